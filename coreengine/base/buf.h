@@ -1,0 +1,88 @@
+/* Bytes: borrowed views, capped growing buffers, UTF-8, small text helpers.
+ *
+ * rv_str is a view, passed by value, not NUL-terminated. rv_buf grows up to a ceiling that must be given at init and
+ * is always NUL-terminated. Appending is sticky: after the first failure (ceiling or memory) every further append is
+ * a no-op, and rv_buf_check() reports it once. So a writer appends freely and checks at the end. */
+#ifndef RV_BASE_BUF_H
+#define RV_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "coreengine/base/err.h"
+
+typedef struct rv_str {
+    const char *ptr; /* borrowed; may be NULL only when len is 0 */
+    size_t len;
+} rv_str;
+
+#define RV_STR_LIT(s) ((rv_str){(s), sizeof(s) - 1})
+#define RV_STR_ARG(s) (int)(s).len, (s).ptr /* for "%.*s" */
+rv_str rv_str_of(const char *text); /* NULL gives the empty view */
+bool rv_str_eq(rv_str a, rv_str b);
+bool rv_str_is(rv_str a, const char *text);
+rv_str rv_str_trim(rv_str s); /* ASCII white space at both ends */
+/** Heap copy with a NUL; free() it. NULL on failure. Embedded NULs are copied. */
+char *rv_str_dup(rv_str s);
+
+/** True if s is valid UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF). `bad`, if given, gets the offset. */
+bool rv_utf8_valid(rv_str s, size_t *bad);
+/** The longest prefix of at most max bytes that does not cut a UTF-8 sequence. */
+rv_str rv_utf8_cut(rv_str s, size_t max);
+
+typedef struct rv_buf {
+    char *ptr; /* owned; NULL until the first append */
+    size_t len, cap, max;
+    int rc;    /* 0, RV_E_NOMEM or RV_E_LIMIT; sticky */
+} rv_buf;
+
+#define RV_BUF_INIT(max_bytes) ((rv_buf){NULL, 0, 0, (max_bytes), 0})
+void rv_buf_init(rv_buf *b, size_t max_bytes);
+void rv_buf_fini(rv_buf *b);  /* back to a zeroed buffer; fine on a zeroed one */
+void rv_buf_clear(rv_buf *b); /* length 0, memory kept, failure forgotten */
+void rv_buf_add(rv_buf *b, const void *bytes, size_t len);
+void rv_buf_add_str(rv_buf *b, rv_str s);
+void rv_buf_puts(rv_buf *b, const char *text);
+void rv_buf_putc(rv_buf *b, char c);
+void rv_buf_printf(rv_buf *b, const char *fmt, ...) RV_PRINTF(2, 3);
+/** Cut back to len bytes (len <= b->len). */
+void rv_buf_truncate(rv_buf *b, size_t len);
+/** 0, or the sticky failure as an error that says `what` was being written. */
+RV_MUST_CHECK int rv_buf_check(const rv_buf *b, const char *what, rv_err **err);
+rv_str rv_buf_str(const rv_buf *b);
+const char *rv_buf_cstr(const rv_buf *b); /* "" when empty; valid until the next append */
+/** Take the bytes out (NUL-terminated, free() them); the buffer is empty again. NULL if a failure stuck. */
+char *rv_buf_steal(rv_buf *b, size_t *out_len);
+
+/* Arena: many small allocations that die together. Owner says when. No destructors inside. Not thread-safe. */
+typedef struct rv_arena rv_arena;
+rv_arena *rv_arena_new(size_t max_bytes); /* NULL on failure */
+void rv_arena_free(rv_arena *a);
+void *rv_arena_alloc(rv_arena *a, size_t size); /* zeroed, aligned for any type; NULL: memory or ceiling */
+char *rv_arena_dup(rv_arena *a, rv_str s);      /* NUL-terminated */
+
+/* Names to indices: an open-addressing hash for lookups by text. Keys are borrowed and must outlive the index. */
+typedef struct rv_index {
+    struct rv_index_slot *slots; /* owned */
+    size_t n, cap;
+} rv_index;
+/** Add key -> value; RV_E_EXISTS if present (the old value stays), RV_E_NOMEM. */
+RV_MUST_CHECK int rv_index_add(rv_index *ix, rv_str key, int value);
+/** The value, or -1. */
+int rv_index_get(const rv_index *ix, rv_str key);
+void rv_index_fini(rv_index *ix);
+
+/** The nearest of names[0..n) to `name` by edit distance, or NULL if none is near enough to be a likely typo. */
+const char *rv_nearest(rv_str name, const char *const *names, size_t n);
+
+/** Read a whole file into b (whose ceiling applies). RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT, RV_E_NOMEM. `path` "-" is stdin. */
+RV_MUST_CHECK int rv_file_read(const char *path, rv_buf *b, rv_err **err);
+/** Write a file as a whole: temporary name beside it, fsync, rename. An old file survives any failure. */
+RV_MUST_CHECK int rv_file_write(const char *path, rv_str bytes, rv_err **err);
+
+#define RV_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+/* Leaf temporaries: RV_AUTO(rv_buf_fini) rv_buf b = ...; the function receives the variable's address. */
+#define RV_AUTO(fini) __attribute__((cleanup(fini)))
+
+#endif

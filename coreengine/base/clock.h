@@ -1,0 +1,40 @@
+/* Time, randomness and ids, all replaceable: tests and replays bring their own. */
+#ifndef RV_BASE_CLOCK_H
+#define RV_BASE_CLOCK_H
+
+#include "coreengine/base/buf.h"
+
+/* Times are microseconds since 1970-01-01 UTC in an int64_t, named `_us`. A clock never goes back. */
+struct rv_clock {
+    int64_t (*now_us)(void *self);
+    void *self; /* borrowed */
+};
+/** Wall time at first use plus monotonic time since. Thread-safe. */
+struct rv_clock rv_clock_system(void);
+
+/* A source of random bytes. */
+struct rv_rand {
+    void (*fill)(void *self, void *bytes, size_t len);
+    void *self; /* borrowed */
+};
+struct rv_rand rv_rand_system(void); /* the kernel's; thread-safe */
+/* Deterministic (xoshiro256**), for tests, simulation and replay. State is the caller's. */
+struct rv_rand_state {
+    uint64_t s[4];
+};
+struct rv_rand rv_rand_seeded(struct rv_rand_state *state, uint64_t seed);
+uint64_t rv_rand_u64(struct rv_rand r);
+/** Uniform in [0, n); n > 0. */
+uint64_t rv_rand_below(struct rv_rand r, uint64_t n);
+
+#define RV_ID_MAX 32
+/** prefix + 16 lower-case hex characters, e.g. "env_0123456789abcdef". prefix is at most 8 bytes. */
+void rv_id_make(struct rv_rand r, const char *prefix, char out[RV_ID_MAX]);
+
+#define RV_TIME_MAX 40
+/** RFC 3339, UTC: "2026-11-21T21:05:00.123456Z" (always six digits). Years 0001..9999; others are clamped. */
+void rv_time_format(int64_t us, char out[RV_TIME_MAX]);
+/** Reads RFC 3339 with any offset and 0..9 fraction digits (cut to microseconds). RV_E_PARSE. */
+RV_MUST_CHECK int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err);
+
+#endif

@@ -1,0 +1,94 @@
+/* Error values: code, text, place, hint and cause chain, passed up by the caller's pointer.
+ *
+ * Every function that can fail returns 0 or a negative rv_code and ends with `rv_err **err`. The caller starts it
+ * at NULL, or passes NULL when only the code matters. An error is created where the fact is known, wrapped where
+ * context is known, and reported once. Reporting never needs memory it cannot do without: when the error itself
+ * cannot be allocated, a static out-of-memory error takes its place. */
+#ifndef RV_BASE_ERR_H
+#define RV_BASE_ERR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One list: constant, wire text, meaning. */
+#define RV_CODES(X)                                                                    \
+    X(NOMEM, "no_memory", "an allocation failed")                                      \
+    X(INVALID, "invalid_argument", "the input breaks a rule")                          \
+    X(PARSE, "parse_error", "the text does not follow its grammar")                    \
+    X(LIMIT, "resource_exhausted", "a size, depth, count or budget limit was reached") \
+    X(NOT_FOUND, "not_found", "a named thing does not exist")                          \
+    X(EXISTS, "already_exists", "a name is taken")                                     \
+    X(STATE, "failed_precondition", "the call does not fit the present state")         \
+    X(DENIED, "permission_denied", "access or policy forbids it")                      \
+    X(TIMEOUT, "timeout", "the deadline passed")                                       \
+    X(CANCELLED, "cancelled", "the caller asked to stop")                              \
+    X(IO, "io_error", "the operating system refused a read, write or open")            \
+    X(PROVIDER, "provider_error", "a model provider failed")                           \
+    X(TOOL, "tool_error", "a tool failed")                                             \
+    X(PLUGIN, "plugin_error", "a capability broke its contract")                       \
+    X(VERSION, "version_mismatch", "the other side is too old or too new")             \
+    X(INTERNAL, "internal_error", "a fault of the engine itself")
+
+enum rv_code_ordinal {
+#define X(name, text, meaning) RV_CODE_##name,
+    RV_CODES(X)
+#undef X
+        RV_N_CODES
+};
+/* Codes are negative, so that `rc < 0` reads as "failed". */
+enum rv_code {
+#define X(name, text, meaning) RV_E_##name = -1 - RV_CODE_##name,
+    RV_CODES(X)
+#undef X
+};
+
+/** Wire text of a code ("not_found"); "ok" for 0, "internal_error" for anything unknown. Static. */
+const char *rv_code_text(int code);
+
+/* A place in a file. `file` is borrowed here and copied into errors; line and col count from 1, 0 means unknown. */
+struct rv_src {
+    const char *file;
+    int line;
+    int col;
+};
+
+typedef struct rv_err rv_err;
+
+#define RV_MUST_CHECK __attribute__((warn_unused_result))
+#define RV_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+/* Drop a result on purpose; the reason is for the reader and for the script that counts these. */
+#define RV_IGNORE(call, why)          \
+    do {                              \
+        if (call) { /* ignored */     \
+        }                             \
+    } while (0)
+
+/* Each of these evaluates to `code`, so that `return RV_FAIL(err, RV_E_INVALID, "...")` reads as one step. */
+#define RV_FAIL(err, code, ...) rv_err_new_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
+#define RV_FAIL_AT(err, src, code, ...) rv_err_new_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
+/* Add a link above *err; the code stays. Works on *err == NULL too (then it starts the chain). */
+#define RV_WRAP(err, code, ...) rv_err_wrap_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
+#define RV_WRAP_AT(err, src, code, ...) rv_err_wrap_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
+
+/* Behind the macros. *err must be NULL for _new_at; src is borrowed for the call. Both return code. */
+int rv_err_new_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt, ...)
+    RV_PRINTF(6, 7);
+int rv_err_wrap_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
+                   ...) RV_PRINTF(6, 7);
+
+/** Attach "what to do about it" to the topmost link; replaces an earlier hint. No-op when err or *err is NULL. */
+void rv_err_hint(rv_err **err, const char *fmt, ...) RV_PRINTF(2, 3);
+
+void rv_err_free(rv_err *err); /* frees the whole chain; NULL and the static error are fine */
+
+/* Borrowed views, valid while err lives. rv_err_text is "" and rv_err_hint_text is NULL when there is none. */
+int rv_err_code(const rv_err *err); /* of the topmost link; 0 for NULL */
+const char *rv_err_text(const rv_err *err);
+const char *rv_err_hint_text(const rv_err *err);
+struct rv_src rv_err_src(const rv_err *err);
+const rv_err *rv_err_cause(const rv_err *err);
+/** True if any link of the chain carries code. */
+bool rv_err_is(const rv_err *err, int code);
+
+#endif
