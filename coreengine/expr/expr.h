@@ -1,0 +1,72 @@
+/* Text that looks at values: `when` expressions (a subset of CEL) and prompt templates ({{name}}, {{a.b}}).
+ *
+ * Both are compiled once, with positions, and evaluated against a scope. Both are pure, always end, and are bounded in
+ * size, depth and work. Neither copies what it reads: values are borrowed json-c trees of the caller's thread. */
+#ifndef RV_EXPR_H
+#define RV_EXPR_H
+
+#include "coreengine/base/base.h"
+
+/* Where names get their values. Looked up lazily, so offering a large scope costs nothing. */
+struct rv_scope {
+    /** Find variable `name`, or, when field.ptr is not NULL, its direct member `field` (so `outputs.plan` never builds
+     *  all outputs). *out is borrowed and must stay valid until the evaluation ends; NULL with *found true is null.
+     *  @return 0 (also when not found: *found is false), or a failure that ends the evaluation */
+    int (*lookup)(void *self, rv_str name, rv_str field, json_object **out, bool *found, rv_err **err);
+    void *self; /* borrowed */
+};
+/** A scope over one JSON object: its keys are the variables. obj is borrowed. */
+struct rv_scope rv_scope_of_object(json_object *obj);
+
+/* --- Expressions ------------------------------------------------------------------------------------------------
+ * Literals (int, uint, double, string with CEL escapes, bool, null, list, map), == != < <= > >= && || ! ?: + - * / %,
+ * `in`, member access a.b and a["b"], indexing, has(a.b), size(), contains() startsWith() endsWith() matches() as
+ * methods, int() uint() double() string() bool() type() conversions, and the macros all exists exists_one filter map.
+ * Semantics are CEL's: no implicit conversion, integer overflow and division by zero are errors, && and || absorb an
+ * error when the other side decides, numbers compare across types. See docs/reference/expressions.md. */
+#define RV_EXPR_MAX_BYTES 4096  /* one expression */
+#define RV_EXPR_MAX_DEPTH 32    /* nesting of the syntax tree */
+#define RV_EXPR_MAX_WORK 100000 /* evaluation steps; bounds nested macros */
+
+typedef struct rv_expr rv_expr;
+
+/** Compile. vars names the variables that exist (n may be 0: any name is accepted).
+ *  @param src place of the text's first byte, for messages; may be NULL
+ *  @return 0; RV_E_PARSE (position and what was expected), RV_E_NOT_FOUND (unknown variable or function, with the
+ *          nearest name), RV_E_INVALID (operand types that can never fit), RV_E_LIMIT, RV_E_NOMEM */
+RV_MUST_CHECK int rv_expr_compile(rv_str text, const struct rv_src *src, const char *const *vars, size_t n_vars,
+                                  rv_expr **out, rv_err **err);
+void rv_expr_free(rv_expr *e);
+const char *rv_expr_text(const rv_expr *e); /* the source, borrowed */
+/** Evaluate to any value; *out is the caller's (NULL: null). Errors say where in the expression. */
+RV_MUST_CHECK int rv_expr_eval(const rv_expr *e, const struct rv_scope *scope, json_object **out, rv_err **err);
+/** Evaluate to a boolean; any other type is RV_E_INVALID. Not thread-safe per scope, but one rv_expr may be shared. */
+RV_MUST_CHECK int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, bool *out, rv_err **err);
+
+/* --- Templates --------------------------------------------------------------------------------------------------
+ * "{{name}}" and "{{a.b.0.c}}" (a number indexes an array; blanks inside the braces are allowed) are replaced; strings
+ * verbatim, everything else as compact JSON. "\{{" is a literal "{{". Any other brace stays as it is, so JSON samples
+ * need no escaping; "{{" that is followed by something that can not be a name (not [A-Za-z_]) stays too. Inserted text
+ * is never looked at again. */
+#define RV_TEMPLATE_MAX_BYTES ((size_t)1 << 20)
+#define RV_TEMPLATE_MAX_OUTPUT ((size_t)8 << 20)
+
+typedef struct rv_template rv_template;
+
+/** src: place of the first byte, may be NULL. RV_E_PARSE ("{{" with a name but without "}}"), RV_E_LIMIT, RV_E_NOMEM. */
+RV_MUST_CHECK int rv_template_compile(rv_str text, const struct rv_src *src, rv_template **out, rv_err **err);
+void rv_template_free(rv_template *t);
+
+struct rv_placeholder {
+    rv_str path;       /* "a.b.c", borrowed */
+    rv_str root;       /* "a" */
+    rv_str field;      /* "b", or ptr NULL */
+    struct rv_src src; /* file as given at compile; line and column of the "{{" */
+};
+size_t rv_template_n_placeholders(const rv_template *t);
+struct rv_placeholder rv_template_placeholder(const rv_template *t, size_t i);
+/** Append the rendered text to out (its ceiling applies too). A name without a value is RV_E_NOT_FOUND: the message has
+ *  the path, its place and the nearest thing that exists when the scope can tell. */
+RV_MUST_CHECK int rv_template_render(const rv_template *t, const struct rv_scope *scope, rv_buf *out, rv_err **err);
+
+#endif

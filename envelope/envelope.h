@@ -1,0 +1,236 @@
+/* The envelope: the one value that travels through a pipeline.
+ *
+ * It holds the input, one output object per stage, counters and bounds, the position, an optional interrupt, goals,
+ * retry context and an audit trail. It has one writer at a time, the run that owns it. Stages that run side by side
+ * write to forks: a fork reads through to its parent and keeps its own changes, and merging copies the changes back
+ * by a fixed table. The module does no I/O and reads no clock: times and randomness are arguments.
+ *
+ * Output, metadata and state values are shared by reference and never changed in place: replace, do not edit. */
+#ifndef RV_ENVELOPE_H
+#define RV_ENVELOPE_H
+
+#include "envelope/terms.h"
+
+typedef struct rv_envelope rv_envelope;
+
+#define RV_STAGE_START "start" /* current_stage of an envelope that never ran */
+#define RV_STAGE_END "end"     /* pseudo stage: reaching it stops the run */
+
+/* What a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
+struct rv_envelope_seed {
+    rv_str raw_input, user_id, session_id, request_id;
+    json_object *metadata;    /* borrowed object or NULL; copied */
+    json_object *stage_order; /* borrowed array of strings or NULL; copied */
+};
+/** A fresh envelope. rand makes env_/req_/sess_ ids. RV_E_INVALID (input is not UTF-8), RV_E_NOMEM. */
+RV_MUST_CHECK int rv_envelope_new(const struct rv_envelope_seed *seed, struct rv_rand rand, int64_t now_us,
+                                  rv_envelope **out, rv_err **err);
+void rv_envelope_free(rv_envelope *env);
+/** Deep copy, same ids, nothing shared. Not for forks. */
+RV_MUST_CHECK int rv_envelope_dup(const rv_envelope *env, rv_envelope **out, rv_err **err);
+
+/* --- Plain fields: read here, changed only by the verbs below. Strings are borrowed until the next change. --- */
+struct rv_envelope_fields {
+    const char *envelope_id, *request_id, *user_id, *session_id;
+    const char *raw_input; /* NUL-terminated; raw_input_len counts embedded NULs too */
+    size_t raw_input_len;
+    const char *current_stage;
+    int64_t iteration, max_iterations;
+    int64_t llm_call_count, max_llm_calls;
+    int64_t agent_hop_count, max_agent_hops;
+    int64_t current_stage_number, max_stages; /* of the goals, not of the pipeline */
+    int64_t received_at_us, created_at_us;
+    int64_t completed_at_us; /* 0: not completed */
+    bool parallel_mode, terminated, interrupt_pending;
+    enum rv_reason terminal_reason;     /* RV_REASON_NONE: none */
+    const char *termination_reason;     /* text or NULL */
+    enum rv_run_status status;          /* of the last run or resume; RV_RUN_READY at first */
+};
+const struct rv_envelope_fields *rv_envelope_fields(const rv_envelope *env);
+
+RV_MUST_CHECK int rv_envelope_set_stage(rv_envelope *env, rv_str stage, rv_err **err); /* current_stage */
+RV_MUST_CHECK int rv_envelope_set_stage_order(rv_envelope *env, const char *const *names, size_t n, rv_err **err);
+json_object *rv_envelope_stage_order(const rv_envelope *env); /* array of strings, borrowed */
+void rv_envelope_set_bounds(rv_envelope *env, int64_t max_iterations, int64_t max_llm_calls, int64_t max_agent_hops);
+void rv_envelope_set_parallel(rv_envelope *env, bool parallel);
+void rv_envelope_set_status(rv_envelope *env, enum rv_run_status status);
+
+/* --- Outputs, metadata, state: maps from key to value. Getters borrow; *found (may be NULL) tells null from absent. --- */
+json_object *rv_envelope_output(const rv_envelope *env, rv_str key, bool *found);
+/** Replace. Adds a reference to value (NULL stores null). */
+RV_MUST_CHECK int rv_envelope_set_output(rv_envelope *env, rv_str key, json_object *value, rv_err **err);
+RV_MUST_CHECK int rv_envelope_remove_output(rv_envelope *env, rv_str key, rv_err **err);
+size_t rv_envelope_n_outputs(const rv_envelope *env);
+/** All outputs as one object, insertion order; *out is the caller's. Costs O(outputs): not for hot paths. */
+RV_MUST_CHECK int rv_envelope_outputs(const rv_envelope *env, json_object **out, rv_err **err);
+json_object *rv_envelope_metadata(const rv_envelope *env, rv_str key, bool *found);
+RV_MUST_CHECK int rv_envelope_set_metadata(rv_envelope *env, rv_str key, json_object *value, rv_err **err);
+RV_MUST_CHECK int rv_envelope_all_metadata(const rv_envelope *env, json_object **out, rv_err **err);
+/* `state` gathers outputs across loops by the pipeline's state schema. */
+enum rv_merge_how { RV_MERGE_REPLACE, RV_MERGE_APPEND, RV_MERGE_DICT };
+json_object *rv_envelope_state_value(const rv_envelope *env, rv_str key, bool *found);
+/** replace; append (creates the list, wraps an old non-list value); merge_dict (shallow, a non-object replaces). */
+RV_MUST_CHECK int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_how how, json_object *value,
+                                          rv_err **err);
+RV_MUST_CHECK int rv_envelope_all_state(const rv_envelope *env, json_object **out, rv_err **err);
+
+/* --- Stage sets --- */
+RV_MUST_CHECK int rv_envelope_start_stage(rv_envelope *env, rv_str stage, rv_err **err);
+RV_MUST_CHECK int rv_envelope_complete_stage(rv_envelope *env, rv_str stage, rv_err **err);
+RV_MUST_CHECK int rv_envelope_fail_stage(rv_envelope *env, rv_str stage, rv_str text, rv_err **err);
+bool rv_envelope_is_active(const rv_envelope *env, rv_str stage);
+bool rv_envelope_is_completed(const rv_envelope *env, rv_str stage);
+bool rv_envelope_is_failed(const rv_envelope *env, rv_str stage);
+size_t rv_envelope_n_active(const rv_envelope *env);
+size_t rv_envelope_n_completed(const rv_envelope *env);
+size_t rv_envelope_n_failed(const rv_envelope *env);
+bool rv_envelope_all_completed(const rv_envelope *env); /* every stage of stage_order; false when that is empty */
+
+/* --- History and errors --- */
+/** Append a running record and count one hop. */
+RV_MUST_CHECK int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
+                                           rv_err **err);
+struct rv_record_end {
+    enum rv_history_status status;
+    rv_str error; /* ptr NULL: none */
+    int64_t llm_calls;
+    int64_t duration_ms; /* > 0, or 0: now minus started */
+};
+/** Fill in the last running record of that agent; llm_call_count grows in every case. */
+RV_MUST_CHECK int rv_envelope_record_complete(rv_envelope *env, rv_str agent, const struct rv_record_end *end,
+                                              int64_t now_us, rv_err **err);
+/** A record `skipped` for a stage that never ran: no hop. */
+RV_MUST_CHECK int rv_envelope_record_skipped(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
+                                             rv_err **err);
+size_t rv_envelope_n_records(const rv_envelope *env);
+int64_t rv_envelope_processing_ms(const rv_envelope *env); /* sum over the history */
+/** Append {agent, error, error_type, timestamp} to errors. */
+RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type,
+                                        int64_t now_us, rv_err **err);
+size_t rv_envelope_n_errors(const rv_envelope *env);
+
+/* --- Visits and edges, kept across resumes --- */
+int64_t rv_envelope_visits(const rv_envelope *env, rv_str stage); /* counted by record_start */
+int64_t rv_envelope_edge_count(const rv_envelope *env, rv_str from, rv_str to);
+RV_MUST_CHECK int rv_envelope_count_edge(rv_envelope *env, rv_str from, rv_str to, int64_t *out_count, rv_err **err);
+
+/* --- Bounds and termination --- */
+/** In this order: terminated, interrupt pending, iteration > max, llm calls >= max, hops >= max. *reason (may be NULL) is
+ *  RV_REASON_NONE for the first two. count_llm false leaves the fourth test out (the next stage calls no model). */
+bool rv_envelope_can_continue(const rv_envelope *env, bool count_llm, enum rv_reason *reason);
+struct rv_envelope_left { /* max minus count, never below 0 */
+    int64_t iterations, llm_calls, hops;
+};
+struct rv_envelope_left rv_envelope_left(const rv_envelope *env);
+/** The first termination wins; a later one changes nothing. reason may be RV_REASON_NONE. */
+RV_MUST_CHECK int rv_envelope_terminate(rv_envelope *env, rv_str text, enum rv_reason reason, int64_t now_us,
+                                        rv_err **err);
+/** The end was reached: terminal_reason completed, completed_at now, terminated stays false. */
+void rv_envelope_complete(rv_envelope *env, int64_t now_us);
+
+/* --- Interrupts --- */
+struct rv_interrupt_spec {
+    enum rv_interrupt_kind kind;
+    rv_str id;         /* required */
+    rv_str question;   /* ptr NULL: none */
+    rv_str message;    /* ptr NULL: none */
+    json_object *data; /* borrowed object or NULL; a reference is added */
+    int64_t ttl_us;    /* > 0: expires after that; 0: never; < 0: the kind's own time to live */
+    bool replace;      /* else raising over a pending one is RV_E_STATE */
+};
+struct rv_interrupt_rule {
+    int64_t ttl_us; /* 0: never */
+    bool expires, needs_response;
+};
+struct rv_interrupt_rule rv_interrupt_rule(enum rv_interrupt_kind kind); /* RV_UNSET: the rule for unknown kinds */
+RV_MUST_CHECK int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_spec *spec, int64_t now_us,
+                                    rv_err **err);
+struct rv_response { /* an answer; every part optional */
+    rv_str text;     /* ptr NULL: not given */
+    bool has_approved, approved;
+    rv_str decision; /* approve, reject, modify; ptr NULL: not given */
+    json_object *data; /* borrowed; a reference is added */
+};
+/** Store the answer, stamped. Checks nothing but that an interrupt exists: pending becomes false either way. */
+RV_MUST_CHECK int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, int64_t now_us,
+                                      rv_err **err);
+/** May this answer be accepted now? RV_E_STATE (nothing pending), RV_E_TIMEOUT (expired), RV_E_INVALID (the kind needs
+ *  a field that is missing, or a decision that is no word of the list). Changes nothing. */
+RV_MUST_CHECK int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response,
+                                             int64_t now_us, rv_err **err);
+void rv_envelope_clear_interrupt(rv_envelope *env);
+bool rv_envelope_has_interrupt(const rv_envelope *env); /* pending and an object exists */
+struct rv_interrupt { /* borrowed view of the stored one, resolved or not */
+    bool exists;
+    enum rv_interrupt_kind kind;
+    const char *id, *question, *message; /* NULL: none */
+    json_object *data, *response;        /* borrowed; response NULL until resolved */
+    int64_t created_at_us, expires_at_us; /* 0: never */
+};
+struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env);
+
+/* Work that a stage had done when it was suspended (results so far, attempts), per stage; opaque here. */
+json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage);
+/** value NULL removes; else adds a reference. */
+RV_MUST_CHECK int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value, rv_err **err);
+
+/* --- Goals and retry context --- */
+/* Which outputs a loop-back archives and deletes, and which a new goal stage deletes. NULL lists: the defaults. */
+struct rv_reset_rules {
+    const char *const *retry_archive; /* default: plan */
+    size_t n_retry_archive;
+    const char *const *retry_clear; /* default: plan arbiter execution synthesizer critic */
+    size_t n_retry_clear;
+    const char *const *stage_reset; /* default: plan execution critic */
+    size_t n_stage_reset;
+};
+RV_MUST_CHECK int rv_envelope_init_goals(rv_envelope *env, const char *const *goals, size_t n, rv_err **err);
+/** *more: there is work left (rule 3.7). summary: borrowed object or NULL. */
+RV_MUST_CHECK int rv_envelope_advance_stage(rv_envelope *env, const char *const *satisfied, size_t n,
+                                            json_object *summary, const struct rv_reset_rules *rules, bool *more,
+                                            rv_err **err);
+/** The goals' position for prompts; *out is the caller's object. */
+RV_MUST_CHECK int rv_envelope_stage_context(const rv_envelope *env, json_object **out, rv_err **err);
+/** iteration + 1; feedback (ptr NULL: none) appended; archive, then clear. */
+RV_MUST_CHECK int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback,
+                                                  const struct rv_reset_rules *rules, rv_err **err);
+RV_MUST_CHECK int rv_envelope_add_feedback(rv_envelope *env, rv_str feedback, rv_err **err);
+json_object *rv_envelope_feedback(const rv_envelope *env);    /* array, borrowed */
+json_object *rv_envelope_prior_plans(const rv_envelope *env); /* array, borrowed */
+
+/* --- Forks (parallel stages) --- */
+/** A fork of env: sees its values, owns its changes. env must not change or die before the merge. Cost: O(1). */
+RV_MUST_CHECK int rv_envelope_fork(const rv_envelope *env, rv_envelope **out, rv_err **err);
+/* One batch of merges; zeroed at first. Says which keys several forks wrote. */
+struct rv_merge {
+    json_object *written;   /* output key -> stage that wrote it last; owned */
+    json_object *conflicts; /* array of {key, earlier, later}; owned; NULL: none */
+};
+void rv_merge_fini(struct rv_merge *m);
+/** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new history
+ *  and errors appended, visits added, the first pending interrupt taken (further ones go to metadata.queued_interrupts), suspended
+ *  work set, a termination applied. `stage` names the fork's stage. The fork is still the caller's to free. */
+RV_MUST_CHECK int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct rv_merge *m,
+                                    rv_err **err);
+
+/* --- JSON --- */
+/* Where the final response is looked for; NULL members: outputs.integration.final_response. */
+struct rv_response_place {
+    const char *output_key, *field;
+};
+/** Rule 3.9; borrowed; false: none. */
+bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response_place *place, rv_str *out);
+/** Result dict (rule 3.10), appended to b. */
+void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_place *place, rv_buf *b);
+/** State dict (rule 3.11, version 1), appended to b; load(dump(x)) = x. */
+void rv_envelope_write_state(const rv_envelope *env, rv_buf *b);
+/** A fresh envelope whose present keys are overwritten; unknown keys are ignored; a wrong type or a newer
+ *  state_version is an error that names the key. json is borrowed. */
+RV_MUST_CHECK int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv_envelope **out,
+                                   rv_err **err);
+/** Apply a partial state to an existing envelope or fork by the same rule, except that outputs, metadata and state merge
+ *  key by key (this is how a hook "returns an envelope"). Identity (envelope_id, request_id, user_id, session_id), history and counters can
+ *  not be changed this way: RV_E_INVALID. On failure env is unchanged. */
+RV_MUST_CHECK int rv_envelope_patch(rv_envelope *env, json_object *partial, rv_err **err);
+
+#endif
