@@ -1,8 +1,15 @@
-# The three kinds of targets in this tree. A module states what it may use; nothing else is visible to it.
+# The kinds of targets in this tree. A module states what it may use; nothing else is visible to it.
 #
-#   rv_module(base SOURCES err.c buf.c USES PkgConfig::JSONC)         -> rv_base, alias rv::base
-#   rv_test(unit_base SOURCES test_err.c USES rv::base [DATA dir])    -> a Check program, run by ctest
-#   rv_fuzz(json SOURCES fuzz_json.c USES rv::base)                   -> corpus runner (always), libFuzzer (preset fuzz)
+#   rv_module(base SOURCES err.c buf.c USES PkgConfig::JSONC [PRIVATE Threads::Threads])
+#       static library rv_base, alias rv::base. Every module named before coreengine/lib is part of libreeve.
+#   rv_capability(files SOURCES files.c search.c [USES PkgConfig::JSONC])
+#       lib/reeve/capabilities/files.so in the build and in the install tree; sees the SDK header, never the engine.
+#   rv_test(unit_base SOURCES test_err.c USES rv::base [ARGS ...] [LABELS ...] [TIMEOUT seconds])
+#       a Check program, run by ctest from the root of the tree; RV_SOURCE_DIR and RV_BINARY_DIR are defined.
+#   rv_script_test(no_banned_calls tests/scripts/banned-calls [ARGS ...])
+#       a script, run by ctest from the root of the tree, label "script".
+#   rv_fuzz(json SOURCES fuzz_json.c USES rv::base)
+#       fuzz_json, run by ctest over tests/fuzz/corpus/json as corpus_json; a libFuzzer program with RV_FUZZ.
 
 add_library(rv_warnings INTERFACE)
 add_library(rv::warnings ALIAS rv_warnings)
@@ -14,45 +21,114 @@ if(RV_WERROR)
 endif()
 
 set_property(GLOBAL PROPERTY RV_MODULES "")
+set_property(GLOBAL PROPERTY RV_CAPABILITIES "")
+set_property(GLOBAL PROPERTY RV_FUZZERS "")
+
+# Plugin authors write #include <reeve/capability.h>; the same line has to work here, before anything is installed.
+set(RV_SDK_HEADER ${PROJECT_SOURCE_DIR}/capabilities/sdk/capability.h)
+if(EXISTS ${RV_SDK_HEADER})
+    configure_file(${RV_SDK_HEADER} ${PROJECT_BINARY_DIR}/include/reeve/capability.h COPYONLY)
+endif()
+
+# Drops sources and targets that do not exist yet, with a warning, so that one unfinished module stops no other.
+function(rv_present)
+    set(sources)
+    foreach(source IN LISTS arg_SOURCES)
+        if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source} OR EXISTS ${source} OR source MATCHES "^\\$<")
+            list(APPEND sources ${source})
+        else()
+            message(WARNING "${CMAKE_CURRENT_SOURCE_DIR}: no ${source} yet")
+        endif()
+    endforeach()
+    if(NOT sources)
+        file(TOUCH ${PROJECT_BINARY_DIR}/nothing.c)
+        set(sources ${PROJECT_BINARY_DIR}/nothing.c)
+    endif()
+    set(uses)
+    foreach(target IN LISTS arg_USES)
+        if(TARGET ${target} OR NOT target MATCHES "::")
+            list(APPEND uses ${target})
+        else()
+            message(WARNING "${CMAKE_CURRENT_SOURCE_DIR}: no target ${target} yet")
+        endif()
+    endforeach()
+    set(arg_SOURCES ${sources} PARENT_SCOPE)
+    set(arg_USES ${uses} PARENT_SCOPE)
+endfunction()
 
 function(rv_module name)
-    cmake_parse_arguments(arg "" "" "SOURCES;USES;PRIVATE" ${ARGN})
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;PRIVATE")
+    rv_present()
     add_library(rv_${name} STATIC ${arg_SOURCES})
     add_library(rv::${name} ALIAS rv_${name})
-    target_include_directories(rv_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_include_directories(rv_${name} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR}/include)
     target_link_libraries(rv_${name} PUBLIC ${arg_USES} PRIVATE rv::warnings ${arg_PRIVATE})
+    # A version script cannot export what the compiler has hidden: libreeve.map does the hiding for modules.
+    set_target_properties(rv_${name} PROPERTIES C_VISIBILITY_PRESET default)
+    target_compile_options(rv_${name} PRIVATE -fno-semantic-interposition)
     set_property(GLOBAL APPEND PROPERTY RV_MODULES rv_${name})
 endfunction()
 
+function(rv_capability name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+    rv_present()
+    add_library(${name}_capability MODULE ${arg_SOURCES})
+    target_include_directories(${name}_capability PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include)
+    target_link_libraries(${name}_capability PRIVATE rv::warnings ${arg_USES})
+    set_target_properties(${name}_capability PROPERTIES
+        PREFIX "" OUTPUT_NAME ${name} C_VISIBILITY_PRESET hidden
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/reeve/capabilities)
+    if(NOT RV_SANITIZE) # a sanitizer's run-time lives in the executable, and it adds symbols of its own
+        target_link_options(${name}_capability PRIVATE -Wl,-z,defs)
+        rv_script_test(exports_${name} tests/scripts/exports
+            ARGS $<TARGET_FILE:${name}_capability> "^rv_capability$")
+    endif()
+    set_property(GLOBAL APPEND PROPERTY RV_CAPABILITIES ${name}_capability)
+endfunction()
+
 function(rv_test name)
-    cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;ARGS" ${ARGN})
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;USES;ARGS;LABELS")
+    rv_present()
     if(NOT RV_TESTS)
         return()
     endif()
     add_executable(${name} ${arg_SOURCES})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include)
     target_link_libraries(${name} PRIVATE rv::warnings ${arg_USES} PkgConfig::CHECK)
     target_compile_definitions(${name} PRIVATE RV_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RV_BINARY_DIR="${PROJECT_BINARY_DIR}")
     add_test(NAME ${name} COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
 
-# Each target has a corpus folder tests/fuzz/corpus/<name>; every file of it is run as a plain test.
+function(rv_script_test name script)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ARGS")
+    if(NOT RV_TESTS)
+        return()
+    endif()
+    add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/${script} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS script ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+endfunction()
+
 function(rv_fuzz name)
-    cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+    rv_present()
     if(NOT RV_TESTS)
         return()
     endif()
     add_executable(fuzz_${name} ${arg_SOURCES})
+    target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include)
     target_link_libraries(fuzz_${name} PRIVATE rv::warnings ${arg_USES})
+    set(corpus ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
     if(RV_FUZZ)
-        target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
         target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+        add_test(NAME corpus_${name} COMMAND fuzz_${name} -runs=0 ${corpus})
     else()
         target_sources(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/kit/fuzz_main.c)
+        add_test(NAME corpus_${name} COMMAND fuzz_${name} ${corpus})
     endif()
-    add_test(NAME corpus_${name} COMMAND fuzz_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
-    set_tests_properties(corpus_${name} PROPERTIES TIMEOUT 120)
+    set_tests_properties(corpus_${name} PROPERTIES TIMEOUT 120 LABELS corpus)
+    set_property(GLOBAL APPEND PROPERTY RV_FUZZERS fuzz_${name})
 endfunction()
