@@ -1,0 +1,249 @@
+/* Pipelines: YAML in, a validated, immutable pipeline out.
+ *
+ * `struct rv_pipeline` is plain data that any thread may read; it lives in one arena (plus json-c values and compiled
+ * expressions it owns) and dies as a whole. Every part keeps its place in the file. Loading collects all findings. */
+#ifndef RV_CONFIG_H
+#define RV_CONFIG_H
+
+#include "coreengine/expr/expr.h"
+#include "coreengine/yaml/yaml.h"
+#include "envelope/envelope.h"
+
+#define RV_MAX_STAGES 10000        /* agents of one pipeline */
+#define RV_MAX_RULES_PER_AGENT 256
+#define RV_LLM_DEFAULT_MAX_TOKENS 2000
+#define RV_LLM_CONTEXT_TOKENS 16384
+
+/* Where a rule or default leads: a stage index >= 0, or one of these. */
+enum rv_target {
+    RV_TARGET_END = -1,
+    RV_TARGET_CLARIFICATION = -2,
+    RV_TARGET_CONFIRMATION = -3,
+    RV_TARGET_NONE = -4,    /* the key is empty */
+    RV_TARGET_UNKNOWN = -5, /* only in a pipeline that has errors */
+};
+
+struct rv_rule {
+    const char *condition; /* output key; NULL when `when` is used */
+    json_object *value;    /* compared with the output's value; NULL is null */
+    rv_expr *when;         /* NULL when `condition` is used */
+    const char *target_name;
+    int target;
+    struct rv_src src;
+};
+
+enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT };
+
+/* One stage. Names of hooks and the like are "capability.name". Strings are never NULL unless said. */
+struct rv_agent_config {
+    const char *name;
+    int64_t stage_order;
+    struct rv_str_list requires, after;
+    int *requires_index, *after_index; /* stage indices, same order; -1 unknown */
+    int join;                          /* enum rv_join */
+    bool has_llm, has_tools, has_policies;
+    int tool_access;                   /* enum rv_tool_access or RV_UNSET */
+    struct rv_str_list allowed_tools;  /* is_set false: no whitelist; entries with false are left out */
+    const char *model_role;            /* "" unset */
+    const char *prompt_key;            /* "" unset */
+    bool has_temperature, has_max_tokens;
+    double temperature;
+    int64_t max_tokens;
+    const char *output_key;            /* defaults to name */
+    int output_mode;                   /* enum rv_output_mode */
+    struct rv_str_list required_output_fields;
+    struct rv_rule *rules;
+    size_t n_rules;
+    const char *default_next, *error_next; /* "" unset */
+    int default_target, error_target;      /* RV_TARGET_NONE when unset */
+    int64_t timeout_seconds;               /* effective: own, else the pipeline's default */
+    int64_t max_retries;
+    int64_t max_visits;                    /* 0: no limit of its own */
+    const char *plan_from;                 /* output key of the plan; default "plan" */
+    const char *pre_process, *post_process, *mock_handler, *routing_function; /* "" unset */
+    struct rv_str_list policies;
+    bool mock;                             /* use the mock handler; set here or for the whole pipeline */
+    int state_merge;                       /* enum rv_merge_how for this output_key, or RV_UNSET */
+    int index;                             /* position in stage order */
+    struct rv_src src, name_src, error_next_src, default_next_src, output_key_src, prompt_key_src, model_role_src,
+        pre_process_src, post_process_src, mock_handler_src, routing_function_src;
+};
+
+struct rv_edge_limit {
+    const char *from_name, *to_name;
+    int from, to; /* stage indices */
+    int64_t max_count;
+    struct rv_src src;
+};
+
+struct rv_model_config {
+    const char *role;
+    const char *provider, *model; /* "openai:gpt-4.1-mini" split at the first colon */
+    bool has_temperature, has_max_tokens, optional; /* optional: the role vanishes when its ${env:} is unset */
+    double temperature;
+    int64_t max_tokens;
+    json_object *options; /* everything else a provider takes (base_url, api_key, ...); may be NULL; holds secrets */
+    bool has_price;
+    double price_input, price_output; /* US dollars per million tokens */
+    struct rv_src src;
+};
+
+struct rv_prompt_config {
+    const char *key;
+    rv_template *template; /* owned by the pipeline */
+    const char *file;      /* NULL: inline */
+    struct rv_src src;     /* of the text */
+};
+
+enum rv_isolation { RV_ISOLATION_NONE, RV_ISOLATION_PROCESS };
+struct rv_capability_config {
+    const char *name;    /* a name to look up, or a path when it has a slash */
+    json_object *config; /* handed to the capability's open; may be NULL */
+    int isolation;       /* enum rv_isolation */
+    struct rv_src src;
+};
+
+struct rv_test_config {
+    const char *name;
+    json_object *input;    /* {raw_input, user_id, session_id, metadata}; may be NULL */
+    json_object *envelope; /* partial state dict; may be NULL */
+    const char *script;    /* path as resolved against the pipeline's folder; NULL */
+    const struct rv_node *inline_script; /* a map in place of the path; NULL */
+    int mode;              /* enum rv_run_mode or RV_UNSET */
+    bool mock;
+    json_object *expect;   /* see docs/reference/tests.md; checked keys, never NULL */
+    struct rv_src src, script_src;
+};
+
+/* Global knobs (rule 4.6); defaults in config/execution.c. Times in milliseconds. */
+struct rv_execution_config {
+    int64_t max_plan_steps, max_tool_retries, max_llm_retries, max_loop_iterations, max_replan_iterations,
+        max_loop_back_rejections, idempotency_ttl_ms;
+    int64_t llm_timeout_ms, executor_timeout_ms, tool_timeout_ms, agent_timeout_ms, meta_validation_delay_ms;
+    double clarification_threshold, high_confidence_threshold;
+    bool has_llm_seed;
+    int64_t llm_seed;
+    bool require_confirmation_for_destructive, replan_on_partial_success, strict_transition_validation,
+        enable_idempotency, enforce_idempotency_for_tools, enforce_idempotency_for_agents, meta_validation_enabled,
+        enable_loop_back, enable_arbiter, skip_arbiter_for_read_only;
+    const char *log_level;
+    bool has_tool_timeout, has_llm_timeout, has_agent_timeout, has_executor_timeout; /* given in the file */
+};
+
+struct rv_state_field {
+    const char *key;
+    int merge; /* enum rv_merge_how */
+    struct rv_src src;
+};
+
+struct rv_pipeline {
+    const char *name, *description, *file, *dir; /* file: as given; dir: its folder, "." at least */
+    struct rv_agent_config *agents;              /* sorted by stage_order, stable */
+    size_t n_agents;
+    const char **stage_names;                    /* the same order */
+    rv_index stage_index;
+    int default_run_mode;                        /* enum rv_run_mode or RV_UNSET */
+    int64_t max_iterations, max_llm_calls, max_agent_hops, default_timeout_seconds;
+    struct rv_edge_limit *edge_limits;
+    size_t n_edge_limits;
+    const char *clarification_resume_stage, *confirmation_resume_stage, *agent_review_resume_stage,
+        *agent_review_reject_stage;              /* "" unset */
+    struct rv_capability_config *capabilities;
+    size_t n_capabilities;
+    struct rv_model_config *models;
+    size_t n_models;
+    struct rv_prompt_config *prompts;
+    size_t n_prompts;
+    struct rv_test_config *tests;
+    size_t n_tests;
+    struct rv_state_field *state_fields;
+    size_t n_state_fields;
+    struct rv_execution_config execution;
+    struct rv_str_list retry_archive, retry_clear, stage_reset; /* is_set false: the defaults */
+    struct rv_response_place response;           /* final response */
+    bool mock;
+    bool is_sound;                               /* no error was found: may be run */
+    struct rv_pipeline_private *private;         /* owned: arena, documents, dependents */
+};
+
+/** Load and validate a file. Everything wrong with the content is a finding; a pipeline with error findings still comes
+ *  out (is_sound false) so that further checks can add theirs, or *out is NULL when nothing could be read.
+ *  @return 0, or what kept the file from being read at all: RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT, RV_E_NOMEM */
+RV_MUST_CHECK int rv_pipeline_load(const char *path, rv_findings *findings, struct rv_pipeline **out, rv_err **err);
+/** The same from text; `name` stands for the file in messages, `dir` is what relative paths start from. */
+RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings,
+                                    struct rv_pipeline **out, rv_err **err);
+void rv_pipeline_free(struct rv_pipeline *p);
+
+/* --- Names that only capabilities know --- */
+enum rv_name_kind {
+    RV_NAME_TOOL,
+    RV_NAME_HOOK,
+    RV_NAME_POLICY,
+    RV_NAME_MOCK,
+    RV_NAME_ROUTE,
+    RV_NAME_PROMPT,
+    RV_NAME_PROVIDER,
+    RV_N_NAME_KINDS
+};
+const char *rv_name_kind_text(enum rv_name_kind kind); /* "tool", "hook", ... */
+/* What is registered; lists are sorted and borrowed. */
+struct rv_known_names {
+    const char *const *(*list)(void *self, enum rv_name_kind kind, size_t *n);
+    void *self;
+};
+/** Every tool, hook, policy, mock, routing function, prompt and provider the pipeline names must be known: findings with
+ *  place, kind, name, the stage that names it, and the nearest known name. Sets is_sound false on an error. */
+void rv_pipeline_check_names(struct rv_pipeline *p, const struct rv_known_names *known, rv_findings *findings);
+
+/* --- Queries (valid on a sound pipeline) --- */
+/** Index of a stage, or -1. */
+int rv_pipeline_stage(const struct rv_pipeline *p, rv_str name);
+/** Target of a name: an index, or RV_TARGET_END/CLARIFICATION/CONFIRMATION, RV_TARGET_NONE for "", RV_TARGET_UNKNOWN. */
+int rv_pipeline_target(const struct rv_pipeline *p, rv_str name);
+const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target); /* "end", "clarification", stage name */
+/** max_count of the edge, 0: unlimited. O(1). */
+int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to);
+/** Stages that name `stage` in requires or after, in stage order; borrowed. */
+const int *rv_pipeline_dependents(const struct rv_pipeline *p, int stage, size_t *n);
+const struct rv_model_config *rv_pipeline_model(const struct rv_pipeline *p, rv_str role);   /* NULL: none */
+const struct rv_prompt_config *rv_pipeline_prompt(const struct rv_pipeline *p, rv_str key);  /* NULL: none */
+struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p);
+
+/* Progress of a stage as readiness sees it (rule 4.5). */
+enum rv_stage_state {
+    RV_STAGE_WAITING,
+    RV_STAGE_ACTIVE,
+    RV_STAGE_COMPLETED,
+    RV_STAGE_FAILED,
+    RV_STAGE_SKIPPED,
+};
+bool rv_stage_is_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage);
+/** All ready stages in stage order into out[0..n_agents); the number. */
+size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out);
+
+/* --- Proofs (lint) --- */
+struct rv_proof {
+    int64_t max_visits;    /* no run visits more stages than this */
+    int64_t max_llm_calls; /* no run makes more model calls than this, retries included */
+    bool visits_exact, llm_exact;      /* the path below reaches the number; else it is only an upper bound */
+    int *visits_path, *llm_path;       /* owned; stage indices */
+    size_t n_visits_path, n_llm_path;  /* paths are cut after RV_PROOF_MAX_PATH stages */
+};
+#define RV_PROOF_MAX_PATH 64
+/** Bounds of a run in that mode, from the configuration alone. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out,
+                                    rv_err **err);
+void rv_proof_fini(struct rv_proof *proof);
+/** Warnings beyond validation: stages no route reaches, stages that can not reach the end, rules that an earlier identical
+ *  one hides, unused prompts and models, ... */
+void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings);
+
+/* --- Views --- */
+void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w); /* normalised, defaults filled in, secrets hidden */
+void rv_pipeline_write_schema(rv_jw *w);                            /* JSON Schema of the file format (2020-12) */
+void rv_pipeline_write_reference(rv_buf *b);                        /* the keys as Markdown tables */
+enum rv_graph_format { RV_GRAPH_ASCII, RV_GRAPH_MERMAID, RV_GRAPH_DOT, RV_GRAPH_SVG };
+void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format format, rv_buf *b);
+
+#endif

@@ -1,0 +1,123 @@
+/* YAML files as trees in which every node knows its place, and the findings about such files.
+ *
+ * The reader takes libyaml's events, decides scalar types by YAML 1.2 core rules (`no`, `012`, `1:30` are strings) and
+ * refuses what configuration must not have: duplicate keys, tags, merge keys, aliases that refer to themselves, expansion
+ * beyond the limits, more than one document. A tree and its texts live in one arena that dies with the document. */
+#ifndef RV_YAML_H
+#define RV_YAML_H
+
+#include "coreengine/base/base.h"
+#include "envelope/terms.h"
+
+#define RV_YAML_MAX_BYTES ((size_t)1 << 20) /* libyaml needs quadratic time on hostile nesting: cap the text first */
+#define RV_YAML_MAX_DEPTH 64
+#define RV_YAML_MAX_NODES 200000 /* after alias expansion */
+
+enum rv_node_kind { RV_NODE_NULL, RV_NODE_BOOL, RV_NODE_INT, RV_NODE_FLOAT, RV_NODE_STR, RV_NODE_LIST, RV_NODE_MAP };
+
+struct rv_node {
+    enum rv_node_kind kind;
+    struct rv_src src; /* of the first character; file is the document's name */
+    rv_str text;       /* scalars: the text as written (strings: decoded), NUL-terminated */
+    int64_t i64;       /* INT; BOOL as 0 or 1 */
+    double f64;        /* FLOAT and INT */
+    bool is_block;     /* STR written as a block scalar: its text starts on the line after src */
+    size_t n;          /* LIST, MAP: number of children */
+    struct rv_node **items; /* LIST: the items; MAP: the values */
+    struct rv_node **keys;  /* MAP: the keys, always RV_NODE_STR */
+};
+const char *rv_node_kind_text(enum rv_node_kind kind); /* "map", "list", "string", "integer", "number", "boolean", "null" */
+const struct rv_node *rv_node_get(const struct rv_node *map, const char *key); /* NULL: absent or not a map */
+/** A json-c tree of the node (numbers keep their text); *out is the caller's. RV_E_NOMEM, RV_E_INVALID (.inf, .nan). */
+RV_MUST_CHECK int rv_node_to_json(const struct rv_node *node, json_object **out, rv_err **err);
+
+/* --- Findings: everything that is wrong with a file, not only the first thing. --- */
+struct rv_finding {
+    enum rv_severity severity;
+    struct rv_src src; /* file owned by the list */
+    const char *text;  /* owned by the list */
+    const char *hint;  /* owned; NULL: none */
+};
+#define RV_FINDINGS_MAX 200 /* further ones are counted, not kept */
+typedef struct rv_findings rv_findings;
+rv_findings *rv_findings_new(void); /* NULL on out of memory */
+void rv_findings_free(rv_findings *f);
+/** Add one. src may be NULL. Out of memory marks the list as failed (rv_findings_check). hint_fmt may be NULL. */
+void rv_findings_add(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const char *hint,
+                     const char *fmt, ...) RV_PRINTF(5, 6);
+/** Add an rv_err as a finding (its text with causes, its place or else src, its hint). */
+void rv_findings_add_err(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const rv_err *err);
+size_t rv_findings_n(const rv_findings *f);
+size_t rv_findings_n_errors(const rv_findings *f); /* error and critical */
+size_t rv_findings_n_dropped(const rv_findings *f);
+struct rv_finding rv_findings_at(const rv_findings *f, size_t i);
+void rv_findings_sort(rv_findings *f); /* by file, line, column; stable */
+/** RV_E_NOMEM if the list itself failed, else 0. */
+RV_MUST_CHECK int rv_findings_check(const rv_findings *f, rv_err **err);
+/** "qa.yaml:14:12: error: unknown agent ...\n  hint: ...\n", one after another. */
+void rv_findings_write_text(const rv_findings *f, bool color, rv_buf *b);
+void rv_findings_write_json(const rv_findings *f, rv_jw *w); /* array of {severity, file, line, column, message, hint} */
+
+/* --- Documents --- */
+typedef struct rv_yaml rv_yaml;
+/** Read text; name is what messages call the file. Syntax faults are findings (and *out may then be NULL with return 0);
+ *  only RV_E_NOMEM is an error of the call. */
+RV_MUST_CHECK int rv_yaml_parse(rv_str text, const char *name, rv_findings *findings, rv_yaml **out, rv_err **err);
+/** Read a file. RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT besides. */
+RV_MUST_CHECK int rv_yaml_read(const char *path, rv_findings *findings, rv_yaml **out, rv_err **err);
+void rv_yaml_free(rv_yaml *doc);
+const struct rv_node *rv_yaml_root(const rv_yaml *doc); /* NULL: the document is empty */
+
+/* --- Table-driven reading of maps. One table parses, checks, defaults, documents and makes the JSON Schema. --- */
+enum rv_key_type {
+    RV_KEY_STR,       /* const char *       (arena text) */
+    RV_KEY_BOOL,      /* bool */
+    RV_KEY_INT,       /* int64_t, min..max */
+    RV_KEY_FLOAT,     /* double, min..max; integers accepted */
+    RV_KEY_TERM,      /* int: index into the word list `terms` */
+    RV_KEY_STR_LIST,  /* struct rv_str_list */
+    RV_KEY_JSON,      /* json_object * (owned by the struct's owner): any value */
+    RV_KEY_CUSTOM,    /* `read` does it */
+    RV_KEY_MAP,       /* a nested map with its own table `keys`, read into the same struct at `offset` */
+};
+struct rv_str_list {
+    const char **items; /* arena */
+    struct rv_src *srcs;
+    size_t n;
+    bool is_set; /* an empty list is not an absent one */
+};
+struct rv_key_reader; /* context of a read: arena, findings, owner */
+struct rv_key {
+    const char *name;
+    enum rv_key_type type;
+    size_t offset;
+    bool required;
+    double min, max;            /* INT, FLOAT; max 0 and min 0: no limit */
+    const char *default_text;   /* as JSON; NULL: none; applied before reading */
+    const char *doc;            /* one sentence for --explain, the schema and the reference page */
+    const char *term_list;      /* TERM: name of the list (rv_term_lists) */
+    const struct rv_key *keys;  /* MAP */
+    size_t n_keys;
+    size_t is_set_offset;       /* bool that becomes true when the key is present; 0: none (offset 0 is never a flag) */
+    void (*read)(struct rv_key_reader *r, const struct rv_node *node, void *target); /* CUSTOM */
+    const char *schema;         /* CUSTOM, JSON: JSON Schema of the value as text */
+    size_t src_offset;          /* struct rv_src that receives the value's place; 0: none */
+};
+struct rv_key_reader {
+    rv_arena *arena;
+    rv_findings *findings;
+    const char *owner_kind; /* for messages: "agent", "pipeline", "test" */
+    const char *owner_name; /* NULL while unknown */
+    void *user;             /* of the caller */
+    int rc;                 /* sticky RV_E_NOMEM */
+};
+/** Read `map` into target by the table: unknown keys (with the nearest), wrong types, out of range, missing required keys
+ *  become findings; defaults are set first. */
+void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const struct rv_key *keys, size_t n_keys,
+                  void *target);
+/** The properties object, `required` and additionalProperties:false of a table, as JSON Schema text. */
+void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w);
+/** A reference table in Markdown: key, type, default, meaning. */
+void rv_keys_write_markdown(const struct rv_key *keys, size_t n_keys, rv_buf *b);
+
+#endif
