@@ -1,0 +1,150 @@
+/* reeve capability SDK: the only header a plugin needs. C11 or C++, no engine symbols, JSON text across the border.
+ *
+ * A capability is one shared object that exports one function, rv_capability(), which returns a constant descriptor.
+ * The descriptor lists entries: tools, hooks, policies, mocks, routing functions and prompts, each with a name, a
+ * specification as JSON text, and (but for prompts) a function. So `reeve lint` and `reeve inspect` know everything a
+ * capability offers without running any of it.
+ *
+ *     static int greet(void *self, struct rv_cap_call *call)
+ *     {
+ *         return call->reply(call, "{\"text\": \"hello\"}");
+ *     }
+ *     static const struct rv_cap_entry entries[] = {
+ *         {RV_CAP_TOOL, "greet", RV_CAP_JSON({"description": "Say hello", "risk": "read_only"}), greet},
+ *         RV_CAP_END,
+ *     };
+ *     RV_CAPABILITY(.name = "hello", .version = "1.0.0", .description = "A greeting", .entries = entries)
+ *
+ * Rules: no threads that outlive a call; calls may come from several threads at once; keep state in *self, never in
+ * globals; strings of the call are valid until the function returns; the host copies what reply() and fail() are given.
+ *
+ * ABI log
+ *   1  first version
+ */
+#ifndef RV_CAPABILITY_H
+#define RV_CAPABILITY_H
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RV_CAP_ABI 1
+
+/* JSON text without escaping: RV_CAP_JSON({"type": "object"}). Commas and quotes are fine; no comments inside. */
+#define RV_CAP_JSON(...) #__VA_ARGS__
+
+enum rv_cap_kind {
+    /* args: the parameters, an object. reply: any JSON object (normalised by the engine), or fail().
+     * spec: description, risk (read_only write destructive low medium high critical), category, effect (safe idempotent
+     *       non_idempotent), timeout_ms, input_schema, output_schema */
+    RV_CAP_TOOL = 1,
+    /* args: {hook: "pre_process"|"post_process", stage, visit, envelope, output (post only)}.
+     * reply: {} for "no change", or any of {envelope: {partial state}, output: {...} (post only)}. fail() fails the stage.
+     * spec: description, sees (list of envelope parts that are sent: "raw_input", "outputs", "outputs.plan", "metadata",
+     *       "state", "iteration", "interrupt", ...; left out: all), timeout_ms */
+    RV_CAP_HOOK = 2,
+    /* args: {stage, envelope, output}. reply: {decision: "allow"|"deny"|"confirm", reason, message}. spec as hook */
+    RV_CAP_POLICY = 3,
+    /* args: {stage, visit, envelope}. reply: the stage's output object. spec as hook */
+    RV_CAP_MOCK = 4,
+    /* args: {stage, failed, output, envelope}. reply: {next: "stage"} or {terminate: "why"}. spec as hook */
+    RV_CAP_ROUTE = 5,
+    /* no function. spec: {description, text: "template with {{names}}"} */
+    RV_CAP_PROMPT = 6,
+};
+
+struct rv_cap_call {
+    uint32_t size;               /* sizeof of the host's struct: fields beyond it do not exist */
+    const char *name;            /* the entry's name */
+    const char *args;            /* JSON text, NUL-terminated */
+    const char *run_id, *stage;  /* where the call comes from; "" outside a run */
+    const char *user_id, *session_id;
+    const char *idempotency_key; /* the same for every attempt of one effect; "" when there is none */
+    int64_t timeout_ms;          /* left when the call began; <= 0: none */
+    void *host;                  /* opaque */
+    /** Nonzero once the answer is not wanted any more (deadline passed, run cancelled). Cheap; poll it in long work. */
+    int (*cancelled)(const struct rv_cap_call *call);
+    /** Hand over the answer: NUL-terminated JSON, copied. Call it once. Returns 0, or nonzero if it was refused (too
+     *  large); return that value. */
+    int (*reply)(struct rv_cap_call *call, const char *json);
+    /** Fail: type such as "NotFoundError" "ValidationError" "ExecutionError" "TimeoutError", text for people. Returns nonzero:
+     *  `return call->fail(call, ...)`. */
+    int (*fail)(struct rv_cap_call *call, const char *type, const char *message);
+    /** Write to the host's log; level 0 debug .. 3 error. */
+    void (*log)(const struct rv_cap_call *call, int level, const char *message);
+};
+
+typedef int (*rv_cap_fn)(void *self, struct rv_cap_call *call);
+
+struct rv_cap_entry {
+    int32_t kind;     /* enum rv_cap_kind; 0 ends the list */
+    const char *name; /* [a-z][a-z0-9_]*, unique within its kind; tools are known by it alone, the rest as "capability.name" */
+    const char *spec; /* JSON object text */
+    rv_cap_fn fn;     /* NULL for prompts only */
+};
+#define RV_CAP_END {0, 0, 0, 0}
+#define RV_CAP_MAX_ENTRIES 1024
+#define RV_CAP_MAX_REPLY (8u << 20) /* bytes of one answer */
+
+struct rv_cap_host {
+    uint32_t size, abi;
+    const char *engine_version;
+    const char *base_dir; /* folder of the pipeline file: what relative paths in the configuration start from */
+};
+
+struct rv_cap_desc {
+    uint32_t size;       /* sizeof(struct rv_cap_desc) as the plugin was built */
+    uint32_t abi;        /* RV_CAP_ABI as the plugin was built */
+    uint32_t entry_size; /* sizeof(struct rv_cap_entry) as the plugin was built */
+    const char *name;    /* [a-z][a-z0-9_-]*; must match the name it is loaded by */
+    const char *version, *description;
+    const char *config_schema;          /* JSON Schema of the configuration; NULL: takes none */
+    const struct rv_cap_entry *entries; /* ends with RV_CAP_END */
+    /** Optional. config is JSON text ("{}" when there is none). Set *self; on failure return nonzero and write why into error. */
+    int (*open)(const struct rv_cap_host *host, const char *config, void **self, char *error, uint32_t error_size);
+    void (*close)(void *self); /* optional; no call is running then */
+};
+
+#if defined(__GNUC__)
+#define RV_CAP_EXPORT __attribute__((visibility("default")))
+#else
+#define RV_CAP_EXPORT
+#endif
+
+/** The one exported symbol. */
+RV_CAP_EXPORT const struct rv_cap_desc *rv_capability(void);
+
+/* Define it: RV_CAPABILITY(.name = "hello", .entries = entries) */
+#define RV_CAPABILITY(...)                                                                          \
+    RV_CAP_EXPORT const struct rv_cap_desc *rv_capability(void)                                     \
+    {                                                                                               \
+        static const struct rv_cap_desc desc = {.size = sizeof(struct rv_cap_desc),                 \
+                                                .abi = RV_CAP_ABI,                                  \
+                                                .entry_size = sizeof(struct rv_cap_entry),          \
+                                                __VA_ARGS__};                                       \
+        return &desc;                                                                               \
+    }
+
+/** fail() with a formatted text (cut at 1 KiB). */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4), unused))
+#endif
+static int rv_cap_failf(struct rv_cap_call *call, const char *type, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return call->fail(call, type, text);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
