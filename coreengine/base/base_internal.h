@@ -1,0 +1,46 @@
+/* Shared by the files of base only. */
+#ifndef RV_BASE_INTERNAL_H
+#define RV_BASE_INTERNAL_H
+
+#include "coreengine/base/base.h"
+
+#define RV_ERR_MAX_TEXT  4096 /* of one link or hint; longer is cut at a UTF-8 border */
+#define RV_ERR_MAX_LINKS 32   /* a longer chain says nothing more; further links are dropped */
+
+struct rv_err {
+    int code;
+    int n_links; /* of the chain from here down */
+    int c_line;
+    const char *c_file; /* static: __FILE__ */
+    rv_err *cause;      /* owned */
+    char *hint;         /* owned, may be NULL */
+    const char *file;   /* inside this block, behind text; NULL when the place is unknown */
+    int line, col;
+    char text[]; /* valid UTF-8 */
+};
+
+/** Length of the UTF-8 sequence at p (n > 0 bytes are there): 1..4, 0 when broken, -1 when cut off but fine so far. */
+int rv_utf8_next(const unsigned char *p, size_t n);
+/** How many bytes at p go into a JSON string as they are: ASCII without controls, quote and backslash. */
+size_t rv_json_plain_run(const char *p, size_t n);
+
+/** Room for n more bytes and a NUL, or NULL (the failure sticks). The caller adds what it wrote to len. */
+char *rv_buf_room(rv_buf *b, size_t n);
+
+#define RV_JSON_NUMBER_MAX 40
+/** Value of a NUL-terminated JSON number, whatever the locale. */
+double rv_json_number_read(const char *text);
+/** Shortest text that reads back as d, with a point or an exponent. d is finite. Returns the length. */
+size_t rv_json_number_write(double d, char out[RV_JSON_NUMBER_MAX]);
+/** Decimal digits of i, no NUL. Returns the length (at most 20). */
+size_t rv_json_int_write(bool negative, uint64_t magnitude, char out[RV_JSON_NUMBER_MAX]);
+
+/** An integer node as sign and magnitude, over the whole range int64..uint64. */
+void rv_json_int_parts(json_object *v, bool *negative, uint64_t *magnitude);
+/** The source text of a double node, or NULL. */
+const char *rv_json_double_text(json_object *v);
+
+/** The one-line form of a chain, handed over in pieces: no memory needed. */
+void rv_err_line(const rv_err *err, void (*put)(void *self, rv_str piece), void *self);
+
+#endif

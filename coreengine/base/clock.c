@@ -1,0 +1,312 @@
+/* The system's time and randomness, the seeded generator, ids, RFC 3339 times. */
+#include "coreengine/base/base_internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define US_PER_S   INT64_C(1000000)
+#define S_PER_DAY  INT64_C(86400)
+#define FIRST_DAY  INT64_C(-719162) /* 0001-01-01, in days since 1970-01-01 */
+#define LAST_DAY   INT64_C(2932896) /* 9999-12-31 */
+#define US_PER_DAY (S_PER_DAY * US_PER_S)
+
+/* --- clock --- */
+
+static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
+static int64_t wall_minus_monotonic_us;
+
+static int64_t read_clock(clockid_t id)
+{
+    struct timespec ts;
+
+    if (clock_gettime(id, &ts) < 0)
+        abort(); /* POSIX clocks that every supported kernel has */
+    return (int64_t)ts.tv_sec * US_PER_S + ts.tv_nsec / 1000;
+}
+
+static void anchor_clock(void)
+{
+    wall_minus_monotonic_us = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+}
+
+static int64_t system_now_us(void *self)
+{
+    (void)self;
+    pthread_once(&clock_once, anchor_clock);
+    return wall_minus_monotonic_us + read_clock(CLOCK_MONOTONIC);
+}
+
+struct rv_clock rv_clock_system(void)
+{
+    return (struct rv_clock){system_now_us, NULL};
+}
+
+/* --- randomness and ids --- */
+
+static void system_fill(void *self, void *bytes, size_t len)
+{
+    unsigned char *p = bytes;
+
+    (void)self;
+    while (len) {
+        ssize_t n = getrandom(p, len, 0);
+        if (n < 0) {
+            if (errno == EINTR)
+                continue;
+            abort(); /* ids that are not random would collide silently */
+        }
+        p += n;
+        len -= (size_t)n;
+    }
+}
+
+struct rv_rand rv_rand_system(void)
+{
+    return (struct rv_rand){system_fill, NULL};
+}
+
+static uint64_t rotl(uint64_t x, int k)
+{
+    return (x << k) | (x >> (64 - k));
+}
+
+/* xoshiro256** */
+static uint64_t next_seeded(struct rv_rand_state *state)
+{
+    uint64_t *s = state->s;
+    uint64_t result = rotl(s[1] * 5, 7) * 9, t = s[1] << 17;
+
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotl(s[3], 45);
+    return result;
+}
+
+/* Bytes are taken from the low end, so that a replay is the same on any machine. */
+static void seeded_fill(void *self, void *bytes, size_t len)
+{
+    unsigned char *p = bytes;
+    uint64_t word = 0;
+    size_t i;
+
+    for (i = 0; i < len; i++) {
+        if (i % 8 == 0)
+            word = next_seeded(self);
+        p[i] = (unsigned char)(word & 0xFF);
+        word >>= 8;
+    }
+}
+
+struct rv_rand rv_rand_seeded(struct rv_rand_state *state, uint64_t seed)
+{
+    int i;
+
+    for (i = 0; i < 4; i++) { /* splitmix64: spreads a small seed, and never gives four zeros */
+        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        state->s[i] = z ^ (z >> 31);
+    }
+    return (struct rv_rand){seeded_fill, state};
+}
+
+uint64_t rv_rand_u64(struct rv_rand r)
+{
+    unsigned char b[8];
+    uint64_t value = 0;
+    int i;
+
+    r.fill(r.self, b, sizeof b);
+    for (i = 7; i >= 0; i--)
+        value = value << 8 | b[i];
+    return value;
+}
+
+uint64_t rv_rand_below(struct rv_rand r, uint64_t n)
+{
+    uint64_t skip, x;
+
+    assert(n > 0);
+    skip = (0 - n) % n; /* 2^64 mod n: without it small results would be a little more likely */
+    do
+        x = rv_rand_u64(r);
+    while (x < skip);
+    return x % n;
+}
+
+void rv_id_make(struct rv_rand r, const char *prefix, char out[RV_ID_MAX])
+{
+    static const char hex[] = "0123456789abcdef";
+    size_t i, len = strlen(prefix);
+    uint64_t bits = rv_rand_u64(r);
+
+    assert(len <= 8);
+    memcpy(out, prefix, len);
+    for (i = 0; i < 16; i++)
+        out[len + i] = hex[bits >> (60 - 4 * i) & 15];
+    out[len + 16] = '\0';
+}
+
+/* --- RFC 3339 --- */
+
+/* Days since 1970-01-01 of a date in the Gregorian calendar; years begin in March, so that leap days come last. */
+static int64_t days_from_civil(int64_t y, int m, int d)
+{
+    int64_t era, year_of_era, day_of_year;
+
+    y -= m <= 2;
+    era = (y >= 0 ? y : y - 399) / 400;
+    year_of_era = y - era * 400;
+    day_of_year = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
+}
+
+static void civil_from_days(int64_t days, int *y, int *m, int *d)
+{
+    int64_t era, day_of_era, year_of_era, day_of_year, month;
+
+    days += 719468;
+    era = (days >= 0 ? days : days - 146096) / 146097;
+    day_of_era = days - era * 146097;
+    year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    month = (5 * day_of_year + 2) / 153;
+    *d = (int)(day_of_year - (153 * month + 2) / 5 + 1);
+    *m = (int)(month < 10 ? month + 3 : month - 9);
+    *y = (int)(year_of_era + era * 400 + (*m <= 2));
+}
+
+static void put_digits(char *to, int n, int64_t value)
+{
+    while (n > 0) {
+        to[--n] = (char)('0' + value % 10);
+        value /= 10;
+    }
+}
+
+void rv_time_format(int64_t us, char out[RV_TIME_MAX])
+{
+    int64_t days, rest;
+    int y, m, d;
+
+    if (us < FIRST_DAY * US_PER_DAY)
+        us = FIRST_DAY * US_PER_DAY;
+    if (us > (LAST_DAY + 1) * US_PER_DAY - 1)
+        us = (LAST_DAY + 1) * US_PER_DAY - 1;
+    days = us / US_PER_DAY;
+    rest = us % US_PER_DAY;
+    if (rest < 0) {
+        rest += US_PER_DAY;
+        days--;
+    }
+    civil_from_days(days, &y, &m, &d);
+    memcpy(out, "0000-00-00T00:00:00.000000Z", 28);
+    put_digits(out, 4, y);
+    put_digits(out + 5, 2, m);
+    put_digits(out + 8, 2, d);
+    put_digits(out + 11, 2, rest / US_PER_S / 3600);
+    put_digits(out + 14, 2, rest / US_PER_S / 60 % 60);
+    put_digits(out + 17, 2, rest / US_PER_S % 60);
+    put_digits(out + 20, 6, rest % US_PER_S);
+}
+
+/* Exactly n digits off the front. */
+static bool take_digits(rv_str *s, size_t n, int *out)
+{
+    int value = 0;
+    size_t i;
+
+    if (s->len < n)
+        return false;
+    for (i = 0; i < n; i++) {
+        if (s->ptr[i] < '0' || s->ptr[i] > '9')
+            return false;
+        value = value * 10 + (s->ptr[i] - '0');
+    }
+    s->ptr += n;
+    s->len -= n;
+    *out = value;
+    return true;
+}
+
+static bool take_any(rv_str *s, const char *chars, char *out)
+{
+    if (!s->len || !s->ptr[0] || !strchr(chars, s->ptr[0]))
+        return false;
+    *out = s->ptr[0];
+    s->ptr++;
+    s->len--;
+    return true;
+}
+
+static bool take_fraction(rv_str *s, int64_t *out_us)
+{
+    int64_t us = 0;
+    int n = 0, digit;
+    char point;
+
+    *out_us = 0;
+    if (!take_any(s, ".", &point))
+        return true;
+    while (n < 9 && take_digits(s, 1, &digit)) {
+        if (n++ < 6)
+            us = us * 10 + digit;
+    }
+    if (n == 0)
+        return false;
+    for (; n < 6; n++)
+        us *= 10;
+    *out_us = us;
+    return true;
+}
+
+static bool take_offset(rv_str *s, int *out_minutes)
+{
+    int hours, minutes;
+    char sign, colon;
+
+    *out_minutes = 0;
+    if (take_any(s, "Zz", &sign))
+        return true;
+    if (!take_any(s, "+-", &sign) || !take_digits(s, 2, &hours) || !take_any(s, ":", &colon) ||
+        !take_digits(s, 2, &minutes) || hours > 23 || minutes > 59)
+        return false;
+    *out_minutes = (hours * 60 + minutes) * (sign == '-' ? -1 : 1);
+    return true;
+}
+
+static int days_in_month(int y, int m)
+{
+    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool is_leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
+
+    return days[m - 1] + (m == 2 && is_leap ? 1 : 0);
+}
+
+int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
+{
+    int y, m, d, hour, minute, second, offset;
+    int64_t fraction_us, seconds;
+    rv_str s = text;
+    char c;
+
+    if (!take_digits(&s, 4, &y) || !take_any(&s, "-", &c) || !take_digits(&s, 2, &m) || !take_any(&s, "-", &c) ||
+        !take_digits(&s, 2, &d) || !take_any(&s, "Tt ", &c) || !take_digits(&s, 2, &hour) || !take_any(&s, ":", &c) ||
+        !take_digits(&s, 2, &minute) || !take_any(&s, ":", &c) || !take_digits(&s, 2, &second) ||
+        !take_fraction(&s, &fraction_us) || !take_offset(&s, &offset) || s.len != 0)
+        return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" is not of the form 2026-01-31T12:00:00Z",
+                       RV_STR_ARG(rv_utf8_cut(text, RV_TIME_MAX)));
+    if (y < 1 || m < 1 || m > 12 || d < 1 || d > days_in_month(y, m) || hour > 23 || minute > 59 || second > 60)
+        return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" does not exist in the calendar", RV_STR_ARG(text));
+    seconds = days_from_civil(y, m, d) * S_PER_DAY + hour * 3600 + (minute - offset) * 60 + second;
+    *out_us = seconds * US_PER_S + fraction_us; /* a leap second (60) is the first one of the next minute */
+    return 0;
+}

@@ -1,0 +1,190 @@
+/* Whole files: read into a capped buffer, replace atomically. */
+#include "coreengine/base/base_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_CHUNK     ((size_t)64 << 10)
+#define MAX_TEMP_TRIES 16
+
+static int fail_errno(rv_err **err, const char *verb, const char *path, int number)
+{
+    int code = number == ENOENT || number == ENOTDIR ? RV_E_NOT_FOUND : number == ENOMEM ? RV_E_NOMEM : RV_E_IO;
+    char text[128];
+
+    return RV_FAIL(err, code, "cannot %s \"%s\": %s", verb, path, strerror_r(number, text, sizeof text));
+}
+
+static int read_all(int fd, const char *path, rv_buf *b, rv_err **err)
+{
+    struct stat st;
+    char extra;
+
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (size_t)st.st_size < b->max - b->len)
+        (void)rv_buf_room(b, (size_t)st.st_size + 1); /* one more, so that the end is seen; a failure shows below */
+    for (;;) {
+        size_t room = b->cap ? b->cap - b->len - 1 : 0, left = b->max - b->len;
+        size_t want = room ? room : left < READ_CHUNK ? left : READ_CHUNK;
+        char *to = want ? rv_buf_room(b, want) : &extra;
+        ssize_t n;
+        if (!to)
+            return RV_FAIL(err, b->rc, "no memory to read \"%s\"", path);
+        n = read(fd, to, want ? want : 1);
+        if (n < 0) {
+            if (errno == EINTR)
+                continue;
+            return fail_errno(err, "read", path, errno);
+        }
+        if (n == 0)
+            break;
+        if (want == 0) { /* full, and one byte more is there */
+            b->rc = RV_E_LIMIT;
+            return RV_FAIL(err, RV_E_LIMIT, "file \"%s\" is longer than %zu bytes", path, b->max);
+        }
+        b->len += (size_t)n;
+    }
+    if (b->ptr)
+        b->ptr[b->len] = '\0';
+    return 0;
+}
+
+int rv_file_read(const char *path, rv_buf *b, rv_err **err)
+{
+    int fd, rc;
+
+    if (b->rc)
+        return rv_buf_check(b, "the text before a file", err);
+    if (strcmp(path, "-") == 0)
+        return read_all(STDIN_FILENO, "standard input", b, err);
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return fail_errno(err, "open", path, errno);
+    rc = read_all(fd, path, b, err);
+    close(fd);
+    return rc;
+}
+
+static int write_all(int fd, rv_str bytes)
+{
+    while (bytes.len) {
+        ssize_t n = write(fd, bytes.ptr, bytes.len);
+        if (n < 0) {
+            if (errno == EINTR)
+                continue;
+            return errno;
+        }
+        bytes.ptr += n;
+        bytes.len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* A fresh file beside path, with the rights an ordinary new file would get. */
+static int open_temp(const char *path, char **out_name)
+{
+    size_t size = strlen(path) + sizeof ".tmp-0123456789abcdef";
+    char *name = malloc(size);
+    int tries, fd = -1;
+
+    if (!name) {
+        errno = ENOMEM;
+        return -1;
+    }
+    for (tries = 0; fd < 0 && tries < MAX_TEMP_TRIES; tries++) {
+        (void)snprintf(name, size, "%s.tmp-%016llx", path, (unsigned long long)rv_rand_u64(rv_rand_system()));
+        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST && errno != EINTR)
+            break;
+    }
+    if (fd < 0)
+        free(name);
+    else
+        *out_name = name;
+    return fd;
+}
+
+/* Makes the rename itself durable. Some file systems cannot sync a folder; the file is whole either way. */
+static void sync_folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == path ? rv_str_dup(RV_STR_LIT("/"))
+                                 : rv_str_dup(slash ? (rv_str){path, (size_t)(slash - path)} : RV_STR_LIT("."));
+    int fd;
+
+    if (!folder)
+        return;
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    if (fd < 0)
+        return;
+    RV_IGNORE(fsync(fd), "not every file system can");
+    close(fd);
+}
+
+/* Devices and pipes cannot be replaced, only written to. */
+static int write_in_place(const char *path, rv_str bytes, rv_err **err)
+{
+    int number, fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return fail_errno(err, "open", path, errno);
+    number = write_all(fd, bytes);
+    if (close(fd) < 0 && !number)
+        number = errno;
+    return number ? fail_errno(err, "write", path, number) : 0;
+}
+
+static int replace(const char *target, const struct stat *old, rv_str bytes, rv_err **err)
+{
+    char *temp = NULL;
+    int number = 0, fd = open_temp(target, &temp);
+
+    if (fd < 0)
+        return fail_errno(err, "create a file beside", target, errno);
+    if (old && fchmod(fd, old->st_mode & 07777) < 0)
+        number = errno;
+    if (!number)
+        number = write_all(fd, bytes);
+    if (!number && fsync(fd) < 0)
+        number = errno;
+    if (close(fd) < 0 && !number)
+        number = errno;
+    if (!number && rename(temp, target) < 0)
+        number = errno;
+    if (number)
+        RV_IGNORE(unlink(temp), "the first failure is the one to report");
+    else
+        sync_folder_of(target);
+    free(temp);
+    return number ? fail_errno(err, "write", target, number) : 0;
+}
+
+int rv_file_write(const char *path, rv_str bytes, rv_err **err)
+{
+    struct stat st;
+    char *target;
+    int rc;
+
+    if (stat(path, &st) < 0) {
+        if (errno != ENOENT)
+            return fail_errno(err, "write", path, errno);
+        return replace(path, NULL, bytes, err);
+    }
+    if (S_ISDIR(st.st_mode))
+        return fail_errno(err, "write", path, EISDIR);
+    if (!S_ISREG(st.st_mode))
+        return write_in_place(path, bytes, err);
+    target = realpath(path, NULL); /* a symbolic link stays one: its target is replaced */
+    if (!target)
+        return fail_errno(err, "resolve", path, errno);
+    rc = replace(target, &st, bytes, err);
+    free(target);
+    return rc;
+}
