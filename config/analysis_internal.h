@@ -1,0 +1,48 @@
+/* What looks at a validated pipeline: dependents, the routes between stages, shared by proofs, warnings and graphs.
+ *
+ * Loading owns `struct rv_pipeline_private`. It keeps a `struct rv_links links` for us, calls rv_pipeline_link() once
+ * requires_index and after_index are filled in, and rv_links_fini() when the pipeline dies. */
+#ifndef RV_CONFIG_ANALYSIS_INTERNAL_H
+#define RV_CONFIG_ANALYSIS_INTERNAL_H
+
+#include "config/config.h"
+
+/* Who waits for whom: dependents of stage s are items[start[s] .. start[s + 1]), in stage order, no stage twice. */
+struct rv_links {
+    int *items;    /* owned */
+    size_t *start; /* owned; n_agents + 1 entries, NULL until linked */
+};
+/** Fill in p->private->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_pipeline_link(struct rv_pipeline *p, rv_err **err);
+/** The work behind it, for a pipeline that nobody loaded. */
+RV_MUST_CHECK int rv_links_build(const struct rv_pipeline *p, struct rv_links *out, rv_err **err);
+void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
+
+/* --- Routes: one entry for each way a visit can lead on --- */
+enum rv_route_kind { RV_ROUTE_RULE, RV_ROUTE_DEFAULT, RV_ROUTE_ERROR, RV_ROUTE_FUNCTION };
+/* Why a route is never followed. */
+enum rv_route_fate {
+    RV_ROUTE_LIVE,
+    RV_ROUTE_REPEATED, /* an earlier rule of the stage has the same test */
+    RV_ROUTE_CUT_OFF,  /* an earlier rule always matches */
+    RV_ROUTE_OUTCOME,  /* tests for an outcome that stops the stage before routing counts */
+};
+struct rv_route {
+    int from, to; /* `to` is a stage, RV_TARGET_END, _CLARIFICATION or _CONFIRMATION; any stage for _FUNCTION: _NONE */
+    enum rv_route_kind kind;
+    enum rv_route_fate fate;
+    int rule;       /* RULE: its index in the stage; else -1 */
+    int because;    /* REPEATED, CUT_OFF: index of the earlier rule; else -1 */
+    bool is_likely; /* nothing but the stage's own output decides: some output surely takes it */
+};
+struct rv_routes {
+    struct rv_route *items; /* owned; by stage, and within one: rules, default, error, function */
+    size_t n;
+    size_t *start; /* owned; routes of stage s are items[start[s] .. start[s + 1]) */
+};
+RV_MUST_CHECK int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err **err);
+void rv_routes_fini(struct rv_routes *routes);
+/** True if this stage's visit may call a model: has_llm and not mocked. */
+bool rv_agent_calls_model(const struct rv_agent_config *a);
+
+#endif
