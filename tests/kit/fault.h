@@ -1,0 +1,33 @@
+/* The failing allocator. Linking rv::fault replaces malloc for the whole test program, libraries included (json-c,
+ * libyaml), so that each allocation of a scenario can be made to fail in turn:
+ *
+ *   for (size_t n = 0;; n++) {
+ *       rv_fault_arm(n);
+ *       rc = scenario();
+ *       if (!rv_fault_disarm())
+ *           break;                                  // fewer than n + 1 allocations: all were tried; rc is 0
+ *       ck_assert_int_eq(rc, RV_E_NOMEM);
+ *       ck_assert_int_eq(rv_fault_balance(), 0);    // as much freed as allocated
+ *   }
+ *
+ * Run the scenario once before the loop: what a library sets up at first use is not a leak. The count is of the thread
+ * that armed it, other threads allocate undisturbed. Not under AddressSanitizer, which brings its own allocator: there
+ * nothing ever fires (rv_fault_works() is false), and the loop ends after its first round. */
+#ifndef RV_TESTS_KIT_FAULT_H
+#define RV_TESTS_KIT_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** From here, the allocation number n (from 0) of this thread fails, once. */
+void rv_fault_arm(size_t n);
+/** True if it came to that. */
+bool rv_fault_disarm(void);
+/** Blocks allocated minus blocks freed between the last arm and disarm. */
+long rv_fault_balance(void);
+/** Allocations seen between the last arm and disarm. */
+size_t rv_fault_count(void);
+/** False under a sanitizer with an allocator of its own. */
+bool rv_fault_works(void);
+
+#endif
