@@ -1,0 +1,175 @@
+/* The one Agent: everything that happens in one visit of one stage, as a pure state machine.
+ *
+ * A visit is begun, told what came of the calls it asked for, and is done at some point. It performs nothing: it writes to
+ * the envelope (or fork) it was given and appends effects for somebody else to perform. It reads no clock; each event
+ * brings its time. What a model, tool or plugin answers can only ever fail the stage. The functions here return an error
+ * only when memory is short or the caller broke the protocol; a failed stage is a result, not an error.
+ *
+ * Also here: the effect and event types that the whole core speaks, and the pure rules of a stage (extraction, routing). */
+#ifndef RV_AGENT_H
+#define RV_AGENT_H
+
+#include "coreengine/tools/tools.h"
+
+/* --- Effects: what the core wants done ------------------------------------------------------------------------- */
+enum rv_effect_kind {
+    RV_EFFECT_CALL_LLM,
+    RV_EFFECT_CALL_TOOL,
+    RV_EFFECT_CALL_HOOK,   /* hook, policy, mock or routing function: see `entry` */
+    RV_EFFECT_CANCEL_CALL, /* the answer to call_id is not wanted any more */
+    RV_EFFECT_ARM_TIMER,   /* a timer event for call_id at `at_us` */
+    RV_EFFECT_EMIT,        /* an observable event, as one line of JSON */
+    RV_EFFECT_SAVE,        /* the state dict to be saved now */
+    RV_EFFECT_FINISH,      /* the run is over (or waits for an answer); always the last effect */
+};
+
+/* The kinds of observable events (the typed stream). */
+#define RV_EMITS(X)                                                                       \
+    X(PIPELINE_STARTED, "pipeline_started", "a run or resume begins")                     \
+    X(STAGE_STARTED, "stage_started", "a visit begins; precedes everything of that visit") \
+    X(LLM_CALL_START, "llm_call_start", "a model is asked")                               \
+    X(LLM_RESULT, "llm_result", "the model answered or failed")                           \
+    X(TOOL_CALL_START, "tool_call_start", "a tool is called")                             \
+    X(TOOL_RESULT, "tool_result", "a tool answered, failed, or was not allowed to run")   \
+    X(RETRY, "retry", "an attempt failed and another will follow")                        \
+    X(STAGE_COMPLETED, "stage_completed", "a visit ended, well or not; carries its output") \
+    X(ROUTING_DECISION, "routing_decision", "where the run goes next and why")            \
+    X(STAGE_SKIPPED, "stage_skipped", "a stage that waited for a failed one does not run") \
+    X(ITERATION, "iteration_incremented", "a loop-back was taken")                        \
+    X(BATCH, "parallel_batch", "stages start side by side")                               \
+    X(INTERRUPT_PENDING, "interrupt_pending", "the run needs an answer")                  \
+    X(WARNING, "warning", "something is probably not as meant")                           \
+    X(ERROR, "error", "what ended the run badly")                                         \
+    X(DONE, "done", "the run is over or waits; always last, always once")
+#define RV_EMIT_CONST(n, t, m) RV_EMIT_##n,
+enum rv_emit_kind { RV_EMITS(RV_EMIT_CONST) RV_N_EMITS };
+const char *rv_emit_text(enum rv_emit_kind kind);
+
+#define RV_KEY_MAX 160 /* bytes of an idempotency key */
+
+struct rv_effect {
+    enum rv_effect_kind kind;
+    int64_t call_id;          /* CALL_*, CANCEL_CALL, ARM_TIMER: ascending from 1 within a run */
+    int stage;                /* index; -1: none */
+    int64_t visit, attempt;   /* 1-based; of the stage, of the call */
+    enum rv_name_kind entry;  /* CALL_HOOK: HOOK, POLICY, MOCK, ROUTE */
+    const char *name;         /* CALL_*: tool, entry or model role; borrowed from the pipeline or owned_name */
+    char *owned_name;         /* owned or NULL */
+    char *request;            /* CALL_*: JSON text; SAVE: state dict. Owned; take it by setting it to NULL */
+    size_t request_len;
+    int64_t deadline_us;      /* CALL_*: answer by then or report a timeout; 0: none */
+    int64_t at_us;            /* ARM_TIMER */
+    int effect_class;         /* CALL_TOOL: enum rv_effect_class */
+    char *key;                /* CALL_TOOL: idempotency key, the same for every attempt; owned */
+    enum rv_emit_kind emit;   /* EMIT */
+    size_t text_at, text_len; /* EMIT: where its line stands in rv_effects.text (without line end) */
+    enum rv_run_status status; /* FINISH */
+};
+/* Zero it before first use. One owner; reused from step to step. */
+struct rv_effects {
+    struct rv_effect *items;
+    size_t n, cap;
+    rv_buf text; /* lines of the EMIT effects */
+};
+#define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines */
+void rv_effects_clear(struct rv_effects *e); /* frees what was not taken, keeps the memory */
+void rv_effects_fini(struct rv_effects *e);
+rv_str rv_effect_text(const struct rv_effects *all, const struct rv_effect *e); /* EMIT: the line */
+
+/* --- Events: what the core is told ------------------------------------------------------------------------------ */
+enum rv_event_kind {
+    RV_EVENT_START,
+    RV_EVENT_LLM_DONE,
+    RV_EVENT_TOOL_DONE,
+    RV_EVENT_HOOK_DONE,
+    RV_EVENT_TIMER,
+    RV_EVENT_ANSWER, /* to the pending interrupt */
+    RV_EVENT_CANCEL,
+};
+struct rv_event {
+    enum rv_event_kind kind;
+    int64_t now_us;
+    int64_t call_id;          /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
+    bool failed;              /* *_DONE */
+    rv_str reply;             /* *_DONE, not failed: JSON text; LLM_DONE: the model's text */
+    const char *error_type;   /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
+    rv_str error;             /* failed: text */
+    bool retryable;           /* failed: a repeat may help */
+    int64_t input_tokens, output_tokens; /* LLM_DONE; 0: not reported */
+    struct rv_response response;         /* ANSWER */
+};
+
+/* --- A visit ------------------------------------------------------------------------------------------------------ */
+/* What all visits of a run share. The run owns it. */
+struct rv_visit_shared {
+    const struct rv_pipeline *pipeline;
+    struct rv_catalog catalog;
+    const bool *scripted_stages; /* per stage: a script answers for it; NULL: none */
+    bool use_mocks;              /* every stage with a mock handler is mocked */
+    bool emits;                  /* false: no EMIT effects (nobody listens) */
+    int64_t next_call_id;        /* starts at 1 */
+    int64_t next_seq;            /* of emitted events; starts at 1 */
+    int64_t llm_left;            /* model calls that may still be started; retries take from it */
+};
+
+enum rv_visit_end {
+    RV_VISIT_OK,        /* done, `next` says where to */
+    RV_VISIT_STAYED,    /* an interrupt keeps the run at this stage */
+    RV_VISIT_FAILED,    /* failed; `next` is the error route, or RV_TARGET_NONE when nothing catches it */
+};
+struct rv_visit_result {
+    enum rv_visit_end end;
+    enum rv_outcome outcome;
+    int next;                  /* stage index or RV_TARGET_END; NONE: failed and not routed, or routing was off */
+    enum rv_reason reason;     /* FAILED and not routed: the terminal reason */
+    const char *error_text;    /* FAILED; owned by the visit */
+    json_object *feedback;     /* string `feedback` of the output, borrowed from the visit; or NULL */
+};
+
+typedef struct rv_visit rv_visit;
+/** Begin. shared and env are borrowed until rv_visit_free. route false: routing rules and default_next are not used
+ *  (parallel mode). llm_reserved: one model call was taken from llm_left beforehand for this visit. */
+RV_MUST_CHECK int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route,
+                                 bool llm_reserved, int64_t now_us, struct rv_effects *out, rv_visit **visit,
+                                 rv_err **err);
+/** True if the visit waits for that call or timer. */
+bool rv_visit_waits_for(const rv_visit *v, int64_t call_id);
+/** The event that it waits for. */
+RV_MUST_CHECK int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+/** Give up: records the visit as failed with a CancelledError and asks to cancel what is under way. */
+RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err);
+bool rv_visit_is_done(const rv_visit *v);
+const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when done */
+int rv_visit_stage(const rv_visit *v);
+void rv_visit_free(rv_visit *v);
+
+/** Will a visit of this stage call a model (LLM mode and not mocked)? */
+bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage);
+
+/* --- Pure rules, usable alone -------------------------------------------------------------------------------------- */
+/** Rule 5.6: the object in a model's reply. required may be NULL. RV_E_PARSE (none, truncated, not an object), RV_E_LIMIT. */
+RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, size_t n_required, json_object **out,
+                                    rv_err **err);
+
+/* Why a route was taken. */
+enum rv_route_by { RV_ROUTE_RULE, RV_ROUTE_FUNCTION, RV_ROUTE_DEFAULT, RV_ROUTE_NO_MATCH, RV_ROUTE_ERROR };
+const char *rv_route_by_text(enum rv_route_by by);
+/** Rule 5.8: the first rule that matches output, else default_next, else the end.
+ *  @param scope values for `when`; a `when` that can not be evaluated is RV_E_INVALID with its place
+ *  @param out_rule index of the rule, -1 for none; may be NULL */
+RV_MUST_CHECK int rv_route(const struct rv_agent_config *agent, json_object *output, const struct rv_scope *scope,
+                           int *out_target, enum rv_route_by *out_by, int *out_rule, rv_err **err);
+/** The values that prompts (prompt true) or `when` expressions see: output may be NULL. */
+struct rv_stage_scope {
+    const struct rv_pipeline *pipeline;
+    const rv_envelope *env;
+    json_object *output;
+    bool is_prompt;
+    json_object *made[8]; /* values built on demand; owned */
+    size_t n_made;
+};
+struct rv_scope rv_stage_scope_init(struct rv_stage_scope *s, const struct rv_pipeline *p, const rv_envelope *env,
+                                    json_object *output, bool is_prompt);
+void rv_stage_scope_fini(struct rv_stage_scope *s);
+
+#endif

@@ -1,0 +1,45 @@
+/* The run: a pure state machine that takes an envelope through a pipeline. Events in, effects out.
+ *
+ * Same pipeline, same catalog, same events: byte-identical effects, events and state, on any build and with any number
+ * of threads around it. The run owns its envelope and is used by one thread at a time. */
+#ifndef RV_RUN_H
+#define RV_RUN_H
+
+#include "coreengine/agent/agent.h"
+
+typedef struct rv_run rv_run;
+
+struct rv_run_opts {
+    int mode;                    /* enum rv_run_mode; RV_UNSET: the pipeline's, else sequential; ignored on resume */
+    bool use_mocks;              /* mock every stage that has a mock handler */
+    const bool *scripted_stages; /* per stage: a script answers for it; borrowed for the run; NULL: none */
+    bool emits;                  /* produce EMIT effects */
+    bool saves;                  /* produce SAVE effects: after each stage or batch, and at the end */
+    size_t max_parallel;         /* stages of a batch that run at once; 0: no limit */
+};
+#define RV_RUN_OPTS_INIT ((struct rv_run_opts){.mode = RV_UNSET, .emits = true})
+
+/** pipeline must be sound and, like catalog, outlive the run. env is taken on every path. */
+RV_MUST_CHECK int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *catalog,
+                             const struct rv_run_opts *opts, rv_envelope *env, rv_run **out, rv_err **err);
+void rv_run_free(rv_run *run);
+
+/** One event. Effects are appended to out (clear it between steps). The first event is START, or ANSWER for an envelope
+ *  that waits for one. Answers to calls that are no longer wanted are ignored.
+ *  @return 0; RV_E_STATE, RV_E_TIMEOUT or RV_E_INVALID for an ANSWER that can not be accepted (nothing changed); RV_E_STATE for an
+ *          event that does not fit; RV_E_NOMEM, after which the run can only be freed */
+RV_MUST_CHECK int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+bool rv_run_is_finished(const rv_run *run); /* FINISH was produced */
+enum rv_run_status rv_run_status(const rv_run *run);
+const rv_envelope *rv_run_envelope(const rv_run *run); /* borrowed */
+rv_envelope *rv_run_steal_envelope(rv_run *run);       /* yours; the run can only be freed then */
+/** Stages under way, in stage order, into out[0..max); the number of them all. */
+size_t rv_run_active(const rv_run *run, int *out, size_t max);
+
+/* --- Events and effects as JSON, for recording, replay and comparison --- */
+void rv_event_write_json(const struct rv_event *ev, rv_jw *w);
+/** Reads what was written. Texts borrow from json. RV_E_INVALID. */
+RV_MUST_CHECK int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err);
+void rv_effect_write_json(const struct rv_effects *all, const struct rv_effect *e, rv_jw *w);
+
+#endif
