@@ -20,8 +20,9 @@ struct rv_scope rv_scope_of_object(json_object *obj);
 
 /* --- Expressions ------------------------------------------------------------------------------------------------
  * Literals (int, uint, double, string with CEL escapes, bool, null, list, map), == != < <= > >= && || ! ?: + - * / %,
- * `in`, member access a.b and a["b"], indexing, has(a.b), size(), contains() startsWith() endsWith() matches() as
- * methods, int() uint() double() string() bool() type() conversions, and the macros all exists exists_one filter map.
+ * `in`, member access a.b and a["b"], indexing, has(a.b), size(), contains() startsWith() endsWith() as methods (no
+ * matches(): a regular expression has no bound on time), int() uint() double() string() bool() type() dyn(), and the
+ * macros all exists exists_one filter map.
  * Semantics are CEL's: no implicit conversion, integer overflow and division by zero are errors, && and || absorb an
  * error when the other side decides, numbers compare across types. See docs/reference/expressions.md. */
 #define RV_EXPR_MAX_BYTES 4096  /* one expression */
@@ -38,7 +39,11 @@ RV_MUST_CHECK int rv_expr_compile(rv_str text, const struct rv_src *src, const c
                                   rv_expr **out, rv_err **err);
 void rv_expr_free(rv_expr *e);
 const char *rv_expr_text(const rv_expr *e); /* the source, borrowed */
-/** Evaluate to any value; *out is the caller's (NULL: null). Errors say where in the expression. */
+/** False if the result is certainly no boolean: as a condition it could only fail, and that is known at load. */
+bool rv_expr_may_be_bool(const rv_expr *e);
+/** Evaluate to any value; *out is the caller's (NULL: null) and may share parts with the scope, so it is for reading.
+ *  RV_E_NOT_FOUND (no such variable, key, element), RV_E_INVALID (types, overflow, conversion), RV_E_LIMIT, RV_E_NOMEM, or
+ *  what the scope failed with. Errors say where in the expression. */
 RV_MUST_CHECK int rv_expr_eval(const rv_expr *e, const struct rv_scope *scope, json_object **out, rv_err **err);
 /** Evaluate to a boolean; any other type is RV_E_INVALID. Not thread-safe per scope, but one rv_expr may be shared. */
 RV_MUST_CHECK int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, bool *out, rv_err **err);
