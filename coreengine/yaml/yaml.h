@@ -12,6 +12,7 @@
 #define RV_YAML_MAX_BYTES ((size_t)1 << 20) /* libyaml needs quadratic time on hostile nesting: cap the text first */
 #define RV_YAML_MAX_DEPTH 64
 #define RV_YAML_MAX_NODES 200000 /* after alias expansion */
+#define RV_YAML_MAX_ALIASES 1000 /* anchors, and uses of them */
 
 enum rv_node_kind { RV_NODE_NULL, RV_NODE_BOOL, RV_NODE_INT, RV_NODE_FLOAT, RV_NODE_STR, RV_NODE_LIST, RV_NODE_MAP };
 
@@ -22,12 +23,16 @@ struct rv_node {
     int64_t i64;       /* INT; BOOL as 0 or 1 */
     double f64;        /* FLOAT and INT */
     bool is_block;     /* STR written as a block scalar: its text starts on the line after src */
+    bool is_quoted;    /* STR in quotes: its text starts one column after src */
+    int indent;        /* is_block: columns that were taken off each line */
     size_t n;          /* LIST, MAP: number of children */
     struct rv_node **items; /* LIST: the items; MAP: the values */
     struct rv_node **keys;  /* MAP: the keys, always RV_NODE_STR */
 };
 const char *rv_node_kind_text(enum rv_node_kind kind); /* "map", "list", "string", "integer", "number", "boolean", "null" */
 const struct rv_node *rv_node_get(const struct rv_node *map, const char *key); /* NULL: absent or not a map */
+/** Where the first character of a string's text stands, behind its quote or block header. */
+struct rv_src rv_node_text_src(const struct rv_node *node);
 /** A json-c tree of the node (numbers keep their text); *out is the caller's. RV_E_NOMEM, RV_E_INVALID (.inf, .nan). */
 RV_MUST_CHECK int rv_node_to_json(const struct rv_node *node, json_object **out, rv_err **err);
 
@@ -102,6 +107,7 @@ struct rv_key {
     void (*read)(struct rv_key_reader *r, const struct rv_node *node, void *target); /* CUSTOM */
     const char *schema;         /* CUSTOM, JSON: JSON Schema of the value as text */
     size_t src_offset;          /* struct rv_src that receives the value's place; 0: none */
+    const struct rv_term_list *terms; /* TERM: a list that rv_term_lists does not have; NULL: see term_list */
 };
 struct rv_key_reader {
     rv_arena *arena;
@@ -109,12 +115,22 @@ struct rv_key_reader {
     const char *owner_kind; /* for messages: "agent", "pipeline", "test" */
     const char *owner_name; /* NULL while unknown */
     void *user;             /* of the caller */
+    const char *path;       /* what stands before a key in messages: "execution."; NULL: nothing */
+    bool hide_values;       /* values may be secrets: messages do not quote them */
     int rc;                 /* sticky RV_E_NOMEM */
 };
 /** Read `map` into target by the table: unknown keys (with the nearest), wrong types, out of range, missing required keys
- *  become findings; defaults are set first. */
+ *  become findings. Defaults are set first; without one a STR is "", a TERM RV_UNSET and anything else untouched. A
+ *  required STR must not be empty. */
 void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const struct rv_key *keys, size_t n_keys,
                   void *target);
+/** `must be an integer, not string "x"` for a value of the wrong kind; for `read` functions. what: "an integer". */
+void rv_keys_wrong_type(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *what);
+/** A finding that begins with the reader's owner: `agent "plan": ...`. */
+void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
+                     const char *fmt, ...) RV_PRINTF(5, 6);
+/** The strings of a list node as a list of the arena; items that are no strings become findings. */
+void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out);
 /** The properties object, `required` and additionalProperties:false of a table, as JSON Schema text. */
 void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w);
 /** A reference table in Markdown: key, type, default, meaning. */

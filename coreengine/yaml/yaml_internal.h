@@ -1,0 +1,30 @@
+/* Shared by the files of yaml only. */
+#ifndef RV_YAML_INTERNAL_H
+#define RV_YAML_INTERNAL_H
+
+#include <yaml.h>
+
+#include "coreengine/yaml/yaml.h"
+
+struct rv_yaml {
+    rv_arena *arena; /* dies with the document: nodes, texts, the name */
+    const char *name;
+    const struct rv_node *root;
+};
+
+/** Decide the kind of an unquoted scalar and fill in kind, i64 and f64 (YAML 1.2 core rules). */
+void rv_scalar_resolve(struct rv_node *node);
+
+/** Line and column, both from 1, of a byte offset; columns count characters. */
+struct rv_src rv_yaml_place(rv_str text, size_t offset, const char *name);
+/** Byte offset of the first character of a line (from 1) at or after *offset, which stands on line *line; both advance. */
+void rv_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset);
+/** What libyaml stopped at, as a finding that a person can act on. */
+void rv_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings);
+
+/** "a map", "an integer", ...: the kind with its article. */
+const char *rv_node_kind_phrase(enum rv_node_kind kind);
+/** The word list of a TERM key. */
+const struct rv_term_list *rv_key_terms(const struct rv_key *key);
+
+#endif
