@@ -1,0 +1,118 @@
+/* Shared by the files of config only: what a pipeline owns behind its plain data, and the steps of loading one. */
+#ifndef RV_CONFIG_INTERNAL_H
+#define RV_CONFIG_INTERNAL_H
+
+#include "config/analysis_internal.h"
+#include "config/config.h"
+
+#define RV_MAX_MODELS 256
+#define RV_MAX_PROMPTS 4096
+#define RV_MAX_CAPABILITIES 256
+#define RV_MAX_TEST_CONFIGS 4096
+#define RV_MAX_STATE_FIELDS 1024
+#define RV_MAX_EDGE_LIMITS 10000
+#define RV_MAX_PROMPT_BYTES ((size_t)1 << 20)        /* one prompt file */
+#define RV_MAX_PROMPT_TOTAL_BYTES ((size_t)16 << 20) /* all prompt files of a pipeline */
+#define RV_MAX_SECRET_BYTES ((size_t)64 << 10)       /* one ${file:} */
+#define RV_PIPELINE_MAX_ARENA ((size_t)256 << 20)    /* far above what a file of RV_YAML_MAX_BYTES can need */
+
+/* How a model or capability was written, so that explaining it never prints what an indirection gave. */
+struct rv_written {
+    const struct rv_node *node; /* the value in the file */
+    bool hides_name;            /* its provider and model come from an indirection */
+};
+
+struct rv_pipeline_private {
+    rv_arena *arena;            /* texts and arrays of the pipeline; dies with it */
+    rv_yaml *doc;               /* the file; inline scripts and written values point into it */
+    struct rv_links links;      /* dependents of each stage */
+    rv_index edges;             /* key: two stage indices as bytes; value: index in edge_limits */
+    rv_index output_index;      /* output key -> stage */
+    struct rv_written *models;  /* same order as the pipeline's */
+    struct rv_written *capabilities;
+    struct rv_str_list dropped_roles; /* optional models whose variable is not set */
+    const char **target_names;  /* every stage, then end, clarification, confirmation */
+    size_t n_target_names;
+    bool has_models;            /* the key is there, even if every role was dropped */
+};
+
+/* One load. Readers of table rows reach it by rv_key_reader.user. */
+struct rv_loader {
+    struct rv_pipeline *p;
+    rv_arena *arena;         /* the pipeline's */
+    rv_findings *findings;
+    const struct rv_node *root;
+    size_t n_prompt_bytes;   /* of prompt files so far */
+    struct rv_src clarification_src, confirmation_src, review_src, reject_src, response_key_src;
+    int rc;                  /* RV_E_NOMEM; sticky */
+};
+
+/* The tables, in the order of the reference page. */
+struct rv_key_table {
+    const char *name;  /* of the map: "pipeline", "agent", ...; its schema is #/$defs/<name> */
+    const char *title; /* one line for the reference page */
+    const struct rv_key *keys;
+    size_t n_keys;
+    const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
+};
+const struct rv_key_table *rv_pipeline_table(void);
+const struct rv_key_table *rv_agent_table(void);
+const struct rv_key_table *rv_rule_table(void);
+const struct rv_key_table *rv_edge_limit_table(void);
+const struct rv_key_table *rv_model_table(void);
+const struct rv_key_table *rv_price_table(void);
+const struct rv_key_table *rv_prompt_table(void);
+const struct rv_key_table *rv_capability_table(void);
+const struct rv_key_table *rv_execution_table(void);
+const struct rv_key_table *rv_state_field_table(void);
+const struct rv_key_table *rv_test_table(void);
+const struct rv_key_table *rv_test_input_table(void);
+const struct rv_key_table *rv_test_expect_table(void);
+const struct rv_key_table *rv_test_error_table(void);
+
+/* Readers of the sections (rv_key.read). */
+void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);
+/** The defaults of rule 4.6. */
+void rv_execution_defaults(struct rv_loader *l);
+
+/* Steps after reading, in this order; each adds findings. */
+void rv_finish_agents(struct rv_loader *l);    /* sort, index, resolve names, compile nothing */
+void rv_check_agents(struct rv_loader *l);     /* one agent at a time */
+void rv_check_pipeline(struct rv_loader *l);   /* what spans stages: edge limits, resume stages, outputs, state */
+void rv_check_cycles(struct rv_loader *l);     /* requires and after */
+void rv_check_prompts(struct rv_loader *l);    /* placeholders */
+void rv_check_tests(struct rv_loader *l);      /* stage names in expectations */
+
+/* Small things that several sections need. */
+struct rv_loader *rv_loader_of(struct rv_key_reader *r);
+/** A list node's length if it is a list of at most max items, else a finding and 0. *ok tells an empty list. */
+size_t rv_list_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok);
+/** A map node's, likewise. */
+size_t rv_map_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok);
+/** Zeroed arena memory for n items (n may be 0); NULL is out of memory and recorded in the loader. */
+void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);
+/** path relative to the pipeline's folder, in the arena; NULL is out of memory, recorded. */
+const char *rv_loader_path(struct rv_loader *l, rv_str path);
+/** Read a regular file, at most max_bytes, NUL-terminated in the arena. False: a finding at src says why (or NOMEM). */
+bool rv_loader_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, size_t max_bytes,
+                    rv_str *out);
+/** `did you mean "x"? stages: a, b, c` into out; what: "stages". Empty when findings are not kept any more. */
+#define RV_HINT_MAX 1024
+void rv_name_hint(const rv_findings *f, rv_str name, const char *what, const char *const *names, size_t n,
+                  char out[RV_HINT_MAX]);
+
+/** Replace ${env:NAME} and ${file:path} in every string of a JSON value. *replaced becomes true when there was one.
+ *  @param missing_ok a variable that is not set is no finding: *is_missing becomes true instead
+ *  @return the new value (owned), NULL after a failure or for null */
+struct rv_indirection {
+    bool missing_ok;
+    bool replaced, is_missing; /* out */
+};
+json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *node, struct rv_indirection *how);
+
+#endif
