@@ -3,6 +3,7 @@
 #include "tests/kit/fault.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 
