@@ -1,0 +1,18 @@
+/* The test cases of base, one per source file of this folder. */
+#ifndef RV_TESTS_UNIT_BASE_SUITES_H
+#define RV_TESTS_UNIT_BASE_SUITES_H
+
+#include <check.h>
+
+TCase *err_case(void);
+TCase *bytes_case(void);
+TCase *index_case(void);
+TCase *file_case(void);
+TCase *json_read_case(void);
+TCase *json_scan_case(void);
+TCase *json_write_case(void);
+TCase *json_tree_case(void);
+TCase *clock_case(void);
+TCase *log_case(void);
+
+#endif

@@ -1,0 +1,154 @@
+#include "coreengine/base/base.h"
+#include "tests/kit/kit.h"
+#include "tests/unit/base/suites.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *dir;
+
+static void set_up(void)
+{
+    dir = rv_kit_tmpdir();
+}
+
+static void tear_down(void)
+{
+    rv_kit_tmpdir_remove(dir);
+}
+
+static int count_entries(void)
+{
+    DIR *d = opendir(dir);
+    int n = 0;
+
+    ck_assert_ptr_nonnull(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n - 2;
+}
+
+START_TEST(what_was_written_is_read_back)
+{
+    char *path = rv_kit_path(dir, "f");
+    rv_buf b = RV_BUF_INIT(1 << 20);
+    rv_str bytes = {"a\0b\n", 4};
+
+    ck_assert_int_eq(rv_file_write(path, bytes, NULL), 0);
+    ck_assert_int_eq(rv_file_write(path, bytes, NULL), 0);
+    ck_assert_int_eq(rv_file_read(path, &b, NULL), 0);
+    ck_assert(rv_str_eq(rv_buf_str(&b), bytes));
+    ck_assert_int_eq(count_entries(), 1);
+    rv_buf_fini(&b);
+    free(path);
+}
+END_TEST
+
+START_TEST(a_large_file_is_read_whole_and_an_empty_one_too)
+{
+    char *path = rv_kit_path(dir, "f");
+    rv_buf b = RV_BUF_INIT(300000), in = RV_BUF_INIT(300000);
+    size_t i;
+
+    for (i = 0; i < 300000; i++)
+        rv_buf_putc(&in, (char)(i * 7 % 251));
+    ck_assert_int_eq(rv_file_write(path, rv_buf_str(&in), NULL), 0);
+    ck_assert_int_eq(rv_file_read(path, &b, NULL), 0);
+    ck_assert(rv_str_eq(rv_buf_str(&b), rv_buf_str(&in)));
+    rv_buf_clear(&b);
+    ck_assert_int_eq(rv_file_write(path, RV_STR_LIT(""), NULL), 0);
+    ck_assert_int_eq(rv_file_read(path, &b, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&b), "");
+    rv_buf_fini(&b);
+    rv_buf_fini(&in);
+    free(path);
+}
+END_TEST
+
+START_TEST(a_file_above_the_ceiling_is_refused)
+{
+    char *path = rv_kit_path(dir, "f");
+    rv_buf b = RV_BUF_INIT(3);
+    rv_err *err = NULL;
+
+    rv_kit_write(path, "abcd");
+    ck_assert_int_eq(rv_file_read(path, &b, &err), RV_E_LIMIT);
+    ck_assert_ptr_nonnull(strstr(rv_err_text(err), "is longer than 3 bytes"));
+    rv_err_free(err);
+    rv_buf_fini(&b);
+    rv_buf_init(&b, 3);
+    rv_kit_write(path, "abc");
+    ck_assert_int_eq(rv_file_read(path, &b, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&b), "abc");
+    rv_buf_fini(&b);
+    free(path);
+}
+END_TEST
+
+START_TEST(failures_say_what_the_system_said)
+{
+    rv_buf b = RV_BUF_INIT(100);
+    rv_err *err = NULL;
+    char *text;
+
+    ck_assert_int_eq(rv_file_read("/nonexistent/x", &b, &err), RV_E_NOT_FOUND);
+    text = rv_kit_err_take(err);
+    ck_assert_str_eq(text, "cannot open \"/nonexistent/x\": No such file or directory  [not_found]\n");
+    free(text);
+    err = NULL;
+    ck_assert_int_eq(rv_file_read("/", &b, &err), RV_E_IO);
+    rv_err_free(err);
+    ck_assert_int_eq(rv_file_write(dir, RV_STR_LIT("x"), NULL), RV_E_IO);
+    ck_assert_int_eq(rv_file_write("/nonexistent/x", RV_STR_LIT("x"), NULL), RV_E_NOT_FOUND);
+    rv_buf_fini(&b);
+}
+END_TEST
+
+START_TEST(replacing_keeps_rights_and_symbolic_links)
+{
+    char *path = rv_kit_path(dir, "f"), *link = rv_kit_path(dir, "l"), *text;
+    struct stat st;
+
+    rv_kit_write(path, "old");
+    ck_assert_int_eq(chmod(path, 0640), 0);
+    ck_assert_int_eq(symlink("f", link), 0);
+    ck_assert_int_eq(rv_file_write(link, RV_STR_LIT("new"), NULL), 0);
+    ck_assert_int_eq(lstat(link, &st), 0);
+    ck_assert(S_ISLNK(st.st_mode));
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0640);
+    text = rv_kit_read(path);
+    ck_assert_str_eq(text, "new");
+    free(text);
+    free(link);
+    free(path);
+}
+END_TEST
+
+START_TEST(a_device_is_written_to_and_stays)
+{
+    struct stat st;
+
+    ck_assert_int_eq(rv_file_write("/dev/null", RV_STR_LIT("x"), NULL), 0);
+    ck_assert_int_eq(stat("/dev/null", &st), 0);
+    ck_assert(S_ISCHR(st.st_mode));
+}
+END_TEST
+
+TCase *file_case(void)
+{
+    TCase *tc = tcase_create("file");
+
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, what_was_written_is_read_back);
+    tcase_add_test(tc, a_large_file_is_read_whole_and_an_empty_one_too);
+    tcase_add_test(tc, a_file_above_the_ceiling_is_refused);
+    tcase_add_test(tc, failures_say_what_the_system_said);
+    tcase_add_test(tc, replacing_keeps_rights_and_symbolic_links);
+    tcase_add_test(tc, a_device_is_written_to_and_stays);
+    return tc;
+}

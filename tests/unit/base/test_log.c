@@ -1,0 +1,222 @@
+#include "coreengine/base/base.h"
+#include "tests/kit/kit.h"
+#include "tests/unit/base/suites.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NOON INT64_C(43384123000) /* 12:03:04.123 */
+
+static struct rv_kit_log kl;
+
+static void start(enum rv_log_format format)
+{
+    rv_kit_log_init(&kl, RV_LOG_INFO, format);
+    kl.clock.us = NOON;
+}
+
+static void tear_down(void)
+{
+    rv_kit_log_fini(&kl);
+}
+
+START_TEST(text_lines_quote_what_has_blanks)
+{
+    start(RV_LOG_TEXT);
+    RV_LOG(kl.log, INFO, "stage.finish", RV_F_TEXT("stage", "plan"), RV_F_TEXT("reason", "a b"), RV_F_I64("ms", -12),
+           RV_F_BOOL("ok", true), RV_F_TEXT("empty", ""), RV_F_TEXT("q", "say \"x\"\n"));
+    ck_assert_str_eq(kl.lines[0], "12:03:04.123 INFO  stage.finish stage=plan reason=\"a b\" ms=-12 ok=true empty=\"\" "
+                                  "q=\"say \\\"x\\\"\\n\"");
+}
+END_TEST
+
+START_TEST(json_lines_are_one_object_each)
+{
+    rv_err *err = NULL;
+
+    start(RV_LOG_JSON);
+    RV_FAIL(&err, RV_E_IO, "disk \"a\" is full");
+    RV_WRAP(&err, RV_E_IO, "save");
+    RV_LOG(kl.log, WARN, "run.save", RV_F_ERR("err", err), RV_F_I64("n", 3), RV_F_BOOL("b", false),
+           RV_F_STR("s", ((rv_str){"x\xFF\x01", 3})), RV_F_ERR("none", NULL));
+    ck_assert_str_eq(kl.lines[0], "{\"time\":\"1970-01-01T12:03:04.123000Z\",\"level\":\"warn\",\"event\":\"run.save\","
+                                  "\"err\":\"save: disk \\\"a\\\" is full  [io_error]\",\"n\":3,\"b\":false,"
+                                  "\"s\":\"x\xEF\xBF\xBD\\u0001\",\"none\":null}");
+    rv_err_free(err);
+}
+END_TEST
+
+START_TEST(bound_fields_stand_on_each_line_below)
+{
+    const struct rv_field run[] = {RV_F_TEXT("run_id", "r1")}, stage[] = {RV_F_TEXT("stage", "plan")};
+    rv_log *child, *grandchild;
+
+    start(RV_LOG_TEXT);
+    child = rv_log_bind(kl.log, run, 1);
+    grandchild = rv_log_bind(child, stage, 1);
+    RV_LOG(grandchild, INFO, "a.b", RV_F_I64("n", 1));
+    RV_LOG(child, ERROR, "c.d", RV_F_I64("n", 2));
+    rv_log_free(grandchild);
+    rv_log_free(child);
+    ck_assert_str_eq(kl.lines[0], "12:03:04.123 INFO  a.b run_id=r1 stage=plan n=1");
+    ck_assert_str_eq(kl.lines[1], "12:03:04.123 ERROR c.d run_id=r1 n=2");
+    ck_assert_uint_eq(kl.n_errors, 1);
+}
+END_TEST
+
+static const struct {
+    const char *key;
+    bool secret;
+} keys[] = {
+    {"api_key", true},       {"OPENAI_API_KEY", true}, {"authorization", true}, {"Authorization", true},
+    {"access_token", true},  {"accessToken", true},    {"password", true},      {"db_password", true},
+    {"client_secret", true}, {"tokens", false},        {"max_tokens", false},   {"key", false},
+    {"secretary", false},    {"run_id", false},
+};
+
+START_TEST(values_of_secret_keys_are_redacted)
+{
+    start(RV_LOG_TEXT);
+    RV_LOG(kl.log, INFO, "x.y", RV_F_TEXT(keys[_i].key, "hunter2"));
+    ck_assert_int_eq(strstr(kl.lines[0], "hunter2") == NULL, keys[_i].secret);
+    ck_assert_int_eq(strstr(kl.lines[0], "[redacted]") != NULL, keys[_i].secret);
+}
+END_TEST
+
+START_TEST(records_below_the_level_are_not_written)
+{
+    start(RV_LOG_TEXT);
+    RV_LOG(kl.log, DEBUG, "x.y", RV_F_I64("n", 1));
+    RV_LOG(kl.log, TRACE, "x.y", RV_F_I64("n", 1));
+    ck_assert_uint_eq(kl.n_lines, 0);
+    ck_assert(!rv_log_on(kl.log, RV_LOG_DEBUG));
+    ck_assert(rv_log_on(kl.log, RV_LOG_INFO));
+    ck_assert(!rv_log_on(kl.log, RV_LOG_OFF));
+}
+END_TEST
+
+START_TEST(no_logger_is_a_quiet_logger)
+{
+    const struct rv_field f[] = {RV_F_I64("n", 1)};
+
+    start(RV_LOG_TEXT);
+    RV_LOG((rv_log *)NULL, ERROR, "x.y", RV_F_I64("n", 1));
+    rv_log_write(NULL, RV_LOG_ERROR, "x.y", f, 1);
+    ck_assert_ptr_null(rv_log_bind(NULL, f, 1));
+    rv_log_free(NULL);
+}
+END_TEST
+
+/* _i: 0 ASCII, 1 three-byte characters, 2 characters that become six bytes, 3 an error chain; even: JSON, odd: text */
+START_TEST(a_line_is_cut_at_16_kib_and_stays_valid)
+{
+    static const char *const units[] = {"a", "\xE2\x82\xAC", "\x01", "\"", "\xFF"};
+    size_t i, j;
+
+    for (j = 0; j < 2; j++) {
+        rv_buf b = RV_BUF_INIT(1 << 17);
+        rv_err *err = NULL;
+        const char *line;
+        start(j ? RV_LOG_TEXT : RV_LOG_JSON);
+        for (i = 0; i < 30000; i++)
+            rv_buf_puts(&b, units[_i]);
+        for (i = 0; i < 20; i++)
+            RV_WRAP(&err, RV_E_IO, "%s", rv_buf_cstr(&b));
+        RV_LOG(kl.log, INFO, "x.y", RV_F_TEXT("pad", "xx"), RV_F_STR("s", rv_buf_str(&b)), RV_F_I64("late", 1));
+        RV_LOG(kl.log, INFO, "x.y", RV_F_ERR("err", err), RV_F_TEXT("late", "x"));
+        for (i = 0; i < 2; i++) {
+            line = kl.lines[i];
+            ck_assert_uint_lt(strlen(line), 16384);
+            ck_assert_uint_gt(strlen(line), 15000);
+            ck_assert(rv_utf8_valid(rv_str_of(line), NULL));
+            ck_assert_ptr_null(strstr(line, "late"));
+            if (j == 0) {
+                json_object *v = rv_kit_json(line);
+                bool cut = false;
+                ck_assert(rv_json_get_bool(v, "cut", &cut));
+                ck_assert(cut);
+                json_object_put(v);
+            } else {
+                ck_assert_ptr_nonnull(strstr(line, " cut=true"));
+            }
+        }
+        rv_err_free(err);
+        rv_buf_fini(&b);
+        if (j == 0)
+            rv_kit_log_fini(&kl);
+    }
+}
+END_TEST
+
+START_TEST(many_fields_are_cut_whole)
+{
+    struct rv_field fields[2000];
+    json_object *v;
+    size_t i;
+
+    start(RV_LOG_JSON);
+    for (i = 0; i < RV_COUNT(fields); i++)
+        fields[i] = RV_F_TEXT("some_key", "value");
+    rv_log_write(kl.log, RV_LOG_INFO, "x.y", fields, RV_COUNT(fields));
+    v = rv_kit_json(kl.lines[0]);
+    ck_assert_ptr_nonnull(v);
+    json_object_put(v);
+}
+END_TEST
+
+START_TEST(lines_go_to_the_file_descriptor)
+{
+    struct rv_kit_clock clock = {NOON};
+    char got[200];
+    int fds[2];
+    ssize_t n;
+    rv_log *log;
+
+    start(RV_LOG_TEXT);
+    ck_assert_int_eq(pipe(fds), 0);
+    log = rv_log_new(&(struct rv_log_opts){.fd = fds[1], .color = true, .clock = rv_kit_clock(&clock)});
+    RV_LOG(log, WARN, "x.y", RV_F_I64("n", 1));
+    n = read(fds[0], got, sizeof got - 1);
+    ck_assert_int_gt(n, 0);
+    got[n] = '\0';
+    ck_assert_str_eq(got, "12:03:04.123 \x1b[33mWARN \x1b[0m x.y n=1\n");
+    rv_log_free(log);
+    close(fds[0]);
+    close(fds[1]);
+}
+END_TEST
+
+START_TEST(levels_have_names)
+{
+    enum rv_log_level level = RV_LOG_TRACE;
+    rv_err *err = NULL;
+
+    start(RV_LOG_TEXT);
+    ck_assert_int_eq(rv_log_level_of("warn", &level, NULL), 0);
+    ck_assert_int_eq(level, RV_LOG_WARN);
+    ck_assert_int_eq(rv_log_level_of("off", &level, NULL), 0);
+    ck_assert_int_eq(rv_log_level_of("loud", &level, &err), RV_E_INVALID);
+    ck_assert_int_eq(level, RV_LOG_OFF);
+    ck_assert_str_eq(rv_err_hint_text(err), "levels: trace, debug, info, warn, error, off");
+    rv_err_free(err);
+}
+END_TEST
+
+TCase *log_case(void)
+{
+    TCase *tc = tcase_create("log");
+
+    tcase_add_checked_fixture(tc, NULL, tear_down);
+    tcase_add_test(tc, text_lines_quote_what_has_blanks);
+    tcase_add_test(tc, json_lines_are_one_object_each);
+    tcase_add_test(tc, bound_fields_stand_on_each_line_below);
+    tcase_add_loop_test(tc, values_of_secret_keys_are_redacted, 0, RV_COUNT(keys));
+    tcase_add_test(tc, records_below_the_level_are_not_written);
+    tcase_add_test(tc, no_logger_is_a_quiet_logger);
+    tcase_add_loop_test(tc, a_line_is_cut_at_16_kib_and_stays_valid, 0, 5);
+    tcase_add_test(tc, many_fields_are_cut_whole);
+    tcase_add_test(tc, lines_go_to_the_file_descriptor);
+    tcase_add_test(tc, levels_have_names);
+    return tc;
+}
