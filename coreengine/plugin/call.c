@@ -1,0 +1,224 @@
+/* One call into a capability. The plugin answers through callbacks; what it said is judged after it has returned, so
+ * that a plugin that says two things, or nothing, is told apart from one that fails properly. */
+#include "coreengine/plugin/plugin_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALL_MAGIC 0x7265637au
+#define DEFAULT_ERROR_TYPE "ExecutionError"
+
+struct call_state {
+    uint32_t magic;
+    const struct rv_plugin_entry *entry;
+    const atomic_bool *cancelled; /* borrowed; may be NULL */
+    rv_buf *out;                  /* where the reply is appended */
+    int n_replies, n_failures;
+    bool no_text, too_large;
+    char type[RV_PLUGIN_MAX_NAME + 1];
+    char message[RV_PLUGIN_MAX_TEXT + 1];
+};
+
+static struct call_state *state_of(const struct rv_cap_call *call)
+{
+    struct call_state *s = call->host;
+
+    assert(s->magic == CALL_MAGIC);
+    return s;
+}
+
+static int host_cancelled(const struct rv_cap_call *call)
+{
+    const struct call_state *s = state_of(call);
+
+    return s->cancelled && atomic_load_explicit(s->cancelled, memory_order_relaxed);
+}
+
+static int host_reply(struct rv_cap_call *call, const char *json)
+{
+    struct call_state *s = state_of(call);
+    size_t len;
+
+    if (++s->n_replies > 1)
+        return 1;
+    if (!json) {
+        s->no_text = true;
+        return 1;
+    }
+    len = strnlen(json, (size_t)RV_CAP_MAX_REPLY + 1);
+    if (len > RV_CAP_MAX_REPLY) {
+        s->too_large = true;
+        return 1;
+    }
+    rv_buf_add(s->out, json, len);
+    return s->out->rc < 0;
+}
+
+static bool is_type_name(rv_str type)
+{
+    if (type.len == 0 || type.len > RV_PLUGIN_MAX_NAME)
+        return false;
+    for (size_t i = 0; i < type.len; i++) {
+        char c = type.ptr[i];
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (i > 0 && c >= '0' && c <= '9')))
+            return false;
+    }
+    return true;
+}
+
+/* Copy for people and for a model: UTF-8, and no control characters that would steer a terminal. */
+static void copy_clean(char *out, size_t size, const char *text)
+{
+    rv_str given = {text, text ? strnlen(text, size) : 0};
+    size_t len = rv_utf8_cut(given, size - 1).len, from = 0, bad = 0;
+
+    if (len > 0)
+        memcpy(out, text, len);
+    out[len] = '\0';
+    while (!rv_utf8_valid((rv_str){out + from, len - from}, &bad)) {
+        from += bad;
+        out[from] = '?';
+    }
+    for (size_t i = 0; i < len; i++)
+        if (((unsigned char)out[i] < 0x20 && out[i] != '\n' && out[i] != '\t') || out[i] == 0x7f)
+            out[i] = ' ';
+}
+
+static int host_fail(struct rv_cap_call *call, const char *type, const char *message)
+{
+    struct call_state *s = state_of(call);
+    rv_str given = {type, type ? strnlen(type, RV_PLUGIN_MAX_NAME + 1) : 0};
+
+    if (++s->n_failures > 1) /* the first failure is the cause */
+        return 1;
+    if (!is_type_name(given))
+        given = RV_STR_LIT(DEFAULT_ERROR_TYPE);
+    memcpy(s->type, given.ptr, given.len);
+    s->type[given.len] = '\0';
+    copy_clean(s->message, sizeof s->message, message);
+    return 1;
+}
+
+static void host_log(const struct rv_cap_call *call, int level, const char *message)
+{
+    static const enum rv_log_level levels[] = {RV_LOG_DEBUG, RV_LOG_INFO, RV_LOG_WARN, RV_LOG_ERROR};
+    const struct call_state *s = state_of(call);
+    rv_log *log = s->entry->owner->log;
+    enum rv_log_level to = levels[level < 0 ? 0 : level > 3 ? 3 : level];
+    char text[RV_PLUGIN_MAX_TEXT + 1];
+
+    if (!rv_log_on(log, to))
+        return;
+    copy_clean(text, sizeof text, message);
+    const struct rv_field fields[] = {RV_F_TEXT("capability", s->entry->owner->name), RV_F_TEXT("entry", s->entry->name),
+                                      RV_F_TEXT("text", text)};
+    rv_log_write(log, to, "capability.log", fields, RV_COUNT(fields));
+}
+
+int rv_plugin_check_reply(rv_str text, rv_err **err)
+{
+    const struct rv_json_opts opts = {
+        .max_bytes = RV_CAP_MAX_REPLY, .max_depth = RV_PLUGIN_MAX_DEPTH, .what = "answer"};
+    json_object *value = NULL;
+    int rc = rv_json_parse(text, &opts, &value, err);
+
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "it answered what is not JSON");
+    if (!json_object_is_type(value, json_type_object))
+        rc = RV_FAIL(err, RV_E_PLUGIN, "it answered no object but %s", rv_json_type_text(value));
+    json_object_put(value);
+    return rc;
+}
+
+/* What the plugin did, in the order that tells most. */
+static int judge(const struct call_state *s, int returned, size_t start, rv_err **err)
+{
+    int rc;
+
+    if (s->n_failures > 0 && s->n_replies > 0)
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered and failed in one call");
+    if (s->n_failures > 0) {
+        rc = RV_FAIL(err, RV_E_TOOL, "%s", *s->message ? s->message : "it failed and does not say why");
+        rv_err_hint(err, "%s", s->type);
+        return rc;
+    }
+    if (s->n_replies > 1)
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered %d times in one call", s->n_replies);
+    if (s->too_large)
+        return RV_FAIL(err, RV_E_PLUGIN, "its answer is larger than %u bytes", RV_CAP_MAX_REPLY);
+    if (s->no_text)
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered with a null pointer");
+    if (s->n_replies > 0 && (rc = rv_buf_check(s->out, "answer of a capability", err)) < 0)
+        return rc;
+    if (returned != 0)
+        return RV_FAIL(err, RV_E_PLUGIN, "it returned %d without saying why", returned);
+    if (s->n_replies == 0)
+        return RV_FAIL(err, RV_E_PLUGIN, "it returned without an answer");
+    return rv_plugin_check_reply((rv_str){s->out->ptr + start, s->out->len - start}, err);
+}
+
+static const char *text_of(const char *text)
+{
+    return text ? text : "";
+}
+
+static int fail_unknown(const rv_plugins *p, const struct rv_plugin_call *call, rv_err **err)
+{
+    const char *kind = rv_name_kind_text(call->kind), *nearest = NULL;
+    bool callable = (unsigned)call->kind < RV_N_NAME_KINDS && call->kind != RV_NAME_PROMPT;
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "no %s \"%s\" in the loaded capabilities", kind ? kind : "entry", call->name);
+
+    if (callable)
+        nearest = rv_nearest(rv_str_of(call->name), p->names.lists[call->kind], p->names.n_lists[call->kind]);
+    if (nearest)
+        rv_err_hint(err, "did you mean \"%s\"?", nearest);
+    return rc;
+}
+
+int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err)
+{
+    const struct rv_plugin_entry *e = rv_plugin_find(p, call->kind, rv_str_of(call->name));
+    struct call_state state = {.magic = CALL_MAGIC, .entry = e, .cancelled = call->cancelled, .out = out};
+    struct rv_cap_call view;
+    size_t start = out->len;
+    char *args;
+    int rc;
+
+    if (!e || !e->fn)
+        return fail_unknown(p, call, err);
+    args = rv_str_dup(call->args.len ? call->args : RV_STR_LIT("{}")); /* NUL-terminated, and the plugin's to read */
+    if (!args)
+        return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", rv_name_kind_text(e->kind), e->name);
+    view = (struct rv_cap_call){.size = sizeof view,
+                                .name = e->bare,
+                                .args = args,
+                                .run_id = text_of(call->run_id),
+                                .stage = text_of(call->stage),
+                                .user_id = text_of(call->user_id),
+                                .session_id = text_of(call->session_id),
+                                .idempotency_key = text_of(call->idempotency_key),
+                                .timeout_ms = call->timeout_ms,
+                                .host = &state,
+                                .cancelled = host_cancelled,
+                                .reply = host_reply,
+                                .fail = host_fail,
+                                .log = host_log};
+    rc = judge(&state, e->fn(e->owner->self, &view), start, err);
+    free(args);
+    if (rc < 0 && out->len > start)
+        rv_buf_truncate(out, start);
+    if (rc < 0 && rc != RV_E_TOOL) /* a tool's own words stay alone: they go to models and people as they are */
+        rc = RV_WRAP(err, rc, "%s \"%s\" of capability \"%s\"", rv_name_kind_text(e->kind), e->bare, e->owner->name);
+    return rc;
+}
+
+const char *rv_plugin_error_type(const rv_err *err)
+{
+    for (; err; err = rv_err_cause(err)) {
+        const char *type = rv_err_hint_text(err);
+        if (rv_err_code(err) == RV_E_TOOL && type && is_type_name(rv_str_of(type)))
+            return type;
+    }
+    return DEFAULT_ERROR_TYPE;
+}

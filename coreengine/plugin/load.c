@@ -1,0 +1,244 @@
+/* From a name to an open capability. Each step of a load is undone in reverse order when a later one fails, and the set
+ * changes only at the very end, where nothing can fail any more. */
+#include "coreengine/plugin/plugin_internal.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPEN_ERROR_SIZE 1024
+
+static void plugin_free(struct rv_plugin *pl)
+{
+    if (!pl)
+        return;
+    if (pl->is_open && pl->desc.close)
+        pl->desc.close(pl->self);
+    rv_plugin_entries_free(pl);
+    rv_schema_free(pl->config_schema);
+    json_object_put(pl->config_schema_json);
+    free(pl->description);
+    free(pl->version);
+    free(pl->name);
+    free(pl->path);
+    if (pl->handle)
+        dlclose(pl->handle);
+    free(pl);
+}
+
+int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err **err)
+{
+    rv_plugins *p = calloc(1, sizeof *p);
+    int rc;
+
+    if (!p)
+        return RV_FAIL(err, RV_E_NOMEM, "make a set of capabilities");
+    p->log = opts->log;
+    p->base_dir = rv_str_dup(rv_str_of(opts->base_dir && *opts->base_dir ? opts->base_dir : "."));
+    p->dirs = calloc(opts->n_dirs + 1, sizeof *p->dirs);
+    if (!p->base_dir || !p->dirs)
+        goto nomem;
+    for (; p->n_dirs < opts->n_dirs; p->n_dirs++) {
+        p->dirs[p->n_dirs] = rv_str_dup(rv_str_of(opts->dirs[p->n_dirs]));
+        if (!p->dirs[p->n_dirs])
+            goto nomem;
+    }
+    rc = rv_plugin_names_build(p, NULL, &p->names, err);
+    if (rc < 0) {
+        rv_plugins_free(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+nomem:
+    rv_plugins_free(p);
+    return RV_FAIL(err, RV_E_NOMEM, "make a set of capabilities");
+}
+
+void rv_plugins_free(rv_plugins *p)
+{
+    if (!p)
+        return;
+    rv_plugin_names_fini(&p->names);
+    while (p->n_loaded > 0) /* last opened, first closed */
+        plugin_free(p->loaded[--p->n_loaded]);
+    free(p->loaded);
+    rv_plugins_path_free(p->dirs);
+    free(p->base_dir);
+    free(p);
+}
+
+/* dlopen() tells why in text only; running out of memory has to keep its code. */
+static int fail_dl(const char *path, rv_err **err)
+{
+    const char *why = dlerror();
+
+    if (!why || strstr(why, "out of memory") || strstr(why, "Cannot allocate memory"))
+        return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
+    return RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is no capability that can be loaded: %s", path, why);
+}
+
+static int fetch_desc(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
+{
+    const struct rv_cap_desc *(*entry_point)(void);
+    void *symbol;
+
+    pl->handle = dlopen(pl->path, RTLD_NOW | RTLD_LOCAL);
+    if (!pl->handle)
+        return fail_dl(pl->path, err);
+    symbol = dlsym(pl->handle, "rv_capability");
+    if (!symbol) {
+        int rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" has no function rv_capability()", pl->path);
+        rv_err_hint(err, "define it with RV_CAPABILITY() of capability.h");
+        return rc;
+    }
+    memcpy(&entry_point, &symbol, sizeof entry_point); /* ISO C has no cast from object to function pointers */
+    *out = entry_point();
+    return 0;
+}
+
+/* A capability is called what its file is called, so that a name on the path finds what it says. */
+static int check_own_name(const struct rv_plugin *pl, rv_err **err)
+{
+    const char *slash = strrchr(pl->path, '/');
+    rv_str stem = rv_str_of(slash ? slash + 1 : pl->path);
+
+    if (stem.len > 3 && strcmp(stem.ptr + stem.len - 3, ".so") == 0)
+        stem.len -= 3;
+    if (rv_str_is(stem, pl->name))
+        return 0;
+    return RV_FAIL(err, RV_E_PLUGIN, "it calls itself \"%s\" but its file is \"%s\"", pl->name, pl->path);
+}
+
+static int check_not_loaded(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err)
+{
+    for (size_t i = 0; i < p->n_loaded; i++)
+        if (strcmp(p->loaded[i]->name, pl->name) == 0)
+            return RV_FAIL(err, RV_E_EXISTS, "it is loaded already, from \"%s\"", p->loaded[i]->path);
+    if (p->n_loaded >= RV_PLUGIN_MAX_LOADED)
+        return RV_FAIL(err, RV_E_LIMIT, "%d capabilities are loaded already", RV_PLUGIN_MAX_LOADED);
+    return 0;
+}
+
+/* The configuration as the plugin gets it: checked, with the defaults of its schema. */
+static int config_text(const struct rv_plugin *pl, json_object *given, rv_buf *out, rv_err **err)
+{
+    json_object *config = NULL;
+    int rc;
+
+    if (given && !json_object_is_type(given, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "its configuration is no map but %s", rv_json_type_text(given));
+    if (!pl->config_schema && given && json_object_object_length(given) > 0)
+        return RV_FAIL(err, RV_E_INVALID, "it takes no configuration");
+    if (given) {
+        rc = rv_json_dup(given, &config, err);
+        if (rc < 0)
+            return rc;
+    } else if (!(config = json_object_new_object())) {
+        return RV_FAIL(err, RV_E_NOMEM, "prepare the configuration of a capability");
+    }
+    rc = 0;
+    if (pl->config_schema) {
+        rc = rv_schema_fill_defaults(pl->config_schema, config, err);
+        if (rc == 0)
+            rc = rv_schema_check(pl->config_schema, config, err);
+        if (rc < 0)
+            rc = RV_WRAP(err, rc, "its configuration");
+    }
+    if (rc == 0) {
+        rv_json_write(config, out);
+        rc = rv_buf_check(out, "configuration of a capability", err);
+    }
+    json_object_put(config);
+    return rc;
+}
+
+static int open_plugin(const struct rv_plugins *p, struct rv_plugin *pl, json_object *given, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf config = RV_BUF_INIT(RV_PLUGIN_MAX_CONFIG);
+    char why[OPEN_ERROR_SIZE] = "";
+    int rc = config_text(pl, given, &config, err);
+
+    if (rc < 0)
+        return rc;
+    pl->host = (struct rv_cap_host){sizeof pl->host, RV_CAP_ABI, RV_VERSION, p->base_dir};
+    if (pl->desc.open && pl->desc.open(&pl->host, rv_buf_cstr(&config), &pl->self, why, sizeof why) != 0) {
+        why[sizeof why - 1] = '\0'; /* it may have filled all of it */
+        return RV_FAIL(err, RV_E_PLUGIN, "it failed to open: %s", *why ? why : "it does not say why");
+    }
+    pl->is_open = true;
+    return 0;
+}
+
+static int reserve_place(struct rv_plugins *p, rv_err **err)
+{
+    struct rv_plugin **loaded = realloc(p->loaded, (p->n_loaded + 1) * sizeof *loaded);
+
+    if (!loaded)
+        return RV_FAIL(err, RV_E_NOMEM, "make room for a capability");
+    p->loaded = loaded;
+    return 0;
+}
+
+static int load(struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl, rv_err **err)
+{
+    const struct rv_cap_desc *desc = NULL;
+    struct rv_plugin_names names;
+    int rc;
+
+    pl->log = p->log;
+    if ((rc = rv_plugin_locate(p, which->name, &pl->path, err)) < 0 || (rc = fetch_desc(pl, &desc, err)) < 0 ||
+        (rc = rv_plugin_check_desc(desc, pl, err)) < 0 || (rc = check_own_name(pl, err)) < 0 ||
+        (rc = check_not_loaded(p, pl, err)) < 0 || (rc = rv_plugin_check_entries(pl, err)) < 0 ||
+        (rc = reserve_place(p, err)) < 0 || (rc = rv_plugin_names_build(p, pl, &names, err)) < 0)
+        return rc;
+    rc = open_plugin(p, pl, which->config, err);
+    if (rc < 0) {
+        rv_plugin_names_fini(&names);
+        return rc;
+    }
+    p->loaded[p->n_loaded++] = pl;
+    rv_plugin_names_fini(&p->names);
+    p->names = names;
+    return 0;
+}
+
+int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_err **err)
+{
+    struct rv_plugin *pl;
+    int rc;
+
+    if (which->isolation == RV_ISOLATION_PROCESS) {
+        rc = RV_FAIL_AT(err, &which->src, RV_E_INVALID,
+                        "capability \"%s\": isolation: process is not available in this version", which->name);
+        rv_err_hint(err, "remove the key; the capability then runs inside the engine's process");
+        return rc;
+    }
+    pl = calloc(1, sizeof *pl);
+    rc = pl ? load(p, which, pl, err) : RV_FAIL(err, RV_E_NOMEM, "load a capability");
+    if (rc < 0) {
+        plugin_free(pl);
+        return RV_WRAP_AT(err, &which->src, rc, "load capability \"%s\"", which->name);
+    }
+    RV_LOG(p->log, DEBUG, "capability.load", RV_F_TEXT("name", pl->name), RV_F_TEXT("path", pl->path),
+           RV_F_I64("entries", pl->n_entries));
+    return 0;
+}
+
+int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *pipeline, rv_findings *findings, rv_err **err)
+{
+    for (size_t i = 0; i < pipeline->n_capabilities; i++) {
+        const struct rv_capability_config *which = &pipeline->capabilities[i];
+        rv_err *why = NULL;
+        int rc = rv_plugins_load(p, which, &why);
+
+        if (rc == RV_E_NOMEM) {
+            rv_err_free(why);
+            return RV_FAIL(err, RV_E_NOMEM, "load capability \"%s\"", which->name);
+        }
+        if (rc < 0)
+            rv_findings_add_err(findings, RV_SEVERITY_ERROR, &which->src, why);
+        rv_err_free(why);
+    }
+    return rv_findings_check(findings, err);
+}

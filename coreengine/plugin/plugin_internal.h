@@ -1,0 +1,96 @@
+/* Shared by the files of this folder: an opened capability, its entries, and the names of a set. */
+#ifndef RV_PLUGIN_INTERNAL_H
+#define RV_PLUGIN_INTERNAL_H
+
+#include "capabilities/sdk/capability.h"
+#include "coreengine/plugin/plugin.h"
+
+#define RV_PLUGIN_MAX_LOADED 256                     /* capabilities of one pipeline */
+#define RV_PLUGIN_MAX_NAME 64                        /* bytes of a capability's or an entry's name */
+#define RV_PLUGIN_MAX_TEXT ((size_t)4 << 10)         /* description, version, failure text */
+#define RV_PLUGIN_MAX_SPEC ((size_t)256 << 10)       /* one specification or configuration schema */
+#define RV_PLUGIN_MAX_CONFIG ((size_t)1 << 20)       /* configuration as JSON text */
+#define RV_PLUGIN_MAX_ENTRY_SIZE 1024                /* of one descriptor row of a plugin built later than we are */
+#define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day */
+#define RV_PLUGIN_MAX_DEPTH 128                      /* nesting of a reply */
+
+struct rv_plugin; /* one opened capability */
+
+struct rv_plugin_entry {
+    enum rv_name_kind kind;
+    rv_cap_fn fn;                 /* NULL for prompts */
+    const struct rv_plugin *owner;
+    char *name;                   /* as pipelines say it: tools bare, the rest "capability.name" */
+    const char *bare;             /* points into name */
+    json_object *spec;            /* owned; texts and schemas below belong to it */
+    const char *description;
+    struct rv_tool_info tool;     /* tools */
+    rv_schema *input, *output;    /* owned */
+    struct rv_entry_info info;    /* hooks, policies, mocks, routing functions */
+    rv_template *prompt;          /* prompts; owned */
+    const char *prompt_text;
+};
+
+struct rv_plugin {
+    void *handle;             /* of dlopen */
+    struct rv_cap_desc desc;  /* our copy; its pointers live in the shared object */
+    struct rv_cap_host host;  /* handed to open, stays valid until close */
+    char *name, *path;
+    char *version, *description;
+    json_object *config_schema_json; /* NULL: takes no configuration */
+    rv_schema *config_schema;
+    struct rv_plugin_entry *entries; /* owned; the array never moves once the capability is in a set */
+    size_t n_entries;
+    bool is_open;
+    void *self;               /* the plugin's own state */
+    rv_log *log;              /* borrowed */
+};
+
+/* All names of a set. Built anew for each load and swapped in when nothing can fail any more. */
+struct rv_plugin_names {
+    struct rv_plugin_entry **entries; /* owned array, borrowed entries */
+    size_t n_entries;
+    rv_index index[RV_N_NAME_KINDS];        /* name -> position in entries */
+    const char **lists[RV_N_NAME_KINDS];    /* sorted, owned arrays */
+    size_t n_lists[RV_N_NAME_KINDS];
+};
+
+struct rv_plugins {
+    char **dirs; /* owned copies */
+    size_t n_dirs;
+    char *base_dir;
+    rv_log *log;
+    struct rv_plugin **loaded;
+    size_t n_loaded;
+    struct rv_plugin_names names;
+};
+
+/* path.c */
+/** Where `name` is: a path (with a slash) against base_dir, else a name on the path. *out is the caller's. */
+RV_MUST_CHECK int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_err **err);
+bool rv_plugin_name_ok(rv_str name, bool dashes);
+
+/* check.c */
+/** Look at a descriptor as the plugin gave it, in the order in which it may be believed, and copy it. */
+RV_MUST_CHECK int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, rv_err **err);
+/** Read pl->desc.entries into pl->entries. */
+RV_MUST_CHECK int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err);
+void rv_plugin_entries_free(struct rv_plugin *pl);
+
+/* spec.c */
+RV_MUST_CHECK int rv_plugin_read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err);
+/** A JSON object from text that a plugin gave; what names it in messages. RV_E_PLUGIN. */
+RV_MUST_CHECK int rv_plugin_read_object(const char *text, const char *what, json_object **out, rv_err **err);
+
+/* catalog.c */
+/** Names of all of p and of `more` (may be NULL). RV_E_EXISTS says which two capabilities collide. */
+RV_MUST_CHECK int rv_plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more,
+                                        struct rv_plugin_names *out, rv_err **err);
+void rv_plugin_names_fini(struct rv_plugin_names *names);
+struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name);
+
+/* call.c */
+/** Is text what a reply must be: one strict JSON object within the limits? RV_E_PLUGIN says why not. */
+RV_MUST_CHECK int rv_plugin_check_reply(rv_str text, rv_err **err);
+
+#endif
