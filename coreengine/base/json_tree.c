@@ -5,14 +5,36 @@
 #include <json-c/linkhash.h>
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- building --- */
 
+/* As json_object_object_add(), which leaks its copy of the key when the table cannot grow. Takes val on success only.
+ */
+static int add_member(json_object *obj, const char *key, json_object *val)
+{
+    struct lh_table *table = json_object_get_object(obj);
+    unsigned long hash = lh_get_hash(table, key);
+    struct lh_entry *old = lh_table_lookup_entry_w_hash(table, key, hash);
+    char *copy;
+
+    if (old) {
+        json_object_put(lh_entry_v(old));
+        lh_entry_set_val(old, val);
+        return 0;
+    }
+    copy = strdup(key);
+    if (copy && lh_table_insert_w_hash(table, copy, val, hash, 0) == 0)
+        return 0;
+    free(copy);
+    return RV_E_NOMEM;
+}
+
 static int add_take(json_object *obj, const char *key, json_object *val, rv_err **err)
 {
-    assert(json_object_is_type(obj, json_type_object));
-    if (json_object_object_add(obj, key, val) < 0) {
+    assert(json_object_is_type(obj, json_type_object) && val != obj);
+    if (add_member(obj, key, val) < 0) {
         json_object_put(val); /* a failed add did not take it */
         return RV_FAIL(err, RV_E_NOMEM, "no memory for JSON field \"%s\"", key);
     }
@@ -297,7 +319,7 @@ static int dup_object(json_object *v, json_object *copy)
         json_object *item = NULL;
         if (dup_value(lh_entry_v(e), &item) < 0)
             return RV_E_NOMEM;
-        if (json_object_object_add_ex(copy, lh_entry_k(e), item, JSON_C_OBJECT_ADD_KEY_IS_NEW) < 0) {
+        if (add_member(copy, lh_entry_k(e), item) < 0) {
             json_object_put(item);
             return RV_E_NOMEM;
         }

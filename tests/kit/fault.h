@@ -10,6 +10,7 @@
  *       ck_assert_int_eq(rv_fault_balance(), 0);    // as much freed as allocated
  *   }
  *
+ * No ck_assert() inside the scenario: Check allocates for each, and what fails then is Check.
  * Run the scenario once before the loop: what a library sets up at first use is not a leak. The count is of the thread
  * that armed it, other threads allocate undisturbed. Not under AddressSanitizer, which brings its own allocator: there
  * nothing ever fires (rv_fault_works() is false), and the loop ends after its first round. */

@@ -1,0 +1,1 @@
+rv_fuzz(json SOURCES fuzz_json.c USES rv::base)
