@@ -34,7 +34,7 @@ static int no_overload(struct rv_compile *c, const struct rv_node *n, const stru
                             left);
     rc = RV_EXPR_FAIL(c, n->off, RV_E_INVALID, "\"%.*s\" does not take %s and %s", (int)n->len, c->e->text + n->off,
                       left, types_text(b->types, right, sizeof(right)));
-    if (!(a->types & ~RV_M_NUMBER) && !(b->types & ~RV_M_NUMBER))
+    if (a->types != b->types && !(a->types & ~RV_M_NUMBER) && !(b->types & ~RV_M_NUMBER))
         rv_err_hint(c->err, "numbers are not converted by themselves: write int(x), uint(x) or double(x)");
     return rc;
 }

@@ -131,7 +131,7 @@ int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, bool *out, rv_e
         rc = rv_ev_report(&ev);
     } else if (v.type != RV_T_BOOL) {
         at = rv_expr_place(e, 0);
-        rc = RV_FAIL_AT(err, &at, RV_E_INVALID, "expression gives a %s, not a bool", rv_type_text(v.type));
+        rc = RV_FAIL_AT(err, &at, RV_E_INVALID, "expression gives %s, not bool", rv_type_text(v.type));
     } else {
         *out = v.as.b;
     }

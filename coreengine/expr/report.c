@@ -55,7 +55,7 @@ static void value_text(const struct rv_value *v, rv_buf *b)
     case RV_N_TYPES:
         break;
     }
-    rv_buf_printf(b, "a %s", rv_type_text(v->type));
+    rv_buf_printf(b, "a value of type %s", rv_type_text(v->type));
 }
 
 /* A variable, or the member of one, that the scope does not have. Only now the whole variable is asked for. */
@@ -76,8 +76,8 @@ static int report_no_value(struct rv_eval *ev)
         return FAIL(ev, RV_E_NOT_FOUND, "variable \"%s\" has no value here", n->name.ptr);
     v = rv_value_of_json(whole);
     if (v.type != RV_T_MAP)
-        return FAIL(ev, RV_E_INVALID, "\"%s\" is a %s: it has no member \"%.*s\"", n->name.ptr, rv_type_text(v.type),
-                    RV_STR_ARG(n->field));
+        return FAIL(ev, RV_E_INVALID, "\"%s\" is of type %s and has no member \"%.*s\"", n->name.ptr,
+                    rv_type_text(v.type), RV_STR_ARG(n->field));
     rc = FAIL(ev, RV_E_NOT_FOUND, "no such key \"%.*s\" in \"%s\"", RV_STR_ARG(n->field), n->name.ptr);
     hint_key(ev, &v, n->field);
     return rc;
@@ -95,7 +95,7 @@ static int report_types(struct rv_eval *ev)
                     rv_type_text(f->a.type));
     rc = FAIL(ev, RV_E_INVALID, "no such overload: \"%.*s\" does not take %s and %s", len, token,
               rv_type_text(f->a.type), rv_type_text(f->b.type));
-    if ((RV_TBIT(f->a.type) & RV_M_NUMBER) && (RV_TBIT(f->b.type) & RV_M_NUMBER))
+    if (f->a.type != f->b.type && (RV_TBIT(f->a.type) & RV_M_NUMBER) && (RV_TBIT(f->b.type) & RV_M_NUMBER))
         rv_err_hint(ev->err, "numbers are not converted by themselves: write int(x), uint(x) or double(x)");
     return rc;
 }
