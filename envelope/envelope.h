@@ -16,6 +16,10 @@ typedef struct rv_envelope rv_envelope;
 #define RV_STAGE_START "start" /* current_stage of an envelope that never ran */
 #define RV_STAGE_END "end"     /* pseudo stage: reaching it stops the run */
 
+/* What to allow when a state dict is parsed: it wraps values that were themselves within the limits of JSON input. */
+#define RV_STATE_MAX_BYTES ((size_t)64 << 20)
+#define RV_STATE_MAX_DEPTH (RV_JSON_MAX_DEPTH + 8)
+
 /* What a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
 struct rv_envelope_seed {
     rv_str raw_input, user_id, session_id, request_id;

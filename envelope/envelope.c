@@ -1,0 +1,340 @@
+/* Life and plain fields of an envelope. The other files of this folder hold one concern each; see README.md. */
+#include "envelope/envelope_internal.h"
+
+#include <assert.h>
+#include <json-c/linkhash.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_USER           "anonymous"
+#define DEFAULT_MAX_ITERATIONS 3
+#define DEFAULT_MAX_LLM_CALLS  10
+#define DEFAULT_MAX_AGENT_HOPS 21
+#define DEFAULT_MAX_STAGES     5
+
+int64_t rv_counter_add(int64_t a, int64_t b)
+{
+    if (b <= 0)
+        return a;
+    return b > RV_MAX_COUNTER - a ? RV_MAX_COUNTER : a + b;
+}
+
+int64_t rv_clamp_time(int64_t us)
+{
+    if (us < RV_TIME_LOWEST)
+        return RV_TIME_LOWEST;
+    return us > RV_TIME_HIGHEST ? RV_TIME_HIGHEST : us;
+}
+
+int rv_grow(void *array, size_t *cap, size_t need, size_t size, rv_err **err)
+{
+    size_t to = *cap ? *cap : 8;
+    void *old;
+    void *grown;
+
+    if (need <= *cap)
+        return 0;
+    while (to < need && to <= SIZE_MAX / 2)
+        to *= 2;
+    if (to < need || to > SIZE_MAX / size)
+        return RV_FAIL(err, RV_E_LIMIT, "grow a list of the envelope to %zu items", need);
+    memcpy(&old, array, sizeof old);
+    grown = realloc(old, to * size);
+    if (!grown)
+        return RV_FAIL(err, RV_E_NOMEM, "grow a list of the envelope");
+    memcpy(array, &grown, sizeof grown);
+    *cap = to;
+    return 0;
+}
+
+void rv_text_fini(struct rv_text *t)
+{
+    if (!t->borrowed)
+        free(t->ptr);
+    *t = (struct rv_text){0};
+}
+
+int rv_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err)
+{
+    size_t bad = 0;
+    char *copy;
+
+    if (!s.ptr) {
+        *out = (struct rv_text){0};
+        return 0;
+    }
+    if (!rv_utf8_valid(s, &bad))
+        return RV_FAIL(err, RV_E_INVALID, "%s is not UTF-8 at byte %zu", what, bad);
+    copy = rv_str_dup(s);
+    if (!copy)
+        return RV_FAIL(err, RV_E_NOMEM, "copy %s", what);
+    *out = (struct rv_text){copy, s.len, false};
+    return 0;
+}
+
+int rv_text_clean(rv_str s, struct rv_text *out, rv_err **err)
+{
+    rv_buf b = RV_BUF_INIT(SIZE_MAX / 2);
+    size_t bad = 0;
+    int rc;
+
+    if (!s.ptr || rv_utf8_valid(s, NULL))
+        return rv_text_of(s, "text", out, err);
+    while (!rv_utf8_valid(s, &bad)) {
+        rv_buf_add(&b, s.ptr, bad);
+        rv_buf_puts(&b, "\xEF\xBF\xBD");
+        s.ptr += bad + 1;
+        s.len -= bad + 1;
+    }
+    rv_buf_add_str(&b, s);
+    rc = rv_buf_check(&b, "a diagnostic text", err);
+    if (rc == 0) {
+        size_t len = 0;
+        char *ptr = rv_buf_steal(&b, &len);
+
+        *out = (struct rv_text){ptr, len, false};
+    }
+    rv_buf_fini(&b);
+    return rc;
+}
+
+void rv_text_move(struct rv_text *to, struct rv_text *from)
+{
+    rv_text_fini(to);
+    *to = *from;
+    *from = (struct rv_text){0};
+}
+
+rv_str rv_text_str(const struct rv_text *t)
+{
+    return (rv_str){t->ptr, t->len};
+}
+
+void rv_env_mirror(rv_envelope *env)
+{
+    struct rv_envelope_fields *f = &env->f;
+    const char *text[RV_N_TEXTS];
+
+    for (size_t i = 0; i < RV_N_TEXTS; i++)
+        text[i] = env->text[i].ptr;
+    f->envelope_id = text[RV_TEXT_ENVELOPE_ID];
+    f->request_id = text[RV_TEXT_REQUEST_ID];
+    f->user_id = text[RV_TEXT_USER_ID];
+    f->session_id = text[RV_TEXT_SESSION_ID];
+    f->raw_input = text[RV_TEXT_RAW_INPUT];
+    f->raw_input_len = env->text[RV_TEXT_RAW_INPUT].len;
+    f->termination_reason = text[RV_TEXT_TERMINATION];
+    f->current_stage = env->stage->text;
+}
+
+int rv_env_blank(int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    rv_envelope *env = calloc(1, sizeof *env);
+    int rc;
+
+    if (!env)
+        return RV_FAIL(err, RV_E_NOMEM, "make an envelope");
+    /* Where the loader put this block differs between processes, which is all a hash seed needs; order never shows. */
+    env->names.seed = (uint64_t)(uintptr_t)env * UINT64_C(0xD1342543DE82EF95);
+    env->f = (struct rv_envelope_fields){
+        .max_iterations = DEFAULT_MAX_ITERATIONS,
+        .max_llm_calls = DEFAULT_MAX_LLM_CALLS,
+        .max_agent_hops = DEFAULT_MAX_AGENT_HOPS,
+        .current_stage_number = 1,
+        .max_stages = DEFAULT_MAX_STAGES,
+        .received_at_us = rv_clamp_time(now_us),
+        .created_at_us = rv_clamp_time(now_us),
+        .terminal_reason = RV_REASON_NONE,
+        .status = RV_RUN_READY,
+    };
+    rc = rv_env_intern(env, RV_STR_LIT(RV_STAGE_START), "stage", &env->stage, err);
+    for (size_t i = 0; rc == 0 && i < RV_N_TEXTS; i++) {
+        if (i == RV_TEXT_TERMINATION)
+            continue;
+        rc = rv_text_of(i == RV_TEXT_USER_ID ? RV_STR_LIT(DEFAULT_USER) : RV_STR_LIT(""), "text", &env->text[i], err);
+    }
+    for (size_t i = 0; rc == 0 && i < RV_N_LISTS; i++) {
+        env->list[i] = json_object_new_array_ext(4);
+        if (!env->list[i])
+            rc = RV_FAIL(err, RV_E_NOMEM, "make a list of the envelope");
+    }
+    if (rc < 0) {
+        rv_envelope_free(env);
+        return rc;
+    }
+    rv_env_mirror(env);
+    *out = env;
+    return 0;
+}
+
+static int make_ids(rv_envelope *env, struct rv_rand rand, rv_err **err)
+{
+    static const struct {
+        enum rv_text_id id;
+        const char *prefix;
+    } ids[] = {{RV_TEXT_ENVELOPE_ID, "env_"}, {RV_TEXT_REQUEST_ID, "req_"}, {RV_TEXT_SESSION_ID, "sess_"}};
+
+    for (size_t i = 0; i < RV_COUNT(ids); i++) {
+        char text[RV_ID_MAX];
+        struct rv_text made = {0};
+        int rc;
+
+        rv_id_make(rand, ids[i].prefix, text);
+        rc = rv_text_of(rv_str_of(text), "id", &made, err);
+        if (rc < 0)
+            return rc;
+        rv_text_move(&env->text[ids[i].id], &made);
+    }
+    rv_env_mirror(env);
+    return 0;
+}
+
+static int take_seed_text(rv_envelope *env, enum rv_text_id id, rv_str given, const char *what, rv_err **err)
+{
+    struct rv_text made = {0};
+    int rc;
+
+    if (given.len == 0)
+        return 0;
+    rc = rv_text_of(given, what, &made, err);
+    if (rc < 0)
+        return rc;
+    rv_text_move(&env->text[id], &made);
+    return 0;
+}
+
+static int take_seed_metadata(rv_envelope *env, json_object *metadata, rv_err **err)
+{
+    if (!metadata)
+        return 0;
+    if (!json_object_is_type(metadata, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "metadata must be an object, not %s", rv_json_type_text(metadata));
+    json_object_object_foreach (metadata, key, value) {
+        json_object *copy = NULL;
+        int rc = rv_json_dup(value, &copy, err);
+
+        if (rc == 0)
+            rc = rv_envelope_set_metadata(env, rv_str_of(key), copy, err);
+        json_object_put(copy);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int take_seed_order(rv_envelope *env, json_object *order, rv_err **err)
+{
+    json_object *copy = NULL;
+    int rc;
+
+    if (!order)
+        return 0;
+    if (!json_object_is_type(order, json_type_array))
+        return RV_FAIL(err, RV_E_INVALID, "stage_order must be an array, not %s", rv_json_type_text(order));
+    for (size_t i = 0; i < json_object_array_length(order); i++) {
+        json_object *name = json_object_array_get_idx(order, i);
+
+        if (!json_object_is_type(name, json_type_string) || !rv_utf8_valid(rv_json_str(name), NULL))
+            return RV_FAIL(err, RV_E_INVALID, "stage_order[%zu] must be a string in UTF-8", i);
+    }
+    rc = rv_json_dup(order, &copy, err);
+    if (rc < 0)
+        return rc;
+    json_object_put(env->list[RV_LIST_STAGE_ORDER]);
+    env->list[RV_LIST_STAGE_ORDER] = copy;
+    return 0;
+}
+
+int rv_envelope_new(const struct rv_envelope_seed *seed, struct rv_rand rand, int64_t now_us, rv_envelope **out,
+                    rv_err **err)
+{
+    rv_envelope *env = NULL;
+    int rc = rv_env_blank(now_us, &env, err);
+
+    if (rc == 0)
+        rc = make_ids(env, rand, err);
+    if (rc == 0 && seed) {
+        rc = take_seed_text(env, RV_TEXT_RAW_INPUT, seed->raw_input, "raw_input", err);
+        if (rc == 0)
+            rc = take_seed_text(env, RV_TEXT_USER_ID, seed->user_id, "user_id", err);
+        if (rc == 0)
+            rc = take_seed_text(env, RV_TEXT_SESSION_ID, seed->session_id, "session_id", err);
+        if (rc == 0)
+            rc = take_seed_text(env, RV_TEXT_REQUEST_ID, seed->request_id, "request_id", err);
+        if (rc == 0)
+            rc = take_seed_metadata(env, seed->metadata, err);
+        if (rc == 0)
+            rc = take_seed_order(env, seed->stage_order, err);
+    }
+    if (rc < 0) {
+        rv_envelope_free(env);
+        return rc;
+    }
+    rv_env_mirror(env);
+    *out = env;
+    return 0;
+}
+
+void rv_envelope_free(rv_envelope *env)
+{
+    if (!env)
+        return;
+    for (size_t i = 0; i < RV_N_TEXTS; i++)
+        rv_text_fini(&env->text[i]);
+    for (size_t i = 0; i < RV_N_MAPS; i++)
+        rv_map_fini(&env->map[i]);
+    for (size_t i = 0; i < RV_N_LISTS; i++)
+        json_object_put(env->list[i]);
+    for (size_t i = 0; i < env->n_records; i++)
+        rv_text_fini(&env->records[i].error);
+    free(env->records);
+    rv_interrupt_fini(&env->interrupt);
+    for (size_t i = 0; i < env->n_ops; i++)
+        json_object_put(env->ops[i].value);
+    free(env->ops);
+    rv_names_fini(&env->names);
+    free(env);
+}
+
+const struct rv_envelope_fields *rv_envelope_fields(const rv_envelope *env)
+{
+    return &env->f;
+}
+
+int rv_envelope_set_stage(rv_envelope *env, rv_str stage, rv_err **err)
+{
+    int rc;
+
+    if (stage.len == 0)
+        return RV_FAIL(err, RV_E_INVALID, "the name of the current stage is empty");
+    rc = rv_env_intern(env, stage, "stage", &env->stage, err);
+    if (rc < 0)
+        return rc;
+    env->f.current_stage = env->stage->text;
+    return 0;
+}
+
+static int64_t clamp_counter(int64_t n)
+{
+    if (n < 0)
+        return 0;
+    return n > RV_MAX_COUNTER ? RV_MAX_COUNTER : n;
+}
+
+void rv_envelope_set_bounds(rv_envelope *env, int64_t max_iterations, int64_t max_llm_calls, int64_t max_agent_hops)
+{
+    env->f.max_iterations = clamp_counter(max_iterations);
+    env->f.max_llm_calls = clamp_counter(max_llm_calls);
+    env->f.max_agent_hops = clamp_counter(max_agent_hops);
+}
+
+void rv_envelope_set_parallel(rv_envelope *env, bool parallel)
+{
+    env->f.parallel_mode = parallel;
+}
+
+void rv_envelope_set_status(rv_envelope *env, enum rv_run_status status)
+{
+    assert((size_t)status < RV_N_RUN);
+    env->f.status = status;
+}

@@ -1,0 +1,229 @@
+/* How an envelope is stored; for the files of this folder only.
+ *
+ * Names (stages, output keys, goals) are interned once per envelope, so that maps compare pointers and history holds
+ * no copies. Maps keep insertion order. A change is made in two steps: everything that can fail first (intern, reserve,
+ * copy), then a commit that can not, so a failed call leaves the envelope as it was.
+ *
+ * A fork has a parent and its own, at first empty, storage. Its maps are overlays (GONE hides a parent's entry), its
+ * counting maps hold differences, its lists are NULL until it changes them. */
+#ifndef RV_ENVELOPE_INTERNAL_H
+#define RV_ENVELOPE_INTERNAL_H
+
+#include "envelope/envelope.h"
+
+#define RV_MAX_COUNTER   INT64_C(9007199254740991)   /* 2^53 - 1: the largest that every JSON reader keeps exactly */
+#define RV_MAX_NAMES     ((size_t)1 << 18)           /* distinct stage names and keys of one envelope */
+#define RV_TIME_LOWEST   INT64_C(-62135596800000000) /* 0001-01-01: what RFC 3339 can write */
+#define RV_TIME_HIGHEST  INT64_C(253402300799999999) /* 9999-12-31T23:59:59.999999 */
+#define RV_STATE_VERSION 1
+
+/* --- names.c --- */
+struct rv_name {
+    uint64_t hash;
+    size_t len;
+    char text[]; /* NUL-terminated, holds no other NUL, valid UTF-8 */
+};
+struct rv_names {
+    struct rv_name **slots; /* owned, open addressing */
+    size_t n, cap;
+    uint64_t seed; /* differs between processes: keys are untrusted */
+};
+/** The name of these bytes, made if need be. RV_E_INVALID (NUL, not UTF-8; message says `what`), RV_E_LIMIT, NOMEM. */
+RV_MUST_CHECK int rv_env_intern(rv_envelope *env, rv_str text, const char *what, const struct rv_name **out,
+                                rv_err **err);
+/** The name if the envelope or its parent has it, else NULL. */
+const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text);
+void rv_names_fini(struct rv_names *names);
+
+/* --- map.c --- */
+enum rv_entry_kind { RV_ENTRY_DEAD, RV_ENTRY_LIVE, RV_ENTRY_GONE };
+struct rv_entry {
+    const struct rv_name *name;
+    const struct rv_name *to; /* second half of the key, of edges; else NULL */
+    json_object *value;       /* owned reference; NULL in sets and counts, or JSON null */
+    int64_t count;
+    enum rv_entry_kind kind;
+};
+struct rv_map {
+    struct rv_entry *entries; /* owned; insertion order, dead ones between */
+    uint32_t *index;          /* owned; 2 * cap slots of entry number + 1 */
+    size_t n, n_live, n_dead, cap;
+};
+/** Room for extra further entries: the next that many puts and hides can not fail. */
+RV_MUST_CHECK int rv_map_reserve(struct rv_map *m, size_t extra, rv_err **err);
+/** The live or gone entry, or NULL. */
+struct rv_entry *rv_map_find(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to);
+/** The live entry, made at the end if need be (room was reserved). */
+struct rv_entry *rv_map_put(struct rv_map *m, const struct rv_name *name, const struct rv_name *to);
+/** Put, then store another reference of value. */
+void rv_map_put_ref(struct rv_map *m, const struct rv_name *name, json_object *value);
+void rv_map_drop(struct rv_map *m, struct rv_entry *e); /* e may be NULL */
+/** Make it a hiding entry of an overlay (room was reserved). */
+void rv_map_hide(struct rv_map *m, const struct rv_name *name);
+void rv_map_clear(struct rv_map *m);
+void rv_map_fini(struct rv_map *m);
+
+/* --- The envelope --- */
+enum rv_map_id {
+    RV_MAP_OUTPUTS,
+    RV_MAP_METADATA,
+    RV_MAP_STATE,
+    RV_MAP_SUSPENDED,
+    RV_MAP_ACTIVE,
+    RV_MAP_COMPLETED,
+    RV_MAP_FAILED,
+    RV_MAP_GOALS,
+    RV_MAP_VISITS,
+    RV_MAP_EDGES,
+    RV_N_MAPS
+};
+enum rv_list_id {
+    RV_LIST_STAGE_ORDER,
+    RV_LIST_COMPLETED_STAGES,
+    RV_LIST_ALL_GOALS,
+    RV_LIST_REMAINING_GOALS,
+    RV_LIST_PRIOR_PLANS,
+    RV_LIST_FEEDBACK,
+    RV_LIST_ERRORS, /* of a fork: the new ones only */
+    RV_N_LISTS
+};
+enum rv_text_id {
+    RV_TEXT_ENVELOPE_ID,
+    RV_TEXT_REQUEST_ID,
+    RV_TEXT_USER_ID,
+    RV_TEXT_SESSION_ID,
+    RV_TEXT_RAW_INPUT,
+    RV_TEXT_TERMINATION,
+    RV_N_TEXTS
+};
+struct rv_text {
+    char *ptr; /* NULL: none */
+    size_t len;
+    bool borrowed; /* a fork's view of its parent's text */
+};
+struct rv_record {
+    const struct rv_name *agent;
+    int64_t stage_order, started_at_us, duration_ms, llm_calls;
+    int64_t completed_at_us; /* 0: running */
+    enum rv_history_status status;
+    struct rv_text error;
+};
+struct rv_stored_interrupt {
+    bool exists;
+    enum rv_interrupt_kind kind;
+    struct rv_text id, question, message;
+    json_object *data, *response; /* owned references */
+    int64_t created_at_us, expires_at_us;
+};
+/* What a fork did to `state`, replayed by the merge so that two appends do not overwrite each other. */
+struct rv_state_op {
+    const struct rv_name *name;
+    enum rv_merge_how how;
+    json_object *value; /* owned reference */
+};
+struct rv_envelope {
+    struct rv_envelope_fields f; /* its pointers mirror `text` and `stage` */
+    struct rv_text text[RV_N_TEXTS];
+    const struct rv_name *stage; /* current_stage */
+    struct rv_map map[RV_N_MAPS];
+    json_object *list[RV_N_LISTS]; /* owned arrays; never NULL in a root */
+    struct rv_record *records;     /* owned */
+    size_t n_records, cap_records;
+    struct rv_stored_interrupt interrupt;
+    struct rv_names names;
+    /* The rest is of forks. */
+    const rv_envelope *parent;         /* borrowed; NULL: a root */
+    bool own_interrupt;                /* else the parent's counts */
+    int64_t base_llm_calls, base_hops; /* at the fork, as is the next */
+    size_t base_feedback;
+    struct rv_state_op *ops; /* owned */
+    size_t n_ops, cap_ops;
+};
+
+/* envelope.c */
+/** An envelope with every default but the ids. */
+RV_MUST_CHECK int rv_env_blank(int64_t now_us, rv_envelope **out, rv_err **err);
+void rv_env_mirror(rv_envelope *env); /* env->f from env->text and env->stage */
+void rv_text_fini(struct rv_text *t);
+/** Copy; ptr NULL gives none. RV_E_INVALID (not UTF-8; says `what`), RV_E_NOMEM. */
+RV_MUST_CHECK int rv_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err);
+/** The same for diagnostics, which must not be lost: bytes that are not UTF-8 become U+FFFD. */
+RV_MUST_CHECK int rv_text_clean(rv_str s, struct rv_text *out, rv_err **err);
+void rv_text_move(struct rv_text *to, struct rv_text *from); /* frees the old one */
+rv_str rv_text_str(const struct rv_text *t);
+int64_t rv_counter_add(int64_t a, int64_t b); /* stays in 0..RV_MAX_COUNTER */
+int64_t rv_clamp_time(int64_t us);
+/** Grow *array to hold at least need items of size each. */
+RV_MUST_CHECK int rv_grow(void *array, size_t *cap, size_t need, size_t size, rv_err **err);
+
+/* values.c: maps seen through a fork, and lists */
+const struct rv_entry *rv_env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
+/** Hide or drop; infallible after one place was reserved in env->map[id]. */
+void rv_env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
+size_t rv_env_size(const rv_envelope *env, enum rv_map_id id);
+int64_t rv_env_count(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name, const struct rv_name *to);
+/* Every visible entry in order: the parent's, then the fork's own. Counts are rv_env_count()'s business. */
+struct rv_cursor {
+    const rv_envelope *env;
+    enum rv_map_id id;
+    size_t i;
+    bool in_own;
+};
+struct rv_cursor rv_cursor_on(const rv_envelope *env, enum rv_map_id id);
+const struct rv_entry *rv_cursor_next(struct rv_cursor *c); /* NULL: the end */
+json_object *rv_env_list(const rv_envelope *env, enum rv_list_id id);
+/** The list to change: a fork gets its own copy (of errors: an empty one). */
+RV_MUST_CHECK int rv_env_own_list(rv_envelope *env, enum rv_list_id id, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_list_copy(json_object *list, json_object **out, rv_err **err); /* shallow */
+/** Rule of `state`: what `old` becomes when value is merged into it; *out is the caller's reference. */
+RV_MUST_CHECK int rv_merged_value(json_object *old, bool has_old, enum rv_merge_how how, json_object *value,
+                                  json_object **out, rv_err **err);
+
+/* history.c */
+const struct rv_record *rv_env_record(const rv_envelope *env, size_t i); /* through a fork */
+
+/* interrupt.c */
+const struct rv_stored_interrupt *rv_env_interrupt(const rv_envelope *env); /* through a fork */
+void rv_interrupt_fini(struct rv_stored_interrupt *it);
+void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w); /* no stage: ptr NULL */
+RV_MUST_CHECK int rv_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct rv_stored_interrupt *to,
+                                    rv_err **err);
+
+/* state_write.c: the rows of the state dict, for writing, loading and patching */
+enum rv_row_kind {
+    RV_ROW_TEXT,      /* at: rv_text_id */
+    RV_ROW_TEXT_NULL, /* the same, may be null */
+    RV_ROW_COUNT,     /* at: offset of an int64_t in the fields */
+    RV_ROW_TIME,
+    RV_ROW_TIME_NULL, /* 0 is null */
+    RV_ROW_BOOL,
+    RV_ROW_REASON,
+    RV_ROW_STATUS,
+    RV_ROW_STAGE,
+    RV_ROW_OUTPUTS,  /* at: rv_map_id; values are objects or null */
+    RV_ROW_VALUES,   /* any value */
+    RV_ROW_WORK,     /* any value but null */
+    RV_ROW_SET,      /* true */
+    RV_ROW_TEXT_MAP, /* strings */
+    RV_ROW_COUNTS,   /* counters */
+    RV_ROW_EDGES,    /* list of {from, to, count} */
+    RV_ROW_TEXTS,    /* at: rv_list_id; strings */
+    RV_ROW_OBJECTS,  /* objects or null */
+    RV_ROW_ERRORS,
+    RV_ROW_RECORDS,
+    RV_ROW_INTERRUPT,
+};
+enum rv_row_patch { RV_PATCH_SET, RV_PATCH_MERGE, RV_PATCH_SAME };
+struct rv_row {
+    const char *key;
+    enum rv_row_kind kind;
+    size_t at;
+    enum rv_row_patch patch;
+};
+const struct rv_row *rv_state_rows(size_t *n);
+
+/* state_load.c */
+/** Read the rows that are present into a blank envelope; bit i of *present says that row i was. */
+RV_MUST_CHECK int rv_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t *present, rv_err **err);
+
+#endif

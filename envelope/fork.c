@@ -1,0 +1,325 @@
+/* Forks: a cheap view of an envelope that keeps its own changes, and the merge of those changes. */
+#include "envelope/envelope_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define QUEUED "queued_interrupts"
+
+int rv_envelope_fork(const rv_envelope *env, rv_envelope **out, rv_err **err)
+{
+    rv_envelope *fork;
+
+    assert(!env->parent);
+    fork = calloc(1, sizeof *fork);
+    if (!fork)
+        return RV_FAIL(err, RV_E_NOMEM, "fork the envelope");
+    fork->f = env->f;
+    fork->stage = env->stage;
+    for (size_t i = 0; i < RV_N_TEXTS; i++)
+        fork->text[i] = (struct rv_text){env->text[i].ptr, env->text[i].len, true};
+    fork->parent = env;
+    fork->base_llm_calls = env->f.llm_call_count;
+    fork->base_hops = env->f.agent_hop_count;
+    fork->base_feedback = json_object_array_length(env->list[RV_LIST_FEEDBACK]);
+    *out = fork;
+    return 0;
+}
+
+void rv_merge_fini(struct rv_merge *m)
+{
+    json_object_put(m->written);
+    json_object_put(m->conflicts);
+    *m = (struct rv_merge){0};
+}
+
+static int to_parent(rv_envelope *env, const struct rv_name *name, const struct rv_name **out, rv_err **err)
+{
+    *out = NULL;
+    return name ? rv_env_intern(env, (rv_str){name->text, name->len}, "name", out, err) : 0;
+}
+
+/* Names and room in env for all that the fork's map holds. */
+static int prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id, size_t extra, rv_err **err)
+{
+    const struct rv_map *m = &fork->map[id];
+    const struct rv_name *name;
+    int rc = rv_map_reserve(&env->map[id], m->n + extra, err);
+
+    for (size_t i = 0; rc == 0 && i < m->n; i++) {
+        rc = to_parent(env, m->entries[i].name, &name, err);
+        if (rc == 0)
+            rc = to_parent(env, m->entries[i].to, &name, err);
+    }
+    return rc;
+}
+
+static const struct rv_name *known(const rv_envelope *env, const struct rv_name *name)
+{
+    return name ? rv_env_name(env, (rv_str){name->text, name->len}) : NULL;
+}
+
+static void commit_values(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id)
+{
+    const struct rv_map *m = &fork->map[id];
+
+    for (size_t i = 0; i < m->n; i++) {
+        const struct rv_entry *e = &m->entries[i];
+        const struct rv_name *name = known(env, e->name);
+
+        if (e->kind == RV_ENTRY_LIVE)
+            rv_map_put_ref(&env->map[id], name, e->value);
+        else if (e->kind == RV_ENTRY_GONE)
+            rv_map_drop(&env->map[id], rv_map_find(&env->map[id], name, NULL));
+    }
+}
+
+static void commit_counts(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id)
+{
+    const struct rv_map *m = &fork->map[id];
+
+    for (size_t i = 0; i < m->n; i++) {
+        const struct rv_entry *e = &m->entries[i];
+        struct rv_entry *sum = rv_map_put(&env->map[id], known(env, e->name), known(env, e->to));
+
+        sum->count = rv_counter_add(sum->count, e->count);
+    }
+}
+
+/* Remember who wrote each output; a second writer is a conflict. Doing it again for the same stage changes nothing. */
+static int note_writes(const rv_envelope *fork, rv_str stage, struct rv_merge *m, rv_err **err)
+{
+    const struct rv_map *outputs = &fork->map[RV_MAP_OUTPUTS];
+    int rc = 0;
+
+    if (!m->written && !(m->written = json_object_new_object()))
+        return RV_FAIL(err, RV_E_NOMEM, "merge a fork");
+    for (size_t i = 0; rc == 0 && i < outputs->n; i++) {
+        const char *key = outputs->entries[i].name->text;
+        json_object *earlier = NULL;
+        json_object *entry;
+
+        if (outputs->entries[i].kind == RV_ENTRY_DEAD)
+            continue;
+        if (json_object_object_get_ex(m->written, key, &earlier)) {
+            if (rv_str_eq(rv_json_str(earlier), stage))
+                continue;
+            if (!m->conflicts && !(m->conflicts = json_object_new_array()))
+                return RV_FAIL(err, RV_E_NOMEM, "note a conflict");
+            entry = json_object_new_object();
+            rc = entry ? rv_json_set_text(entry, "key", key, err) : RV_FAIL(err, RV_E_NOMEM, "note a conflict");
+            if (rc == 0)
+                rc = rv_json_set_ref(entry, "earlier", earlier, err);
+            if (rc == 0)
+                rc = rv_json_set_str(entry, "later", stage, err);
+            if (rc == 0)
+                rc = rv_json_push_ref(m->conflicts, entry, err);
+            json_object_put(entry);
+        }
+        if (rc == 0)
+            rc = rv_json_set_str(m->written, key, stage, err);
+    }
+    return rc;
+}
+
+/* What the fork's operations make of env's state, as a list of {name, merged value} in m (names are env's). */
+static int prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_map *merged, rv_err **err)
+{
+    int rc = rv_map_reserve(merged, fork->n_ops, err);
+
+    if (rc == 0)
+        rc = rv_map_reserve(&env->map[RV_MAP_STATE], fork->n_ops, err);
+    for (size_t i = 0; rc == 0 && i < fork->n_ops; i++) {
+        const struct rv_state_op *op = &fork->ops[i];
+        const struct rv_name *name;
+        const struct rv_entry *old;
+        json_object *value = NULL;
+
+        rc = to_parent(env, op->name, &name, err);
+        if (rc < 0)
+            break;
+        old = rv_map_find(merged, name, NULL);
+        if (!old)
+            old = rv_map_find(&env->map[RV_MAP_STATE], name, NULL);
+        rc = rv_merged_value(old ? old->value : NULL, old != NULL, op->how, op->value, &value, err);
+        if (rc == 0)
+            rv_map_put_ref(merged, name, value);
+        json_object_put(value);
+    }
+    return rc;
+}
+
+/* The list metadata.queued_interrupts with the fork's interrupt added. */
+static int queue_interrupt(rv_envelope *env, const rv_envelope *fork, rv_str stage, json_object **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    const struct rv_name *fork_name = rv_env_name(fork, RV_STR_LIT(QUEUED));
+    const struct rv_entry *old = fork_name ? rv_map_find(&fork->map[RV_MAP_METADATA], fork_name, NULL) : NULL;
+    rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    rv_jw w = rv_jw_on(&b);
+    json_object *entry = NULL;
+    const struct rv_name *name = NULL;
+    int rc = rv_env_intern(env, RV_STR_LIT(QUEUED), "metadata key", &name, err);
+
+    if (rc == 0) {
+        rv_interrupt_write(&fork->interrupt, stage, &w);
+        rc = rv_buf_check(&b, "a queued interrupt", err);
+    }
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&b), &opts, &entry, err);
+    if (rc == 0) {
+        if (!old) /* a list that the fork itself wrote goes first, as its other metadata */
+            old = rv_map_find(&env->map[RV_MAP_METADATA], name, NULL);
+        rc = rv_merged_value(old ? old->value : NULL, old && old->kind == RV_ENTRY_LIVE, RV_MERGE_APPEND, entry, out,
+                             err);
+    }
+    json_object_put(entry);
+    rv_buf_fini(&b);
+    return rc;
+}
+
+static size_t list_length(json_object *list)
+{
+    return list ? json_object_array_length(list) : 0;
+}
+
+static void cut_list(json_object *list, size_t n)
+{
+    if (list_length(list) > n)
+        json_object_array_del_idx(list, n, list_length(list) - n);
+}
+
+/* Append from[first..] to `to`; all or nothing. */
+static int append_list(json_object *to, json_object *from, size_t first, rv_err **err)
+{
+    size_t had = json_object_array_length(to);
+    int rc = 0;
+
+    for (size_t i = first; rc == 0 && i < list_length(from); i++)
+        rc = rv_json_push_ref(to, json_object_array_get_idx(from, i), err);
+    if (rc < 0)
+        cut_list(to, had);
+    return rc;
+}
+
+/* The fork keeps a view, env owns the text. */
+static struct rv_text lend(struct rv_text *t)
+{
+    struct rv_text given = *t;
+
+    t->borrowed = true;
+    return given;
+}
+
+static void commit_records(rv_envelope *env, rv_envelope *fork)
+{
+    for (size_t i = 0; i < fork->n_records; i++) {
+        struct rv_record r = fork->records[i];
+
+        r.agent = known(env, r.agent);
+        r.error = lend(&fork->records[i].error);
+        env->records[env->n_records++] = r;
+    }
+}
+
+static void commit_interrupt(rv_envelope *env, rv_envelope *fork)
+{
+    struct rv_stored_interrupt *it = &fork->interrupt;
+
+    rv_interrupt_fini(&env->interrupt);
+    env->interrupt = *it;
+    env->interrupt.id = lend(&it->id);
+    env->interrupt.question = lend(&it->question);
+    env->interrupt.message = lend(&it->message);
+    it->data = json_object_get(it->data);
+    it->response = json_object_get(it->response);
+    env->f.interrupt_pending = true;
+}
+
+static void commit_termination(rv_envelope *env, rv_envelope *fork)
+{
+    struct rv_text *t = &fork->text[RV_TEXT_TERMINATION];
+
+    if (!fork->f.terminated || env->f.terminated)
+        return;
+    rv_text_fini(&env->text[RV_TEXT_TERMINATION]);
+    env->text[RV_TEXT_TERMINATION] = lend(t);
+    env->f.termination_reason = t->ptr;
+    env->f.terminated = true;
+    env->f.terminal_reason = fork->f.terminal_reason;
+    env->f.completed_at_us = fork->f.completed_at_us;
+}
+
+struct prepared {
+    struct rv_map state;
+    json_object *queue; /* NULL: nothing to queue */
+    bool take_interrupt;
+};
+
+/* All that can fail, undone by nobody because none of it shows: names, room, values to come. */
+static int prepare(rv_envelope *env, rv_envelope *fork, rv_str stage, struct prepared *p, rv_err **err)
+{
+    static const enum rv_map_id maps[] = {RV_MAP_OUTPUTS, RV_MAP_METADATA, RV_MAP_SUSPENDED, RV_MAP_VISITS,
+                                          RV_MAP_EDGES};
+    bool pending = fork->own_interrupt && fork->f.interrupt_pending && fork->interrupt.exists;
+    const struct rv_name *name;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(maps); i++)
+        rc = prepare_map(env, fork, maps[i], 1, err);
+    if (rc == 0)
+        rc = rv_grow(&env->records, &env->cap_records, env->n_records + fork->n_records, sizeof *env->records, err);
+    for (size_t i = 0; rc == 0 && i < fork->n_records; i++)
+        rc = to_parent(env, fork->records[i].agent, &name, err);
+    if (rc == 0)
+        rc = prepare_state(env, fork, &p->state, err);
+    if (rc == 0 && pending && rv_envelope_has_interrupt(env))
+        rc = queue_interrupt(env, fork, stage, &p->queue, err);
+    p->take_interrupt = rc == 0 && pending && !p->queue;
+    return rc;
+}
+
+static int merge_lists(rv_envelope *env, const rv_envelope *fork, rv_err **err)
+{
+    size_t n_errors = json_object_array_length(env->list[RV_LIST_ERRORS]);
+    int rc = append_list(env->list[RV_LIST_ERRORS], fork->list[RV_LIST_ERRORS], 0, err);
+
+    if (rc == 0)
+        rc = append_list(env->list[RV_LIST_FEEDBACK], fork->list[RV_LIST_FEEDBACK], fork->base_feedback, err);
+    if (rc < 0)
+        cut_list(env->list[RV_LIST_ERRORS], n_errors);
+    return rc;
+}
+
+int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct rv_merge *m, rv_err **err)
+{
+    struct prepared p = {0};
+    int rc;
+
+    assert(fork->parent == env);
+    rc = note_writes(fork, stage, m, err);
+    if (rc == 0)
+        rc = prepare(env, fork, stage, &p, err);
+    if (rc == 0)
+        rc = merge_lists(env, fork, err);
+    if (rc == 0) {
+        commit_values(env, fork, RV_MAP_OUTPUTS);
+        commit_values(env, fork, RV_MAP_METADATA);
+        commit_values(env, fork, RV_MAP_SUSPENDED);
+        for (size_t i = 0; i < p.state.n; i++)
+            rv_map_put_ref(&env->map[RV_MAP_STATE], p.state.entries[i].name, p.state.entries[i].value);
+        commit_counts(env, fork, RV_MAP_VISITS);
+        commit_counts(env, fork, RV_MAP_EDGES);
+        commit_records(env, fork);
+        env->f.llm_call_count = rv_counter_add(env->f.llm_call_count, fork->f.llm_call_count - fork->base_llm_calls);
+        env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, fork->f.agent_hop_count - fork->base_hops);
+        if (p.queue)
+            rv_map_put_ref(&env->map[RV_MAP_METADATA], rv_env_name(env, RV_STR_LIT(QUEUED)), p.queue);
+        if (p.take_interrupt)
+            commit_interrupt(env, fork);
+        commit_termination(env, fork);
+    }
+    rv_map_fini(&p.state);
+    json_object_put(p.queue);
+    return rc < 0 ? RV_WRAP(err, rc, "merge the work of stage \"%.*s\"", RV_STR_ARG(rv_utf8_cut(stage, 64))) : 0;
+}

@@ -1,0 +1,249 @@
+/* The state dict: its rows, which writing, loading and patching share, and the writer. */
+#include "envelope/envelope_internal.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define FIELD(member) offsetof(struct rv_envelope_fields, member)
+
+/* The order here is the order in the text. */
+static const struct rv_row rows[] = {
+    {"envelope_id", RV_ROW_TEXT, RV_TEXT_ENVELOPE_ID, RV_PATCH_SAME},
+    {"request_id", RV_ROW_TEXT, RV_TEXT_REQUEST_ID, RV_PATCH_SAME},
+    {"user_id", RV_ROW_TEXT, RV_TEXT_USER_ID, RV_PATCH_SAME},
+    {"session_id", RV_ROW_TEXT, RV_TEXT_SESSION_ID, RV_PATCH_SAME},
+    {"raw_input", RV_ROW_TEXT, RV_TEXT_RAW_INPUT, RV_PATCH_SET},
+    {"received_at", RV_ROW_TIME, FIELD(received_at_us), RV_PATCH_SET},
+    {"outputs", RV_ROW_OUTPUTS, RV_MAP_OUTPUTS, RV_PATCH_MERGE},
+    {"current_stage", RV_ROW_STAGE, 0, RV_PATCH_SET},
+    {"stage_order", RV_ROW_TEXTS, RV_LIST_STAGE_ORDER, RV_PATCH_SET},
+    {"iteration", RV_ROW_COUNT, FIELD(iteration), RV_PATCH_SAME},
+    {"max_iterations", RV_ROW_COUNT, FIELD(max_iterations), RV_PATCH_SET},
+    {"active_stages", RV_ROW_SET, RV_MAP_ACTIVE, RV_PATCH_SET},
+    {"completed_stage_set", RV_ROW_SET, RV_MAP_COMPLETED, RV_PATCH_SET},
+    {"failed_stages", RV_ROW_TEXT_MAP, RV_MAP_FAILED, RV_PATCH_SET},
+    {"parallel_mode", RV_ROW_BOOL, FIELD(parallel_mode), RV_PATCH_SET},
+    {"llm_call_count", RV_ROW_COUNT, FIELD(llm_call_count), RV_PATCH_SAME},
+    {"max_llm_calls", RV_ROW_COUNT, FIELD(max_llm_calls), RV_PATCH_SET},
+    {"agent_hop_count", RV_ROW_COUNT, FIELD(agent_hop_count), RV_PATCH_SAME},
+    {"max_agent_hops", RV_ROW_COUNT, FIELD(max_agent_hops), RV_PATCH_SET},
+    {"terminal_reason", RV_ROW_REASON, 0, RV_PATCH_SET},
+    {"terminated", RV_ROW_BOOL, FIELD(terminated), RV_PATCH_SET},
+    {"termination_reason", RV_ROW_TEXT_NULL, RV_TEXT_TERMINATION, RV_PATCH_SET},
+    {"interrupt_pending", RV_ROW_BOOL, FIELD(interrupt_pending), RV_PATCH_SET},
+    {"interrupt", RV_ROW_INTERRUPT, 0, RV_PATCH_SET},
+    {"completed_stages", RV_ROW_OBJECTS, RV_LIST_COMPLETED_STAGES, RV_PATCH_SET},
+    {"current_stage_number", RV_ROW_COUNT, FIELD(current_stage_number), RV_PATCH_SET},
+    {"max_stages", RV_ROW_COUNT, FIELD(max_stages), RV_PATCH_SET},
+    {"all_goals", RV_ROW_TEXTS, RV_LIST_ALL_GOALS, RV_PATCH_SET},
+    {"remaining_goals", RV_ROW_TEXTS, RV_LIST_REMAINING_GOALS, RV_PATCH_SET},
+    {"goal_completion_status", RV_ROW_TEXT_MAP, RV_MAP_GOALS, RV_PATCH_SET},
+    {"prior_plans", RV_ROW_OBJECTS, RV_LIST_PRIOR_PLANS, RV_PATCH_SET},
+    {"loop_feedback", RV_ROW_TEXTS, RV_LIST_FEEDBACK, RV_PATCH_SET},
+    {"processing_history", RV_ROW_RECORDS, 0, RV_PATCH_SAME},
+    {"errors", RV_ROW_ERRORS, RV_LIST_ERRORS, RV_PATCH_SET},
+    {"created_at", RV_ROW_TIME, FIELD(created_at_us), RV_PATCH_SET},
+    {"completed_at", RV_ROW_TIME_NULL, FIELD(completed_at_us), RV_PATCH_SET},
+    {"metadata", RV_ROW_VALUES, RV_MAP_METADATA, RV_PATCH_MERGE},
+    {"edge_traversals", RV_ROW_EDGES, RV_MAP_EDGES, RV_PATCH_SAME},
+    {"status", RV_ROW_STATUS, 0, RV_PATCH_SET},
+    {"state", RV_ROW_VALUES, RV_MAP_STATE, RV_PATCH_MERGE},
+    {"stage_visits", RV_ROW_COUNTS, RV_MAP_VISITS, RV_PATCH_SAME},
+    {"suspended", RV_ROW_WORK, RV_MAP_SUSPENDED, RV_PATCH_SET},
+};
+_Static_assert(RV_COUNT(rows) <= 64, "a bit per row");
+
+const struct rv_row *rv_state_rows(size_t *n)
+{
+    *n = RV_COUNT(rows);
+    return rows;
+}
+
+static void write_time(rv_jw *w, int64_t us)
+{
+    char time[RV_TIME_MAX];
+
+    rv_time_format(us, time);
+    rv_jw_text(w, time);
+}
+
+static void write_text(rv_jw *w, const struct rv_text *t)
+{
+    if (t->ptr)
+        rv_jw_str(w, rv_text_str(t));
+    else
+        rv_jw_null(w);
+}
+
+static void write_map(const rv_envelope *env, const struct rv_row *row, rv_jw *w)
+{
+    enum rv_map_id id = (enum rv_map_id)row->at;
+    struct rv_cursor c = rv_cursor_on(env, id);
+    const struct rv_entry *e;
+
+    rv_jw_obj(w);
+    while ((e = rv_cursor_next(&c)) != NULL) {
+        rv_jw_key_str(w, (rv_str){e->name->text, e->name->len});
+        if (row->kind == RV_ROW_SET)
+            rv_jw_bool(w, true);
+        else if (row->kind == RV_ROW_COUNTS)
+            rv_jw_int(w, rv_env_count(env, id, e->name, NULL));
+        else
+            rv_jw_value(w, e->value);
+    }
+    rv_jw_obj_end(w);
+}
+
+static void write_edges(const rv_envelope *env, rv_jw *w)
+{
+    struct rv_cursor c = rv_cursor_on(env, RV_MAP_EDGES);
+    const struct rv_entry *e;
+
+    rv_jw_arr(w);
+    while ((e = rv_cursor_next(&c)) != NULL) {
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "from", e->name->text);
+        rv_jw_kv_text(w, "to", e->to->text);
+        rv_jw_kv_int(w, "count", rv_env_count(env, RV_MAP_EDGES, e->name, e->to));
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
+static void write_errors(const rv_envelope *env, rv_jw *w)
+{
+    const rv_envelope *layers[] = {env->parent, env};
+
+    rv_jw_arr(w);
+    for (size_t k = 0; k < RV_COUNT(layers); k++) {
+        json_object *list = layers[k] ? layers[k]->list[RV_LIST_ERRORS] : NULL;
+
+        for (size_t i = 0; list && i < json_object_array_length(list); i++)
+            rv_jw_value(w, json_object_array_get_idx(list, i));
+    }
+    rv_jw_arr_end(w);
+}
+
+static void write_records(const rv_envelope *env, rv_jw *w)
+{
+    size_t n = rv_envelope_n_records(env);
+
+    rv_jw_arr(w);
+    for (size_t i = 0; i < n; i++) {
+        const struct rv_record *r = rv_env_record(env, i);
+
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "agent", r->agent->text);
+        rv_jw_kv_int(w, "stage_order", r->stage_order);
+        rv_jw_key(w, "started_at");
+        write_time(w, r->started_at_us);
+        if (r->completed_at_us != 0) {
+            rv_jw_key(w, "completed_at");
+            write_time(w, r->completed_at_us);
+        }
+        rv_jw_kv_int(w, "duration_ms", r->duration_ms);
+        rv_jw_kv_text(w, "status", rv_history_status_text(r->status));
+        if (r->error.ptr)
+            rv_jw_kv_str(w, "error", rv_text_str(&r->error));
+        rv_jw_kv_int(w, "llm_calls", r->llm_calls);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
+static const void *field(const rv_envelope *env, const struct rv_row *row)
+{
+    return (const char *)&env->f + row->at;
+}
+
+static int64_t int_field(const rv_envelope *env, const struct rv_row *row)
+{
+    int64_t value;
+
+    memcpy(&value, field(env, row), sizeof value);
+    return value;
+}
+
+static bool bool_field(const rv_envelope *env, const struct rv_row *row)
+{
+    bool value;
+
+    memcpy(&value, field(env, row), sizeof value);
+    return value;
+}
+
+static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w)
+{
+    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+
+    switch (row->kind) {
+    case RV_ROW_TEXT:
+    case RV_ROW_TEXT_NULL:
+        write_text(w, &env->text[row->at]);
+        break;
+    case RV_ROW_COUNT:
+        rv_jw_int(w, int_field(env, row));
+        break;
+    case RV_ROW_TIME:
+        write_time(w, int_field(env, row));
+        break;
+    case RV_ROW_TIME_NULL:
+        if (int_field(env, row) == 0)
+            rv_jw_null(w);
+        else
+            write_time(w, int_field(env, row));
+        break;
+    case RV_ROW_BOOL:
+        rv_jw_bool(w, bool_field(env, row));
+        break;
+    case RV_ROW_REASON:
+        rv_jw_text(w, rv_reason_text(env->f.terminal_reason));
+        break;
+    case RV_ROW_STATUS:
+        rv_jw_text(w, rv_run_status_text(env->f.status));
+        break;
+    case RV_ROW_STAGE:
+        rv_jw_text(w, env->f.current_stage);
+        break;
+    case RV_ROW_OUTPUTS:
+    case RV_ROW_VALUES:
+    case RV_ROW_WORK:
+    case RV_ROW_SET:
+    case RV_ROW_TEXT_MAP:
+    case RV_ROW_COUNTS:
+        write_map(env, row, w);
+        break;
+    case RV_ROW_EDGES:
+        write_edges(env, w);
+        break;
+    case RV_ROW_TEXTS:
+    case RV_ROW_OBJECTS:
+        rv_jw_value(w, rv_env_list(env, (enum rv_list_id)row->at));
+        break;
+    case RV_ROW_ERRORS:
+        write_errors(env, w);
+        break;
+    case RV_ROW_RECORDS:
+        write_records(env, w);
+        break;
+    case RV_ROW_INTERRUPT:
+        if (it->exists)
+            rv_interrupt_write(it, (rv_str){NULL, 0}, w);
+        else
+            rv_jw_null(w);
+        break;
+    }
+}
+
+void rv_envelope_write_state(const rv_envelope *env, rv_buf *b)
+{
+    rv_jw w = rv_jw_on(b);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_int(&w, "state_version", RV_STATE_VERSION);
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        rv_jw_key(&w, rows[i].key);
+        write_row(env, &rows[i], &w);
+    }
+    rv_jw_obj_end(&w);
+}

@@ -1,0 +1,337 @@
+/* Maps from key to value (outputs, metadata, state, suspended work) and lists, seen through a fork. */
+#include "envelope/envelope_internal.h"
+
+#include <json-c/linkhash.h>
+
+const struct rv_entry *rv_env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
+{
+    const struct rv_entry *own;
+
+    if (!name)
+        return NULL;
+    own = rv_map_find(&env->map[id], name, NULL);
+    if (own)
+        return own->kind == RV_ENTRY_LIVE ? own : NULL;
+    return env->parent ? rv_map_find(&env->parent->map[id], name, NULL) : NULL;
+}
+
+void rv_env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
+{
+    struct rv_map *m = &env->map[id];
+
+    if (env->parent && rv_map_find(&env->parent->map[id], name, NULL))
+        rv_map_hide(m, name);
+    else
+        rv_map_drop(m, rv_map_find(m, name, NULL));
+}
+
+size_t rv_env_size(const rv_envelope *env, enum rv_map_id id)
+{
+    const struct rv_map *m = &env->map[id];
+    size_t n = m->n_live;
+
+    if (!env->parent)
+        return n;
+    n = env->parent->map[id].n_live;
+    for (size_t i = 0; i < m->n; i++) {
+        const struct rv_entry *e = &m->entries[i];
+        bool below = rv_map_find(&env->parent->map[id], e->name, e->to);
+
+        if (e->kind == RV_ENTRY_LIVE && !below)
+            n++;
+        if (e->kind == RV_ENTRY_GONE && below)
+            n--;
+    }
+    return n;
+}
+
+int64_t rv_env_count(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name, const struct rv_name *to)
+{
+    const struct rv_entry *own = rv_map_find(&env->map[id], name, to);
+    const struct rv_entry *below = env->parent ? rv_map_find(&env->parent->map[id], name, to) : NULL;
+
+    return rv_counter_add(own ? own->count : 0, below ? below->count : 0);
+}
+
+struct rv_cursor rv_cursor_on(const rv_envelope *env, enum rv_map_id id)
+{
+    return (struct rv_cursor){.env = env, .id = id, .in_own = !env->parent};
+}
+
+const struct rv_entry *rv_cursor_next(struct rv_cursor *c)
+{
+    const struct rv_map *own = &c->env->map[c->id];
+    const struct rv_map *below = c->env->parent ? &c->env->parent->map[c->id] : NULL;
+
+    while (!c->in_own && c->i < below->n) {
+        const struct rv_entry *e = &below->entries[c->i++];
+        const struct rv_entry *over;
+
+        if (e->kind != RV_ENTRY_LIVE)
+            continue;
+        over = rv_map_find(own, e->name, e->to);
+        if (!over)
+            return e;
+        if (over->kind == RV_ENTRY_LIVE)
+            return over;
+    }
+    if (!c->in_own) {
+        c->in_own = true;
+        c->i = 0;
+    }
+    while (c->i < own->n) {
+        const struct rv_entry *e = &own->entries[c->i++];
+
+        if (e->kind == RV_ENTRY_LIVE && !(below && rv_map_find(below, e->name, e->to)))
+            return e;
+    }
+    return NULL;
+}
+
+static json_object *get(const rv_envelope *env, enum rv_map_id id, rv_str key, bool *found)
+{
+    const struct rv_entry *e = rv_env_find(env, id, rv_env_name(env, key));
+
+    if (found)
+        *found = e != NULL;
+    return e ? e->value : NULL;
+}
+
+static int set(rv_envelope *env, enum rv_map_id id, rv_str key, json_object *value, const char *what, rv_err **err)
+{
+    const struct rv_name *name = NULL;
+    const struct rv_entry *below;
+    int rc = rv_env_intern(env, key, what, &name, err);
+
+    if (rc < 0)
+        return rc;
+    /* Writing what the snapshot holds is no change, so that it conflicts with no sibling. */
+    below = env->parent ? rv_map_find(&env->parent->map[id], name, NULL) : NULL;
+    if (below && rv_json_equal(below->value, value)) {
+        rv_map_drop(&env->map[id], rv_map_find(&env->map[id], name, NULL));
+        return 0;
+    }
+    rc = rv_map_reserve(&env->map[id], 1, err);
+    if (rc < 0)
+        return rc;
+    rv_map_put_ref(&env->map[id], name, value);
+    return 0;
+}
+
+static int as_object(const rv_envelope *env, enum rv_map_id id, json_object **out, rv_err **err)
+{
+    json_object *obj = json_object_new_object();
+    struct rv_cursor c = rv_cursor_on(env, id);
+    const struct rv_entry *e;
+    int rc = obj ? 0 : RV_FAIL(err, RV_E_NOMEM, "gather values of the envelope");
+
+    while (rc == 0 && (e = rv_cursor_next(&c)) != NULL)
+        rc = rv_json_set_ref(obj, e->name->text, e->value, err);
+    if (rc < 0) {
+        json_object_put(obj);
+        return rc;
+    }
+    *out = obj;
+    return 0;
+}
+
+json_object *rv_envelope_output(const rv_envelope *env, rv_str key, bool *found)
+{
+    return get(env, RV_MAP_OUTPUTS, key, found);
+}
+
+int rv_envelope_set_output(rv_envelope *env, rv_str key, json_object *value, rv_err **err)
+{
+    if (value && !json_object_is_type(value, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "output \"%.*s\" must be an object, not %s", RV_STR_ARG(rv_utf8_cut(key, 64)),
+                       rv_json_type_text(value));
+    return set(env, RV_MAP_OUTPUTS, key, value, "output key", err);
+}
+
+int rv_envelope_remove_output(rv_envelope *env, rv_str key, rv_err **err)
+{
+    const struct rv_name *name = rv_env_name(env, key);
+
+    if (!name)
+        return 0;
+    if (env->parent) {
+        int rc = rv_map_reserve(&env->map[RV_MAP_OUTPUTS], 1, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    rv_env_hide(env, RV_MAP_OUTPUTS, name);
+    return 0;
+}
+
+size_t rv_envelope_n_outputs(const rv_envelope *env)
+{
+    return rv_env_size(env, RV_MAP_OUTPUTS);
+}
+
+int rv_envelope_outputs(const rv_envelope *env, json_object **out, rv_err **err)
+{
+    return as_object(env, RV_MAP_OUTPUTS, out, err);
+}
+
+json_object *rv_envelope_metadata(const rv_envelope *env, rv_str key, bool *found)
+{
+    return get(env, RV_MAP_METADATA, key, found);
+}
+
+int rv_envelope_set_metadata(rv_envelope *env, rv_str key, json_object *value, rv_err **err)
+{
+    return set(env, RV_MAP_METADATA, key, value, "metadata key", err);
+}
+
+int rv_envelope_all_metadata(const rv_envelope *env, json_object **out, rv_err **err)
+{
+    return as_object(env, RV_MAP_METADATA, out, err);
+}
+
+json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage)
+{
+    return get(env, RV_MAP_SUSPENDED, stage, NULL);
+}
+
+int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value, rv_err **err)
+{
+    const struct rv_name *name = NULL;
+    int rc;
+
+    if (value)
+        return set(env, RV_MAP_SUSPENDED, stage, value, "stage", err);
+    name = rv_env_name(env, stage);
+    if (!name)
+        return 0;
+    rc = env->parent ? rv_map_reserve(&env->map[RV_MAP_SUSPENDED], 1, err) : 0;
+    if (rc == 0)
+        rv_env_hide(env, RV_MAP_SUSPENDED, name);
+    return rc;
+}
+
+json_object *rv_envelope_state_value(const rv_envelope *env, rv_str key, bool *found)
+{
+    return get(env, RV_MAP_STATE, key, found);
+}
+
+int rv_envelope_all_state(const rv_envelope *env, json_object **out, rv_err **err)
+{
+    return as_object(env, RV_MAP_STATE, out, err);
+}
+
+int rv_list_copy(json_object *list, json_object **out, rv_err **err)
+{
+    json_object *copy = json_object_new_array();
+    int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "copy a list of the envelope");
+
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(list); i++)
+        rc = rv_json_push_ref(copy, json_object_array_get_idx(list, i), err);
+    if (rc < 0) {
+        json_object_put(copy);
+        return rc;
+    }
+    *out = copy;
+    return 0;
+}
+
+static int appended(json_object *old, bool has_old, json_object *value, json_object **out, rv_err **err)
+{
+    json_object *list = NULL;
+    int rc;
+
+    if (json_object_is_type(old, json_type_array)) {
+        rc = rv_list_copy(old, &list, err);
+    } else {
+        list = json_object_new_array();
+        rc = list ? 0 : RV_FAIL(err, RV_E_NOMEM, "append to a value of the state");
+        if (rc == 0 && has_old)
+            rc = rv_json_push_ref(list, old, err);
+    }
+    if (rc == 0)
+        rc = rv_json_push_ref(list, value, err);
+    if (rc < 0) {
+        json_object_put(list);
+        return rc;
+    }
+    *out = list;
+    return 0;
+}
+
+static int united(json_object *old, json_object *value, json_object **out, rv_err **err)
+{
+    json_object *sources[] = {old, value};
+    json_object *obj = json_object_new_object();
+    int rc = obj ? 0 : RV_FAIL(err, RV_E_NOMEM, "merge a value of the state");
+
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(sources); i++) {
+        json_object_object_foreach (sources[i], key, member) {
+            rc = rv_json_set_ref(obj, key, member, err);
+            if (rc < 0)
+                break;
+        }
+    }
+    if (rc < 0) {
+        json_object_put(obj);
+        return rc;
+    }
+    *out = obj;
+    return 0;
+}
+
+int rv_merged_value(json_object *old, bool has_old, enum rv_merge_how how, json_object *value, json_object **out,
+                    rv_err **err)
+{
+    if (how == RV_MERGE_APPEND)
+        return appended(old, has_old, value, out, err);
+    if (how == RV_MERGE_DICT && json_object_is_type(old, json_type_object) &&
+        json_object_is_type(value, json_type_object))
+        return united(old, value, out, err);
+    *out = json_object_get(value);
+    return 0;
+}
+
+int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_how how, json_object *value, rv_err **err)
+{
+    const struct rv_name *name = NULL;
+    const struct rv_entry *old;
+    json_object *merged = NULL;
+    int rc = rv_env_intern(env, key, "state key", &name, err);
+
+    if (rc == 0)
+        rc = rv_map_reserve(&env->map[RV_MAP_STATE], 1, err);
+    if (rc == 0 && env->parent)
+        rc = rv_grow(&env->ops, &env->cap_ops, env->n_ops + 1, sizeof *env->ops, err);
+    if (rc < 0)
+        return rc;
+    old = rv_env_find(env, RV_MAP_STATE, name);
+    rc = rv_merged_value(old ? old->value : NULL, old != NULL, how, value, &merged, err);
+    if (rc < 0)
+        return rc;
+    rv_map_put_ref(&env->map[RV_MAP_STATE], name, merged);
+    json_object_put(merged);
+    if (env->parent)
+        env->ops[env->n_ops++] = (struct rv_state_op){name, how, json_object_get(value)};
+    return 0;
+}
+
+json_object *rv_env_list(const rv_envelope *env, enum rv_list_id id)
+{
+    return env->list[id] ? env->list[id] : env->parent->list[id];
+}
+
+int rv_env_own_list(rv_envelope *env, enum rv_list_id id, json_object **out, rv_err **err)
+{
+    if (!env->list[id]) {
+        int rc = 0;
+
+        if (id != RV_LIST_ERRORS)
+            rc = rv_list_copy(env->parent->list[id], &env->list[id], err);
+        else if (!(env->list[id] = json_object_new_array()))
+            rc = RV_FAIL(err, RV_E_NOMEM, "make a list of the envelope");
+        if (rc < 0)
+            return rc;
+    }
+    *out = env->list[id];
+    return 0;
+}
