@@ -29,7 +29,7 @@ struct rv_rule {
     rv_expr *when;         /* NULL when `condition` is used */
     const char *target_name;
     int target;
-    struct rv_src src;
+    struct rv_src src, target_src;
 };
 
 enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT };
@@ -66,14 +66,14 @@ struct rv_agent_config {
     int state_merge;                       /* enum rv_merge_how for this output_key, or RV_UNSET */
     int index;                             /* position in stage order */
     struct rv_src src, name_src, error_next_src, default_next_src, output_key_src, prompt_key_src, model_role_src,
-        pre_process_src, post_process_src, mock_handler_src, routing_function_src;
+        pre_process_src, post_process_src, mock_handler_src, routing_function_src, plan_from_src; /* line 0: not given */
 };
 
 struct rv_edge_limit {
     const char *from_name, *to_name;
     int from, to; /* stage indices */
     int64_t max_count;
-    struct rv_src src;
+    struct rv_src src, from_src, to_src;
 };
 
 struct rv_model_config {
@@ -93,6 +93,7 @@ struct rv_prompt_config {
     rv_template *template; /* owned by the pipeline */
     const char *file;      /* NULL: inline */
     struct rv_src src;     /* of the text */
+    int indent;            /* a block scalar: columns taken off each line after the first; placeholders do not count them */
 };
 
 enum rv_isolation { RV_ISOLATION_NONE, RV_ISOLATION_PROCESS };
@@ -223,9 +224,12 @@ bool rv_stage_is_ready(const struct rv_pipeline *p, const enum rv_stage_state *s
 size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out);
 
 /* --- Proofs (lint) --- */
+/* Of one run without a pause. A resumed run goes on with the same counters but visits the paused stage again: over all
+ * its parts only max_agent_hops and max_llm_calls hold. */
 struct rv_proof {
     int64_t max_visits;    /* no run visits more stages than this */
     int64_t max_llm_calls; /* no run makes more model calls than this, retries included */
+    int64_t max_mocked_visits; /* max_visits if mocks or scripts may stand in for stages that call models */
     bool visits_exact, llm_exact;      /* the path below reaches the number; else it is only an upper bound */
     int *visits_path, *llm_path;       /* owned; stage indices */
     size_t n_visits_path, n_llm_path;  /* paths are cut after RV_PROOF_MAX_PATH stages */
