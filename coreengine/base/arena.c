@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES                                                                                                    \
-    ((size_t)8 << 10) /* a loaded pipeline takes a handful; a larger request gets a block of its own                   \
-                       */
+/* A loaded pipeline takes a handful; a larger request gets a block of its own. */
+#define BLOCK_BYTES ((size_t)8 << 10)
 
 struct block {
     struct block *next;

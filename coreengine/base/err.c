@@ -26,7 +26,7 @@ const char *rv_code_text(int code)
 }
 
 /* Format into out (RV_ERR_MAX_TEXT + 1 bytes). Quoted user bytes may be anything: the result is valid UTF-8. */
-static size_t format_text(char *out, const char *fmt, va_list ap)
+static RV_PRINTF(2, 0) size_t format_text(char *out, const char *fmt, va_list ap)
 {
     size_t len, i = 0;
     int n = vsnprintf(out, RV_ERR_MAX_TEXT + 1, fmt, ap);
@@ -49,8 +49,8 @@ static size_t format_text(char *out, const char *fmt, va_list ap)
     return len;
 }
 
-static int push_link(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
-                     va_list ap)
+static RV_PRINTF(6, 0) int push_link(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src,
+                                     const char *fmt, va_list ap)
 {
     char text[RV_ERR_MAX_TEXT + 1];
     size_t len, file_size = 0;
