@@ -107,7 +107,14 @@ function(rv_test name)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+    # Time limits stop what hangs; they must not fail what is slow because it is instrumented or shares its machine.
+    set(patience 4)
+    if(RV_SANITIZE OR RV_COVERAGE)
+        set(patience 15)
+        math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 4")
+    endif()
+    set_tests_properties(${name} PROPERTIES
+        TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT CK_TIMEOUT_MULTIPLIER=${patience})
 endfunction()
 
 function(rv_script_test name script)
