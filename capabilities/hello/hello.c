@@ -18,7 +18,7 @@ static int greet(void *self, struct rv_cap_call *call)
             break;
     if (!to || *to != '"')
         return call->fail(call, "ValidationError", "name is missing");
-    if (to - from > MAX_NAME * 12)
+    if (to - from - 1 > MAX_NAME * 12)
         return rv_cap_failf(call, "ValidationError", "name is longer than %d characters", MAX_NAME);
     snprintf(reply, sizeof reply, "{\"text\": \"Hello, %.*s!\"}", (int)(to - from - 1), from + 1);
     return call->reply(call, reply);

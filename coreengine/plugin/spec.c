@@ -166,6 +166,7 @@ static int read_called(struct rv_plugin_entry *e, rv_err **err)
 
 static int read_prompt(struct rv_plugin_entry *e, rv_err **err)
 {
+    rv_err *why = NULL;
     int rc;
 
     if ((rc = check_keys(e->spec, prompt_keys, RV_COUNT(prompt_keys), err)) < 0 ||
@@ -173,8 +174,11 @@ static int read_prompt(struct rv_plugin_entry *e, rv_err **err)
         return rc;
     if (!*e->prompt_text)
         return RV_FAIL(err, RV_E_PLUGIN, "it has no \"text\"");
-    rc = rv_template_compile(rv_str_of(e->prompt_text), NULL, &e->prompt, err);
-    return rc < 0 && rc != RV_E_NOMEM ? RV_WRAP(err, RV_E_PLUGIN, "its text is no template") : rc;
+    rc = rv_template_compile(rv_str_of(e->prompt_text), NULL, &e->prompt, &why);
+    if (rc < 0) /* the text only: a place inside a plugin would hide the place in the pipeline */
+        rc = RV_FAIL(err, rc == RV_E_NOMEM ? rc : RV_E_PLUGIN, "its text is no template: %s", rv_err_text(why));
+    rv_err_free(why);
+    return rc;
 }
 
 int rv_plugin_read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err)

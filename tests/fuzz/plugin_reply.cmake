@@ -1,0 +1,1 @@
+rv_fuzz(plugin_reply SOURCES fuzz_plugin_reply.c USES rv::plugin rv::config)

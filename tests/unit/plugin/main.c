@@ -1,0 +1,16 @@
+#include "tests/unit/plugin/suites.h"
+
+int main(void)
+{
+    SRunner *runner = srunner_create(path_suite());
+    int failed;
+
+    srunner_add_suite(runner, load_suite());
+    srunner_add_suite(runner, call_suite());
+    srunner_add_suite(runner, catalog_suite());
+    srunner_add_suite(runner, hello_suite());
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
