@@ -1,0 +1,167 @@
+/* Bounds of a parallel run (rule 7.7). Dependencies, not routes, decide what starts, and each stage starts once; one that
+ * an error route names may have run before, so it is counted once more. */
+#include <stdlib.h>
+
+#include "config/prove_internal.h"
+
+struct batch_run {
+    const struct rv_pipeline *p;
+    bool want_calls; /* each visit makes as many calls as it may, else one */
+    enum rv_stage_state *states; /* owned */
+    int *ready;                  /* owned */
+    int *path;                   /* owned; stages in the order they were started */
+    int64_t visits, calls, max_hops, max_calls;
+};
+
+static int64_t visit_calls(const struct rv_agent_config *a)
+{
+    return rv_agent_calls_model(a) ? rv_sat_add(1, a->max_retries > 0 ? a->max_retries : 0) : 0;
+}
+
+/* Start one batch in which nothing fails. False: a stage did not get its budget, or nothing was ready. */
+static bool run_batch(struct batch_run *run)
+{
+    size_t n = rv_pipeline_ready(run->p, run->states, run->ready);
+    int64_t extra = 0;
+    bool all = n > 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct rv_agent_config *a = &run->p->agents[run->ready[i]];
+        int64_t calls = visit_calls(a);
+
+        if (run->visits >= run->max_hops || (calls > 0 && run->calls >= run->max_calls)) {
+            all = false;
+            continue;
+        }
+        run->path[run->visits++] = run->ready[i];
+        run->states[run->ready[i]] = RV_STAGE_COMPLETED;
+        if (calls > 0) {
+            run->calls++;
+            extra = rv_sat_add(extra, run->want_calls ? calls - 1 : 0);
+        }
+    }
+    extra = rv_sat_add(run->calls, extra);
+    run->calls = extra < run->max_calls ? extra : run->max_calls;
+    return all;
+}
+
+static int run_batches(const struct rv_pipeline *p, bool want_calls, struct batch_run *run, rv_err **err)
+{
+    *run = (struct batch_run){.p = p,
+                              .want_calls = want_calls,
+                              .states = calloc(p->n_agents + 1, sizeof(*run->states)),
+                              .ready = calloc(p->n_agents + 1, sizeof(*run->ready)),
+                              .path = calloc(p->n_agents + 1, sizeof(*run->path)),
+                              .max_hops = p->max_agent_hops > 0 ? p->max_agent_hops : 0,
+                              .max_calls = p->max_llm_calls > 0 ? p->max_llm_calls : 0};
+    if (!run->states || !run->ready || !run->path)
+        return RV_FAIL(err, RV_E_NOMEM, "try the batches of a parallel run");
+    while (run_batch(run))
+        ;
+    return 0;
+}
+
+static void batch_run_fini(struct batch_run *run)
+{
+    free(run->states);
+    free(run->ready);
+    free(run->path);
+}
+
+static int by_size_down(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x > y ? -1 : x < y;
+}
+
+/* What no order of events can exceed. */
+struct ceiling {
+    int64_t visits, mocked_visits, calls;
+    bool has_error_routes;
+};
+
+/* Calls of every visit that may happen, the most expensive first; *n of them. */
+static int list_visits(const struct rv_pipeline *p, int64_t **out, size_t *n, rv_err **err)
+{
+    int64_t *list = calloc(2 * p->n_agents + 1, sizeof(*list));
+    bool *again = calloc(p->n_agents + 1, sizeof(*again));
+
+    if (!list || !again) {
+        free(list);
+        free(again);
+        return RV_FAIL(err, RV_E_NOMEM, "list the visits of a parallel run");
+    }
+    *n = 0;
+    for (size_t s = 0; s < p->n_agents; s++) {
+        int to = p->agents[s].error_target;
+
+        list[(*n)++] = visit_calls(&p->agents[s]);
+        if (to >= 0 && (size_t)to < p->n_agents)
+            again[to] = true;
+    }
+    for (size_t s = 0; s < p->n_agents; s++) {
+        if (again[s])
+            list[(*n)++] = visit_calls(&p->agents[s]);
+    }
+    free(again);
+    qsort(list, *n, sizeof(*list), by_size_down);
+    *out = list;
+    return 0;
+}
+
+static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err **err)
+{
+    int64_t max_hops = p->max_agent_hops > 0 ? p->max_agent_hops : 0;
+    int64_t max_calls = p->max_llm_calls > 0 ? p->max_llm_calls : 0, callers = 0;
+    int64_t *list = NULL;
+    size_t n = 0;
+    int rc = list_visits(p, &list, &n, err);
+
+    if (rc < 0)
+        return rc;
+    *out = (struct ceiling){.has_error_routes = n > p->n_agents};
+    for (size_t i = 0; i < n; i++) {
+        callers += list[i] > 0;
+        if ((int64_t)i < max_hops)
+            out->calls = rv_sat_add(out->calls, list[i]);
+    }
+    out->calls = out->calls < max_calls ? out->calls : max_calls;
+    out->mocked_visits = (int64_t)n < max_hops ? (int64_t)n : max_hops;
+    out->visits = (int64_t)n - callers + (callers < max_calls ? callers : max_calls);
+    out->visits = out->visits < max_hops ? out->visits : max_hops;
+    free(list);
+    return 0;
+}
+
+int rv_prove_parallel(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err)
+{
+    struct batch_run visits = {0}, calls = {0};
+    struct rv_proof proof = {0};
+    struct ceiling most;
+    int rc = find_ceiling(p, &most, err);
+
+    if (rc < 0)
+        return rc;
+    rc = run_batches(p, false, &visits, err);
+    if (rc == 0)
+        rc = run_batches(p, true, &calls, err);
+    if (rc == 0)
+        rc = rv_proof_set_path(visits.path, (size_t)visits.visits, &proof.visits_path, &proof.n_visits_path, err);
+    if (rc == 0)
+        rc = rv_proof_set_path(calls.path, (size_t)calls.visits, &proof.llm_path, &proof.n_llm_path, err);
+    if (rc < 0)
+        goto done;
+    proof.max_visits = most.visits;
+    proof.max_mocked_visits = most.mocked_visits;
+    proof.max_llm_calls = most.calls;
+    proof.visits_exact = !most.has_error_routes && visits.visits == most.visits;
+    proof.llm_exact = !most.has_error_routes && calls.calls == most.calls;
+    *out = proof;
+    proof = (struct rv_proof){0};
+done:
+    rv_proof_fini(&proof);
+    batch_run_fini(&visits);
+    batch_run_fini(&calls);
+    return rc;
+}
