@@ -70,11 +70,14 @@ struct rv_effects {
     struct rv_effect *items;
     size_t n, cap;
     rv_buf text; /* lines of the EMIT effects */
+    int rc;      /* sticky RV_E_NOMEM of an append; checked by whoever made the step */
 };
 #define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines */
 void rv_effects_clear(struct rv_effects *e); /* frees what was not taken, keeps the memory */
 void rv_effects_fini(struct rv_effects *e);
 rv_str rv_effect_text(const struct rv_effects *all, const struct rv_effect *e); /* EMIT: the line */
+/** Append a zeroed effect of that kind; NULL (and sticky rc) when memory is short. Valid until the next append. */
+struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind);
 
 /* --- Events: what the core is told ------------------------------------------------------------------------------ */
 enum rv_event_kind {
@@ -143,6 +146,12 @@ const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when d
 int rv_visit_stage(const rv_visit *v);
 void rv_visit_free(rv_visit *v);
 
+/** Start an event line {seq, type, time, stage?, visit?; the caller adds members} and end it. stage -1: none. Returns false when
+ *  nobody listens; then add nothing and do not end it. Failures stick in out. */
+bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
+                   int64_t visit, int64_t now_us, rv_jw *w);
+void rv_emit_end(struct rv_effects *out, rv_jw *w);
+
 /** Will a visit of this stage call a model (LLM mode and not mocked)? */
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage);
 
@@ -165,8 +174,7 @@ struct rv_stage_scope {
     const rv_envelope *env;
     json_object *output;
     bool is_prompt;
-    json_object *made[8]; /* values built on demand; owned */
-    size_t n_made;
+    json_object *made; /* array that owns the values built on demand; NULL until the first */
 };
 struct rv_scope rv_stage_scope_init(struct rv_stage_scope *s, const struct rv_pipeline *p, const rv_envelope *env,
                                     json_object *output, bool is_prompt);

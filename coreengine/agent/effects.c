@@ -1,0 +1,102 @@
+/* The list of effects of one step, and the observable event lines among them. */
+#include "coreengine/agent/agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const emit_texts[RV_N_EMITS] = {
+#define X(name, text, meaning) [RV_EMIT_##name] = text,
+    RV_EMITS(X)
+#undef X
+};
+
+const char *rv_emit_text(enum rv_emit_kind kind)
+{
+    return kind >= 0 && kind < RV_N_EMITS ? emit_texts[kind] : "unknown";
+}
+
+static void effect_fini(struct rv_effect *e)
+{
+    free(e->owned_name);
+    free(e->request);
+    free(e->key);
+}
+
+void rv_effects_clear(struct rv_effects *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        effect_fini(&e->items[i]);
+    e->n = 0;
+    e->rc = 0;
+    rv_buf_clear(&e->text);
+}
+
+void rv_effects_fini(struct rv_effects *e)
+{
+    rv_effects_clear(e);
+    free(e->items);
+    rv_buf_fini(&e->text);
+    memset(e, 0, sizeof *e);
+}
+
+rv_str rv_effect_text(const struct rv_effects *all, const struct rv_effect *e)
+{
+    return (rv_str){rv_buf_cstr(&all->text) + e->text_at, e->text_len};
+}
+
+struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind)
+{
+    if (e->n == e->cap) {
+        size_t cap = e->cap ? e->cap * 2 : 16;
+        struct rv_effect *items = realloc(e->items, cap * sizeof *items);
+        if (!items) {
+            e->rc = RV_E_NOMEM;
+            return NULL;
+        }
+        e->items = items;
+        e->cap = cap;
+    }
+    struct rv_effect *item = &e->items[e->n++];
+    memset(item, 0, sizeof *item);
+    item->kind = kind;
+    item->stage = -1;
+    return item;
+}
+
+bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
+                   int64_t visit, int64_t now_us, rv_jw *w)
+{
+    if (!shared->emits)
+        return false;
+    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_EMIT);
+    if (!e)
+        return false;
+    if (!out->text.max)
+        out->text.max = RV_EFFECTS_MAX_TEXT;
+    e->emit = kind;
+    e->stage = stage;
+    e->visit = visit;
+    e->text_at = out->text.len;
+
+    char time[RV_TIME_MAX];
+    rv_time_format(now_us, time);
+    *w = rv_jw_on(&out->text);
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "seq", shared->next_seq++);
+    rv_jw_kv_text(w, "type", rv_emit_text(kind));
+    rv_jw_kv_text(w, "time", time);
+    if (stage >= 0) {
+        rv_jw_kv_text(w, "stage", shared->pipeline->agents[stage].name);
+        rv_jw_kv_int(w, "visit", visit);
+    }
+    return true;
+}
+
+void rv_emit_end(struct rv_effects *out, rv_jw *w)
+{
+    struct rv_effect *e = &out->items[out->n - 1]; /* the line is under construction: nothing was added since */
+    rv_jw_obj_end(w);
+    if (out->text.rc < 0)
+        out->rc = out->text.rc;
+    e->text_len = out->text.len - e->text_at;
+}

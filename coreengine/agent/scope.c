@@ -1,0 +1,241 @@
+/* What prompts and `when` expressions see of a run. Values are looked up by need; only what has no tree of its own in the
+ * envelope is built, and then kept until the scope dies. */
+#include "coreengine/agent/agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Keep a built value alive with the scope and hand it out. Takes val. */
+static int keep(struct rv_stage_scope *s, json_object *val, json_object **out, rv_err **err)
+{
+    if (!val)
+        return RV_FAIL(err, RV_E_NOMEM, "build a value for an expression");
+    if (!s->made && !(s->made = json_object_new_array())) {
+        json_object_put(val);
+        return RV_FAIL(err, RV_E_NOMEM, "build a value for an expression");
+    }
+    *out = val;
+    return rv_json_push_take(s->made, val, err);
+}
+
+static int keep_int(struct rv_stage_scope *s, int64_t i, json_object **out, rv_err **err)
+{
+    return keep(s, json_object_new_int64(i), out, err);
+}
+
+static int keep_text(struct rv_stage_scope *s, const char *text, size_t len, json_object **out, rv_err **err)
+{
+    return keep(s, json_object_new_string_len(text, (int)len), out, err);
+}
+
+/* Scalars of the envelope by name, shared by the variable `envelope` and by prompts. */
+static int envelope_field(struct rv_stage_scope *s, rv_str name, json_object **out, bool *found, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(s->env);
+    const struct {
+        const char *name;
+        const char *text;
+    } texts[] = {
+        {"envelope_id", f->envelope_id}, {"request_id", f->request_id},       {"user_id", f->user_id},
+        {"session_id", f->session_id},   {"current_stage", f->current_stage},
+    };
+    const struct {
+        const char *name;
+        int64_t value;
+    } ints[] = {
+        {"iteration", f->iteration},
+        {"max_iterations", f->max_iterations},
+        {"llm_call_count", f->llm_call_count},
+        {"max_llm_calls", f->max_llm_calls},
+        {"agent_hop_count", f->agent_hop_count},
+        {"max_agent_hops", f->max_agent_hops},
+        {"current_stage_number", f->current_stage_number},
+    };
+
+    *found = true;
+    if (rv_str_is(name, "raw_input"))
+        return keep_text(s, f->raw_input, f->raw_input_len, out, err);
+    for (size_t i = 0; i < RV_COUNT(texts); i++)
+        if (rv_str_is(name, texts[i].name))
+            return keep_text(s, texts[i].text, strlen(texts[i].text), out, err);
+    for (size_t i = 0; i < RV_COUNT(ints); i++)
+        if (rv_str_is(name, ints[i].name))
+            return keep_int(s, ints[i].value, out, err);
+    if (rv_str_is(name, "parallel_mode"))
+        return keep(s, json_object_new_boolean(f->parallel_mode), out, err);
+    if (rv_str_is(name, "n_errors"))
+        return keep_int(s, (int64_t)rv_envelope_n_errors(s->env), out, err);
+    if (rv_str_is(name, "loop_feedback")) {
+        *out = rv_envelope_feedback(s->env);
+        return 0;
+    }
+    if (rv_str_is(name, "prior_plans")) {
+        *out = rv_envelope_prior_plans(s->env);
+        return 0;
+    }
+    *found = false;
+    return 0;
+}
+
+static int envelope_object(struct rv_stage_scope *s, json_object **out, rv_err **err)
+{
+    static const char *const names[] = {"envelope_id",     "request_id",     "user_id",       "session_id",
+                                        "raw_input",       "current_stage",  "iteration",     "max_iterations",
+                                        "llm_call_count",  "max_llm_calls",  "agent_hop_count", "max_agent_hops",
+                                        "current_stage_number", "parallel_mode", "n_errors", "loop_feedback",
+                                        "prior_plans"};
+    json_object *obj = json_object_new_object();
+    int rc = keep(s, obj, out, err);
+    for (size_t i = 0; i < RV_COUNT(names) && rc == 0; i++) {
+        json_object *v = NULL;
+        bool found;
+        rc = envelope_field(s, rv_str_of(names[i]), &v, &found, err);
+        if (rc == 0)
+            rc = rv_json_set_ref(obj, names[i], v, err);
+    }
+    return rc;
+}
+
+static int interrupt_object(struct rv_stage_scope *s, json_object **out, bool *found, rv_err **err)
+{
+    struct rv_interrupt in = rv_envelope_interrupt(s->env);
+    int rc;
+
+    *found = true;
+    *out = NULL;
+    if (!in.exists)
+        return 0;
+    json_object *obj = json_object_new_object();
+    rc = keep(s, obj, out, err);
+    if (rc == 0)
+        rc = rv_json_set_text(obj, "kind", rv_interrupt_kind_text(in.kind), err);
+    if (rc == 0)
+        rc = rv_json_set_text(obj, "id", in.id, err);
+    if (rc == 0)
+        rc = rv_json_set_text(obj, "question", in.question, err);
+    if (rc == 0)
+        rc = rv_json_set_text(obj, "message", in.message, err);
+    if (rc == 0)
+        rc = rv_json_set_ref(obj, "data", in.data, err);
+    if (rc == 0)
+        rc = rv_json_set_ref(obj, "response", in.response, err);
+    return rc;
+}
+
+static int models_object(struct rv_stage_scope *s, json_object **out, rv_err **err)
+{
+    json_object *obj = json_object_new_object();
+    int rc = keep(s, obj, out, err);
+    for (size_t i = 0; i < s->pipeline->n_models && rc == 0; i++)
+        rc = rv_json_set_text(obj, s->pipeline->models[i].role, s->pipeline->models[i].model, err);
+    return rc;
+}
+
+typedef json_object *(*map_get)(const rv_envelope *env, rv_str key, bool *found);
+typedef int (*map_all)(const rv_envelope *env, json_object **out, rv_err **err);
+
+static int from_map(struct rv_stage_scope *s, map_get get, map_all all, rv_str field, json_object **out, bool *found,
+                    rv_err **err)
+{
+    json_object *obj = NULL;
+    int rc;
+
+    if (field.ptr) {
+        *out = get(s->env, field, found);
+        return 0;
+    }
+    *found = true;
+    rc = all(s->env, &obj, err);
+    return rc < 0 ? rc : keep(s, obj, out, err);
+}
+
+/* The member `field` of a whole value that was found. */
+static void member(rv_str field, json_object **out, bool *found)
+{
+    if (!*found || !field.ptr)
+        return;
+    json_object *obj = *out;
+    *out = NULL;
+    *found = false;
+    if (!json_object_is_type(obj, json_type_object))
+        return;
+    char key[256];
+    if (field.len >= sizeof key)
+        return;
+    memcpy(key, field.ptr, field.len);
+    key[field.len] = '\0';
+    *found = json_object_object_get_ex(obj, key, out);
+}
+
+static int lookup_engine_key(struct rv_stage_scope *s, rv_str name, rv_str field, json_object **out, bool *found,
+                             rv_err **err)
+{
+    int rc = 0;
+
+    *found = false;
+    if (rv_str_is(name, "outputs"))
+        return from_map(s, rv_envelope_output, rv_envelope_outputs, field, out, found, err);
+    if (rv_str_is(name, "metadata"))
+        return from_map(s, rv_envelope_metadata, rv_envelope_all_metadata, field, out, found, err);
+    if (rv_str_is(name, "state"))
+        return from_map(s, rv_envelope_state_value, rv_envelope_all_state, field, out, found, err);
+    if (s->is_prompt) {
+        if (rv_str_is(name, "interrupt_response")) {
+            *out = rv_envelope_interrupt(s->env).response;
+            *found = true;
+        } else if (rv_str_is(name, "stage_context")) {
+            json_object *ctx = NULL;
+            rc = rv_envelope_stage_context(s->env, &ctx, err);
+            if (rc == 0)
+                rc = keep(s, ctx, out, err);
+            *found = true;
+        } else if (rv_str_is(name, "raw_input") || rv_str_is(name, "user_id") || rv_str_is(name, "session_id") ||
+                   rv_str_is(name, "iteration") || rv_str_is(name, "loop_feedback") ||
+                   rv_str_is(name, "prior_plans")) {
+            rc = envelope_field(s, name, out, found, err);
+        }
+    } else if (rv_str_is(name, "output")) {
+        *out = s->output;
+        *found = true;
+    } else if (rv_str_is(name, "envelope")) {
+        if (field.ptr)
+            return envelope_field(s, field, out, found, err);
+        rc = envelope_object(s, out, err);
+        *found = true;
+    } else if (rv_str_is(name, "interrupt")) {
+        rc = interrupt_object(s, out, found, err);
+    } else if (rv_str_is(name, "models")) {
+        rc = models_object(s, out, err);
+        *found = true;
+    }
+    if (rc == 0)
+        member(field, out, found);
+    return rc;
+}
+
+static int lookup(void *self, rv_str name, rv_str field, json_object **out, bool *found, rv_err **err)
+{
+    struct rv_stage_scope *s = self;
+
+    *out = NULL;
+    int rc = lookup_engine_key(s, name, field, out, found, err);
+    if (rc < 0 || *found || !s->is_prompt || rv_str_is(name, "outputs") || rv_str_is(name, "metadata") ||
+        rv_str_is(name, "state"))
+        return rc;
+    *out = rv_envelope_output(s->env, name, found); /* outputs under their own key, engine keys first (W27) */
+    member(field, out, found);
+    return 0;
+}
+
+struct rv_scope rv_stage_scope_init(struct rv_stage_scope *s, const struct rv_pipeline *p, const rv_envelope *env,
+                                    json_object *output, bool is_prompt)
+{
+    *s = (struct rv_stage_scope){.pipeline = p, .env = env, .output = output, .is_prompt = is_prompt};
+    return (struct rv_scope){lookup, s};
+}
+
+void rv_stage_scope_fini(struct rv_stage_scope *s)
+{
+    json_object_put(s->made);
+    s->made = NULL;
+}

@@ -1,0 +1,209 @@
+/* One visit of one stage: the lifecycle. The order of the phases is rule 5.2 with the engine's policies between required
+ * fields and storing. What each phase does lives in the visit_*.c file of its name. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool rv_visit_is_scripted(const rv_visit *v)
+{
+    return v->shared->scripted_stages && v->shared->scripted_stages[v->agent->index];
+}
+
+static bool is_mocked(const struct rv_visit_shared *shared, const struct rv_agent_config *agent)
+{
+    if (shared->scripted_stages && shared->scripted_stages[agent->index])
+        return true;
+    return agent->mock_handler[0] && (agent->mock || shared->use_mocks);
+}
+
+bool rv_visit_is_mocked(const rv_visit *v)
+{
+    return is_mocked(v->shared, v->agent);
+}
+
+bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
+{
+    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    return agent->has_llm && !is_mocked(shared, agent);
+}
+
+static int advance(rv_visit *v, struct rv_effects *out, rv_err **err);
+
+static int64_t stage_deadline(const rv_visit *v)
+{
+    const struct rv_execution_config *x = &v->shared->pipeline->execution;
+    int64_t ms = v->agent->timeout_seconds * 1000;
+
+    if (x->has_agent_timeout && x->agent_timeout_ms < ms)
+        ms = x->agent_timeout_ms;
+    if (v->agent->has_tools && !v->agent->has_llm && x->has_executor_timeout && x->executor_timeout_ms < ms)
+        ms = x->executor_timeout_ms;
+    return v->started_us + ms * 1000;
+}
+
+int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route, bool llm_reserved,
+                   int64_t now_us, struct rv_effects *out, rv_visit **visit, rv_err **err)
+{
+    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    rv_str name = rv_str_of(agent->name);
+    rv_jw w;
+
+    rv_visit *v = calloc(1, sizeof *v);
+    if (!v)
+        return RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", agent->name);
+    v->shared = shared;
+    v->agent = agent;
+    v->env = env;
+    v->route = route;
+    v->llm_reserved = llm_reserved;
+    v->attempt = 1;
+    v->now_us = v->started_us = now_us;
+    v->deadline_us = stage_deadline(v);
+    v->routed_to = RV_TARGET_NONE;
+    v->routed_rule = -1;
+    v->result.next = RV_TARGET_NONE;
+    v->result.reason = RV_REASON_NONE;
+
+    int rc = rv_envelope_record_start(env, name, agent->stage_order, now_us, err);
+    if (rc < 0)
+        goto fail;
+    v->visit_no = rv_envelope_visits(env, name);
+    if (rv_emit_begin(shared, out, RV_EMIT_STAGE_STARTED, stage, v->visit_no, now_us, &w))
+        rv_emit_end(out, &w);
+    rc = rv_visit_resume_work(v, err);
+    if (rc == 0)
+        rc = advance(v, out, err);
+    if (rc < 0)
+        goto fail;
+    *visit = v;
+    return 0;
+fail:
+    rv_visit_free(v);
+    return rc;
+}
+
+void rv_visit_free(rv_visit *v)
+{
+    if (!v)
+        return;
+    rv_visit_tools_fini(&v->tools);
+    json_object_put(v->output);
+    json_object_put(v->previous);
+    free(v->confirm_message);
+    free(v->error_text);
+    free(v);
+}
+
+/* The main phase by mode (rule 5.4). */
+static int main_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    if (rv_visit_is_mocked(v))
+        return rv_visit_mock(v, out, err);
+    if (v->agent->has_llm)
+        return rv_visit_llm(v, out, err);
+    if (v->agent->has_tools)
+        return rv_visit_tools(v, out, err);
+    v->output = json_object_new_object(); /* service: hooks do the work */
+    if (!v->output)
+        return RV_FAIL(err, RV_E_NOMEM, "make the output of a service stage");
+    v->phase = PHASE_CHECK;
+    return 0;
+}
+
+static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    switch (v->phase) {
+    case PHASE_PRE:
+        return rv_visit_pre(v, out, err);
+    case PHASE_MAIN:
+    case PHASE_BACKOFF:
+        return main_phase(v, out, err);
+    case PHASE_CHECK:
+        return rv_visit_check(v, out, err);
+    case PHASE_POLICY:
+        return rv_visit_policy(v, out, err);
+    case PHASE_STORE:
+        return rv_visit_store(v, err);
+    case PHASE_POST:
+        return rv_visit_post(v, out, err);
+    case PHASE_SETTLE:
+        return rv_visit_settle(v, out, err);
+    case PHASE_ROUTE:
+        return rv_visit_route(v, out, err);
+    case PHASE_DONE:
+        break;
+    }
+    return 0;
+}
+
+static int advance(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+    while (rc == 0 && v->phase != PHASE_DONE && !v->waiting_for)
+        rc = run_phase(v, out, err);
+    return rc;
+}
+
+bool rv_visit_waits_for(const rv_visit *v, int64_t call_id)
+{
+    return v->waiting_for == call_id && call_id != 0;
+}
+
+int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    assert(rv_visit_waits_for(v, ev->call_id));
+    v->now_us = ev->now_us;
+    v->waiting_for = 0;
+    switch (ev->kind) {
+    case RV_EVENT_LLM_DONE:
+        rc = rv_visit_llm_done(v, ev, out, err);
+        break;
+    case RV_EVENT_TOOL_DONE:
+        rc = rv_visit_tool_done(v, ev, out, err);
+        break;
+    case RV_EVENT_HOOK_DONE:
+        rc = rv_visit_hook_done(v, ev, out, err);
+        break;
+    case RV_EVENT_TIMER:
+        v->phase = PHASE_MAIN;
+        break;
+    case RV_EVENT_START:
+    case RV_EVENT_ANSWER:
+    case RV_EVENT_CANCEL:
+        return RV_FAIL(err, RV_E_STATE, "a visit takes no event of this kind");
+    }
+    return rc < 0 ? rc : advance(v, out, err);
+}
+
+int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    v->now_us = now_us;
+    if (v->waiting_for) {
+        struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL);
+        if (!e)
+            return RV_FAIL(err, RV_E_NOMEM, "cancel stage \"%s\"", v->agent->name);
+        e->call_id = v->waiting_for;
+        e->stage = v->agent->index;
+        v->waiting_for = 0;
+    }
+    return rv_visit_fail(v, out, "CancelledError", err, "%s", why);
+}
+
+bool rv_visit_is_done(const rv_visit *v)
+{
+    return v->phase == PHASE_DONE;
+}
+
+const struct rv_visit_result *rv_visit_result(const rv_visit *v)
+{
+    return &v->result;
+}
+
+int rv_visit_stage(const rv_visit *v)
+{
+    return v->agent->index;
+}

@@ -1,0 +1,133 @@
+/* Asking for calls, retries and interrupts: what several phases of a visit share. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BACKOFF_FIRST_US 1000000 /* doubles with each attempt (W16) */
+#define BACKOFF_MAX_US 30000000
+#define PREVIEW_BYTES 200
+
+int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err)
+{
+    const char *label = call->copy_name.ptr ? "call" : call->name;
+
+    if (v->now_us >= v->deadline_us) {
+        rv_buf_fini(request);
+        return rv_visit_fail(v, out, "TimeoutError", err, "stage \"%s\" ran out of time before %s (%lld s)",
+                             v->agent->name, label, (long long)v->agent->timeout_seconds);
+    }
+    rv_err *cause = NULL;
+    if (rv_buf_check(request, "call arguments", &cause) < 0) {
+        rv_buf_fini(request);
+        return rv_visit_fail_cause(v, out, "ProcessingError", cause, err);
+    }
+    struct rv_effect *e = rv_effects_add(out, call->kind);
+    if (!e) {
+        rv_buf_fini(request);
+        return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
+    }
+    e->call_id = v->shared->next_call_id++;
+    e->stage = v->agent->index;
+    e->visit = v->visit_no;
+    e->attempt = v->attempt;
+    e->entry = call->entry;
+    e->name = call->name;
+    e->effect_class = call->effect_class;
+    e->deadline_us = v->deadline_us;
+    if (call->timeout_ms > 0 && v->now_us + call->timeout_ms * 1000 < e->deadline_us)
+        e->deadline_us = v->now_us + call->timeout_ms * 1000;
+    e->request = rv_buf_steal(request, &e->request_len);
+    if (call->copy_name.ptr)
+        e->name = e->owned_name = rv_str_dup(call->copy_name);
+    if (call->key)
+        e->key = rv_str_dup(rv_str_of(call->key));
+    if (!e->request || !e->name || (call->key && !e->key))
+        return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
+    v->waiting_for = v->last_call = e->call_id;
+    return 0;
+}
+
+bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
+{
+    int64_t wait = BACKOFF_FIRST_US;
+    rv_jw w;
+
+    if (v->attempt > max_retries || (needs_llm && v->shared->llm_left <= 0))
+        return false;
+    for (int64_t i = 1; i < v->attempt && wait < BACKOFF_MAX_US; i++)
+        wait *= 2;
+    if (wait > BACKOFF_MAX_US)
+        wait = BACKOFF_MAX_US;
+    if (v->now_us + wait >= v->deadline_us)
+        return false;
+
+    if (rv_emit_begin(v->shared, out, RV_EMIT_RETRY, v->agent->index, v->visit_no, v->now_us, &w)) {
+        rv_jw_kv_int(&w, "attempt", v->attempt);
+        rv_jw_kv_int(&w, "wait_ms", wait / 1000);
+        rv_jw_kv_text(&w, "error", why);
+        rv_emit_end(out, &w);
+    }
+    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
+    if (!e)
+        return false; /* sticky in out: the step fails as a whole */
+    e->call_id = v->shared->next_call_id++;
+    e->stage = v->agent->index;
+    e->visit = v->visit_no;
+    e->at_us = v->now_us + wait;
+    if (needs_llm)
+        v->shared->llm_left--;
+    v->attempt++;
+    v->waiting_for = e->call_id;
+    v->phase = PHASE_BACKOFF;
+    return true;
+}
+
+/* Ids derive from where the interrupt was raised, so that a replay makes the same ones. */
+static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
+{
+    static const char hex[] = "0123456789abcdef";
+    uint64_t h = 1469598103934665603u; /* FNV-1a */
+    const char *parts[] = {rv_envelope_fields(v->env)->envelope_id, v->agent->name};
+
+    for (size_t i = 0; i < RV_COUNT(parts); i++)
+        for (const char *c = parts[i];; c++) {
+            h = (h ^ (unsigned char)*c) * 1099511628211u;
+            if (!*c)
+                break;
+        }
+    h = (h ^ (uint64_t)v->visit_no) * 1099511628211u;
+    h = (h ^ v->n_interrupts) * 1099511628211u;
+    memcpy(id, "int_", 4);
+    for (int i = 0; i < 16; i++)
+        id[4 + i] = hex[(h >> (60 - 4 * i)) & 15];
+    id[20] = '\0';
+}
+
+int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
+                   rv_err **err)
+{
+    interrupt_id(v, id);
+    v->n_interrupts++;
+    if (rv_envelope_has_interrupt(v->env))
+        return 0;
+    struct rv_interrupt_spec spec = {.kind = kind, .id = rv_str_of(id), .data = data, .ttl_us = -1, .replace = true};
+    if (kind == RV_INTERRUPT_CLARIFICATION)
+        spec.question = text;
+    else
+        spec.message = text;
+    return rv_envelope_raise(v->env, &spec, v->now_us, err);
+}
+
+void rv_visit_preview(rv_jw *w, const char *key, rv_str text)
+{
+    if (text.len <= PREVIEW_BYTES) {
+        rv_jw_kv_str(w, key, text);
+        return;
+    }
+    char preview[PREVIEW_BYTES + 3];
+    rv_str cut = rv_utf8_cut(text, PREVIEW_BYTES);
+    memcpy(preview, cut.ptr, cut.len);
+    memcpy(preview + cut.len, "...", 3);
+    rv_jw_kv_str(w, key, (rv_str){preview, cut.len + 3});
+}

@@ -1,0 +1,308 @@
+/* Calls into capabilities around the main phase: hooks, mocks, policies and routing functions, and what their answers may
+ * change. An answer is data: it is parsed, checked and applied here, and can at worst fail the stage. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SCRIPT_ENTRY "script" /* the mock of a scripted stage: answers {output, raise} instead of a bare output */
+
+static const struct rv_json_opts reply_opts = {.what = "answer of a capability"};
+
+static int ask(rv_visit *v, enum rv_name_kind kind, const char *hook, const char *name, json_object *output,
+               struct rv_effects *out, rv_err **err)
+{
+    const struct rv_entry_info *info = v->shared->catalog.entry(v->shared->catalog.self, kind, rv_str_of(name));
+    rv_buf request = RV_BUF_INIT(4 * RV_JSON_MAX_BYTES);
+    rv_jw w = rv_jw_on(&request);
+
+    rv_jw_obj(&w);
+    if (hook)
+        rv_jw_kv_text(&w, "hook", hook);
+    rv_jw_kv_text(&w, "stage", v->agent->name);
+    rv_jw_kv_int(&w, "visit", v->visit_no);
+    rv_jw_key(&w, "envelope");
+    rv_visit_write_view(v, info ? &info->sees : NULL, &w);
+    if (output)
+        rv_jw_kv_value(&w, "output", output);
+    rv_jw_obj_end(&w);
+    struct visit_call call = {
+        .kind = RV_EFFECT_CALL_HOOK, .entry = kind, .name = name, .timeout_ms = info ? info->timeout_ms : 0};
+    return rv_visit_call(v, &call, &request, out, err);
+}
+
+int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    if (v->resumed || !v->agent->pre_process[0]) {
+        v->phase = PHASE_MAIN;
+        return 0;
+    }
+    return ask(v, RV_NAME_HOOK, "pre_process", v->agent->pre_process, NULL, out, err);
+}
+
+int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    const char *name = rv_visit_is_scripted(v) ? SCRIPT_ENTRY : v->agent->mock_handler;
+    return ask(v, RV_NAME_MOCK, NULL, name, NULL, out, err);
+}
+
+int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    if (!v->agent->has_policies || v->policy_at >= v->agent->policies.n) {
+        v->phase = PHASE_STORE;
+        return 0;
+    }
+    return ask(v, RV_NAME_POLICY, NULL, v->agent->policies.items[v->policy_at], v->output, out, err);
+}
+
+int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    if (!v->agent->post_process[0]) {
+        v->phase = PHASE_SETTLE;
+        return 0;
+    }
+    return ask(v, RV_NAME_HOOK, "post_process", v->agent->post_process, v->output, out, err);
+}
+
+int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    if (!v->route)
+        return rv_visit_finish(v, out, err);
+    if (v->agent->routing_function[0] && v->routed_to == RV_TARGET_NONE)
+        return ask(v, RV_NAME_ROUTE, NULL, v->agent->routing_function, v->output, out, err);
+
+    struct rv_stage_scope values;
+    struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, v->output, false);
+    rv_err *cause = NULL;
+    int rc = rv_route(v->agent, v->output, &scope, &v->routed_to, &v->routed_by, &v->routed_rule, &cause);
+    rv_stage_scope_fini(&values);
+    if (rc < 0)
+        return rv_visit_fail_cause(v, out, "ProcessingError", cause, err);
+    return rv_visit_finish(v, out, err);
+}
+
+/* --- answers --- */
+
+static int patch_envelope(rv_visit *v, json_object *reply, rv_err **err)
+{
+    json_object *partial = NULL;
+
+    if (!json_object_object_get_ex(reply, "envelope", &partial) || !partial)
+        return 0;
+    int rc = rv_envelope_patch(v->env, partial, err);
+    return rc < 0 ? RV_WRAP(err, rc, "the envelope it answered can not be used") : 0;
+}
+
+/* Replace the visit's output; adds a reference. */
+static void set_output(rv_visit *v, json_object *output)
+{
+    json_object_get(output);
+    json_object_put(v->output);
+    v->output = output;
+}
+
+static int hook_reply(rv_visit *v, json_object *reply, rv_err **err)
+{
+    json_object *output = NULL;
+    bool is_post = v->phase == PHASE_POST, found;
+    rv_str key = rv_str_of(v->agent->output_key);
+
+    int rc = patch_envelope(v, reply, err);
+    if (rc < 0)
+        return rc;
+    if (json_object_object_get_ex(reply, "output", &output) && output) {
+        if (!is_post)
+            return RV_FAIL(err, RV_E_INVALID, "it answered an output before there is one");
+        if (!json_object_is_type(output, json_type_object))
+            return RV_FAIL(err, RV_E_INVALID, "its output is no object but of type %s", rv_json_type_text(output));
+        rc = rv_envelope_set_output(v->env, key, output, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (is_post) { /* what is stored now is what counts, whoever stored it */
+        output = rv_envelope_output(v->env, key, &found);
+        if (found && output != v->output)
+            set_output(v, output);
+    }
+    v->phase = is_post ? PHASE_SETTLE : PHASE_MAIN;
+    return 0;
+}
+
+static int raise_scripted(rv_visit *v, json_object *raise, rv_err **err)
+{
+    enum rv_interrupt_kind kind;
+    const char *text = NULL;
+    char id[RV_ID_MAX];
+
+    if (!rv_json_get_text(raise, "kind", &text))
+        return RV_FAIL(err, RV_E_INVALID, "`raise` of a script needs a kind");
+    int rc = rv_interrupt_kind_of(rv_str_of(text), &kind, err);
+    if (rc < 0)
+        return rc;
+    if (!rv_json_get_text(raise, "question", &text) && !rv_json_get_text(raise, "message", &text))
+        text = "";
+    return rv_visit_raise(v, kind, rv_str_of(text), rv_json_get_obj(raise, "data"), id, err);
+}
+
+static int mock_reply(rv_visit *v, json_object *reply, rv_err **err)
+{
+    json_object *output = reply, *raise = NULL;
+
+    if (rv_visit_is_scripted(v)) {
+        output = rv_json_get_obj(reply, "output");
+        if (json_object_object_get_ex(reply, "raise", &raise) && raise) {
+            int rc = raise_scripted(v, raise, err);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    if (output) {
+        set_output(v, output);
+    } else {
+        v->output = json_object_new_object();
+        if (!v->output)
+            return RV_FAIL(err, RV_E_NOMEM, "make a mock output");
+    }
+    v->phase = PHASE_CHECK;
+    return 0;
+}
+
+static int remember_confirmation(rv_visit *v, json_object *reply, rv_err **err)
+{
+    const char *message = NULL;
+
+    if (!rv_json_get_text(reply, "message", &message) && !rv_json_get_text(reply, "reason", &message))
+        message = "a policy asks for confirmation";
+    free(v->confirm_message);
+    v->confirm_message = rv_str_dup(rv_str_of(message));
+    if (!v->confirm_message)
+        return RV_FAIL(err, RV_E_NOMEM, "keep a policy's message");
+    v->phase = PHASE_STORE; /* first non-allow wins */
+    return 0;
+}
+
+static int policy_reply(rv_visit *v, json_object *reply, struct rv_effects *out, rv_err **err)
+{
+    const char *name = v->agent->policies.items[v->policy_at], *decision = NULL, *reason = NULL;
+
+    if (!rv_json_get_text(reply, "decision", &decision))
+        return rv_visit_fail(v, out, "PolicyError", err, "policy \"%s\" answered no decision", name);
+    if (strcmp(decision, "allow") == 0) {
+        v->policy_at++;
+        return 0;
+    }
+    if (strcmp(decision, "confirm") == 0) {
+        if (!v->policy_approved)
+            return remember_confirmation(v, reply, err);
+        v->policy_at++; /* a person approved: as good as allow */
+        return 0;
+    }
+    if (strcmp(decision, "deny") != 0)
+        return rv_visit_fail(v, out, "PolicyError", err,
+                             "policy \"%s\" answered decision \"%.60s\": allow, deny and confirm are known", name,
+                             decision);
+    if (!rv_json_get_text(reply, "reason", &reason) && !rv_json_get_text(reply, "message", &reason))
+        reason = "no reason given";
+    return rv_visit_fail(v, out, "PolicyError", err, "policy \"%s\" denied it: %s", name, reason);
+}
+
+static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, rv_err **err)
+{
+    const char *next = NULL, *why = NULL;
+
+    if (rv_json_get_text(reply, "terminate", &why)) {
+        int rc = rv_envelope_terminate(v->env, rv_str_of(why), RV_REASON_COMPLETED, v->now_us, err);
+        if (rc < 0)
+            return rc;
+        v->result.outcome = RV_OUTCOME_TERMINATE;
+        v->routed_to = RV_TARGET_END;
+    } else if (rv_json_get_text(reply, "next", &next)) {
+        v->routed_to = rv_pipeline_target(v->shared->pipeline, rv_str_of(next));
+        if (v->routed_to == RV_TARGET_UNKNOWN || v->routed_to == RV_TARGET_NONE) {
+            v->routed_to = RV_TARGET_NONE;
+            return rv_visit_fail(v, out, "ProcessingError", err,
+                                 "routing function \"%s\" chose \"%.100s\", which is no stage",
+                                 v->agent->routing_function, next);
+        }
+    } else { /* no opinion: the default decides */
+        bool has_default = v->agent->default_target != RV_TARGET_NONE;
+        v->routed_to = has_default ? v->agent->default_target : RV_TARGET_END;
+        v->routed_by = has_default ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH;
+        return rv_visit_finish(v, out, err);
+    }
+    v->routed_by = RV_ROUTE_FUNCTION;
+    return rv_visit_finish(v, out, err);
+}
+
+/* Who is asked in this phase, for messages. */
+static const char *asked(const rv_visit *v)
+{
+    switch (v->phase) {
+    case PHASE_PRE:
+        return v->agent->pre_process;
+    case PHASE_POST:
+        return v->agent->post_process;
+    case PHASE_POLICY:
+        return v->agent->policies.items[v->policy_at];
+    case PHASE_ROUTE:
+        return v->agent->routing_function;
+    case PHASE_MAIN:
+    case PHASE_BACKOFF:
+    case PHASE_CHECK:
+    case PHASE_STORE:
+    case PHASE_SETTLE:
+    case PHASE_DONE:
+        break;
+    }
+    return rv_visit_is_scripted(v) ? "the script" : v->agent->mock_handler;
+}
+
+static const char *phase_kind(const rv_visit *v)
+{
+    return v->phase == PHASE_POLICY ? "policy" : v->phase == PHASE_ROUTE ? "routing function" : v->phase == PHASE_MAIN ? "mock" : "hook";
+}
+
+static const char *phase_error(const rv_visit *v)
+{
+    return v->phase == PHASE_POLICY ? "PolicyError" : v->phase == PHASE_MAIN ? "ProcessingError" : "HookError";
+}
+
+int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    json_object *reply = NULL;
+    rv_err *cause = NULL;
+    int rc = 0;
+
+    if (ev->failed) {
+        bool timeout = ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0;
+        const char *type = timeout ? ev->error_type : phase_error(v);
+        if (v->phase == PHASE_MAIN && ev->error_type)
+            type = ev->error_type; /* a mock may play any failure of the stage */
+        return rv_visit_fail(v, out, type, err, "%s \"%s\" of agent \"%s\" failed: %.*s", phase_kind(v), asked(v),
+                             v->agent->name, RV_STR_ARG(ev->error));
+    }
+    if (rv_str_trim(ev->reply).len) { /* no bytes: nothing to change (W26) */
+        rc = rv_json_parse(ev->reply, &reply_opts, &reply, &cause);
+        if (rc == 0 && reply && !json_object_is_type(reply, json_type_object))
+            rc = RV_FAIL(&cause, RV_E_INVALID, "it answered a value of type %s, not an object",
+                         rv_json_type_text(reply));
+    }
+    if (rc == 0) {
+        if (v->phase == PHASE_POLICY)
+            rc = policy_reply(v, reply, out, err);
+        else if (v->phase == PHASE_ROUTE)
+            rc = route_reply(v, reply, out, err);
+        else if (v->phase == PHASE_MAIN)
+            rc = mock_reply(v, reply, &cause);
+        else
+            rc = hook_reply(v, reply, &cause);
+    }
+    if (cause) {
+        const char *type = phase_error(v);
+        rc = RV_WRAP(&cause, rv_err_code(cause), "%s \"%s\" of agent \"%s\"", phase_kind(v), asked(v), v->agent->name);
+        RV_IGNORE(rc, "the chain carries it");
+        rc = rv_visit_fail_cause(v, out, type, cause, err);
+    }
+    json_object_put(reply);
+    return rc;
+}

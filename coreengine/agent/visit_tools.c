@@ -1,0 +1,450 @@
+/* The main phase of a tool stage: the steps of a plan, in order, each with access control, validation, the confirmation gate
+ * and a normalised result (rules 6.1, 6.2, W32 to W38). A failing step is a result; it does not fail the stage. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GATE "confirmation_gate" /* kind of suspended work */
+#define POLICY "policy"
+
+void rv_visit_tools_fini(struct tool_progress *t)
+{
+    json_object_put(t->steps);
+    json_object_put(t->results);
+}
+
+static json_object *step_now(const rv_visit *v)
+{
+    return json_object_array_get_idx(v->tools.steps, v->tools.at);
+}
+
+static rv_str step_id(rv_visit *v)
+{
+    json_object *id = NULL;
+    json_object *step = step_now(v);
+
+    if (json_object_is_type(step, json_type_object) && json_object_object_get_ex(step, "step_id", &id) &&
+        json_object_is_type(id, json_type_string))
+        return rv_json_str(id);
+    rv_buf text = RV_BUF_INIT(sizeof v->tools.step_id);
+    rv_buf_printf(&text, "step_%zu", v->tools.at);
+    memcpy(v->tools.step_id, rv_buf_cstr(&text), text.len + 1);
+    rv_buf_fini(&text);
+    return rv_str_of(v->tools.step_id);
+}
+
+static rv_str step_tool(const rv_visit *v)
+{
+    json_object *tool = NULL;
+    json_object *step = step_now(v);
+    if (json_object_is_type(step, json_type_object))
+        json_object_object_get_ex(step, "tool", &tool);
+    return rv_json_str(tool);
+}
+
+static json_object *step_parameters(const rv_visit *v)
+{
+    return rv_json_get_obj(step_now(v), "parameters");
+}
+
+/* What is wrong with the shape of a step, or NULL. */
+static const char *step_fault(const rv_visit *v)
+{
+    json_object *step = step_now(v), *part = NULL;
+
+    if (!json_object_is_type(step, json_type_object))
+        return "the step is no object";
+    if (!json_object_object_get_ex(step, "tool", &part))
+        return "the step names no tool";
+    if (!json_object_is_type(part, json_type_string) || rv_json_str(part).len == 0)
+        return "the step's tool is no text";
+    if (json_object_object_get_ex(step, "parameters", &part) && part && !json_object_is_type(part, json_type_object))
+        return "the step's parameters are no object";
+    return NULL;
+}
+
+/* Append one entry to the results and tell observers. */
+static int add_result(rv_visit *v, struct rv_step_result *r, struct rv_effects *out, rv_err **err)
+{
+    json_object *entry = NULL;
+    const char *status = NULL;
+    rv_jw w;
+
+    r->step_id = step_id(v);
+    r->tool = step_tool(v);
+    r->parameters = json_object_is_type(step_now(v), json_type_object) ? step_parameters(v) : NULL;
+    int rc = rv_tool_step_result(r, &entry, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_json_push_take(v->tools.results, entry, err);
+    if (rc < 0)
+        return rc;
+    if (!rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0)
+        v->tools.all_succeeded = false;
+    v->tools.total_ms += r->execution_ms;
+
+    if (rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w)) {
+        if (v->last_call)
+            rv_jw_kv_int(&w, "call_id", v->last_call);
+        rv_jw_kv_str(&w, "tool", r->tool);
+        rv_jw_kv_str(&w, "step_id", r->step_id);
+        rv_jw_kv_text(&w, "status", status);
+        rv_jw_kv_int(&w, "execution_time_ms", r->execution_ms);
+        json_object *error = rv_json_get_obj(entry, "error");
+        const char *text = NULL;
+        if (error && rv_json_get_text(error, "type", &text))
+            rv_jw_kv_text(&w, "error_type", text);
+        if (error && rv_json_get_text(error, "message", &text))
+            rv_visit_preview(&w, "error", rv_str_of(text));
+        rv_emit_end(out, &w);
+    }
+    v->tools.at++;
+    v->tools.approved = false;
+    v->attempt = 1;
+    v->last_call = 0;
+    return 0;
+}
+
+static int step_error(rv_visit *v, const char *type, rv_str message, bool recoverable, int64_t ms,
+                      struct rv_effects *out, rv_err **err)
+{
+    struct rv_step_result r = {
+        .execution_ms = ms, .error_type = type, .error_message = message, .recoverable = recoverable};
+    return add_result(v, &r, out, err);
+}
+
+static int step_error_text(rv_visit *v, const char *type, bool recoverable, struct rv_effects *out, rv_err **err,
+                           const char *fmt, ...) RV_PRINTF(6, 7);
+static int step_error_text(rv_visit *v, const char *type, bool recoverable, struct rv_effects *out, rv_err **err,
+                           const char *fmt, ...)
+{
+    rv_buf line = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    va_list ap;
+
+    va_start(ap, fmt);
+    rv_buf_vprintf(&line, fmt, ap);
+    va_end(ap);
+    int rc = rv_buf_check(&line, "tool error", err);
+    if (rc == 0)
+        rc = step_error(v, type, rv_buf_str(&line), recoverable, 0, out, err);
+    rv_buf_fini(&line);
+    return rc;
+}
+
+/* Stop before the step until a person approves it; what is done so far is kept with the envelope. */
+static int suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
+{
+    rv_str id = step_id(v), tool = step_tool(v);
+    char interrupt[RV_ID_MAX];
+    rv_buf message = RV_BUF_INIT(4096);
+    json_object *data = json_object_new_object(), *kept = json_object_new_object();
+    int rc = data && kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "suspend stage \"%s\"", v->agent->name);
+
+    rv_buf_printf(&message, "tool \"%.*s\" is %s: may it run with these parameters?", RV_STR_ARG(rv_utf8_cut(tool, 200)),
+                  rv_risk_text(rv_tool_risk(info)));
+    if (rc == 0)
+        rc = rv_json_set_str(data, "tool", tool, err);
+    if (rc == 0)
+        rc = rv_json_set_str(data, "step_id", id, err);
+    if (rc == 0)
+        rc = rv_json_set_text(data, "stage", v->agent->name, err);
+    if (rc == 0 && step_parameters(v))
+        rc = rv_json_set_ref(data, "parameters", step_parameters(v), err);
+    else if (rc == 0)
+        rc = rv_json_set_take(data, "parameters", json_object_new_object(), err);
+    if (rc == 0)
+        rc = rv_buf_check(&message, "confirmation message", err);
+    if (rc == 0)
+        rc = rv_visit_raise(v, RV_INTERRUPT_CONFIRMATION, rv_buf_str(&message), data, interrupt, err);
+    if (rc == 0)
+        rc = rv_json_set_text(kept, "kind", GATE, err);
+    if (rc == 0)
+        rc = rv_json_set_text(kept, "interrupt_id", interrupt, err);
+    if (rc == 0)
+        rc = rv_json_set_ref(kept, "steps", v->tools.steps, err);
+    if (rc == 0)
+        rc = rv_json_set_ref(kept, "results", v->tools.results, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "at", (int64_t)v->tools.at, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "total_time_ms", v->tools.total_ms, err);
+    if (rc == 0)
+        rc = rv_json_set_bool(kept, "all_succeeded", v->tools.all_succeeded, err);
+    if (rc == 0)
+        rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
+    if (rc == 0) {
+        v->result.outcome = RV_OUTCOME_SKIP; /* nothing more was done in this visit */
+        rc = rv_visit_stay(v, out, err);
+    }
+    json_object_put(data);
+    json_object_put(kept);
+    rv_buf_fini(&message);
+    return rc;
+}
+
+/* Was the interrupt of that id approved? */
+static bool approved(const rv_visit *v, json_object *kept)
+{
+    const char *id = NULL;
+    bool yes = false;
+    struct rv_interrupt in = rv_envelope_interrupt(v->env);
+
+    return rv_json_get_text(kept, "interrupt_id", &id) && in.exists && !rv_envelope_has_interrupt(v->env) &&
+           strcmp(in.id, id) == 0 && in.response && rv_json_get_bool(in.response, "approved", &yes) && yes;
+}
+
+int rv_visit_resume_work(rv_visit *v, rv_err **err)
+{
+    rv_str name = rv_str_of(v->agent->name);
+    json_object *kept = rv_envelope_suspended(v->env, name), *part = NULL;
+    const char *kind = NULL;
+    int64_t at = 0;
+
+    if (!kept || !rv_json_get_text(kept, "kind", &kind))
+        return 0;
+    if (strcmp(kind, POLICY) == 0) {
+        v->policy_approved = approved(v, kept);
+    } else if (strcmp(kind, GATE) == 0 && v->agent->has_tools && rv_json_get_int(kept, "at", &at) && at >= 0) {
+        v->tools.approved = approved(v, kept);
+        v->tools.at = (size_t)at;
+        v->tools.all_succeeded = true;
+        if (rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded))
+            (void)rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms);
+        part = rv_json_get_arr(kept, "results");
+        if (part) { /* a copy: the kept one must not change if this visit fails */
+            int rc = rv_json_dup(part, &v->tools.results, err);
+            if (rc < 0)
+                return rc;
+        }
+        v->tools.steps = json_object_get(rv_json_get_arr(kept, "steps"));
+        v->resumed = v->tools.steps && v->tools.results;
+    }
+    return rv_envelope_set_suspended(v->env, name, NULL, err);
+}
+
+/* Find the plan's steps; a plan that is absent has none. */
+static int begin_plan(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->plan_from), NULL), *steps = NULL;
+    int64_t limit = v->shared->pipeline->execution.max_plan_steps;
+
+    v->tools.all_succeeded = true;
+    v->tools.results = json_object_new_array();
+    if (!v->tools.results)
+        return RV_FAIL(err, RV_E_NOMEM, "begin tool stage \"%s\"", v->agent->name);
+    if (json_object_is_type(plan, json_type_object))
+        json_object_object_get_ex(plan, "steps", &steps);
+    if (steps && !json_object_is_type(steps, json_type_array))
+        return rv_visit_fail(v, out, "ProcessingError", err,
+                             "agent \"%s\": `steps` of output \"%s\" must be a list, found %s", v->agent->name,
+                             v->agent->plan_from, rv_json_type_text(steps));
+    if (steps && (int64_t)json_object_array_length(steps) > limit)
+        return rv_visit_fail(v, out, "ProcessingError", err,
+                             "agent \"%s\": the plan has %zu steps, execution.max_plan_steps allows %lld",
+                             v->agent->name, json_object_array_length(steps), (long long)limit);
+    v->tools.steps = steps ? json_object_get(steps) : json_object_new_array();
+    return v->tools.steps ? 0 : RV_FAIL(err, RV_E_NOMEM, "begin tool stage \"%s\"", v->agent->name);
+}
+
+static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
+{
+    rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX), preview = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    json_object *params = step_parameters(v);
+    const struct rv_execution_config *x = &v->shared->pipeline->execution;
+    rv_jw w;
+
+    if (params)
+        rv_json_write(params, &request);
+    else
+        rv_buf_puts(&request, "{}");
+    rv_buf_add_str(&preview, rv_buf_str(&request));
+    rv_buf_printf(&key, "%s/%.60s/%lld/%zu", rv_envelope_fields(v->env)->envelope_id, v->agent->name,
+                  (long long)v->visit_no, v->tools.at);
+    struct visit_call call = {
+        .kind = RV_EFFECT_CALL_TOOL,
+        .copy_name = tool,
+        .timeout_ms = info->timeout_ms > 0 ? info->timeout_ms : x->tool_timeout_ms,
+        .effect_class = rv_tool_effect(info),
+        .key = rv_buf_cstr(&key),
+    };
+    if (v->attempt == 1)
+        v->tools.call_started_us = v->now_us;
+    int rc = rv_visit_call(v, &call, &request, out, err);
+    if (rc == 0 && v->waiting_for &&
+        rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
+        rv_jw_kv_int(&w, "call_id", v->waiting_for);
+        rv_jw_kv_str(&w, "tool", tool);
+        rv_jw_kv_str(&w, "step_id", step_id(v));
+        rv_jw_kv_int(&w, "step_number", (int64_t)v->tools.at + 1);
+        rv_jw_kv_int(&w, "total_steps", (int64_t)json_object_array_length(v->tools.steps));
+        rv_jw_kv_int(&w, "attempt", v->attempt);
+        rv_visit_preview(&w, "params_preview", rv_buf_str(&preview));
+        rv_emit_end(out, &w);
+    }
+    rv_buf_fini(&key);
+    rv_buf_fini(&preview);
+    return rc;
+}
+
+/* Everything that is decided before a tool may run. */
+static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    const char *fault = step_fault(v), *why = NULL;
+    rv_str tool = step_tool(v);
+
+    if (fault)
+        return step_error_text(v, "InvalidStep", false, out, err, "step %zu can not be run: %s", v->tools.at, fault);
+    const struct rv_tool_info *info = v->shared->catalog.tool(v->shared->catalog.self, tool);
+    if (!rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, tool, info, &why))
+        return step_error_text(v, "AccessDenied", false, out, err,
+                               "access denied: agent \"%s\" may not call tool \"%.*s\": %s", v->agent->name,
+                               RV_STR_ARG(tool), why);
+    if (!info)
+        return step_error_text(v, "NotFoundError", false, out, err, "tool not found: \"%.*s\"", RV_STR_ARG(tool));
+    if (info->input) {
+        rv_err *cause = NULL;
+        json_object *params = step_parameters(v), *empty = NULL;
+        if (!params && !(params = empty = json_object_new_object()))
+            return RV_FAIL(err, RV_E_NOMEM, "check tool parameters");
+        int rc = rv_schema_check(info->input, params, &cause);
+        json_object_put(empty);
+        if (rc == RV_E_NOMEM) {
+            rv_err_free(cause);
+            return RV_FAIL(err, RV_E_NOMEM, "check tool parameters");
+        }
+        if (rc < 0) {
+            rc = step_error_text(v, "ValidationError", true, out, err, "parameters of tool \"%.*s\": %s",
+                                 RV_STR_ARG(tool), rv_err_text(cause));
+            rv_err_free(cause);
+            return rc;
+        }
+    }
+    if (v->shared->pipeline->execution.require_confirmation_for_destructive &&
+        rv_risk_needs_confirmation(rv_tool_risk(info)) && !v->tools.approved)
+        return suspend(v, info, out, err);
+    return call_tool(v, tool, info, out, err);
+}
+
+static int tools_output(rv_visit *v, rv_err **err)
+{
+    json_object *obj = json_object_new_object();
+    int rc = obj ? 0 : RV_FAIL(err, RV_E_NOMEM, "make the output of a tool stage");
+
+    if (rc == 0)
+        rc = rv_json_set_ref(obj, "results", v->tools.results, err);
+    if (rc == 0)
+        rc = rv_json_set_int(obj, "total_time_ms", v->tools.total_ms, err);
+    if (rc == 0)
+        rc = rv_json_set_bool(obj, "all_succeeded", v->tools.all_succeeded, err);
+    if (rc < 0) {
+        json_object_put(obj);
+        return rc;
+    }
+    v->output = obj;
+    v->phase = PHASE_CHECK;
+    return 0;
+}
+
+int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    if (!v->tools.steps)
+        rc = begin_plan(v, out, err);
+    v->phase = v->phase == PHASE_BACKOFF ? PHASE_MAIN : v->phase;
+    while (rc == 0 && v->phase == PHASE_MAIN && !v->waiting_for) {
+        if (v->tools.at >= json_object_array_length(v->tools.steps))
+            return tools_output(v, err);
+        if (v->now_us >= v->deadline_us)
+            return rv_visit_fail(v, out, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu",
+                                 v->agent->name, v->tools.at);
+        rc = try_step(v, out, err);
+    }
+    return rc;
+}
+
+/* The data of a step is the result's own `data` member if it has one, else the whole result (rule 6.1, W35). */
+static int unwrap_data(json_object *raw, json_object *standard, rv_err **err)
+{
+    json_object *data = NULL;
+
+    if (!json_object_is_type(raw, json_type_object) || !json_object_object_get_ex(raw, "data", &data))
+        return 0;
+    if (json_object_is_type(data, json_type_object))
+        return rv_json_set_ref(standard, "data", data, err);
+    json_object *wrapped = json_object_new_object();
+    if (!wrapped)
+        return RV_FAIL(err, RV_E_NOMEM, "wrap tool data");
+    int rc = rv_json_set_ref(wrapped, "value", data, err);
+    if (rc < 0) {
+        json_object_put(wrapped);
+        return rc;
+    }
+    return rv_json_set_take(standard, "data", wrapped, err);
+}
+
+static int good_reply(rv_visit *v, const struct rv_event *ev, int64_t ms, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_tool_info *info = v->shared->catalog.tool(v->shared->catalog.self, step_tool(v));
+    const struct rv_json_opts opts = {.what = "tool result"};
+    json_object *raw = NULL, *standard = NULL;
+    rv_err *cause = NULL;
+    const char *status = NULL;
+
+    int rc = rv_json_parse(ev->reply, &opts, &raw, &cause);
+    if (rc == 0)
+        rc = rv_tool_result_normalize(raw, &standard, &cause);
+    if (rc < 0) {
+        json_object_put(raw);
+        bool fatal = rc == RV_E_NOMEM;
+        rc = fatal ? RV_FAIL(err, RV_E_NOMEM, "read a tool result")
+                   : step_error(v, "ExecutionError", rv_str_of(rv_err_text(cause)), false, ms, out, err);
+        rv_err_free(cause);
+        return rc;
+    }
+    bool success = rv_json_get_text(standard, "status", &status) && strcmp(status, "success") == 0;
+    if (success)
+        rc = unwrap_data(raw, standard, err);
+    if (rc == 0 && success && info && info->output) {
+        json_object *data = NULL;
+        json_object_object_get_ex(standard, "data", &data);
+        rc = rv_schema_check(info->output, data, &cause);
+        if (rc < 0 && rc != RV_E_NOMEM)
+            rc = step_error_text(v, "ValidationError", false, out, err, "result of tool \"%s\": %s", info->name,
+                                 rv_err_text(cause));
+        else if (rc == 0)
+            goto accept;
+        else
+            rc = RV_FAIL(err, RV_E_NOMEM, "check a tool result");
+        rv_err_free(cause);
+    } else if (rc == 0) {
+    accept:;
+        struct rv_step_result r = {.execution_ms = ms, .standard = standard};
+        rc = add_result(v, &r, out, err);
+    }
+    json_object_put(raw);
+    json_object_put(standard);
+    return rc;
+}
+
+int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    int64_t ms = (v->now_us - v->tools.call_started_us) / 1000;
+
+    if (!ev->failed)
+        return good_reply(v, ev, ms, out, err);
+    const char *type = ev->error_type ? ev->error_type : "ExecutionError";
+    const struct rv_tool_info *info = v->shared->catalog.tool(v->shared->catalog.self, step_tool(v));
+    bool may_help = ev->retryable || strcmp(type, "TimeoutError") == 0;
+    int64_t cap = v->shared->pipeline->execution.max_tool_retries;
+    int64_t retries = v->agent->max_retries < cap ? v->agent->max_retries : cap;
+    if (may_help && info && rv_tool_effect(info) != RV_EFFECT_NON_IDEMPOTENT) {
+        char *why = rv_str_dup(ev->error);
+        bool again = why && rv_visit_retry(v, retries, false, why, out);
+        free(why);
+        if (again)
+            return 0;
+    }
+    return step_error(v, type, ev->error, ev->retryable, ms, out, err);
+}
