@@ -12,7 +12,10 @@
  * type (one or a list), properties, required, additionalProperties, patternProperties-free; items, prefixItems, minItems,
  * maxItems, uniqueItems, enum, const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength,
  * minProperties, maxProperties, anyOf, oneOf, allOf, not, $ref to "#/$defs/...", $defs, default, title, description,
- * format (kept, not checked). An unknown keyword is an error at compile: nothing is silently not checked. */
+ * format (kept, not checked). An unknown keyword is an error at compile: nothing is silently not checked.
+ * Also: notes that ask nothing ($schema, $comment, examples, deprecated, readOnly, writeOnly), `definitions` for $defs, and
+ * $ref to any schema of the same document ("#", "#/properties/a"). Keywords beside a $ref count, as in 2020-12. A compiled
+ * schema is constant: any thread may check with it, one thread (the document's) frees it. */
 typedef struct rv_schema rv_schema;
 /** schema: an object, true or false; a reference is kept. `what` names it in messages. RV_E_INVALID with a JSON pointer. */
 RV_MUST_CHECK int rv_schema_compile(json_object *schema, const char *what, rv_schema **out, rv_err **err);
@@ -34,6 +37,8 @@ struct rv_tool_info {
 };
 enum rv_risk rv_tool_risk(const struct rv_tool_info *info);
 enum rv_effect_class rv_tool_effect(const struct rv_tool_info *info);
+/** The tool as a prompt shows it, no line feed: "- name(path: string, limit?: int): description". From input_json. */
+void rv_tool_write_line(const struct rv_tool_info *info, rv_buf *b);
 
 /* What a hook, policy, mock or routing function wants to be shown, and prompts by key. */
 struct rv_entry_info {

@@ -1,0 +1,130 @@
+/* The compiled form of a JSON Schema, shared by the schema files only. */
+#ifndef RV_SCHEMA_INTERNAL_H
+#define RV_SCHEMA_INTERNAL_H
+
+#include "coreengine/tools/tools.h"
+
+#define RV_SCHEMA_MAX_NODES   10000           /* schemas and sub-schemas of one document */
+#define RV_SCHEMA_MAX_DEPTH   64              /* nesting of a schema document */
+#define RV_SCHEMA_MAX_BYTES   ((size_t)16 << 20) /* memory of one compiled schema */
+#define RV_SCHEMA_MAX_FAULTS  20              /* listed in one error; further ones are counted */
+#define RV_SCHEMA_MAX_TEXT    3500            /* of all listed faults: an error's text ends at 4096 bytes */
+#define RV_SCHEMA_MAX_NESTING 1000            /* of one check; a recursive schema follows its value down */
+#define RV_SCHEMA_MAX_STEPS   ((size_t)4 << 20) /* of one check; alternatives of alternatives grow exponentially */
+
+enum rv_schema_type {
+    RV_SCHEMA_NULL = 1,
+    RV_SCHEMA_BOOLEAN = 2,
+    RV_SCHEMA_INTEGER = 4,
+    RV_SCHEMA_NUMBER = 8,
+    RV_SCHEMA_STRING = 16,
+    RV_SCHEMA_ARRAY = 32,
+    RV_SCHEMA_OBJECT = 64,
+};
+
+struct rv_schema_node;
+struct rv_schema_list {
+    struct rv_schema_node **items;
+    size_t n;
+};
+struct rv_schema_range {
+    size_t min, max; /* max is SIZE_MAX when there is none */
+};
+
+/* One schema. Everything here lives in the arena or is borrowed from the document; constant once compiled, so any
+ * thread may check with it. */
+struct rv_schema_node {
+    const char *pointer; /* place in the document */
+    bool is_never;       /* the schema `false` */
+    unsigned types;      /* of enum rv_schema_type; 0: any */
+    struct rv_schema_range length, items_range, properties_range;
+    bool unique_items, has_const, has_default;
+    json_object *minimum, *maximum, *exclusive_minimum, *exclusive_maximum, *multiple_of; /* NULL: absent */
+    json_object *const_value, *default_value;
+    json_object *enum_values;     /* array, NULL: absent */
+    json_object *required;        /* array of strings, NULL: absent */
+    json_object *property_names;  /* object with the property names as keys, NULL: absent */
+    struct rv_schema_list properties; /* in the order of property_names */
+    struct rv_schema_list prefix_items, all_of, any_of, one_of;
+    struct rv_schema_node *additional, *items, *not_schema; /* NULL: absent */
+    const char *title, *ref;      /* NULL: absent */
+    struct rv_schema_node *target; /* of ref */
+    unsigned char mark;           /* of the search for cycles */
+};
+
+struct rv_schema {
+    json_object *document; /* a reference */
+    rv_arena *arena;       /* owned; dies with the schema */
+    const char *what;
+    struct rv_schema_node *root;
+};
+
+/* While compiling. */
+struct rv_schema_compiler {
+    rv_schema *schema;
+    struct rv_schema_node **nodes; /* owned */
+    size_t n_nodes, cap_nodes;
+    rv_index by_pointer;           /* owned; pointer -> index into nodes */
+    rv_err **err;
+};
+
+/** Fails with "what: pointer: text". */
+#define RV_SCHEMA_FAIL(c, at, ...) rv_schema_fail((c), (at), __VA_ARGS__)
+int rv_schema_fail(struct rv_schema_compiler *c, const char *at, const char *fmt, ...) RV_PRINTF(3, 4);
+int rv_schema_nomem(struct rv_schema_compiler *c);
+
+/** Compile the document's root into c->schema->root; references are left open. */
+RV_MUST_CHECK int rv_schema_compile_root(struct rv_schema_compiler *c);
+/** Resolve each $ref, and refuse those that lead back to themselves without looking into the value. */
+RV_MUST_CHECK int rv_schema_link(struct rv_schema_compiler *c);
+
+/* --- numbers --- */
+bool rv_schema_is_integral(json_object *v); /* 1.0 is, too */
+int rv_schema_number_cmp(json_object *a, json_object *b);
+bool rv_schema_is_multiple(json_object *v, json_object *of);
+
+/** Whether two items are equal. *steps counts down; 0 means that it gave up. RV_E_NOMEM or 0. */
+RV_MUST_CHECK int rv_schema_find_equal(json_object *array, size_t *steps, bool *found, size_t pair[2]);
+
+/* --- checking --- */
+/* Where the check is in the value: a chain of frames on the stack. */
+struct rv_schema_path {
+    const struct rv_schema_path *up; /* NULL: the top */
+    const char *key;                 /* NULL: an array's item */
+    size_t i;
+    int depth;
+};
+struct rv_schema_check {
+    rv_buf text;     /* faults so far, joined */
+    size_t n_faults; /* of the loud run */
+    size_t n_listed;
+    size_t steps;    /* left */
+    unsigned quiet;  /* > 0: a question only; ends at the first fault and writes nothing */
+    int deepest;     /* depth of the deepest fault; tells which alternative came nearest */
+    int nesting;
+    int rc;          /* sticky: RV_E_LIMIT, RV_E_NOMEM */
+};
+/** Does v fit? Faults go into c. */
+bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                          const struct rv_schema_path *at);
+/** $ref, allOf, anyOf, oneOf, not. */
+bool rv_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                              const struct rv_schema_path *at);
+unsigned rv_schema_types_of(json_object *v); /* all that fit: 1 is an integer and a number */
+
+/** Notes a fault. True when its text is wanted: the caller writes on into *line and ends with rv_schema_end_fault(). */
+bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_path *at, rv_buf *line);
+/* These return false, so that a check reads "return rv_schema_fault(...)". */
+bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line);
+bool rv_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object *v); /* adds ", found ..." and ends */
+bool rv_schema_fault_expected(struct rv_schema_check *c, const struct rv_schema_path *at,
+                              const struct rv_schema_node *n, json_object *v);
+
+/* Texts. */
+void rv_schema_write_path(const struct rv_schema_path *path, rv_buf *b);
+void rv_schema_write_found(json_object *v, rv_buf *b);    /* found string "x" */
+void rv_schema_write_value(json_object *v, rv_buf *b);    /* short JSON */
+void rv_schema_write_types(unsigned types, rv_buf *b);    /* string or null */
+void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b); /* what a schema asks for, in a few words */
+
+#endif

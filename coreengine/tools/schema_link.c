@@ -1,0 +1,135 @@
+/* References of a compiled schema: "#" or "#/..." to any schema of the same document. A chain of references (and of
+ * allOf, anyOf, oneOf, not, which look at the same value) that leads back to itself would never end and is refused;
+ * recursion through properties or items is fine, because the value ends. */
+#include "coreengine/tools/schema_internal.h"
+
+#include <string.h>
+
+enum mark { MARK_NEW, MARK_OPEN, MARK_DONE };
+
+static int hex_digit(char ch)
+{
+    if (ch >= '0' && ch <= '9')
+        return ch - '0';
+    ch = (char)(ch | 0x20);
+    return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
+}
+
+/* The pointer of a "#..." reference, percent escapes undone; in the arena. */
+static char *pointer_of_ref(struct rv_schema_compiler *c, const char *ref)
+{
+    char *text = rv_arena_dup(c->schema->arena, rv_str_of(ref + 1));
+    char *from = text, *to = text;
+
+    if (!text)
+        return NULL;
+    while (*from) {
+        int hi = from[0] == '%' ? hex_digit(from[1]) : -1;
+        int lo = hi >= 0 ? hex_digit(from[2]) : -1;
+        if (lo >= 0 && (hi || lo)) {
+            *to++ = (char)(hi * 16 + lo);
+            from += 3;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+    return text;
+}
+
+static void hint_nearest(struct rv_schema_compiler *c, const char *pointer)
+{
+    const char *best = NULL;
+    size_t i;
+
+    /* One candidate at a time keeps this free of memory; the last good one is as good as any. */
+    for (i = 0; i < c->n_nodes; i++) {
+        const char *candidates[2] = {c->nodes[i]->pointer, best};
+        const char *near = rv_nearest(rv_str_of(pointer), candidates, best ? 2 : 1);
+        if (near)
+            best = near;
+    }
+    if (best)
+        rv_err_hint(c->err, "did you mean \"#%s\"?", best);
+}
+
+static int resolve(struct rv_schema_compiler *c, struct rv_schema_node *n)
+{
+    const char *pointer;
+    int i;
+
+    if (n->ref[0] != '#' || (n->ref[1] && n->ref[1] != '/')) {
+        int rc = RV_SCHEMA_FAIL(c, n->pointer, "$ref \"%s\" leads out of the document", n->ref);
+        rv_err_hint(c->err, "references look like \"#/$defs/name\"");
+        return rc;
+    }
+    pointer = pointer_of_ref(c, n->ref);
+    if (!pointer)
+        return rv_schema_nomem(c);
+    i = rv_index_get(&c->by_pointer, rv_str_of(pointer));
+    if (i < 0) {
+        int rc = RV_SCHEMA_FAIL(c, n->pointer, "$ref \"%s\" leads to no schema", n->ref);
+        hint_nearest(c, pointer);
+        return rc;
+    }
+    n->target = c->nodes[i];
+    return 0;
+}
+
+static int find_cycle(struct rv_schema_compiler *c, struct rv_schema_node *n);
+
+static int find_cycle_in(struct rv_schema_compiler *c, const struct rv_schema_list *list)
+{
+    size_t i;
+
+    for (i = 0; i < list->n; i++) {
+        int rc = find_cycle(c, list->items[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Depth first over the edges that keep the value. The recursion is bounded by RV_SCHEMA_MAX_NODES small frames. */
+static int find_cycle(struct rv_schema_compiler *c, struct rv_schema_node *n)
+{
+    int rc = 0;
+
+    if (n->mark == MARK_DONE)
+        return 0;
+    if (n->mark == MARK_OPEN)
+        return RV_SCHEMA_FAIL(c, n->pointer, "refers to itself without end");
+    n->mark = MARK_OPEN;
+    if (n->target)
+        rc = find_cycle(c, n->target);
+    if (rc == 0 && n->not_schema)
+        rc = find_cycle(c, n->not_schema);
+    if (rc == 0)
+        rc = find_cycle_in(c, &n->all_of);
+    if (rc == 0)
+        rc = find_cycle_in(c, &n->any_of);
+    if (rc == 0)
+        rc = find_cycle_in(c, &n->one_of);
+    n->mark = MARK_DONE;
+    return rc;
+}
+
+int rv_schema_link(struct rv_schema_compiler *c)
+{
+    size_t i;
+    int rc;
+
+    for (i = 0; i < c->n_nodes; i++) {
+        if (!c->nodes[i]->ref)
+            continue;
+        rc = resolve(c, c->nodes[i]);
+        if (rc < 0)
+            return rc;
+    }
+    for (i = 0; i < c->n_nodes; i++) {
+        rc = find_cycle(c, c->nodes[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
