@@ -24,8 +24,14 @@ int rv_utf8_next(const unsigned char *p, size_t n);
 /** How many bytes at p go into a JSON string as they are: ASCII without controls, quote and backslash. */
 size_t rv_json_plain_run(const char *p, size_t n);
 
+/** As rv_buf_room(), when there is not enough room yet. */
+char *rv_buf_grow(rv_buf *b, size_t n);
+
 /** Room for n more bytes and a NUL, or NULL (the failure sticks). The caller adds what it wrote to len. */
-char *rv_buf_room(rv_buf *b, size_t n);
+static inline char *rv_buf_room(rv_buf *b, size_t n)
+{
+    return b->rc == 0 && b->cap && n < b->cap - b->len ? b->ptr + b->len : rv_buf_grow(b, n);
+}
 
 #define RV_JSON_NUMBER_MAX 40
 /** Value of a NUL-terminated JSON number, whatever the locale. */

@@ -27,15 +27,13 @@ void rv_buf_clear(rv_buf *b)
         b->ptr[0] = '\0';
 }
 
-char *rv_buf_room(rv_buf *b, size_t n)
+char *rv_buf_grow(rv_buf *b, size_t n)
 {
     size_t cap;
     char *grown;
 
     if (b->rc)
         return NULL;
-    if (b->cap && n < b->cap - b->len) /* one byte stays for the NUL */
-        return b->ptr + b->len;
     if (n > b->max - b->len || b->len + n == SIZE_MAX) {
         b->rc = RV_E_LIMIT;
         return NULL;
@@ -88,27 +86,34 @@ void rv_buf_putc(rv_buf *b, char c)
     b->len++;
 }
 
-void rv_buf_printf(rv_buf *b, const char *fmt, ...)
+void rv_buf_vprintf(rv_buf *b, const char *fmt, va_list args)
 {
-    va_list ap;
+    va_list again;
     char *to;
     int n;
 
-    va_start(ap, fmt);
-    n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
+    va_copy(again, args);
+    n = vsnprintf(NULL, 0, fmt, args);
     if (n < 0) { /* an argument longer than an int can count */
         if (!b->rc)
             b->rc = RV_E_LIMIT;
-        return;
+    } else {
+        to = rv_buf_room(b, (size_t)n);
+        if (to) {
+            (void)vsnprintf(to, (size_t)n + 1, fmt, again);
+            b->len += (size_t)n;
+        }
     }
-    to = rv_buf_room(b, (size_t)n);
-    if (!to)
-        return;
+    va_end(again);
+}
+
+void rv_buf_printf(rv_buf *b, const char *fmt, ...)
+{
+    va_list ap;
+
     va_start(ap, fmt);
-    (void)vsnprintf(to, (size_t)n + 1, fmt, ap);
+    rv_buf_vprintf(b, fmt, ap);
     va_end(ap);
-    b->len += (size_t)n;
 }
 
 void rv_buf_truncate(rv_buf *b, size_t len)

@@ -19,14 +19,15 @@ typedef struct rv_str {
 
 #define RV_STR_LIT(s) ((rv_str){(s), sizeof(s) - 1})
 #define RV_STR_ARG(s) (int)(s).len, (s).ptr /* for "%.*s" */
-rv_str rv_str_of(const char *text); /* NULL gives the empty view */
+rv_str rv_str_of(const char *text);         /* NULL gives the empty view */
 bool rv_str_eq(rv_str a, rv_str b);
 bool rv_str_is(rv_str a, const char *text);
 rv_str rv_str_trim(rv_str s); /* ASCII white space at both ends */
 /** Heap copy with a NUL; free() it. NULL on failure. Embedded NULs are copied. */
 char *rv_str_dup(rv_str s);
 
-/** True if s is valid UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF). `bad`, if given, gets the offset. */
+/** True if s is valid UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF). `bad`, if given, gets the
+ * offset. */
 bool rv_utf8_valid(rv_str s, size_t *bad);
 /** The longest prefix of at most max bytes that does not cut a UTF-8 sequence. */
 rv_str rv_utf8_cut(rv_str s, size_t max);
@@ -34,7 +35,7 @@ rv_str rv_utf8_cut(rv_str s, size_t max);
 typedef struct rv_buf {
     char *ptr; /* owned; NULL until the first append */
     size_t len, cap, max;
-    int rc;    /* 0, RV_E_NOMEM or RV_E_LIMIT; sticky */
+    int rc; /* 0, RV_E_NOMEM or RV_E_LIMIT; sticky */
 } rv_buf;
 
 #define RV_BUF_INIT(max_bytes) ((rv_buf){NULL, 0, 0, (max_bytes), 0})
@@ -46,6 +47,7 @@ void rv_buf_add_str(rv_buf *b, rv_str s);
 void rv_buf_puts(rv_buf *b, const char *text);
 void rv_buf_putc(rv_buf *b, char c);
 void rv_buf_printf(rv_buf *b, const char *fmt, ...) RV_PRINTF(2, 3);
+void rv_buf_vprintf(rv_buf *b, const char *fmt, va_list args) RV_PRINTF(2, 0);
 /** Cut back to len bytes (len <= b->len). */
 void rv_buf_truncate(rv_buf *b, size_t len);
 /** 0, or the sticky failure as an error that says `what` was being written. */
@@ -76,7 +78,8 @@ void rv_index_fini(rv_index *ix);
 /** The nearest of names[0..n) to `name` by edit distance, or NULL if none is near enough to be a likely typo. */
 const char *rv_nearest(rv_str name, const char *const *names, size_t n);
 
-/** Read a whole file into b (whose ceiling applies). RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT, RV_E_NOMEM. `path` "-" is stdin. */
+/** Read a whole file into b (whose ceiling applies). RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT, RV_E_NOMEM. `path` "-" is
+ * stdin. */
 RV_MUST_CHECK int rv_file_read(const char *path, rv_buf *b, rv_err **err);
 /** Write a file as a whole: temporary name beside it, fsync, rename. An old file survives any failure. */
 RV_MUST_CHECK int rv_file_write(const char *path, rv_str bytes, rv_err **err);

@@ -12,22 +12,22 @@
 #include <stddef.h>
 
 /* One list: constant, wire text, meaning. */
-#define RV_CODES(X)                                                                    \
-    X(NOMEM, "no_memory", "an allocation failed")                                      \
-    X(INVALID, "invalid_argument", "the input breaks a rule")                          \
-    X(PARSE, "parse_error", "the text does not follow its grammar")                    \
-    X(LIMIT, "resource_exhausted", "a size, depth, count or budget limit was reached") \
-    X(NOT_FOUND, "not_found", "a named thing does not exist")                          \
-    X(EXISTS, "already_exists", "a name is taken")                                     \
-    X(STATE, "failed_precondition", "the call does not fit the present state")         \
-    X(DENIED, "permission_denied", "access or policy forbids it")                      \
-    X(TIMEOUT, "timeout", "the deadline passed")                                       \
-    X(CANCELLED, "cancelled", "the caller asked to stop")                              \
-    X(IO, "io_error", "the operating system refused a read, write or open")            \
-    X(PROVIDER, "provider_error", "a model provider failed")                           \
-    X(TOOL, "tool_error", "a tool failed")                                             \
-    X(PLUGIN, "plugin_error", "a capability broke its contract")                       \
-    X(VERSION, "version_mismatch", "the other side is too old or too new")             \
+#define RV_CODES(X)                                                                                                    \
+    X(NOMEM, "no_memory", "an allocation failed")                                                                      \
+    X(INVALID, "invalid_argument", "the input breaks a rule")                                                          \
+    X(PARSE, "parse_error", "the text does not follow its grammar")                                                    \
+    X(LIMIT, "resource_exhausted", "a size, depth, count or budget limit was reached")                                 \
+    X(NOT_FOUND, "not_found", "a named thing does not exist")                                                          \
+    X(EXISTS, "already_exists", "a name is taken")                                                                     \
+    X(STATE, "failed_precondition", "the call does not fit the present state")                                         \
+    X(DENIED, "permission_denied", "access or policy forbids it")                                                      \
+    X(TIMEOUT, "timeout", "the deadline passed")                                                                       \
+    X(CANCELLED, "cancelled", "the caller asked to stop")                                                              \
+    X(IO, "io_error", "the operating system refused a read, write or open")                                            \
+    X(PROVIDER, "provider_error", "a model provider failed")                                                           \
+    X(TOOL, "tool_error", "a tool failed")                                                                             \
+    X(PLUGIN, "plugin_error", "a capability broke its contract")                                                       \
+    X(VERSION, "version_mismatch", "the other side is too old or too new")                                             \
     X(INTERNAL, "internal_error", "a fault of the engine itself")
 
 enum rv_code_ordinal {
@@ -55,25 +55,25 @@ struct rv_src {
 
 typedef struct rv_err rv_err;
 
-#define RV_MUST_CHECK __attribute__((warn_unused_result))
+#define RV_MUST_CHECK        __attribute__((warn_unused_result))
 #define RV_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 /* Drop a result on purpose; the reason is for the reader and for the script that counts these. */
-#define RV_IGNORE(call, why)          \
-    do {                              \
-        if (call) { /* ignored */     \
-        }                             \
+#define RV_IGNORE(call, why)                                                                                           \
+    do {                                                                                                               \
+        if (call) { /* ignored */                                                                                      \
+        }                                                                                                              \
     } while (0)
 
 /* Each of these evaluates to `code`, so that `return RV_FAIL(err, RV_E_INVALID, "...")` reads as one step. */
-#define RV_FAIL(err, code, ...) rv_err_new_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
+#define RV_FAIL(err, code, ...)         rv_err_new_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
 #define RV_FAIL_AT(err, src, code, ...) rv_err_new_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
 /* Add a link above *err; the code stays. Works on *err == NULL too (then it starts the chain). */
-#define RV_WRAP(err, code, ...) rv_err_wrap_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
+#define RV_WRAP(err, code, ...)         rv_err_wrap_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
 #define RV_WRAP_AT(err, src, code, ...) rv_err_wrap_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
 
 /* Behind the macros. *err must be NULL for _new_at; src is borrowed for the call. Both return code. */
-int rv_err_new_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt, ...)
-    RV_PRINTF(6, 7);
+int rv_err_new_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
+                  ...) RV_PRINTF(6, 7);
 int rv_err_wrap_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
                    ...) RV_PRINTF(6, 7);
 

@@ -58,7 +58,7 @@ void rv_jw_arr(rv_jw *w);
 void rv_jw_arr_end(rv_jw *w);
 void rv_jw_key(rv_jw *w, const char *key);
 void rv_jw_key_str(rv_jw *w, rv_str key);
-void rv_jw_str(rv_jw *w, rv_str s);     /* invalid UTF-8 is a sticky RV_E_INVALID */
+void rv_jw_str(rv_jw *w, rv_str s);       /* invalid UTF-8 is a sticky RV_E_INVALID */
 void rv_jw_text(rv_jw *w, const char *s); /* NULL writes null */
 void rv_jw_int(rv_jw *w, int64_t i);
 void rv_jw_bool(rv_jw *w, bool b);
@@ -94,7 +94,7 @@ RV_MUST_CHECK int rv_json_push_take(json_object *arr, json_object *val, rv_err *
 RV_MUST_CHECK int rv_json_push_ref(json_object *arr, json_object *val, rv_err **err); /* NULL: pushes null */
 
 /* Looking. Nothing is coerced. */
-rv_str rv_json_str(json_object *s); /* bytes of a string node; empty view for any other type */
+rv_str rv_json_str(json_object *s);            /* bytes of a string node; empty view for any other type */
 const char *rv_json_type_text(json_object *v); /* "object" "array" "string" "integer" "number" "boolean" "null" */
 bool rv_json_is_int(json_object *v);           /* an integer that fits int64 */
 bool rv_json_is_number(json_object *v);

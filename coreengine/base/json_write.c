@@ -9,29 +9,63 @@
 #define COMPACT     (-1)
 #define INDENT_STEP 2
 
-#define ONES  UINT64_C(0x0101010101010101)
-#define HIGHS UINT64_C(0x8080808080808080)
+#define STEP 16 /* bytes looked at together */
+
+typedef signed char bytes_vector __attribute__((vector_size(STEP)));
+typedef uint64_t word_vector __attribute__((vector_size(STEP)));
 
 static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
+/* How many of the STEP bytes at p come before the first that is above 0x7F (negative here), below 0x20, a quote or a
+ * backslash. */
+static size_t plain_of_step(const char *p)
+{
+    bytes_vector v;
+    word_vector special;
+    uint64_t low, high;
+
+    memcpy(&v, p, sizeof v);
+    special = (word_vector)((v < 0x20) | (v == '"') | (v == '\\'));
+    low = special[0];
+    high = special[1];
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    low = __builtin_bswap64(low);
+    high = __builtin_bswap64(high);
+#endif
+    if (low)
+        return (size_t)__builtin_ctzll(low) / 8;
+    return high ? 8 + (size_t)__builtin_ctzll(high) / 8 : STEP;
+}
+
 size_t rv_json_plain_run(const char *p, size_t n)
 {
-    size_t i = 0;
+    size_t i = 0, run;
 
-    for (; n - i >= 8; i += 8) { /* eight bytes at a time: any above 0x7F, below 0x20, quote or backslash? */
-        uint64_t w, quote, slash;
-        memcpy(&w, p + i, 8);
-        quote = w ^ ONES * '"';
-        slash = w ^ ONES * '\\';
-        if ((w | ((w - ONES * 0x20) & ~w) | ((quote - ONES) & ~quote) | ((slash - ONES) & ~slash)) & HIGHS)
-            break;
+    if (n < STEP) {
+        while (i < n && is_plain((unsigned char)p[i]))
+            i++;
+        return i;
     }
-    while (i < n && is_plain((unsigned char)p[i]))
-        i++;
-    return i;
+    for (; n - i >= STEP; i += STEP) {
+        run = plain_of_step(p + i);
+        if (run < STEP)
+            return i + run;
+    }
+    return n - STEP + plain_of_step(p + n - STEP); /* what overlaps is known to be plain */
+}
+
+static void put_char(rv_buf *b, char c)
+{
+    char *to = rv_buf_room(b, 1);
+
+    if (!to)
+        return;
+    to[0] = c;
+    to[1] = '\0';
+    b->len++;
 }
 
 static void fail(rv_buf *b)
@@ -40,38 +74,29 @@ static void fail(rv_buf *b)
         b->rc = RV_E_INVALID;
 }
 
-static void write_escape(rv_buf *b, unsigned char c)
+/* The text of an escaped ASCII byte; returns its length. */
+static size_t escape(unsigned char c, char out[6])
 {
     static const char hex[] = "0123456789abcdef";
     static const char shorts[0x20] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
-    char text[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-    size_t len = 6;
 
+    out[0] = '\\';
     if (c >= 0x20 || shorts[c]) {
-        text[1] = c >= 0x20 ? (char)c : shorts[c];
-        len = 2;
+        out[1] = c >= 0x20 ? (char)c : shorts[c];
+        return 2;
     }
-    rv_buf_add(b, text, len);
+    memcpy(out + 1, "u00", 3);
+    out[4] = hex[c >> 4];
+    out[5] = hex[c & 15];
+    return 6;
 }
 
-static void write_string(rv_buf *b, rv_str s)
+static void write_escaped(rv_buf *b, rv_str s, size_t i)
 {
-    size_t i = rv_json_plain_run(s.ptr, s.len), from = 0;
-    char *to;
+    size_t from = 0, len;
+    char text[6], *to;
 
-    if (i == s.len && s.len <= SIZE_MAX - 2) { /* most strings need no escape: one copy */
-        to = rv_buf_room(b, s.len + 2);
-        if (!to)
-            return;
-        to[0] = '"';
-        if (s.len)
-            memcpy(to + 1, s.ptr, s.len);
-        to[s.len + 1] = '"';
-        to[s.len + 2] = '\0';
-        b->len += s.len + 2;
-        return;
-    }
-    rv_buf_putc(b, '"');
+    put_char(b, '"');
     while (i < s.len) {
         unsigned char c = (unsigned char)s.ptr[i];
         if (c >= 0x80) {
@@ -82,14 +107,44 @@ static void write_string(rv_buf *b, rv_str s)
             }
             i += (size_t)step;
         } else {
-            rv_buf_add(b, s.ptr + from, i - from);
-            write_escape(b, c);
+            len = escape(c, text);
+            to = rv_buf_room(b, i - from + len);
+            if (!to)
+                return;
+            memcpy(to, s.ptr + from, i - from);
+            memcpy(to + (i - from), text, len);
+            b->len += i - from + len;
+            b->ptr[b->len] = '\0';
             from = ++i;
         }
         i += rv_json_plain_run(s.ptr + i, s.len - i);
     }
     rv_buf_add(b, s.ptr + from, s.len - from);
-    rv_buf_putc(b, '"');
+    put_char(b, '"');
+}
+
+/* `after` is one more byte to write, or NUL for none: the colon of a key. */
+static void write_string(rv_buf *b, rv_str s, char after)
+{
+    size_t plain = rv_json_plain_run(s.ptr, s.len), len = s.len + (after ? 3 : 2);
+    char *to;
+
+    if (plain != s.len || s.len > SIZE_MAX - 3) {
+        write_escaped(b, s, plain);
+        if (after)
+            put_char(b, after);
+        return;
+    }
+    to = rv_buf_room(b, len); /* most strings need no escape: one copy */
+    if (!to)
+        return;
+    to[0] = '"';
+    if (s.len)
+        memcpy(to + 1, s.ptr, s.len);
+    to[s.len + 1] = '"';
+    to[s.len + 2] = after;
+    to[len] = '\0';
+    b->len += len;
 }
 
 static void write_int(rv_buf *b, bool negative, uint64_t magnitude)
@@ -139,37 +194,38 @@ static void write_object(rv_buf *b, json_object *v, int indent)
 {
     const struct lh_entry *e = lh_table_head(json_object_get_object(v));
 
-    rv_buf_putc(b, '{');
+    put_char(b, '{');
     if (!e) {
-        rv_buf_putc(b, '}');
+        put_char(b, '}');
         return;
     }
     for (; e && !b->rc; e = lh_entry_next(e)) {
         write_break(b, deeper(indent));
-        write_string(b, rv_str_of(lh_entry_k(e)));
-        rv_buf_add(b, ": ", indent == COMPACT ? 1 : 2);
+        write_string(b, rv_str_of(lh_entry_k(e)), ':');
+        if (indent != COMPACT)
+            put_char(b, ' ');
         write_value(b, lh_entry_v(e), deeper(indent));
         if (lh_entry_next(e))
-            rv_buf_putc(b, ',');
+            put_char(b, ',');
     }
     write_break(b, indent);
-    rv_buf_putc(b, '}');
+    put_char(b, '}');
 }
 
 static void write_array(rv_buf *b, json_object *v, int indent)
 {
     size_t i, n = json_object_array_length(v);
 
-    rv_buf_putc(b, '[');
+    put_char(b, '[');
     for (i = 0; i < n && !b->rc; i++) {
         if (i)
-            rv_buf_putc(b, ',');
+            put_char(b, ',');
         write_break(b, deeper(indent));
         write_value(b, json_object_array_get_idx(v, i), deeper(indent));
     }
     if (n)
         write_break(b, indent);
-    rv_buf_putc(b, ']');
+    put_char(b, ']');
 }
 
 static void write_value(rv_buf *b, json_object *v, int indent)
@@ -197,7 +253,7 @@ static void write_value(rv_buf *b, json_object *v, int indent)
             write_double(b, json_object_get_double(v));
         return;
     case json_type_string:
-        write_string(b, rv_json_str(v));
+        write_string(b, rv_json_str(v), '\0');
         return;
     case json_type_object:
         write_object(b, v, indent);
@@ -218,20 +274,20 @@ rv_jw rv_jw_on(rv_buf *out)
 static void before_item(rv_jw *w)
 {
     if (w->comma)
-        rv_buf_putc(w->out, ',');
+        put_char(w->out, ',');
     w->comma = true;
 }
 
 static void open_with(rv_jw *w, char c)
 {
     before_item(w);
-    rv_buf_putc(w->out, c);
+    put_char(w->out, c);
     w->comma = false;
 }
 
 static void close_with(rv_jw *w, char c)
 {
-    rv_buf_putc(w->out, c);
+    put_char(w->out, c);
     w->comma = true;
 }
 
@@ -258,8 +314,7 @@ void rv_jw_arr_end(rv_jw *w)
 void rv_jw_key_str(rv_jw *w, rv_str key)
 {
     before_item(w);
-    write_string(w->out, key);
-    rv_buf_putc(w->out, ':');
+    write_string(w->out, key, ':');
     w->comma = false;
 }
 
@@ -271,7 +326,7 @@ void rv_jw_key(rv_jw *w, const char *key)
 void rv_jw_str(rv_jw *w, rv_str s)
 {
     before_item(w);
-    write_string(w->out, s);
+    write_string(w->out, s, '\0');
 }
 
 void rv_jw_null(rv_jw *w)

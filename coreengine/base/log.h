@@ -20,21 +20,21 @@ struct rv_field {
     const rv_err *err;
 };
 #define RV_F_TEXT(k, v) ((struct rv_field){(k), RV_FIELD_STR, rv_str_of(v), 0, NULL})
-#define RV_F_STR(k, v) ((struct rv_field){(k), RV_FIELD_STR, (v), 0, NULL})
-#define RV_F_I64(k, v) ((struct rv_field){(k), RV_FIELD_I64, {NULL, 0}, (int64_t)(v), NULL})
+#define RV_F_STR(k, v)  ((struct rv_field){(k), RV_FIELD_STR, (v), 0, NULL})
+#define RV_F_I64(k, v)  ((struct rv_field){(k), RV_FIELD_I64, {NULL, 0}, (int64_t)(v), NULL})
 #define RV_F_BOOL(k, v) ((struct rv_field){(k), RV_FIELD_BOOL, {NULL, 0}, (v) ? 1 : 0, NULL})
-#define RV_F_ERR(k, v) ((struct rv_field){(k), RV_FIELD_ERR, {NULL, 0}, 0, (v)})
+#define RV_F_ERR(k, v)  ((struct rv_field){(k), RV_FIELD_ERR, {NULL, 0}, 0, (v)})
 
 typedef struct rv_log rv_log;
 
 struct rv_log_opts {
-    enum rv_log_level level;   /* records below it cost one comparison */
+    enum rv_log_level level; /* records below it cost one comparison */
     enum rv_log_format format;
-    int fd;                    /* written with one write(2) a line; ignored when `line` is set */
-    bool color;                /* text format only */
-    struct rv_clock clock;     /* zeroed: system clock */
+    int fd;                /* written with one write(2) a line; ignored when `line` is set */
+    bool color;            /* text format only */
+    struct rv_clock clock; /* zeroed: system clock */
     void (*line)(void *self, enum rv_log_level level, rv_str line); /* optional */
-    void *line_self;           /* borrowed */
+    void *line_self;                                                /* borrowed */
 };
 /** The root. NULL on out of memory; every function here accepts a NULL logger and does nothing. */
 rv_log *rv_log_new(const struct rv_log_opts *opts);
@@ -42,14 +42,15 @@ rv_log *rv_log_new(const struct rv_log_opts *opts);
 rv_log *rv_log_bind(rv_log *parent, const struct rv_field *fields, size_t n);
 void rv_log_free(rv_log *log);
 bool rv_log_on(const rv_log *log, enum rv_log_level level);
-/** One record. event is constant, "noun.verb". Thread-safe. Lines are capped at 16 KiB (values cut at UTF-8 borders). */
+/** One record. event is constant, "noun.verb". Thread-safe. Lines are capped at 16 KiB (values cut at UTF-8 borders).
+ */
 void rv_log_write(rv_log *log, enum rv_log_level level, const char *event, const struct rv_field *fields, size_t n);
-#define RV_LOG(log, lvl, event, ...)                                                            \
-    do {                                                                                        \
-        if (rv_log_on((log), RV_LOG_##lvl)) {                                                   \
-            const struct rv_field rv_fields_[] = {__VA_ARGS__};                                 \
-            rv_log_write((log), RV_LOG_##lvl, (event), rv_fields_, RV_COUNT(rv_fields_));       \
-        }                                                                                       \
+#define RV_LOG(log, lvl, event, ...)                                                                                   \
+    do {                                                                                                               \
+        if (rv_log_on((log), RV_LOG_##lvl)) {                                                                          \
+            const struct rv_field rv_fields_[] = {__VA_ARGS__};                                                        \
+            rv_log_write((log), RV_LOG_##lvl, (event), rv_fields_, RV_COUNT(rv_fields_));                              \
+        }                                                                                                              \
     } while (0)
 /** "trace" .. "error", "off"; RV_E_INVALID otherwise. */
 RV_MUST_CHECK int rv_log_level_of(const char *text, enum rv_log_level *out, rv_err **err);

@@ -271,7 +271,7 @@ START_TEST(long_strings_with_escapes_anywhere_are_exact)
     int i;
 
     rv_buf_putc(&in, '"');
-    for (i = 0; i < 2000; i++) { /* each phase of the eight-byte steps meets each kind of byte */
+    for (i = 0; i < 2000; i++) { /* each phase of the vector steps meets each kind of byte */
         rv_buf_printf(&in, "%.*s", i % 11, "abcdefghijk");
         rv_buf_printf(&want, "%.*s", i % 11, "abcdefghijk");
         rv_buf_puts(&in, i % 3 == 0 ? "\\n" : i % 3 == 1 ? "\xC3\xA9" : "\\u00e9");

@@ -2,6 +2,7 @@
 #include "tests/kit/kit.h"
 #include "tests/unit/base/suites.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -187,6 +188,35 @@ START_TEST(lines_go_to_the_file_descriptor)
 }
 END_TEST
 
+static void *write_many(void *log)
+{
+    int i;
+
+    for (i = 0; i < 200; i++)
+        RV_LOG((rv_log *)log, INFO, "x.y", RV_F_TEXT("k", "abcdefghij"), RV_F_I64("n", 1));
+    return NULL;
+}
+
+START_TEST(lines_of_many_threads_stay_whole)
+{
+    const struct rv_field run[] = {RV_F_TEXT("run_id", "r1")};
+    pthread_t threads[4];
+    rv_log *child;
+    size_t i;
+
+    start(RV_LOG_TEXT);
+    child = rv_log_bind(kl.log, run, 1);
+    for (i = 0; i < RV_COUNT(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_many, child), 0);
+    for (i = 0; i < RV_COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(kl.n_lines, 800);
+    for (i = 0; i < kl.n_lines; i++)
+        ck_assert_str_eq(kl.lines[i], "12:03:04.123 INFO  x.y run_id=r1 k=abcdefghij n=1");
+    rv_log_free(child);
+}
+END_TEST
+
 START_TEST(levels_have_names)
 {
     enum rv_log_level level = RV_LOG_TRACE;
@@ -217,6 +247,7 @@ TCase *log_case(void)
     tcase_add_loop_test(tc, a_line_is_cut_at_16_kib_and_stays_valid, 0, 5);
     tcase_add_test(tc, many_fields_are_cut_whole);
     tcase_add_test(tc, lines_go_to_the_file_descriptor);
+    tcase_add_test(tc, lines_of_many_threads_stay_whole);
     tcase_add_test(tc, levels_have_names);
     return tc;
 }
