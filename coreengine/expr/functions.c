@@ -113,9 +113,9 @@ static int call_uint(struct rv_eval *ev, const struct rv_node *n, const struct r
         if (args->as.i < 0)
             return rv_ev_fault(ev, RV_FAULT_OVERFLOW, n);
     } else if (args->type == RV_T_DOUBLE) {
-        if (!(d >= 0 && d < 18446744073709551616.0))
+        if (!(d > -1.0 && d < 18446744073709551616.0)) /* rounded towards zero first, then looked at */
             return rv_ev_fault(ev, RV_FAULT_OVERFLOW, n);
-        out->as.u = (uint64_t)d;
+        out->as.u = d < 0 ? 0 : (uint64_t)d;
     } else if (args->type == RV_T_STRING) {
         bool is_text = is_integer_text(args->as.s) && isdigit((unsigned char)args->as.s.ptr[0]);
 
@@ -208,8 +208,7 @@ static int call_string(struct rv_eval *ev, const struct rv_node *n, const struct
 
 static int call_bool(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
 {
-    static const char *const words[] = {"true",  "True",  "TRUE",  "t", "T", "1",
-                                        "false", "False", "FALSE", "f", "F", "0"};
+    static const char *const words[] = {"true", "True", "TRUE", "t", "1", "false", "False", "FALSE", "f", "0"};
 
     *out = *args;
     if (args->type == RV_T_BOOL)

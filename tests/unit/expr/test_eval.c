@@ -77,11 +77,11 @@ static const struct {
     {"'a'.startsWith('ab')", "false", 0}, {"'a'.endsWith('ba')", "false", 0}, {"s.contains(i)", NONE}, {"i.contains('a')", NONE},
     {"int('42')", "42", 0}, {"int('-42')", "-42", 0}, {"int(3.99)", "3", 0}, {"int(-3.99)", "-3", 0}, {"int(3u)", "3", 0}, {"int(i)", "7", 0},
     {"int('4.2')", NONE}, {"int('')", NONE}, {"int(' 1')", NONE}, {"int('0x1')", NONE}, {"int('9223372036854775808')", NONE}, {"int(1e19)", NONE}, {"int(big)", NONE}, {"int(t)", NONE}, {"int(0.0 / 0.0)", NONE},
-    {"uint(7)", "7", 0}, {"uint('7')", "7", 0}, {"uint(7.9)", "7", 0}, {"uint(-1)", NONE}, {"uint(-0.5)", NONE}, {"uint('-1')", NONE}, {"uint('18446744073709551616')", NONE}, {"uint(1e20)", NONE},
+    {"uint(7)", "7", 0}, {"uint('7')", "7", 0}, {"uint(7.9)", "7", 0}, {"uint(-1)", NONE}, {"uint(-0.5)", "0", 0}, {"uint('-1')", NONE}, {"uint('18446744073709551616')", NONE}, {"uint(1e20)", NONE},
     {"double(3)", "3.0", 0}, {"double('2.5')", "2.5", 0}, {"double('1e2')", "100.0", 0}, {"double(3u)", "3.0", 0}, {"double('inf') > 1.0", "true", 0}, {"double('nan') == 1.0", "false", 0},
     {"double('x')", NONE}, {"double('')", NONE}, {"double('0x1p3')", NONE}, {"double(' 1')", NONE}, {"double('1.2.3')", NONE}, {"double('1\\x00')", NONE}, {"double(i) + half", "7.5", 0},
     {"string(1)", "\"1\"", 0}, {"string(7u)", "\"7\"", 0}, {"string(true)", "\"true\"", 0}, {"string(0.1)", "\"0.1\"", 0}, {"string(-4.5e-3)", "\"-0.0045\"", 0}, {"string('x')", "\"x\"", 0}, {"string(l)", NONE}, {"string(0.1 + 0.2)", "\"0.30000000000000004\"", 0},
-    {"bool('true')", "true", 0}, {"bool('F')", "false", 0}, {"bool(t)", "true", 0}, {"bool('yes')", NONE}, {"bool(i)", NONE},
+    {"bool('true')", "true", 0}, {"bool('f')", "false", 0}, {"bool('F')", NONE}, {"bool(t)", "true", 0}, {"bool('yes')", NONE}, {"bool(i)", NONE},
     {"type(1)", "\"int\"", 0}, {"type(1u) == uint", "true", 0}, {"type(d) == double", "true", 0}, {"type(nul) == null_type", "true", 0}, {"type(l) == list && type(m) == map", "true", 0},
     {"type(s) == string && type(t) == bool", "true", 0}, {"type(type(1)) == type", "true", 0}, {"type(1) == type('a')", "false", 0}, {"dyn(1) + 1", "2", 0}, {"dyn(1) + 'a'", NONE},
     /* macros */
