@@ -26,7 +26,8 @@ struct rv_json_opts {
 
 /** Parse exactly one JSON value, white space around it allowed. opts may be NULL (strict defaults).
  *  @param out the tree, owned by the caller; NULL for a JSON null (the return code tells success)
- *  @return 0, RV_E_PARSE (text has "line L, column C"), RV_E_LIMIT, RV_E_NOMEM */
+ *  @return 0, RV_E_PARSE (text has "line L, column C"), RV_E_LIMIT (also a tree above some 200 MB of heap: `{},{},...`
+ *          costs two hundred times its text), RV_E_NOMEM */
 RV_MUST_CHECK int rv_json_parse(rv_str text, const struct rv_json_opts *opts, json_object **out, rv_err **err);
 
 /* How a value that starts at the beginning of a text ends; for finding objects in prose. */

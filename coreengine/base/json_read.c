@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* What a tree may cost, in units of about a hundred bytes of heap: `{}` is two bytes of text and eight units. */
-#define MAX_UNITS    ((size_t)1 << 22)
+#define MAX_UNITS    ((size_t)1 << 21)
 #define UNITS_SCALAR 1
 #define UNITS_ARRAY  2
 #define UNITS_OBJECT 8
