@@ -19,7 +19,7 @@ static bool same_test(const struct rv_rule *a, const struct rv_rule *b)
 {
     if (a->when || b->when)
         return a->when && b->when && strcmp(rv_expr_text(a->when), rv_expr_text(b->when)) == 0;
-    return strcmp(a->condition, b->condition) == 0 && rv_json_equal(a->value, b->value);
+    return a->condition && b->condition && strcmp(a->condition, b->condition) == 0 && rv_json_equal(a->value, b->value);
 }
 
 /* The key `outcome` means something to the engine (rule 5.9): with these values the stage fails, asks or stops before
@@ -29,7 +29,8 @@ static bool tests_stopping_outcome(const struct rv_rule *rule)
     enum rv_outcome outcome = RV_OUTCOME_SUCCESS;
     rv_str text;
 
-    if (rule->when || strcmp(rule->condition, "outcome") != 0 || !json_object_is_type(rule->value, json_type_string))
+    if (!rule->condition || strcmp(rule->condition, "outcome") != 0 ||
+        !json_object_is_type(rule->value, json_type_string))
         return false;
     text = (rv_str){json_object_get_string(rule->value), (size_t)json_object_get_string_len(rule->value)};
     return rv_outcome_of(text, &outcome, NULL) < 0 || rv_outcome_is_terminal(outcome);

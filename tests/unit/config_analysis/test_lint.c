@@ -1,2 +1,269 @@
+/* Warnings beyond validation. */
 #include "tests/unit/config_analysis/suites.h"
-void add_lint_tests(Suite *suite) { (void)suite; }
+#include "tests/unit/config_analysis/world.h"
+
+static struct rv_prompt_config prompts[] = {{.key = "plan", .src = {"p.yaml", 40, 3}}};
+static struct rv_model_config models[] = {{.role = "default", .src = {"p.yaml", 50, 3}},
+                                          {.role = "judge", .src = {"p.yaml", 51, 3}}};
+
+static void clean(struct world *w)
+{
+    world_error(w, 0, 2);
+}
+static void clean_review(struct world *w)
+{
+    world_llm(w, 0, 0);
+    world_rule(w, 1, "verdict", "\"loop_back\"", 0);
+    world_rule(w, 1, "verdict", "\"proceed\"", 2);
+    world_rule(w, 1, "verdict", "null", 2);
+    world_rule(w, 1, "outcome", "\"success\"", 2);
+    world_limit(w, 1, 0, 2);
+}
+static void unreachable(struct world *w)
+{
+    world_default(w, 0, 2);
+}
+static void reached_by_error_route(struct world *w)
+{
+    unreachable(w);
+    world_error(w, 2, 1);
+}
+static void reached_by_function(struct world *w)
+{
+    unreachable(w);
+    world_function(w, 2);
+}
+static void reached_by_resume(struct world *w)
+{
+    unreachable(w);
+    w->p.clarification_resume_stage = "s1";
+    ck_assert_int_eq(rv_index_add(&w->p.stage_index, RV_STR_LIT("s1"), 1), 0);
+}
+static void reached_by_hidden_rule_only(struct world *w)
+{
+    world_default(w, 0, RV_TARGET_END);
+    world_rule(w, 0, "go", "1", 2);
+    world_rule(w, 0, "go", "1.0", 1);
+}
+static void unreachable_in_parallel(struct world *w)
+{
+    world_default(w, 0, RV_TARGET_END);
+    w->p.default_run_mode = RV_MODE_PARALLEL;
+}
+static void no_way_out(struct world *w)
+{
+    world_rule(w, 0, "done", "true", RV_TARGET_END);
+    world_default(w, 2, 1);
+}
+static void asks_for_ever(struct world *w)
+{
+    world_default(w, 2, RV_TARGET_CONFIRMATION);
+}
+static void asks_and_goes_on(struct world *w)
+{
+    world_default(w, 2, RV_TARGET_END);
+    world_default(w, 1, RV_TARGET_CONFIRMATION);
+    w->p.confirmation_resume_stage = "s2";
+    ck_assert_int_eq(rv_index_add(&w->p.stage_index, RV_STR_LIT("s2"), 2), 0);
+}
+static void repeated_when(struct world *w)
+{
+    world_when(w, 0, "output.a > 1", 2);
+    world_when(w, 0, "output.a > 1", RV_TARGET_END);
+}
+static void always_true(struct world *w)
+{
+    world_when(w, 0, " true ", 1);
+    world_rule(w, 0, "a", "1", 2);
+}
+static void stops_by_outcome(struct world *w)
+{
+    world_rule(w, 0, "outcome", "\"clarify\"", 2);
+    world_rule(w, 0, "outcome", "\"again\"", 2);
+    world_rule(w, 0, "outcome", "\"replan\"", 0);
+    world_rule(w, 0, "outcome", "7", 2);
+}
+static void limit_without_edge(struct world *w)
+{
+    world_limit(w, 0, 2, 1);
+    world_limit(w, 0, 1, 1);
+}
+static void unused_prompt(struct world *w)
+{
+    w->p.prompts = prompts;
+    w->p.n_prompts = 1;
+}
+static void used_prompt(struct world *w)
+{
+    unused_prompt(w);
+    w->agents[1].prompt_key = "plan";
+}
+static void unused_models(struct world *w)
+{
+    w->p.models = models;
+    w->p.n_models = 2;
+}
+static void used_models(struct world *w)
+{
+    unused_models(w);
+    world_llm(w, 0, 0);
+    world_llm(w, 1, 0);
+    w->agents[1].model_role = "judge";
+}
+static void default_model_as_fallback(struct world *w)
+{
+    used_models(w);
+    w->agents[0].model_role = "writer";
+}
+static void parallel_ignores(struct world *w)
+{
+    world_rule(w, 1, "a", "1", 2);
+    world_function(w, 2);
+    world_limit(w, 0, 1, 1);
+    w->p.default_run_mode = RV_MODE_PARALLEL;
+}
+static void few_hops(struct world *w)
+{
+    w->p.max_agent_hops = 2;
+}
+static void few_hops_with_short_cut(struct world *w)
+{
+    few_hops(w);
+    world_error(w, 0, 2);
+}
+static void few_calls(struct world *w)
+{
+    for (int i = 0; i < 3; i++)
+        world_llm(w, i, 0);
+    w->p.max_llm_calls = 2;
+}
+static void few_calls_in_parallel(struct world *w)
+{
+    few_calls(w);
+    few_hops(w);
+    unreachable_in_parallel(w);
+    for (int i = 0; i < 3; i++)
+        world_default(w, i, RV_TARGET_END);
+}
+static void unsound(struct world *w)
+{
+    unreachable(w);
+    w->p.is_sound = false;
+}
+
+#define MAX_WANT 5
+static const struct {
+    const char *name;
+    void (*build)(struct world *w);
+    const char *want[MAX_WANT]; /* text of each warning, in this order */
+} rows[] = {
+    {"nothing to say", clean, {NULL}},
+    {"nothing to say about different tests", clean_review, {NULL}},
+    {"unreachable stage", unreachable, {"stage \"s1\" is never reached: no route leads to it from \"s0\""}},
+    {"error routes reach", reached_by_error_route, {NULL}},
+    {"routing functions reach all", reached_by_function, {NULL}},
+    {"resume stages are reached", reached_by_resume, {NULL}},
+    {"a rule that never matches reaches nothing",
+     reached_by_hidden_rule_only,
+     {"stage \"s0\": rule 2 never matches, since rule 1 has the same test",
+      "stage \"s1\" is never reached: no route leads to it from \"s0\""}},
+    {"parallel runs need no routes",
+     unreachable_in_parallel,
+     {"stage \"s1\": default_next is not used in parallel mode"}},
+    {"no way out", no_way_out, {"stage \"s1\" never leads to \"end\"", "stage \"s2\" never leads to \"end\""}},
+    {"asks for ever",
+     asks_for_ever,
+     {"stage \"s0\" never leads to \"end\"", "stage \"s1\" never leads to \"end\"",
+      "stage \"s2\" never leads to \"end\""}},
+    {"asks and goes on", asks_and_goes_on, {NULL}},
+    {"the same expression twice", repeated_when, {"stage \"s0\": rule 2 never matches, since rule 1 has the same test"}},
+    {"rules after true",
+     always_true,
+     {"stage \"s0\": rule 2 is never looked at, since rule 1 always matches",
+      "stage \"s0\": default_next is never used, since rule 1 always matches"}},
+    {"outcomes that stop (5.9)",
+     stops_by_outcome,
+     {"stage \"s0\": rule 1 is never followed, since outcome \"clarify\" stops the stage there",
+      "stage \"s0\": rule 2 never matches, since a stage whose outcome is \"again\" fails"}},
+    {"limit without an edge",
+     limit_without_edge,
+     {"edge limit \"s0\" to \"s2\" limits nothing: no route of \"s0\" leads there"}},
+    {"unused prompt", unused_prompt, {"prompt \"plan\" is never used: no stage has it as prompt_key"}},
+    {"used prompt", used_prompt, {NULL}},
+    {"unused models",
+     unused_models,
+     {"model \"default\" is never used: no stage with has_llm has it as model_role",
+      "model \"judge\" is never used: no stage with has_llm has it as model_role"}},
+    {"used models", used_models, {NULL}},
+    {"the default model stands in", default_model_as_fallback, {NULL}},
+    {"what parallel mode does not use (7.7)",
+     parallel_ignores,
+     {"stage \"s0\": default_next is not used in parallel mode", "stage \"s1\": routing_rules are not used in parallel mode",
+      "stage \"s1\": default_next is not used in parallel mode",
+      "stage \"s2\": routing_function is not used in parallel mode", "edge_limits are not used in parallel mode"}},
+    {"too few hops",
+     few_hops,
+     {"no run reaches \"end\": the shortest way visits 3 stages, and max_agent_hops is 2"}},
+    {"enough hops for a short cut", few_hops_with_short_cut, {NULL}},
+    {"too few calls",
+     few_calls,
+     {"no run reaches \"end\": the cheapest way makes 3 model calls, and max_llm_calls is 2"}},
+    {"too few of both in parallel",
+     few_calls_in_parallel,
+     {"no run can be complete: it has 3 stages, and max_agent_hops is 2",
+      "no run can be complete: 3 stages call a model, and max_llm_calls is 2"}},
+    {"nothing about a pipeline with errors", unsound, {NULL}},
+};
+
+START_TEST(lint_warns_about_what_was_hardly_meant)
+{
+    struct world *w = world_new(3);
+    rv_findings *findings = rv_findings_new();
+    rv_buf text = RV_BUF_INIT(1 << 16);
+    size_t n = 0;
+
+    ck_assert_ptr_nonnull(findings);
+    rows[_i].build(w);
+    rv_pipeline_lint(&w->p, findings);
+    rv_findings_write_text(findings, false, &text);
+    while (n < MAX_WANT && rows[_i].want[n])
+        n++;
+    ck_assert_msg(rv_findings_n(findings) == n, "%s:\n%s", rows[_i].name, rv_buf_cstr(&text));
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_str_eq(rv_findings_at(findings, i).text, rows[_i].want[i]);
+        ck_assert_int_eq(rv_findings_at(findings, i).severity, RV_SEVERITY_WARNING);
+    }
+    rv_buf_fini(&text);
+    rv_findings_free(findings);
+    rv_index_fini(&w->p.stage_index);
+    world_free(w);
+}
+END_TEST
+
+START_TEST(warnings_carry_the_place)
+{
+    struct world *w = world_new(3);
+    rv_findings *findings = rv_findings_new();
+
+    unreachable(w);
+    unused_prompt(w);
+    w->agents[1].name_src = (struct rv_src){"p.yaml", 12, 5};
+    rv_pipeline_lint(&w->p, findings);
+    ck_assert_uint_eq(rv_findings_n(findings), 2);
+    ck_assert_int_eq(rv_findings_at(findings, 0).src.line, 40);
+    ck_assert_int_eq(rv_findings_at(findings, 1).src.line, 12);
+    ck_assert_int_eq(rv_findings_at(findings, 1).src.col, 5);
+    ck_assert_ptr_nonnull(rv_findings_at(findings, 1).hint);
+    rv_findings_free(findings);
+    world_free(w);
+}
+END_TEST
+
+void add_lint_tests(Suite *suite)
+{
+    TCase *tc = tcase_create("lint");
+
+    tcase_add_loop_test(tc, lint_warns_about_what_was_hardly_meant, 0, RV_COUNT(rows));
+    tcase_add_test(tc, warnings_carry_the_place);
+    suite_add_tcase(suite, tc);
+}

@@ -1,0 +1,222 @@
+/* Warnings about pipelines that can be run and are probably not what was meant. */
+#include <string.h>
+
+#include "config/lint_internal.h"
+
+struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p)
+{
+    return (struct rv_src){p->file, 1, 1};
+}
+
+struct rv_src rv_lint_stage_src(const struct rv_agent_config *a)
+{
+    return a->name_src.line > 0 ? a->name_src : a->src;
+}
+
+static struct rv_src src_or_stage(struct rv_src src, const struct rv_agent_config *a)
+{
+    return src.line > 0 ? src : rv_lint_stage_src(a);
+}
+
+static void warn_rule(const struct rv_agent_config *a, const struct rv_route *route, rv_findings *findings)
+{
+    const struct rv_rule *rule = &a->rules[route->rule];
+    struct rv_src src = src_or_stage(rule->src, a);
+    enum rv_outcome outcome;
+    const char *value;
+
+    switch (route->fate) {
+    case RV_ROUTE_LIVE:
+        return;
+    case RV_ROUTE_REPEATED:
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "the first rule that matches wins: remove one of the two",
+                        "stage \"%s\": rule %d never matches, since rule %d has the same test", a->name,
+                        route->rule + 1, route->because + 1);
+        return;
+    case RV_ROUTE_CUT_OFF:
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "move the rule that always matches to the end",
+                        "stage \"%s\": rule %d is never looked at, since rule %d always matches", a->name,
+                        route->rule + 1, route->because + 1);
+        return;
+    case RV_ROUTE_OUTCOME:
+        value = json_object_get_string(rule->value);
+        if (rv_outcome_of(rv_str_of(value), &outcome, NULL) < 0)
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "test another key, or use one of the outcomes",
+                            "stage \"%s\": rule %d never matches, since a stage whose outcome is \"%s\" fails", a->name,
+                            route->rule + 1, value);
+        else
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "test another key",
+                            "stage \"%s\": rule %d is never followed, since outcome \"%s\" stops the stage there",
+                            a->name, route->rule + 1, value);
+        return;
+    }
+}
+
+static void lint_routes(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings)
+{
+    for (size_t i = 0; i < routes->n; i++) {
+        const struct rv_route *route = &routes->items[i];
+        const struct rv_agent_config *a = &p->agents[route->from];
+        struct rv_src src;
+
+        if (route->kind == RV_ROUTE_RULE)
+            warn_rule(a, route, findings);
+        if (route->kind == RV_ROUTE_DEFAULT && route->fate != RV_ROUTE_LIVE && a->default_next[0]) {
+            src = src_or_stage(a->default_next_src, a);
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &src, NULL,
+                            "stage \"%s\": default_next is never used, since rule %d always matches", a->name,
+                            route->because + 1);
+        }
+    }
+}
+
+static bool leads(const struct rv_routes *routes, int from, int to)
+{
+    for (size_t i = routes->start[from]; i < routes->start[from + 1]; i++) {
+        const struct rv_route *route = &routes->items[i];
+
+        if (route->kind == RV_ROUTE_FUNCTION || (route->fate == RV_ROUTE_LIVE && route->to == to))
+            return true;
+    }
+    return false;
+}
+
+static void lint_edge_limits(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings)
+{
+    for (size_t i = 0; i < p->n_edge_limits; i++) {
+        const struct rv_edge_limit *limit = &p->edge_limits[i];
+
+        if (!leads(routes, limit->from, limit->to))
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &limit->src, NULL,
+                            "edge limit \"%s\" to \"%s\" limits nothing: no route of \"%s\" leads there",
+                            limit->from_name, limit->to_name, limit->from_name);
+    }
+}
+
+static int lint_prompts(const struct rv_pipeline *p, rv_findings *findings, rv_err **err)
+{
+    rv_index used = {NULL, 0, 0};
+    int rc = 0;
+
+    for (size_t i = 0; i < p->n_agents && rc != RV_E_NOMEM; i++)
+        rc = rv_index_add(&used, rv_str_of(p->agents[i].prompt_key), 1);
+    for (size_t i = 0; i < p->n_prompts && rc != RV_E_NOMEM; i++) {
+        if (rv_index_get(&used, rv_str_of(p->prompts[i].key)) < 0)
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &p->prompts[i].src, NULL,
+                            "prompt \"%s\" is never used: no stage has it as prompt_key", p->prompts[i].key);
+    }
+    rv_index_fini(&used);
+    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "list the prompts in use") : 0;
+}
+
+/* A stage without a role of its own, or with one that has no model, may fall back to "default". */
+static bool is_model_used(const struct rv_pipeline *p, const char *role)
+{
+    bool is_default = strcmp(role, "default") == 0;
+
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent_config *a = &p->agents[i];
+        bool has_own = false;
+
+        if (!a->has_llm)
+            continue;
+        if (strcmp(a->model_role, role) == 0)
+            return true;
+        for (size_t j = 0; j < p->n_models && is_default; j++)
+            has_own |= strcmp(p->models[j].role, a->model_role) == 0;
+        if (is_default && !has_own)
+            return true;
+    }
+    return false;
+}
+
+static void lint_models(const struct rv_pipeline *p, rv_findings *findings)
+{
+    for (size_t i = 0; i < p->n_models; i++) {
+        if (!is_model_used(p, p->models[i].role))
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &p->models[i].src, NULL,
+                            "model \"%s\" is never used: no stage with has_llm has it as model_role",
+                            p->models[i].role);
+    }
+}
+
+static void lint_unused_in_parallel(const struct rv_pipeline *p, rv_findings *findings)
+{
+    static const char hint[] = "parallel runs go by requires and after alone";
+
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent_config *a = &p->agents[i];
+        struct rv_src src = rv_lint_stage_src(a);
+
+        if (a->n_rules > 0) {
+            src = src_or_stage(a->rules[0].src, a);
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,
+                            "stage \"%s\": routing_rules are not used in parallel mode", a->name);
+        }
+        if (a->default_target >= 0) {
+            src = src_or_stage(a->default_next_src, a);
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,
+                            "stage \"%s\": default_next is not used in parallel mode", a->name);
+        }
+        if (a->routing_function[0]) {
+            src = src_or_stage(a->routing_function_src, a);
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,
+                            "stage \"%s\": routing_function is not used in parallel mode", a->name);
+        }
+    }
+    if (p->n_edge_limits > 0)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &p->edge_limits[0].src, hint,
+                        "edge_limits are not used in parallel mode");
+}
+
+/* Every stage has to run, once. */
+static void lint_parallel_bounds(const struct rv_pipeline *p, rv_findings *findings)
+{
+    struct rv_src src = rv_lint_bounds_src(p);
+    int64_t callers = 0;
+
+    for (size_t i = 0; i < p->n_agents; i++)
+        callers += rv_agent_calls_model(&p->agents[i]);
+    if ((int64_t)p->n_agents > p->max_agent_hops)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_agent_hops",
+                        "no run can be complete: it has %zu stages, and max_agent_hops is %lld", p->n_agents,
+                        (long long)p->max_agent_hops);
+    if (callers > p->max_llm_calls)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_llm_calls",
+                        "no run can be complete: %lld stages call a model, and max_llm_calls is %lld",
+                        (long long)callers, (long long)p->max_llm_calls);
+}
+
+static int lint_sequential(const struct rv_pipeline *p, rv_findings *findings, rv_err **err)
+{
+    struct rv_routes routes = {NULL, 0, NULL};
+    int rc = rv_routes_build(p, &routes, err);
+
+    if (rc < 0)
+        return rc;
+    lint_routes(p, &routes, findings);
+    lint_edge_limits(p, &routes, findings);
+    rc = rv_lint_reach(p, &routes, findings, err);
+    rv_routes_fini(&routes);
+    return rc;
+}
+
+void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings)
+{
+    rv_err *err = NULL;
+    int rc;
+
+    if (!p->is_sound) /* what an unknown name was meant to be is not known, so every conclusion could be wrong */
+        return;
+    lint_models(p, findings);
+    rc = lint_prompts(p, findings, &err);
+    if (rc == 0 && p->default_run_mode == RV_MODE_PARALLEL) {
+        lint_unused_in_parallel(p, findings);
+        lint_parallel_bounds(p, findings);
+    } else if (rc == 0) {
+        rc = lint_sequential(p, findings, &err);
+    }
+    if (rc < 0)
+        rv_findings_add_err(findings, RV_SEVERITY_ERROR, NULL, err);
+    rv_err_free(err);
+}
