@@ -95,8 +95,11 @@ int rv_value_find(struct rv_eval *ev, const struct rv_node *n, const struct rv_v
 
     *found = false;
     if (map->is_json) {
-        /* A key with a NUL inside would be cut by json-c, and no member can have one. */
-        if (key->type != RV_T_STRING || memchr(key->as.s.ptr, '\0', key->as.s.len))
+        if (key->type != RV_T_STRING)
+            return 0;
+        if (rv_ev_work(ev, n, 0, key->as.s.len) < 0) /* hashing */
+            return -1;
+        if (memchr(key->as.s.ptr, '\0', key->as.s.len)) /* json-c would cut it there, and no member has one */
             return 0;
         *found = json_object_object_get_ex(map->as.json, key->as.s.ptr, &member);
         if (*found)
@@ -220,7 +223,7 @@ int rv_value_equal(struct rv_eval *ev, const struct rv_node *n, const struct rv_
         return 0;
     case RV_T_STRING:
         *out = rv_str_eq(a->as.s, b->as.s);
-        return *out ? rv_ev_work(ev, n, 0, a->as.s.len) : 0;
+        return a->as.s.len == b->as.s.len ? rv_ev_work(ev, n, 0, a->as.s.len) : 0;
     case RV_T_TYPE:
         *out = a->as.t == b->as.t;
         return 0;

@@ -9,5 +9,6 @@ TCase *compile_case(void);
 TCase *limits_case(void);
 TCase *template_case(void);
 TCase *scope_case(void);
+TCase *docs_case(void);
 
 #endif

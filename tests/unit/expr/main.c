@@ -13,6 +13,7 @@ int main(void)
     suite_add_tcase(suite, limits_case());
     suite_add_tcase(suite, template_case());
     suite_add_tcase(suite, scope_case());
+    suite_add_tcase(suite, docs_case());
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -88,6 +88,9 @@ static const struct {
     {"l.all(a, l.all(b, l == l))", RV_E_LIMIT},
     {"l.all(a, l.all(b, !s.contains('y')))", RV_E_LIMIT},
     {"l.all(a, l.all(b, size(s) > 0))", RV_E_LIMIT},
+    {"l.all(a, l.all(b, r != s))", RV_E_LIMIT},
+    {"l.all(a, l.all(b, !(s in m)))", RV_E_LIMIT},
+    {"l.all(a, l.all(b, r > s))", RV_E_LIMIT},
     {"l.all(a, l.all(b, s + 'a' < s + 'b'))", RV_E_LIMIT},
     /* and what is built is counted in bytes */
     {"[s + s + s + s + s + s + s + s].map(x, x + x + x + x + x + x + x + x)", RV_E_LIMIT},
@@ -110,6 +113,9 @@ START_TEST(work_and_memory_are_bounded)
         json_object_array_add(list, json_object_new_int(i));
     json_object_object_add(obj, "l", list);
     json_object_object_add(obj, "s", json_object_new_string(filler));
+    filler[19999] = 'y';
+    json_object_object_add(obj, "r", json_object_new_string(filler));
+    json_object_object_add(obj, "m", json_object_new_object());
     ck_assert_int_eq(rv_expr_compile(rv_str_of(works[_i].expr), NULL, NULL, 0, &e, NULL), 0);
     rc = rv_expr_eval(e, &scope, &result, &err);
     ck_assert_msg(rc == works[_i].rc, "%s: %d %s", works[_i].expr, rc, rv_err_text(err));
