@@ -1,0 +1,267 @@
+/* All ready stages at once, batch after batch, by dependencies alone (rule 7.7). Readiness is kept up to date from what
+ * changed, so that a batch costs its own size and not the pipeline's. */
+#include "coreengine/run/run_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define QUEUE "queued_interrupts" /* metadata: interrupts that wait behind the pending one */
+
+void rv_run_parallel_fini(rv_run *run)
+{
+    for (size_t i = 0; i < run->n_batch; i++) {
+        struct branch *b = &run->branches[run->batch[i]];
+        rv_visit_free(b->visit);
+        rv_envelope_free(b->fork);
+    }
+    free(run->states);
+    free(run->forced);
+    free(run->parked);
+    free(run->is_candidate);
+    free(run->candidates);
+    free(run->branches);
+    free(run->batch);
+}
+
+void rv_run_add_candidate(rv_run *run, int stage)
+{
+    if (run->is_candidate[stage])
+        return;
+    run->is_candidate[stage] = true;
+    run->candidates[run->n_candidates++] = stage;
+}
+
+/* Stages whose own interrupt is queued wait until it was answered; the others would be asked twice. */
+static void park_queued(rv_run *run)
+{
+    json_object *queue = rv_envelope_metadata(run->env, RV_STR_LIT(QUEUE), NULL);
+    const char *name = NULL;
+
+    if (!json_object_is_type(queue, json_type_array))
+        return;
+    for (size_t i = 0; i < json_object_array_length(queue); i++) {
+        json_object *entry = json_object_array_get_idx(queue, i);
+        if (!json_object_is_type(entry, json_type_object) || !rv_json_get_text(entry, "stage", &name))
+            continue;
+        int stage = rv_pipeline_stage(run->pipeline, rv_str_of(name));
+        if (stage >= 0)
+            run->parked[stage] = true;
+    }
+}
+
+int rv_run_parallel_begin(rv_run *run, rv_err **err)
+{
+    const struct rv_pipeline *p = run->pipeline;
+    size_t n = p->n_agents ? p->n_agents : 1;
+
+    run->states = calloc(n, sizeof *run->states);
+    run->forced = calloc(n, sizeof *run->forced);
+    run->parked = calloc(n, sizeof *run->parked);
+    run->is_candidate = calloc(n, sizeof *run->is_candidate);
+    run->candidates = calloc(n, sizeof *run->candidates);
+    run->branches = calloc(n, sizeof *run->branches);
+    run->batch = calloc(n, sizeof *run->batch);
+    if (!run->states || !run->forced || !run->parked || !run->is_candidate || !run->candidates || !run->branches ||
+        !run->batch)
+        return RV_FAIL(err, RV_E_NOMEM, "begin a parallel run of pipeline \"%s\"", p->name);
+
+    for (size_t i = 0; i < p->n_agents; i++) {
+        rv_str name = rv_str_of(p->agents[i].name);
+        if (rv_envelope_is_completed(run->env, name))
+            run->states[i] = RV_STAGE_COMPLETED;
+        else if (rv_envelope_is_failed(run->env, name))
+            run->states[i] = RV_STAGE_FAILED;
+    }
+    for (size_t i = 0; i < p->n_agents; i++) {
+        int to = p->agents[i].error_target;
+        if (run->states[i] == RV_STAGE_FAILED && to >= 0 && run->states[to] == RV_STAGE_WAITING)
+            run->forced[to] = true;
+        rv_run_add_candidate(run, (int)i);
+    }
+    park_queued(run);
+    return 0;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Move the ready ones of the candidates to the front of the array, in stage order; the rest come back when a dependency
+ * of theirs changes. */
+static size_t take_ready(rv_run *run)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < run->n_candidates; i++) {
+        int s = run->candidates[i];
+        run->is_candidate[s] = false;
+        bool ready = run->states[s] == RV_STAGE_WAITING && !run->parked[s] &&
+                     (run->forced[s] || rv_stage_is_ready(run->pipeline, run->states, s));
+        if (ready)
+            run->candidates[n++] = s;
+    }
+    run->n_candidates = 0;
+    qsort(run->candidates, n, sizeof *run->candidates, by_index);
+    return n;
+}
+
+/* Can no longer become ready because what it requires has failed (or was skipped) on a routed failure. */
+static bool is_cut_off(const rv_run *run, int stage)
+{
+    const struct rv_agent_config *a = &run->pipeline->agents[stage];
+    size_t bad = 0;
+
+    for (size_t i = 0; i < a->requires.n; i++) {
+        enum rv_stage_state s = run->states[a->requires_index[i]];
+        bad += s == RV_STAGE_FAILED || s == RV_STAGE_SKIPPED;
+    }
+    return a->join == RV_JOIN_ANY ? a->requires.n > 0 && bad == a->requires.n : bad > 0;
+}
+
+static int skip_cut_off(rv_run *run, bool *skipped, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_pipeline *p = run->pipeline;
+    rv_jw w;
+
+    *skipped = false;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        if (run->states[i] != RV_STAGE_WAITING || run->parked[i] || !is_cut_off(run, (int)i))
+            continue;
+        int rc = rv_envelope_record_skipped(run->env, rv_str_of(p->agents[i].name), p->agents[i].stage_order, now_us,
+                                            err);
+        if (rc < 0)
+            return rc;
+        run->states[i] = RV_STAGE_SKIPPED;
+        *skipped = true;
+        size_t n;
+        const int *deps = rv_pipeline_dependents(p, (int)i, &n);
+        for (size_t d = 0; d < n; d++)
+            rv_run_add_candidate(run, deps[d]);
+        if (rv_emit_begin(&run->shared, out, RV_EMIT_STAGE_SKIPPED, (int)i, 0, now_us, &w)) {
+            rv_jw_kv_text(&w, "reason", "a stage it requires has failed");
+            rv_emit_end(out, &w);
+        }
+    }
+    return 0;
+}
+
+int rv_run_set_first_open(rv_run *run, rv_err **err)
+{
+    for (size_t i = 0; i < run->pipeline->n_agents; i++)
+        if (run->states[i] == RV_STAGE_WAITING || run->states[i] == RV_STAGE_ACTIVE)
+            return rv_envelope_set_stage(run->env, rv_str_of(run->pipeline->agents[i].name), err);
+    return rv_envelope_set_stage(run->env, RV_STR_LIT(RV_STAGE_END), err);
+}
+
+/* Make the first queued interrupt the pending one. *promoted false: none was queued. */
+static int promote_queued(rv_run *run, bool *promoted, int64_t now_us, rv_err **err)
+{
+    json_object *queue = rv_envelope_metadata(run->env, RV_STR_LIT(QUEUE), NULL), *rest = NULL;
+    const char *text = NULL;
+    int rc;
+
+    *promoted = false;
+    if (!json_object_is_type(queue, json_type_array) || json_object_array_length(queue) == 0)
+        return 0;
+    json_object *entry = json_object_array_get_idx(queue, 0);
+    struct rv_interrupt_spec spec = {.kind = RV_INTERRUPT_SYSTEM_ERROR, .ttl_us = -1, .replace = true};
+    if (rv_json_get_text(entry, "kind", &text))
+        RV_IGNORE(rv_interrupt_kind_of(rv_str_of(text), &spec.kind, NULL), "an unknown kind keeps the general one");
+    spec.id = rv_str_of(rv_json_get_text(entry, "id", &text) ? text : "int_queued");
+    if (rv_json_get_text(entry, "question", &text))
+        spec.question = rv_str_of(text);
+    if (rv_json_get_text(entry, "message", &text))
+        spec.message = rv_str_of(text);
+    spec.data = rv_json_get_obj(entry, "data");
+    rc = rv_envelope_raise(run->env, &spec, now_us, err);
+    if (rc < 0)
+        return rc;
+
+    rest = json_object_new_array();
+    rc = rest ? 0 : RV_FAIL(err, RV_E_NOMEM, "shorten the queue of interrupts");
+    for (size_t i = 1; rc == 0 && i < json_object_array_length(queue); i++)
+        rc = rv_json_push_ref(rest, json_object_array_get_idx(queue, i), err);
+    if (rc == 0)
+        rc = rv_envelope_set_metadata(run->env, RV_STR_LIT(QUEUE), rest, err);
+    json_object_put(rest);
+    *promoted = rc == 0;
+    return rc;
+}
+
+static int fail_blocked(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    const char *sep = "no stage can start, these are blocked: ";
+
+    for (size_t i = 0; i < run->pipeline->n_agents; i++)
+        if (run->states[i] == RV_STAGE_WAITING) {
+            rv_buf_printf(&text, "%s\"%s\"", sep, run->pipeline->agents[i].name);
+            sep = ", ";
+        }
+    int rc = rv_buf_check(&text, "reason", err);
+    if (rc == 0)
+        rc = rv_run_set_first_open(run, err);
+    if (rc == 0)
+        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, rv_buf_cstr(&text), now_us, out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* Nothing is ready: skip what is cut off, ask what is queued, or end. */
+static int nothing_ready(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    bool more;
+    int rc = skip_cut_off(run, &more, now_us, out, err);
+    if (rc < 0 || more)
+        return rc;
+    rc = promote_queued(run, &more, now_us, err);
+    if (rc == 0)
+        rc = rv_run_set_first_open(run, err);
+    if (rc < 0)
+        return rc;
+    if (more)
+        return rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err);
+    for (size_t i = 0; i < run->pipeline->n_agents; i++)
+        if (run->states[i] == RV_STAGE_WAITING)
+            return fail_blocked(run, now_us, out, err);
+    return rv_run_finish(run, RV_RUN_COMPLETED, NULL, now_us, out, err);
+}
+
+/* Between batches. */
+static int next_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    enum rv_reason reason = RV_REASON_NONE;
+
+    if (rv_envelope_fields(run->env)->terminated)
+        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
+    size_t n = take_ready(run);
+    if (rv_envelope_fields(run->env)->interrupt_pending) {
+        int rc = rv_run_set_first_open(run, err);
+        return rc < 0 ? rc : rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err);
+    }
+    if (n == 0)
+        return nothing_ready(run, now_us, out, err);
+    if (!rv_envelope_can_continue(run->env, false, &reason)) {
+        int rc = rv_run_set_first_open(run, err);
+        return rc < 0 ? rc : rv_run_stop_at_bound(run, reason, now_us, out, err);
+    }
+    return rv_run_batch_start(run, run->candidates, n, now_us, out, err);
+}
+
+int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    while (rc == 0 && !run->finished) {
+        if (run->n_batch == 0) {
+            rc = next_batch(run, now_us, out, err);
+            continue;
+        }
+        rc = rv_run_batch_advance(run, now_us, out, err);
+        if (rc < 0 || !rv_run_batch_is_over(run))
+            return rc;
+        rc = rv_run_batch_merge(run, now_us, out, err);
+    }
+    return rc;
+}

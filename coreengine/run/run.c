@@ -1,0 +1,177 @@
+/* The run as others see it: made, stepped, asked, freed. The two cores are in sequential.c and parallel.c. */
+#include "coreengine/run/run_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *catalog, const struct rv_run_opts *opts,
+               rv_envelope *env, rv_run **out, rv_err **err)
+{
+    if (!pipeline->is_sound) {
+        rv_envelope_free(env);
+        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and can not be run", pipeline->name);
+    }
+    rv_run *run = calloc(1, sizeof *run);
+    if (!run) {
+        rv_envelope_free(env);
+        return RV_FAIL(err, RV_E_NOMEM, "make a run of pipeline \"%s\"", pipeline->name);
+    }
+    run->pipeline = pipeline;
+    run->opts = *opts;
+    run->env = env;
+    run->status = RV_RUN_READY;
+    run->bound = RV_REASON_NONE;
+    run->shared = (struct rv_visit_shared){
+        .pipeline = pipeline,
+        .catalog = catalog ? *catalog : rv_catalog_empty,
+        .scripted_stages = opts->scripted_stages,
+        .use_mocks = opts->use_mocks || pipeline->mock,
+        .emits = opts->emits,
+        .next_call_id = 1,
+        .next_seq = 1,
+    };
+    *out = run;
+    return 0;
+}
+
+void rv_run_free(rv_run *run)
+{
+    if (!run)
+        return;
+    rv_visit_free(run->visit);
+    rv_run_parallel_fini(run);
+    rv_envelope_free(run->env);
+    free(run);
+}
+
+static int advance(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    if (run->finished)
+        return 0;
+    return run->parallel ? rv_run_parallel(run, now_us, out, err) : rv_run_sequential(run, now_us, out, err);
+}
+
+/* The visit that waits for a call, or NULL: its answer is not wanted any more. */
+static rv_visit *waiting_visit(rv_run *run, int64_t call_id)
+{
+    if (!run->parallel)
+        return run->visit && rv_visit_waits_for(run->visit, call_id) ? run->visit : NULL;
+    for (size_t i = 0; i < run->n_begun; i++) {
+        rv_visit *v = run->branches[run->batch[i]].visit;
+        if (v && !rv_visit_is_done(v) && rv_visit_waits_for(v, call_id))
+            return v;
+    }
+    return NULL;
+}
+
+static int on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    rv_visit *v = waiting_visit(run, ev->call_id);
+    if (!v)
+        return 0;
+    int rc = rv_visit_on(v, ev, out, err);
+    if (rc < 0)
+        return rc;
+    if (run->parallel && rv_visit_is_done(v))
+        run->n_done++;
+    return advance(run, ev->now_us, out, err);
+}
+
+static int on_cancel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const char *why = "cancelled by the caller";
+    int rc = 0;
+
+    if (run->visit)
+        rc = rv_visit_cancel(run->visit, why, now_us, out, err);
+    if (run->parallel && run->n_batch > 0) {
+        for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
+            rv_visit *v = run->branches[run->batch[i]].visit;
+            if (!rv_visit_is_done(v))
+                rc = rv_visit_cancel(v, why, now_us, out, err);
+        }
+        run->n_done = run->n_begun;
+        if (rc == 0)
+            rc = rv_run_batch_merge(run, now_us, out, err);
+    }
+    return rc < 0 || run->finished
+               ? rc
+               : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, now_us, out, err);
+}
+
+static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    int rc;
+
+    if (run->finished)
+        return 0;
+    if (!run->started && ev->kind != RV_EVENT_START && ev->kind != RV_EVENT_ANSWER && ev->kind != RV_EVENT_CANCEL)
+        return RV_FAIL(err, RV_E_STATE, "a run begins with a start or an answer");
+    switch (ev->kind) {
+    case RV_EVENT_START:
+    case RV_EVENT_ANSWER:
+        if (run->started)
+            return RV_FAIL(err, RV_E_STATE, "the run has begun already");
+        rc = ev->kind == RV_EVENT_START ? rv_run_start(run, ev->now_us, out, err)
+                                        : rv_run_answer(run, &ev->response, ev->now_us, out, err);
+        return rc < 0 ? rc : advance(run, ev->now_us, out, err);
+    case RV_EVENT_LLM_DONE:
+    case RV_EVENT_TOOL_DONE:
+    case RV_EVENT_HOOK_DONE:
+    case RV_EVENT_TIMER:
+        return on_done(run, ev, out, err);
+    case RV_EVENT_CANCEL:
+        return on_cancel(run, ev->now_us, out, err);
+    }
+    return RV_FAIL(err, RV_E_INVALID, "unknown event kind %d", (int)ev->kind);
+}
+
+int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    int rc = step(run, ev, out, err);
+    if (rc == 0 && out->rc < 0)
+        rc = RV_FAIL(err, out->rc, "collect the effects of a step of pipeline \"%s\"", run->pipeline->name);
+    return rc;
+}
+
+bool rv_run_is_finished(const rv_run *run)
+{
+    return run->finished;
+}
+
+enum rv_run_status rv_run_status(const rv_run *run)
+{
+    return run->status;
+}
+
+const rv_envelope *rv_run_envelope(const rv_run *run)
+{
+    return run->env;
+}
+
+rv_envelope *rv_run_steal_envelope(rv_run *run)
+{
+    rv_envelope *env = run->env;
+    run->env = NULL;
+    return env;
+}
+
+size_t rv_run_active(const rv_run *run, int *out, size_t max)
+{
+    size_t n = 0;
+
+    if (run->visit) {
+        if (max > 0)
+            out[0] = rv_visit_stage(run->visit);
+        return 1;
+    }
+    for (size_t i = 0; i < run->n_begun; i++) {
+        const rv_visit *v = run->branches[run->batch[i]].visit;
+        if (v && !rv_visit_is_done(v)) {
+            if (n < max)
+                out[n] = run->batch[i];
+            n++;
+        }
+    }
+    return n;
+}

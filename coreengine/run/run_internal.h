@@ -1,0 +1,69 @@
+/* Shared by the files of the run state machine. */
+#ifndef RV_RUN_INTERNAL_H
+#define RV_RUN_INTERNAL_H
+
+#include "coreengine/run/run.h"
+
+/* One stage of a parallel batch. */
+struct branch {
+    rv_visit *visit;
+    rv_envelope *fork;
+};
+
+struct rv_run {
+    const struct rv_pipeline *pipeline; /* borrowed; outlives the run */
+    struct rv_visit_shared shared;
+    struct rv_run_opts opts;
+    rv_envelope *env; /* owned; NULL after it was taken out */
+    bool started, finished, parallel;
+    enum rv_run_status status;
+
+    rv_visit *visit; /* sequential: the one under way, or NULL */
+
+    /* parallel; arrays have one element per stage */
+    enum rv_stage_state *states;
+    bool *forced;      /* an error route made it ready, whatever it requires */
+    bool *parked;      /* its interrupt is queued: it waits until that was answered */
+    bool *is_candidate;
+    int *candidates;   /* stages whose readiness may have changed */
+    size_t n_candidates;
+    struct branch *branches;
+    int *batch; /* stages of the batch under way, in stage order */
+    size_t n_batch, n_begun, n_done;
+    enum rv_reason bound; /* a bound kept stages out of the batch */
+};
+
+/* sequential.c */
+int rv_run_sequential(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out, rv_err **err);
+bool rv_run_visits_left(const rv_run *run, int stage);
+int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
+
+/* parallel.c */
+int rv_run_parallel_begin(rv_run *run, rv_err **err);
+int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+void rv_run_parallel_fini(rv_run *run);
+void rv_run_add_candidate(rv_run *run, int stage);
+int rv_run_set_first_open(rv_run *run, rv_err **err); /* current_stage of a stopped parallel run */
+
+/* batch.c */
+int rv_run_batch_start(rv_run *run, const int *ready, size_t n, int64_t now_us, struct rv_effects *out, rv_err **err);
+int rv_run_batch_advance(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+bool rv_run_batch_is_over(const rv_run *run);
+int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+
+/* resume.c */
+int rv_run_start(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+int rv_run_answer(rv_run *run, const struct rv_response *response, int64_t now_us, struct rv_effects *out,
+                  rv_err **err);
+
+/* finish.c */
+int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
+/** The last effects of a run: what it came to. error_text may be NULL. */
+int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
+                  struct rv_effects *out, rv_err **err);
+/** Terminate the envelope, then finish. */
+int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
+                struct rv_effects *out, rv_err **err);
+
+#endif
