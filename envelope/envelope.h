@@ -82,6 +82,8 @@ RV_MUST_CHECK int rv_envelope_all_state(const rv_envelope *env, json_object **ou
 RV_MUST_CHECK int rv_envelope_start_stage(rv_envelope *env, rv_str stage, rv_err **err);
 RV_MUST_CHECK int rv_envelope_complete_stage(rv_envelope *env, rv_str stage, rv_err **err);
 RV_MUST_CHECK int rv_envelope_fail_stage(rv_envelope *env, rv_str stage, rv_str text, rv_err **err);
+/** No longer active, neither completed nor failed: it waits to be visited again. */
+RV_MUST_CHECK int rv_envelope_pause_stage(rv_envelope *env, rv_str stage, rv_err **err);
 bool rv_envelope_is_active(const rv_envelope *env, rv_str stage);
 bool rv_envelope_is_completed(const rv_envelope *env, rv_str stage);
 bool rv_envelope_is_failed(const rv_envelope *env, rv_str stage);

@@ -57,6 +57,18 @@ int rv_envelope_complete_stage(rv_envelope *env, rv_str stage, rv_err **err)
     return move_to(env, RV_MAP_COMPLETED, stage, NULL, err);
 }
 
+int rv_envelope_pause_stage(rv_envelope *env, rv_str stage, rv_err **err)
+{
+    const struct rv_name *name = NULL;
+    int rc = rv_env_intern(env, stage, "stage", &name, err);
+
+    if (rc == 0 && env->parent)
+        rc = rv_map_reserve(&env->map[RV_MAP_ACTIVE], 1, err);
+    if (rc == 0)
+        rv_env_hide(env, RV_MAP_ACTIVE, name);
+    return rc;
+}
+
 int rv_envelope_fail_stage(rv_envelope *env, rv_str stage, rv_str text, rv_err **err)
 {
     struct rv_text clean = {0};

@@ -289,10 +289,10 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
     const char *next = v->result.next == RV_TARGET_NONE ? NULL : rv_pipeline_target_name(v->shared->pipeline, to);
     if (rc == 0)
         emit_completed(v, "error", next, out);
-    if (rc < 0 || v->result.next == RV_TARGET_NONE || !v->route)
+    if (rc < 0 || v->result.next == RV_TARGET_NONE)
         return rc;
-
-    emit_decision(v, to, RV_ROUTE_ERROR, out);
+    if (v->route)
+        emit_decision(v, to, RV_ROUTE_ERROR, out);
     if (to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION) {
         enum rv_interrupt_kind kind =
             to == RV_TARGET_CLARIFICATION ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION;
@@ -300,7 +300,7 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
         v->result.next = v->agent->index;
         return raise_for_outcome(v, kind, v->error_text, NULL, err);
     }
-    return rv_envelope_set_stage(v->env, rv_str_of(next), err);
+    return v->route ? rv_envelope_set_stage(v->env, rv_str_of(next), err) : 0;
 }
 
 int rv_visit_fail(rv_visit *v, struct rv_effects *out, const char *type, rv_err **err, const char *fmt, ...)
