@@ -43,7 +43,6 @@ struct rv_loader {
     rv_findings *findings;
     const struct rv_node *root;
     size_t n_prompt_bytes;   /* of prompt files so far */
-    struct rv_src clarification_src, confirmation_src, review_src, reject_src, response_key_src;
     int rc;                  /* RV_E_NOMEM; sticky */
 };
 
@@ -53,6 +52,7 @@ struct rv_key_table {
     const char *title; /* one line for the reference page */
     const struct rv_key *keys;
     size_t n_keys;
+    bool is_open;      /* further keys are allowed */
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
 const struct rv_key_table *rv_pipeline_table(void);

@@ -1,4 +1,5 @@
-/* Reading a map by a table of rows: what a key is called, what it takes, where it goes, what it is worth when absent. */
+/* Reading a map by a table of rows: what a key is called, what it takes, where it goes, what it is worth when absent.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +8,9 @@
 
 #include "coreengine/yaml/yaml_internal.h"
 
-#define MAX_QUOTED 60        /* of a user's value in a message */
-#define MAX_MESSAGE 2048     /* a finding without its owner */
-#define MAX_HINT_NAMES 1200  /* bytes of names in one hint */
+#define MAX_QUOTED     60   /* of a user's value in a message */
+#define MAX_MESSAGE    2048 /* a finding without its owner */
+#define MAX_HINT_NAMES 1200 /* bytes of names in one hint */
 
 void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
                      const char *fmt, ...)
@@ -70,7 +71,7 @@ void rv_keys_wrong_type(struct rv_key_reader *r, const struct rv_node *node, con
     const char *said = type_hint(node, what, hint);
 
     quoted(r, node, value);
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, r->hide_values ? NULL : said, "\"%s%s\" must be %s, not %s%s",
+    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, r->hide_values ? NULL : said, "%s%s must be %s, not %s%s",
                     path_of(r), key, what, rv_node_kind_text(node->kind), value);
 }
 
@@ -135,8 +136,8 @@ static void unknown_term(struct rv_key_reader *r, const struct rv_node *node, co
     for (size_t i = 0; i < list->n; i++)
         append_name(hint, sizeof hint, &len, i == 0, names[i]);
     free(names);
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "\"%s%s\" is \"%.*s\", which is no %s", path_of(r),
-                    key->name, RV_STR_ARG(rv_utf8_cut(node->text, MAX_QUOTED)), list->kind);
+    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s is \"%.*s\", which is no %s", path_of(r), key->name,
+                    RV_STR_ARG(rv_utf8_cut(node->text, MAX_QUOTED)), list->kind);
 }
 
 /* --- Values --- */
@@ -168,12 +169,12 @@ static bool out_of_range(struct rv_key_reader *r, const struct rv_node *node, co
     if (!low && !high && isfinite(value))
         return false;
     if (r->hide_values)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"%s%s\" is out of range", path_of(r), key->name);
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s is out of range", path_of(r), key->name);
     else if (low || high)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"%s%s\" must be at %s %.17g, not %s", path_of(r),
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s must be at %s %.17g, not %s", path_of(r),
                         key->name, low ? "least" : "most", low ? key->min : key->max, node->text.ptr);
     else
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"%s%s\" must be a finite number, not %s", path_of(r),
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s must be a finite number, not %s", path_of(r),
                         key->name, node->text.ptr);
     return true;
 }
@@ -189,7 +190,7 @@ static bool read_int(struct rv_key_reader *r, const struct rv_node *node, const 
     if (out_of_range(r, node, key, node->f64))
         return false;
     if (is_whole && fabs(node->f64) >= 9.2e18) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"%s%s\" does not fit 64 bits", path_of(r), key->name);
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s does not fit 64 bits", path_of(r), key->name);
         return false;
     }
     *out = node->kind == RV_NODE_INT ? node->i64 : (int64_t)node->f64; /* 3.0 is 3 */
@@ -228,6 +229,7 @@ void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const
         return;
     }
     out->is_set = true;
+    out->n = 0;
     for (size_t i = 0; i < node->n; i++) {
         const struct rv_node *item = node->items[i];
         if (item->kind != RV_NODE_STR) {
@@ -277,7 +279,7 @@ static void read_value(struct rv_key_reader *r, const struct rv_node *node, cons
         if (node->kind != RV_NODE_STR)
             rv_keys_wrong_type(r, node, key->name, "a string");
         else if (key->required && node->text.len == 0)
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"%s%s\" is required but empty", path_of(r),
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s is required but empty", path_of(r),
                             key->name);
         else
             *(const char **)target = node->text.ptr;
@@ -375,10 +377,10 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
         const struct rv_key *key = find_key(keys, n_keys, map->keys[i]->text);
         if (key)
             read_value(r, map->items[i], key, target);
-        else
+        else if (!r->is_open)
             unknown_key(r, map->keys[i], keys, n_keys);
     }
     for (size_t i = 0; i < n_keys; i++)
         if (keys[i].required && !rv_node_get(map, keys[i].name))
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, NULL, "\"%s%s\" is required", path_of(r), keys[i].name);
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, NULL, "%s%s is required", path_of(r), keys[i].name);
 }

@@ -7,9 +7,9 @@
 static const struct {
     const char *text, *phrase;
 } kinds[] = {
-    [RV_NODE_NULL] = {"null", "null"},           [RV_NODE_BOOL] = {"boolean", "a boolean"},
-    [RV_NODE_INT] = {"integer", "an integer"},   [RV_NODE_FLOAT] = {"number", "a number"},
-    [RV_NODE_STR] = {"string", "a string"},      [RV_NODE_LIST] = {"list", "a list"},
+    [RV_NODE_NULL] = {"null", "null"},         [RV_NODE_BOOL] = {"boolean", "a boolean"},
+    [RV_NODE_INT] = {"integer", "an integer"}, [RV_NODE_FLOAT] = {"number", "a number"},
+    [RV_NODE_STR] = {"string", "a string"},    [RV_NODE_LIST] = {"list", "a list"},
     [RV_NODE_MAP] = {"map", "a map"},
 };
 

@@ -156,10 +156,10 @@ static struct rv_node *read_alias(struct reader *r, const yaml_event_t *event, i
         return NULL;
     }
     if (!a || !a->node) {
-        rv_findings_add(r->findings, RV_SEVERITY_ERROR, &src,
-                        a ? NULL : "an anchor is written \"&name\" before the value, above its first use",
-                        a ? "the alias \"*%s\" stands inside the value it refers to" : "no anchor \"&%s\" for this alias",
-                        name);
+        rv_findings_add(
+            r->findings, RV_SEVERITY_ERROR, &src,
+            a ? NULL : "an anchor is written \"&name\" before the value, above its first use",
+            a ? "the alias \"*%s\" stands inside the value it refers to" : "no anchor \"&%s\" for this alias", name);
         return new_node(r, event, depth);
     }
     *height = a->height;
@@ -284,7 +284,8 @@ static struct rv_node *read_key(struct reader *r, const yaml_event_t *event, int
         return NULL;
     }
     if (!key->is_quoted && rv_str_is(key->text, "<<")) {
-        rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src, "write the keys out, or use an alias for a whole value",
+        rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src,
+                        "write the keys out, or use an alias for a whole value",
                         "merge keys (\"<<\") are not supported");
         return NULL;
     }
@@ -311,7 +312,8 @@ static void refuse_duplicates(struct reader *r, size_t base)
         } else if (rc < 0) {
             const struct rv_node *first = r->stack[base + (size_t)rv_index_get(&seen, key->text) * 2];
             rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src, "remove one of them",
-                            "the key \"%s\" is here twice; the first one is on line %d", key->text.ptr, first->src.line);
+                            "the key \"%s\" is here twice; the first one is on line %d", key->text.ptr,
+                            first->src.line);
         } else {
             r->stack[kept] = key;
             r->stack[kept + 1] = r->stack[i + 1];
@@ -449,8 +451,8 @@ static bool is_readable(rv_str text, const char *name, rv_findings *findings)
     struct rv_src src = {name, 1, 1};
 
     if (text.len > RV_YAML_MAX_BYTES) {
-        rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, NULL, "the file has %zu bytes (the limit is %zu)", text.len,
-                        RV_YAML_MAX_BYTES);
+        rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, NULL, "the file has %zu bytes (the limit is %zu)",
+                        text.len, RV_YAML_MAX_BYTES);
         return false;
     }
     if (!rv_utf8_valid(text, &bad)) {

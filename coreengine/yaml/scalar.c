@@ -94,8 +94,7 @@ static bool set_prefixed(struct rv_node *node)
         return false;
     for (size_t i = 2; i < s.len; i++) {
         char c = s.ptr[i];
-        bool ok = octal ? (c >= '0' && c <= '7')
-                        : (is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'));
+        bool ok = octal ? (c >= '0' && c <= '7') : (is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'));
         if (!ok)
             return false;
     }

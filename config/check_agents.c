@@ -1,0 +1,144 @@
+/* What must hold for each agent, with the other stages known (rules 4.1 and 4.3). */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config_internal.h"
+
+static void finding(struct rv_loader *l, const struct rv_agent_config *a, enum rv_severity severity,
+                    const struct rv_src *src, const char *hint, const char *text)
+{
+    rv_findings_add(l->findings, severity, src, hint, "agent \"%s\": %s", a->name, text);
+}
+
+static bool is_reserved(const char *name)
+{
+    static const char *const reserved[] = {"end", "start", "clarification", "confirmation", "__end__"};
+
+    for (size_t i = 0; i < RV_COUNT(reserved); i++)
+        if (strcmp(name, reserved[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Something is known to be wrong right there: whatever follows from it is not said again. */
+static bool has_finding_at(const rv_findings *f, const struct rv_src *src)
+{
+    for (size_t i = 0; i < rv_findings_n(f); i++) {
+        struct rv_src other = rv_findings_at(f, i).src;
+        if (other.line == src->line && other.col == src->col && other.file && src->file &&
+            strcmp(other.file, src->file) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void no_target(struct rv_loader *l, const struct rv_agent_config *a, const struct rv_src *src, const char *what,
+                      const char *name)
+{
+    struct rv_pipeline_private *private = l->p->private;
+    char hint[RV_HINT_MAX];
+
+    rv_name_hint(l->findings, rv_str_of(name), "targets", private->target_names, private->n_target_names, hint);
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s \"%s\", which is no stage", a->name,
+                    what, name);
+}
+
+static void check_targets(struct rv_loader *l, const struct rv_agent_config *a)
+{
+    for (size_t i = 0; i < a->n_rules; i++) {
+        const struct rv_rule *rule = &a->rules[i];
+        char what[48];
+
+        if (rule->target != RV_TARGET_UNKNOWN || !rule->target_name[0])
+            continue;
+        snprintf(what, sizeof what, "rule %zu has the target", i + 1);
+        no_target(l, a, &rule->target_src, what, rule->target_name);
+    }
+    if (a->default_target == RV_TARGET_UNKNOWN)
+        no_target(l, a, &a->default_next_src, "default_next names", a->default_next);
+    if (a->error_target == RV_TARGET_UNKNOWN)
+        no_target(l, a, &a->error_next_src, "error_next names", a->error_next);
+}
+
+static void check_dependencies(struct rv_loader *l, const struct rv_agent_config *a, const char *key,
+                               const struct rv_str_list *list, const int *indices, const char *self_text)
+{
+    char hint[RV_HINT_MAX];
+
+    for (size_t i = 0; i < list->n; i++) {
+        if (strcmp(list->items[i], a->name) == 0) {
+            finding(l, a, RV_SEVERITY_ERROR, &list->srcs[i], NULL, self_text);
+        } else if (indices[i] < 0) {
+            rv_name_hint(l->findings, rv_str_of(list->items[i]), "stages", l->p->stage_names, l->p->n_agents, hint);
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &list->srcs[i], hint,
+                            "agent \"%s\": %s names \"%s\", which is no stage", a->name, key, list->items[i]);
+        }
+    }
+}
+
+static bool is_dropped_role(const struct rv_pipeline *p, const char *role)
+{
+    const struct rv_str_list *dropped = &p->private->dropped_roles;
+
+    for (size_t i = 0; i < dropped->n; i++)
+        if (strcmp(dropped->items[i], role) == 0)
+            return true;
+    return false;
+}
+
+static void check_role(struct rv_loader *l, const struct rv_agent_config *a)
+{
+    const struct rv_pipeline *p = l->p;
+    const char **roles;
+    char hint[RV_HINT_MAX];
+
+    if (a->has_llm && !a->model_role[0]) {
+        if (a->model_role_src.line == 0 || !has_finding_at(l->findings, &a->model_role_src))
+            finding(l, a, RV_SEVERITY_ERROR, a->model_role_src.line > 0 ? &a->model_role_src : &a->name_src,
+                    "name a role of models, for example model_role: default", "has_llm needs a model_role");
+        return;
+    }
+    if (!a->model_role[0] || !p->private->has_models || rv_pipeline_model(p, rv_str_of(a->model_role)) ||
+        is_dropped_role(p, a->model_role))
+        return;
+    roles = rv_loader_array(l, p->n_models, sizeof *roles);
+    if (!roles)
+        return;
+    for (size_t i = 0; i < p->n_models; i++)
+        roles[i] = p->models[i].role;
+    rv_name_hint(l->findings, rv_str_of(a->model_role), "roles", roles, p->n_models, hint);
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->model_role_src, hint,
+                    "agent \"%s\": model_role names \"%s\", which is no role of models", a->name, a->model_role);
+}
+
+static void warn(struct rv_loader *l, const struct rv_agent_config *a)
+{
+    if (a->has_policies && a->policies.n == 0)
+        finding(l, a, RV_SEVERITY_WARNING, &a->src, "list them under policies",
+                "has_policies is set but no policy is named");
+    if (a->has_tools && a->tool_access == RV_UNSET && !a->allowed_tools.is_set)
+        finding(l, a, RV_SEVERITY_WARNING, &a->src, "set tool_access or allowed_tools",
+                "has_tools is set but no tool may be used: no access is given");
+    if (a->has_llm && a->has_tools)
+        finding(l, a, RV_SEVERITY_WARNING, &a->src, "split it into two stages",
+                "has_llm and has_tools are both set: only the model runs");
+    if (a->default_target == a->index && a->max_visits == 0)
+        finding(l, a, RV_SEVERITY_WARNING, &a->default_next_src, "set max_visits",
+                "default_next names the agent itself, so only the bounds of the pipeline end the loop");
+}
+
+void rv_check_agents(struct rv_loader *l)
+{
+    for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
+        const struct rv_agent_config *a = &l->p->agents[i];
+
+        if (a->name[0] && is_reserved(a->name))
+            finding(l, a, RV_SEVERITY_ERROR, &a->name_src, "choose another name",
+                    "the name is reserved for the engine");
+        check_role(l, a);
+        check_targets(l, a);
+        check_dependencies(l, a, "requires", &a->requires, a->requires_index, "it cannot require itself");
+        check_dependencies(l, a, "after", &a->after, a->after_index, "it cannot be after itself");
+        warn(l, a);
+    }
+}

@@ -1,0 +1,171 @@
+/* The `execution` section (rule 4.6): global knobs. The file gives times in seconds; inside they are milliseconds. */
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/config_internal.h"
+
+struct raw_execution {
+    struct rv_execution_config c;
+    double llm_timeout, executor_timeout, tool_timeout, agent_timeout, meta_validation_delay; /* seconds */
+};
+#define AT(member) offsetof(struct raw_execution, member)
+
+#define COUNT_KEY(key, value, text)                                                                                    \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_INT, .offset = AT(c.key), .min = 0, .max = 1e6, .default_text = value,            \
+        .doc = text                                                                                                    \
+    }
+#define FLAG_KEY(key, value, text)                                                                                     \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_BOOL, .offset = AT(c.key), .default_text = value, .doc = text                     \
+    }
+#define SHARE_KEY(key, value, text)                                                                                    \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_FLOAT, .offset = AT(c.key), .min = 0, .max = 1, .default_text = value,            \
+        .doc = text                                                                                                    \
+    }
+#define SECONDS_KEY(key, flag, value, text)                                                                            \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_FLOAT, .offset = AT(key), .min = 0.001, .max = 31536000, .default_text = value,   \
+        .is_set_offset = AT(c.flag), .doc = text                                                                       \
+    }
+
+/* Words of the log, in either case: the field has both habits. */
+static const char *const log_levels[] = {"trace", "debug", "info", "warn", "error", "off"};
+#define LOG_LEVEL_SCHEMA                                                                                               \
+    "{\"enum\":[\"TRACE\",\"DEBUG\",\"INFO\",\"WARN\",\"ERROR\",\"OFF\",\"trace\",\"debug\",\"info\",\"warn\","        \
+    "\"error\",\"off\"]}"
+
+static bool is_one_case(const char *text)
+{
+    size_t lower = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+    size_t upper = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+    return text[lower] == 0 || text[upper] == 0;
+}
+
+static void read_log_level(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    if (node->kind != RV_NODE_STR) {
+        rv_keys_wrong_type(r, node, "log_level", "a string");
+        return;
+    }
+    for (size_t i = 0; i < RV_COUNT(log_levels); i++) {
+        if (strcasecmp(node->text.ptr, log_levels[i]) == 0 && is_one_case(node->text.ptr)) {
+            *(const char **)target = log_levels[i];
+            return;
+        }
+    }
+    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "legal: TRACE, DEBUG, INFO, WARN, ERROR, OFF",
+                    "execution.log_level is \"%.*s\", which is no log level", RV_STR_ARG(rv_utf8_cut(node->text, 60)));
+}
+
+static const struct rv_key execution_keys[] = {
+    {.name = "max_plan_steps",
+     .type = RV_KEY_INT,
+     .offset = AT(c.max_plan_steps),
+     .min = 1,
+     .max = 1e6,
+     .default_text = "20",
+     .doc = "A plan with more steps fails its stage before any runs."},
+    COUNT_KEY(max_tool_retries, "2", "Further attempts of a tool call that may be repeated."),
+    COUNT_KEY(max_llm_retries, "3", "Further attempts of a model call within one stage attempt."),
+    COUNT_KEY(max_loop_iterations, "10", "Upper end for loops that a stage runs by itself."),
+    COUNT_KEY(max_replan_iterations, "3", "Upper end for plans that are made again."),
+    COUNT_KEY(max_loop_back_rejections, "2", "Upper end for loop-backs a judge may ask for."),
+    SECONDS_KEY(llm_timeout, has_llm_timeout, "120", "Seconds for one model call."),
+    SECONDS_KEY(executor_timeout, has_executor_timeout, "60", "Seconds for all steps of a tool stage."),
+    SECONDS_KEY(tool_timeout, has_tool_timeout, "30", "Seconds for one tool call."),
+    SECONDS_KEY(agent_timeout, has_agent_timeout, "300", "Seconds for one visit of a stage."),
+    SHARE_KEY(clarification_threshold, "0.7", "Confidence below which a stage should ask."),
+    SHARE_KEY(high_confidence_threshold, "0.9", "Confidence from which no review is needed."),
+    {.name = "llm_seed",
+     .type = RV_KEY_INT,
+     .offset = AT(c.llm_seed),
+     .is_set_offset = AT(c.has_llm_seed),
+     .doc = "Handed to providers that take a seed."},
+    FLAG_KEY(require_confirmation_for_destructive, "true", "Ask before a tool runs that may destroy something."),
+    FLAG_KEY(replan_on_partial_success, "true", "A partial result asks for a new plan."),
+    FLAG_KEY(strict_transition_validation, "true", "Refuse transitions that the pipeline does not declare."),
+    FLAG_KEY(enable_idempotency, "true", "Give calls idempotency keys."),
+    {.name = "idempotency_ttl_ms",
+     .type = RV_KEY_INT,
+     .offset = AT(c.idempotency_ttl_ms),
+     .min = 1,
+     .max = 1e12,
+     .default_text = "3600000",
+     .doc = "Milliseconds an idempotency key is remembered."},
+    FLAG_KEY(enforce_idempotency_for_tools, "true", "Idempotency keys for tools."),
+    FLAG_KEY(enforce_idempotency_for_agents, "false", "Idempotency keys for whole stages."),
+    FLAG_KEY(meta_validation_enabled, "true", "Validate results of validation."),
+    {.name = "meta_validation_delay",
+     .type = RV_KEY_FLOAT,
+     .offset = AT(meta_validation_delay),
+     .min = 0,
+     .max = 31536000,
+     .default_text = "0.5",
+     .doc = "Seconds before that."},
+    FLAG_KEY(enable_loop_back, "true", "false: a loop-back ends the run with max_loop_exceeded."),
+    FLAG_KEY(enable_arbiter, "true", "Whether an arbiter stage takes part."),
+    FLAG_KEY(skip_arbiter_for_read_only, "true", "Leave the arbiter out when every tool only reads."),
+    {.name = "log_level",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(c.log_level),
+     .read = read_log_level,
+     .schema = LOG_LEVEL_SCHEMA,
+     .doc = "Least level of log lines; INFO when unset."},
+};
+static const struct rv_key_table execution_table = {
+    .name = "execution",
+    .title = "Global knobs",
+    .keys = execution_keys,
+    .n_keys = RV_COUNT(execution_keys),
+};
+
+const struct rv_key_table *rv_execution_table(void)
+{
+    return &execution_table;
+}
+
+static int64_t ms_of(double seconds)
+{
+    return (int64_t)(seconds * 1000 + 0.5);
+}
+
+static void read(struct rv_loader *l, struct rv_key_reader *r, const struct rv_node *map)
+{
+    struct raw_execution raw = {.c.log_level = "info"};
+
+    rv_keys_read(r, map, execution_keys, RV_COUNT(execution_keys), &raw);
+    raw.c.llm_timeout_ms = ms_of(raw.llm_timeout);
+    raw.c.executor_timeout_ms = ms_of(raw.executor_timeout);
+    raw.c.tool_timeout_ms = ms_of(raw.tool_timeout);
+    raw.c.agent_timeout_ms = ms_of(raw.agent_timeout);
+    raw.c.meta_validation_delay_ms = ms_of(raw.meta_validation_delay);
+    l->p->execution = raw.c;
+}
+
+void rv_execution_defaults(struct rv_loader *l)
+{
+    static const struct rv_node empty = {.kind = RV_NODE_MAP};
+    struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "execution", .user = l};
+
+    read(l, &r, &empty);
+    if (r.rc < 0)
+        l->rc = r.rc;
+}
+
+void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    const char *outer = r->path;
+
+    (void)target;
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_wrong_type(r, node, "execution", "a map");
+        return;
+    }
+    r->path = "execution.";
+    read(rv_loader_of(r), r, node);
+    r->path = outer;
+}

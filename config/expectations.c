@@ -1,0 +1,389 @@
+/* The `tests` section: what a test feeds in and what it expects. Running them is not done here. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "config/config_internal.h"
+
+/* Values are checked by these tables and then kept as JSON: whoever runs the tests compares JSON. */
+struct raw_expect {
+    int status, terminal_reason, interrupt;
+    int64_t llm_calls, iteration, max_duration_ms;
+    const char *response;
+    struct rv_str_list visited, questions;
+};
+#define EXPECT(member) offsetof(struct raw_expect, member)
+
+struct raw_error {
+    const char *agent, *contains;
+};
+static const struct rv_key error_keys[] = {
+    {.name = "agent", .type = RV_KEY_STR, .offset = offsetof(struct raw_error, agent), .doc = "The stage that failed."},
+    {.name = "contains",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct raw_error, contains),
+     .doc = "A part of the error's text."},
+};
+static const struct rv_key_table error_table = {
+    .name = "test_error",
+    .title = "An expected error",
+    .keys = error_keys,
+    .n_keys = RV_COUNT(error_keys),
+};
+
+const struct rv_key_table *rv_test_error_table(void)
+{
+    return &error_table;
+}
+
+static void read_output(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    (void)target;
+    if (node->kind != RV_NODE_MAP)
+        rv_keys_wrong_type(r, node, "output", "a map from output key to the fields that matter");
+}
+
+static void read_contains(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_str_list list = {0};
+
+    (void)target;
+    if (node->kind == RV_NODE_LIST)
+        rv_keys_str_list(r, node, "response_contains", &list);
+    else if (node->kind != RV_NODE_STR)
+        rv_keys_wrong_type(r, node, "response_contains", "a string or a list of strings");
+}
+
+static void read_errors(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    const char *outer = r->path;
+
+    (void)target;
+    if (node->kind == RV_NODE_INT && node->i64 >= 0)
+        return;
+    if (node->kind != RV_NODE_LIST) {
+        rv_keys_wrong_type(r, node, "errors", "a count or a list of maps");
+        return;
+    }
+    for (size_t i = 0; i < node->n; i++) {
+        struct raw_error raw = {0};
+        char path[48];
+        snprintf(path, sizeof path, "expect.errors[%zu].", i);
+        r->path = path;
+        rv_keys_read(r, node->items[i], error_keys, RV_COUNT(error_keys), &raw);
+    }
+    r->path = outer;
+}
+
+static const struct rv_key expect_keys[] = {
+    {.name = "status",
+     .type = RV_KEY_TERM,
+     .offset = EXPECT(status),
+     .term_list = "run_status",
+     .doc = "What the run comes to."},
+    {.name = "terminal_reason",
+     .type = RV_KEY_TERM,
+     .offset = EXPECT(terminal_reason),
+     .term_list = "reason",
+     .doc = "Why it ended."},
+    {.name = "visited", .type = RV_KEY_STR_LIST, .offset = EXPECT(visited), .doc = "Every stage visit, in order."},
+    {.name = "output",
+     .type = RV_KEY_CUSTOM,
+     .offset = EXPECT(status),
+     .read = read_output,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "Map from output key to a value that must be part of the output."},
+    {.name = "response", .type = RV_KEY_STR, .offset = EXPECT(response), .doc = "The final response, exactly."},
+    {.name = "response_contains",
+     .type = RV_KEY_CUSTOM,
+     .offset = EXPECT(response),
+     .read = read_contains,
+     .schema = "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]}",
+     .doc = "A part of the final response, or several."},
+    {.name = "interrupt",
+     .type = RV_KEY_TERM,
+     .offset = EXPECT(interrupt),
+     .term_list = "interrupt_kind",
+     .doc = "Kind of the interrupt that is pending at the end."},
+    {.name = "questions",
+     .type = RV_KEY_STR_LIST,
+     .offset = EXPECT(questions),
+     .doc = "Question or message of every interrupt, in the order they are raised."},
+    {.name = "errors",
+     .type = RV_KEY_CUSTOM,
+     .offset = EXPECT(status),
+     .read = read_errors,
+     .schema = "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":0},"
+               "{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/test_error\"}}]}",
+     .doc = "How many errors were recorded, or which."},
+    {.name = "llm_calls",
+     .type = RV_KEY_INT,
+     .offset = EXPECT(llm_calls),
+     .min = 0,
+     .max = 1e9,
+     .doc = "Model calls of the whole run."},
+    {.name = "iteration",
+     .type = RV_KEY_INT,
+     .offset = EXPECT(iteration),
+     .min = 0,
+     .max = 1e9,
+     .doc = "Loop-backs of the whole run."},
+    {.name = "max_duration_ms",
+     .type = RV_KEY_INT,
+     .offset = EXPECT(max_duration_ms),
+     .min = 1,
+     .max = 1e9,
+     .doc = "The run takes no longer, in the test's own time."},
+};
+static const struct rv_key_table expect_table = {
+    .name = "test_expect",
+    .title = "What a test expects; keys that are left out are not compared",
+    .keys = expect_keys,
+    .n_keys = RV_COUNT(expect_keys),
+};
+
+const struct rv_key_table *rv_test_expect_table(void)
+{
+    return &expect_table;
+}
+
+struct raw_input {
+    const char *raw_input, *user_id, *session_id;
+};
+
+static void read_metadata(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    (void)target;
+    if (node->kind != RV_NODE_MAP)
+        rv_keys_wrong_type(r, node, "metadata", "a map");
+}
+
+static const struct rv_key input_keys[] = {
+    {.name = "raw_input",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct raw_input, raw_input),
+     .doc = "What the user says."},
+    {.name = "user_id", .type = RV_KEY_STR, .offset = offsetof(struct raw_input, user_id), .doc = "Who says it."},
+    {.name = "session_id",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct raw_input, session_id),
+     .doc = "The conversation it belongs to."},
+    {.name = "metadata",
+     .type = RV_KEY_CUSTOM,
+     .offset = 0,
+     .read = read_metadata,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "Metadata of the envelope."},
+};
+static const struct rv_key_table input_table = {
+    .name = "test_input",
+    .title = "What a test feeds in",
+    .keys = input_keys,
+    .n_keys = RV_COUNT(input_keys),
+};
+
+const struct rv_key_table *rv_test_input_table(void)
+{
+    return &input_table;
+}
+
+static void keep_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)
+{
+    rv_err *err = NULL;
+    int rc = rv_node_to_json(node, out, &err);
+
+    if (rc == RV_E_NOMEM)
+        r->rc = rc;
+    else if (rc < 0)
+        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
+    rv_err_free(err);
+}
+
+static void read_checked_map(struct rv_key_reader *r, const struct rv_node *node, const char *key,
+                             const struct rv_key_table *table, void *scratch, json_object **out)
+{
+    const char *outer = r->path;
+    char path[16];
+
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_wrong_type(r, node, key, "a map");
+        return;
+    }
+    snprintf(path, sizeof path, "%s.", key);
+    r->path = path;
+    rv_keys_read(r, node, table->keys, table->n_keys, scratch);
+    r->path = outer;
+    keep_json(r, node, out);
+}
+
+static void read_input(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct raw_input raw = {0};
+
+    read_checked_map(r, node, "input", &input_table, &raw, target);
+}
+
+static void read_expect(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct raw_expect raw = {0};
+
+    read_checked_map(r, node, "expect", &expect_table, &raw, target);
+}
+
+static void read_envelope(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    if (node->kind != RV_NODE_MAP)
+        rv_keys_wrong_type(r, node, "envelope", "a map");
+    else
+        keep_json(r, node, target);
+}
+
+#define AT(member) offsetof(struct rv_test_config, member)
+
+/* A path, or the script itself. */
+static void read_script(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_test_config *test = (struct rv_test_config *)((char *)target - AT(script));
+    struct stat st;
+
+    if (node->kind == RV_NODE_MAP) {
+        test->inline_script = node;
+        return;
+    }
+    if (node->kind != RV_NODE_STR || node->text.len == 0) {
+        rv_keys_wrong_type(r, node, "script", "a path or a map");
+        return;
+    }
+    test->script = rv_loader_path(rv_loader_of(r), node->text);
+    if (test->script && stat(test->script, &st) < 0)
+        rv_keys_finding(r, RV_SEVERITY_WARNING, &node->src, "paths start at the pipeline's folder",
+                        "the script \"%s\" can not be found", test->script);
+}
+
+static const struct rv_key test_keys[] = {
+    {.name = "name", .type = RV_KEY_STR, .offset = AT(name), .required = true, .doc = "What the test shows."},
+    {.name = "input",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(input),
+     .read = read_input,
+     .schema = "{\"$ref\":\"#/$defs/test_input\"}",
+     .doc = "What the run starts with."},
+    {.name = "envelope",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(envelope),
+     .read = read_envelope,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "A partial state dict to start from."},
+    {.name = "script",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(script),
+     .src_offset = AT(script_src),
+     .read = read_script,
+     .schema = "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"type\":\"object\"}]}",
+     .doc = "What stands in for models, stages, tools and people: a file, or the script itself."},
+    {.name = "mode",
+     .type = RV_KEY_TERM,
+     .offset = AT(mode),
+     .term_list = "run_mode",
+     .doc = "Run mode; unset: the pipeline's."},
+    {.name = "mock", .type = RV_KEY_BOOL, .offset = AT(mock), .default_text = "false", .doc = "Use mock handlers."},
+    {.name = "expect",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(expect),
+     .read = read_expect,
+     .schema = "{\"$ref\":\"#/$defs/test_expect\"}",
+     .doc = "What must come of it."},
+};
+static const struct rv_key_table test_table = {
+    .name = "test",
+    .title = "A test of the pipeline",
+    .keys = test_keys,
+    .n_keys = RV_COUNT(test_keys),
+};
+
+const struct rv_key_table *rv_test_table(void)
+{
+    return &test_table;
+}
+
+void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    bool ok = false;
+    size_t n = rv_list_length(r, node, "tests", RV_MAX_TEST_CONFIGS, &ok);
+
+    (void)target;
+    if (!ok)
+        return;
+    l->p->tests = rv_loader_array(l, n, sizeof *l->p->tests);
+    for (size_t i = 0; i < n && l->rc == 0; i++) {
+        struct rv_test_config *test = &l->p->tests[i];
+        const struct rv_node *name = rv_node_get(node->items[i], "name");
+        struct rv_key_reader inner = {.arena = l->arena, .findings = l->findings, .owner_kind = "test", .user = l};
+
+        l->p->n_tests = i + 1;
+        test->src = node->items[i]->src;
+        inner.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
+        rv_keys_read(&inner, node->items[i], test_keys, RV_COUNT(test_keys), test);
+        if (!test->expect && !(test->expect = json_object_new_object()))
+            l->rc = RV_E_NOMEM;
+        if (inner.rc < 0)
+            l->rc = inner.rc;
+    }
+}
+
+/* --- Names in expectations, once all stages are known --- */
+
+static void check_visited(struct rv_loader *l, const char *test, const struct rv_node *list)
+{
+    char hint[RV_HINT_MAX];
+
+    for (size_t i = 0; list && list->kind == RV_NODE_LIST && i < list->n; i++) {
+        const struct rv_node *item = list->items[i];
+        if (item->kind != RV_NODE_STR || rv_pipeline_stage(l->p, item->text) >= 0)
+            continue;
+        rv_name_hint(l->findings, item->text, "stages", l->p->stage_names, l->p->n_agents, hint);
+        rv_findings_add(l->findings, RV_SEVERITY_ERROR, &item->src, hint,
+                        "test \"%s\": expect.visited names \"%s\", which is no stage", test, item->text.ptr);
+    }
+}
+
+static void check_output(struct rv_loader *l, const char *test, const struct rv_node *map)
+{
+    for (size_t i = 0; map && map->kind == RV_NODE_MAP && i < map->n; i++) {
+        const struct rv_node *key = map->keys[i];
+        if (rv_index_get(&l->p->private->output_index, key->text) < 0)
+            rv_findings_add(l->findings, RV_SEVERITY_WARNING, &key->src, NULL,
+                            "test \"%s\": expect.output names \"%s\", which is no stage's output key", test,
+                            key->text.ptr);
+    }
+}
+
+static void check_errors(struct rv_loader *l, const char *test, const struct rv_node *list)
+{
+    char hint[RV_HINT_MAX];
+
+    for (size_t i = 0; list && list->kind == RV_NODE_LIST && i < list->n; i++) {
+        const struct rv_node *agent = rv_node_get(list->items[i], "agent");
+        if (!agent || agent->kind != RV_NODE_STR || rv_pipeline_stage(l->p, agent->text) >= 0)
+            continue;
+        rv_name_hint(l->findings, agent->text, "stages", l->p->stage_names, l->p->n_agents, hint);
+        rv_findings_add(l->findings, RV_SEVERITY_ERROR, &agent->src, hint,
+                        "test \"%s\": expect.errors names \"%s\", which is no stage", test, agent->text.ptr);
+    }
+}
+
+void rv_check_tests(struct rv_loader *l)
+{
+    const struct rv_node *tests = rv_node_get(l->root, "tests");
+
+    for (size_t i = 0; i < l->p->n_tests; i++) {
+        const struct rv_node *expect = rv_node_get(tests->items[i], "expect");
+        const char *name = l->p->tests[i].name;
+
+        check_visited(l, name, rv_node_get(expect, "visited"));
+        check_output(l, name, rv_node_get(expect, "output"));
+        check_errors(l, name, rv_node_get(expect, "errors"));
+    }
+}

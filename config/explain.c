@@ -1,0 +1,248 @@
+/* The normalised pipeline as JSON: defaults filled in, order as it runs. */
+
+#include "config/explain_internal.h"
+
+static void write_list(rv_jw *w, const char *key, const struct rv_str_list *list)
+{
+    rv_jw_key(w, key);
+    rv_jw_arr(w);
+    for (size_t i = 0; i < list->n; i++)
+        rv_jw_text(w, list->items[i]);
+    rv_jw_arr_end(w);
+}
+
+static void write_list_if_set(rv_jw *w, const char *key, const struct rv_str_list *list)
+{
+    if (list->is_set)
+        write_list(w, key, list);
+}
+
+static void write_if(rv_jw *w, const char *key, const char *text)
+{
+    if (text && text[0])
+        rv_jw_kv_text(w, key, text);
+}
+
+/* --- Agents --- */
+
+static void write_rules(const struct rv_agent_config *a, rv_jw *w)
+{
+    rv_jw_key(w, "routing_rules");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < a->n_rules; i++) {
+        const struct rv_rule *rule = &a->rules[i];
+        rv_jw_obj(w);
+        if (rule->when) {
+            rv_jw_kv_text(w, "when", rv_expr_text(rule->when));
+        } else {
+            rv_jw_kv_text(w, "condition", rule->condition);
+            rv_jw_kv_value(w, "value", rule->value);
+        }
+        rv_jw_kv_text(w, "target", rule->target_name);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
+static void write_agent(const struct rv_agent_config *a, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", a->name);
+    rv_jw_kv_int(w, "stage_order", a->stage_order);
+    write_list(w, "requires", &a->requires);
+    write_list(w, "after", &a->after);
+    rv_explain_term(w, rv_agent_table(), "join_strategy", a->join);
+    rv_jw_kv_bool(w, "has_llm", a->has_llm);
+    rv_jw_kv_bool(w, "has_tools", a->has_tools);
+    rv_jw_kv_bool(w, "has_policies", a->has_policies);
+    rv_explain_term(w, rv_agent_table(), "tool_access", a->tool_access);
+    write_list_if_set(w, "allowed_tools", &a->allowed_tools);
+    write_if(w, "model_role", a->model_role);
+    write_if(w, "prompt_key", a->prompt_key);
+    if (a->has_temperature)
+        rv_explain_double(w, "temperature", a->temperature);
+    if (a->has_max_tokens)
+        rv_jw_kv_int(w, "max_tokens", a->max_tokens);
+    rv_jw_kv_text(w, "output_key", a->output_key);
+    rv_explain_term(w, rv_agent_table(), "output_mode", a->output_mode);
+    write_list(w, "required_output_fields", &a->required_output_fields);
+    write_rules(a, w);
+    rv_jw_kv_text(w, "default_next", a->default_next[0] ? a->default_next : "end");
+    write_if(w, "error_next", a->error_next);
+    write_if(w, "routing_function", a->routing_function);
+    rv_jw_kv_int(w, "timeout_seconds", a->timeout_seconds);
+    rv_jw_kv_int(w, "max_retries", a->max_retries);
+    if (a->max_visits > 0)
+        rv_jw_kv_int(w, "max_visits", a->max_visits);
+    rv_jw_kv_text(w, "plan_from", a->plan_from);
+    write_list(w, "policies", &a->policies);
+    write_if(w, "pre_process", a->pre_process);
+    write_if(w, "post_process", a->post_process);
+    write_if(w, "mock_handler", a->mock_handler);
+    rv_jw_kv_bool(w, "mock", a->mock);
+    rv_jw_obj_end(w);
+}
+
+/* --- The rest --- */
+
+static void write_edge_limits(const struct rv_pipeline *p, rv_jw *w)
+{
+    rv_jw_key(w, "edge_limits");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < p->n_edge_limits; i++) {
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "from", p->edge_limits[i].from_name);
+        rv_jw_kv_text(w, "to", p->edge_limits[i].to_name);
+        rv_jw_kv_int(w, "max_count", p->edge_limits[i].max_count);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
+static void write_prompts(const struct rv_pipeline *p, rv_jw *w)
+{
+    rv_jw_key(w, "prompts");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < p->n_prompts; i++) {
+        const struct rv_prompt_config *prompt = &p->prompts[i];
+        size_t n = prompt->template ? rv_template_n_placeholders(prompt->template) : 0;
+
+        rv_jw_key(w, prompt->key);
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "file", prompt->file);
+        rv_jw_key(w, "placeholders");
+        rv_jw_arr(w);
+        for (size_t k = 0; k < n; k++)
+            rv_jw_str(w, rv_template_placeholder(prompt->template, k).path);
+        rv_jw_arr_end(w);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_obj_end(w);
+}
+
+static void write_execution(const struct rv_execution_config *e, rv_jw *w)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } integers[] = {
+        {"max_plan_steps", e->max_plan_steps},
+        {"max_tool_retries", e->max_tool_retries},
+        {"max_llm_retries", e->max_llm_retries},
+        {"max_loop_iterations", e->max_loop_iterations},
+        {"max_replan_iterations", e->max_replan_iterations},
+        {"max_loop_back_rejections", e->max_loop_back_rejections},
+        {"idempotency_ttl_ms", e->idempotency_ttl_ms},
+    };
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {
+        {"llm_timeout", (double)e->llm_timeout_ms / 1000},
+        {"executor_timeout", (double)e->executor_timeout_ms / 1000},
+        {"tool_timeout", (double)e->tool_timeout_ms / 1000},
+        {"agent_timeout", (double)e->agent_timeout_ms / 1000},
+        {"meta_validation_delay", (double)e->meta_validation_delay_ms / 1000},
+        {"clarification_threshold", e->clarification_threshold},
+        {"high_confidence_threshold", e->high_confidence_threshold},
+    };
+    const struct {
+        const char *key;
+        bool value;
+    } flags[] = {
+        {"require_confirmation_for_destructive", e->require_confirmation_for_destructive},
+        {"replan_on_partial_success", e->replan_on_partial_success},
+        {"strict_transition_validation", e->strict_transition_validation},
+        {"enable_idempotency", e->enable_idempotency},
+        {"enforce_idempotency_for_tools", e->enforce_idempotency_for_tools},
+        {"enforce_idempotency_for_agents", e->enforce_idempotency_for_agents},
+        {"meta_validation_enabled", e->meta_validation_enabled},
+        {"enable_loop_back", e->enable_loop_back},
+        {"enable_arbiter", e->enable_arbiter},
+        {"skip_arbiter_for_read_only", e->skip_arbiter_for_read_only},
+    };
+
+    rv_jw_key(w, "execution");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < RV_COUNT(integers); i++)
+        rv_jw_kv_int(w, integers[i].key, integers[i].value);
+    for (size_t i = 0; i < RV_COUNT(numbers); i++)
+        rv_explain_double(w, numbers[i].key, numbers[i].value);
+    for (size_t i = 0; i < RV_COUNT(flags); i++)
+        rv_jw_kv_bool(w, flags[i].key, flags[i].value);
+    if (e->has_llm_seed)
+        rv_jw_kv_int(w, "llm_seed", e->llm_seed);
+    rv_jw_kv_text(w, "log_level", e->log_level);
+    rv_jw_obj_end(w);
+}
+
+static void write_state(const struct rv_pipeline *p, rv_jw *w)
+{
+    rv_jw_key(w, "state");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < p->n_state_fields; i++) {
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "key", p->state_fields[i].key);
+        rv_explain_term(w, rv_state_field_table(), "merge", p->state_fields[i].merge);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
+static void write_tests(const struct rv_pipeline *p, rv_jw *w)
+{
+    rv_jw_key(w, "tests");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < p->n_tests; i++) {
+        const struct rv_test_config *t = &p->tests[i];
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "name", t->name);
+        write_if(w, "script", t->script);
+        rv_explain_term(w, rv_test_table(), "mode", t->mode);
+        rv_jw_kv_bool(w, "mock", t->mock);
+        rv_jw_kv_value(w, "input", t->input);
+        rv_jw_kv_value(w, "expect", t->expect);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
+void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", p->name);
+    write_if(w, "description", p->description);
+    rv_jw_kv_text(
+        w, "default_run_mode",
+        rv_run_mode_text(p->default_run_mode == RV_UNSET ? RV_MODE_SEQUENTIAL : (enum rv_run_mode)p->default_run_mode));
+    rv_jw_kv_int(w, "max_iterations", p->max_iterations);
+    rv_jw_kv_int(w, "max_llm_calls", p->max_llm_calls);
+    rv_jw_kv_int(w, "max_agent_hops", p->max_agent_hops);
+    rv_jw_kv_int(w, "default_timeout_seconds", p->default_timeout_seconds);
+    write_if(w, "clarification_resume_stage", p->clarification_resume_stage);
+    write_if(w, "confirmation_resume_stage", p->confirmation_resume_stage);
+    write_if(w, "agent_review_resume_stage", p->agent_review_resume_stage);
+    write_if(w, "agent_review_reject_stage", p->agent_review_reject_stage);
+    rv_explain_capabilities(p, w);
+    rv_explain_models(p, w);
+    rv_jw_key(w, "agents");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < p->n_agents; i++)
+        write_agent(&p->agents[i], w);
+    rv_jw_arr_end(w);
+    write_edge_limits(p, w);
+    write_prompts(p, w);
+    write_execution(&p->execution, w);
+    write_state(p, w);
+    write_list_if_set(w, "retry_archive", &p->retry_archive);
+    write_list_if_set(w, "retry_clear", &p->retry_clear);
+    write_list_if_set(w, "stage_reset", &p->stage_reset);
+    rv_jw_key(w, "response");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "output_key", p->response.output_key ? p->response.output_key : "integration");
+    rv_jw_kv_text(w, "field", p->response.field ? p->response.field : "final_response");
+    rv_jw_obj_end(w);
+    rv_jw_kv_bool(w, "mock", p->mock);
+    write_tests(p, w);
+    rv_jw_obj_end(w);
+}

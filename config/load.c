@@ -1,0 +1,366 @@
+/* Loading a pipeline: the table of its keys, the order of the steps, and its end. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config_internal.h"
+
+#define AT(member) offsetof(struct rv_pipeline, member)
+#define MAX_BOUND  1e9 /* a larger bound bounds nothing */
+
+static const struct rv_term merges[] = {
+    [RV_MERGE_REPLACE] = {"replace", "the new value stands"},
+    [RV_MERGE_APPEND] = {"append", "the new value goes to the end of a list"},
+    [RV_MERGE_DICT] = {"merge_dict", "the new value's keys are set in the old one"},
+};
+static const struct rv_term_list merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
+
+static const struct rv_key state_field_keys[] = {
+    {.name = "key",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct rv_state_field, key),
+     .required = true,
+     .doc = "An output key."},
+    {.name = "merge",
+     .type = RV_KEY_TERM,
+     .offset = offsetof(struct rv_state_field, merge),
+     .terms = &merge_list,
+     .default_text = "\"replace\"",
+     .doc = "How a new output joins what is there."},
+};
+static const struct rv_key_table state_field_table = {
+    .name = "state_field",
+    .title = "A field of the state: gathers a stage's outputs across loops",
+    .keys = state_field_keys,
+    .n_keys = RV_COUNT(state_field_keys),
+};
+
+static const struct rv_key edge_limit_keys[] = {
+    {.name = "from",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct rv_edge_limit, from_name),
+     .required = true,
+     .src_offset = offsetof(struct rv_edge_limit, from_src),
+     .doc = "The stage that is left."},
+    {.name = "to",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct rv_edge_limit, to_name),
+     .required = true,
+     .src_offset = offsetof(struct rv_edge_limit, to_src),
+     .doc = "The stage that is entered."},
+    {.name = "max_count",
+     .type = RV_KEY_INT,
+     .offset = offsetof(struct rv_edge_limit, max_count),
+     .required = true,
+     .min = 1,
+     .max = MAX_BOUND,
+     .doc = "How often a run may go this way; once more ends it."},
+};
+static const struct rv_key_table edge_limit_table = {
+    .name = "edge_limit",
+    .title = "A limit of one way between two stages",
+    .keys = edge_limit_keys,
+    .n_keys = RV_COUNT(edge_limit_keys),
+};
+
+static const struct rv_key response_keys[] = {
+    {.name = "output_key",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct rv_response_place, output_key),
+     .default_text = "\"integration\"",
+     .doc = "The output that has the final response."},
+    {.name = "field",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct rv_response_place, field),
+     .default_text = "\"final_response\"",
+     .doc = "Its field; a string."},
+};
+
+static void read_edge_limits(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    bool ok = false;
+    size_t n = rv_list_length(r, node, "edge_limits", RV_MAX_EDGE_LIMITS, &ok);
+
+    (void)target;
+    if (!ok)
+        return;
+    l->p->edge_limits = rv_loader_array(l, n, sizeof *l->p->edge_limits);
+    for (size_t i = 0; i < n && l->rc == 0; i++) {
+        struct rv_key_reader inner = {
+            .arena = l->arena, .findings = l->findings, .owner_kind = "edge limit", .user = l};
+        struct rv_edge_limit *edge = &l->p->edge_limits[i];
+
+        l->p->n_edge_limits = i + 1;
+        edge->src = node->items[i]->src;
+        edge->from = edge->to = RV_TARGET_UNKNOWN;
+        rv_keys_read(&inner, node->items[i], edge_limit_keys, RV_COUNT(edge_limit_keys), edge);
+        if (inner.rc < 0)
+            l->rc = inner.rc;
+    }
+}
+
+static void read_state(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    bool ok = false;
+    size_t n = rv_list_length(r, node, "state", RV_MAX_STATE_FIELDS, &ok);
+
+    (void)target;
+    if (!ok)
+        return;
+    l->p->state_fields = rv_loader_array(l, n, sizeof *l->p->state_fields);
+    for (size_t i = 0; i < n && l->rc == 0; i++) {
+        struct rv_key_reader inner = {
+            .arena = l->arena, .findings = l->findings, .owner_kind = "state field", .user = l};
+
+        l->p->n_state_fields = i + 1;
+        l->p->state_fields[i].src = node->items[i]->src;
+        rv_keys_read(&inner, node->items[i], state_field_keys, RV_COUNT(state_field_keys), &l->p->state_fields[i]);
+        if (inner.rc < 0)
+            l->rc = inner.rc;
+    }
+}
+
+#define SECTION(key, limit, element, reader, text)                                                                     \
+    {                                                                                                                  \
+        .name = key, .type = RV_KEY_CUSTOM, .read = reader,                                                            \
+        .schema = "{\"type\":\"array\",\"maxItems\":" limit ",\"items\":" element "}", .doc = text                     \
+    }
+#define BOUND(key, value, text)                                                                                        \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_INT, .offset = AT(key), .min = 1, .max = MAX_BOUND, .default_text = value,        \
+        .doc = text                                                                                                    \
+    }
+#define NAME(key, text)                                                                                                \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_STR, .offset = AT(key), .doc = text                                               \
+    }
+#define KEY_LIST(key, text)                                                                                            \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_STR_LIST, .offset = AT(key), .doc = text                                          \
+    }
+
+static const struct rv_key pipeline_keys[] = {
+    {.name = "name", .type = RV_KEY_STR, .offset = AT(name), .required = true, .doc = "The pipeline's name."},
+    NAME(description, "What it is for, in a sentence."),
+    SECTION("capabilities", "256",
+            "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"$ref\":\"#/$defs/capability\"}]}",
+            rv_read_capabilities, "Plugins that bring tools, hooks, policies, prompts and providers."),
+    {.name = "models",
+     .type = RV_KEY_CUSTOM,
+     .read = rv_read_models,
+     .schema = "{\"type\":\"object\",\"maxProperties\":256,\"additionalProperties\":{\"anyOf\":[{\"type\":\"string\","
+               "\"pattern\":\"^[^:]+:.|^scripted$|\\\\$\\\\{\"},{\"$ref\":\"#/$defs/model\"}]}}",
+     .doc = "Map from role to provider:model, or to a map."},
+    SECTION("agents", "10000", "{\"$ref\":\"#/$defs/agent\"}", rv_read_agents, "The stages."),
+    {.name = "default_run_mode",
+     .type = RV_KEY_TERM,
+     .offset = AT(default_run_mode),
+     .term_list = "run_mode",
+     .doc = "How stages follow each other; unset: sequential."},
+    BOUND(max_iterations, "3", "Loop-backs a run may make."),
+    BOUND(max_llm_calls, "10", "Model calls a run may make."),
+    BOUND(max_agent_hops, "21", "Stage visits a run may make."),
+    {.name = "default_timeout_seconds",
+     .type = RV_KEY_INT,
+     .offset = AT(default_timeout_seconds),
+     .min = 1,
+     .max = 31536000,
+     .default_text = "300",
+     .doc = "Deadline of one stage visit, where the stage has none of its own."},
+    SECTION("edge_limits", "10000", "{\"$ref\":\"#/$defs/edge_limit\"}", read_edge_limits,
+            "Limits of single ways between stages."),
+    NAME(clarification_resume_stage, "Stage to go on with after a clarification; unset: the same."),
+    NAME(confirmation_resume_stage, "Stage to go on with after an approval; unset: the same."),
+    NAME(agent_review_resume_stage, "Stage to go on with after a review; unset: the same."),
+    NAME(agent_review_reject_stage, "Stage to go on with after a rejected review; unset: the run ends."),
+    {.name = "prompts",
+     .type = RV_KEY_CUSTOM,
+     .read = rv_read_prompts,
+     .schema = "{\"type\":\"object\",\"maxProperties\":4096,\"additionalProperties\":{\"anyOf\":[{\"type\":\"string\"},"
+               "{\"$ref\":\"#/$defs/prompt\"}]}}",
+     .doc = "Map from key to a text with {{name}} placeholders, or to a file."},
+    {.name = "execution",
+     .type = RV_KEY_CUSTOM,
+     .read = rv_read_execution,
+     .schema = "{\"$ref\":\"#/$defs/execution\"}",
+     .doc = "Global knobs."},
+    SECTION("state", "1024", "{\"$ref\":\"#/$defs/state_field\"}", read_state,
+            "What is gathered across loops, and how."),
+    KEY_LIST(retry_archive, "Outputs that a loop-back archives in prior_plans; unset: plan."),
+    KEY_LIST(retry_clear, "Outputs that a loop-back deletes; unset: plan, arbiter, execution, synthesizer, critic."),
+    KEY_LIST(stage_reset, "Outputs that the next goal stage deletes; unset: plan, execution, critic."),
+    {.name = "response",
+     .type = RV_KEY_MAP,
+     .offset = AT(response),
+     .keys = response_keys,
+     .n_keys = RV_COUNT(response_keys),
+     .doc = "Where the final response is."},
+    {.name = "mock",
+     .type = RV_KEY_BOOL,
+     .offset = AT(mock),
+     .default_text = "false",
+     .doc = "Use every stage's mock_handler, where it has one."},
+    SECTION("tests", "4096", "{\"$ref\":\"#/$defs/test\"}", rv_read_tests, "Tests of the pipeline."),
+};
+static const struct rv_key_table pipeline_table = {
+    .name = "pipeline",
+    .title = "A pipeline: the whole file",
+    .keys = pipeline_keys,
+    .n_keys = RV_COUNT(pipeline_keys),
+};
+
+const struct rv_key_table *rv_pipeline_table(void)
+{
+    return &pipeline_table;
+}
+
+const struct rv_key_table *rv_edge_limit_table(void)
+{
+    return &edge_limit_table;
+}
+
+const struct rv_key_table *rv_state_field_table(void)
+{
+    return &state_field_table;
+}
+
+/* --- The steps --- */
+
+static void read_all(struct rv_loader *l)
+{
+    const struct rv_node *name = rv_node_get(l->root, "name");
+    struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "pipeline", .user = l};
+
+    if (name && name->kind == RV_NODE_STR)
+        r.owner_name = name->text.ptr;
+    rv_execution_defaults(l);
+    rv_keys_read(&r, l->root, pipeline_keys, RV_COUNT(pipeline_keys), l->p);
+    if (r.rc < 0)
+        l->rc = r.rc;
+}
+
+static int run_steps(struct rv_loader *l, rv_err **err)
+{
+    static void (*const steps[])(struct rv_loader *) = {
+        read_all,        rv_finish_agents, rv_check_agents, rv_check_pipeline,
+        rv_check_cycles, rv_check_prompts, rv_check_tests,
+    };
+
+    for (size_t i = 0; i < RV_COUNT(steps) && l->rc == 0; i++)
+        steps[i](l);
+    if (l->rc == 0)
+        l->rc = rv_findings_check(l->findings, NULL);
+    if (l->rc < 0)
+        return RV_FAIL(err, l->rc, "load pipeline \"%s\"", l->p->file);
+    return rv_pipeline_link(l->p, err);
+}
+
+static struct rv_pipeline *new_pipeline(const char *name, const char *dir)
+{
+    struct rv_pipeline *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->private = calloc(1, sizeof *p->private);
+    if (p->private)
+        p->private->arena = rv_arena_new(RV_PIPELINE_MAX_ARENA);
+    if (p->private && p->private->arena) {
+        p->file = rv_arena_dup(p->private->arena, rv_str_of(name));
+        p->dir = rv_arena_dup(p->private->arena, rv_str_of(dir && dir[0] ? dir : "."));
+    }
+    if (!p->file || !p->dir) {
+        rv_pipeline_free(p);
+        return NULL;
+    }
+    return p;
+}
+
+int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings, struct rv_pipeline **out,
+                      rv_err **err)
+{
+    size_t n_errors_before = rv_findings_n_errors(findings);
+    struct rv_pipeline *p = new_pipeline(name, dir);
+    struct rv_loader l = {.p = p, .findings = findings};
+    int rc;
+
+    *out = NULL;
+    if (!p)
+        return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", name);
+    rc = rv_yaml_parse(text, p->file, findings, &p->private->doc, err);
+    if (rc < 0 || !p->private->doc)
+        goto done;
+    l.arena = p->private->arena;
+    l.root = rv_yaml_root(p->private->doc);
+    if (!l.root || l.root->kind != RV_NODE_MAP) {
+        struct rv_src src = l.root ? l.root->src : (struct rv_src){p->file, 1, 1};
+        rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, "begin with \"name:\" and \"agents:\"",
+                        l.root ? "a pipeline must be a map, not %s" : "the file is empty",
+                        l.root ? rv_node_kind_text(l.root->kind) : "");
+        rc = rv_findings_check(findings, err);
+        goto done;
+    }
+    rc = run_steps(&l, err);
+    if (rc < 0)
+        goto done;
+    p->is_sound = rv_findings_n_errors(findings) == n_errors_before;
+    *out = p;
+    p = NULL; /* the caller's now */
+done:
+    rv_pipeline_free(p);
+    return rc;
+}
+
+int rv_pipeline_load(const char *path, rv_findings *findings, struct rv_pipeline **out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? rv_str_dup((rv_str){path, slash == path ? 1 : (size_t)(slash - path)}) : NULL;
+    int rc;
+
+    *out = NULL;
+    if (slash && !dir)
+        return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
+    rc = rv_file_read(path, &text, err);
+    if (rc == 0)
+        rc = rv_pipeline_parse(rv_buf_str(&text), path, dir, findings, out, err);
+    else
+        rc = RV_WRAP(err, rc, "load pipeline \"%s\"", path);
+    rv_buf_fini(&text);
+    free(dir);
+    return rc;
+}
+
+void rv_pipeline_free(struct rv_pipeline *p)
+{
+    if (!p)
+        return;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        for (size_t k = 0; k < p->agents[i].n_rules; k++) {
+            json_object_put(p->agents[i].rules[k].value);
+            rv_expr_free(p->agents[i].rules[k].when);
+        }
+    }
+    for (size_t i = 0; i < p->n_models; i++)
+        json_object_put(p->models[i].options);
+    for (size_t i = 0; i < p->n_capabilities; i++)
+        json_object_put(p->capabilities[i].config);
+    for (size_t i = 0; i < p->n_prompts; i++)
+        rv_template_free(p->prompts[i].template);
+    for (size_t i = 0; i < p->n_tests; i++) {
+        json_object_put(p->tests[i].input);
+        json_object_put(p->tests[i].envelope);
+        json_object_put(p->tests[i].expect);
+    }
+    rv_index_fini(&p->stage_index);
+    if (p->private) {
+        rv_links_fini(&p->private->links);
+        rv_index_fini(&p->private->edges);
+        rv_index_fini(&p->private->output_index);
+        rv_yaml_free(p->private->doc);
+        rv_arena_free(p->private->arena);
+        free(p->private);
+    }
+    free(p);
+}

@@ -1,0 +1,257 @@
+/* The `models` section: roles, what stands behind them, and what of that must never be shown. */
+#include <stddef.h>
+#include <string.h>
+
+#include "config/config_internal.h"
+
+/* A mapping as written. Strings that may hold indirections are taken from the nodes instead. */
+struct raw_model {
+    struct rv_model_config model;
+    const char *provider, *name;
+    double price_input, price_output;
+};
+#define AT(member) offsetof(struct raw_model, member)
+
+static const struct rv_key price_keys[] = {
+    {.name = "input",
+     .type = RV_KEY_FLOAT,
+     .offset = AT(price_input),
+     .required = true,
+     .min = 0,
+     .max = 1e6,
+     .doc = "US dollars for a million tokens of input."},
+    {.name = "output",
+     .type = RV_KEY_FLOAT,
+     .offset = AT(price_output),
+     .required = true,
+     .min = 0,
+     .max = 1e6,
+     .doc = "US dollars for a million tokens of output."},
+};
+static const struct rv_key_table price_table = {
+    .name = "price",
+    .title = "The price of a model",
+    .keys = price_keys,
+    .n_keys = RV_COUNT(price_keys),
+};
+
+static const struct rv_key model_keys[] = {
+    {.name = "model",
+     .type = RV_KEY_STR,
+     .offset = AT(name),
+     .doc = "provider:model, or the model alone when provider is given."},
+    {.name = "provider", .type = RV_KEY_STR, .offset = AT(provider), .doc = "Name of the provider."},
+    {.name = "temperature",
+     .type = RV_KEY_FLOAT,
+     .offset = AT(model.temperature),
+     .min = 0,
+     .max = 2,
+     .is_set_offset = AT(model.has_temperature),
+     .doc = "Used when the stage gives none."},
+    {.name = "max_tokens",
+     .type = RV_KEY_INT,
+     .offset = AT(model.max_tokens),
+     .min = 1,
+     .max = 1e8,
+     .is_set_offset = AT(model.has_max_tokens),
+     .doc = "Longest reply, when the stage gives none."},
+    {.name = "optional",
+     .type = RV_KEY_BOOL,
+     .offset = AT(model.optional),
+     .default_text = "false",
+     .doc = "Leave the role out while a variable it names with ${env:} is not set."},
+    {.name = "price",
+     .type = RV_KEY_MAP,
+     .keys = price_keys,
+     .n_keys = RV_COUNT(price_keys),
+     .is_set_offset = AT(model.has_price),
+     .doc = "What the model costs."},
+};
+static const struct rv_key_table model_table = {
+    .name = "model",
+    .title = "A model behind a role; further keys (base_url, api_key, ...) go to the provider",
+    .keys = model_keys,
+    .n_keys = RV_COUNT(model_keys),
+    .is_open = true,
+    .more = "\"anyOf\":[{\"required\":[\"model\"]},{\"required\":[\"provider\"]}]",
+};
+
+const struct rv_key_table *rv_model_table(void)
+{
+    return &model_table;
+}
+
+const struct rv_key_table *rv_price_table(void)
+{
+    return &price_table;
+}
+
+struct model_read {
+    struct rv_loader *l;
+    struct rv_key_reader *reader;
+    struct rv_model_config *out;
+    struct rv_written *written;
+    struct rv_indirection how; /* of everything in this model so far */
+};
+
+/* A string of the model with its indirections put in, in the arena; NULL: absent, or recorded as a failure. */
+static const char *model_text(struct model_read *m, const struct rv_node *node)
+{
+    json_object *value;
+    const char *text = NULL;
+
+    if (!node || node->kind != RV_NODE_STR)
+        return NULL;
+    m->how.replaced = false;
+    value = rv_resolve_indirections(m->l, node, &m->how);
+    m->written->hides_name = m->written->hides_name || m->how.replaced;
+    if (value) {
+        text = rv_arena_dup(m->l->arena, rv_json_str(value));
+        if (!text)
+            m->l->rc = RV_E_NOMEM;
+    }
+    json_object_put(value);
+    return text;
+}
+
+static void bad_name(struct model_read *m, const struct rv_node *node)
+{
+    static const char hint[] = "for example \"openai:gpt-4.1-mini\", or \"scripted\"";
+
+    if (m->written->hides_name)
+        rv_keys_finding(m->reader, RV_SEVERITY_ERROR, &node->src, hint,
+                        "must be provider:model once its ${} is put in");
+    else
+        rv_keys_finding(m->reader, RV_SEVERITY_ERROR, &node->src, hint, "must be provider:model, not \"%.*s\"",
+                        RV_STR_ARG(rv_utf8_cut(node->text, 60)));
+}
+
+/* "openai:gpt-4.1-mini" at the first colon; "scripted" needs no model. */
+static void split_name(struct model_read *m, const char *text, const struct rv_node *node)
+{
+    const char *colon;
+
+    if (m->how.is_missing)
+        return; /* a finding, or the role is left out */
+    colon = strchr(text, ':');
+    m->out->model = colon ? colon + 1 : "";
+    m->out->provider = rv_arena_dup(m->l->arena, (rv_str){text, colon ? (size_t)(colon - text) : strlen(text)});
+    if (!m->out->provider)
+        m->l->rc = RV_E_NOMEM;
+    else if (!m->out->provider[0] || (!m->out->model[0] && strcmp(m->out->provider, "scripted") != 0))
+        bad_name(m, node);
+}
+
+static bool is_own_key(rv_str key)
+{
+    for (size_t i = 0; i < RV_COUNT(model_keys); i++)
+        if (rv_str_is(key, model_keys[i].name))
+            return true;
+    return false;
+}
+
+static void read_options(struct model_read *m, const struct rv_node *map)
+{
+    for (size_t i = 0; i < map->n && m->l->rc == 0; i++) {
+        json_object *value;
+
+        if (is_own_key(map->keys[i]->text))
+            continue;
+        if (!m->out->options && !(m->out->options = json_object_new_object())) {
+            m->l->rc = RV_E_NOMEM;
+            return;
+        }
+        value = rv_resolve_indirections(m->l, map->items[i], &m->how);
+        if (m->l->rc == 0 && rv_json_set_ref(m->out->options, map->keys[i]->text.ptr, value, NULL) < 0)
+            m->l->rc = RV_E_NOMEM;
+        json_object_put(value);
+    }
+}
+
+static void read_mapping(struct model_read *m, const struct rv_node *map)
+{
+    struct raw_model raw = {.model = *m->out};
+    const struct rv_node *provider_node = rv_node_get(map, "provider");
+    const struct rv_node *model_node = rv_node_get(map, "model");
+    const char *provider;
+    const char *model;
+
+    rv_keys_read(m->reader, map, model_keys, RV_COUNT(model_keys), &raw);
+    raw.model.price_input = raw.price_input;
+    raw.model.price_output = raw.price_output;
+    *m->out = raw.model;
+    m->how.missing_ok = raw.model.optional;
+    provider = model_text(m, provider_node);
+    model = model_text(m, model_node);
+    if (provider && provider[0]) {
+        m->out->provider = provider;
+        m->out->model = model ? model : "";
+    } else if (model) {
+        split_name(m, model, model_node);
+    } else if (!provider_node && !model_node) {
+        rv_keys_finding(m->reader, RV_SEVERITY_ERROR, &map->src, "for example model: openai:gpt-4.1-mini",
+                        "model is required");
+    }
+    read_options(m, map);
+}
+
+static void read_model(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
+                       struct rv_model_config *out, struct rv_written *written, bool *is_dropped)
+{
+    struct rv_key_reader reader = {.arena = l->arena,
+                                   .findings = l->findings,
+                                   .owner_kind = "model",
+                                   .owner_name = key->text.ptr,
+                                   .user = l,
+                                   .is_open = true,
+                                   .hide_values = true};
+    struct model_read m = {.l = l, .reader = &reader, .out = out, .written = written};
+
+    out->role = key->text.ptr;
+    out->src = key->src;
+    out->provider = out->model = "";
+    written->node = node;
+    if (node->kind == RV_NODE_STR) {
+        const char *text = model_text(&m, node);
+        if (text)
+            split_name(&m, text, node);
+    } else if (node->kind == RV_NODE_MAP) {
+        read_mapping(&m, node);
+    } else {
+        rv_keys_finding(&reader, RV_SEVERITY_ERROR, &node->src, "for example \"openai:gpt-4.1-mini\"",
+                        "must be a string or a map, not %s", rv_node_kind_text(node->kind));
+    }
+    if (reader.rc < 0)
+        l->rc = reader.rc;
+    *is_dropped = m.how.is_missing && out->optional;
+}
+
+void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    struct rv_pipeline_private *private = l->p->private;
+    bool ok = false;
+    size_t n = rv_map_length(r, node, "models", RV_MAX_MODELS, &ok);
+
+    (void)target;
+    if (!ok)
+        return;
+    private->has_models = true;
+    l->p->models = rv_loader_array(l, n, sizeof *l->p->models);
+    private->models = rv_loader_array(l, n, sizeof *private->models);
+    private->dropped_roles.items = rv_loader_array(l, n, sizeof *private->dropped_roles.items);
+    for (size_t i = 0; i < n && l->rc == 0; i++) {
+        struct rv_model_config *out = &l->p->models[l->p->n_models];
+        bool is_dropped = false;
+
+        read_model(l, node->keys[i], node->items[i], out, &private->models[l->p->n_models], &is_dropped);
+        if (is_dropped) {
+            private->dropped_roles.items[private->dropped_roles.n++] = out->role;
+            json_object_put(out->options);
+            *out = (struct rv_model_config){0};
+            private->models[l->p->n_models] = (struct rv_written){0};
+        } else {
+            l->p->n_models++;
+        }
+    }
+}

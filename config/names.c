@@ -1,0 +1,128 @@
+/* Names that only capabilities know: every one a pipeline uses must be registered. */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config_internal.h"
+
+static const char *const kind_texts[RV_N_NAME_KINDS] = {
+    [RV_NAME_TOOL] = "tool",
+    [RV_NAME_HOOK] = "hook",
+    [RV_NAME_POLICY] = "policy",
+    [RV_NAME_MOCK] = "mock handler",
+    [RV_NAME_ROUTE] = "routing function",
+    [RV_NAME_PROMPT] = "prompt",
+    [RV_NAME_PROVIDER] = "provider",
+};
+static const char *const plural_texts[RV_N_NAME_KINDS] = {
+    [RV_NAME_TOOL] = "tools",
+    [RV_NAME_HOOK] = "hooks",
+    [RV_NAME_POLICY] = "policies",
+    [RV_NAME_MOCK] = "mock handlers",
+    [RV_NAME_ROUTE] = "routing functions",
+    [RV_NAME_PROMPT] = "prompts",
+    [RV_NAME_PROVIDER] = "providers",
+};
+
+const char *rv_name_kind_text(enum rv_name_kind kind)
+{
+    return kind_texts[kind];
+}
+
+struct checker {
+    const struct rv_pipeline *p;
+    rv_findings *findings;
+    struct {
+        const char *const *items;
+        size_t n;
+    } known[RV_N_NAME_KINDS];
+};
+
+static bool is_known(const struct checker *c, enum rv_name_kind kind, const char *name)
+{
+    for (size_t i = 0; i < c->known[kind].n; i++)
+        if (strcmp(c->known[kind].items[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void check(const struct checker *c, const struct rv_agent_config *a, enum rv_name_kind kind, const char *key,
+                  const char *name, const struct rv_src *src)
+{
+    char hint[RV_HINT_MAX];
+
+    if (!name[0] || is_known(c, kind, name))
+        return;
+    rv_name_hint(c->findings, rv_str_of(name), plural_texts[kind], c->known[kind].items, c->known[kind].n, hint);
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s names \"%s\", which is no known %s",
+                    a->name, key, name, kind_texts[kind]);
+}
+
+/* A prompt may stand in the file or come from a capability. */
+static void check_prompt(const struct checker *c, const struct rv_agent_config *a)
+{
+    char hint[RV_HINT_MAX];
+    const char *names[64];
+    size_t n = 0;
+
+    if (!a->prompt_key[0] || rv_pipeline_prompt(c->p, rv_str_of(a->prompt_key)) ||
+        is_known(c, RV_NAME_PROMPT, a->prompt_key))
+        return;
+    for (size_t i = 0; i < c->p->n_prompts && n < RV_COUNT(names); i++)
+        names[n++] = c->p->prompts[i].key;
+    for (size_t i = 0; i < c->known[RV_NAME_PROMPT].n && n < RV_COUNT(names); i++)
+        names[n++] = c->known[RV_NAME_PROMPT].items[i];
+    rv_name_hint(c->findings, rv_str_of(a->prompt_key), plural_texts[RV_NAME_PROMPT], names, n, hint);
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->prompt_key_src, hint,
+                    "agent \"%s\": prompt_key names \"%s\", which is no known prompt", a->name, a->prompt_key);
+}
+
+static void check_agent(const struct checker *c, const struct rv_agent_config *a)
+{
+    for (size_t i = 0; i < a->allowed_tools.n; i++)
+        check(c, a, RV_NAME_TOOL, "allowed_tools", a->allowed_tools.items[i], &a->allowed_tools.srcs[i]);
+    for (size_t i = 0; i < a->policies.n; i++)
+        check(c, a, RV_NAME_POLICY, "policies", a->policies.items[i], &a->policies.srcs[i]);
+    check(c, a, RV_NAME_HOOK, "pre_process", a->pre_process, &a->pre_process_src);
+    check(c, a, RV_NAME_HOOK, "post_process", a->post_process, &a->post_process_src);
+    check(c, a, RV_NAME_MOCK, "mock_handler", a->mock_handler, &a->mock_handler_src);
+    check(c, a, RV_NAME_ROUTE, "routing_function", a->routing_function, &a->routing_function_src);
+    check_prompt(c, a);
+}
+
+static void check_provider(const struct checker *c, size_t i)
+{
+    const struct rv_model_config *model = &c->p->models[i];
+    const struct rv_written *written = &c->p->private->models[i];
+    const struct rv_node *node = rv_node_get(written->node, "provider");
+    char hint[RV_HINT_MAX];
+
+    if (!model->provider[0] || is_known(c, RV_NAME_PROVIDER, model->provider))
+        return;
+    if (!node)
+        node = rv_node_get(written->node, "model");
+    if (!node)
+        node = written->node;
+    rv_name_hint(c->findings, rv_str_of(written->hides_name ? "" : model->provider), plural_texts[RV_NAME_PROVIDER],
+                 c->known[RV_NAME_PROVIDER].items, c->known[RV_NAME_PROVIDER].n, hint);
+    if (written->hides_name)
+        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &node->src, hint,
+                        "model \"%s\": its ${} gives no known provider", model->role);
+    else
+        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &node->src, hint, "model \"%s\": \"%s\" is no known provider",
+                        model->role, model->provider);
+}
+
+void rv_pipeline_check_names(struct rv_pipeline *p, const struct rv_known_names *known, rv_findings *findings)
+{
+    struct checker c = {.p = p, .findings = findings};
+    size_t n_before = rv_findings_n_errors(findings);
+
+    for (int kind = 0; kind < RV_N_NAME_KINDS; kind++)
+        c.known[kind].items = known->list(known->self, (enum rv_name_kind)kind, &c.known[kind].n);
+    for (size_t i = 0; i < p->n_agents; i++)
+        check_agent(&c, &p->agents[i]);
+    for (size_t i = 0; i < p->n_models; i++)
+        check_provider(&c, i);
+    if (rv_findings_n_errors(findings) > n_before || rv_findings_check(findings, NULL) < 0)
+        p->is_sound = false;
+}

@@ -1,0 +1,85 @@
+/* Looking things up in a pipeline. */
+#include <string.h>
+
+#include "config/config_internal.h"
+
+int rv_pipeline_stage(const struct rv_pipeline *p, rv_str name)
+{
+    return rv_index_get(&p->stage_index, name);
+}
+
+static const struct {
+    const char *name;
+    int target;
+} special_targets[] = {
+    {"end", RV_TARGET_END},
+    {"clarification", RV_TARGET_CLARIFICATION},
+    {"confirmation", RV_TARGET_CONFIRMATION},
+};
+
+int rv_pipeline_target(const struct rv_pipeline *p, rv_str name)
+{
+    int stage;
+
+    if (name.len == 0)
+        return RV_TARGET_NONE;
+    for (size_t i = 0; i < RV_COUNT(special_targets); i++)
+        if (rv_str_is(name, special_targets[i].name))
+            return special_targets[i].target;
+    stage = rv_pipeline_stage(p, name);
+    return stage >= 0 ? stage : RV_TARGET_UNKNOWN;
+}
+
+const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target)
+{
+    if (target >= 0 && (size_t)target < p->n_agents)
+        return p->stage_names[target];
+    for (size_t i = 0; i < RV_COUNT(special_targets); i++)
+        if (special_targets[i].target == target)
+            return special_targets[i].name;
+    return "";
+}
+
+int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to)
+{
+    int pair[2] = {from, to};
+    int i = rv_index_get(&p->private->edges, (rv_str){(const char *)pair, sizeof pair});
+
+    return i >= 0 ? p->edge_limits[i].max_count : 0;
+}
+
+const struct rv_model_config *rv_pipeline_model(const struct rv_pipeline *p, rv_str role)
+{
+    for (size_t i = 0; i < p->n_models; i++)
+        if (rv_str_is(role, p->models[i].role))
+            return &p->models[i];
+    return NULL;
+}
+
+const struct rv_prompt_config *rv_pipeline_prompt(const struct rv_pipeline *p, rv_str key)
+{
+    for (size_t i = 0; i < p->n_prompts; i++)
+        if (rv_str_is(key, p->prompts[i].key))
+            return &p->prompts[i];
+    return NULL;
+}
+
+struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p)
+{
+    struct rv_reset_rules rules = {0};
+
+    /* A list that is set keeps its array even when it is empty: NULL means the defaults. */
+    if (p->retry_archive.is_set) {
+        rules.retry_archive = p->retry_archive.items;
+        rules.n_retry_archive = p->retry_archive.n;
+    }
+    if (p->retry_clear.is_set) {
+        rules.retry_clear = p->retry_clear.items;
+        rules.n_retry_clear = p->retry_clear.n;
+    }
+    if (p->stage_reset.is_set) {
+        rules.stage_reset = p->stage_reset.items;
+        rules.n_stage_reset = p->stage_reset.n;
+    }
+    return rules;
+}

@@ -1,0 +1,126 @@
+/* After reading: stages in order, names to indices, values that depend on other keys. Finds nothing but double names.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config_internal.h"
+
+static int by_stage_order(const void *left, const void *right)
+{
+    const struct rv_agent_config *a = left;
+    const struct rv_agent_config *b = right;
+
+    if (a->stage_order != b->stage_order)
+        return a->stage_order < b->stage_order ? -1 : 1;
+    return a->index < b->index ? -1 : 1; /* the file's order breaks ties */
+}
+
+static void report_double(struct rv_loader *l, const struct rv_agent_config *a, const struct rv_agent_config *b)
+{
+    bool is_later = b->name_src.line > a->name_src.line ||
+                    (b->name_src.line == a->name_src.line && b->name_src.col > a->name_src.col);
+    const struct rv_agent_config *first = is_later ? a : b;
+    const struct rv_agent_config *second = is_later ? b : a;
+
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, &second->name_src, "give each agent a name of its own",
+                    "duplicate agent name \"%s\"; the first one is on line %d", second->name, first->name_src.line);
+}
+
+static void index_stages(struct rv_loader *l)
+{
+    struct rv_pipeline *p = l->p;
+
+    for (size_t i = 0; i < p->n_agents && l->rc == 0; i++) {
+        struct rv_agent_config *a = &p->agents[i];
+        int rc;
+
+        a->index = (int)i;
+        p->stage_names[i] = a->name;
+        if (!a->name[0])
+            continue;
+        rc = rv_index_add(&p->stage_index, rv_str_of(a->name), (int)i);
+        if (rc == RV_E_EXISTS)
+            report_double(l, &p->agents[rv_pipeline_stage(p, rv_str_of(a->name))], a);
+        else if (rc < 0)
+            l->rc = rc;
+    }
+}
+
+static int *resolve_list(struct rv_loader *l, const struct rv_str_list *list)
+{
+    int *indices = rv_loader_array(l, list->n, sizeof *indices);
+
+    for (size_t i = 0; indices && i < list->n; i++)
+        indices[i] = rv_pipeline_stage(l->p, rv_str_of(list->items[i]));
+    return indices;
+}
+
+static int state_merge_of(const struct rv_pipeline *p, const char *output_key)
+{
+    for (size_t i = 0; i < p->n_state_fields; i++)
+        if (strcmp(p->state_fields[i].key, output_key) == 0)
+            return p->state_fields[i].merge;
+    return RV_UNSET;
+}
+
+static void finish_agent(struct rv_loader *l, struct rv_agent_config *a)
+{
+    struct rv_pipeline *p = l->p;
+
+    if (!a->output_key[0])
+        a->output_key = a->name;
+    if (!a->plan_from[0])
+        a->plan_from = "plan";
+    if (a->timeout_seconds == 0)
+        a->timeout_seconds = p->default_timeout_seconds;
+    a->mock = a->mock || p->mock;
+    a->state_merge = state_merge_of(p, a->output_key);
+    a->default_target = rv_pipeline_target(p, rv_str_of(a->default_next));
+    a->error_target = rv_pipeline_target(p, rv_str_of(a->error_next));
+    for (size_t i = 0; i < a->n_rules; i++)
+        a->rules[i].target =
+            a->rules[i].target_name[0] ? rv_pipeline_target(p, rv_str_of(a->rules[i].target_name)) : RV_TARGET_UNKNOWN;
+    a->requires_index = resolve_list(l, &a->requires);
+    a->after_index = resolve_list(l, &a->after);
+}
+
+static void collect_targets(struct rv_loader *l)
+{
+    struct rv_pipeline_private *private = l->p->private;
+    static const char *const special[] = {"end", "clarification", "confirmation"};
+
+    private->target_names = rv_loader_array(l, l->p->n_agents + RV_COUNT(special), sizeof(char *));
+    if (!private->target_names)
+        return;
+    for (size_t i = 0; i < l->p->n_agents; i++)
+    private->target_names[private->n_target_names++] = l->p->stage_names[i];
+    for (size_t i = 0; i < RV_COUNT(special); i++)
+    private->target_names[private->n_target_names++] = special[i];
+}
+
+static void finish_pipeline(struct rv_pipeline *p)
+{
+    if (p->response.output_key && !p->response.output_key[0])
+        p->response.output_key = NULL;
+    if (p->response.field && !p->response.field[0])
+        p->response.field = NULL;
+}
+
+void rv_finish_agents(struct rv_loader *l)
+{
+    struct rv_pipeline *p = l->p;
+
+    for (size_t i = 0; i < p->n_agents; i++)
+        p->agents[i].index = (int)i;
+    if (p->n_agents > 1)
+        qsort(p->agents, p->n_agents, sizeof *p->agents, by_stage_order);
+    p->stage_names = rv_loader_array(l, p->n_agents, sizeof *p->stage_names);
+    if (!p->stage_names)
+        return;
+    index_stages(l);
+    finish_pipeline(p);
+    for (size_t i = 0; i < p->n_agents && l->rc == 0; i++)
+        finish_agent(l, &p->agents[i]);
+    if (l->rc == 0)
+        collect_targets(l);
+}

@@ -1,0 +1,69 @@
+/* What the tables of keys say, in two more forms: a JSON Schema for editors and a reference page for people. */
+#include <string.h>
+
+#include "config/config_internal.h"
+
+typedef const struct rv_key_table *(*table_fn)(void);
+
+static const table_fn tables[] = {
+    rv_pipeline_table, rv_agent_table,      rv_rule_table,        rv_edge_limit_table, rv_model_table,
+    rv_price_table,    rv_prompt_table,     rv_capability_table,  rv_execution_table,  rv_state_field_table,
+    rv_test_table,     rv_test_input_table, rv_test_expect_table, rv_test_error_table,
+};
+
+static void write_table(const struct rv_key_table *table, rv_jw *w)
+{
+    rv_jw_key(w, table->name);
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "description", table->title);
+    rv_jw_key(w, "allOf");
+    rv_jw_arr(w);
+    if (table->is_open)
+        rv_keys_write_open_schema(table->keys, table->n_keys, w);
+    else
+        rv_keys_write_schema(table->keys, table->n_keys, w);
+    if (table->more) {
+        rv_buf more = RV_BUF_INIT(4096);
+        rv_buf_printf(&more, "{%s}", table->more);
+        if (more.rc < 0 && w->out->rc == 0)
+            w->out->rc = more.rc;
+        rv_jw_raw(w, rv_buf_str(&more));
+        rv_buf_fini(&more);
+    }
+    rv_jw_arr_end(w);
+    rv_jw_obj_end(w);
+}
+
+void rv_pipeline_write_schema(rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    rv_jw_kv_text(w, "title", "reeve pipeline");
+    rv_jw_kv_text(w, "$ref", "#/$defs/pipeline");
+    rv_jw_key(w, "$defs");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < RV_COUNT(tables); i++)
+        write_table(tables[i](), w);
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+}
+
+void rv_pipeline_write_reference(rv_buf *b)
+{
+    rv_buf_puts(b,
+                "# Keys of a pipeline\n\nA pipeline is one YAML file. Unknown keys, wrong types and unknown words are "
+                "errors.\n");
+    for (size_t i = 0; i < RV_COUNT(tables); i++) {
+        const struct rv_key_table *table = tables[i]();
+
+        rv_buf_printf(b, "\n## %s\n\n%s.\n\n", table->name, table->title);
+        rv_keys_write_markdown(table->keys, table->n_keys, b);
+        for (size_t k = 0; k < table->n_keys; k++) {
+            const struct rv_key *key = &table->keys[k];
+            if (key->type != RV_KEY_MAP || key->keys == rv_price_table()->keys)
+                continue;
+            rv_buf_printf(b, "\n### %s.%s\n\n", table->name, key->name);
+            rv_keys_write_markdown(key->keys, key->n_keys, b);
+        }
+    }
+}
