@@ -1,0 +1,103 @@
+/* Events as JSON, one way and back: the recording that a replay is fed from. */
+#include "coreengine/run/run.h"
+
+#include <string.h>
+
+static const char *const kind_texts[] = {
+    [RV_EVENT_START] = "start",         [RV_EVENT_LLM_DONE] = "llm_done", [RV_EVENT_TOOL_DONE] = "tool_done",
+    [RV_EVENT_HOOK_DONE] = "hook_done", [RV_EVENT_TIMER] = "timer",       [RV_EVENT_ANSWER] = "answer",
+    [RV_EVENT_CANCEL] = "cancel",
+};
+
+static bool is_done(enum rv_event_kind kind)
+{
+    return kind == RV_EVENT_LLM_DONE || kind == RV_EVENT_TOOL_DONE || kind == RV_EVENT_HOOK_DONE;
+}
+
+static void write_response(const struct rv_response *r, rv_jw *w)
+{
+    rv_jw_key(w, "response");
+    rv_jw_obj(w);
+    if (r->text.ptr)
+        rv_jw_kv_str(w, "text", r->text);
+    if (r->has_approved)
+        rv_jw_kv_bool(w, "approved", r->approved);
+    if (r->decision.ptr)
+        rv_jw_kv_str(w, "decision", r->decision);
+    if (r->data)
+        rv_jw_kv_value(w, "data", r->data);
+    rv_jw_obj_end(w);
+}
+
+void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "event", kind_texts[ev->kind]);
+    rv_jw_kv_int(w, "now_us", ev->now_us);
+    if (ev->call_id)
+        rv_jw_kv_int(w, "call_id", ev->call_id);
+    if (is_done(ev->kind) && ev->failed) {
+        rv_jw_kv_bool(w, "failed", true);
+        if (ev->error_type)
+            rv_jw_kv_text(w, "error_type", ev->error_type);
+        rv_jw_kv_str(w, "error", ev->error);
+        rv_jw_kv_bool(w, "retryable", ev->retryable);
+    } else if (is_done(ev->kind)) {
+        rv_jw_kv_str(w, "reply", ev->reply);
+    }
+    if (ev->input_tokens || ev->output_tokens) {
+        rv_jw_kv_int(w, "input_tokens", ev->input_tokens);
+        rv_jw_kv_int(w, "output_tokens", ev->output_tokens);
+    }
+    if (ev->kind == RV_EVENT_ANSWER)
+        write_response(&ev->response, w);
+    rv_jw_obj_end(w);
+}
+
+static void read_response(json_object *json, struct rv_response *out)
+{
+    json_object *part = NULL;
+
+    if (json_object_object_get_ex(json, "text", &part))
+        out->text = rv_json_str(part);
+    if (json_object_object_get_ex(json, "decision", &part))
+        out->decision = rv_json_str(part);
+    out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
+    out->data = rv_json_get_obj(json, "data");
+}
+
+int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
+{
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL};
+    const char *text = NULL;
+    json_object *part = NULL;
+    size_t kind = 0;
+
+    if (!json_object_is_type(json, json_type_object) || !rv_json_get_text(json, "event", &text))
+        return RV_FAIL(err, RV_E_INVALID, "recorded event has no kind");
+    while (kind < RV_COUNT(kind_texts) && strcmp(kind_texts[kind], text) != 0)
+        kind++;
+    if (kind == RV_COUNT(kind_texts))
+        return RV_FAIL(err, RV_E_INVALID, "recorded event has unknown kind \"%.60s\"", text);
+    ev.kind = (enum rv_event_kind)kind;
+    if (!rv_json_get_int(json, "now_us", &ev.now_us))
+        return RV_FAIL(err, RV_E_INVALID, "recorded event \"%s\" has no time", text);
+    if (!rv_json_get_int(json, "call_id", &ev.call_id) && (is_done(ev.kind) || ev.kind == RV_EVENT_TIMER))
+        return RV_FAIL(err, RV_E_INVALID, "recorded event \"%s\" has no call id", text);
+    (void)rv_json_get_bool(json, "failed", &ev.failed);
+    (void)rv_json_get_bool(json, "retryable", &ev.retryable);
+    if (json_object_object_get_ex(json, "reply", &part))
+        ev.reply = rv_json_str(part);
+    if (json_object_object_get_ex(json, "error", &part))
+        ev.error = rv_json_str(part);
+    (void)rv_json_get_text(json, "error_type", &ev.error_type);
+    (void)rv_json_get_int(json, "input_tokens", &ev.input_tokens);
+    (void)rv_json_get_int(json, "output_tokens", &ev.output_tokens);
+    if (ev.kind == RV_EVENT_ANSWER) {
+        part = rv_json_get_obj(json, "response");
+        if (part)
+            read_response(part, &ev.response);
+    }
+    *out = ev;
+    return 0;
+}
