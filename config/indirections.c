@@ -102,10 +102,10 @@ static json_object *resolve_text(struct rv_loader *l, const struct rv_node *node
         at = (size_t)(end - node->text.ptr) + 1;
     }
     rv_buf_add(&out, node->text.ptr + at, node->text.len - at);
-    if (rv_buf_check(&out, "a value with ${}", NULL) == RV_E_LIMIT)
+    if (out.rc == RV_E_LIMIT)
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &src, NULL, "the value grows beyond %zu bytes",
                         RV_YAML_MAX_BYTES);
-    else
+    else if (out.rc == 0)
         value = json_object_new_string_len(rv_buf_cstr(&out), (int)out.len);
     if (!value && out.rc != RV_E_LIMIT)
         l->rc = RV_E_NOMEM;

@@ -62,7 +62,7 @@ const char *rv_loader_path(struct rv_loader *l, rv_str path)
         return NULL;
     }
     memcpy(joined, dir.ptr, dir.len);
-    if (dir.len > 0)
+    if (dir.len > 0 && joined[dir.len - 1] != '/')
         joined[dir.len++] = '/';
     memcpy(joined + dir.len, path.ptr, path.len);
     return joined;

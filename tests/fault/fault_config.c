@@ -1,0 +1,138 @@
+/* Each allocation of loading and explaining a pipeline fails once, in a sound file and in one full of faults. */
+#include "config/config.h"
+#include "tests/kit/fault.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+static const char sound[] = "name: &n all-of-it\n"
+                            "description: every section once\n"
+                            "capabilities: [files, {path: x.so, config: {home: \"${env:RV_FAULT_VAR}\", n: [1, 2.5]}}]\n"
+                            "models:\n"
+                            "  default: {model: \"a:b\", key: \"${env:RV_FAULT_VAR}\", price: {input: 1, output: 2}}\n"
+                            "  gone: {model: \"a:b\", key: \"${env:RV_FAULT_NONE}\", optional: true}\n"
+                            "agents:\n"
+                            "  - name: plan\n"
+                            "    has_llm: true\n"
+                            "    model_role: default\n"
+                            "    prompt_key: p\n"
+                            "    routing_rules:\n"
+                            "      - {condition: verdict, value: {a: [1, null, *n]}, target: work}\n"
+                            "      - {when: \"output.score < 0.5 && size(state) > 0\", target: end}\n"
+                            "  - name: work\n"
+                            "    has_tools: true\n"
+                            "    allowed_tools: {x: true, y: false}\n"
+                            "    requires: [plan]\n"
+                            "edge_limits: [{from: plan, to: work, max_count: 2}]\n"
+                            "prompts: {p: \"say {{raw_input}} {{outputs.work.x}}\"}\n"
+                            "execution: {llm_timeout: 2}\n"
+                            "state: [{key: work, merge: append}]\n"
+                            "retry_clear: [plan]\n"
+                            "tests:\n"
+                            "  - name: t\n"
+                            "    input: {raw_input: hello}\n"
+                            "    script: {models: {}}\n"
+                            "    expect: {status: completed, visited: [plan, work], errors: [{agent: plan}]}\n";
+
+static const char faulty[] = "name: &a x\n"
+                             "nmae: *a\n"
+                             "models: {default: nothing, other: {model: \"a:b\", k: \"${env:RV_FAULT_NONE}\"}}\n"
+                             "agents:\n"
+                             "  - {name: a, has_llm: yes, model_role: defalt, default_next: c, requires: [b, a, zz]}\n"
+                             "  - {name: b, requires: [a], join_strategy: al, output_key: a, stage_order: \"1\"}\n"
+                             "  - {name: b, routing_rules: [{when: \"1 +\", target: end}, {condition: x, target: nn}]}\n"
+                             "edge_limits: [{from: q, to: a, max_count: 0}, {from: a, to: b, max_count: 1},"
+                             " {from: a, to: b, max_count: 1}]\n"
+                             "prompts: {p: \"{{nobody}} {{outputs.none}}\", q: {file: /nonexistent/file}, r: \"{{x\"}\n"
+                             "prompts: 1\n"
+                             "state: [{key: a}, {key: a}]\n"
+                             "tests: [{name: t, expect: {visited: [zz], output: {zz: 1}}}]\n";
+
+static const char broken[] = "name: x\n  bad: [1, 2\n";
+
+static int load(const char *text)
+{
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    rv_buf b = RV_BUF_INIT(1 << 20);
+    rv_jw w = rv_jw_on(&b);
+    rv_err *err = NULL;
+    int rc;
+
+    if (!findings)
+        return RV_E_NOMEM;
+    rc = rv_pipeline_parse(rv_str_of(text), "fault.yaml", ".", findings, &p, &err);
+    if (rc == 0) {
+        rv_findings_sort(findings);
+        rv_findings_write_text(findings, false, &b);
+        rv_jw_obj(&w);
+        if (p && p->is_sound) {
+            rv_jw_key(&w, "pipeline");
+            rv_pipeline_write_json(p, &w);
+        }
+        rv_jw_obj_end(&w);
+        rc = rv_buf_check(&b, "explanation", NULL);
+    }
+    rv_buf_fini(&b);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    rv_err_free(err);
+    return rc;
+}
+
+static int schema(void)
+{
+    rv_buf b = RV_BUF_INIT(1 << 20);
+    rv_jw w = rv_jw_on(&b);
+    int rc;
+
+    rv_pipeline_write_schema(&w);
+    rv_pipeline_write_reference(&b);
+    rc = rv_buf_check(&b, "schema", NULL);
+    rv_buf_fini(&b);
+    return rc;
+}
+
+static int run(int scenario)
+{
+    static const char *const texts[] = {sound, faulty, broken};
+
+    return scenario < 3 ? load(texts[scenario]) : schema();
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    int rc;
+
+    setenv("RV_FAULT_VAR", "value", 1);
+    unsetenv("RV_FAULT_NONE");
+    ck_assert_int_eq(run(_i), 0); /* libraries set themselves up at first use */
+    for (size_t n = 0;; n++) {
+        rv_fault_arm(n);
+        rc = run(_i);
+        if (!rv_fault_disarm())
+            break;
+        /* a hint may do without its memory; nothing else does */
+        ck_assert_msg(rc == RV_E_NOMEM || (rc == 0 && _i == 1), "allocation %zu: %s", n, rv_code_text(rc));
+        ck_assert_msg(rv_fault_balance() == 0, "allocation %zu: %ld blocks leaked", n, rv_fault_balance());
+    }
+    ck_assert_int_eq(rc, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fault_config");
+    TCase *tc = tcase_create("allocations");
+    SRunner *runner;
+    int n_failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, every_allocation_may_fail, 0, 4);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? 1 : 0;
+}
