@@ -241,7 +241,7 @@ static int check_macro(struct rv_compile *c, struct rv_node *n, size_t m)
     n->macro = macros[m].macro;
     n->types = macros[m].result;
     n->b = is_map && n->n_items == 2 ? NULL : body;
-    n->c = !is_map ? NULL : n->n_items == 2 ? body : body->next;
+    n->c = !is_map ? NULL : body && n->n_items == 3 ? body->next : body;
     if (n->b && !(n->b->types & RV_M_BOOL))
         return RV_EXPR_FAIL(c, n->b->off, RV_E_INVALID, "the condition of %s() must be a bool", macros[m].name);
     return 0;

@@ -201,7 +201,7 @@ static int is_in(struct rv_eval *ev, const struct rv_node *n, const struct rv_va
 
 static int run_binary(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
 {
-    struct rv_value a, b;
+    struct rv_value a = {.type = RV_T_NULL}, b = a;
     bool yes = false;
     int order = 0, rc;
 
@@ -250,7 +250,7 @@ static int run_logical(struct rv_eval *ev, const struct rv_node *n, struct rv_va
 
 static int run_unary(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
 {
-    struct rv_value a;
+    struct rv_value a = {.type = RV_T_NULL};
 
     if (rv_ev_run(ev, n->a, &a) < 0)
         return -1;
@@ -264,7 +264,7 @@ static int run_unary(struct rv_eval *ev, const struct rv_node *n, struct rv_valu
 
 static int run_cond(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
 {
-    struct rv_value a;
+    struct rv_value a = {.type = RV_T_NULL};
 
     if (rv_ev_run(ev, n->a, &a) < 0)
         return -1;
@@ -313,7 +313,7 @@ static int run_items(struct rv_eval *ev, const struct rv_node *n, struct rv_valu
 
 static int run_call(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
 {
-    struct rv_value args[RV_FN_MAX_ARGS];
+    struct rv_value args[RV_FN_MAX_ARGS] = {{.type = RV_T_NULL}};
     const struct rv_node *arg = n->a ? n->a : n->items;
 
     for (size_t i = 0; i < n->fn->n_args; i++) {

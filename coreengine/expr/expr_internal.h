@@ -277,10 +277,10 @@ int rv_ev_negate(struct rv_eval *ev, const struct rv_node *n, const struct rv_va
 #define RV_FN_MAX_ARGS 2
 struct rv_function {
     const char *name;
-    bool is_method;                /* the receiver is the first argument */
     size_t n_args;                 /* receiver included */
     unsigned args[RV_FN_MAX_ARGS]; /* types it takes */
     unsigned result;
+    bool is_method; /* the receiver is the first argument */
     int (*call)(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out);
 };
 /** NULL if there is none. */

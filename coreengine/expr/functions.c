@@ -141,7 +141,7 @@ static bool is_double_text(rv_str s)
     }
     for (size_t i = sign; i < s.len; i++) {
         digits += isdigit((unsigned char)s.ptr[i]) != 0;
-        if (!isdigit((unsigned char)s.ptr[i]) && !memchr(".eE+-", s.ptr[i], 5))
+        if (!isdigit((unsigned char)s.ptr[i]) && !strchr(".eE+-", s.ptr[i]))
             return false;
     }
     return digits > 0;
@@ -241,18 +241,18 @@ static int call_dyn(struct rv_eval *ev, const struct rv_node *n, const struct rv
 #define SIZED (RV_M_STRING | RV_M_LIST | RV_M_MAP)
 
 static const struct rv_function functions[] = {
-    {"size", false, 1, {SIZED}, RV_M_INT, call_size},
-    {"size", true, 1, {SIZED}, RV_M_INT, call_size},
-    {"contains", true, 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, call_contains},
-    {"startsWith", true, 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, call_starts_with},
-    {"endsWith", true, 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, call_ends_with},
-    {"int", false, 1, {RV_M_NUMBER | RV_M_STRING}, RV_M_INT, call_int},
-    {"uint", false, 1, {RV_M_NUMBER | RV_M_STRING}, RV_M_UINT, call_uint},
-    {"double", false, 1, {RV_M_NUMBER | RV_M_STRING}, RV_M_DOUBLE, call_double},
-    {"string", false, 1, {RV_M_NUMBER | RV_M_BOOL | RV_M_STRING}, RV_M_STRING, call_string},
-    {"bool", false, 1, {RV_M_BOOL | RV_M_STRING}, RV_M_BOOL, call_bool},
-    {"type", false, 1, {RV_M_ANY}, RV_M_TYPE, call_type},
-    {"dyn", false, 1, {RV_M_ANY}, RV_M_ANY, call_dyn},
+    {"size", 1, {SIZED}, RV_M_INT, false, call_size},
+    {"size", 1, {SIZED}, RV_M_INT, true, call_size},
+    {"contains", 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, true, call_contains},
+    {"startsWith", 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, true, call_starts_with},
+    {"endsWith", 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, true, call_ends_with},
+    {"int", 1, {RV_M_NUMBER | RV_M_STRING}, RV_M_INT, false, call_int},
+    {"uint", 1, {RV_M_NUMBER | RV_M_STRING}, RV_M_UINT, false, call_uint},
+    {"double", 1, {RV_M_NUMBER | RV_M_STRING}, RV_M_DOUBLE, false, call_double},
+    {"string", 1, {RV_M_NUMBER | RV_M_BOOL | RV_M_STRING}, RV_M_STRING, false, call_string},
+    {"bool", 1, {RV_M_BOOL | RV_M_STRING}, RV_M_BOOL, false, call_bool},
+    {"type", 1, {RV_M_ANY}, RV_M_TYPE, false, call_type},
+    {"dyn", 1, {RV_M_ANY}, RV_M_ANY, false, call_dyn},
 };
 
 const struct rv_function *rv_function_find(rv_str name, bool is_method)

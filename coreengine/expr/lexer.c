@@ -139,7 +139,7 @@ static int lex_name(struct rv_compile *c)
     if (at(c, c->pos) == '"' || at(c, c->pos) == '\'') {
         if (rv_str_is(name, "r") || rv_str_is(name, "R"))
             return rv_expr_lex_string(c, true, start);
-        if (name.len <= 2 && memchr("bB", name.ptr[0], 2) && (name.len == 1 || memchr("rR", name.ptr[1], 2)))
+        if (name.len <= 2 && strchr("bB", name.ptr[0]) && (name.len == 1 || strchr("rR", name.ptr[1])))
             return RV_EXPR_FAIL(c, start, RV_E_PARSE, "bytes literals are not part of this subset of CEL");
     }
     if (rv_str_is(name, "in")) {

@@ -23,7 +23,7 @@ static bool next_element(struct walk *w, struct rv_value *out)
 /* The condition for the element in the slot. A fault, a wrong type included, is left in ev->fault. */
 static int run_condition(struct rv_eval *ev, const struct rv_node *n, bool *out)
 {
-    struct rv_value v;
+    struct rv_value v = {.type = RV_T_NULL};
 
     if (rv_ev_run(ev, n->b, &v) < 0)
         return -1;

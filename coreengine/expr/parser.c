@@ -30,20 +30,21 @@ static int too_deep(struct rv_compile *c, size_t off)
     return RV_EXPR_FAIL(c, off, RV_E_LIMIT, "expression is nested deeper than %d levels", RV_EXPR_MAX_DEPTH);
 }
 
-/* A node that points to token t. */
-static int new_node(struct rv_compile *c, enum rv_node_kind kind, const struct rv_token *t, struct rv_node **out)
+/* A node that points to token t; NULL when there is no memory, with the error made. */
+static struct rv_node *new_node(struct rv_compile *c, enum rv_node_kind kind, const struct rv_token *t)
 {
     struct rv_node *n = rv_arena_alloc(c->e->arena, sizeof(*n));
 
-    if (!n)
-        return RV_EXPR_FAIL(c, t->off, RV_E_NOMEM, "no memory for an expression");
+    if (!n) {
+        RV_IGNORE(RV_EXPR_FAIL(c, t->off, RV_E_NOMEM, "no memory for an expression"), "NULL tells the caller");
+        return NULL;
+    }
     n->kind = kind;
     n->depth = 1;
     n->op = t->op;
     n->off = t->off;
     n->len = t->len;
-    *out = n;
-    return 0;
+    return n;
 }
 
 /* After the children of n are set. */
@@ -76,7 +77,7 @@ static void append_item(struct rv_node *n, struct rv_node **last, struct rv_node
  * map literals. */
 static int parse_items(struct rv_compile *c, struct rv_node *n, enum rv_punct close, const char *expected)
 {
-    struct rv_node *last = NULL, *item;
+    struct rv_node *last = NULL, *item = NULL;
     int rc;
 
     while (!is_op(c, close)) {
@@ -127,10 +128,13 @@ static int token_name(struct rv_compile *c, rv_str *out)
 
 static int parse_name(struct rv_compile *c, struct rv_node **out)
 {
-    struct rv_node *n = NULL;
+    struct rv_node *n = new_node(c, RV_NODE_NAME, &c->tok);
     int rc;
 
-    if ((rc = new_node(c, RV_NODE_NAME, &c->tok, &n)) < 0 || (rc = token_name(c, &n->name)) < 0)
+    if (!n)
+        return RV_E_NOMEM;
+    rc = token_name(c, &n->name);
+    if (rc < 0)
         return rc;
     if (is_reserved(n->name))
         return RV_EXPR_FAIL(c, n->off, RV_E_PARSE, "\"%s\" is a reserved word", n->name.ptr);
@@ -145,11 +149,10 @@ static int parse_name(struct rv_compile *c, struct rv_node **out)
 
 static int parse_literal(struct rv_compile *c, bool negative, struct rv_node **out)
 {
-    struct rv_node *n;
-    int rc = new_node(c, RV_NODE_LITERAL, &c->tok, &n);
+    struct rv_node *n = new_node(c, RV_NODE_LITERAL, &c->tok);
 
-    if (rc < 0)
-        return rc;
+    if (!n)
+        return RV_E_NOMEM;
     n->value = c->tok.value;
     if (n->value.type == RV_T_INT && n->value.as.i == INT64_MIN && !negative)
         return RV_EXPR_FAIL(c, n->off, RV_E_PARSE, "integer \"%.*s\" does not fit int64", (int)n->len,
@@ -178,8 +181,11 @@ static int parse_primary(struct rv_compile *c, struct rv_node **out)
     }
     if (is_op(c, RV_OP_LBRACKET) || is_op(c, RV_OP_LBRACE)) {
         close = c->tok.op == RV_OP_LBRACKET ? RV_OP_RBRACKET : RV_OP_RBRACE;
-        rc = new_node(c, close == RV_OP_RBRACKET ? RV_NODE_LIST : RV_NODE_MAP, &c->tok, out);
-        if (rc < 0 || (rc = rv_expr_next_token(c)) < 0)
+        *out = new_node(c, close == RV_OP_RBRACKET ? RV_NODE_LIST : RV_NODE_MAP, &c->tok);
+        if (!*out)
+            return RV_E_NOMEM;
+        rc = rv_expr_next_token(c);
+        if (rc < 0)
             return rc;
         return parse_items(c, *out, close,
                            close == RV_OP_RBRACKET ? "\",\" or \"]\" after a list element"
@@ -192,10 +198,13 @@ static int parse_primary(struct rv_compile *c, struct rv_node **out)
 static int parse_suffix(struct rv_compile *c, struct rv_node *of, struct rv_node **out)
 {
     bool is_index = is_op(c, RV_OP_LBRACKET);
-    struct rv_node *n;
-    int rc = new_node(c, is_index ? RV_NODE_INDEX : RV_NODE_SELECT, &c->tok, &n);
+    struct rv_node *n = new_node(c, is_index ? RV_NODE_INDEX : RV_NODE_SELECT, &c->tok);
+    int rc;
 
-    if (rc < 0 || (rc = rv_expr_next_token(c)) < 0)
+    if (!n)
+        return RV_E_NOMEM;
+    rc = rv_expr_next_token(c);
+    if (rc < 0)
         return rc;
     n->a = of;
     *out = n;
@@ -248,9 +257,9 @@ static int parse_unary(struct rv_compile *c, struct rv_node **out)
     while (rc == 0 && n_ops > 0) {
         const struct rv_token *op = &ops[--n_ops];
 
-        rc = new_node(c, op->op == RV_OP_NOT ? RV_NODE_NOT : RV_NODE_NEGATE, op, &n);
-        if (rc < 0)
-            return rc;
+        n = new_node(c, op->op == RV_OP_NOT ? RV_NODE_NOT : RV_NODE_NEGATE, op);
+        if (!n)
+            return RV_E_NOMEM;
         n->a = *out;
         *out = n;
         rc = set_depth(c, n);
@@ -275,11 +284,10 @@ static int parse_binary(struct rv_compile *c, int at_least, struct rv_node **out
     int rc = at_least > 3 ? parse_unary(c, out) : parse_binary(c, at_least + 1, out);
 
     while (rc == 0 && at_least <= 3 && tightness(c) == at_least) {
-        struct rv_node *n;
+        struct rv_node *n = new_node(c, RV_NODE_BINARY, &c->tok);
 
-        rc = new_node(c, RV_NODE_BINARY, &c->tok, &n);
-        if (rc < 0)
-            return rc;
+        if (!n)
+            return RV_E_NOMEM;
         n->a = *out;
         if ((rc = rv_expr_next_token(c)) < 0 || (rc = parse_binary(c, at_least + 1, &n->b)) < 0)
             return rc;
@@ -291,7 +299,7 @@ static int parse_binary(struct rv_compile *c, int at_least, struct rv_node **out
 
 static int parse_logical(struct rv_compile *c, enum rv_punct op, struct rv_node **out)
 {
-    struct rv_node *n = NULL, *last = NULL, *item;
+    struct rv_node *n = NULL, *last = NULL, *item = NULL;
     int rc;
 
     for (;;) {
@@ -302,8 +310,8 @@ static int parse_logical(struct rv_compile *c, enum rv_punct op, struct rv_node 
             *out = item;
             return 0;
         }
-        if (!n && (rc = new_node(c, op == RV_OP_OR ? RV_NODE_OR : RV_NODE_AND, &c->tok, &n)) < 0)
-            return rc;
+        if (!n && !(n = new_node(c, op == RV_OP_OR ? RV_NODE_OR : RV_NODE_AND, &c->tok)))
+            return RV_E_NOMEM;
         append_item(n, &last, item);
         if (!is_op(c, op))
             break;
@@ -322,9 +330,9 @@ static int parse_cond(struct rv_compile *c, struct rv_node **out)
 
     if (rc < 0 || !is_op(c, RV_OP_QUESTION))
         return rc;
-    rc = new_node(c, RV_NODE_COND, &c->tok, &n);
-    if (rc < 0)
-        return rc;
+    n = new_node(c, RV_NODE_COND, &c->tok);
+    if (!n)
+        return RV_E_NOMEM;
     n->a = *out;
     if ((rc = rv_expr_next_token(c)) < 0 || (rc = parse_logical(c, RV_OP_OR, &n->b)) < 0 ||
         (rc = expect(c, RV_OP_COLON, "\":\" of the conditional")) < 0 || (rc = parse_expr(c, &n->c)) < 0)

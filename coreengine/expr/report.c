@@ -103,7 +103,7 @@ static int report_types(struct rv_eval *ev)
 /* Faults whose message shows a value. */
 static int report_value(struct rv_eval *ev)
 {
-    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(4 * MAX_QUOTED);
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT((size_t)4 * MAX_QUOTED);
     const struct rv_fault_record *f = &ev->fault;
     struct rv_src at;
     int rc;

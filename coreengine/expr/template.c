@@ -117,7 +117,7 @@ static int read_placeholder(rv_template *t, rv_str text, size_t *pos, struct rv_
                             rv_err **err)
 {
     size_t i = *pos + 2, off;
-    rv_str path;
+    rv_str path = {NULL, 0};
     int rc;
 
     while (i < text.len && is_blank(text.ptr[i]))
@@ -127,7 +127,7 @@ static int read_placeholder(rv_template *t, rv_str text, size_t *pos, struct rv_
         return 0;
     off = i;
     rc = read_path(text, &i, &ph->src, &path, err);
-    if (rc < 0)
+    if (rc < 0 || !path.ptr)
         return rc;
     if (count_segments(path) > MAX_SEGMENTS)
         return RV_FAIL_AT(err, &ph->src, RV_E_LIMIT, "placeholder has more than %d segments", MAX_SEGMENTS);
