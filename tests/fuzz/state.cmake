@@ -1,0 +1,1 @@
+rv_fuzz(state SOURCES fuzz_state.c USES rv::envelope)
