@@ -42,8 +42,8 @@ const char *rv_expr_text(const rv_expr *e); /* the source, borrowed */
 /** False if the result is certainly no boolean: as a condition it could only fail, and that is known at load. */
 bool rv_expr_may_be_bool(const rv_expr *e);
 /** Evaluate to any value; *out is the caller's (NULL: null) and may share parts with the scope, so it is for reading.
- *  RV_E_NOT_FOUND (no such variable, key, element), RV_E_INVALID (types, overflow, conversion), RV_E_LIMIT, RV_E_NOMEM, or
- *  what the scope failed with. Errors say where in the expression. */
+ *  RV_E_NOT_FOUND (no such variable, key, element), RV_E_INVALID (types, overflow, conversion), RV_E_LIMIT, RV_E_NOMEM,
+ *  or what the scope failed with. Errors say where in the expression. */
 RV_MUST_CHECK int rv_expr_eval(const rv_expr *e, const struct rv_scope *scope, json_object **out, rv_err **err);
 /** Evaluate to a boolean; any other type is RV_E_INVALID. Not thread-safe per scope, but one rv_expr may be shared. */
 RV_MUST_CHECK int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, bool *out, rv_err **err);
@@ -58,7 +58,8 @@ RV_MUST_CHECK int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, b
 
 typedef struct rv_template rv_template;
 
-/** src: place of the first byte, may be NULL. RV_E_PARSE ("{{" with a name but without "}}"), RV_E_LIMIT, RV_E_NOMEM. */
+/** src: place of the first byte, may be NULL.
+ *  RV_E_PARSE ("{{" with a name but without "}}"), RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_template_compile(rv_str text, const struct rv_src *src, rv_template **out, rv_err **err);
 void rv_template_free(rv_template *t);
 

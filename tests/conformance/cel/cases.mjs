@@ -2,7 +2,10 @@
 // Integers are BigInt and doubles are Number, so that both sides get the same types.
 
 export const vars = {
-  output: {confidence: 0.3, verdict: 'loop_back', n: 3n, none: null, empty: {}, steps: [{tool: 'a', ok: true}, {tool: 'b', ok: false}]},
+  output: {
+    confidence: 0.3, verdict: 'loop_back', n: 3n, none: null, empty: {},
+    steps: [{tool: 'a', ok: true}, {tool: 'b', ok: false}],
+  },
   i: 7n, j: -3n, zero: 0n, d: 2.5, e: 7.5, s: 'héllo', t: 'loop', yes: true, no: false, nul: null,
   l: [1n, 2n, 3n], ls: ['a', 'b', 'c'], mixed: [1n, 'a', null, 2.5], none: [], m: {a: 1n, b: 2n, 'with-dash': 3n},
   max: 9223372036854775807n, min: -9223372036854775808n,
@@ -324,32 +327,32 @@ function random(seed) {
   }
 }
 
-// Each kind has leaves and makers; a maker asks for operands by kind. Most results are well typed, and one operand in
-// twenty is of another kind on purpose, wrapped in dyn() so that the failure comes at evaluation.
+// A kind has leaves and makers; a capital letter in a maker asks for an operand of the kind of that name. Most results
+// are well typed, and one operand in twenty is of any kind, wrapped in dyn() so that the failure comes at evaluation.
 const kinds = {
-  int: {
+  I: {
     leaves: ['i', 'j', 'zero', '1', '2', '-5', 'output.n', 'm.a', 'l[1]', 'size(s)', 'max', 'm.c', 'l[9]'],
-    makers: [['(', 'int', ' + ', 'int', ')'], ['(', 'int', ' - ', 'int', ')'], ['(', 'int', ' * ', 'int', ')'], ['(', 'int', ' / ', 'int', ')'],
-      ['(', 'int', ' % ', 'int', ')'], ['-', 'int'], ['size(', 'list', ')'], ['(', 'bool', ' ? ', 'int', ' : ', 'int', ')'], ['int(', 'double', ')'], ['int(string(', 'int', '))']],
+    makers: ['(I + I)', '(I - I)', '(I * I)', '(I / I)', '(I % I)', '-I', 'size(L)', '(B ? I : I)', 'int(D)',
+      'int(string(I))'],
   },
-  double: {
+  D: {
     leaves: ['d', 'e', '0.5', '-1.25', 'output.confidence', '1e3'],
-    makers: [['(', 'double', ' + ', 'double', ')'], ['(', 'double', ' - ', 'double', ')'], ['(', 'double', ' * ', 'double', ')'], ['double(', 'int', ')'], ['-', 'double']],
+    makers: ['(D + D)', '(D - D)', '(D * D)', 'double(I)', '-D'],
   },
-  string: {
+  S: {
     leaves: ['s', 't', "'a'", '"l"', "''", 'output.verdict', 'ls[0]', 'output.steps[1].tool', 'output.nope'],
-    makers: [['(', 'string', ' + ', 'string', ')'], ['string(', 'int', ')'], ['string(', 'bool', ')'], ['(', 'bool', ' ? ', 'string', ' : ', 'string', ')']],
+    makers: ['(S + S)', 'string(I)', 'string(B)', '(B ? S : S)'],
   },
-  list: {
+  L: {
     leaves: ['l', 'none', '[1, 2]', '[5]'],
-    makers: [['(', 'list', ' + ', 'list', ')'], ['[', 'int', ', ', 'int', ']'], ['list', '.filter(x, x > ', 'int', ')'], ['list', '.map(x, x + ', 'int', ')'], ['list', '.map(y, y > ', 'int', ', y * 2)']],
+    makers: ['(L + L)', '[I, I]', 'L.filter(x, x > I)', 'L.map(x, x + I)', 'L.map(y, y > I, y * 2)'],
   },
-  bool: {
-    leaves: ['yes', 'no', 'true', 'false', 'has(output.verdict)', 'has(output.nope)', 'output.steps[0].ok', 'output.nope'],
-    makers: [['(', 'int', ' < ', 'int', ')'], ['(', 'int', ' == ', 'int', ')'], ['(', 'int', ' >= ', 'int', ')'], ['(', 'double', ' <= ', 'double', ')'], ['(', 'double', ' != ', 'double', ')'],
-      ['(', 'string', ' == ', 'string', ')'], ['(', 'string', ' < ', 'string', ')'], ['string', '.contains(', 'string', ')'], ['string', '.startsWith(', 'string', ')'], ['string', '.endsWith(', 'string', ')'],
-      ['(', 'bool', ' && ', 'bool', ')'], ['(', 'bool', ' || ', 'bool', ')'], ['(', 'bool', ' && ', 'bool', ')'], ['(', 'bool', ' || ', 'bool', ')'], ['!', 'bool'], ['(', 'int', ' in ', 'list', ')'], ['(', 'list', ' == ', 'list', ')'],
-      ['list', '.all(x, x > ', 'int', ')'], ['list', '.exists(x, x == ', 'int', ')'], ['list', '.exists_one(x, x < ', 'int', ')'], ['(', 'bool', ' ? ', 'bool', ' : ', 'bool', ')'], ['list', '.exists(x, ', 'int', ' / x > 1)']],
+  B: {
+    leaves: ['yes', 'no', 'true', 'false', 'has(output.verdict)', 'has(output.nope)', 'output.steps[0].ok',
+      'output.nope'],
+    makers: ['(I < I)', '(I == I)', '(I >= I)', '(D <= D)', '(D != D)', '(S == S)', '(S < S)', 'S.contains(S)',
+      'S.startsWith(S)', 'S.endsWith(S)', '(B && B)', '(B || B)', '(B && B)', '(B || B)', '!B', '(I in L)', '(L == L)',
+      'L.all(x, x > I)', 'L.exists(x, x == I)', 'L.exists_one(x, x < I)', 'L.exists(x, I / x > 1)', '(B ? B : B)'],
   },
 }
 
@@ -359,7 +362,7 @@ export function generate(count, seed) {
   const make = (kind, depth) => {
     if (next() < 0.05) return `dyn(${pick(kinds[pick(Object.keys(kinds))].leaves)})`
     if (depth === 0 || next() < 0.15) return pick(kinds[kind].leaves)
-    return pick(kinds[kind].makers).map((part) => (part in kinds ? make(part, depth - 1) : part)).join('')
+    return pick(kinds[kind].makers).replace(/[IDSLB]/g, (operand) => make(operand, depth - 1))
   }
-  return Array.from({length: count}, () => make(pick(['bool', 'bool', 'bool', 'int', 'double', 'string', 'list']), 1 + Math.floor(next() * 4)))
+  return Array.from({length: count}, () => make(pick('BBBIDSL'), 1 + Math.floor(next() * 4)))
 }

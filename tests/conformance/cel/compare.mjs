@@ -16,7 +16,8 @@ function toJson(v) {
   if (typeof v === 'bigint') return String(v)
   if (typeof v === 'number') return Number.isInteger(v) && Math.abs(v) < 1e15 ? v.toFixed(1) : String(v)
   if (Array.isArray(v)) return `[${v.map(toJson).join(',')}]`
-  if (v !== null && typeof v === 'object') return `{${Object.entries(v).map(([k, x]) => `${JSON.stringify(k)}:${toJson(x)}`).join(',')}}`
+  if (v !== null && typeof v === 'object')
+    return `{${Object.entries(v).map(([k, x]) => `${JSON.stringify(k)}:${toJson(x)}`).join(',')}}`
   return JSON.stringify(v)
 }
 
@@ -34,8 +35,9 @@ function plain(v) {
 
 // Numbers of our answer keep their type: JSON.parse alone would make them all doubles.
 function readOurs(line) {
-  const tagged = line.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g, (token) =>
-    token[0] === '"' ? token : /[.eE]/.test(token) ? `{"$double":"${token}"}` : `{"$int":"${token}"}`)
+  const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g
+  const tagged = line.replace(tokens, (token) =>
+    token[0] === '"' ? token : `{"${/[.eE]/.test(token) ? '$double' : '$int'}":"${token}"}`)
   return JSON.parse(tagged, (_, v) => (v?.$int ? BigInt(v.$int) : v?.$double ? Number(v.$double) : v))
 }
 
@@ -55,13 +57,15 @@ const input = expressions.map((expr) => `{"expr":${JSON.stringify(expr)},"vars":
 const run = spawnSync(program, {input, encoding: 'utf8', maxBuffer: 1 << 28})
 if (run.status !== 0) throw new Error(`${program}: status ${run.status} ${run.stdout?.slice(-200)} ${run.stderr}`)
 const answers = run.stdout.trimEnd().split('\n')
-if (answers.length !== expressions.length) throw new Error(`${answers.length} answers to ${expressions.length} questions`)
+if (answers.length !== expressions.length)
+  throw new Error(`${answers.length} answers to ${expressions.length} questions`)
 
 const used = new Set()
 let agreed = 0, values = 0, differences = 0
 expressions.forEach((expr, i) => {
   const ours = readOurs(answers[i]), other = theirs(expr)
-  if (ours.ok === other.ok && (!ours.ok || JSON.stringify(plain(ours.result)) === JSON.stringify(plain(other.result)))) {
+  const same = ours.ok && other.ok && JSON.stringify(plain(ours.result)) === JSON.stringify(plain(other.result))
+  if (same || (!ours.ok && !other.ok)) {
     agreed++
     values += ours.ok
     return
