@@ -5,16 +5,16 @@
 #include "config/analysis_internal.h"
 #include "config/config.h"
 
-#define RV_MAX_MODELS 256
-#define RV_MAX_PROMPTS 4096
-#define RV_MAX_CAPABILITIES 256
-#define RV_MAX_TEST_CONFIGS 4096
-#define RV_MAX_STATE_FIELDS 1024
-#define RV_MAX_EDGE_LIMITS 10000
-#define RV_MAX_PROMPT_BYTES ((size_t)1 << 20)        /* one prompt file */
-#define RV_MAX_PROMPT_TOTAL_BYTES ((size_t)16 << 20) /* all prompt files of a pipeline */
-#define RV_MAX_SECRET_BYTES ((size_t)64 << 10)       /* one ${file:} */
-#define RV_PIPELINE_MAX_ARENA ((size_t)256 << 20)    /* far above what a file of RV_YAML_MAX_BYTES can need */
+#define RV_MAX_MODELS             256
+#define RV_MAX_PROMPTS            4096
+#define RV_MAX_CAPABILITIES       256
+#define RV_MAX_TEST_CONFIGS       4096
+#define RV_MAX_STATE_FIELDS       1024
+#define RV_MAX_EDGE_LIMITS        10000
+#define RV_MAX_PROMPT_BYTES       ((size_t)1 << 20)   /* one prompt file */
+#define RV_MAX_PROMPT_TOTAL_BYTES ((size_t)16 << 20)  /* all prompt files of a pipeline */
+#define RV_MAX_SECRET_BYTES       ((size_t)64 << 10)  /* one ${file:} */
+#define RV_PIPELINE_MAX_ARENA     ((size_t)256 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
 
 /* How a model or capability was written, so that explaining it never prints what an indirection gave. */
 struct rv_written {
@@ -23,27 +23,27 @@ struct rv_written {
 };
 
 struct rv_pipeline_private {
-    rv_arena *arena;            /* texts and arrays of the pipeline; dies with it */
-    rv_yaml *doc;               /* the file; inline scripts and written values point into it */
-    struct rv_links links;      /* dependents of each stage */
-    rv_index edges;             /* key: two stage indices as bytes; value: index in edge_limits */
-    rv_index output_index;      /* output key -> stage */
-    struct rv_written *models;  /* same order as the pipeline's */
+    rv_arena *arena;           /* texts and arrays of the pipeline; dies with it */
+    rv_yaml *doc;              /* the file; inline scripts and written values point into it */
+    struct rv_links links;     /* dependents of each stage */
+    rv_index edges;            /* key: two stage indices as bytes; value: index in edge_limits */
+    rv_index output_index;     /* output key -> stage */
+    struct rv_written *models; /* same order as the pipeline's */
     struct rv_written *capabilities;
     struct rv_str_list dropped_roles; /* optional models whose variable is not set */
-    const char **target_names;  /* every stage, then end, clarification, confirmation */
+    const char **target_names;        /* every stage, then end, clarification, confirmation */
     size_t n_target_names;
-    bool has_models;            /* the key is there, even if every role was dropped */
+    bool has_models; /* the key is there, even if every role was dropped */
 };
 
 /* One load. Readers of table rows reach it by rv_key_reader.user. */
 struct rv_loader {
     struct rv_pipeline *p;
-    rv_arena *arena;         /* the pipeline's */
+    rv_arena *arena; /* the pipeline's */
     rv_findings *findings;
     const struct rv_node *root;
-    size_t n_prompt_bytes;   /* of prompt files so far */
-    int rc;                  /* RV_E_NOMEM; sticky */
+    size_t n_prompt_bytes; /* of prompt files so far */
+    int rc;                /* RV_E_NOMEM; sticky */
 };
 
 /* The tables, in the order of the reference page. */
@@ -52,7 +52,7 @@ struct rv_key_table {
     const char *title; /* one line for the reference page */
     const struct rv_key *keys;
     size_t n_keys;
-    bool is_open;      /* further keys are allowed */
+    bool is_open;     /* further keys are allowed */
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
 const struct rv_key_table *rv_pipeline_table(void);
@@ -81,12 +81,12 @@ void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *ta
 void rv_execution_defaults(struct rv_loader *l);
 
 /* Steps after reading, in this order; each adds findings. */
-void rv_finish_agents(struct rv_loader *l);    /* sort, index, resolve names, compile nothing */
-void rv_check_agents(struct rv_loader *l);     /* one agent at a time */
-void rv_check_pipeline(struct rv_loader *l);   /* what spans stages: edge limits, resume stages, outputs, state */
-void rv_check_cycles(struct rv_loader *l);     /* requires and after */
-void rv_check_prompts(struct rv_loader *l);    /* placeholders */
-void rv_check_tests(struct rv_loader *l);      /* stage names in expectations */
+void rv_finish_agents(struct rv_loader *l);  /* sort, index, resolve names, compile nothing */
+void rv_check_agents(struct rv_loader *l);   /* one agent at a time */
+void rv_check_pipeline(struct rv_loader *l); /* what spans stages: edge limits, resume stages, outputs, state */
+void rv_check_cycles(struct rv_loader *l);   /* requires and after */
+void rv_check_prompts(struct rv_loader *l);  /* placeholders */
+void rv_check_tests(struct rv_loader *l);    /* stage names in expectations */
 
 /* Small things that several sections need. */
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);

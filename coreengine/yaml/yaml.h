@@ -1,35 +1,37 @@
 /* YAML files as trees in which every node knows its place, and the findings about such files.
  *
  * The reader takes libyaml's events, decides scalar types by YAML 1.2 core rules (`no`, `012`, `1:30` are strings) and
- * refuses what configuration must not have: duplicate keys, tags, merge keys, aliases that refer to themselves, expansion
- * beyond the limits, more than one document. A tree and its texts live in one arena that dies with the document. */
+ * refuses what configuration must not have: duplicate keys, tags, merge keys, aliases that refer to themselves,
+ * expansion beyond the limits, more than one document. A tree and its texts live in one arena that dies with the
+ * document. */
 #ifndef RV_YAML_H
 #define RV_YAML_H
 
 #include "coreengine/base/base.h"
 #include "envelope/terms.h"
 
-#define RV_YAML_MAX_BYTES ((size_t)1 << 20) /* libyaml needs quadratic time on hostile nesting: cap the text first */
-#define RV_YAML_MAX_DEPTH 64
-#define RV_YAML_MAX_NODES 200000 /* after alias expansion */
-#define RV_YAML_MAX_ALIASES 1000 /* anchors, and uses of them */
+#define RV_YAML_MAX_BYTES   ((size_t)1 << 20) /* libyaml needs quadratic time on hostile nesting: cap the text first */
+#define RV_YAML_MAX_DEPTH   64
+#define RV_YAML_MAX_NODES   200000 /* after alias expansion */
+#define RV_YAML_MAX_ALIASES 1000   /* anchors, and uses of them */
 
 enum rv_node_kind { RV_NODE_NULL, RV_NODE_BOOL, RV_NODE_INT, RV_NODE_FLOAT, RV_NODE_STR, RV_NODE_LIST, RV_NODE_MAP };
 
 struct rv_node {
     enum rv_node_kind kind;
-    struct rv_src src; /* of the first character; file is the document's name */
-    rv_str text;       /* scalars: the text as written (strings: decoded), NUL-terminated */
-    int64_t i64;       /* INT; BOOL as 0 or 1 */
-    double f64;        /* FLOAT and INT */
-    bool is_block;     /* STR written as a block scalar: its text starts on the line after src */
-    bool is_quoted;    /* STR in quotes: its text starts one column after src */
-    int indent;        /* is_block: columns that were taken off each line */
-    size_t n;          /* LIST, MAP: number of children */
+    struct rv_src src;      /* of the first character; file is the document's name */
+    rv_str text;            /* scalars: the text as written (strings: decoded), NUL-terminated */
+    int64_t i64;            /* INT; BOOL as 0 or 1 */
+    double f64;             /* FLOAT and INT */
+    bool is_block;          /* STR written as a block scalar: its text starts on the line after src */
+    bool is_quoted;         /* STR in quotes: its text starts one column after src */
+    int indent;             /* is_block: columns that were taken off each line */
+    size_t n;               /* LIST, MAP: number of children */
     struct rv_node **items; /* LIST: the items; MAP: the values */
     struct rv_node **keys;  /* MAP: the keys, always RV_NODE_STR */
 };
-const char *rv_node_kind_text(enum rv_node_kind kind); /* "map", "list", "string", "integer", "number", "boolean", "null" */
+const char *
+rv_node_kind_text(enum rv_node_kind kind); /* "map", "list", "string", "integer", "number", "boolean", "null" */
 const struct rv_node *rv_node_get(const struct rv_node *map, const char *key); /* NULL: absent or not a map */
 /** Where the first character of a string's text stands, behind its quote or block header. */
 struct rv_src rv_node_text_src(const struct rv_node *node);
@@ -61,12 +63,13 @@ void rv_findings_sort(rv_findings *f); /* by file, line, column; stable */
 RV_MUST_CHECK int rv_findings_check(const rv_findings *f, rv_err **err);
 /** "qa.yaml:14:12: error: unknown agent ...\n  hint: ...\n", one after another. */
 void rv_findings_write_text(const rv_findings *f, bool color, rv_buf *b);
-void rv_findings_write_json(const rv_findings *f, rv_jw *w); /* array of {severity, file, line, column, message, hint} */
+void rv_findings_write_json(const rv_findings *f,
+                            rv_jw *w); /* array of {severity, file, line, column, message, hint} */
 
 /* --- Documents --- */
 typedef struct rv_yaml rv_yaml;
-/** Read text; name is what messages call the file. Syntax faults are findings (and *out may then be NULL with return 0);
- *  only RV_E_NOMEM is an error of the call. */
+/** Read text; name is what messages call the file. Syntax faults are findings (and *out may then be NULL with return
+ * 0); only RV_E_NOMEM is an error of the call. */
 RV_MUST_CHECK int rv_yaml_parse(rv_str text, const char *name, rv_findings *findings, rv_yaml **out, rv_err **err);
 /** Read a file. RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT besides. */
 RV_MUST_CHECK int rv_yaml_read(const char *path, rv_findings *findings, rv_yaml **out, rv_err **err);
@@ -75,15 +78,15 @@ const struct rv_node *rv_yaml_root(const rv_yaml *doc); /* NULL: the document is
 
 /* --- Table-driven reading of maps. One table parses, checks, defaults, documents and makes the JSON Schema. --- */
 enum rv_key_type {
-    RV_KEY_STR,       /* const char *       (arena text) */
-    RV_KEY_BOOL,      /* bool */
-    RV_KEY_INT,       /* int64_t, min..max */
-    RV_KEY_FLOAT,     /* double, min..max; integers accepted */
-    RV_KEY_TERM,      /* int: index into the word list `terms` */
-    RV_KEY_STR_LIST,  /* struct rv_str_list */
-    RV_KEY_JSON,      /* json_object * (owned by the struct's owner): any value */
-    RV_KEY_CUSTOM,    /* `read` does it */
-    RV_KEY_MAP,       /* a nested map with its own table `keys`, read into the same struct at `offset` */
+    RV_KEY_STR,      /* const char *       (arena text) */
+    RV_KEY_BOOL,     /* bool */
+    RV_KEY_INT,      /* int64_t, min..max */
+    RV_KEY_FLOAT,    /* double, min..max; integers accepted */
+    RV_KEY_TERM,     /* int: index into the word list `terms` */
+    RV_KEY_STR_LIST, /* struct rv_str_list */
+    RV_KEY_JSON,     /* json_object * (owned by the struct's owner): any value */
+    RV_KEY_CUSTOM,   /* `read` does it */
+    RV_KEY_MAP,      /* a nested map with its own table `keys`, read into the same struct at `offset` */
 };
 struct rv_str_list {
     const char **items; /* arena */
@@ -97,16 +100,16 @@ struct rv_key {
     enum rv_key_type type;
     size_t offset;
     bool required;
-    double min, max;            /* INT, FLOAT; max 0 and min 0: no limit */
-    const char *default_text;   /* as JSON; NULL: none; applied before reading */
-    const char *doc;            /* one sentence for --explain, the schema and the reference page */
-    const char *term_list;      /* TERM: name of the list (rv_term_lists) */
-    const struct rv_key *keys;  /* MAP */
+    double min, max;           /* INT, FLOAT; max 0 and min 0: no limit */
+    const char *default_text;  /* as JSON; NULL: none; applied before reading */
+    const char *doc;           /* one sentence for --explain, the schema and the reference page */
+    const char *term_list;     /* TERM: name of the list (rv_term_lists) */
+    const struct rv_key *keys; /* MAP */
     size_t n_keys;
-    size_t is_set_offset;       /* bool that becomes true when the key is present; 0: none (offset 0 is never a flag) */
+    size_t is_set_offset; /* bool that becomes true when the key is present; 0: none (offset 0 is never a flag) */
     void (*read)(struct rv_key_reader *r, const struct rv_node *node, void *target); /* CUSTOM */
-    const char *schema;         /* CUSTOM, JSON: JSON Schema of the value as text */
-    size_t src_offset;          /* struct rv_src that receives the value's place; 0: none */
+    const char *schema;               /* CUSTOM, JSON: JSON Schema of the value as text */
+    size_t src_offset;                /* struct rv_src that receives the value's place; 0: none */
     const struct rv_term_list *terms; /* TERM: a list that rv_term_lists does not have; NULL: see term_list */
 };
 struct rv_key_reader {
@@ -120,8 +123,8 @@ struct rv_key_reader {
     bool hide_values;       /* values may be secrets: messages do not quote them */
     int rc;                 /* sticky RV_E_NOMEM */
 };
-/** Read `map` into target by the table: unknown keys (with the nearest), wrong types, out of range, missing required keys
- *  become findings. Defaults are set first; without one a STR is "", a TERM RV_UNSET and anything else untouched. A
+/** Read `map` into target by the table: unknown keys (with the nearest), wrong types, out of range, missing required
+ * keys become findings. Defaults are set first; without one a STR is "", a TERM RV_UNSET and anything else untouched. A
  *  required STR must not be empty. */
 void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const struct rv_key *keys, size_t n_keys,
                   void *target);

@@ -1,0 +1,17 @@
+/* The test cases of this program, and what they share. */
+#ifndef RV_TESTS_UNIT_YAML_SUITES_H
+#define RV_TESTS_UNIT_YAML_SUITES_H
+
+#include <check.h>
+
+#include "coreengine/yaml/yaml.h"
+
+TCase *scalars_case(void);
+TCase *reader_case(void);
+TCase *keys_case(void);
+TCase *findings_case(void);
+
+/** The findings of a text as printed, file name "t.yaml"; free() it. *out (may be NULL) gets the document. */
+char *findings_of(rv_str text, rv_yaml **out);
+
+#endif
