@@ -30,8 +30,7 @@ static const char *objection(int access, bool has_whitelist, const struct rv_too
     case RV_ACCESS_READ:
         return !info || reads_only(rv_tool_risk(info)) ? NULL : "tool_access is read and the tool does more than read";
     case RV_ACCESS_WRITE:
-        return !info || destroys_nothing(rv_tool_risk(info)) ? NULL
-                                                             : "tool_access is write and the tool may destroy";
+        return !info || destroys_nothing(rv_tool_risk(info)) ? NULL : "tool_access is write and the tool may destroy";
     case RV_ACCESS_UNSET:
         return has_whitelist ? NULL : "neither tool_access nor allowed_tools is set";
     case RV_ACCESS_NONE:

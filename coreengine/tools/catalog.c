@@ -1,4 +1,5 @@
-/* What definitions mean: risk, effect class, the line of a prompt that shows a tool to a model; and the empty catalogue. */
+/* What definitions mean: risk, effect class, the line of a prompt that shows a tool to a model; and the empty
+ * catalogue. */
 #include "coreengine/tools/tools_internal.h"
 
 #include <json-c/linkhash.h>

@@ -1,5 +1,5 @@
-/* How one tool has been doing: the last calls in a ring, a status from them, and a breaker that blocks a tool that keeps
- * failing. Sums are small: latencies are cut at record. */
+/* How one tool has been doing: the last calls in a ring, a status from them, and a breaker that blocks a tool that
+ * keeps failing. Sums are small: latencies are cut at record. */
 #include "coreengine/tools/tools_internal.h"
 
 #include <assert.h>

@@ -15,7 +15,7 @@ struct entry {
 };
 
 struct rv_tool_registry {
-    pthread_rwlock_t lock; /* guards what follows */
+    pthread_rwlock_t lock;  /* guards what follows */
     struct entry **entries; /* by name */
     size_t n, cap;
 };

@@ -1,5 +1,5 @@
-/* Standard results: {status, data?, error?, message?} with error {error_type, message, details?, recoverable}. Making and
- * checking them, and the cheap way of building JSON objects that this module's hot path uses. */
+/* Standard results: {status, data?, error?, message?} with error {error_type, message, details?, recoverable}. Making
+ * and checking them, and the cheap way of building JSON objects that this module's hot path uses. */
 #include "coreengine/tools/tools_internal.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* What a tool found, in one shape: explored and pending items, discoveries, evidence, and the raw answer. Entries that say
- * nothing usable are dropped and counted. */
+/* What a tool found, in one shape: explored and pending items, discoveries, evidence, and the raw answer. Entries that
+ * say nothing usable are dropped and counted. */
 #include "coreengine/tools/tools_internal.h"
 
 /* The entry's share of a result list, or *out stays NULL when it is invalid. */

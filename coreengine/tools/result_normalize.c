@@ -39,8 +39,8 @@ static bool is_failure(const struct raw *r)
         const char *word;
         bool is_failure;
     } words[] = {
-        {"success", false}, {"completed", false}, {"ok", false},     {"error", true},     {"failed", true},
-        {"failure", true},  {"timeout", true},    {"denied", true},  {"cancelled", true},
+        {"success", false}, {"completed", false}, {"ok", false},    {"error", true},     {"failed", true},
+        {"failure", true},  {"timeout", true},    {"denied", true}, {"cancelled", true},
     };
     rv_str status = rv_str_trim(rv_json_str(r->status)); /* the text form of any other type is none of the words */
     char lower[MAX_STATUS_WORD];

@@ -49,7 +49,8 @@ unsigned rv_schema_types_of(json_object *v)
     return RV_SCHEMA_OBJECT;
 }
 
-static bool check_range(struct rv_schema_check *c, const struct rv_schema_range *range, size_t n, const char *unit, const path *at)
+static bool check_range(struct rv_schema_check *c, const struct rv_schema_range *range, size_t n, const char *unit,
+                        const path *at)
 {
     bool is_low = n < range->min;
     size_t bound = is_low ? range->min : range->max;
@@ -171,12 +172,12 @@ static bool check_additional(struct rv_schema_check *c, const node *n, json_obje
 {
     bool ok = true;
 
-    json_object_object_foreach(v, key, child)
-    {
+    json_object_object_foreach (v, key, child) {
         path here = {at, key, 0, at->depth + 1};
         if (n->property_names && json_object_object_get_ex(n->property_names, key, NULL))
             continue;
-        if (n->additional->is_never ? !fault_unknown(c, n, key, at) : !rv_schema_check_node(c, n->additional, child, &here))
+        if (n->additional->is_never ? !fault_unknown(c, n, key, at)
+                                    : !rv_schema_check_node(c, n->additional, child, &here))
             ok = false;
         if ((!ok && c->quiet) || c->rc)
             break;

@@ -1,5 +1,5 @@
-/* Schemas made of schemas: $ref, allOf, anyOf, oneOf, not. Alternatives are asked quietly; when none fits, the message is
- * about the one that was probably meant. */
+/* Schemas made of schemas: $ref, allOf, anyOf, oneOf, not. Alternatives are asked quietly; when none fits, the message
+ * is about the one that was probably meant. */
 #include "coreengine/tools/schema_internal.h"
 
 typedef struct rv_schema_node node;
@@ -22,7 +22,8 @@ static const node *behind_refs(const node *n)
     return n;
 }
 
-static void say_alternatives(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v, const path *at)
+static void say_alternatives(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
+                             const path *at)
 {
     unsigned types = 0;
     size_t i;

@@ -1,5 +1,5 @@
-/* From a schema document to nodes, by one table of keywords. Any other keyword is an error: a schema that says more than
- * is checked would promise what does not hold. Nesting is bounded, so the recursion here is too. */
+/* From a schema document to nodes, by one table of keywords. Any other keyword is an error: a schema that says more
+ * than is checked would promise what does not hold. Nesting is bounded, so the recursion here is too. */
 #include "coreengine/tools/schema_internal.h"
 
 #include <json-c/linkhash.h>
@@ -153,8 +153,7 @@ static int read_schema_map(struct place *p, json_object *v, struct rv_schema_lis
     rc = list_alloc(p, (size_t)json_object_object_length(v), list);
     if (rc < 0)
         return rc;
-    json_object_object_foreach(v, key, child)
-    {
+    json_object_object_foreach (v, key, child) {
         const char *at = pointer_of(p->c, p->at, key);
         if (!at)
             return rv_schema_nomem(p->c);
@@ -329,12 +328,42 @@ static const struct keyword *keyword_of(const char *name)
     return NULL;
 }
 
-static int unknown_keyword(struct rv_schema_compiler *c, const char *pointer, const char *name)
+static int refuse_keyword(struct rv_schema_compiler *c, const char *pointer, const char *name)
 {
+    /* Of the standard, and not here: no typing mistake to be corrected. */
+    static const char *const left_out[] = {
+        "pattern",
+        "patternProperties",
+        "propertyNames",
+        "additionalItems",
+        "contains",
+        "if",
+        "then",
+        "else",
+        "dependencies",
+        "dependentRequired",
+        "$id",
+        "$anchor",
+        "dependentSchemas",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "minContains",
+        "maxContains",
+        "contentMediaType",
+        "contentEncoding",
+        "contentSchema",
+        "$dynamicRef",
+        "$dynamicAnchor",
+        "$vocabulary",
+    };
     const char *names[RV_COUNT(keywords)], *near;
     size_t i;
-    int rc = RV_SCHEMA_FAIL(c, pointer, "unknown keyword \"%s\"", name);
+    int rc;
 
+    for (i = 0; i < RV_COUNT(left_out); i++)
+        if (strcmp(name, left_out[i]) == 0)
+            return RV_SCHEMA_FAIL(c, pointer, "keyword \"%s\" is not supported", name);
+    rc = RV_SCHEMA_FAIL(c, pointer, "unknown keyword \"%s\"", name);
     for (i = 0; i < RV_COUNT(keywords); i++)
         names[i] = keywords[i].name;
     near = rv_nearest(rv_str_of(name), names, RV_COUNT(names));
@@ -385,11 +414,10 @@ static int compile_node(struct rv_schema_compiler *c, json_object *doc, const ch
     }
     if (!json_object_is_type(doc, json_type_object))
         return RV_SCHEMA_FAIL(c, pointer, "a schema is an object, true or false; found %s", rv_json_type_text(doc));
-    json_object_object_foreach(doc, name, value)
-    {
+    json_object_object_foreach (doc, name, value) {
         const struct keyword *k = keyword_of(name);
         if (!k)
-            return unknown_keyword(c, pointer, name);
+            return refuse_keyword(c, pointer, name);
         p.at = pointer_of(c, pointer, name);
         if (!p.at)
             return rv_schema_nomem(c);

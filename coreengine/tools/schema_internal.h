@@ -4,13 +4,13 @@
 
 #include "coreengine/tools/tools.h"
 
-#define RV_SCHEMA_MAX_NODES   10000           /* schemas and sub-schemas of one document */
-#define RV_SCHEMA_MAX_DEPTH   64              /* nesting of a schema document */
+#define RV_SCHEMA_MAX_NODES   10000              /* schemas and sub-schemas of one document */
+#define RV_SCHEMA_MAX_DEPTH   64                 /* nesting of a schema document */
 #define RV_SCHEMA_MAX_BYTES   ((size_t)16 << 20) /* memory of one compiled schema */
-#define RV_SCHEMA_MAX_FAULTS  20              /* listed in one error; further ones are counted */
-#define RV_SCHEMA_MAX_TEXT    3500            /* of all listed faults: an error's text ends at 4096 bytes */
-#define RV_SCHEMA_MAX_NESTING 1000            /* of one check; a recursive schema follows its value down */
-#define RV_SCHEMA_MAX_STEPS   ((size_t)4 << 20) /* of one check; alternatives of alternatives grow exponentially */
+#define RV_SCHEMA_MAX_FAULTS  20                 /* listed in one error; further ones are counted */
+#define RV_SCHEMA_MAX_TEXT    3500               /* of all listed faults: an error's text ends at 4096 bytes */
+#define RV_SCHEMA_MAX_NESTING 1000               /* of one check; a recursive schema follows its value down */
+#define RV_SCHEMA_MAX_STEPS   ((size_t)4 << 20)  /* of one check; alternatives of alternatives grow exponentially */
 
 enum rv_schema_type {
     RV_SCHEMA_NULL = 1,
@@ -41,15 +41,15 @@ struct rv_schema_node {
     bool unique_items, has_const, has_default;
     json_object *minimum, *maximum, *exclusive_minimum, *exclusive_maximum, *multiple_of; /* NULL: absent */
     json_object *const_value, *default_value;
-    json_object *enum_values;     /* array, NULL: absent */
-    json_object *required;        /* array of strings, NULL: absent */
-    json_object *property_names;  /* object with the property names as keys, NULL: absent */
+    json_object *enum_values;         /* array, NULL: absent */
+    json_object *required;            /* array of strings, NULL: absent */
+    json_object *property_names;      /* object with the property names as keys, NULL: absent */
     struct rv_schema_list properties; /* in the order of property_names */
     struct rv_schema_list prefix_items, all_of, any_of, one_of;
     struct rv_schema_node *additional, *items, *not_schema; /* NULL: absent */
-    const char *title, *ref;      /* NULL: absent */
-    struct rv_schema_node *target; /* of ref */
-    unsigned char mark;           /* of the search for cycles */
+    const char *title, *ref;                                /* NULL: absent */
+    struct rv_schema_node *target;                          /* of ref */
+    unsigned char mark;                                     /* of the search for cycles */
 };
 
 struct rv_schema {
@@ -64,7 +64,7 @@ struct rv_schema_compiler {
     rv_schema *schema;
     struct rv_schema_node **nodes; /* owned */
     size_t n_nodes, cap_nodes;
-    rv_index by_pointer;           /* owned; pointer -> index into nodes */
+    rv_index by_pointer; /* owned; pointer -> index into nodes */
     rv_err **err;
 };
 
@@ -98,11 +98,11 @@ struct rv_schema_check {
     rv_buf text;     /* faults so far, joined */
     size_t n_faults; /* of the loud run */
     size_t n_listed;
-    size_t steps;    /* left */
-    unsigned quiet;  /* > 0: a question only; ends at the first fault and writes nothing */
-    int deepest;     /* depth of the deepest fault; tells which alternative came nearest */
+    size_t steps;   /* left */
+    unsigned quiet; /* > 0: a question only; ends at the first fault and writes nothing */
+    int deepest;    /* depth of the deepest fault; tells which alternative came nearest */
     int nesting;
-    int rc;          /* sticky: RV_E_LIMIT, RV_E_NOMEM */
+    int rc; /* sticky: RV_E_LIMIT, RV_E_NOMEM */
 };
 /** Does v fit? Faults go into c. */
 bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
@@ -122,9 +122,9 @@ bool rv_schema_fault_expected(struct rv_schema_check *c, const struct rv_schema_
 
 /* Texts. */
 void rv_schema_write_path(const struct rv_schema_path *path, rv_buf *b);
-void rv_schema_write_found(json_object *v, rv_buf *b);    /* found string "x" */
-void rv_schema_write_value(json_object *v, rv_buf *b);    /* short JSON */
-void rv_schema_write_types(unsigned types, rv_buf *b);    /* string or null */
+void rv_schema_write_found(json_object *v, rv_buf *b);                    /* found string "x" */
+void rv_schema_write_value(json_object *v, rv_buf *b);                    /* short JSON */
+void rv_schema_write_types(unsigned types, rv_buf *b);                    /* string or null */
 void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b); /* what a schema asks for, in a few words */
 
 #endif

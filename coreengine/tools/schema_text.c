@@ -1,11 +1,11 @@
-/* Faults: their list, and what they say: the place, what was expected, what was found, each short enough for a model's or
- * a person's eye. */
+/* Faults: their list, and what they say: the place, what was expected, what was found, each short enough for a model's
+ * or a person's eye. */
 #include "coreengine/tools/schema_internal.h"
 
 #define MAX_FAULT  400 /* bytes of one fault; longer ones are cut */
-#define MAX_VALUE  60 /* bytes of a value shown */
-#define MAX_LISTED 8  /* names or values listed of many */
-#define MAX_FRAMES 64 /* levels of a place shown; deeper ones start with "..." */
+#define MAX_VALUE  60  /* bytes of a value shown */
+#define MAX_LISTED 8   /* names or values listed of many */
+#define MAX_FRAMES 64  /* levels of a place shown; deeper ones start with "..." */
 
 void rv_schema_write_path(const struct rv_schema_path *path, rv_buf *b)
 {
@@ -167,7 +167,8 @@ bool rv_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object 
     return rv_schema_end_fault(c, line);
 }
 
-bool rv_schema_fault_expected(struct rv_schema_check *c, const struct rv_schema_path *at, const struct rv_schema_node *n, json_object *v)
+bool rv_schema_fault_expected(struct rv_schema_check *c, const struct rv_schema_path *at,
+                              const struct rv_schema_node *n, json_object *v)
 {
     rv_buf line;
 

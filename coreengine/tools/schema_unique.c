@@ -1,5 +1,5 @@
-/* Equal items of an array, in time that grows with its size: equal values have equal hashes, so only those are compared.
- * Small arrays are compared pair by pair. */
+/* Equal items of an array, in time that grows with its size: equal values have equal hashes, so only those are
+ * compared. Small arrays are compared pair by pair. */
 #include "coreengine/tools/schema_internal.h"
 
 #include <json-c/linkhash.h>
@@ -69,8 +69,7 @@ static uint64_t hash_value(json_object *v, size_t *steps)
         break;
     }
     h = RV_SCHEMA_OBJECT;
-    json_object_object_foreach(v, key, child)
-    {
+    json_object_object_foreach (v, key, child) {
         h += mix(hash_bytes(0, key, strlen(key)), hash_value(child, steps)); /* a sum: order does not matter */
     }
     return h;

@@ -1,5 +1,5 @@
-/* One entry of a tool stage's `results`: the same keys whether the step ran, failed or was refused. Shares the parameters
- * and data with its sources. On the hot path. */
+/* One entry of a tool stage's `results`: the same keys whether the step ran, failed or was refused. Shares the
+ * parameters and data with its sources. On the hot path. */
 #include "coreengine/tools/tools_internal.h"
 
 static int fill_error(const struct rv_step_result *s, json_object *error, rv_err **err)

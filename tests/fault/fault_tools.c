@@ -1,0 +1,189 @@
+/* Every allocation of the tools module fails once: no crash, no leak, RV_E_NOMEM. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "coreengine/tools/tools.h"
+#include "tests/kit/fault.h"
+#include "tests/kit/kit.h"
+
+/* What the scenarios read; made before any allocation fails. */
+static json_object *schema_doc, *bad_value, *good_value, *few_defaults;
+static json_object *answers[4];
+
+static int compile_check_and_fill(void)
+{
+    json_object *filled = NULL;
+    rv_schema *s = NULL;
+    rv_err *err = NULL;
+    int rc = rv_schema_compile(schema_doc, "x", &s, &err);
+
+    if (rc < 0)
+        goto done;
+    rc = rv_schema_check(s, good_value, &err);
+    if (rc < 0)
+        goto done;
+    rc = rv_schema_check(s, bad_value, &err);
+    if (rc == RV_E_INVALID) /* a report that found no memory keeps the code and says so in the text */
+        rc = rv_err_code(err) == RV_E_INVALID ? 0 : RV_E_NOMEM;
+    if (rc < 0)
+        goto done;
+    rv_err_free(err);
+    err = NULL;
+    rc = rv_json_dup(few_defaults, &filled, &err);
+    if (rc == 0)
+        rc = rv_schema_fill_defaults(s, filled, &err);
+done:
+    json_object_put(filled);
+    rv_schema_free(s);
+    rv_err_free(err);
+    return rc;
+}
+
+static int normalize_and_shape(void)
+{
+    rv_err *err = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(answers); i++) {
+        json_object *standard = NULL, *step = NULL, *data = NULL;
+        rc = rv_tool_result_normalize(answers[i], &standard, &err);
+        if (rc == 0) {
+            struct rv_step_result s = {.step_id = RV_STR_LIT("s"), .tool = RV_STR_LIT("t"), .standard = standard};
+            rc = rv_tool_step_result(&s, &step, &err);
+        }
+        if (rc == 0)
+            rc = rv_tool_result_data(answers[i], &data, NULL, &err);
+        json_object_put(standard);
+        json_object_put(step);
+        json_object_put(data);
+    }
+    rv_err_free(err);
+    return rc;
+}
+
+static int make_results(void)
+{
+    json_object *error = NULL, *from = NULL, *success = NULL, *failure = NULL, *missing = NULL;
+    rv_err *err = NULL, *native = NULL;
+    int rc;
+
+    RV_FAIL(&native, RV_E_IO, "no disk");
+    rc = rv_tool_error_from(native, true, &from, &err);
+    if (rc == 0)
+        rc = rv_tool_error_details("T", RV_STR_LIT("m"), good_value, false, &error, &err);
+    if (rc == 0)
+        rc = rv_tool_error_not_found("file", "a", &missing, &err);
+    if (rc == 0)
+        rc = rv_tool_result_failure(error, NULL, &failure, &err);
+    if (rc == 0)
+        rc = rv_tool_result_success(answers[3], "m", &success, &err);
+    json_object_put(error);
+    json_object_put(from);
+    json_object_put(success);
+    json_object_put(failure);
+    json_object_put(missing);
+    rv_err_free(err);
+    if (rv_err_code(native) == RV_E_NOMEM)
+        rc = RV_E_NOMEM;
+    rv_err_free(native);
+    return rc;
+}
+
+static int answer(void *self, rv_str args, rv_buf *reply, rv_err **err)
+{
+    (void)self;
+    (void)args;
+    rv_buf_puts(reply, "{\"a\":[1,\"x\"]}");
+    return rv_buf_check(reply, "answer", err);
+}
+
+static int register_and_execute(void)
+{
+    static const struct rv_tool_handler handler = {.call = answer};
+    struct rv_tool_info info = {.name = "t", .description = "d", .input_json = schema_doc, .output_json = schema_doc};
+    rv_tool_registry *r = rv_tool_registry_new();
+    rv_buf reply = RV_BUF_INIT(1000);
+    const char **names = NULL;
+    rv_err *err = NULL;
+    size_t n;
+    int rc = r ? 0 : RV_E_NOMEM;
+
+    if (rc == 0)
+        rc = rv_tool_register(r, &info, &handler, false, &err);
+    if (rc == 0)
+        rc = rv_tool_register(r, &info, &handler, true, &err);
+    if (rc == 0)
+        rc = rv_tool_names(r, &names, &n, &err);
+    if (rc == 0)
+        rc = rv_tool_execute(r, RV_STR_LIT("t"), RV_STR_LIT("{}"), &reply, &err);
+    free(names);
+    rv_buf_fini(&reply);
+    rv_tool_registry_free(r);
+    rv_err_free(err);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+} scenarios[] = {
+    {"schema", compile_check_and_fill},
+    {"results", normalize_and_shape},
+    {"making results", make_results},
+    {"registry", register_and_execute},
+};
+
+START_TEST(any_failing_allocation_is_an_error_without_a_leak)
+{
+    size_t n;
+
+    schema_doc = rv_kit_json(
+        "{'type':'object','$defs':{'n':{'type':['integer','null'],'enum':[1,2,null]}},'required':['a'],'properties':"
+        "{'a':{'anyOf':[{'$ref':'#/$defs/n'},{'type':'object','properties':{'b':{'const':1}}}]},'d':{'default':[1]},"
+        "'u':{'uniqueItems':true}},'additionalProperties':false}");
+    good_value = rv_kit_json("{'a':1,'u':[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]}");
+    bad_value = rv_kit_json("{'a':{'b':2},'x':1,'u':[1,1]}");
+    few_defaults = rv_kit_json("{'a':1}");
+    answers[0] = rv_kit_json("{'hits':[1],'discoveries':['a',{'identifier':1}],'evidence':['e',{}],'message':'m'}");
+    answers[1] = rv_kit_json("{'status':'failed','error':{'code':5},'data':{'part':1}}");
+    answers[2] = rv_kit_json("{'error':[1],'items_explored':['a']}");
+    answers[3] = rv_kit_json("{'status':'success','data':[1]}");
+
+    ck_assert_int_eq(scenarios[_i].run(), 0);
+    for (n = 0;; n++) {
+        int rc;
+        rv_fault_arm(n);
+        rc = scenarios[_i].run();
+        if (!rv_fault_disarm()) {
+            ck_assert_int_eq(rc, 0);
+            break;
+        }
+        ck_assert_msg(rc == RV_E_NOMEM, "%s: allocation %zu: %s", scenarios[_i].name, n, rv_code_text(rc));
+        ck_assert_msg(rv_fault_balance() == 0, "%s: allocation %zu leaks", scenarios[_i].name, n);
+    }
+    ck_assert(n > 10 || !rv_fault_works());
+    json_object_put(schema_doc);
+    json_object_put(good_value);
+    json_object_put(bad_value);
+    json_object_put(few_defaults);
+    for (size_t i = 0; i < RV_COUNT(answers); i++)
+        json_object_put(answers[i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fault_tools");
+    TCase *tc = tcase_create("fault");
+    SRunner *runner;
+    int n_failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, any_failing_allocation_is_an_error_without_a_leak, 0, (int)RV_COUNT(scenarios));
+    suite_add_tcase(s, tc);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

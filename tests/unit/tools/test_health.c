@@ -1,0 +1,148 @@
+/* Section 10, tool health and breaker: borders of every figure. */
+#include "coreengine/tools/tools.h"
+#include "tests/unit/tools/suites.h"
+
+#define SECOND_US 1000000
+
+static void record(struct rv_tool_health *h, int n, bool ok, int64_t latency_ms, int64_t at_us)
+{
+    while (n-- > 0)
+        rv_tool_health_record(h, at_us, ok, latency_ms);
+}
+
+static const struct {
+    const char *id;
+    int n_ok, n_failed;
+    int64_t latency_ms;
+    enum rv_health want;
+} status_cases[] = {
+    {"10 no call", 0, 0, 0, RV_HEALTH_UNKNOWN},
+    {"10 four calls are too few", 4, 0, 10, RV_HEALTH_UNKNOWN},
+    {"10 four failures are too few", 0, 4, 10, RV_HEALTH_UNKNOWN},
+    {"10 five good calls", 5, 0, 10, RV_HEALTH_HEALTHY},
+    {"10 95 % is healthy", 95, 5, 10, RV_HEALTH_HEALTHY},
+    {"10 94 % is degraded", 94, 6, 10, RV_HEALTH_DEGRADED},
+    {"10 80 % is degraded", 80, 20, 10, RV_HEALTH_DEGRADED},
+    {"10 79 % is unhealthy", 79, 21, 10, RV_HEALTH_UNHEALTHY},
+    {"10 80 % of five", 4, 1, 10, RV_HEALTH_DEGRADED},
+    {"10 2000 ms is healthy", 10, 0, 2000, RV_HEALTH_HEALTHY},
+    {"10 2001 ms is degraded", 10, 0, 2001, RV_HEALTH_DEGRADED},
+    {"10 5000 ms is degraded", 10, 0, 5000, RV_HEALTH_DEGRADED},
+    {"10 5001 ms is unhealthy", 10, 0, 5001, RV_HEALTH_UNHEALTHY},
+    {"10 the worse of rate and latency: latency", 100, 0, 9000, RV_HEALTH_UNHEALTHY},
+    {"10 the worse of rate and latency: rate", 5, 5, 1, RV_HEALTH_UNHEALTHY},
+    {"10 negative latency counts as none", 5, 0, -7, RV_HEALTH_HEALTHY},
+    {"10 huge latencies do not overflow", 100, 0, INT64_MAX, RV_HEALTH_UNHEALTHY},
+};
+
+START_TEST(status_is_the_worse_of_success_rate_and_latency)
+{
+    struct rv_tool_health h = {.n = 0};
+
+    record(&h, status_cases[_i].n_ok, true, status_cases[_i].latency_ms, 0);
+    record(&h, status_cases[_i].n_failed, false, status_cases[_i].latency_ms, 0);
+    ck_assert_msg(rv_tool_health_status(&h) == status_cases[_i].want, "%s", status_cases[_i].id);
+}
+END_TEST
+
+START_TEST(latency_is_a_mean)
+{
+    struct rv_tool_health h = {.n = 0};
+
+    record(&h, 3, true, 0, 0);
+    record(&h, 2, true, 5000, 0);
+    ck_assert_int_eq(rv_tool_health_status(&h), RV_HEALTH_HEALTHY);
+    record(&h, 1, true, 2003, 0);
+    ck_assert_int_eq(rv_tool_health_status(&h), RV_HEALTH_DEGRADED);
+}
+END_TEST
+
+START_TEST(only_the_last_hundred_calls_count)
+{
+    struct rv_tool_health h = {.n = 0};
+
+    record(&h, 50, false, 9000, 0);
+    record(&h, 99, true, 10, 0);
+    ck_assert_int_eq((int)h.n, RV_HEALTH_WINDOW);
+    ck_assert_int_eq(rv_tool_health_status(&h), RV_HEALTH_HEALTHY);
+    ck_assert(rv_tool_health_success_rate(&h) == 0.99);
+    record(&h, 1, true, 10, 0);
+    ck_assert(rv_tool_health_success_rate(&h) == 1.0);
+}
+END_TEST
+
+START_TEST(success_rate_without_calls_is_one)
+{
+    struct rv_tool_health h = {.n = 0};
+
+    ck_assert(rv_tool_health_success_rate(&h) == 1.0);
+    record(&h, 1, true, 0, 0);
+    record(&h, 3, false, 0, 0);
+    ck_assert(rv_tool_health_success_rate(&h) == 0.25);
+}
+END_TEST
+
+static const struct {
+    const char *id;
+    int n_failed, n_ok;
+    int64_t at_us, now_us;
+    bool open;
+} breaker_cases[] = {
+    {"10 no call", 0, 0, 0, 0, false},
+    {"10 four errors", 4, 0, 0, 0, false},
+    {"10 five errors", 5, 0, 0, 0, true},
+    {"10 good calls do not close it", 5, 50, 0, 0, true},
+    {"10 five errors 300 s ago", 5, 0, 0, RV_BREAKER_WINDOW_US, true},
+    {"10 five errors just over 300 s ago", 5, 0, 0, RV_BREAKER_WINDOW_US + 1, false},
+    {"10 the clock went back", 5, 0, 900 * (int64_t)SECOND_US, 0, true},
+    {"10 pushed out of the window by calls", 5, 100, 0, 0, false},
+};
+
+START_TEST(breaker_opens_on_five_errors_within_300_seconds)
+{
+    struct rv_tool_health h = {.n = 0};
+
+    record(&h, breaker_cases[_i].n_failed, false, 1, breaker_cases[_i].at_us);
+    record(&h, breaker_cases[_i].n_ok, true, 1, breaker_cases[_i].at_us);
+    ck_assert_msg(rv_tool_breaker_open(&h, breaker_cases[_i].now_us) == breaker_cases[_i].open, "%s",
+                  breaker_cases[_i].id);
+}
+END_TEST
+
+START_TEST(breaker_counts_errors_by_their_own_time)
+{
+    struct rv_tool_health h = {.n = 0};
+
+    for (int i = 0; i < 5; i++)
+        record(&h, 1, false, 1, i * 100 * (int64_t)SECOND_US);
+    ck_assert(!rv_tool_breaker_open(&h, 400 * (int64_t)SECOND_US)); /* the first is 400 s old */
+    record(&h, 1, false, 1, 400 * (int64_t)SECOND_US);
+    ck_assert(rv_tool_breaker_open(&h, 400 * (int64_t)SECOND_US));
+}
+END_TEST
+
+/* Better to worse. */
+START_TEST(worst_health_ranks_unknown_between_healthy_and_degraded)
+{
+    static const enum rv_health order[] = {RV_HEALTH_HEALTHY, RV_HEALTH_UNKNOWN, RV_HEALTH_DEGRADED,
+                                           RV_HEALTH_UNHEALTHY};
+
+    for (size_t i = 0; i < RV_COUNT(order); i++)
+        for (size_t k = 0; k < RV_COUNT(order); k++)
+            ck_assert_int_eq(rv_health_worst(order[i], order[k]), order[i > k ? i : k]);
+}
+END_TEST
+
+TCase *health_case(void)
+{
+    TCase *tc = tcase_create("health");
+
+    tcase_add_loop_test(tc, status_is_the_worse_of_success_rate_and_latency, 0, (int)RV_COUNT(status_cases));
+    tcase_add_test(tc, latency_is_a_mean);
+    tcase_add_test(tc, only_the_last_hundred_calls_count);
+    tcase_add_test(tc, success_rate_without_calls_is_one);
+    tcase_add_loop_test(tc, breaker_opens_on_five_errors_within_300_seconds, 0, (int)RV_COUNT(breaker_cases));
+    tcase_add_test(tc, breaker_counts_errors_by_their_own_time);
+    tcase_add_test(tc, worst_health_ranks_unknown_between_healthy_and_degraded);
+    return tc;
+}
