@@ -221,6 +221,9 @@ struct rv_row {
     enum rv_row_patch patch;
 };
 const struct rv_row *rv_state_rows(size_t *n);
+void rv_text_write(const struct rv_text *t, rv_jw *w); /* none is null */
+void rv_time_write(int64_t us, rv_jw *w);
+void rv_errors_write(const rv_envelope *env, rv_jw *w); /* through a fork */
 
 /* state_load.c */
 /** Read the rows that are present into a blank envelope; bit i of *present says that row i was. */

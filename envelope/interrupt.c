@@ -242,34 +242,23 @@ struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env)
     };
 }
 
-static void write_text(rv_jw *w, const char *key, const struct rv_text *t)
-{
-    rv_jw_key(w, key);
-    if (t->ptr)
-        rv_jw_str(w, rv_text_str(t));
-    else
-        rv_jw_null(w);
-}
-
-static void write_time(rv_jw *w, const char *key, int64_t us)
-{
-    char time[RV_TIME_MAX];
-
-    rv_time_format(us, time);
-    rv_jw_kv_text(w, key, time);
-}
-
 void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "kind", rv_interrupt_kind_text(it->kind));
-    write_text(w, "id", &it->id);
-    write_text(w, "question", &it->question);
-    write_text(w, "message", &it->message);
+    rv_jw_key(w, "id");
+    rv_text_write(&it->id, w);
+    rv_jw_key(w, "question");
+    rv_text_write(&it->question, w);
+    rv_jw_key(w, "message");
+    rv_text_write(&it->message, w);
     rv_jw_kv_value(w, "data", it->data);
-    write_time(w, "created_at", it->created_at_us);
-    if (it->expires_at_us != 0)
-        write_time(w, "expires_at", it->expires_at_us);
+    rv_jw_key(w, "created_at");
+    rv_time_write(it->created_at_us, w);
+    if (it->expires_at_us != 0) {
+        rv_jw_key(w, "expires_at");
+        rv_time_write(it->expires_at_us, w);
+    }
     if (it->response)
         rv_jw_kv_value(w, "response", it->response);
     if (stage.ptr)

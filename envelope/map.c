@@ -11,9 +11,11 @@ static size_t home(const struct rv_map *m, const struct rv_name *name, const str
 {
     uint64_t h = name->hash;
 
-    if (to)
+    if (to) {
         h = (h ^ to->hash << 1) * UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(h ^ h >> 32) & (2 * m->cap - 1);
+        h ^= h >> 32;
+    }
+    return (size_t)h & (2 * m->cap - 1);
 }
 
 static void index_entry(struct rv_map *m, size_t i)

@@ -30,54 +30,35 @@ bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response
     return true;
 }
 
-static void text_or_null(rv_jw *w, const char *key, rv_str s)
-{
-    rv_jw_key(w, key);
-    if (s.ptr)
-        rv_jw_str(w, s);
-    else
-        rv_jw_null(w);
-}
-
 static void write_interrupt(const rv_envelope *env, rv_jw *w)
 {
     const struct rv_stored_interrupt *it = rv_env_interrupt(env);
-    char time[RV_TIME_MAX];
 
     if (!it->exists)
         return;
-    rv_time_format(it->created_at_us, time);
     rv_jw_key(w, "interrupt");
     rv_jw_obj(w);
     rv_jw_kv_text(w, "kind", rv_interrupt_kind_text(it->kind));
-    text_or_null(w, "id", rv_text_str(&it->id));
-    text_or_null(w, "question", rv_text_str(&it->question));
-    text_or_null(w, "message", rv_text_str(&it->message));
-    rv_jw_kv_text(w, "created_at", time);
+    rv_jw_key(w, "id");
+    rv_text_write(&it->id, w);
+    rv_jw_key(w, "question");
+    rv_text_write(&it->question, w);
+    rv_jw_key(w, "message");
+    rv_text_write(&it->message, w);
+    rv_jw_key(w, "created_at");
+    rv_time_write(it->created_at_us, w);
     rv_jw_obj_end(w);
     if (it->kind == RV_INTERRUPT_CLARIFICATION) {
         rv_jw_kv_bool(w, "clarification_needed", env->f.interrupt_pending);
-        text_or_null(w, "clarification_question", rv_text_str(&it->question));
+        rv_jw_key(w, "clarification_question");
+        rv_text_write(&it->question, w);
     } else if (it->kind == RV_INTERRUPT_CONFIRMATION) {
         rv_jw_kv_bool(w, "confirmation_needed", env->f.interrupt_pending);
-        text_or_null(w, "confirmation_message", rv_text_str(&it->message));
-        text_or_null(w, "confirmation_id", rv_text_str(&it->id));
+        rv_jw_key(w, "confirmation_message");
+        rv_text_write(&it->message, w);
+        rv_jw_key(w, "confirmation_id");
+        rv_text_write(&it->id, w);
     }
-}
-
-static void write_errors(const rv_envelope *env, rv_jw *w)
-{
-    const rv_envelope *layers[] = {env->parent, env};
-
-    rv_jw_key(w, "errors");
-    rv_jw_arr(w);
-    for (size_t k = 0; k < RV_COUNT(layers); k++) {
-        json_object *list = layers[k] ? layers[k]->list[RV_LIST_ERRORS] : NULL;
-
-        for (size_t i = 0; list && i < json_object_array_length(list); i++)
-            rv_jw_value(w, json_object_array_get_idx(list, i));
-    }
-    rv_jw_arr_end(w);
 }
 
 static void write_outputs(const rv_envelope *env, rv_jw *w)
@@ -107,19 +88,25 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
     rv_jw_kv_str(&w, "session_id", rv_text_str(&env->text[RV_TEXT_SESSION_ID]));
     rv_jw_kv_text(&w, "current_stage", f->current_stage);
     rv_jw_kv_bool(&w, "terminated", f->terminated);
-    text_or_null(&w, "termination_reason", rv_text_str(&env->text[RV_TEXT_TERMINATION]));
+    rv_jw_key(&w, "termination_reason");
+    rv_text_write(&env->text[RV_TEXT_TERMINATION], &w);
     rv_jw_kv_text(&w, "terminal_reason", rv_reason_text(f->terminal_reason));
     rv_jw_kv_text(&w, "status", rv_run_status_text(f->status));
     if (!rv_envelope_final_response(env, place, &response))
         response = (rv_str){NULL, 0};
     else if (!response.ptr)
         response = RV_STR_LIT("");
-    text_or_null(&w, "response", response);
+    rv_jw_key(&w, "response");
+    if (response.ptr)
+        rv_jw_str(&w, response);
+    else
+        rv_jw_null(&w);
     rv_jw_kv_bool(&w, "interrupt_pending", f->interrupt_pending);
     rv_jw_kv_int(&w, "iteration", f->iteration);
     rv_jw_kv_int(&w, "llm_call_count", f->llm_call_count);
     rv_jw_kv_int(&w, "processing_time_ms", rv_envelope_processing_ms(env));
-    write_errors(env, &w);
+    rv_jw_key(&w, "errors");
+    rv_errors_write(env, &w);
     write_outputs(env, &w);
     write_interrupt(env, &w);
     rv_jw_obj_end(&w);

@@ -59,7 +59,7 @@ const struct rv_row *rv_state_rows(size_t *n)
     return rows;
 }
 
-static void write_time(rv_jw *w, int64_t us)
+void rv_time_write(int64_t us, rv_jw *w)
 {
     char time[RV_TIME_MAX];
 
@@ -67,7 +67,7 @@ static void write_time(rv_jw *w, int64_t us)
     rv_jw_text(w, time);
 }
 
-static void write_text(rv_jw *w, const struct rv_text *t)
+void rv_text_write(const struct rv_text *t, rv_jw *w)
 {
     if (t->ptr)
         rv_jw_str(w, rv_text_str(t));
@@ -110,7 +110,7 @@ static void write_edges(const rv_envelope *env, rv_jw *w)
     rv_jw_arr_end(w);
 }
 
-static void write_errors(const rv_envelope *env, rv_jw *w)
+void rv_errors_write(const rv_envelope *env, rv_jw *w)
 {
     const rv_envelope *layers[] = {env->parent, env};
 
@@ -136,10 +136,10 @@ static void write_records(const rv_envelope *env, rv_jw *w)
         rv_jw_kv_text(w, "agent", r->agent->text);
         rv_jw_kv_int(w, "stage_order", r->stage_order);
         rv_jw_key(w, "started_at");
-        write_time(w, r->started_at_us);
+        rv_time_write(r->started_at_us, w);
         if (r->completed_at_us != 0) {
             rv_jw_key(w, "completed_at");
-            write_time(w, r->completed_at_us);
+            rv_time_write(r->completed_at_us, w);
         }
         rv_jw_kv_int(w, "duration_ms", r->duration_ms);
         rv_jw_kv_text(w, "status", rv_history_status_text(r->status));
@@ -179,19 +179,19 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
     switch (row->kind) {
     case RV_ROW_TEXT:
     case RV_ROW_TEXT_NULL:
-        write_text(w, &env->text[row->at]);
+        rv_text_write(&env->text[row->at], w);
         break;
     case RV_ROW_COUNT:
         rv_jw_int(w, int_field(env, row));
         break;
     case RV_ROW_TIME:
-        write_time(w, int_field(env, row));
+        rv_time_write(int_field(env, row), w);
         break;
     case RV_ROW_TIME_NULL:
         if (int_field(env, row) == 0)
             rv_jw_null(w);
         else
-            write_time(w, int_field(env, row));
+            rv_time_write(int_field(env, row), w);
         break;
     case RV_ROW_BOOL:
         rv_jw_bool(w, bool_field(env, row));
@@ -221,7 +221,7 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
         rv_jw_value(w, rv_env_list(env, (enum rv_list_id)row->at));
         break;
     case RV_ROW_ERRORS:
-        write_errors(env, w);
+        rv_errors_write(env, w);
         break;
     case RV_ROW_RECORDS:
         write_records(env, w);
