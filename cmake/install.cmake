@@ -6,20 +6,11 @@ set(data ${CMAKE_INSTALL_DATADIR}/reeve)
 if(TARGET reeve)
     set_target_properties(reeve PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
     install(TARGETS reeve RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    # The binary knows its own verbs: `reeve docs man` and `reeve docs completion SHELL` print what is installed here.
     set(pages ${PROJECT_BINARY_DIR}/pages)
     install(CODE "
-        file(MAKE_DIRECTORY \"${pages}\")
-        foreach(page IN ITEMS \"man reeve.1\" \"completion bash reeve.bash\" \"completion zsh _reeve\" \"completion fish reeve.fish\")
-            separate_arguments(page)
-            list(POP_BACK page file)
-            execute_process(COMMAND \"${PROJECT_BINARY_DIR}/bin/reeve\" docs \${page}
-                OUTPUT_FILE \"${pages}/\${file}\" RESULT_VARIABLE status)
-            if(NOT status EQUAL 0)
-                message(FATAL_ERROR \"reeve docs \${page} failed: \${status}\")
-            endif()
-        endforeach()")
-    install(FILES ${pages}/reeve.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+        execute_process(COMMAND \"${CMAKE_COMMAND}\" -DREEVE=${PROJECT_BINARY_DIR}/bin/reeve -DOUT=${pages}
+            -P ${PROJECT_SOURCE_DIR}/cmake/pages.cmake COMMAND_ERROR_IS_FATAL ANY)")
+    install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
     install(FILES ${pages}/reeve.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME reeve)
     install(FILES ${pages}/_reeve DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
     install(FILES ${pages}/reeve.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
