@@ -94,8 +94,6 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
     rv_jw_kv_text(&w, "status", rv_run_status_text(f->status));
     if (!rv_envelope_final_response(env, place, &response))
         response = (rv_str){NULL, 0};
-    else if (!response.ptr)
-        response = RV_STR_LIT("");
     rv_jw_key(&w, "response");
     if (response.ptr)
         rv_jw_str(&w, response);

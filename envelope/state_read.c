@@ -65,8 +65,6 @@ int rv_read_time(struct rv_state_reader *rd, struct rv_state_place p, json_objec
     if (!is(v, json_type_string))
         return rv_read_bad(rd, p, "a time as text", v);
     rc = rv_time_parse(rv_json_str(v), &us, NULL);
-    if (rc == RV_E_NOMEM)
-        return RV_FAIL(rd->err, rc, "read a time");
     if (rc < 0)
         return rv_read_bad(rd, p, "a time in RFC 3339 form", v);
     *out = rv_clamp_time(us);

@@ -2,6 +2,7 @@
  */
 #include "envelope/terms.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define MAX_WORDS  16 /* of the longest list, for the hint's stack array; asserted below */
@@ -37,8 +38,7 @@ static int unknown_word(const struct rv_term_list *list, rv_str text, rv_err **e
         size_t len = strlen(list->terms[i].text);
 
         names[i] = list->terms[i].text;
-        if (used + len + 3 > sizeof legal)
-            continue;
+        assert(used + len + 3 <= sizeof legal);
         if (used > 0) {
             memcpy(legal + used, ", ", 2);
             used += 2;

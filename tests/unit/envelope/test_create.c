@@ -156,9 +156,25 @@ START_TEST(rule_11_6_bad_input_is_refused_at_the_border)
 }
 END_TEST
 
+START_TEST(a_time_that_rfc_3339_can_not_write_is_clamped)
+{
+    static const int64_t times[] = {INT64_MIN, INT64_MAX};
+    static const char *const want[] = {"'0001-01-01T00:00:00.000000Z'", "'9999-12-31T23:59:59.999999Z'"};
+    struct rv_interrupt_spec spec = {.kind = RV_INTERRUPT_TIMEOUT, .id = S("i"), .ttl_us = INT64_MAX};
+    rv_envelope *env = NULL;
+
+    OK(rv_envelope_new(NULL, world_rand(), times[_i], &env, NULL));
+    world_expect(env, "created_at", want[_i]);
+    OK(rv_envelope_raise(env, &spec, times[_i], NULL));
+    ck_assert_int_eq(rv_envelope_interrupt(env).expires_at_us, INT64_C(253402300799999999));
+    rv_envelope_free(env);
+}
+END_TEST
+
 START_TEST(setters_change_what_they_name)
 {
     static const char *const order[] = {"a", "b"};
+    static const char *const not_utf_8[] = {"\xff"};
     rv_envelope *env = world_fresh();
 
     OK(rv_envelope_set_stage(env, S("plan"), NULL));
@@ -173,6 +189,9 @@ START_TEST(setters_change_what_they_name)
     world_expect(env, "max_agent_hops", "0");
     world_expect(env, "parallel_mode", "true");
     world_expect(env, "status", "'failed'");
+    ck_assert_uint_eq(json_object_array_length(rv_envelope_stage_order(env)), 2);
+    ck_assert_int_eq(rv_envelope_set_stage_order(env, not_utf_8, 1, NULL), RV_E_INVALID);
+    ck_assert_uint_eq(json_object_array_length(rv_envelope_stage_order(env)), 2);
     ck_assert_int_eq(rv_envelope_set_stage(env, S(""), NULL), RV_E_INVALID);
     ck_assert_int_eq(rv_envelope_set_stage(env, S("a\0b"), NULL), RV_E_INVALID);
     ck_assert_int_eq(rv_envelope_set_stage(env, S("\xff"), NULL), RV_E_INVALID);
@@ -232,6 +251,7 @@ TCase *create_case(void)
     tcase_add_test(tc, rule_3_1_given_values_replace_the_defaults);
     tcase_add_test(tc, rule_3_1_empty_user_and_session_keep_their_defaults);
     tcase_add_loop_test(tc, rule_11_6_bad_input_is_refused_at_the_border, 0, RV_COUNT(refused));
+    tcase_add_loop_test(tc, a_time_that_rfc_3339_can_not_write_is_clamped, 0, 2);
     tcase_add_test(tc, setters_change_what_they_name);
     tcase_add_loop_test(tc, rule_3_12_a_copy_is_equal_with_the_same_ids, 0, 20);
     tcase_add_test(tc, rule_3_12_a_copy_shares_nothing);

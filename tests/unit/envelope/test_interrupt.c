@@ -154,6 +154,19 @@ START_TEST(rule_3_6_an_answer_is_stamped_and_the_object_stays)
 }
 END_TEST
 
+START_TEST(an_answer_that_is_not_utf_8_is_refused)
+{
+    rv_envelope *env = world_fresh();
+    struct rv_interrupt_spec spec = spec_of(RV_INTERRUPT_CLARIFICATION);
+    struct rv_response answer = {.text = S("\xff")};
+
+    OK(rv_envelope_raise(env, &spec, T0, NULL));
+    ck_assert_int_eq(rv_envelope_resolve(env, &answer, T0, NULL), RV_E_INVALID);
+    ck_assert(rv_envelope_has_interrupt(env));
+    rv_envelope_free(env);
+}
+END_TEST
+
 START_TEST(rule_3_6_parts_that_were_not_given_are_absent)
 {
     rv_envelope *env = world_fresh();
@@ -260,6 +273,7 @@ TCase *interrupt_case(void)
     tcase_add_test(tc, w13_raising_over_a_pending_one_needs_replace);
     tcase_add_test(tc, an_interrupt_needs_a_kind_an_id_and_clean_text);
     tcase_add_test(tc, rule_3_6_an_answer_is_stamped_and_the_object_stays);
+    tcase_add_test(tc, an_answer_that_is_not_utf_8_is_refused);
     tcase_add_test(tc, rule_3_6_parts_that_were_not_given_are_absent);
     tcase_add_test(tc, rule_3_6_resolving_without_an_object_only_ends_the_waiting);
     tcase_add_test(tc, rule_3_6_clearing_drops_the_object);

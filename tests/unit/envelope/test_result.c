@@ -30,6 +30,7 @@ static const struct {
     {"{" ANSWER "}", "out", "n", NULL}, /* not a string */
     {"{" ANSWER "}", "none", "text", NULL},
     {"{'outputs':{'integration':null}}", NULL, NULL, NULL},
+    {"{'outputs':{'integration':{'final_response':''}}}", NULL, NULL, ""},
     {"{}", NULL, NULL, NULL},
 };
 

@@ -130,6 +130,46 @@ START_TEST(state_values_merge_by_their_rule)
 }
 END_TEST
 
+START_TEST(a_value_can_be_looked_up_by_key)
+{
+    rv_envelope *env = world_load("{'metadata':{'n':null,'k':7},'state':{'n':null,'k':[1]}}");
+    json_object *all = NULL;
+    bool found = false;
+
+    ck_assert_int_eq(json_object_get_int(rv_envelope_metadata(env, S("k"), &found)), 7);
+    ck_assert(found);
+    ck_assert_ptr_null(rv_envelope_metadata(env, S("n"), &found));
+    ck_assert(found);
+    ck_assert_ptr_null(rv_envelope_metadata(env, S("x"), &found));
+    ck_assert(!found);
+    ck_assert_uint_eq(json_object_array_length(rv_envelope_state_value(env, S("k"), &found)), 1);
+    ck_assert_ptr_null(rv_envelope_state_value(env, S("x"), &found));
+    ck_assert(!found);
+    OK(rv_envelope_all_state(env, &all, NULL));
+    ck_assert_int_eq(json_object_object_length(all), 2);
+    json_object_put(all);
+    rv_envelope_free(env);
+}
+END_TEST
+
+START_TEST(the_number_of_different_keys_has_a_limit) /* keys come from models and hooks */
+{
+    rv_envelope *env = world_fresh();
+    char key[32];
+    int rc = 0;
+    int n = 0;
+
+    for (; rc == 0 && n < 1 << 20; n++) {
+        (void)snprintf(key, sizeof key, "k%d", n);
+        rc = rv_envelope_set_metadata(env, rv_str_of(key), NULL, NULL);
+    }
+    ck_assert_int_eq(rc, RV_E_LIMIT);
+    ck_assert_int_gt(n, 1 << 17);
+    OK(rv_envelope_set_metadata(env, S("k1"), NULL, NULL)); /* known ones go on working */
+    rv_envelope_free(env);
+}
+END_TEST
+
 START_TEST(rule_3_2_a_stage_is_in_one_set_at_a_time)
 {
     rv_envelope *env = world_fresh();
@@ -150,6 +190,19 @@ START_TEST(rule_3_2_a_stage_is_in_one_set_at_a_time)
     ck_assert_uint_eq(rv_envelope_n_completed(env), 0);
     ck_assert_uint_eq(rv_envelope_n_failed(env), 0);
     world_expect(env, "active_stages", "{'a':true}");
+    rv_envelope_free(env);
+}
+END_TEST
+
+START_TEST(a_paused_stage_is_in_no_set)
+{
+    rv_envelope *env = world_fresh();
+
+    OK(rv_envelope_start_stage(env, S("a"), NULL));
+    OK(rv_envelope_pause_stage(env, S("a"), NULL));
+    OK(rv_envelope_pause_stage(env, S("never"), NULL));
+    ck_assert(!rv_envelope_is_active(env, S("a")) && !rv_envelope_is_completed(env, S("a")) &&
+              !rv_envelope_is_failed(env, S("a")));
     rv_envelope_free(env);
 }
 END_TEST
@@ -239,6 +292,9 @@ TCase *values_case(void)
     tcase_add_test(tc, metadata_and_suspended_work_are_kept_by_key);
     tcase_add_loop_test(tc, state_values_merge_by_their_rule, 0, RV_COUNT(merges));
     tcase_add_test(tc, rule_3_2_a_stage_is_in_one_set_at_a_time);
+    tcase_add_test(tc, a_paused_stage_is_in_no_set);
+    tcase_add_test(tc, a_value_can_be_looked_up_by_key);
+    tcase_add_test(tc, the_number_of_different_keys_has_a_limit);
     tcase_add_test(tc, rule_3_2_all_are_completed_when_each_of_the_order_is);
     tcase_add_test(tc, a_failure_text_that_is_not_utf_8_is_kept_readable);
     tcase_add_test(tc, w22_edges_are_counted_by_pair);
