@@ -1,0 +1,287 @@
+/* From a pipeline to nodes and labelled edges, and the choice of a format. Sequential pipelines show their routes,
+ * parallel ones what waits for what. */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/graph_internal.h"
+
+size_t rv_graph_width(const char *text)
+{
+    size_t n = 0;
+
+    for (const char *c = text; *c; c++)
+        n += ((unsigned char)*c & 0xc0) != 0x80;
+    return n;
+}
+
+/* At most RV_GRAPH_MAX_NAME characters, control characters shown as '?': names come from a file that may be hostile, and
+ * this is printed on terminals. */
+static const char *safe_text(struct graph *g, const char *text)
+{
+    size_t len = strlen(text), n = 0, end = 0;
+    char *copy;
+
+    while (end < len && n < RV_GRAPH_MAX_NAME) {
+        end++;
+        while (end < len && ((unsigned char)text[end] & 0xc0) == 0x80)
+            end++;
+        n++;
+    }
+    copy = rv_arena_alloc(g->arena, end + 4);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, end);
+    for (size_t i = 0; i < end; i++) {
+        unsigned char c = (unsigned char)copy[i];
+        bool is_c1 = c == 0xc2 && i + 1 < end && (unsigned char)copy[i + 1] < 0xa0;
+
+        if (c < 0x20 || c == 0x7f)
+            copy[i] = '?';
+        else if (is_c1)
+            copy[i] = copy[i + 1] = '?';
+    }
+    memcpy(copy + end, end < len ? "..." : "", end < len ? 4 : 1);
+    return copy;
+}
+
+static const char *rule_label(struct graph *g, const struct rv_rule *rule)
+{
+    rv_buf text = RV_BUF_INIT(1 << 16);
+    const char *label;
+
+    if (rule->when)
+        rv_buf_puts(&text, rv_expr_text(rule->when));
+    else {
+        rv_buf_printf(&text, "%s = ", rule->condition ? rule->condition : "");
+        rv_json_write(rule->value, &text);
+    }
+    label = text.rc == RV_E_NOMEM ? NULL : safe_text(g, rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    return label;
+}
+
+static const char *join_label(struct graph *g, const char *a, const char *between, const char *b)
+{
+    size_t size = strlen(a) + strlen(between) + strlen(b) + 1;
+    char *text = rv_arena_alloc(g->arena, size);
+
+    if (text)
+        snprintf(text, size, "%s%s%s", a, between, b);
+    return text;
+}
+
+static const char *with_limit(struct graph *g, const char *label, int from, int to)
+{
+    char text[48];
+
+    for (size_t i = 0; i < g->p->n_edge_limits; i++) {
+        const struct rv_edge_limit *limit = &g->p->edge_limits[i];
+
+        if (limit->from != from || limit->to != to)
+            continue;
+        snprintf(text, sizeof(text), "(max %lld)", (long long)limit->max_count);
+        return join_label(g, label, label[0] ? " " : "", text);
+    }
+    return label;
+}
+
+static int node_of_target(const struct graph *g, int target)
+{
+    switch (target) {
+    case RV_TARGET_END:
+        return (int)g->n_stages;
+    case RV_TARGET_CLARIFICATION:
+        return (int)g->n_stages + 1;
+    case RV_TARGET_CONFIRMATION:
+        return (int)g->n_stages + 2;
+    default:
+        return target >= 0 && (size_t)target < g->n_stages ? target : -1;
+    }
+}
+
+static int add_edge(struct graph *g, bool merge, struct graph_edge edge)
+{
+    if (!edge.label)
+        return RV_E_NOMEM;
+    if (edge.to < 0)
+        return 0;
+    g->nodes[edge.to].shown = true;
+    for (size_t i = g->n_edges; merge && i > 0 && g->edges[i - 1].from == edge.from; i--) {
+        struct graph_edge *old = &g->edges[i - 1];
+
+        if (old->to != edge.to || old->kind != edge.kind)
+            continue;
+        old->label = join_label(g, old->label, "\n", edge.label);
+        return old->label ? 0 : RV_E_NOMEM;
+    }
+    g->edges[g->n_edges++] = edge;
+    return 0;
+}
+
+static int add_route(struct graph *g, bool merge, const struct rv_route *route)
+{
+    const struct rv_agent_config *a = &g->p->agents[route->from];
+    struct graph_edge edge = {route->from, node_of_target(g, route->to), GRAPH_FLOW, ""};
+
+    if (route->fate == RV_ROUTE_REPEATED || route->fate == RV_ROUTE_CUT_OFF || route->kind == RV_ROUTE_FUNCTION)
+        return 0;
+    if (route->kind == RV_ROUTE_RULE)
+        edge.label = rule_label(g, &a->rules[route->rule]);
+    else if (route->kind == RV_ROUTE_DEFAULT && (a->n_rules > 0 || a->routing_function[0]))
+        edge.label = "otherwise";
+    else if (route->kind == RV_ROUTE_ERROR) {
+        edge.kind = GRAPH_ERROR;
+        edge.label = "error";
+    }
+    if (edge.label)
+        edge.label = with_limit(g, edge.label, edge.from, edge.to);
+    return add_edge(g, merge, edge);
+}
+
+static int add_sequential(struct graph *g, bool merge)
+{
+    struct rv_routes routes = {NULL, 0, NULL};
+    const char *const resumes[] = {g->p->clarification_resume_stage, g->p->confirmation_resume_stage};
+    int rc = rv_routes_build(g->p, &routes, NULL);
+
+    if (rc < 0)
+        return rc;
+    g->edges = rv_arena_alloc(g->arena, (routes.n + RV_COUNT(resumes) + 1) * sizeof(*g->edges));
+    if (!g->edges)
+        rc = RV_E_NOMEM;
+    for (size_t i = 0; i < routes.n && rc == 0; i++)
+        rc = add_route(g, merge, &routes.items[i]);
+    rv_routes_fini(&routes);
+    for (size_t i = 0; i < RV_COUNT(resumes) && rc == 0; i++) {
+        size_t node = g->n_stages + 1 + i;
+
+        for (size_t s = 0; s < g->n_stages && rc == 0 && g->nodes[node].shown && resumes[i][0]; s++) {
+            if (strcmp(g->p->agents[s].name, resumes[i]) == 0)
+                rc = add_edge(g, merge, (struct graph_edge){(int)node, (int)s, GRAPH_ANSWER, "answer"});
+        }
+    }
+    return rc;
+}
+
+/* What stage s waits for. Edges are wanted by `from`, so the caller asks for one `from` after the other. */
+static int add_dependents(struct graph *g, const struct rv_links *links, int from)
+{
+    int rc = 0;
+
+    for (size_t i = links->start[from]; i < links->start[from + 1] && rc == 0; i++) {
+        const struct rv_agent_config *a = &g->p->agents[links->items[i]];
+        bool is_required = false;
+
+        for (size_t j = 0; j < a->requires.n; j++)
+            is_required |= a->requires_index[j] == from;
+        rc = add_edge(g, false,
+                      (struct graph_edge){from, a->index, is_required ? GRAPH_FLOW : GRAPH_AFTER,
+                                          is_required ? "" : "after"});
+    }
+    if (rc == 0 && g->p->agents[from].error_target >= 0)
+        rc = add_edge(g, false, (struct graph_edge){from, g->p->agents[from].error_target, GRAPH_ERROR, "error"});
+    return rc;
+}
+
+static int add_parallel(struct graph *g)
+{
+    struct rv_links links = {NULL, NULL};
+    int rc = rv_links_build(g->p, &links, NULL);
+
+    if (rc < 0)
+        return rc;
+    g->edges = rv_arena_alloc(g->arena, (links.start[g->n_stages] + g->n_stages + 1) * sizeof(*g->edges));
+    if (!g->edges)
+        rc = RV_E_NOMEM;
+    for (size_t s = 0; s < g->n_stages && rc == 0; s++)
+        rc = add_dependents(g, &links, (int)s);
+    rv_links_fini(&links);
+    return rc;
+}
+
+static int set_stage(struct graph *g, size_t i)
+{
+    const struct rv_agent_config *a = &g->p->agents[i];
+    bool is_mocked = a->mock && a->mock_handler[0];
+    struct graph_node *node = &g->nodes[i];
+    char mark[96];
+    int len;
+
+    node->kind = a->has_llm ? GRAPH_LLM : a->has_tools ? GRAPH_TOOLS : GRAPH_SERVICE;
+    node->shown = true;
+    node->name = safe_text(g, a->name);
+    len = snprintf(mark, sizeof(mark), "%s%s", a->has_llm ? "llm" : a->has_tools ? "tools" : "service",
+                   is_mocked ? ", mock" : "");
+    if (a->max_visits > 0)
+        len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", max %lld", (long long)a->max_visits);
+    if (a->requires.n > 1 && a->join == RV_JOIN_ANY && g->p->default_run_mode == RV_MODE_PARALLEL)
+        len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", any");
+    if (a->routing_function[0] && g->p->default_run_mode != RV_MODE_PARALLEL)
+        snprintf(mark + len, sizeof(mark) - (size_t)len, ", routed");
+    node->mark = rv_arena_dup(g->arena, rv_str_of(mark));
+    return node->name && node->mark ? 0 : RV_E_NOMEM;
+}
+
+static int build(struct graph *g, bool merge)
+{
+    static const struct graph_node pseudo[] = {
+        {GRAPH_END, "end", "", false}, {GRAPH_ASK, "clarification", "", false}, {GRAPH_ASK, "confirmation", "", false}};
+
+    g->title = safe_text(g, g->p->name);
+    g->nodes = rv_arena_alloc(g->arena, g->n_nodes * sizeof(*g->nodes));
+    if (!g->title || !g->nodes)
+        return RV_E_NOMEM;
+    memcpy(g->nodes + g->n_stages, pseudo, sizeof(pseudo));
+    for (size_t i = 0; i < g->n_stages; i++) {
+        if (set_stage(g, i) < 0)
+            return RV_E_NOMEM;
+    }
+    return g->p->default_run_mode == RV_MODE_PARALLEL ? add_parallel(g) : add_sequential(g, merge);
+}
+
+int rv_graph_build(const struct rv_pipeline *p, bool merge, struct graph *out)
+{
+    struct graph g = {.arena = rv_arena_new(RV_GRAPH_MAX_BYTES), .p = p, .n_stages = p->n_agents};
+    int rc = RV_E_NOMEM;
+
+    g.n_nodes = g.n_stages + 3;
+    if (g.arena)
+        rc = build(&g, merge);
+    if (rc < 0)
+        rv_graph_fini(&g);
+    else
+        *out = g;
+    return rc;
+}
+
+void rv_graph_fini(struct graph *g)
+{
+    rv_arena_free(g->arena);
+    *g = (struct graph){0};
+}
+
+void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format format, rv_buf *b)
+{
+    struct graph g = {0};
+    int rc = rv_graph_build(p, format != RV_GRAPH_ASCII, &g);
+
+    if (rc == 0) {
+        switch (format) {
+        case RV_GRAPH_ASCII:
+            rc = rv_graph_write_ascii(&g, b);
+            break;
+        case RV_GRAPH_MERMAID:
+            rv_graph_write_mermaid(&g, b);
+            break;
+        case RV_GRAPH_DOT:
+            rv_graph_write_dot(&g, b);
+            break;
+        case RV_GRAPH_SVG:
+            rc = rv_graph_write_svg(&g, b);
+            break;
+        }
+        rv_graph_fini(&g);
+    }
+    if (rc < 0 && b->rc == 0)
+        b->rc = rc;
+}
