@@ -1,0 +1,116 @@
+/* read_file: lines of a text, with their numbers. */
+#include "capabilities/files/files_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct range {
+    int64_t first, last; /* wanted; both included */
+};
+
+static int64_t count_lines(const char *text, size_t len)
+{
+    int64_t n = len > 0 && text[len - 1] != '\n';
+
+    for (size_t i = 0; i < len; i++)
+        n += text[i] == '\n';
+    return n;
+}
+
+/* Lines of the range into `lines`, and all of them as one text with numbers for people and models. */
+static int64_t take_lines(const char *text, size_t len, struct range want, json_object *lines, struct text *shown,
+                          bool *failed)
+{
+    size_t at = 0;
+    int64_t line = 1, taken = 0;
+
+    for (; at < len && line <= want.last; line++) {
+        const char *end = memchr(text + at, '\n', len - at);
+        size_t n = end ? (size_t)(end - text) - at : len - at;
+        json_object *item;
+
+        if (line >= want.first) {
+            item = json_object_new_object();
+            put(failed, item, "line", json_object_new_int64(line));
+            put(failed, item, "text", new_text(text + at, n > 0 && text[at + n - 1] == '\r' ? n - 1 : n));
+            push(failed, lines, item);
+            text_printf(shown, "%lld\t", (long long)line);
+            text_add(shown, text + at, n);
+            text_puts(shown, "\n");
+            taken++;
+        }
+        at += n + 1;
+    }
+    return taken;
+}
+
+static json_object *evidence_of(const char *path, struct range got, const struct text *shown, bool *failed)
+{
+    json_object *list = json_object_new_array(), *item = json_object_new_object();
+    char location[MAX_PATH_BYTES + 64];
+
+    snprintf(location, sizeof location, "%s:%lld-%lld", path, (long long)got.first, (long long)got.last);
+    put(failed, item, "location", json_object_new_string(location));
+    put(failed, item, "content", new_text(shown->ptr ? shown->ptr : "", shown->len));
+    put(failed, item, "relevance", json_object_new_string("read"));
+    put(failed, item, "confidence", new_decimal(1.0));
+    push(failed, list, item);
+    return list;
+}
+
+static int reply_lines(struct rv_cap_call *call, const char *path, const char *text, size_t len, struct range want)
+{
+    json_object *reply = json_object_new_object(), *lines = json_object_new_array();
+    struct text shown = {0};
+    int64_t total = count_lines(text, len), taken;
+    bool failed = false, truncated;
+
+    if (want.last > total)
+        want.last = total;
+    truncated = want.last - want.first + 1 > MAX_READ_LINES;
+    if (truncated)
+        want.last = want.first + MAX_READ_LINES - 1;
+    taken = take_lines(text, len, want, lines, &shown, &failed);
+    want.last = want.first + taken - 1;
+    put(&failed, reply, "path", json_object_new_string(path));
+    put(&failed, reply, "start_line", json_object_new_int64(want.first));
+    put(&failed, reply, "end_line", json_object_new_int64(want.last));
+    put(&failed, reply, "total_lines", json_object_new_int64(total));
+    put(&failed, reply, "truncated", json_object_new_boolean(truncated));
+    put(&failed, reply, "lines", lines);
+    put(&failed, reply, "evidence", evidence_of(path, want, &shown, &failed));
+    failed |= shown.failed;
+    free(shown.ptr);
+    return reply_take(call, reply, failed);
+}
+
+int read_file(void *self, struct rv_cap_call *call)
+{
+    const struct files *f = self;
+    json_object *args = args_parse(call);
+    const char *path = arg_text(args, "path"), *type = NULL, *why = NULL;
+    struct range want = {arg_int(args, "start_line", 1), arg_int(args, "end_line", INT64_MAX)};
+    struct place place;
+    char *text = NULL;
+    size_t len = 0;
+    int rc = 1;
+
+    if (!args)
+        return 1;
+    if (!place_of(f, call, path, &place))
+        goto done;
+    text = read_text(f, &place, &len, &type, &why);
+    if (!text)
+        rc = rv_cap_failf(call, type, "file \"%s\": %s", path, why);
+    else if (want.first < 1 || want.last < want.first)
+        rc = call->fail(call, "ValidationError", "end_line is before start_line");
+    else if (want.first > 1 && want.first > count_lines(text, len))
+        rc = rv_cap_failf(call, "ValidationError", "file \"%s\" has %lld lines, start_line is %lld", path,
+                          (long long)count_lines(text, len), (long long)want.first);
+    else
+        rc = reply_lines(call, path, text, len, want);
+done:
+    free(text);
+    json_object_put(args);
+    return rc;
+}

@@ -1,0 +1,111 @@
+/* All files of the roots, sorted, so that two walks over the same files give the same list. Links are not followed:
+ * a walk can not leave a root or go in circles. Hidden files and folders are passed over. */
+#include "capabilities/files/files_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool add(struct walked *w, const char *path)
+{
+    if (w->n >= MAX_FILES) {
+        w->truncated = true;
+        return false;
+    }
+    if (w->n == w->cap) {
+        size_t cap = w->cap ? w->cap * 2 : 64;
+        char **paths = realloc(w->paths, cap * sizeof *paths);
+        if (!paths) {
+            w->failed = true;
+            return false;
+        }
+        w->paths = paths;
+        w->cap = cap;
+    }
+    w->paths[w->n] = strdup(path);
+    if (!w->paths[w->n]) {
+        w->failed = true;
+        return false;
+    }
+    w->n++;
+    return true;
+}
+
+void walked_free(struct walked *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free(w->paths[i]);
+    free(w->paths);
+    memset(w, 0, sizeof *w);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names of one folder, sorted. The descriptor is taken. */
+static void names_of(int fd, struct walked *out)
+{
+    DIR *dir = fdopendir(fd);
+    const struct dirent *entry;
+
+    if (!dir) {
+        close(fd);
+        out->failed = errno == ENOMEM;
+        return;
+    }
+    while ((entry = readdir(dir)))
+        if (entry->d_name[0] != '.' && is_text(entry->d_name, strlen(entry->d_name)) && !add(out, entry->d_name))
+            break;
+    closedir(dir);
+    qsort(out->paths, out->n, sizeof *out->paths, by_text);
+}
+
+static void walk_folder(int parent, const char *name, const char *prefix, int depth, const struct rv_cap_call *call,
+                        const char *glob, struct walked *out)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct walked names = {0};
+
+    if (fd < 0)
+        return; /* gone, or not ours to read: as if it were not there */
+    if (depth >= MAX_WALK_DEPTH) {
+        out->truncated = true;
+        close(fd);
+        return;
+    }
+    names_of(dup(fd), &names);
+    out->failed |= names.failed;
+    out->truncated |= names.truncated;
+    for (size_t i = 0; i < names.n && !out->failed && out->n < MAX_FILES && !call->cancelled(call); i++) {
+        char path[MAX_PATH_BYTES];
+        struct stat st;
+        int len = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", names.paths[i]);
+
+        if (len < 0 || (size_t)len >= sizeof path || fstatat(fd, names.paths[i], &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (S_ISDIR(st.st_mode))
+            walk_folder(fd, names.paths[i], path, depth + 1, call, glob, out);
+        else if (S_ISREG(st.st_mode) && (!glob || glob_match(glob, path)))
+            add(out, path);
+    }
+    walked_free(&names);
+    close(fd);
+}
+
+void walk_all(const struct files *f, const struct rv_cap_call *call, const char *glob, struct walked *out)
+{
+    for (size_t i = 0; i < f->n_roots; i++) {
+        const struct root *root = &f->roots[i];
+
+        if (!root->file)
+            walk_folder(root->fd, ".", root->label, 0, call, glob, out);
+        else if (!glob || glob_match(glob, root->label))
+            add(out, root->label);
+    }
+}

@@ -1,0 +1,140 @@
+/* Patterns, words and passages on their own. */
+#include "capabilities/files/files_internal.h"
+#include "tests/unit/files/sandbox.h"
+
+#include <string.h>
+
+static const struct {
+    const char *pattern, *path;
+    bool match;
+} globs[] = {
+    {"*.md", "docs/a.md", true},         {"*.md", "a.mdx", false},           {"docs/*.md", "docs/a.md", true},
+    {"docs/*.md", "docs/b/a.md", false}, {"docs/**/*.md", "docs/a.md", true}, {"docs/**/*.md", "docs/b/c/a.md", true},
+    {"**/a.md", "docs/a.md", true},      {"**/a.md", "docs/ba.md", false},   {"**", "x/y/z", true},
+    {"docs/**", "docs/x/y", true},       {"docs/**", "doc/x", false},        {"a?.md", "ab.md", true},
+    {"a?b/x", "a/b/x", false},           {"", "a", false},                   {"*", "a/b", true},
+    {"*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
+    {"**/**/**/**/x", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/y", false},
+};
+
+START_TEST(glob_matches_parts_and_paths)
+{
+    ck_assert_msg(glob_match(globs[_i].pattern, globs[_i].path) == globs[_i].match, "%s on %s", globs[_i].pattern,
+                  globs[_i].path);
+}
+END_TEST
+
+static const struct {
+    const char *text, *folded;
+} foldings[] = {
+    {"limits", "limit"},   {"Policies", "policy"}, {"routing", "rout"}, {"routed", "rout"}, {"routes", "rout"},
+    {"stopped", "stop"},   {"running", "run"},     {"status", "status"}, {"class", "class"}, {"classes", "class"},
+    {"is", "is"},          {"error_next", "error"}, {"analysis", "analysis"}, {"caf\xc3\xa9s", "caf\xc3\xa9s"},
+    {"failures", "failur"}, {"bus", "bus"},        {"string", "string"},   {"x86", "x86"},
+};
+
+START_TEST(words_fold_light_endings)
+{
+    char word[MAX_WORD], written[MAX_WORD];
+    size_t at_byte = 0;
+
+    ck_assert(next_word(foldings[_i].text, strlen(foldings[_i].text), &at_byte, word, written));
+    ck_assert_str_eq(word, foldings[_i].folded);
+}
+END_TEST
+
+START_TEST(synonyms_are_written_in_folded_form)
+{
+    static const char *const seen[] = {"failure", "terminate", "execute", "compile", "module", "route", "pause",
+                                       "performance", "template", "stage", "delete", "write"};
+
+    for (size_t i = 0; i < RV_COUNT(seen); i++) {
+        char word[MAX_WORD], written[MAX_WORD];
+        size_t at_byte = 0;
+        ck_assert(next_word(seen[i], strlen(seen[i]), &at_byte, word, written));
+        ck_assert_msg(synonyms_of(word) != NULL, "%s is folded to %s, which has no group", seen[i], word);
+    }
+}
+END_TEST
+
+START_TEST(content_words_leave_out_what_says_nothing)
+{
+    static const char *const stops[] = {"a", "about", "the", "your", "how", "does", "what", "using", "x"};
+    struct words words;
+
+    words_of("How does the engine limit loops, and loops?", 43, &words);
+    ck_assert_uint_eq(words.n, 3);
+    ck_assert_str_eq(words.item[0], "engin");
+    ck_assert_str_eq(words.seen[2], "loops");
+    for (size_t i = 0; i < RV_COUNT(stops); i++)
+        ck_assert(is_stop_word(stops[i]));
+    ck_assert(!is_stop_word("engine"));
+}
+END_TEST
+
+START_TEST(a_word_list_ends_at_its_limit)
+{
+    struct words words = {.n = 0};
+    char text[2000];
+    size_t len = 0;
+
+    for (int i = 0; i < 200; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "w%d ", i);
+    words_of(text, len, &words);
+    ck_assert_uint_eq(words.n, MAX_TERMS);
+}
+END_TEST
+
+START_TEST(passages_know_their_lines_and_titles)
+{
+    static const char text[] = "intro line\n\n# Top\n## One\n\nfirst\nsecond\n\n```sh\n# no title\n\nafter blank\n```\n## Two\nlast";
+    static const struct {
+        int line, end_line;
+        const char *heading;
+    } want[] = {{1, 1, ""}, {6, 7, "Top > One"}, {9, 13, "Top > One"}, {15, 15, "Top > Two"}};
+    struct passages cursor;
+    struct passage passage;
+
+    passages_begin(&cursor, "a.md", text, sizeof text - 1);
+    for (size_t i = 0; i < RV_COUNT(want); i++) {
+        ck_assert(passages_next(&cursor, &passage));
+        ck_assert_int_eq(passage.line, want[i].line);
+        ck_assert_int_eq(passage.end_line, want[i].end_line);
+        ck_assert_str_eq(passage.heading, want[i].heading);
+    }
+    ck_assert(!passages_next(&cursor, &passage));
+}
+END_TEST
+
+START_TEST(long_blocks_are_cut_and_no_line_is_lost)
+{
+    char text[4096];
+    size_t len = 0;
+    int covered = 0;
+    struct passages cursor;
+    struct passage passage;
+
+    for (int i = 0; i < 100; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "line %d\n", i);
+    passages_begin(&cursor, "a.txt", text, len);
+    while (passages_next(&cursor, &passage)) {
+        ck_assert_int_eq(passage.line, covered + 1);
+        covered = passage.end_line;
+    }
+    ck_assert_int_eq(covered, 100);
+}
+END_TEST
+
+TCase *parts_case(void)
+{
+    TCase *tc = tcase_create("parts");
+
+    tcase_add_loop_test(tc, glob_matches_parts_and_paths, 0, RV_COUNT(globs));
+    tcase_add_loop_test(tc, words_fold_light_endings, 0, RV_COUNT(foldings));
+    tcase_add_test(tc, synonyms_are_written_in_folded_form);
+    tcase_add_test(tc, content_words_leave_out_what_says_nothing);
+    tcase_add_test(tc, a_word_list_ends_at_its_limit);
+    tcase_add_test(tc, passages_know_their_lines_and_titles);
+    tcase_add_test(tc, long_blocks_are_cut_and_no_line_is_lost);
+    return tc;
+}
