@@ -164,6 +164,28 @@ START_TEST(a_patched_fork_merges_what_it_changed)
 }
 END_TEST
 
+START_TEST(what_a_sibling_removed_does_not_come_back_with_a_whole_state)
+{
+    rv_envelope *env = world_load(base_state);
+    rv_envelope *forks[2] = {NULL, NULL};
+    json_object *state = world_state_json(env);
+    struct rv_merge m = {0};
+
+    for (size_t i = 0; i < 2; i++)
+        OK(rv_envelope_fork(env, &forks[i], NULL));
+    OK(rv_envelope_set_suspended(forks[0], S("a"), NULL, NULL));
+    OK(rv_envelope_patch(forks[1], state, NULL));
+    OK(rv_envelope_merge(env, forks[0], S("first"), &m, NULL));
+    OK(rv_envelope_merge(env, forks[1], S("second"), &m, NULL));
+    world_expect(env, "suspended", "{}");
+    for (size_t i = 0; i < 2; i++)
+        rv_envelope_free(forks[i]);
+    json_object_put(state);
+    rv_merge_fini(&m);
+    rv_envelope_free(env);
+}
+END_TEST
+
 START_TEST(a_fork_can_not_take_errors_back)
 {
     rv_envelope *env = world_load(base_state);
@@ -185,6 +207,7 @@ TCase *patch_case(void)
     tcase_add_loop_test(tc, a_patch_that_is_refused_changes_nothing, 0, RV_COUNT(refused));
     tcase_add_loop_test(tc, the_whole_state_handed_back_is_no_change, 0, 60);
     tcase_add_test(tc, a_patched_fork_merges_what_it_changed);
+    tcase_add_test(tc, what_a_sibling_removed_does_not_come_back_with_a_whole_state);
     tcase_add_test(tc, a_fork_can_not_take_errors_back);
     return tc;
 }
