@@ -7,7 +7,7 @@
 #   rv_test(unit_base SOURCES test_err.c USES rv::base [ARGS ...] [LABELS ...] [TIMEOUT seconds])
 #       a Check program, run by ctest from the root of the tree; RV_SOURCE_DIR and RV_BINARY_DIR are defined.
 #   rv_script_test(no_banned_calls tests/scripts/banned-calls [ARGS ...])
-#       a script, run by ctest from the root of the tree, label "script".
+#       a script about the tree or what was built, run by ctest from the root, label "script"; plain builds only.
 #   rv_fuzz(json SOURCES fuzz_json.c USES rv::base)
 #       fuzz_json, run by ctest over tests/fuzz/corpus/json as corpus_json; a libFuzzer program with RV_FUZZ.
 
@@ -85,11 +85,10 @@ function(rv_capability name)
     set_target_properties(${name}_capability PROPERTIES
         PREFIX "" OUTPUT_NAME ${name} C_VISIBILITY_PRESET hidden
         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/reeve/capabilities)
-    if(NOT RV_SANITIZE) # a sanitizer's run-time lives in the executable, and it adds symbols of its own
+    if(NOT RV_SANITIZE) # a sanitizer's run-time lives in the executable
         target_link_options(${name}_capability PRIVATE -Wl,-z,defs)
-        rv_script_test(exports_${name} tests/scripts/exports
-            ARGS $<TARGET_FILE:${name}_capability> "^rv_capability$")
     endif()
+    rv_script_test(exports_${name} tests/scripts/exports ARGS $<TARGET_FILE:${name}_capability> "^rv_capability$")
     set_property(GLOBAL APPEND PROPERTY RV_CAPABILITIES ${name}_capability)
 endfunction()
 
@@ -119,7 +118,7 @@ endfunction()
 
 function(rv_script_test name script)
     cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ARGS")
-    if(NOT RV_TESTS)
+    if(NOT RV_TESTS OR RV_SANITIZE OR RV_COVERAGE) # instrumentation adds symbols and changes no source
         return()
     endif()
     add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/${script} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
