@@ -21,6 +21,8 @@ void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_finding
 /** Which stages the script answers for as a whole (its `stages`); flags[0..n_agents) are set. */
 void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags);
 bool rv_script_has_tool(const rv_script *s, rv_str tool);
+/** The tools it answers for, sorted; borrowed. */
+const char *const *rv_script_tool_names(const rv_script *s, size_t *n);
 /** The catalog `under`, with the script's own tools added (declared risk, schema; read_only and safe when nothing is declared).
  *  A tool that both have keeps the definition of `under`. The result borrows both. */
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under);

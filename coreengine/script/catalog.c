@@ -1,0 +1,115 @@
+/* What a script knows by name: for the core, for the checks of a pipeline, and against a pipeline. */
+#include <string.h>
+
+#include "coreengine/script/script_internal.h"
+
+void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags)
+{
+    const struct script_section *section = &s->sections[RV_SCRIPT_STAGE];
+
+    for (size_t i = 0; i < p->n_agents; i++)
+        flags[i] = false;
+    for (size_t i = 0; i < section->n; i++) {
+        const struct script_list *list = &section->lists[i];
+        size_t n = section->is_flat ? list->n : 1;
+        for (size_t e = 0; e < n; e++) {
+            const char *name = section->is_flat ? list->items[e].stage : list->name;
+            int stage = rv_pipeline_stage(p, rv_str_of(name));
+            if (stage >= 0)
+                flags[stage] = true;
+        }
+    }
+}
+
+bool rv_script_has_tool(const rv_script *s, rv_str tool)
+{
+    return rv_index_get(&s->tool_index, tool) >= 0;
+}
+
+static const struct rv_tool_info *find_tool(void *self, rv_str name)
+{
+    rv_script *s = self;
+    const struct rv_tool_info *info = s->under.tool(s->under.self, name);
+    int at = info ? -1 : rv_index_get(&s->tool_index, name);
+
+    return at < 0 ? info : &s->tools[at].info;
+}
+
+static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind, rv_str name)
+{
+    const rv_script *s = self;
+    return s->under.entry(s->under.self, kind, name);
+}
+
+static const rv_template *find_prompt(void *self, rv_str key)
+{
+    const rv_script *s = self;
+    return s->under.prompt(s->under.self, key);
+}
+
+struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under)
+{
+    s->under = *under;
+    return (struct rv_catalog){find_tool, find_entry, find_prompt, s};
+}
+
+const char *const *rv_script_tool_names(const rv_script *s, size_t *n)
+{
+    *n = s->n_tools;
+    return s->tool_names;
+}
+
+/* --- against a pipeline --- */
+
+static void check_stage(const struct rv_pipeline *p, enum rv_script_kind kind, const char *name,
+                        const struct rv_src *src, rv_findings *findings)
+{
+    int stage = name ? rv_pipeline_stage(p, rv_str_of(name)) : 0;
+    const char *near = stage < 0 ? rv_nearest(rv_str_of(name), p->stage_names, p->n_agents) : NULL;
+    rv_buf hint = RV_BUF_INIT(512);
+
+    if (near)
+        rv_buf_printf(&hint, "did you mean \"%.200s\"?", near);
+    if (stage < 0)
+        rv_findings_add(findings, RV_SEVERITY_ERROR, src, near ? rv_buf_cstr(&hint) : NULL,
+                        "script: unknown stage \"%s\"", name);
+    else if (name && kind == RV_SCRIPT_MODEL && !p->agents[stage].has_llm)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, src, "has_llm: true makes it one",
+                        "script: stage \"%s\" asks no model", name);
+    rv_buf_fini(&hint);
+}
+
+/* May any stage call it, as far as the pipeline alone tells? */
+static bool is_callable(const struct rv_pipeline *p, const char *tool)
+{
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent_config *a = &p->agents[i];
+        if (!a->has_tools)
+            continue;
+        if (!a->allowed_tools.is_set)
+            return true;
+        for (size_t t = 0; t < a->allowed_tools.n; t++)
+            if (strcmp(a->allowed_tools.items[t], tool) == 0)
+                return true;
+    }
+    return false;
+}
+
+void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_findings *findings)
+{
+    for (int kind = 0; kind < RV_SCRIPT_N_KINDS; kind++) {
+        const struct script_section *section = &s->sections[kind];
+        for (size_t i = 0; i < section->n; i++) {
+            const struct script_list *list = &section->lists[i];
+            if (!section->is_flat && kind != RV_SCRIPT_TOOL)
+                check_stage(p, (enum rv_script_kind)kind, list->name, &list->src, findings);
+            for (size_t e = 0; e < list->n; e++)
+                if (list->items[e].stage)
+                    check_stage(p, (enum rv_script_kind)kind, list->items[e].stage, &list->items[e].src, findings);
+        }
+    }
+    for (size_t i = 0; i < s->n_tools; i++)
+        if (!is_callable(p, s->tools[i].info.name))
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &s->tools[i].src, NULL,
+                            "script: no stage of the pipeline may call tool \"%s\"", s->tools[i].info.name);
+}

@@ -1,0 +1,141 @@
+/* Shared by the files of script only: a script as it stands in memory. */
+#ifndef RV_SCRIPT_INTERNAL_H
+#define RV_SCRIPT_INTERNAL_H
+
+#include "coreengine/script/script.h"
+
+#define RV_SCRIPT_MAX_ARENA ((size_t)64 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
+#define RV_SCRIPT_MAX_DELAY_MS 86400000        /* a day */
+#define RV_SCRIPT_N_KINDS 3                    /* enum rv_script_kind */
+
+/* One entry, ready to be handed out. Texts live in the arena. */
+struct script_entry {
+    const char *stage, *tool, *contains; /* matchers; NULL: any */
+    int64_t visit;                       /* matcher; 0: any */
+    bool used;
+    bool failed, retryable;
+    const char *error_type, *error;
+    rv_str body;
+    rv_str *chunks;
+    size_t n_chunks;
+    int64_t delay_ms, input_tokens, output_tokens;
+    const char *finish_reason;
+    bool has_tool_calls;
+    struct rv_src src;
+};
+
+/* The entries for one name, or all of a flat section. */
+struct script_list {
+    const char *name; /* NULL: flat */
+    struct script_entry *items;
+    size_t n, first_unused; /* all before it are used */
+    struct rv_src src;
+};
+
+struct script_section {
+    struct script_list *lists;
+    size_t n;
+    bool is_flat; /* one list, entries say what they are for */
+    rv_index by_name;
+};
+
+/* A tool that the script knows, declared or not. */
+struct script_tool {
+    struct rv_tool_info info;
+    rv_schema *input; /* owned; NULL: anything */
+    struct rv_src src;
+};
+
+struct script_answer {
+    struct rv_response response; /* data is owned */
+    int64_t delay_ms;
+};
+
+struct rv_script {
+    rv_arena *arena; /* entries and texts; dies with the script */
+    rv_yaml *doc;    /* owned; NULL: made from somebody else's node */
+    struct script_section sections[RV_SCRIPT_N_KINDS];
+    struct script_tool *tools;
+    const char **tool_names; /* sorted */
+    size_t n_tools;
+    rv_index tool_index;
+    struct script_answer *answers;
+    size_t n_answers, next_answer;
+    bool repeat;
+    struct rv_catalog under; /* of the catalog that was asked for last */
+};
+
+/* While reading. */
+struct script_reader {
+    rv_script *s;
+    struct rv_key_reader keys;
+};
+
+/* What the tables read an entry into, before it is made ready. */
+struct script_raw_error {
+    const char *message, *type;
+    int kind; /* MODEL */
+    bool recoverable;
+    int64_t status, retry_after_ms;
+};
+struct script_raw_entry {
+    const char *stage, *tool, *contains;
+    int64_t visit, delay_ms;
+    struct rv_src src;
+    bool has_error;
+    struct script_raw_error error;
+    /* model */
+    json_object *json; /* owned, as the other values here */
+    bool has_json, has_text;
+    const char *text, *finish_reason;
+    struct rv_str_list chunks;
+    json_object *tool_calls;
+    int64_t input_tokens, output_tokens;
+    /* stage */
+    json_object *output, *raise_data;
+    int outcome, raise_kind;
+    const char *raise_question, *raise_message;
+    bool has_raise;
+    /* tool */
+    json_object *result;
+    bool has_result;
+};
+
+/* The tables of an entry, by kind. */
+struct script_table {
+    const char *what; /* "model reply" */
+    const struct rv_key *keys;
+    size_t n_keys;
+};
+const struct script_table *rv_script_table(enum rv_script_kind kind);
+const struct script_table *rv_script_answer_table(void);
+const struct script_table *rv_script_tool_table(void);
+
+/* What a declared tool or an answer is read into. */
+struct script_raw_tool {
+    const char *description;
+    int risk, effect;
+    json_object *input_schema;
+    const struct rv_node *calls;
+};
+struct script_raw_answer {
+    const char *text;
+    int64_t delay_ms;
+    int decision;
+    bool has_text, approved, has_approved;
+    json_object *data;
+};
+const char *rv_script_decision_text(int decision);
+
+/** Make an entry ready from what was read; frees the raw one's values. Faults become findings. */
+void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct script_raw_entry *raw,
+                          struct script_entry *out);
+void rv_script_raw_fini(struct script_raw_entry *raw); /* its values */
+/** The rows of the whole file. */
+const struct rv_key *rv_script_keys(size_t *n);
+/** Memory for n items in the arena; NULL is recorded in the reader. */
+void *rv_script_array(struct script_reader *r, size_t n, size_t size);
+/** The list that answers such a call, or NULL. */
+struct script_list *rv_script_list(rv_script *s, enum rv_script_kind kind, rv_str name);
+
+#endif
