@@ -6,7 +6,7 @@
 
 #define MAX_SPAN 60     /* layers of boxes that an edge may cross before it names its target instead */
 #define MAX_SPOTS 40000 /* of edges; a graph with more is not looked at as a picture */
-#define LAYER_GAP 17
+#define LAYER_GAP 22
 #define TOP_MARGIN 76
 #define MARGIN 24
 

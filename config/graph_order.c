@@ -94,10 +94,23 @@ static void order_layers(struct work *w)
     }
 }
 
-/* Bends keep straight before boxes move to the middle. */
+/* Routes between neighbours in stage order are the spine of the picture; parallel stages have none. */
+static bool is_spine(const struct layout *l, int spot)
+{
+    const struct graph_edge *e;
+
+    if (l->spots[spot].edge < 0 || l->g->p->default_run_mode == RV_MODE_PARALLEL)
+        return false;
+    e = &l->g->edges[l->spots[spot].edge];
+    return e->kind == GRAPH_FLOW && e->to == e->from + 1;
+}
+
+/* The spine is kept straight first, then long edges, then boxes move to the middle of what they are linked with. */
 static int64_t weight_of(const struct layout *l, int a, int b)
 {
-    return l->spots[a].edge >= 0 && l->spots[b].edge >= 0 ? 8 : l->spots[a].edge >= 0 || l->spots[b].edge >= 0 ? 2 : 1;
+    if (is_spine(l, a) || is_spine(l, b))
+        return 24;
+    return l->spots[a].edge >= 0 && l->spots[b].edge >= 0 ? 8 : 2;
 }
 
 static int64_t floor_div(int64_t a, int64_t b)
