@@ -75,7 +75,7 @@ static void compile_when(struct rv_key_reader *r, const struct rv_node *node, co
         r->rc = rc;
     } else if (rc < 0) {
         rc = RV_WRAP(&err, rc, "agent \"%s\": %s: \"when\"", r->owner_name, label);
-        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &src, err);
+        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
     } else if (!rv_expr_may_be_bool(*out)) {
         rv_keys_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
                         "%s: \"when\" is never true or false", label);
@@ -88,6 +88,7 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     struct raw_rule raw = {0};
     const char *outer = r->path;
     const struct rv_node *when = rv_node_get(node, "when");
+    size_t n_errors = rv_findings_n_errors(r->findings);
     char label[32];
     char path[48];
 
@@ -103,8 +104,10 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     rule->target = RV_TARGET_UNKNOWN;
     rule->condition = raw.has_condition ? raw.condition : NULL;
     rule->value = raw.value; /* the pipeline's now */
-    if (node->kind != RV_NODE_MAP)
-        return;
+    if (when && when->kind == RV_NODE_STR)
+        compile_when(r, when, label, &rule->when);
+    if (rv_findings_n_errors(r->findings) > n_errors)
+        return; /* a mistyped key is not a missing one besides */
     if (raw.has_when && (raw.has_condition || raw.has_value))
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "split it into two rules, or say both in \"when\"",
                         "%s has \"when\" and \"%s\"", label, raw.has_condition ? "condition" : "value");
@@ -114,8 +117,6 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     else if (!raw.has_when && !raw.has_value)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write \"value: null\" to compare with null",
                         "%s has \"condition\" but no \"value\"", label);
-    if (when && when->kind == RV_NODE_STR)
-        compile_when(r, when, label, &rule->when);
 }
 
 static void read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target)

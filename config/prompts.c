@@ -29,7 +29,8 @@ const struct rv_key_table *rv_prompt_table(void)
     return &prompt_table;
 }
 
-static void compile(struct rv_loader *l, rv_str text, struct rv_prompt_config *out)
+/* node: where the text stands; NULL for a file */
+static void compile(struct rv_loader *l, rv_str text, const struct rv_node *node, struct rv_prompt_config *out)
 {
     rv_err *err = NULL;
     int rc = rv_template_compile(text, &out->src, &out->template, &err);
@@ -38,7 +39,10 @@ static void compile(struct rv_loader *l, rv_str text, struct rv_prompt_config *o
         l->rc = rc;
     } else if (rc < 0) {
         rc = RV_WRAP(&err, rc, "prompt \"%s\"", out->key);
-        rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &out->src, err);
+        if (node)
+            rv_findings_add_text_err(l->findings, RV_SEVERITY_ERROR, node, err);
+        else
+            rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &out->src, err);
     }
     rv_err_free(err);
 }
@@ -65,7 +69,7 @@ static void read_file(struct rv_key_reader *r, const struct rv_node *node, struc
         return;
     }
     out->src = (struct rv_src){out->file, 1, 1};
-    compile(l, text, out);
+    compile(l, text, NULL, out);
 }
 
 void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -89,7 +93,7 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
         inner.owner_name = out->key;
         if (value->kind == RV_NODE_STR) {
             out->indent = value->is_block ? value->indent : 0;
-            compile(l, value->text, out);
+            compile(l, value->text, value, out);
         } else if (value->kind == RV_NODE_MAP) {
             read_file(&inner, value, out);
         } else {

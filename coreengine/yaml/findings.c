@@ -125,7 +125,8 @@ void rv_findings_add(rv_findings *f, enum rv_severity severity, const struct rv_
     add(f, severity, src, hint, text);
 }
 
-void rv_findings_add_err(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const rv_err *err)
+/* indent: columns to add in lines below the first, which is that of src. */
+static void add_err(rv_findings *f, enum rv_severity severity, const struct rv_src *src, int indent, const rv_err *err)
 {
     char text[MAX_TEXT + 1] = "";
     size_t len = 0;
@@ -145,7 +146,21 @@ void rv_findings_add_err(rv_findings *f, enum rv_severity severity, const struct
         if (!hint)
             hint = rv_err_hint_text(link);
     }
+    if (src && place.line > src->line)
+        place.col += indent;
     add(f, severity, place.line > 0 ? &place : src, hint, text);
+}
+
+void rv_findings_add_err(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const rv_err *err)
+{
+    add_err(f, severity, src, 0, err);
+}
+
+void rv_findings_add_text_err(rv_findings *f, enum rv_severity severity, const struct rv_node *node, const rv_err *err)
+{
+    struct rv_src src = rv_node_text_src(node);
+
+    add_err(f, severity, &src, node->is_block ? node->indent : 0, err);
 }
 
 size_t rv_findings_n(const rv_findings *f)

@@ -1,0 +1,18 @@
+#include "tests/unit/config/world.h"
+
+int main(void)
+{
+    static TCase *(*const cases[])(void) = {defaults_case, rules_case,  sections_case, secrets_case,
+                                            names_case,    broken_case, views_case,    growth_case};
+    Suite *suite = suite_create("config");
+    SRunner *runner;
+    int n_failed;
+
+    for (size_t i = 0; i < RV_COUNT(cases); i++)
+        suite_add_tcase(suite, cases[i]());
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? 1 : 0;
+}

@@ -1,0 +1,213 @@
+/* Rules 4.1, 4.2, 4.4, W17, W18: what is left out, the order of stages, and looking things up. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/config/world.h"
+
+START_TEST(left_out_keys_get_their_defaults) /* rules 4.1, 4.2, W17 */
+{
+    struct loaded l = load_clean("name: x\nagents:\n  - name: a\n");
+    const struct rv_agent_config *a = &l.p->agents[0];
+
+    ck_assert_int_eq(l.p->max_iterations, 3);
+    ck_assert_int_eq(l.p->max_llm_calls, 10);
+    ck_assert_int_eq(l.p->max_agent_hops, 21);
+    ck_assert_int_eq(l.p->default_timeout_seconds, 300);
+    ck_assert_int_eq(l.p->default_run_mode, RV_UNSET);
+    ck_assert_str_eq(l.p->clarification_resume_stage, "");
+    ck_assert_str_eq(l.p->confirmation_resume_stage, "");
+    ck_assert_str_eq(l.p->agent_review_resume_stage, "");
+    ck_assert_uint_eq(l.p->n_edge_limits, 0);
+    ck_assert_ptr_null(l.p->response.output_key);
+    ck_assert(!l.p->retry_clear.is_set && !l.p->mock);
+    ck_assert_str_eq(l.p->dir, ".");
+
+    ck_assert_int_eq(a->stage_order, 0);
+    ck_assert_int_eq(a->join, RV_JOIN_ALL);
+    ck_assert(!a->has_llm && !a->has_tools && !a->has_policies && !a->has_temperature && !a->has_max_tokens);
+    ck_assert_int_eq(a->tool_access, RV_UNSET);
+    ck_assert(!a->allowed_tools.is_set); /* unset is not the same as empty */
+    ck_assert_str_eq(a->output_key, "a");
+    ck_assert_str_eq(a->model_role, "");
+    ck_assert_str_eq(a->plan_from, "plan");
+    ck_assert_int_eq(a->output_mode, RV_OUTPUT_JSON);
+    ck_assert_int_eq(a->default_target, RV_TARGET_NONE);
+    ck_assert_int_eq(a->error_target, RV_TARGET_NONE);
+    ck_assert_int_eq(a->timeout_seconds, 300);
+    ck_assert_int_eq(a->max_retries, 0);
+    ck_assert_int_eq(a->max_visits, 0);
+    ck_assert_int_eq(a->state_merge, RV_UNSET);
+    loaded_fini(&l);
+}
+END_TEST
+
+START_TEST(given_keys_are_read)
+{
+    struct loaded l = load_clean("name: x\n"
+                                 "mock: true\n"
+                                 "default_timeout_seconds: 20\n"
+                                 "default_run_mode: parallel\n"
+                                 "state: [{key: out, merge: merge_dict}]\n"
+                                 "retry_clear: []\n"
+                                 "response: {output_key: out}\n"
+                                 "agents:\n"
+                                 "  - {name: b}\n"
+                                 "  - name: a\n"
+                                 "    requires: [b]\n"
+                                 "    after: [b]\n"
+                                 "    join_strategy: any\n"
+                                 "    has_tools: true\n"
+                                 "    tool_access: write\n"
+                                 "    allowed_tools: {x: true, y: false, z: true}\n"
+                                 "    temperature: 0\n"
+                                 "    max_tokens: 5\n"
+                                 "    output_key: out\n"
+                                 "    output_mode: text\n"
+                                 "    timeout_seconds: 7\n"
+                                 "    max_visits: 4\n"
+                                 "    routing_rules:\n"
+                                 "      - {condition: verdict, value: null, target: clarification}\n"
+                                 "      - {when: 'output.n > 1', target: confirmation}\n"
+                                 "    default_next: b\n"
+                                 "    error_next: end\n");
+    const struct rv_agent_config *a = &l.p->agents[1];
+
+    ck_assert_int_eq(l.p->default_run_mode, RV_MODE_PARALLEL);
+    ck_assert(l.p->retry_clear.is_set && l.p->retry_clear.n == 0);
+    ck_assert_ptr_nonnull(rv_pipeline_reset_rules(l.p).retry_clear);
+    ck_assert_ptr_null(rv_pipeline_reset_rules(l.p).retry_archive);
+    ck_assert_str_eq(l.p->response.output_key, "out");
+    ck_assert_str_eq(l.p->response.field, "final_response");
+    ck_assert_int_eq(a->join, RV_JOIN_ANY);
+    ck_assert_int_eq(a->tool_access, RV_ACCESS_WRITE);
+    ck_assert_uint_eq(a->allowed_tools.n, 2); /* false is not listed */
+    ck_assert_str_eq(a->allowed_tools.items[1], "z");
+    ck_assert(a->has_temperature && a->temperature == 0); /* 0 counts as set */
+    ck_assert(a->has_max_tokens && a->max_tokens == 5);
+    ck_assert_int_eq(a->output_mode, RV_OUTPUT_TEXT);
+    ck_assert_int_eq(a->timeout_seconds, 7);
+    ck_assert_int_eq(l.p->agents[0].timeout_seconds, 20);
+    ck_assert_int_eq(a->max_visits, 4);
+    ck_assert_int_eq(a->state_merge, RV_MERGE_DICT);
+    ck_assert(a->mock);
+    ck_assert_int_eq(a->requires_index[0], 0);
+    ck_assert_int_eq(a->after_index[0], 0);
+    ck_assert_uint_eq(a->n_rules, 2);
+    ck_assert_str_eq(a->rules[0].condition, "verdict");
+    ck_assert_ptr_null(a->rules[0].value);
+    ck_assert_ptr_null(a->rules[0].when);
+    ck_assert_int_eq(a->rules[0].target, RV_TARGET_CLARIFICATION); /* W21: a legal target, raised at run time */
+    ck_assert_ptr_nonnull(a->rules[1].when);
+    ck_assert_ptr_null(a->rules[1].condition);
+    ck_assert_int_eq(a->rules[1].target, RV_TARGET_CONFIRMATION);
+    ck_assert_int_eq(a->default_target, 0);
+    ck_assert_int_eq(a->error_target, RV_TARGET_END);
+    loaded_fini(&l);
+}
+END_TEST
+
+START_TEST(stages_are_sorted_and_ties_keep_the_order_of_the_file) /* rule 4.3 row 2, W18 */
+{
+    rv_buf b = RV_BUF_INIT(1 << 20);
+    struct loaded l;
+
+    rv_buf_puts(&b, "name: x\nagents:\n  - {name: last, stage_order: 5}\n");
+    for (int i = 0; i < 200; i++)
+        rv_buf_printf(&b, "  - {name: s%d, stage_order: %d}\n", i, i % 2);
+    rv_buf_puts(&b, "  - {name: first, stage_order: -1}\n");
+    l = load_clean(rv_buf_cstr(&b));
+    ck_assert_uint_eq(l.p->n_agents, 202);
+    ck_assert_str_eq(l.p->stage_names[0], "first");
+    ck_assert_str_eq(l.p->stage_names[201], "last");
+    for (int i = 0; i < 200; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%d", i < 100 ? i * 2 : (i - 100) * 2 + 1);
+        ck_assert_str_eq(l.p->stage_names[i + 1], name);
+        ck_assert_int_eq(l.p->agents[i + 1].index, i + 1);
+        ck_assert_int_eq(rv_pipeline_stage(l.p, rv_str_of(name)), i + 1);
+    }
+    loaded_fini(&l);
+    rv_buf_fini(&b);
+}
+END_TEST
+
+START_TEST(queries_find_stages_targets_and_limits) /* rule 4.4 */
+{
+    struct loaded l = load_clean("name: x\n"
+                                 "agents:\n"
+                                 "  - {name: a}\n"
+                                 "  - {name: b, requires: [a]}\n"
+                                 "  - {name: c, after: [a], requires: [a]}\n"
+                                 "edge_limits:\n"
+                                 "  - {from: a, to: b, max_count: 3}\n"
+                                 "  - {from: b, to: b, max_count: 1}\n"
+                                 "models: {r: 'p:m'}\n"
+                                 "prompts: {k: hello}\n");
+    size_t n = 0;
+    const int *dependents = rv_pipeline_dependents(l.p, 0, &n);
+
+    ck_assert_uint_eq(n, 2);
+    ck_assert_int_eq(dependents[0], 1);
+    ck_assert_int_eq(dependents[1], 2);
+    rv_pipeline_dependents(l.p, 2, &n);
+    ck_assert_uint_eq(n, 0);
+    ck_assert_int_eq(rv_pipeline_stage(l.p, RV_STR_LIT("c")), 2);
+    ck_assert_int_eq(rv_pipeline_stage(l.p, RV_STR_LIT("end")), -1);
+    ck_assert_int_eq(rv_pipeline_target(l.p, RV_STR_LIT("end")), RV_TARGET_END);
+    ck_assert_int_eq(rv_pipeline_target(l.p, RV_STR_LIT("")), RV_TARGET_NONE);
+    ck_assert_int_eq(rv_pipeline_target(l.p, RV_STR_LIT("zz")), RV_TARGET_UNKNOWN);
+    ck_assert_str_eq(rv_pipeline_target_name(l.p, RV_TARGET_CONFIRMATION), "confirmation");
+    ck_assert_str_eq(rv_pipeline_target_name(l.p, 1), "b");
+    ck_assert_int_eq(rv_pipeline_edge_limit(l.p, 0, 1), 3);
+    ck_assert_int_eq(rv_pipeline_edge_limit(l.p, 1, 1), 1);
+    ck_assert_int_eq(rv_pipeline_edge_limit(l.p, 1, 0), 0); /* unlimited */
+    ck_assert_str_eq(rv_pipeline_model(l.p, RV_STR_LIT("r"))->model, "m");
+    ck_assert_ptr_null(rv_pipeline_model(l.p, RV_STR_LIT("q")));
+    ck_assert_ptr_nonnull(rv_pipeline_prompt(l.p, RV_STR_LIT("k"))->template);
+    ck_assert_ptr_null(rv_pipeline_prompt(l.p, RV_STR_LIT("q")));
+    loaded_fini(&l);
+}
+END_TEST
+
+START_TEST(files_are_loaded_from_their_folder)
+{
+    char *dir = rv_kit_tmpdir();
+    char *path = rv_kit_path(dir, "p.yaml");
+    char *prompt = rv_kit_path(dir, "p.txt");
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_pipeline_load(path, findings, &p, &err), RV_E_NOT_FOUND);
+    ck_assert_ptr_null(p);
+    rv_err_free(err);
+    rv_kit_write(path, "name: x\nprompts: {k: {file: p.txt}}\ncapabilities: [c/x.so, files]\n");
+    rv_kit_write(prompt, "hello {{raw_input}}");
+    ck_assert_int_eq(rv_pipeline_load(path, findings, &p, NULL), 0);
+    ck_assert_uint_eq(rv_findings_n(findings), 0);
+    ck_assert_str_eq(p->file, path);
+    ck_assert_str_eq(p->dir, dir);
+    ck_assert_str_eq(p->prompts[0].file, prompt);
+    ck_assert_uint_eq(rv_template_n_placeholders(p->prompts[0].template), 1);
+    ck_assert_ptr_eq(strstr(p->capabilities[0].name, dir), p->capabilities[0].name);
+    ck_assert_str_eq(p->capabilities[1].name, "files");
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    free(path);
+    free(prompt);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
+TCase *defaults_case(void)
+{
+    TCase *tc = tcase_create("defaults");
+
+    tcase_add_test(tc, left_out_keys_get_their_defaults);
+    tcase_add_test(tc, given_keys_are_read);
+    tcase_add_test(tc, stages_are_sorted_and_ties_keep_the_order_of_the_file);
+    tcase_add_test(tc, queries_find_stages_targets_and_limits);
+    tcase_add_test(tc, files_are_loaded_from_their_folder);
+    return tc;
+}

@@ -1,0 +1,87 @@
+/* Names that only capabilities know. */
+#include <stdlib.h>
+
+#include "tests/unit/config/world.h"
+
+static const char *const *list(void *self, enum rv_name_kind kind, size_t *n)
+{
+    static const char *const names[RV_N_NAME_KINDS][2] = {
+        [RV_NAME_TOOL] = {"read_file", "search_files"}, [RV_NAME_HOOK] = {"c.post", "c.pre"},
+        [RV_NAME_POLICY] = {"c.allow", "c.deny"},       [RV_NAME_MOCK] = {"c.mock", "c.other"},
+        [RV_NAME_ROUTE] = {"c.route", "c.way"},         [RV_NAME_PROMPT] = {"c.ask", "c.tell"},
+        [RV_NAME_PROVIDER] = {"openai", "scripted"},
+    };
+
+    (void)self;
+    *n = 2;
+    return names[kind];
+}
+
+static void expect(const char *text, const char *want)
+{
+    struct loaded l = load_text(text, ".");
+    rv_findings *findings = rv_findings_new();
+    rv_buf b = RV_BUF_INIT(1 << 20);
+    struct rv_known_names known = {list, NULL};
+
+    ck_assert_str_eq(l.findings, "");
+    rv_pipeline_check_names(l.p, &known, findings);
+    rv_findings_sort(findings);
+    rv_findings_write_text(findings, false, &b);
+    ck_assert_str_eq(rv_buf_cstr(&b), want);
+    ck_assert(l.p->is_sound == (want[0] == 0));
+    rv_buf_fini(&b);
+    rv_findings_free(findings);
+    loaded_fini(&l);
+}
+
+START_TEST(known_names_pass)
+{
+    expect("name: x\nmodels: {r: 'openai:m', s: scripted}\nprompts: {own: hi}\nagents:\n"
+           "  - {name: a, allowed_tools: [read_file], policies: [c.deny], pre_process: c.pre, post_process: c.post,\n"
+           "     mock_handler: c.mock, routing_function: c.route, prompt_key: own}\n"
+           "  - {name: b, allowed_tools: {zz: false}, prompt_key: c.ask}\n",
+           "");
+}
+END_TEST
+
+START_TEST(unknown_names_are_found_by_kind)
+{
+    expect("name: x\nmodels: {r: 'opnai:m', s: {model: 'q:m'}}\nagents:\n"
+           "  - name: a\n"
+           "    allowed_tools: [read_fil]\n"
+           "    policies: [c.dney]\n"
+           "    pre_process: c.prae\n"
+           "    post_process: zzzzzzzz\n"
+           "    mock_handler: c.mok\n"
+           "    routing_function: c.rute\n"
+           "    prompt_key: c.aks\n",
+           "t.yaml:2:13: error: model \"r\": \"opnai\" is no known provider\n"
+           "  hint: did you mean \"openai\"? providers: openai, scripted\n"
+           "t.yaml:2:35: error: model \"s\": \"q\" is no known provider\n"
+           "  hint: providers: openai, scripted\n"
+           "t.yaml:5:21: error: agent \"a\": allowed_tools names \"read_fil\", which is no known tool\n"
+           "  hint: did you mean \"read_file\"? tools: read_file, search_files\n"
+           "t.yaml:6:16: error: agent \"a\": policies names \"c.dney\", which is no known policy\n"
+           "  hint: did you mean \"c.deny\"? policies: c.allow, c.deny\n"
+           "t.yaml:7:18: error: agent \"a\": pre_process names \"c.prae\", which is no known hook\n"
+           "  hint: did you mean \"c.pre\"? hooks: c.post, c.pre\n"
+           "t.yaml:8:19: error: agent \"a\": post_process names \"zzzzzzzz\", which is no known hook\n"
+           "  hint: hooks: c.post, c.pre\n"
+           "t.yaml:9:19: error: agent \"a\": mock_handler names \"c.mok\", which is no known mock handler\n"
+           "  hint: did you mean \"c.mock\"? mock handlers: c.mock, c.other\n"
+           "t.yaml:10:23: error: agent \"a\": routing_function names \"c.rute\", which is no known routing function\n"
+           "  hint: did you mean \"c.route\"? routing functions: c.route, c.way\n"
+           "t.yaml:11:17: error: agent \"a\": prompt_key names \"c.aks\", which is no known prompt\n"
+           "  hint: did you mean \"c.ask\"? prompts: c.ask, c.tell\n");
+}
+END_TEST
+
+TCase *names_case(void)
+{
+    TCase *tc = tcase_create("names");
+
+    tcase_add_test(tc, known_names_pass);
+    tcase_add_test(tc, unknown_names_are_found_by_kind);
+    return tc;
+}

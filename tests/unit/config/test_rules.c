@@ -1,0 +1,211 @@
+/* Every row of rule 4.3, and the agent rules of 4.1: the whole print, with places. A text has no other fault, so each
+ * case also shows that one fault gives one finding. */
+#include "tests/unit/config/world.h"
+
+#define HEAD "name: x\nagents:\n"
+
+static const struct {
+    const char *rule, *text, *want;
+} cases[] = {
+    /* 4.3 row 1 */
+    {"4.3/1", "agents: []\n", "t.yaml:1:1: error: pipeline: name is required\n"},
+    {"4.3/1", "name: ''\n", "t.yaml:1:7: error: pipeline: name is required but empty\n"},
+    /* row 3, and 4.1 */
+    {"4.3/3", HEAD "  - {stage_order: 1}\n", "t.yaml:3:5: error: agent: name is required\n"},
+    {"4.3/3", HEAD "  - {name: ''}\n", "t.yaml:3:12: error: agent: name is required but empty\n"},
+    {"4.3/3", HEAD "  - just text\n", "t.yaml:3:5: error: agent: must be a map, not string \"just text\"\n"},
+    {"4.1", HEAD "  - {name: a, has_llm: true}\n",
+     "t.yaml:3:12: error: agent \"a\": has_llm needs a model_role\n"
+     "  hint: name a role of models, for example model_role: default\n"},
+    {"4.1", HEAD "  - {name: a, has_llm: true, model_role: ''}\n",
+     "t.yaml:3:42: error: agent \"a\": has_llm needs a model_role\n"
+     "  hint: name a role of models, for example model_role: default\n"},
+    {"4.1", HEAD "  - {name: a, has_llm: true, model_role: 5}\n",
+     "t.yaml:3:42: error: agent \"a\": model_role must be a string, not integer 5\n  hint: put it in quotes: \"5\"\n"},
+    {"4.1", "models: {defualt: 'a:b'}\n" HEAD "  - {name: a, has_llm: true, model_role: default}\n",
+     "t.yaml:4:42: error: agent \"a\": model_role names \"default\", which is no role of models\n"
+     "  hint: did you mean \"defualt\"? roles: defualt\n"},
+    {"4.1", HEAD "  - {name: a, has_llm: true, model_role: anything}\n",
+     ""}, /* no models at all: a script may answer */
+    /* row 4 */
+    {"4.3/4", HEAD "  - {name: a}\n  - {name: b}\n  - {name: a}\n",
+     "t.yaml:5:12: error: duplicate agent name \"a\"; the first one is on line 3\n"
+     "  hint: give each agent a name of its own\n"},
+    {"4.3/4", HEAD "  - {name: a, stage_order: 2}\n  - {name: a, stage_order: 1}\n",
+     "t.yaml:4:12: error: duplicate agent name \"a\"; the first one is on line 3\n"
+     "  hint: give each agent a name of its own\n"},
+    /* row 5 */
+    {"4.3/5", HEAD "  - name: plan\n    routing_rules: [{condition: a, value: 1, target: plna}]\n",
+     "t.yaml:4:54: error: agent \"plan\": rule 1 has the target \"plna\", which is no stage\n"
+     "  hint: did you mean \"plan\"? targets: plan, end, clarification, confirmation\n"},
+    {"4.3/5",
+     HEAD "  - name: a\n    routing_rules:\n      - {condition: a, value: 1, target: end}\n"
+          "      - {condition: a, value: 2, target: clarification}\n"
+          "      - {condition: a, value: 3, target: confirmation}\n      - {condition: a, value: 4, target: a}\n",
+     ""},
+    /* row 6 */
+    {"4.3/6", HEAD "  - {name: planner}\n  - name: plan\n    default_next: exectuor\n  - {name: executor}\n",
+     "t.yaml:5:19: error: agent \"plan\": default_next names \"exectuor\", which is no stage\n"
+     "  hint: did you mean \"executor\"? targets: planner, plan, executor, end, clarification, confirmation\n"},
+    {"4.3/6", HEAD "  - {name: a, default_next: __end__}\n",
+     "t.yaml:3:29: error: agent \"a\": default_next names \"__end__\", which is no stage\n"
+     "  hint: targets: a, end, clarification, confirmation\n"},
+    /* row 7 */
+    {"4.3/7", HEAD "  - {name: a, requires: [b]}\n",
+     "t.yaml:3:26: error: agent \"a\": requires names \"b\", which is no stage\n  hint: stages: a\n"},
+    {"4.3/7", HEAD "  - {name: a, requires: [end]}\n",
+     "t.yaml:3:26: error: agent \"a\": requires names \"end\", which is no stage\n  hint: stages: a\n"},
+    {"4.3/7", HEAD "  - {name: a, requires: [a]}\n", "t.yaml:3:26: error: agent \"a\": it cannot require itself\n"},
+    /* row 8 */
+    {"4.3/8", HEAD "  - {name: a}\n  - {name: b, after: [a, c]}\n",
+     "t.yaml:4:26: error: agent \"b\": after names \"c\", which is no stage\n  hint: stages: a, b\n"},
+    {"4.3/8", HEAD "  - {name: a, after: [a]}\n", "t.yaml:3:23: error: agent \"a\": it cannot be after itself\n"},
+    /* error_next */
+    {"W19", HEAD "  - {name: a, error_next: b}\n",
+     "t.yaml:3:27: error: agent \"a\": error_next names \"b\", which is no stage\n"
+     "  hint: targets: a, end, clarification, confirmation\n"},
+    {"W19", HEAD "  - {name: a, error_next: end}\n", ""},
+    /* resume stages */
+    {"W19", "clarification_resume_stage: end\n" HEAD "  - {name: a}\n",
+     "t.yaml:1:29: error: clarification_resume_stage names \"end\", which is no stage\n  hint: stages: a\n"},
+    {"W19", "confirmation_resume_stage: b\n" HEAD "  - {name: a}\n",
+     "t.yaml:1:28: error: confirmation_resume_stage names \"b\", which is no stage\n  hint: stages: a\n"},
+    {"W19", "agent_review_resume_stage: b\nagent_review_reject_stage: c\n" HEAD "  - {name: a}\n",
+     "t.yaml:1:28: error: agent_review_resume_stage names \"b\", which is no stage\n  hint: stages: a\n"
+     "t.yaml:2:28: error: agent_review_reject_stage names \"c\", which is no stage\n  hint: stages: a\n"},
+    {"W19", "clarification_resume_stage: ''\n" HEAD "  - {name: a}\n", ""},
+    /* edge limits */
+    {"W19", HEAD "  - {name: a}\nedge_limits: [{from: a, to: end, max_count: 1}]\n",
+     "t.yaml:4:29: error: edge limit: to names \"end\", which is no stage\n  hint: stages: a\n"},
+    {"W19", HEAD "  - {name: a}\nedge_limits: [{from: b, to: a, max_count: 1}]\n",
+     "t.yaml:4:22: error: edge limit: from names \"b\", which is no stage\n  hint: stages: a\n"},
+    {"W19", HEAD "  - {name: a}\nedge_limits: [{from: a, to: a, max_count: 0}]\n",
+     "t.yaml:4:43: error: edge limit: max_count must be at least 1, not 0\n"},
+    {"W19",
+     HEAD "  - {name: a}\nedge_limits:\n  - {from: a, to: a, max_count: 1}\n  - {from: a, to: a, max_count: 2}\n",
+     "t.yaml:6:5: error: edge limit: the way from \"a\" to \"a\" is limited twice; the first time on line 5\n"
+     "  hint: keep one of them\n"},
+    {"W19", HEAD "  - {name: a}\nedge_limits: [{from: a, to: a}]\n",
+     "t.yaml:4:15: error: edge limit: max_count is required\n"},
+    /* output keys */
+    {"W19", HEAD "  - {name: a}\n  - {name: b, output_key: a}\n",
+     "t.yaml:4:27: error: agents \"a\" and \"b\" share the output_key \"a\"\n"
+     "  hint: give each agent an output_key of its own\n"},
+    {"W19", HEAD "  - {name: a, output_key: b}\n  - {name: b}\n",
+     "t.yaml:4:12: error: agents \"a\" and \"b\" share the output_key \"b\"\n"
+     "  hint: give each agent an output_key of its own\n"},
+    /* reserved names */
+    {"W19",
+     HEAD "  - {name: end}\n  - {name: start}\n  - {name: clarification}\n  - {name: confirmation}\n"
+          "  - {name: __end__}\n",
+     "t.yaml:3:12: error: agent \"end\": the name is reserved for the engine\n  hint: choose another name\n"
+     "t.yaml:4:12: error: agent \"start\": the name is reserved for the engine\n  hint: choose another name\n"
+     "t.yaml:5:12: error: agent \"clarification\": the name is reserved for the engine\n  hint: choose another name\n"
+     "t.yaml:6:12: error: agent \"confirmation\": the name is reserved for the engine\n  hint: choose another name\n"
+     "t.yaml:7:12: error: agent \"__end__\": the name is reserved for the engine\n  hint: choose another name\n"},
+    /* bounds */
+    {"W17", "name: x\nmax_iterations: 0\nmax_llm_calls: -1\nmax_agent_hops: 0\ndefault_timeout_seconds: 0\n",
+     "t.yaml:2:17: error: pipeline \"x\": max_iterations must be at least 1, not 0\n"
+     "t.yaml:3:16: error: pipeline \"x\": max_llm_calls must be at least 1, not -1\n"
+     "t.yaml:4:17: error: pipeline \"x\": max_agent_hops must be at least 1, not 0\n"
+     "t.yaml:5:26: error: pipeline \"x\": default_timeout_seconds must be at least 1, not 0\n"},
+    {"W17", HEAD "  - {name: a, timeout_seconds: -1, max_retries: -2, max_visits: 0}\n",
+     "t.yaml:3:32: error: agent \"a\": timeout_seconds must be at least 0, not -1\n"
+     "t.yaml:3:49: error: agent \"a\": max_retries must be at least 0, not -2\n"
+     "t.yaml:3:65: error: agent \"a\": max_visits must be at least 1, not 0\n"},
+    /* cycles */
+    {"W20", HEAD "  - {name: a, requires: [c]}\n  - {name: b, after: [a]}\n  - {name: c, requires: [b]}\n",
+     "t.yaml:3:26: error: dependency cycle: \"a\" requires \"c\" (3:26), \"c\" requires \"b\" (5:26), \"b\" is after "
+     "\"a\" (4:23)\n  hint: take one of them out: none of these stages could ever start\n"},
+    {"W20", HEAD "  - {name: a}\n  - {name: b, requires: [a]}\n  - {name: c, requires: [a, b], after: [b]}\n", ""},
+    {"W20", HEAD "  - {name: a}\n  - {name: b, default_next: a}\n", ""}, /* cycles of routing are legal */
+    /* strictness */
+    {"W40", "name: x\nagent: []\n",
+     "t.yaml:2:1: error: pipeline \"x\": unknown key \"agent\"\n"
+     "  hint: did you mean \"agents\"?\n"},
+    {"W40", HEAD "  - {name: a, max_retrys: 1}\n",
+     "t.yaml:3:15: error: agent \"a\": unknown key \"max_retrys\"\n  hint: did you mean \"max_retries\"?\n"},
+    {"W40", HEAD "  - {name: a, join_strategy: both}\n",
+     "t.yaml:3:30: error: agent \"a\": join_strategy is \"both\", which is no join strategy\n  hint: legal: all, "
+     "any\n"},
+    {"W40", HEAD "  - {name: a, has_llm: 'true'}\n",
+     "t.yaml:3:24: error: agent \"a\": has_llm must be a boolean, not string \"true\"\n"
+     "  hint: booleans are written true and false\n"},
+    {"W40", HEAD "  - name: a\n    routing_rules: [{conditon: a, value: 1, target: end}]\n",
+     "t.yaml:4:22: error: agent \"a\": unknown key \"routing_rules[0].conditon\"\n"
+     "  hint: did you mean \"condition\"?\n"},
+    {"W40", "name: x\nexecution: {llm_timout: 3}\n",
+     "t.yaml:2:13: error: pipeline \"x\": unknown key \"execution.llm_timout\"\n"
+     "  hint: did you mean \"llm_timeout\"?\n"},
+    {"W40", "name: x\nagents: {a: 1}\n", "t.yaml:2:9: error: pipeline \"x\": agents must be a list, not map\n"},
+    {"W40", "- name: x\n",
+     "t.yaml:1:1: error: a pipeline must be a map, not list\n"
+     "  hint: begin with \"name:\" and \"agents:\"\n"},
+    {"W40", "", "t.yaml:1:1: error: the file is empty\n  hint: begin with \"name:\" and \"agents:\"\n"},
+    /* rules */
+    {"5.8", HEAD "  - name: a\n    routing_rules: [{condition: a, value: 1, when: 'true', target: end}]\n",
+     "t.yaml:4:21: error: agent \"a\": rule 1 has \"when\" and \"condition\"\n"
+     "  hint: split it into two rules, or say both in \"when\"\n"},
+    {"5.8", HEAD "  - name: a\n    routing_rules: [{condition: a, target: end}]\n",
+     "t.yaml:4:21: error: agent \"a\": rule 1 has \"condition\" but no \"value\"\n"
+     "  hint: write \"value: null\" to compare with null\n"},
+    {"5.8", HEAD "  - name: a\n    routing_rules: [{target: end}]\n",
+     "t.yaml:4:21: error: agent \"a\": rule 1 has neither \"condition\" with \"value\" nor \"when\"\n"
+     "  hint: a rule without a test belongs into \"default_next\"\n"},
+    {"when", HEAD "  - name: a\n    routing_rules: [{when: \"outptu.x == 1\", target: end}]\n",
+     "t.yaml:4:29: error: agent \"a\": rule 1: \"when\": unknown variable \"outptu\"\n"
+     "  hint: did you mean \"output\"?\n"},
+    {"when",
+     HEAD "  - name: a\n    routing_rules:\n      - when: |\n          output.x == 1 &&\n            foo\n"
+          "        target: end\n",
+     "t.yaml:7:13: error: agent \"a\": rule 1: \"when\": unknown variable \"foo\"\n"
+     "  hint: variables here: output, outputs, envelope, metadata, state, interrupt, models\n"},
+    {"when", HEAD "  - name: a\n    routing_rules: [{when: 1 + 1, target: end}]\n",
+     "t.yaml:4:28: error: agent \"a\": rule 1: \"when\" is never true or false\n"
+     "  hint: compare it with something: a condition is true or false\n"},
+    /* warnings */
+    {"warn", HEAD "  - {name: a, has_policies: true}\n",
+     "t.yaml:3:5: warning: agent \"a\": has_policies is set but no policy is named\n  hint: list them under "
+     "policies\n"},
+    {"warn", HEAD "  - {name: a, has_tools: true}\n",
+     "t.yaml:3:5: warning: agent \"a\": has_tools is set but no tool may be used: no access is given\n"
+     "  hint: set tool_access or allowed_tools\n"},
+    {"warn", HEAD "  - {name: a, has_llm: true, model_role: r, has_tools: true, tool_access: all}\n",
+     "t.yaml:3:5: warning: agent \"a\": has_llm and has_tools are both set: only the model runs\n"
+     "  hint: split it into two stages\n"},
+    {"warn", HEAD "  - {name: a, default_next: a}\n",
+     "t.yaml:3:29: warning: agent \"a\": default_next names the agent itself, so only the bounds of the pipeline end "
+     "the loop\n  hint: set max_visits\n"},
+    {"warn", HEAD "  - {name: a, default_next: a, max_visits: 3}\n", ""},
+};
+
+START_TEST(one_fault_gives_one_finding_with_place_and_hint)
+{
+    expect_findings(cases[_i].text, cases[_i].want);
+}
+END_TEST
+
+START_TEST(all_faults_come_in_one_pass)
+{
+    expect_findings(
+        "name: x\nmax_llm_calls: 0\nagents:\n  - {name: a, default_next: zz, requires: [qq]}\n"
+        "  - {name: a, defualt_next: a}\nedge_limits: [{from: yy, to: a, max_count: 1}]\n",
+        "t.yaml:2:16: error: pipeline \"x\": max_llm_calls must be at least 1, not 0\n"
+        "t.yaml:4:29: error: agent \"a\": default_next names \"zz\", which is no stage\n"
+        "  hint: targets: a, a, end, clarification, confirmation\n"
+        "t.yaml:4:44: error: agent \"a\": requires names \"qq\", which is no stage\n  hint: stages: a, a\n"
+        "t.yaml:5:12: error: duplicate agent name \"a\"; the first one is on line 4\n"
+        "  hint: give each agent a name of its own\n"
+        "t.yaml:5:15: error: agent \"a\": unknown key \"defualt_next\"\n  hint: did you mean \"default_next\"?\n"
+        "t.yaml:6:22: error: edge limit: from names \"yy\", which is no stage\n  hint: stages: a, a\n");
+}
+END_TEST
+
+TCase *rules_case(void)
+{
+    TCase *tc = tcase_create("rules");
+
+    tcase_add_loop_test(tc, one_fault_gives_one_finding_with_place_and_hint, 0, RV_COUNT(cases));
+    tcase_add_test(tc, all_faults_come_in_one_pass);
+    return tc;
+}
