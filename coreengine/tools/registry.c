@@ -135,20 +135,23 @@ static size_t place_of(const rv_tool_registry *r, rv_str name, bool *found)
     return lo;
 }
 
-static int insert_at(rv_tool_registry *r, size_t i, struct entry *e, rv_err **err)
+/* Under the lock. On success *e is the registry's and becomes NULL. */
+static int insert_at(rv_tool_registry *r, size_t i, struct entry **e, rv_err **err)
 {
     if (r->n == RV_TOOL_MAX_REGISTERED)
-        return RV_FAIL(err, RV_E_LIMIT, "no room for tool \"%s\": %d are registered", e->name, RV_TOOL_MAX_REGISTERED);
+        return RV_FAIL(err, RV_E_LIMIT, "no room for tool \"%s\": %d are registered", (*e)->name,
+                       RV_TOOL_MAX_REGISTERED);
     if (r->n == r->cap) {
         size_t cap = r->cap ? r->cap * 2 : 16;
         struct entry **grown = realloc(r->entries, cap * sizeof(*grown));
         if (!grown)
-            return RV_FAIL(err, RV_E_NOMEM, "no memory to register tool \"%s\"", e->name);
+            return RV_FAIL(err, RV_E_NOMEM, "no memory to register tool \"%s\"", (*e)->name);
         r->entries = grown;
         r->cap = cap;
     }
     memmove(r->entries + i + 1, r->entries + i, (r->n - i) * sizeof(*r->entries));
-    r->entries[i] = e;
+    r->entries[i] = *e;
+    *e = NULL;
     r->n++;
     return 0;
 }
@@ -156,7 +159,7 @@ static int insert_at(rv_tool_registry *r, size_t i, struct entry *e, rv_err **er
 int rv_tool_register(rv_tool_registry *r, const struct rv_tool_info *info, const struct rv_tool_handler *handler,
                      bool replace, rv_err **err)
 {
-    struct entry *e = NULL, *unwanted = NULL;
+    struct entry *e = NULL, *old;
     bool found;
     size_t i;
     int rc;
@@ -171,19 +174,17 @@ int rv_tool_register(rv_tool_registry *r, const struct rv_tool_info *info, const
 
     pthread_rwlock_wrlock(&r->lock);
     i = place_of(r, rv_str_of(e->name), &found);
-    if (found && !replace) {
-        rc = RV_FAIL(err, RV_E_EXISTS, "tool \"%s\" is registered already", e->name);
-        unwanted = e;
-    } else if (found) {
-        unwanted = r->entries[i];
+    if (!found) {
+        rc = insert_at(r, i, &e, err);
+    } else if (replace) {
+        old = r->entries[i];
         r->entries[i] = e;
+        e = old;
     } else {
-        rc = insert_at(r, i, e, err);
-        if (rc < 0)
-            unwanted = e;
+        rc = RV_FAIL(err, RV_E_EXISTS, "tool \"%s\" is registered already", e->name);
     }
     pthread_rwlock_unlock(&r->lock);
-    entry_free(unwanted);
+    entry_free(e); /* what has no place in the registry: the old one, or a refused one */
     return rc;
 }
 
@@ -274,7 +275,7 @@ int rv_tool_execute(rv_tool_registry *r, rv_str name, rv_str args, rv_buf *reply
     else
         rc = fail_not_found(r, name, err);
     pthread_rwlock_unlock(&r->lock);
-    if (rc < 0)
+    if (!found)
         return rc;
 
     rc = handler.call(handler.self, args, &own, err);

@@ -404,10 +404,10 @@ static int compile_node(struct rv_schema_compiler *c, json_object *doc, const ch
 
     if (depth > RV_SCHEMA_MAX_DEPTH)
         return RV_FAIL(c->err, RV_E_LIMIT, "schema of %s: nested deeper than %d", c->schema->what, RV_SCHEMA_MAX_DEPTH);
-    rc = new_node(c, pointer, &p.node);
+    rc = new_node(c, pointer, out);
     if (rc < 0)
         return rc;
-    *out = p.node;
+    p.node = *out;
     if (json_object_is_type(doc, json_type_boolean)) {
         p.node->is_never = !json_object_get_boolean(doc);
         return 0;

@@ -83,7 +83,9 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
                      const char **why);
 
 /* --- Results (rules 6.4 to 6.6) --- */
-/** Standard result from any raw one; *out is the caller's {status, data?, error?, message?}. RV_E_INVALID: not an object. */
+/** Standard result from any raw one; *out is the caller's {status, data?, error?, message?}. RV_E_INVALID: not an object.
+ *  An object counts as standard already, and passes, if it has these keys only, "status" is "success" with an object under
+ *  "data" or "error" with whole error details. *out shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_normalize(json_object *raw, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
 /** data: borrowed object or NULL; message may be NULL. */
@@ -96,7 +98,8 @@ RV_MUST_CHECK int rv_tool_error_details(const char *type, rv_str message, json_o
 /** From an engine error: type by code, details.traceback with the whole chain. */
 RV_MUST_CHECK int rv_tool_error_from(const rv_err *native, bool recoverable, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_tool_error_not_found(const char *entity, const char *id, json_object **out, rv_err **err);
-/** {items_explored, items_pending, discoveries, evidence, raw}; *n_dropped counts invalid entries (may be NULL). */
+/** {items_explored, items_pending, discoveries, evidence, raw}; *n_dropped counts every entry of raw's lists that did not make it (may be
+ *  NULL). Shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_data(json_object *raw, json_object **out, size_t *n_dropped, rv_err **err);
 
 /* One entry of a tool stage's `results` (rule 6.1, engine shape), from a standard result or an error. */
