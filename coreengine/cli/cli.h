@@ -1,0 +1,137 @@
+/* The runner `reeve`: verbs, options, help, man pages and completion from one table.
+ *
+ * Results go to stdout, everything else to stderr. Colour and progress only on a terminal. Exit status: see rv_exit. */
+#ifndef RV_CLI_H
+#define RV_CLI_H
+
+#include "coreengine/shell/shell.h"
+
+enum rv_exit {
+    RV_EXIT_COMPLETED = 0,
+    RV_EXIT_FAILED = 1,
+    RV_EXIT_USAGE = 2,        /* wrong command line or configuration */
+    RV_EXIT_INTERRUPTED = 3,  /* waits for an answer */
+    RV_EXIT_TERMINATED = 4,   /* stopped by a bound, limit, policy or denial */
+    RV_EXIT_CANCELLED = 130,
+};
+
+/* What a process of the runner shares. */
+struct rv_cli {
+    const char *program; /* argv[0] */
+    bool out_tty, err_tty, out_color, err_color, debug;
+    rv_log *log;
+    const char *const *capability_dirs; /* of --capability-path */
+    size_t n_capability_dirs;
+};
+
+struct rv_cli_option {
+    const char *name; /* without dashes */
+    char letter;      /* 0: none */
+    const char *arg;  /* what the value is called; NULL: a flag */
+    const char *doc;
+    const char *words; /* legal values, blank-separated; "FILE" or "DIR" complete paths; NULL: anything */
+    bool many;         /* may be given more than once */
+};
+
+#define RV_CLI_MAX_ARGS 256 /* words of one command line that are kept */
+struct rv_cli_args {
+    const struct rv_cli_verb *verb;
+    const char *words[RV_CLI_MAX_ARGS]; /* positional */
+    size_t n_words;
+    struct {
+        const struct rv_cli_option *option;
+        const char *value; /* NULL for flags */
+    } given[RV_CLI_MAX_ARGS];
+    size_t n_given;
+};
+
+struct rv_cli_verb {
+    const char *name, *args, *summary;
+    const char *text;     /* one or two paragraphs */
+    const char *examples; /* lines, each "command   # what it does" */
+    const struct rv_cli_option *options;
+    size_t n_options;
+    size_t min_words, max_words;
+    int (*run)(struct rv_cli *cli, const struct rv_cli_args *args); /* gives the exit status */
+    bool hidden;
+};
+
+extern const struct rv_cli_verb *const rv_cli_verbs[]; /* ends with NULL */
+extern const struct rv_cli_option rv_cli_common_options[];
+extern const size_t rv_cli_n_common_options;
+
+/* options.c */
+/** The last value given, or NULL. */
+const char *rv_cli_value(const struct rv_cli_args *args, const char *name);
+bool rv_cli_flag(const struct rv_cli_args *args, const char *name);
+/** The i-th value of an option that may be given often, or NULL. */
+const char *rv_cli_nth(const struct rv_cli_args *args, const char *name, size_t i);
+RV_MUST_CHECK int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli_args *out,
+                               rv_err **err);
+RV_MUST_CHECK int rv_cli_int(const struct rv_cli_args *args, const char *name, int64_t least, int64_t most,
+                             int64_t *inout, rv_err **err); /* unchanged when not given */
+
+/* help.c, pages.c */
+void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b); /* NULL: the overview */
+void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b);              /* NULL: reeve(1) */
+RV_MUST_CHECK int rv_cli_write_completion(rv_str shell, rv_buf *b, rv_err **err); /* bash, zsh, fish */
+void rv_cli_write_reference(rv_buf *b); /* docs/reference/cli.md */
+
+/* output.c */
+/** Print to stdout. Failure (full disk, closed pipe) is remembered for rv_cli_flush. */
+void rv_cli_out(rv_str text);
+void rv_cli_err(rv_str text);
+int rv_cli_flush(int status); /* the status, or RV_EXIT_FAILED if stdout could not be written */
+/** Report an error on stderr, free it, and give the exit status that fits it. */
+int rv_cli_report(const struct rv_cli *cli, rv_err *err);
+int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...) RV_PRINTF(3, 4);
+int rv_cli_exit_of(enum rv_run_status status);
+
+/* load.c: a pipeline with all that belongs to it */
+struct rv_cli_loaded {
+    rv_findings *findings;
+    struct rv_pipeline *pipeline;
+    rv_plugins *plugins;
+    rv_script *script; /* NULL: none */
+};
+/** Load, open the capabilities, check all names. Findings are collected, not printed. Fails only if the file can not be
+ *  read. script_path may be NULL. */
+RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const char *script_path, struct rv_cli_loaded *out,
+                              rv_err **err);
+void rv_cli_loaded_fini(struct rv_cli_loaded *l);
+/** Print the findings (warnings only if asked) to stderr; true if the pipeline may be run. */
+bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool warnings);
+
+/* input.c: the envelope a run starts from */
+RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err);
+RV_MUST_CHECK int rv_cli_set(json_object *root, const char *assignment, rv_err **err); /* "a.b=value" */
+
+/* session.c: a run with its observers */
+struct rv_cli_session {
+    struct rv_cli *cli;
+    const struct rv_cli_args *args;
+    struct rv_cli_loaded *loaded;
+    const char *pipeline_path;
+    const char *script_path;
+};
+/** Run or resume (response not NULL) and print what was asked for. env is taken. Gives the exit status. */
+int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response);
+
+/* progress.c: what people see on a terminal while a run goes on, and the timeline at its end */
+typedef struct rv_progress rv_progress;
+rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, bool live, bool timeline);
+void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line);
+void rv_progress_delta(rv_progress *p, int stage, rv_str text);
+void rv_progress_stop(rv_progress *p); /* ends the live display */
+void rv_progress_write_timeline(const rv_progress *p, rv_buf *b);
+void rv_progress_free(rv_progress *p);
+
+/* record.c: a script from a real run */
+typedef struct rv_recorder rv_recorder;
+rv_recorder *rv_recorder_new(void);
+void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line);
+void rv_recorder_input(rv_recorder *r, const struct rv_event *ev);
+RV_MUST_CHECK int rv_recorder_write(rv_recorder *r, const char *path, rv_err **err);
+void rv_recorder_free(rv_recorder *r);
+
+#endif

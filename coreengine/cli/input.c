@@ -1,0 +1,122 @@
+/* What a run starts from: --envelope, --input, --user, --session and --set, gathered as one partial state. */
+#include "coreengine/cli/cli.h"
+
+#include <string.h>
+
+#define MAX_INPUT_BYTES ((size_t)8 << 20)
+#define MAX_STATE_BYTES ((size_t)64 << 20)
+
+static int read_state(const char *path, json_object **out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_STATE_BYTES);
+    const struct rv_json_opts opts = {.max_bytes = MAX_STATE_BYTES, .max_depth = RV_STATE_MAX_DEPTH, .what = "envelope file"};
+
+    int rc = rv_file_read(path, &text, err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), &opts, out, err);
+    rv_buf_fini(&text);
+    if (rc == 0 && !json_object_is_type(*out, json_type_object)) {
+        json_object_put(*out);
+        rc = RV_FAIL(err, RV_E_INVALID, "it holds no JSON object");
+    }
+    return rc < 0 ? RV_WRAP(err, rc, "read envelope \"%s\"", path) : 0;
+}
+
+/* The value of an assignment: JSON if it reads as such, else the text itself. */
+static int assigned_value(const char *text, json_object **out, rv_err **err)
+{
+    if (rv_json_parse(rv_str_of(text), NULL, out, NULL) == 0)
+        return 0;
+    if (!rv_utf8_valid(rv_str_of(text), NULL))
+        return RV_FAIL(err, RV_E_INVALID, "the value is not valid UTF-8");
+    *out = json_object_new_string(text);
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "set a value");
+}
+
+int rv_cli_set(json_object *root, const char *assignment, rv_err **err)
+{
+    const char *eq = strchr(assignment, '=');
+    json_object *value = NULL, *at = root;
+
+    if (!eq || eq == assignment)
+        return RV_FAIL(err, RV_E_INVALID, "--set needs path=value, not \"%s\"", assignment);
+    for (const char *part = assignment;;) {
+        char key[256];
+        size_t n = strcspn(part, ".=");
+        if (n == 0 || n >= sizeof key)
+            return RV_FAIL(err, RV_E_INVALID, "--set %s: a part of the path is empty or too long", assignment);
+        memcpy(key, part, n);
+        key[n] = '\0';
+        if (part + n == eq) {
+            int rc = assigned_value(eq + 1, &value, err);
+            if (rc < 0)
+                return rc;
+            return value ? rv_json_set_take(at, key, value, err) : rv_json_set_null(at, key, err);
+        }
+        json_object *next = rv_json_get_obj(at, key);
+        if (!next) {
+            next = json_object_new_object();
+            int rc = rv_json_set_take(at, key, next, err);
+            if (rc < 0)
+                return rc;
+        }
+        at = next;
+        part += n + 1;
+    }
+}
+
+static int set_input(const struct rv_cli_args *args, json_object *state, rv_err **err)
+{
+    const char *input = rv_cli_value(args, "input"), *file = rv_cli_value(args, "input-file");
+    rv_buf text = RV_BUF_INIT(MAX_INPUT_BYTES);
+    int rc = 0;
+
+    if (input && file)
+        return RV_FAIL(err, RV_E_INVALID, "--input and --input-file exclude each other");
+    if (input && strcmp(input, "-") == 0) {
+        file = input;
+        input = NULL;
+    }
+    if (file) {
+        rc = rv_file_read(file, &text, err);
+        if (rc < 0)
+            rc = RV_WRAP(err, rc, "read the input");
+    } else if (input) {
+        rv_buf_puts(&text, input);
+    }
+    if (rc == 0 && (input || file)) {
+        rv_str s = rv_buf_str(&text);
+        while (file && s.len && (s.ptr[s.len - 1] == '\n' || s.ptr[s.len - 1] == '\r'))
+            s.len--;
+        rc = rv_utf8_valid(s, NULL) ? rv_json_set_str(state, "raw_input", s, err)
+                                    : RV_FAIL(err, RV_E_INVALID, "the input is not valid UTF-8");
+    }
+    rv_buf_fini(&text);
+    return rc;
+}
+
+int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err)
+{
+    const char *path = rv_cli_value(args, "envelope"), *text, *assignment;
+    json_object *state = NULL;
+    int rc = 0;
+
+    if (path)
+        rc = read_state(path, &state, err);
+    else if (!(state = json_object_new_object()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "make an envelope");
+    if (rc == 0)
+        rc = set_input(args, state, err);
+    if (rc == 0 && (text = rv_cli_value(args, "user")))
+        rc = rv_json_set_text(state, "user_id", text, err);
+    if (rc == 0 && (text = rv_cli_value(args, "session")))
+        rc = rv_json_set_text(state, "session_id", text, err);
+    for (size_t i = 0; rc == 0 && (assignment = rv_cli_nth(args, "set", i)); i++)
+        rc = rv_cli_set(state, assignment, err);
+    if (rc == 0) {
+        struct rv_clock clock = rv_clock_system();
+        rc = rv_envelope_load(state, rv_rand_system(), clock.now_us(clock.self), out, err);
+    }
+    json_object_put(state);
+    return rc;
+}

@@ -1,0 +1,140 @@
+/* A pipeline with its capabilities and script, and everything that is wrong with them, in one pass. */
+#include "coreengine/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* With a script a capability may be missing: what only it has is then either scripted or reported as unknown. */
+static int add_as_warnings(rv_findings *to, const rv_findings *from, rv_err **err)
+{
+    for (size_t i = 0; i < rv_findings_n(from); i++) {
+        struct rv_finding f = rv_findings_at(from, i);
+        rv_findings_add(to, RV_SEVERITY_WARNING, &f.src, f.hint, "%s", f.text);
+    }
+    return rv_findings_check(to, err);
+}
+
+static int open_plugins(struct rv_cli *cli, struct rv_cli_loaded *l, bool scripted, rv_err **err)
+{
+    char **dirs = NULL;
+    size_t n_dirs = 0;
+    rv_findings *found = rv_findings_new();
+    int rc = found ? 0 : RV_FAIL(err, RV_E_NOMEM, "open capabilities");
+
+    if (rc == 0)
+        rc = rv_plugins_path(cli->capability_dirs, cli->n_capability_dirs, l->pipeline->dir, &dirs, &n_dirs, err);
+    if (rc == 0) {
+        struct rv_plugins_opts opts = {
+            .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = l->pipeline->dir, .log = cli->log};
+        rc = rv_plugins_new(&opts, &l->plugins, err);
+    }
+    if (rc == 0)
+        rc = rv_plugins_load_all(l->plugins, l->pipeline, scripted ? found : l->findings, err);
+    if (rc == 0 && scripted)
+        rc = add_as_warnings(l->findings, found, err);
+    rv_plugins_path_free(dirs);
+    rv_findings_free(found);
+    return rc;
+}
+
+/* What is registered, plus the tools that the script plays. */
+struct known {
+    struct rv_known_names plugins;
+    const char **tools; /* sorted, as lists of names are */
+    size_t n_tools;
+};
+
+static const char *const *list_known(void *self, enum rv_name_kind kind, size_t *n)
+{
+    struct known *k = self;
+    if (kind != RV_NAME_TOOL)
+        return k->plugins.list(k->plugins.self, kind, n);
+    *n = k->n_tools;
+    return k->tools;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int check_names(struct rv_cli_loaded *l, rv_err **err)
+{
+    struct known k = {.plugins = rv_plugins_names(l->plugins)};
+    size_t n = 0, n_listed = 0;
+    const char *const *tools = k.plugins.list(k.plugins.self, RV_NAME_TOOL, &n);
+
+    for (size_t i = 0; i < l->pipeline->n_agents; i++)
+        n_listed += l->pipeline->agents[i].allowed_tools.n;
+    k.tools = calloc(n + n_listed + 1, sizeof *k.tools);
+    if (!k.tools)
+        return RV_FAIL(err, RV_E_NOMEM, "check names");
+    for (size_t i = 0; i < n; i++)
+        k.tools[k.n_tools++] = tools[i];
+    for (size_t i = 0; l->script && i < l->pipeline->n_agents; i++) {
+        const struct rv_str_list *list = &l->pipeline->agents[i].allowed_tools;
+        for (size_t t = 0; t < list->n; t++)
+            if (rv_script_has_tool(l->script, rv_str_of(list->items[t])))
+                k.tools[k.n_tools++] = list->items[t];
+    }
+    qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
+    rv_pipeline_check_names(l->pipeline, &(struct rv_known_names){list_known, &k}, l->findings);
+    free(k.tools);
+    return 0;
+}
+
+static int load_script(struct rv_cli_loaded *l, const char *path, rv_err **err)
+{
+    if (!path)
+        return 0;
+    int rc = rv_script_read(path, l->findings, &l->script, err);
+    if (rc == 0 && l->script)
+        rv_script_check(l->script, l->pipeline, l->findings);
+    return rc < 0 ? RV_WRAP(err, rc, "read script \"%s\"", path) : 0;
+}
+
+int rv_cli_load(struct rv_cli *cli, const char *path, const char *script_path, struct rv_cli_loaded *out, rv_err **err)
+{
+    memset(out, 0, sizeof *out);
+    out->findings = rv_findings_new();
+    int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
+    if (rc == 0)
+        rc = rv_pipeline_load(path, out->findings, &out->pipeline, err);
+    if (rc == 0 && out->pipeline) {
+        rc = open_plugins(cli, out, script_path != NULL, err);
+        if (rc == 0)
+            rc = load_script(out, script_path, err);
+        if (rc == 0)
+            rc = check_names(out, err);
+    }
+    if (rc == 0)
+        rc = rv_findings_check(out->findings, err);
+    if (rc < 0) {
+        rv_cli_loaded_fini(out);
+        return rc;
+    }
+    rv_findings_sort(out->findings);
+    return 0;
+}
+
+void rv_cli_loaded_fini(struct rv_cli_loaded *l)
+{
+    rv_script_free(l->script);
+    rv_pipeline_free(l->pipeline);
+    rv_plugins_free(l->plugins);
+    rv_findings_free(l->findings);
+    memset(l, 0, sizeof *l);
+}
+
+bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool warnings)
+{
+    bool sound = l->pipeline && rv_findings_n_errors(l->findings) == 0;
+
+    if (!sound || (warnings && rv_findings_n(l->findings))) {
+        rv_buf text = RV_BUF_INIT(4 << 20);
+        rv_findings_write_text(l->findings, cli->err_color, &text);
+        rv_cli_err(rv_buf_str(&text));
+        rv_buf_fini(&text);
+    }
+    return sound;
+}

@@ -1,0 +1,124 @@
+/* Entry: finds the verb, parses its options, sets up log and terminal, runs it. */
+#include "coreengine/cli/cli.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct rv_cli_option rv_cli_common_options[] = {
+    {"capability-path", 'C', "DIR", "look for capabilities in DIR first", "DIR", true},
+    {"log-level", 0, "LEVEL", "write log records of this level and above to standard error (default warn)",
+     "trace debug info warn error off", false},
+    {"log-format", 0, "FORMAT", "how log records look (default text)", "text json", false},
+    {"no-color", 0, NULL, "no colours, even on a terminal (NO_COLOR does the same)", NULL, false},
+    {"debug", 0, NULL, "errors with the places in reeve's own source", NULL, false},
+    {"help", 'h', NULL, "explain this verb", NULL, false},
+};
+const size_t rv_cli_n_common_options = RV_COUNT(rv_cli_common_options);
+
+static const struct rv_cli_verb *find_verb(const char *name)
+{
+    for (size_t i = 0; rv_cli_verbs[i]; i++)
+        if (strcmp(rv_cli_verbs[i]->name, name) == 0)
+            return rv_cli_verbs[i];
+    return NULL;
+}
+
+static int unknown_verb(struct rv_cli *cli, const char *name)
+{
+    const char *names[64];
+    size_t n = 0;
+    rv_err *err = NULL;
+
+    while (n < RV_COUNT(names) && rv_cli_verbs[n]) {
+        names[n] = rv_cli_verbs[n]->name;
+        n++;
+    }
+    const char *near = rv_nearest(rv_str_of(name), names, n);
+    RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "unknown verb \"%s\"", name), "it is reported at once");
+    if (near)
+        rv_err_hint(&err, "did you mean `reeve %s`? `reeve --help` lists all verbs", near);
+    else
+        rv_err_hint(&err, "`reeve --help` lists all verbs");
+    return rv_cli_report(cli, err);
+}
+
+static int print_help(const struct rv_cli *cli, const struct rv_cli_verb *verb)
+{
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    rv_cli_write_help(verb, cli->out_color, &text);
+    rv_cli_out(rv_buf_str(&text));
+    rv_buf_fini(&text);
+    return RV_EXIT_COMPLETED;
+}
+
+static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err **err)
+{
+    struct rv_log_opts opts = {.level = RV_LOG_WARN, .format = RV_LOG_TEXT, .fd = STDERR_FILENO};
+    const char *level = rv_cli_value(args, "log-level"), *format = rv_cli_value(args, "log-format");
+
+    opts.color = cli->err_color;
+    if (level) {
+        int rc = rv_log_level_of(level, &opts.level, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (format && strcmp(format, "json") == 0)
+        opts.format = RV_LOG_JSON;
+    cli->log = rv_log_new(&opts);
+    return cli->log ? 0 : RV_FAIL(err, RV_E_NOMEM, "open the log");
+}
+
+static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc, char **argv)
+{
+    struct rv_cli_args args;
+    rv_err *err = NULL;
+    const char *dirs[RV_CLI_MAX_ARGS];
+
+    if (rv_cli_parse(verb, argc, argv, &args, &err) < 0)
+        return rv_cli_report(cli, err);
+    cli->debug = rv_cli_flag(&args, "debug");
+    if (rv_cli_flag(&args, "no-color"))
+        cli->out_color = cli->err_color = false;
+    if (rv_cli_flag(&args, "help"))
+        return print_help(cli, verb);
+    if (args.n_words < verb->min_words)
+        return rv_cli_usage(cli, &args, "`reeve %s` needs %s", verb->name, verb->args);
+    if (args.n_words > verb->max_words)
+        return rv_cli_usage(cli, &args, "`reeve %s` does not take \"%s\"", verb->name, args.words[verb->max_words]);
+    while (cli->n_capability_dirs < RV_COUNT(dirs) &&
+           (dirs[cli->n_capability_dirs] = rv_cli_nth(&args, "capability-path", cli->n_capability_dirs)))
+        cli->n_capability_dirs++;
+    cli->capability_dirs = dirs;
+    if (open_log(cli, &args, &err) < 0)
+        return rv_cli_report(cli, err);
+    int status = verb->run(cli, &args);
+    rv_log_free(cli->log);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    bool plain = (no_color && no_color[0]) || (term && strcmp(term, "dumb") == 0);
+    struct rv_cli cli = {.program = argv[0], .out_tty = isatty(STDOUT_FILENO), .err_tty = isatty(STDERR_FILENO)};
+
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
+    cli.out_color = cli.out_tty && !plain;
+    cli.err_color = cli.err_tty && !plain;
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        int status = print_help(&cli, NULL);
+        return rv_cli_flush(argc < 2 ? RV_EXIT_USAGE : status);
+    }
+    const char *name = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
+    if (strcmp(name, "help") == 0 && argc > 2)
+        return find_verb(argv[2]) ? rv_cli_flush(print_help(&cli, find_verb(argv[2])))
+                                  : unknown_verb(&cli, argv[2]);
+    if (strcmp(name, "help") == 0)
+        return rv_cli_flush(print_help(&cli, NULL));
+    const struct rv_cli_verb *verb = find_verb(name);
+    int status = verb ? run_verb(&cli, verb, argc - 2, argv + 2) : unknown_verb(&cli, name);
+    return rv_cli_flush(status);
+}

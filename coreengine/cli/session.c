@@ -1,0 +1,246 @@
+/* One run as the command line sees it: observers in, result out. */
+#include "coreengine/cli/runfile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_OUTPUT_BYTES ((size_t)256 << 20)
+
+struct watch {
+    struct rv_cli_session *session;
+    rv_progress *progress;
+    rv_recorder *recorder;
+    FILE *trace; /* --trace: events in, for replay */
+    bool events; /* --events: event lines on stdout */
+};
+
+static void on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct watch *w = self;
+    if (w->events) {
+        rv_cli_out(line);
+        rv_cli_out(RV_STR_LIT("\n"));
+        fflush(stdout); /* whoever reads a stream wants it now; a failure shows at the end */
+    }
+    rv_progress_event(w->progress, e, line);
+    if (w->recorder)
+        rv_recorder_event(w->recorder, e, line);
+}
+
+static void on_delta(void *self, int stage, rv_str text)
+{
+    rv_progress_delta(((struct watch *)self)->progress, stage, text);
+}
+
+static void on_input(void *self, const struct rv_event *ev)
+{
+    struct watch *w = self;
+    if (w->recorder)
+        rv_recorder_input(w->recorder, ev);
+    if (!w->trace)
+        return;
+    rv_buf line = RV_BUF_INIT(MAX_OUTPUT_BYTES);
+    rv_jw jw = rv_jw_on(&line);
+    rv_event_write_json(ev, &jw);
+    rv_buf_putc(&line, '\n');
+    fwrite(line.ptr, 1, line.len, w->trace);
+    rv_buf_fini(&line);
+}
+
+static int print_buf(rv_buf *b, const char *what, rv_err **err)
+{
+    int rc = rv_buf_check(b, what, err);
+    if (rc == 0)
+        rv_cli_out(rv_buf_str(b));
+    rv_buf_fini(b);
+    return rc;
+}
+
+/* The answer for people and pipes: the final response, else the outputs. */
+static int print_answer(const struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_OUTPUT_BYTES);
+    json_object *outputs = NULL;
+    rv_str answer;
+
+    if (rv_envelope_final_response(env, &s->loaded->pipeline->response, &answer)) {
+        rv_buf_add_str(&text, answer);
+        if (!answer.len || answer.ptr[answer.len - 1] != '\n')
+            rv_buf_putc(&text, '\n');
+    } else if (rv_envelope_n_outputs(env) > 0) {
+        int rc = rv_envelope_outputs(env, &outputs, err);
+        if (rc < 0)
+            return rc;
+        rv_json_write_pretty(outputs, &text);
+        rv_buf_putc(&text, '\n');
+        json_object_put(outputs);
+    }
+    return print_buf(&text, "answer", err);
+}
+
+static int print_result(const struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_OUTPUT_BYTES);
+
+    if (rv_cli_flag(s->args, "events"))
+        return 0;
+    if (rv_cli_flag(s->args, "json"))
+        rv_envelope_write_result(env, &s->loaded->pipeline->response, &text);
+    else if (rv_cli_flag(s->args, "state"))
+        rv_envelope_write_state(env, &text);
+    else
+        return rv_envelope_fields(env)->interrupt_pending ? 0 : print_answer(s, env, err);
+    rv_buf_putc(&text, '\n');
+    return print_buf(&text, "result", err);
+}
+
+static int keep_interrupted(const struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
+{
+    struct rv_runfile run = {.pipeline = s->pipeline_path, .script = s->script_path};
+    struct rv_interrupt in = rv_envelope_interrupt(env);
+    rv_buf path = RV_BUF_INIT(4096), text = RV_BUF_INIT(1 << 20);
+
+    int rc = rv_runfile_write(rv_cli_value(s->args, "save"), &run, env, &path, err);
+    if (rc == 0) {
+        const char *ask = in.question ? in.question : in.message ? in.message : "";
+        const char *id = rv_cli_value(s->args, "save") ? rv_buf_cstr(&path) : rv_envelope_fields(env)->envelope_id;
+        rv_buf_printf(&text, "waits for %s (%s): %s\n", rv_interrupt_kind_text(in.kind), in.id ? in.id : "", ask);
+        if (in.data) {
+            rv_buf_puts(&text, "  ");
+            rv_json_write(in.data, &text);
+            rv_buf_putc(&text, '\n');
+        }
+        const char *how = in.kind == RV_INTERRUPT_CLARIFICATION  ? "--text \"...\""
+                          : in.kind == RV_INTERRUPT_CONFIRMATION ? "--approve (or --deny)"
+                          : in.kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve (or reject, modify)"
+                                                                 : "";
+        rv_buf_printf(&text, "run %s kept in %s\nanswer with: reeve resume %s %s\n",
+                      rv_envelope_fields(env)->envelope_id, rv_buf_cstr(&path), id, how);
+        rv_cli_err(rv_buf_str(&text));
+    }
+    rv_buf_fini(&path);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* Why a run did not complete, for people; --json and --events carry it themselves. */
+static void explain_end(const struct rv_cli_session *s, enum rv_run_status status, const rv_envelope *env)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    rv_buf text = RV_BUF_INIT(1 << 20);
+
+    if (status == RV_RUN_COMPLETED || status == RV_RUN_INTERRUPTED)
+        return;
+    rv_buf_printf(&text, "%sreeve:%s run %s", s->cli->err_color ? "\033[1;31m" : "", s->cli->err_color ? "\033[0m" : "",
+                  rv_run_status_text(status));
+    if (f->termination_reason)
+        rv_buf_printf(&text, ": %s", f->termination_reason);
+    if (f->terminal_reason != RV_REASON_NONE)
+        rv_buf_printf(&text, "  [%s]", rv_reason_text(f->terminal_reason));
+    rv_buf_putc(&text, '\n');
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
+static int open_watch(struct rv_cli_session *s, struct watch *w, rv_err **err)
+{
+    const char *trace = rv_cli_value(s->args, "trace");
+    bool data = rv_cli_flag(s->args, "json") || rv_cli_flag(s->args, "state") || rv_cli_flag(s->args, "events");
+    bool live = s->cli->err_tty && !rv_cli_flag(s->args, "quiet");
+    bool timeline = rv_cli_flag(s->args, "timeline") || (live && !data);
+
+    *w = (struct watch){.session = s, .events = rv_cli_flag(s->args, "events")};
+    if (live || timeline)
+        w->progress = rv_progress_new(s->cli, s->loaded->pipeline, live, timeline);
+    if (rv_cli_value(s->args, "record") && !(w->recorder = rv_recorder_new()))
+        return RV_FAIL(err, RV_E_NOMEM, "record the run");
+    if (trace && !(w->trace = fopen(trace, "we")))
+        return RV_FAIL(err, RV_E_IO, "open trace \"%s\": %s", trace, strerror(errno));
+    return 0;
+}
+
+static int close_watch(struct rv_cli_session *s, struct watch *w, int rc, rv_err **err)
+{
+    rv_buf timeline = RV_BUF_INIT(1 << 20);
+
+    rv_progress_stop(w->progress);
+    rv_progress_write_timeline(w->progress, &timeline);
+    rv_cli_err(rv_buf_str(&timeline));
+    rv_buf_fini(&timeline);
+    rv_progress_free(w->progress);
+    if (w->recorder && rc == 0)
+        rc = rv_recorder_write(w->recorder, rv_cli_value(s->args, "record"), err);
+    rv_recorder_free(w->recorder);
+    if (w->trace && fclose(w->trace) != 0 && rc == 0)
+        rc = RV_FAIL(err, RV_E_IO, "write trace \"%s\": %s", rv_cli_value(s->args, "trace"), strerror(errno));
+    return rc;
+}
+
+static int mode_of(const struct rv_cli_args *args)
+{
+    const char *mode = rv_cli_value(args, "mode");
+    return !mode ? RV_UNSET : strcmp(mode, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
+}
+
+static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, const struct rv_response *response,
+                 rv_engine **engine, rv_exec **exec, rv_err **err)
+{
+    struct rv_engine_opts opts = {.handle_signals = true, .log = s->cli->log};
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    int64_t workers = 0;
+
+    int rc = rv_cli_int(s->args, "workers", 1, 1024, &workers, err);
+    opts.workers = (size_t)workers;
+    if (rc == 0)
+        rc = rv_engine_new(&opts, engine, err);
+    if (rc < 0) {
+        rv_envelope_free(env);
+        return rc;
+    }
+    x.pipeline = s->loaded->pipeline;
+    x.plugins = s->loaded->plugins;
+    x.script = s->loaded->script;
+    x.mode = mode_of(s->args);
+    x.use_mocks = rv_cli_flag(s->args, "mock");
+    x.answer_from_script = x.script != NULL;
+    x.self = w;
+    if (w->events || w->progress || w->recorder)
+        x.on_event = on_event;
+    if (w->progress)
+        x.on_delta = on_delta;
+    if (w->recorder || w->trace)
+        x.on_input = on_input;
+    rc = rv_engine_start(*engine, &x, env, response, exec, err);
+    return rc < 0 ? rc : rv_engine_wait(*engine, *exec, err);
+}
+
+int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response)
+{
+    struct watch w = {0};
+    rv_engine *engine = NULL;
+    rv_exec *exec = NULL;
+    rv_err *err = NULL;
+    int status = RV_EXIT_FAILED;
+
+    int rc = open_watch(s, &w, &err);
+    if (rc == 0)
+        rc = drive(s, &w, env, response, &engine, &exec, &err);
+    else
+        rv_envelope_free(env);
+    rc = close_watch(s, &w, rc, &err);
+    if (rc == 0) {
+        enum rv_run_status end = rv_exec_status(exec);
+        const rv_envelope *result = rv_exec_envelope(exec);
+        status = rv_cli_exit_of(end);
+        rc = print_result(s, result, &err);
+        if (rc == 0 && end == RV_RUN_INTERRUPTED)
+            rc = keep_interrupted(s, result, &err);
+        explain_end(s, end, result);
+    }
+    if (rc < 0)
+        status = rv_cli_report(s->cli, err);
+    rv_exec_free(exec);
+    rv_engine_free(engine);
+    return status;
+}

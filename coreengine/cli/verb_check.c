@@ -1,0 +1,278 @@
+/* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
+#include "coreengine/cli/verbs.h"
+
+#include <string.h>
+
+#define MAX_TEXT_BYTES ((size_t)64 << 20)
+
+static int print(struct rv_cli *cli, rv_buf *text)
+{
+    rv_err *err = NULL;
+    int status = RV_EXIT_COMPLETED;
+
+    if (rv_buf_check(text, "output", &err) < 0)
+        status = rv_cli_report(cli, err);
+    else
+        rv_cli_out(rv_buf_str(text));
+    rv_buf_fini(text);
+    return status;
+}
+
+static void write_path(const struct rv_pipeline *p, const int *path, size_t n, rv_buf *b)
+{
+    for (size_t i = 0; i < n; i++)
+        rv_buf_printf(b, "%s%s", i ? " -> " : "", p->agents[path[i]].name);
+    if (n == RV_PROOF_MAX_PATH)
+        rv_buf_puts(b, " -> ...");
+}
+
+static void write_proof(const struct rv_pipeline *p, const struct rv_proof *proof, rv_buf *b)
+{
+    rv_buf_printf(b, "%s: at most %lld stage visits%s and %lld model calls%s in a run\n", p->file,
+                  (long long)proof->max_visits, proof->visits_exact ? "" : " (upper bound)",
+                  (long long)proof->max_llm_calls, proof->llm_exact ? "" : " (upper bound)");
+    if (proof->n_visits_path) {
+        rv_buf_puts(b, "  visits: ");
+        write_path(p, proof->visits_path, proof->n_visits_path, b);
+        rv_buf_putc(b, '\n');
+    }
+    if (proof->max_llm_calls && proof->n_llm_path) {
+        rv_buf_puts(b, "  model calls: ");
+        write_path(p, proof->llm_path, proof->n_llm_path, b);
+        rv_buf_putc(b, '\n');
+    }
+}
+
+static void proof_json(const struct rv_pipeline *p, const struct rv_proof *proof, rv_jw *w)
+{
+    rv_jw_key(w, "bounds");
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "max_visits", proof->max_visits);
+    rv_jw_kv_bool(w, "max_visits_exact", proof->visits_exact);
+    rv_jw_kv_int(w, "max_llm_calls", proof->max_llm_calls);
+    rv_jw_kv_bool(w, "max_llm_calls_exact", proof->llm_exact);
+    rv_jw_key(w, "visits_path");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < proof->n_visits_path; i++)
+        rv_jw_text(w, p->agents[proof->visits_path[i]].name);
+    rv_jw_arr_end(w);
+    rv_jw_key(w, "llm_path");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < proof->n_llm_path; i++)
+        rv_jw_text(w, p->agents[proof->llm_path[i]].name);
+    rv_jw_arr_end(w);
+    rv_jw_obj_end(w);
+}
+
+/* One file: findings, then the proof when it is sound. */
+static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_jw *json, rv_buf *text,
+                    rv_err **err)
+{
+    struct rv_cli_loaded l;
+    struct rv_proof proof = {0};
+    int status = RV_EXIT_COMPLETED;
+
+    int rc = rv_cli_load(cli, path, rv_cli_value(args, "script"), &l, err);
+    if (rc < 0)
+        return rv_cli_report(cli, *err);
+    bool sound = l.pipeline && rv_findings_n_errors(l.findings) == 0;
+    if (sound) {
+        rv_pipeline_lint(l.pipeline, l.findings);
+        rv_findings_sort(l.findings);
+        int mode = l.pipeline->default_run_mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
+        rc = rv_pipeline_prove(l.pipeline, (enum rv_run_mode)mode, &proof, err);
+    }
+    bool strict = rv_cli_flag(args, "strict") && rv_findings_n(l.findings);
+    if (rc < 0)
+        status = rv_cli_report(cli, *err);
+    else if (!sound || strict)
+        status = RV_EXIT_USAGE;
+    if (json) {
+        rv_jw_obj(json);
+        rv_jw_kv_text(json, "file", path);
+        rv_jw_kv_bool(json, "valid", sound);
+        rv_jw_key(json, "findings");
+        rv_findings_write_json(l.findings, json);
+        if (sound && rc == 0)
+            proof_json(l.pipeline, &proof, json);
+        rv_jw_obj_end(json);
+    } else {
+        rv_buf found = RV_BUF_INIT(MAX_TEXT_BYTES);
+        rv_findings_write_text(l.findings, cli->err_color, &found);
+        rv_cli_err(rv_buf_str(&found));
+        rv_buf_fini(&found);
+        if (sound && rc == 0)
+            write_proof(l.pipeline, &proof, text);
+    }
+    rv_proof_fini(&proof);
+    rv_cli_loaded_fini(&l);
+    return status;
+}
+
+static int lint(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_jw w = rv_jw_on(&text);
+    bool json = rv_cli_flag(args, "json");
+    int status = RV_EXIT_COMPLETED;
+
+    if (json)
+        rv_jw_arr(&w);
+    for (size_t i = 0; i < args->n_words; i++) {
+        rv_err *err = NULL;
+        int one = lint_one(cli, args, args->words[i], json ? &w : NULL, &text, &err);
+        status = one > status ? one : status;
+    }
+    if (json) {
+        rv_jw_arr_end(&w);
+        rv_buf_putc(&text, '\n');
+    }
+    int printed = print(cli, &text);
+    return printed > status ? printed : status;
+}
+
+/* Load for showing; capabilities are not needed for that. */
+static struct rv_pipeline *load_plain(struct rv_cli *cli, const char *path, int *status)
+{
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    rv_err *err = NULL;
+    int rc = findings ? rv_pipeline_load(path, findings, &p, &err)
+                      : RV_FAIL(&err, RV_E_NOMEM, "load pipeline \"%s\"", path);
+
+    if (rc < 0) {
+        *status = rv_cli_report(cli, err);
+    } else if (!p || !p->is_sound) {
+        struct rv_cli_loaded l = {.findings = findings, .pipeline = p};
+        rv_cli_sound(cli, &l, false);
+        *status = RV_EXIT_USAGE;
+        rv_pipeline_free(p);
+        p = NULL;
+    }
+    rv_findings_free(findings);
+    return p;
+}
+
+static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    static const char *const names[] = {"ascii", "mermaid", "dot", "svg"};
+    const char *format = rv_cli_value(args, "format");
+    enum rv_graph_format which = RV_GRAPH_ASCII;
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    int status = RV_EXIT_COMPLETED;
+
+    struct rv_pipeline *p = load_plain(cli, args->words[0], &status);
+    if (!p)
+        return status;
+    for (size_t i = 0; format && i < RV_COUNT(names); i++)
+        if (strcmp(names[i], format) == 0)
+            which = (enum rv_graph_format)i;
+    rv_pipeline_write_graph(p, which, &text);
+    status = print(cli, &text);
+    rv_pipeline_free(p);
+    return status;
+}
+
+static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES), json = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_jw w = rv_jw_on(&json);
+    int status = RV_EXIT_COMPLETED;
+
+    struct rv_pipeline *p = load_plain(cli, args->words[0], &status);
+    if (!p)
+        return status;
+    rv_pipeline_write_json(p, &w);
+    if (!rv_cli_flag(args, "compact")) {
+        const struct rv_json_opts opts = {.max_bytes = MAX_TEXT_BYTES};
+        json_object *tree = NULL;
+        if (rv_json_parse(rv_buf_str(&json), &opts, &tree, NULL) == 0)
+            rv_json_write_pretty(tree, &text);
+        json_object_put(tree);
+    } else {
+        rv_buf_add_str(&text, rv_buf_str(&json));
+    }
+    rv_buf_putc(&text, '\n');
+    rv_buf_fini(&json);
+    status = print(cli, &text);
+    rv_pipeline_free(p);
+    return status;
+}
+
+static int schema(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_jw w = rv_jw_on(&text);
+
+    if (args->n_words == 0 || strcmp(args->words[0], "pipeline") == 0)
+        rv_pipeline_write_schema(&w);
+    else if (strcmp(args->words[0], "script") == 0)
+        rv_script_write_schema(&w);
+    else
+        return rv_cli_usage(cli, args, "no schema is called \"%s\": pipeline and script are", args->words[0]);
+    rv_buf_putc(&text, '\n');
+    return print(cli, &text);
+}
+
+static const struct rv_cli_option lint_options[] = {
+    {"script", 's', "FILE", "check a script along with the pipeline", "FILE", false},
+    {"json", 'j', NULL, "findings and bounds as JSON", NULL, false},
+    {"strict", 0, NULL, "warnings count as errors", NULL, false},
+};
+static const struct rv_cli_option graph_options[] = {
+    {"format", 'f', "FORMAT", "how to draw (default ascii)", "ascii mermaid dot svg", false},
+};
+static const struct rv_cli_option explain_options[] = {
+    {"compact", 0, NULL, "on one line", NULL, false},
+};
+
+const struct rv_cli_verb rv_verb_lint = {
+    .name = "lint",
+    .args = "PIPELINE...",
+    .summary = "check pipelines and prove their bounds",
+    .text = "Loads each pipeline exactly as `run` does and reports everything that is wrong, each with its place, and then\n"
+            "what is probably not meant. For a sound pipeline it proves how many stage visits and model calls a run can\n"
+            "cost at most and shows the path. Exit status 2 if anything is wrong.",
+    .examples = "reeve lint pipelines/*.yaml\nreeve lint qa.yaml --json --strict",
+    .options = lint_options,
+    .n_options = RV_COUNT(lint_options),
+    .min_words = 1,
+    .max_words = RV_CLI_MAX_ARGS,
+    .run = lint,
+};
+const struct rv_cli_verb rv_verb_graph = {
+    .name = "graph",
+    .args = "PIPELINE",
+    .summary = "draw a pipeline",
+    .text = "Draws stages and routes: in the terminal, or as mermaid, dot or SVG text on standard output.",
+    .examples = "reeve graph qa.yaml\nreeve graph qa.yaml --format svg > qa.svg",
+    .options = graph_options,
+    .n_options = RV_COUNT(graph_options),
+    .min_words = 1,
+    .max_words = 1,
+    .run = graph,
+};
+const struct rv_cli_verb rv_verb_explain = {
+    .name = "explain",
+    .args = "PIPELINE",
+    .summary = "print the pipeline as understood, defaults filled in",
+    .text = "Prints the normalised configuration as JSON: every key with its effective value, stages in their order.\n"
+            "Secrets are hidden.",
+    .examples = "reeve explain qa.yaml | jq .agents[0]",
+    .options = explain_options,
+    .n_options = RV_COUNT(explain_options),
+    .min_words = 1,
+    .max_words = 1,
+    .run = explain,
+};
+const struct rv_cli_verb rv_verb_schema = {
+    .name = "schema",
+    .args = "[pipeline|script]",
+    .summary = "print the JSON Schema of a file format",
+    .text = "For editors: completes keys and flags mistakes while you type. The schema is made from the same table that\n"
+            "the loader reads by.",
+    .examples = "reeve schema > reeve-pipeline.schema.json",
+    .min_words = 0,
+    .max_words = 1,
+    .run = schema,
+};

@@ -1,0 +1,169 @@
+/* reeve run, reeve resume */
+#include "coreengine/cli/runfile.h"
+#include "coreengine/cli/verbs.h"
+
+#include <string.h>
+
+#define OBSERVE_OPTIONS                                                                                                \
+    {"json", 'j', NULL, "print the result as one JSON object", NULL, false},                                           \
+        {"state", 0, NULL, "print the whole state as one JSON object", NULL, false},                                   \
+        {"events", 'e', NULL, "print each event as a line of JSON instead of the answer", NULL, false},                \
+        {"timeline", 't', NULL, "draw the timeline, also when not on a terminal", NULL, false},                        \
+        {"quiet", 'q', NULL, "no progress", NULL, false},                                                              \
+        {"save", 0, "FILE", "where to keep the run if it has to wait for an answer", "FILE", false},                   \
+        {"record", 0, "FILE", "write a script that plays this run again", "FILE", false},                              \
+        {"trace", 0, "FILE", "write what the run was told, line by line, for replay", "FILE", false},                  \
+        {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},                        \
+        {"mock", 'm', NULL, "use the mock handlers of all stages that have one", NULL, false},                         \
+        {"workers", 'w', "N", "threads for capability code (default: cores)", NULL, false}
+
+static const struct rv_cli_option run_options[] = {
+    {"input", 'i', "TEXT", "the input; - reads it from standard input", NULL, false},
+    {"input-file", 0, "FILE", "the input from a file; - is standard input", "FILE", false},
+    {"envelope", 0, "FILE", "start from a state dict (may be partial) instead of a fresh envelope", "FILE", false},
+    {"set", 0, "PATH=VALUE", "set a part of the starting state, e.g. metadata.lang=en", NULL, true},
+    {"user", 'u', "ID", "who asks", NULL, false},
+    {"session", 0, "ID", "the session it belongs to", NULL, false},
+    {"mode", 0, "MODE", "one stage after the other, or all ready ones at once", "sequential parallel", false},
+    OBSERVE_OPTIONS,
+};
+
+static const struct rv_cli_option resume_options[] = {
+    {"text", 0, "TEXT", "the answer to a question, or the text of a review", NULL, false},
+    {"approve", 'y', NULL, "yes to a confirmation", NULL, false},
+    {"deny", 'n', NULL, "no to a confirmation", NULL, false},
+    {"decision", 0, "WORD", "of a review", "approve reject modify", false},
+    {"data", 0, "JSON", "an object that goes with the answer", NULL, false},
+    OBSERVE_OPTIONS,
+};
+
+static int exclusive(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    int n = rv_cli_flag(args, "json") + rv_cli_flag(args, "state") + rv_cli_flag(args, "events");
+    return n > 1 ? rv_cli_usage(cli, args, "--json, --state and --events exclude each other") : 0;
+}
+
+static int run(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    struct rv_cli_loaded loaded;
+    rv_envelope *env = NULL;
+    rv_err *err = NULL;
+    int status = exclusive(cli, args);
+
+    if (status)
+        return status;
+    const char *script = rv_cli_value(args, "script");
+    if (rv_cli_load(cli, args->words[0], script, &loaded, &err) < 0)
+        return rv_cli_report(cli, err);
+    if (!rv_cli_sound(cli, &loaded, false)) {
+        status = RV_EXIT_USAGE;
+    } else if (rv_cli_envelope(args, &env, &err) < 0) {
+        status = rv_cli_report(cli, err);
+    } else {
+        struct rv_cli_session s = {cli, args, &loaded, args->words[0], script};
+        status = rv_cli_session_run(&s, env, NULL);
+    }
+    rv_cli_loaded_fini(&loaded);
+    return status;
+}
+
+static int read_response(const struct rv_cli_args *args, struct rv_response *out, json_object **data, rv_err **err)
+{
+    bool approve = rv_cli_flag(args, "approve"), deny = rv_cli_flag(args, "deny");
+    const char *text = rv_cli_value(args, "text"), *decision = rv_cli_value(args, "decision"),
+               *json = rv_cli_value(args, "data");
+
+    *out = (struct rv_response){.has_approved = approve || deny, .approved = approve};
+    if (approve && deny)
+        return RV_FAIL(err, RV_E_INVALID, "--approve and --deny exclude each other");
+    if (text)
+        out->text = rv_str_of(text);
+    if (decision)
+        out->decision = rv_str_of(decision);
+    if (!json)
+        return 0;
+    int rc = rv_json_parse(rv_str_of(json), NULL, data, err);
+    if (rc == 0 && !json_object_is_type(*data, json_type_object))
+        rc = RV_FAIL(err, RV_E_INVALID, "it is no object");
+    out->data = *data;
+    return rc < 0 ? RV_WRAP(err, rc, "read --data") : 0;
+}
+
+static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_runfile *file,
+                       const struct rv_response *response)
+{
+    struct rv_cli_loaded loaded;
+    rv_envelope *env = NULL;
+    rv_err *err = NULL;
+    struct rv_clock clock = rv_clock_system();
+    const char *script = rv_cli_value(args, "script") ? rv_cli_value(args, "script") : file->script;
+    int status;
+
+    if (rv_cli_load(cli, file->pipeline, script, &loaded, &err) < 0)
+        return rv_cli_report(cli, err);
+    if (!rv_cli_sound(cli, &loaded, false)) {
+        status = RV_EXIT_USAGE;
+    } else if (rv_envelope_load(file->state, rv_rand_system(), clock.now_us(clock.self), &env, &err) < 0) {
+        status = rv_cli_report(cli, err);
+    } else {
+        struct rv_cli_session s = {cli, args, &loaded, file->pipeline, script};
+        status = rv_cli_session_run(&s, env, response);
+    }
+    rv_cli_loaded_fini(&loaded);
+    return status;
+}
+
+static int resume(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    struct rv_response response;
+    struct rv_runfile file = {0};
+    json_object *data = NULL;
+    rv_buf path = RV_BUF_INIT(4096);
+    rv_err *err = NULL;
+    int status = exclusive(cli, args);
+
+    if (status)
+        return status;
+    int rc = read_response(args, &response, &data, &err);
+    if (rc == 0)
+        rc = rv_runfile_path(args->words[0], &path, &err);
+    if (rc == 0)
+        rc = rv_runfile_read(rv_buf_cstr(&path), &file, &err);
+    status = rc < 0 ? rv_cli_report(cli, err) : resume_file(cli, args, &file, &response);
+    rv_runfile_fini(&file);
+    json_object_put(data);
+    rv_buf_fini(&path);
+    return status;
+}
+
+const struct rv_cli_verb rv_verb_run = {
+    .name = "run",
+    .args = "PIPELINE",
+    .summary = "run a pipeline",
+    .text = "Loads the pipeline, opens its capabilities and takes an envelope through its stages. In a pipe it prints the\n"
+            "answer only; on a terminal it also shows each stage and a timeline. A run that has to wait for a person\n"
+            "exits with 3 and says how to answer.",
+    .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
+                "echo hi | reeve run hello.yaml --input - --json | jq .response       # in a pipe\n"
+                "reeve run qa.yaml --script scripts/happy.yaml --events               # without any model",
+    .options = run_options,
+    .n_options = RV_COUNT(run_options),
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};
+
+const struct rv_cli_verb rv_verb_resume = {
+    .name = "resume",
+    .args = "RUN",
+    .summary = "answer a run that waits, and let it go on",
+    .text = "RUN is the id or the file that `reeve run` printed when it exited with 3. The answer must fit what is asked:\n"
+            "--text for a question, --approve or --deny for a confirmation, --decision for a review.",
+    .examples = "reeve resume env_0123456789abcdef --text \"PostgreSQL\"\n"
+                "reeve resume run.json --approve --json",
+    .options = resume_options,
+    .n_options = RV_COUNT(resume_options),
+    .min_words = 1,
+    .max_words = 1,
+    .run = resume,
+};
