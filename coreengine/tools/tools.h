@@ -9,18 +9,20 @@
 #define RV_TOOL_DEFAULT_CONFIDENCE 0.9 /* of evidence that states none */
 
 /* --- JSON Schema: the subset that tools and outputs are validated with ------------------------------------------
- * type (one or a list), properties, required, additionalProperties, patternProperties-free; items, prefixItems, minItems,
- * maxItems, uniqueItems, enum, const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength,
- * minProperties, maxProperties, anyOf, oneOf, allOf, not, $ref to "#/$defs/...", $defs, default, title, description,
- * format (kept, not checked). An unknown keyword is an error at compile: nothing is silently not checked.
- * Also: notes that ask nothing ($schema, $comment, examples, deprecated, readOnly, writeOnly), `definitions` for $defs, and
- * $ref to any schema of the same document ("#", "#/properties/a"). Keywords beside a $ref count, as in 2020-12. A compiled
- * schema is constant: any thread may check with it, one thread (the document's) frees it. */
+ * type (one or a list), properties, required, additionalProperties, items, prefixItems,
+ * minItems, maxItems, uniqueItems, enum, const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf,
+ * minLength, maxLength, minProperties, maxProperties, anyOf, oneOf, allOf, not, $ref to "#/$defs/...", $defs, default,
+ * title, description, format (kept, not checked). An unknown keyword is an error at compile: nothing is silently not
+ * checked. Also: notes that ask nothing ($schema, $comment, examples, deprecated, readOnly, writeOnly), `definitions`
+ * for $defs, and $ref to any schema of the same document ("#", "#/properties/a"). Keywords beside a $ref count, as in
+ * 2020-12. A compiled schema is constant: any thread may check with it, one thread (the document's) frees it. */
 typedef struct rv_schema rv_schema;
-/** schema: an object, true or false; a reference is kept. `what` names it in messages. RV_E_INVALID with a JSON pointer. */
+/** schema: an object, true or false; a reference is kept. `what` names it in messages. RV_E_INVALID with a JSON
+ * pointer. */
 RV_MUST_CHECK int rv_schema_compile(json_object *schema, const char *what, rv_schema **out, rv_err **err);
 void rv_schema_free(rv_schema *s);
-/** Validate. RV_E_INVALID: the text lists every fault (at most 20) with its JSON pointer, what was found and what is legal. */
+/** Validate. RV_E_INVALID: the text lists every fault (at most 20) with its JSON pointer, what was found and what is
+ * legal. */
 RV_MUST_CHECK int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err);
 /** Set absent top-level properties that have a default. value must be an object that the caller may change. */
 RV_MUST_CHECK int rv_schema_fill_defaults(const rv_schema *s, json_object *value, rv_err **err);
@@ -28,11 +30,11 @@ RV_MUST_CHECK int rv_schema_fill_defaults(const rv_schema *s, json_object *value
 /* --- Definitions --- */
 struct rv_tool_info {
     const char *name, *description;
-    int category;         /* enum rv_tool_category or RV_UNSET */
-    int risk;             /* enum rv_risk; RV_UNSET counts as write */
-    int effect;           /* enum rv_effect_class; RV_UNSET: from the risk */
-    int64_t timeout_ms;   /* 0: the pipeline's tool timeout */
-    const rv_schema *input, *output; /* NULL: anything */
+    int category;                          /* enum rv_tool_category or RV_UNSET */
+    int risk;                              /* enum rv_risk; RV_UNSET counts as write */
+    int effect;                            /* enum rv_effect_class; RV_UNSET: from the risk */
+    int64_t timeout_ms;                    /* 0: the pipeline's tool timeout */
+    const rv_schema *input, *output;       /* NULL: anything */
     json_object *input_json, *output_json; /* the schemas as given; may be NULL */
 };
 enum rv_risk rv_tool_risk(const struct rv_tool_info *info);
@@ -65,15 +67,15 @@ struct rv_tool_handler {
 typedef struct rv_tool_registry rv_tool_registry;
 rv_tool_registry *rv_tool_registry_new(void);
 void rv_tool_registry_free(rv_tool_registry *r);
-/** Copies info (schemas are compiled from input_json/output_json). RV_E_INVALID: no name ("tool name is required"), no handler (names
- *  the tool), bad schema; RV_E_EXISTS unless replace. */
+/** Copies info (schemas are compiled from input_json/output_json). RV_E_INVALID: no name ("tool name is required"), no
+ * handler (names the tool), bad schema; RV_E_EXISTS unless replace. */
 RV_MUST_CHECK int rv_tool_register(rv_tool_registry *r, const struct rv_tool_info *info,
                                    const struct rv_tool_handler *handler, bool replace, rv_err **err);
 const struct rv_tool_info *rv_tool_find(rv_tool_registry *r, rv_str name); /* NULL; valid until replaced */
 /** Sorted names; *out is the caller's array (free() it), texts are borrowed. */
 RV_MUST_CHECK int rv_tool_names(rv_tool_registry *r, const char ***out, size_t *n, rv_err **err);
-/** Unknown: RV_E_NOT_FOUND "tool not found" with the name and the nearest one. Else the handler's own answer. An answer that is no
- *  JSON is RV_E_TOOL. */
+/** Unknown: RV_E_NOT_FOUND "tool not found" with the name and the nearest one. Else the handler's own answer. An answer
+ * that is no JSON is RV_E_TOOL. */
 RV_MUST_CHECK int rv_tool_execute(rv_tool_registry *r, rv_str name, rv_str args, rv_buf *reply, rv_err **err);
 
 /* --- Access (rule 6.2, deny by default) --- */
@@ -83,9 +85,9 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
                      const char **why);
 
 /* --- Results (rules 6.4 to 6.6) --- */
-/** Standard result from any raw one; *out is the caller's {status, data?, error?, message?}. RV_E_INVALID: not an object.
- *  An object counts as standard already, and passes, if it has these keys only, "status" is "success" with an object under
- *  "data" or "error" with whole error details. *out shares what it holds with raw. */
+/** Standard result from any raw one; *out is the caller's {status, data?, error?, message?}. RV_E_INVALID: not an
+ * object. An object counts as standard already, and passes, if it has these keys only, "status" is "success" with an
+ * object under "data" or "error" with whole error details. *out shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_normalize(json_object *raw, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
 /** data: borrowed object or NULL; message may be NULL. */
@@ -98,8 +100,8 @@ RV_MUST_CHECK int rv_tool_error_details(const char *type, rv_str message, json_o
 /** From an engine error: type by code, details.traceback with the whole chain. */
 RV_MUST_CHECK int rv_tool_error_from(const rv_err *native, bool recoverable, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_tool_error_not_found(const char *entity, const char *id, json_object **out, rv_err **err);
-/** {items_explored, items_pending, discoveries, evidence, raw}; *n_dropped counts every entry of raw's lists that did not make it (may be
- *  NULL). Shares what it holds with raw. */
+/** {items_explored, items_pending, discoveries, evidence, raw}; *n_dropped counts every entry of raw's lists that did
+ * not make it (may be NULL). Shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_data(json_object *raw, json_object **out, size_t *n_dropped, rv_err **err);
 
 /* One entry of a tool stage's `results` (rule 6.1, engine shape), from a standard result or an error. */
@@ -107,18 +109,19 @@ struct rv_step_result {
     rv_str step_id, tool;
     json_object *parameters; /* borrowed; NULL: an empty object */
     int64_t execution_ms;
-    json_object *standard;   /* borrowed standard result; NULL when `error_type` is set */
-    const char *error_type;  /* AccessDenied, InvalidStep, NotFoundError, ExecutionError, TimeoutError, ValidationError, ToolError */
+    json_object *standard;  /* borrowed standard result; NULL when `error_type` is set */
+    const char *error_type; /* AccessDenied, InvalidStep, NotFoundError, ExecutionError, TimeoutError, ValidationError,
+                               ToolError */
     rv_str error_message;
     bool recoverable;
 };
 RV_MUST_CHECK int rv_tool_step_result(const struct rv_step_result *s, json_object **out, rv_err **err);
 
 /* --- Health and circuit breaker of one tool. Caller's storage; times are arguments. --- */
-#define RV_HEALTH_WINDOW 100            /* calls that count */
-#define RV_HEALTH_MIN_CALLS 5           /* below: unknown */
-#define RV_BREAKER_ERRORS 5             /* errors ... */
-#define RV_BREAKER_WINDOW_US 300000000  /* ... within this time block the tool */
+#define RV_HEALTH_WINDOW     100       /* calls that count */
+#define RV_HEALTH_MIN_CALLS  5         /* below: unknown */
+#define RV_BREAKER_ERRORS    5         /* errors ... */
+#define RV_BREAKER_WINDOW_US 300000000 /* ... within this time block the tool */
 struct rv_tool_health {
     struct {
         int64_t at_us, latency_ms;
@@ -130,6 +133,7 @@ void rv_tool_health_record(struct rv_tool_health *h, int64_t now_us, bool ok, in
 enum rv_health rv_tool_health_status(const struct rv_tool_health *h);
 double rv_tool_health_success_rate(const struct rv_tool_health *h); /* 1.0 when there are no calls */
 bool rv_tool_breaker_open(const struct rv_tool_health *h, int64_t now_us);
-enum rv_health rv_health_worst(enum rv_health a, enum rv_health b); /* unknown is better than degraded, worse than healthy */
+enum rv_health rv_health_worst(enum rv_health a,
+                               enum rv_health b); /* unknown is better than degraded, worse than healthy */
 
 #endif
