@@ -54,7 +54,7 @@ static bool says_something(const char *text)
     char word[MAX_WORD], written[MAX_WORD];
     size_t at = 0;
 
-    return next_word(text, strlen(text), &at, word, written);
+    return strncmp(text, "```", 3) != 0 && next_word(text, strlen(text), &at, word, written);
 }
 
 static void add_trimmed(struct text *out, const char *line)
@@ -70,7 +70,8 @@ static void add_trimmed(struct text *out, const char *line)
     text_add(out, line, len);
 }
 
-/* Where a quote of at most MAX_QUOTE_LINES lines best starts: where its lines have most words of the question. */
+/* Where a quote of at most MAX_QUOTE_LINES lines best starts: where its lines have most words of the question, and of
+ * equal places where the first line has one. */
 static size_t best_start(const struct words *question, json_object *lines, size_t n)
 {
     size_t best = 0, best_count = 0;
@@ -83,7 +84,9 @@ static size_t best_start(const struct words *question, json_object *lines, size_
             text_puts(&window, line_text(lines, k));
             text_puts(&window, " ");
         }
-        count = says_something(line_text(lines, i)) && window.ptr ? n_covered(question, window.ptr) : 0;
+        count = says_something(line_text(lines, i)) && window.ptr ? 2 * n_covered(question, window.ptr) : 0;
+        if (count > 0 && n_covered(question, line_text(lines, i)) > 0)
+            count++;
         if (count > best_count) { /* the first of equals: a sentence should start where its paragraph does */
             best = i;
             best_count = count;

@@ -11,6 +11,7 @@ int main(void)
     suite_add_tcase(s, tools_case());
     suite_add_tcase(s, search_case());
     suite_add_tcase(s, hooks_case());
+    suite_add_tcase(s, ask_docs_case());
     runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -11,6 +11,7 @@ TCase *confinement_case(void);
 TCase *tools_case(void);
 TCase *search_case(void);
 TCase *hooks_case(void);
+TCase *ask_docs_case(void);
 
 struct sandbox {
     char dir[128];

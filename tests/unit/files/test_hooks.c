@@ -112,7 +112,7 @@ START_TEST(the_answer_quotes_the_lines_that_fit)
                 "{\"envelope\": {\"raw_input\": \"error code\", \"outputs\": {\"read\": {\"results\": [" READ
                 ", {\"status\": \"error\"}]}}}}");
     ck_assert_str_eq(text_at(s.json, "output.final_response"),
-                     "The files say:\n\ndocs/errors.md:3: \"Some words.\"");
+                     "The files say:\n\ndocs/errors.md:4: \"An error has a code. More.\"");
     sandbox_end(&s);
 }
 END_TEST
