@@ -247,6 +247,7 @@ static void read_nested(struct rv_key_reader *r, const struct rv_node *node, con
 {
     char path[160];
     const char *outer = r->path;
+    bool was_open = r->is_open;
 
     snprintf(path, sizeof path, "%s%s.", path_of(r), key->name);
     if (node->kind != RV_NODE_MAP) {
@@ -254,8 +255,10 @@ static void read_nested(struct rv_key_reader *r, const struct rv_node *node, con
         return;
     }
     r->path = path;
+    r->is_open = false; /* that is about one map, not those below */
     rv_keys_read(r, node, key->keys, key->n_keys, target);
     r->path = outer;
+    r->is_open = was_open;
 }
 
 static void read_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)

@@ -1,0 +1,111 @@
+// compare.mjs WORK_DIR JUDGE: the generated schema, as ajv reads it, and the loader must judge the same documents equally.
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const [work, judge] = process.argv.slice(2);
+const here = dirname(fileURLToPath(import.meta.url));
+const Ajv2020 = createRequire(`${work}/`)('ajv/dist/2020.js').default;
+
+// Every key once. Names refer to "x", so that a value replaced by "x" still refers to something.
+const full = {
+  name: 'x', description: 'd', mock: false, default_run_mode: 'parallel',
+  capabilities: ['c', { name: 'n', config: { k: [1] }, isolation: 'process' }, { path: 'p.so' }],
+  models: {
+    x: 'p:m',
+    r: { model: 'p:m', provider: 'p', temperature: 1, max_tokens: 5, optional: true, price: { input: 1, output: 2.5 }, extra: 'e' },
+  },
+  max_iterations: 2, max_llm_calls: 3, max_agent_hops: 4, default_timeout_seconds: 5,
+  clarification_resume_stage: 'x', confirmation_resume_stage: 'x', agent_review_resume_stage: 'x', agent_review_reject_stage: 'x',
+  agents: [
+    { name: 'x' },
+    {
+      name: 'y', stage_order: -2, requires: ['x'], after: ['x'], join_strategy: 'any', has_llm: true, has_tools: true,
+      has_policies: true, tool_access: 'read', allowed_tools: ['t'], model_role: 'x', prompt_key: 'x', temperature: 0.5,
+      max_tokens: 9, output_key: 'o', output_mode: 'text', required_output_fields: ['f'],
+      routing_rules: [{ condition: 'c', value: { a: [1] }, target: 'end' }, { when: 'output.a == 1', target: 'x' }],
+      default_next: 'x', error_next: 'end', routing_function: 'c.f', timeout_seconds: 0, max_retries: 1, max_visits: 2,
+      plan_from: 'x', policies: ['c.p'], pre_process: 'c.a', post_process: 'c.b', mock_handler: 'c.m', mock: true,
+    },
+    { name: 'z', allowed_tools: { a: true, b: false } },
+  ],
+  edge_limits: [{ from: 'x', to: 'y', max_count: 2 }],
+  prompts: { x: 'hello {{raw_input}}', f: { file: 'package.json' } },
+  execution: {
+    max_plan_steps: 1, max_tool_retries: 0, max_llm_retries: 1, max_loop_iterations: 1, max_replan_iterations: 1,
+    max_loop_back_rejections: 1, llm_timeout: 1.5, executor_timeout: 2, tool_timeout: 3, agent_timeout: 4,
+    clarification_threshold: 0.5, high_confidence_threshold: 1, llm_seed: -7, require_confirmation_for_destructive: true,
+    replan_on_partial_success: true, strict_transition_validation: true, enable_idempotency: true, idempotency_ttl_ms: 5,
+    enforce_idempotency_for_tools: true, enforce_idempotency_for_agents: true, meta_validation_enabled: true,
+    meta_validation_delay: 0, enable_loop_back: true, enable_arbiter: true, skip_arbiter_for_read_only: true, log_level: 'WARN',
+  },
+  state: [{ key: 'o', merge: 'append' }],
+  retry_archive: ['x'], retry_clear: [], stage_reset: ['x'],
+  response: { output_key: 'x', field: 'f' },
+  tests: [{
+    name: 't', input: { raw_input: 'r', user_id: 'u', session_id: 's', metadata: { a: 1 } }, envelope: { iteration: 1 },
+    script: { models: {} }, mode: 'sequential', mock: true,
+    expect: {
+      status: 'completed', terminal_reason: 'completed', visited: ['x', 'y'], output: { o: { a: 1 } }, response: 'r',
+      response_contains: ['a'], interrupt: 'confirmation', questions: ['q'], errors: [{ agent: 'x', contains: 'c' }],
+      llm_calls: 1, iteration: 0, max_duration_ms: 5,
+    },
+  }, { name: 'u', script: 'x', expect: { errors: 2, response_contains: 'a' } }],
+};
+
+const replacements = [null, true, 0, -1, 1, 2.5, 1e7, '', 'x', 'all', 'end', [], ['x'], [5], {}, { x: 1 }, { name: 'x' }];
+
+function* mutants(value, path, put) {
+  for (const r of replacements) yield { path: `${path} := ${JSON.stringify(r)}`, at: path, doc: put(r) };
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      yield* mutants(value[i], `${path}/${i}`, (v) => put([...value.slice(0, i), v, ...value.slice(i + 1)]));
+    }
+  } else if (value && typeof value === 'object') {
+    yield { path: `${path} + unknown`, at: path, doc: put({ ...value, qqq: 1 }) };
+    for (const key of Object.keys(value)) {
+      const { [key]: gone, ...rest } = value;
+      yield { path: `${path} - ${key}`, at: `${path}/${key}`, doc: put(rest) };
+      yield* mutants(value[key], `${path}/${key}`, (v) => put({ ...value, [key]: v }));
+    }
+  }
+}
+
+// What a schema cannot know: names that refer to something, names that must differ, expressions, files.
+const loaderOnly = [
+  /which is no stage$/, /which is no role of models$/, /cannot (require|be after) itself$/, /duplicate agent name/,
+  /the name is reserved/, /share the output_key/, /is limited twice/, /is declared twice/, /dependency cycle/,
+  /needs a model_role$/, /: "when"/, /no regular file|cannot open/, /the name of a capability is empty$/,
+  /exclude each other$/, /which no stage makes$|can have no value/,
+];
+
+function main() {
+  const schema = JSON.parse(spawnSync(judge, ['--schema'], { encoding: 'utf8' }).stdout);
+  const validate = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: false }).compile(schema);
+  const cases = [{ path: 'full', doc: full }, ...mutants(full, '', (v) => v)];
+  const run = spawnSync(judge, [here], {
+    input: cases.map((c) => `${JSON.stringify(c.doc)}\n`).join(''), encoding: 'utf8', maxBuffer: 1 << 28,
+  });
+  const answers = run.stdout.split('\n').slice(0, -1);
+  if (run.status !== 0 || answers.length !== cases.length) throw new Error(`judge: ${run.status}, ${answers.length} answers`);
+
+  let accepted = 0;
+  let skipped = 0;
+  const differences = [];
+  cases.forEach((c, i) => {
+    const bySchema = validate(c.doc);
+    const byLoader = answers[i] === 'ok';
+    if (bySchema && byLoader) accepted++;
+    if (bySchema === byLoader) return;
+    if (bySchema && loaderOnly.some((r) => r.test(answers[i]))) skipped++;
+    else differences.push(`${c.path}: schema ${bySchema ? 'accepts' : JSON.stringify(validate.errors[0])}, loader: ${answers[i]}`);
+  });
+  console.log(`${cases.length} documents, ${accepted} accepted by both, ${skipped} with faults that only the loader can know`);
+  for (const d of differences.slice(0, 20)) console.log(d);
+  if (answers[0] !== 'ok') console.log(`the full document: ${answers[0]}`);
+  if (accepted < 100 || skipped > cases.length / 5) console.log('the comparison says too little');
+  process.exit(differences.length === 0 && answers[0] === 'ok' && accepted >= 100 && skipped <= cases.length / 5 ? 0 : 1);
+}
+
+main();

@@ -1,0 +1,1 @@
+rv_fuzz(config SOURCES fuzz_config.c USES rv::config)

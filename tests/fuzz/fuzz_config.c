@@ -1,0 +1,85 @@
+/* Any bytes as a pipeline: it loads or is refused with findings that have places; what loads can be printed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool fact)
+{
+    if (!fact)
+        abort();
+}
+
+static const char *const *list(void *self, enum rv_name_kind kind, size_t *n)
+{
+    static const char *const names[] = {"openai", "read_file"};
+
+    (void)self;
+    (void)kind;
+    *n = 2;
+    return names;
+}
+
+static void print(const struct rv_pipeline *p, const rv_findings *findings)
+{
+    rv_buf b = RV_BUF_INIT((size_t)64 << 20);
+    rv_jw w = rv_jw_on(&b);
+
+    rv_findings_write_text(findings, true, &b);
+    rv_findings_write_json(findings, &w);
+    require(b.rc == 0); /* messages are valid UTF-8, whatever the input */
+    rv_buf_clear(&b);
+    if (p && p->is_sound) {
+        json_object *again = NULL;
+        w = rv_jw_on(&b);
+        rv_pipeline_write_json(p, &w);
+        require(b.rc == RV_E_LIMIT ||
+                rv_json_parse(rv_buf_str(&b), &(struct rv_json_opts){.max_bytes = b.max}, &again, NULL) != RV_E_PARSE);
+        json_object_put(again);
+    }
+    rv_buf_fini(&b);
+}
+
+static void check(const struct rv_pipeline *p, const rv_findings *findings)
+{
+    for (size_t i = 0; i < rv_findings_n(findings); i++) {
+        struct rv_finding x = rv_findings_at(findings, i);
+        require(x.text && x.text[0] && x.src.file && x.src.line > 0 && x.src.col > 0);
+    }
+    if (!p) {
+        require(rv_findings_n_errors(findings) > 0);
+        return;
+    }
+    require(p->is_sound == (rv_findings_n_errors(findings) == 0));
+    for (size_t i = 0; p->is_sound && i < p->n_agents; i++) {
+        const struct rv_agent_config *a = &p->agents[i];
+        require(rv_pipeline_stage(p, rv_str_of(a->name)) == (int)i && a->output_key[0] &&
+                a->default_target < (int)p->n_agents);
+        require(a->default_target != RV_TARGET_UNKNOWN && a->error_target != RV_TARGET_UNKNOWN);
+        for (size_t k = 0; k < a->n_rules; k++)
+            require((a->rules[k].when != NULL) != (a->rules[k].condition != NULL));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    rv_findings *findings = rv_findings_new();
+    struct rv_known_names known = {list, NULL};
+    struct rv_pipeline *p = NULL;
+    rv_err *err = NULL;
+    rv_str text = {size > 0 ? (const char *)data : "", size};
+
+    require(findings != NULL);
+    /* a folder that does not exist, so that no prompt or secret is read from this machine */
+    require(rv_pipeline_parse(text, "fuzz.yaml", "/nonexistent", findings, &p, &err) == 0 && !err);
+    rv_findings_sort(findings);
+    check(p, findings);
+    print(p, findings);
+    if (p)
+        rv_pipeline_check_names(p, &known, findings);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    return 0;
+}
