@@ -42,6 +42,9 @@ struct rv_routes {
 };
 RV_MUST_CHECK int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err **err);
 void rv_routes_fini(struct rv_routes *routes);
+/** Look for outputs that take the rules and the default of a stage; routes[0..n_rules] are those, in this order. Marks
+ *  what it finds as is_likely. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_witness_routes(const struct rv_agent_config *a, struct rv_route *routes, rv_err **err);
 /** True if this stage's visit may call a model: has_llm and not mocked. */
 bool rv_agent_calls_model(const struct rv_agent_config *a);
 

@@ -209,8 +209,13 @@ static int gather_edges(const struct rv_pipeline *p, struct rv_walk_graph *g, rv
         rc = RV_FAIL(err, RV_E_NOMEM, "list the edges between stages");
         goto done;
     }
-    for (size_t s = 0; s < g->n; s++)
-        add_stage(&ga, &routes, s);
+    for (size_t s = 0; s < g->n && rc == 0; s++) {
+        rc = rv_witness_routes(&p->agents[s], &routes.items[routes.start[s]], err);
+        if (rc == 0)
+            add_stage(&ga, &routes, s);
+    }
+    if (rc < 0)
+        goto done;
     for (size_t i = 0; i < p->n_edge_limits; i++) {
         size_t at = rv_walk_edge_at(g, p->edge_limits[i].from, p->edge_limits[i].to);
 

@@ -19,7 +19,7 @@ static unsigned bit(int target)
     return target >= 0 ? 1u << target : 0;
 }
 
-/* One output: values of the keys x and y (0: absent), and the truth of the expressions "output.a" and "output.b". */
+/* One output: values of the keys x and y (0: absent), and the truth of the expressions "output.a" and "state.b". */
 struct output {
     int x, y;
     bool a, b;
@@ -61,7 +61,7 @@ static struct ways find_ways(const struct search *s, int stage)
     for (int i = 0; i < 4 * 4 * 4; i++) {
         struct output out = {i & 3, i >> 2 & 3, i >> 4 & 1, i >> 5 & 1};
 
-        if ((s->view == ORACLE_WHEN_TRUE && !(out.a && out.b)) || (s->view == ORACLE_WHEN_FALSE && (out.a || out.b)))
+        if ((s->view == ORACLE_SURE_TRUE && !out.b) || (s->view == ORACLE_SURE_FALSE && out.b))
             continue;
         ways.by_output |= bit(route(a, &out));
     }

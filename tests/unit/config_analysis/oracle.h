@@ -8,10 +8,11 @@
 
 /* How much the world outside the stages' own outputs helps. */
 enum oracle_view {
-    ORACLE_ANYTHING,   /* expressions and functions answer as they like; a stage may fail before its first call */
-    ORACLE_WHEN_TRUE,  /* every expression is true, functions end the run */
-    ORACLE_WHEN_FALSE, /* every expression but "true" is false, functions end the run */
-    ORACLE_MOCKED,     /* as ANYTHING, and no stage calls a model */
+    ORACLE_ANYTHING, /* expressions and functions answer as they like; a stage may fail before its first call */
+    ORACLE_MOCKED,   /* as ANYTHING, and no stage calls a model */
+    /* Functions end the run, only first hooks fail early, expressions that look beyond the output ... */
+    ORACLE_SURE_TRUE,  /* ... are true */
+    ORACLE_SURE_FALSE, /* ... are false */
 };
 struct oracle_answer {
     int64_t visits, calls; /* the most of each, over all runs */

@@ -64,6 +64,24 @@ static void review_when(struct world *w)
     world_llm(w, 2, 0);
     world_when(w, 2, "output.confidence < 0.5", 0);
 }
+static void review_two_fields(struct world *w)
+{
+    review_when(w);
+    world_when(w, 2, "output.kind == 'draft' && output.score >= 7", 1);
+    world_when(w, 2, "output.kind in ['a', 'b']", 2);
+}
+static void review_never(struct world *w)
+{
+    review_when(w);
+    world_when(w, 0, "output.n < 0 && output.n > 0", 3);
+    world_default(w, 0, RV_TARGET_END);
+}
+static void review_state(struct world *w)
+{
+    world_llm(w, 0, 0);
+    world_llm(w, 2, 0);
+    world_when(w, 2, "state.confidence < 0.5", 0);
+}
 static void review_mocked(struct world *w)
 {
     review(w);
@@ -144,7 +162,10 @@ static const struct {
     /* The last stage calls no model: it still runs when the budget is used up (W06). */
     {"the model budget stops model stages only", 4, review_few_calls, {7, 4, true, true, "0 1 2 0 1 2 3"}},
     {"each attempt is a call (W16)", 4, review_retries, {13, 24, true, true, NULL}},
-    {"an expression may never be true", 4, review_when, {13, 8, false, false, "0 1 2 0 1 2 0 1 2 0 1 2 3"}},
+    {"some output makes an expression true", 4, review_when, {13, 8, true, true, "0 1 2 0 1 2 0 1 2 0 1 2 3"}},
+    {"and several of them", 4, review_two_fields, {13, 8, true, true, "0 1 2 0 1 2 0 1 2 0 1 2 3"}},
+    {"an expression may never be true", 4, review_never, {2, 1, false, true, "0 3"}},
+    {"nor depend on the output", 4, review_state, {13, 8, false, false, "0 1 2 0 1 2 0 1 2 0 1 2 3"}},
     {"mocks call no model", 4, review_mocked, {13, 0, true, true, NULL}},
     {"a failure may be routed", 3, error_route, {2, 0, true, true, "0 2"}},
     {"a stage may fail before its call", 3, error_before_the_call, {3, 1, false, true, NULL}},

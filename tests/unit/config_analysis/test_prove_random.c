@@ -38,7 +38,7 @@ static int pick_target(uint64_t *state, int n)
 static void add_rules(struct world *w, uint64_t *state, int stage, int n)
 {
     static const char *const values[] = {"1", "2", "1.0", "3"};
-    static const char *const texts[] = {"output.a", "output.b", "true"};
+    static const char *const texts[] = {"output.a", "state.b", "true"};
     int n_rules = pick(state, 3);
 
     for (int i = 0; i < n_rules; i++) {
@@ -151,7 +151,7 @@ static void check_path(const struct world *w, const int *path, size_t n)
 static void check_sequential(const struct world *w, int *n_exact)
 {
     struct oracle_answer any = oracle_sequential(w, ORACLE_ANYTHING);
-    struct oracle_answer yes = oracle_sequential(w, ORACLE_WHEN_TRUE), no = oracle_sequential(w, ORACLE_WHEN_FALSE);
+    struct oracle_answer yes = oracle_sequential(w, ORACLE_SURE_TRUE), no = oracle_sequential(w, ORACLE_SURE_FALSE);
     struct oracle_answer mocked = oracle_sequential(w, ORACLE_MOCKED);
     struct rv_proof proof = {0};
 
