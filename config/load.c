@@ -241,15 +241,25 @@ static void read_all(struct rv_loader *l)
         l->rc = r.rc;
 }
 
+/* False when the section of agents itself is broken or too long: every name would look unknown then. */
+static bool knows_stages(const struct rv_loader *l)
+{
+    const struct rv_node *agents = rv_node_get(l->root, "agents");
+
+    return l->p->n_agents > 0 || !agents || (agents->kind == RV_NODE_LIST && agents->n == 0);
+}
+
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
-    static void (*const steps[])(struct rv_loader *) = {
-        read_all,        rv_finish_agents, rv_check_agents, rv_check_pipeline,
-        rv_check_cycles, rv_check_prompts, rv_check_tests,
+    static void (*const checks[])(struct rv_loader *) = {
+        rv_check_agents, rv_check_pipeline, rv_check_cycles, rv_check_prompts, rv_check_tests,
     };
 
-    for (size_t i = 0; i < RV_COUNT(steps) && l->rc == 0; i++)
-        steps[i](l);
+    read_all(l);
+    if (l->rc == 0)
+        rv_finish_agents(l);
+    for (size_t i = 0; i < RV_COUNT(checks) && l->rc == 0 && knows_stages(l); i++)
+        checks[i](l);
     if (l->rc == 0)
         l->rc = rv_findings_check(l->findings, NULL);
     if (l->rc < 0)

@@ -20,12 +20,17 @@ static const struct {
      "t.yaml:2:41: error: model \"a\": temperature is out of range\n"},
     {"name: x\nmodels: {a: {model: 'p:m', price: {input: 1}}}\n",
      "t.yaml:2:35: error: model \"a\": price.output is required\n"},
+    {"name: x\nmodels: {a: {model: 'p:m', price: {input: 1, output: 2, cached: 3}, any: {thing: 1}}}\n",
+     "t.yaml:2:57: error: model \"a\": unknown key \"price.cached\"\n  hint: keys here: input, output\n"},
     {"name: x\nmodels: 1\nagents: [{name: a, has_llm: true, model_role: r}]\n",
      "t.yaml:2:9: error: pipeline \"x\": models must be a map, not integer 1\n"},
     /* prompts (5.5) */
     {"name: x\nprompts: {a: 1}\n",
      "t.yaml:2:14: error: prompt \"a\": must be a text or a map with \"file\", not integer\n"
      "  hint: write {file: path} for a text file\n"},
+    {"name: x\nprompts:\n  a: |\n    one\n    two {{raw_input\n",
+     "t.yaml:5:9: error: prompt \"a\": \"{{raw_input\" is not followed by \"}}\"\n"
+     "  hint: write \\{{ for two braces that are text\n"},
     {"name: x\nprompts: {a: {file: nowhere/x.md}}\n",
      "t.yaml:2:21: error: prompt \"a\": cannot open \"nowhere/x.md\": No such file or directory\n"},
     {"name: x\nprompts: {a: {file: /dev/zero}}\n",
