@@ -5,15 +5,6 @@
 
 #include "coreengine/yaml/yaml_internal.h"
 
-#define MAX_ARENA ((size_t)256 << 20) /* the node and byte caps end long before */
-
-struct anchor {
-    rv_str name;          /* arena */
-    struct rv_node *node; /* NULL while its own content is being read */
-    size_t n_nodes;
-    int height;
-};
-
 struct reader {
     yaml_parser_t parser;
     rv_str text;
@@ -21,8 +12,8 @@ struct reader {
     rv_findings *findings;
     struct rv_node **stack; /* owned; children of the open collections */
     size_t n_stack, cap_stack;
-    struct anchor *anchors; /* owned; RV_YAML_MAX_ALIASES of them once one is needed */
-    size_t n_anchors, n_aliases, n_nodes;
+    struct rv_anchors anchors;
+    size_t n_aliases, n_nodes;
     int line;      /* cursor for block scalars: a line ... */
     size_t offset; /* ... and where it starts */
     bool stopped;  /* a limit or syntax fault ended the reading; it is a finding already */
@@ -109,47 +100,26 @@ static void refuse_tag(struct reader *r, const yaml_char_t *tag, const struct rv
                         "the tag \"%s\" is not supported", (const char *)tag);
 }
 
-static struct anchor *find_anchor(struct reader *r, const char *name)
-{
-    for (size_t i = r->n_anchors; i > 0; i--) /* the latest of a name counts */
-        if (rv_str_is(r->anchors[i - 1].name, name))
-            return &r->anchors[i - 1];
-    return NULL;
-}
-
 /* Index of the new anchor, or -1: the value has none, or reading ends. */
 static int open_anchor(struct reader *r, const yaml_char_t *name, const struct rv_src *src)
 {
-    struct anchor *a;
+    int index;
 
     if (!name)
         return -1;
-    if (!r->anchors) {
-        r->anchors = calloc(RV_YAML_MAX_ALIASES, sizeof *r->anchors);
-        if (!r->anchors) {
-            out_of_memory(r);
-            return -1;
-        }
-    }
-    if (r->n_anchors == RV_YAML_MAX_ALIASES) {
+    index = rv_anchors_open(&r->anchors, r->doc->arena, rv_str_of((const char *)name));
+    if (index == RV_E_LIMIT)
         stop(r, src, NULL, "the file has too many anchors", RV_YAML_MAX_ALIASES);
-        return -1;
-    }
-    a = &r->anchors[r->n_anchors];
-    a->name.len = strlen((const char *)name);
-    a->name.ptr = rv_arena_dup(r->doc->arena, (rv_str){(const char *)name, a->name.len});
-    if (!a->name.ptr) {
+    else if (index < 0)
         out_of_memory(r);
-        return -1;
-    }
-    return (int)r->n_anchors++;
+    return index;
 }
 
 static struct rv_node *read_alias(struct reader *r, const yaml_event_t *event, int depth, int *height)
 {
     struct rv_src src = place(r, &event->start_mark);
     const char *name = (const char *)event->data.alias.anchor;
-    struct anchor *a = find_anchor(r, name);
+    const struct rv_anchor *a = rv_anchors_find(&r->anchors, rv_str_of(name));
 
     if (++r->n_aliases > RV_YAML_MAX_ALIASES) {
         stop(r, &src, NULL, "the file has too many aliases", RV_YAML_MAX_ALIASES);
@@ -397,11 +367,8 @@ static struct rv_node *read_node(struct reader *r, const yaml_event_t *event, in
     }
     if (ended(r))
         return NULL;
-    if (anchor >= 0) {
-        r->anchors[anchor].node = node;
-        r->anchors[anchor].n_nodes = r->n_nodes - n_before;
-        r->anchors[anchor].height = *height;
-    }
+    if (anchor >= 0)
+        rv_anchors_close(&r->anchors, anchor, node, r->n_nodes - n_before, *height);
     return node;
 }
 
@@ -445,78 +412,18 @@ static void read_stream(struct reader *r)
     }
 }
 
-static bool is_readable(rv_str text, const char *name, rv_findings *findings)
+int rv_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, bool *is_whole)
 {
-    size_t bad = 0;
-    struct rv_src src = {name, 1, 1};
+    struct reader r = {.text = text, .doc = doc, .findings = findings, .line = 1};
 
-    if (text.len > RV_YAML_MAX_BYTES) {
-        rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, NULL, "the file has %zu bytes (the limit is %zu)",
-                        text.len, RV_YAML_MAX_BYTES);
-        return false;
-    }
-    if (!rv_utf8_valid(text, &bad)) {
-        src = rv_yaml_place(text, bad, name);
-        rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, "save the file as UTF-8",
-                        "the byte 0x%02x is not valid UTF-8 here", (unsigned char)text.ptr[bad]);
-        return false;
-    }
-    return true;
-}
-
-int rv_yaml_parse(rv_str text, const char *name, rv_findings *findings, rv_yaml **out, rv_err **err)
-{
-    struct reader r = {.text = text, .findings = findings, .line = 1};
-
-    *out = NULL;
-    if (!is_readable(text, name, findings))
-        return rv_findings_check(findings, err);
-    r.doc = calloc(1, sizeof *r.doc);
-    if (!r.doc)
-        return RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", name);
-    r.doc->arena = rv_arena_new(MAX_ARENA);
-    if (r.doc->arena)
-        r.doc->name = rv_arena_dup(r.doc->arena, rv_str_of(name));
-    if (!r.doc->name || !yaml_parser_initialize(&r.parser)) {
-        rv_yaml_free(r.doc);
-        return RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", name);
-    }
+    if (!yaml_parser_initialize(&r.parser))
+        return RV_E_NOMEM;
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)(text.len > 0 ? text.ptr : ""), text.len);
     read_stream(&r);
     yaml_parser_delete(&r.parser);
     free(r.stack);
-    free(r.anchors);
-    if (r.rc == 0 && rv_findings_check(findings, NULL) < 0)
-        r.rc = RV_E_NOMEM;
-    if (ended(&r)) {
-        rv_yaml_free(r.doc);
-        return r.rc < 0 ? RV_FAIL(err, r.rc, "read \"%s\"", name) : 0;
-    }
-    *out = r.doc;
-    return 0;
-}
-
-int rv_yaml_read(const char *path, rv_findings *findings, rv_yaml **out, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);
-    int rc = rv_file_read(path, &text, err);
-
-    if (rc == 0)
-        rc = rv_yaml_parse(rv_buf_str(&text), path, findings, out, err);
-    rv_buf_fini(&text);
-    return rc;
-}
-
-void rv_yaml_free(rv_yaml *doc)
-{
-    if (!doc)
-        return;
-    rv_arena_free(doc->arena);
-    free(doc);
-}
-
-const struct rv_node *rv_yaml_root(const rv_yaml *doc)
-{
-    return doc ? doc->root : NULL;
+    rv_anchors_fini(&r.anchors);
+    *is_whole = !r.stopped;
+    return r.rc;
 }

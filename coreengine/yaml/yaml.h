@@ -54,8 +54,8 @@ void rv_findings_add(rv_findings *f, enum rv_severity severity, const struct rv_
                      const char *fmt, ...) RV_PRINTF(5, 6);
 /** Add an rv_err as a finding (its text with causes, its place or else src, its hint). */
 void rv_findings_add_err(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const rv_err *err);
-/** The same for an error about the text of a string node, whose places were counted from rv_node_text_src(): the lines of
- *  a block scalar get back the columns that reading took off them. */
+/** The same for an error about the text of a string node, whose places were counted from rv_node_text_src(): the lines
+ * of a block scalar get back the columns that reading took off them. */
 void rv_findings_add_text_err(rv_findings *f, enum rv_severity severity, const struct rv_node *node, const rv_err *err);
 size_t rv_findings_n(const rv_findings *f);
 size_t rv_findings_n_errors(const rv_findings *f); /* error and critical */

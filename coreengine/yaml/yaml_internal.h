@@ -12,6 +12,25 @@ struct rv_yaml {
     const struct rv_node *root;
 };
 
+struct rv_anchor {
+    rv_str name;          /* arena */
+    struct rv_node *node; /* NULL while its own content is being read */
+    size_t n_nodes;       /* of it and below, aliases expanded */
+    int height;           /* levels */
+};
+struct rv_anchors {
+    struct rv_anchor *items; /* owned; RV_YAML_MAX_ALIASES of them once one is needed */
+    size_t n;
+};
+/** Index of a new anchor, RV_E_LIMIT or RV_E_NOMEM. */
+int rv_anchors_open(struct rv_anchors *anchors, rv_arena *arena, rv_str name);
+void rv_anchors_close(struct rv_anchors *anchors, int index, struct rv_node *node, size_t n_nodes, int height);
+const struct rv_anchor *rv_anchors_find(const struct rv_anchors *anchors, rv_str name); /* NULL: none */
+void rv_anchors_fini(struct rv_anchors *anchors);
+
+/** Read the text's only document into doc. *is_whole false: a finding says what ended the reading. RV_E_NOMEM. */
+int rv_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, bool *is_whole);
+
 /** Decide the kind of an unquoted scalar and fill in kind, i64 and f64 (YAML 1.2 core rules). */
 void rv_scalar_resolve(struct rv_node *node);
 
