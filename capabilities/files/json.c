@@ -14,6 +14,10 @@ json_object *args_parse(struct rv_cap_call *call)
 {
     json_object *args = json_of(call->args);
 
+    if (!args) {
+        call->fail(call, "ExecutionError", "out of memory");
+        return NULL;
+    }
     if (!json_object_is_type(args, json_type_object)) {
         json_object_put(args);
         call->fail(call, "ValidationError", "the arguments are no JSON object");

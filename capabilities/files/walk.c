@@ -63,7 +63,8 @@ static void names_of(int fd, struct walked *out)
         if (entry->d_name[0] != '.' && is_text(entry->d_name, strlen(entry->d_name)) && !add(out, entry->d_name))
             break;
     closedir(dir);
-    qsort(out->paths, out->n, sizeof *out->paths, by_text);
+    if (out->n > 0)
+        qsort(out->paths, out->n, sizeof *out->paths, by_text);
 }
 
 static void walk_folder(int parent, const char *name, const char *prefix, int depth, const struct rv_cap_call *call,

@@ -68,14 +68,31 @@ void rv_plugins_free(rv_plugins *p)
     free(p);
 }
 
-/* dlopen() tells why in text only; running out of memory has to keep its code. */
+/* dlopen() tells why in text only, and running out of memory has to keep its code. glibc gives no reason at all for two
+ * of those failures: a text that ends where the reason should follow, for a file that was there a moment ago. */
+static bool is_out_of_memory(const char *why)
+{
+    static const char *const always[] = {"out of memory", "Cannot allocate memory", "cannot create shared object"};
+    static const char bare[] = "cannot open shared object file";
+    size_t len = strlen(why);
+
+    for (size_t i = 0; i < RV_COUNT(always); i++)
+        if (strstr(why, always[i]))
+            return true;
+    return len >= sizeof bare - 1 && strcmp(why + len - (sizeof bare - 1), bare) == 0;
+}
+
 static int fail_dl(const char *path, rv_err **err)
 {
     const char *why = dlerror();
+    int rc;
 
-    if (!why || strstr(why, "out of memory") || strstr(why, "Cannot allocate memory"))
-        return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
-    return RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is no capability that can be loaded: %s", path, why);
+    if (!why || is_out_of_memory(why))
+        rc = RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
+    else
+        rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is no capability that can be loaded: %s", path, why);
+    (void)dlerror(); /* lets go of the text */
+    return rc;
 }
 
 static int fetch_desc(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)

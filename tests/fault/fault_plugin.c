@@ -1,0 +1,172 @@
+/* Every allocation of loading, inspecting and calling capabilities fails once: no crash, no leak, and an error. Inside a
+ * plugin a failed allocation is the plugin's failure, so that calls may also end in RV_E_TOOL or RV_E_PLUGIN. */
+#include <check.h>
+#include <json-c/json_tokener.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/plugin/plugin.h"
+#include "tests/kit/fault.h"
+
+static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
+static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NULL};
+
+static int load_inspect_call(void)
+{
+    const struct rv_capability_config which[] = {{.name = "hello"}, {.name = "needs_config"}, {.name = "heloo"}};
+    const struct rv_plugin_call greet = {.kind = RV_NAME_TOOL, .name = "greet", .args = RV_STR_LIT("{\"name\": \"x\"}")};
+    rv_plugins *p = NULL;
+    rv_buf out = RV_BUF_INIT((size_t)1 << 20);
+    rv_jw w = rv_jw_on(&out);
+    rv_err *err = NULL;
+    int rc = rv_plugins_new(&opts, &p, &err);
+
+    if (rc == 0)
+        rc = rv_plugins_load(p, &which[0], &err);
+    for (size_t i = 1; i < 3 && rc == 0; i++) { /* both are refused for a reason of their own */
+        int expected = i == 1 ? RV_E_INVALID : RV_E_NOT_FOUND;
+        rc = rv_plugins_load(p, &which[i], &err);
+        rc = rc == expected ? 0 : rc ? rc : RV_E_INTERNAL;
+        rv_err_free(err);
+        err = NULL;
+    }
+    if (rc == 0)
+        rc = rv_plugins_call(p, &greet, &out, &err);
+    if (rc == 0) {
+        rv_plugins_write_json(p, &w);
+        rc = rv_buf_check(&out, "inspect", &err);
+    }
+    rv_buf_fini(&out);
+    rv_plugins_free(p);
+    rv_err_free(err);
+    return rc;
+}
+
+static int find_path(void)
+{
+    char **list = NULL;
+    size_t n = 0;
+    int rc = rv_plugins_path(dirs, 2, "base", &list, &n, NULL);
+
+    rv_plugins_path_free(list);
+    list = NULL;
+    if (rc == 0)
+        rc = rv_plugins_available(dirs, 2, &list, &n, NULL);
+    rv_plugins_path_free(list);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+} scenarios[] = {{"load, inspect, call", load_inspect_call}, {"path", find_path}};
+
+START_TEST(every_allocation_of_the_loader_may_fail)
+{
+    ck_assert_int_eq(scenarios[_i].run(), 0);
+    for (size_t n = 0;; n++) {
+        int rc;
+        rv_fault_arm(n);
+        rc = scenarios[_i].run();
+        if (!rv_fault_disarm()) {
+            ck_assert_int_eq(rc, 0);
+            break;
+        }
+        /* 0: dlopen() can do without one of its own */
+        ck_assert_msg(rc == RV_E_NOMEM || rc == 0, "%s, allocation %zu: %s", scenarios[_i].name, n, rv_code_text(rc));
+        ck_assert_msg(rv_fault_balance() == 0, "%s, allocation %zu: %ld blocks left", scenarios[_i].name, n,
+                      rv_fault_balance());
+    }
+}
+END_TEST
+
+#define ENV "{\"envelope\": {\"raw_input\": \"error codes\", \"iteration\": 1, \"outputs\": {\"search\": {\"results\": [{\"data\": " \
+    "{\"hits\": [{\"path\": \"expr/a.md\", \"line\": 1, \"end_line\": 2, \"snippet\": \"an error has a code\"}]}}]}, \"read\": "   \
+    "{\"results\": [{\"data\": {\"path\": \"a.md\", \"lines\": [{\"line\": 1, \"text\": \"an error has a code.\"}]}}]}}}}"
+
+static const struct {
+    enum rv_name_kind kind;
+    const char *name, *args;
+} calls[] = {
+    {RV_NAME_TOOL, "list_files", "{}"},
+    {RV_NAME_TOOL, "read_file", "{\"path\": \"fault/plugin.cmake\"}"},
+    {RV_NAME_TOOL, "search_files", "{\"query\": \"hostile plugins and faults\"}"},
+    {RV_NAME_TOOL, "write_file", "{\"path\": \"nowhere/x\", \"text\": \"y\"}"},
+    {RV_NAME_HOOK, "files.plan_search", ENV},
+    {RV_NAME_HOOK, "files.judge_coverage", ENV},
+    {RV_NAME_HOOK, "files.write_answer", ENV},
+};
+
+static int open_files(rv_plugins **p)
+{
+    struct rv_capability_config which = {.name = "files"};
+    int rc = rv_json_parse(RV_STR_LIT("{\"roots\": [\"fault\", \"plugins\"]}"), NULL, &which.config, NULL);
+
+    *p = NULL;
+    if (rc == 0)
+        rc = rv_plugins_new(&opts, p, NULL);
+    if (rc == 0)
+        rc = rv_plugins_load(*p, &which, NULL);
+    json_object_put(which.config);
+    return rc;
+}
+
+/* json-c's own tokener dies when it can not copy a key. The engine does not use it; a plugin that does can not be tried
+ * from its first allocation, but from the one after its arguments were read. */
+static size_t n_of_tokener(const char *args)
+{
+    size_t n;
+
+    json_object_put(json_tokener_parse(args));
+    rv_fault_arm((size_t)-1);
+    json_object_put(json_tokener_parse(args));
+    n = rv_fault_count();
+    rv_fault_disarm();
+    return n;
+}
+
+START_TEST(every_allocation_of_a_call_may_fail)
+{
+    const size_t before = 2; /* the copy of the arguments, and what a plugin makes first */
+    const size_t skipped = n_of_tokener(calls[_i].args);
+    const struct rv_plugin_call call = {.kind = calls[_i].kind, .name = calls[_i].name, .args = rv_str_of(calls[_i].args)};
+    rv_plugins *p;
+
+    ck_assert_int_eq(open_files(&p), 0);
+    for (size_t n = 0;; n = n == 0 ? before + skipped : n + 1) {
+        rv_buf out = RV_BUF_INIT((size_t)1 << 20);
+        rv_err *err = NULL;
+        bool fired;
+        int rc;
+        rv_fault_arm(n);
+        rc = rv_plugins_call(p, &call, &out, &err);
+        rv_buf_fini(&out);
+        rv_err_free(err);
+        fired = rv_fault_disarm();
+        ck_assert_msg(rc == 0 || rc == RV_E_NOMEM || rc == RV_E_TOOL || rc == RV_E_PLUGIN, "%s, allocation %zu: %s",
+                      call.name, n, rv_code_text(rc));
+        ck_assert_msg(rv_fault_balance() == 0, "%s, allocation %zu: %ld blocks left", call.name, n, rv_fault_balance());
+        if (!fired)
+            break;
+    }
+    rv_plugins_free(p);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fault plugin");
+    TCase *tc = tcase_create("fault");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, every_allocation_of_the_loader_may_fail, 0, RV_COUNT(scenarios));
+    tcase_add_loop_test(tc, every_allocation_of_a_call_may_fail, 0, RV_COUNT(calls));
+    suite_add_tcase(s, tc);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
