@@ -53,7 +53,7 @@ int rv_run_batch_start(rv_run *run, const int *ready, size_t n, int64_t now_us, 
                                 : rv_run_stop_at_bound(run, run->bound, now_us, out, err);
     }
     run->n_batch = taken;
-    run->n_begun = run->n_done = 0;
+    run->n_begun = run->n_done = run->first_open = 0;
     for (size_t i = 0; i < taken && rc == 0; i++) {
         run->states[run->batch[i]] = RV_STAGE_ACTIVE;
         rc = rv_envelope_start_stage(run->env, rv_str_of(run->pipeline->agents[run->batch[i]].name), err);

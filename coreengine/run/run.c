@@ -56,9 +56,11 @@ static rv_visit *waiting_visit(rv_run *run, int64_t call_id)
 {
     if (!run->parallel)
         return run->visit && rv_visit_waits_for(run->visit, call_id) ? run->visit : NULL;
-    for (size_t i = 0; i < run->n_begun; i++) {
+    while (run->first_open < run->n_begun && rv_visit_is_done(run->branches[run->batch[run->first_open]].visit))
+        run->first_open++; /* mostly answered in order: do not look at the finished ones again */
+    for (size_t i = run->first_open; i < run->n_begun; i++) {
         rv_visit *v = run->branches[run->batch[i]].visit;
-        if (v && !rv_visit_is_done(v) && rv_visit_waits_for(v, call_id))
+        if (!rv_visit_is_done(v) && rv_visit_waits_for(v, call_id))
             return v;
     }
     return NULL;

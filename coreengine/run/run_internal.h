@@ -30,6 +30,7 @@ struct rv_run {
     struct branch *branches;
     int *batch; /* stages of the batch under way, in stage order */
     size_t n_batch, n_begun, n_done;
+    size_t first_open; /* of the batch: everything before it is done */
     enum rv_reason bound; /* a bound kept stages out of the batch */
 };
 

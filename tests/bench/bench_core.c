@@ -1,0 +1,223 @@
+/* What the engine itself costs: a pipeline of N stages driven through the pure core, with answers at once, no threads, no I/O.
+ *
+ *   bench_core stages KIND SHAPE N REPEAT [events]   KIND service|tool|llm, SHAPE chain|parallel|layers
+ *   bench_core load N REPEAT                         parse, validate, lint and prove a file of N stages
+ *
+ * Prints one JSON object. Under callgrind the instruction counts of two values of N give instructions per stage. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "coreengine/run/run.h"
+
+#define LAYER 10 /* stages that run side by side in shape "layers" */
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void die(const char *what, rv_err *err)
+{
+    fprintf(stderr, "bench_core: %s: %s\n", what, rv_err_text(err));
+    exit(1);
+}
+
+static void write_requires(rv_buf *b, size_t i)
+{
+    size_t layer = i / LAYER;
+    if (layer == 0)
+        return;
+    rv_buf_puts(b, "    requires: [");
+    for (size_t k = 0; k < LAYER; k++)
+        rv_buf_printf(b, "%ss%zu", k ? ", " : "", (layer - 1) * LAYER + k);
+    rv_buf_puts(b, "]\n");
+}
+
+static void write_pipeline(rv_buf *b, const char *kind, const char *shape, size_t n)
+{
+    bool parallel = strcmp(shape, "chain") != 0;
+
+    rv_buf_printf(b, "name: bench\nmax_agent_hops: %zu\nmax_llm_calls: %zu\n", n + 1, n + 1);
+    if (parallel)
+        rv_buf_puts(b, "default_run_mode: parallel\n");
+    rv_buf_puts(b, "prompts:\n  p: \"Answer {{raw_input}} with an object.\"\nagents:\n");
+    for (size_t i = 0; i < n; i++) {
+        rv_buf_printf(b, "  - name: s%zu\n    stage_order: %zu\n", i, i);
+        if (strcmp(kind, "llm") == 0)
+            rv_buf_puts(b, "    has_llm: true\n    model_role: default\n    prompt_key: p\n");
+        if (strcmp(kind, "tool") == 0)
+            rv_buf_puts(b, "    has_tools: true\n    tool_access: read\n    allowed_tools: [echo]\n");
+        if (!parallel && i + 1 < n)
+            rv_buf_printf(b, "    default_next: s%zu\n", i + 1);
+        if (strcmp(shape, "layers") == 0)
+            write_requires(b, i);
+    }
+}
+
+static struct rv_pipeline *parse(rv_str text)
+{
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    rv_err *err = NULL;
+
+    if (rv_pipeline_parse(text, "bench.yaml", ".", findings, &p, &err) < 0)
+        die("parse", err);
+    if (!p || rv_findings_n_errors(findings)) {
+        rv_buf b = RV_BUF_INIT(1 << 20);
+        rv_findings_write_text(findings, false, &b);
+        fprintf(stderr, "%s", rv_buf_cstr(&b));
+        exit(1);
+    }
+    rv_findings_free(findings);
+    return p;
+}
+
+static const struct rv_tool_info echo = {.name = "echo", .description = "", .risk = RV_RISK_READ_ONLY,
+                                         .effect = RV_UNSET, .category = RV_UNSET};
+
+static const struct rv_tool_info *find_tool(void *self, rv_str name)
+{
+    (void)self;
+    return rv_str_is(name, "echo") ? &echo : NULL;
+}
+
+static rv_envelope *make_envelope(struct rv_rand rand, bool with_plan)
+{
+    struct rv_envelope_seed seed = {.raw_input = RV_STR_LIT("how are errors made?")};
+    rv_envelope *env = NULL;
+    rv_err *err = NULL;
+
+    if (rv_envelope_new(&seed, rand, 1, &env, &err) < 0)
+        die("envelope", err);
+    if (with_plan) {
+        json_object *plan = NULL;
+        if (rv_json_parse(RV_STR_LIT("{\"steps\":[{\"tool\":\"echo\",\"parameters\":{\"query\":\"errors\"}}]}"), NULL,
+                          &plan, &err) < 0 ||
+            rv_envelope_set_output(env, RV_STR_LIT("plan"), plan, &err) < 0)
+            die("plan", err);
+        json_object_put(plan);
+    }
+    return env;
+}
+
+/* Answer every call at once until the run is over; the number of stage visits. */
+static int64_t drive(rv_run *run)
+{
+    struct rv_effects out = {0};
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = 1};
+    int64_t *calls = NULL;
+    enum rv_event_kind *kinds = NULL;
+    size_t n = 0, at = 0, cap = 0;
+    rv_err *err = NULL;
+
+    for (;;) {
+        if (rv_run_step(run, &ev, &out, &err) < 0)
+            die("step", err);
+        for (size_t i = 0; i < out.n; i++) {
+            const struct rv_effect *e = &out.items[i];
+            if (e->kind != RV_EFFECT_CALL_LLM && e->kind != RV_EFFECT_CALL_TOOL)
+                continue;
+            if (n == cap) {
+                cap = cap ? cap * 2 : 64;
+                calls = realloc(calls, cap * sizeof *calls);
+                kinds = realloc(kinds, cap * sizeof *kinds);
+                if (!calls || !kinds)
+                    exit(1);
+            }
+            calls[n] = e->call_id;
+            kinds[n++] = e->kind == RV_EFFECT_CALL_LLM ? RV_EVENT_LLM_DONE : RV_EVENT_TOOL_DONE;
+        }
+        rv_effects_clear(&out);
+        if (rv_run_is_finished(run) || at == n)
+            break;
+        ev = (struct rv_event){.kind = kinds[at], .now_us = 2, .call_id = calls[at],
+                               .reply = RV_STR_LIT("{\"text\":\"an answer of ordinary length\",\"ok\":true}")};
+        at++;
+    }
+    rv_effects_fini(&out);
+    free(calls);
+    free(kinds);
+    if (rv_run_status(run) != RV_RUN_COMPLETED) {
+        fprintf(stderr, "bench_core: run ended as %s\n", rv_run_status_text(rv_run_status(run)));
+        exit(1);
+    }
+    return rv_envelope_fields(rv_run_envelope(run))->agent_hop_count;
+}
+
+static void bench_stages(const char *kind, const char *shape, size_t n, size_t repeat, bool events)
+{
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    struct rv_rand_state seed;
+    struct rv_rand rand = rv_rand_seeded(&seed, 1);
+    struct rv_catalog catalog = rv_catalog_empty;
+    int64_t best = INT64_MAX;
+    rv_err *err = NULL;
+
+    catalog.tool = find_tool;
+    write_pipeline(&text, kind, shape, n);
+    struct rv_pipeline *p = parse(rv_buf_str(&text));
+    for (size_t r = 0; r < repeat; r++) {
+        struct rv_run_opts opts = RV_RUN_OPTS_INIT;
+        rv_run *run = NULL;
+        opts.emits = events;
+        rv_envelope *env = make_envelope(rand, strcmp(kind, "tool") == 0);
+        int64_t begun = now_ns();
+        if (rv_run_new(p, &catalog, &opts, env, &run, &err) < 0)
+            die("run", err);
+        int64_t visits = drive(run);
+        rv_run_free(run);
+        int64_t took = now_ns() - begun;
+        best = took < best ? took : best;
+        if (visits != (int64_t)n)
+            die("visits differ from stages", NULL);
+    }
+    printf("{\"kind\":\"%s\",\"shape\":\"%s\",\"stages\":%zu,\"events\":%s,\"ns_per_stage\":%lld}\n", kind, shape, n,
+           events ? "true" : "false", (long long)(best / (int64_t)n));
+    rv_pipeline_free(p);
+    rv_buf_fini(&text);
+}
+
+static void bench_load(size_t n, size_t repeat)
+{
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    int64_t best_load = INT64_MAX, best_lint = INT64_MAX;
+    rv_err *err = NULL;
+
+    write_pipeline(&text, "llm", "chain", n);
+    for (size_t r = 0; r < repeat; r++) {
+        struct rv_proof proof = {0};
+        rv_findings *findings = rv_findings_new();
+        int64_t begun = now_ns();
+        struct rv_pipeline *p = parse(rv_buf_str(&text));
+        int64_t loaded = now_ns();
+        rv_pipeline_lint(p, findings);
+        if (rv_pipeline_prove(p, RV_MODE_SEQUENTIAL, &proof, &err) < 0)
+            die("prove", err);
+        int64_t linted = now_ns();
+        best_load = loaded - begun < best_load ? loaded - begun : best_load;
+        best_lint = linted - loaded < best_lint ? linted - loaded : best_lint;
+        rv_proof_fini(&proof);
+        rv_findings_free(findings);
+        rv_pipeline_free(p);
+    }
+    printf("{\"stages\":%zu,\"bytes\":%zu,\"load_us\":%lld,\"lint_us\":%lld}\n", n, text.len,
+           (long long)(best_load / 1000), (long long)(best_lint / 1000));
+    rv_buf_fini(&text);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 6 && strcmp(argv[1], "stages") == 0)
+        bench_stages(argv[2], argv[3], (size_t)atol(argv[4]), (size_t)atol(argv[5]), argc > 6);
+    else if (argc >= 4 && strcmp(argv[1], "load") == 0)
+        bench_load((size_t)atol(argv[2]), (size_t)atol(argv[3]));
+    else {
+        fprintf(stderr, "usage: bench_core stages KIND SHAPE N REPEAT [events] | load N REPEAT\n");
+        return 2;
+    }
+    return 0;
+}
