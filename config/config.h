@@ -66,7 +66,8 @@ struct rv_agent_config {
     int state_merge;                       /* enum rv_merge_how for this output_key, or RV_UNSET */
     int index;                             /* position in stage order */
     struct rv_src src, name_src, error_next_src, default_next_src, output_key_src, prompt_key_src, model_role_src,
-        pre_process_src, post_process_src, mock_handler_src, routing_function_src, plan_from_src; /* line 0: not given */
+        pre_process_src, post_process_src, mock_handler_src, routing_function_src,
+        plan_from_src; /* line 0: not given */
 };
 
 struct rv_edge_limit {
@@ -93,7 +94,7 @@ struct rv_prompt_config {
     rv_template *template; /* owned by the pipeline */
     const char *file;      /* NULL: inline */
     struct rv_src src;     /* of the text */
-    int indent;            /* a block scalar: columns taken off each line after the first; placeholders do not count them */
+    int indent; /* a block scalar: columns taken off each line; places in later lines do not count them */
 };
 
 enum rv_isolation { RV_ISOLATION_NONE, RV_ISOLATION_PROCESS };
@@ -193,14 +194,14 @@ struct rv_known_names {
     const char *const *(*list)(void *self, enum rv_name_kind kind, size_t *n);
     void *self;
 };
-/** Every tool, hook, policy, mock, routing function, prompt and provider the pipeline names must be known: findings with
- *  place, kind, name, the stage that names it, and the nearest known name. Sets is_sound false on an error. */
+/** Every tool, hook, policy, mock, routing function, prompt and provider the pipeline names must be known: findings
+ *  with place, kind, name, the stage that names it, and the nearest known name. Sets is_sound false on an error. */
 void rv_pipeline_check_names(struct rv_pipeline *p, const struct rv_known_names *known, rv_findings *findings);
 
 /* --- Queries (valid on a sound pipeline) --- */
 /** Index of a stage, or -1. */
 int rv_pipeline_stage(const struct rv_pipeline *p, rv_str name);
-/** Target of a name: an index, or RV_TARGET_END/CLARIFICATION/CONFIRMATION, RV_TARGET_NONE for "", RV_TARGET_UNKNOWN. */
+/** Target of a name: an index, or RV_TARGET_END/CLARIFICATION/CONFIRMATION, _NONE for "", _UNKNOWN. */
 int rv_pipeline_target(const struct rv_pipeline *p, rv_str name);
 const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target); /* "end", "clarification", stage name */
 /** max_count of the edge, 0: unlimited. O(1). */
@@ -239,8 +240,8 @@ struct rv_proof {
 RV_MUST_CHECK int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out,
                                     rv_err **err);
 void rv_proof_fini(struct rv_proof *proof);
-/** Warnings beyond validation: stages no route reaches, stages that can not reach the end, rules that an earlier identical
- *  one hides, unused prompts and models, ... */
+/** Warnings beyond validation: stages no route reaches, stages that can not reach the end, rules that an earlier
+ *  identical one hides, unused prompts and models, ... */
 void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings);
 
 /* --- Views --- */
