@@ -19,13 +19,13 @@ RV_MUST_CHECK int rv_links_build(const struct rv_pipeline *p, struct rv_links *o
 void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
 
 /* --- Routes: one entry for each way a visit can lead on --- */
-enum rv_route_kind { RV_ROUTE_RULE, RV_ROUTE_DEFAULT, RV_ROUTE_ERROR, RV_ROUTE_FUNCTION };
+enum rv_route_kind { RV_WAY_RULE, RV_WAY_DEFAULT, RV_WAY_ERROR, RV_WAY_FUNCTION };
 /* Why a route is never followed. */
 enum rv_route_fate {
-    RV_ROUTE_LIVE,
-    RV_ROUTE_REPEATED, /* an earlier rule of the stage has the same test */
-    RV_ROUTE_CUT_OFF,  /* an earlier rule always matches */
-    RV_ROUTE_OUTCOME,  /* tests for an outcome that stops the stage before routing counts */
+    RV_WAY_LIVE,
+    RV_WAY_REPEATED, /* an earlier rule of the stage has the same test */
+    RV_WAY_CUT_OFF,  /* an earlier rule always matches */
+    RV_WAY_OUTCOME,  /* tests for an outcome that stops the stage before routing counts */
 };
 struct rv_route {
     int from, to; /* `to` is a stage, RV_TARGET_END, _CLARIFICATION or _CONFIRMATION; any stage for _FUNCTION: _NONE */

@@ -14,8 +14,8 @@ size_t rv_graph_width(const char *text)
     return n;
 }
 
-/* At most RV_GRAPH_MAX_NAME characters, control characters shown as '?': names come from a file that may be hostile, and
- * this is printed on terminals. */
+/* At most RV_GRAPH_MAX_NAME characters, control characters shown as '?': names come from a file that may be hostile,
+ * and this is printed on terminals. */
 static const char *safe_text(struct graph *g, const char *text)
 {
     size_t len = strlen(text), n = 0, end = 0;
@@ -123,13 +123,13 @@ static int add_route(struct graph *g, bool merge, const struct rv_route *route)
     const struct rv_agent_config *a = &g->p->agents[route->from];
     struct graph_edge edge = {route->from, node_of_target(g, route->to), GRAPH_FLOW, ""};
 
-    if (route->fate == RV_ROUTE_REPEATED || route->fate == RV_ROUTE_CUT_OFF || route->kind == RV_ROUTE_FUNCTION)
+    if (route->fate == RV_WAY_REPEATED || route->fate == RV_WAY_CUT_OFF || route->kind == RV_WAY_FUNCTION)
         return 0;
-    if (route->kind == RV_ROUTE_RULE)
+    if (route->kind == RV_WAY_RULE)
         edge.label = rule_label(g, &a->rules[route->rule]);
-    else if (route->kind == RV_ROUTE_DEFAULT && (a->n_rules > 0 || a->routing_function[0]))
+    else if (route->kind == RV_WAY_DEFAULT && (a->n_rules > 0 || a->routing_function[0]))
         edge.label = "otherwise";
-    else if (route->kind == RV_ROUTE_ERROR) {
+    else if (route->kind == RV_WAY_ERROR) {
         edge.kind = GRAPH_ERROR;
         edge.label = "error";
     }
@@ -174,9 +174,9 @@ static int add_dependents(struct graph *g, const struct rv_links *links, int fro
 
         for (size_t j = 0; j < a->requires.n; j++)
             is_required |= a->requires_index[j] == from;
-        rc = add_edge(g, false,
-                      (struct graph_edge){from, a->index, is_required ? GRAPH_FLOW : GRAPH_AFTER,
-                                          is_required ? "" : "after"});
+        rc = add_edge(
+            g, false,
+            (struct graph_edge){from, a->index, is_required ? GRAPH_FLOW : GRAPH_AFTER, is_required ? "" : "after"});
     }
     if (rc == 0 && g->p->agents[from].error_target >= 0)
         rc = add_edge(g, false, (struct graph_edge){from, g->p->agents[from].error_target, GRAPH_ERROR, "error"});
@@ -210,7 +210,10 @@ static int set_stage(struct graph *g, size_t i)
     node->kind = a->has_llm ? GRAPH_LLM : a->has_tools ? GRAPH_TOOLS : GRAPH_SERVICE;
     node->shown = true;
     node->name = safe_text(g, a->name);
-    len = snprintf(mark, sizeof(mark), "%s%s", a->has_llm ? "llm" : a->has_tools ? "tools" : "service",
+    len = snprintf(mark, sizeof(mark), "%s%s",
+                   a->has_llm     ? "llm"
+                   : a->has_tools ? "tools"
+                                  : "service",
                    is_mocked ? ", mock" : "");
     if (a->max_visits > 0)
         len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", max %lld", (long long)a->max_visits);

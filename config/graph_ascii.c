@@ -1,13 +1,13 @@
 /* A graph for a terminal: stages from top to bottom, the way to the next stage between the boxes, every other edge on
- * rails to the right. Edges to one stage share a rail, one for solid and one for dashed edges. Where rails would get too
- * many, an edge names its target instead. */
+ * rails to the right. Edges to one stage share a rail, one for solid and one for dashed edges. Where rails would get
+ * too many, an edge names its target instead. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/graph_internal.h"
 
-#define MAX_RAILS 256  /* more are not readable, and finding columns for them takes quadratic time */
-#define MAX_COLUMNS 16
+#define MAX_RAILS    256 /* more are not readable, and finding columns for them takes quadratic time */
+#define MAX_COLUMNS  16
 #define COLUMN_WIDTH 3
 
 struct rail {
@@ -18,9 +18,9 @@ struct rail {
     size_t column; /* SIZE_MAX: none was free */
 };
 struct row {
-    const char *left; /* what stands before the rails */
-    int out_rail;     /* an edge joins this rail here; -1 */
-    int node;         /* rails to this node end here; -1 */
+    const char *left;    /* what stands before the rails */
+    int out_rail;        /* an edge joins this rail here; -1 */
+    int node;            /* rails to this node end here; -1 */
     const char *to_name; /* written out if the rail has no column */
 };
 struct drawing {
@@ -98,7 +98,7 @@ static void add_port(struct drawing *d, const struct graph_edge *e, rv_buf *left
     } else {
         rv_buf_puts(left, "     '");
     }
-    rv_buf_puts(left, dashed ? "- - " : "--- ");
+    rv_buf_puts(left, dashed ? "- - " : e->label[0] ? "--- " : "----");
     if (e->label[0])
         rv_buf_printf(left, "%s ", e->label);
     row = add_row(d, left);

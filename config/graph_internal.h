@@ -5,7 +5,7 @@
 #include "config/analysis_internal.h"
 
 #define RV_GRAPH_MAX_BYTES ((size_t)256 << 20) /* of the arena; only hostile sizes come near */
-#define RV_GRAPH_MAX_NAME 48                   /* characters shown of a name or label */
+#define RV_GRAPH_MAX_NAME  48                  /* characters shown of a name or label */
 
 enum graph_node_kind { GRAPH_LLM, GRAPH_TOOLS, GRAPH_SERVICE, GRAPH_END, GRAPH_ASK };
 struct graph_node {
@@ -23,7 +23,7 @@ struct graph_edge {
 struct graph {
     rv_arena *arena; /* owned */
     const struct rv_pipeline *p;
-    const char *title; /* safe to print */
+    const char *title;        /* safe to print */
     size_t n_stages, n_nodes; /* nodes: the stages, then end, clarification, confirmation */
     struct graph_node *nodes;
     struct graph_edge *edges; /* by `from`, in the order of its routes */

@@ -4,11 +4,11 @@
 
 #include "config/graph_layout_internal.h"
 
-#define MAX_SPAN 60     /* layers of boxes that an edge may cross before it names its target instead */
-#define MAX_SPOTS 40000 /* of edges; a graph with more is not looked at as a picture */
-#define LAYER_GAP 22
+#define MAX_SPAN   60    /* layers of boxes that an edge may cross before it names its target instead */
+#define MAX_SPOTS  40000 /* of edges; a graph with more is not looked at as a picture */
+#define LAYER_GAP  22
 #define TOP_MARGIN 76
-#define MARGIN 24
+#define MARGIN     24
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -272,8 +272,8 @@ static int set_touches(struct layout *l)
     if (n > 1)
         qsort(touches, n, sizeof(*touches), by_side_and_direction);
     for (size_t i = 0; i < n; i = end) {
-        for (end = i + 1; end < n && touches[end].box == touches[i].box &&
-                          touches[end].at_bottom == touches[i].at_bottom;)
+        for (end = i + 1;
+             end < n && touches[end].box == touches[i].box && touches[end].at_bottom == touches[i].at_bottom;)
             end++;
         spread_touches(l, touches + i, end - i);
     }

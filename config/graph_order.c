@@ -6,7 +6,7 @@
 
 #define ORDER_SWEEPS 8
 #define PLACE_SWEEPS 12
-#define SPACE 14 /* between spots of a layer */
+#define SPACE        14 /* between spots of a layer */
 
 /* Links of each spot, upward and downward. */
 struct neighbours {
@@ -67,7 +67,8 @@ static void order_layer(struct work *w, size_t layer, const struct neighbours *s
 
         for (size_t j = from; j < to; j++)
             sum += w->position[side->items[j]];
-        w->sorted[i] = (struct sorted){spot, to > from ? sum * 1024 / (int64_t)(to - from) : w->position[spot] * 1024, i};
+        w->sorted[i] =
+            (struct sorted){spot, to > from ? sum * 1024 / (int64_t)(to - from) : w->position[spot] * 1024, i};
     }
     if (n > 1)
         qsort(w->sorted, n, sizeof(*w->sorted), by_key);
@@ -146,8 +147,8 @@ static void place_layer(struct work *w, size_t layer, const struct neighbours *s
         w->weight[n_blocks] = weight;
         w->block_size[n_blocks] = 1;
         n_blocks++;
-        while (n_blocks > 1 && w->sum[n_blocks - 2] * w->weight[n_blocks - 1] >=
-                                   w->sum[n_blocks - 1] * w->weight[n_blocks - 2]) {
+        while (n_blocks > 1 &&
+               w->sum[n_blocks - 2] * w->weight[n_blocks - 1] >= w->sum[n_blocks - 1] * w->weight[n_blocks - 2]) {
             n_blocks--;
             w->sum[n_blocks - 1] += w->sum[n_blocks];
             w->weight[n_blocks - 1] += w->weight[n_blocks];

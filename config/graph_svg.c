@@ -90,8 +90,8 @@ static const char *edge_class(const struct graph_edge *e)
 
 static void put_tip(rv_buf *b, const struct graph_edge *e, int64_t x, int64_t y, int64_t direction)
 {
-    rv_buf_printf(b, "<path class=\"tip%s\" d=\"M%lld %lldl-4.5 %lldh9z\"/>\n", e->kind == GRAPH_ERROR ? " error-tip" : "",
-                  (long long)x, (long long)y, (long long)(-8 * direction));
+    rv_buf_printf(b, "<path class=\"tip%s\" d=\"M%lld %lldl-4.5 %lldh9z\"/>\n",
+                  e->kind == GRAPH_ERROR ? " error-tip" : "", (long long)x, (long long)y, (long long)(-8 * direction));
 }
 
 /* A curve that leaves and arrives straight up or down. */

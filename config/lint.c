@@ -26,19 +26,19 @@ static void warn_rule(const struct rv_agent_config *a, const struct rv_route *ro
     const char *value;
 
     switch (route->fate) {
-    case RV_ROUTE_LIVE:
+    case RV_WAY_LIVE:
         return;
-    case RV_ROUTE_REPEATED:
+    case RV_WAY_REPEATED:
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "the first rule that matches wins: remove one of the two",
                         "stage \"%s\": rule %d never matches, since rule %d has the same test", a->name,
                         route->rule + 1, route->because + 1);
         return;
-    case RV_ROUTE_CUT_OFF:
+    case RV_WAY_CUT_OFF:
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "move the rule that always matches to the end",
                         "stage \"%s\": rule %d is never looked at, since rule %d always matches", a->name,
                         route->rule + 1, route->because + 1);
         return;
-    case RV_ROUTE_OUTCOME:
+    case RV_WAY_OUTCOME:
         value = json_object_get_string(rule->value);
         if (rv_outcome_of(rv_str_of(value), &outcome, NULL) < 0)
             rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "test another key, or use one of the outcomes",
@@ -59,9 +59,9 @@ static void lint_routes(const struct rv_pipeline *p, const struct rv_routes *rou
         const struct rv_agent_config *a = &p->agents[route->from];
         struct rv_src src;
 
-        if (route->kind == RV_ROUTE_RULE)
+        if (route->kind == RV_WAY_RULE)
             warn_rule(a, route, findings);
-        if (route->kind == RV_ROUTE_DEFAULT && route->fate != RV_ROUTE_LIVE && a->default_next[0]) {
+        if (route->kind == RV_WAY_DEFAULT && route->fate != RV_WAY_LIVE && a->default_next[0]) {
             src = src_or_stage(a->default_next_src, a);
             rv_findings_add(findings, RV_SEVERITY_WARNING, &src, NULL,
                             "stage \"%s\": default_next is never used, since rule %d always matches", a->name,
@@ -75,7 +75,7 @@ static bool leads(const struct rv_routes *routes, int from, int to)
     for (size_t i = routes->start[from]; i < routes->start[from + 1]; i++) {
         const struct rv_route *route = &routes->items[i];
 
-        if (route->kind == RV_ROUTE_FUNCTION || (route->fate == RV_ROUTE_LIVE && route->to == to))
+        if (route->kind == RV_WAY_FUNCTION || (route->fate == RV_WAY_LIVE && route->to == to))
             return true;
     }
     return false;

@@ -1,4 +1,5 @@
-/* Which stages a sequential run can reach, which of them lead to the end, and how short the shortest complete run is. */
+/* Which stages a sequential run can reach, which of them lead to the end, and how short the shortest complete run is.
+ */
 #include <stdlib.h>
 
 #include "config/lint_internal.h"
@@ -17,8 +18,7 @@ struct arcs {
 /* What a resumed run goes on with after an interrupt: the configured stage, or the same one again. */
 static int resume_stage(const struct rv_pipeline *p, int target, int from)
 {
-    const char *name =
-        target == RV_TARGET_CLARIFICATION ? p->clarification_resume_stage : p->confirmation_resume_stage;
+    const char *name = target == RV_TARGET_CLARIFICATION ? p->clarification_resume_stage : p->confirmation_resume_stage;
     int stage;
 
     if (!name[0])
@@ -32,11 +32,11 @@ static void add_arc(struct arcs *arcs, const struct rv_route *route)
     const struct rv_agent_config *a = &arcs->p->agents[route->from];
     int to = route->to;
 
-    if (route->kind == RV_ROUTE_FUNCTION) {
+    if (route->kind == RV_WAY_FUNCTION) {
         arcs->goes_anywhere = true;
         return;
     }
-    if (route->fate != RV_ROUTE_LIVE)
+    if (route->fate != RV_WAY_LIVE)
         return;
     if (to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION)
         to = resume_stage(arcs->p, to, route->from);
@@ -44,7 +44,7 @@ static void add_arc(struct arcs *arcs, const struct rv_route *route)
         to = (int)arcs->p->n_agents;
     else if (to < 0)
         return;
-    arcs->items[arcs->n++] = (struct arc){route->from, to, route->kind != RV_ROUTE_ERROR && rv_agent_calls_model(a)};
+    arcs->items[arcs->n++] = (struct arc){route->from, to, route->kind != RV_WAY_ERROR && rv_agent_calls_model(a)};
 }
 
 /* Arcs by one end: those of node i are order[start[i] .. start[i + 1]). */
@@ -79,8 +79,8 @@ static int adjacency_build(const struct arcs *arcs, bool by_target, struct adjac
 
 enum measure { HOPS_FROM, CALLS_FROM, HOPS_TO };
 
-/* The least cost from any of the nodes that are 0 in dist to every other (HOPS_TO: the other way); -1: none. Costs are 0
- * or 1, so a queue that is open at both ends keeps its nodes sorted, and each is put in twice at most. */
+/* The least cost from any of the nodes that are 0 in dist to every other (HOPS_TO: the other way); -1: none. Costs are
+ * 0 or 1, so a queue that is open at both ends keeps its nodes sorted, and each is put in twice at most. */
 static void spread(const struct arcs *arcs, const struct adjacency *adj, enum measure what, int64_t *dist, int *queue)
 {
     size_t n = arcs->p->n_agents + 1, head = 2 * n, tail = head;

@@ -1,8 +1,8 @@
 /* How many stages a run can visit and how many model calls it can make, at most.
  *
- * The bounds hold for one run without a pause, whatever models, tools, hooks and people answer. A run that was paused by
- * an interrupt goes on with the same counters but may visit the paused stage again; over all its parts max_agent_hops and
- * max_llm_calls still hold. */
+ * The bounds hold for one run without a pause, whatever models, tools, hooks and people answer. A run that was paused
+ * by an interrupt goes on with the same counters but may visit the paused stage again; over all its parts
+ * max_agent_hops and max_llm_calls still hold. */
 #include <stdlib.h>
 #include <string.h>
 

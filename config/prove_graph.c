@@ -18,6 +18,13 @@ int64_t rv_sat_add(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
 }
 
+int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent_config *a)
+{
+    int64_t cap = p->execution.max_llm_retries, retries = a->max_retries < cap ? a->max_retries : cap;
+
+    return rv_agent_calls_model(a) ? rv_sat_add(1, retries > 0 ? retries : 0) : 0;
+}
+
 /* Edges of one stage while they are gathered: slot[to] is 1 + the index of the edge to that stage. */
 struct gather {
     struct rv_walk_graph *g;
@@ -30,7 +37,7 @@ static void add_edge(struct gather *ga, const struct rv_route *route, int to)
     struct rv_walk_graph *g = ga->g;
     const struct rv_agent_config *a = &ga->p->agents[route->from];
     struct rv_walk_edge *e;
-    bool is_error = route->kind == RV_ROUTE_ERROR;
+    bool is_error = route->kind == RV_WAY_ERROR;
 
     if (!ga->p->execution.enable_loop_back && to <= route->from)
         return; /* such an edge ends the run */
@@ -39,8 +46,9 @@ static void add_edge(struct gather *ga, const struct rv_route *route, int to)
         ga->slot[to] = ++g->n_edges;
     }
     e = &g->edges[ga->slot[to] - 1];
-    /* A test for a stopping outcome is left out of the routes that are sure, not of the bound: it costs nothing here. */
-    e->is_likely |= route->is_likely && route->fate == RV_ROUTE_LIVE;
+    /* A test for a stopping outcome is left out of the routes that are sure, not of the bound: it costs nothing here.
+     */
+    e->is_likely |= route->is_likely && route->fate == RV_WAY_LIVE;
     e->skips_call |= is_error;
     e->skips_surely |= is_error && a->pre_process[0];
 }
@@ -61,9 +69,9 @@ static void add_stage(struct gather *ga, const struct rv_routes *routes, size_t 
     for (size_t i = routes->start[stage]; i < routes->start[stage + 1]; i++) {
         const struct rv_route *route = &routes->items[i];
 
-        if (route->fate == RV_ROUTE_REPEATED || route->fate == RV_ROUTE_CUT_OFF)
+        if (route->fate == RV_WAY_REPEATED || route->fate == RV_WAY_CUT_OFF)
             continue;
-        if (route->kind == RV_ROUTE_FUNCTION) {
+        if (route->kind == RV_WAY_FUNCTION) {
             for (size_t to = 0; to < g->n; to++)
                 add_edge(ga, route, (int)to);
         } else if (route->to >= 0 && (size_t)route->to < g->n) {
@@ -171,8 +179,7 @@ static void set_costs(const struct rv_pipeline *p, struct rv_walk_graph *g)
     for (size_t s = 0; s < g->n; s++) {
         const struct rv_agent_config *a = &p->agents[s];
 
-        if (rv_agent_calls_model(a))
-            g->calls[s] = rv_sat_add(1, a->max_retries > 0 ? a->max_retries : 0);
+        g->calls[s] = rv_agent_most_calls(p, a);
         g->visit_limit[s] = a->max_visits > 0 ? a->max_visits : 0;
     }
 }

@@ -1,25 +1,25 @@
 /* Bounds of a sequential run as a longest-walk problem; shared by the prove*.c files only.
  *
  * A walk is the list of visited stages. Forward edges raise the stage index and every other edge is a loop-back, so a
- * walk with at most L loop-backs passes through (loop-backs so far, stage) in rising order: no cycle is left, and the best
- * walk is found layer by layer. Limits of edges and stages are first left out (which can only raise the bound) and then
- * put in as counters, one set after the other, as long as the best walk breaks them. */
+ * walk with at most L loop-backs passes through (loop-backs so far, stage) in rising order: no cycle is left, and the
+ * best walk is found layer by layer. Limits of edges and stages are first left out (which can only raise the bound) and
+ * then put in as counters, one set after the other, as long as the best walk breaks them. */
 #ifndef RV_CONFIG_PROVE_INTERNAL_H
 #define RV_CONFIG_PROVE_INTERNAL_H
 
 #include "config/analysis_internal.h"
 
-#define RV_PROVE_MAX_EDGES ((size_t)1 << 20)  /* pairs of stages; more come only from many routing functions */
-#define RV_PROVE_MAX_STATES ((size_t)2 << 20) /* of one search: 12 bytes each */
-#define RV_PROVE_MAX_STEPS ((size_t)20 << 20) /* edges followed in one search: below 0.1 s */
+#define RV_PROVE_MAX_EDGES    ((size_t)1 << 20)  /* pairs of stages; more come only from many routing functions */
+#define RV_PROVE_MAX_STATES   ((size_t)2 << 20)  /* of one search: 12 bytes each */
+#define RV_PROVE_MAX_STEPS    ((size_t)20 << 20) /* edges followed in one search: below 0.1 s */
 #define RV_PROVE_MAX_COUNTERS 16
 
 struct rv_walk_edge {
     int from, to;
-    bool is_likely;   /* some output of the stage surely takes it */
-    bool skips_call;  /* a stage that calls a model may leave this way before the first call */
+    bool is_likely;    /* some output of the stage surely takes it */
+    bool skips_call;   /* a stage that calls a model may leave this way before the first call */
     bool skips_surely; /* and has something before the call that can fail */
-    int64_t limit;    /* uses that are followed by a visit; 0: unlimited */
+    int64_t limit;     /* uses that are followed by a visit; 0: unlimited */
 };
 
 /* The question, made once per pipeline. */
@@ -27,13 +27,13 @@ struct rv_walk_graph {
     size_t n;                   /* stages */
     struct rv_walk_edge *edges; /* owned; by from, then to; no pair twice */
     size_t n_edges;
-    size_t *start;              /* owned; edges of stage s are edges[start[s] .. start[s + 1]) */
-    int64_t *calls;             /* owned; model calls of one visit at most, retries included; 0: none */
-    int64_t *visit_limit;       /* owned; 0: unlimited */
-    bool *reached;              /* owned; from the entry over these edges */
+    size_t *start;        /* owned; edges of stage s are edges[start[s] .. start[s + 1]) */
+    int64_t *calls;       /* owned; model calls of one visit at most, retries included; 0: none */
+    int64_t *visit_limit; /* owned; 0: unlimited */
+    bool *reached;        /* owned; from the entry over these edges */
     int64_t max_hops, max_calls;
-    int64_t loops;              /* loop-backs that a run can follow */
-    bool is_whole;              /* false: too many edges, they were left out */
+    int64_t loops; /* loop-backs that a run can follow */
+    bool is_whole; /* false: too many edges, they were left out */
 };
 RV_MUST_CHECK int rv_walk_graph_build(const struct rv_pipeline *p, struct rv_walk_graph *out, rv_err **err);
 void rv_walk_graph_fini(struct rv_walk_graph *g);
@@ -84,6 +84,8 @@ RV_MUST_CHECK int rv_walk_closed_bound(const struct rv_walk_graph *g, enum rv_wa
 int64_t rv_sat_mul(int64_t a, int64_t b);
 int64_t rv_sat_add(int64_t a, int64_t b);
 
+/** Model calls of one visit at most: its retries are max_retries, but never more than execution.max_llm_retries. */
+int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent_config *a);
 RV_MUST_CHECK int rv_prove_sequential(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err);
 RV_MUST_CHECK int rv_prove_parallel(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err);
 /** Copy the first RV_PROOF_MAX_PATH stages of a walk. */

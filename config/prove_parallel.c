@@ -1,22 +1,17 @@
-/* Bounds of a parallel run (rule 7.7). Dependencies, not routes, decide what starts, and each stage starts once; one that
- * an error route names may have run before, so it is counted once more. */
+/* Bounds of a parallel run (rule 7.7). Dependencies, not routes, decide what starts, and no stage starts twice: an
+ * error route makes its target ready at once, but only if it has not run yet. */
 #include <stdlib.h>
 
 #include "config/prove_internal.h"
 
 struct batch_run {
     const struct rv_pipeline *p;
-    bool want_calls; /* each visit makes as many calls as it may, else one */
+    bool want_calls;             /* each visit makes as many calls as it may, else one */
     enum rv_stage_state *states; /* owned */
     int *ready;                  /* owned */
     int *path;                   /* owned; stages in the order they were started */
     int64_t visits, calls, max_hops, max_calls;
 };
-
-static int64_t visit_calls(const struct rv_agent_config *a)
-{
-    return rv_agent_calls_model(a) ? rv_sat_add(1, a->max_retries > 0 ? a->max_retries : 0) : 0;
-}
 
 /* Start one batch in which nothing fails. False: a stage did not get its budget, or nothing was ready. */
 static bool run_batch(struct batch_run *run)
@@ -27,7 +22,7 @@ static bool run_batch(struct batch_run *run)
 
     for (size_t i = 0; i < n; i++) {
         const struct rv_agent_config *a = &run->p->agents[run->ready[i]];
-        int64_t calls = visit_calls(a);
+        int64_t calls = rv_agent_most_calls(run->p, a);
 
         if (run->visits >= run->max_hops || (calls > 0 && run->calls >= run->max_calls)) {
             all = false;
@@ -78,59 +73,30 @@ static int by_size_down(const void *a, const void *b)
 /* What no order of events can exceed. */
 struct ceiling {
     int64_t visits, mocked_visits, calls;
-    bool has_error_routes;
 };
-
-/* Calls of every visit that may happen, the most expensive first; *n of them. */
-static int list_visits(const struct rv_pipeline *p, int64_t **out, size_t *n, rv_err **err)
-{
-    int64_t *list = calloc(2 * p->n_agents + 1, sizeof(*list));
-    bool *again = calloc(p->n_agents + 1, sizeof(*again));
-
-    if (!list || !again) {
-        free(list);
-        free(again);
-        return RV_FAIL(err, RV_E_NOMEM, "list the visits of a parallel run");
-    }
-    *n = 0;
-    for (size_t s = 0; s < p->n_agents; s++) {
-        int to = p->agents[s].error_target;
-
-        list[(*n)++] = visit_calls(&p->agents[s]);
-        if (to >= 0 && (size_t)to < p->n_agents)
-            again[to] = true;
-    }
-    for (size_t s = 0; s < p->n_agents; s++) {
-        if (again[s])
-            list[(*n)++] = visit_calls(&p->agents[s]);
-    }
-    free(again);
-    qsort(list, *n, sizeof(*list), by_size_down);
-    *out = list;
-    return 0;
-}
 
 static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err **err)
 {
     int64_t max_hops = p->max_agent_hops > 0 ? p->max_agent_hops : 0;
-    int64_t max_calls = p->max_llm_calls > 0 ? p->max_llm_calls : 0, callers = 0;
-    int64_t *list = NULL;
-    size_t n = 0;
-    int rc = list_visits(p, &list, &n, err);
+    int64_t max_calls = p->max_llm_calls > 0 ? p->max_llm_calls : 0, callers = 0, n = (int64_t)p->n_agents;
+    int64_t *calls = calloc(p->n_agents + 1, sizeof(*calls)); /* of each stage, the most expensive first */
 
-    if (rc < 0)
-        return rc;
-    *out = (struct ceiling){.has_error_routes = n > p->n_agents};
-    for (size_t i = 0; i < n; i++) {
-        callers += list[i] > 0;
-        if ((int64_t)i < max_hops)
-            out->calls = rv_sat_add(out->calls, list[i]);
+    if (!calls)
+        return RV_FAIL(err, RV_E_NOMEM, "count the calls of a parallel run");
+    *out = (struct ceiling){0};
+    for (size_t i = 0; i < p->n_agents; i++) {
+        calls[i] = rv_agent_most_calls(p, &p->agents[i]);
+        callers += calls[i] > 0;
     }
+    if (n > 1)
+        qsort(calls, p->n_agents, sizeof(*calls), by_size_down);
+    for (int64_t i = 0; i < n && i < max_hops; i++)
+        out->calls = rv_sat_add(out->calls, calls[i]);
     out->calls = out->calls < max_calls ? out->calls : max_calls;
-    out->mocked_visits = (int64_t)n < max_hops ? (int64_t)n : max_hops;
-    out->visits = (int64_t)n - callers + (callers < max_calls ? callers : max_calls);
+    out->mocked_visits = n < max_hops ? n : max_hops;
+    out->visits = n - callers + (callers < max_calls ? callers : max_calls);
     out->visits = out->visits < max_hops ? out->visits : max_hops;
-    free(list);
+    free(calls);
     return 0;
 }
 
@@ -138,7 +104,7 @@ int rv_prove_parallel(const struct rv_pipeline *p, struct rv_proof *out, rv_err 
 {
     struct batch_run visits = {0}, calls = {0};
     struct rv_proof proof = {0};
-    struct ceiling most;
+    struct ceiling most = {0};
     int rc = find_ceiling(p, &most, err);
 
     if (rc < 0)
@@ -155,8 +121,8 @@ int rv_prove_parallel(const struct rv_pipeline *p, struct rv_proof *out, rv_err 
     proof.max_visits = most.visits;
     proof.max_mocked_visits = most.mocked_visits;
     proof.max_llm_calls = most.calls;
-    proof.visits_exact = !most.has_error_routes && visits.visits == most.visits;
-    proof.llm_exact = !most.has_error_routes && calls.calls == most.calls;
+    proof.visits_exact = visits.visits == most.visits;
+    proof.llm_exact = calls.calls == most.calls;
     *out = proof;
     proof = (struct rv_proof){0};
 done:

@@ -18,8 +18,8 @@ struct table {
     bool has_spent;                   /* false: there is always enough, or it was left out */
     struct counter counters[2 * RV_PROVE_MAX_COUNTERS];
     unsigned char *edge_counter, *stage_counter; /* owned; 1 + index into counters, 0: not counted */
-    int64_t *value;   /* owned; by state: 1 + the best, 0: not reached */
-    uint32_t *parent; /* owned */
+    int64_t *value;                              /* owned; by state: 1 + the best, 0: not reached */
+    uint32_t *parent;                            /* owned */
 };
 
 static size_t state_of(const struct table *t, size_t layer, size_t stage, size_t count, size_t spent)

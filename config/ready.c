@@ -59,8 +59,8 @@ size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state 
     return n;
 }
 
-/* One pass over every dependency. Without `items` it counts, else it writes; a stage that names another one twice counts
- * once, which `seen` tells: the last stage that was recorded for each. */
+/* One pass over every dependency. Without `items` it counts, else it writes; a stage that names another one twice
+ * counts once, which `seen` tells: the last stage that was recorded for each. */
 static void each_dependency(const struct rv_pipeline *p, size_t *count, int *seen, int *items)
 {
     for (size_t s = 0; s < p->n_agents; s++)

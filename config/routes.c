@@ -48,19 +48,19 @@ static void judge_rule(const struct rv_agent_config *a, size_t i, const struct e
 
     route->is_likely = !before->any_when && !rule->when;
     if (before->always >= 0) {
-        route->fate = RV_ROUTE_CUT_OFF;
+        route->fate = RV_WAY_CUT_OFF;
         route->because = before->always;
         return;
     }
     for (size_t j = 0; j < i; j++) {
         if (same_test(&a->rules[j], rule)) {
-            route->fate = RV_ROUTE_REPEATED;
+            route->fate = RV_WAY_REPEATED;
             route->because = (int)j;
             return;
         }
     }
     if (tests_stopping_outcome(rule))
-        route->fate = RV_ROUTE_OUTCOME;
+        route->fate = RV_WAY_OUTCOME;
     if (always_matches(rule))
         route->is_likely = !before->any_when;
 }
@@ -73,7 +73,7 @@ static void add_agent(const struct rv_agent_config *a, int from, struct rv_route
 
     for (size_t i = 0; i < a->n_rules; i++) {
         route = blank;
-        route.kind = RV_ROUTE_RULE;
+        route.kind = RV_WAY_RULE;
         route.to = a->rules[i].target;
         route.rule = (int)i;
         judge_rule(a, i, &before, &route);
@@ -84,23 +84,23 @@ static void add_agent(const struct rv_agent_config *a, int from, struct rv_route
         routes->items[routes->n++] = route;
     }
     route = blank;
-    route.kind = RV_ROUTE_DEFAULT;
+    route.kind = RV_WAY_DEFAULT;
     route.to = a->default_target == RV_TARGET_NONE ? RV_TARGET_END : a->default_target;
     route.is_likely = !before.any_when;
     if (before.always >= 0) {
-        route.fate = RV_ROUTE_CUT_OFF;
+        route.fate = RV_WAY_CUT_OFF;
         route.because = before.always;
     }
     routes->items[routes->n++] = route;
     if (a->error_target != RV_TARGET_NONE) {
         route = blank;
-        route.kind = RV_ROUTE_ERROR;
+        route.kind = RV_WAY_ERROR;
         route.to = a->error_target;
         routes->items[routes->n++] = route;
     }
     if (a->routing_function[0]) {
         route = blank;
-        route.kind = RV_ROUTE_FUNCTION;
+        route.kind = RV_WAY_FUNCTION;
         route.to = RV_TARGET_NONE;
         route.is_likely = false;
         routes->items[routes->n++] = route;

@@ -1,6 +1,6 @@
-/* Outputs that show that a route can be taken. An expression may be false for ever, so a route that depends on one counts
- * as sure only when some output was found that leads there: made-up outputs, from the literals of the stage's own rules
- * and a few common values, are routed as a run would do it. Finding none proves nothing. */
+/* Outputs that show that a route can be taken. An expression may be false for ever, so a route that depends on one
+ * counts as sure only when some output was found that leads there: made-up outputs, from the literals of the stage's
+ * own rules and a few common values, are routed as a run would do it. Finding none proves nothing. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "config/analysis_internal.h"
 
-#define MAX_FIELDS 8
-#define MAX_VALUES 48
+#define MAX_FIELDS  8
+#define MAX_VALUES  48
 #define MAX_SAMPLES 1024 /* of one stage: about a millisecond */
 
 struct sampler {
@@ -162,7 +162,7 @@ static void try_samples(struct sampler *s, struct rv_route *routes, size_t n_ope
 
         if (taken < 0 && s->sample >= 64 && s->is_foreign) /* not about the output: more of it will not help */
             return;
-        if (taken >= 0 && !routes[taken].is_likely && routes[taken].fate == RV_ROUTE_LIVE) {
+        if (taken >= 0 && !routes[taken].is_likely && routes[taken].fate == RV_WAY_LIVE) {
             routes[taken].is_likely = true;
             n_open--;
         }
@@ -175,7 +175,7 @@ int rv_witness_routes(const struct rv_agent_config *a, struct rv_route *routes, 
     size_t n_open = 0;
 
     for (size_t i = 0; i <= a->n_rules; i++)
-        n_open += !routes[i].is_likely && routes[i].fate == RV_ROUTE_LIVE;
+        n_open += !routes[i].is_likely && routes[i].fate == RV_WAY_LIVE;
     if (n_open == 0 || a->routing_function[0])
         return 0;
     add_values(&s);

@@ -59,9 +59,14 @@ static const struct {
     int (*run)(const struct rv_pipeline *p, int how);
     int how;
 } scenarios[] = {
-    {prove, RV_MODE_SEQUENTIAL}, {prove, RV_MODE_PARALLEL},   {lint, 0},
-    {link_stages, 0},            {draw, RV_GRAPH_ASCII},      {draw, RV_GRAPH_MERMAID},
-    {draw, RV_GRAPH_DOT},        {draw, RV_GRAPH_SVG},
+    {prove, RV_MODE_SEQUENTIAL},
+    {prove, RV_MODE_PARALLEL},
+    {lint, 0},
+    {link_stages, 0},
+    {draw, RV_GRAPH_ASCII},
+    {draw, RV_GRAPH_MERMAID},
+    {draw, RV_GRAPH_DOT},
+    {draw, RV_GRAPH_SVG},
 };
 
 static struct world *sample(void)

@@ -75,6 +75,13 @@ static bool calls_model(const struct search *s, int stage)
     return a->has_llm && !(a->mock && a->mock_handler[0]) && s->view != ORACLE_MOCKED;
 }
 
+static int64_t retries_of(const struct world *w, int stage)
+{
+    int64_t own = w->agents[stage].max_retries, cap = w->p.execution.max_llm_retries;
+
+    return own < cap ? own : cap;
+}
+
 static int64_t limit_of(const struct world *w, int from, int to)
 {
     for (size_t i = 0; i < w->p.n_edge_limits; i++) {
@@ -137,7 +144,7 @@ static void arrive(struct search *s, struct position at)
     } else {
         if (early)
             leave_all(s, at, ways.by_error);
-        for (int64_t k = 0; k <= a->max_retries && at.calls < p->max_llm_calls; k++) {
+        for (int64_t k = 0; k <= retries_of(s->w, at.stage) && at.calls < p->max_llm_calls; k++) {
             at.calls++;
             if (at.calls > s->best.calls)
                 s->best.calls = at.calls;
@@ -190,7 +197,7 @@ static void settle(struct batches *b, const struct moment *m, unsigned started, 
         return;
     }
     calls = a->has_llm && !(a->mock && a->mock_handler[0]) && !b->mocked;
-    for (int64_t k = 0; k <= (calls ? a->max_retries : 0); k++) { /* the first call was reserved */
+    for (int64_t k = 0; k <= (calls ? retries_of(b->w, stage) : 0); k++) { /* the first call was reserved */
         if (k > 0 && m->calls + k > b->w->p.max_llm_calls)
             break;
         next.calls = m->calls + k;

@@ -89,13 +89,12 @@ static const struct {
     const char *name;
     int n;
     void (*build)(struct world *w);
-} pipelines[] = {{"review", 4, review}, {"line", 3, line},   {"fan", 5, fan},
+} pipelines[] = {{"review", 4, review},   {"line", 3, line},   {"fan", 5, fan},
                  {"hostile", 4, hostile}, {"empty", 0, empty}, {"crowded", 40, crowded}};
 static const struct {
     enum rv_graph_format format;
     const char *ending;
-} formats[] = {
-    {RV_GRAPH_ASCII, "txt"}, {RV_GRAPH_MERMAID, "mmd"}, {RV_GRAPH_DOT, "dot"}, {RV_GRAPH_SVG, "svg"}};
+} formats[] = {{RV_GRAPH_ASCII, "txt"}, {RV_GRAPH_MERMAID, "mmd"}, {RV_GRAPH_DOT, "dot"}, {RV_GRAPH_SVG, "svg"}};
 
 START_TEST(graph_is_as_the_golden_file)
 {

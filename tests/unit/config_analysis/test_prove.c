@@ -57,6 +57,12 @@ static void review_retries(struct world *w)
     review(w);
     w->p.max_llm_calls = 100;
     world_llm(w, 2, 4);
+    w->p.execution.max_llm_retries = 4;
+}
+static void review_capped_retries(struct world *w)
+{
+    review_retries(w);
+    w->p.execution.max_llm_retries = 2;
 }
 static void review_when(struct world *w)
 {
@@ -162,6 +168,7 @@ static const struct {
     /* The last stage calls no model: it still runs when the budget is used up (W06). */
     {"the model budget stops model stages only", 4, review_few_calls, {7, 4, true, true, "0 1 2 0 1 2 3"}},
     {"each attempt is a call (W16)", 4, review_retries, {13, 24, true, true, NULL}},
+    {"the pipeline caps retries (W23)", 4, review_capped_retries, {13, 16, true, true, NULL}},
     {"some output makes an expression true", 4, review_when, {13, 8, true, true, "0 1 2 0 1 2 0 1 2 0 1 2 3"}},
     {"and several of them", 4, review_two_fields, {13, 8, true, true, "0 1 2 0 1 2 0 1 2 0 1 2 3"}},
     {"an expression may never be true", 4, review_never, {2, 1, false, true, "0 3"}},
@@ -276,7 +283,7 @@ static const struct {
     {"a hop is reserved for each stage", fan_few_hops, {3, 3, true, true, "0 1 2"}},
     /* Stage 2 gets no call, so the join never starts; that both calls' stages could fail is not looked into. */
     {"a call is reserved for each model stage", fan_few_calls, {4, 1, false, true, "0 1 3"}},
-    {"an error route may run a stage once more", fan_error_route, {6, 3, false, false, NULL}},
+    {"an error route runs no stage twice", fan_error_route, {5, 3, true, true, "0 1 2 3 4"}},
     {"routing is not used", fan_loops, {5, 3, true, true, "0 1 2 3 4"}},
 };
 

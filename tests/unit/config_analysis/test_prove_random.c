@@ -6,7 +6,7 @@
 #include "tests/unit/config_analysis/suites.h"
 
 #define PIPELINES 1000 /* for each of the loop's seeds */
-#define SEEDS 10
+#define SEEDS     10
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -72,6 +72,7 @@ static struct world *random_world(uint64_t *state)
     w->p.max_iterations = 1 + pick(state, 4);
     w->p.max_llm_calls = 1 + pick(state, 5);
     w->p.max_agent_hops = 1 + pick(state, 7);
+    w->p.execution.max_llm_retries = 1 + pick(state, 3);
     w->p.execution.enable_loop_back = !chance(state, 10);
     for (int s = 0; s < n; s++) {
         if (chance(state, 50))
@@ -98,8 +99,8 @@ static struct world *random_world(uint64_t *state)
 
 static void print_world(const struct world *w, rv_buf *b)
 {
-    rv_buf_printf(b, "iterations %d calls %d hops %d loop_back %d\n", (int)w->p.max_iterations,
-                  (int)w->p.max_llm_calls, (int)w->p.max_agent_hops, w->p.execution.enable_loop_back);
+    rv_buf_printf(b, "iterations %d calls %d hops %d loop_back %d\n", (int)w->p.max_iterations, (int)w->p.max_llm_calls,
+                  (int)w->p.max_agent_hops, w->p.execution.enable_loop_back);
     for (size_t s = 0; s < w->p.n_agents; s++) {
         const struct rv_agent_config *a = &w->agents[s];
 
@@ -107,21 +108,22 @@ static void print_world(const struct world *w, rv_buf *b)
                       (int)a->max_retries, a->mock, a->pre_process[0] != 0, (int)a->max_visits,
                       a->routing_function[0] != 0, a->default_target, a->error_target);
         for (size_t i = 0; i < a->n_rules; i++)
-            rv_buf_printf(b, "  %s = %s -> %d\n", a->rules[i].when ? rv_expr_text(a->rules[i].when) : a->rules[i].condition,
+            rv_buf_printf(b, "  %s = %s -> %d\n",
+                          a->rules[i].when ? rv_expr_text(a->rules[i].when) : a->rules[i].condition,
                           a->rules[i].when ? "" : json_object_get_string(a->rules[i].value), a->rules[i].target);
     }
     for (size_t i = 0; i < w->p.n_edge_limits; i++)
         rv_buf_printf(b, "limit %d -> %d: %d\n", w->limits[i].from, w->limits[i].to, (int)w->limits[i].max_count);
 }
 
-#define CK(test, ...)                                                                             \
-    do {                                                                                          \
-        if (!(test)) {                                                                            \
-            rv_buf text = RV_BUF_INIT(1 << 16);                                                   \
-            print_world(w, &text);                                                                \
-            rv_buf_printf(&text, __VA_ARGS__);                                                    \
-            ck_abort_msg("%s\n%s", #test, rv_buf_cstr(&text));                                    \
-        }                                                                                         \
+#define CK(test, ...)                                                                                                  \
+    do {                                                                                                               \
+        if (!(test)) {                                                                                                 \
+            rv_buf text = RV_BUF_INIT(1 << 16);                                                                        \
+            print_world(w, &text);                                                                                     \
+            rv_buf_printf(&text, __VA_ARGS__);                                                                         \
+            ck_abort_msg("%s\n%s", #test, rv_buf_cstr(&text));                                                         \
+        }                                                                                                              \
     } while (0)
 
 /* Every step is an edge that some output takes, and no bound or limit stops it. */

@@ -24,6 +24,7 @@ struct world *world_new(int n)
     p->clarification_resume_stage = p->confirmation_resume_stage = "";
     p->agent_review_resume_stage = p->agent_review_reject_stage = "";
     p->execution.enable_loop_back = true;
+    p->execution.max_llm_retries = 3;
     p->is_sound = true;
     for (int i = 0; i < n; i++) {
         struct rv_agent_config *a = &w->agents[i];
@@ -128,11 +129,8 @@ void world_when(struct world *w, int stage, const char *text, int target)
 void world_limit(struct world *w, int from, int to, int64_t max_count)
 {
     ck_assert_uint_lt(w->p.n_edge_limits, WORLD_LIMITS);
-    w->limits[w->p.n_edge_limits++] = (struct rv_edge_limit){.from_name = w->names[from],
-                                                             .to_name = w->names[to],
-                                                             .from = from,
-                                                             .to = to,
-                                                             .max_count = max_count};
+    w->limits[w->p.n_edge_limits++] = (struct rv_edge_limit){
+        .from_name = w->names[from], .to_name = w->names[to], .from = from, .to = to, .max_count = max_count};
 }
 
 void world_require(struct world *w, int stage, int on)

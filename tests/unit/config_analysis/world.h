@@ -6,9 +6,9 @@
 #include "config/config.h"
 
 #define WORLD_STAGES 1000
-#define WORLD_RULES 8
+#define WORLD_RULES  8
 #define WORLD_LIMITS 8
-#define WORLD_LISTS 8
+#define WORLD_LISTS  8
 
 struct world_lists { /* storage of one stage's requires and after */
     const char *requires[WORLD_LISTS], *after[WORLD_LISTS];
@@ -24,7 +24,8 @@ struct world {
     struct rv_edge_limit limits[WORLD_LIMITS];
 };
 
-/* A sound pipeline of n service stages s0, s1, ... with the default bounds, each leading to the next, the last to end. */
+/* A sound pipeline of n service stages s0, s1, ... with the default bounds, each leading to the next, the last to end.
+ */
 struct world *world_new(int n);
 void world_free(struct world *w);
 void world_llm(struct world *w, int stage, int64_t max_retries);
