@@ -1,0 +1,134 @@
+/* One thing that will happen to a run: made, found, failed, freed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/shell/shell_internal.h"
+
+struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_t call_id)
+{
+    struct call *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->x = x;
+    c->kind = kind;
+    c->due_us = due_us;
+    c->call_id = call_id;
+    c->started_us = rv_engine_now_us(x->engine);
+    c->health = -1;
+    c->stage = -1;
+    c->text = RV_BUF_INIT(RV_SHELL_MAX_ERROR);
+    if (rv_due_push(&x->engine->due, c) < 0) {
+        free(c);
+        return NULL;
+    }
+    c->next = x->calls;
+    if (c->next)
+        c->next->prev = c;
+    x->calls = c;
+    return c;
+}
+
+void rv_call_detach(struct call *c)
+{
+    rv_exec *x = c->x;
+
+    if (c->heap_at == RV_NOWHERE)
+        return;
+    rv_due_remove(&x->engine->due, c);
+    c->heap_at = RV_NOWHERE;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        x->calls = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+}
+
+void rv_call_free(struct call *c)
+{
+    if (c->job)
+        rv_pool_give_up(c->x->engine->pool, c->job);
+    rv_call_detach(c);
+    rv_buf_fini(&c->text);
+    free(c->name);
+    free(c);
+}
+
+void rv_call_free_all(rv_exec *x)
+{
+    while (x->calls)
+        rv_call_free(x->calls);
+}
+
+struct call *rv_call_find(rv_exec *x, int64_t call_id)
+{
+    struct call *c = x->calls;
+
+    while (c && c->call_id != call_id)
+        c = c->next;
+    return c;
+}
+
+static void begin_failure(struct call *c, const char *type, bool retryable)
+{
+    c->failed = true;
+    c->retryable = retryable;
+    c->n_chunks = 0;
+    snprintf(c->error_type, sizeof c->error_type, "%s", type);
+    rv_buf_fini(&c->text);
+    c->text = RV_BUF_INIT(RV_SHELL_MAX_ERROR);
+}
+
+void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...)
+{
+    va_list args;
+
+    begin_failure(c, type, retryable);
+    va_start(args, fmt);
+    rv_buf_vprintf(&c->text, fmt, args);
+    va_end(args);
+}
+
+void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err)
+{
+    begin_failure(c, type, retryable);
+    for (; err; err = rv_err_cause(err)) {
+        if (c->text.len)
+            rv_buf_puts(&c->text, ": ");
+        rv_buf_puts(&c->text, rv_err_text(err));
+    }
+}
+
+void rv_call_timed_out(struct call *c)
+{
+    int64_t ms = (c->deadline_us - c->started_us) / 1000;
+
+    if (c->job)
+        rv_pool_give_up(c->x->engine->pool, c->job);
+    c->job = NULL;
+    rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name, (long long)ms);
+}
+
+void rv_call_job_done(struct job *j)
+{
+    struct call *c = j->call;
+    rv_engine *e = c->x->engine;
+
+    c->job = NULL;
+    c->failed = j->failed;
+    c->reports_error = j->reports_error;
+    memcpy(c->error_type, j->error_type, sizeof c->error_type);
+    rv_buf_fini(&c->text);
+    c->text = j->failed ? j->error : j->reply;
+    if (j->failed)
+        j->error = RV_BUF_INIT(0);
+    else
+        j->reply = RV_BUF_INIT(0);
+    if (!e->opts.virtual_time) {
+        c->due_us = rv_engine_now_us(e);
+        rv_due_moved(&e->due, c);
+    }
+    rv_job_free(j);
+}

@@ -1,0 +1,227 @@
+/* The engine and its runs as callers see them: made, started, waited for, cancelled, freed. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "coreengine/shell/shell_internal.h"
+
+int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err)
+{
+    rv_engine *e = calloc(1, sizeof *e);
+
+    if (!e)
+        return RV_FAIL(err, RV_E_NOMEM, "make an engine");
+    e->opts = *opts;
+    e->clock = opts->clock.now_us ? opts->clock : rv_clock_system();
+    e->virtual_us = opts->virtual_start_us;
+    atomic_init(&e->cancel_all, false);
+    *out = e;
+    return 0;
+}
+
+void rv_engine_free(rv_engine *e)
+{
+    if (!e)
+        return;
+    for (rv_exec *x = e->execs, *next; x; x = next) {
+        next = x->next;
+        rv_call_free_all(x);
+        x->over = true;
+        x->engine = NULL;
+        x->prev = x->next = NULL;
+    }
+    rv_pool_free(e->pool);
+    rv_loop_free(e->loop);
+    rv_due_fini(&e->due);
+    for (size_t i = 0; i < e->n_tools; i++)
+        free(e->tools[i].name);
+    free(e->tools);
+    rv_index_fini(&e->tool_index);
+    free(e);
+}
+
+bool rv_engine_settle(rv_engine *e, int64_t wait_ms)
+{
+    struct pool *pool = e->pool;
+    return !pool || rv_pool_settle(pool, wait_ms * 1000);
+}
+
+int64_t rv_engine_now_us(const rv_engine *e)
+{
+    return e->opts.virtual_time ? e->virtual_us : e->clock.now_us(e->clock.self);
+}
+
+size_t rv_engine_workers(const rv_engine *e)
+{
+    long n = e->opts.workers ? (long)e->opts.workers : sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n > RV_SHELL_MAX_WORKERS ? RV_SHELL_MAX_WORKERS : (size_t)n;
+}
+
+void rv_engine_cancel_all(rv_engine *e)
+{
+    atomic_store(&e->cancel_all, true); /* first, so that a loop that is just being made sees it */
+    struct shell_loop *loop = e->loop;
+    struct pool *pool = e->pool;
+    if (loop)
+        rv_loop_wake(loop);
+    else if (pool)
+        rv_pool_poke(pool);
+}
+
+/* --- runs --- */
+
+int rv_exec_new_run(rv_exec *x, rv_envelope *env, rv_err **err)
+{
+    const struct rv_exec_opts *o = &x->opts;
+    const struct rv_run_opts opts = {.mode = o->mode,
+                                     .use_mocks = o->use_mocks,
+                                     .scripted_stages = x->scripted,
+                                     .emits = o->on_event || o->on_effect,
+                                     .saves = o->saves,
+                                     .max_parallel = o->max_parallel ? o->max_parallel : RV_SHELL_MAX_PARALLEL};
+
+    return rv_run_new(o->pipeline, &x->catalog, &opts, env, &x->run, err);
+}
+
+static int prepare(rv_exec *x, rv_err **err)
+{
+    const struct rv_exec_opts *o = &x->opts;
+    size_t n = o->pipeline->n_agents;
+
+    x->under = o->plugins ? rv_plugins_catalog(o->plugins) : rv_catalog_empty;
+    x->catalog = x->under;
+    if (!o->script)
+        return 0;
+    x->catalog = rv_script_catalog(o->script, &x->under);
+    x->scripted = calloc(n ? n : 1, sizeof *x->scripted);
+    if (!x->scripted)
+        return RV_FAIL(err, RV_E_NOMEM, "start a run");
+    rv_script_stages(o->script, o->pipeline, x->scripted);
+    return 0;
+}
+
+static int first_step(rv_exec *x, const struct rv_response *response, rv_err **err)
+{
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = rv_engine_now_us(x->engine)};
+
+    if (response) {
+        ev.kind = RV_EVENT_ANSWER;
+        ev.response = *response;
+    }
+    if (x->opts.on_input)
+        x->opts.on_input(x->opts.self, &ev);
+    int rc = rv_run_step(x->run, &ev, &x->effects, err);
+    if (rc == 0 && !rv_call_new(x, CALL_BEGIN, ev.now_us, 0))
+        rc = RV_FAIL(err, RV_E_NOMEM, "start a run");
+    return rc;
+}
+
+int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env, const struct rv_response *response,
+                    rv_exec **out, rv_err **err)
+{
+    rv_exec *x = calloc(1, sizeof *x);
+
+    if (!x) {
+        rv_envelope_free(env);
+        return RV_FAIL(err, RV_E_NOMEM, "start a run");
+    }
+    x->engine = e;
+    x->opts = *opts;
+    x->number = e->n_started++;
+    x->status = RV_RUN_RUNNING;
+    x->next = e->execs;
+    if (x->next)
+        x->next->prev = x;
+    e->execs = x;
+    int rc = prepare(x, err);
+    if (rc == 0)
+        rc = rv_exec_new_run(x, env, err);
+    else
+        rv_envelope_free(env);
+    if (rc == 0)
+        rc = first_step(x, response, err);
+    if (rc < 0) {
+        rv_exec_free(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
+}
+
+int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
+{
+    while (!x->over) {
+        int rc = x->calls || x->cancel_asked ? 0 : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
+        if (rc == 0)
+            rc = rv_engine_turn(e, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (x->rc == 0)
+        return 0;
+    if (err) {
+        *err = x->err;
+        x->err = NULL;
+    }
+    return x->rc;
+}
+
+void rv_exec_break(rv_exec *x, int rc, rv_err *err)
+{
+    rv_call_free_all(x);
+    rv_effects_clear(&x->effects);
+    x->over = true;
+    if (rc == RV_E_NOMEM || rc == RV_E_INTERNAL)
+        x->status = RV_RUN_FAILED;
+    x->rc = rc;
+    rv_err_free(x->err);
+    x->err = err;
+}
+
+void rv_exec_cancel(rv_exec *x)
+{
+    if (x->over)
+        return;
+    x->cancel_asked = true;
+    x->engine->any_cancel = true;
+}
+
+bool rv_exec_is_over(const rv_exec *x)
+{
+    return x->over;
+}
+
+enum rv_run_status rv_exec_status(const rv_exec *x)
+{
+    return x->status;
+}
+
+const rv_envelope *rv_exec_envelope(const rv_exec *x)
+{
+    return x->run ? rv_run_envelope(x->run) : NULL;
+}
+
+rv_envelope *rv_exec_steal_envelope(rv_exec *x)
+{
+    return x->run ? rv_run_steal_envelope(x->run) : NULL;
+}
+
+void rv_exec_free(rv_exec *x)
+{
+    if (!x)
+        return;
+    if (x->engine) {
+        rv_call_free_all(x);
+        if (x->prev)
+            x->prev->next = x->next;
+        else
+            x->engine->execs = x->next;
+        if (x->next)
+            x->next->prev = x->prev;
+    }
+    rv_run_free(x->run);
+    rv_effects_fini(&x->effects);
+    free(x->scripted);
+    rv_err_free(x->err);
+    free(x);
+}

@@ -1,0 +1,103 @@
+/* How the tools of an engine are doing, and the breaker that keeps calls from a tool that only fails.
+ *
+ * A tool that says "there is no such file" or "these arguments are wrong" works: only other failures count against it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/shell/shell_internal.h"
+
+#define MAX_TOOLS 10000 /* records; later tools are not watched */
+
+int rv_tool_watch(rv_engine *e, const char *tool)
+{
+    int at = rv_index_get(&e->tool_index, rv_str_of(tool));
+
+    if (at >= 0 || e->n_tools == MAX_TOOLS)
+        return at;
+    if (e->n_tools == e->cap_tools) {
+        size_t cap = e->cap_tools ? e->cap_tools * 2 : 4;
+        struct tool_record *tools = realloc(e->tools, cap * sizeof *tools);
+        if (!tools)
+            return -1;
+        e->tools = tools;
+        e->cap_tools = cap;
+    }
+    struct tool_record *r = &e->tools[e->n_tools];
+    *r = (struct tool_record){.name = rv_str_dup(rv_str_of(tool))};
+    if (!r->name || rv_index_add(&e->tool_index, rv_str_of(r->name), (int)e->n_tools) < 0) {
+        free(r->name);
+        return -1;
+    }
+    return (int)e->n_tools++;
+}
+
+bool rv_tool_is_blocked(const rv_engine *e, int health)
+{
+    return health >= 0 && rv_tool_breaker_open(&e->tools[health].health, rv_engine_now_us(e));
+}
+
+static bool is_callers_fault(const char *type)
+{
+    return strcmp(type, "NotFoundError") == 0 || strcmp(type, "ValidationError") == 0;
+}
+
+void rv_tool_note(struct call *c)
+{
+    rv_engine *e = c->x->engine;
+    int64_t now = rv_engine_now_us(e);
+    bool ok = c->failed ? is_callers_fault(c->error_type) : !c->reports_error;
+
+    if (c->health >= 0)
+        rv_tool_health_record(&e->tools[c->health].health, now, ok, (now - c->started_us) / 1000);
+}
+
+bool rv_reply_reports_error(rv_str reply)
+{
+    json_object *raw = NULL, *standard = NULL;
+    const char *status = NULL, *type = "";
+    bool reports = false;
+
+    /* Without one of these words it can not; looking is cheaper than parsing. */
+    if (!reply.len || (!memmem(reply.ptr, reply.len, "\"status\"", 8) && !memmem(reply.ptr, reply.len, "\"error\"", 7)))
+        return false;
+    if (rv_json_parse(reply, NULL, &raw, NULL) == 0 && rv_tool_result_normalize(raw, &standard, NULL) == 0 &&
+        rv_json_get_text(standard, "status", &status) && strcmp(status, "error") == 0) {
+        json_object *error = rv_json_get_obj(standard, "error");
+        reports = !error || !rv_json_get_text(error, "error_type", &type) || !is_callers_fault(type);
+    }
+    json_object_put(raw);
+    json_object_put(standard);
+    return reports;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(struct tool_record *const *)a)->name, (*(struct tool_record *const *)b)->name);
+}
+
+void rv_engine_write_health(const rv_engine *e, rv_jw *w)
+{
+    struct tool_record **sorted = calloc(e->n_tools + 1, sizeof(struct tool_record *));
+
+    if (!sorted) {
+        w->out->rc = RV_E_NOMEM;
+        return;
+    }
+    for (size_t i = 0; i < e->n_tools; i++)
+        sorted[i] = &e->tools[i];
+    qsort(sorted, e->n_tools, sizeof(struct tool_record *), by_name);
+    rv_jw_arr(w);
+    for (size_t i = 0; i < e->n_tools; i++) {
+        const struct rv_tool_health *h = &sorted[i]->health;
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "tool", sorted[i]->name);
+        rv_jw_kv_text(w, "status", rv_health_text(rv_tool_health_status(h)));
+        rv_jw_key(w, "success_rate");
+        rv_jw_double(w, rv_tool_health_success_rate(h));
+        rv_jw_kv_int(w, "calls", (int64_t)h->n);
+        rv_jw_kv_bool(w, "breaker_open", rv_tool_breaker_open(h, rv_engine_now_us(e)));
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+    free(sorted);
+}

@@ -1,0 +1,337 @@
+/* Effects become answers: from the script, from a capability on a worker, or a failure that says why nobody can. Nothing
+ * is told to the core from here: every answer goes through the queue, also one that is there at once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/shell/shell_internal.h"
+
+#define SCRIPT_ENTRY "script" /* the mock of a stage that a script plays */
+
+/* --- from the script --- */
+
+void rv_call_schedule(struct call *c)
+{
+    rv_engine *e = c->x->engine;
+
+    c->due_us = rv_engine_now_us(e) + c->delay_us;
+    if (c->deadline_us && c->due_us > c->deadline_us) {
+        c->due_us = c->deadline_us;
+        rv_call_timed_out(c);
+    }
+    rv_due_moved(&e->due, c);
+}
+
+static void take_reply(struct call *c, struct rv_script_reply *reply)
+{
+    c->delay_us = reply->delay_ms * 1000;
+    if (reply->failed) {
+        rv_call_fail(c, reply->error_type, reply->retryable, "%s", reply->error);
+    } else {
+        rv_buf_fini(&c->text);
+        c->text = reply->body;
+        reply->body = RV_BUF_INIT(0);
+        c->chunks = reply->chunks;
+        c->n_chunks = reply->n_chunks;
+        c->input_tokens = reply->input_tokens;
+        c->output_tokens = reply->output_tokens;
+    }
+    rv_script_reply_fini(reply);
+    rv_call_schedule(c);
+}
+
+/* rc: of rv_script_next(). */
+static int scripted(rv_exec *x, struct call *c, struct rv_script_call *from, rv_err **err)
+{
+    struct rv_script_reply reply;
+
+    from->stage = x->opts.pipeline->agents[c->stage].name;
+    int rc = rv_script_next(x->opts.script, from, &reply, err);
+    if (rc == 0)
+        take_reply(c, &reply);
+    return rc;
+}
+
+static int fail_with(struct call *c, const char *type, int rc, rv_err **err)
+{
+    if (rc == RV_E_NOMEM)
+        return rc;
+    rv_call_fail_err(c, type, false, *err);
+    rv_err_free(*err);
+    *err = NULL;
+    return 0;
+}
+
+/* --- models --- */
+
+static void no_provider(struct call *c, const char *provider, const char *model)
+{
+    bool is_scripted = provider && strcmp(provider, "scripted") == 0;
+
+    if (is_scripted)
+        rv_call_fail(c, "LLMError", false,
+                     "model role \"%s\" has the scripted provider, and there is no script: give one with --script",
+                     c->name);
+    else if (provider)
+        rv_call_fail(c, "LLMError", false,
+                     "model role \"%s\" is %s:%s, but this build has only the scripted provider: --script can answer "
+                     "for it",
+                     c->name, provider, model ? model : "");
+    else
+        rv_call_fail(c, "LLMError", false,
+                     "model role \"%s\" has no model, and this build has only the scripted provider: --script can "
+                     "answer for it",
+                     c->name);
+}
+
+static int call_model(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
+    const char *provider = NULL, *model = NULL;
+    json_object *request = NULL, *prompt = NULL;
+
+    int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
+    if (rc < 0)
+        return rc;
+    RV_IGNORE(rv_json_get_text(request, "provider", &provider), "may be null");
+    RV_IGNORE(rv_json_get_text(request, "model", &model), "may be null");
+    if (x->opts.script) {
+        json_object_object_get_ex(request, "prompt", &prompt);
+        struct rv_script_call from = {.kind = RV_SCRIPT_MODEL, .visit = e->visit, .text = rv_json_str(prompt)};
+        rc = scripted(x, c, &from, err);
+        if (rc < 0 && rc != RV_E_NOMEM && (!provider || strcmp(provider, "scripted") != 0))
+            rc = RV_WRAP(err, rc, "no other provider than the scripted one is in this build");
+        if (rc < 0)
+            rc = fail_with(c, "LLMError", rc, err);
+    } else {
+        no_provider(c, provider, model);
+    }
+    json_object_put(request);
+    return rc;
+}
+
+/* --- capabilities --- */
+
+static char *dup_text(const char *text, bool *ok)
+{
+    char *copy = rv_str_dup(rv_str_of(text));
+    *ok = *ok && copy;
+    return copy;
+}
+
+static struct job *new_job(rv_exec *x, struct call *c, struct rv_effect *e)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(x->run));
+    struct job *j = calloc(1, sizeof *j);
+    bool ok = true;
+
+    if (!j)
+        return NULL;
+    atomic_init(&j->cancelled, false);
+    j->plugins = x->opts.plugins;
+    j->kind = e->kind == RV_EFFECT_CALL_TOOL ? RV_NAME_TOOL : e->entry;
+    j->name = dup_text(e->name, &ok);
+    j->run_id = dup_text(f->envelope_id, &ok);
+    j->user_id = dup_text(f->user_id, &ok);
+    j->session_id = dup_text(f->session_id, &ok);
+    j->stage = dup_text(x->opts.pipeline->agents[c->stage].name, &ok);
+    j->key = dup_text(e->key ? e->key : "", &ok);
+    if (x->opts.on_effect) { /* it may still be looked at */
+        j->args = rv_str_dup((rv_str){e->request, e->request_len});
+        ok = ok && j->args;
+    } else {
+        j->args = e->request;
+        e->request = NULL;
+    }
+    j->args_len = e->request_len;
+    j->timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0;
+    j->call = c;
+    if (!ok) {
+        rv_job_free(j);
+        return NULL;
+    }
+    return j;
+}
+
+static int ensure_pool(rv_engine *e, rv_err **err)
+{
+    struct pool *p = NULL;
+
+    if (e->pool)
+        return 0;
+    int rc = e->opts.virtual_time ? 0 : rv_loop_ensure(e, err);
+    if (rc == 0)
+        rc = rv_pool_new(rv_engine_workers(e), e->opts.virtual_time ? NULL : rv_loop_wake, e->loop, &p, err);
+    if (rc == 0)
+        e->pool = p;
+    return rc;
+}
+
+static int call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    rv_engine *engine = x->engine;
+
+    if (!x->opts.plugins) {
+        rv_call_fail(c, "NotFoundError", false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
+        return 0;
+    }
+    int rc = ensure_pool(engine, err);
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? rc : fail_with(c, "ExecutionError", rc, err);
+    struct job *j = new_job(x, c, e);
+    if (!j)
+        return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", c->what, c->name);
+    rc = rv_pool_submit(engine->pool, j, err);
+    if (rc < 0) {
+        rv_job_free(j);
+        return fail_with(c, "ExecutionError", rc, err);
+    }
+    c->job = j;
+    if (engine->opts.virtual_time) {
+        c->patience_us = rv_clock_system().now_us(rv_clock_system().self) + (c->deadline_us - c->started_us);
+    } else {
+        c->due_us = c->deadline_us ? c->deadline_us : RV_NEVER;
+        rv_due_moved(&engine->due, c);
+    }
+    return 0;
+}
+
+static int call_tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    int health = rv_tool_watch(x->engine, c->name);
+
+    if (rv_tool_is_blocked(x->engine, health)) {
+        rv_call_fail(c, "ToolError", true, "tool \"%s\" is blocked: it failed %d times within %d s", c->name,
+                     RV_BREAKER_ERRORS, (int)(RV_BREAKER_WINDOW_US / 1000000));
+        return 0;
+    }
+    c->health = health;
+    if (!x->opts.script || !rv_script_has_tool(x->opts.script, rv_str_of(c->name)))
+        return call_capability(x, c, e, err);
+    struct rv_script_call from = {
+        .kind = RV_SCRIPT_TOOL, .tool = c->name, .visit = e->visit, .text = {e->request, e->request_len}};
+    int rc = scripted(x, c, &from, err);
+    if (rc == 0 && !c->failed)
+        c->reports_error = rv_reply_reports_error(rv_buf_str(&c->text));
+    if (rc < 0)
+        c->health = -1; /* a hole in the script says nothing about the tool */
+    return rc < 0 ? fail_with(c, "ExecutionError", rc, err) : 0;
+}
+
+static int call_hook(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    if (e->entry != RV_NAME_MOCK || !x->scripted || !x->scripted[c->stage] || strcmp(e->name, SCRIPT_ENTRY) != 0)
+        return call_capability(x, c, e, err);
+    struct rv_script_call from = {
+        .kind = RV_SCRIPT_STAGE, .visit = e->visit, .text = {e->request, e->request_len}};
+    int rc = scripted(x, c, &from, err);
+    return rc < 0 ? fail_with(c, "ProcessingError", rc, err) : 0;
+}
+
+static const char *what_of(const struct rv_effect *e)
+{
+    if (e->kind == RV_EFFECT_CALL_LLM)
+        return "model role";
+    if (e->kind == RV_EFFECT_CALL_TOOL)
+        return "tool";
+    return rv_name_kind_text(e->entry);
+}
+
+static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
+{
+    struct call *c = rv_call_new(x, CALL_ANSWER, rv_engine_now_us(x->engine), e->call_id);
+
+    if (c)
+        c->name = rv_str_dup(rv_str_of(e->name));
+    if (!c || !c->name)
+        return RV_FAIL(err, RV_E_NOMEM, "make a call");
+    c->stage = e->stage;
+    c->deadline_us = e->deadline_us;
+    c->what = what_of(e);
+    if (e->kind == RV_EFFECT_CALL_LLM) {
+        c->event = RV_EVENT_LLM_DONE;
+        return call_model(x, c, e, err);
+    }
+    c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;
+    return e->kind == RV_EFFECT_CALL_TOOL ? call_tool(x, c, e, err) : call_hook(x, c, e, err);
+}
+
+/* --- the rest --- */
+
+static int arm_timer(rv_exec *x, const struct rv_effect *e, rv_err **err)
+{
+    struct call *c = rv_call_new(x, CALL_ANSWER, e->at_us, e->call_id);
+
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "arm a timer");
+    c->event = RV_EVENT_TIMER;
+    return 0;
+}
+
+static void cancel_call(rv_exec *x, int64_t call_id)
+{
+    struct call *c = rv_call_find(x, call_id);
+    if (c)
+        rv_call_free(c);
+}
+
+static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
+{
+    struct rv_response response;
+    int64_t delay_ms = 0;
+
+    rv_call_free_all(x);
+    x->status = status;
+    x->over = true;
+    if (status != RV_RUN_INTERRUPTED || !x->opts.answer_from_script || !x->opts.script || x->cancel_asked ||
+        !rv_script_answer(x->opts.script, &response, &delay_ms))
+        return 0;
+    struct call *c = rv_call_new(x, CALL_RESUME, rv_engine_now_us(x->engine) + delay_ms * 1000, 0);
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
+    c->response = response;
+    x->over = false;
+    return 0;
+}
+
+static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
+{
+    const struct rv_exec_opts *o = &x->opts;
+
+    switch (e->kind) {
+    case RV_EFFECT_CALL_LLM:
+    case RV_EFFECT_CALL_TOOL:
+    case RV_EFFECT_CALL_HOOK:
+        return start_call(x, e, err);
+    case RV_EFFECT_CANCEL_CALL:
+        cancel_call(x, e->call_id);
+        return 0;
+    case RV_EFFECT_ARM_TIMER:
+        return arm_timer(x, e, err);
+    case RV_EFFECT_EMIT:
+        if (o->on_event)
+            o->on_event(o->self, e, rv_effect_text(&x->effects, e));
+        return 0;
+    case RV_EFFECT_SAVE:
+        if (o->on_state)
+            o->on_state(o->self, (rv_str){e->request, e->request_len});
+        return 0;
+    case RV_EFFECT_FINISH:
+        return finish(x, e->status, err);
+    }
+    return 0;
+}
+
+void rv_exec_perform(rv_exec *x)
+{
+    rv_err *err = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; i < x->effects.n && rc == 0; i++) {
+        if (x->opts.on_effect)
+            x->opts.on_effect(x->opts.self, &x->effects, &x->effects.items[i]);
+        rc = perform(x, &x->effects.items[i], &err);
+    }
+    rv_effects_clear(&x->effects);
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+}

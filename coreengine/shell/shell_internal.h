@@ -1,0 +1,197 @@
+/* Shared by the files of shell only. Everything here belongs to the loop thread, except struct pool and the parts of a
+ * job that its comment names. */
+#ifndef RV_SHELL_INTERNAL_H
+#define RV_SHELL_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "coreengine/shell/shell.h"
+
+#define RV_SHELL_MAX_WORKERS 256    /* threads; more than any machine of ours has cores */
+#define RV_SHELL_MAX_STUCK 64       /* given-up calls that still run; further calls fail at once */
+#define RV_SHELL_MAX_PARALLEL 64    /* stages of a batch at once, when nothing is said */
+#define RV_SHELL_MAX_ERROR ((size_t)64 << 10) /* text of a failed call */
+#define RV_SHELL_TYPE_MAX 80        /* name of an error type */
+#define RV_NEVER INT64_MAX          /* a due time that does not come */
+#define RV_NOWHERE SIZE_MAX         /* place of a call that is in no queue */
+
+/* --- workers.c: a bounded pool --- */
+
+enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE };
+/* One call into a capability. The loop makes it, a worker fills in the second half, then it is the loop's again. A job that
+ * was given up while it runs is the worker's, who frees it. */
+struct job {
+    struct job *next;     /* guarded by the pool's lock, like the next two */
+    enum job_state state;
+    bool given_up;
+    atomic_bool cancelled; /* set by the loop, read by the capability */
+    rv_plugins *plugins;   /* borrowed; outlives the call, see rv_engine_settle() */
+    enum rv_name_kind kind;
+    char *name, *args, *run_id, *stage, *user_id, *session_id, *key; /* owned */
+    size_t args_len;
+    int64_t timeout_ms;
+    struct call *call; /* loop only */
+
+    bool failed;
+    bool reports_error; /* a tool's reply that says so itself */
+    char error_type[RV_SHELL_TYPE_MAX];
+    rv_buf error, reply;
+};
+void rv_job_free(struct job *j);
+
+struct pool;
+/** wake is called from a worker, under the pool's lock, whenever a job is done; NULL: never. */
+RV_MUST_CHECK int rv_pool_new(size_t n_workers, void (*wake)(void *self), void *self, struct pool **out, rv_err **err);
+/** Gives up what runs, ends the idle workers, waits for nobody else. */
+void rv_pool_free(struct pool *p);
+/** Takes j on success. RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
+RV_MUST_CHECK int rv_pool_submit(struct pool *p, struct job *j, rv_err **err);
+/** The answer is not wanted any more: takes j, whatever its state. */
+void rv_pool_give_up(struct pool *p, struct job *j);
+/** The jobs that are done, first done first; a list by `next`. */
+struct job *rv_pool_take_done(struct pool *p);
+/** Wait until some job is done, was poked, or that long has passed. */
+void rv_pool_wait(struct pool *p, int64_t us);
+void rv_pool_poke(struct pool *p); /* any thread */
+/** Wait until no call runs, at most that long. */
+bool rv_pool_settle(struct pool *p, int64_t us);
+
+/* --- due.c: what happens when --- */
+
+/* Something that will happen to a run: an answer, a timer, a part of a stream, an answer of a person. */
+struct call {
+    struct call *prev, *next; /* of the same run */
+    rv_exec *x;
+    size_t heap_at; /* position in the queue */
+    int64_t due_us, call_id;
+    enum call_kind {
+        CALL_BEGIN,  /* perform what the first step asked for */
+        CALL_ANSWER, /* tell the core */
+        CALL_RESUME, /* answer the interrupt from the script */
+    } kind;
+    enum rv_event_kind event;
+    int stage;
+    int64_t started_us, deadline_us;
+    struct job *job; /* under way on a worker; then due_us is when to give up */
+    int64_t patience_us; /* simulated time: real time at which the job is given up */
+    const char *what;  /* "tool", "hook", ...: for messages; static */
+    char *name;        /* of the tool, entry or role; owned */
+    int health;        /* index of the tool's health; -1: none */
+    bool reports_error;
+
+    bool failed, retryable;
+    char error_type[RV_SHELL_TYPE_MAX]; /* "": by kind */
+    rv_buf text;                        /* reply or error */
+    int64_t input_tokens, output_tokens;
+    const rv_str *chunks; /* borrowed from the script; still to be streamed */
+    size_t n_chunks, chunk_at;
+    int64_t delay_us;
+    struct rv_response response; /* RESUME; borrowed from the script */
+};
+/* A heap by (due, call id, run): the order of answers does not depend on who was faster. */
+struct due_queue {
+    struct call **items;
+    size_t n, cap;
+};
+RV_MUST_CHECK int rv_due_push(struct due_queue *q, struct call *c); /* RV_E_NOMEM */
+struct call *rv_due_top(const struct due_queue *q);                 /* NULL: empty */
+void rv_due_remove(struct due_queue *q, struct call *c);
+void rv_due_moved(struct due_queue *q, struct call *c); /* its due time was changed */
+void rv_due_fini(struct due_queue *q);
+
+/* --- engine --- */
+
+struct tool_record {
+    char *name; /* owned */
+    struct rv_tool_health health;
+};
+
+struct shell_loop; /* libuv's part */
+
+struct rv_engine {
+    struct rv_engine_opts opts;
+    struct rv_clock clock;
+    int64_t virtual_us;
+    rv_exec *execs;
+    uint64_t n_started;
+    struct due_queue due;
+    _Atomic(struct pool *) pool;       /* NULL until a capability is called; atomic for rv_engine_cancel_all() */
+    _Atomic(struct shell_loop *) loop; /* NULL until somebody waits in real time; likewise */
+    atomic_bool cancel_all;            /* any thread */
+    bool any_cancel;                   /* some run has cancel_asked */
+    unsigned n_turns;
+    struct tool_record *tools;
+    size_t n_tools, cap_tools;
+    rv_index tool_index;
+};
+
+struct rv_exec {
+    rv_exec *prev, *next;
+    rv_engine *engine; /* NULL: it is gone */
+    uint64_t number;   /* the order of starting */
+    struct rv_exec_opts opts;
+    struct rv_catalog under, catalog;
+    bool *scripted; /* per stage; owned */
+    rv_run *run;
+    struct rv_effects effects;
+    struct call *calls;
+    bool over, cancel_asked;
+    enum rv_run_status status;
+    int rc; /* why it broke */
+    rv_err *err;
+};
+
+/* engine.c */
+size_t rv_engine_workers(const rv_engine *e);
+RV_MUST_CHECK int rv_exec_new_run(rv_exec *x, rv_envelope *env, rv_err **err); /* takes env on every path */
+/** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
+void rv_exec_break(rv_exec *x, int rc, rv_err *err);
+
+/* calls.c */
+struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_t call_id); /* queued; NULL: no memory */
+void rv_call_detach(struct call *c); /* out of the queue and of its run's list */
+void rv_call_free(struct call *c);   /* gives up its job */
+void rv_call_free_all(rv_exec *x);
+struct call *rv_call_find(rv_exec *x, int64_t call_id);
+/** It failed: text from a format; type "" for the kind's own. Then due_us is when the core hears of it. */
+void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
+void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err);
+void rv_call_timed_out(struct call *c);
+/** Its job is done: take over the answer. Frees the job. */
+void rv_call_job_done(struct job *j);
+
+/* turn.c */
+/** Let the next thing happen, or wait for it. */
+RV_MUST_CHECK int rv_engine_turn(rv_engine *e, rv_err **err);
+
+/* virtual.c */
+/** May the first of the queue happen now? If not, has waited a little for it. */
+bool rv_virtual_ready(rv_engine *e, struct call *c);
+
+/* perform.c */
+/** Say when a scripted call's next part is due, or its timeout. */
+void rv_call_schedule(struct call *c);
+/** Perform the effects of a step. Breaks the run when memory is short. */
+void rv_exec_perform(rv_exec *x);
+
+/* health.c */
+/** Index of that tool's record; -1 when memory is short (then it is not watched). */
+int rv_tool_watch(rv_engine *e, const char *tool);
+bool rv_tool_is_blocked(const rv_engine *e, int health);
+void rv_tool_note(struct call *c);
+bool rv_reply_reports_error(rv_str reply);
+
+/* loop.c: real time */
+RV_MUST_CHECK int rv_loop_ensure(rv_engine *e, rv_err **err);
+/** Sleep until that time, a finished job, a signal or a wake. */
+RV_MUST_CHECK int rv_loop_sleep(rv_engine *e, int64_t until_us, rv_err **err);
+void rv_loop_wake(void *loop); /* any thread */
+void rv_loop_free(struct shell_loop *l);
+
+/* signals.c */
+struct shell_signals;
+RV_MUST_CHECK int rv_signals_new(rv_engine *e, void *uv_loop, struct shell_signals **out, rv_err **err);
+/** Ask for the handles to be closed; the memory goes with the last close callback. */
+void rv_signals_close(struct shell_signals *s);
+
+#endif

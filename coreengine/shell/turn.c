@@ -1,0 +1,169 @@
+/* One turn of the loop: take what the workers have done, cancel what is to be cancelled, let the next thing happen. */
+#include <stdlib.h>
+
+#include "coreengine/shell/shell_internal.h"
+
+#define LOOK_EVERY 64 /* turns without a sleep between two looks at signals */
+
+/* One event for the core, and what it wants done. */
+static void tell(rv_exec *x, const struct rv_event *ev)
+{
+    rv_err *err = NULL;
+
+    if (x->opts.on_input)
+        x->opts.on_input(x->opts.self, ev);
+    int rc = rv_run_step(x->run, ev, &x->effects, &err);
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+    else
+        rv_exec_perform(x);
+}
+
+/* Hand out one part of a streamed reply; false: that was not the last. */
+static bool stream(struct call *c)
+{
+    rv_exec *x = c->x;
+
+    if (c->failed || c->chunk_at >= c->n_chunks)
+        return true;
+    if (x->opts.on_delta)
+        x->opts.on_delta(x->opts.self, c->stage, c->chunks[c->chunk_at]);
+    if (++c->chunk_at == c->n_chunks)
+        return true;
+    rv_call_schedule(c);
+    return false;
+}
+
+static void answer(struct call *c)
+{
+    rv_exec *x = c->x;
+
+    if (c->job) { /* due because nobody answered */
+        RV_LOG(x->engine->opts.log, WARN, "call.timeout", RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name),
+               RV_F_I64("call_id", c->call_id));
+        rv_call_timed_out(c);
+    }
+    if (!stream(c))
+        return;
+    rv_call_detach(c); /* the run may end in this event, and with it all that is left */
+    rv_tool_note(c);
+    struct rv_event ev = {.kind = c->event,
+                          .now_us = rv_engine_now_us(x->engine),
+                          .call_id = c->call_id,
+                          .failed = c->failed,
+                          .error_type = c->error_type[0] ? c->error_type : NULL,
+                          .retryable = c->retryable,
+                          .input_tokens = c->input_tokens,
+                          .output_tokens = c->output_tokens};
+    if (c->failed)
+        ev.error = rv_buf_str(&c->text);
+    else
+        ev.reply = rv_buf_str(&c->text);
+    tell(x, &ev);
+    rv_call_free(c);
+}
+
+/* The interrupt is answered: a new run goes on where the old one stopped. */
+static void resume(struct call *c)
+{
+    rv_exec *x = c->x;
+    struct rv_event ev = {
+        .kind = RV_EVENT_ANSWER, .now_us = rv_engine_now_us(x->engine), .response = c->response};
+    rv_err *err = NULL;
+
+    rv_call_free(c);
+    rv_envelope *env = rv_run_steal_envelope(x->run);
+    rv_run_free(x->run);
+    x->run = NULL;
+    int rc = rv_exec_new_run(x, env, &err);
+    if (rc == 0 && x->opts.on_input)
+        x->opts.on_input(x->opts.self, &ev);
+    if (rc == 0) {
+        rc = rv_run_step(x->run, &ev, &x->effects, &err);
+        if (rc < 0 && rc != RV_E_NOMEM)
+            rc = RV_WRAP(&err, rc, "the script's answer does not fit");
+    }
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+    else
+        rv_exec_perform(x);
+}
+
+static void happen(struct call *c)
+{
+    rv_exec *x = c->x;
+
+    switch (c->kind) {
+    case CALL_BEGIN:
+        rv_call_free(c);
+        rv_exec_perform(x);
+        break;
+    case CALL_ANSWER:
+        answer(c);
+        break;
+    case CALL_RESUME:
+        resume(c);
+        break;
+    }
+}
+
+static void cancel(rv_exec *x)
+{
+    const struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_engine_now_us(x->engine)};
+
+    if (x->over)
+        return;
+    if (rv_run_is_finished(x->run)) { /* it waits for the script's answer: then it stays interrupted */
+        rv_call_free_all(x);
+        x->over = true;
+        return;
+    }
+    if (x->effects.n > 0) /* of its first step */
+        rv_exec_perform(x);
+    if (!x->over)
+        tell(x, &ev);
+}
+
+static void cancel_asked(rv_engine *e)
+{
+    bool all = atomic_exchange(&e->cancel_all, false);
+
+    if (!all && !e->any_cancel)
+        return;
+    e->any_cancel = false;
+    for (rv_exec *x = e->execs; x; x = x->next) {
+        x->cancel_asked = x->cancel_asked || all;
+        if (x->cancel_asked)
+            cancel(x);
+    }
+}
+
+static void collect(rv_engine *e)
+{
+    struct pool *pool = e->pool;
+    struct job *j = pool ? rv_pool_take_done(pool) : NULL;
+
+    while (j) {
+        struct job *next = j->next;
+        rv_call_job_done(j);
+        j = next;
+    }
+}
+
+int rv_engine_turn(rv_engine *e, rv_err **err)
+{
+    collect(e);
+    cancel_asked(e);
+    struct call *c = rv_due_top(&e->due);
+    if (e->opts.virtual_time) {
+        if (c && rv_virtual_ready(e, c))
+            happen(c);
+        return 0;
+    }
+    if (!c || c->due_us > rv_engine_now_us(e))
+        return rv_loop_sleep(e, c ? c->due_us : RV_NEVER, err);
+    happen(c);
+    if (++e->n_turns % LOOK_EVERY == 0 && e->loop)
+        return rv_loop_sleep(e, 0, err);
+    return 0;
+}

@@ -1,0 +1,359 @@
+/* The pool: threads that run capability code. One lock guards everything in it and is never held while a capability
+ * runs. Workers are detached and share the pool by counting, so that the last one out frees it: nobody has to wait for a
+ * call that does not come back. Such a call is given up: its worker no longer counts, another one takes its place. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "coreengine/shell/shell_internal.h"
+
+struct pool {
+    pthread_mutex_t lock; /* guards all below; rank: the only lock of the shell */
+    pthread_cond_t work;  /* something is queued, or the pool ends */
+    pthread_cond_t done;  /* a job is done, a worker is gone, or somebody poked */
+    struct job *queue, **queue_end;
+    struct job *finished, **finished_end;
+    size_t n_queued, n_running;
+    size_t n_threads, n_idle, n_stuck; /* stuck: running what was given up; part of n_threads */
+    size_t limit;                      /* of threads that are not stuck */
+    bool stopping, poked;
+    size_t n_refs;
+    void (*wake)(void *self);
+    void *wake_self;
+};
+
+void rv_job_free(struct job *j)
+{
+    if (!j)
+        return;
+    free(j->name);
+    free(j->args);
+    free(j->run_id);
+    free(j->stage);
+    free(j->user_id);
+    free(j->session_id);
+    free(j->key);
+    rv_buf_fini(&j->error);
+    rv_buf_fini(&j->reply);
+    free(j);
+}
+
+/* --- what a worker does --- */
+
+static void say_error(struct job *j, const rv_err *err)
+{
+    const char *type = rv_plugin_error_type(err);
+
+    j->failed = true;
+    snprintf(j->error_type, sizeof j->error_type, "%s", type);
+    for (; err; err = rv_err_cause(err)) {
+        if (j->error.len)
+            rv_buf_puts(&j->error, ": ");
+        rv_buf_puts(&j->error, rv_err_text(err));
+    }
+}
+
+static void run_job(struct job *j)
+{
+    const struct rv_plugin_call call = {.kind = j->kind,
+                                        .name = j->name,
+                                        .args = {j->args, j->args_len},
+                                        .run_id = j->run_id,
+                                        .stage = j->stage,
+                                        .user_id = j->user_id,
+                                        .session_id = j->session_id,
+                                        .idempotency_key = j->key,
+                                        .timeout_ms = j->timeout_ms,
+                                        .cancelled = &j->cancelled};
+    rv_err *err = NULL;
+
+    rv_buf_init(&j->reply, RV_JSON_MAX_BYTES);
+    rv_buf_init(&j->error, RV_SHELL_MAX_ERROR);
+    if (rv_plugins_call(j->plugins, &call, &j->reply, &err) < 0)
+        say_error(j, err);
+    else if (j->kind == RV_NAME_TOOL)
+        j->reports_error = rv_reply_reports_error(rv_buf_str(&j->reply));
+    rv_err_free(err);
+}
+
+static void pool_destroy(struct pool *p)
+{
+    pthread_cond_destroy(&p->work);
+    pthread_cond_destroy(&p->done);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+static void unref_and_unlock(struct pool *p)
+{
+    bool last = --p->n_refs == 0;
+
+    pthread_mutex_unlock(&p->lock);
+    if (last)
+        pool_destroy(p);
+}
+
+static struct job *take_queued(struct pool *p)
+{
+    struct job *j = p->queue;
+
+    p->queue = j->next;
+    if (!p->queue)
+        p->queue_end = &p->queue;
+    j->next = NULL;
+    p->n_queued--;
+    return j;
+}
+
+/* Back from a job; the lock is held. */
+static void hand_over(struct pool *p, struct job *j)
+{
+    p->n_running--;
+    if (j->given_up) {
+        p->n_stuck--;
+        rv_job_free(j);
+    } else {
+        j->state = JOB_DONE;
+        *p->finished_end = j;
+        p->finished_end = &j->next;
+        if (p->wake)
+            p->wake(p->wake_self); /* under the lock, so that what it wakes is not gone; it takes none itself */
+    }
+    pthread_cond_broadcast(&p->done);
+}
+
+static void *worker(void *self)
+{
+    struct pool *p = self;
+
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        while (!p->queue && !p->stopping && p->n_threads - p->n_stuck <= p->limit) {
+            p->n_idle++;
+            pthread_cond_wait(&p->work, &p->lock);
+            p->n_idle--;
+        }
+        if (p->stopping || p->n_threads - p->n_stuck > p->limit)
+            break; /* the end, or a stuck call came back and its place is taken */
+        struct job *j = take_queued(p);
+        j->state = JOB_RUNNING;
+        p->n_running++;
+        pthread_mutex_unlock(&p->lock);
+        run_job(j);
+        pthread_mutex_lock(&p->lock);
+        hand_over(p, j);
+    }
+    p->n_threads--;
+    pthread_cond_broadcast(&p->done);
+    unref_and_unlock(p);
+    return NULL;
+}
+
+/* One more worker; the lock is held. Signals are the loop thread's. */
+static int spawn(struct pool *p)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    pthread_attr_t attr;
+
+    if (pthread_attr_init(&attr) != 0)
+        return RV_E_INTERNAL;
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int failed = pthread_create(&thread, &attr, worker, p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    if (failed)
+        return RV_E_INTERNAL;
+    p->n_threads++;
+    p->n_refs++;
+    return 0;
+}
+
+/* Enough workers for what is queued, within the limit; the lock is held. */
+static int staff(struct pool *p)
+{
+    if (p->n_queued <= p->n_idle || p->n_threads - p->n_stuck >= p->limit)
+        return 0;
+    int rc = spawn(p);
+    return rc < 0 && p->n_threads == p->n_stuck ? rc : 0; /* fewer workers are slower, none are a fault */
+}
+
+/* --- what the loop does --- */
+
+int rv_pool_new(size_t n_workers, void (*wake)(void *self), void *self, struct pool **out, rv_err **err)
+{
+    pthread_condattr_t attr;
+    struct pool *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return RV_FAIL(err, RV_E_NOMEM, "make the workers");
+    p->limit = n_workers;
+    p->queue_end = &p->queue;
+    p->finished_end = &p->finished;
+    p->n_refs = 1;
+    p->wake = wake;
+    p->wake_self = self;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->work, NULL);
+    pthread_cond_init(&p->done, &attr);
+    pthread_condattr_destroy(&attr);
+    *out = p;
+    return 0;
+}
+
+static void free_list(struct job *j)
+{
+    while (j) {
+        struct job *next = j->next;
+        rv_job_free(j);
+        j = next;
+    }
+}
+
+void rv_pool_free(struct pool *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stopping = true;
+    p->wake = NULL;
+    free_list(p->queue);
+    free_list(p->finished);
+    p->queue = p->finished = NULL;
+    pthread_cond_broadcast(&p->work);
+    while (p->n_threads > p->n_stuck) /* idle ones only: they leave at once */
+        pthread_cond_wait(&p->done, &p->lock);
+    unref_and_unlock(p);
+}
+
+int rv_pool_submit(struct pool *p, struct job *j, rv_err **err)
+{
+    pthread_mutex_lock(&p->lock);
+    size_t stuck = p->n_stuck;
+    int rc = stuck >= RV_SHELL_MAX_STUCK ? RV_E_LIMIT : 0;
+    if (rc == 0) {
+        p->n_queued++;
+        rc = staff(p);
+        if (rc < 0)
+            p->n_queued--;
+    }
+    if (rc == 0) {
+        j->next = NULL;
+        j->state = JOB_QUEUED;
+        *p->queue_end = j;
+        p->queue_end = &j->next;
+        pthread_cond_signal(&p->work);
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (rc == RV_E_LIMIT)
+        return RV_FAIL(err, rc, "%zu calls that were given up are still running; no further one is started", stuck);
+    return rc < 0 ? RV_FAIL(err, rc, "no worker thread can be started") : 0;
+}
+
+static void unlink_job(struct job **list, struct job ***end, const struct job *j)
+{
+    struct job **at = list;
+
+    while (*at && *at != j)
+        at = &(*at)->next;
+    if (*at)
+        *at = j->next;
+    *end = list;
+    while (**end)
+        *end = &(**end)->next;
+}
+
+void rv_pool_give_up(struct pool *p, struct job *j)
+{
+    bool mine = true;
+
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&j->cancelled, true);
+    switch (j->state) {
+    case JOB_QUEUED:
+        unlink_job(&p->queue, &p->queue_end, j);
+        p->n_queued--;
+        break;
+    case JOB_RUNNING:
+        mine = false;
+        j->given_up = true;
+        j->call = NULL;
+        p->n_stuck++;
+        RV_IGNORE(staff(p), "whatever is queued then waits until the call comes back or times out");
+        break;
+    case JOB_DONE:
+        unlink_job(&p->finished, &p->finished_end, j);
+        break;
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (mine)
+        rv_job_free(j);
+}
+
+struct job *rv_pool_take_done(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    struct job *list = p->finished;
+    p->finished = NULL;
+    p->finished_end = &p->finished;
+    pthread_mutex_unlock(&p->lock);
+    return list;
+}
+
+static struct timespec in_us(int64_t us)
+{
+    struct timespec t;
+    const int64_t day = (int64_t)86400 * 1000000;
+
+    if (us > day)
+        us = day;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += (time_t)(us / 1000000);
+    t.tv_nsec += (long)(us % 1000000) * 1000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    return t;
+}
+
+void rv_pool_wait(struct pool *p, int64_t us)
+{
+    struct timespec until = in_us(us > 0 ? us : 0);
+    int rc = 0;
+
+    pthread_mutex_lock(&p->lock);
+    while (!p->finished && !p->poked && rc == 0)
+        rc = pthread_cond_timedwait(&p->done, &p->lock, &until);
+    p->poked = false;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void rv_pool_poke(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->poked = true;
+    pthread_cond_broadcast(&p->done);
+    pthread_mutex_unlock(&p->lock);
+}
+
+bool rv_pool_settle(struct pool *p, int64_t us)
+{
+    struct timespec until = in_us(us > 0 ? us : 0);
+    int rc = 0;
+
+    pthread_mutex_lock(&p->lock);
+    while (p->n_running > 0 && rc == 0)
+        rc = pthread_cond_timedwait(&p->done, &p->lock, &until);
+    bool settled = p->n_running == 0;
+    pthread_mutex_unlock(&p->lock);
+    return settled;
+}
