@@ -8,18 +8,18 @@
 
 #include <reeve/capability.h>
 
-#define MAX_ROOTS 32
-#define MAX_PATH_BYTES 1024          /* of a path in arguments and answers */
-#define MAX_FILES 20000              /* files that one walk visits */
-#define MAX_WALK_DEPTH 32            /* folders below each other */
+#define MAX_ROOTS        32
+#define MAX_PATH_BYTES   1024        /* of a path in arguments and answers */
+#define MAX_FILES        20000       /* files that one walk visits */
+#define MAX_WALK_DEPTH   32          /* folders below each other */
 #define MAX_SEARCH_BYTES (64u << 20) /* of all files that one search reads */
-#define MAX_LISTED 1000              /* files in one answer of list_files */
-#define MAX_READ_LINES 2000          /* lines in one answer of read_file */
-#define MAX_TERMS 48                 /* words of one query */
-#define MAX_WORD 64                  /* bytes of a word that is compared; longer ones are cut */
-#define MAX_SNIPPET 700              /* bytes of a passage shown in a hit */
-#define MAX_RESULTS 50
-#define ATTEMPTS 3                   /* of the question's search: the plain one and two wider ones */
+#define MAX_LISTED       1000        /* files in one answer of list_files */
+#define MAX_READ_LINES   2000        /* lines in one answer of read_file */
+#define MAX_TERMS        48          /* words of one query */
+#define MAX_WORD         64          /* bytes of a word that is compared; longer ones are cut */
+#define MAX_SNIPPET      700         /* bytes of a passage shown in a hit */
+#define MAX_RESULTS      50
+#define ATTEMPTS         3 /* of the question's search: the plain one and two wider ones */
 
 struct root {
     char *label; /* first part of its paths; "" for the pipeline's own folder */
@@ -85,10 +85,10 @@ const char *const *synonyms_of(const char *word);
 
 /* --- passages.c --- */
 struct passage {
-    const char *text;      /* into the file's bytes */
+    const char *text; /* into the file's bytes */
     size_t len;
-    int line, end_line;    /* from 1, both included */
-    char heading[256];     /* titles above it, outermost first */
+    int line, end_line; /* from 1, both included */
+    char heading[256];  /* titles above it, outermost first */
 };
 struct passages {
     const char *text;
@@ -101,8 +101,8 @@ void passages_begin(struct passages *p, const char *path, const char *text, size
 bool passages_next(struct passages *p, struct passage *out);
 
 /* --- json.c: arguments in, answers out. `failed` is sticky, so that a builder checks once. --- */
-json_object *json_of(const char *text); /* what the host gave; NULL: no memory */
-json_object *args_parse(struct rv_cap_call *call); /* NULL: the call has been failed */
+json_object *json_of(const char *text);                   /* what the host gave; NULL: no memory */
+json_object *args_parse(struct rv_cap_call *call);        /* NULL: the call has been failed */
 const char *arg_text(json_object *args, const char *key); /* NULL: absent or no string */
 int64_t arg_int(json_object *args, const char *key, int64_t otherwise);
 json_object *arg_in(json_object *args, const char *path); /* "envelope.outputs.plan"; NULL: absent */

@@ -12,9 +12,9 @@ static const char *last_part(const char *path)
 
 bool glob_match(const char *pattern, const char *path)
 {
-    const char *star = NULL, *star_at = NULL;     /* after the last '*', and where it stopped */
-    const char *cross = NULL, *cross_at = NULL;   /* the same for the last "**" */
-    bool by_part = false;                         /* the last double star was followed by a slash: it takes whole parts */
+    const char *star = NULL, *star_at = NULL;   /* after the last '*', and where it stopped */
+    const char *cross = NULL, *cross_at = NULL; /* the same for the last "**" */
+    bool by_part = false;                       /* the last double star was followed by a slash: it takes whole parts */
     const char *p = pattern, *s = strchr(pattern, '/') ? path : last_part(path);
 
     while (*s) {

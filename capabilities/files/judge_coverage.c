@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKED_AT 3        /* the best passages are judged, and planned to be read */
-#define GOOD_ENOUGH 0.65   /* coverage that needs no wider search */
-#define LAST_RESORT 0.55   /* coverage that is better than nothing after the last attempt */
+#define LOOKED_AT   3    /* the best passages are judged, and planned to be read */
+#define GOOD_ENOUGH 0.65 /* coverage that needs no wider search */
+#define LAST_RESORT 0.55 /* coverage that is better than nothing after the last attempt */
 
 struct judgement {
     const char *verdict;
@@ -176,7 +176,8 @@ int judge_coverage(void *self, struct rv_cap_call *call)
         words_of(text, strlen(text), question);
         judge(hits, question, &j);
     }
-    rc = question ? reply_judgement(call, hits, question, &j, false) : call->fail(call, "ExecutionError", "out of memory");
+    rc = question ? reply_judgement(call, hits, question, &j, false)
+                  : call->fail(call, "ExecutionError", "out of memory");
 done:
     free(question);
     json_object_put(args);

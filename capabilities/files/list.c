@@ -14,8 +14,7 @@ static int64_t size_of(const struct files *f, const char *path)
     int64_t size = -1;
     int fd;
 
-    if (!place_of(f, NULL, path, &place) ||
-        (fd = open_beneath(f, place.root->fd, place.rel, O_PATH | O_NOFOLLOW)) < 0)
+    if (!place_of(f, NULL, path, &place) || (fd = open_beneath(f, place.root->fd, place.rel, O_PATH | O_NOFOLLOW)) < 0)
         return -1;
     if (fstat(fd, &st) == 0)
         size = st.st_size;

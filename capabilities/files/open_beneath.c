@@ -1,5 +1,5 @@
-/* Opening without ever leaving a root, however links and renames change meanwhile. Linux 5.6 does it in one call; before
- * that, and where a sandbox forbids the call, the path is walked part by part and no link is followed at all. */
+/* Opening without ever leaving a root, however links and renames change meanwhile. Linux 5.6 does it in one call;
+ * before that, and where a sandbox forbids the call, the path is walked part by part and no link is followed at all. */
 #include "capabilities/files/files_internal.h"
 
 #include <errno.h>
@@ -85,7 +85,11 @@ bool is_text(const char *text, size_t len)
 
     for (size_t i = 0; i < len;) {
         unsigned char c = s[i];
-        size_t more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : 9;
+        size_t more = c < 0x80                ? 0
+                      : c >= 0xc2 && c < 0xe0 ? 1
+                      : c >= 0xe0 && c < 0xf0 ? 2
+                      : c >= 0xf0 && c < 0xf5 ? 3
+                                              : 9;
 
         if (c == 0 || more == 9 || i + more >= len)
             return false;

@@ -1,5 +1,5 @@
-/* A text as passages: paragraphs, lists and blocks between blank lines, each with its lines and, in Markdown, the titles
- * above it. Titles are no passages of their own: a quote of a title answers nothing. */
+/* A text as passages: paragraphs, lists and blocks between blank lines, each with its lines and, in Markdown, the
+ * titles above it. Titles are no passages of their own: a quote of a title answers nothing. */
 #include "capabilities/files/files_internal.h"
 
 #include <string.h>
@@ -104,7 +104,8 @@ bool passages_next(struct passages *p, struct passage *out)
         const char *line = p->text + p->at;
         bool fence = p->is_markdown && is_fence(line, len);
         size_t level = p->is_markdown && !p->in_fence ? title_level(line, len) : 0;
-        bool ends = level > 0 || (!p->in_fence && is_blank(line, len)) || (first && p->line - first >= MAX_PASSAGE_LINES);
+        bool ends =
+            level > 0 || (!p->in_fence && is_blank(line, len)) || (first && p->line - first >= MAX_PASSAGE_LINES);
 
         if (first && ends)
             break; /* a title or a long block is looked at again by the next call */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define FIRST_RESULTS 8
-#define MORE_RESULTS 8 /* by which each further attempt asks for more */
+#define MORE_RESULTS  8 /* by which each further attempt asks for more */
 
 static int by_length(const void *a, const void *b)
 {

@@ -1,26 +1,26 @@
-/* search_files: passages ranked by the words of a query (BM25 over passages). Words in the titles above a passage and in
- * its path count too, and a passage that has more of the different words wins over one that repeats a single word. The
- * order is total: score, then path, then line. */
+/* search_files: passages ranked by the words of a query (BM25 over passages). Words in the titles above a passage and
+ * in its path count too, and a passage that has more of the different words wins over one that repeats a single word.
+ * The order is total: score, then path, then line. */
 #include "capabilities/files/files_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define K1 1.2
-#define B 0.75
+#define K1           1.2
+#define B            0.75
 #define TITLE_WEIGHT 0.8 /* a word in a title counts as this many in the text */
-#define PATH_WEIGHT 0.4
-#define MAX_PER_FILE 3   /* hits of one file, so that a long page does not hide the others */
-#define MAX_KEPT 20000   /* passages with a word of the query that are ranked */
+#define PATH_WEIGHT  0.4
+#define MAX_PER_FILE 3     /* hits of one file, so that a long page does not hide the others */
+#define MAX_KEPT     20000 /* passages with a word of the query that are ranked */
 
 struct candidate {
-    size_t path;          /* index of the walked files */
+    size_t path; /* index of the walked files */
     int line, end_line;
-    size_t n_words;       /* length of the passage */
+    size_t n_words; /* length of the passage */
     float tf[MAX_TERMS];
     char *snippet, *heading; /* owned */
-    int64_t score;        /* thousandths: equal on every machine */
+    int64_t score;           /* thousandths: equal on every machine */
 };
 
 struct search {

@@ -7,18 +7,18 @@
 
 /* Sorted, for the search below. */
 static const char *const stop_words[] = {
-    "a",      "about",  "after", "again", "all",    "also",  "am",    "an",    "and",   "any",   "are",    "as",
-    "at",     "be",     "been",  "before", "being", "but",   "by",    "can",   "could", "did",   "do",     "does",
-    "doing",  "done",   "each",  "else",  "explain", "find", "for",   "from",  "get",   "gets",  "give",   "go",
-    "goes",   "got",    "had",   "happen", "happens", "has", "have",  "having", "he",   "her",   "here",   "his",
-    "how",    "i",      "if",    "in",    "into",   "is",    "it",    "its",   "just",  "know",  "let",    "like",
-    "made",   "make",   "makes", "many",  "may",    "me",    "mean",  "means", "might", "more",  "most",   "much",
-    "must",   "my",     "need",  "needs", "no",     "not",   "of",    "on",    "one",   "only",  "or",     "other",
-    "our",    "out",    "please", "shall", "she",   "should", "show", "so",    "some",  "such",  "tell",   "than",
-    "that",   "the",    "their", "them",  "then",   "there", "these", "they",  "thing", "things", "this",  "those",
-    "to",     "too",    "up",    "us",    "use",    "used",  "uses",  "using", "very",  "want",  "was",    "way",
-    "we",     "were",   "what",  "when",  "where",  "which", "while", "who",   "whom",  "whose", "why",    "will",
-    "with",   "work",   "works", "would", "you",    "your",
+    "a",     "about", "after",  "again",  "all",     "also",   "am",    "an",     "and",   "any",    "are",  "as",
+    "at",    "be",    "been",   "before", "being",   "but",    "by",    "can",    "could", "did",    "do",   "does",
+    "doing", "done",  "each",   "else",   "explain", "find",   "for",   "from",   "get",   "gets",   "give", "go",
+    "goes",  "got",   "had",    "happen", "happens", "has",    "have",  "having", "he",    "her",    "here", "his",
+    "how",   "i",     "if",     "in",     "into",    "is",     "it",    "its",    "just",  "know",   "let",  "like",
+    "made",  "make",  "makes",  "many",   "may",     "me",     "mean",  "means",  "might", "more",   "most", "much",
+    "must",  "my",    "need",   "needs",  "no",      "not",    "of",    "on",     "one",   "only",   "or",   "other",
+    "our",   "out",   "please", "shall",  "she",     "should", "show",  "so",     "some",  "such",   "tell", "than",
+    "that",  "the",   "their",  "them",   "then",    "there",  "these", "they",   "thing", "things", "this", "those",
+    "to",    "too",   "up",     "us",     "use",     "used",   "uses",  "using",  "very",  "want",   "was",  "way",
+    "we",    "were",  "what",   "when",   "where",   "which",  "while", "who",    "whom",  "whose",  "why",  "will",
+    "with",  "work",  "works",  "would",  "you",     "your",
 };
 
 /* Folded forms; each word of a group stands for the others. */
@@ -64,8 +64,8 @@ static bool has_vowel(const char *word, size_t len)
     return false;
 }
 
-/* "limits" -> "limit", "policies" -> "policy", "routing", "routed", "route" -> "rout". Not a stemmer: what it misses only
- * makes a search a little narrower. */
+/* "limits" -> "limit", "policies" -> "policy", "routing", "routed", "route" -> "rout". Not a stemmer: what it misses
+ * only makes a search a little narrower. */
 static void fold(char *word)
 {
     size_t len = strlen(word);
@@ -77,8 +77,8 @@ static void fold(char *word)
         len -= 2;
         word[len - 1] = 'y';
         word[len] = '\0';
-    } else if (len > 4 && (ends_with(word, len, "sses") || ends_with(word, len, "xes") || ends_with(word, len, "ches") ||
-                         ends_with(word, len, "shes"))) {
+    } else if (len > 4 && (ends_with(word, len, "sses") || ends_with(word, len, "xes") ||
+                           ends_with(word, len, "ches") || ends_with(word, len, "shes"))) {
         word[len -= 2] = '\0';
     } else if (len > 3 && word[len - 1] == 's' && !strchr("sui", word[len - 2])) {
         word[--len] = '\0';

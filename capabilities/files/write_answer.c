@@ -1,13 +1,13 @@
-/* Hook files.write_answer: the answer in quotes. No model is pretended: each quote is the text of its lines, joined by one
- * blank, and can be compared with the file. A draft that a model wrote before is put above the quotes. */
+/* Hook files.write_answer: the answer in quotes. No model is pretended: each quote is the text of its lines, joined by
+ * one blank, and can be compared with the file. A draft that a model wrote before is put above the quotes. */
 #include "capabilities/files/files_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_QUOTES 4
+#define MAX_QUOTES      4
 #define MAX_QUOTE_LINES 3
-#define MAX_DRAFT (64u << 10) /* bytes of a model's text that are passed on */
+#define MAX_DRAFT       (64u << 10) /* bytes of a model's text that are passed on */
 
 struct answer {
     const struct words *question;

@@ -5,8 +5,9 @@
 
 #define MAX_NAME 100 /* characters, as the schema below says; each is at most twelve bytes of JSON text */
 
-/* The host has checked args against input_schema: {"name": "..."} with a string of at most MAX_NAME characters. The name
- * is JSON text already, quotes included, so it goes back as it came. Larger tools read args with a JSON library. */
+/* The host has checked args against input_schema: {"name": "..."} with a string of at most MAX_NAME characters. The
+ * name is JSON text already, quotes included, so it goes back as it came. Larger tools read args with a JSON library.
+ */
 static int greet(void *self, struct rv_cap_call *call)
 {
     const char *colon = strchr(call->args, ':'), *from = colon ? strchr(colon, '"') : NULL, *to = from;
@@ -40,15 +41,22 @@ static int canned(void *self, struct rv_cap_call *call)
 }
 
 static const struct rv_cap_entry entries[] = {
-    {RV_CAP_TOOL, "greet",
-     RV_CAP_JSON({
-         "description": "Greet somebody by name.", "risk": "read_only", "category": "standalone",
-         "input_schema": {"type": "object", "required": ["name"], "additionalProperties": false,
-                          "properties": {"name": {"type": "string", "minLength": 1, "maxLength": 100}}},
-         "output_schema": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
-     }), greet},
-    {RV_CAP_HOOK, "greet_user", RV_CAP_JSON({"description": "Answer any input with a greeting.", "sees": []}), greet_user},
-    {RV_CAP_MOCK, "canned", RV_CAP_JSON({"description": "A stand-in for a stage that answers.", "sees": []}), canned},
+    {RV_CAP_TOOL, "greet", RV_CAP_JSON({
+         "description" : "Greet somebody by name.",
+         "risk" : "read_only",
+         "category" : "standalone",
+         "input_schema" : {
+             "type" : "object",
+             "required" : ["name"],
+             "additionalProperties" : false,
+             "properties" : {"name" : {"type" : "string", "minLength" : 1, "maxLength" : 100}}
+         },
+         "output_schema" : {"type" : "object", "required" : ["text"], "properties" : {"text" : {"type" : "string"}}}
+     }),
+     greet},
+    {RV_CAP_HOOK, "greet_user", RV_CAP_JSON({"description" : "Answer any input with a greeting.", "sees" : []}),
+     greet_user},
+    {RV_CAP_MOCK, "canned", RV_CAP_JSON({"description" : "A stand-in for a stage that answers.", "sees" : []}), canned},
     RV_CAP_END,
 };
 

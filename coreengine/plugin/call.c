@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALL_MAGIC 0x7265637au
+#define CALL_MAGIC         0x7265637au
 #define DEFAULT_ERROR_TYPE "ExecutionError"
 
 struct call_state {
@@ -111,8 +111,8 @@ static void host_log(const struct rv_cap_call *call, int level, const char *mess
     if (!rv_log_on(log, to))
         return;
     copy_clean(text, sizeof text, message);
-    const struct rv_field fields[] = {RV_F_TEXT("capability", s->entry->owner->name), RV_F_TEXT("entry", s->entry->name),
-                                      RV_F_TEXT("text", text)};
+    const struct rv_field fields[] = {RV_F_TEXT("capability", s->entry->owner->name),
+                                      RV_F_TEXT("entry", s->entry->name), RV_F_TEXT("text", text)};
     rv_log_write(log, to, "capability.log", fields, RV_COUNT(fields));
 }
 

@@ -7,16 +7,19 @@
 #include <string.h>
 
 /* Sizes of the first version: nothing older can be loaded. */
-#define MIN_DESC_SIZE (offsetof(struct rv_cap_desc, close) + sizeof(void (*)(void)))
+#define MIN_DESC_SIZE  (offsetof(struct rv_cap_desc, close) + sizeof(void (*)(void)))
 #define MIN_ENTRY_SIZE (offsetof(struct rv_cap_entry, fn) + sizeof(void (*)(void)))
 
 static const struct {
     const char *noun;
     enum rv_name_kind kind;
 } kinds[] = {
-    [RV_CAP_TOOL] = {"tool", RV_NAME_TOOL},     [RV_CAP_HOOK] = {"hook", RV_NAME_HOOK},
-    [RV_CAP_POLICY] = {"policy", RV_NAME_POLICY}, [RV_CAP_MOCK] = {"mock", RV_NAME_MOCK},
-    [RV_CAP_ROUTE] = {"routing function", RV_NAME_ROUTE}, [RV_CAP_PROMPT] = {"prompt", RV_NAME_PROMPT},
+    [RV_CAP_TOOL] = {"tool", RV_NAME_TOOL},
+    [RV_CAP_HOOK] = {"hook", RV_NAME_HOOK},
+    [RV_CAP_POLICY] = {"policy", RV_NAME_POLICY},
+    [RV_CAP_MOCK] = {"mock", RV_NAME_MOCK},
+    [RV_CAP_ROUTE] = {"routing function", RV_NAME_ROUTE},
+    [RV_CAP_PROMPT] = {"prompt", RV_NAME_PROMPT},
 };
 
 static int check_versions(const struct rv_cap_desc *given, rv_err **err)
@@ -32,8 +35,8 @@ static int check_versions(const struct rv_cap_desc *given, rv_err **err)
         return rc;
     }
     if (size < MIN_DESC_SIZE)
-        return RV_FAIL(err, RV_E_VERSION, "its descriptor is %u bytes long, ABI %d needs at least %zu", size, RV_CAP_ABI,
-                       MIN_DESC_SIZE);
+        return RV_FAIL(err, RV_E_VERSION, "its descriptor is %u bytes long, ABI %d needs at least %zu", size,
+                       RV_CAP_ABI, MIN_DESC_SIZE);
     if (given->entry_size < MIN_ENTRY_SIZE || given->entry_size > RV_PLUGIN_MAX_ENTRY_SIZE ||
         given->entry_size % _Alignof(struct rv_cap_entry) != 0)
         return RV_FAIL(err, RV_E_VERSION, "its entries are said to be %u bytes long, which can not be (ABI %d has %zu)",

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_DIRS 64
+#define MAX_DIRS      64
 #define MAX_AVAILABLE 4096 /* files of one path that are listed */
-#define SUFFIX ".so"
+#define SUFFIX        ".so"
 
 struct texts {
     char **items; /* NULL-terminated */
@@ -221,7 +221,8 @@ static int fail_not_found(const struct rv_plugins *p, const char *name, rv_err *
     if (nearest)
         rv_err_hint(err, "did you mean \"%s\"?", nearest);
     else
-        rv_err_hint(err, "give --capability-path DIR, set REEVE_CAPABILITY_PATH, or write a path such as ./%s.so", name);
+        rv_err_hint(err, "give --capability-path DIR, set REEVE_CAPABILITY_PATH, or write a path such as ./%s.so",
+                    name);
     rv_plugins_path_free(names);
     return rc;
 }

@@ -1,5 +1,6 @@
 /* Capabilities: finds, checks, opens and calls the shared objects that bring tools, hooks, policies, mocks, routing
- * functions and prompts. Everything a plugin hands over is checked before it is used: ABI, sizes, names, JSON, schemas. */
+ * functions and prompts. Everything a plugin hands over is checked before it is used: ABI, sizes, names, JSON, schemas.
+ */
 #ifndef RV_PLUGIN_H
 #define RV_PLUGIN_H
 
@@ -12,22 +13,22 @@ typedef struct rv_plugins rv_plugins; /* a set of opened capabilities; loading: 
 struct rv_plugins_opts {
     const char *const *dirs; /* where names are looked up, in order; borrowed for the call */
     size_t n_dirs;
-    const char *base_dir;    /* folder of the pipeline file; handed to plugins, and relative .so paths start there */
-    rv_log *log;             /* borrowed; may be NULL */
+    const char *base_dir; /* folder of the pipeline file; handed to plugins, and relative .so paths start there */
+    rv_log *log;          /* borrowed; may be NULL */
 };
 RV_MUST_CHECK int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err **err);
 void rv_plugins_free(rv_plugins *p); /* closes all; no call may be running */
 
 /** The capability path: extra dirs first (may be NULL), then REEVE_CAPABILITY_PATH (colon-separated), base_dir and
- *  base_dir/capabilities, the folder lib/reeve/capabilities beside the running binary's prefix, then the install prefix.
- *  *out is a NULL-terminated array, one free() of rv_plugins_path_free(). */
+ *  base_dir/capabilities, the folder lib/reeve/capabilities beside the running binary's prefix, then the install
+ * prefix. *out is a NULL-terminated array, one free() of rv_plugins_path_free(). */
 RV_MUST_CHECK int rv_plugins_path(const char *const *extra, size_t n_extra, const char *base_dir, char ***out,
                                   size_t *n, rv_err **err);
 void rv_plugins_path_free(char **dirs);
 
-/** Load and open one. On failure nothing of it remains. RV_E_NOT_FOUND (says where was looked), RV_E_VERSION (ABI, sizes),
- *  RV_E_PLUGIN (wrong symbol, bad entries, open failed), RV_E_INVALID (configuration against its schema), RV_E_EXISTS
- *  (a tool name that another capability already has). */
+/** Load and open one. On failure nothing of it remains. RV_E_NOT_FOUND (says where was looked), RV_E_VERSION (ABI,
+ * sizes), RV_E_PLUGIN (wrong symbol, bad entries, open failed), RV_E_INVALID (configuration against its schema),
+ * RV_E_EXISTS (a tool name that another capability already has). */
 RV_MUST_CHECK int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_err **err);
 /** All that a pipeline names; each failure becomes a finding at its place. */
 RV_MUST_CHECK int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *pipeline, rv_findings *findings,
@@ -38,18 +39,19 @@ struct rv_known_names rv_plugins_names(rv_plugins *p);
 
 /* One call into a capability. */
 struct rv_plugin_call {
-    enum rv_name_kind kind;  /* TOOL, HOOK, POLICY, MOCK or ROUTE */
-    const char *name;        /* tools: bare; the rest "capability.name" */
-    rv_str args;             /* JSON text */
+    enum rv_name_kind kind;                                              /* TOOL, HOOK, POLICY, MOCK or ROUTE */
+    const char *name;                                                    /* tools: bare; the rest "capability.name" */
+    rv_str args;                                                         /* JSON text */
     const char *run_id, *stage, *user_id, *session_id, *idempotency_key; /* "" when unknown */
-    int64_t timeout_ms;      /* <= 0: none */
-    const atomic_bool *cancelled; /* borrowed; may be NULL */
+    int64_t timeout_ms;                                                  /* <= 0: none */
+    const atomic_bool *cancelled;                                        /* borrowed; may be NULL */
 };
-/** Any thread; blocks until the plugin returns. The reply (valid JSON object text, at most RV_CAP_MAX_REPLY) is appended to out.
- *  RV_E_NOT_FOUND (unknown), RV_E_TOOL (the plugin failed: the text is its message, the hint its error type, see
- *  rv_plugin_error_type), RV_E_PLUGIN (no answer, two answers, garbage). */
+/** Any thread; blocks until the plugin returns. The reply (valid JSON object text, at most RV_CAP_MAX_REPLY) is
+ * appended to out. RV_E_NOT_FOUND (unknown), RV_E_TOOL (the plugin failed: the text is its message, the hint its error
+ * type, see rv_plugin_error_type), RV_E_PLUGIN (no answer, two answers, garbage). */
 RV_MUST_CHECK int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err);
-/** The error type that a plugin gave to fail(), e.g. "NotFoundError"; "ExecutionError" when it gave none. Static or borrowed. */
+/** The error type that a plugin gave to fail(), e.g. "NotFoundError"; "ExecutionError" when it gave none. Static or
+ * borrowed. */
 const char *rv_plugin_error_type(const rv_err *err);
 
 /** For `inspect`: array of {name, version, description, path, tools: [...], hooks: [...], ...}. */

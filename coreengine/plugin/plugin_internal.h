@@ -5,36 +5,36 @@
 #include "capabilities/sdk/capability.h"
 #include "coreengine/plugin/plugin.h"
 
-#define RV_PLUGIN_MAX_LOADED 256                     /* capabilities of one pipeline */
-#define RV_PLUGIN_MAX_NAME 64                        /* bytes of a capability's or an entry's name */
-#define RV_PLUGIN_MAX_TEXT ((size_t)4 << 10)         /* description, version, failure text */
-#define RV_PLUGIN_MAX_SPEC ((size_t)256 << 10)       /* one specification or configuration schema */
-#define RV_PLUGIN_MAX_CONFIG ((size_t)1 << 20)       /* configuration as JSON text */
+#define RV_PLUGIN_MAX_LOADED     256                 /* capabilities of one pipeline */
+#define RV_PLUGIN_MAX_NAME       64                  /* bytes of a capability's or an entry's name */
+#define RV_PLUGIN_MAX_TEXT       ((size_t)4 << 10)   /* description, version, failure text */
+#define RV_PLUGIN_MAX_SPEC       ((size_t)256 << 10) /* one specification or configuration schema */
+#define RV_PLUGIN_MAX_CONFIG     ((size_t)1 << 20)   /* configuration as JSON text */
 #define RV_PLUGIN_MAX_ENTRY_SIZE 1024                /* of one descriptor row of a plugin built later than we are */
 #define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day */
-#define RV_PLUGIN_MAX_DEPTH 128                      /* nesting of a reply */
+#define RV_PLUGIN_MAX_DEPTH      128                 /* nesting of a reply */
 
 struct rv_plugin; /* one opened capability */
 
 struct rv_plugin_entry {
     enum rv_name_kind kind;
-    rv_cap_fn fn;                 /* NULL for prompts */
+    rv_cap_fn fn; /* NULL for prompts */
     const struct rv_plugin *owner;
-    char *name;                   /* as pipelines say it: tools bare, the rest "capability.name" */
-    const char *bare;             /* points into name */
-    json_object *spec;            /* owned; texts and schemas below belong to it */
+    char *name;        /* as pipelines say it: tools bare, the rest "capability.name" */
+    const char *bare;  /* points into name */
+    json_object *spec; /* owned; texts and schemas below belong to it */
     const char *description;
-    struct rv_tool_info tool;     /* tools */
-    rv_schema *input, *output;    /* owned */
-    struct rv_entry_info info;    /* hooks, policies, mocks, routing functions */
-    rv_template *prompt;          /* prompts; owned */
+    struct rv_tool_info tool;  /* tools */
+    rv_schema *input, *output; /* owned */
+    struct rv_entry_info info; /* hooks, policies, mocks, routing functions */
+    rv_template *prompt;       /* prompts; owned */
     const char *prompt_text;
 };
 
 struct rv_plugin {
-    void *handle;             /* of dlopen */
-    struct rv_cap_desc desc;  /* our copy; its pointers live in the shared object */
-    struct rv_cap_host host;  /* handed to open, stays valid until close */
+    void *handle;            /* of dlopen */
+    struct rv_cap_desc desc; /* our copy; its pointers live in the shared object */
+    struct rv_cap_host host; /* handed to open, stays valid until close */
     char *name, *path;
     char *version, *description;
     json_object *config_schema_json; /* NULL: takes no configuration */
@@ -42,16 +42,16 @@ struct rv_plugin {
     struct rv_plugin_entry *entries; /* owned; the array never moves once the capability is in a set */
     size_t n_entries;
     bool is_open;
-    void *self;               /* the plugin's own state */
-    rv_log *log;              /* borrowed */
+    void *self;  /* the plugin's own state */
+    rv_log *log; /* borrowed */
 };
 
 /* All names of a set. Built anew for each load and swapped in when nothing can fail any more. */
 struct rv_plugin_names {
     struct rv_plugin_entry **entries; /* owned array, borrowed entries */
     size_t n_entries;
-    rv_index index[RV_N_NAME_KINDS];        /* name -> position in entries */
-    const char **lists[RV_N_NAME_KINDS];    /* sorted, owned arrays */
+    rv_index index[RV_N_NAME_KINDS];     /* name -> position in entries */
+    const char **lists[RV_N_NAME_KINDS]; /* sorted, owned arrays */
     size_t n_lists[RV_N_NAME_KINDS];
 };
 
@@ -84,8 +84,8 @@ RV_MUST_CHECK int rv_plugin_read_object(const char *text, const char *what, json
 
 /* catalog.c */
 /** Names of all of p and of `more` (may be NULL). RV_E_EXISTS says which two capabilities collide. */
-RV_MUST_CHECK int rv_plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more,
-                                        struct rv_plugin_names *out, rv_err **err);
+RV_MUST_CHECK int rv_plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more, struct rv_plugin_names *out,
+                                        rv_err **err);
 void rv_plugin_names_fini(struct rv_plugin_names *names);
 struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name);
 

@@ -32,8 +32,7 @@ int rv_plugin_read_object(const char *text, const char *what, json_object **out,
 
 static int check_keys(json_object *spec, const char *const *keys, size_t n, rv_err **err)
 {
-    json_object_object_foreach(spec, key, value)
-    {
+    json_object_object_foreach (spec, key, value) {
         size_t i = 0;
         const char *nearest;
         int rc;

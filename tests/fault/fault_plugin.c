@@ -1,5 +1,5 @@
-/* Every allocation of loading, inspecting and calling capabilities fails once: no crash, no leak, and an error. Inside a
- * plugin a failed allocation is the plugin's failure, so that calls may also end in RV_E_TOOL or RV_E_PLUGIN. */
+/* Every allocation of loading, inspecting and calling capabilities fails once: no crash, no leak, and an error. Inside
+ * a plugin a failed allocation is the plugin's failure, so that calls may also end in RV_E_TOOL or RV_E_PLUGIN. */
 #include <check.h>
 #include <json-c/json_tokener.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@ static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NUL
 static int load_inspect_call(void)
 {
     const struct rv_capability_config which[] = {{.name = "hello"}, {.name = "needs_config"}, {.name = "heloo"}};
-    const struct rv_plugin_call greet = {.kind = RV_NAME_TOOL, .name = "greet", .args = RV_STR_LIT("{\"name\": \"x\"}")};
+    const struct rv_plugin_call greet = {
+        .kind = RV_NAME_TOOL, .name = "greet", .args = RV_STR_LIT("{\"name\": \"x\"}")};
     rv_plugins *p = NULL;
     rv_buf out = RV_BUF_INIT((size_t)1 << 20);
     rv_jw w = rv_jw_on(&out);
@@ -80,9 +81,13 @@ START_TEST(every_allocation_of_the_loader_may_fail)
 }
 END_TEST
 
-#define ENV "{\"envelope\": {\"raw_input\": \"error codes\", \"iteration\": 1, \"outputs\": {\"search\": {\"results\": [{\"data\": " \
-    "{\"hits\": [{\"path\": \"expr/a.md\", \"line\": 1, \"end_line\": 2, \"snippet\": \"an error has a code\"}]}}]}, \"read\": "   \
-    "{\"results\": [{\"data\": {\"path\": \"a.md\", \"lines\": [{\"line\": 1, \"text\": \"an error has a code.\"}]}}]}}}}"
+#define ENV                                                                                                            \
+    "{\"envelope\": {\"raw_input\": \"error codes\", \"iteration\": 1, \"outputs\": {\"search\": {\"results\": "       \
+    "[{\"data\": "                                                                                                     \
+    "{\"hits\": [{\"path\": \"expr/a.md\", \"line\": 1, \"end_line\": 2, \"snippet\": \"an error has a code\"}]}}]}, " \
+    "\"read\": "                                                                                                       \
+    "{\"results\": [{\"data\": {\"path\": \"a.md\", \"lines\": [{\"line\": 1, \"text\": \"an error has a "             \
+    "code.\"}]}}]}}}}"
 
 static const struct {
     enum rv_name_kind kind;
@@ -129,7 +134,8 @@ START_TEST(every_allocation_of_a_call_may_fail)
 {
     const size_t before = 2; /* the copy of the arguments, and what a plugin makes first */
     const size_t skipped = n_of_tokener(calls[_i].args);
-    const struct rv_plugin_call call = {.kind = calls[_i].kind, .name = calls[_i].name, .args = rv_str_of(calls[_i].args)};
+    const struct rv_plugin_call call = {
+        .kind = calls[_i].kind, .name = calls[_i].name, .args = rv_str_of(calls[_i].args)};
     rv_plugins *p;
 
     ck_assert_int_eq(open_files(&p), 0);

@@ -4,68 +4,134 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOOL(name)                                        \
-    static int name(void *self, struct rv_cap_call *call) \
-    {                                                     \
-        (void)self;
-#define END }
+#define TOOL(name) static int name(__attribute__((unused)) void *self, struct rv_cap_call *call)
 
-TOOL(garbage) return call->reply(call, "{\"a\": tru"); END
-TOOL(not_object) return call->reply(call, "[1, 2]"); END
-TOOL(not_utf8) return call->reply(call, "{\"a\": \"\xff\xfe\"}"); END
-TOOL(trailing) return call->reply(call, "{} {}"); END
-TOOL(twice_a_key) return call->reply(call, "{\"a\": 1, \"a\": 2}"); END
-TOOL(null_reply) return call->reply(call, NULL); END
-TOOL(silent) (void)call; return 0; END
-TOOL(mute_failure) (void)call; return 7; END
-TOOL(null_failure) return call->fail(call, NULL, NULL); END
-TOOL(proper_failure) return call->fail(call, "NotFoundError", "no file \"x\""); END
-TOOL(odd_failure) return call->fail(call, "not a name!", "bad \xff bytes\x1b[31m"); END
-TOOL(formatted_failure) return rv_cap_failf(call, "ValidationError", "%d is not a %s", 7, "name"); END
-TOOL(good) return call->reply(call, " {\"ok\": true} "); END
-TOOL(identity) return call->reply(call, call->args); END
-TOOL(reads_cancel) return call->reply(call, call->cancelled(call) ? "{\"cancelled\": true}" : "{\"cancelled\": false}"); END
+TOOL(garbage)
+{
+    return call->reply(call, "{\"a\": tru");
+}
+
+TOOL(not_object)
+{
+    return call->reply(call, "[1, 2]");
+}
+
+TOOL(not_utf8)
+{
+    return call->reply(call, "{\"a\": \"\xff\xfe\"}");
+}
+
+TOOL(trailing)
+{
+    return call->reply(call, "{} {}");
+}
+
+TOOL(twice_a_key)
+{
+    return call->reply(call, "{\"a\": 1, \"a\": 2}");
+}
+
+TOOL(null_reply)
+{
+    return call->reply(call, NULL);
+}
+
+TOOL(silent)
+{
+    (void)call;
+    return 0;
+}
+
+TOOL(mute_failure)
+{
+    (void)call;
+    return 7;
+}
+
+TOOL(null_failure)
+{
+    return call->fail(call, NULL, NULL);
+}
+
+TOOL(proper_failure)
+{
+    return call->fail(call, "NotFoundError", "no file \"x\"");
+}
+
+TOOL(odd_failure)
+{
+    return call->fail(call, "not a name!", "bad \xff bytes\x1b[31m");
+}
+
+TOOL(formatted_failure)
+{
+    return rv_cap_failf(call, "ValidationError", "%d is not a %s", 7, "name");
+}
+
+TOOL(good)
+{
+    return call->reply(call, " {\"ok\": true} ");
+}
+
+TOOL(identity)
+{
+    return call->reply(call, call->args);
+}
+
+TOOL(reads_cancel)
+{
+    return call->reply(call, call->cancelled(call) ? "{\"cancelled\": true}" : "{\"cancelled\": false}");
+}
 
 TOOL(two_replies)
+{
     call->reply(call, "{}");
     call->reply(call, "{}");
     return 0;
-END
+}
 
 TOOL(reply_and_fail)
+{
     call->reply(call, "{}");
     return call->fail(call, "ExecutionError", "changed my mind");
-END
+}
 
 TOOL(reply_then_code)
+{
     call->reply(call, "{}");
     return 3;
-END
+}
 
 TOOL(fail_returns_zero)
+{
     call->fail(call, "TimeoutError", "too slow");
     return 0;
-END
+}
 
 TOOL(fails_twice)
+{
     call->fail(call, "FirstError", "the cause");
     return call->fail(call, "SecondError", "its consequence");
-END
+}
 
 TOOL(context)
+{
     char text[512];
-    snprintf(text, sizeof text, "{\"name\": \"%s\", \"run\": \"%s\", \"stage\": \"%s\", \"user\": \"%s\", \"session\": \"%s\", "
-             "\"key\": \"%s\", \"timeout_ms\": %lld}", call->name, call->run_id, call->stage, call->user_id,
-             call->session_id, call->idempotency_key, (long long)call->timeout_ms);
+    snprintf(text, sizeof text,
+             "{\"name\": \"%s\", \"run\": \"%s\", \"stage\": \"%s\", \"user\": \"%s\", \"session\": \"%s\", "
+             "\"key\": \"%s\", \"timeout_ms\": %lld}",
+             call->name, call->run_id, call->stage, call->user_id, call->session_id, call->idempotency_key,
+             (long long)call->timeout_ms);
     return call->reply(call, text);
-END
+}
 
 TOOL(logs)
+{
     call->log(call, -5, NULL);
     call->log(call, 2, "look \xc0 here");
     call->log(call, 99, "worse");
     return call->reply(call, "{}");
-END
+}
 
 /* An object of n bytes around a filler. */
 static int reply_filled(struct rv_cap_call *call, size_t n, const char *head, const char *tail, char fill)
@@ -83,21 +149,54 @@ static int reply_filled(struct rv_cap_call *call, size_t n, const char *head, co
     return rc;
 }
 
-TOOL(huge) return reply_filled(call, (size_t)RV_CAP_MAX_REPLY, "{\"a\": \"", "\"}", 'x'); END
-TOOL(deep) return reply_filled(call, 100000, "{\"a\": ", "}", '['); END
+TOOL(huge)
+{
+    return reply_filled(call, (size_t)RV_CAP_MAX_REPLY, "{\"a\": \"", "\"}", 'x');
+}
+
+TOOL(deep)
+{
+    return reply_filled(call, 100000, "{\"a\": ", "}", '[');
+}
+
 TOOL(long_failure)
+{
     char text[20000];
     memset(text, 'y', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     return call->fail(call, "ExecutionError", text);
-END
+}
 
-#define ROW(name) {RV_CAP_TOOL, #name, "{}", name}
+#define ROW(name)                                                                                                      \
+    {                                                                                                                  \
+        RV_CAP_TOOL, #name, "{}", name                                                                                 \
+    }
 static const struct rv_cap_entry entries[] = {
-    ROW(garbage), ROW(not_object), ROW(not_utf8), ROW(trailing), ROW(twice_a_key), ROW(null_reply), ROW(silent),
-    ROW(mute_failure), ROW(null_failure), ROW(proper_failure), ROW(odd_failure), ROW(formatted_failure), ROW(good),
-    ROW(identity), ROW(reads_cancel), ROW(two_replies), ROW(reply_and_fail), ROW(reply_then_code),
-    ROW(fail_returns_zero), ROW(fails_twice), ROW(context), ROW(logs), ROW(huge), ROW(deep), ROW(long_failure),
+    ROW(garbage),
+    ROW(not_object),
+    ROW(not_utf8),
+    ROW(trailing),
+    ROW(twice_a_key),
+    ROW(null_reply),
+    ROW(silent),
+    ROW(mute_failure),
+    ROW(null_failure),
+    ROW(proper_failure),
+    ROW(odd_failure),
+    ROW(formatted_failure),
+    ROW(good),
+    ROW(identity),
+    ROW(reads_cancel),
+    ROW(two_replies),
+    ROW(reply_and_fail),
+    ROW(reply_then_code),
+    ROW(fail_returns_zero),
+    ROW(fails_twice),
+    ROW(context),
+    ROW(logs),
+    ROW(huge),
+    ROW(deep),
+    ROW(long_failure),
     {RV_CAP_HOOK, "identity", "{\"sees\": [\"raw_input\", \"outputs.plan\"], \"timeout_ms\": 70}", identity},
     {RV_CAP_PROMPT, "ask", "{\"description\": \"asks\", \"text\": \"Answer {{raw_input}}\"}", NULL},
     RV_CAP_END,

@@ -11,7 +11,7 @@ static int die(void *self, struct rv_cap_call *call)
 }
 
 static const struct rv_cap_entry entries[] = {
-    {RV_CAP_TOOL, "die", RV_CAP_JSON({"description": "Crash."}), die},
+    {RV_CAP_TOOL, "die", RV_CAP_JSON({"description" : "Crash."}), die},
     RV_CAP_END,
 };
 

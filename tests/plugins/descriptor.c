@@ -83,7 +83,7 @@ static int nothing(void *self, struct rv_cap_call *call)
 const struct rv_cap_desc *SYMBOL(void)
 {
     static const struct rv_cap_entry entries[] = {
-        {RV_CAP_TOOL, TOOL, RV_CAP_JSON({"description": "Say what the configuration is."}), nothing},
+        {RV_CAP_TOOL, TOOL, RV_CAP_JSON({"description" : "Say what the configuration is."}), nothing},
         RV_CAP_END,
     };
     static const struct rv_cap_desc desc = {.size = SIZE,

@@ -21,8 +21,9 @@ static int doze(void *self, struct rv_cap_call *call)
 }
 
 static const struct rv_cap_entry entries[] = {
-    {RV_CAP_TOOL, "doze", RV_CAP_JSON({"description": "Sleep and ignore every deadline.", "risk": "read_only"}), doze},
-    {RV_CAP_HOOK, "doze", RV_CAP_JSON({"description": "The same as a hook."}), doze},
+    {RV_CAP_TOOL, "doze", RV_CAP_JSON({"description" : "Sleep and ignore every deadline.", "risk" : "read_only"}),
+     doze},
+    {RV_CAP_HOOK, "doze", RV_CAP_JSON({"description" : "The same as a hook."}), doze},
     RV_CAP_END,
 };
 

@@ -48,9 +48,10 @@ void sandbox_begin(struct sandbox *s, const char *config)
     make_dir(s, "project/pipelines");
     sandbox_file(s, "secret.txt", "the secret is 42\n");
     sandbox_file(s, "project/README.md", "# Project\n\nA thing that sorts apples.\n");
-    sandbox_file(s, "project/docs/errors.md",
-                 "# Errors\n\nAn error is a value.\nIt has a code and a text.\n\n## Chains\n\nA wrapped error keeps its "
-                 "cause.\n");
+    sandbox_file(
+        s, "project/docs/errors.md",
+        "# Errors\n\nAn error is a value.\nIt has a code and a text.\n\n## Chains\n\nA wrapped error keeps its "
+        "cause.\n");
     sandbox_file(s, "project/docs/deep/limits.md", "# Limits\n\nEdges have limits: a loop ends.\n");
     sandbox_file(s, "project/docs/.hidden.md", "error error error\n");
     sandbox_file(s, "project/pipelines/qa.yaml", "name: qa\n");
@@ -76,8 +77,8 @@ void sandbox_end(struct sandbox *s)
 
 int sandbox_call(struct sandbox *s, const char *name, const char *args)
 {
-    const struct rv_plugin_call call = {.kind = strchr(name, '.') ? RV_NAME_HOOK : RV_NAME_TOOL, .name = name,
-                                        .args = rv_str_of(args)};
+    const struct rv_plugin_call call = {
+        .kind = strchr(name, '.') ? RV_NAME_HOOK : RV_NAME_TOOL, .name = name, .args = rv_str_of(args)};
     int rc;
 
     rv_err_free(s->err);

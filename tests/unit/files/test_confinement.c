@@ -31,13 +31,24 @@ static void make_traps(const struct sandbox *s)
 static const struct {
     const char *path, *type;
 } refused[] = {
-    {"docs/../../secret.txt", "AccessDenied"}, {"../secret.txt", "AccessDenied"},
-    {"docs/deep/../../../secret.txt", "AccessDenied"}, {"/etc/passwd", "AccessDenied"},
-    {"docs/out.md", "AccessDenied"}, {"docs/absolute.md", "AccessDenied"}, {"docs/up/secret.txt", "AccessDenied"},
-    {"docs/circle.md", "AccessDenied"}, {"secret.txt", "NotFoundError"}, {"pipelines/qa.yaml", "NotFoundError"},
-    {"README.md/x", "NotFoundError"}, {"docsx/errors.md", "NotFoundError"}, {"docs/pipe", "ValidationError"},
-    {"docs", "ValidationError"}, {"docs/deep", "ValidationError"}, {"docs/absent.md", "NotFoundError"},
-    {"docs/errors.md/x", "NotFoundError"}, {"", "NotFoundError"},
+    {"docs/../../secret.txt", "AccessDenied"},
+    {"../secret.txt", "AccessDenied"},
+    {"docs/deep/../../../secret.txt", "AccessDenied"},
+    {"/etc/passwd", "AccessDenied"},
+    {"docs/out.md", "AccessDenied"},
+    {"docs/absolute.md", "AccessDenied"},
+    {"docs/up/secret.txt", "AccessDenied"},
+    {"docs/circle.md", "AccessDenied"},
+    {"secret.txt", "NotFoundError"},
+    {"pipelines/qa.yaml", "NotFoundError"},
+    {"README.md/x", "NotFoundError"},
+    {"docsx/errors.md", "NotFoundError"},
+    {"docs/pipe", "ValidationError"},
+    {"docs", "ValidationError"},
+    {"docs/deep", "ValidationError"},
+    {"docs/absent.md", "NotFoundError"},
+    {"docs/errors.md/x", "NotFoundError"},
+    {"", "NotFoundError"},
 };
 
 START_TEST(no_path_reads_outside_the_roots)
@@ -56,9 +67,19 @@ START_TEST(no_path_reads_outside_the_roots)
 END_TEST
 
 static const char *const untouchable[] = {
-    "docs/../../secret.txt", "../secret.txt", "docs/out.md",     "docs/absolute.md", "docs/up/secret.txt",
-    "docs/up/new.txt",       "/tmp/rv_x",     "docs/pipe",       "docs",             "docs/deep",
-    "docs/absent/new.md",    "secret.txt",    "docs/inside.md",
+    "docs/../../secret.txt",
+    "../secret.txt",
+    "docs/out.md",
+    "docs/absolute.md",
+    "docs/up/secret.txt",
+    "docs/up/new.txt",
+    "/tmp/rv_x",
+    "docs/pipe",
+    "docs",
+    "docs/deep",
+    "docs/absent/new.md",
+    "secret.txt",
+    "docs/inside.md",
 };
 
 START_TEST(no_path_changes_what_is_outside_or_no_regular_file)
@@ -89,7 +110,8 @@ START_TEST(links_that_stay_inside_are_read_but_not_listed)
 
     sandbox_begin(&s, NULL);
     make_traps(&s);
-    ck_assert_str_eq(text_at(sandbox_ask(&s, "read_file", "{\"path\": \"docs/inside.md\"}"), "lines.0.text"), "# Errors");
+    ck_assert_str_eq(text_at(sandbox_ask(&s, "read_file", "{\"path\": \"docs/inside.md\"}"), "lines.0.text"),
+                     "# Errors");
     ck_assert_int_eq(int_at(sandbox_ask(&s, "list_files", "{}"), "total"), 3);
     ck_assert_ptr_null(strstr(rv_buf_cstr(&s.reply), "inside.md"));
     ck_assert_ptr_null(strstr(rv_buf_cstr(&s.reply), "hidden"));
@@ -103,7 +125,8 @@ START_TEST(search_does_not_see_outside)
 
     sandbox_begin(&s, NULL);
     make_traps(&s);
-    ck_assert_uint_eq(json_object_array_length(at(sandbox_ask(&s, "search_files", "{\"query\": \"secret\"}"), "hits")), 0);
+    ck_assert_uint_eq(json_object_array_length(at(sandbox_ask(&s, "search_files", "{\"query\": \"secret\"}"), "hits")),
+                      0);
     sandbox_end(&s);
 }
 END_TEST
@@ -112,8 +135,8 @@ static const struct {
     const char *rel;
     int code; /* 0: opens */
 } walked[] = {
-    {"docs/errors.md", 0}, {"docs/deep/limits.md", 0}, {"docs/../../secret.txt", EXDEV}, {"..", EXDEV},
-    {"docs/out.md", ELOOP}, {"docs/up/secret.txt", ENOTDIR}, {"docs/inside.md", ELOOP}, {"docs/absent", ENOENT},
+    {"docs/errors.md", 0},  {"docs/deep/limits.md", 0},      {"docs/../../secret.txt", EXDEV}, {"..", EXDEV},
+    {"docs/out.md", ELOOP}, {"docs/up/secret.txt", ENOTDIR}, {"docs/inside.md", ELOOP},        {"docs/absent", ENOENT},
     {"docs//errors.md", 0}, {"./docs/./errors.md", 0},
 };
 

@@ -44,9 +44,10 @@ START_TEST(a_question_without_words_plans_no_step)
 }
 END_TEST
 
-#define HIT(text) "{\"path\": \"docs/errors.md\", \"line\": 3, \"end_line\": 4, \"heading\": \"\", \"snippet\": \"" text "\"}"
-#define JUDGE(question, iteration, hits)                                                                            \
-    "{\"envelope\": {\"raw_input\": \"" question "\", \"iteration\": " iteration                                     \
+#define HIT(text)                                                                                                      \
+    "{\"path\": \"docs/errors.md\", \"line\": 3, \"end_line\": 4, \"heading\": \"\", \"snippet\": \"" text "\"}"
+#define JUDGE(question, iteration, hits)                                                                               \
+    "{\"envelope\": {\"raw_input\": \"" question "\", \"iteration\": " iteration                                       \
     ", \"outputs\": {\"search\": {\"results\": [{\"data\": {\"hits\": [" hits "]}}]}}}}"
 
 static const struct {
@@ -65,8 +66,8 @@ static const struct {
     {JUDGE("error codes", "0", ""), "loop_back", "0.00", 0},
     {JUDGE("green ideas sleep", "2", HIT("green") "," HIT("ideas")), "nothing", "0.50", 0},
     {JUDGE("what is it", "0", ""), "nothing", "0.00", 0},
-    {"{\"envelope\": {\"raw_input\": \"error\", \"iteration\": 2, \"outputs\": {\"search\": {\"results\": []}}}}", "nothing",
-     "0.00", 0},
+    {"{\"envelope\": {\"raw_input\": \"error\", \"iteration\": 2, \"outputs\": {\"search\": {\"results\": []}}}}",
+     "nothing", "0.00", 0},
     {"{\"envelope\": {\"raw_input\": \"error\", \"iteration\": 2, \"outputs\": {}}}", "nothing", "0.00", 0},
 };
 
@@ -100,7 +101,8 @@ START_TEST(feedback_names_what_is_missing)
 }
 END_TEST
 
-#define READ "{\"status\": \"success\", \"data\": {\"path\": \"docs/errors.md\", \"lines\": [{\"line\": 3, \"text\": "          \
+#define READ                                                                                                           \
+    "{\"status\": \"success\", \"data\": {\"path\": \"docs/errors.md\", \"lines\": [{\"line\": 3, \"text\": "          \
     "\"  Some words.\"}, {\"line\": 4, \"text\": \"An error has\"}, {\"line\": 5, \"text\": \"a code. More.\"}]}}"
 
 START_TEST(the_answer_quotes_the_lines_that_fit)
@@ -123,9 +125,10 @@ START_TEST(a_draft_of_a_model_stands_above_the_quotes)
     const char *text;
 
     sandbox_begin(&s, NULL);
-    sandbox_ask(&s, "files.write_answer",
-                "{\"envelope\": {\"raw_input\": \"error code\", \"outputs\": {\"draft\": {\"response\": \"It has one.\"}, "
-                "\"read\": {\"results\": [" READ "]}}}}");
+    sandbox_ask(
+        &s, "files.write_answer",
+        "{\"envelope\": {\"raw_input\": \"error code\", \"outputs\": {\"draft\": {\"response\": \"It has one.\"}, "
+        "\"read\": {\"results\": [" READ "]}}}}");
     text = text_at(s.json, "output.final_response");
     ck_assert_ptr_eq(strstr(text, "It has one.\n\nFrom the files:\n\n"), text);
     sandbox_end(&s);

@@ -8,11 +8,21 @@ static const struct {
     const char *pattern, *path;
     bool match;
 } globs[] = {
-    {"*.md", "docs/a.md", true},         {"*.md", "a.mdx", false},           {"docs/*.md", "docs/a.md", true},
-    {"docs/*.md", "docs/b/a.md", false}, {"docs/**/*.md", "docs/a.md", true}, {"docs/**/*.md", "docs/b/c/a.md", true},
-    {"**/a.md", "docs/a.md", true},      {"**/a.md", "docs/ba.md", false},   {"**", "x/y/z", true},
-    {"docs/**", "docs/x/y", true},       {"docs/**", "doc/x", false},        {"a?.md", "ab.md", true},
-    {"a?b/x", "a/b/x", false},           {"", "a", false},                   {"*", "a/b", true},
+    {"*.md", "docs/a.md", true},
+    {"*.md", "a.mdx", false},
+    {"docs/*.md", "docs/a.md", true},
+    {"docs/*.md", "docs/b/a.md", false},
+    {"docs/**/*.md", "docs/a.md", true},
+    {"docs/**/*.md", "docs/b/c/a.md", true},
+    {"**/a.md", "docs/a.md", true},
+    {"**/a.md", "docs/ba.md", false},
+    {"**", "x/y/z", true},
+    {"docs/**", "docs/x/y", true},
+    {"docs/**", "doc/x", false},
+    {"a?.md", "ab.md", true},
+    {"a?b/x", "a/b/x", false},
+    {"", "a", false},
+    {"*", "a/b", true},
     {"*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
     {"**/**/**/**/x", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/y", false},
 };
@@ -27,10 +37,24 @@ END_TEST
 static const struct {
     const char *text, *folded;
 } foldings[] = {
-    {"limits", "limit"},   {"Policies", "policy"}, {"routing", "rout"}, {"routed", "rout"}, {"routes", "rout"},
-    {"stopped", "stop"},   {"running", "run"},     {"status", "status"}, {"class", "class"}, {"classes", "class"},
-    {"is", "is"},          {"error_next", "error"}, {"analysis", "analysis"}, {"caf\xc3\xa9s", "caf\xc3\xa9s"},
-    {"failures", "failur"}, {"bus", "bus"},        {"string", "string"},   {"x86", "x86"},
+    {"limits", "limit"},
+    {"Policies", "policy"},
+    {"routing", "rout"},
+    {"routed", "rout"},
+    {"routes", "rout"},
+    {"stopped", "stop"},
+    {"running", "run"},
+    {"status", "status"},
+    {"class", "class"},
+    {"classes", "class"},
+    {"is", "is"},
+    {"error_next", "error"},
+    {"analysis", "analysis"},
+    {"caf\xc3\xa9s", "caf\xc3\xa9s"},
+    {"failures", "failur"},
+    {"bus", "bus"},
+    {"string", "string"},
+    {"x86", "x86"},
 };
 
 START_TEST(words_fold_light_endings)
@@ -45,8 +69,8 @@ END_TEST
 
 START_TEST(synonyms_are_written_in_folded_form)
 {
-    static const char *const seen[] = {"failure", "terminate", "execute", "compile", "module", "route", "pause",
-                                       "performance", "template", "stage", "delete", "write"};
+    static const char *const seen[] = {"failure", "terminate",   "execute",  "compile", "module", "route",
+                                       "pause",   "performance", "template", "stage",   "delete", "write"};
 
     for (size_t i = 0; i < RV_COUNT(seen); i++) {
         char word[MAX_WORD], written[MAX_WORD];
@@ -87,7 +111,8 @@ END_TEST
 
 START_TEST(passages_know_their_lines_and_titles)
 {
-    static const char text[] = "intro line\n\n# Top\n## One\n\nfirst\nsecond\n\n```sh\n# no title\n\nafter blank\n```\n## Two\nlast";
+    static const char text[] =
+        "intro line\n\n# Top\n## One\n\nfirst\nsecond\n\n```sh\n# no title\n\nafter blank\n```\n## Two\nlast";
     static const struct {
         int line, end_line;
         const char *heading;

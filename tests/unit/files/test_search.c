@@ -38,7 +38,8 @@ START_TEST(hits_of_the_projects_own_documents_are_at_their_lines)
         const char *line = rv_buf_cstr(&text), *snippet = text_at(hit, "snippet");
         for (int64_t n = 1; n < int_at(hit, "line"); n++)
             line = strchr(line, '\n') + 1;
-        ck_assert_msg(strncmp(line, snippet, strlen(snippet)) == 0, "line %d is not: %s", (int)int_at(hit, "line"), snippet);
+        ck_assert_msg(strncmp(line, snippet, strlen(snippet)) == 0, "line %d is not: %s", (int)int_at(hit, "line"),
+                      snippet);
     }
     rv_buf_fini(&text);
     sandbox_end(&s);
@@ -77,7 +78,8 @@ START_TEST(more_different_words_win_over_one_that_is_repeated)
     sandbox_begin(&s, NULL);
     sandbox_file(&s, "project/docs/a.md", "zebra zebra zebra zebra zebra zebra\n");
     sandbox_file(&s, "project/docs/b.md", "a zebra has stripes everywhere, and it runs\n");
-    ck_assert_str_eq(text_at(sandbox_ask(&s, "search_files", "{\"query\": \"zebra stripes\"}"), "hits.0.path"), "docs/b.md");
+    ck_assert_str_eq(text_at(sandbox_ask(&s, "search_files", "{\"query\": \"zebra stripes\"}"), "hits.0.path"),
+                     "docs/b.md");
     sandbox_end(&s);
 }
 END_TEST
@@ -115,7 +117,8 @@ START_TEST(one_file_does_not_fill_the_hits)
     for (int i = 0; i < 20; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "okapi number %d\n\n", i);
     sandbox_file(&s, "project/docs/many.md", text);
-    ck_assert_uint_eq(json_object_array_length(at(sandbox_ask(&s, "search_files", "{\"query\": \"okapi\"}"), "hits")), 3);
+    ck_assert_uint_eq(json_object_array_length(at(sandbox_ask(&s, "search_files", "{\"query\": \"okapi\"}"), "hits")),
+                      3);
     ck_assert_int_eq(int_at(s.json, "total_matches"), 20);
     sandbox_end(&s);
 }
@@ -127,7 +130,8 @@ START_TEST(binary_files_are_skipped_and_counted)
 
     sandbox_begin(&s, NULL);
     sandbox_file(&s, "project/docs/image.md", "okapi \xff\xfe okapi");
-    ck_assert_uint_eq(json_object_array_length(at(sandbox_ask(&s, "search_files", "{\"query\": \"okapi\"}"), "hits")), 0);
+    ck_assert_uint_eq(json_object_array_length(at(sandbox_ask(&s, "search_files", "{\"query\": \"okapi\"}"), "hits")),
+                      0);
     ck_assert_int_eq(int_at(s.json, "files_skipped"), 1);
     sandbox_end(&s);
 }
@@ -138,10 +142,8 @@ static const struct {
     size_t n_hits;
 } counts[] = {
     {"{\"query\": \"how is it?\"}", 0}, /* no word that says anything */
-    {"{\"query\": \"xylophone\"}", 0},
-    {"{\"query\": \"error\", \"max_results\": 1}", 1},
-    {"{\"query\": \"error\"}", 2},
-    {"{\"query\": \"error\", \"glob\": \"*.txt\"}", 0},
+    {"{\"query\": \"xylophone\"}", 0},  {"{\"query\": \"error\", \"max_results\": 1}", 1},
+    {"{\"query\": \"error\"}", 2},      {"{\"query\": \"error\", \"glob\": \"*.txt\"}", 0},
 };
 
 START_TEST(the_number_of_hits_is_bounded)
@@ -158,8 +160,10 @@ END_TEST
 START_TEST(a_cancelled_search_stops)
 {
     const atomic_bool cancelled = true;
-    const struct rv_plugin_call call = {.kind = RV_NAME_TOOL, .name = "search_files",
-                                        .args = RV_STR_LIT("{\"query\": \"error\"}"), .cancelled = &cancelled};
+    const struct rv_plugin_call call = {.kind = RV_NAME_TOOL,
+                                        .name = "search_files",
+                                        .args = RV_STR_LIT("{\"query\": \"error\"}"),
+                                        .cancelled = &cancelled};
     struct sandbox s;
 
     sandbox_begin(&s, NULL);

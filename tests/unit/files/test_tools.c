@@ -131,8 +131,8 @@ START_TEST(write_creates_and_replaces_and_leaves_no_temporary_file)
     snprintf(path, sizeof path, "%s/errors.md", dir);
     before = files_in(dir);
     ck_assert_int_eq(chmod(path, 0600), 0);
-    ck_assert_int_eq(int_at(sandbox_ask(&s, "write_file", "{\"path\": \"docs/errors.md\", \"text\": \"a\\u0000b\"}"), "bytes"),
-                     3);
+    ck_assert_int_eq(
+        int_at(sandbox_ask(&s, "write_file", "{\"path\": \"docs/errors.md\", \"text\": \"a\\u0000b\"}"), "bytes"), 3);
     ck_assert_int_eq(rv_file_read(path, &text, NULL), 0);
     ck_assert(text.len == 3 && memcmp(text.ptr, "a\0b", 3) == 0);
     ck_assert_int_eq(stat(path, &st), 0);
@@ -163,7 +163,8 @@ START_TEST(deleting_twice_leaves_the_same_state_and_says_so)
 
     sandbox_begin(&s, NULL);
     ck_assert(json_object_get_boolean(at(sandbox_ask(&s, "delete_file", "{\"path\": \"docs/errors.md\"}"), "deleted")));
-    ck_assert(!json_object_get_boolean(at(sandbox_ask(&s, "delete_file", "{\"path\": \"docs/errors.md\"}"), "deleted")));
+    ck_assert(
+        !json_object_get_boolean(at(sandbox_ask(&s, "delete_file", "{\"path\": \"docs/errors.md\"}"), "deleted")));
     sandbox_end(&s);
 }
 END_TEST
@@ -173,8 +174,8 @@ static const struct {
     enum rv_risk risk;
     enum rv_effect_class effect;
 } classes[] = {
-    {"list_files", RV_RISK_READ_ONLY, RV_EFFECT_SAFE},      {"read_file", RV_RISK_READ_ONLY, RV_EFFECT_SAFE},
-    {"search_files", RV_RISK_READ_ONLY, RV_EFFECT_SAFE},    {"write_file", RV_RISK_WRITE, RV_EFFECT_IDEMPOTENT},
+    {"list_files", RV_RISK_READ_ONLY, RV_EFFECT_SAFE},          {"read_file", RV_RISK_READ_ONLY, RV_EFFECT_SAFE},
+    {"search_files", RV_RISK_READ_ONLY, RV_EFFECT_SAFE},        {"write_file", RV_RISK_WRITE, RV_EFFECT_IDEMPOTENT},
     {"delete_file", RV_RISK_DESTRUCTIVE, RV_EFFECT_IDEMPOTENT},
 };
 

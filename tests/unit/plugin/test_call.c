@@ -83,9 +83,15 @@ END_TEST
 START_TEST(a_call_carries_its_context)
 {
     const atomic_bool cancelled = true;
-    const struct rv_plugin_call call = {.kind = RV_NAME_TOOL, .name = "context", .args = RV_STR_LIT("{}"),
-                                        .run_id = "r1", .stage = "s1", .user_id = "u1", .session_id = "x1",
-                                        .idempotency_key = "k1", .timeout_ms = 250};
+    const struct rv_plugin_call call = {.kind = RV_NAME_TOOL,
+                                        .name = "context",
+                                        .args = RV_STR_LIT("{}"),
+                                        .run_id = "r1",
+                                        .stage = "s1",
+                                        .user_id = "u1",
+                                        .session_id = "x1",
+                                        .idempotency_key = "k1",
+                                        .timeout_ms = 250};
     struct rv_plugin_call bare = {.kind = RV_NAME_TOOL, .name = "context"};
     rv_plugins *p = new_set(NULL);
     rv_buf out = RV_BUF_INIT(4096);
@@ -170,8 +176,8 @@ static void keep_line(void *self, enum rv_log_level level, rv_str line)
 START_TEST(what_a_plugin_logs_is_cleaned_and_says_where_it_is_from)
 {
     struct lines lines = {""};
-    const struct rv_log_opts opts = {.level = RV_LOG_INFO, .format = RV_LOG_JSON, .fd = -1, .line = keep_line,
-                                     .line_self = &lines};
+    const struct rv_log_opts opts = {
+        .level = RV_LOG_INFO, .format = RV_LOG_JSON, .fd = -1, .line = keep_line, .line_self = &lines};
     rv_log *log = rv_log_new(&opts);
     rv_plugins *p = new_set(log);
     rv_buf out = RV_BUF_INIT(4096);
