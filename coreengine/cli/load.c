@@ -37,20 +37,27 @@ static int open_plugins(struct rv_cli *cli, struct rv_cli_loaded *l, bool script
     return rc;
 }
 
-/* What is registered, plus the tools that the script plays. */
+/* What is registered, plus what the script plays: its tools, and any provider. */
 struct known {
     struct rv_known_names plugins;
     const char **tools; /* sorted, as lists of names are */
     size_t n_tools;
+    const char **providers;
+    size_t n_providers;
 };
 
 static const char *const *list_known(void *self, enum rv_name_kind kind, size_t *n)
 {
     struct known *k = self;
-    if (kind != RV_NAME_TOOL)
-        return k->plugins.list(k->plugins.self, kind, n);
-    *n = k->n_tools;
-    return k->tools;
+    if (kind == RV_NAME_TOOL) {
+        *n = k->n_tools;
+        return k->tools;
+    }
+    if (kind == RV_NAME_PROVIDER) {
+        *n = k->n_providers;
+        return k->providers;
+    }
+    return k->plugins.list(k->plugins.self, kind, n);
 }
 
 static int by_text(const void *a, const void *b)
@@ -67,8 +74,16 @@ static int check_names(struct rv_cli_loaded *l, rv_err **err)
     for (size_t i = 0; i < l->pipeline->n_agents; i++)
         n_listed += l->pipeline->agents[i].allowed_tools.n;
     k.tools = calloc(n + n_listed + 1, sizeof *k.tools);
-    if (!k.tools)
+    k.providers = calloc(l->pipeline->n_models + 1, sizeof *k.providers);
+    if (!k.tools || !k.providers) {
+        free(k.tools);
+        free(k.providers);
         return RV_FAIL(err, RV_E_NOMEM, "check names");
+    }
+    k.providers[k.n_providers++] = "scripted";
+    for (size_t i = 0; l->script && i < l->pipeline->n_models; i++)
+        k.providers[k.n_providers++] = l->pipeline->models[i].provider;
+    qsort(k.providers, k.n_providers, sizeof *k.providers, by_text);
     for (size_t i = 0; i < n; i++)
         k.tools[k.n_tools++] = tools[i];
     for (size_t i = 0; l->script && i < l->pipeline->n_agents; i++) {
@@ -80,6 +95,7 @@ static int check_names(struct rv_cli_loaded *l, rv_err **err)
     qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
     rv_pipeline_check_names(l->pipeline, &(struct rv_known_names){list_known, &k}, l->findings);
     free(k.tools);
+    free(k.providers);
     return 0;
 }
 
