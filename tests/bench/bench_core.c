@@ -212,9 +212,9 @@ static void bench_load(size_t n, size_t repeat)
 int main(int argc, char **argv)
 {
     if (argc >= 6 && strcmp(argv[1], "stages") == 0)
-        bench_stages(argv[2], argv[3], (size_t)atol(argv[4]), (size_t)atol(argv[5]), argc > 6);
+        bench_stages(argv[2], argv[3], (size_t)strtoul(argv[4], NULL, 10), (size_t)strtoul(argv[5], NULL, 10), argc > 6);
     else if (argc >= 4 && strcmp(argv[1], "load") == 0)
-        bench_load((size_t)atol(argv[2]), (size_t)atol(argv[3]));
+        bench_load((size_t)strtoul(argv[2], NULL, 10), (size_t)strtoul(argv[3], NULL, 10));
     else {
         fprintf(stderr, "usage: bench_core stages KIND SHAPE N REPEAT [events] | load N REPEAT\n");
         return 2;

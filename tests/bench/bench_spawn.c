@@ -26,7 +26,7 @@ static int by_value(const void *a, const void *b)
 int main(int argc, char **argv)
 {
     static long took[MAX_REPEAT], memory[MAX_REPEAT];
-    int repeat = argc > 2 ? atoi(argv[1]) : 0;
+    int repeat = argc > 2 ? (int)strtol(argv[1], NULL, 10) : 0;
 
     if (repeat < 1 || repeat > MAX_REPEAT) {
         fprintf(stderr, "usage: bench_spawn REPEAT COMMAND [ARGS...]\n");
