@@ -13,6 +13,19 @@ void rv_cli_out(rv_str text)
         write_errno = errno ? errno : EIO;
 }
 
+int rv_cli_print(const struct rv_cli *cli, rv_buf *text)
+{
+    rv_err *err = NULL;
+    int status = RV_EXIT_COMPLETED;
+
+    if (rv_buf_check(text, "output", &err) < 0)
+        status = rv_cli_report(cli, err);
+    else
+        rv_cli_out(rv_buf_str(text));
+    rv_buf_fini(text);
+    return status;
+}
+
 void rv_cli_err(rv_str text)
 {
     fwrite(text.ptr, 1, text.len, stderr);

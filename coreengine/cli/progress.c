@@ -157,7 +157,7 @@ static struct span *open_span(rv_progress *p, int stage)
     return NULL;
 }
 
-static void begin_span(rv_progress *p, const struct rv_effect *e, int64_t at)
+static void begin_span(rv_progress *p, const struct rv_effect *e, int64_t at, rv_buf *b)
 {
     if (p->n == p->cap && p->cap < MAX_SPANS) {
         size_t cap = p->cap ? p->cap * 2 : 64;
@@ -169,6 +169,11 @@ static void begin_span(rv_progress *p, const struct rv_effect *e, int64_t at)
     }
     if (p->n < p->cap)
         p->spans[p->n++] = (struct span){.stage = e->stage, .visit = e->visit, .begun_us = at};
+    if (!p->live)
+        return;
+    erase(p, b);
+    rv_buf_printf(b, "%s%s %s%s\n", p->cli->err_color ? "\033[2m" : "", p->utf8 ? "▸" : ">",
+                  p->pipeline->agents[e->stage].name, p->cli->err_color ? "\033[0m" : "");
 }
 
 /* The permanent line of a stage that ended. */
@@ -220,7 +225,7 @@ void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
         p->offset_us = at - now_us();
     }
     if (e->emit == RV_EMIT_STAGE_STARTED)
-        begin_span(p, e, at);
+        begin_span(p, e, at, &b);
     else if (e->emit == RV_EMIT_STAGE_COMPLETED)
         end_span(p, e, json, at, &b);
     else if (p->live && e->emit == RV_EMIT_RETRY && rv_json_get_text(json, "error", &text)) {

@@ -13,19 +13,6 @@
 
 #define MAX_TEXT_BYTES ((size_t)4 << 20)
 
-static int print(struct rv_cli *cli, rv_buf *text)
-{
-    rv_err *err = NULL;
-    int status = RV_EXIT_COMPLETED;
-
-    if (rv_buf_check(text, "output", &err) < 0)
-        status = rv_cli_report(cli, err);
-    else
-        rv_cli_out(rv_buf_str(text));
-    rv_buf_fini(text);
-    return status;
-}
-
 static int version(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -53,7 +40,7 @@ static int version(struct rv_cli *cli, const struct rv_cli_args *args)
                       RV_VERSION, RV_CAP_ABI, json_c_version(), yaml_get_version_string(), uv_version_string(),
                       __VERSION__);
     }
-    return print(cli, &text);
+    return rv_cli_print(cli, &text);
 }
 
 /* --- doctor --- */
@@ -150,7 +137,7 @@ static int doctor(struct rv_cli *cli, const struct rv_cli_args *args)
     check_state_folder(&c);
     check_tools(&c);
     line(&c, 1, "model providers", "this build has the scripted one: model stages answer from --script files or mocks");
-    int status = print(cli, &c.text);
+    int status = rv_cli_print(cli, &c.text);
     return status ? status : c.n_bad ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
 }
 
@@ -213,7 +200,7 @@ static int docs(struct rv_cli *cli, const struct rv_cli_args *args)
     } else {
         return rv_cli_usage(cli, args, "nothing is made for \"%s %s\"", what, which);
     }
-    return print(cli, &text);
+    return rv_cli_print(cli, &text);
 }
 
 static const struct rv_cli_option version_options[] = {{"json", 'j', NULL, "as JSON", NULL, false}};

@@ -5,19 +5,6 @@
 
 #define MAX_TEXT_BYTES ((size_t)64 << 20)
 
-static int print(struct rv_cli *cli, rv_buf *text)
-{
-    rv_err *err = NULL;
-    int status = RV_EXIT_COMPLETED;
-
-    if (rv_buf_check(text, "output", &err) < 0)
-        status = rv_cli_report(cli, err);
-    else
-        rv_cli_out(rv_buf_str(text));
-    rv_buf_fini(text);
-    return status;
-}
-
 static void write_path(const struct rv_pipeline *p, const int *path, size_t n, rv_buf *b)
 {
     for (size_t i = 0; i < n; i++)
@@ -49,6 +36,7 @@ static void proof_json(const struct rv_pipeline *p, const struct rv_proof *proof
     rv_jw_obj(w);
     rv_jw_kv_int(w, "max_visits", proof->max_visits);
     rv_jw_kv_bool(w, "max_visits_exact", proof->visits_exact);
+    rv_jw_kv_int(w, "max_mocked_visits", proof->max_mocked_visits);
     rv_jw_kv_int(w, "max_llm_calls", proof->max_llm_calls);
     rv_jw_kv_bool(w, "max_llm_calls_exact", proof->llm_exact);
     rv_jw_key(w, "visits_path");
@@ -127,7 +115,7 @@ static int lint(struct rv_cli *cli, const struct rv_cli_args *args)
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     }
-    int printed = print(cli, &text);
+    int printed = rv_cli_print(cli, &text);
     return printed > status ? printed : status;
 }
 
@@ -168,7 +156,7 @@ static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
         if (strcmp(names[i], format) == 0)
             which = (enum rv_graph_format)i;
     rv_pipeline_write_graph(p, which, &text);
-    status = print(cli, &text);
+    status = rv_cli_print(cli, &text);
     rv_pipeline_free(p);
     return status;
 }
@@ -194,7 +182,7 @@ static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
     }
     rv_buf_putc(&text, '\n');
     rv_buf_fini(&json);
-    status = print(cli, &text);
+    status = rv_cli_print(cli, &text);
     rv_pipeline_free(p);
     return status;
 }
@@ -211,7 +199,7 @@ static int schema(struct rv_cli *cli, const struct rv_cli_args *args)
     else
         return rv_cli_usage(cli, args, "no schema is called \"%s\": pipeline and script are", args->words[0]);
     rv_buf_putc(&text, '\n');
-    return print(cli, &text);
+    return rv_cli_print(cli, &text);
 }
 
 static const struct rv_cli_option lint_options[] = {
