@@ -37,12 +37,15 @@ struct rv_visit {
     enum visit_phase phase;
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
     int64_t waiting_for; /* call id, 0: nothing */
+    enum rv_event_kind waiting_kind; /* what may come of it */
     int64_t last_call;   /* id of the last call, for result events */
     int64_t llm_calls;   /* attempts made */
+    bool lacks_field;    /* a required output field is missing */
     bool llm_path;       /* the LLM path ran, even if it failed before its first call */
     bool resumed;        /* goes on with suspended work: the pre hook has run already */
     size_t policy_at;
     bool policy_approved;  /* a person approved what a policy wanted confirmed */
+    const char *end_text;  /* a routing function's reason to end the run; borrowed while its answer is read */
     char *confirm_message; /* a policy wants confirmation; owned */
     unsigned n_interrupts; /* raised so far; part of their ids */
     json_object *output;   /* of the main phase, later the stored one; owned */
@@ -76,6 +79,10 @@ int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_o
                    rv_err **err);
 /** Append at most 200 bytes of text, cut at a UTF-8 border and marked with three dots. */
 void rv_visit_preview(rv_jw *w, const char *key, rv_str text);
+
+/** FNV-1a over text and its NUL. Start with the init value. */
+#define RV_VISIT_HASH_INIT 1469598103934665603u
+uint64_t rv_visit_hash(uint64_t h, const char *text);
 
 /* visit_llm.c */
 int rv_visit_llm(rv_visit *v, struct rv_effects *out, rv_err **err);

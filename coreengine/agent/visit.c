@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ERROR_MAX_BYTES ((size_t)64 << 10) /* of what a provider, tool or plugin says went wrong */
+
 bool rv_visit_is_scripted(const rv_visit *v)
 {
     return v->shared->scripted_stages && v->shared->scripted_stages[v->agent->index];
@@ -151,31 +153,48 @@ bool rv_visit_waits_for(const rv_visit *v, int64_t call_id)
     return v->waiting_for == call_id && call_id != 0;
 }
 
+/* What went wrong, as text that may be kept and shown: valid UTF-8 and of bounded size, whoever wrote it. */
+static int clean_error(const struct rv_event *ev, rv_buf *text, struct rv_event *out, rv_err **err)
+{
+    rv_str rest = {ev->error.ptr, ev->error.len < ERROR_MAX_BYTES ? ev->error.len : ERROR_MAX_BYTES};
+    size_t bad;
+
+    *out = *ev;
+    if (!ev->failed || (rest.len == ev->error.len && rv_utf8_valid(rest, NULL)))
+        return 0;
+    while (!rv_utf8_valid(rest, &bad)) {
+        rv_buf_add(text, rest.ptr, bad);
+        rv_buf_putc(text, '?');
+        rest = (rv_str){rest.ptr + bad + 1, rest.len - bad - 1};
+    }
+    rv_buf_add_str(text, rest);
+    out->error = rv_buf_str(text);
+    return rv_buf_check(text, "error text", err);
+}
+
 int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    int rc = 0;
+    struct rv_event clean;
+    rv_buf text = RV_BUF_INIT(2 * ERROR_MAX_BYTES);
 
     assert(rv_visit_waits_for(v, ev->call_id));
-    v->now_us = ev->now_us;
-    v->waiting_for = 0;
-    switch (ev->kind) {
-    case RV_EVENT_LLM_DONE:
-        rc = rv_visit_llm_done(v, ev, out, err);
-        break;
-    case RV_EVENT_TOOL_DONE:
-        rc = rv_visit_tool_done(v, ev, out, err);
-        break;
-    case RV_EVENT_HOOK_DONE:
-        rc = rv_visit_hook_done(v, ev, out, err);
-        break;
-    case RV_EVENT_TIMER:
-        v->phase = PHASE_MAIN;
-        break;
-    case RV_EVENT_START:
-    case RV_EVENT_ANSWER:
-    case RV_EVENT_CANCEL:
-        return RV_FAIL(err, RV_E_STATE, "a visit takes no event of this kind");
+    if (ev->kind != v->waiting_kind)
+        return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" can not end this way", (long long)ev->call_id,
+                       v->agent->name);
+    int rc = clean_error(ev, &text, &clean, err);
+    if (rc == 0) {
+        v->now_us = ev->now_us;
+        v->waiting_for = 0;
+        if (ev->kind == RV_EVENT_LLM_DONE)
+            rc = rv_visit_llm_done(v, &clean, out, err);
+        else if (ev->kind == RV_EVENT_TOOL_DONE)
+            rc = rv_visit_tool_done(v, &clean, out, err);
+        else if (ev->kind == RV_EVENT_HOOK_DONE)
+            rc = rv_visit_hook_done(v, &clean, out, err);
+        else
+            v->phase = PHASE_MAIN; /* the wait between two attempts is over */
     }
+    rv_buf_fini(&text);
     return rc < 0 ? rc : advance(v, out, err);
 }
 

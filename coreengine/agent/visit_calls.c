@@ -45,6 +45,9 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     if (!e->request || !e->name || (call->key && !e->key))
         return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
     v->waiting_for = v->last_call = e->call_id;
+    v->waiting_kind = call->kind == RV_EFFECT_CALL_LLM    ? RV_EVENT_LLM_DONE
+                      : call->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE
+                                                          : RV_EVENT_HOOK_DONE;
     return 0;
 }
 
@@ -79,23 +82,25 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
         v->shared->llm_left--;
     v->attempt++;
     v->waiting_for = e->call_id;
+    v->waiting_kind = RV_EVENT_TIMER;
     v->phase = PHASE_BACKOFF;
     return true;
+}
+
+uint64_t rv_visit_hash(uint64_t h, const char *text)
+{
+    do
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    while (*text++);
+    return h;
 }
 
 /* Ids derive from where the interrupt was raised, so that a replay makes the same ones. */
 static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
 {
     static const char hex[] = "0123456789abcdef";
-    uint64_t h = 1469598103934665603u; /* FNV-1a */
-    const char *parts[] = {rv_envelope_fields(v->env)->envelope_id, v->agent->name};
+    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, rv_envelope_fields(v->env)->envelope_id), v->agent->name);
 
-    for (size_t i = 0; i < RV_COUNT(parts); i++)
-        for (const char *c = parts[i];; c++) {
-            h = (h ^ (unsigned char)*c) * 1099511628211u;
-            if (!*c)
-                break;
-        }
     h = (h ^ (uint64_t)v->visit_no) * 1099511628211u;
     h = (h ^ v->n_interrupts) * 1099511628211u;
     memcpy(id, "int_", 4);

@@ -34,8 +34,8 @@ static bool refused_by_outcome(rv_visit *v, struct rv_effects *out, int *rc, rv_
 
     if (bad) {
         *rc = rv_visit_fail(v, out, "ValidationError", err,
-                            "agent \"%s\": output states outcome \"%.60s\", which does not exist", v->agent->name,
-                            text);
+                            "agent \"%s\": output states outcome \"%.*s\", which does not exist", v->agent->name,
+                            RV_STR_ARG(rv_utf8_cut(rv_str_of(text), 60)));
         return true;
     }
     if (o == RV_OUTCOME_ERROR) {
@@ -54,9 +54,11 @@ int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; i < need->n; i++)
-        if (!json_object_object_get_ex(v->output, need->items[i], NULL))
+        if (!json_object_object_get_ex(v->output, need->items[i], NULL)) {
+            v->lacks_field = true;
             return rv_visit_fail(v, out, "ValidationError", err, "agent \"%s\": required output field \"%s\" is missing",
                                  v->agent->name, need->items[i]);
+        }
     if (refused_by_outcome(v, out, &rc, err))
         return rc;
     v->phase = PHASE_POLICY;
@@ -136,13 +138,6 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
         v->result.outcome = RV_OUTCOME_CONFIRM;
     if (v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
         return ask_person(v, v->result.outcome, out, err);
-    if (v->result.outcome == RV_OUTCOME_TERMINATE) {
-        const char *why = text_of(v->output, "reason", NULL);
-        rc = rv_envelope_terminate(v->env, rv_str_of(why ? why : "a stage ended the run"), RV_REASON_COMPLETED,
-                                   v->now_us, err);
-        if (rc < 0)
-            return rc;
-    }
     v->phase = PHASE_ROUTE;
     return 0;
 }
@@ -214,6 +209,14 @@ static void find_feedback(rv_visit *v)
         v->result.feedback = text;
 }
 
+/* Outcome terminate takes effect after routing, so that a stage that can not be routed fails instead. */
+static int end_run(rv_visit *v, rv_err **err)
+{
+    const char *why = v->end_text ? v->end_text : text_of(v->output, "reason", NULL);
+    return rv_envelope_terminate(v->env, rv_str_of(why ? why : "a stage ended the run"), RV_REASON_COMPLETED, v->now_us,
+                                 err);
+}
+
 static enum rv_history_status ok_status(const rv_visit *v)
 {
     return v->result.outcome == RV_OUTCOME_SKIP ? RV_HISTORY_SKIPPED : RV_HISTORY_SUCCESS;
@@ -236,16 +239,23 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
-    if (v->route && (v->routed_to == RV_TARGET_CLARIFICATION || v->routed_to == RV_TARGET_CONFIRMATION)) {
-        emit_decision(v, v->routed_to, v->routed_by, out);
-        return ask_person(v, v->routed_to == RV_TARGET_CLARIFICATION ? RV_OUTCOME_CLARIFY : RV_OUTCOME_CONFIRM, out,
-                          err);
+    if (v->result.outcome == RV_OUTCOME_TERMINATE) {
+        rc = end_run(v, err);
+        if (rc < 0)
+            return rc;
+    } else if (v->route && (v->routed_to == RV_TARGET_CLARIFICATION || v->routed_to == RV_TARGET_CONFIRMATION)) {
+        v->result.outcome = v->routed_to == RV_TARGET_CLARIFICATION ? RV_OUTCOME_CLARIFY : RV_OUTCOME_CONFIRM;
+        rc = ask_person(v, v->result.outcome, out, err);
+        if (rc == 0)
+            emit_decision(v, v->routed_to, v->routed_by, out);
+        return rc;
     }
     v->result.end = RV_VISIT_OK;
     v->result.next = v->route ? v->routed_to : RV_TARGET_NONE;
     find_feedback(v);
-    const char *next = v->route ? rv_pipeline_target_name(v->shared->pipeline, v->routed_to) : NULL;
-    if (v->route)
+    bool is_stage = v->routed_to >= 0 || v->routed_to == RV_TARGET_END; /* else: terminated where it stands */
+    const char *next = v->route && is_stage ? rv_pipeline_target_name(v->shared->pipeline, v->routed_to) : NULL;
+    if (next)
         rc = rv_envelope_set_stage(v->env, rv_str_of(next), err);
     if (rc == 0)
         rc = record_end(v, ok_status(v), err);
@@ -257,15 +267,16 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
     return 0;
 }
 
-/* Rule 7.5: what an unrouted failure ends the run with. */
+/* Rule 7.5: what an unrouted failure ends the run with. The model's share is its call, its reply, and fields it left out; a
+ * prompt that can not be made, or an error that the output itself states, is the stage's. */
 static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_phase phase)
 {
     if (strcmp(type, "PolicyError") == 0)
         return RV_REASON_POLICY;
     if (strcmp(type, "CancelledError") == 0)
         return RV_REASON_USER_CANCELLED;
-    bool in_main = phase == PHASE_MAIN || phase == PHASE_BACKOFF || phase == PHASE_CHECK;
-    return v->llm_path && in_main ? RV_REASON_LLM_FAILED : RV_REASON_TOOL_FAILED;
+    bool in_call = (phase == PHASE_MAIN || phase == PHASE_BACKOFF) && strcmp(type, "ProcessingError") != 0;
+    return v->llm_path && (in_call || v->lacks_field) ? RV_REASON_LLM_FAILED : RV_REASON_TOOL_FAILED;
 }
 
 static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type, rv_err **err)

@@ -26,6 +26,7 @@ static int ask(rv_visit *v, enum rv_name_kind kind, const char *hook, const char
     if (output)
         rv_jw_kv_value(&w, "output", output);
     rv_jw_obj_end(&w);
+    v->attempt = 1; /* whatever the main phase needed */
     struct visit_call call = {
         .kind = RV_EFFECT_CALL_HOOK, .entry = kind, .name = name, .timeout_ms = info ? info->timeout_ms : 0};
     return rv_visit_call(v, &call, &request, out, err);
@@ -107,18 +108,17 @@ static int hook_reply(rv_visit *v, json_object *reply, rv_err **err)
     bool is_post = v->phase == PHASE_POST, found;
     rv_str key = rv_str_of(v->agent->output_key);
 
-    int rc = patch_envelope(v, reply, err);
-    if (rc < 0)
-        return rc;
-    if (json_object_object_get_ex(reply, "output", &output) && output) {
+    if (json_object_object_get_ex(reply, "output", &output) && output) { /* all of the answer counts, or nothing */
         if (!is_post)
             return RV_FAIL(err, RV_E_INVALID, "it answered an output before there is one");
         if (!json_object_is_type(output, json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "its output is no object but of type %s", rv_json_type_text(output));
-        rc = rv_envelope_set_output(v->env, key, output, err);
-        if (rc < 0)
-            return rc;
     }
+    int rc = patch_envelope(v, reply, err);
+    if (rc == 0 && output)
+        rc = rv_envelope_set_output(v->env, key, output, err);
+    if (rc < 0)
+        return rc;
     if (is_post) { /* what is stored now is what counts, whoever stored it */
         output = rv_envelope_output(v->env, key, &found);
         if (found && output != v->output)
@@ -199,8 +199,8 @@ static int policy_reply(rv_visit *v, json_object *reply, struct rv_effects *out,
     }
     if (strcmp(decision, "deny") != 0)
         return rv_visit_fail(v, out, "PolicyError", err,
-                             "policy \"%s\" answered decision \"%.60s\": allow, deny and confirm are known", name,
-                             decision);
+                             "policy \"%s\" answered decision \"%.*s\": allow, deny and confirm are known", name,
+                             RV_STR_ARG(rv_utf8_cut(rv_str_of(decision), 60)));
     if (!rv_json_get_text(reply, "reason", &reason) && !rv_json_get_text(reply, "message", &reason))
         reason = "no reason given";
     return rv_visit_fail(v, out, "PolicyError", err, "policy \"%s\" denied it: %s", name, reason);
@@ -211,9 +211,7 @@ static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, 
     const char *next = NULL, *why = NULL;
 
     if (rv_json_get_text(reply, "terminate", &why)) {
-        int rc = rv_envelope_terminate(v->env, rv_str_of(why), RV_REASON_COMPLETED, v->now_us, err);
-        if (rc < 0)
-            return rc;
+        v->end_text = why;
         v->result.outcome = RV_OUTCOME_TERMINATE;
         v->routed_to = RV_TARGET_END;
     } else if (rv_json_get_text(reply, "next", &next)) {
@@ -221,8 +219,8 @@ static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, 
         if (v->routed_to == RV_TARGET_UNKNOWN || v->routed_to == RV_TARGET_NONE) {
             v->routed_to = RV_TARGET_NONE;
             return rv_visit_fail(v, out, "ProcessingError", err,
-                                 "routing function \"%s\" chose \"%.100s\", which is no stage",
-                                 v->agent->routing_function, next);
+                                 "routing function \"%s\" chose \"%.*s\", which is no stage",
+                                 v->agent->routing_function, RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
         }
     } else { /* no opinion: the default decides */
         bool has_default = v->agent->default_target != RV_TARGET_NONE;

@@ -113,7 +113,8 @@ static void emit_result(rv_visit *v, const struct rv_event *ev, struct rv_effect
         rv_jw_kv_str(&w, "error", ev->error);
     } else {
         rv_jw_kv_int(&w, "bytes", (int64_t)ev->reply.len);
-        rv_visit_preview(&w, "preview", ev->reply);
+        if (rv_utf8_valid(ev->reply, NULL))
+            rv_visit_preview(&w, "preview", ev->reply);
         if (ev->input_tokens || ev->output_tokens) {
             rv_jw_kv_int(&w, "input_tokens", ev->input_tokens);
             rv_jw_kv_int(&w, "output_tokens", ev->output_tokens);

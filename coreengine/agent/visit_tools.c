@@ -197,7 +197,7 @@ static bool approved(const rv_visit *v, json_object *kept)
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
 {
     rv_str name = rv_str_of(v->agent->name);
-    json_object *kept = rv_envelope_suspended(v->env, name), *part = NULL;
+    json_object *kept = rv_envelope_suspended(v->env, name);
     const char *kind = NULL;
     int64_t at = 0;
 
@@ -206,19 +206,19 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
     if (strcmp(kind, POLICY) == 0) {
         v->policy_approved = approved(v, kept);
     } else if (strcmp(kind, GATE) == 0 && v->agent->has_tools && rv_json_get_int(kept, "at", &at) && at >= 0) {
-        v->tools.approved = approved(v, kept);
-        v->tools.at = (size_t)at;
-        v->tools.all_succeeded = true;
-        if (rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded))
-            (void)rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms);
-        part = rv_json_get_arr(kept, "results");
-        if (part) { /* a copy: the kept one must not change if this visit fails */
-            int rc = rv_json_dup(part, &v->tools.results, err);
+        json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
+        if (steps && results) { /* a copy: the kept results must not change if this visit fails */
+            int rc = rv_json_dup(results, &v->tools.results, err);
             if (rc < 0)
                 return rc;
+            v->tools.steps = json_object_get(steps);
+            v->tools.at = (size_t)at;
+            v->tools.approved = approved(v, kept);
+            v->tools.all_succeeded = true;
+            (void)rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded);
+            (void)rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms);
+            v->resumed = true;
         }
-        v->tools.steps = json_object_get(rv_json_get_arr(kept, "steps"));
-        v->resumed = v->tools.steps && v->tools.results;
     }
     return rv_envelope_set_suspended(v->env, name, NULL, err);
 }
@@ -247,6 +247,17 @@ static int begin_plan(rv_visit *v, struct rv_effects *out, rv_err **err)
     return v->tools.steps ? 0 : RV_FAIL(err, RV_E_NOMEM, "begin tool stage \"%s\"", v->agent->name);
 }
 
+/* The same for every attempt, another one for every step of every visit: the hash keeps apart what was cut off. */
+static void write_key(const rv_visit *v, rv_buf *key)
+{
+    const char *id = rv_envelope_fields(v->env)->envelope_id, *name = v->agent->name;
+    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), name);
+
+    rv_buf_printf(key, "%.*s/%.*s/%016llx/%lld/%zu", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)),
+                  RV_STR_ARG(rv_utf8_cut(rv_str_of(name), 40)), (unsigned long long)h, (long long)v->visit_no,
+                  v->tools.at);
+}
+
 static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
 {
     rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX), preview = RV_BUF_INIT(RV_JSON_MAX_BYTES);
@@ -259,8 +270,7 @@ static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, 
     else
         rv_buf_puts(&request, "{}");
     rv_buf_add_str(&preview, rv_buf_str(&request));
-    rv_buf_printf(&key, "%s/%.60s/%lld/%zu", rv_envelope_fields(v->env)->envelope_id, v->agent->name,
-                  (long long)v->visit_no, v->tools.at);
+    write_key(v, &key);
     struct visit_call call = {
         .kind = RV_EFFECT_CALL_TOOL,
         .copy_name = tool,

@@ -152,11 +152,11 @@ static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects 
     int rc = rv_run_set_first_open(run, err);
     if (rc < 0)
         return rc;
+    if (run->cancelled)
+        return 0; /* ended by the one who cancels */
     if (failed >= 0) {
         const struct rv_visit_result *r = rv_visit_result(run->branches[failed].visit);
-        enum rv_run_status status =
-            r->reason == RV_REASON_USER_CANCELLED ? RV_RUN_CANCELLED : RV_RUN_FAILED;
-        return rv_run_fail(run, status, r->reason, r->error_text, now_us, out, err);
+        return rv_run_fail(run, rv_run_failure_status(r->reason), r->reason, r->error_text, now_us, out, err);
     }
     rc = rv_run_save(run, out, err);
     if (rc < 0 || run->bound == RV_REASON_NONE || rv_envelope_fields(run->env)->terminated ||

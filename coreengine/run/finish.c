@@ -88,6 +88,11 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     return 0;
 }
 
+enum rv_run_status rv_run_failure_status(enum rv_reason reason)
+{
+    return reason == RV_REASON_USER_CANCELLED ? RV_RUN_CANCELLED : RV_RUN_FAILED;
+}
+
 int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
                 struct rv_effects *out, rv_err **err)
 {

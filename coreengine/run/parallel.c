@@ -233,6 +233,7 @@ static int next_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
 {
     enum rv_reason reason = RV_REASON_NONE;
 
+    rv_run_hold_bounds(run);
     if (rv_envelope_fields(run->env)->terminated)
         return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
     size_t n = take_ready(run);

@@ -16,6 +16,15 @@ static int initialise(rv_run *run, rv_err **err)
     return rc;
 }
 
+void rv_run_hold_bounds(rv_run *run)
+{
+    const struct rv_pipeline *p = run->pipeline;
+
+    rv_envelope_set_bounds(run->env, p->max_iterations, p->max_llm_calls, p->max_agent_hops);
+    if (run->started)
+        rv_envelope_set_parallel(run->env, run->parallel);
+}
+
 /* What every begin does; nothing of a resumed run's position is touched (W03). */
 static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
@@ -24,7 +33,7 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
     rv_jw w;
     int rc = 0;
 
-    rv_envelope_set_bounds(run->env, p->max_iterations, p->max_llm_calls, p->max_agent_hops);
+    rv_run_hold_bounds(run);
     if (strcmp(f->current_stage, RV_STAGE_START) == 0)
         rc = initialise(run, err);
     run->parallel = f->parallel_mode;

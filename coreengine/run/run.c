@@ -93,9 +93,12 @@ static int on_cancel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err
                 rc = rv_visit_cancel(v, why, now_us, out, err);
         }
         run->n_done = run->n_begun;
+        run->cancelled = true;
         if (rc == 0)
             rc = rv_run_batch_merge(run, now_us, out, err);
     }
+    rv_visit_free(run->visit);
+    run->visit = NULL;
     return rc < 0 || run->finished
                ? rc
                : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, now_us, out, err);
@@ -105,6 +108,8 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
 {
     int rc;
 
+    if (run->finished && (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER))
+        return RV_FAIL(err, RV_E_STATE, "the run is over");
     if (run->finished)
         return 0;
     if (!run->started && ev->kind != RV_EVENT_START && ev->kind != RV_EVENT_ANSWER && ev->kind != RV_EVENT_CANCEL)

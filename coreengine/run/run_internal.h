@@ -16,6 +16,7 @@ struct rv_run {
     struct rv_run_opts opts;
     rv_envelope *env; /* owned; NULL after it was taken out */
     bool started, finished, parallel;
+    bool cancelled; /* the batch under way was: whatever else came of it, that ends the run */
     enum rv_run_status status;
 
     rv_visit *visit; /* sequential: the one under way, or NULL */
@@ -54,6 +55,8 @@ bool rv_run_batch_is_over(const rv_run *run);
 int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* resume.c */
+/** The pipeline's bounds and the run's mode stand, whatever a hook wrote over them. */
+void rv_run_hold_bounds(rv_run *run);
 int rv_run_start(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 int rv_run_answer(rv_run *run, const struct rv_response *response, int64_t now_us, struct rv_effects *out,
                   rv_err **err);
@@ -63,6 +66,8 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
 /** The last effects of a run: what it came to. error_text may be NULL. */
 int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
                   struct rv_effects *out, rv_err **err);
+/** A stage that was cancelled, by whomever, did not fail. */
+enum rv_run_status rv_run_failure_status(enum rv_reason reason);
 /** Terminate the envelope, then finish. */
 int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
                 struct rv_effects *out, rv_err **err);

@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+/* A stage's name in a message. */
+static rv_str shown(const char *stage)
+{
+    return rv_utf8_cut(rv_str_of(stage), 200);
+}
+
 int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
@@ -26,7 +32,11 @@ int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, str
 bool rv_run_visits_left(const rv_run *run, int stage)
 {
     const struct rv_agent_config *a = &run->pipeline->agents[stage];
-    return a->max_visits == 0 || rv_envelope_visits(run->env, rv_str_of(a->name)) < a->max_visits;
+    rv_str name = rv_str_of(a->name);
+
+    if (a->max_visits == 0 || rv_envelope_visits(run->env, name) < a->max_visits)
+        return true;
+    return rv_envelope_suspended(run->env, name) != NULL; /* it goes on with a visit that was paused */
 }
 
 int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -34,8 +44,8 @@ int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effe
     const struct rv_agent_config *a = &run->pipeline->agents[stage];
     rv_buf text = RV_BUF_INIT(1024);
 
-    rv_buf_printf(&text, "stage \"%.200s\" was visited as often as its max_visits (%lld) allows", a->name,
-                  (long long)a->max_visits);
+    rv_buf_printf(&text, "stage \"%.*s\" was visited as often as its max_visits (%lld) allows",
+                  RV_STR_ARG(shown(a->name)), (long long)a->max_visits);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
         rc = rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_MAX_VISITS, rv_buf_cstr(&text), now_us, out, err);
@@ -48,7 +58,8 @@ static int stop_at_edge(rv_run *run, int from, int to, const char *fmt, int64_t 
 {
     rv_buf text = RV_BUF_INIT(1024);
 
-    rv_buf_printf(&text, "edge %.200s -> %.200s ", run->pipeline->agents[from].name, run->pipeline->agents[to].name);
+    rv_buf_printf(&text, "edge %.*s -> %.*s ", RV_STR_ARG(shown(run->pipeline->agents[from].name)),
+                  RV_STR_ARG(shown(run->pipeline->agents[to].name)));
     if (limit > 0)
         rv_buf_printf(&text, "was used as often as its limit (%lld) allows", (long long)limit);
     else
@@ -111,7 +122,7 @@ static int after_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     int from = rv_visit_stage(run->visit), rc = 0;
 
     if (r->end == RV_VISIT_FAILED && r->next == RV_TARGET_NONE) {
-        rc = rv_run_fail(run, RV_RUN_FAILED, r->reason, r->error_text, now_us, out, err);
+        rc = rv_run_fail(run, rv_run_failure_status(r->reason), r->reason, r->error_text, now_us, out, err);
     } else {
         bool moves = r->end != RV_VISIT_STAYED && r->outcome != RV_OUTCOME_TERMINATE && r->next >= 0;
         bool looped = moves && r->next <= from;
@@ -140,6 +151,7 @@ static int next_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
     enum rv_reason reason = RV_REASON_NONE;
 
+    rv_run_hold_bounds(run);
     if (f->terminated)
         return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
     if (strcmp(f->current_stage, RV_STAGE_END) == 0)
@@ -152,7 +164,7 @@ static int next_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
                                         : rv_run_stop_at_bound(run, reason, now_us, out, err);
     if (stage < 0) {
         rv_buf text = RV_BUF_INIT(1024);
-        rv_buf_printf(&text, "unknown stage \"%.200s\"", f->current_stage);
+        rv_buf_printf(&text, "unknown stage \"%.*s\"", RV_STR_ARG(shown(f->current_stage)));
         int rc = rv_buf_check(&text, "reason", err);
         if (rc == 0)
             rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, rv_buf_cstr(&text), now_us, out, err);

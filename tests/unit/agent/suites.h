@@ -1,0 +1,15 @@
+/* The test cases of the files in this folder. */
+#ifndef RV_TESTS_AGENT_SUITES_H
+#define RV_TESTS_AGENT_SUITES_H
+
+#include <check.h>
+
+TCase *extract_case(void);
+TCase *route_case(void);
+TCase *visit_case(void);
+TCase *llm_case(void);
+TCase *tools_case(void);
+TCase *hooks_case(void);
+TCase *hostile_case(void);
+
+#endif

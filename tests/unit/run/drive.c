@@ -1,0 +1,662 @@
+/* The driver. Checked in every run that it drives: call ids and seq rise without gaps, `done` comes once and last, FINISH is the
+ * last effect and comes once, a stage's start precedes all else of it, and the state that a run ends with loads back
+ * byte-identical. */
+#include "tests/unit/run/drive.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TEXT ((size_t)256 << 20)
+
+static struct rv_rand_state seed_state;
+
+static struct rv_rand seeded(void)
+{
+    return rv_rand_seeded(&seed_state, 7);
+}
+
+/* --- catalog --- */
+
+static const struct rv_tool_info *find_tool(void *self, rv_str name)
+{
+    struct drive *d = self;
+
+    for (size_t i = 0; i < d->n_tools; i++)
+        if (rv_str_is(name, d->tools[i].name))
+            return &d->tools[i];
+    return NULL;
+}
+
+static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind, rv_str name)
+{
+    struct drive *d = self;
+
+    (void)kind;
+    (void)name;
+    return d->has_entry ? &d->entry : NULL;
+}
+
+static const rv_template *find_prompt(void *self, rv_str key)
+{
+    (void)self;
+    (void)key;
+    return NULL;
+}
+
+static const rv_schema *compile(struct drive *d, const char *text)
+{
+    if (!text)
+        return NULL;
+    d->documents[d->n_schemas] = rv_kit_json(text);
+    if (rv_schema_compile(d->documents[d->n_schemas], "test", &d->schemas[d->n_schemas], NULL) < 0)
+        rv_kit_die("bad schema %s", text);
+    return d->schemas[d->n_schemas++];
+}
+
+/* --- making and freeing --- */
+
+struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t n_tools)
+{
+    struct drive *d = calloc(1, sizeof *d);
+    rv_err *err = NULL;
+
+    if (!d || n_tools > DRIVE_MAX_TOOLS)
+        rv_kit_die("no driver");
+    d->findings = rv_findings_new();
+    d->effects = d->events = d->lines = RV_BUF_INIT(MAX_TEXT);
+    d->catalog = (struct rv_catalog){find_tool, find_entry, find_prompt, d};
+    d->opts = RV_RUN_OPTS_INIT;
+    d->opts.saves = true;
+    d->now_us = DRIVE_T0;
+    d->keep = true;
+    if (rv_pipeline_parse(rv_str_of(yaml), "test.yaml", ".", d->findings, &d->p, &err) < 0)
+        rv_kit_die("%s", rv_err_text(err));
+    if (!d->p || !d->p->is_sound) {
+        rv_buf b = RV_BUF_INIT(MAX_TEXT);
+        rv_findings_write_text(d->findings, false, &b);
+        rv_kit_die("%s\nin:\n%s", rv_buf_cstr(&b), yaml);
+    }
+    for (size_t i = 0; i < n_tools; i++) {
+        d->tools[i] = (struct rv_tool_info){.name = tools[i].name,
+                                            .description = "",
+                                            .category = RV_UNSET,
+                                            .risk = tools[i].risk,
+                                            .effect = RV_UNSET,
+                                            .timeout_ms = tools[i].timeout_ms,
+                                            .input = compile(d, tools[i].input),
+                                            .output = compile(d, tools[i].output)};
+    }
+    d->n_tools = n_tools;
+    return d;
+}
+
+static void forget_calls(struct drive *d)
+{
+    for (size_t i = 0; i < d->n_calls; i++) {
+        free(d->calls[i].name);
+        free(d->calls[i].request);
+        free(d->calls[i].key);
+    }
+    free(d->calls);
+    d->calls = NULL;
+    d->n_calls = 0;
+}
+
+void drive_free(struct drive *d)
+{
+    forget_calls(d);
+    rv_run_free(d->run);
+    rv_envelope_free(d->env);
+    rv_effects_fini(&d->fx);
+    rv_pipeline_free(d->p);
+    rv_findings_free(d->findings);
+    for (size_t i = 0; i < d->n_schemas; i++) {
+        rv_schema_free(d->schemas[i]);
+        json_object_put(d->documents[i]);
+    }
+    rv_buf_fini(&d->effects);
+    rv_buf_fini(&d->events);
+    rv_buf_fini(&d->lines);
+    free(d->used);
+    free(d->last_save);
+    free(d);
+}
+
+void drive_envelope(struct drive *d, const char *state)
+{
+    rv_err *err = NULL;
+    int rc;
+
+    rv_envelope_free(d->env);
+    d->env = NULL;
+    if (state) {
+        json_object *json = rv_kit_json(state);
+        rc = rv_envelope_load(json, seeded(), DRIVE_T0, &d->env, &err);
+        json_object_put(json);
+    } else {
+        const struct rv_envelope_seed seed = {.raw_input = RV_STR_LIT("what is it?"), .user_id = RV_STR_LIT("ada")};
+        rc = rv_envelope_new(&seed, seeded(), DRIVE_T0, &d->env, &err);
+    }
+    if (rc < 0)
+        rv_kit_die("%s", rv_err_text(err));
+}
+
+void drive_answers(struct drive *d, const struct drive_answer *answers, size_t n)
+{
+    free(d->used);
+    d->used = calloc(n + 1, sizeof *d->used);
+    d->answers = answers;
+    d->n_answers = n;
+}
+
+char *drive_dump(const rv_envelope *env)
+{
+    rv_buf b = RV_BUF_INIT(MAX_TEXT);
+
+    rv_envelope_write_state(env, &b);
+    if (rv_buf_check(&b, "state", NULL) < 0)
+        rv_kit_die("the state can not be written");
+    return rv_buf_steal(&b, NULL);
+}
+
+/* --- taking effects in --- */
+
+static void add_call(struct drive *d, const struct rv_effect *e)
+{
+    ck_assert_int_eq(e->call_id, d->last_call_id + 1);
+    d->last_call_id = e->call_id;
+    if (d->n_calls % 64 == 0) {
+        d->calls = realloc(d->calls, (d->n_calls + 64) * sizeof *d->calls);
+        if (!d->calls || d->n_calls >= DRIVE_MAX_CALLS)
+            rv_kit_die("too many calls");
+    }
+    d->calls[d->n_calls++] = (struct drive_call){
+        .call_id = e->call_id,
+        .due_us = e->kind == RV_EFFECT_ARM_TIMER ? e->at_us : -1,
+        .attempt = e->attempt,
+        .visit = e->visit,
+        .deadline_us = e->deadline_us,
+        .kind = e->kind,
+        .entry = e->entry,
+        .stage = e->stage,
+        .name = e->name ? rv_str_dup(rv_str_of(e->name)) : NULL,
+        .request = e->request ? rv_str_dup((rv_str){e->request, e->request_len}) : NULL,
+        .key = e->key ? rv_str_dup(rv_str_of(e->key)) : NULL,
+    };
+    if (e->kind != RV_EFFECT_ARM_TIMER) {
+        json_object *json = NULL;
+        const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = 300};
+        ck_assert_msg(rv_json_parse((rv_str){e->request, e->request_len}, &opts, &json, NULL) == 0, "%s", e->request);
+        json_object_put(json);
+        ck_assert_int_gt(e->deadline_us, d->now_us);
+    }
+    d->n_llm += e->kind == RV_EFFECT_CALL_LLM;
+}
+
+static void cancel_call(struct drive *d, int64_t call_id)
+{
+    for (size_t i = 0; i < d->n_calls; i++)
+        if (d->calls[i].call_id == call_id) {
+            ck_assert_msg(!d->calls[i].over, "call %d is cancelled after its end", (int)call_id);
+            d->calls[i].over = true;
+            return;
+        }
+    ck_abort_msg("call %d is cancelled but was not made", (int)call_id);
+}
+
+static void take_line(struct drive *d, const struct rv_effect *e)
+{
+    rv_str line = rv_effect_text(&d->fx, e);
+    rv_buf want = RV_BUF_INIT(100);
+
+    rv_buf_printf(&want, "{\"seq\":%lld,\"type\":\"%s\",", (long long)++d->next_seq, rv_emit_text(e->emit));
+    ck_assert_msg(line.len > want.len && memcmp(line.ptr, rv_buf_cstr(&want), want.len) == 0, "%.*s, wanted %s",
+                  RV_STR_ARG(line), rv_buf_cstr(&want));
+    rv_buf_fini(&want);
+    ck_assert_msg(d->n_done == 0, "after done: %.*s", RV_STR_ARG(line));
+    d->n_done += e->emit == RV_EMIT_DONE;
+    d->n_visits += e->emit == RV_EMIT_STAGE_STARTED;
+    if (d->keep) {
+        rv_buf_add_str(&d->lines, line);
+        rv_buf_putc(&d->lines, '\n');
+    }
+}
+
+static void check_end(struct drive *d)
+{
+    const rv_envelope *env = rv_run_envelope(d->run);
+    char *dump = drive_dump(env), *again;
+    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    json_object *json = NULL;
+    rv_envelope *loaded = NULL;
+    rv_err *err = NULL;
+
+    ck_assert(rv_run_is_finished(d->run));
+    ck_assert_int_eq(rv_run_active(d->run, NULL, 0), 0);
+    if (d->opts.emits)
+        ck_assert_uint_eq(d->n_done, 1);
+    if (d->opts.saves)
+        ck_assert_str_eq(d->last_save, dump); /* W43: what was saved last is what the run ended with */
+    ck_assert_int_eq(rv_json_parse(rv_str_of(dump), &opts, &json, NULL), 0);
+    if (rv_envelope_load(json, seeded(), d->now_us + 5, &loaded, &err) < 0)
+        ck_abort_msg("%s: %s", rv_err_text(err), dump);
+    again = drive_dump(loaded);
+    ck_assert_str_eq(again, dump);
+    free(again);
+    free(dump);
+    json_object_put(json);
+    rv_envelope_free(loaded);
+}
+
+static void take_effects(struct drive *d)
+{
+    for (size_t i = 0; i < d->fx.n; i++) {
+        const struct rv_effect *e = &d->fx.items[i];
+
+        ck_assert_msg(d->n_finish == 0, "an effect after FINISH");
+        if (d->keep) {
+            rv_jw w = rv_jw_on(&d->effects);
+            rv_effect_write_json(&d->fx, e, &w);
+            rv_buf_putc(&d->effects, '\n');
+            ck_assert_int_eq(rv_buf_check(&d->effects, "effects", NULL), 0);
+        }
+        switch (e->kind) {
+        case RV_EFFECT_CALL_LLM:
+        case RV_EFFECT_CALL_TOOL:
+        case RV_EFFECT_CALL_HOOK:
+        case RV_EFFECT_ARM_TIMER:
+            add_call(d, e);
+            break;
+        case RV_EFFECT_CANCEL_CALL:
+            cancel_call(d, e->call_id);
+            break;
+        case RV_EFFECT_EMIT:
+            take_line(d, e);
+            break;
+        case RV_EFFECT_SAVE:
+            d->n_saves++;
+            free(d->last_save);
+            d->last_save = rv_str_dup((rv_str){e->request, e->request_len});
+            break;
+        case RV_EFFECT_FINISH:
+            d->n_finish++;
+            d->finished = true;
+            ck_assert_int_eq(e->status, rv_run_status(d->run));
+            break;
+        }
+    }
+    rv_effects_clear(&d->fx);
+    if (d->n_finish)
+        check_end(d);
+}
+
+int drive_step(struct drive *d, const struct rv_event *ev, rv_err **err)
+{
+    bool was_finished = d->finished;
+
+    if (ev->now_us > d->now_us)
+        d->now_us = ev->now_us;
+    if (!d->run) {
+        if (!d->env)
+            drive_envelope(d, NULL);
+        rv_envelope *env = d->env;
+        d->env = NULL;
+        ck_assert_int_eq(rv_run_new(d->p, &d->catalog, &d->opts, env, &d->run, NULL), 0);
+    }
+    int rc = rv_run_step(d->run, ev, &d->fx, err);
+    if (rc < 0) {
+        ck_assert_uint_eq(d->fx.n, 0);
+        return rc;
+    }
+    if (was_finished)
+        ck_assert_uint_eq(d->fx.n, 0);
+    else if (d->keep && rv_utf8_valid(ev->reply, NULL) && rv_utf8_valid(ev->error, NULL)) {
+        rv_jw w = rv_jw_on(&d->events);
+        rv_event_write_json(ev, &w);
+        rv_buf_putc(&d->events, '\n');
+        ck_assert_int_eq(rv_buf_check(&d->events, "events", NULL), 0);
+    }
+    if (!was_finished)
+        take_effects(d);
+    return rc;
+}
+
+static void must_step(struct drive *d, const struct rv_event *ev)
+{
+    rv_err *err = NULL;
+
+    if (drive_step(d, ev, &err) < 0) {
+        char *text = rv_kit_err_take(err);
+        ck_abort_msg("step failed: %s", text);
+    }
+}
+
+/* --- answering --- */
+
+static const char *kind_word(const struct drive_call *c)
+{
+    static const char *const entries[RV_N_NAME_KINDS] = {
+        [RV_NAME_HOOK] = "hook", [RV_NAME_POLICY] = "policy", [RV_NAME_MOCK] = "mock", [RV_NAME_ROUTE] = "route"};
+
+    return c->kind == RV_EFFECT_CALL_LLM ? "llm" : c->kind == RV_EFFECT_CALL_TOOL ? "tool" : entries[c->entry];
+}
+
+static bool answers_to(const struct drive *d, const char *to, const struct drive_call *c)
+{
+    const char *colon = strchr(to, ':'), *word = kind_word(c);
+    const char *name = c->kind == RV_EFFECT_CALL_LLM ? d->p->agents[c->stage].name : c->name;
+
+    return colon && (size_t)(colon - to) == strlen(word) && strncmp(to, word, strlen(word)) == 0 &&
+           strcmp(colon + 1, name) == 0;
+}
+
+static const struct drive_answer *table_answer(struct drive *d, const struct drive_call *c)
+{
+    for (size_t i = 0; i < d->n_answers; i++)
+        if (!d->used[i] && answers_to(d, d->answers[i].to, c)) {
+            d->used[i] = !d->answers[i].stays;
+            return &d->answers[i];
+        }
+    return NULL;
+}
+
+static const char *default_reply(const struct drive_call *c)
+{
+    if (c->kind != RV_EFFECT_CALL_HOOK)
+        return "{}";
+    return c->entry == RV_NAME_POLICY ? "{'decision':'allow'}" : "";
+}
+
+static void give(struct drive *d, struct drive_call *c, const char *text)
+{
+    struct rv_event ev = {.kind = c->kind == RV_EFFECT_CALL_LLM    ? RV_EVENT_LLM_DONE
+                                  : c->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE
+                                                                   : RV_EVENT_HOOK_DONE,
+                          .now_us = d->now_us,
+                          .call_id = c->call_id};
+    char *copy = rv_str_dup(rv_str_of(text)), *colon = strchr(copy, ':');
+    bool fails = (copy[0] == '!' || copy[0] == '?') && colon;
+
+    if (fails) {
+        *colon = '\0';
+        ev.failed = true;
+        ev.retryable = copy[0] == '?';
+        ev.error_type = copy[1] ? copy + 1 : NULL;
+        ev.error = rv_str_of(colon + 1);
+    } else {
+        if (!strchr(copy, '"'))
+            for (char *q = copy; *q; q++)
+                if (*q == '\'')
+                    *q = '"';
+        ev.reply = rv_str_of(copy);
+    }
+    c->over = true;
+    must_step(d, &ev);
+    free(copy);
+}
+
+static void answer_call(struct drive *d, size_t i)
+{
+    struct drive_call *c = &d->calls[i];
+
+    if (c->kind == RV_EFFECT_ARM_TIMER) {
+        struct rv_event ev = {.kind = RV_EVENT_TIMER, .now_us = d->now_us, .call_id = c->call_id};
+        c->over = true;
+        must_step(d, &ev);
+        return;
+    }
+    bool handled = false;
+    const char *text = d->answer ? d->answer(d, c, &handled) : NULL;
+    if (!handled) {
+        const struct drive_answer *a = table_answer(d, c);
+        text = a ? a->reply : default_reply(c);
+    }
+    give(d, c, text);
+}
+
+/* The call to be answered next: earliest time, then lowest id. A table answer's latency is looked up at first sight. */
+static size_t next_due(struct drive *d)
+{
+    size_t best = SIZE_MAX;
+
+    for (size_t i = d->n_calls > 4096 ? d->n_calls - 4096 : 0; i < d->n_calls; i++) {
+        struct drive_call *c = &d->calls[i];
+        if (c->over)
+            continue;
+        if (c->due_us < 0) {
+            c->due_us = d->now_us + DRIVE_LATENCY_US;
+            for (size_t j = 0; j < d->n_answers; j++)
+                if (!d->used[j] && answers_to(d, d->answers[j].to, c)) {
+                    if (d->answers[j].latency_us)
+                        c->due_us = d->now_us + d->answers[j].latency_us;
+                    break;
+                }
+        }
+        if (best == SIZE_MAX || c->due_us < d->calls[best].due_us)
+            best = i;
+    }
+    return best;
+}
+
+void drive_start(struct drive *d)
+{
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = d->now_us};
+    must_step(d, &ev);
+}
+
+void drive_pump(struct drive *d)
+{
+    while (!d->finished) {
+        size_t i = next_due(d);
+        ck_assert_msg(i != SIZE_MAX, "the run waits for nothing");
+        if (d->calls[i].due_us > d->now_us)
+            d->now_us = d->calls[i].due_us;
+        answer_call(d, i);
+    }
+}
+
+enum rv_run_status drive_run(struct drive *d)
+{
+    drive_start(d);
+    drive_pump(d);
+    return rv_run_status(d->run);
+}
+
+void drive_cancel(struct drive *d)
+{
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = d->now_us};
+    must_step(d, &ev);
+}
+
+static void new_run(struct drive *d)
+{
+    rv_envelope *env = rv_run_steal_envelope(d->run);
+    char *dump = drive_dump(env);
+
+    rv_envelope_free(env);
+    rv_run_free(d->run);
+    d->run = NULL;
+    drive_envelope(d, dump);
+    free(dump);
+    forget_calls(d);
+    rv_buf_clear(&d->effects);
+    rv_buf_clear(&d->events);
+    rv_buf_clear(&d->lines);
+    d->next_seq = d->last_call_id = 0;
+    d->n_done = d->n_finish = d->n_visits = d->n_llm = 0;
+    d->finished = false;
+}
+
+int drive_resume(struct drive *d, const struct rv_response *response, rv_err **err)
+{
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = d->now_us, .response = *response};
+
+    if (d->finished)
+        new_run(d);
+    int rc = drive_step(d, &ev, err);
+    if (rc == 0)
+        drive_pump(d);
+    return rc;
+}
+
+enum rv_run_status drive_approve(struct drive *d, bool approved)
+{
+    struct rv_response r = {.has_approved = true, .approved = approved};
+    rv_err *err = NULL;
+
+    if (drive_resume(d, &r, &err) < 0)
+        ck_abort_msg("refused: %s", rv_err_text(err));
+    return rv_run_status(d->run);
+}
+
+/* --- looking --- */
+
+static char *look_text;
+static json_object *look_tree;
+
+static const char *look(const char *json, const char *path)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = 300};
+    json_object *v;
+    char part[128];
+
+    json_object_put(look_tree);
+    look_tree = NULL;
+    free(look_text);
+    look_text = NULL;
+    if (rv_json_parse(rv_str_of(json), &opts, &look_tree, NULL) < 0)
+        rv_kit_die("no JSON: %s", json);
+    v = look_tree;
+    while (*path) {
+        size_t n = strcspn(path, ".");
+        json_object *next = NULL;
+        memcpy(part, path, n);
+        part[n] = '\0';
+        path += n + (path[n] == '.');
+        if (json_object_is_type(v, json_type_array)) {
+            size_t at = (size_t)strtoul(part, NULL, 10);
+            if (strcmp(part, "n") == 0)
+                return look_text = rv_kit_text(json_object_new_int64((int64_t)json_object_array_length(v)));
+            if (at >= json_object_array_length(v))
+                return "absent";
+            next = json_object_array_get_idx(v, at);
+        } else if (!json_object_is_type(v, json_type_object) || !json_object_object_get_ex(v, part, &next)) {
+            return "absent";
+        }
+        v = next;
+    }
+    return look_text = rv_kit_text(v);
+}
+
+const char *drive_state(struct drive *d, const char *path)
+{
+    char *dump = drive_dump(rv_run_envelope(d->run));
+    const char *text = look(dump, path);
+
+    free(dump);
+    return text;
+}
+
+const char *drive_request(const struct drive_call *c, const char *path)
+{
+    return look(c->request, path);
+}
+
+json_object *drive_line(struct drive *d, const char *type, size_t n)
+{
+    const char *at = rv_buf_cstr(&d->lines);
+
+    while (*at) {
+        size_t len = strcspn(at, "\n");
+        char *line = rv_str_dup((rv_str){at, len});
+        const char *found = NULL;
+        at += len + (at[len] == '\n');
+        look(line, "");
+        free(line);
+        if (rv_json_get_text(look_tree, "type", &found) && strcmp(found, type) == 0 && n-- == 0)
+            return look_tree;
+    }
+    return NULL;
+}
+
+static char *story_text;
+
+const char *drive_story(struct drive *d)
+{
+    rv_buf b = RV_BUF_INIT(MAX_TEXT);
+    const char *at = rv_buf_cstr(&d->lines);
+
+    while (*at) {
+        size_t len = strcspn(at, "\n");
+        char *line = rv_str_dup((rv_str){at, len});
+        const char *type = NULL, *more = NULL;
+        at += len + (at[len] == '\n');
+        look(line, "");
+        free(line);
+        rv_json_get_text(look_tree, "type", &type);
+        rv_buf_printf(&b, "%s%s", b.len ? " " : "", type);
+        if (strcmp(type, "done") == 0 ? rv_json_get_text(look_tree, "status", &more)
+                                      : rv_json_get_text(look_tree, "stage", &more))
+            rv_buf_printf(&b, ":%s", more);
+        if (strcmp(type, "stage_completed") == 0 && rv_json_get_text(look_tree, "status", &more))
+            rv_buf_printf(&b, "=%s", more);
+        if (strcmp(type, "routing_decision") == 0 && rv_json_get_text(look_tree, "to", &more))
+            rv_buf_printf(&b, ">%s", more);
+    }
+    free(story_text);
+    story_text = rv_buf_steal(&b, NULL);
+    return story_text ? story_text : "";
+}
+
+const struct drive_call *drive_call_at(const struct drive *d, enum rv_effect_kind kind, size_t n)
+{
+    for (size_t i = 0; i < d->n_calls; i++)
+        if (d->calls[i].kind == kind && n-- == 0)
+            return &d->calls[i];
+    return NULL;
+}
+
+size_t drive_n_calls(const struct drive *d, enum rv_effect_kind kind)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->n_calls; i++)
+        n += d->calls[i].kind == kind;
+    return n;
+}
+
+bool drive_replays(struct drive *d, const char *first_state)
+{
+    struct drive *other = calloc(1, sizeof *other);
+    const char *at = rv_buf_cstr(&d->events);
+
+    if (!other)
+        rv_kit_die("no memory");
+    other->p = d->p;
+    other->catalog = d->catalog;
+    other->opts = d->opts;
+    other->effects = other->events = other->lines = RV_BUF_INIT(MAX_TEXT);
+    other->now_us = DRIVE_T0;
+    other->keep = true;
+    drive_envelope(other, first_state);
+    while (*at) {
+        size_t len = strcspn(at, "\n");
+        const struct rv_json_opts opts = {.max_bytes = MAX_TEXT};
+        json_object *json = NULL;
+        struct rv_event ev;
+        ck_assert_int_eq(rv_json_parse((rv_str){at, len}, &opts, &json, NULL), 0);
+        ck_assert_int_eq(rv_event_read_json(json, &ev, NULL), 0);
+        must_step(other, &ev);
+        json_object_put(json);
+        at += len + (at[len] == '\n');
+    }
+    char *a = drive_dump(rv_run_envelope(d->run)), *b = drive_dump(rv_run_envelope(other->run));
+    bool same = rv_str_eq(rv_buf_str(&d->effects), rv_buf_str(&other->effects)) &&
+                rv_str_eq(rv_buf_str(&d->events), rv_buf_str(&other->events)) && strcmp(a, b) == 0;
+    free(a);
+    free(b);
+    other->p = NULL;
+    drive_free(other);
+    return same;
+}
