@@ -55,6 +55,7 @@ static json_object *hits_of(json_object *args)
 static void judge(json_object *hits, const struct words *question, struct judgement *j)
 {
     double best = 0.0;
+    bool is_last;
 
     j->n_hits = hits ? json_object_array_length(hits) : 0;
     for (size_t h = 0; h < j->n_hits && h < LOOKED_AT; h++) {
@@ -72,14 +73,11 @@ static void judge(json_object *hits, const struct words *question, struct judgem
             best = share(covered, question->n);
     }
     j->coverage = (best + share(j->covered, question->n)) / 2;
-    if (j->n_hits > 0 && j->coverage >= GOOD_ENOUGH)
-        j->verdict = "proceed";
-    else if (j->attempt < ATTEMPTS && question->n > 0)
-        j->verdict = "loop_back";
-    else if (j->n_hits > 0 && j->coverage >= LAST_RESORT)
+    is_last = j->attempt >= ATTEMPTS || question->n == 0;
+    if (j->n_hits > 0 && j->coverage >= (is_last ? LAST_RESORT : GOOD_ENOUGH))
         j->verdict = "proceed";
     else
-        j->verdict = "nothing";
+        j->verdict = is_last ? "nothing" : "loop_back";
 }
 
 static void feedback_of(const struct words *question, const struct judgement *j, struct text *out)

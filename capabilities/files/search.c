@@ -212,7 +212,7 @@ static int reply_hits(struct search *s, size_t max_results)
 
     for (size_t t = 0; t < s->terms.n; t++)
         push(&failed, terms, json_object_new_string(s->terms.seen[t]));
-    for (size_t i = 0, n = 0; i < s->n_kept && n < max_results && !failed; i++) {
+    for (size_t i = 0, n = 0; per_file && i < s->n_kept && n < max_results && !failed; i++) {
         const struct candidate *c = &s->kept[i];
         if (per_file[c->path]++ >= MAX_PER_FILE)
             continue;

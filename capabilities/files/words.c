@@ -85,9 +85,7 @@ static void fold(char *word)
     }
     if (len > 5 && ends_with(word, len, "ing") && has_vowel(word, len - 3))
         word[len -= 3] = '\0';
-    else if (len > 4 && ends_with(word, len, "ed") && has_vowel(word, len - 2))
-        word[len -= 2] = '\0';
-    else if (len > 4 && ends_with(word, len, "ly"))
+    else if (len > 4 && (ends_with(word, len, "ly") || (ends_with(word, len, "ed") && has_vowel(word, len - 2))))
         word[len -= 2] = '\0';
     if (len > 3 && word[len - 1] == word[len - 2] && !strchr("aeioulsz", word[len - 1]))
         word[--len] = '\0'; /* "stopped", "running" */

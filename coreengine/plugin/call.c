@@ -70,11 +70,10 @@ static bool is_type_name(rv_str type)
 /* Copy for people and for a model: UTF-8, and no control characters that would steer a terminal. */
 static void copy_clean(char *out, size_t size, const char *text)
 {
-    rv_str given = {text, text ? strnlen(text, size) : 0};
-    size_t len = rv_utf8_cut(given, size - 1).len, from = 0, bad = 0;
+    const char *bytes = text ? text : "";
+    size_t len = rv_utf8_cut((rv_str){bytes, strnlen(bytes, size)}, size - 1).len, from = 0, bad = 0;
 
-    if (len > 0)
-        memcpy(out, text, len);
+    memcpy(out, bytes, len);
     out[len] = '\0';
     while (!rv_utf8_valid((rv_str){out + from, len - from}, &bad)) {
         from += bad;
@@ -88,7 +87,8 @@ static void copy_clean(char *out, size_t size, const char *text)
 static int host_fail(struct rv_cap_call *call, const char *type, const char *message)
 {
     struct call_state *s = state_of(call);
-    rv_str given = {type, type ? strnlen(type, RV_PLUGIN_MAX_NAME + 1) : 0};
+    const char *text = type ? type : "";
+    rv_str given = {text, strnlen(text, RV_PLUGIN_MAX_NAME + 1)};
 
     if (++s->n_failures > 1) /* the first failure is the cause */
         return 1;

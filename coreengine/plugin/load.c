@@ -232,7 +232,9 @@ int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_
         return rc;
     }
     pl = calloc(1, sizeof *pl);
-    rc = pl ? load(p, which, pl, err) : RV_FAIL(err, RV_E_NOMEM, "load a capability");
+    if (!pl)
+        return RV_FAIL(err, RV_E_NOMEM, "load capability \"%s\"", which->name);
+    rc = load(p, which, pl, err);
     if (rc < 0) {
         plugin_free(pl);
         return RV_WRAP_AT(err, &which->src, rc, "load capability \"%s\"", which->name);

@@ -180,14 +180,14 @@ int rv_plugins_available(const char *const *dirs, size_t n_dirs, char ***out, si
 
     for (size_t i = 0; i < n_dirs && rc == 0; i++)
         rc = list_dir(dirs[i], &list, err);
-    if (rc == 0 && !list.items) {
-        list.items = calloc(1, sizeof *list.items);
-        if (!list.items)
-            rc = RV_FAIL(err, RV_E_NOMEM, "list capabilities");
-    }
     if (rc < 0) {
         rv_plugins_path_free(list.items);
         return rc;
+    }
+    if (!list.items) { /* nothing there: an empty list, which is not a null pointer */
+        list.items = calloc(1, sizeof *list.items);
+        if (!list.items)
+            return RV_FAIL(err, RV_E_NOMEM, "list capabilities");
     }
     qsort(list.items, list.n, sizeof *list.items, by_text);
     *out = list.items;
