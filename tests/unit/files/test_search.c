@@ -1,6 +1,7 @@
 /* Search: the right passages first, with the right lines, in the same order every time. */
 #include "tests/unit/files/sandbox.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -173,6 +174,49 @@ START_TEST(a_cancelled_search_stops)
 }
 END_TEST
 
+struct asker {
+    rv_plugins *plugins;
+    rv_buf reply;
+    int rc;
+};
+
+static void *ask_often(void *self)
+{
+    const struct rv_plugin_call call = {
+        .kind = RV_NAME_TOOL, .name = "search_files", .args = RV_STR_LIT("{\"query\": \"error cause\"}")};
+    struct asker *a = self;
+
+    for (int i = 0; i < 20 && a->rc == 0; i++) {
+        rv_buf_clear(&a->reply);
+        a->rc = rv_plugins_call(a->plugins, &call, &a->reply, NULL);
+    }
+    return NULL;
+}
+
+START_TEST(calls_from_several_threads_give_the_same_answer)
+{
+    struct sandbox s;
+    struct asker askers[4];
+    pthread_t threads[4];
+
+    sandbox_begin(&s, NULL);
+    for (size_t i = 0; i < RV_COUNT(askers); i++) {
+        askers[i] = (struct asker){s.plugins, RV_BUF_INIT((size_t)1 << 20), 0};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, &askers[i]), 0);
+    }
+    for (size_t i = 0; i < RV_COUNT(askers); i++)
+        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < RV_COUNT(askers); i++) {
+        ck_assert_int_eq(askers[i].rc, 0);
+        ck_assert_str_eq(rv_buf_cstr(&askers[i].reply), rv_buf_cstr(&askers[0].reply));
+        ck_assert_uint_gt(askers[i].reply.len, 100);
+    }
+    for (size_t i = 0; i < RV_COUNT(askers); i++)
+        rv_buf_fini(&askers[i].reply);
+    sandbox_end(&s);
+}
+END_TEST
+
 TCase *search_case(void)
 {
     TCase *tc = tcase_create("search");
@@ -187,5 +231,6 @@ TCase *search_case(void)
     tcase_add_test(tc, binary_files_are_skipped_and_counted);
     tcase_add_loop_test(tc, the_number_of_hits_is_bounded, 0, RV_COUNT(counts));
     tcase_add_test(tc, a_cancelled_search_stops);
+    tcase_add_test(tc, calls_from_several_threads_give_the_same_answer);
     return tc;
 }
