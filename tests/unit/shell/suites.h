@@ -1,0 +1,12 @@
+#ifndef RV_TESTS_SHELL_SUITES_H
+#define RV_TESTS_SHELL_SUITES_H
+
+#include "tests/unit/shell/world.h"
+
+Suite *runs_suite(void);
+Suite *time_suite(void);
+Suite *workers_suite(void);
+Suite *health_suite(void);
+Suite *replay_suite(void);
+
+#endif

@@ -1,0 +1,111 @@
+/* The chain around a tool call: watched, blocked after too many failures, let through again later. */
+#include "tests/unit/shell/suites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kit/kit.h"
+
+#define STAGE                                                                     \
+    "name: t\nagents:\n  - {name: p, default_next: t}\n"                          \
+    "  - {name: t, has_tools: true, tool_access: all, plan_from: p}\n"
+
+/* n calls of `look` in one stage. */
+static void calls(struct world *w, int n, const char *tool_entries)
+{
+    struct how how = {0};
+    rv_buf script = RV_BUF_INIT(65536);
+
+    rv_buf_puts(&script, "stages:\n  p:\n    - output:\n        steps:\n");
+    for (int i = 0; i < n; i++)
+        rv_buf_puts(&script, "          - {tool: look}\n");
+    rv_buf_printf(&script, "tools: {look: %s}\n", tool_entries);
+    world_run(w, &how, STAGE, rv_buf_cstr(&script));
+    rv_buf_fini(&script);
+}
+
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
+        n++;
+    return n;
+}
+
+static const struct {
+    int n;
+    const char *entries;
+    size_t n_blocked;
+    const char *health;
+} cases[] = {
+    {4, "[{result: {}}]", 0, "[{\"tool\":\"look\",\"status\":\"unknown\",\"success_rate\":1.0,\"calls\":4,\"breaker_open\":false}]"},
+    {6, "[{result: {}}]", 0, "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":6,\"breaker_open\":false}]"},
+    {7, "[{error: broken}]", 2,
+     "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.0,\"calls\":5,\"breaker_open\":true}]"},
+    {7, "[{result: {status: error, error: said so}}]", 2,
+     "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.0,\"calls\":5,\"breaker_open\":true}]"},
+    {7, "[{error: {type: NotFoundError, message: no such file}}]", 0,
+     "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":7,\"breaker_open\":false}]"},
+    {5, "[{result: {}, delay_ms: 3000}]", 0,
+     "[{\"tool\":\"look\",\"status\":\"degraded\",\"success_rate\":1.0,\"calls\":5,\"breaker_open\":false}]"},
+    {8, "[{error: a}, {error: a}, {error: a}, {error: a}, {result: {}, delay_ms: 29000}, {result: {}, delay_ms: 29000},"
+        " {error: b}, {result: {}}]",
+     1, "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.2857142857142857,\"calls\":7,\"breaker_open\":true}]"},
+};
+
+START_TEST(five_failures_block_a_tool)
+{
+    struct world w;
+    rv_buf b = RV_BUF_INIT(4096);
+    rv_jw jw = rv_jw_on(&b);
+    char *output;
+
+    calls(&w, cases[_i].n, cases[_i].entries);
+    output = world_output(&w, "t");
+    ck_assert_msg(count(output, "tool \\\"look\\\" is blocked: it failed 5 times within 300 s") == cases[_i].n_blocked,
+                  "%s", output);
+    ck_assert_uint_eq(count(rv_buf_cstr(&w.inputs), "\"error_type\":\"ToolError\""), cases[_i].n_blocked);
+    rv_engine_write_health(w.engine, &jw);
+    ck_assert_str_eq(rv_buf_cstr(&b), cases[_i].health);
+    rv_buf_fini(&b);
+    free(output);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_blocked_tool_comes_back_after_five_minutes)
+{
+    static const char pipeline[] =
+        "name: t\ndefault_timeout_seconds: 3600\nagents:\n  - {name: p, default_next: t}\n"
+        "  - {name: t, has_tools: true, tool_access: all, plan_from: p, default_next: nap, output_key: first}\n"
+        "  - {name: nap, default_next: again}\n"
+        "  - {name: again, has_tools: true, tool_access: all, plan_from: p}\n";
+    struct how how = {0};
+    struct world w;
+    char *first, *again;
+
+    world_run(&w, &how, pipeline,
+              "stages:\n  p: [{output: {steps: [{tool: look}, {tool: look}, {tool: look}, {tool: look}, {tool: look},"
+              " {tool: look}]}}]\n  nap: [{output: {}, delay_ms: 300001}]\n"
+              "tools: {look: [{error: a}, {error: a}, {error: a}, {error: a}, {error: a}, {result: {ok: 1}}]}\n");
+    first = world_output(&w, "first");
+    again = world_output(&w, "again");
+    ck_assert_uint_eq(count(first, "is blocked"), 1);
+    ck_assert_uint_eq(count(again, "is blocked"), 0);
+    ck_assert_uint_eq(count(again, "\"ok\":1"), 6);
+    free(first);
+    free(again);
+    world_fini(&w);
+}
+END_TEST
+
+Suite *health_suite(void)
+{
+    Suite *suite = suite_create("health");
+    TCase *tc = tcase_create("health");
+
+    tcase_add_loop_test(tc, five_failures_block_a_tool, 0, RV_COUNT(cases));
+    tcase_add_test(tc, a_blocked_tool_comes_back_after_five_minutes);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,140 @@
+/* Capabilities on worker threads, in simulated time: what the workers do must not show. */
+#include "tests/unit/shell/suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kit/kit.h"
+
+static const char *const capabilities[] = {"hello", "slow", "answers", NULL};
+
+/* Five tool stages whose calls really take different times, beside two scripted models, twice in a row. */
+#define MIXED                                                                                          \
+    "name: mixed\ndefault_run_mode: parallel\nmodels: {default: scripted}\nmax_agent_hops: 50\nagents:\n" \
+    "  - {name: p}\n"                                                                                  \
+    "  - {name: t1, has_tools: true, tool_access: all, plan_from: p, requires: [p]}\n"                 \
+    "  - {name: t2, has_tools: true, tool_access: all, plan_from: p, requires: [p]}\n"                 \
+    "  - {name: m1, has_llm: true, model_role: default, requires: [p]}\n"                              \
+    "  - {name: t3, has_tools: true, tool_access: all, plan_from: p, requires: [p]}\n"                 \
+    "  - {name: m2, has_llm: true, model_role: default, requires: [p]}\n"                              \
+    "  - {name: h, pre_process: slow.doze, requires: [p]}\n"                                           \
+    "  - {name: t4, has_tools: true, tool_access: all, plan_from: p, requires: [t1, t2, m1]}\n"        \
+    "  - {name: t5, has_tools: true, tool_access: all, plan_from: p, requires: [t3, m2]}\n"
+#define MIXED_SCRIPT                                                                                   \
+    "stages:\n  p: [{output: {steps: [{tool: doze, parameters: {ms: 9}},"                              \
+    " {tool: greet, parameters: {name: x}}, {tool: doze, parameters: {ms: 2}},"                        \
+    " {tool: greet, parameters: {nme: x}}, {tool: look}]}}]\n"                                         \
+    "models: {m1: [{json: {a: 1}, delay_ms: 3}], m2: [{json: {b: 1}}]}\n"                              \
+    "tools: {look: [{result: {n: 1}}, {result: {n: 2}, delay_ms: 4}, {result: {n: 3}}]}\n"
+
+START_TEST(rule_11_2_one_and_eight_workers_give_the_same_bytes)
+{
+    char *state[2];
+    struct world w[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        struct how how = {.workers = i ? 8 : 1, .capabilities = capabilities, .saves = true};
+        world_run(&w[i], &how, MIXED, MIXED_SCRIPT);
+        state[i] = world_state(&w[i]);
+        ck_assert_str_eq(world_status(&w[i]), "completed");
+    }
+    ck_assert_ptr_nonnull(strstr(state[0], "\"slept\":true"));
+    ck_assert_ptr_nonnull(strstr(state[0], "\"n\":3"));
+    ck_assert_str_eq(state[0], state[1]);
+    ck_assert_str_eq(rv_buf_cstr(&w[0].events), rv_buf_cstr(&w[1].events));
+    ck_assert_str_eq(rv_buf_cstr(&w[0].effects), rv_buf_cstr(&w[1].effects));
+    ck_assert_str_eq(rv_buf_cstr(&w[0].inputs), rv_buf_cstr(&w[1].inputs));
+    for (size_t i = 0; i < 2; i++) {
+        free(state[i]);
+        world_fini(&w[i]);
+    }
+}
+END_TEST
+
+#define ONE_STEP                                                                                       \
+    "name: one\nagents:\n  - {name: p, default_next: t}\n"                                             \
+    "  - {name: t, has_tools: true, tool_access: all, plan_from: p%s}\n"                               \
+    "execution: {tool_timeout: %s}\n"
+#define PLAN "stages: {p: [{output: {steps: [{tool: %s, parameters: {%s}}]}}]}"
+
+static void one_step(struct world *w, const struct how *how, const char *extra, const char *timeout, const char *tool,
+                     const char *parameters)
+{
+    char pipeline[512], script[512];
+
+    snprintf(pipeline, sizeof pipeline, ONE_STEP, extra, timeout);
+    snprintf(script, sizeof script, PLAN, tool, parameters);
+    world_run(w, how, pipeline, script);
+}
+
+static const struct {
+    const char *tool, *parameters, *output; /* a part of the stage's output */
+} tools[] = {
+    {"greet", "name: Ada", "\"status\":\"success\""},
+    {"doze", "ms: 1", "\"data\":{\"slept\":true}"},
+    {"silent", "", "it returned without an answer"},
+    {"context", "", "\"stage\":\"t\",\"user\":\"ada\""},
+    {"context", "", "\"timeout_ms\":30000"},
+    {"two_replies", "", "it answered 2 times in one call"},
+    {"garbage", "", "it answered what is not JSON"},
+};
+
+START_TEST(a_tool_answers_or_says_what_it_did_wrong)
+{
+    struct how how = {.capabilities = capabilities};
+    struct world w;
+    char *output;
+
+    one_step(&w, &how, "", "30", tools[_i].tool, tools[_i].parameters);
+    output = world_output(&w, "t");
+    ck_assert_msg(strstr(output, tools[_i].output), "%s", output);
+    free(output);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time)
+{
+    struct how how = {.capabilities = capabilities, .workers = 1};
+    struct world w;
+    char *output;
+
+    one_step(&w, &how, "", "0.05", "doze", "ms: 400");
+    output = world_output(&w, "t");
+    ck_assert_msg(strstr(output, "\"type\":\"TimeoutError\",\"message\":\"tool \\\"doze\\\" did not answer within 50 ms\""),
+                  "%s", output);
+    ck_assert_int_eq(world_elapsed_ms(&w), 50);
+    free(output);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_cancelled_run_leaves_its_calls_behind)
+{
+    struct how how = {.capabilities = capabilities, .workers = 1};
+    struct world w;
+    rv_err *err = NULL;
+
+    world_load(&w, "name: h\nagents: [{name: a, pre_process: slow.doze}]", NULL, capabilities);
+    world_start(&w, &how, "x");
+    rv_engine_cancel_all(w.engine);
+    ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, &err), 0);
+    ck_assert_str_eq(world_status(&w), "cancelled");
+    world_fini(&w);
+}
+END_TEST
+
+Suite *workers_suite(void)
+{
+    Suite *suite = suite_create("workers");
+    TCase *tc = tcase_create("workers");
+
+    tcase_set_timeout(tc, 30);
+    tcase_add_test(tc, rule_11_2_one_and_eight_workers_give_the_same_bytes);
+    tcase_add_loop_test(tc, a_tool_answers_or_says_what_it_did_wrong, 0, RV_COUNT(tools));
+    tcase_add_test(tc, a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time);
+    tcase_add_test(tc, a_cancelled_run_leaves_its_calls_behind);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,51 @@
+/* What every test of the shell starts with: a pipeline and a script from text, one run through an engine, and what was seen
+ * on the way. */
+#ifndef RV_TESTS_SHELL_WORLD_H
+#define RV_TESTS_SHELL_WORLD_H
+
+#include <check.h>
+
+#include "coreengine/shell/shell.h"
+
+struct world {
+    struct rv_pipeline *pipeline;
+    rv_script *script;
+    rv_plugins *plugins;
+    rv_engine *engine;
+    rv_exec *exec;
+    rv_buf events, effects, inputs, deltas, states; /* one line each */
+    int64_t started_us;
+};
+
+/* How to run; zeroed: simulated time, two workers. */
+struct how {
+    bool real_time, use_mocks, saves, no_answers;
+    size_t workers, max_parallel;
+    int mode; /* 0: the pipeline's; else enum rv_run_mode + 1 */
+    const char *const *capabilities; /* NULL-terminated; found in the build */
+    struct rv_clock clock;
+    rv_log *log;
+};
+
+void world_load(struct world *w, const char *pipeline, const char *script, const char *const *capabilities);
+/** An engine and a fresh envelope with fixed ids and that input, started. */
+void world_start(struct world *w, const struct how *how, const char *input);
+/** Load, start and wait; fails the test when that fails. */
+void world_run(struct world *w, const struct how *how, const char *pipeline, const char *script);
+void world_fini(struct world *w);
+
+rv_envelope *world_envelope(const char *input, int64_t now_us);
+/** Text of the state dict so far; free() it. */
+char *world_state(const struct world *w);
+/** The status word. */
+const char *world_status(const struct world *w);
+/** JSON text of an output, free() it; "absent" when there is none. */
+char *world_output(const struct world *w, const char *key);
+/** Names of the stages in the order they were started, separated by blanks; free() it. */
+char *world_visited(const struct world *w);
+/** Simulated or real milliseconds since the start. */
+int64_t world_elapsed_ms(const struct world *w);
+/** The first event line that contains all of it, or NULL. The line is cut out; free() it. */
+char *world_event(const struct world *w, const char *a, const char *b);
+
+#endif
