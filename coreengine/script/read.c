@@ -33,7 +33,8 @@ static void read_list(struct script_reader *r, enum rv_script_kind kind, const c
 {
     const struct script_table *t = rv_script_table(kind);
 
-    out->src = node->src;
+    if (!out->name) /* a named one is known by its name */
+        out->src = node->src;
     if (node->kind != RV_NODE_LIST) {
         rv_keys_wrong_type(&r->keys, node, key, "a list of entries, one per call");
         return;

@@ -1,0 +1,226 @@
+/* Which entry answers which call. */
+#include "tests/unit/script/suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kit/kit.h"
+
+/* Calls "stage visit text", their replies (or "!" and a part of the error). */
+static const struct {
+    const char *name, *script;
+    struct {
+        const char *stage;
+        int64_t visit;
+        const char *text, *want;
+    } calls[5];
+} models[] = {
+    {"one per call, the last repeats",
+     "models: {a: [{text: one}, {text: two}]}",
+     {{"a", 1, "p", "one"}, {"a", 2, "p", "two"}, {"a", 3, "p", "two"}, {"a", 4, "p", "two"}}},
+    {"repeat: false runs dry",
+     "models: {a: [{text: one}]}\nrepeat: false",
+     {{"a", 1, "p", "one"}, {"a", 2, "p", "!no further model reply for stage \"a\", visit 2 (all were used, and repeat is off)"}}},
+    {"each stage counts for itself",
+     "models: {a: [{text: a1}, {text: a2}], b: [{text: b1}]}",
+     {{"b", 1, "p", "b1"}, {"a", 1, "p", "a1"}, {"b", 2, "p", "b1"}, {"a", 2, "p", "a2"}}},
+    {"an unknown stage is named, with the head of its prompt",
+     "models: {a: [{text: one}]}",
+     {{"b", 3, "tell me", "!the script has no model reply for stage \"b\", visit 3, prompt \"tell me\""}}},
+    {"a long prompt is cut",
+     "models: {a: [{text: one}]}",
+     {{"b", 1, "0123456789012345678901234567890123456789012345678901234567890123456789012345678\xc3\xa9tail",
+       "!0123456789012345678...\""}}},
+    {"a flat list goes by its matchers",
+     "models:\n  - {stage: a, text: a1}\n  - {stage: b, text: b1}\n  - {stage: a, visit: 3, text: a3}\n  - {contains: moon, text: m}\n",
+     {{"b", 1, "p", "b1"}, {"a", 1, "p", "a1"}, {"a", 3, "p", "a3"}, {"c", 1, "the moon", "m"}, {"c", 1, "sun", "!stage \"c\""}}},
+    {"matchers work in named lists too",
+     "models: {a: [{contains: x, text: ex}, {text: other}]}",
+     {{"a", 1, "y", "other"}, {"a", 2, "x", "ex"}, {"a", 3, "x", "other"}, {"a", 4, "y", "other"}}},
+    {"json is written compactly",
+     "models: {a: [{json: {b: [1, 2.50, null], a: \"q\\\"\"}}, {json: null}, {json: [1]}]}",
+     {{"a", 1, "", "{\"b\":[1,2.50,null],\"a\":\"q\\\"\"}"}, {"a", 2, "", "null"}, {"a", 3, "", "[1]"}}},
+    {"chunks make one text", "models: {a: [{chunks: [x, 'y z', '']}]}", {{"a", 1, "", "xy z"}}},
+};
+
+START_TEST(replies_of_models)
+{
+    rv_script *s = script_of(models[_i].script, NULL);
+
+    for (size_t i = 0; i < RV_COUNT(models[_i].calls) && models[_i].calls[i].stage; i++) {
+        const char *want = models[_i].calls[i].want;
+        const struct rv_script_call call = {.kind = RV_SCRIPT_MODEL,
+                                            .stage = models[_i].calls[i].stage,
+                                            .visit = models[_i].calls[i].visit,
+                                            .text = rv_str_of(models[_i].calls[i].text)};
+        struct rv_script_reply reply;
+        rv_err *err = NULL;
+        int rc = rv_script_next(s, &call, &reply, &err);
+        if (want[0] == '!') {
+            ck_assert_int_eq(rc, RV_E_NOT_FOUND);
+            ck_assert_msg(strstr(rv_err_text(err), want + 1), "%s: %s", models[_i].name, rv_err_text(err));
+            rv_err_free(err);
+            continue;
+        }
+        ck_assert_msg(rc == 0, "%s, call %zu", models[_i].name, i);
+        ck_assert_msg(strcmp(rv_buf_cstr(&reply.body), want) == 0, "%s: %s", models[_i].name, rv_buf_cstr(&reply.body));
+        ck_assert_str_eq(reply.finish_reason, "stop");
+        rv_script_reply_fini(&reply);
+    }
+    rv_script_free(s);
+}
+END_TEST
+
+static const struct {
+    const char *entry, *type, *error;
+    bool retryable;
+} errors[] = {
+    {"{error: {kind: rate_limited, status: 429, retry_after_ms: 20}}", "LLMError", "rate limited (status 429) (retry after 20 ms)", true},
+    {"{error: {kind: overloaded}}", "LLMError", "the model is overloaded", true},
+    {"{error: {kind: server, message: oops}}", "LLMError", "oops", true},
+    {"{error: oops}", "LLMError", "oops", true},
+    {"{error: {kind: timeout}}", "TimeoutError", "the model did not answer in time", true},
+    {"{error: {kind: connection}}", "LLMError", "the connection broke", true},
+    {"{error: {kind: protocol}}", "LLMError", "the answer could not be understood", true},
+    {"{error: {kind: invalid_request}}", "LLMError", "the request was refused as invalid", false},
+    {"{error: {kind: authentication}}", "LLMError", "the key was refused", false},
+    {"{error: {kind: not_found}}", "LLMError", "no such model", false},
+    {"{error: {kind: context_length}}", "LLMError", "the prompt is too long for the model", false},
+    {"{error: {kind: content_filter}}", "LLMError", "the provider's content filter refused it", false},
+    {"{tool_calls: [{name: a}, {name: b}]}", "LLMError", "the model asked for tools (a, b), model stages do not call tools", false},
+};
+
+START_TEST(errors_of_models)
+{
+    char text[256];
+    struct rv_script_reply reply;
+    const struct rv_script_call call = {.kind = RV_SCRIPT_MODEL, .stage = "a", .visit = 1};
+
+    snprintf(text, sizeof text, "models: {a: [%s]}", errors[_i].entry);
+    rv_script *s = script_of(text, NULL);
+    ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
+    ck_assert(reply.failed);
+    ck_assert_str_eq(reply.error_type, errors[_i].type);
+    ck_assert_str_eq(reply.error, errors[_i].error);
+    ck_assert_int_eq(reply.retryable, errors[_i].retryable);
+    rv_script_reply_fini(&reply);
+    rv_script_free(s);
+}
+END_TEST
+
+static const struct {
+    enum rv_script_kind kind;
+    const char *entry, *body, *type, *error;
+    bool retryable;
+} others[] = {
+    {RV_SCRIPT_STAGE, "{output: {a: 1}}", "{\"output\":{\"a\":1}}", NULL, NULL, false},
+    {RV_SCRIPT_STAGE, "{output: {a: 1}, outcome: skip}", "{\"output\":{\"a\":1,\"outcome\":\"skip\"}}", NULL, NULL, false},
+    {RV_SCRIPT_STAGE, "{outcome: loop_back}", "{\"output\":{\"outcome\":\"loop_back\"}}", NULL, NULL, false},
+    {RV_SCRIPT_STAGE, "{raise: {kind: checkpoint, message: m, data: {x: 1}}}",
+     "{\"raise\":{\"kind\":\"checkpoint\",\"message\":\"m\",\"data\":{\"x\":1}}}", NULL, NULL, false},
+    {RV_SCRIPT_STAGE, "{error: no}", NULL, "ProcessingError", "no", false},
+    {RV_SCRIPT_STAGE, "{error: {type: PolicyError, message: no}}", NULL, "PolicyError", "no", false},
+    {RV_SCRIPT_TOOL, "{result: {hits: []}}", "{\"hits\":[]}", NULL, NULL, false},
+    {RV_SCRIPT_TOOL, "{error: gone}", NULL, "ExecutionError", "gone", false},
+    {RV_SCRIPT_TOOL, "{error: {type: NotFoundError, message: gone, recoverable: true}}", NULL, "NotFoundError", "gone", true},
+};
+
+START_TEST(entries_of_stages_and_tools)
+{
+    char text[256];
+    struct rv_script_reply reply;
+    const struct rv_script_call call = {.kind = others[_i].kind, .stage = "a", .tool = "a", .visit = 1};
+
+    snprintf(text, sizeof text, "%s: {a: [%s]}", others[_i].kind == RV_SCRIPT_STAGE ? "stages" : "tools", others[_i].entry);
+    rv_script *s = script_of(text, NULL);
+    ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
+    ck_assert_int_eq(reply.failed, others[_i].error != NULL);
+    if (reply.failed) {
+        ck_assert_str_eq(reply.error_type, others[_i].type);
+        ck_assert_str_eq(reply.error, others[_i].error);
+        ck_assert_int_eq(reply.retryable, others[_i].retryable);
+    } else {
+        ck_assert_str_eq(rv_buf_cstr(&reply.body), others[_i].body);
+    }
+    rv_script_reply_fini(&reply);
+    rv_script_free(s);
+}
+END_TEST
+
+START_TEST(what_else_a_reply_says)
+{
+    struct rv_script_reply reply;
+    const struct rv_script_call call = {.kind = RV_SCRIPT_MODEL, .stage = "a", .visit = 1};
+    rv_script *s = script_of("models: {a: [{chunks: [x, y], delay_ms: 20, finish_reason: length, tool_calls: [{name: t}],"
+                             " usage: {input_tokens: 90, output_tokens: 4}}]}",
+                             NULL);
+
+    ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
+    ck_assert_uint_eq(reply.n_chunks, 2);
+    ck_assert(rv_str_is(reply.chunks[1], "y"));
+    ck_assert_int_eq(reply.delay_ms, 20);
+    ck_assert_int_eq(reply.input_tokens, 90);
+    ck_assert_int_eq(reply.output_tokens, 4);
+    ck_assert_str_eq(reply.finish_reason, "length");
+    ck_assert(reply.has_tool_calls && !reply.failed);
+    rv_script_reply_fini(&reply);
+    rv_script_free(s);
+}
+END_TEST
+
+START_TEST(answers_come_in_order_and_end)
+{
+    struct rv_response r;
+    int64_t delay = -1;
+    rv_script *s = script_of("answers: [{text: x, delay_ms: 7}, {approved: false}, {decision: modify, data: {a: 1}}]", NULL);
+
+    for (int round = 0; round < 2; round++) {
+        ck_assert(rv_script_answer(s, &r, &delay));
+        ck_assert(rv_str_is(r.text, "x") && !r.has_approved && !r.decision.ptr);
+        ck_assert_int_eq(delay, 7);
+        ck_assert(rv_script_answer(s, &r, &delay));
+        ck_assert(r.has_approved && !r.approved && !r.text.ptr);
+        ck_assert_int_eq(delay, 0);
+        ck_assert(rv_script_answer(s, &r, NULL));
+        ck_assert(rv_str_is(r.decision, "modify") && r.data);
+        ck_assert(!rv_script_answer(s, &r, NULL));
+        rv_script_rewind(s);
+    }
+    rv_script_free(s);
+}
+END_TEST
+
+START_TEST(rewinding_starts_over)
+{
+    const struct rv_script_call call = {.kind = RV_SCRIPT_MODEL, .stage = "a", .visit = 1};
+    struct rv_script_reply reply;
+    rv_script *s = script_of("models: {a: [{text: one}, {text: two}]}\nrepeat: false", NULL);
+
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
+        ck_assert_str_eq(rv_buf_cstr(&reply.body), "one");
+        rv_script_reply_fini(&reply);
+        ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
+        rv_script_reply_fini(&reply);
+        ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), RV_E_NOT_FOUND);
+        rv_script_rewind(s);
+    }
+    rv_script_free(s);
+}
+END_TEST
+
+Suite *next_suite(void)
+{
+    Suite *suite = suite_create("next");
+    TCase *tc = tcase_create("next");
+
+    tcase_add_loop_test(tc, replies_of_models, 0, RV_COUNT(models));
+    tcase_add_loop_test(tc, errors_of_models, 0, RV_COUNT(errors));
+    tcase_add_loop_test(tc, entries_of_stages_and_tools, 0, RV_COUNT(others));
+    tcase_add_test(tc, what_else_a_reply_says);
+    tcase_add_test(tc, answers_come_in_order_and_end);
+    tcase_add_test(tc, rewinding_starts_over);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
