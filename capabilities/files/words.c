@@ -45,8 +45,11 @@ static const char *const groups[][7] = {
     {"model", "llm", "provider"},
     {"prompt", "templat"},
     {"docs", "documentation", "document", "manual"},
-    {"writ", "creat", "add"},
+    {"creat", "add", "writ", "mak"},
     {"delet", "remov"},
+    {"return", "reply", "answer", "result", "output"},
+    {"print", "show", "display", "writ"},
+    {"find", "found", "search", "look"},
 };
 
 static bool ends_with(const char *word, size_t len, const char *end)

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define MAX_QUOTES      4
-#define MAX_QUOTE_LINES 3
+#define MAX_QUOTE_LINES 4
+#define MAX_LINES_BACK  2           /* to where the sentence starts */
 #define MAX_DRAFT       (64u << 10) /* bytes of a model's text that are passed on */
 
 struct answer {
@@ -96,17 +97,38 @@ static size_t best_start(const struct words *question, json_object *lines, size_
     return best;
 }
 
+static bool starts_item(const char *text)
+{
+    text += strspn(text, " \t");
+    if (strchr("-*|>", *text))
+        return true;
+    return text[strspn(text, "0123456789")] == '.';
+}
+
+/* The line in which the sentence of line `at` starts, if it is near. */
+static size_t sentence_start(json_object *lines, size_t at)
+{
+    size_t first = at;
+
+    while (first > 0 && at - first < MAX_LINES_BACK && !starts_item(line_text(lines, first)) &&
+           !ends_sentence(line_text(lines, first - 1)) && says_something(line_text(lines, first - 1)))
+        first--;
+    return first;
+}
+
 /* A passage: {path, lines: [{line, text}]}. */
 static void quote(struct answer *a, const char *path, json_object *lines)
 {
-    size_t n = json_object_is_type(lines, json_type_array) ? json_object_array_length(lines) : 0, first, last;
+    size_t n = json_object_is_type(lines, json_type_array) ? json_object_array_length(lines) : 0;
+    size_t best, first, last;
     struct text joined = {0};
     json_object *item;
     int64_t line;
 
     if (!path || n == 0 || a->n >= MAX_QUOTES)
         return;
-    first = last = best_start(a->question, lines, n);
+    best = last = best_start(a->question, lines, n);
+    first = sentence_start(lines, best);
     while (last + 1 < n && last + 1 < first + MAX_QUOTE_LINES && !ends_sentence(line_text(lines, last)) &&
            says_something(line_text(lines, last + 1)))
         last++;
