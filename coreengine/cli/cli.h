@@ -94,12 +94,15 @@ struct rv_cli_loaded {
     rv_findings *findings;
     struct rv_pipeline *pipeline;
     rv_plugins *plugins;
-    rv_script *script; /* NULL: none */
+    rv_script *script;       /* NULL: none */
+    rv_script **test_scripts; /* of rv_cli_load_tests: one per test of the pipeline, NULL for a test without; else NULL */
 };
 /** Load, open the capabilities, check all names. Findings are collected, not printed. Fails only if the file can not be
  *  read. script_path may be NULL. */
 RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const char *script_path, struct rv_cli_loaded *out,
                               rv_err **err);
+/** The same with the scripts of the pipeline's own tests; a tool that any of them plays is known. */
+RV_MUST_CHECK int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded *out, rv_err **err);
 void rv_cli_loaded_fini(struct rv_cli_loaded *l);
 /** Print the findings (warnings only if asked) to stderr; true if the pipeline may be run. */
 bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool warnings);

@@ -65,8 +65,29 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static bool is_scripted(const struct rv_cli_loaded *l)
+{
+    if (l->script)
+        return true;
+    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
+        if (l->test_scripts[i])
+            return true;
+    return false;
+}
+
+static bool plays_tool(const struct rv_cli_loaded *l, rv_str tool)
+{
+    if (l->script && rv_script_has_tool(l->script, tool))
+        return true;
+    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
+        if (l->test_scripts[i] && rv_script_has_tool(l->test_scripts[i], tool))
+            return true;
+    return false;
+}
+
 static int check_names(struct rv_cli_loaded *l, rv_err **err)
 {
+    bool scripted = is_scripted(l);
     struct known k = {.plugins = rv_plugins_names(l->plugins)};
     size_t n = 0, n_listed = 0;
     const char *const *tools = k.plugins.list(k.plugins.self, RV_NAME_TOOL, &n);
@@ -81,15 +102,15 @@ static int check_names(struct rv_cli_loaded *l, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "check names");
     }
     k.providers[k.n_providers++] = "scripted";
-    for (size_t i = 0; l->script && i < l->pipeline->n_models; i++)
+    for (size_t i = 0; scripted && i < l->pipeline->n_models; i++)
         k.providers[k.n_providers++] = l->pipeline->models[i].provider;
     qsort(k.providers, k.n_providers, sizeof *k.providers, by_text);
     for (size_t i = 0; i < n; i++)
         k.tools[k.n_tools++] = tools[i];
-    for (size_t i = 0; l->script && i < l->pipeline->n_agents; i++) {
+    for (size_t i = 0; scripted && i < l->pipeline->n_agents; i++) {
         const struct rv_str_list *list = &l->pipeline->agents[i].allowed_tools;
         for (size_t t = 0; t < list->n; t++)
-            if (rv_script_has_tool(l->script, rv_str_of(list->items[t])))
+            if (plays_tool(l, rv_str_of(list->items[t])))
                 k.tools[k.n_tools++] = list->items[t];
     }
     qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
@@ -109,7 +130,42 @@ static int load_script(struct rv_cli_loaded *l, const char *path, rv_err **err)
     return rc < 0 ? RV_WRAP(err, rc, "read script \"%s\"", path) : 0;
 }
 
-int rv_cli_load(struct rv_cli *cli, const char *path, const char *script_path, struct rv_cli_loaded *out, rv_err **err)
+/* One test's script, from its file or its place in the pipeline. A file that can not be read is a finding there. */
+static int load_test_script(struct rv_cli_loaded *l, const struct rv_test_config *test, rv_script **out, rv_err **err)
+{
+    rv_err *fault = NULL;
+    int rc = 0;
+
+    if (test->inline_script)
+        rc = rv_script_from_node(test->inline_script, l->findings, out, &fault);
+    else if (test->script)
+        rc = rv_script_read(test->script, l->findings, out, &fault);
+    if (rc == RV_E_NOMEM) {
+        *err = fault;
+        return rc;
+    }
+    if (rc < 0)
+        rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &test->script_src, fault);
+    else if (*out)
+        rv_script_check(*out, l->pipeline, l->findings);
+    rv_err_free(fault);
+    return 0;
+}
+
+static int load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
+{
+    int rc = 0;
+
+    l->test_scripts = calloc(l->pipeline->n_tests + 1, sizeof(rv_script *));
+    if (!l->test_scripts)
+        return RV_FAIL(err, RV_E_NOMEM, "read the scripts of the tests");
+    for (size_t i = 0; rc == 0 && i < l->pipeline->n_tests; i++)
+        rc = load_test_script(l, &l->pipeline->tests[i], &l->test_scripts[i], err);
+    return rc;
+}
+
+static int load(struct rv_cli *cli, const char *path, const char *script_path, bool with_tests,
+                struct rv_cli_loaded *out, rv_err **err)
 {
     memset(out, 0, sizeof *out);
     out->findings = rv_findings_new();
@@ -117,9 +173,11 @@ int rv_cli_load(struct rv_cli *cli, const char *path, const char *script_path, s
     if (rc == 0)
         rc = rv_pipeline_load(path, out->findings, &out->pipeline, err);
     if (rc == 0 && out->pipeline) {
-        rc = open_plugins(cli, out, script_path != NULL, err);
+        rc = load_script(out, script_path, err);
+        if (rc == 0 && with_tests)
+            rc = load_test_scripts(out, err);
         if (rc == 0)
-            rc = load_script(out, script_path, err);
+            rc = open_plugins(cli, out, script_path || is_scripted(out), err);
         if (rc == 0)
             rc = check_names(out, err);
     }
@@ -133,8 +191,21 @@ int rv_cli_load(struct rv_cli *cli, const char *path, const char *script_path, s
     return 0;
 }
 
+int rv_cli_load(struct rv_cli *cli, const char *path, const char *script_path, struct rv_cli_loaded *out, rv_err **err)
+{
+    return load(cli, path, script_path, false, out, err);
+}
+
+int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded *out, rv_err **err)
+{
+    return load(cli, path, NULL, true, out, err);
+}
+
 void rv_cli_loaded_fini(struct rv_cli_loaded *l)
 {
+    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
+        rv_script_free(l->test_scripts[i]);
+    free(l->test_scripts);
     rv_script_free(l->script);
     rv_pipeline_free(l->pipeline);
     rv_plugins_free(l->plugins);

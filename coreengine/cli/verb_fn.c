@@ -1,0 +1,192 @@
+/* reeve fn: every pure rule as a JSON filter. */
+#include "coreengine/cli/fn.h"
+#include "coreengine/cli/verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_FILTERS 128
+#define MAX_LIST_BYTES ((size_t)1 << 20)
+
+static size_t all_filters(const struct rv_fn **out)
+{
+    const struct rv_fn_group *const groups[] = {
+        &rv_fn_group_words,     &rv_fn_group_texts, &rv_fn_group_tools, &rv_fn_group_pipelines,
+        &rv_fn_group_envelopes, &rv_fn_group_goals, &rv_fn_group_runs,
+    };
+    size_t n = 0;
+
+    for (size_t g = 0; g < RV_COUNT(groups); g++)
+        for (size_t i = 0; i < groups[g]->n && n < MAX_FILTERS; i++)
+            out[n++] = &groups[g]->items[i];
+    return n;
+}
+
+static int list(struct rv_cli *cli, bool as_json)
+{
+    const struct rv_fn *filters[MAX_FILTERS];
+    size_t n = all_filters(filters);
+    rv_buf text = RV_BUF_INIT(MAX_LIST_BYTES);
+    rv_jw w = rv_jw_on(&text);
+
+    if (as_json)
+        rv_jw_arr(&w);
+    for (size_t i = 0; i < n; i++) {
+        const struct rv_fn *f = filters[i];
+        if (as_json) {
+            rv_jw_obj(&w);
+            rv_jw_kv_text(&w, "name", f->name);
+            rv_jw_kv_text(&w, "doc", f->doc);
+            rv_jw_kv_text(&w, "takes", f->takes);
+            rv_jw_kv_text(&w, "gives", f->gives);
+            rv_jw_obj_end(&w);
+        } else {
+            rv_buf_printf(&text, "%s%-24s%s %s\n  %s -> %s\n", cli->out_color ? "\033[1m" : "", f->name,
+                          cli->out_color ? "\033[0m" : "", f->doc, f->takes, f->gives);
+        }
+    }
+    if (as_json) {
+        rv_jw_arr_end(&w);
+        rv_buf_putc(&text, '\n');
+    }
+    return rv_cli_print(cli, &text);
+}
+
+static const struct rv_fn *find(struct rv_cli *cli, const char *name, int *status)
+{
+    const struct rv_fn *filters[MAX_FILTERS];
+    const char *names[MAX_FILTERS];
+    size_t n = all_filters(filters);
+    rv_err *err = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        names[i] = filters[i]->name;
+        if (strcmp(names[i], name) == 0)
+            return filters[i];
+    }
+    const char *near = rv_nearest(rv_str_of(name), names, n);
+    RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "unknown function \"%s\"", name), "it is reported at once");
+    if (near)
+        rv_err_hint(&err, "did you mean `reeve fn %s`? `reeve fn --list` lists all", near);
+    else
+        rv_err_hint(&err, "`reeve fn --list` lists all");
+    *status = rv_cli_report(cli, err);
+    return NULL;
+}
+
+static int call(const struct rv_fn *f, rv_str text, rv_buf *body, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_FN_MAX_BYTES, .max_depth = RV_FN_MAX_DEPTH, .what = "input"};
+    rv_jw w = rv_jw_on(body);
+    json_object *in = NULL;
+
+    int rc = rv_json_parse(text, &opts, &in, err);
+    if (rc == 0)
+        rc = rv_fn_check_shape(f->takes, in, err);
+    if (rc == 0)
+        rc = f->call(in, &w, err);
+    if (rc == 0)
+        rc = rv_buf_check(body, "answer", err);
+    json_object_put(in);
+    return rc;
+}
+
+/* One input to one line of output. err: a failure to read the input; taken. */
+static bool answer(const struct rv_fn *f, rv_str text, rv_err *err)
+{
+    rv_buf body = RV_BUF_INIT(RV_FN_MAX_REPLY), line = RV_BUF_INIT(RV_FN_MAX_REPLY + 64);
+    bool ok = !err && call(f, text, &body, &err) == 0;
+
+    rv_buf_printf(&line, "{\"ok\":%s,\"%s\":", ok ? "true" : "false", ok ? "result" : "error");
+    if (ok) {
+        rv_buf_add_str(&line, rv_buf_str(&body));
+    } else {
+        rv_jw w = rv_jw_on(&line);
+        rv_err_write_json(err, &w);
+    }
+    rv_buf_puts(&line, "}\n");
+    if (line.rc == 0)
+        rv_cli_out(rv_buf_str(&line));
+    else
+        rv_cli_out(RV_STR_LIT("{\"ok\":false,\"error\":{\"code\":\"no_memory\",\"message\":\"out of memory\",\"causes\":[]}}\n"));
+    ok = ok && line.rc == 0;
+    rv_err_free(err);
+    rv_buf_fini(&body);
+    rv_buf_fini(&line);
+    return ok;
+}
+
+/* The next line of stdin, without its end; the rest of one that is too long is passed over. False: no more input. */
+static bool next_line(rv_buf *line, rv_err **err)
+{
+    int c;
+
+    rv_buf_clear(line);
+    while ((c = getc_unlocked(stdin)) != EOF && c != '\n')
+        rv_buf_putc(line, (char)c);
+    if (ferror(stdin)) {
+        RV_IGNORE(RV_FAIL(err, RV_E_IO, "read standard input: %s", strerror(errno)), "it is reported by the caller");
+        return false;
+    }
+    RV_IGNORE(rv_buf_check(line, "line of input", err), "it becomes the answer to this line");
+    return c != EOF || line->len > 0 || *err;
+}
+
+static int filter_lines(struct rv_cli *cli, const struct rv_fn *f)
+{
+    rv_buf line = RV_BUF_INIT(RV_FN_MAX_BYTES);
+    rv_err *err = NULL;
+
+    while (next_line(&line, &err) && !ferror(stdout)) {
+        if (err || rv_str_trim(rv_buf_str(&line)).len > 0)
+            answer(f, rv_buf_str(&line), err);
+        err = NULL;
+        fflush(stdout); /* whoever asks line by line waits for the answer; a failure shows at the end */
+    }
+    rv_buf_fini(&line);
+    return err ? rv_cli_report(cli, err) : RV_EXIT_COMPLETED;
+}
+
+static int fn(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    rv_buf text = RV_BUF_INIT(RV_FN_MAX_BYTES);
+    rv_err *err = NULL;
+    int status = RV_EXIT_COMPLETED;
+
+    if (rv_cli_flag(args, "list"))
+        return list(cli, rv_cli_flag(args, "json"));
+    if (args->n_words == 0)
+        return rv_cli_usage(cli, args, "`reeve fn` needs the name of a function");
+    const struct rv_fn *f = find(cli, args->words[0], &status);
+    if (!f)
+        return status;
+    if (rv_cli_flag(args, "ndjson"))
+        return filter_lines(cli, f);
+    RV_IGNORE(rv_file_read("-", &text, &err), "it becomes the answer");
+    bool ok = answer(f, rv_buf_str(&text), err);
+    rv_buf_fini(&text);
+    return ok ? RV_EXIT_COMPLETED : RV_EXIT_FAILED;
+}
+
+static const struct rv_cli_option fn_options[] = {
+    {"list", 'l', NULL, "list the functions with what they take and give", NULL, false},
+    {"json", 'j', NULL, "the list as JSON", NULL, false},
+    {"ndjson", 'n', NULL, "one input per line, one answer per line; a bad line is answered with an error", NULL, false},
+};
+
+const struct rv_cli_verb rv_verb_fn = {
+    .name = "fn",
+    .args = "[NAME]",
+    .summary = "a rule of the engine as a JSON filter",
+    .text = "Reads one JSON value from standard input and prints {\"ok\":true,\"result\":...} or\n"
+            "{\"ok\":false,\"error\":{code,message,...}}. Exit status 0 if ok, 1 if not; with --ndjson always 0, each line\n"
+            "carries its own. A blank line is passed over.",
+    .examples = "reeve fn --list\n"
+                "echo '{\"text\": \"sure: {\\\"a\\\": 1}\"}' | reeve fn extract_json\n"
+                "reeve run qa.yaml --state | reeve fn can_continue",
+    .options = fn_options,
+    .n_options = RV_COUNT(fn_options),
+    .max_words = 1,
+    .run = fn,
+};
