@@ -66,23 +66,23 @@ static void absolute(const char *path, char out[PATH_MAX])
     }
 }
 
-int rv_runfile_write(const char *path, const struct rv_runfile *run, const rv_envelope *env, rv_buf *out_path,
-                     rv_err **err)
+int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err)
+{
+    int rc = runs_folder(out, err);
+    if (rc == 0)
+        rc = make_dirs(out->ptr, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "keep the run");
+    rv_buf_printf(out, "/%s.json", id);
+    return rv_buf_check(out, "path", err);
+}
+
+int rv_runfile_write(const char *path, const struct rv_runfile *run, rv_str state, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_BYTES);
     rv_jw w = rv_jw_on(&text);
     char full[PATH_MAX];
-    int rc = 0;
 
-    if (path) {
-        rv_buf_puts(out_path, path);
-    } else {
-        rc = runs_folder(out_path, err);
-        if (rc == 0)
-            rc = make_dirs(out_path->ptr, err);
-        if (rc == 0)
-            rv_buf_printf(out_path, "/%s.json", rv_envelope_fields(env)->envelope_id);
-    }
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "reeve_run", 1);
     absolute(run->pipeline, full);
@@ -92,16 +92,14 @@ int rv_runfile_write(const char *path, const struct rv_runfile *run, const rv_en
         rv_jw_kv_text(&w, "script", full);
     }
     rv_jw_key(&w, "state");
-    rv_envelope_write_state(env, &text);
-    rv_buf_puts(&text, "}\n");
+    rv_jw_raw(&w, state);
+    rv_jw_obj_end(&w);
+    rv_buf_putc(&text, '\n');
+    int rc = rv_buf_check(&text, "run file", err);
     if (rc == 0)
-        rc = rv_buf_check(out_path, "path", err);
-    if (rc == 0)
-        rc = rv_buf_check(&text, "run file", err);
-    if (rc == 0)
-        rc = rv_file_write(rv_buf_cstr(out_path), rv_buf_str(&text), err);
+        rc = rv_file_write(path, rv_buf_str(&text), err);
     rv_buf_fini(&text);
-    return rc < 0 ? RV_WRAP(err, rc, "keep the interrupted run") : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
 }
 
 int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err)

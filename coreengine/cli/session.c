@@ -11,8 +11,10 @@ struct watch {
     struct rv_cli_session *session;
     rv_progress *progress;
     rv_recorder *recorder;
-    FILE *trace; /* --trace: events in, for replay */
-    bool events; /* --events: event lines on stdout */
+    FILE *trace;      /* --trace: events in, for replay */
+    bool events;      /* --events: event lines on stdout */
+    rv_exec *exec;    /* borrowed; NULL until the run was begun */
+    rv_err *save_err; /* first failure of --save; owned */
 };
 
 static void on_event(void *self, const struct rv_effect *e, rv_str line)
@@ -21,7 +23,8 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     if (w->events) {
         rv_cli_out(line);
         rv_cli_out(RV_STR_LIT("\n"));
-        fflush(stdout); /* whoever reads a stream wants it now; a failure shows at the end */
+        if (fflush(stdout) != 0 && w->exec)
+            rv_exec_cancel(w->exec); /* whoever read the stream is gone */
     }
     rv_progress_event(w->progress, e, line);
     if (w->recorder)
@@ -31,6 +34,15 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
 static void on_delta(void *self, int stage, rv_str text)
 {
     rv_progress_delta(((struct watch *)self)->progress, stage, text);
+}
+
+static void on_state(void *self, rv_str state)
+{
+    struct watch *w = self;
+    struct rv_runfile run = {.pipeline = w->session->pipeline_path, .script = w->session->script_path};
+    if (!w->save_err)
+        RV_IGNORE(rv_runfile_write(rv_cli_value(w->session->args, "save"), &run, state, &w->save_err),
+                  "reported when the run is over");
 }
 
 static void on_input(void *self, const struct rv_event *ev)
@@ -95,28 +107,52 @@ static int print_result(const struct rv_cli_session *s, const rv_envelope *env, 
     return print_buf(&text, "result", err);
 }
 
-static int keep_interrupted(const struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
+/* Put an interrupted run where `resume` finds it; with --save it is there already. */
+static int keep(const struct rv_cli_session *s, const rv_envelope *env, rv_buf *path, rv_err **err)
 {
     struct rv_runfile run = {.pipeline = s->pipeline_path, .script = s->script_path};
+    rv_buf state = RV_BUF_INIT(MAX_OUTPUT_BYTES);
+    const char *save = rv_cli_value(s->args, "save");
+
+    if (save) {
+        rv_buf_puts(path, save);
+        return rv_buf_check(path, "path", err);
+    }
+    rv_envelope_write_state(env, &state);
+    int rc = rv_buf_check(&state, "state", err);
+    if (rc == 0)
+        rc = rv_runfile_default_path(rv_envelope_fields(env)->envelope_id, path, err);
+    if (rc == 0)
+        rc = rv_runfile_write(rv_buf_cstr(path), &run, rv_buf_str(&state), err);
+    rv_buf_fini(&state);
+    return rc;
+}
+
+static const char *how_to_answer(enum rv_interrupt_kind kind)
+{
+    return kind == RV_INTERRUPT_CLARIFICATION  ? "--text \"...\""
+           : kind == RV_INTERRUPT_CONFIRMATION ? "--approve (or --deny)"
+           : kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve (or reject, modify)"
+                                               : "";
+}
+
+static int keep_interrupted(const struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
+{
     struct rv_interrupt in = rv_envelope_interrupt(env);
     rv_buf path = RV_BUF_INIT(4096), text = RV_BUF_INIT(1 << 20);
+    const char *run_id = rv_envelope_fields(env)->envelope_id;
 
-    int rc = rv_runfile_write(rv_cli_value(s->args, "save"), &run, env, &path, err);
+    int rc = keep(s, env, &path, err);
     if (rc == 0) {
         const char *ask = in.question ? in.question : in.message ? in.message : "";
-        const char *id = rv_cli_value(s->args, "save") ? rv_buf_cstr(&path) : rv_envelope_fields(env)->envelope_id;
         rv_buf_printf(&text, "waits for %s (%s): %s\n", rv_interrupt_kind_text(in.kind), in.id ? in.id : "", ask);
         if (in.data) {
             rv_buf_puts(&text, "  ");
             rv_json_write(in.data, &text);
             rv_buf_putc(&text, '\n');
         }
-        const char *how = in.kind == RV_INTERRUPT_CLARIFICATION  ? "--text \"...\""
-                          : in.kind == RV_INTERRUPT_CONFIRMATION ? "--approve (or --deny)"
-                          : in.kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve (or reject, modify)"
-                                                                 : "";
-        rv_buf_printf(&text, "run %s kept in %s\nanswer with: reeve resume %s %s\n",
-                      rv_envelope_fields(env)->envelope_id, rv_buf_cstr(&path), id, how);
+        rv_buf_printf(&text, "run %s is kept in %s\nanswer with: reeve resume %s %s\n", run_id, rv_buf_cstr(&path),
+                      rv_cli_value(s->args, "save") ? rv_buf_cstr(&path) : run_id, how_to_answer(in.kind));
         rv_cli_err(rv_buf_str(&text));
     }
     rv_buf_fini(&path);
@@ -174,6 +210,12 @@ static int close_watch(struct rv_cli_session *s, struct watch *w, int rc, rv_err
     rv_recorder_free(w->recorder);
     if (w->trace && fclose(w->trace) != 0 && rc == 0)
         rc = RV_FAIL(err, RV_E_IO, "write trace \"%s\": %s", rv_cli_value(s->args, "trace"), strerror(errno));
+    if (w->save_err && rc == 0) {
+        rc = rv_err_code(w->save_err);
+        *err = w->save_err;
+    } else {
+        rv_err_free(w->save_err);
+    }
     return rc;
 }
 
@@ -211,8 +253,15 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
         x.on_delta = on_delta;
     if (w->recorder || w->trace)
         x.on_input = on_input;
+    if (rv_cli_value(s->args, "save")) {
+        x.saves = true;
+        x.on_state = on_state;
+    }
     rc = rv_engine_start(*engine, &x, env, response, exec, err);
-    return rc < 0 ? rc : rv_engine_wait(*engine, *exec, err);
+    if (rc < 0)
+        return rc;
+    w->exec = *exec;
+    return rv_engine_wait(*engine, *exec, err);
 }
 
 int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response)

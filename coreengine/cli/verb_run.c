@@ -10,7 +10,7 @@
         {"events", 'e', NULL, "print each event as a line of JSON instead of the answer", NULL, false},                \
         {"timeline", 't', NULL, "draw the timeline, also when not on a terminal", NULL, false},                        \
         {"quiet", 'q', NULL, "no progress", NULL, false},                                                              \
-        {"save", 0, "FILE", "where to keep the run if it has to wait for an answer", "FILE", false},                   \
+        {"save", 0, "FILE", "keep the state here after each stage and at the end, for `reeve resume`", "FILE", false},                   \
         {"record", 0, "FILE", "write a script that plays this run again", "FILE", false},                              \
         {"trace", 0, "FILE", "write what the run was told, line by line, for replay", "FILE", false},                  \
         {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},                        \
