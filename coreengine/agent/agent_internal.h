@@ -44,7 +44,7 @@ struct rv_visit {
     bool llm_path;       /* the LLM path ran, even if it failed before its first call */
     bool resumed;        /* goes on with suspended work: the pre hook has run already */
     size_t policy_at;
-    bool policy_approved;  /* a person approved what a policy wanted confirmed */
+    json_object *approved_policies; /* array of the policies whose question a person approved; owned; NULL: none */
     const char *end_text;  /* a routing function's reason to end the run; borrowed while its answer is read */
     char *confirm_message; /* a policy wants confirmation; owned */
     unsigned n_interrupts; /* raised so far; part of their ids */

@@ -93,6 +93,7 @@ void rv_visit_free(rv_visit *v)
     rv_visit_tools_fini(&v->tools);
     json_object_put(v->output);
     json_object_put(v->previous);
+    json_object_put(v->approved_policies);
     free(v->confirm_message);
     free(v->error_text);
     free(v);

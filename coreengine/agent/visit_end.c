@@ -101,6 +101,10 @@ static int raise_for_outcome(rv_visit *v, enum rv_interrupt_kind kind, const cha
     if (rc == 0)
         rc = rv_json_set_text(kept, "interrupt_id", id, err);
     if (rc == 0)
+        rc = rv_json_set_text(kept, "policy", v->agent->policies.items[v->policy_at], err);
+    if (rc == 0 && v->approved_policies)
+        rc = rv_json_set_ref(kept, "approved", v->approved_policies, err);
+    if (rc == 0)
         rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
     json_object_put(kept);
     return rc;

@@ -181,6 +181,17 @@ static int remember_confirmation(rv_visit *v, json_object *reply, rv_err **err)
     return 0;
 }
 
+/* Did a person approve what this policy wanted confirmed? Another policy's question is another question. */
+static bool is_approved(const rv_visit *v, const char *policy)
+{
+    size_t n = v->approved_policies ? json_object_array_length(v->approved_policies) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (rv_str_is(rv_json_str(json_object_array_get_idx(v->approved_policies, i)), policy))
+            return true;
+    return false;
+}
+
 static int policy_reply(rv_visit *v, json_object *reply, struct rv_effects *out, rv_err **err)
 {
     const char *name = v->agent->policies.items[v->policy_at], *decision = NULL, *reason = NULL;
@@ -192,9 +203,9 @@ static int policy_reply(rv_visit *v, json_object *reply, struct rv_effects *out,
         return 0;
     }
     if (strcmp(decision, "confirm") == 0) {
-        if (!v->policy_approved)
+        if (!is_approved(v, name))
             return remember_confirmation(v, reply, err);
-        v->policy_at++; /* a person approved: as good as allow */
+        v->policy_at++; /* as good as allow */
         return 0;
     }
     if (strcmp(decision, "deny") != 0)

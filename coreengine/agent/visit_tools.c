@@ -194,6 +194,21 @@ static bool approved(const rv_visit *v, json_object *kept)
            strcmp(in.id, id) == 0 && in.response && rv_json_get_bool(in.response, "approved", &yes) && yes;
 }
 
+/* The policy that asked joins those whose questions were approved before. */
+static int approve_policy(rv_visit *v, json_object *kept, rv_err **err)
+{
+    json_object *before = rv_json_get_arr(kept, "approved"), *name = NULL;
+    int rc = 0;
+
+    if (before)
+        rc = rv_json_dup(before, &v->approved_policies, err);
+    else if (!(v->approved_policies = json_object_new_array()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "resume stage \"%s\"", v->agent->name);
+    if (rc == 0 && json_object_object_get_ex(kept, "policy", &name))
+        rc = rv_json_push_ref(v->approved_policies, name, err);
+    return rc;
+}
+
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
 {
     rv_str name = rv_str_of(v->agent->name);
@@ -204,7 +219,9 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
     if (!kept || !rv_json_get_text(kept, "kind", &kind))
         return 0;
     if (strcmp(kind, POLICY) == 0) {
-        v->policy_approved = approved(v, kept);
+        int rc = approved(v, kept) ? approve_policy(v, kept, err) : 0;
+        if (rc < 0)
+            return rc;
     } else if (strcmp(kind, GATE) == 0 && v->agent->has_tools && rv_json_get_int(kept, "at", &at) && at >= 0) {
         json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
         if (steps && results) { /* a copy: the kept results must not change if this visit fails */
