@@ -103,7 +103,7 @@ void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv
 
 void rv_call_timed_out(struct call *c)
 {
-    int64_t ms = (c->deadline_us - c->started_us) / 1000;
+    int64_t ms = (c->deadline_us - c->started_us + 999) / 1000; /* the call began a moment after the step */
 
     if (c->job)
         rv_pool_give_up(c->x->engine->pool, c->job);

@@ -124,18 +124,20 @@ static void cancel(rv_exec *x)
         tell(x, &ev);
 }
 
-static void cancel_asked(rv_engine *e)
+/* False: nobody asked. */
+static bool cancel_asked(rv_engine *e)
 {
     bool all = atomic_exchange(&e->cancel_all, false);
 
     if (!all && !e->any_cancel)
-        return;
+        return false;
     e->any_cancel = false;
     for (rv_exec *x = e->execs; x; x = x->next) {
         x->cancel_asked = x->cancel_asked || all;
         if (x->cancel_asked)
             cancel(x);
     }
+    return true;
 }
 
 static void collect(rv_engine *e)
@@ -153,7 +155,8 @@ static void collect(rv_engine *e)
 int rv_engine_turn(rv_engine *e, rv_err **err)
 {
     collect(e);
-    cancel_asked(e);
+    if (cancel_asked(e))
+        return 0; /* whoever waits looks again before it sleeps */
     struct call *c = rv_due_top(&e->due);
     if (e->opts.virtual_time) {
         if (c && rv_virtual_ready(e, c))

@@ -1,0 +1,275 @@
+/* The engine in real time: what overlaps, what is given up, what is never made. Bounds are generous: a machine that is
+ * busy with other things is slow, but work that overlaps is never slower than half of work that does not. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/kit/kit.h"
+#include "tests/unit/shell/world.h"
+
+static const char *const capabilities[] = {"slow", "hello", NULL};
+
+static int64_t real_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Lines in a file of /proc/self that begin with that; e.g. threads. */
+static long status_number(const char *key)
+{
+    char line[256];
+    long n = -1;
+    FILE *f = fopen("/proc/self/status", "r");
+
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, key, strlen(key)) == 0)
+            n = strtol(line + strlen(key), NULL, 10);
+    if (f)
+        fclose(f);
+    return n;
+}
+
+static int n_open_files(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+#define TWO(kind)                                                                              \
+    "name: two\ndefault_run_mode: parallel\nmodels: {default: scripted}\nagents:\n"            \
+    "  - {name: p}\n"                                                                          \
+    "  - {name: a, requires: [p], " kind "}\n  - {name: b, requires: [p], " kind "}\n"
+#define MODELS "has_llm: true, model_role: default"
+#define DOZE   "has_tools: true, tool_access: all, plan_from: p"
+#define PLAN(ms) "stages: {p: [{output: {steps: [{tool: doze, parameters: {ms: " #ms "}}]}}]}"
+
+static const struct {
+    const char *name, *pipeline, *script;
+} overlaps[] = {
+    {"scripted models", TWO(MODELS), "models: {a: [{json: {}, delay_ms: 400}], b: [{json: {}, delay_ms: 400}]}"},
+    {"scripted stages", TWO(""), "stages: {a: [{output: {}, delay_ms: 400}], b: [{output: {}, delay_ms: 400}]}"},
+    {"tools on workers", TWO(DOZE), PLAN(400)},
+    {"scripted tools", TWO(DOZE), PLAN(0) "\ntools: {doze: [{result: {}, delay_ms: 400}]}"},
+};
+
+START_TEST(parallel_stages_overlap)
+{
+    struct how how = {.real_time = true, .workers = 2, .capabilities = capabilities};
+    struct world w;
+    int64_t before = real_ms();
+
+    world_run(&w, &how, overlaps[_i].pipeline, overlaps[_i].script);
+    int64_t took = real_ms() - before;
+    ck_assert_str_eq(world_status(&w), "completed");
+    ck_assert_msg(took >= 390 && took < 780, "%s: %lld ms", overlaps[_i].name, (long long)took);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_tool_that_ignores_its_deadline_holds_up_neither_the_run_nor_others)
+{
+    struct how how = {.real_time = true, .workers = 1, .capabilities = capabilities};
+    struct world w;
+    int64_t before = real_ms();
+    char *a;
+
+    world_run(&w, &how,
+              "name: stuck\nexecution: {tool_timeout: 0.1}\nagents:\n  - {name: p, default_next: a}\n"
+              "  - {name: a, has_tools: true, tool_access: all, plan_from: p, default_next: end}\n",
+              "stages: {p: [{output: {steps: [{tool: doze, parameters: {ms: 3000}},"
+              " {tool: greet, parameters: {name: x}}]}}]}");
+    int64_t took = real_ms() - before;
+    a = world_output(&w, "a");
+    ck_assert_msg(strstr(a, "did not answer within 100 ms") && strstr(a, "Hello, x!"), "%s", a);
+    ck_assert_msg(took < 1500, "%lld ms", (long long)took); /* the only worker is still asleep */
+    ck_assert(!rv_engine_settle(w.engine, 0));
+    before = real_ms();
+    rv_exec_free(w.exec);
+    rv_engine_free(w.engine);
+    ck_assert_int_lt(real_ms() - before, 1000);
+    w.exec = NULL;
+    w.engine = NULL;
+    free(a);
+    struct timespec rest = {3, 200000000}; /* the plugin must not go while its code runs */
+    nanosleep(&rest, NULL);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(too_many_stuck_calls_make_further_ones_fail_at_once)
+{
+    struct how how = {.real_time = true, .workers = 66, .max_parallel = 66, .capabilities = capabilities};
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    struct world w;
+    rv_buf text = RV_BUF_INIT(1 << 16), state = RV_BUF_INIT(1 << 24);
+    rv_exec *second = NULL;
+
+    rv_buf_puts(&text, "name: stuck\nmax_agent_hops: 200\ndefault_run_mode: parallel\nagents:\n  - {name: p}\n");
+    for (int i = 0; i < 66; i++)
+        rv_buf_printf(&text, "  - {name: s%d, pre_process: slow.doze, timeout_seconds: 1, requires: [p]}\n", i);
+    world_run(&w, &how, rv_buf_cstr(&text), "stages: {p: [{output: {ms: 4000}}]}");
+    ck_assert_str_eq(world_status(&w), "failed");
+
+    opts.pipeline = w.pipeline;
+    opts.plugins = w.plugins;
+    opts.script = w.script;
+    int64_t before = real_ms();
+    ck_assert_int_eq(
+        rv_engine_start(w.engine, &opts, world_envelope("y", rv_engine_now_us(w.engine)), NULL, &second, NULL), 0);
+    ck_assert_int_eq(rv_engine_wait(w.engine, second, NULL), 0);
+    ck_assert_int_lt(real_ms() - before, 900);
+    rv_envelope_write_state(rv_exec_envelope(second), &state);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&state), "66 calls that were given up are still running"));
+    rv_exec_free(second);
+    rv_buf_fini(&text);
+    rv_buf_fini(&state);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_service_run_makes_no_thread_and_no_loop)
+{
+    struct how how = {.real_time = true};
+    struct world w;
+    int files;
+
+    world_load(&w, "name: s\nagents: [{name: a, default_next: b}, {name: b, default_next: c}, {name: c}]", NULL, NULL);
+    long threads = status_number("Threads:");
+    files = n_open_files();
+    world_start(&w, &how, "x");
+    ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, NULL), 0);
+    ck_assert_int_eq(status_number("Threads:"), threads);
+    ck_assert_int_eq(n_open_files(), files);
+    world_fini(&w);
+}
+END_TEST
+
+static void *cancel_soon(void *engine)
+{
+    struct timespec rest = {0, 50000000};
+    nanosleep(&rest, NULL);
+    rv_engine_cancel_all(engine);
+    return NULL;
+}
+
+START_TEST(another_thread_may_cancel)
+{
+    struct how how = {.real_time = true};
+    struct world w;
+    pthread_t thread;
+    int64_t before = real_ms();
+
+    world_load(&w, "name: s\nagents: [{name: a}]", "stages: {a: [{output: {}, delay_ms: 20000}]}", NULL);
+    world_start(&w, &how, "x");
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, w.engine), 0);
+    ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, NULL), 0);
+    pthread_join(thread, NULL);
+    ck_assert_str_eq(world_status(&w), "cancelled");
+    ck_assert_int_lt(real_ms() - before, 10000);
+    world_fini(&w);
+}
+END_TEST
+
+/* In a child: a run that waits, with signals watched. Exit status: that of the run. */
+static int wait_for_signals(const char *pipeline, const char *script, int ready)
+{
+    const struct rv_engine_opts opts = {.handle_signals = true, .workers = 1};
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    struct world w;
+
+    world_load(&w, pipeline, script, capabilities);
+    ck_assert_int_eq(rv_engine_new(&opts, &w.engine, NULL), 0);
+    x.pipeline = w.pipeline;
+    x.script = w.script;
+    x.plugins = w.plugins;
+    int rc = rv_engine_start(w.engine, &x, world_envelope("x", rv_engine_now_us(w.engine)), NULL, &w.exec, NULL);
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_eq(write(ready, "r", 1), 1);
+    rc = rv_engine_wait(w.engine, w.exec, NULL);
+    return rc == 0 ? 40 + (int)rv_exec_status(w.exec) : 1;
+}
+
+static int signalled_child(int n_signals, int number)
+{
+    int ready[2], status = 0;
+    char c;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        _exit(wait_for_signals("name: s\nagents: [{name: a}]", "stages: {a: [{output: {}, delay_ms: 30000}]}", ready[1]));
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    struct timespec rest = {0, 300000000};
+    nanosleep(&rest, NULL);
+    for (int i = 0; i < n_signals; i++)
+        ck_assert_int_eq(kill(pid, number), 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    close(ready[0]);
+    close(ready[1]);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+START_TEST(a_signal_cancels)
+{
+    ck_assert_int_eq(signalled_child(1, _i ? SIGTERM : SIGINT), 40 + RV_RUN_CANCELLED);
+}
+END_TEST
+
+/* Capability code that sleeps and does not listen holds up nothing. */
+START_TEST(a_run_with_a_deaf_call_still_ends_at_the_first_signal)
+{
+    int ready[2], status = 0;
+    char c;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        _exit(wait_for_signals("name: s\nagents: [{name: p, default_next: a}, {name: a, pre_process: slow.doze}]",
+                               "stages: {p: [{output: {ms: 9000}}]}", ready[1]));
+    int64_t before = real_ms();
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    struct timespec rest = {0, 300000000};
+    nanosleep(&rest, NULL);
+    ck_assert_int_eq(kill(pid, SIGINT), 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_lt(real_ms() - before, 5000);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 40 + RV_RUN_CANCELLED);
+    close(ready[0]);
+    close(ready[1]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("real_time");
+    TCase *tc = tcase_create("real_time");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, parallel_stages_overlap, 0, RV_COUNT(overlaps));
+    tcase_add_test(tc, a_tool_that_ignores_its_deadline_holds_up_neither_the_run_nor_others);
+    tcase_add_test(tc, too_many_stuck_calls_make_further_ones_fail_at_once);
+    tcase_add_test(tc, a_service_run_makes_no_thread_and_no_loop);
+    tcase_add_test(tc, another_thread_may_cancel);
+    tcase_add_loop_test(tc, a_signal_cancels, 0, 2);
+    tcase_add_test(tc, a_run_with_a_deaf_call_still_ends_at_the_first_signal);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
