@@ -68,7 +68,7 @@ void rv_fn_write_state(const rv_envelope *env, rv_jw *w)
     rv_buf_fini(&text);
 }
 
-int rv_fn_findings(const rv_findings *f, const char *what, rv_err **err)
+int rv_fn_findings(const rv_findings *f, rv_err **err)
 {
     size_t n = rv_findings_n_errors(f);
 
@@ -76,8 +76,8 @@ int rv_fn_findings(const rv_findings *f, const char *what, rv_err **err)
         struct rv_finding one = rv_findings_at(f, i);
         if (one.severity == RV_SEVERITY_WARNING)
             continue;
-        int rc = n > 1 ? RV_FAIL(err, RV_E_INVALID, "%s: %s (and %zu more)", what, one.text, n - 1)
-                       : RV_FAIL(err, RV_E_INVALID, "%s: %s", what, one.text);
+        int rc = n > 1 ? RV_FAIL(err, RV_E_INVALID, "%s (and %zu more)", one.text, n - 1)
+                       : RV_FAIL(err, RV_E_INVALID, "%s", one.text);
         if (one.hint)
             rv_err_hint(err, "%s", one.hint);
         return rc;
@@ -98,9 +98,9 @@ int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
     if (rc == 0)
         rc = rv_pipeline_parse(rv_buf_str(&text), "pipeline", ".", findings, &p, err);
     if (rc == 0)
-        rc = rv_fn_findings(findings, "pipeline", err);
+        rc = rv_fn_findings(findings, err);
     if (rc == 0 && (!p || !p->is_sound))
-        rc = RV_FAIL(err, RV_E_INVALID, "pipeline: it is empty");
+        rc = RV_FAIL(err, RV_E_INVALID, "the pipeline is empty");
     if (rc < 0)
         rv_pipeline_free(p);
     else

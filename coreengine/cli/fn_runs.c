@@ -34,7 +34,7 @@ static int check_names(struct filter_run *r, rv_findings *findings, rv_err **err
     for (size_t i = 0; i < r->pipeline->n_models; i++)
         r->providers[i] = r->pipeline->models[i].provider;
     rv_pipeline_check_names(r->pipeline, &(struct rv_known_names){list_known, r}, findings);
-    return rv_fn_findings(findings, "pipeline", err);
+    return rv_fn_findings(findings, err);
 }
 
 static int read_script(struct filter_run *r, json_object *config, rv_findings *findings, rv_err **err)
@@ -50,7 +50,7 @@ static int read_script(struct filter_run *r, json_object *config, rv_findings *f
     if (rc == 0 && r->script)
         rv_script_check(r->script, r->pipeline, findings);
     rv_buf_fini(&text);
-    return rc < 0 ? rc : rv_fn_findings(findings, "script", err);
+    return rc < 0 ? rc : rv_fn_findings(findings, err);
 }
 
 static int prepare(struct filter_run *r, json_object *in, rv_err **err)

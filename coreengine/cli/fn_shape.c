@@ -81,10 +81,36 @@ static bool matches(json_object *v, rv_str type)
     return false;
 }
 
-static int wrong(rv_str what, rv_str type, json_object *v, rv_err **err)
+/* "object|bool" as people say it. */
+static void say(rv_str type, rv_buf *b)
 {
-    return RV_FAIL(err, RV_E_INVALID, "%.*s must be %.*s, not %s", RV_STR_ARG(what), RV_STR_ARG(type),
-                   rv_json_type_text(v));
+    static const char *const phrases[][2] = {
+        {"word", "a string without NUL"}, {"string", "a string"},      {"int", "an integer"},
+        {"number", "a number"},           {"bool", "true or false"},   {"object", "an object"},
+        {"list", "a list"},               {"words", "a list of strings"},
+    };
+
+    while (type.len) {
+        const char *bar = memchr(type.ptr, '|', type.len);
+        rv_str one = {type.ptr, bar ? (size_t)(bar - type.ptr) : type.len};
+        for (size_t i = 0; i < RV_COUNT(phrases); i++)
+            if (rv_str_is(one, phrases[i][0]))
+                rv_buf_puts(b, phrases[i][1]);
+        if (!bar)
+            break;
+        rv_buf_puts(b, " or ");
+        type = (rv_str){bar + 1, type.len - one.len - 1};
+    }
+}
+
+static int wrong(const char *what, rv_str type, json_object *v, rv_err **err)
+{
+    rv_buf legal = RV_BUF_INIT(256);
+
+    say(type, &legal);
+    int rc = RV_FAIL(err, RV_E_INVALID, "%s must be %s, not %s", what, rv_buf_cstr(&legal), rv_json_type_text(v));
+    rv_buf_fini(&legal);
+    return rc;
 }
 
 static int check_keys(const struct field *fields, size_t n, json_object *in, rv_err **err)
@@ -119,9 +145,9 @@ int rv_fn_check_shape(const char *shape, json_object *in, rv_err **err)
     size_t n = 0;
 
     if (shape[0] != '{')
-        return matches(in, rv_str_of(shape)) ? 0 : wrong(RV_STR_LIT("the input"), rv_str_of(shape), in, err);
+        return matches(in, rv_str_of(shape)) ? 0 : wrong("the input", rv_str_of(shape), in, err);
     if (!json_object_is_type(in, json_type_object)) {
-        int rc = wrong(RV_STR_LIT("the input"), RV_STR_LIT("an object"), in, err);
+        int rc = wrong("the input", RV_STR_LIT("object"), in, err);
         rv_err_hint(err, "%s", shape);
         return rc;
     }
@@ -138,7 +164,7 @@ int rv_fn_check_shape(const char *shape, json_object *in, rv_err **err)
         if (!present || (!value && fields[n].optional))
             continue;
         if (!matches(value, fields[n].type))
-            return wrong(fields[n].name, fields[n].type, value, err);
+            return wrong(name, fields[n].type, value, err);
     }
     return check_keys(fields, n, in, err);
 }
