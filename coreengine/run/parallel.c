@@ -106,16 +106,21 @@ static size_t take_ready(rv_run *run)
     return n;
 }
 
-/* Can no longer become ready because what it requires has failed (or was skipped) on a routed failure. */
+/* Will never complete, and that is as the pipeline wants it: its failure was routed, or it waited for such a one. */
+static bool is_given_up(const struct rv_run *run, int stage)
+{
+    return run->states[stage] == RV_STAGE_SKIPPED ||
+           (run->states[stage] == RV_STAGE_FAILED && run->pipeline->agents[stage].error_target != RV_TARGET_NONE);
+}
+
+/* Can no longer become ready because what it requires is given up. */
 static bool is_cut_off(const rv_run *run, int stage)
 {
     const struct rv_agent_config *a = &run->pipeline->agents[stage];
     size_t bad = 0;
 
-    for (size_t i = 0; i < a->requires.n; i++) {
-        enum rv_stage_state s = run->states[a->requires_index[i]];
-        bad += s == RV_STAGE_FAILED || s == RV_STAGE_SKIPPED;
-    }
+    for (size_t i = 0; i < a->requires.n; i++)
+        bad += is_given_up(run, a->requires_index[i]);
     return a->join == RV_JOIN_ANY ? a->requires.n > 0 && bad == a->requires.n : bad > 0;
 }
 

@@ -415,6 +415,14 @@ static void answer_call(struct drive *d, size_t i)
     give(d, c, text);
 }
 
+static int64_t jittered(uint64_t seed, int64_t call_id)
+{
+    uint64_t z = (seed + (uint64_t)call_id) * 0x9e3779b97f4a7c15u;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    return 1 + (int64_t)((z ^ z >> 31) % 5000000);
+}
+
 /* The call to be answered next: earliest time, then lowest id. A table answer's latency is looked up at first sight. */
 static size_t next_due(struct drive *d)
 {
@@ -425,7 +433,7 @@ static size_t next_due(struct drive *d)
         if (c->over)
             continue;
         if (c->due_us < 0) {
-            c->due_us = d->now_us + DRIVE_LATENCY_US;
+            c->due_us = d->now_us + (d->jitter ? jittered(d->jitter, c->call_id) : DRIVE_LATENCY_US);
             for (size_t j = 0; j < d->n_answers; j++)
                 if (!d->used[j] && answers_to(d, d->answers[j].to, c)) {
                     if (d->answers[j].latency_us)

@@ -59,6 +59,7 @@ struct drive {
     /* What replaces the table; may return NULL for it. The text lives until the next call. */
     const char *(*answer)(struct drive *d, const struct drive_call *c, bool *handled);
     void *answer_self;
+    uint64_t jitter; /* not 0: answers take between 1 us and 5 s, by this seed */
     bool keep;                      /* keep effects and events; off for long runs */
     rv_buf effects, events, lines;  /* one JSON value a line */
     int64_t next_seq, last_call_id;

@@ -1,0 +1,14 @@
+/* The test cases of the files in this folder. */
+#ifndef RV_TESTS_RUN_SUITES_H
+#define RV_TESTS_RUN_SUITES_H
+
+#include <check.h>
+
+TCase *sequential_case(void);
+TCase *resume_case(void);
+TCase *parallel_case(void);
+TCase *protocol_case(void);
+TCase *random_case(void);
+TCase *growth_case(void);
+
+#endif

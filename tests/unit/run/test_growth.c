@@ -1,0 +1,6 @@
+#include "tests/unit/run/suites.h"
+
+TCase *growth_case(void)
+{
+    return tcase_create("growth");
+}

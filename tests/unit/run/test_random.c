@@ -1,0 +1,6 @@
+#include "tests/unit/run/suites.h"
+
+TCase *random_case(void)
+{
+    return tcase_create("random");
+}
