@@ -11,13 +11,11 @@ static const struct {
 } kinds[] = {
     {"LLMError", "rate limited", true},
     {"LLMError", "the model is overloaded", true},
-    {"LLMError", "the provider has a fault", true},
     {"TimeoutError", "the model did not answer in time", true},
     {"LLMError", "the connection broke", true},
     {"LLMError", "the answer could not be understood", true},
     {"LLMError", "the request was refused as invalid", false},
     {"LLMError", "the key was refused", false},
-    {"LLMError", "no such model", false},
     {"LLMError", "the prompt is too long for the model", false},
     {"LLMError", "the provider's content filter refused it", false},
 };

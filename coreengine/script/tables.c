@@ -10,15 +10,13 @@
 
 static const struct rv_term kind_terms[] = {
     {"rate_limited", "too many requests; may be tried again"},
-    {"overloaded", "the model is busy; may be tried again"},
-    {"server", "the provider has a fault; may be tried again"},
+    {"overloaded", "the model is busy or its server has a fault; may be tried again"},
     {"timeout", "no answer in time; may be tried again"},
     {"connection", "the connection broke; may be tried again"},
     {"protocol", "the answer could not be understood; may be tried again"},
-    {"invalid_request", "the request is refused as wrong"},
-    {"authentication", "the key is refused"},
-    {"not_found", "no such model"},
-    {"context_length", "the prompt is too long"},
+    {"bad_request", "the request is refused as wrong"},
+    {"auth", "the key is refused"},
+    {"context_too_long", "the prompt is too long"},
     {"content_filter", "the provider will not answer that"},
 };
 static const struct rv_term_list kinds = {"error_kind", "error kind", kind_terms, RV_COUNT(kind_terms)};
@@ -86,7 +84,7 @@ static void read_model_error(struct rv_key_reader *r, const struct rv_node *node
 {
     struct script_raw_entry *raw = target;
 
-    raw->error.kind = 2; /* a bare text is a fault of the provider: `server` */
+    raw->error.kind = 1; /* a bare text is a fault of the provider: `overloaded` */
     if (node->kind == RV_NODE_STR)
         raw->error.message = node->text.ptr;
     else if (node->kind == RV_NODE_MAP)
