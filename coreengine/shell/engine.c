@@ -76,7 +76,7 @@ int rv_exec_new_run(rv_exec *x, rv_envelope *env, rv_err **err)
     const struct rv_run_opts opts = {.mode = o->mode,
                                      .use_mocks = o->use_mocks,
                                      .scripted_stages = x->scripted,
-                                     .emits = o->on_event || o->on_effect,
+                                     .emits = rv_observes(x),
                                      .saves = o->saves,
                                      .max_parallel = o->max_parallel ? o->max_parallel : RV_SHELL_MAX_PARALLEL};
 

@@ -308,8 +308,7 @@ static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
     case RV_EFFECT_ARM_TIMER:
         return arm_timer(x, e, err);
     case RV_EFFECT_EMIT:
-        if (o->on_event)
-            o->on_event(o->self, e, rv_effect_text(&x->effects, e));
+        rv_observe(x, e);
         return 0;
     case RV_EFFECT_SAVE:
         if (o->on_state)

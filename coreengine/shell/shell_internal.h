@@ -147,6 +147,10 @@ RV_MUST_CHECK int rv_exec_new_run(rv_exec *x, rv_envelope *env, rv_err **err); /
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
+/* observe.c */
+bool rv_observes(const rv_exec *x); /* somebody wants the observable events */
+void rv_observe(rv_exec *x, const struct rv_effect *e);
+
 /* calls.c */
 struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_t call_id); /* queued; NULL: no memory */
 void rv_call_detach(struct call *c); /* out of the queue and of its run's list */
