@@ -9,7 +9,7 @@
 
 const struct rv_cli_option rv_cli_common_options[] = {
     {"capability-path", 'C', "DIR", "look for capabilities in DIR first", "DIR", true},
-    {"log-level", 0, "LEVEL", "write log records of this level and above to standard error (default warn)",
+    {"log-level", 0, "LEVEL", "write log records of this level and above to standard error (default error)",
      "trace debug info warn error off", false},
     {"log-format", 0, "FORMAT", "how log records look (default text)", "text json", false},
     {"no-color", 0, NULL, "no colours, even on a terminal (NO_COLOR does the same)", NULL, false},
@@ -56,7 +56,7 @@ static int print_help(const struct rv_cli *cli, const struct rv_cli_verb *verb)
 
 static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err **err)
 {
-    struct rv_log_opts opts = {.level = RV_LOG_WARN, .format = RV_LOG_TEXT, .fd = STDERR_FILENO};
+    struct rv_log_opts opts = {.level = RV_LOG_ERROR, .format = RV_LOG_TEXT, .fd = STDERR_FILENO};
     const char *level = rv_cli_value(args, "log-level"), *format = rv_cli_value(args, "log-format");
 
     opts.color = cli->err_color;
