@@ -10,7 +10,7 @@
 #define RV_SHELL_MAX_WORKERS 256    /* threads; more than any machine of ours has cores */
 #define RV_SHELL_MAX_STUCK 64       /* given-up calls that still run; further calls fail at once */
 #define RV_SHELL_MAX_PARALLEL 64    /* stages of a batch at once, when nothing is said */
-#define RV_SHELL_MAX_ERROR ((size_t)64 << 10) /* text of a failed call */
+#define RV_SHELL_MAX_ERROR ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
 #define RV_SHELL_TYPE_MAX 80        /* name of an error type */
 #define RV_NEVER INT64_MAX          /* a due time that does not come */
 #define RV_NOWHERE SIZE_MAX         /* place of a call that is in no queue */

@@ -84,7 +84,7 @@ static const struct {
     {"W16: what can not be mended is not tried again",
      "name: r\nmodels: {default: scripted}\nagents:\n"
      "  - {name: ask, has_llm: true, model_role: default, max_retries: 2}\n",
-     "models: {ask: [{error: {kind: authentication}}, {json: {ok: 1}}]}", "failed", "ask", "ask", "absent", 0},
+     "models: {ask: [{error: {kind: auth}}, {json: {ok: 1}}]}", "failed", "ask", "ask", "absent", 0},
     {"W16: a stage has a deadline", "name: t\nagents: [{name: slow, timeout_seconds: 2}]",
      "stages: {slow: [{output: {late: 1}, delay_ms: 60000}]}", "failed", "slow", "slow", "absent", 2000},
     {"6.1: the gate asks, the script approves", GATE, WIPE "answers: [{approved: true, delay_ms: 5000}]", "completed",
