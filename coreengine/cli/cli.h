@@ -80,6 +80,8 @@ void rv_cli_write_reference(rv_buf *b); /* docs/reference/cli.md */
 /* output.c */
 /** Print to stdout. Failure (full disk, closed pipe) is remembered for rv_cli_flush. */
 void rv_cli_out(rv_str text);
+/** The same, at once: for readers that wait for each line. False: nobody reads any more, or the disk is full. */
+bool rv_cli_out_now(rv_str text);
 /** Print a whole buffer and free it; a buffer that failed is reported. Gives the exit status. */
 int rv_cli_print(const struct rv_cli *cli, rv_buf *text);
 void rv_cli_err(rv_str text);

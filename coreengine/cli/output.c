@@ -13,6 +13,14 @@ void rv_cli_out(rv_str text)
         write_errno = errno ? errno : EIO;
 }
 
+bool rv_cli_out_now(rv_str text)
+{
+    rv_cli_out(text);
+    if (fflush(stdout) != 0 && !write_errno)
+        write_errno = errno;
+    return !write_errno;
+}
+
 int rv_cli_print(const struct rv_cli *cli, rv_buf *text)
 {
     rv_err *err = NULL;
@@ -28,7 +36,8 @@ int rv_cli_print(const struct rv_cli *cli, rv_buf *text)
 
 void rv_cli_err(rv_str text)
 {
-    fwrite(text.ptr, 1, text.len, stderr);
+    if (text.len)
+        fwrite(text.ptr, 1, text.len, stderr);
 }
 
 int rv_cli_flush(int status)
@@ -71,6 +80,7 @@ static int exit_of_error(const rv_err *err)
     case RV_E_EXISTS:
     case RV_E_STATE:
     case RV_E_VERSION:
+    case RV_E_LIMIT: /* an input that is too large; a run that ends at a bound is no error */
         return RV_EXIT_USAGE;
     case RV_E_CANCELLED:
         return RV_EXIT_CANCELLED;

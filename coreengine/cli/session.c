@@ -22,8 +22,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     struct watch *w = self;
     if (w->events) {
         rv_cli_out(line);
-        rv_cli_out(RV_STR_LIT("\n"));
-        if (fflush(stdout) != 0 && w->exec)
+        if (!rv_cli_out_now(RV_STR_LIT("\n")) && w->exec)
             rv_exec_cancel(w->exec); /* whoever read the stream is gone */
     }
     rv_progress_event(w->progress, e, line);

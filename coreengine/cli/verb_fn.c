@@ -92,8 +92,8 @@ static int call(const struct rv_fn *f, rv_str text, rv_buf *body, rv_err **err)
     return rc;
 }
 
-/* One input to one line of output. err: a failure to read the input; taken. */
-static bool answer(const struct rv_fn *f, rv_str text, rv_err *err)
+/* One input to one line of output. err: a failure to read the input; taken. *open (may be NULL): somebody still reads. */
+static bool answer(const struct rv_fn *f, rv_str text, rv_err *err, bool *open)
 {
     rv_buf body = RV_BUF_INIT(RV_FN_MAX_REPLY), line = RV_BUF_INIT(RV_FN_MAX_REPLY + 64);
     bool ok = !err && call(f, text, &body, &err) == 0;
@@ -106,10 +106,11 @@ static bool answer(const struct rv_fn *f, rv_str text, rv_err *err)
         rv_err_write_json(err, &w);
     }
     rv_buf_puts(&line, "}\n");
-    if (line.rc == 0)
-        rv_cli_out(rv_buf_str(&line));
-    else
-        rv_cli_out(RV_STR_LIT("{\"ok\":false,\"error\":{\"code\":\"no_memory\",\"message\":\"out of memory\",\"causes\":[]}}\n"));
+    static const char no_memory[] =
+        "{\"ok\":false,\"error\":{\"code\":\"no_memory\",\"message\":\"out of memory\",\"causes\":[]}}\n";
+    bool written = rv_cli_out_now(line.rc == 0 ? rv_buf_str(&line) : RV_STR_LIT(no_memory));
+    if (open)
+        *open = written;
     ok = ok && line.rc == 0;
     rv_err_free(err);
     rv_buf_fini(&body);
@@ -137,12 +138,12 @@ static int filter_lines(struct rv_cli *cli, const struct rv_fn *f)
 {
     rv_buf line = RV_BUF_INIT(RV_FN_MAX_BYTES);
     rv_err *err = NULL;
+    bool open = true;
 
-    while (next_line(&line, &err) && !ferror(stdout)) {
+    while (open && next_line(&line, &err)) {
         if (err || rv_str_trim(rv_buf_str(&line)).len > 0)
-            answer(f, rv_buf_str(&line), err);
+            answer(f, rv_buf_str(&line), err, &open);
         err = NULL;
-        fflush(stdout); /* whoever asks line by line waits for the answer; a failure shows at the end */
     }
     rv_buf_fini(&line);
     return err ? rv_cli_report(cli, err) : RV_EXIT_COMPLETED;
@@ -164,7 +165,7 @@ static int fn(struct rv_cli *cli, const struct rv_cli_args *args)
     if (rv_cli_flag(args, "ndjson"))
         return filter_lines(cli, f);
     RV_IGNORE(rv_file_read("-", &text, &err), "it becomes the answer");
-    bool ok = answer(f, rv_buf_str(&text), err);
+    bool ok = answer(f, rv_buf_str(&text), err, NULL);
     rv_buf_fini(&text);
     return ok ? RV_EXIT_COMPLETED : RV_EXIT_FAILED;
 }

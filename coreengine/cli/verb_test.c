@@ -190,6 +190,20 @@ static void report_coverage(struct session *s, const struct rv_pipeline *p, cons
     worsen(s, RV_EXIT_FAILED);
 }
 
+static bool is_wanted(const struct session *s, const struct rv_test_config *test)
+{
+    return !s->filter || strstr(test->name, s->filter);
+}
+
+static size_t n_wanted(const struct session *s, const struct rv_pipeline *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_tests; i++)
+        n += is_wanted(s, &p->tests[i]);
+    return n;
+}
+
 static int run_tests(struct session *s, const struct rv_cli_loaded *l, rv_err **err)
 {
     const struct rv_pipeline *p = l->pipeline;
@@ -201,7 +215,7 @@ static int run_tests(struct session *s, const struct rv_cli_loaded *l, rv_err **
         rv_jw_arr(&s->json);
     }
     for (size_t i = 0; rc == 0 && i < p->n_tests; i++)
-        if (!s->filter || strstr(p->tests[i].name, s->filter))
+        if (is_wanted(s, &p->tests[i]))
             rc = run_one(s, l, i, coverage, err);
     if (s->format == FORMAT_JSON)
         rv_jw_arr_end(&s->json);
@@ -236,7 +250,7 @@ static void test_pipeline(struct session *s, const char *path)
         rv_jw_kv_bool(&s->json, "valid", sound);
         rv_jw_key(&s->json, "findings");
         rv_findings_write_json(l.findings, &s->json);
-    } else if (sound && s->format == FORMAT_TEXT) {
+    } else if (sound && s->format == FORMAT_TEXT && n_wanted(s, l.pipeline) > 0) {
         rv_buf_printf(&s->text, "%s\n", path);
     }
     if (!sound) {
