@@ -47,6 +47,8 @@ if(capabilities)
 endif()
 if(EXISTS ${PROJECT_SOURCE_DIR}/pipelines)
     install(DIRECTORY pipelines DESTINATION ${data})
+    install(DIRECTORY docs DESTINATION ${data} OPTIONAL) # what ask-docs answers from
+    install(FILES README.md CONTRIBUTING.md DESTINATION ${data})
 endif()
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
