@@ -126,6 +126,18 @@ START_TEST(shares_what_an_alias_refers_to)
 }
 END_TEST
 
+START_TEST(a_byte_order_mark_is_no_part_of_the_first_line)
+{
+    char *found = findings_of(rv_str_of("\xef\xbb\xbf"
+                                        "a: 1\nb: !x 2\n"),
+                              NULL);
+
+    ck_assert_str_eq(found, "t.yaml:2:4: error: the tag \"!x\" is not supported\n"
+                            "  hint: leave it out: types follow from how a value is written\n");
+    free(found);
+}
+END_TEST
+
 START_TEST(accepts_an_empty_file_as_nothing)
 {
     rv_yaml *doc = NULL;
@@ -250,6 +262,7 @@ TCase *reader_case(void)
     tcase_add_loop_test(tc, refuses_with_place_and_reason, 0, RV_COUNT(refused));
     tcase_add_test(tc, keeps_the_place_of_every_node);
     tcase_add_test(tc, shares_what_an_alias_refers_to);
+    tcase_add_test(tc, a_byte_order_mark_is_no_part_of_the_first_line);
     tcase_add_test(tc, accepts_an_empty_file_as_nothing);
     tcase_add_loop_test(tc, stops_at_the_limits_early, 0, RV_COUNT(bombs));
     tcase_add_test(tc, reads_files_and_says_which_can_not_be_read);
