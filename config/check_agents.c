@@ -127,6 +127,23 @@ static void warn(struct rv_loader *l, const struct rv_agent_config *a)
                 "default_next names the agent itself, so only the bounds of the pipeline end the loop");
 }
 
+/* Names stand in terminals, in drawings and in one-line messages. */
+static void check_name_text(struct rv_loader *l, const struct rv_agent_config *a)
+{
+    size_t len = strlen(a->name);
+
+    if (len > RV_MAX_STAGE_NAME)
+        rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->name_src, "choose a shorter one",
+                        "agent: the name has %zu bytes, the limit is %d", len, RV_MAX_STAGE_NAME);
+    for (size_t i = 0; i < len && i <= RV_MAX_STAGE_NAME; i++) {
+        if ((unsigned char)a->name[i] < 0x20 || a->name[i] == 0x7f) {
+            finding(l, a, RV_SEVERITY_ERROR, &a->name_src, "choose a name of one line without control characters",
+                    "the name has a control character");
+            return;
+        }
+    }
+}
+
 void rv_check_agents(struct rv_loader *l)
 {
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
@@ -135,6 +152,7 @@ void rv_check_agents(struct rv_loader *l)
         if (a->name[0] && is_reserved(a->name))
             finding(l, a, RV_SEVERITY_ERROR, &a->name_src, "choose another name",
                     "the name is reserved for the engine");
+        check_name_text(l, a);
         check_role(l, a);
         check_targets(l, a);
         check_dependencies(l, a, "requires", &a->requires, a->requires_index, "it cannot require itself");

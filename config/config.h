@@ -10,6 +10,7 @@
 #include "envelope/envelope.h"
 
 #define RV_MAX_STAGES 10000        /* agents of one pipeline */
+#define RV_MAX_STAGE_NAME 128      /* bytes: names stand in one line of a terminal */
 #define RV_MAX_RULES_PER_AGENT 256
 #define RV_LLM_DEFAULT_MAX_TOKENS 2000
 #define RV_LLM_CONTEXT_TOKENS 16384

@@ -103,6 +103,16 @@ static const struct {
      "t.yaml:5:12: error: agent \"clarification\": the name is reserved for the engine\n  hint: choose another name\n"
      "t.yaml:6:12: error: agent \"confirmation\": the name is reserved for the engine\n  hint: choose another name\n"
      "t.yaml:7:12: error: agent \"__end__\": the name is reserved for the engine\n  hint: choose another name\n"},
+    /* names that would break a line of output */
+    {"names", HEAD "  - {name: \"a\\nb\"}\n  - {name: \"\\e[31m\"}\n",
+     "t.yaml:3:12: error: agent \"a\\nb\": the name has a control character\n"
+     "  hint: choose a name of one line without control characters\n"
+     "t.yaml:4:12: error: agent \"\\x1b[31m\": the name has a control character\n"
+     "  hint: choose a name of one line without control characters\n"},
+    {"names",
+     HEAD "  - {name: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+          "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}\n",
+     "t.yaml:3:12: error: agent: the name has 129 bytes, the limit is 128\n  hint: choose a shorter one\n"},
     /* bounds */
     {"W17", "name: x\nmax_iterations: 0\nmax_llm_calls: -1\nmax_agent_hops: 0\ndefault_timeout_seconds: 0\n",
      "t.yaml:2:17: error: pipeline \"x\": max_iterations must be at least 1, not 0\n"
