@@ -84,18 +84,18 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s PIPELINE [INPUT]\n", argv[0]);
         return 2;
     }
+    rv_buf text = RV_BUF_INIT(1 << 20);
     int rc = load(&h, argv[1], &err);
-    if (rc == 0 && rv_findings_n_errors(h.findings) == 0) {
+    if (rc == 0 && rv_findings_n_errors(h.findings) == 0)
         rc = run(&h, argc > 2 ? argv[2] : "", &err);
-    } else if (rc == 0) {
-        rv_buf text = RV_BUF_INIT(1 << 20);
-        rv_findings_write_text(h.findings, false, &text);
-        fputs(rv_buf_cstr(&text), stderr);
-        rv_buf_fini(&text);
+    else if (rc == 0)
         rc = RV_E_INVALID;
-    }
     if (err)
-        fprintf(stderr, "%s: %s\n", argv[1], rv_err_text(err));
+        rv_err_write_text(err, false, &text);
+    else if (rc < 0)
+        rv_findings_write_text(h.findings, false, &text);
+    fputs(rv_buf_cstr(&text), stderr);
+    rv_buf_fini(&text);
     rv_exec_free(h.run);
     rv_engine_free(h.engine);
     rv_plugins_free(h.plugins);
