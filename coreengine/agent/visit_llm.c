@@ -164,9 +164,9 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
     if (ev->failed) {
         const char *type = ev->error_type ? ev->error_type : "LLMError";
         bool timeout = strcmp(type, "TimeoutError") == 0;
-        rc = RV_FAIL(&cause, timeout ? RV_E_TIMEOUT : RV_E_PROVIDER, "%.*s", RV_STR_ARG(ev->error));
-        rc = RV_WRAP(&cause, rc, "agent \"%s\": generation failed", v->agent->name);
-        RV_IGNORE(rc, "the chain carries it");
+        rc = RV_FAIL(&cause, timeout ? RV_E_TIMEOUT : RV_E_PROVIDER, "agent \"%s\": generation failed: %.*s",
+                     v->agent->name, RV_STR_ARG(ev->error));
+        RV_IGNORE(rc, "the error carries it");
         return attempt_failed(v, type, ev->retryable || timeout, cause, out, err);
     }
     if (!rv_utf8_valid(ev->reply, NULL)) {

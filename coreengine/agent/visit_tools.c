@@ -2,6 +2,7 @@
  * and a normalised result (rules 6.1, 6.2, W32 to W38). A failing step is a result; it does not fail the stage. */
 #include "coreengine/agent/agent_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +28,7 @@ static rv_str step_id(rv_visit *v)
     if (json_object_is_type(step, json_type_object) && json_object_object_get_ex(step, "step_id", &id) &&
         json_object_is_type(id, json_type_string))
         return rv_json_str(id);
-    rv_buf text = RV_BUF_INIT(sizeof v->tools.step_id);
-    rv_buf_printf(&text, "step_%zu", v->tools.at);
-    memcpy(v->tools.step_id, rv_buf_cstr(&text), text.len + 1);
-    rv_buf_fini(&text);
+    snprintf(v->tools.step_id, sizeof v->tools.step_id, "step_%zu", v->tools.at);
     return rv_str_of(v->tools.step_id);
 }
 
@@ -277,7 +275,7 @@ static void write_key(const rv_visit *v, rv_buf *key)
 
 static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
 {
-    rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX), preview = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX);
     json_object *params = step_parameters(v);
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
     rv_jw w;
@@ -286,8 +284,13 @@ static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, 
         rv_json_write(params, &request);
     else
         rv_buf_puts(&request, "{}");
-    rv_buf_add_str(&preview, rv_buf_str(&request));
     write_key(v, &key);
+    int rc = rv_buf_check(&key, "idempotency key", err);
+    if (rc < 0) {
+        rv_buf_fini(&request);
+        rv_buf_fini(&key);
+        return rc;
+    }
     struct visit_call call = {
         .kind = RV_EFFECT_CALL_TOOL,
         .copy_name = tool,
@@ -297,8 +300,11 @@ static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, 
     };
     if (v->attempt == 1)
         v->tools.call_started_us = v->now_us;
-    int rc = rv_visit_call(v, &call, &request, out, err);
-    if (rc == 0 && v->waiting_for &&
+    rc = rv_visit_call(v, &call, &request, out, err);
+    bool asked = rc == 0 && v->waiting_for;
+    const struct rv_effect *e = asked ? &out->items[out->n - 1] : NULL;
+    rv_str sent = asked ? (rv_str){e->request, e->request_len} : (rv_str){NULL, 0};
+    if (asked &&
         rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_int(&w, "call_id", v->waiting_for);
         rv_jw_kv_str(&w, "tool", tool);
@@ -306,11 +312,10 @@ static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, 
         rv_jw_kv_int(&w, "step_number", (int64_t)v->tools.at + 1);
         rv_jw_kv_int(&w, "total_steps", (int64_t)json_object_array_length(v->tools.steps));
         rv_jw_kv_int(&w, "attempt", v->attempt);
-        rv_visit_preview(&w, "params_preview", rv_buf_str(&preview));
+        rv_visit_preview(&w, "params_preview", sent);
         rv_emit_end(out, &w);
     }
     rv_buf_fini(&key);
-    rv_buf_fini(&preview);
     return rc;
 }
 

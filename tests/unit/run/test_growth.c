@@ -1,6 +1,82 @@
+/* Ten times the stages cost ten times the time: nothing looks at all stages for each stage. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/unit/run/drive.h"
 #include "tests/unit/run/suites.h"
+
+enum shape { CHAIN, CHAIN_PARALLEL, FAN_OUT, LAYERS, FAILING_CHAIN, N_SHAPES };
+
+static void write_stages(rv_buf *b, enum shape shape, int n)
+{
+    rv_buf_printf(b, "name: t\nmax_agent_hops: %d\nmax_llm_calls: 10\ndefault_run_mode: %s\nagents:\n", 2 * n,
+                  shape == CHAIN ? "sequential" : "parallel");
+    for (int i = 0; i < n; i++) {
+        rv_buf_printf(b, "  - {name: s%d, stage_order: %d", i, i);
+        if (shape == CHAIN && i + 1 < n)
+            rv_buf_printf(b, ", default_next: s%d", i + 1);
+        if (shape == CHAIN_PARALLEL && i > 0)
+            rv_buf_printf(b, ", requires: [s%d]", i - 1);
+        if (shape == FAN_OUT && i > 0)
+            rv_buf_printf(b, ", requires: [s0]");
+        if (shape == LAYERS && i >= 10)
+            rv_buf_printf(b, ", requires: [s%d, s%d], after: [s%d]", i / 10 * 10 - 10, i / 10 * 10 - 1, i / 10 * 10 - 5);
+        if (shape == FAILING_CHAIN && i == 0)
+            rv_buf_puts(b, ", required_output_fields: [v], error_next: end");
+        if (shape == FAILING_CHAIN && i > 0)
+            rv_buf_printf(b, ", requires: [s%d]", i - 1);
+        rv_buf_puts(b, "}\n");
+    }
+}
+
+static double seconds_of(struct drive *d)
+{
+    double best = 1e9;
+
+    for (int i = 0; i < 5; i++) {
+        struct timespec a, b;
+        struct rv_effects fx = {0};
+        struct rv_event start = {.kind = RV_EVENT_START, .now_us = DRIVE_T0};
+        rv_run *run = NULL;
+        drive_envelope(d, NULL);
+        rv_envelope *env = d->env;
+        d->env = NULL;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+        ck_assert_int_eq(rv_run_new(d->p, &d->catalog, &d->opts, env, &run, NULL), 0);
+        ck_assert_int_eq(rv_run_step(run, &start, &fx, NULL), 0);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+        ck_assert_int_eq(rv_run_status(run), RV_RUN_COMPLETED);
+        rv_run_free(run);
+        rv_effects_fini(&fx);
+        double t = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+        best = t < best ? t : best;
+    }
+    return best;
+}
+
+START_TEST(a_thousand_stages_cost_ten_times_a_hundred)
+{
+    double seconds[2];
+
+    for (int i = 0; i < 2; i++) {
+        rv_buf yaml = RV_BUF_INIT((size_t)1 << 20);
+        write_stages(&yaml, (enum shape)_i, i ? 1000 : 100);
+        struct drive *d = drive_new(rv_buf_cstr(&yaml), NULL, 0);
+        d->opts.saves = false; /* a saved state has all stages in it */
+        seconds[i] = seconds_of(d);
+        drive_free(d);
+        rv_buf_fini(&yaml);
+    }
+    ck_assert_msg(seconds[1] <= 15 * seconds[0] || seconds[1] < 0.002, "shape %d: %g s, then %g s", _i, seconds[0], seconds[1]);
+}
+END_TEST
 
 TCase *growth_case(void)
 {
-    return tcase_create("growth");
+    TCase *tc = tcase_create("growth");
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, a_thousand_stages_cost_ten_times_a_hundred, 0, N_SHAPES);
+    return tc;
 }

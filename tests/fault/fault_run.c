@@ -1,0 +1,198 @@
+/* Every allocation of a parse, a run and a dump fails once: no crash, no leak, RV_E_NOMEM. One scenario per way to run. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/run/run.h"
+#include "tests/kit/fault.h"
+#include "tests/kit/kit.h"
+
+static const char *const pipelines[] = {
+    /* sequential: hooks, policies, a retry, a loop, a gate */
+    "name: t\nmax_iterations: 2\nmodels: {r: scripted}\nprompts: {p: 'Do {{raw_input}} {{prior_plans}}'}\nstate: [{key: plan, merge: append}]\n"
+    "agents:\n  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n    prompt_key: p\n    output_key: plan\n    max_retries: 1\n"
+    "    pre_process: x.pre\n    post_process: x.post\n    has_policies: true\n    policies: [x.p]\n    default_next: b\n"
+    "  - name: b\n    stage_order: 2\n    has_tools: true\n    tool_access: all\n    routing_rules: [{when: 'output.all_succeeded', target: end}]\n    default_next: a\n",
+    /* parallel: siblings, a routed failure, a skipped stage, two gates */
+    "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n"
+    "  - {name: a, stage_order: 1, has_llm: true, model_role: r, output_key: plan, pre_process: x.pre}\n"
+    "  - {name: b, stage_order: 2, has_llm: true, model_role: r, error_next: f}\n"
+    "  - {name: c, stage_order: 3, requires: [b]}\n  - {name: f, stage_order: 4, requires: [c], post_process: x.post}\n"
+    "  - {name: g, stage_order: 5, requires: [a], has_tools: true, tool_access: all}\n"
+    "  - {name: h, stage_order: 6, requires: [a], has_tools: true, tool_access: all}\n",
+};
+
+static const struct rv_tool_info tools[] = {
+    {.name = "read", .description = "", .risk = RV_RISK_READ_ONLY, .effect = RV_UNSET, .category = RV_UNSET},
+    {.name = "wipe", .description = "", .risk = RV_RISK_DESTRUCTIVE, .effect = RV_UNSET, .category = RV_UNSET},
+};
+
+static const struct rv_tool_info *find_tool(void *self, rv_str name)
+{
+    (void)self;
+    for (size_t i = 0; i < RV_COUNT(tools); i++)
+        if (rv_str_is(name, tools[i].name))
+            return &tools[i];
+    return NULL;
+}
+
+static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
+{
+    (void)self;
+    (void)kind;
+    (void)name;
+    return NULL;
+}
+
+static const rv_template *no_prompt(void *self, rv_str key)
+{
+    (void)self;
+    (void)key;
+    return NULL;
+}
+
+struct asked {
+    int64_t id;
+    enum rv_effect_kind kind;
+    enum rv_name_kind entry;
+    int stage;
+};
+#define MAX_ASKED 64
+
+static size_t take(const struct rv_effects *fx, struct asked *asked, size_t n)
+{
+    for (size_t i = 0; i < fx->n && n < MAX_ASKED; i++) {
+        const struct rv_effect *e = &fx->items[i];
+        if (e->kind <= RV_EFFECT_CALL_HOOK || e->kind == RV_EFFECT_ARM_TIMER)
+            asked[n++] = (struct asked){e->call_id, e->kind, e->entry, e->stage};
+    }
+    return n;
+}
+
+/* The first model call of stage b fails for good, the first of all fails for now. */
+static struct rv_event answer_to(const struct asked *a, bool sequential)
+{
+    struct rv_event ev = {.now_us = 5000000 * a->id, .call_id = a->id, .reply = RV_STR_LIT("{}")};
+
+    if (a->kind == RV_EFFECT_ARM_TIMER) {
+        ev.kind = RV_EVENT_TIMER;
+    } else if (a->kind == RV_EFFECT_CALL_TOOL) {
+        ev.kind = RV_EVENT_TOOL_DONE;
+        ev.reply = RV_STR_LIT("{\"data\":[1],\"status\":\"ok\"}");
+    } else if (a->kind == RV_EFFECT_CALL_LLM) {
+        ev.kind = RV_EVENT_LLM_DONE;
+        ev.failed = (sequential && a->id < 4) || (!sequential && a->stage == 1);
+        ev.retryable = sequential;
+        ev.error = RV_STR_LIT("busy \xff");
+        ev.reply = RV_STR_LIT("so: {\"steps\":[{\"tool\":\"read\"},{\"tool\":\"wipe\"},7]}");
+    } else {
+        ev.kind = RV_EVENT_HOOK_DONE;
+        if (a->entry == RV_NAME_POLICY)
+            ev.reply = RV_STR_LIT("{\"decision\":\"confirm\"}");
+        else
+            ev.reply = RV_STR_LIT("{\"envelope\":{\"metadata\":{\"k\":1},\"outputs\":{\"o\":{}}}}");
+    }
+    return ev;
+}
+
+static int run_part(rv_run *run, const struct rv_event *first, bool sequential, rv_err **err)
+{
+    struct rv_effects fx = {0};
+    struct asked asked[MAX_ASKED];
+    size_t n = 0, next = 0;
+    int rc = rv_run_step(run, first, &fx, err);
+
+    n = take(&fx, asked, 0);
+    while (rc == 0 && !rv_run_is_finished(run) && next < n) {
+        struct rv_event ev = answer_to(&asked[next++], sequential);
+        rv_effects_clear(&fx);
+        rc = rv_run_step(run, &ev, &fx, err);
+        n = take(&fx, asked, n);
+    }
+    rv_effects_fini(&fx);
+    return rc;
+}
+
+static size_t n_parts; /* run parts of the last scenario: proves that pauses were reached */
+static enum rv_run_status last_status;
+
+static int run_all(const struct rv_pipeline *p, const struct rv_catalog *catalog, rv_envelope *env, bool sequential, rv_err **err)
+{
+    struct rv_run_opts opts = RV_RUN_OPTS_INIT;
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = 1000000};
+    int rc = 0;
+
+    opts.saves = true;
+    for (n_parts = 0; rc == 0 && env && n_parts < 8; n_parts++) {
+        rv_run *run = NULL;
+        rc = rv_run_new(p, catalog, &opts, env, &run, err);
+        env = NULL;
+        if (rc == 0)
+            rc = run_part(run, &ev, sequential, err);
+        if (rc == 0)
+            last_status = rv_run_status(run);
+        if (rc == 0 && last_status == RV_RUN_INTERRUPTED)
+            env = rv_run_steal_envelope(run);
+        rv_run_free(run);
+        ev = (struct rv_event){.kind = RV_EVENT_ANSWER, .now_us = 2000000, .response = {.has_approved = true, .approved = true}};
+    }
+    rv_envelope_free(env);
+    return rc;
+}
+
+static int parse_and_run(int which)
+{
+    struct rv_rand_state state;
+    const struct rv_catalog catalog = {find_tool, no_entry, no_prompt, NULL};
+    const struct rv_envelope_seed seed = {.raw_input = RV_STR_LIT("hi")};
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    rv_envelope *env = NULL;
+    rv_err *err = NULL;
+    int rc = findings ? 0 : RV_E_NOMEM;
+
+    if (rc == 0)
+        rc = rv_pipeline_parse(rv_str_of(pipelines[which]), "t.yaml", ".", findings, &p, &err);
+    if (rc == 0)
+        rc = rv_envelope_new(&seed, rv_rand_seeded(&state, 3), 1000000, &env, &err);
+    if (rc == 0)
+        rc = run_all(p, &catalog, env, which == 0, &err);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    rv_err_free(err);
+    return rc;
+}
+
+START_TEST(every_allocation_may_fail_once)
+{
+    ck_assert_int_eq(parse_and_run(_i), 0);
+    ck_assert_uint_ge(n_parts, 3); /* it paused and was resumed */
+    for (size_t n = 0;; n++) {
+        rv_fault_arm(n);
+        int rc = parse_and_run(_i);
+        if (!rv_fault_disarm()) {
+            ck_assert_int_eq(rc, 0);
+            break;
+        }
+        ck_assert_msg(rc == RV_E_NOMEM, "allocation %zu: %d", n, rc);
+        ck_assert_msg(rv_fault_balance() == 0, "allocation %zu leaks %ld", n, rv_fault_balance());
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fault_run");
+    TCase *tc = tcase_create("run");
+    SRunner *runner;
+    int n_failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, every_allocation_may_fail_once, 0, RV_COUNT(pipelines));
+    suite_add_tcase(s, tc);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,1 @@
+rv_fuzz(extract SOURCES fuzz_extract.c USES rv::agent)
