@@ -1,17 +1,17 @@
-/* Pure rules as JSON filters: one table row each. The shape of the input is text that people read (`reeve fn --list`) and
- * that input is checked by, so a filter finds what it was promised.
+/* Pure rules as JSON filters: one table row each. The shape of the input is text that people read (`reeve fn --list`)
+ * and that input is checked by, so a filter finds what it was promised.
  *
- * A shape is "{key: type, key?: type}" or one type for the whole input. Types: word (a string without NUL), string, int,
- * number, bool, object, list, words (a list of words), any; "a|b" is either. An optional key may be null. */
+ * A shape is "{key: type, key?: type}" or one type for the whole input. Types: word (a string without NUL), string,
+ * int, number, bool, object, list, words (a list of words), any; "a|b" is either. An optional key may be null. */
 #ifndef RV_CLI_FN_H
 #define RV_CLI_FN_H
 
 #include "coreengine/cli/cli.h"
 
-#define RV_FN_MAX_BYTES RV_STATE_MAX_BYTES          /* of one input */
-#define RV_FN_MAX_DEPTH (RV_STATE_MAX_DEPTH + 4)    /* states may be wrapped */
-#define RV_FN_MAX_REPLY ((size_t)256 << 20)         /* of one answer */
-#define RV_FN_MAX_WORDS 10000                       /* of a list of words */
+#define RV_FN_MAX_BYTES RV_STATE_MAX_BYTES       /* of one input */
+#define RV_FN_MAX_DEPTH (RV_STATE_MAX_DEPTH + 4) /* states may be wrapped */
+#define RV_FN_MAX_REPLY ((size_t)256 << 20)      /* of one answer */
+#define RV_FN_MAX_WORDS 10000                    /* of a list of words */
 
 struct rv_fn {
     const char *name, *takes, *gives, *doc;

@@ -161,7 +161,8 @@ static const struct rv_fn items[] = {
      "{raw_input?: string, user_id?: string, session_id?: string, request_id?: string, metadata?: object, "
      "stage_order?: words, now?: string, seed?: int}",
      "state", "a fresh envelope; now and seed make it repeatable", create},
-    {"can_continue", "object", "{can_continue: bool, terminal_reason: string, iteration, llm_call_count, agent_hop_count}",
+    {"can_continue", "object",
+     "{can_continue: bool, terminal_reason: string, iteration, llm_call_count, agent_hop_count}",
      "whether a run may take another step: terminated, interrupt, iterations, model calls, hops", can_continue},
     {"result", "object", "result", "the result dict of a state dict", result},
     {"validate", "object", "{valid: bool, errors: list, envelope_id: string}", "whether a state dict can be loaded",

@@ -182,7 +182,7 @@ static int ready_stages(json_object *in, rv_jw *out, rv_err **err)
         rc = mark(p, in, "skipped", RV_STAGE_SKIPPED, states, err);
     if (rc == 0)
         rc = mark(p, in, "active", RV_STAGE_ACTIVE, states, err);
-    if (rc == 0) {
+    if (rc == 0 && ready) { /* to an analyser: without memory rc is not 0 */
         size_t n = rv_pipeline_ready(p, states, ready);
         rv_jw_arr(out);
         for (size_t i = 0; i < n; i++)

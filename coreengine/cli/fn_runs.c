@@ -1,5 +1,5 @@
-/* A whole run as a filter: pipeline, state and script in, state out. Nothing outside is touched: no capability is opened,
- * time is simulated, whatever the script does not answer fails. */
+/* A whole run as a filter: pipeline, state and script in, state out. Nothing outside is touched: no capability is
+ * opened, time is simulated, whatever the script does not answer fails. */
 #include "coreengine/cli/fn.h"
 
 #include <stdlib.h>

@@ -85,9 +85,14 @@ static bool matches(json_object *v, rv_str type)
 static void say(rv_str type, rv_buf *b)
 {
     static const char *const phrases[][2] = {
-        {"word", "a string without NUL"}, {"string", "a string"},      {"int", "an integer"},
-        {"number", "a number"},           {"bool", "true or false"},   {"object", "an object"},
-        {"list", "a list"},               {"words", "a list of strings"},
+        {"word", "a string without NUL"},
+        {"string", "a string"},
+        {"int", "an integer"},
+        {"number", "a number"},
+        {"bool", "true or false"},
+        {"object", "an object"},
+        {"list", "a list"},
+        {"words", "a list of strings"},
     };
 
     while (type.len) {
@@ -122,8 +127,7 @@ static int check_keys(const struct field *fields, size_t n, json_object *in, rv_
         snprintf(names[i], sizeof names[i], "%.*s", RV_STR_ARG(fields[i].name));
         list[i] = names[i];
     }
-    json_object_object_foreach(in, key, value)
-    {
+    json_object_object_foreach (in, key, value) {
         bool known = false;
         (void)value;
         for (size_t i = 0; i < n && !known; i++)

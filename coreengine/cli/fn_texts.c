@@ -41,8 +41,8 @@ static int expr(json_object *in, rv_jw *out, rv_err **err)
     struct rv_scope scope = rv_scope_of_object(vars ? vars : none);
     rv_expr *e = NULL;
 
-    int rc = none ? rv_expr_compile(rv_fn_str(in, "expr"), NULL, NULL, 0, &e, err)
-                  : RV_FAIL(err, RV_E_NOMEM, "evaluate");
+    int rc =
+        none ? rv_expr_compile(rv_fn_str(in, "expr"), NULL, NULL, 0, &e, err) : RV_FAIL(err, RV_E_NOMEM, "evaluate");
     if (rc == 0)
         rc = rv_expr_eval(e, &scope, &value, err);
     if (rc == 0)
@@ -90,8 +90,8 @@ static int nearest(json_object *in, rv_jw *out, rv_err **err)
 static const struct rv_fn items[] = {
     {"extract_json", "{text: string, required_output_fields?: words}", "object",
      "the object in a model's reply; prose, fences and drafts around it are skipped", extract_json},
-    {"render_prompt", "{template: string, values: object}", "string", "fill {{name}} and {{a.b}}; values stay as they are",
-     render_prompt},
+    {"render_prompt", "{template: string, values: object}", "string",
+     "fill {{name}} and {{a.b}}; values stay as they are", render_prompt},
     {"expr", "{expr: string, vars?: object}", "any", "evaluate an expression of the `when` language", expr},
     {"time_parse", "{text: string}", "int", "RFC 3339 text to microseconds since 1970", time_parse},
     {"time_format", "{us: int}", "string", "microseconds since 1970 to RFC 3339 text", time_format},

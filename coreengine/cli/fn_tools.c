@@ -57,8 +57,7 @@ static int read_whitelist(json_object *given, struct rv_str_list *out, rv_err **
             out->items[out->n++] = rv_json_str(json_object_array_get_idx(given, i)).ptr;
         return 0;
     }
-    json_object_object_foreach(given, key, value)
-    {
+    json_object_object_foreach (given, key, value) {
         if (!json_object_is_type(value, json_type_boolean))
             return RV_FAIL(err, RV_E_INVALID, "allowed_tools.%s must be bool, not %s", key, rv_json_type_text(value));
         if (json_object_get_boolean(value))

@@ -4,16 +4,17 @@
 
 #include "coreengine/cli/cli.h"
 
-#define RV_TEST_START_US 1767225600000000 /* 2026-01-01: every test begins then, so its output is the same every time */
-#define RV_TEST_SEED     1
+#define RV_TEST_START_US 1767225600000000 /* 2026-01-01: every test begins then, so its output is the same every time  \
+                                           */
+#define RV_TEST_SEED 1
 
 /* What one test came to. Owns its trees. */
 struct rv_test_report {
     const struct rv_test_config *test; /* borrowed */
-    json_object *failures;  /* array of {path, expected?, found?} or {path, message} */
-    json_object *visited;   /* array of stage names, in order */
-    json_object *questions; /* array: of every interrupt, in the order raised */
-    json_object *state;     /* state dict at the end; NULL if there was no end */
+    json_object *failures;             /* array of {path, expected?, found?} or {path, message} */
+    json_object *visited;              /* array of stage names, in order */
+    json_object *questions;            /* array: of every interrupt, in the order raised */
+    json_object *state;                /* state dict at the end; NULL if there was no end */
     enum rv_run_status status;
     int64_t duration_ms; /* simulated */
 };
@@ -34,7 +35,8 @@ void rv_coverage_write_text(const rv_coverage *c, rv_buf *b);
 void rv_coverage_write_json(const rv_coverage *c, rv_jw *w);
 
 /* test_run.c */
-/** Run test i of the pipeline. What fails about the test is in the report; an error is a want of memory. coverage may be NULL. */
+/** Run test i of the pipeline. What fails about the test is in the report; an error is a want of memory. coverage may
+ * be NULL. */
 RV_MUST_CHECK int rv_test_run(const struct rv_cli *cli, const struct rv_cli_loaded *l, size_t i, rv_coverage *coverage,
                               struct rv_test_report *out, rv_err **err);
 

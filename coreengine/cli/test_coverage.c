@@ -1,5 +1,5 @@
-/* Which stages and routes the tests took. A route is what can decide where a run goes after a stage: a rule, the default,
- * the end that follows when no rule fits, a routing function, the error route. */
+/* Which stages and routes the tests took. A route is what can decide where a run goes after a stage: a rule, the
+ * default, the end that follows when no rule fits, a routing function, the error route. */
 #include "coreengine/cli/test.h"
 
 #include <stdlib.h>

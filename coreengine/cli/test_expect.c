@@ -93,13 +93,11 @@ static int contains(struct rv_test_report *r, rv_buf *path, json_object *expecte
     int rc = 0;
 
     if (json_object_is_type(expected, json_type_object) && json_object_is_type(found, json_type_object)) {
-        json_object_object_foreach(expected, key, part)
-        {
+        json_object_object_foreach (expected, key, part) {
             json_object *value = NULL;
             bool exists = json_object_object_get_ex(found, key, &value);
             size_t len = step_into(path, key);
-            rc = exists ? contains(r, path, part, value, err)
-                        : differ(r, rv_buf_cstr(path), part, NULL, false, err);
+            rc = exists ? contains(r, path, part, value, err) : differ(r, rv_buf_cstr(path), part, NULL, false, err);
             rv_buf_truncate(path, len);
             if (rc < 0)
                 return rc;
@@ -132,8 +130,8 @@ static int compare_output(struct rv_test_report *r, json_object *expected, rv_er
 
 /* --- response --- */
 
-static int response_contains(struct rv_test_report *r, const char *path, json_object *part, rv_str response, bool exists,
-                             rv_err **err)
+static int response_contains(struct rv_test_report *r, const char *path, json_object *part, rv_str response,
+                             bool exists, rv_err **err)
 {
     rv_str want = rv_json_str(part);
 
@@ -229,9 +227,9 @@ static int compare_key(const struct rv_pipeline *p, const rv_envelope *env, stru
     if (strcmp(key, "response_contains") == 0)
         return compare_response(p, env, r, expected, false, err);
     if (strcmp(key, "interrupt") == 0)
-        return same_text(r, "/interrupt", expected,
-                         rv_envelope_has_interrupt(env) ? rv_interrupt_kind_text(rv_envelope_interrupt(env).kind) : NULL,
-                         err);
+        return same_text(
+            r, "/interrupt", expected,
+            rv_envelope_has_interrupt(env) ? rv_interrupt_kind_text(rv_envelope_interrupt(env).kind) : NULL, err);
     if (strcmp(key, "questions") == 0)
         return same(r, "/questions", expected, r->questions, err);
     if (strcmp(key, "errors") == 0)
@@ -247,8 +245,7 @@ static int compare_key(const struct rv_pipeline *p, const rv_envelope *env, stru
 
 int rv_test_compare(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
 {
-    json_object_object_foreach(r->test->expect, key, expected)
-    {
+    json_object_object_foreach (r->test->expect, key, expected) {
         int rc = compare_key(p, env, r, key, expected, err);
         if (rc < 0)
             return rc;

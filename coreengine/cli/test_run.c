@@ -67,8 +67,7 @@ static int starting_state(const struct rv_test_config *test, json_object **out, 
     if (rc == 0 && !state && !(state = json_object_new_object()))
         rc = RV_FAIL(err, RV_E_NOMEM, "make an envelope");
     if (rc == 0 && test->input) {
-        json_object_object_foreach(test->input, key, value)
-        {
+        json_object_object_foreach (test->input, key, value) {
             rc = rv_json_set_ref(state, key, value, err);
             if (rc < 0)
                 break;
@@ -142,8 +141,8 @@ static bool first_answer(const rv_envelope *env, rv_script *script, struct rv_re
     return rv_envelope_has_interrupt(env) && script && rv_script_answer(script, out, NULL);
 }
 
-static int run(const struct rv_cli *cli, const struct rv_cli_loaded *l, size_t i, struct observer *o, rv_engine **engine,
-               rv_exec **exec, rv_err **err)
+static int run(const struct rv_cli *cli, const struct rv_cli_loaded *l, size_t i, struct observer *o,
+               rv_engine **engine, rv_exec **exec, rv_err **err)
 {
     const struct rv_test_config *test = &l->pipeline->tests[i];
     struct rv_engine_opts opts = {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_FILTERS 128
+#define MAX_FILTERS    128
 #define MAX_LIST_BYTES ((size_t)1 << 20)
 
 static size_t all_filters(const struct rv_fn **out)
@@ -92,7 +92,8 @@ static int call(const struct rv_fn *f, rv_str text, rv_buf *body, rv_err **err)
     return rc;
 }
 
-/* One input to one line of output. err: a failure to read the input; taken. *open (may be NULL): somebody still reads. */
+/* One input to one line of output. err: a failure to read the input; taken. *open (may be NULL): somebody still reads.
+ */
 static bool answer(const struct rv_fn *f, rv_str text, rv_err *err, bool *open)
 {
     rv_buf body = RV_BUF_INIT(RV_FN_MAX_REPLY), line = RV_BUF_INIT(RV_FN_MAX_REPLY + 64);
@@ -181,7 +182,8 @@ const struct rv_cli_verb rv_verb_fn = {
     .args = "[NAME]",
     .summary = "a rule of the engine as a JSON filter",
     .text = "Reads one JSON value from standard input and prints {\"ok\":true,\"result\":...} or\n"
-            "{\"ok\":false,\"error\":{code,message,...}}. Exit status 0 if ok, 1 if not; with --ndjson always 0, each line\n"
+            "{\"ok\":false,\"error\":{code,message,...}}. Exit status 0 if ok, 1 if not; with --ndjson always 0, each "
+            "line\n"
             "carries its own. A blank line is passed over.",
     .examples = "reeve fn --list\n"
                 "echo '{\"text\": \"sure: {\\\"a\\\": 1}\"}' | reeve fn extract_json\n"

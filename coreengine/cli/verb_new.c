@@ -66,7 +66,10 @@ static int write_new(const char *path, rv_str bytes, rv_err **err)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
     if (fd < 0) {
-        int rc = RV_FAIL(err, errno == EEXIST ? RV_E_EXISTS : errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO,
+        int rc = RV_FAIL(err,
+                         errno == EEXIST   ? RV_E_EXISTS
+                         : errno == ENOENT ? RV_E_NOT_FOUND
+                                           : RV_E_IO,
                          "write \"%s\": %s", path, strerror(errno));
         if (rc == RV_E_EXISTS)
             rv_err_hint(err, "nothing is overwritten: choose another name, or move the old one away");
@@ -222,8 +225,8 @@ static const struct {
     const char *name, *suffix; /* suffix: behind the capability's name; NULL: name is the file */
     const char *file;
 } capability_files[] = {
-    {"capability/capability.c", ".c", NULL},   {"capability/pipeline.yaml", ".yaml", NULL},
-    {"capability/Makefile", NULL, "Makefile"}, {"capability/CMakeLists.txt", NULL, "CMakeLists.txt"},
+    {"capability/capability.c", ".c", NULL},     {"capability/pipeline.yaml", ".yaml", NULL},
+    {"capability/Makefile", NULL, "Makefile"},   {"capability/CMakeLists.txt", NULL, "CMakeLists.txt"},
     {"capability/README.md", NULL, "README.md"}, {"capability/gitignore", NULL, ".gitignore"},
 };
 
@@ -235,7 +238,8 @@ static void path_of(const struct words *w, const char *dir, size_t i, rv_buf *pa
         rv_buf_puts(path, capability_files[i].suffix);
 }
 
-/* All or nothing: what exists already is found before anything is written, and what was written goes if the rest fails. */
+/* All or nothing: what exists already is found before anything is written, and what was written goes if the rest fails.
+ */
 static int write_capability(const struct words *w, const char *dir, rv_err **err)
 {
     rv_buf path = RV_BUF_INIT(PATH_MAX);
@@ -266,7 +270,8 @@ static int write_capability(const struct words *w, const char *dir, rv_err **err
 static int new_capability(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     struct words w = {.sdk = RV_BUF_INIT(PATH_MAX), .reeve = RV_BUF_INIT(PATH_MAX), .reeve_dir = RV_BUF_INIT(PATH_MAX)};
-    const char *name = args->words[1], *dir = args->n_words > 2 ? args->words[2] : name, *sdk = rv_cli_value(args, "sdk");
+    const char *name = args->words[1], *dir = args->n_words > 2 ? args->words[2] : name,
+               *sdk = rv_cli_value(args, "sdk");
     rv_err *err = NULL;
     int status = RV_EXIT_COMPLETED;
 
@@ -292,7 +297,7 @@ static int new_capability(struct rv_cli *cli, const struct rv_cli_args *args)
     return status;
 }
 
-static int new(struct rv_cli *cli, const struct rv_cli_args *args)
+static int new (struct rv_cli *cli, const struct rv_cli_args *args)
 {
     static const char *const kinds[] = {"pipeline", "capability"};
     const char *kind = args->words[0];
@@ -302,8 +307,8 @@ static int new(struct rv_cli *cli, const struct rv_cli_args *args)
     if (strcmp(kind, "capability") == 0)
         return new_capability(cli, args);
     const char *near = rv_nearest(rv_str_of(kind), kinds, RV_COUNT(kinds));
-    return rv_cli_usage(cli, args, "\"%s\" can not be made%s%s%s", kind, near ? "; did you mean \"" : "", near ? near : "",
-                        near ? "\"?" : ": pipeline and capability can");
+    return rv_cli_usage(cli, args, "\"%s\" can not be made%s%s%s", kind, near ? "; did you mean \"" : "",
+                        near ? near : "", near ? "\"?" : ": pipeline and capability can");
 }
 
 static const struct rv_cli_option new_options[] = {
@@ -314,8 +319,9 @@ const struct rv_cli_verb rv_verb_new = {
     .name = "new",
     .args = "pipeline FILE | capability NAME [DIR]",
     .summary = "write a pipeline or a capability to start from",
-    .text = "A pipeline runs without a model and carries tests. A capability is a folder with a plugin in C, what builds\n"
-            "it, a pipeline that uses it and tests. Both work as they are; nothing is overwritten.",
+    .text =
+        "A pipeline runs without a model and carries tests. A capability is a folder with a plugin in C, what builds\n"
+        "it, a pipeline that uses it and tests. Both work as they are; nothing is overwritten.",
     .examples = "reeve new pipeline hello.yaml && reeve test hello.yaml\n"
                 "reeve new capability weather && make -C weather check",
     .options = new_options,

@@ -14,7 +14,7 @@ enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_TAP };
 struct session {
     struct rv_cli *cli;
     enum format format;
-    const char *filter;  /* NULL: none */
+    const char *filter; /* NULL: none */
     bool coverage;
     int64_t min_percent; /* -1: none */
     rv_buf text;
@@ -273,7 +273,9 @@ static int options_of(struct rv_cli *cli, const struct rv_cli_args *args, struct
     rv_err *err = NULL;
 
     *s = (struct session){.cli = cli,
-                          .format = json ? FORMAT_JSON : tap ? FORMAT_TAP : FORMAT_TEXT,
+                          .format = json  ? FORMAT_JSON
+                                    : tap ? FORMAT_TAP
+                                          : FORMAT_TEXT,
                           .filter = rv_cli_value(args, "filter"),
                           .min_percent = -1,
                           .text = RV_BUF_INIT(MAX_OUTPUT_BYTES)};
@@ -348,9 +350,10 @@ const struct rv_cli_verb rv_verb_test = {
     .name = "test",
     .args = "PIPELINE...",
     .summary = "run the tests that pipelines carry",
-    .text = "Runs each test of each pipeline in simulated time with its script and compares the end with what it expects.\n"
-            "A route is a rule, a default, an error route. Exit status 0 if all pass, 1 if one fails, 2 if a pipeline is\n"
-            "wrong.",
+    .text =
+        "Runs each test of each pipeline in simulated time with its script and compares the end with what it expects.\n"
+        "A route is a rule, a default, an error route. Exit status 0 if all pass, 1 if one fails, 2 if a pipeline is\n"
+        "wrong.",
     .examples = "reeve test pipelines/*.yaml\nreeve test qa.yaml --filter loops\n"
                 "reeve test qa.yaml --coverage --min-coverage 90",
     .options = test_options,
