@@ -33,7 +33,7 @@ static bool keep(struct script_reader *r, rv_buf *b, rv_str *out)
     if (copy)
         *out = (rv_str){copy, b->len};
     else if (b->rc == RV_E_LIMIT)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, NULL, NULL, "an entry is too large");
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &r->at, NULL, "is too large (the limit is %zu bytes)", b->max);
     else
         r->keys.rc = RV_E_NOMEM;
     rv_buf_fini(b);
@@ -193,6 +193,7 @@ void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, str
                                  .delay_ms = raw->delay_ms,
                                  .finish_reason = "stop",
                                  .src = raw->src};
+    r->at = raw->src;
     switch (kind) {
     case RV_SCRIPT_MODEL:
         make_model(r, raw, out);

@@ -21,10 +21,12 @@ static void read_entry(struct script_reader *r, enum rv_script_kind kind, const 
 
     size_t before = rv_findings_n_errors(r->keys.findings);
     rv_keys_read(&r->keys, node, t->keys, t->n_keys, &raw);
-    if (rv_findings_n_errors(r->keys.findings) > before || r->keys.rc < 0)
-        rv_script_raw_fini(&raw); /* what is said about it is enough */
-    else
+    if (rv_findings_n_errors(r->keys.findings) == before && r->keys.rc == 0) {
         rv_script_entry_make(r, kind, &raw, out);
+        return;
+    }
+    *out = (struct script_entry){.stage = raw.stage, .tool = raw.tool, .src = raw.src}; /* enough said about the rest */
+    rv_script_raw_fini(&raw);
 }
 
 /* Entries of one list. key: what the list belongs to, for messages. */
@@ -45,7 +47,7 @@ static void read_list(struct script_reader *r, enum rv_script_kind kind, const c
     out->items = rv_script_array(r, node->n, sizeof *out->items);
     const char *outer_kind = r->keys.owner_kind, *outer_name = r->keys.owner_name;
     r->keys.owner_kind = t->what;
-    r->keys.owner_name = key;
+    r->keys.owner_name = out->name;
     for (size_t i = 0; out->items && i < node->n && r->keys.rc == 0; i++)
         read_entry(r, kind, node->items[i], &out->items[out->n++]);
     r->keys.owner_kind = outer_kind;
@@ -114,7 +116,8 @@ static void add_flat_tools(struct script_reader *r, const struct script_list *li
         if (e->tool)
             add_tool(r, e->tool, &e->src, NULL);
         else
-            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &e->src, NULL, "an entry of a flat list of tools needs `tool`");
+            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &e->src, NULL,
+                            "an entry of a flat list of tools needs `tool`");
     }
 }
 
@@ -246,15 +249,30 @@ static void read_answers(struct rv_key_reader *keys, const struct rv_node *node,
 }
 
 static const struct rv_key script_keys[] = {
-    {.name = "models", .type = RV_KEY_CUSTOM, .read = read_models, .schema = "{\"$ref\":\"#/$defs/model_section\"}",
+    {.name = "models",
+     .type = RV_KEY_CUSTOM,
+     .read = read_models,
+     .schema = "{\"$ref\":\"#/$defs/model_section\"}",
      .doc = "Replies of models, by stage."},
-    {.name = "stages", .type = RV_KEY_CUSTOM, .read = read_stages, .schema = "{\"$ref\":\"#/$defs/stage_section\"}",
+    {.name = "stages",
+     .type = RV_KEY_CUSTOM,
+     .read = read_stages,
+     .schema = "{\"$ref\":\"#/$defs/stage_section\"}",
      .doc = "Stages that are played as a whole."},
-    {.name = "tools", .type = RV_KEY_CUSTOM, .read = read_tools, .schema = "{\"$ref\":\"#/$defs/tool_section\"}",
+    {.name = "tools",
+     .type = RV_KEY_CUSTOM,
+     .read = read_tools,
+     .schema = "{\"$ref\":\"#/$defs/tool_section\"}",
      .doc = "Answers of tools, by tool."},
-    {.name = "answers", .type = RV_KEY_CUSTOM, .read = read_answers, .schema = "{\"$ref\":\"#/$defs/answer_list\"}",
+    {.name = "answers",
+     .type = RV_KEY_CUSTOM,
+     .read = read_answers,
+     .schema = "{\"$ref\":\"#/$defs/answer_list\"}",
      .doc = "Answers to interrupts, in the order they are raised."},
-    {.name = "repeat", .type = RV_KEY_BOOL, .offset = offsetof(struct rv_script, repeat), .default_text = "true",
+    {.name = "repeat",
+     .type = RV_KEY_BOOL,
+     .offset = offsetof(struct rv_script, repeat),
+     .default_text = "true",
      .doc = "The last entry that matches answers all further calls."},
 };
 
@@ -276,8 +294,7 @@ int rv_script_from_node(const struct rv_node *node, rv_findings *findings, rv_sc
         rv_script_free(r.s);
         return RV_FAIL(err, RV_E_NOMEM, "read a script");
     }
-    r.keys = (struct rv_key_reader){
-        .arena = r.s->arena, .findings = findings, .owner_kind = "script", .user = &r};
+    r.keys = (struct rv_key_reader){.arena = r.s->arena, .findings = findings, .owner_kind = "script", .user = &r};
     rv_keys_read(&r.keys, node, script_keys, RV_COUNT(script_keys), r.s);
     if (r.keys.rc == 0)
         sort_tool_names(&r);

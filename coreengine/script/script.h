@@ -1,9 +1,9 @@
 /* Scripts: what stands in for models, stages, tools and people, so that a pipeline runs without any of them.
  *
- * A script is a YAML map {models, stages, tools, answers, repeat}. models, stages and tools are maps from a stage or tool name
- * to a list of entries, one per call, the last one repeating (unless `repeat: false`); or one flat list whose entries carry
- * matchers (stage, tool, visit, contains). A call that nothing matches is an error that names stage, visit and the head
- * of the prompt. Reading is strict and keeps places. Used by one thread. */
+ * A script is a YAML map {models, stages, tools, answers, repeat}. models, stages and tools are maps from a stage or
+ * tool name to a list of entries, one per call, the last one repeating (unless `repeat: false`); or one flat list whose
+ * entries carry matchers (stage, tool, visit, contains). A call that nothing matches is an error that names stage,
+ * visit and the head of the prompt. Reading is strict and keeps places. Used by one thread. */
 #ifndef RV_SCRIPT_H
 #define RV_SCRIPT_H
 
@@ -11,7 +11,8 @@
 
 typedef struct rv_script rv_script;
 
-/** Read a file, or a node (of a test in a pipeline; borrowed for the script's life). Faults become findings; *out may be NULL then. */
+/** Read a file, or a node (of a test in a pipeline; borrowed for the script's life). Faults become findings; *out may
+ * be NULL then. */
 RV_MUST_CHECK int rv_script_read(const char *path, rv_findings *findings, rv_script **out, rv_err **err);
 RV_MUST_CHECK int rv_script_from_node(const struct rv_node *node, rv_findings *findings, rv_script **out, rv_err **err);
 void rv_script_free(rv_script *s);
@@ -23,36 +24,38 @@ void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *fla
 bool rv_script_has_tool(const rv_script *s, rv_str tool);
 /** The tools it answers for, sorted; borrowed. */
 const char *const *rv_script_tool_names(const rv_script *s, size_t *n);
-/** The catalog `under`, with the script's own tools added (declared risk, schema; read_only and safe when nothing is declared).
- *  A tool that both have keeps the definition of `under`. The result borrows both. */
+/** The catalog `under`, with the script's own tools added (declared risk, schema; read_only and safe when nothing is
+ * declared). A tool that both have keeps the definition of `under`. The result borrows both. */
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under);
 
 enum rv_script_kind { RV_SCRIPT_MODEL, RV_SCRIPT_STAGE, RV_SCRIPT_TOOL };
 struct rv_script_call {
     enum rv_script_kind kind;
     const char *stage;
-    const char *tool;  /* TOOL */
-    int64_t visit;     /* 1-based, of the stage */
-    rv_str text;       /* prompt, or arguments: for `contains` */
+    const char *tool; /* TOOL */
+    int64_t visit;    /* 1-based, of the stage */
+    rv_str text;      /* prompt, or arguments: for `contains` */
 };
 struct rv_script_reply {
     bool failed;
     const char *error_type; /* failed: "LLMError", "TimeoutError", ...; borrowed */
     const char *error;      /* failed: text; borrowed */
     bool retryable;
-    int64_t delay_ms;       /* before the answer; for chunks: before each one */
-    rv_buf body;            /* not failed: MODEL: the text; TOOL: result JSON; STAGE: {output, raise?} */
-    const rv_str *chunks;   /* MODEL given as chunks: the parts of body; borrowed; NULL: whole */
+    int64_t delay_ms;     /* before the answer; for chunks: before each one */
+    rv_buf body;          /* not failed: MODEL: the text; TOOL: result JSON; STAGE: {output, raise?} */
+    const rv_str *chunks; /* MODEL given as chunks: the parts of body; borrowed; NULL: whole */
     size_t n_chunks;
     int64_t input_tokens, output_tokens;
     const char *finish_reason; /* "stop" unless said */
     bool has_tool_calls;       /* MODEL: tool_calls were scripted */
 };
 /** The next answer to such a call. RV_E_NOT_FOUND: nothing matches or the list ran dry; the text says which call. */
-RV_MUST_CHECK int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_script_reply *out, rv_err **err);
+RV_MUST_CHECK int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_script_reply *out,
+                                 rv_err **err);
 void rv_script_reply_fini(struct rv_script_reply *r);
 
-/** The next answer to an interrupt, in the order they are raised; false: none is left. *delay_ms may be NULL. Borrowed. */
+/** The next answer to an interrupt, in the order they are raised; false: none is left. *delay_ms may be NULL. Borrowed.
+ */
 bool rv_script_answer(rv_script *s, struct rv_response *out, int64_t *delay_ms);
 /** Start from the first entries again. */
 void rv_script_rewind(rv_script *s);

@@ -4,9 +4,9 @@
 
 #include "coreengine/script/script.h"
 
-#define RV_SCRIPT_MAX_ARENA ((size_t)64 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
-#define RV_SCRIPT_MAX_DELAY_MS 86400000        /* a day */
-#define RV_SCRIPT_N_KINDS 3                    /* enum rv_script_kind */
+#define RV_SCRIPT_MAX_ARENA    ((size_t)64 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
+#define RV_SCRIPT_MAX_DELAY_MS 86400000           /* a day */
+#define RV_SCRIPT_N_KINDS      3                  /* enum rv_script_kind */
 
 /* One entry, ready to be handed out. Texts live in the arena. */
 struct script_entry {
@@ -69,6 +69,7 @@ struct rv_script {
 struct script_reader {
     rv_script *s;
     struct rv_key_reader keys;
+    struct rv_src at; /* of the entry that is being made */
 };
 
 /* What the tables read an entry into, before it is made ready. */

@@ -5,8 +5,9 @@
 #include "coreengine/script/script_internal.h"
 
 #define AT(member) offsetof(struct script_raw_entry, member)
-#define ERROR_SCHEMA(members) \
-    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members "}}]}"
+#define ERROR_SCHEMA(members)                                                                                          \
+    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members   \
+    "}}]}"
 
 static const struct rv_term kind_terms[] = {
     {"rate_limited", "too many requests; may be tried again"},
@@ -22,15 +23,15 @@ static const struct rv_term kind_terms[] = {
 static const struct rv_term_list kinds = {"error_kind", "error kind", kind_terms, RV_COUNT(kind_terms)};
 
 static const struct rv_term type_terms[] = {
-    {"ProcessingError", "the stage itself"},   {"LLMError", "the model"},
-    {"ParseError", "the model's reply"},       {"ValidationError", "missing fields"},
-    {"HookError", "a hook"},                   {"PolicyError", "a policy said no"},
-    {"TimeoutError", "out of time"},           {"CancelledError", "cancelled"},
+    {"ProcessingError", "the stage itself"}, {"LLMError", "the model"},       {"ParseError", "the model's reply"},
+    {"ValidationError", "missing fields"},   {"HookError", "a hook"},         {"PolicyError", "a policy said no"},
+    {"TimeoutError", "out of time"},         {"CancelledError", "cancelled"},
 };
 static const struct rv_term_list types = {"error_type", "error type", type_terms, RV_COUNT(type_terms)};
 
-static const struct rv_term decision_terms[] = {
-    {"approve", "go on"}, {"reject", "stop, or go where rejected work goes"}, {"modify", "go on with the text as feedback"}};
+static const struct rv_term decision_terms[] = {{"approve", "go on"},
+                                                {"reject", "stop, or go where rejected work goes"},
+                                                {"modify", "go on with the text as feedback"}};
 static const struct rv_term_list decisions = {"decision", "decision", decision_terms, RV_COUNT(decision_terms)};
 
 const char *rv_script_decision_text(int decision)
@@ -41,12 +42,24 @@ const char *rv_script_decision_text(int decision)
 /* --- errors: a text, or a map --- */
 
 static const struct rv_key model_error_keys[] = {
-    {.name = "kind", .type = RV_KEY_TERM, .offset = AT(error.kind), .required = true, .terms = &kinds,
+    {.name = "kind",
+     .type = RV_KEY_TERM,
+     .offset = AT(error.kind),
+     .required = true,
+     .terms = &kinds,
      .doc = "What went wrong; decides whether another attempt is made."},
-    {.name = "status", .type = RV_KEY_INT, .offset = AT(error.status), .min = 100, .max = 599,
+    {.name = "status",
+     .type = RV_KEY_INT,
+     .offset = AT(error.status),
+     .min = 100,
+     .max = 599,
      .doc = "HTTP status, for the text."},
-    {.name = "retry_after_ms", .type = RV_KEY_INT, .offset = AT(error.retry_after_ms), .min = 0,
-     .max = RV_SCRIPT_MAX_DELAY_MS, .doc = "What the provider asks to wait, for the text."},
+    {.name = "retry_after_ms",
+     .type = RV_KEY_INT,
+     .offset = AT(error.retry_after_ms),
+     .min = 0,
+     .max = RV_SCRIPT_MAX_DELAY_MS,
+     .doc = "What the provider asks to wait, for the text."},
     {.name = "message", .type = RV_KEY_STR, .offset = AT(error.message), .doc = "The text."},
 };
 struct stage_error {
@@ -54,15 +67,27 @@ struct stage_error {
     int type;
 };
 static const struct rv_key stage_error_keys[] = {
-    {.name = "type", .type = RV_KEY_TERM, .offset = offsetof(struct stage_error, type), .terms = &types,
+    {.name = "type",
+     .type = RV_KEY_TERM,
+     .offset = offsetof(struct stage_error, type),
+     .terms = &types,
      .doc = "Which failure to play; ProcessingError when left out."},
-    {.name = "message", .type = RV_KEY_STR, .offset = offsetof(struct stage_error, error.message), .required = true,
+    {.name = "message",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct stage_error, error.message),
+     .required = true,
      .doc = "The text."},
 };
 static const struct rv_key tool_error_keys[] = {
-    {.name = "type", .type = RV_KEY_STR, .offset = AT(error.type), .doc = "For example NotFoundError; ExecutionError when left out."},
+    {.name = "type",
+     .type = RV_KEY_STR,
+     .offset = AT(error.type),
+     .doc = "For example NotFoundError; ExecutionError when left out."},
     {.name = "message", .type = RV_KEY_STR, .offset = AT(error.message), .required = true, .doc = "The text."},
-    {.name = "recoverable", .type = RV_KEY_BOOL, .offset = AT(error.recoverable), .default_text = "false",
+    {.name = "recoverable",
+     .type = RV_KEY_BOOL,
+     .offset = AT(error.recoverable),
+     .default_text = "false",
      .doc = "Another attempt may help."},
 };
 
@@ -71,8 +96,8 @@ static void wrong_error(struct rv_key_reader *r, const struct rv_node *node)
     rv_keys_wrong_type(r, node, "error", "a text or a map");
 }
 
-static void read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path, const struct rv_key *keys,
-                        size_t n, void *target)
+static void read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
+                        const struct rv_key *keys, size_t n, void *target)
 {
     const char *outer = r->path;
     r->path = path;
@@ -160,15 +185,17 @@ static void read_input_schema(struct rv_key_reader *r, const struct rv_node *nod
 
 static void read_tool_calls(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    bool ok = node->kind == RV_NODE_LIST && node->n > 0;
-
-    for (size_t i = 0; ok && i < node->n; i++) {
-        const struct rv_node *name = rv_node_get(node->items[i], "name");
-        ok = name && name->kind == RV_NODE_STR;
-    }
-    if (!ok) {
-        rv_keys_wrong_type(r, node, "tool_calls", "a list of {name, arguments}");
+    if (node->kind != RV_NODE_LIST || node->n == 0) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
+                        "tool_calls must be a list of {name, arguments}, at least one");
         return;
+    }
+    for (size_t i = 0; i < node->n; i++) {
+        const struct rv_node *name = rv_node_get(node->items[i], "name");
+        if (!name || name->kind != RV_NODE_STR) {
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->items[i]->src, NULL, "tool_calls: a call needs a name");
+            return;
+        }
     }
     if (rv_node_to_json(node, target, NULL) == RV_E_NOMEM)
         r->rc = RV_E_NOMEM;
@@ -183,63 +210,133 @@ static void keep_node(struct rv_key_reader *r, const struct rv_node *node, void 
 /* --- entries --- */
 
 static const struct rv_key usage_keys[] = {
-    {.name = "input_tokens", .type = RV_KEY_INT, .offset = AT(input_tokens), .min = 0, .max = 1e12, .doc = "Tokens read."},
-    {.name = "output_tokens", .type = RV_KEY_INT, .offset = AT(output_tokens), .min = 0, .max = 1e12,
+    {.name = "input_tokens",
+     .type = RV_KEY_INT,
+     .offset = AT(input_tokens),
+     .min = 0,
+     .max = 1e12,
+     .doc = "Tokens read."},
+    {.name = "output_tokens",
+     .type = RV_KEY_INT,
+     .offset = AT(output_tokens),
+     .min = 0,
+     .max = 1e12,
      .doc = "Tokens written."},
 };
 static const struct rv_key raise_keys[] = {
-    {.name = "kind", .type = RV_KEY_TERM, .offset = AT(raise_kind), .required = true, .term_list = "interrupt_kind",
+    {.name = "kind",
+     .type = RV_KEY_TERM,
+     .offset = AT(raise_kind),
+     .required = true,
+     .term_list = "interrupt_kind",
      .doc = "Kind of the interrupt."},
     {.name = "question", .type = RV_KEY_STR, .offset = AT(raise_question), .doc = "Of a clarification."},
     {.name = "message", .type = RV_KEY_STR, .offset = AT(raise_message), .doc = "Of every other kind."},
-    {.name = "data", .type = RV_KEY_CUSTOM, .offset = AT(raise_data), .read = read_data,
-     .schema = "{\"type\":\"object\"}", .doc = "What goes with it."},
+    {.name = "data",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(raise_data),
+     .read = read_data,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "What goes with it."},
 };
 
-#define MATCHERS                                                                                                \
-    {.name = "stage", .type = RV_KEY_STR, .offset = AT(stage), .doc = "Matcher: only calls of that stage."},    \
-    {.name = "visit", .type = RV_KEY_INT, .offset = AT(visit), .min = 1, .max = 1e9,                            \
-     .doc = "Matcher: only in that visit of the stage, counted from 1."},                                       \
-    {.name = "contains", .type = RV_KEY_STR, .offset = AT(contains),                                            \
-     .doc = "Matcher: only when the prompt or the arguments contain that text."},                               \
-    {.name = "delay_ms", .type = RV_KEY_INT, .offset = AT(delay_ms), .min = 0, .max = RV_SCRIPT_MAX_DELAY_MS,   \
-     .doc = "Time until the answer; with chunks, before each."}
+#define MATCHERS                                                                                                       \
+    {.name = "stage", .type = RV_KEY_STR, .offset = AT(stage), .doc = "Matcher: only calls of that stage."},           \
+        {.name = "visit",                                                                                              \
+         .type = RV_KEY_INT,                                                                                           \
+         .offset = AT(visit),                                                                                          \
+         .min = 1,                                                                                                     \
+         .max = 1e9,                                                                                                   \
+         .doc = "Matcher: only in that visit of the stage, counted from 1."},                                          \
+        {.name = "contains",                                                                                           \
+         .type = RV_KEY_STR,                                                                                           \
+         .offset = AT(contains),                                                                                       \
+         .doc = "Matcher: only when the prompt or the arguments contain that text."},                                  \
+    {                                                                                                                  \
+        .name = "delay_ms", .type = RV_KEY_INT, .offset = AT(delay_ms), .min = 0, .max = RV_SCRIPT_MAX_DELAY_MS,       \
+        .doc = "Time until the answer; with chunks, before each."                                                      \
+    }
 
 static const struct rv_key model_keys[] = {
     MATCHERS,
-    {.name = "json", .type = RV_KEY_JSON, .offset = AT(json), .is_set_offset = AT(has_json), .schema = "true",
+    {.name = "json",
+     .type = RV_KEY_JSON,
+     .offset = AT(json),
+     .is_set_offset = AT(has_json),
+     .schema = "true",
      .doc = "The reply is this value as JSON text."},
     {.name = "text", .type = RV_KEY_STR, .offset = AT(text), .is_set_offset = AT(has_text), .doc = "The reply."},
-    {.name = "chunks", .type = RV_KEY_STR_LIST, .offset = AT(chunks), .doc = "The reply in parts, as a model streams it."},
-    {.name = "tool_calls", .type = RV_KEY_CUSTOM, .offset = AT(tool_calls), .read = read_tool_calls,
+    {.name = "chunks",
+     .type = RV_KEY_STR_LIST,
+     .offset = AT(chunks),
+     .doc = "The reply in parts, as a model streams it."},
+    {.name = "tool_calls",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(tool_calls),
+     .read = read_tool_calls,
      .schema = "{\"type\":\"array\",\"minItems\":1,\"items\":{\"type\":\"object\",\"required\":[\"name\"]}}",
      .doc = "Tools that the model asks for, each {name, arguments}."},
-    {.name = "usage", .type = RV_KEY_MAP, .keys = usage_keys, .n_keys = RV_COUNT(usage_keys), .doc = "Tokens to report."},
-    {.name = "finish_reason", .type = RV_KEY_STR, .offset = AT(finish_reason), .default_text = "\"stop\"",
+    {.name = "usage",
+     .type = RV_KEY_MAP,
+     .keys = usage_keys,
+     .n_keys = RV_COUNT(usage_keys),
+     .doc = "Tokens to report."},
+    {.name = "finish_reason",
+     .type = RV_KEY_STR,
+     .offset = AT(finish_reason),
+     .default_text = "\"stop\"",
      .doc = "Why the model stopped."},
-    {.name = "error", .type = RV_KEY_CUSTOM, .offset = 0, .read = read_model_error, .is_set_offset = AT(has_error),
+    {.name = "error",
+     .type = RV_KEY_CUSTOM,
+     .offset = 0,
+     .read = read_model_error,
+     .is_set_offset = AT(has_error),
      .schema = ERROR_SCHEMA("\"kind\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},"
                             "\"retry_after_ms\":{\"type\":\"integer\"},\"message\":{\"type\":\"string\"}"),
      .doc = "The call fails: a text, or {kind, status, retry_after_ms, message}."},
 };
 static const struct rv_key stage_keys[] = {
     MATCHERS,
-    {.name = "output", .type = RV_KEY_CUSTOM, .offset = AT(output), .read = read_output,
-     .schema = "{\"type\":\"object\"}", .doc = "What the stage puts out."},
-    {.name = "outcome", .type = RV_KEY_TERM, .offset = AT(outcome), .term_list = "outcome",
+    {.name = "output",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(output),
+     .read = read_output,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "What the stage puts out."},
+    {.name = "outcome",
+     .type = RV_KEY_TERM,
+     .offset = AT(outcome),
+     .term_list = "outcome",
      .doc = "Put into the output under that key."},
-    {.name = "raise", .type = RV_KEY_MAP, .keys = raise_keys, .n_keys = RV_COUNT(raise_keys),
-     .is_set_offset = AT(has_raise), .doc = "The stage raises an interrupt."},
-    {.name = "error", .type = RV_KEY_CUSTOM, .offset = 0, .read = read_stage_error, .is_set_offset = AT(has_error),
+    {.name = "raise",
+     .type = RV_KEY_MAP,
+     .keys = raise_keys,
+     .n_keys = RV_COUNT(raise_keys),
+     .is_set_offset = AT(has_raise),
+     .doc = "The stage raises an interrupt."},
+    {.name = "error",
+     .type = RV_KEY_CUSTOM,
+     .offset = 0,
+     .read = read_stage_error,
+     .is_set_offset = AT(has_error),
      .schema = ERROR_SCHEMA("\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"}"),
      .doc = "The stage fails: a text, or {type, message}."},
 };
 static const struct rv_key tool_keys[] = {
     {.name = "tool", .type = RV_KEY_STR, .offset = AT(tool), .doc = "Of a flat list: the tool; required there."},
     MATCHERS,
-    {.name = "result", .type = RV_KEY_CUSTOM, .offset = AT(result), .read = read_result,
-     .schema = "{\"type\":\"object\"}", .is_set_offset = AT(has_result), .doc = "What the tool answers."},
-    {.name = "error", .type = RV_KEY_CUSTOM, .offset = 0, .read = read_tool_error, .is_set_offset = AT(has_error),
+    {.name = "result",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(result),
+     .read = read_result,
+     .schema = "{\"type\":\"object\"}",
+     .is_set_offset = AT(has_result),
+     .doc = "What the tool answers."},
+    {.name = "error",
+     .type = RV_KEY_CUSTOM,
+     .offset = 0,
+     .read = read_tool_error,
+     .is_set_offset = AT(has_error),
      .schema = ERROR_SCHEMA("\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
                             "\"recoverable\":{\"type\":\"boolean\"}"),
      .doc = "The call fails: a text, or {type, message, recoverable}."},
@@ -259,12 +356,23 @@ const struct script_table *rv_script_table(enum rv_script_kind kind)
 #define AT(member) offsetof(struct script_raw_answer, member)
 static const struct rv_key answer_keys[] = {
     {.name = "text", .type = RV_KEY_STR, .offset = AT(text), .is_set_offset = AT(has_text), .doc = "The words."},
-    {.name = "approved", .type = RV_KEY_BOOL, .offset = AT(approved), .is_set_offset = AT(has_approved),
+    {.name = "approved",
+     .type = RV_KEY_BOOL,
+     .offset = AT(approved),
+     .is_set_offset = AT(has_approved),
      .doc = "To a confirmation."},
     {.name = "decision", .type = RV_KEY_TERM, .offset = AT(decision), .terms = &decisions, .doc = "To a review."},
-    {.name = "data", .type = RV_KEY_CUSTOM, .offset = AT(data), .read = read_data, .schema = "{\"type\":\"object\"}",
+    {.name = "data",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(data),
+     .read = read_data,
+     .schema = "{\"type\":\"object\"}",
      .doc = "What goes with it."},
-    {.name = "delay_ms", .type = RV_KEY_INT, .offset = AT(delay_ms), .min = 0, .max = RV_SCRIPT_MAX_DELAY_MS,
+    {.name = "delay_ms",
+     .type = RV_KEY_INT,
+     .offset = AT(delay_ms),
+     .min = 0,
+     .max = RV_SCRIPT_MAX_DELAY_MS,
      .doc = "How long the person takes."},
 };
 static const struct script_table answer_table = {"answer", answer_keys, RV_COUNT(answer_keys)};
@@ -279,12 +387,24 @@ const struct script_table *rv_script_answer_table(void)
 static const struct rv_key declaration_keys[] = {
     {.name = "description", .type = RV_KEY_STR, .offset = AT(description), .doc = "What it does."},
     {.name = "risk", .type = RV_KEY_TERM, .offset = AT(risk), .term_list = "risk", .doc = "read_only when left out."},
-    {.name = "effect", .type = RV_KEY_TERM, .offset = AT(effect), .term_list = "effect_class",
+    {.name = "effect",
+     .type = RV_KEY_TERM,
+     .offset = AT(effect),
+     .term_list = "effect_class",
      .doc = "Follows from the risk when left out."},
-    {.name = "input_schema", .type = RV_KEY_CUSTOM, .offset = AT(input_schema), .read = read_input_schema,
-     .schema = "{\"type\":\"object\"}", .doc = "JSON Schema of the arguments."},
-    {.name = "calls", .type = RV_KEY_CUSTOM, .offset = AT(calls), .read = keep_node, .required = true,
-     .schema = "{\"$ref\":\"#/$defs/tool_entries\"}", .doc = "The entries."},
+    {.name = "input_schema",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(input_schema),
+     .read = read_input_schema,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "JSON Schema of the arguments."},
+    {.name = "calls",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(calls),
+     .read = keep_node,
+     .required = true,
+     .schema = "{\"$ref\":\"#/$defs/tool_entries\"}",
+     .doc = "The entries."},
 };
 static const struct script_table declaration_table = {"tool", declaration_keys, RV_COUNT(declaration_keys)};
 

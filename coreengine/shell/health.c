@@ -1,6 +1,7 @@
 /* How the tools of an engine are doing, and the breaker that keeps calls from a tool that only fails.
  *
- * A tool that says "there is no such file" or "these arguments are wrong" works: only other failures count against it. */
+ * A tool that says "there is no such file" or "these arguments are wrong" works: only other failures count against it.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -35,7 +35,8 @@ bool rv_observes(const rv_exec *x)
     return x->opts.on_event || x->opts.on_effect || rv_log_on(x->engine->opts.log, RV_LOG_WARN);
 }
 
-/* A record says what happened where; outputs and replies stay out of it, but at trace level the whole line goes along. */
+/* A record says what happened where; outputs and replies stay out of it, but at trace level the whole line goes along.
+ */
 static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
 {
     rv_log *log = x->engine->opts.log;

@@ -1,5 +1,5 @@
-/* Effects become answers: from the script, from a capability on a worker, or a failure that says why nobody can. Nothing
- * is told to the core from here: every answer goes through the queue, also one that is there at once. */
+/* Effects become answers: from the script, from a capability on a worker, or a failure that says why nobody can.
+ * Nothing is told to the core from here: every answer goes through the queue, also one that is there at once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,8 +221,7 @@ static int call_hook(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **e
 {
     if (e->entry != RV_NAME_MOCK || !x->scripted || !x->scripted[c->stage] || strcmp(e->name, SCRIPT_ENTRY) != 0)
         return call_capability(x, c, e, err);
-    struct rv_script_call from = {
-        .kind = RV_SCRIPT_STAGE, .visit = e->visit, .text = {e->request, e->request_len}};
+    struct rv_script_call from = {.kind = RV_SCRIPT_STAGE, .visit = e->visit, .text = {e->request, e->request_len}};
     int rc = scripted(x, c, &from, err);
     return rc < 0 ? fail_with(c, "ProcessingError", rc, err) : 0;
 }

@@ -1,11 +1,12 @@
 /* The shell around the pure core: performs effects and feeds results back.
  *
- * One loop thread (whoever calls rv_engine_wait) owns runs, timers and signals; a bounded pool of worker threads, started
- * when first needed, runs capability code. A run that waits holds no thread. A call that ignores its deadline is given up:
- * the core is told of the timeout, the worker is replaced, and neither other runs nor the exit wait for it.
+ * One loop thread (whoever calls rv_engine_wait) owns runs, timers and signals; a bounded pool of worker threads,
+ * started when first needed, runs capability code. A run that waits holds no thread. A call that ignores its deadline
+ * is given up: the core is told of the timeout, the worker is replaced, and neither other runs nor the exit wait for
+ * it.
  *
- * With virtual_time the same engine runs in simulated time: delays cost nothing, answers are ordered by due time and call id, and
- * the result does not depend on the number of workers. */
+ * With virtual_time the same engine runs in simulated time: delays cost nothing, answers are ordered by due time and
+ * call id, and the result does not depend on the number of workers. */
 #ifndef RV_SHELL_H
 #define RV_SHELL_H
 
@@ -17,18 +18,19 @@ typedef struct rv_engine rv_engine; /* loop thread only, but for rv_engine_cance
 typedef struct rv_exec rv_exec;     /* one run in an engine */
 
 struct rv_engine_opts {
-    size_t workers;         /* worker threads at most; 0: the number of cores */
+    size_t workers; /* worker threads at most; 0: the number of cores */
     bool virtual_time;
     int64_t virtual_start_us; /* where simulated time begins */
-    bool handle_signals;    /* SIGINT and SIGTERM cancel all runs; a second one exits with 130 at once */
-    struct rv_clock clock;  /* real time; zeroed: the system's */
-    rv_log *log;            /* borrowed; may be NULL */
+    bool handle_signals;      /* SIGINT and SIGTERM cancel all runs; a second one exits with 130 at once */
+    struct rv_clock clock;    /* real time; zeroed: the system's */
+    rv_log *log;              /* borrowed; may be NULL */
 };
 RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err);
 /** Ends what runs. Does not wait for calls that ignore their cancellation (their memory is then left to the process, or
  *  freed when they come back after all). Runs may be freed before or after. */
 void rv_engine_free(rv_engine *e);
-/** Wait at most that long until no capability code runs any more. False: some does, and the plugins must be left alone. */
+/** Wait at most that long until no capability code runs any more. False: some does, and the plugins must be left alone.
+ */
 bool rv_engine_settle(rv_engine *e, int64_t wait_ms);
 /** Ask every run to end, as rv_exec_cancel(). Any thread. */
 void rv_engine_cancel_all(rv_engine *e);
@@ -40,39 +42,42 @@ struct rv_exec_opts {
     rv_script *script;                  /* may be NULL */
     int mode;                           /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
-    bool answer_from_script;            /* interrupts are answered by the script while it has answers: the run goes on */
+    bool answer_from_script; /* interrupts are answered by the script while it has answers: the run goes on */
     bool saves;
-    size_t max_parallel;                /* stages of a batch at once; 0: 64, whatever the number of workers */
+    size_t max_parallel; /* stages of a batch at once; 0: 64, whatever the number of workers */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* each EMIT; may be NULL */
     void (*on_delta)(void *self, int stage, rv_str text);                 /* streamed model text; may be NULL */
     void (*on_state)(void *self, rv_str state);                           /* each SAVE; may be NULL */
-    void (*on_input)(void *self, const struct rv_event *ev);              /* each event before the core gets it: a recording */
-    void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e); /* each, before it is performed: a trace */
+    void (*on_input)(void *self, const struct rv_event *ev); /* each event before the core gets it: a recording */
+    /* each effect before it is performed: a trace */
+    void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
     void *self;
 };
 #define RV_EXEC_OPTS_INIT ((struct rv_exec_opts){.mode = RV_UNSET})
 
-/** Begin a run. env is taken on every path. response NULL: start; else the answer to the envelope's pending interrupt, and the errors of
- *  rv_run_step for an answer apply. Of the callbacks only on_input is called before this returns. Callbacks may cancel
- *  runs, nothing else. */
+/** Begin a run. env is taken on every path. response NULL: start; else the answer to the envelope's pending interrupt,
+ * and the errors of rv_run_step for an answer apply. Of the callbacks only on_input is called before this returns.
+ * Callbacks may cancel runs, nothing else. */
 RV_MUST_CHECK int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env,
                                   const struct rv_response *response, rv_exec **out, rv_err **err);
-/** Drive the loop until that run is over (or waits for an answer). RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID, RV_E_TIMEOUT
- *  for an answer of the script that does not fit its interrupt (the run is then over, as interrupted). */
+/** Drive the loop until that run is over (or waits for an answer). RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID,
+ * RV_E_TIMEOUT for an answer of the script that does not fit its interrupt (the run is then over, as interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
-void rv_exec_cancel(rv_exec *x);            /* asks; rv_engine_wait then ends soon */
+void rv_exec_cancel(rv_exec *x); /* asks; rv_engine_wait then ends soon */
 bool rv_exec_is_over(const rv_exec *x);
 enum rv_run_status rv_exec_status(const rv_exec *x);
-const rv_envelope *rv_exec_envelope(const rv_exec *x); /* borrowed; NULL once it was stolen, or lost to want of memory */
-rv_envelope *rv_exec_steal_envelope(rv_exec *x);       /* after it is over */
-void rv_exec_free(rv_exec *x);              /* cancels if under way */
+const rv_envelope *
+rv_exec_envelope(const rv_exec *x);              /* borrowed; NULL once it was stolen, or lost to want of memory */
+rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */
+void rv_exec_free(rv_exec *x);                   /* cancels if under way */
 
 /** Health of the tools this engine has called: array of {tool, status, success_rate, calls, breaker_open}. */
 void rv_engine_write_health(const rv_engine *e, rv_jw *w);
 
-/** Replay: feed recorded events (one JSON value per line, as on_input's events written by rv_event_write_json) to a new run
- *  without performing anything, and append every effect as a JSON line to effects and the final state to state. An answer
- *  after the end goes on with what the run before it left. env is taken. RV_E_PARSE, RV_E_INVALID name the line. */
+/** Replay: feed recorded events (one JSON value per line, as on_input's events written by rv_event_write_json) to a new
+ * run without performing anything, and append every effect as a JSON line to effects and the final state to state. An
+ * answer after the end goes on with what the run before it left. env is taken. RV_E_PARSE, RV_E_INVALID name the line.
+ */
 RV_MUST_CHECK int rv_replay(const struct rv_pipeline *pipeline, const struct rv_catalog *catalog,
                             const struct rv_run_opts *opts, rv_envelope *env, rv_str recording, rv_buf *effects,
                             rv_buf *state, rv_err **err);

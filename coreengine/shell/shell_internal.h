@@ -7,21 +7,21 @@
 
 #include "coreengine/shell/shell.h"
 
-#define RV_SHELL_MAX_WORKERS 256    /* threads; more than any machine of ours has cores */
-#define RV_SHELL_MAX_STUCK 64       /* given-up calls that still run; further calls fail at once */
-#define RV_SHELL_MAX_PARALLEL 64    /* stages of a batch at once, when nothing is said */
-#define RV_SHELL_MAX_ERROR ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
-#define RV_SHELL_TYPE_MAX 80        /* name of an error type */
-#define RV_NEVER INT64_MAX          /* a due time that does not come */
-#define RV_NOWHERE SIZE_MAX         /* place of a call that is in no queue */
+#define RV_SHELL_MAX_WORKERS  256               /* threads; more than any machine of ours has cores */
+#define RV_SHELL_MAX_STUCK    64                /* given-up calls that still run; further calls fail at once */
+#define RV_SHELL_MAX_PARALLEL 64                /* stages of a batch at once, when nothing is said */
+#define RV_SHELL_MAX_ERROR    ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
+#define RV_SHELL_TYPE_MAX     80                /* name of an error type */
+#define RV_NEVER              INT64_MAX         /* a due time that does not come */
+#define RV_NOWHERE            SIZE_MAX          /* place of a call that is in no queue */
 
 /* --- workers.c: a bounded pool --- */
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE };
-/* One call into a capability. The loop makes it, a worker fills in the second half, then it is the loop's again. A job that
- * was given up while it runs is the worker's, who frees it. */
+/* One call into a capability. The loop makes it, a worker fills in the second half, then it is the loop's again. A job
+ * that was given up while it runs is the worker's, who frees it. */
 struct job {
-    struct job *next;     /* guarded by the pool's lock, like the next two */
+    struct job *next; /* guarded by the pool's lock, like the next two */
     enum job_state state;
     bool given_up;
     atomic_bool cancelled; /* set by the loop, read by the capability */
@@ -72,11 +72,11 @@ struct call {
     enum rv_event_kind event;
     int stage;
     int64_t started_us, deadline_us;
-    struct job *job; /* under way on a worker; then due_us is when to give up */
+    struct job *job;     /* under way on a worker; then due_us is when to give up */
     int64_t patience_us; /* simulated time: real time at which the job is given up */
-    const char *what;  /* "tool", "hook", ...: for messages; static */
-    char *name;        /* of the tool, entry or role; owned */
-    int health;        /* index of the tool's health; -1: none */
+    const char *what;    /* "tool", "hook", ...: for messages; static */
+    char *name;          /* of the tool, entry or role; owned */
+    int health;          /* index of the tool's health; -1: none */
     bool reports_error;
 
     bool failed, retryable;
@@ -152,9 +152,10 @@ bool rv_observes(const rv_exec *x); /* somebody wants the observable events */
 void rv_observe(rv_exec *x, const struct rv_effect *e);
 
 /* calls.c */
-struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_t call_id); /* queued; NULL: no memory */
-void rv_call_detach(struct call *c); /* out of the queue and of its run's list */
-void rv_call_free(struct call *c);   /* gives up its job */
+struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us,
+                         int64_t call_id); /* queued; NULL: no memory */
+void rv_call_detach(struct call *c);       /* out of the queue and of its run's list */
+void rv_call_free(struct call *c);         /* gives up its job */
 void rv_call_free_all(rv_exec *x);
 struct call *rv_call_find(rv_exec *x, int64_t call_id);
 /** It failed: text from a format; type "" for the kind's own. Then due_us is when the core hears of it. */

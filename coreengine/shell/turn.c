@@ -67,8 +67,7 @@ static void answer(struct call *c)
 static void resume(struct call *c)
 {
     rv_exec *x = c->x;
-    struct rv_event ev = {
-        .kind = RV_EVENT_ANSWER, .now_us = rv_engine_now_us(x->engine), .response = c->response};
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = rv_engine_now_us(x->engine), .response = c->response};
     rv_err *err = NULL;
 
     rv_call_free(c);

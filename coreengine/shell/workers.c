@@ -1,6 +1,6 @@
 /* The pool: threads that run capability code. One lock guards everything in it and is never held while a capability
- * runs. Workers are detached and share the pool by counting, so that the last one out frees it: nobody has to wait for a
- * call that does not come back. Such a call is given up: its worker no longer counts, another one takes its place. */
+ * runs. Workers are detached and share the pool by counting, so that the last one out frees it: nobody has to wait for
+ * a call that does not come back. Such a call is given up: its worker no longer counts, another one takes its place. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

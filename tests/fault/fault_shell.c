@@ -1,5 +1,5 @@
-/* Every allocation of loading a script, starting a run, driving it to its end and dumping its state fails once: no crash, no
- * leak, and the code is RV_E_NOMEM, unless the run itself could go on without. */
+/* Every allocation of loading a script, starting a run, driving it to its end and dumping its state fails once: no
+ * crash, no leak, and the code is RV_E_NOMEM, unless the run itself could go on without. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -9,13 +9,12 @@
 
 #define START_US 1700000000000000
 
-static const char sequential[] =
-    "name: small\nmodels: {default: scripted}\nagents:\n"
-    "  - {name: plan, default_next: act}\n"
-    "  - {name: act, has_tools: true, tool_access: all, default_next: judge}\n"
-    "  - name: judge\n    has_llm: true\n    model_role: default\n    max_retries: 1\n"
-    "    routing_rules: [{condition: verdict, value: again, target: plan}]\n"
-    "    default_next: end\n";
+static const char sequential[] = "name: small\nmodels: {default: scripted}\nagents:\n"
+                                 "  - {name: plan, default_next: act}\n"
+                                 "  - {name: act, has_tools: true, tool_access: all, default_next: judge}\n"
+                                 "  - name: judge\n    has_llm: true\n    model_role: default\n    max_retries: 1\n"
+                                 "    routing_rules: [{condition: verdict, value: again, target: plan}]\n"
+                                 "    default_next: end\n";
 static const char sequential_script[] =
     "stages: {plan: [{output: {steps: [{tool: look, parameters: {q: x}}]}}]}\n"
     "models:\n  judge:\n    - {error: {kind: overloaded}}\n    - {json: {verdict: again}}\n"

@@ -45,12 +45,12 @@ static int n_open_files(void)
     return n;
 }
 
-#define TWO(kind)                                                                              \
-    "name: two\ndefault_run_mode: parallel\nmodels: {default: scripted}\nagents:\n"            \
-    "  - {name: p}\n"                                                                          \
+#define TWO(kind)                                                                                                      \
+    "name: two\ndefault_run_mode: parallel\nmodels: {default: scripted}\nagents:\n"                                    \
+    "  - {name: p}\n"                                                                                                  \
     "  - {name: a, requires: [p], " kind "}\n  - {name: b, requires: [p], " kind "}\n"
-#define MODELS "has_llm: true, model_role: default"
-#define DOZE   "has_tools: true, tool_access: all, plan_from: p"
+#define MODELS   "has_llm: true, model_role: default"
+#define DOZE     "has_tools: true, tool_access: all, plan_from: p"
 #define PLAN(ms) "stages: {p: [{output: {steps: [{tool: doze, parameters: {ms: " #ms "}}]}}]}"
 
 static const struct {
@@ -225,7 +225,8 @@ static int signalled_child(int n_signals, int number)
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0)
-        _exit(wait_for_signals("name: s\nagents: [{name: a}]", "stages: {a: [{output: {}, delay_ms: 30000}]}", ready[1]));
+        _exit(
+            wait_for_signals("name: s\nagents: [{name: a}]", "stages: {a: [{output: {}, delay_ms: 30000}]}", ready[1]));
     ck_assert_int_eq(read(ready[0], &c, 1), 1);
     struct timespec rest = {0, 300000000};
     nanosleep(&rest, NULL);

@@ -9,8 +9,8 @@ Suite *read_suite(void);
 Suite *next_suite(void);
 Suite *catalog_suite(void);
 
-/** A script from text; its findings as text go to *findings (free() it) if that is not NULL, else there must be none. The
- *  document is kept until the next call. */
+/** A script from text; its findings as text go to *findings (free() it) if that is not NULL, else there must be none.
+ * The document is kept until the next call. */
 rv_script *script_of(const char *text, char **findings);
 
 #endif

@@ -20,17 +20,18 @@ static struct rv_pipeline *pipeline_of(const char *text)
     return p;
 }
 
-#define PIPELINE                                                                         \
-    "name: p\nmodels: {default: scripted}\nagents:\n"                                    \
-    "  - {name: plan, has_llm: true, model_role: default}\n"                             \
-    "  - {name: act, has_tools: true, tool_access: read, allowed_tools: [look, find]}\n" \
+#define PIPELINE                                                                                                       \
+    "name: p\nmodels: {default: scripted}\nagents:\n"                                                                  \
+    "  - {name: plan, has_llm: true, model_role: default}\n"                                                           \
+    "  - {name: act, has_tools: true, tool_access: read, allowed_tools: [look, find]}\n"                               \
     "  - {name: write}\n"
 
 static const struct {
     const char *script, *findings;
 } checks[] = {
     {"models: {plan: [{text: x}]}\nstages: {write: [{output: {}}]}\ntools: {look: [{result: {}}]}", ""},
-    {"models: {plann: [{text: x}]}", "s.yaml:1:10: error: script: unknown stage \"plann\"\n  hint: did you mean \"plan\"?\n"},
+    {"models: {plann: [{text: x}]}",
+     "s.yaml:1:10: error: script: unknown stage \"plann\"\n  hint: did you mean \"plan\"?\n"},
     {"models: {write: [{text: x}]}",
      "s.yaml:1:10: warning: script: stage \"write\" asks no model\n  hint: has_llm: true makes it one\n"},
     {"stages: [{stage: nobody, output: {}}]", "s.yaml:1:10: error: script: unknown stage \"nobody\"\n"},

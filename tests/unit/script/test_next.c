@@ -21,7 +21,8 @@ static const struct {
      {{"a", 1, "p", "one"}, {"a", 2, "p", "two"}, {"a", 3, "p", "two"}, {"a", 4, "p", "two"}}},
     {"repeat: false runs dry",
      "models: {a: [{text: one}]}\nrepeat: false",
-     {{"a", 1, "p", "one"}, {"a", 2, "p", "!no further model reply for stage \"a\", visit 2 (all were used, and repeat is off)"}}},
+     {{"a", 1, "p", "one"},
+      {"a", 2, "p", "!no further model reply for stage \"a\", visit 2 (all were used, and repeat is off)"}}},
     {"each stage counts for itself",
      "models: {a: [{text: a1}, {text: a2}], b: [{text: b1}]}",
      {{"b", 1, "p", "b1"}, {"a", 1, "p", "a1"}, {"b", 2, "p", "b1"}, {"a", 2, "p", "a2"}}},
@@ -33,8 +34,13 @@ static const struct {
      {{"b", 1, "0123456789012345678901234567890123456789012345678901234567890123456789012345678\xc3\xa9tail",
        "!0123456789012345678...\""}}},
     {"a flat list goes by its matchers",
-     "models:\n  - {stage: a, text: a1}\n  - {stage: b, text: b1}\n  - {stage: a, visit: 3, text: a3}\n  - {contains: moon, text: m}\n",
-     {{"b", 1, "p", "b1"}, {"a", 1, "p", "a1"}, {"a", 3, "p", "a3"}, {"c", 1, "the moon", "m"}, {"c", 1, "sun", "!stage \"c\""}}},
+     "models:\n  - {stage: a, text: a1}\n  - {stage: b, text: b1}\n  - {stage: a, visit: 3, text: a3}\n  - {contains: "
+     "moon, text: m}\n",
+     {{"b", 1, "p", "b1"},
+      {"a", 1, "p", "a1"},
+      {"a", 3, "p", "a3"},
+      {"c", 1, "the moon", "m"},
+      {"c", 1, "sun", "!stage \"c\""}}},
     {"matchers work in named lists too",
      "models: {a: [{contains: x, text: ex}, {text: other}]}",
      {{"a", 1, "y", "other"}, {"a", 2, "x", "ex"}, {"a", 3, "x", "other"}, {"a", 4, "y", "other"}}},
@@ -76,7 +82,8 @@ static const struct {
     const char *entry, *type, *error;
     bool retryable;
 } errors[] = {
-    {"{error: {kind: rate_limited, status: 429, retry_after_ms: 20}}", "LLMError", "rate limited (status 429) (retry after 20 ms)", true},
+    {"{error: {kind: rate_limited, status: 429, retry_after_ms: 20}}", "LLMError",
+     "rate limited (status 429) (retry after 20 ms)", true},
     {"{error: {kind: overloaded}}", "LLMError", "the model is overloaded", true},
     {"{error: {kind: overloaded, message: oops}}", "LLMError", "oops", true},
     {"{error: oops}", "LLMError", "oops", true},
@@ -87,7 +94,8 @@ static const struct {
     {"{error: {kind: auth}}", "LLMError", "the key was refused", false},
     {"{error: {kind: context_too_long}}", "LLMError", "the prompt is too long for the model", false},
     {"{error: {kind: content_filter}}", "LLMError", "the provider's content filter refused it", false},
-    {"{tool_calls: [{name: a}, {name: b}]}", "LLMError", "the model asked for tools (a, b), model stages do not call tools", false},
+    {"{tool_calls: [{name: a}, {name: b}]}", "LLMError",
+     "the model asked for tools (a, b), model stages do not call tools", false},
 };
 
 START_TEST(errors_of_models)
@@ -114,7 +122,8 @@ static const struct {
     bool retryable;
 } others[] = {
     {RV_SCRIPT_STAGE, "{output: {a: 1}}", "{\"output\":{\"a\":1}}", NULL, NULL, false},
-    {RV_SCRIPT_STAGE, "{output: {a: 1}, outcome: skip}", "{\"output\":{\"a\":1,\"outcome\":\"skip\"}}", NULL, NULL, false},
+    {RV_SCRIPT_STAGE, "{output: {a: 1}, outcome: skip}", "{\"output\":{\"a\":1,\"outcome\":\"skip\"}}", NULL, NULL,
+     false},
     {RV_SCRIPT_STAGE, "{outcome: loop_back}", "{\"output\":{\"outcome\":\"loop_back\"}}", NULL, NULL, false},
     {RV_SCRIPT_STAGE, "{raise: {kind: checkpoint, message: m, data: {x: 1}}}",
      "{\"raise\":{\"kind\":\"checkpoint\",\"message\":\"m\",\"data\":{\"x\":1}}}", NULL, NULL, false},
@@ -122,7 +131,8 @@ static const struct {
     {RV_SCRIPT_STAGE, "{error: {type: PolicyError, message: no}}", NULL, "PolicyError", "no", false},
     {RV_SCRIPT_TOOL, "{result: {hits: []}}", "{\"hits\":[]}", NULL, NULL, false},
     {RV_SCRIPT_TOOL, "{error: gone}", NULL, "ExecutionError", "gone", false},
-    {RV_SCRIPT_TOOL, "{error: {type: NotFoundError, message: gone, recoverable: true}}", NULL, "NotFoundError", "gone", true},
+    {RV_SCRIPT_TOOL, "{error: {type: NotFoundError, message: gone, recoverable: true}}", NULL, "NotFoundError", "gone",
+     true},
 };
 
 START_TEST(entries_of_stages_and_tools)
@@ -131,7 +141,8 @@ START_TEST(entries_of_stages_and_tools)
     struct rv_script_reply reply;
     const struct rv_script_call call = {.kind = others[_i].kind, .stage = "a", .tool = "a", .visit = 1};
 
-    snprintf(text, sizeof text, "%s: {a: [%s]}", others[_i].kind == RV_SCRIPT_STAGE ? "stages" : "tools", others[_i].entry);
+    snprintf(text, sizeof text, "%s: {a: [%s]}", others[_i].kind == RV_SCRIPT_STAGE ? "stages" : "tools",
+             others[_i].entry);
     rv_script *s = script_of(text, NULL);
     ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
     ck_assert_int_eq(reply.failed, others[_i].error != NULL);
@@ -151,9 +162,10 @@ START_TEST(what_else_a_reply_says)
 {
     struct rv_script_reply reply;
     const struct rv_script_call call = {.kind = RV_SCRIPT_MODEL, .stage = "a", .visit = 1};
-    rv_script *s = script_of("models: {a: [{chunks: [x, y], delay_ms: 20, finish_reason: length, tool_calls: [{name: t}],"
-                             " usage: {input_tokens: 90, output_tokens: 4}}]}",
-                             NULL);
+    rv_script *s =
+        script_of("models: {a: [{chunks: [x, y], delay_ms: 20, finish_reason: length, tool_calls: [{name: t}],"
+                  " usage: {input_tokens: 90, output_tokens: 4}}]}",
+                  NULL);
 
     ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
     ck_assert_uint_eq(reply.n_chunks, 2);
@@ -172,7 +184,8 @@ START_TEST(answers_come_in_order_and_end)
 {
     struct rv_response r;
     int64_t delay = -1;
-    rv_script *s = script_of("answers: [{text: x, delay_ms: 7}, {approved: false}, {decision: modify, data: {a: 1}}]", NULL);
+    rv_script *s =
+        script_of("answers: [{text: x, delay_ms: 7}, {approved: false}, {decision: modify, data: {a: 1}}]", NULL);
 
     for (int round = 0; round < 2; round++) {
         ck_assert(rv_script_answer(s, &r, &delay));

@@ -6,8 +6,8 @@
 
 #include "tests/kit/kit.h"
 
-#define STAGE                                                                     \
-    "name: t\nagents:\n  - {name: p, default_next: t}\n"                          \
+#define STAGE                                                                                                          \
+    "name: t\nagents:\n  - {name: p, default_next: t}\n"                                                               \
     "  - {name: t, has_tools: true, tool_access: all, plan_from: p}\n"
 
 /* n calls of `look` in one stage. */
@@ -38,8 +38,10 @@ static const struct {
     size_t n_blocked;
     const char *health;
 } cases[] = {
-    {4, "[{result: {}}]", 0, "[{\"tool\":\"look\",\"status\":\"unknown\",\"success_rate\":1.0,\"calls\":4,\"breaker_open\":false}]"},
-    {6, "[{result: {}}]", 0, "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":6,\"breaker_open\":false}]"},
+    {4, "[{result: {}}]", 0,
+     "[{\"tool\":\"look\",\"status\":\"unknown\",\"success_rate\":1.0,\"calls\":4,\"breaker_open\":false}]"},
+    {6, "[{result: {}}]", 0,
+     "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":6,\"breaker_open\":false}]"},
     {7, "[{error: broken}]", 2,
      "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.0,\"calls\":5,\"breaker_open\":true}]"},
     {7, "[{result: {status: error, error: said so}}]", 2,
@@ -48,9 +50,12 @@ static const struct {
      "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":7,\"breaker_open\":false}]"},
     {5, "[{result: {}, delay_ms: 3000}]", 0,
      "[{\"tool\":\"look\",\"status\":\"degraded\",\"success_rate\":1.0,\"calls\":5,\"breaker_open\":false}]"},
-    {8, "[{error: a}, {error: a}, {error: a}, {error: a}, {result: {}, delay_ms: 29000}, {result: {}, delay_ms: 29000},"
-        " {error: b}, {result: {}}]",
-     1, "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.2857142857142857,\"calls\":7,\"breaker_open\":true}]"},
+    {8,
+     "[{error: a}, {error: a}, {error: a}, {error: a}, {result: {}, delay_ms: 29000}, {result: {}, delay_ms: 29000},"
+     " {error: b}, {result: {}}]",
+     1,
+     "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.2857142857142857,\"calls\":7,\"breaker_open\":"
+     "true}]"},
 };
 
 START_TEST(five_failures_block_a_tool)

@@ -13,7 +13,8 @@ static const struct {
     bool scripted_all; /* stages of the script, for the run's options */
 } runs[] = {
     {"name: s\nagents: [{name: a, default_next: b}, {name: b}]", NULL, false},
-    {"name: l\nmodels: {default: scripted}\nagents:\n  - {name: a, has_llm: true, model_role: default, max_retries: 2}\n",
+    {"name: l\nmodels: {default: scripted}\nagents:\n  - {name: a, has_llm: true, model_role: default, max_retries: "
+     "2}\n",
      "models: {a: [{error: {kind: overloaded}}, {json: {ok: 1}, usage: {input_tokens: 3, output_tokens: 4}}]}", false},
     {"name: p\ndefault_run_mode: parallel\nmodels: {default: scripted}\nagents:\n"
      "  - {name: a, has_llm: true, model_role: default}\n  - {name: b, has_llm: true, model_role: default}\n"
@@ -102,8 +103,8 @@ START_TEST(a_broken_recording_names_its_line)
     char *text;
 
     world_load(&w, "name: s\nagents: [{name: a}]", NULL, NULL);
-    ck_assert_int_eq(rv_replay(w.pipeline, &rv_catalog_empty, &opts, world_envelope("x", 1), rv_str_of(broken[_i].recording),
-                               &effects, &state, &err),
+    ck_assert_int_eq(rv_replay(w.pipeline, &rv_catalog_empty, &opts, world_envelope("x", 1),
+                               rv_str_of(broken[_i].recording), &effects, &state, &err),
                      broken[_i].rc);
     text = rv_kit_err_take(err);
     ck_assert_msg(strstr(text, broken[_i].text), "%s", text);

@@ -7,44 +7,44 @@
 
 #include "tests/kit/kit.h"
 
-#define LOOP                                                                                        \
-    "name: loop\nmax_iterations: 5\nmodels: {default: scripted}\n"                                  \
-    "agents:\n"                                                                                     \
-    "  - {name: plan, has_llm: true, model_role: default, default_next: judge}\n"                   \
-    "  - name: judge\n    has_llm: true\n    model_role: default\n"                                 \
-    "    routing_rules: [{condition: verdict, value: again, target: plan}]\n"                       \
-    "    default_next: write\n"                                                                     \
-    "  - {name: write, default_next: end}\n"                                                        \
+#define LOOP                                                                                                           \
+    "name: loop\nmax_iterations: 5\nmodels: {default: scripted}\n"                                                     \
+    "agents:\n"                                                                                                        \
+    "  - {name: plan, has_llm: true, model_role: default, default_next: judge}\n"                                      \
+    "  - name: judge\n    has_llm: true\n    model_role: default\n"                                                    \
+    "    routing_rules: [{condition: verdict, value: again, target: plan}]\n"                                          \
+    "    default_next: write\n"                                                                                        \
+    "  - {name: write, default_next: end}\n"                                                                           \
     "edge_limits: [{from: judge, to: plan, max_count: 2}]\n"
 
-#define FAN                                                                                              \
-    "name: fan\ndefault_run_mode: parallel\nmodels: {default: scripted}\nagents:\n"                      \
-    "  - {name: split}\n"                                                                                \
-    "  - {name: left, has_llm: true, model_role: default, requires: [split]}\n"                          \
-    "  - {name: right, has_llm: true, model_role: default, requires: [split]}\n"                         \
+#define FAN                                                                                                            \
+    "name: fan\ndefault_run_mode: parallel\nmodels: {default: scripted}\nagents:\n"                                    \
+    "  - {name: split}\n"                                                                                              \
+    "  - {name: left, has_llm: true, model_role: default, requires: [split]}\n"                                        \
+    "  - {name: right, has_llm: true, model_role: default, requires: [split]}\n"                                       \
     "  - {name: join, requires: [left, right]}\n"
 
-#define TOOLS                                                                                            \
-    "name: tools\nagents:\n"                                                                             \
-    "  - {name: plan, default_next: act}\n"                                                              \
+#define TOOLS                                                                                                          \
+    "name: tools\nagents:\n"                                                                                           \
+    "  - {name: plan, default_next: act}\n"                                                                            \
     "  - {name: act, has_tools: true, tool_access: all, max_retries: 2, default_next: end}\n"
 
-#define ERRORS                                                                                           \
-    "name: errors\nagents:\n"                                                                            \
+#define ERRORS                                                                                                         \
+    "name: errors\nagents:\n"                                                                                          \
     "  - {name: work, default_next: end, error_next: help}\n  - {name: help, default_next: end}\n"
 
-#define ONE_LLM                                                                                          \
-    "name: one\nmodels: {default: scripted, judge: 'anthropic:claude-x'}\nagents:\n"                     \
+#define ONE_LLM                                                                                                        \
+    "name: one\nmodels: {default: scripted, judge: 'anthropic:claude-x'}\nagents:\n"                                   \
     "  - {name: ask, has_llm: true, model_role: default, default_next: end}\n"
-#define ONE_JUDGE                                                                                        \
-    "name: one\nmodels: {judge: 'anthropic:claude-x'}\nagents:\n"                                        \
+#define ONE_JUDGE                                                                                                      \
+    "name: one\nmodels: {judge: 'anthropic:claude-x'}\nagents:\n"                                                      \
     "  - {name: ask, has_llm: true, model_role: judge, default_next: end}\n"
 
-#define GATE                                                                                             \
-    "name: gate\nagents:\n  - {name: plan, default_next: act}\n"                                         \
+#define GATE                                                                                                           \
+    "name: gate\nagents:\n  - {name: plan, default_next: act}\n"                                                       \
     "  - {name: act, has_tools: true, tool_access: all, default_next: end}\n"
-#define WIPE                                                                                             \
-    "stages: {plan: [{output: {steps: [{tool: wipe}]}}]}\n"                                              \
+#define WIPE                                                                                                           \
+    "stages: {plan: [{output: {steps: [{tool: wipe}]}}]}\n"                                                            \
     "tools: {wipe: {risk: destructive, description: d, calls: [{result: {gone: 1}}]}}\n"
 
 static const struct {
@@ -92,15 +92,16 @@ static const struct {
      "{\"results\":[{\"step_id\":\"step_0\",\"tool\":\"wipe\",\"parameters\":{},\"status\":\"success\","
      "\"execution_time_ms\":0,\"data\":{\"gone\":1}}],\"total_time_ms\":0,\"all_succeeded\":true}",
      5000},
-    {"7.10: the script denies", GATE, WIPE "answers: [{approved: false}]", "terminated", "plan act", "act", "absent", 0},
+    {"7.10: the script denies", GATE, WIPE "answers: [{approved: false}]", "terminated", "plan act", "act", "absent",
+     0},
     {"7.2: without an answer the run waits", GATE, WIPE, "interrupted", "plan act", "act", "absent", 0},
     {"3.6: a raised clarification is answered", "name: q\nagents: [{name: ask}]",
      "stages: {ask: [{raise: {kind: clarification, question: which?}, outcome: clarify}, {output: {done: 1}}]}\n"
      "answers: [{text: PostgreSQL}]",
      "completed", "ask ask", "ask", "{\"done\":1}", 0},
     {"8.1: a scripted provider without a script fails the stage", ONE_LLM, NULL, "failed", "ask", "ask", "absent", 0},
-    {"8.1: text beside tool calls counts", ONE_LLM,
-     "models: {ask: [{json: {a: 1}, tool_calls: [{name: look}]}]}", "completed", "ask", "ask", "{\"a\":1}", 0},
+    {"8.1: text beside tool calls counts", ONE_LLM, "models: {ask: [{json: {a: 1}, tool_calls: [{name: look}]}]}",
+     "completed", "ask", "ask", "{\"a\":1}", 0},
     {"5.6: chunks are one reply", ONE_LLM, "models: {ask: [{chunks: ['{\"a\"', ': 1', '}'], delay_ms: 20}]}",
      "completed", "ask", "ask", "{\"a\":1}", 60},
 };

@@ -8,10 +8,10 @@
 
 #include "tests/kit/kit.h"
 
-#define WIDE                                                                                     \
-    "name: wide\ndefault_run_mode: parallel\nmodels: {default: scripted}\nagents:\n"             \
-    "  - {name: a, has_llm: true, model_role: default}\n"                                        \
-    "  - {name: b, has_llm: true, model_role: default}\n"                                        \
+#define WIDE                                                                                                           \
+    "name: wide\ndefault_run_mode: parallel\nmodels: {default: scripted}\nagents:\n"                                   \
+    "  - {name: a, has_llm: true, model_role: default}\n"                                                              \
+    "  - {name: b, has_llm: true, model_role: default}\n"                                                              \
     "  - {name: c, has_llm: true, model_role: default}\n"
 
 static int64_t real_ms(void)
@@ -110,7 +110,8 @@ START_TEST(w42_long_loops_neither_block_nor_recurse)
     struct world w;
 
     world_run(&w, &how,
-              "name: l\nmax_iterations: 20000\nmax_agent_hops: 20000\nagents: [{name: a, default_next: a, max_visits: 20000}]",
+              "name: l\nmax_iterations: 20000\nmax_agent_hops: 20000\nagents: [{name: a, default_next: a, max_visits: "
+              "20000}]",
               "stages: {a: [{output: {}}]}");
     ck_assert_str_eq(world_status(&w), "terminated");
     ck_assert_int_ge(rv_envelope_fields(rv_exec_envelope(w.exec))->agent_hop_count, 20000);

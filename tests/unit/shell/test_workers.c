@@ -7,25 +7,26 @@
 
 #include "tests/kit/kit.h"
 
-static const char *const capabilities[] = {"hello", "slow", "answers", NULL};
+static const char *const capabilities[] = {"hello", "slow", "answers", "files", NULL};
 
 /* Five tool stages whose calls really take different times, beside two scripted models, twice in a row. */
-#define MIXED                                                                                          \
-    "name: mixed\ndefault_run_mode: parallel\nmodels: {default: scripted}\nmax_agent_hops: 50\nagents:\n" \
-    "  - {name: p}\n"                                                                                  \
-    "  - {name: t1, has_tools: true, tool_access: all, plan_from: p, requires: [p]}\n"                 \
-    "  - {name: t2, has_tools: true, tool_access: all, plan_from: p, requires: [p]}\n"                 \
-    "  - {name: m1, has_llm: true, model_role: default, requires: [p]}\n"                              \
-    "  - {name: t3, has_tools: true, tool_access: all, plan_from: p, requires: [p]}\n"                 \
-    "  - {name: m2, has_llm: true, model_role: default, requires: [p]}\n"                              \
-    "  - {name: h, pre_process: slow.doze, requires: [p]}\n"                                           \
-    "  - {name: t4, has_tools: true, tool_access: all, plan_from: p, requires: [t1, t2, m1]}\n"        \
+#define MIXED                                                                                                          \
+    "name: mixed\ndefault_run_mode: parallel\nmodels: {default: scripted}\nmax_agent_hops: 50\nagents:\n"              \
+    "  - {name: p}\n"                                                                                                  \
+    "  - {name: t1, has_tools: true, tool_access: all, plan_from: p, requires: [p]}\n"                                 \
+    "  - {name: t2, has_tools: true, tool_access: all, plan_from: p, requires: [p]}\n"                                 \
+    "  - {name: m1, has_llm: true, model_role: default, requires: [p]}\n"                                              \
+    "  - {name: t3, has_tools: true, tool_access: all, plan_from: p, requires: [p]}\n"                                 \
+    "  - {name: m2, has_llm: true, model_role: default, requires: [p]}\n"                                              \
+    "  - {name: h, pre_process: slow.doze, requires: [p]}\n"                                                           \
+    "  - {name: t4, has_tools: true, tool_access: all, plan_from: p, requires: [t1, t2, m1]}\n"                        \
     "  - {name: t5, has_tools: true, tool_access: all, plan_from: p, requires: [t3, m2]}\n"
-#define MIXED_SCRIPT                                                                                   \
-    "stages:\n  p: [{output: {steps: [{tool: doze, parameters: {ms: 9}},"                              \
-    " {tool: greet, parameters: {name: x}}, {tool: doze, parameters: {ms: 2}},"                        \
-    " {tool: greet, parameters: {nme: x}}, {tool: look}]}}]\n"                                         \
-    "models: {m1: [{json: {a: 1}, delay_ms: 3}], m2: [{json: {b: 1}}]}\n"                              \
+#define MIXED_SCRIPT                                                                                                   \
+    "stages:\n  p: [{output: {steps: [{tool: doze, parameters: {ms: 9}},"                                              \
+    " {tool: greet, parameters: {name: x}}, {tool: doze, parameters: {ms: 2}},"                                        \
+    " {tool: greet, parameters: {nme: x}}, {tool: look},"                                                              \
+    " {tool: search_files, parameters: {query: failed allocation}}]}}]\n"                                              \
+    "models: {m1: [{json: {a: 1}, delay_ms: 3}], m2: [{json: {b: 1}}]}\n"                                              \
     "tools: {look: [{result: {n: 1}}, {result: {n: 2}, delay_ms: 4}, {result: {n: 3}}]}\n"
 
 START_TEST(rule_11_2_one_and_eight_workers_give_the_same_bytes)
@@ -41,6 +42,7 @@ START_TEST(rule_11_2_one_and_eight_workers_give_the_same_bytes)
     }
     ck_assert_ptr_nonnull(strstr(state[0], "\"slept\":true"));
     ck_assert_ptr_nonnull(strstr(state[0], "\"n\":3"));
+    ck_assert_ptr_nonnull(strstr(state[0], "coreengine/base/"));
     ck_assert_str_eq(state[0], state[1]);
     ck_assert_str_eq(rv_buf_cstr(&w[0].events), rv_buf_cstr(&w[1].events));
     ck_assert_str_eq(rv_buf_cstr(&w[0].effects), rv_buf_cstr(&w[1].effects));
@@ -52,9 +54,9 @@ START_TEST(rule_11_2_one_and_eight_workers_give_the_same_bytes)
 }
 END_TEST
 
-#define ONE_STEP                                                                                       \
-    "name: one\nagents:\n  - {name: p, default_next: t}\n"                                             \
-    "  - {name: t, has_tools: true, tool_access: all, plan_from: p%s}\n"                               \
+#define ONE_STEP                                                                                                       \
+    "name: one\nagents:\n  - {name: p, default_next: t}\n"                                                             \
+    "  - {name: t, has_tools: true, tool_access: all, plan_from: p%s}\n"                                               \
     "execution: {tool_timeout: %s}\n"
 #define PLAN "stages: {p: [{output: {steps: [{tool: %s, parameters: {%s}}]}}]}"
 
@@ -71,12 +73,9 @@ static void one_step(struct world *w, const struct how *how, const char *extra, 
 static const struct {
     const char *tool, *parameters, *output; /* a part of the stage's output */
 } tools[] = {
-    {"greet", "name: Ada", "\"status\":\"success\""},
-    {"doze", "ms: 1", "\"data\":{\"slept\":true}"},
-    {"silent", "", "it returned without an answer"},
-    {"context", "", "\"stage\":\"t\",\"user\":\"ada\""},
-    {"context", "", "\"timeout_ms\":30000"},
-    {"two_replies", "", "it answered 2 times in one call"},
+    {"greet", "name: Ada", "\"status\":\"success\""}, {"doze", "ms: 1", "\"data\":{\"slept\":true}"},
+    {"silent", "", "it returned without an answer"},  {"context", "", "\"stage\":\"t\",\"user\":\"ada\""},
+    {"context", "", "\"timeout_ms\":30000"},          {"two_replies", "", "it answered 2 times in one call"},
     {"garbage", "", "it answered what is not JSON"},
 };
 
@@ -102,9 +101,37 @@ START_TEST(a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time)
 
     one_step(&w, &how, "", "0.05", "doze", "ms: 400");
     output = world_output(&w, "t");
-    ck_assert_msg(strstr(output, "\"type\":\"TimeoutError\",\"message\":\"tool \\\"doze\\\" did not answer within 50 ms\""),
-                  "%s", output);
+    ck_assert_msg(
+        strstr(output, "\"type\":\"TimeoutError\",\"message\":\"tool \\\"doze\\\" did not answer within 50 ms\""), "%s",
+        output);
     ck_assert_int_eq(world_elapsed_ms(&w), 50);
+    free(output);
+    world_fini(&w);
+}
+END_TEST
+
+/* Hooks and mocks of a capability. */
+static const struct {
+    const char *stage;
+    bool use_mocks;
+    const char *output;
+} entries[] = {
+    {"{name: a, post_process: hello.greet_user}", false, "{\"final_response\":\"Hello!\"}"},
+    {"{name: a, mock_handler: hello.canned}", true, "{\"final_response\":\"Hello from a mock.\"}"},
+    {"{name: a, mock_handler: hello.canned, mock: true}", false, "{\"final_response\":\"Hello from a mock.\"}"},
+    {"{name: a, mock_handler: hello.canned}", false, "{}"},
+};
+
+START_TEST(hooks_and_mocks_run_on_workers)
+{
+    struct how how = {.capabilities = capabilities, .use_mocks = entries[_i].use_mocks};
+    struct world w;
+    char pipeline[256], *output;
+
+    snprintf(pipeline, sizeof pipeline, "name: h\nagents: [%s]", entries[_i].stage);
+    world_run(&w, &how, pipeline, NULL);
+    output = world_output(&w, "a");
+    ck_assert_str_eq(output, entries[_i].output);
     free(output);
     world_fini(&w);
 }
@@ -133,6 +160,7 @@ Suite *workers_suite(void)
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, rule_11_2_one_and_eight_workers_give_the_same_bytes);
     tcase_add_loop_test(tc, a_tool_answers_or_says_what_it_did_wrong, 0, RV_COUNT(tools));
+    tcase_add_loop_test(tc, hooks_and_mocks_run_on_workers, 0, RV_COUNT(entries));
     tcase_add_test(tc, a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time);
     tcase_add_test(tc, a_cancelled_run_leaves_its_calls_behind);
     suite_add_tcase(suite, tc);

@@ -49,7 +49,7 @@ static void load_capabilities(struct world *w, const char *const *names)
     for (size_t i = 0; names[i]; i++) {
         struct rv_capability_config which = {.name = names[i], .src = {"p.yaml", 1, 1}};
         if (strcmp(names[i], "files") == 0)
-            which.config = rv_kit_json("{'roots': ['docs']}");
+            which.config = rv_kit_json("{'roots': ['coreengine/base']}");
         must(rv_plugins_load(w->plugins, &which, &err), err, names[i]);
         json_object_put(which.config);
     }

@@ -1,5 +1,5 @@
-/* What every test of the shell starts with: a pipeline and a script from text, one run through an engine, and what was seen
- * on the way. */
+/* What every test of the shell starts with: a pipeline and a script from text, one run through an engine, and what was
+ * seen on the way. */
 #ifndef RV_TESTS_SHELL_WORLD_H
 #define RV_TESTS_SHELL_WORLD_H
 
@@ -21,7 +21,7 @@ struct world {
 struct how {
     bool real_time, use_mocks, saves, no_answers;
     size_t workers, max_parallel;
-    int mode; /* 0: the pipeline's; else enum rv_run_mode + 1 */
+    int mode;                        /* 0: the pipeline's; else enum rv_run_mode + 1 */
     const char *const *capabilities; /* NULL-terminated; found in the build */
     struct rv_clock clock;
     rv_log *log;

@@ -1,0 +1,1 @@
+rv_fuzz(script SOURCES fuzz_script.c USES rv::script)
