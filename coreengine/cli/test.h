@@ -26,6 +26,8 @@ typedef struct rv_coverage rv_coverage;
 rv_coverage *rv_coverage_new(const struct rv_pipeline *p); /* NULL: out of memory */
 void rv_coverage_free(rv_coverage *c);
 void rv_coverage_event(rv_coverage *c, const struct rv_effect *e, rv_str line);
+/** Fails if an event could not be read for want of memory. */
+RV_MUST_CHECK int rv_coverage_check(const rv_coverage *c, rv_err **err);
 struct rv_coverage_counts {
     size_t n_stages, n_stages_hit, n_routes, n_routes_hit;
     double percent; /* of stages and routes together; 100 when there are none */

@@ -20,6 +20,7 @@ struct rv_coverage {
     const struct rv_pipeline *pipeline; /* borrowed */
     struct item *items;
     size_t n;
+    int rc; /* an event could not be read: the count is not complete */
 };
 
 static struct rv_src src_or(struct rv_src src, const struct rv_agent_config *a)
@@ -117,13 +118,21 @@ void rv_coverage_event(rv_coverage *c, const struct rv_effect *e, rv_str line)
     bool ended = e->emit == RV_EMIT_STAGE_COMPLETED && c->pipeline->agents[e->stage].error_target != RV_TARGET_NONE;
     if (e->emit != RV_EMIT_ROUTING_DECISION && !ended)
         return;
-    if (rv_json_parse(line, &opts, &event, NULL) < 0)
-        return; /* out of memory: the run itself is about to say so */
+    int rc = rv_json_parse(line, &opts, &event, NULL);
+    if (rc < 0) {
+        c->rc = rc;
+        return;
+    }
     if (!ended)
         hit_route(c, e->stage, event);
     else if (rv_json_get_text(event, "status", &status) && strcmp(status, "error") == 0)
         hit(c, ITEM_ERROR, e->stage, -1);
     json_object_put(event);
+}
+
+int rv_coverage_check(const rv_coverage *c, rv_err **err)
+{
+    return c->rc < 0 ? RV_FAIL(err, c->rc, "count coverage") : 0;
 }
 
 struct rv_coverage_counts rv_coverage_counts(const rv_coverage *c)

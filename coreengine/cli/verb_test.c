@@ -220,6 +220,8 @@ static int run_tests(struct session *s, const struct rv_cli_loaded *l, rv_err **
     if (s->format == FORMAT_JSON)
         rv_jw_arr_end(&s->json);
     if (rc == 0 && coverage)
+        rc = rv_coverage_check(coverage, err);
+    if (rc == 0 && coverage)
         report_coverage(s, p, coverage);
     rv_coverage_free(coverage);
     return rc;
