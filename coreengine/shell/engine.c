@@ -14,6 +14,11 @@ int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **e
     e->clock = opts->clock.now_us ? opts->clock : rv_clock_system();
     e->virtual_us = opts->virtual_start_us;
     atomic_init(&e->cancel_all, false);
+    int rc = e->opts.handle_signals ? rv_signals_watch(e, err) : 0;
+    if (rc < 0) {
+        free(e);
+        return rc;
+    }
     *out = e;
     return 0;
 }
@@ -29,6 +34,7 @@ void rv_engine_free(rv_engine *e)
         x->engine = NULL;
         x->prev = x->next = NULL;
     }
+    rv_signals_unwatch(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);
     rv_due_fini(&e->due);
@@ -66,6 +72,15 @@ void rv_engine_cancel_all(rv_engine *e)
         rv_loop_wake(loop);
     else if (pool)
         rv_pool_poke(pool);
+}
+
+void rv_engine_signalled(rv_engine *e)
+{
+    struct shell_loop *loop = e->loop;
+
+    atomic_store(&e->cancel_all, true);
+    if (loop)
+        rv_loop_wake(loop);
 }
 
 /* --- runs --- */

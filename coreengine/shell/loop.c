@@ -11,7 +11,6 @@ struct shell_loop {
     uv_loop_t uv;
     uv_timer_t timer;
     uv_async_t async;
-    struct shell_signals *signals; /* NULL: not watched */
 };
 
 static void on_timer(uv_timer_t *timer)
@@ -36,7 +35,6 @@ void rv_loop_free(struct shell_loop *l)
 {
     if (!l)
         return;
-    rv_signals_close(l->signals);
     uv_close((uv_handle_t *)&l->timer, NULL);
     uv_close((uv_handle_t *)&l->async, NULL);
     close_loop(l);
@@ -61,11 +59,6 @@ int rv_loop_ensure(rv_engine *e, rv_err **err)
         return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(uv_rc));
     }
     uv_timer_init(&l->uv, &l->timer); /* can not fail */
-    int rc = e->opts.handle_signals ? rv_signals_new(e, &l->uv, &l->signals, err) : 0;
-    if (rc < 0) {
-        rv_loop_free(l);
-        return rc;
-    }
     e->loop = l;
     return 0;
 }

@@ -194,9 +194,10 @@ void rv_loop_wake(void *loop); /* any thread */
 void rv_loop_free(struct shell_loop *l);
 
 /* signals.c */
-struct shell_signals;
-RV_MUST_CHECK int rv_signals_new(rv_engine *e, void *uv_loop, struct shell_signals **out, rv_err **err);
-/** Ask for the handles to be closed; the memory goes with the last close callback. */
-void rv_signals_close(struct shell_signals *s);
+/** RV_E_STATE when another engine watches already. */
+RV_MUST_CHECK int rv_signals_watch(rv_engine *e, rv_err **err);
+void rv_signals_unwatch(rv_engine *e); /* puts back what was in force; nothing to do when e does not watch */
+/** Cancel all runs, called from a signal handler. */
+void rv_engine_signalled(rv_engine *e);
 
 #endif

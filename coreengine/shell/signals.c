@@ -1,8 +1,8 @@
-/* SIGINT and SIGTERM: the first asks every run to end, the second ends the process. */
+/* SIGINT and SIGTERM: the first asks every run to end, the second ends the process. Watched from the moment an engine is
+ * made, so that there is no gap before its loop exists. */
+#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include "coreengine/shell/shell_internal.h"
 
@@ -10,59 +10,45 @@
 
 static const int numbers[] = {SIGINT, SIGTERM};
 
-struct shell_signals {
-    uv_signal_t handles[RV_COUNT(numbers)];
-    size_t n_open;
-    rv_engine *engine; /* borrowed; outlives the handles */
-    unsigned n_seen;
-};
+/* A handler is given nothing but a number, so what it needs is global; one engine of a process may watch at a time. */
+static _Atomic(rv_engine *) watcher;
+static atomic_uint n_seen;
+static struct sigaction before[RV_COUNT(numbers)];
 
-static void on_signal(uv_signal_t *handle, int number)
+static void on_signal(int number)
 {
-    struct shell_signals *s = handle->data;
+    int saved = errno;
+    rv_engine *e = atomic_load(&watcher);
 
-    if (s->n_seen++ > 0)
+    (void)number;
+    if (atomic_fetch_add(&n_seen, 1) > 0)
         _exit(EXIT_CANCELLED); /* asked twice: nothing of ours may hold it up */
-    RV_LOG(s->engine->opts.log, INFO, "signal.received", RV_F_I64("signal", number));
-    rv_engine_cancel_all(s->engine);
+    if (e)
+        rv_engine_signalled(e);
+    errno = saved;
 }
 
-static void on_close(uv_handle_t *handle)
+int rv_signals_watch(rv_engine *e, rv_err **err)
 {
-    struct shell_signals *s = handle->data;
-    if (--s->n_open == 0)
-        free(s);
-}
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    rv_engine *none = NULL;
 
-void rv_signals_close(struct shell_signals *s)
-{
-    for (size_t i = s ? s->n_open : 0; i-- > 0;)
-        uv_close((uv_handle_t *)&s->handles[i], on_close);
-}
-
-int rv_signals_new(rv_engine *e, void *uv_loop, struct shell_signals **out, rv_err **err)
-{
-    struct shell_signals *s = calloc(1, sizeof *s);
-    int rc = 0;
-
-    if (!s)
-        return RV_FAIL(err, RV_E_NOMEM, "watch for signals");
-    s->engine = e;
-    for (size_t i = 0; i < RV_COUNT(numbers) && rc == 0; i++) {
-        rc = uv_signal_init(uv_loop, &s->handles[i]);
-        if (rc < 0)
-            break;
-        s->handles[i].data = s;
-        s->n_open++;
-        rc = uv_signal_start(&s->handles[i], on_signal, numbers[i]);
-    }
-    if (rc < 0) {
-        if (s->n_open)
-            rv_signals_close(s);
-        else
-            free(s);
-        return RV_FAIL(err, RV_E_INTERNAL, "watch for signals: %s", uv_strerror(rc));
-    }
-    *out = s;
+    if (!atomic_compare_exchange_strong(&watcher, &none, e))
+        return RV_FAIL(err, RV_E_STATE, "another engine of this process watches the signals");
+    atomic_store(&n_seen, 0);
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < RV_COUNT(numbers); i++)
+        RV_IGNORE(sigaction(numbers[i], &action, &before[i]), "the numbers and the action are valid");
     return 0;
+}
+
+void rv_signals_unwatch(rv_engine *e)
+{
+    rv_engine *mine = e;
+
+    if (atomic_load(&watcher) != e)
+        return;
+    for (size_t i = 0; i < RV_COUNT(numbers); i++)
+        RV_IGNORE(sigaction(numbers[i], &before[i], NULL), "it was in force before");
+    RV_IGNORE(!atomic_compare_exchange_strong(&watcher, &mine, NULL), "it was read just now");
 }
