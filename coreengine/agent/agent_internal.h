@@ -91,8 +91,17 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
 /* visit_tools.c */
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
+json_object *rv_visit_plan(const rv_visit *v); /* the plan's steps as they stand; borrowed; NULL: none */
 void rv_visit_tools_fini(struct tool_progress *t);
+
+/* visit_gate.c */
+struct visit_step {
+    rv_str id, tool;
+    json_object *parameters; /* borrowed; NULL: none */
+    enum rv_risk risk;
+};
+int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effects *out, rv_err **err);
+int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
 
 /* visit_hooks.c */
 int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);

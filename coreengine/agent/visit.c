@@ -161,6 +161,8 @@ static int clean_error(const struct rv_event *ev, rv_buf *text, struct rv_event 
     size_t bad;
 
     *out = *ev;
+    if (ev->error_type && !rv_utf8_valid(rv_str_of(ev->error_type), NULL))
+        out->error_type = NULL;
     if (!ev->failed || (rest.len == ev->error.len && rv_utf8_valid(rest, NULL)))
         return 0;
     while (!rv_utf8_valid(rest, &bad)) {

@@ -380,6 +380,24 @@ START_TEST(torn_suspended_work_is_dropped_and_approves_nothing)
 }
 END_TEST
 
+START_TEST(a_plan_made_anew_is_not_covered_by_the_old_approval)
+{
+    struct drive *d = drive_new("name: t\nmodels: {r: scripted}\nconfirmation_resume_stage: p\nagents:\n"
+                                "  - {name: p, stage_order: 1, output_key: plan, has_llm: true, model_role: r, default_next: a}\n"
+                                "  - {name: a, stage_order: 2, has_tools: true, tool_access: all}\n",
+                                tools, RV_COUNT(tools));
+
+    DRIVE_ANSWERS(d, {"llm:p", "{'steps':[{'tool':'wipe','parameters':{'n':1}}]}", false, 0},
+                  {"llm:p", "{'steps':[{'tool':'wipe','parameters':{'n':2}}]}", true, 0});
+    ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
+    ck_assert_int_eq(drive_approve(d, true), RV_RUN_INTERRUPTED); /* another step: another question */
+    ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 0);
+    ck_assert_int_eq(drive_approve(d, true), RV_RUN_COMPLETED);   /* the same plan again */
+    ck_assert_str_eq(drive_call_at(d, RV_EFFECT_CALL_TOOL, 0)->request, "{\"n\":2}");
+    drive_free(d);
+}
+END_TEST
+
 TCase *tools_case(void)
 {
     TCase *tc = tcase_create("tools");
@@ -397,6 +415,7 @@ TCase *tools_case(void)
     tcase_add_test(tc, each_destructive_step_is_asked_for_on_its_own);
     tcase_add_test(tc, the_gate_can_be_turned_off);
     tcase_add_test(tc, the_approval_of_another_interrupt_opens_no_gate);
+    tcase_add_test(tc, a_plan_made_anew_is_not_covered_by_the_old_approval);
     tcase_add_loop_test(tc, torn_suspended_work_is_dropped_and_approves_nothing, 0, RV_COUNT(torn));
     return tc;
 }

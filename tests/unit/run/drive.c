@@ -88,6 +88,7 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
                                             .output = compile(d, tools[i].output)};
     }
     d->n_tools = n_tools;
+    d->open = calloc(d->p->n_agents + 1, sizeof *d->open);
     return d;
 }
 
@@ -119,6 +120,7 @@ void drive_free(struct drive *d)
     rv_buf_fini(&d->events);
     rv_buf_fini(&d->lines);
     free(d->used);
+    free(d->open);
     free(d->last_save);
     free(d);
 }
@@ -205,6 +207,29 @@ static void cancel_call(struct drive *d, int64_t call_id)
     ck_abort_msg("call %d is cancelled but was not made", (int)call_id);
 }
 
+/* A visit's lines stand between its start and its completion; its decision follows the completion at once. */
+static void check_order(struct drive *d, const struct rv_effect *e, rv_str line)
+{
+    bool is_open = e->stage >= 0 && d->open[e->stage], fits = true;
+
+    if (e->stage >= 0 && e->emit == RV_EMIT_STAGE_STARTED)
+        fits = !is_open;
+    else if (e->stage >= 0 && e->emit == RV_EMIT_ROUTING_DECISION)
+        fits = !is_open && d->completed == e->stage;
+    else if (e->stage >= 0 && e->emit == RV_EMIT_STAGE_SKIPPED)
+        fits = !is_open;
+    else if (e->stage >= 0)
+        fits = is_open;
+    ck_assert_msg(fits, "out of order: %.*s", RV_STR_ARG(line));
+    if (e->emit == RV_EMIT_STAGE_STARTED)
+        d->open[e->stage] = true;
+    if (e->emit == RV_EMIT_STAGE_COMPLETED)
+        d->open[e->stage] = false;
+    d->completed = e->emit == RV_EMIT_STAGE_COMPLETED ? e->stage : -1;
+    for (size_t i = 0; e->emit == RV_EMIT_DONE && i < d->p->n_agents; i++)
+        ck_assert_msg(!d->open[i], "stage %zu was started and never completed", i);
+}
+
 static void take_line(struct drive *d, const struct rv_effect *e)
 {
     rv_str line = rv_effect_text(&d->fx, e);
@@ -217,6 +242,7 @@ static void take_line(struct drive *d, const struct rv_effect *e)
     ck_assert_msg(d->n_done == 0, "after done: %.*s", RV_STR_ARG(line));
     d->n_done += e->emit == RV_EMIT_DONE;
     d->n_visits += e->emit == RV_EMIT_STAGE_STARTED;
+    check_order(d, e, line);
     if (d->keep) {
         rv_buf_add_str(&d->lines, line);
         rv_buf_putc(&d->lines, '\n');
@@ -518,122 +544,6 @@ enum rv_run_status drive_approve(struct drive *d, bool approved)
     return rv_run_status(d->run);
 }
 
-/* --- looking --- */
-
-static char *look_text;
-static json_object *look_tree;
-
-static const char *look(const char *json, const char *path)
-{
-    const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = 300};
-    json_object *v;
-    char part[128];
-
-    json_object_put(look_tree);
-    look_tree = NULL;
-    free(look_text);
-    look_text = NULL;
-    if (rv_json_parse(rv_str_of(json), &opts, &look_tree, NULL) < 0)
-        rv_kit_die("no JSON: %s", json);
-    v = look_tree;
-    while (*path) {
-        size_t n = strcspn(path, ".");
-        json_object *next = NULL;
-        memcpy(part, path, n);
-        part[n] = '\0';
-        path += n + (path[n] == '.');
-        if (json_object_is_type(v, json_type_array)) {
-            size_t at = (size_t)strtoul(part, NULL, 10);
-            if (strcmp(part, "n") == 0)
-                return look_text = rv_kit_text(json_object_new_int64((int64_t)json_object_array_length(v)));
-            if (at >= json_object_array_length(v))
-                return "absent";
-            next = json_object_array_get_idx(v, at);
-        } else if (!json_object_is_type(v, json_type_object) || !json_object_object_get_ex(v, part, &next)) {
-            return "absent";
-        }
-        v = next;
-    }
-    return look_text = rv_kit_text(v);
-}
-
-const char *drive_state(struct drive *d, const char *path)
-{
-    char *dump = drive_dump(rv_run_envelope(d->run));
-    const char *text = look(dump, path);
-
-    free(dump);
-    return text;
-}
-
-const char *drive_request(const struct drive_call *c, const char *path)
-{
-    return look(c->request, path);
-}
-
-json_object *drive_line(struct drive *d, const char *type, size_t n)
-{
-    const char *at = rv_buf_cstr(&d->lines);
-
-    while (*at) {
-        size_t len = strcspn(at, "\n");
-        char *line = rv_str_dup((rv_str){at, len});
-        const char *found = NULL;
-        at += len + (at[len] == '\n');
-        look(line, "");
-        free(line);
-        if (rv_json_get_text(look_tree, "type", &found) && strcmp(found, type) == 0 && n-- == 0)
-            return look_tree;
-    }
-    return NULL;
-}
-
-static char *story_text;
-
-const char *drive_story(struct drive *d)
-{
-    rv_buf b = RV_BUF_INIT(MAX_TEXT);
-    const char *at = rv_buf_cstr(&d->lines);
-
-    while (*at) {
-        size_t len = strcspn(at, "\n");
-        char *line = rv_str_dup((rv_str){at, len});
-        const char *type = NULL, *more = NULL;
-        at += len + (at[len] == '\n');
-        look(line, "");
-        free(line);
-        rv_json_get_text(look_tree, "type", &type);
-        rv_buf_printf(&b, "%s%s", b.len ? " " : "", type);
-        if (strcmp(type, "done") == 0 ? rv_json_get_text(look_tree, "status", &more)
-                                      : rv_json_get_text(look_tree, "stage", &more))
-            rv_buf_printf(&b, ":%s", more);
-        if (strcmp(type, "stage_completed") == 0 && rv_json_get_text(look_tree, "status", &more))
-            rv_buf_printf(&b, "=%s", more);
-        if (strcmp(type, "routing_decision") == 0 && rv_json_get_text(look_tree, "to", &more))
-            rv_buf_printf(&b, ">%s", more);
-    }
-    free(story_text);
-    story_text = rv_buf_steal(&b, NULL);
-    return story_text ? story_text : "";
-}
-
-const struct drive_call *drive_call_at(const struct drive *d, enum rv_effect_kind kind, size_t n)
-{
-    for (size_t i = 0; i < d->n_calls; i++)
-        if (d->calls[i].kind == kind && n-- == 0)
-            return &d->calls[i];
-    return NULL;
-}
-
-size_t drive_n_calls(const struct drive *d, enum rv_effect_kind kind)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < d->n_calls; i++)
-        n += d->calls[i].kind == kind;
-    return n;
-}
-
 bool drive_replays(struct drive *d, const char *first_state)
 {
     struct drive *other = calloc(1, sizeof *other);
@@ -647,6 +557,7 @@ bool drive_replays(struct drive *d, const char *first_state)
     other->effects = other->events = other->lines = RV_BUF_INIT(MAX_TEXT);
     other->now_us = DRIVE_T0;
     other->keep = true;
+    other->open = calloc(d->p->n_agents + 1, sizeof *other->open);
     drive_envelope(other, first_state);
     while (*at) {
         size_t len = strcspn(at, "\n");

@@ -66,6 +66,8 @@ struct drive {
     size_t n_done, n_finish, n_saves, n_visits, n_llm;
     char *last_save;
     bool finished;
+    bool *open;    /* per stage: a visit is under way */
+    int completed; /* the stage whose completion was the last line, or -1 */
 };
 
 /** A driver for the pipeline; ends the test when it has errors. tools may be NULL. */

@@ -189,6 +189,19 @@ START_TEST(an_interrupt_carries_its_id_expiry_and_answer_to_prompts)
 }
 END_TEST
 
+START_TEST(an_answer_that_is_no_text_is_refused)
+{
+    struct drive *d = waiting("", "clarification", "");
+    struct rv_response r = {.text = RV_STR_LIT("\xff")};
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(drive_resume(d, &r, &err), RV_E_INVALID);
+    rv_err_free(err);
+    ck_assert_str_eq(drive_state(d, "interrupt_pending"), "true");
+    drive_free(d);
+}
+END_TEST
+
 TCase *resume_case(void)
 {
     TCase *tc = tcase_create("resume");
@@ -196,6 +209,7 @@ TCase *resume_case(void)
     tcase_add_loop_test(tc, an_answer_resumes_where_its_kind_says, 0, RV_COUNT(answers));
     tcase_add_test(tc, a_refused_answer_can_be_followed_by_a_right_one);
     tcase_add_test(tc, an_expired_interrupt_is_refused_and_stays);
+    tcase_add_test(tc, an_answer_that_is_no_text_is_refused);
     tcase_add_test(tc, nothing_pending_is_an_error);
     tcase_add_test(tc, an_envelope_that_never_ran_is_initialised_on_resume);
     tcase_add_test(tc, edge_limits_hold_across_a_pause);
