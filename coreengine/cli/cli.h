@@ -120,7 +120,9 @@ struct rv_cli_session {
     struct rv_cli_loaded *loaded;
     const char *pipeline_path;
     const char *script_path;
+    const char *run_file; /* of `resume`: brought up to date, so that an answer counts once; NULL: none */
 };
+const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind); /* the options of `resume`; empty: none is needed */
 /** Run or resume (response not NULL) and print what was asked for. env is taken. Gives the exit status. */
 int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response);
 

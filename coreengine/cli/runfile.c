@@ -2,9 +2,11 @@
 #include "coreengine/cli/runfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,9 +68,22 @@ static void absolute(const char *path, char out[PATH_MAX])
     }
 }
 
+/* Ids come from state files too, and become names of files. */
+static int check_id(const char *id, rv_err **err)
+{
+    size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+    if (n > 0 && n <= NAME_MAX - sizeof ".json" && !id[n] && id[0] != '.')
+        return 0;
+    RV_IGNORE(RV_FAIL(err, RV_E_INVALID, "the envelope_id \"%s\" cannot be the name of a file", id), "returned below");
+    rv_err_hint(err, "give --save FILE, or an id of letters, digits, _ and -");
+    return RV_E_INVALID;
+}
+
 int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err)
 {
-    int rc = runs_folder(out, err);
+    int rc = check_id(id, err);
+    if (rc == 0)
+        rc = runs_folder(out, err);
     if (rc == 0)
         rc = make_dirs(out->ptr, err);
     if (rc < 0)
@@ -102,6 +117,29 @@ int rv_runfile_write(const char *path, const struct rv_runfile *run, rv_str stat
     return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
 }
 
+int rv_runfile_claim(const char *path, int *fd, rv_err **err)
+{
+    struct stat opened, now;
+
+    *fd = -1;
+    if (stat(path, &now) == 0 && !S_ISREG(now.st_mode))
+        return 0;
+    int f = open(path, O_RDWR | O_CLOEXEC); /* for writing: what is answered is noted there */
+    if (f < 0)
+        return RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "open run file \"%s\": %s", path,
+                       strerror(errno));
+    bool busy = flock(f, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    /* a file that was replaced between open and lock was answered by the one who replaced it */
+    if (!busy && fstat(f, &opened) == 0 && (stat(path, &now) < 0 || opened.st_ino != now.st_ino))
+        busy = true;
+    if (busy) {
+        close(f);
+        return RV_FAIL(err, RV_E_STATE, "another process is answering the run \"%s\"", path);
+    }
+    *fd = f;
+    return 0;
+}
+
 int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_BYTES);
@@ -113,8 +151,8 @@ int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err)
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&text), &opts, &out->json, err);
     rv_buf_fini(&text);
-    if (rc == 0 && (!json_object_is_type(out->json, json_type_object) ||
-                    !rv_json_get_int(out->json, "reeve_run", &version)))
+    if (rc == 0 &&
+        (!json_object_is_type(out->json, json_type_object) || !rv_json_get_int(out->json, "reeve_run", &version)))
         rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is no run file", path);
     else if (rc == 0 && version != 1)
         rc = RV_FAIL(err, RV_E_VERSION, "run file \"%s\" has version %lld, this program reads 1", path,

@@ -12,6 +12,7 @@ struct watch {
     rv_progress *progress;
     rv_recorder *recorder;
     FILE *trace;      /* --trace: events in, for replay */
+    bool trace_short; /* a line of it is missing */
     bool events;      /* --events: event lines on stdout */
     rv_exec *exec;    /* borrowed; NULL until the run was begun */
     rv_err *save_err; /* first failure of --save; owned */
@@ -38,10 +39,19 @@ static void on_delta(void *self, int stage, rv_str text)
 static void on_state(void *self, rv_str state)
 {
     struct watch *w = self;
+    const char *paths[] = {rv_cli_value(w->session->args, "save"), w->session->run_file};
     struct rv_runfile run = {.pipeline = w->session->pipeline_path, .script = w->session->script_path};
-    if (!w->save_err)
-        RV_IGNORE(rv_runfile_write(rv_cli_value(w->session->args, "save"), &run, state, &w->save_err),
-                  "reported when the run is over");
+
+    for (size_t i = 0; i < RV_COUNT(paths); i++)
+        if (paths[i] && !w->save_err)
+            RV_IGNORE(rv_runfile_write(paths[i], &run, state, &w->save_err), "reported when the run is over");
+}
+
+/* Where the state is kept while the run goes on; NULL: nowhere. */
+static const char *kept_in(const struct rv_cli_session *s)
+{
+    const char *save = rv_cli_value(s->args, "save");
+    return save ? save : s->run_file;
 }
 
 static void on_input(void *self, const struct rv_event *ev)
@@ -55,7 +65,7 @@ static void on_input(void *self, const struct rv_event *ev)
     rv_jw jw = rv_jw_on(&line);
     rv_event_write_json(ev, &jw);
     rv_buf_putc(&line, '\n');
-    fwrite(line.ptr, 1, line.len, w->trace);
+    w->trace_short |= line.rc != 0 || fwrite(line.ptr, 1, line.len, w->trace) != line.len;
     rv_buf_fini(&line);
 }
 
@@ -106,15 +116,14 @@ static int print_result(const struct rv_cli_session *s, const rv_envelope *env, 
     return print_buf(&text, "result", err);
 }
 
-/* Put an interrupted run where `resume` finds it; with --save it is there already. */
+/* Put an interrupted run where `resume` finds it; it may be there already. */
 static int keep(const struct rv_cli_session *s, const rv_envelope *env, rv_buf *path, rv_err **err)
 {
     struct rv_runfile run = {.pipeline = s->pipeline_path, .script = s->script_path};
     rv_buf state = RV_BUF_INIT(MAX_OUTPUT_BYTES);
-    const char *save = rv_cli_value(s->args, "save");
 
-    if (save) {
-        rv_buf_puts(path, save);
+    if (kept_in(s)) {
+        rv_buf_puts(path, kept_in(s));
         return rv_buf_check(path, "path", err);
     }
     rv_envelope_write_state(env, &state);
@@ -127,7 +136,7 @@ static int keep(const struct rv_cli_session *s, const rv_envelope *env, rv_buf *
     return rc;
 }
 
-static const char *how_to_answer(enum rv_interrupt_kind kind)
+const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind)
 {
     return kind == RV_INTERRUPT_CLARIFICATION  ? "--text \"...\""
            : kind == RV_INTERRUPT_CONFIRMATION ? "--approve (or --deny)"
@@ -151,7 +160,7 @@ static int keep_interrupted(const struct rv_cli_session *s, const rv_envelope *e
             rv_buf_putc(&text, '\n');
         }
         rv_buf_printf(&text, "run %s is kept in %s\nanswer with: reeve resume %s %s\n", run_id, rv_buf_cstr(&path),
-                      rv_cli_value(s->args, "save") ? rv_buf_cstr(&path) : run_id, how_to_answer(in.kind));
+                      kept_in(s) ? rv_buf_cstr(&path) : run_id, rv_cli_how_to_answer(in.kind));
         rv_cli_err(rv_buf_str(&text));
     }
     rv_buf_fini(&path);
@@ -207,7 +216,7 @@ static int close_watch(struct rv_cli_session *s, struct watch *w, int rc, rv_err
     if (w->recorder && rc == 0)
         rc = rv_recorder_write(w->recorder, rv_cli_value(s->args, "record"), err);
     rv_recorder_free(w->recorder);
-    if (w->trace && fclose(w->trace) != 0 && rc == 0)
+    if (w->trace && (fclose(w->trace) != 0 || w->trace_short) && rc == 0)
         rc = RV_FAIL(err, RV_E_IO, "write trace \"%s\": %s", rv_cli_value(s->args, "trace"), strerror(errno));
     if (w->save_err && rc == 0) {
         rc = rv_err_code(w->save_err);
@@ -252,7 +261,7 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
         x.on_delta = on_delta;
     if (w->recorder || w->trace)
         x.on_input = on_input;
-    if (rv_cli_value(s->args, "save")) {
+    if (kept_in(s)) {
         x.saves = true;
         x.on_state = on_state;
     }

@@ -3,6 +3,7 @@
 #include "coreengine/cli/verbs.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define OBSERVE_OPTIONS                                                                                                \
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},                                           \
@@ -10,12 +11,14 @@
         {"events", 'e', NULL, "print each event as a line of JSON instead of the answer", NULL, false},                \
         {"timeline", 't', NULL, "draw the timeline, also when not on a terminal", NULL, false},                        \
         {"quiet", 'q', NULL, "no progress", NULL, false},                                                              \
-        {"save", 0, "FILE", "keep the state here after each stage and at the end, for `reeve resume`", "FILE", false},                   \
+        {"save", 0, "FILE", "keep the state here after each stage and at the end, for `reeve resume`", "FILE", false}, \
         {"record", 0, "FILE", "write a script that plays this run again", "FILE", false},                              \
         {"trace", 0, "FILE", "write what the run was told, line by line, for replay", "FILE", false},                  \
         {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},                        \
         {"mock", 'm', NULL, "use the mock handlers of all stages that have one", NULL, false},                         \
-        {"workers", 'w', "N", "threads for capability code (default: cores)", NULL, false}
+    {                                                                                                                  \
+        "workers", 'w', "N", "threads for capability code (default: cores)", NULL, false                               \
+    }
 
 static const struct rv_cli_option run_options[] = {
     {"input", 'i', "TEXT", "the input; - reads it from standard input", NULL, false},
@@ -60,7 +63,7 @@ static int run(struct rv_cli *cli, const struct rv_cli_args *args)
     } else if (rv_cli_envelope(args, &env, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {
-        struct rv_cli_session s = {cli, args, &loaded, args->words[0], script};
+        struct rv_cli_session s = {cli, args, &loaded, args->words[0], script, NULL};
         status = rv_cli_session_run(&s, env, NULL);
     }
     rv_cli_loaded_fini(&loaded);
@@ -89,8 +92,26 @@ static int read_response(const struct rv_cli_args *args, struct rv_response *out
     return rc < 0 ? RV_WRAP(err, rc, "read --data") : 0;
 }
 
-static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_runfile *file,
-                       const struct rv_response *response)
+/* Said here in words of the command line, before anything starts. */
+static int check_answer(const rv_envelope *env, const struct rv_response *r, rv_err **err)
+{
+    struct rv_interrupt in = rv_envelope_interrupt(env);
+    int rc = 0;
+
+    if (!rv_envelope_fields(env)->interrupt_pending)
+        return RV_FAIL(err, RV_E_STATE, "the run waits for nothing: there is no pending interrupt");
+    if ((in.kind == RV_INTERRUPT_CLARIFICATION && !r->text.ptr) ||
+        (in.kind == RV_INTERRUPT_CONFIRMATION && !r->has_approved) ||
+        (in.kind == RV_INTERRUPT_AGENT_REVIEW && !r->decision.ptr)) {
+        const char *ask = in.question ? in.question : in.message ? in.message : "";
+        rc = RV_FAIL(err, RV_E_INVALID, "the run waits for %s: %s", rv_interrupt_kind_text(in.kind), ask);
+        rv_err_hint(err, "answer with %s", rv_cli_how_to_answer(in.kind));
+    }
+    return rc;
+}
+
+static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const char *path,
+                       const struct rv_runfile *file, const struct rv_response *response)
 {
     struct rv_cli_loaded loaded;
     rv_envelope *env = NULL;
@@ -103,10 +124,12 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
         return rv_cli_report(cli, err);
     if (!rv_cli_sound(cli, &loaded, false)) {
         status = RV_EXIT_USAGE;
-    } else if (rv_envelope_load(file->state, rv_rand_system(), clock.now_us(clock.self), &env, &err) < 0) {
+    } else if (rv_envelope_load(file->state, rv_rand_system(), clock.now_us(clock.self), &env, &err) < 0 ||
+               check_answer(env, response, &err) < 0) {
+        rv_envelope_free(env);
         status = rv_cli_report(cli, err);
     } else {
-        struct rv_cli_session s = {cli, args, &loaded, file->pipeline, script};
+        struct rv_cli_session s = {cli, args, &loaded, file->pipeline, script, path};
         status = rv_cli_session_run(&s, env, response);
     }
     rv_cli_loaded_fini(&loaded);
@@ -120,7 +143,7 @@ static int resume(struct rv_cli *cli, const struct rv_cli_args *args)
     json_object *data = NULL;
     rv_buf path = RV_BUF_INIT(4096);
     rv_err *err = NULL;
-    int status = exclusive(cli, args);
+    int status = exclusive(cli, args), claim = -1;
 
     if (status)
         return status;
@@ -128,8 +151,13 @@ static int resume(struct rv_cli *cli, const struct rv_cli_args *args)
     if (rc == 0)
         rc = rv_runfile_path(args->words[0], &path, &err);
     if (rc == 0)
+        rc = rv_runfile_claim(rv_buf_cstr(&path), &claim, &err);
+    if (rc == 0)
         rc = rv_runfile_read(rv_buf_cstr(&path), &file, &err);
-    status = rc < 0 ? rv_cli_report(cli, err) : resume_file(cli, args, &file, &response);
+    const char *keep = claim >= 0 ? rv_buf_cstr(&path) : NULL;
+    status = rc < 0 ? rv_cli_report(cli, err) : resume_file(cli, args, keep, &file, &response);
+    if (claim >= 0)
+        close(claim);
     rv_runfile_fini(&file);
     json_object_put(data);
     rv_buf_fini(&path);
@@ -140,9 +168,10 @@ const struct rv_cli_verb rv_verb_run = {
     .name = "run",
     .args = "PIPELINE",
     .summary = "run a pipeline",
-    .text = "Loads the pipeline, opens its capabilities and takes an envelope through its stages. In a pipe it prints the\n"
-            "answer only; on a terminal it also shows each stage and a timeline. A run that has to wait for a person\n"
-            "exits with 3 and says how to answer.",
+    .text =
+        "Loads the pipeline, opens its capabilities and takes an envelope through its stages. In a pipe it prints the\n"
+        "answer only; on a terminal it also shows each stage and a timeline. A run that has to wait for a person\n"
+        "exits with 3 and says how to answer.",
     .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
                 "echo hi | reeve run hello.yaml --input - --json | jq .response       # in a pipe\n"
                 "reeve run qa.yaml --script scripts/happy.yaml --events               # without any model",
@@ -157,8 +186,11 @@ const struct rv_cli_verb rv_verb_resume = {
     .name = "resume",
     .args = "RUN",
     .summary = "answer a run that waits, and let it go on",
-    .text = "RUN is the id or the file that `reeve run` printed when it exited with 3. The answer must fit what is asked:\n"
-            "--text for a question, --approve or --deny for a confirmation, --decision for a review.",
+    .text =
+        "RUN is the id or the file that `reeve run` printed when it exited with 3. The answer must fit what is asked:\n"
+        "--text for a question, --approve or --deny for a confirmation, --decision for a review. The file of the run "
+        "is\n"
+        "brought up to date, so an answer counts once.",
     .examples = "reeve resume env_0123456789abcdef --text \"PostgreSQL\"\n"
                 "reeve resume run.json --approve --json",
     .options = resume_options,
