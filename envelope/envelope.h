@@ -18,6 +18,7 @@ typedef struct rv_envelope rv_envelope;
 
 /* What to allow when a state dict is parsed: it wraps values that were themselves within the limits of JSON input. */
 #define RV_STATE_MAX_BYTES ((size_t)64 << 20)
+#define RV_STATE_MAX_KEYS 64 /* top-level ones */
 #define RV_STATE_MAX_DEPTH (RV_JSON_MAX_DEPTH + 8)
 
 /* What a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
@@ -230,6 +231,8 @@ bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response
 void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_place *place, rv_buf *b);
 /** State dict (rule 3.11, version 1), appended to b; load(dump(x)) = x. */
 void rv_envelope_write_state(const rv_envelope *env, rv_buf *b);
+/** The keys of a state dict, for messages about one that is unknown; names live for ever. Gives how many there are. */
+size_t rv_envelope_state_keys(const char *keys[RV_STATE_MAX_KEYS]);
 /** A fresh envelope whose present keys are overwritten; unknown keys are ignored; a wrong type or a newer
  *  state_version is an error that names the key. json is borrowed. */
 RV_MUST_CHECK int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv_envelope **out,

@@ -51,7 +51,17 @@ static const struct rv_row rows[] = {
     {"stage_visits", RV_ROW_COUNTS, RV_MAP_VISITS, RV_PATCH_SAME},
     {"suspended", RV_ROW_WORK, RV_MAP_SUSPENDED, RV_PATCH_SET},
 };
-_Static_assert(RV_COUNT(rows) <= 64, "a bit per row");
+_Static_assert(RV_COUNT(rows) < RV_STATE_MAX_KEYS, "a bit per row, and state_version");
+
+size_t rv_envelope_state_keys(const char *keys[RV_STATE_MAX_KEYS])
+{
+    size_t n = 0;
+
+    keys[n++] = "state_version";
+    for (size_t i = 0; i < RV_COUNT(rows); i++)
+        keys[n++] = rows[i].key;
+    return n;
+}
 
 const struct rv_row *rv_state_rows(size_t *n)
 {

@@ -9,7 +9,8 @@
 static int read_state(const char *path, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_STATE_BYTES);
-    const struct rv_json_opts opts = {.max_bytes = MAX_STATE_BYTES, .max_depth = RV_STATE_MAX_DEPTH, .what = "envelope file"};
+    const struct rv_json_opts opts = {
+        .max_bytes = MAX_STATE_BYTES, .max_depth = RV_STATE_MAX_DEPTH, .what = "envelope file"};
 
     int rc = rv_file_read(path, &text, err);
     if (rc == 0)
@@ -31,6 +32,25 @@ static int assigned_value(const char *text, json_object **out, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "the value is not valid UTF-8");
     *out = json_object_new_string(text);
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "set a value");
+}
+
+/* Loading passes over unknown keys, for states of other versions; a person who types one meant another. */
+static int check_state_key(const char *path, rv_err **err)
+{
+    const char *keys[RV_STATE_MAX_KEYS];
+    size_t n = rv_envelope_state_keys(keys);
+    rv_str first = {path, strcspn(path, ".=")};
+
+    for (size_t i = 0; i < n; i++)
+        if (rv_str_is(first, keys[i]))
+            return 0;
+    const char *near = rv_nearest(first, keys, n);
+    int rc = RV_FAIL(err, RV_E_INVALID, "--set %s: the state has no \"%.*s\"", path, RV_STR_ARG(first));
+    if (near)
+        rv_err_hint(err, "did you mean \"%s\"?", near);
+    else
+        rv_err_hint(err, "what is your own belongs below metadata: --set metadata.%s", path);
+    return rc;
 }
 
 int rv_cli_set(json_object *root, const char *assignment, rv_err **err)
@@ -111,11 +131,22 @@ int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **
         rc = rv_json_set_text(state, "user_id", text, err);
     if (rc == 0 && (text = rv_cli_value(args, "session")))
         rc = rv_json_set_text(state, "session_id", text, err);
-    for (size_t i = 0; rc == 0 && (assignment = rv_cli_nth(args, "set", i)); i++)
+    for (size_t i = 0; rc == 0 && (assignment = rv_cli_nth(args, "set", i)); i++) {
         rc = rv_cli_set(state, assignment, err);
+        if (rc == 0)
+            rc = check_state_key(assignment, err);
+    }
     if (rc == 0) {
         struct rv_clock clock = rv_clock_system();
         rc = rv_envelope_load(state, rv_rand_system(), clock.now_us(clock.self), out, err);
+        if (rc < 0 && rv_cli_nth(args, "set", 0))
+            rv_err_hint(
+                err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
+    }
+    if (rc == 0 && rv_envelope_fields(*out)->interrupt_pending && !rv_envelope_interrupt(*out).exists) {
+        rv_envelope_free(*out);
+        rc = RV_FAIL(err, RV_E_INVALID,
+                     "state key \"interrupt_pending\" is true, but \"interrupt\" says nothing is asked");
     }
     json_object_put(state);
     return rc;
