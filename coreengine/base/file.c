@@ -14,7 +14,10 @@
 
 static int fail_errno(rv_err **err, const char *verb, const char *path, int number)
 {
-    int code = number == ENOENT || number == ENOTDIR ? RV_E_NOT_FOUND : number == ENOMEM ? RV_E_NOMEM : RV_E_IO;
+    int code = number == ENOENT || number == ENOTDIR ? RV_E_NOT_FOUND
+               : number == ENOMEM                    ? RV_E_NOMEM
+               : number == EISDIR                    ? RV_E_INVALID
+                                                     : RV_E_IO;
     char text[128];
 
     return RV_FAIL(err, code, "cannot %s \"%s\": %s", verb, path, strerror_r(number, text, sizeof text));
