@@ -24,6 +24,9 @@ struct rv_fn_group {
 extern const struct rv_fn_group rv_fn_group_words, rv_fn_group_texts, rv_fn_group_tools, rv_fn_group_pipelines,
     rv_fn_group_envelopes, rv_fn_group_goals, rv_fn_group_runs;
 
+/* verb_fn.c */
+void rv_fn_write_reference(rv_buf *b); /* docs/reference/functions.md */
+
 /* fn_shape.c */
 /** Does the input have that shape? RV_E_INVALID names the key, what was found, what is legal. */
 RV_MUST_CHECK int rv_fn_check_shape(const char *shape, json_object *in, rv_err **err);

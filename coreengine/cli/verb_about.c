@@ -1,4 +1,5 @@
 /* The verbs about reeve itself: doctor, version, docs. */
+#include "coreengine/cli/fn.h"
 #include "coreengine/cli/verbs.h"
 
 #include <json-c/json_c_version.h>
@@ -189,6 +190,8 @@ static int docs(struct rv_cli *cli, const struct rv_cli_args *args)
             return rv_cli_report(cli, err);
     } else if (strcmp(what, "reference") == 0 && strcmp(which, "cli") == 0) {
         rv_cli_write_reference(&text);
+    } else if (strcmp(what, "reference") == 0 && strcmp(which, "functions") == 0) {
+        rv_fn_write_reference(&text);
     } else if (strcmp(what, "reference") == 0 && strcmp(which, "pipelines") == 0) {
         rv_pipeline_write_reference(&text);
     } else if (strcmp(what, "reference") == 0 && strcmp(which, "words") == 0) {
@@ -228,7 +231,8 @@ const struct rv_cli_verb rv_verb_docs = {
     .name = "docs",
     .args = "man [VERB]|completion SHELL|reference PAGE|verbs",
     .summary = "print man pages, shell completion and generated reference pages",
-    .text = "Everything here is made from the tables that the program itself works by. Pages: cli, pipelines, words.",
+    .text = "Everything here is made from the tables that the program itself works by. Pages: cli, functions,\n"
+            "pipelines, words.",
     .examples = "reeve docs completion bash > /etc/bash_completion.d/reeve\nreeve docs man run | man -l -\n"
                 "reeve docs reference cli > docs/reference/cli.md",
     .min_words = 1,
