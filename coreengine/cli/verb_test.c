@@ -236,6 +236,15 @@ static void note_no_tests(const char *path)
     rv_buf_fini(&text);
 }
 
+/* What is known is shown before the next pipeline runs; JSON is one value and comes as a whole. */
+static void show(struct session *s)
+{
+    if (s->format != FORMAT_JSON && s->text.rc == 0) {
+        rv_cli_out_now(rv_buf_str(&s->text));
+        rv_buf_clear(&s->text);
+    }
+}
+
 static void test_pipeline(struct session *s, const char *path)
 {
     struct rv_cli_loaded l;
@@ -330,8 +339,10 @@ static int test(struct rv_cli *cli, const struct rv_cli_args *args)
     if (status)
         return status;
     begin(&s);
-    for (size_t i = 0; i < args->n_words; i++)
+    for (size_t i = 0; i < args->n_words; i++) {
         test_pipeline(&s, args->words[i]);
+        show(&s);
+    }
     end(&s);
     status = rv_cli_print(cli, &s.text);
     worsen(&s, status);
