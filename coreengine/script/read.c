@@ -309,6 +309,7 @@ int rv_script_from_node(const struct rv_node *node, rv_findings *findings, rv_sc
 
 int rv_script_read(const char *path, rv_findings *findings, rv_script **out, rv_err **err)
 {
+    size_t before = rv_findings_n_errors(findings);
     rv_yaml *doc = NULL;
 
     *out = NULL;
@@ -325,6 +326,10 @@ int rv_script_read(const char *path, rv_findings *findings, rv_script **out, rv_
         rv_findings_add(findings, RV_SEVERITY_ERROR, &src, "keys here: models, stages, tools, answers, repeat",
                         "script: the file is empty");
         rc = rv_findings_check(findings, err);
+    }
+    if (*out && rv_findings_n_errors(findings) > before) { /* of the YAML itself, which can be read in part */
+        rv_script_free(*out);
+        *out = NULL;
     }
     if (*out)
         (*out)->doc = doc; /* keys and texts point into it */

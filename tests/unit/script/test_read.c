@@ -92,6 +92,10 @@ START_TEST(a_file_is_read_and_an_empty_one_refused)
     ck_assert_int_eq(rv_script_read(path, f, &s, NULL), 0);
     ck_assert_ptr_null(s);
     ck_assert_uint_eq(rv_findings_n_errors(f), 1);
+    rv_kit_write(path, "models: {a: [{json: *nobody}]}\n");
+    ck_assert_int_eq(rv_script_read(path, f, &s, NULL), 0);
+    ck_assert_ptr_null(s);
+    ck_assert_uint_eq(rv_findings_n_errors(f), 2);
     rv_kit_write(path, "models: {a: [{text: hi}]}\n");
     ck_assert_int_eq(rv_script_read(path, f, &s, NULL), 0);
     ck_assert_ptr_nonnull(s);
