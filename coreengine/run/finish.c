@@ -96,6 +96,8 @@ enum rv_run_status rv_run_failure_status(enum rv_reason reason)
 int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
                 struct rv_effects *out, rv_err **err)
 {
+    if (rv_envelope_fields(run->env)->terminated) /* the first termination wins (W12); a failure stays in `errors` */
+        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
     char *kept = rv_str_dup(rv_str_of(text)); /* text may belong to a visit or to the envelope */
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "end a run");

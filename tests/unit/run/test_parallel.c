@@ -127,6 +127,44 @@ START_TEST(an_outcome_terminate_ends_the_run_after_the_merge)
 }
 END_TEST
 
+START_TEST(the_first_termination_of_a_batch_wins)
+{
+    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n", NULL, 0);
+
+    DRIVE_ANSWERS(d, {"llm:a", "{'outcome':'terminate','reason':'enough'}", false, 0}, {"llm:b", "!:no", false, 0});
+    ck_assert_int_eq(drive_run(d), RV_RUN_TERMINATED); /* W12: status and reason agree */
+    ck_assert_str_eq(drive_state(d, "terminal_reason"), "\"completed\"");
+    ck_assert_str_eq(drive_state(d, "errors.0.agent"), "\"b\"");
+    ck_assert_str_ne(drive_state(d, "failed_stages.b"), "absent");
+    drive_free(d);
+}
+END_TEST
+
+START_TEST(no_stages_are_completed_at_once)
+{
+    struct drive *d = drive_new("name: t\ndefault_run_mode: parallel\nagents: []\n", NULL, 0);
+
+    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+    ck_assert_str_eq(drive_state(d, "current_stage"), "\"end\"");
+    drive_free(d);
+}
+END_TEST
+
+START_TEST(a_special_error_target_pauses_the_stage)
+{
+    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM ", error_next: clarification}\n  - {name: b, stage_order: 2, requires: [a]}\n", NULL, 0);
+    struct rv_response r = {.text = RV_STR_LIT("x")};
+
+    DRIVE_ANSWERS(d, {"llm:a", "!:no", false, 0});
+    ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
+    ck_assert_str_eq(drive_state(d, "current_stage"), "\"a\"");
+    ck_assert_int_eq(drive_resume(d, &r, NULL), 0);
+    ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);
+    ck_assert_str_eq(drive_state(d, "completed_stage_set"), "{\"a\":true,\"b\":true}");
+    drive_free(d);
+}
+END_TEST
+
 /* --- failures --- */
 
 START_TEST(an_unrouted_failure_ends_the_run_after_its_siblings)
@@ -297,6 +335,9 @@ TCase *parallel_case(void)
     tcase_add_test(tc, the_first_interrupt_in_stage_order_wins_and_others_queue);
     tcase_add_test(tc, two_gates_at_once_are_approved_one_by_one);
     tcase_add_test(tc, an_outcome_terminate_ends_the_run_after_the_merge);
+    tcase_add_test(tc, the_first_termination_of_a_batch_wins);
+    tcase_add_test(tc, no_stages_are_completed_at_once);
+    tcase_add_test(tc, a_special_error_target_pauses_the_stage);
     tcase_add_test(tc, an_unrouted_failure_ends_the_run_after_its_siblings);
     tcase_add_test(tc, the_error_route_is_ready_at_once_and_who_waits_for_the_failed_stage_is_skipped);
     tcase_add_test(tc, any_needs_one_of_its_requirements);
