@@ -2,7 +2,6 @@
  * and a normalised result (rules 6.1, 6.2, W32 to W38). A failing step is a result; it does not fail the stage. */
 #include "coreengine/agent/agent_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +26,19 @@ static json_object *step_now(const rv_visit *v)
     return json_object_array_get_idx(v->tools.steps, v->tools.at);
 }
 
+/* "step_<index>", written without memory: a result must not fail for want of a name. */
+static rv_str numbered_step(size_t index, char *out, size_t size)
+{
+    size_t at = size;
+
+    do
+        out[--at] = (char)('0' + index % 10);
+    while ((index /= 10) > 0);
+    at -= 5;
+    memcpy(out + at, "step_", 5);
+    return (rv_str){out + at, size - at};
+}
+
 static rv_str step_id(rv_visit *v)
 {
     json_object *id = NULL;
@@ -35,8 +47,7 @@ static rv_str step_id(rv_visit *v)
     if (json_object_is_type(step, json_type_object) && json_object_object_get_ex(step, "step_id", &id) &&
         json_object_is_type(id, json_type_string))
         return rv_json_str(id);
-    snprintf(v->tools.step_id, sizeof v->tools.step_id, "step_%zu", v->tools.at);
-    return rv_str_of(v->tools.step_id);
+    return numbered_step(v->tools.at, v->tools.step_id, sizeof v->tools.step_id);
 }
 
 static rv_str step_tool(const rv_visit *v)
