@@ -97,6 +97,7 @@ struct rv_cli_loaded {
     struct rv_pipeline *pipeline;
     rv_plugins *plugins;
     rv_script *script;       /* NULL: none */
+    bool plugins_busy;       /* one still runs a call that was given up: its code must stay */
     rv_script **test_scripts; /* of rv_cli_load_tests: one per test of the pipeline, NULL for a test without; else NULL */
 };
 /** Load, open the capabilities, check all names. Findings are collected, not printed. Fails only if the file can not be
@@ -106,6 +107,8 @@ RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const char *
 /** The same with the scripts of the pipeline's own tests; a tool that any of them plays is known. */
 RV_MUST_CHECK int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded *out, rv_err **err);
 void rv_cli_loaded_fini(struct rv_cli_loaded *l);
+/** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
+void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e);
 /** Print the findings (warnings only if asked) to stderr; true if the pipeline may be run. */
 bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool warnings);
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SETTLE_MS 100 /* for calls that look at their cancellation; the others must not hold up the exit */
+
 /* With a script a capability may be missing: what only it has is then either scripted or reported as unknown. */
 static int add_as_warnings(rv_findings *to, const rv_findings *from, rv_err **err)
 {
@@ -201,6 +203,14 @@ int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded
     return load(cli, path, NULL, true, out, err);
 }
 
+void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e)
+{
+    if (!e)
+        return;
+    l->plugins_busy |= !rv_engine_settle(e, SETTLE_MS);
+    rv_engine_free(e);
+}
+
 void rv_cli_loaded_fini(struct rv_cli_loaded *l)
 {
     for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
@@ -208,7 +218,8 @@ void rv_cli_loaded_fini(struct rv_cli_loaded *l)
     free(l->test_scripts);
     rv_script_free(l->script);
     rv_pipeline_free(l->pipeline);
-    rv_plugins_free(l->plugins);
+    if (!l->plugins_busy)
+        rv_plugins_free(l->plugins);
     rv_findings_free(l->findings);
     memset(l, 0, sizeof *l);
 }

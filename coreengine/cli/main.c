@@ -1,6 +1,7 @@
 /* Entry: finds the verb, parses its options, sets up log and terminal, runs it. */
 #include "coreengine/cli/cli.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,8 +100,18 @@ static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc
     return status;
 }
 
+/* A closed standard stream would become the next file that is opened. What takes its place fails as it would: input can
+ * not be read, output not be written; only messages for nobody are no failure. */
+static void occupy_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 1 ? O_RDONLY : O_WRONLY) != fd)
+            _exit(RV_EXIT_FAILED);
+}
+
 int main(int argc, char **argv)
 {
+    occupy_standard_streams();
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     bool plain = (no_color && no_color[0]) || (term && strcmp(term, "dumb") == 0);
     struct rv_cli cli = {.program = argv[0], .out_tty = isatty(STDOUT_FILENO), .err_tty = isatty(STDERR_FILENO)};
@@ -114,8 +125,7 @@ int main(int argc, char **argv)
     }
     const char *name = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
     if (strcmp(name, "help") == 0 && argc > 2)
-        return find_verb(argv[2]) ? rv_cli_flush(print_help(&cli, find_verb(argv[2])))
-                                  : unknown_verb(&cli, argv[2]);
+        return find_verb(argv[2]) ? rv_cli_flush(print_help(&cli, find_verb(argv[2]))) : unknown_verb(&cli, argv[2]);
     if (strcmp(name, "help") == 0)
         return rv_cli_flush(print_help(&cli, NULL));
     const struct rv_cli_verb *verb = find_verb(name);

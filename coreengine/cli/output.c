@@ -48,7 +48,8 @@ int rv_cli_flush(int status)
         return status;
     if (write_errno != EPIPE) /* a reader that went away needs no message */
         fprintf(stderr, "reeve: write to standard output: %s\n", strerror(write_errno));
-    return status == RV_EXIT_COMPLETED ? RV_EXIT_FAILED : status;
+    bool stopped = status == RV_EXIT_CANCELLED && write_errno != EPIPE; /* by nobody but the failed write */
+    return status == RV_EXIT_COMPLETED || stopped ? RV_EXIT_FAILED : status;
 }
 
 int rv_cli_exit_of(enum rv_run_status status)

@@ -144,25 +144,27 @@ const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind)
                                                : "";
 }
 
+/* What is asked is said first: it must not be lost with the state. */
 static int keep_interrupted(const struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
 {
     struct rv_interrupt in = rv_envelope_interrupt(env);
     rv_buf path = RV_BUF_INIT(4096), text = RV_BUF_INIT(1 << 20);
     const char *run_id = rv_envelope_fields(env)->envelope_id;
+    const char *ask = in.question ? in.question : in.message ? in.message : "";
 
+    rv_buf_printf(&text, "waits for %s (%s): %s\n", rv_interrupt_kind_text(in.kind), in.id ? in.id : "", ask);
+    if (in.data) {
+        rv_buf_puts(&text, "  ");
+        rv_json_write(in.data, &text);
+        rv_buf_putc(&text, '\n');
+    }
     int rc = keep(s, env, &path, err);
-    if (rc == 0) {
-        const char *ask = in.question ? in.question : in.message ? in.message : "";
-        rv_buf_printf(&text, "waits for %s (%s): %s\n", rv_interrupt_kind_text(in.kind), in.id ? in.id : "", ask);
-        if (in.data) {
-            rv_buf_puts(&text, "  ");
-            rv_json_write(in.data, &text);
-            rv_buf_putc(&text, '\n');
-        }
+    if (rc == 0)
         rv_buf_printf(&text, "run %s is kept in %s\nanswer with: reeve resume %s %s\n", run_id, rv_buf_cstr(&path),
                       kept_in(s) ? rv_buf_cstr(&path) : run_id, rv_cli_how_to_answer(in.kind));
-        rv_cli_err(rv_buf_str(&text));
-    }
+    else
+        rv_err_hint(err, "give --save FILE to say where the run is kept");
+    rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&path);
     rv_buf_fini(&text);
     return rc;
@@ -204,21 +206,23 @@ static int open_watch(struct rv_cli_session *s, struct watch *w, rv_err **err)
     return 0;
 }
 
-static int close_watch(struct rv_cli_session *s, struct watch *w, int rc, rv_err **err)
+/* What was to be written besides the answer. ran: the run was; else nothing of it is. */
+static int close_watch(struct rv_cli_session *s, struct watch *w, bool ran, rv_err **err)
 {
     rv_buf timeline = RV_BUF_INIT(1 << 20);
+    int rc = 0;
 
     rv_progress_stop(w->progress);
     rv_progress_write_timeline(w->progress, &timeline);
     rv_cli_err(rv_buf_str(&timeline));
     rv_buf_fini(&timeline);
     rv_progress_free(w->progress);
-    if (w->recorder && rc == 0)
+    if (w->recorder && ran)
         rc = rv_recorder_write(w->recorder, rv_cli_value(s->args, "record"), err);
     rv_recorder_free(w->recorder);
-    if (w->trace && (fclose(w->trace) != 0 || w->trace_short) && rc == 0)
+    if (w->trace && (fclose(w->trace) != 0 || w->trace_short) && ran && rc == 0)
         rc = RV_FAIL(err, RV_E_IO, "write trace \"%s\": %s", rv_cli_value(s->args, "trace"), strerror(errno));
-    if (w->save_err && rc == 0) {
+    if (w->save_err && ran && rc == 0) {
         rc = rv_err_code(w->save_err);
         *err = w->save_err;
     } else {
@@ -272,32 +276,40 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
     return rv_engine_wait(*engine, *exec, err);
 }
 
+/* The answer comes first: a file that could not be written is no reason to keep it from whoever waited for it. */
+static int conclude(struct rv_cli_session *s, rv_exec *exec, rv_err *watch_err)
+{
+    enum rv_run_status end = rv_exec_status(exec);
+    const rv_envelope *result = rv_exec_envelope(exec);
+    rv_err *err = NULL;
+    int status = rv_cli_exit_of(end);
+
+    int rc = print_result(s, result, &err);
+    if (rc == 0 && end == RV_RUN_INTERRUPTED)
+        rc = keep_interrupted(s, result, &err);
+    explain_end(s, end, result);
+    if (rc < 0)
+        (void)rv_cli_report(s->cli, err);
+    if (watch_err)
+        (void)rv_cli_report(s->cli, watch_err);
+    return rc < 0 || watch_err ? RV_EXIT_FAILED : status; /* never 2: something did run */
+}
+
 int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response)
 {
     struct watch w = {0};
     rv_engine *engine = NULL;
     rv_exec *exec = NULL;
-    rv_err *err = NULL;
-    int status = RV_EXIT_FAILED;
+    rv_err *err = NULL, *watch_err = NULL;
 
     int rc = open_watch(s, &w, &err);
     if (rc == 0)
         rc = drive(s, &w, env, response, &engine, &exec, &err);
     else
         rv_envelope_free(env);
-    rc = close_watch(s, &w, rc, &err);
-    if (rc == 0) {
-        enum rv_run_status end = rv_exec_status(exec);
-        const rv_envelope *result = rv_exec_envelope(exec);
-        status = rv_cli_exit_of(end);
-        rc = print_result(s, result, &err);
-        if (rc == 0 && end == RV_RUN_INTERRUPTED)
-            rc = keep_interrupted(s, result, &err);
-        explain_end(s, end, result);
-    }
-    if (rc < 0)
-        status = rv_cli_report(s->cli, err);
+    RV_IGNORE(close_watch(s, &w, rc == 0, &watch_err), "watch_err says it, after the answer");
+    int status = rc < 0 ? rv_cli_report(s->cli, err) : conclude(s, exec, watch_err);
     rv_exec_free(exec);
-    rv_engine_free(engine);
+    rv_cli_engine_free(s->loaded, engine);
     return status;
 }

@@ -180,7 +180,7 @@ static int run(const struct rv_cli *cli, const struct rv_cli_loaded *l, size_t i
     return read_end(l->pipeline, rv_exec_envelope(*exec), o, n_before, err);
 }
 
-int rv_test_run(const struct rv_cli *cli, const struct rv_cli_loaded *l, size_t i, rv_coverage *coverage,
+int rv_test_run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, rv_coverage *coverage,
                 struct rv_test_report *out, rv_err **err)
 {
     struct observer o = {.report = out, .coverage = coverage, .skipped = json_object_new_array()};
@@ -207,7 +207,7 @@ int rv_test_run(const struct rv_cli *cli, const struct rv_cli_loaded *l, size_t 
         rv_buf_fini(&text);
     }
     rv_exec_free(exec);
-    rv_engine_free(engine);
+    rv_cli_engine_free(l, engine);
     rv_err_free(o.err);
     json_object_put(o.skipped);
     if (rc < 0)

@@ -143,7 +143,7 @@ static void report_json(struct session *s, const struct rv_test_report *r)
     rv_jw_obj_end(w);
 }
 
-static int run_one(struct session *s, const struct rv_cli_loaded *l, size_t i, rv_coverage *coverage, rv_err **err)
+static int run_one(struct session *s, struct rv_cli_loaded *l, size_t i, rv_coverage *coverage, rv_err **err)
 {
     struct rv_test_report r;
     int rc = rv_test_run(s->cli, l, i, coverage, &r, err);
@@ -204,7 +204,7 @@ static size_t n_wanted(const struct session *s, const struct rv_pipeline *p)
     return n;
 }
 
-static int run_tests(struct session *s, const struct rv_cli_loaded *l, rv_err **err)
+static int run_tests(struct session *s, struct rv_cli_loaded *l, rv_err **err)
 {
     const struct rv_pipeline *p = l->pipeline;
     rv_coverage *coverage = s->coverage ? rv_coverage_new(p) : NULL;
