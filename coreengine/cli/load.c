@@ -213,7 +213,7 @@ void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e)
 
 void rv_cli_loaded_fini(struct rv_cli_loaded *l)
 {
-    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
+    for (size_t i = 0; l->pipeline && l->test_scripts && i < l->pipeline->n_tests; i++)
         rv_script_free(l->test_scripts[i]);
     free(l->test_scripts);
     rv_script_free(l->script);
