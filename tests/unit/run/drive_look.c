@@ -1,6 +1,7 @@
 /* Looking at what a driven run left: its state, its observable lines, its calls. */
 #include "tests/unit/run/drive.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,14 @@
 
 static char *look_text;
 static json_object *look_tree;
+
+static const char *look_count(size_t n)
+{
+    static char text[24];
+
+    snprintf(text, sizeof text, "%zu", n);
+    return text;
+}
 
 static const char *look(const char *json, const char *path)
 {
@@ -31,7 +40,7 @@ static const char *look(const char *json, const char *path)
         if (json_object_is_type(v, json_type_array)) {
             size_t at = (size_t)strtoul(part, NULL, 10);
             if (strcmp(part, "n") == 0)
-                return look_text = rv_kit_text(json_object_new_int64((int64_t)json_object_array_length(v)));
+                return look_count(json_object_array_length(v));
             if (at >= json_object_array_length(v))
                 return "absent";
             next = json_object_array_get_idx(v, at);
