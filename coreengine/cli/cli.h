@@ -106,6 +106,8 @@ RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const char *
                               rv_err **err);
 /** The same with the scripts of the pipeline's own tests; a tool that any of them plays is known. */
 RV_MUST_CHECK int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded *out, rv_err **err);
+/** Read them for a pipeline that is loaded: their faults become findings, their tools stay unknown to the pipeline. */
+RV_MUST_CHECK int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err);
 void rv_cli_loaded_fini(struct rv_cli_loaded *l);
 /** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
 void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e);

@@ -154,7 +154,7 @@ static int load_test_script(struct rv_cli_loaded *l, const struct rv_test_config
     return 0;
 }
 
-static int load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
+int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
 {
     int rc = 0;
 
@@ -177,7 +177,7 @@ static int load(struct rv_cli *cli, const char *path, const char *script_path, b
     if (rc == 0 && out->pipeline) {
         rc = load_script(out, script_path, err);
         if (rc == 0 && with_tests)
-            rc = load_test_scripts(out, err);
+            rc = rv_cli_load_test_scripts(out, err);
         if (rc == 0)
             rc = open_plugins(cli, out, script_path || is_scripted(out), err);
         if (rc == 0)

@@ -63,10 +63,13 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
     int rc = rv_cli_load(cli, path, rv_cli_value(args, "script"), &l, err);
     if (rc < 0)
         return rv_cli_report(cli, *err);
-    bool sound = l.pipeline && rv_findings_n_errors(l.findings) == 0;
-    if (sound) {
+    if (l.pipeline)
+        rc = rv_cli_load_test_scripts(&l, err);
+    bool sound = rc == 0 && l.pipeline && rv_findings_n_errors(l.findings) == 0;
+    if (sound)
         rv_pipeline_lint(l.pipeline, l.findings);
-        rv_findings_sort(l.findings);
+    rv_findings_sort(l.findings);
+    if (sound) {
         int mode = l.pipeline->default_run_mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
         rc = rv_pipeline_prove(l.pipeline, (enum rv_run_mode)mode, &proof, err);
     }
