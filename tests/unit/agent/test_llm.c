@@ -116,11 +116,11 @@ START_TEST(the_preview_of_a_reply_is_200_bytes_cut_at_a_character)
     struct drive *d = drive_new(HEAD "output_mode: text\n" MODEL, NULL, 0);
     const char *text = NULL;
 
-    while (strlen(reply) < 400)
-        strcat(reply, "\xc3\xa9");
-    while (strlen(want) + 2 <= 200)
-        strcat(want, "\xc3\xa9");
-    strcat(want, "...");
+    for (size_t n = strlen(reply); n < 400; n += 2)
+        memcpy(reply + n, "\xc3\xa9", 3);
+    for (size_t n = strlen(want); n + 2 <= 200; n += 2)
+        memcpy(want + n, "\xc3\xa9", 3);
+    memcpy(want + strlen(want), "...", 4);
     drive_answers(d, &answer, 1);
     drive_run(d);
     ck_assert(rv_json_get_text(drive_line(d, "llm_result", 0), "preview", &text));
