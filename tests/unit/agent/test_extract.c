@@ -175,7 +175,7 @@ static double seconds_of(rv_str text)
     static const char *const required[] = {"never"};
     double best = 1e9;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         struct timespec a, b;
         json_object *found = NULL;
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
@@ -190,7 +190,7 @@ static double seconds_of(rv_str text)
 
 START_TEST(hostile_text_costs_linear_time)
 {
-    size_t piece = strlen(hostile[_i]), large = (size_t)2 << 20, small = large / 8;
+    size_t piece = strlen(hostile[_i]), large = (size_t)1 << 20, small = large / 8;
     char *text = malloc(large);
 
     for (size_t i = 0; i < large; i++)
