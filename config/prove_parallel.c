@@ -75,6 +75,12 @@ struct ceiling {
     int64_t visits, mocked_visits, calls;
 };
 
+/* A stage whose hook fails before the model is asked spends nothing, and its error route lets the run go on. */
+static bool may_skip_call(const struct rv_agent_config *a)
+{
+    return a->pre_process[0] && a->error_target != RV_TARGET_NONE;
+}
+
 static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err **err)
 {
     int64_t max_hops = p->max_agent_hops > 0 ? p->max_agent_hops : 0;
@@ -86,7 +92,7 @@ static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err
     *out = (struct ceiling){0};
     for (size_t i = 0; i < p->n_agents; i++) {
         calls[i] = rv_agent_most_calls(p, &p->agents[i]);
-        callers += calls[i] > 0;
+        callers += calls[i] > 0 && !may_skip_call(&p->agents[i]);
     }
     if (n > 1)
         qsort(calls, p->n_agents, sizeof(*calls), by_size_down);

@@ -68,7 +68,8 @@ START_TEST(a_thousand_stages_cost_ten_times_a_hundred)
         drive_free(d);
         rv_buf_fini(&yaml);
     }
-    ck_assert_msg(seconds[1] <= 15 * seconds[0] || seconds[1] < 0.002, "shape %d: %g s, then %g s", _i, seconds[0], seconds[1]);
+    /* Ten times is right, a hundred would be quadratic; between them there is room for a busy machine. */
+    ck_assert_msg(seconds[1] <= 40 * seconds[0] || seconds[1] < 0.002, "shape %d: %g s, then %g s", _i, seconds[0], seconds[1]);
 }
 END_TEST
 
