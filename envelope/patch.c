@@ -239,6 +239,27 @@ static void commit_row(struct patch *p, const struct rv_row *row)
     }
 }
 
+/* A run that waits must wait for something, or nobody could ever answer it. */
+static int check_interrupt(const struct patch *p, const struct rv_row *rows, size_t n, rv_err **err)
+{
+    bool pending = p->env->f.interrupt_pending, asks = rv_env_interrupt(p->env)->exists, touched = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!(p->present >> i & 1U))
+            continue;
+        if (rows[i].kind == RV_ROW_INTERRUPT) {
+            asks = rv_env_interrupt(p->given)->exists;
+            touched = true;
+        } else if (strcmp(rows[i].key, "interrupt_pending") == 0) {
+            pending = p->given->f.interrupt_pending;
+            touched = true;
+        }
+    }
+    if (touched && pending && !asks)
+        return RV_FAIL(err, RV_E_INVALID, "state key \"interrupt_pending\" is true, but \"interrupt\" holds none");
+    return 0;
+}
+
 int rv_envelope_patch(rv_envelope *env, json_object *partial, rv_err **err)
 {
     struct patch p = {.env = env};
@@ -251,6 +272,8 @@ int rv_envelope_patch(rv_envelope *env, json_object *partial, rv_err **err)
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (p.present >> i & 1U)
             rc = prepare_row(&p, &rows[i], err);
+    if (rc == 0)
+        rc = check_interrupt(&p, rows, n, err);
     if (rc == 0) {
         for (size_t i = 0; i < n; i++)
             if (p.present >> i & 1U)

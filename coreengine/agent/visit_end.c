@@ -40,7 +40,9 @@ static bool refused_by_outcome(rv_visit *v, struct rv_effects *out, int *rc, rv_
     }
     if (o == RV_OUTCOME_ERROR) {
         why = text_of(v->output, "error", "reason");
-        *rc = rv_visit_fail(v, out, "ProcessingError", err, "%s", why ? why : "the stage reported an error");
+        *rc = why ? rv_visit_fail(v, out, "ProcessingError", err, "%s", why)
+                  : rv_visit_fail(v, out, "ProcessingError", err, "agent \"%s\" reported an error without saying which",
+                                  v->agent->name);
         return true;
     }
     if (v->result.outcome != RV_OUTCOME_TERMINATE)

@@ -77,7 +77,7 @@ static const struct {
     {"llm:a", "{'v':1,'outcome':'great'}", "ValidationError", "tool_failed_fatally", "great"},
     {"llm:a", "{'v':1,'outcome':'error','error':'can not'}", "ProcessingError", "tool_failed_fatally", "can not"},
     {"llm:a", "{'v':1,'outcome':'error','reason':'why not'}", "ProcessingError", "tool_failed_fatally", "why not"},
-    {"llm:a", "{'v':1,'outcome':'error'}", "ProcessingError", "tool_failed_fatally", "reported an error"},
+    {"llm:a", "{'v':1,'outcome':'error'}", "ProcessingError", "tool_failed_fatally", "agent \\\"a\\\" reported an error"},
     {"policy:x.p1", "{'decision':'deny','reason':'secret'}", "PolicyError", "policy_violation", "secret"},
     {"policy:x.p2", "{'decision':'deny'}", "PolicyError", "policy_violation", "x.p2"},
     {"policy:x.p1", "{'decision':'maybe'}", "PolicyError", "policy_violation", "maybe"},

@@ -78,6 +78,8 @@ static const struct {
      "processing_history"},
     {"{'outputs':{'a':1}}", "outputs.a"},
     {"{'max_stages':'x'}", "max_stages"},
+    {"{'interrupt_pending':true}", "interrupt_pending"}, /* a run that waits for nothing */
+    {"{'interrupt_pending':true,'interrupt':null}", "interrupt_pending"},
     {"7", "object"},
 };
 
