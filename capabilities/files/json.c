@@ -52,6 +52,14 @@ const char *arg_text(json_object *args, const char *key)
     return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : NULL;
 }
 
+const char *arg_path(json_object *args)
+{
+    json_object *value = arg_in(args, "path");
+    const char *path = arg_text(args, "path");
+
+    return path && strlen(path) == (size_t)json_object_get_string_len(value) ? path : NULL;
+}
+
 int64_t arg_int(json_object *args, const char *key, int64_t otherwise)
 {
     json_object *value = arg_in(args, key);

@@ -88,7 +88,7 @@ int read_file(void *self, struct rv_cap_call *call)
 {
     const struct files *f = self;
     json_object *args = args_parse(call);
-    const char *path = arg_text(args, "path"), *type = NULL, *why = NULL;
+    const char *path = arg_path(args), *type = NULL, *why = NULL;
     struct range want = {arg_int(args, "start_line", 1), arg_int(args, "end_line", INT64_MAX)};
     struct place place;
     char *text = NULL;

@@ -115,7 +115,7 @@ int write_file(void *self, struct rv_cap_call *call)
 {
     const struct files *f = self;
     json_object *args = args_parse(call), *text = arg_in(args, "text");
-    const char *path = arg_text(args, "path");
+    const char *path = arg_path(args);
     char name[MAX_PATH_BYTES];
     struct stat old;
     size_t len;
@@ -154,7 +154,7 @@ int delete_file(void *self, struct rv_cap_call *call)
 {
     const struct files *f = self;
     json_object *args = args_parse(call);
-    const char *path = arg_text(args, "path");
+    const char *path = arg_path(args);
     char name[MAX_PATH_BYTES];
     struct stat old;
     int dir, kind, rc = 1;

@@ -49,6 +49,7 @@ static const struct {
     {"docs/absent.md", "NotFoundError"},
     {"docs/errors.md/x", "NotFoundError"},
     {"", "NotFoundError"},
+    {"docs/errors.md\\u0000.png", "AccessDenied"}, /* not docs/errors.md */
 };
 
 START_TEST(no_path_reads_outside_the_roots)
