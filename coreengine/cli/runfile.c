@@ -151,6 +151,8 @@ int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err)
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&text), &opts, &out->json, err);
     rv_buf_fini(&text);
+    if (rc < 0)
+        rc = RV_WRAP(err, rc, "read run \"%s\"", path);
     if (rc == 0 &&
         (!json_object_is_type(out->json, json_type_object) || !rv_json_get_int(out->json, "reeve_run", &version)))
         rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is no run file", path);

@@ -93,13 +93,18 @@ static int read_response(const struct rv_cli_args *args, struct rv_response *out
 }
 
 /* Said here in words of the command line, before anything starts. */
-static int check_answer(const rv_envelope *env, const struct rv_response *r, rv_err **err)
+static int check_answer(const rv_envelope *env, const struct rv_response *r, int64_t now_us, rv_err **err)
 {
     struct rv_interrupt in = rv_envelope_interrupt(env);
     int rc = 0;
 
     if (!rv_envelope_fields(env)->interrupt_pending)
         return RV_FAIL(err, RV_E_STATE, "the run waits for nothing: there is no pending interrupt");
+    if (in.expires_at_us && in.expires_at_us <= now_us) {
+        rc = RV_FAIL(err, RV_E_STATE, "the answer comes too late: the %s has expired", rv_interrupt_kind_text(in.kind));
+        rv_err_hint(err, "start again with `reeve run`");
+        return rc;
+    }
     if ((in.kind == RV_INTERRUPT_CLARIFICATION && !r->text.ptr) ||
         (in.kind == RV_INTERRUPT_CONFIRMATION && !r->has_approved) ||
         (in.kind == RV_INTERRUPT_AGENT_REVIEW && !r->decision.ptr)) {
@@ -125,7 +130,7 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
     if (!rv_cli_sound(cli, &loaded, false)) {
         status = RV_EXIT_USAGE;
     } else if (rv_envelope_load(file->state, rv_rand_system(), clock.now_us(clock.self), &env, &err) < 0 ||
-               check_answer(env, response, &err) < 0) {
+               check_answer(env, response, clock.now_us(clock.self), &err) < 0) {
         rv_envelope_free(env);
         status = rv_cli_report(cli, err);
     } else {
