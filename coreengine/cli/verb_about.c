@@ -2,6 +2,7 @@
 #include "coreengine/cli/fn.h"
 #include "coreengine/cli/verbs.h"
 
+#include <errno.h>
 #include <json-c/json_c_version.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,23 @@ static void check_capabilities(struct rv_cli *cli, struct checkup *c)
     rv_plugins_path_free(dirs);
 }
 
+/* Can it be written, or, as long as it is not there, made? Gives errno, or 0. */
+static int folder_fault(const char *path)
+{
+    rv_buf at = RV_BUF_INIT(MAX_TEXT_BYTES);
+    int fault;
+
+    rv_buf_puts(&at, path);
+    while ((fault = access(rv_buf_cstr(&at), W_OK | X_OK) == 0 ? 0 : errno) == ENOENT && at.len > 1) {
+        size_t len = at.len - 1;
+        while (len > 1 && at.ptr[len] != '/')
+            len--;
+        rv_buf_truncate(&at, len);
+    }
+    rv_buf_fini(&at);
+    return fault;
+}
+
 static void check_state_folder(struct checkup *c)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -100,7 +118,7 @@ static void check_state_folder(struct checkup *c)
 
     if (!base || base[0] != '/')
         line(c, 2, "state folder", "neither XDG_STATE_HOME nor HOME is set: interrupted runs need --save FILE");
-    else if (access(base, W_OK) != 0)
+    else if (folder_fault(base) != 0)
         line(c, 2, "state folder", "%s can not be written: interrupted runs need --save FILE", base);
     else
         line(c, 0, "state folder", "%s%s", base, base == state ? "/reeve/runs" : "/.local/state/reeve/runs");

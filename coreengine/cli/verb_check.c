@@ -224,7 +224,7 @@ const struct rv_cli_verb rv_verb_lint = {
     .text = "Loads each pipeline exactly as `run` does and reports everything that is wrong, each with its place, and then\n"
             "what is probably not meant. For a sound pipeline it proves how many stage visits and model calls a run can\n"
             "cost at most and shows the path. Exit status 2 if anything is wrong.",
-    .examples = "reeve lint pipelines/*.yaml\nreeve lint qa.yaml --json --strict",
+    .examples = "reeve lint pipelines/*.yaml\nreeve lint pipelines/loop.yaml --json --strict",
     .options = lint_options,
     .n_options = RV_COUNT(lint_options),
     .min_words = 1,
@@ -236,7 +236,7 @@ const struct rv_cli_verb rv_verb_graph = {
     .args = "PIPELINE",
     .summary = "draw a pipeline",
     .text = "Draws stages and routes: in the terminal, or as mermaid, dot or SVG text on standard output.",
-    .examples = "reeve graph qa.yaml\nreeve graph qa.yaml --format svg > qa.svg",
+    .examples = "reeve graph pipelines/loop.yaml\nreeve graph pipelines/loop.yaml --format svg > loop.svg",
     .options = graph_options,
     .n_options = RV_COUNT(graph_options),
     .min_words = 1,
@@ -249,7 +249,7 @@ const struct rv_cli_verb rv_verb_explain = {
     .summary = "print the pipeline as understood, defaults filled in",
     .text = "Prints the normalised configuration as JSON: every key with its effective value, stages in their order.\n"
             "Secrets are hidden.",
-    .examples = "reeve explain qa.yaml | jq .agents[0]",
+    .examples = "reeve explain pipelines/loop.yaml | jq .agents[0]",
     .options = explain_options,
     .n_options = RV_COUNT(explain_options),
     .min_words = 1,

@@ -218,7 +218,7 @@ const struct rv_cli_verb rv_verb_fn = {
             "carries its own. A blank line is passed over.",
     .examples = "reeve fn --list\n"
                 "echo '{\"text\": \"sure: {\\\"a\\\": 1}\"}' | reeve fn extract_json\n"
-                "reeve run qa.yaml --state | reeve fn can_continue",
+                "reeve run pipelines/hooks.yaml --state | reeve fn can_continue",
     .options = fn_options,
     .n_options = RV_COUNT(fn_options),
     .max_words = 1,

@@ -157,7 +157,7 @@ const struct rv_cli_verb rv_verb_inspect = {
     .summary = "list capabilities and what they offer",
     .text = "CAPABILITY is a name on the capability path or a path to a .so file; without one, all that are found are\n"
             "listed with their tools, hooks, policies, mocks, routing functions and prompts. Nothing of them is called.",
-    .examples = "reeve inspect\nreeve inspect files --json\nreeve inspect --check ./build/my.so",
+    .examples = "reeve inspect\nreeve inspect files --json\nreeve inspect hello --check",
     .options = inspect_options,
     .n_options = RV_COUNT(inspect_options),
     .min_words = 0,

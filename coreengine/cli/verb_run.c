@@ -178,8 +178,8 @@ const struct rv_cli_verb rv_verb_run = {
         "answer only; on a terminal it also shows each stage and a timeline. A run that has to wait for a person\n"
         "exits with 3 and says how to answer.",
     .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
-                "echo hi | reeve run hello.yaml --input - --json | jq .response       # in a pipe\n"
-                "reeve run qa.yaml --script scripts/happy.yaml --events               # without any model",
+                "echo hi | reeve run pipelines/hooks.yaml --input - --json | jq .response   # in a pipe\n"
+                "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model",
     .options = run_options,
     .n_options = RV_COUNT(run_options),
     .min_words = 1,
@@ -196,8 +196,8 @@ const struct rv_cli_verb rv_verb_resume = {
         "--text for a question, --approve or --deny for a confirmation, --decision for a review. The file of the run "
         "is\n"
         "brought up to date, so an answer counts once.",
-    .examples = "reeve resume env_0123456789abcdef --text \"PostgreSQL\"\n"
-                "reeve resume run.json --approve --json",
+    .examples = "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
+                "reeve resume run.json --text \"PostgreSQL\"",
     .options = resume_options,
     .n_options = RV_COUNT(resume_options),
     .min_words = 1,

@@ -367,8 +367,8 @@ const struct rv_cli_verb rv_verb_test = {
         "Runs each test of each pipeline in simulated time with its script and compares the end with what it expects.\n"
         "A route is a rule, a default, an error route. Exit status 0 if all pass, 1 if one fails, 2 if a pipeline is\n"
         "wrong.",
-    .examples = "reeve test pipelines/*.yaml\nreeve test qa.yaml --filter loops\n"
-                "reeve test qa.yaml --coverage --min-coverage 90",
+    .examples = "reeve test pipelines/*.yaml\nreeve test pipelines/loop.yaml --filter attempt\n"
+                "reeve test pipelines/loop.yaml --coverage --min-coverage 90",
     .options = test_options,
     .n_options = RV_COUNT(test_options),
     .min_words = 1,
