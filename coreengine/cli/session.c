@@ -100,7 +100,15 @@ static int print_answer(const struct rv_cli_session *s, const rv_envelope *env, 
     return print_buf(&text, "answer", err);
 }
 
-static int print_result(const struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
+/* What a failed or cancelled run leaves behind is in --json and --state; a pipe must not take it for an answer. A bound
+ * may well end a run that has one. */
+static bool has_answer(enum rv_run_status status, const rv_envelope *env)
+{
+    bool ended = status == RV_RUN_COMPLETED || status == RV_RUN_TERMINATED;
+    return ended && !rv_envelope_fields(env)->interrupt_pending;
+}
+
+static int print_result(const struct rv_cli_session *s, enum rv_run_status status, const rv_envelope *env, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_OUTPUT_BYTES);
 
@@ -111,7 +119,7 @@ static int print_result(const struct rv_cli_session *s, const rv_envelope *env, 
     else if (rv_cli_flag(s->args, "state"))
         rv_envelope_write_state(env, &text);
     else
-        return rv_envelope_fields(env)->interrupt_pending ? 0 : print_answer(s, env, err);
+        return has_answer(status, env) ? print_answer(s, env, err) : 0;
     rv_buf_putc(&text, '\n');
     return print_buf(&text, "result", err);
 }
@@ -284,7 +292,7 @@ static int conclude(struct rv_cli_session *s, rv_exec *exec, rv_err *watch_err)
     rv_err *err = NULL;
     int status = rv_cli_exit_of(end);
 
-    int rc = print_result(s, result, &err);
+    int rc = print_result(s, end, result, &err);
     if (rc == 0 && end == RV_RUN_INTERRUPTED)
         rc = keep_interrupted(s, result, &err);
     explain_end(s, end, result);
