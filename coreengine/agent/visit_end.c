@@ -1,4 +1,5 @@
-/* How a visit ends: required fields, outcome, storing, routing, history and the failure rules (5.3, 5.7 to 5.9, 7.5). */
+/* How a visit ends: required fields, outcome, storing, routing, history and the failure rules (5.3, 5.7 to 5.9, 7.5).
+ */
 #include "coreengine/agent/agent_internal.h"
 
 #include <stdlib.h>
@@ -58,8 +59,9 @@ int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
     for (size_t i = 0; i < need->n; i++)
         if (!json_object_object_get_ex(v->output, need->items[i], NULL)) {
             v->lacks_field = true;
-            return rv_visit_fail(v, out, "ValidationError", err, "agent \"%s\": required output field \"%s\" is missing",
-                                 v->agent->name, need->items[i]);
+            return rv_visit_fail(v, out, "ValidationError", err,
+                                 "agent \"%s\": required output field \"%s\" is missing", v->agent->name,
+                                 need->items[i]);
         }
     if (refused_by_outcome(v, out, &rc, err))
         return rc;
@@ -90,7 +92,8 @@ static int restore(rv_visit *v, rv_err **err)
                            : rv_envelope_remove_output(v->env, key, err);
 }
 
-static int raise_for_outcome(rv_visit *v, enum rv_interrupt_kind kind, const char *text, json_object *data, rv_err **err)
+static int raise_for_outcome(rv_visit *v, enum rv_interrupt_kind kind, const char *text, json_object *data,
+                             rv_err **err)
 {
     char id[RV_ID_MAX];
     int rc = rv_visit_raise(v, kind, rv_str_of(text), data, id, err);
@@ -273,8 +276,8 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
     return 0;
 }
 
-/* Rule 7.5: what an unrouted failure ends the run with. The model's share is its call, its reply, and fields it left out; a
- * prompt that can not be made, or an error that the output itself states, is the stage's. */
+/* Rule 7.5: what an unrouted failure ends the run with. The model's share is its call, its reply, and fields it left
+ * out; a prompt that can not be made, or an error that the output itself states, is the stage's. */
 static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_phase phase)
 {
     if (strcmp(type, "PolicyError") == 0)

@@ -9,9 +9,9 @@
 enum rv_exit {
     RV_EXIT_COMPLETED = 0,
     RV_EXIT_FAILED = 1,
-    RV_EXIT_USAGE = 2,        /* wrong command line or configuration */
-    RV_EXIT_INTERRUPTED = 3,  /* waits for an answer */
-    RV_EXIT_TERMINATED = 4,   /* stopped by a bound, limit, policy or denial */
+    RV_EXIT_USAGE = 2,       /* wrong command line or configuration */
+    RV_EXIT_INTERRUPTED = 3, /* waits for an answer */
+    RV_EXIT_TERMINATED = 4,  /* stopped by a bound, limit, policy or denial */
     RV_EXIT_CANCELLED = 130,
 };
 
@@ -72,10 +72,10 @@ RV_MUST_CHECK int rv_cli_int(const struct rv_cli_args *args, const char *name, i
                              int64_t *inout, rv_err **err); /* unchanged when not given */
 
 /* help.c, pages.c */
-void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b); /* NULL: the overview */
-void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b);              /* NULL: reeve(1) */
+void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b);    /* NULL: the overview */
+void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b);                 /* NULL: reeve(1) */
 RV_MUST_CHECK int rv_cli_write_completion(rv_str shell, rv_buf *b, rv_err **err); /* bash, zsh, fish */
-void rv_cli_write_reference(rv_buf *b); /* docs/reference/cli.md */
+void rv_cli_write_reference(rv_buf *b);                                           /* docs/reference/cli.md */
 
 /* output.c */
 /** Print to stdout. Failure (full disk, closed pipe) is remembered for rv_cli_flush. */
@@ -96,9 +96,10 @@ struct rv_cli_loaded {
     rv_findings *findings;
     struct rv_pipeline *pipeline;
     rv_plugins *plugins;
-    rv_script *script;       /* NULL: none */
-    bool plugins_busy;       /* one still runs a call that was given up: its code must stay */
-    rv_script **test_scripts; /* of rv_cli_load_tests: one per test of the pipeline, NULL for a test without; else NULL */
+    rv_script *script; /* NULL: none */
+    bool plugins_busy; /* one still runs a call that was given up: its code must stay */
+    rv_script *
+        *test_scripts; /* of rv_cli_load_tests: one per test of the pipeline, NULL for a test without; else NULL */
 };
 /** Load, open the capabilities, check all names. Findings are collected, not printed. Fails only if the file can not be
  *  read. script_path may be NULL. */

@@ -74,9 +74,7 @@ static int check_id(const char *id, rv_err **err)
     size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
     if (n > 0 && n <= NAME_MAX - sizeof ".json" && !id[n] && id[0] != '.')
         return 0;
-    RV_IGNORE(RV_FAIL(err, RV_E_INVALID, "the envelope_id \"%s\" cannot be the name of a file", id), "returned below");
-    rv_err_hint(err, "give --save FILE, or an id of letters, digits, _ and -");
-    return RV_E_INVALID;
+    return RV_FAIL(err, RV_E_INVALID, "the envelope_id \"%s\" cannot be the name of a file", id);
 }
 
 int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err)

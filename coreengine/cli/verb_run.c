@@ -196,8 +196,9 @@ const struct rv_cli_verb rv_verb_resume = {
         "--text for a question, --approve or --deny for a confirmation, --decision for a review. The file of the run "
         "is\n"
         "brought up to date, so an answer counts once.",
-    .examples = "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
-                "reeve resume run.json --text \"PostgreSQL\"",
+    .examples =
+        "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
+        "reeve resume run.json --text \"PostgreSQL\"",
     .options = resume_options,
     .n_options = RV_COUNT(resume_options),
     .min_words = 1,
