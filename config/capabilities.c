@@ -7,7 +7,8 @@
 
 struct raw_capability {
     const char *name, *path;
-    bool has_name, has_path;
+    bool has_name, has_path, has_limits;
+    int64_t memory_mb, open_files;
     json_object *unused; /* `config` is taken from its node, for the indirections in it */
     int isolation;
 };
@@ -27,6 +28,22 @@ static void accept_config(struct rv_key_reader *r, const struct rv_node *node, v
         rv_keys_wrong_type(r, node, "config", "a map");
 }
 
+static const struct rv_key limit_keys[] = {
+    {.name = "memory_mb",
+     .type = RV_KEY_INT,
+     .offset = AT(memory_mb),
+     .min = 64,
+     .max = 1e6,
+     .default_text = "1024",
+     .doc = "Address space of each process, in megabytes."},
+    {.name = "open_files",
+     .type = RV_KEY_INT,
+     .offset = AT(open_files),
+     .min = 16,
+     .max = 1e6,
+     .default_text = "64",
+     .doc = "Open file descriptors of each process."},
+};
 static const struct rv_key capability_keys[] = {
     {.name = "name",
      .type = RV_KEY_STR,
@@ -50,6 +67,12 @@ static const struct rv_key capability_keys[] = {
      .terms = &isolation_list,
      .default_text = "\"none\"",
      .doc = "Where its code runs."},
+    {.name = "limits",
+     .type = RV_KEY_MAP,
+     .keys = limit_keys,
+     .n_keys = RV_COUNT(limit_keys),
+     .is_set_offset = AT(has_limits),
+     .doc = "What a process of its own may use; only with isolation: process."},
 };
 static const struct rv_key_table capability_table = {
     .name = "capability",
@@ -102,6 +125,13 @@ static void read_mapping(struct rv_key_reader *r, const struct rv_node *node, st
 
     rv_keys_read(r, node, capability_keys, RV_COUNT(capability_keys), &raw);
     out->isolation = raw.isolation == RV_UNSET ? RV_ISOLATION_NONE : raw.isolation;
+    if (out->isolation == RV_ISOLATION_PROCESS) {
+        out->memory_mb = raw.has_limits ? raw.memory_mb : RV_ISOLATED_MEMORY_MB;
+        out->open_files = raw.has_limits ? raw.open_files : RV_ISOLATED_OPEN_FILES;
+    } else if (raw.has_limits) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "add isolation: process, or remove the limits",
+                        "it has limits but no process of its own");
+    }
     if (raw.has_name == raw.has_path)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
                         raw.has_name ? "\"name\" and \"path\" exclude each other" : "\"name\" or \"path\" is required");

@@ -98,11 +98,14 @@ struct rv_prompt_config {
     int indent; /* a block scalar: columns taken off each line; places in later lines do not count them */
 };
 
+#define RV_ISOLATED_MEMORY_MB  1024 /* where limits says nothing */
+#define RV_ISOLATED_OPEN_FILES 64
 enum rv_isolation { RV_ISOLATION_NONE, RV_ISOLATION_PROCESS };
 struct rv_capability_config {
     const char *name;    /* a name to look up, or a path when it has a slash */
     json_object *config; /* handed to the capability's open; may be NULL */
     int isolation;       /* enum rv_isolation */
+    int64_t memory_mb, open_files; /* limits of a process of its own; 0: the above */
     struct rv_src src;
 };
 

@@ -150,6 +150,13 @@ void rv_explain_capabilities(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", c->name);
         rv_explain_term(w, rv_capability_table(), "isolation", c->isolation);
+        if (c->isolation == RV_ISOLATION_PROCESS) {
+            rv_jw_key(w, "limits");
+            rv_jw_obj(w);
+            rv_jw_kv_int(w, "memory_mb", c->memory_mb);
+            rv_jw_kv_int(w, "open_files", c->open_files);
+            rv_jw_obj_end(w);
+        }
         if (config) {
             rv_jw_key(w, "config");
             write_guarded(w, config);

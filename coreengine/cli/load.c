@@ -27,7 +27,8 @@ static int open_plugins(struct rv_cli *cli, struct rv_cli_loaded *l, bool script
         rc = rv_plugins_path(cli->capability_dirs, cli->n_capability_dirs, l->pipeline->dir, &dirs, &n_dirs, err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {
-            .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = l->pipeline->dir, .log = cli->log};
+            .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = l->pipeline->dir, .log = cli->log,
+            .host_program = "/proc/self/exe"};
         rc = rv_plugins_new(&opts, &l->plugins, err);
     }
     if (rc == 0)
@@ -129,7 +130,7 @@ static int load_script(struct rv_cli_loaded *l, const char *path, rv_err **err)
     int rc = rv_script_read(path, l->findings, &l->script, err);
     if (rc == 0 && l->script)
         rv_script_check(l->script, l->pipeline, l->findings);
-    return rc < 0 ? RV_WRAP(err, rc, "read script \"%s\"", path) : 0;
+    return rc;
 }
 
 /* One test's script, from its file or its place in the pipeline. A file that can not be read is a finding there. */

@@ -33,10 +33,9 @@ static int unknown_verb(struct rv_cli *cli, const char *name)
     size_t n = 0;
     rv_err *err = NULL;
 
-    while (n < RV_COUNT(names) && rv_cli_verbs[n]) {
-        names[n] = rv_cli_verbs[n]->name;
-        n++;
-    }
+    for (size_t i = 0; n < RV_COUNT(names) && rv_cli_verbs[i]; i++)
+        if (!rv_cli_verbs[i]->hidden)
+            names[n++] = rv_cli_verbs[i]->name;
     const char *near = rv_nearest(rv_str_of(name), names, n);
     RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "unknown verb \"%s\"", name), "it is reported at once");
     if (near)

@@ -11,13 +11,9 @@
 
 struct call_state {
     uint32_t magic;
-    const struct rv_plugin_entry *entry;
-    const atomic_bool *cancelled; /* borrowed; may be NULL */
-    rv_buf *out;                  /* where the reply is appended */
-    int n_replies, n_failures;
-    bool no_text, too_large;
-    char type[RV_PLUGIN_MAX_NAME + 1];
-    char message[RV_PLUGIN_MAX_TEXT + 1];
+    const struct rv_plugin_ears *ears;
+    rv_buf *out; /* where the reply is appended */
+    struct rv_plugin_said *said;
 };
 
 static struct call_state *state_of(const struct rv_cap_call *call)
@@ -32,7 +28,7 @@ static int host_cancelled(const struct rv_cap_call *call)
 {
     const struct call_state *s = state_of(call);
 
-    return s->cancelled && atomic_load_explicit(s->cancelled, memory_order_relaxed);
+    return s->ears->cancelled(s->ears->self);
 }
 
 static int host_reply(struct rv_cap_call *call, const char *json)
@@ -40,15 +36,15 @@ static int host_reply(struct rv_cap_call *call, const char *json)
     struct call_state *s = state_of(call);
     size_t len;
 
-    if (++s->n_replies > 1)
+    if (++s->said->n_replies > 1)
         return 1;
     if (!json) {
-        s->no_text = true;
+        s->said->no_text = true;
         return 1;
     }
     len = strnlen(json, (size_t)RV_CAP_MAX_REPLY + 1);
     if (len > RV_CAP_MAX_REPLY) {
-        s->too_large = true;
+        s->said->too_large = true;
         return 1;
     }
     rv_buf_add(s->out, json, len);
@@ -67,8 +63,8 @@ static bool is_type_name(rv_str type)
     return true;
 }
 
-/* Copy for people and for a model: UTF-8, and no control characters that would steer a terminal. */
-static void copy_clean(char *out, size_t size, const char *text)
+/* For people and for a model: no control characters that would steer a terminal. */
+void rv_plugin_clean(char *out, size_t size, const char *text)
 {
     const char *bytes = text ? text : "";
     size_t len = rv_utf8_cut((rv_str){bytes, strnlen(bytes, size)}, size - 1).len, from = 0, bad = 0;
@@ -84,19 +80,23 @@ static void copy_clean(char *out, size_t size, const char *text)
             out[i] = ' ';
 }
 
-static int host_fail(struct rv_cap_call *call, const char *type, const char *message)
+void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message)
 {
-    struct call_state *s = state_of(call);
     const char *text = type ? type : "";
     rv_str given = {text, strnlen(text, RV_PLUGIN_MAX_NAME + 1)};
 
-    if (++s->n_failures > 1) /* the first failure is the cause */
-        return 1;
+    if (++said->n_failures > 1) /* the first failure is the cause */
+        return;
     if (!is_type_name(given))
         given = RV_STR_LIT(DEFAULT_ERROR_TYPE);
-    memcpy(s->type, given.ptr, given.len);
-    s->type[given.len] = '\0';
-    copy_clean(s->message, sizeof s->message, message);
+    memcpy(said->type, given.ptr, given.len);
+    said->type[given.len] = '\0';
+    rv_plugin_clean(said->message, sizeof said->message, message);
+}
+
+static int host_fail(struct rv_cap_call *call, const char *type, const char *message)
+{
+    rv_plugin_said_failure(state_of(call)->said, type, message);
     return 1;
 }
 
@@ -104,16 +104,21 @@ static void host_log(const struct rv_cap_call *call, int level, const char *mess
 {
     static const enum rv_log_level levels[] = {RV_LOG_DEBUG, RV_LOG_INFO, RV_LOG_WARN, RV_LOG_ERROR};
     const struct call_state *s = state_of(call);
-    rv_log *log = s->entry->owner->log;
-    enum rv_log_level to = levels[level < 0 ? 0 : level > 3 ? 3 : level];
+
+    s->ears->log(s->ears->self, levels[level < 0 ? 0 : level > 3 ? 3 : level], message);
+}
+
+void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *message)
+{
+    rv_log *log = e->owner->log;
     char text[RV_PLUGIN_MAX_TEXT + 1];
 
-    if (!rv_log_on(log, to))
+    if (!rv_log_on(log, level))
         return;
-    copy_clean(text, sizeof text, message);
-    const struct rv_field fields[] = {RV_F_TEXT("capability", s->entry->owner->name),
-                                      RV_F_TEXT("entry", s->entry->name), RV_F_TEXT("text", text)};
-    rv_log_write(log, to, "capability.log", fields, RV_COUNT(fields));
+    rv_plugin_clean(text, sizeof text, message);
+    const struct rv_field fields[] = {RV_F_TEXT("capability", e->owner->name), RV_F_TEXT("entry", e->name),
+                                      RV_F_TEXT("text", text)};
+    rv_log_write(log, level, "capability.log", fields, RV_COUNT(fields));
 }
 
 int rv_plugin_check_reply(rv_str text, rv_err **err)
@@ -132,7 +137,7 @@ int rv_plugin_check_reply(rv_str text, rv_err **err)
 }
 
 /* What the plugin did, in the order that tells most. */
-static int judge(const struct call_state *s, int returned, size_t start, rv_err **err)
+static int judge(const struct rv_plugin_said *s, const rv_buf *out, size_t start, rv_err **err)
 {
     int rc;
 
@@ -149,13 +154,13 @@ static int judge(const struct call_state *s, int returned, size_t start, rv_err 
         return RV_FAIL(err, RV_E_PLUGIN, "its answer is larger than %u bytes", RV_CAP_MAX_REPLY);
     if (s->no_text)
         return RV_FAIL(err, RV_E_PLUGIN, "it answered with a null pointer");
-    if (s->n_replies > 0 && (rc = rv_buf_check(s->out, "answer of a capability", err)) < 0)
+    if (s->n_replies > 0 && (rc = rv_buf_check(out, "answer of a capability", err)) < 0)
         return rc;
-    if (returned != 0)
-        return RV_FAIL(err, RV_E_PLUGIN, "it returned %d without saying why", returned);
+    if (s->returned != 0)
+        return RV_FAIL(err, RV_E_PLUGIN, "it returned %d without saying why", s->returned);
     if (s->n_replies == 0)
         return RV_FAIL(err, RV_E_PLUGIN, "it returned without an answer");
-    return rv_plugin_check_reply((rv_str){s->out->ptr + start, s->out->len - start}, err);
+    return rv_plugin_check_reply((rv_str){out->ptr + start, out->len - start}, err);
 }
 
 static const char *text_of(const char *text)
@@ -176,36 +181,75 @@ static int fail_unknown(const rv_plugins *p, const struct rv_plugin_call *call, 
     return rc;
 }
 
+void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
+                   const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said)
+{
+    struct call_state state = {.magic = CALL_MAGIC, .ears = ears, .out = out, .said = said};
+    struct rv_cap_call view = {.size = sizeof view,
+                               .name = e->bare,
+                               .args = args,
+                               .run_id = text_of(call->run_id),
+                               .stage = text_of(call->stage),
+                               .user_id = text_of(call->user_id),
+                               .session_id = text_of(call->session_id),
+                               .idempotency_key = text_of(call->idempotency_key),
+                               .timeout_ms = call->timeout_ms,
+                               .host = &state,
+                               .cancelled = host_cancelled,
+                               .reply = host_reply,
+                               .fail = host_fail,
+                               .log = host_log};
+
+    said->returned = e->fn(e->owner->self, &view);
+}
+
+struct here {
+    const struct rv_plugin_entry *entry;
+    const atomic_bool *cancelled; /* borrowed; may be NULL */
+};
+
+static bool is_cancelled_here(void *self)
+{
+    const struct here *here = self;
+
+    return here->cancelled && atomic_load_explicit(here->cancelled, memory_order_relaxed);
+}
+
+static void log_here(void *self, enum rv_log_level level, const char *text)
+{
+    const struct here *here = self;
+
+    rv_plugin_log(here->entry, level, text);
+}
+
+static int call_here(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, rv_buf *out,
+                     struct rv_plugin_said *said, rv_err **err)
+{
+    struct here here = {e, call->cancelled};
+    const struct rv_plugin_ears ears = {is_cancelled_here, log_here, &here};
+    char *args = rv_str_dup(call->args.len ? call->args : RV_STR_LIT("{}")); /* NUL-terminated, the plugin's to read */
+
+    if (!args)
+        return RV_FAIL(err, RV_E_NOMEM, "copy the arguments");
+    rv_plugin_run(e, call, args, &ears, out, said);
+    free(args);
+    return 0;
+}
+
 int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err)
 {
     const struct rv_plugin_entry *e = rv_plugin_find(p, call->kind, rv_str_of(call->name));
-    struct call_state state = {.magic = CALL_MAGIC, .entry = e, .cancelled = call->cancelled, .out = out};
-    struct rv_cap_call view;
+    struct rv_plugin_said said;
     size_t start = out->len;
-    char *args;
     int rc;
 
     if (!e || !e->fn)
         return fail_unknown(p, call, err);
-    args = rv_str_dup(call->args.len ? call->args : RV_STR_LIT("{}")); /* NUL-terminated, and the plugin's to read */
-    if (!args)
-        return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", rv_name_kind_text(e->kind), e->name);
-    view = (struct rv_cap_call){.size = sizeof view,
-                                .name = e->bare,
-                                .args = args,
-                                .run_id = text_of(call->run_id),
-                                .stage = text_of(call->stage),
-                                .user_id = text_of(call->user_id),
-                                .session_id = text_of(call->session_id),
-                                .idempotency_key = text_of(call->idempotency_key),
-                                .timeout_ms = call->timeout_ms,
-                                .host = &state,
-                                .cancelled = host_cancelled,
-                                .reply = host_reply,
-                                .fail = host_fail,
-                                .log = host_log};
-    rc = judge(&state, e->fn(e->owner->self, &view), start, err);
-    free(args);
+    said.n_replies = said.n_failures = said.returned = 0; /* its texts are kilobytes that nobody reads until then */
+    said.no_text = said.too_large = false;
+    rc = e->owner->isolated ? rv_isolated_call(e, call, out, &said, err) : call_here(e, call, out, &said, err);
+    if (rc == 0)
+        rc = judge(&said, out, start, err);
     if (rc < 0 && out->len > start)
         rv_buf_truncate(out, start);
     if (rc < 0 && rc != RV_E_TOOL) /* a tool's own words stay alone: they go to models and people as they are */
@@ -217,6 +261,8 @@ const char *rv_plugin_error_type(const rv_err *err)
 {
     for (; err; err = rv_err_cause(err)) {
         const char *type = rv_err_hint_text(err);
+        if (rv_err_code(err) == RV_E_TIMEOUT)
+            return "TimeoutError";
         if (rv_err_code(err) == RV_E_TOOL && type && is_type_name(rv_str_of(type)))
             return type;
     }

@@ -2,29 +2,8 @@
  * changes only at the very end, where nothing can fail any more. */
 #include "coreengine/plugin/plugin_internal.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define OPEN_ERROR_SIZE 1024
-
-static void plugin_free(struct rv_plugin *pl)
-{
-    if (!pl)
-        return;
-    if (pl->is_open && pl->desc.close)
-        pl->desc.close(pl->self);
-    rv_plugin_entries_free(pl);
-    rv_schema_free(pl->config_schema);
-    json_object_put(pl->config_schema_json);
-    free(pl->description);
-    free(pl->version);
-    free(pl->name);
-    free(pl->path);
-    if (pl->handle)
-        dlclose(pl->handle);
-    free(pl);
-}
 
 int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err **err)
 {
@@ -35,8 +14,9 @@ int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err 
         return RV_FAIL(err, RV_E_NOMEM, "make a set of capabilities");
     p->log = opts->log;
     p->base_dir = rv_str_dup(rv_str_of(opts->base_dir && *opts->base_dir ? opts->base_dir : "."));
+    p->host_program = opts->host_program ? rv_str_dup(rv_str_of(opts->host_program)) : NULL;
     p->dirs = calloc(opts->n_dirs + 1, sizeof *p->dirs);
-    if (!p->base_dir || !p->dirs)
+    if (!p->base_dir || !p->dirs || (opts->host_program && !p->host_program))
         goto nomem;
     for (; p->n_dirs < opts->n_dirs; p->n_dirs++) {
         p->dirs[p->n_dirs] = rv_str_dup(rv_str_of(opts->dirs[p->n_dirs]));
@@ -61,57 +41,12 @@ void rv_plugins_free(rv_plugins *p)
         return;
     rv_plugin_names_fini(&p->names);
     while (p->n_loaded > 0) /* last opened, first closed */
-        plugin_free(p->loaded[--p->n_loaded]);
+        rv_plugin_free(p->loaded[--p->n_loaded]);
     free(p->loaded);
     rv_plugins_path_free(p->dirs);
+    free(p->host_program);
     free(p->base_dir);
     free(p);
-}
-
-/* dlopen() tells why in text only, and running out of memory has to keep its code. glibc gives no reason at all for two
- * of those failures: a text that ends where the reason should follow, for a file that was there a moment ago. */
-static bool is_out_of_memory(const char *why)
-{
-    static const char *const always[] = {"out of memory", "Cannot allocate memory", "cannot create shared object"};
-    static const char bare[] = "cannot open shared object file";
-    size_t len = strlen(why);
-
-    for (size_t i = 0; i < RV_COUNT(always); i++)
-        if (strstr(why, always[i]))
-            return true;
-    return len >= sizeof bare - 1 && strcmp(why + len - (sizeof bare - 1), bare) == 0;
-}
-
-static int fail_dl(const char *path, rv_err **err)
-{
-    const char *why = dlerror();
-    int rc;
-
-    if (!why || is_out_of_memory(why))
-        rc = RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
-    else
-        rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is no capability that can be loaded: %s", path, why);
-    (void)dlerror(); /* lets go of the text */
-    return rc;
-}
-
-static int fetch_desc(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
-{
-    const struct rv_cap_desc *(*entry_point)(void);
-    void *symbol;
-
-    pl->handle = dlopen(pl->path, RTLD_NOW | RTLD_LOCAL);
-    if (!pl->handle)
-        return fail_dl(pl->path, err);
-    symbol = dlsym(pl->handle, "rv_capability");
-    if (!symbol) {
-        int rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" has no function rv_capability()", pl->path);
-        rv_err_hint(err, "define it with RV_CAPABILITY() of capability.h");
-        return rc;
-    }
-    memcpy(&entry_point, &symbol, sizeof entry_point); /* ISO C has no cast from object to function pointers */
-    *out = entry_point();
-    return 0;
 }
 
 /* A capability is called what its file is called, so that a name on the path finds what it says. */
@@ -173,18 +108,21 @@ static int config_text(const struct rv_plugin *pl, json_object *given, rv_buf *o
 static int open_plugin(const struct rv_plugins *p, struct rv_plugin *pl, json_object *given, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf config = RV_BUF_INIT(RV_PLUGIN_MAX_CONFIG);
-    char why[OPEN_ERROR_SIZE] = "";
     int rc = config_text(pl, given, &config, err);
 
     if (rc < 0)
         return rc;
-    pl->host = (struct rv_cap_host){sizeof pl->host, RV_CAP_ABI, RV_VERSION, p->base_dir};
-    if (pl->desc.open && pl->desc.open(&pl->host, rv_buf_cstr(&config), &pl->self, why, sizeof why) != 0) {
-        why[sizeof why - 1] = '\0'; /* it may have filled all of it */
-        return RV_FAIL(err, RV_E_PLUGIN, "it failed to open: %s", *why ? why : "it does not say why");
-    }
-    pl->is_open = true;
-    return 0;
+    if (pl->isolated)
+        return rv_isolated_open(pl->isolated, &config, err);
+    return rv_plugin_open(pl, p->base_dir, rv_buf_cstr(&config), err);
+}
+
+/* The descriptor: from the shared object, or from the process that has it instead. */
+static int fetch(const struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl,
+                 const struct rv_cap_desc **out, rv_err **err)
+{
+    return which->isolation == RV_ISOLATION_PROCESS ? rv_isolated_fetch(p, which, pl, out, err)
+                                                    : rv_plugin_fetch(pl, out, err);
 }
 
 static int reserve_place(struct rv_plugins *p, rv_err **err)
@@ -204,7 +142,7 @@ static int load(struct rv_plugins *p, const struct rv_capability_config *which, 
     int rc;
 
     pl->log = p->log;
-    if ((rc = rv_plugin_locate(p, which->name, &pl->path, err)) < 0 || (rc = fetch_desc(pl, &desc, err)) < 0 ||
+    if ((rc = rv_plugin_locate(p, which->name, &pl->path, err)) < 0 || (rc = fetch(p, which, pl, &desc, err)) < 0 ||
         (rc = rv_plugin_check_desc(desc, pl, err)) < 0 || (rc = check_own_name(pl, err)) < 0 ||
         (rc = check_not_loaded(p, pl, err)) < 0 || (rc = rv_plugin_check_entries(pl, err)) < 0 ||
         (rc = reserve_place(p, err)) < 0 || (rc = rv_plugin_names_build(p, pl, &names, err)) < 0)
@@ -225,18 +163,12 @@ int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_
     struct rv_plugin *pl;
     int rc;
 
-    if (which->isolation == RV_ISOLATION_PROCESS) {
-        rc = RV_FAIL_AT(err, &which->src, RV_E_INVALID,
-                        "capability \"%s\": isolation: process is not available in this version", which->name);
-        rv_err_hint(err, "remove the key; the capability then runs inside the engine's process");
-        return rc;
-    }
     pl = calloc(1, sizeof *pl);
     if (!pl)
         return RV_FAIL(err, RV_E_NOMEM, "load capability \"%s\"", which->name);
     rc = load(p, which, pl, err);
     if (rc < 0) {
-        plugin_free(pl);
+        rv_plugin_free(pl);
         return RV_WRAP_AT(err, &which->src, rc, "load capability \"%s\"", which->name);
     }
     RV_LOG(p->log, DEBUG, "capability.load", RV_F_TEXT("name", pl->name), RV_F_TEXT("path", pl->path),

@@ -15,6 +15,9 @@ struct rv_plugins_opts {
     size_t n_dirs;
     const char *base_dir; /* folder of the pipeline file; handed to plugins, and relative .so paths start there */
     rv_log *log;          /* borrowed; may be NULL */
+    /** The program that `isolation: process` starts as `PROGRAM capability-host`: `reeve`, or one whose main() calls
+     *  rv_plugin_host(). NULL: this program if it is called reeve, else the installed one. */
+    const char *host_program;
 };
 RV_MUST_CHECK int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err **err);
 void rv_plugins_free(rv_plugins *p); /* closes all; no call may be running */
@@ -48,8 +51,14 @@ struct rv_plugin_call {
 };
 /** Any thread; blocks until the plugin returns. The reply (valid JSON object text, at most RV_CAP_MAX_REPLY) is
  * appended to out. RV_E_NOT_FOUND (unknown), RV_E_TOOL (the plugin failed: the text is its message, the hint its error
- * type, see rv_plugin_error_type), RV_E_PLUGIN (no answer, two answers, garbage). */
+ * type, see rv_plugin_error_type), RV_E_PLUGIN (no answer, two answers, garbage; isolated: its process died),
+ * RV_E_TIMEOUT and RV_E_CANCELLED (isolated only: in the engine's process nothing can end a call). */
 RV_MUST_CHECK int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err);
+/** The other side of `isolation: process`: loads what the engine at the other end of the socket names and answers its
+ * calls, until that end is closed. For a process of its own: sets limits, ignores SIGINT, SIGTERM and SIGHUP. Gives the
+ * exit status. */
+int rv_plugin_host(int fd);
+
 /** The error type that a plugin gave to fail(), e.g. "NotFoundError"; "ExecutionError" when it gave none. Static or
  * borrowed. */
 const char *rv_plugin_error_type(const rv_err *err);

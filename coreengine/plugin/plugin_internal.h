@@ -14,11 +14,12 @@
 #define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day */
 #define RV_PLUGIN_MAX_DEPTH      128                 /* nesting of a reply */
 
-struct rv_plugin; /* one opened capability */
+struct rv_plugin;   /* one opened capability */
+struct rv_isolated; /* the processes of one that does not share ours */
 
 struct rv_plugin_entry {
     enum rv_name_kind kind;
-    rv_cap_fn fn; /* NULL for prompts */
+    rv_cap_fn fn; /* NULL for prompts; of an isolated capability it only says that there is one */
     const struct rv_plugin *owner;
     char *name;        /* as pipelines say it: tools bare, the rest "capability.name" */
     const char *bare;  /* points into name */
@@ -32,9 +33,10 @@ struct rv_plugin_entry {
 };
 
 struct rv_plugin {
-    void *handle;            /* of dlopen */
-    struct rv_cap_desc desc; /* our copy; its pointers live in the shared object */
-    struct rv_cap_host host; /* handed to open, stays valid until close */
+    void *handle;                 /* of dlopen; NULL when isolated */
+    struct rv_isolated *isolated; /* owned; NULL: its code runs in this process */
+    struct rv_cap_desc desc;      /* our copy; its pointers live in the shared object */
+    struct rv_cap_host host;      /* handed to open, stays valid until close */
     char *name, *path;
     char *version, *description;
     json_object *config_schema_json; /* NULL: takes no configuration */
@@ -59,6 +61,7 @@ struct rv_plugins {
     char **dirs; /* owned copies */
     size_t n_dirs;
     char *base_dir;
+    char *host_program; /* NULL: not given */
     rv_log *log;
     struct rv_plugin **loaded;
     size_t n_loaded;
@@ -89,8 +92,49 @@ RV_MUST_CHECK int rv_plugin_names_build(const struct rv_plugins *p, struct rv_pl
 void rv_plugin_names_fini(struct rv_plugin_names *names);
 struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name);
 
+/* native.c */
+/** dlopen() pl->path and ask for its descriptor. */
+RV_MUST_CHECK int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
+RV_MUST_CHECK int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);
+void rv_plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
+
 /* call.c */
+/* What a capability did in one call, besides the bytes of its reply. Judged after the call, by the engine's process. */
+struct rv_plugin_said {
+    int n_replies, n_failures, returned;
+    bool no_text, too_large;
+    char type[RV_PLUGIN_MAX_NAME + 1];
+    char message[RV_PLUGIN_MAX_TEXT + 1];
+};
+/* Whom a running call can turn to. */
+struct rv_plugin_ears {
+    bool (*cancelled)(void *self);
+    void (*log)(void *self, enum rv_log_level level, const char *text); /* the text is clean */
+    void *self;
+};
+/** Run the entry's function in this process; args ends with NUL. The reply is appended to out. */
+void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
+                   const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said);
+/** Note a failure; texts may be anything. */
+void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message);
+/** A log line of an entry; the text may be anything. */
+void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *text);
+/** Copy for people: UTF-8, without control characters. Cuts at size. */
+void rv_plugin_clean(char *out, size_t size, const char *text);
 /** Is text what a reply must be: one strict JSON object within the limits? RV_E_PLUGIN says why not. */
 RV_MUST_CHECK int rv_plugin_check_reply(rv_str text, rv_err **err);
+
+/* isolated.c */
+/** Start the process that loads pl->path; the descriptor is what that process says. */
+RV_MUST_CHECK int rv_isolated_fetch(const struct rv_plugins *p, const struct rv_capability_config *which,
+                                    struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
+/** Open it there. The bytes of config are taken. */
+RV_MUST_CHECK int rv_isolated_open(struct rv_isolated *iso, rv_buf *config, rv_err **err);
+void rv_isolated_free(struct rv_isolated *iso);
+
+/* isolated_call.c */
+/** One call in a process of its own. *said is filled when this gives 0. */
+RV_MUST_CHECK int rv_isolated_call(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, rv_buf *out,
+                                   struct rv_plugin_said *said, rv_err **err);
 
 #endif

@@ -9,7 +9,7 @@
 #include "tests/kit/fault.h"
 
 static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
-static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NULL};
+static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NULL, REEVE_PROGRAM};
 
 static int load_inspect_call(void)
 {
@@ -43,6 +43,27 @@ static int load_inspect_call(void)
     return rc;
 }
 
+/* The same in a process of its own; what fails here must leave no process behind that would fail the next attempt. */
+static int load_and_call_isolated(void)
+{
+    const struct rv_capability_config which = {.name = "hello", .isolation = RV_ISOLATION_PROCESS};
+    const struct rv_plugin_call greet = {
+        .kind = RV_NAME_TOOL, .name = "greet", .args = RV_STR_LIT("{\"name\": \"x\"}")};
+    rv_plugins *p = NULL;
+    rv_buf out = RV_BUF_INIT((size_t)1 << 20);
+    rv_err *err = NULL;
+    int rc = rv_plugins_new(&opts, &p, &err);
+
+    if (rc == 0)
+        rc = rv_plugins_load(p, &which, &err);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = rv_plugins_call(p, &greet, &out, &err);
+    rv_buf_fini(&out);
+    rv_plugins_free(p);
+    rv_err_free(err);
+    return rc;
+}
+
 static int find_path(void)
 {
     char **list = NULL;
@@ -60,7 +81,9 @@ static int find_path(void)
 static const struct {
     const char *name;
     int (*run)(void);
-} scenarios[] = {{"load, inspect, call", load_inspect_call}, {"path", find_path}};
+} scenarios[] = {{"load, inspect, call", load_inspect_call},
+                 {"load and call in a process of its own", load_and_call_isolated},
+                 {"path", find_path}};
 
 START_TEST(every_allocation_of_the_loader_may_fail)
 {

@@ -4,7 +4,8 @@ rv_test(fault_plugin
     LABELS fault)
 if(RV_TESTS)
     target_compile_definitions(fault_plugin PRIVATE
+        REEVE_PROGRAM="$<TARGET_FILE:reeve>"
         HOSTILE_DIR="${PROJECT_BINARY_DIR}/tests/plugins/lib"
         CAPABILITY_DIR="${PROJECT_BINARY_DIR}/lib/reeve/capabilities")
-    add_dependencies(fault_plugin hostile_plugins hello_capability files_capability)
+    add_dependencies(fault_plugin reeve hostile_plugins hello_capability files_capability)
 endif()

@@ -9,6 +9,8 @@ int main(void)
     srunner_add_suite(runner, call_suite());
     srunner_add_suite(runner, catalog_suite());
     srunner_add_suite(runner, hello_suite());
+    srunner_add_suite(runner, isolated_suite());
+    srunner_add_suite(runner, hostile_child_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -7,16 +7,17 @@
 rv_plugins *new_set(rv_log *log)
 {
     static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
-    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), "tests", log};
+    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), "tests", log, REEVE_PROGRAM};
     rv_plugins *p = NULL;
 
     ck_assert_int_eq(rv_plugins_new(&opts, &p, NULL), 0);
     return p;
 }
 
-int load_named(rv_plugins *p, const char *name, const char *config, rv_err **err)
+static int load_how(rv_plugins *p, const char *name, const char *config, int isolation, rv_err **err)
 {
-    struct rv_capability_config which = {.name = name, .src = {"qa.yaml", 3, 5}};
+    struct rv_capability_config which = {
+        .name = name, .isolation = isolation, .memory_mb = TEST_MEMORY_MB, .src = {"qa.yaml", 3, 5}};
     int rc;
 
     if (config)
@@ -26,10 +27,28 @@ int load_named(rv_plugins *p, const char *name, const char *config, rv_err **err
     return rc;
 }
 
+int load_named(rv_plugins *p, const char *name, const char *config, rv_err **err)
+{
+    return load_how(p, name, config, RV_ISOLATION_NONE, err);
+}
+
+int load_isolated(rv_plugins *p, const char *name, const char *config, rv_err **err)
+{
+    return load_how(p, name, config, RV_ISOLATION_PROCESS, err);
+}
+
 void must_load(rv_plugins *p, const char *name)
 {
     rv_err *err = NULL;
     int rc = load_named(p, name, NULL, &err);
+
+    ck_assert_msg(rc == 0, "%s", error_text(err));
+}
+
+void must_isolate(rv_plugins *p, const char *name)
+{
+    rv_err *err = NULL;
+    int rc = load_isolated(p, name, NULL, &err);
 
     ck_assert_msg(rc == 0, "%s", error_text(err));
 }

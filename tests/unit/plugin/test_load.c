@@ -3,11 +3,7 @@
 
 #include <string.h>
 
-static const struct {
-    const char *name;
-    int rc;
-    const char *says;
-} faults[] = {
+const struct load_fault load_faults[] = {
     {"too_old", RV_E_VERSION, "built for capability ABI 0"},
     {"too_new", RV_E_VERSION, "it is too new"},
     {"too_short", RV_E_VERSION, "descriptor is 16 bytes long"},
@@ -51,6 +47,8 @@ static const struct {
     {"./plugins/absent.so", RV_E_NOT_FOUND, "no file \"./plugins/absent.so\""},
 };
 
+const size_t n_load_faults = RV_COUNT(load_faults);
+
 START_TEST(a_faulty_plugin_is_refused_and_the_process_goes_on)
 {
     rv_plugins *p = new_set(NULL);
@@ -58,11 +56,11 @@ START_TEST(a_faulty_plugin_is_refused_and_the_process_goes_on)
     rv_buf out = RV_BUF_INIT(4096);
     size_t n = 0;
 
-    ck_assert_int_eq(load_named(p, faults[_i].name, NULL, &err), faults[_i].rc);
-    ck_assert_int_eq(rv_err_code(err), faults[_i].rc);
-    ck_assert_msg(strstr(error_text(err), faults[_i].says) != NULL, "\"%s\" is not in: %s", faults[_i].says,
+    ck_assert_int_eq(load_named(p, load_faults[_i].name, NULL, &err), load_faults[_i].rc);
+    ck_assert_int_eq(rv_err_code(err), load_faults[_i].rc);
+    ck_assert_msg(strstr(error_text(err), load_faults[_i].says) != NULL, "\"%s\" is not in: %s", load_faults[_i].says,
                   error_text(err));
-    ck_assert_ptr_nonnull(strstr(error_text(err), faults[_i].name));
+    ck_assert_ptr_nonnull(strstr(error_text(err), load_faults[_i].name));
     ck_assert_ptr_nonnull(strstr(error_text(err), "qa.yaml:3:5"));
     rv_err_free(err);
 
@@ -82,27 +80,12 @@ START_TEST(all_faulty_plugins_one_after_another_leave_the_good_ones_usable)
     rv_buf out = RV_BUF_INIT(4096);
 
     must_load(p, "answers");
-    for (size_t i = 0; i < RV_COUNT(faults); i++)
-        ck_assert_int_eq(load_named(p, faults[i].name, NULL, NULL), faults[i].rc);
+    for (size_t i = 0; i < RV_COUNT(load_faults); i++)
+        ck_assert_int_eq(load_named(p, load_faults[i].name, NULL, NULL), load_faults[i].rc);
     must_load(p, "hello");
     ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "good", "{}", &out, NULL), 0);
     ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "greet", "{\"name\": \"x\"}", &out, NULL), 0);
     rv_buf_fini(&out);
-    rv_plugins_free(p);
-}
-END_TEST
-
-START_TEST(isolation_process_is_refused_and_not_ignored)
-{
-    const struct rv_capability_config which = {
-        .name = "good", .isolation = RV_ISOLATION_PROCESS, .src = {"qa.yaml", 4, 9}};
-    rv_plugins *p = new_set(NULL);
-    rv_err *err = NULL;
-
-    ck_assert_int_eq(rv_plugins_load(p, &which, &err), RV_E_INVALID);
-    ck_assert_ptr_nonnull(strstr(error_text(err), "not available in this version"));
-    ck_assert_ptr_nonnull(strstr(rv_err_hint_text(err), "remove the key"));
-    rv_err_free(err);
     rv_plugins_free(p);
 }
 END_TEST
@@ -205,9 +188,8 @@ Suite *load_suite(void)
     Suite *s = suite_create("plugin load");
     TCase *tc = tcase_create("load");
 
-    tcase_add_loop_test(tc, a_faulty_plugin_is_refused_and_the_process_goes_on, 0, RV_COUNT(faults));
+    tcase_add_loop_test(tc, a_faulty_plugin_is_refused_and_the_process_goes_on, 0, RV_COUNT(load_faults));
     tcase_add_test(tc, all_faulty_plugins_one_after_another_leave_the_good_ones_usable);
-    tcase_add_test(tc, isolation_process_is_refused_and_not_ignored);
     tcase_add_test(tc, a_tool_name_belongs_to_one_capability);
     tcase_add_test(tc, a_capability_is_loaded_once);
     tcase_add_test(tc, a_path_is_taken_as_it_is);
