@@ -98,16 +98,20 @@ START_TEST(one_that_dies_again_and_again_is_started_again_later_and_later)
 {
     rv_plugins *p = new_set(NULL);
     rv_buf out = RV_BUF_INIT(4096);
-    rv_err *err = NULL;
+    bool refused = false;
 
     must_isolate(p, "greedy");
     ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "leave", "{}", &out, NULL), RV_E_PLUGIN);
-    ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "leave", "{}", &out, NULL), RV_E_PLUGIN); /* started at once */
-    ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "healthy", "{}", &out, &err), RV_E_PLUGIN);
-    ck_assert_msg(strstr(error_text(err), "died 2 times in a row and is not started again for") != NULL, "%s",
-                  error_text(err));
-    rv_err_free(err);
-    for (int64_t until = now_ms() + 5000; now_ms() < until;)
+    for (int i = 0; i < 10 && !refused; i++) { /* a slow machine may sit out the first pauses */
+        rv_err *err = NULL;
+        ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "leave", "{}", &out, &err), RV_E_PLUGIN);
+        if (i == 0)
+            ck_assert_msg(strstr(error_text(err), "status 0 in this call") != NULL, "%s", error_text(err));
+        refused = strstr(error_text(err), "times in a row and is not started again for");
+        rv_err_free(err);
+    }
+    ck_assert(refused);
+    for (int64_t until = now_ms() + 10000; now_ms() < until;)
         if (call_entry(p, RV_NAME_TOOL, "healthy", "{}", &out, NULL) == 0)
             break;
     ck_assert_str_eq(rv_buf_cstr(&out), "{\"ok\": true}");

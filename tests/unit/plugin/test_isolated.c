@@ -180,7 +180,7 @@ START_TEST(a_program_that_is_no_host_is_an_error)
 END_TEST
 
 #define N_THREADS 8
-#define NAP_MS    300
+#define NAP_MS    1000
 
 struct caller {
     rv_plugins *plugins;
@@ -225,7 +225,7 @@ START_TEST(calls_from_several_threads_overlap)
     must_isolate(p, "slow");
     must_isolate(p, "answers");
     run_threads(p, "identity", "{\"a\": 1}", 50);
-    ck_assert_int_lt(run_threads(p, "doze", "{\"ms\": 300}", 1), NAP_MS * N_THREADS / 2);
+    ck_assert_int_lt(run_threads(p, "doze", "{\"ms\": 1000}", 1), NAP_MS * N_THREADS / 2);
     rv_plugins_free(p);
 }
 END_TEST
