@@ -2,6 +2,7 @@
  * change. An answer is data: it is parsed, checked and applied here, and can at worst fail the stage. */
 #include "coreengine/agent/agent_internal.h"
 
+#include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,19 +103,41 @@ static void set_output(rv_visit *v, json_object *output)
     v->output = output;
 }
 
+/* A misspelt member would be a change that vanishes. */
+static int check_hook_keys(json_object *reply, rv_err **err)
+{
+    static const char *const known[] = {"envelope", "output"};
+
+    if (!reply)
+        return 0;
+    json_object_object_foreach(reply, name, value)
+    {
+        (void)value;
+        if (strcmp(name, known[0]) == 0 || strcmp(name, known[1]) == 0)
+            continue;
+        const char *near = rv_nearest(rv_str_of(name), known, RV_COUNT(known));
+        return RV_FAIL(err, RV_E_INVALID, "it answered \"%.60s\", which is neither envelope nor output%s%s%s", name,
+                       near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+    }
+    return 0;
+}
+
 static int hook_reply(rv_visit *v, json_object *reply, rv_err **err)
 {
     json_object *output = NULL;
     bool is_post = v->phase == PHASE_POST, found;
     rv_str key = rv_str_of(v->agent->output_key);
 
+    int rc = check_hook_keys(reply, err);
+    if (rc < 0)
+        return rc;
     if (json_object_object_get_ex(reply, "output", &output) && output) { /* all of the answer counts, or nothing */
         if (!is_post)
             return RV_FAIL(err, RV_E_INVALID, "it answered an output before there is one");
         if (!json_object_is_type(output, json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "its output is no object but of type %s", rv_json_type_text(output));
     }
-    int rc = patch_envelope(v, reply, err);
+    rc = patch_envelope(v, reply, err);
     if (rc == 0 && output)
         rc = rv_envelope_set_output(v->env, key, output, err);
     if (rc < 0)

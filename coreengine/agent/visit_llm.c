@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REPLY_HEAD_BYTES 80 /* of a reply that an error shows */
 #define FALLBACK_PROMPT "Process the following request and answer with a JSON object.\n\nRequest: "
 
 static const rv_template *find_prompt(const rv_visit *v)
@@ -143,6 +144,18 @@ static int64_t max_retries(const rv_visit *v)
     return v->agent->max_retries < cap ? v->agent->max_retries : cap;
 }
 
+/* Whoever reads the error wants to see what the model said instead, and how often it was asked. */
+static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
+{
+    rv_str head = rv_utf8_cut(rv_str_trim(reply), REPLY_HEAD_BYTES);
+    const char *dots = head.len < rv_str_trim(reply).len ? "..." : "";
+
+    if (v->attempt > 1)
+        return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, can not use the reply \"%.*s%s\"", v->agent->name,
+                       (long long)v->attempt, RV_STR_ARG(head), dots);
+    return RV_WRAP(cause, rc, "agent \"%s\" can not use the reply \"%.*s%s\"", v->agent->name, RV_STR_ARG(head), dots);
+}
+
 /* The attempt failed: try again if that may help, else the stage fails. Takes cause. */
 static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err *cause, struct rv_effects *out,
                           rv_err **err)
@@ -177,7 +190,7 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
         const struct rv_str_list *need = &v->agent->required_output_fields;
         rc = rv_extract_object(ev->reply, need->items, need->n, &v->output, &cause);
         if (rc < 0)
-            rc = RV_WRAP(&cause, rc, "agent \"%s\"", v->agent->name);
+            rc = wrap_reply(v, rc, ev->reply, &cause);
     }
     if (rc < 0)
         return attempt_failed(v, "ParseError", true, cause, out, err);

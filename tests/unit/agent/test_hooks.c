@@ -24,7 +24,8 @@ static const struct {
     {"{'envelope':{'metadata':{'k':[1]}}}", "metadata.k", "[1]", false},
     {"{'envelope':{'state':{'k':[1]}}}", "state.k", "[1]", false},
     {"{'envelope':{'loop_feedback':['f']}}", "loop_feedback", "[\"f\"]", false},
-    {"{'other':1}", "outputs.x", "{\"old\":1}", false},
+    {"{'other':1}", "outputs.x", "{\"old\":1}", true}, /* what is not known would vanish */
+    {"{'ouput':{}}", "outputs.x", "{\"old\":1}", true},
     /* all or nothing */
     {"{'envelope':{'outputs':{'x':{'new':2}},'metadata':7}}", "outputs.x", "{\"old\":1}", true},
     {"{'envelope':{'outputs':{'x':{'new':2}},'user_id':'eve'}}", "outputs.x", "{\"old\":1}", true},
