@@ -22,6 +22,21 @@ static const char *next_indirection(rv_str text, size_t from)
     return env < file ? env : file;
 }
 
+/* "${word:" or "${word}" of another kind: surely meant as one of the two. */
+static void check_others(struct rv_loader *l, rv_str text, const struct rv_src *src)
+{
+    for (const char *at = find(text, 0, "${"); at; at = find(text, (size_t)(at - text.ptr) + 2, "${")) {
+        size_t left = text.len - (size_t)(at - text.ptr), n = 2;
+        while (n < left && (isalnum((unsigned char)at[n]) || at[n] == '_'))
+            n++;
+        bool is_word = n > 2 && n < left && (at[n] == ':' || at[n] == '}');
+        bool known = strncmp(at, "${env:", 6) == 0 || strncmp(at, "${file:", 7) == 0;
+        if (is_word && !known)
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "write ${env:NAME} or ${file:path}",
+                            "\"%.*s\" is no known indirection", (int)(n + 1), at);
+    }
+}
+
 static bool is_variable_name(rv_str s)
 {
     if (s.len == 0 || (s.ptr[0] >= '0' && s.ptr[0] <= '9'))
@@ -81,6 +96,7 @@ static json_object *resolve_text(struct rv_loader *l, const struct rv_node *node
     json_object *value = NULL;
     size_t at = 0;
 
+    check_others(l, node->text, &src);
     for (;;) {
         const char *start = next_indirection(node->text, at);
         const char *end = start ? find(node->text, (size_t)(start - node->text.ptr), "}") : NULL;

@@ -14,13 +14,24 @@ static struct loaded load_with_secret(const char *text)
     return load_text(text, ".");
 }
 
+START_TEST(another_indirection_is_a_mistake)
+{
+    struct loaded l = load_with_secret("name: t\ncapabilities: [{name: c, config: {k: \"${evn:HOME}\", o: \"${HOME}\"}}]\n");
+
+    ck_assert_ptr_nonnull(strstr(l.findings, "\"${evn:\" is no known indirection"));
+    ck_assert_ptr_nonnull(strstr(l.findings, "\"${HOME}\" is no known indirection"));
+    ck_assert_ptr_nonnull(strstr(l.findings, "hint: write ${env:NAME} or ${file:path}"));
+    loaded_fini(&l);
+}
+END_TEST
+
 START_TEST(indirections_are_replaced_in_models_and_capabilities_only)
 {
     struct loaded l =
         load_with_secret("name: ${env:RV_TEST_SECRET}\n"
                          "models:\n"
                          "  a: {model: \"${env:RV_TEST_MODEL}\", headers: [\"Bearer ${env:RV_TEST_SECRET}!\"]}\n"
-                         "capabilities: [{name: c, config: {k: \"${env:RV_TEST_SECRET}\", o: \"${other}\"}}]\n");
+                         "capabilities: [{name: c, config: {k: \"${env:RV_TEST_SECRET}\", o: \"$other {x}\"}}]\n");
     const char *text = NULL;
 
     ck_assert_str_eq(l.findings, "");
@@ -33,7 +44,7 @@ START_TEST(indirections_are_replaced_in_models_and_capabilities_only)
     ck_assert(rv_json_get_text(l.p->capabilities[0].config, "k", &text));
     ck_assert_str_eq(text, SECRET);
     ck_assert(rv_json_get_text(l.p->capabilities[0].config, "o", &text));
-    ck_assert_str_eq(text, "${other}");
+    ck_assert_str_eq(text, "$other {x}");
     loaded_fini(&l);
 }
 END_TEST
@@ -144,6 +155,7 @@ TCase *secrets_case(void)
     TCase *tc = tcase_create("secrets");
 
     tcase_add_test(tc, indirections_are_replaced_in_models_and_capabilities_only);
+    tcase_add_test(tc, another_indirection_is_a_mistake);
     tcase_add_test(tc, inserted_text_is_not_looked_at_again);
     tcase_add_test(tc, files_lose_their_last_line_break);
     tcase_add_loop_test(tc, faults_have_places_and_no_secrets, 0, RV_COUNT(faults));
