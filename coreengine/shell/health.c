@@ -39,7 +39,12 @@ bool rv_tool_is_blocked(const rv_engine *e, int health)
 
 static bool is_callers_fault(const char *type)
 {
-    return strcmp(type, "NotFoundError") == 0 || strcmp(type, "ValidationError") == 0;
+    static const char *const types[] = {"NotFoundError", "ValidationError", "AccessDenied", "InvalidStep"};
+
+    for (size_t i = 0; i < RV_COUNT(types); i++)
+        if (strcmp(type, types[i]) == 0)
+            return true;
+    return false;
 }
 
 void rv_tool_note(struct call *c)
