@@ -88,6 +88,7 @@ struct passage {
     const char *text; /* into the file's bytes */
     size_t len;
     int line, end_line; /* from 1, both included */
+    bool is_code;       /* in a fence of a Markdown file */
     char heading[256];  /* titles above it, outermost first */
 };
 struct passages {

@@ -99,6 +99,8 @@ bool passages_next(struct passages *p, struct passage *out)
     size_t start = 0, end = 0;
     int first = 0;
 
+    out->is_code = p->in_fence;
+
     while (p->at < p->len) {
         size_t len = line_length(p, p->at);
         const char *line = p->text + p->at;
@@ -115,6 +117,7 @@ bool passages_next(struct passages *p, struct passage *out)
             if (!first) {
                 first = p->line;
                 start = p->at;
+                out->is_code |= fence;
             }
             end = p->at + len;
             p->in_fence ^= fence;

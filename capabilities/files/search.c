@@ -7,17 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define K1           1.2
-#define B            0.75
-#define TITLE_WEIGHT 0.8 /* a word in a title counts as this many in the text */
-#define PATH_WEIGHT  0.4
-#define MAX_PER_FILE 3     /* hits of one file, so that a long page does not hide the others */
-#define MAX_KEPT     20000 /* passages with a word of the query that are ranked */
+#define K1              1.2
+#define B               0.75
+#define TITLE_WEIGHT    0.8 /* a word in a title counts as this many in the text */
+#define PATH_WEIGHT     0.4
+#define CODE_WEIGHT     0.35  /* of a match in a block of code */
+#define LINKS_COST      0.6   /* taken from a passage that is nothing but links */
+#define WORDS_OF_A_LINK 8     /* its title and its path, as words */
+#define MAX_PER_FILE    3     /* hits of one file, so that a long page does not hide the others */
+#define MAX_KEPT        20000 /* passages with a word of the query that are ranked */
 
 struct candidate {
     size_t path; /* index of the walked files */
     int line, end_line;
     size_t n_words; /* length of the passage */
+    double prose;   /* 1: sentences; less for code and for lists of links, which quote badly */
     float tf[MAX_TERMS];
     char *snippet, *heading; /* owned */
     int64_t score;           /* thousandths: equal on every machine */
@@ -54,6 +58,19 @@ static void add_matches(const struct search *s, const char *text, size_t len, fl
     }
 }
 
+/* A quote should say something by itself: code and lists of links match many words and explain few. */
+static double prose_of(const struct passage *passage, size_t n_words)
+{
+    size_t links = 0;
+
+    if (passage->is_code)
+        return CODE_WEIGHT;
+    for (size_t i = 0; i + 1 < passage->len; i++)
+        links += passage->text[i] == ']' && passage->text[i + 1] == '(';
+    double share = n_words ? (double)(links * WORDS_OF_A_LINK) / (double)n_words : 1.0;
+    return share > 1.0 ? 1.0 - LINKS_COST : 1.0 - LINKS_COST * share;
+}
+
 static void keep(struct search *s, size_t path, const struct passage *passage, const float *tf, size_t n_words)
 {
     struct candidate *c;
@@ -73,7 +90,11 @@ static void keep(struct search *s, size_t path, const struct passage *passage, c
         s->cap_kept = cap;
     }
     c = &s->kept[s->n_kept];
-    *c = (struct candidate){.path = path, .line = passage->line, .end_line = passage->end_line, .n_words = n_words};
+    *c = (struct candidate){.path = path,
+                            .line = passage->line,
+                            .end_line = passage->end_line,
+                            .n_words = n_words,
+                            .prose = prose_of(passage, n_words)};
     memcpy(c->tf, tf, sizeof c->tf);
     c->snippet = strndup(passage->text, passage->len);
     c->heading = strdup(passage->heading);
@@ -141,7 +162,7 @@ static void rank(struct search *s)
             matched++;
             score += idf[t] * (double)c->tf[t] * (K1 + 1.0) / ((double)c->tf[t] + norm);
         }
-        score *= 0.4 + 0.6 * (double)matched / (double)s->terms.n;
+        score *= (0.4 + 0.6 * (double)matched / (double)s->terms.n) * c->prose;
         c->score = (int64_t)llround(score * 1000.0);
     }
 }
