@@ -9,11 +9,11 @@
 #include "coreengine/yaml/yaml.h"
 #include "envelope/envelope.h"
 
-#define RV_MAX_STAGES 10000        /* agents of one pipeline */
-#define RV_MAX_STAGE_NAME 128      /* bytes: names stand in one line of a terminal */
-#define RV_MAX_RULES_PER_AGENT 256
+#define RV_MAX_STAGES             10000 /* agents of one pipeline */
+#define RV_MAX_STAGE_NAME         128   /* bytes: names stand in one line of a terminal */
+#define RV_MAX_RULES_PER_AGENT    256
 #define RV_LLM_DEFAULT_MAX_TOKENS 2000
-#define RV_LLM_CONTEXT_TOKENS 16384
+#define RV_LLM_CONTEXT_TOKENS     16384
 
 /* Where a rule or default leads: a stage index >= 0, or one of these. */
 enum rv_target {
@@ -43,15 +43,15 @@ struct rv_agent_config {
     int *requires_index, *after_index; /* stage indices, same order; -1 unknown */
     int join;                          /* enum rv_join */
     bool has_llm, has_tools, has_policies;
-    int tool_access;                   /* enum rv_tool_access or RV_UNSET */
-    struct rv_str_list allowed_tools;  /* is_set false: no whitelist; entries with false are left out */
-    const char *model_role;            /* "" unset */
-    const char *prompt_key;            /* "" unset */
+    int tool_access;                  /* enum rv_tool_access or RV_UNSET */
+    struct rv_str_list allowed_tools; /* is_set false: no whitelist; entries with false are left out */
+    const char *model_role;           /* "" unset */
+    const char *prompt_key;           /* "" unset */
     bool has_temperature, has_max_tokens;
     double temperature;
     int64_t max_tokens;
-    const char *output_key;            /* defaults to name */
-    int output_mode;                   /* enum rv_output_mode */
+    const char *output_key; /* defaults to name */
+    int output_mode;        /* enum rv_output_mode */
     struct rv_str_list required_output_fields;
     struct rv_rule *rules;
     size_t n_rules;
@@ -59,13 +59,13 @@ struct rv_agent_config {
     int default_target, error_target;      /* RV_TARGET_NONE when unset */
     int64_t timeout_seconds;               /* effective: own, else the pipeline's default */
     int64_t max_retries;
-    int64_t max_visits;                    /* 0: no limit of its own */
-    const char *plan_from;                 /* output key of the plan; default "plan" */
+    int64_t max_visits;    /* 0: no limit of its own */
+    const char *plan_from; /* output key of the plan; default "plan" */
     const char *pre_process, *post_process, *mock_handler, *routing_function; /* "" unset */
     struct rv_str_list policies;
-    bool mock;                             /* use the mock handler; set here or for the whole pipeline */
-    int state_merge;                       /* enum rv_merge_how for this output_key, or RV_UNSET */
-    int index;                             /* position in stage order */
+    bool mock;       /* use the mock handler; set here or for the whole pipeline */
+    int state_merge; /* enum rv_merge_how for this output_key, or RV_UNSET */
+    int index;       /* position in stage order */
     struct rv_src src, name_src, error_next_src, default_next_src, output_key_src, prompt_key_src, model_role_src,
         pre_process_src, post_process_src, mock_handler_src, routing_function_src,
         plan_from_src; /* line 0: not given */
@@ -80,7 +80,7 @@ struct rv_edge_limit {
 
 struct rv_model_config {
     const char *role;
-    const char *provider, *model; /* "openai:gpt-4.1-mini" split at the first colon */
+    const char *provider, *model;                   /* "openai:gpt-4.1-mini" split at the first colon */
     bool has_temperature, has_max_tokens, optional; /* optional: the role vanishes when its ${env:} is unset */
     double temperature;
     int64_t max_tokens;
@@ -95,29 +95,29 @@ struct rv_prompt_config {
     rv_template *template; /* owned by the pipeline */
     const char *file;      /* NULL: inline */
     struct rv_src src;     /* of the text */
-    int indent; /* a block scalar: columns taken off each line; places in later lines do not count them */
+    int indent;            /* a block scalar: columns taken off each line; places in later lines do not count them */
 };
 
 #define RV_ISOLATED_MEMORY_MB  1024 /* where limits says nothing */
 #define RV_ISOLATED_OPEN_FILES 64
 enum rv_isolation { RV_ISOLATION_NONE, RV_ISOLATION_PROCESS };
 struct rv_capability_config {
-    const char *name;    /* a name to look up, or a path when it has a slash */
-    json_object *config; /* handed to the capability's open; may be NULL */
-    int isolation;       /* enum rv_isolation */
+    const char *name;              /* a name to look up, or a path when it has a slash */
+    json_object *config;           /* handed to the capability's open; may be NULL */
+    int isolation;                 /* enum rv_isolation */
     int64_t memory_mb, open_files; /* limits of a process of its own; 0: the above */
     struct rv_src src;
 };
 
 struct rv_test_config {
     const char *name;
-    json_object *input;    /* {raw_input, user_id, session_id, metadata}; may be NULL */
-    json_object *envelope; /* partial state dict; may be NULL */
-    const char *script;    /* path as resolved against the pipeline's folder; NULL */
+    json_object *input;                  /* {raw_input, user_id, session_id, metadata}; may be NULL */
+    json_object *envelope;               /* partial state dict; may be NULL */
+    const char *script;                  /* path as resolved against the pipeline's folder; NULL */
     const struct rv_node *inline_script; /* a map in place of the path; NULL */
-    int mode;              /* enum rv_run_mode or RV_UNSET */
+    int mode;                            /* enum rv_run_mode or RV_UNSET */
     bool mock;
-    json_object *expect;   /* see docs/reference/tests.md; checked keys, never NULL */
+    json_object *expect; /* see docs/reference/tests.md; checked keys, never NULL */
     struct rv_src src, script_src;
 };
 
@@ -146,14 +146,14 @@ struct rv_pipeline {
     const char *name, *description, *file, *dir; /* file: as given; dir: its folder, "." at least */
     struct rv_agent_config *agents;              /* sorted by stage_order, stable */
     size_t n_agents;
-    const char **stage_names;                    /* the same order */
+    const char **stage_names; /* the same order */
     rv_index stage_index;
-    int default_run_mode;                        /* enum rv_run_mode or RV_UNSET */
+    int default_run_mode; /* enum rv_run_mode or RV_UNSET */
     int64_t max_iterations, max_llm_calls, max_agent_hops, default_timeout_seconds;
     struct rv_edge_limit *edge_limits;
     size_t n_edge_limits;
     const char *clarification_resume_stage, *confirmation_resume_stage, *agent_review_resume_stage,
-        *agent_review_reject_stage;              /* "" unset */
+        *agent_review_reject_stage; /* "" unset */
     struct rv_capability_config *capabilities;
     size_t n_capabilities;
     struct rv_model_config *models;
@@ -166,10 +166,10 @@ struct rv_pipeline {
     size_t n_state_fields;
     struct rv_execution_config execution;
     struct rv_str_list retry_archive, retry_clear, stage_reset; /* is_set false: the defaults */
-    struct rv_response_place response;           /* final response */
+    struct rv_response_place response;                          /* final response */
     bool mock;
-    bool is_sound;                               /* no error was found: may be run */
-    struct rv_pipeline_private *private;         /* owned: arena, documents, dependents */
+    bool is_sound;                       /* no error was found: may be run */
+    struct rv_pipeline_private *private; /* owned: arena, documents, dependents */
 };
 
 /** Load and validate a file. Everything wrong with the content is a finding; a pipeline with error findings still comes
@@ -212,8 +212,8 @@ const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target); /*
 int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to);
 /** Stages that name `stage` in requires or after, in stage order; borrowed. */
 const int *rv_pipeline_dependents(const struct rv_pipeline *p, int stage, size_t *n);
-const struct rv_model_config *rv_pipeline_model(const struct rv_pipeline *p, rv_str role);   /* NULL: none */
-const struct rv_prompt_config *rv_pipeline_prompt(const struct rv_pipeline *p, rv_str key);  /* NULL: none */
+const struct rv_model_config *rv_pipeline_model(const struct rv_pipeline *p, rv_str role);  /* NULL: none */
+const struct rv_prompt_config *rv_pipeline_prompt(const struct rv_pipeline *p, rv_str key); /* NULL: none */
 struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p);
 
 /* Progress of a stage as readiness sees it (rule 4.5). */
@@ -232,12 +232,12 @@ size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state 
 /* Of one run without a pause. A resumed run goes on with the same counters but visits the paused stage again: over all
  * its parts only max_agent_hops and max_llm_calls hold. */
 struct rv_proof {
-    int64_t max_visits;    /* no run visits more stages than this */
-    int64_t max_llm_calls; /* no run makes more model calls than this, retries included */
-    int64_t max_mocked_visits; /* max_visits if mocks or scripts may stand in for stages that call models */
-    bool visits_exact, llm_exact;      /* the path below reaches the number; else it is only an upper bound */
-    int *visits_path, *llm_path;       /* owned; stage indices */
-    size_t n_visits_path, n_llm_path;  /* paths are cut after RV_PROOF_MAX_PATH stages */
+    int64_t max_visits;               /* no run visits more stages than this */
+    int64_t max_llm_calls;            /* no run makes more model calls than this, retries included */
+    int64_t max_mocked_visits;        /* max_visits if mocks or scripts may stand in for stages that call models */
+    bool visits_exact, llm_exact;     /* the path below reaches the number; else it is only an upper bound */
+    int *visits_path, *llm_path;      /* owned; stage indices */
+    size_t n_visits_path, n_llm_path; /* paths are cut after RV_PROOF_MAX_PATH stages */
 };
 #define RV_PROOF_MAX_PATH 64
 /** Bounds of a run in that mode, from the configuration alone. RV_E_NOMEM. */

@@ -54,10 +54,11 @@ static void check(const struct checker *c, const struct rv_agent_config *a, enum
         return;
     rv_name_hint(c->findings, rv_str_of(name), plural_texts[kind], c->known[kind].items, c->known[kind].n, hint);
     if (c->known[kind].n == 0)
-        snprintf(hint, sizeof hint,
-                 "no %s are known here: name the capability that brings them under `capabilities` (`reeve inspect` lists "
-                 "those that are found), or play them with --script",
-                 plural_texts[kind]);
+        snprintf(
+            hint, sizeof hint,
+            "no %s are known here: name the capability that brings them under `capabilities` (`reeve inspect` lists "
+            "those that are found), or play them with --script",
+            plural_texts[kind]);
     rv_findings_add(c->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s names \"%s\", which is no known %s",
                     a->name, key, name, kind_texts[kind]);
 }

@@ -14,11 +14,11 @@
 typedef struct rv_envelope rv_envelope;
 
 #define RV_STAGE_START "start" /* current_stage of an envelope that never ran */
-#define RV_STAGE_END "end"     /* pseudo stage: reaching it stops the run */
+#define RV_STAGE_END   "end"   /* pseudo stage: reaching it stops the run */
 
 /* What to allow when a state dict is parsed: it wraps values that were themselves within the limits of JSON input. */
 #define RV_STATE_MAX_BYTES ((size_t)64 << 20)
-#define RV_STATE_MAX_KEYS 64 /* top-level ones */
+#define RV_STATE_MAX_KEYS  64 /* top-level ones */
 #define RV_STATE_MAX_DEPTH (RV_JSON_MAX_DEPTH + 8)
 
 /* What a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
@@ -47,9 +47,9 @@ struct rv_envelope_fields {
     int64_t received_at_us, created_at_us;
     int64_t completed_at_us; /* 0: not completed */
     bool parallel_mode, terminated, interrupt_pending;
-    enum rv_reason terminal_reason;     /* RV_REASON_NONE: none */
-    const char *termination_reason;     /* text or NULL */
-    enum rv_run_status status;          /* of the last run or resume; RV_RUN_READY at first */
+    enum rv_reason terminal_reason; /* RV_REASON_NONE: none */
+    const char *termination_reason; /* text or NULL */
+    enum rv_run_status status;      /* of the last run or resume; RV_RUN_READY at first */
 };
 const struct rv_envelope_fields *rv_envelope_fields(const rv_envelope *env);
 
@@ -60,7 +60,8 @@ void rv_envelope_set_bounds(rv_envelope *env, int64_t max_iterations, int64_t ma
 void rv_envelope_set_parallel(rv_envelope *env, bool parallel);
 void rv_envelope_set_status(rv_envelope *env, enum rv_run_status status);
 
-/* --- Outputs, metadata, state: maps from key to value. Getters borrow; *found (may be NULL) tells null from absent. --- */
+/* --- Outputs, metadata, state: maps from key to value. Getters borrow; *found (may be NULL) tells null from absent.
+ * --- */
 json_object *rv_envelope_output(const rv_envelope *env, rv_str key, bool *found);
 /** Replace. Adds a reference to value (NULL stores null). */
 RV_MUST_CHECK int rv_envelope_set_output(rv_envelope *env, rv_str key, json_object *value, rv_err **err);
@@ -122,8 +123,8 @@ int64_t rv_envelope_edge_count(const rv_envelope *env, rv_str from, rv_str to);
 RV_MUST_CHECK int rv_envelope_count_edge(rv_envelope *env, rv_str from, rv_str to, int64_t *out_count, rv_err **err);
 
 /* --- Bounds and termination --- */
-/** In this order: terminated, interrupt pending, iteration > max, llm calls >= max, hops >= max. *reason (may be NULL) is
- *  RV_REASON_NONE for the first two. count_llm false leaves the fourth test out (the next stage calls no model). */
+/** In this order: terminated, interrupt pending, iteration > max, llm calls >= max, hops >= max. *reason (may be NULL)
+ * is RV_REASON_NONE for the first two. count_llm false leaves the fourth test out (the next stage calls no model). */
 bool rv_envelope_can_continue(const rv_envelope *env, bool count_llm, enum rv_reason *reason);
 struct rv_envelope_left { /* max minus count, never below 0 */
     int64_t iterations, llm_calls, hops;
@@ -155,7 +156,7 @@ RV_MUST_CHECK int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_
 struct rv_response { /* an answer; every part optional */
     rv_str text;     /* ptr NULL: not given */
     bool has_approved, approved;
-    rv_str decision; /* approve, reject, modify; ptr NULL: not given */
+    rv_str decision;   /* approve, reject, modify; ptr NULL: not given */
     json_object *data; /* borrowed; a reference is added */
 };
 /** Store the answer, stamped. Checks nothing but that an interrupt exists: pending becomes false either way. */
@@ -163,15 +164,15 @@ RV_MUST_CHECK int rv_envelope_resolve(rv_envelope *env, const struct rv_response
                                       rv_err **err);
 /** May this answer be accepted now? RV_E_STATE (nothing pending), RV_E_TIMEOUT (expired), RV_E_INVALID (the kind needs
  *  a field that is missing, or a decision that is no word of the list). Changes nothing. */
-RV_MUST_CHECK int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response,
-                                             int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response, int64_t now_us,
+                                             rv_err **err);
 void rv_envelope_clear_interrupt(rv_envelope *env);
 bool rv_envelope_has_interrupt(const rv_envelope *env); /* pending and an object exists */
-struct rv_interrupt { /* borrowed view of the stored one, resolved or not */
+struct rv_interrupt {                                   /* borrowed view of the stored one, resolved or not */
     bool exists;
     enum rv_interrupt_kind kind;
-    const char *id, *question, *message; /* NULL: none */
-    json_object *data, *response;        /* borrowed; response NULL until resolved */
+    const char *id, *question, *message;  /* NULL: none */
+    json_object *data, *response;         /* borrowed; response NULL until resolved */
     int64_t created_at_us, expires_at_us; /* 0: never */
 };
 struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env);
@@ -199,8 +200,8 @@ RV_MUST_CHECK int rv_envelope_advance_stage(rv_envelope *env, const char *const 
 /** The goals' position for prompts; *out is the caller's object. */
 RV_MUST_CHECK int rv_envelope_stage_context(const rv_envelope *env, json_object **out, rv_err **err);
 /** iteration + 1; feedback (ptr NULL: none) appended; archive, then clear. */
-RV_MUST_CHECK int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback,
-                                                  const struct rv_reset_rules *rules, rv_err **err);
+RV_MUST_CHECK int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback, const struct rv_reset_rules *rules,
+                                                  rv_err **err);
 RV_MUST_CHECK int rv_envelope_add_feedback(rv_envelope *env, rv_str feedback, rv_err **err);
 json_object *rv_envelope_feedback(const rv_envelope *env);    /* array, borrowed */
 json_object *rv_envelope_prior_plans(const rv_envelope *env); /* array, borrowed */
@@ -214,9 +215,10 @@ struct rv_merge {
     json_object *conflicts; /* array of {key, earlier, later}; owned; NULL: none */
 };
 void rv_merge_fini(struct rv_merge *m);
-/** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new history
- *  and errors appended, visits added, the first pending interrupt taken (further ones go to metadata.queued_interrupts), suspended
- *  work set, a termination applied. `stage` names the fork's stage. The fork is still the caller's to free. */
+/** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new
+ * history and errors appended, visits added, the first pending interrupt taken (further ones go to
+ * metadata.queued_interrupts), suspended work set, a termination applied. `stage` names the fork's stage. The fork is
+ * still the caller's to free. */
 RV_MUST_CHECK int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct rv_merge *m,
                                     rv_err **err);
 
@@ -237,9 +239,9 @@ size_t rv_envelope_state_keys(const char *keys[RV_STATE_MAX_KEYS]);
  *  state_version is an error that names the key. json is borrowed. */
 RV_MUST_CHECK int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv_envelope **out,
                                    rv_err **err);
-/** Apply a partial state to an existing envelope or fork by the same rule, except that outputs, metadata and state merge
- *  key by key (this is how a hook "returns an envelope"). Identity (envelope_id, request_id, user_id, session_id), history and counters can
- *  not be changed this way: RV_E_INVALID. On failure env is unchanged. */
+/** Apply a partial state to an existing envelope or fork by the same rule, except that outputs, metadata and state
+ * merge key by key (this is how a hook "returns an envelope"). Identity (envelope_id, request_id, user_id, session_id),
+ * history and counters can not be changed this way: RV_E_INVALID. On failure env is unchanged. */
 RV_MUST_CHECK int rv_envelope_patch(rv_envelope *env, json_object *partial, rv_err **err);
 
 #endif

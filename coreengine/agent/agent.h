@@ -1,11 +1,12 @@
 /* The one Agent: everything that happens in one visit of one stage, as a pure state machine.
  *
- * A visit is begun, told what came of the calls it asked for, and is done at some point. It performs nothing: it writes to
- * the envelope (or fork) it was given and appends effects for somebody else to perform. It reads no clock; each event
- * brings its time. What a model, tool or plugin answers can only ever fail the stage. The functions here return an error
- * only when memory is short or the caller broke the protocol; a failed stage is a result, not an error.
+ * A visit is begun, told what came of the calls it asked for, and is done at some point. It performs nothing: it writes
+ * to the envelope (or fork) it was given and appends effects for somebody else to perform. It reads no clock; each
+ * event brings its time. What a model, tool or plugin answers can only ever fail the stage. The functions here return
+ * an error only when memory is short or the caller broke the protocol; a failed stage is a result, not an error.
  *
- * Also here: the effect and event types that the whole core speaks, and the pure rules of a stage (extraction, routing). */
+ * Also here: the effect and event types that the whole core speaks, and the pure rules of a stage (extraction,
+ * routing). */
 #ifndef RV_AGENT_H
 #define RV_AGENT_H
 
@@ -24,22 +25,22 @@ enum rv_effect_kind {
 };
 
 /* The kinds of observable events (the typed stream). */
-#define RV_EMITS(X)                                                                       \
-    X(PIPELINE_STARTED, "pipeline_started", "a run or resume begins")                     \
-    X(STAGE_STARTED, "stage_started", "a visit begins; precedes everything of that visit") \
-    X(LLM_CALL_START, "llm_call_start", "a model is asked")                               \
-    X(LLM_RESULT, "llm_result", "the model answered or failed")                           \
-    X(TOOL_CALL_START, "tool_call_start", "a tool is called")                             \
-    X(TOOL_RESULT, "tool_result", "a tool answered, failed, or was not allowed to run")   \
-    X(RETRY, "retry", "an attempt failed and another will follow")                        \
-    X(STAGE_COMPLETED, "stage_completed", "a visit ended, well or not; carries its output") \
-    X(ROUTING_DECISION, "routing_decision", "where the run goes next and why")            \
-    X(STAGE_SKIPPED, "stage_skipped", "a stage that waited for a failed one does not run") \
-    X(ITERATION, "iteration_incremented", "a loop-back was taken")                        \
-    X(BATCH, "parallel_batch", "stages start side by side")                               \
-    X(INTERRUPT_PENDING, "interrupt_pending", "the run needs an answer")                  \
-    X(WARNING, "warning", "something is probably not as meant")                           \
-    X(ERROR, "error", "what ended the run badly")                                         \
+#define RV_EMITS(X)                                                                                                    \
+    X(PIPELINE_STARTED, "pipeline_started", "a run or resume begins")                                                  \
+    X(STAGE_STARTED, "stage_started", "a visit begins; precedes everything of that visit")                             \
+    X(LLM_CALL_START, "llm_call_start", "a model is asked")                                                            \
+    X(LLM_RESULT, "llm_result", "the model answered or failed")                                                        \
+    X(TOOL_CALL_START, "tool_call_start", "a tool is called")                                                          \
+    X(TOOL_RESULT, "tool_result", "a tool answered, failed, or was not allowed to run")                                \
+    X(RETRY, "retry", "an attempt failed and another will follow")                                                     \
+    X(STAGE_COMPLETED, "stage_completed", "a visit ended, well or not; carries its output")                            \
+    X(ROUTING_DECISION, "routing_decision", "where the run goes next and why")                                         \
+    X(STAGE_SKIPPED, "stage_skipped", "a stage that waited for a failed one does not run")                             \
+    X(ITERATION, "iteration_incremented", "a loop-back was taken")                                                     \
+    X(BATCH, "parallel_batch", "stages start side by side")                                                            \
+    X(INTERRUPT_PENDING, "interrupt_pending", "the run needs an answer")                                               \
+    X(WARNING, "warning", "something is probably not as meant")                                                        \
+    X(ERROR, "error", "what ended the run badly")                                                                      \
     X(DONE, "done", "the run is over or waits; always last, always once")
 #define RV_EMIT_CONST(n, t, m) RV_EMIT_##n,
 enum rv_emit_kind { RV_EMITS(RV_EMIT_CONST) RV_N_EMITS };
@@ -49,20 +50,20 @@ const char *rv_emit_text(enum rv_emit_kind kind);
 
 struct rv_effect {
     enum rv_effect_kind kind;
-    int64_t call_id;          /* CALL_*, CANCEL_CALL, ARM_TIMER: ascending from 1 within a run */
-    int stage;                /* index; -1: none */
-    int64_t visit, attempt;   /* 1-based; of the stage, of the call */
-    enum rv_name_kind entry;  /* CALL_HOOK: HOOK, POLICY, MOCK, ROUTE */
-    const char *name;         /* CALL_*: tool, entry or model role; borrowed from the pipeline or owned_name */
-    char *owned_name;         /* owned or NULL */
-    char *request;            /* CALL_*: JSON text; SAVE: state dict. Owned; take it by setting it to NULL */
+    int64_t call_id;         /* CALL_*, CANCEL_CALL, ARM_TIMER: ascending from 1 within a run */
+    int stage;               /* index; -1: none */
+    int64_t visit, attempt;  /* 1-based; of the stage, of the call */
+    enum rv_name_kind entry; /* CALL_HOOK: HOOK, POLICY, MOCK, ROUTE */
+    const char *name;        /* CALL_*: tool, entry or model role; borrowed from the pipeline or owned_name */
+    char *owned_name;        /* owned or NULL */
+    char *request;           /* CALL_*: JSON text; SAVE: state dict. Owned; take it by setting it to NULL */
     size_t request_len;
-    int64_t deadline_us;      /* CALL_*: answer by then or report a timeout; 0: none */
-    int64_t at_us;            /* ARM_TIMER */
-    int effect_class;         /* CALL_TOOL: enum rv_effect_class */
-    char *key;                /* CALL_TOOL: idempotency key, the same for every attempt; owned */
-    enum rv_emit_kind emit;   /* EMIT */
-    size_t text_at, text_len; /* EMIT: where its line stands in rv_effects.text (without line end) */
+    int64_t deadline_us;       /* CALL_*: answer by then or report a timeout; 0: none */
+    int64_t at_us;             /* ARM_TIMER */
+    int effect_class;          /* CALL_TOOL: enum rv_effect_class */
+    char *key;                 /* CALL_TOOL: idempotency key, the same for every attempt; owned */
+    enum rv_emit_kind emit;    /* EMIT */
+    size_t text_at, text_len;  /* EMIT: where its line stands in rv_effects.text (without line end) */
     enum rv_run_status status; /* FINISH */
 };
 /* Zero it before first use. One owner; reused from step to step. */
@@ -73,7 +74,7 @@ struct rv_effects {
     int rc;      /* sticky RV_E_NOMEM of an append; checked by whoever made the step */
 };
 #define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines */
-void rv_effects_clear(struct rv_effects *e); /* frees what was not taken, keeps the memory */
+void rv_effects_clear(struct rv_effects *e);    /* frees what was not taken, keeps the memory */
 void rv_effects_fini(struct rv_effects *e);
 rv_str rv_effect_text(const struct rv_effects *all, const struct rv_effect *e); /* EMIT: the line */
 /** Append a zeroed effect of that kind; NULL (and sticky rc) when memory is short. Valid until the next append. */
@@ -92,12 +93,12 @@ enum rv_event_kind {
 struct rv_event {
     enum rv_event_kind kind;
     int64_t now_us;
-    int64_t call_id;          /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
-    bool failed;              /* *_DONE */
-    rv_str reply;             /* *_DONE, not failed: JSON text; LLM_DONE: the model's text */
-    const char *error_type;   /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
-    rv_str error;             /* failed: text */
-    bool retryable;           /* failed: a repeat may help */
+    int64_t call_id;                     /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
+    bool failed;                         /* *_DONE */
+    rv_str reply;                        /* *_DONE, not failed: JSON text; LLM_DONE: the model's text */
+    const char *error_type;              /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
+    rv_str error;                        /* failed: text */
+    bool retryable;                      /* failed: a repeat may help */
     int64_t input_tokens, output_tokens; /* LLM_DONE; 0: not reported */
     struct rv_response response;         /* ANSWER */
 };
@@ -116,17 +117,17 @@ struct rv_visit_shared {
 };
 
 enum rv_visit_end {
-    RV_VISIT_OK,        /* done, `next` says where to */
-    RV_VISIT_STAYED,    /* an interrupt keeps the run at this stage */
-    RV_VISIT_FAILED,    /* failed; `next` is the error route, or RV_TARGET_NONE when nothing catches it */
+    RV_VISIT_OK,     /* done, `next` says where to */
+    RV_VISIT_STAYED, /* an interrupt keeps the run at this stage */
+    RV_VISIT_FAILED, /* failed; `next` is the error route, or RV_TARGET_NONE when nothing catches it */
 };
 struct rv_visit_result {
     enum rv_visit_end end;
     enum rv_outcome outcome;
-    int next;                  /* stage index or RV_TARGET_END; NONE: failed and not routed, or routing was off */
-    enum rv_reason reason;     /* FAILED and not routed: the terminal reason */
-    const char *error_text;    /* FAILED; owned by the visit */
-    json_object *feedback;     /* string `feedback` of the output, borrowed from the visit; or NULL */
+    int next;               /* stage index or RV_TARGET_END; NONE: failed and not routed, or routing was off */
+    enum rv_reason reason;  /* FAILED and not routed: the terminal reason */
+    const char *error_text; /* FAILED; owned by the visit */
+    json_object *feedback;  /* string `feedback` of the output, borrowed from the visit; or NULL */
 };
 
 typedef struct rv_visit rv_visit;
@@ -146,8 +147,8 @@ const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when d
 int rv_visit_stage(const rv_visit *v);
 void rv_visit_free(rv_visit *v);
 
-/** Start an event line {seq, type, time, stage?, visit?; the caller adds members} and end it. stage -1: none. Returns false when
- *  nobody listens; then add nothing and do not end it. Failures stick in out. */
+/** Start an event line {seq, type, time, stage?, visit?; the caller adds members} and end it. stage -1: none. Returns
+ * false when nobody listens; then add nothing and do not end it. Failures stick in out. */
 bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
                    int64_t visit, int64_t now_us, rv_jw *w);
 void rv_emit_end(struct rv_effects *out, rv_jw *w);
@@ -155,8 +156,10 @@ void rv_emit_end(struct rv_effects *out, rv_jw *w);
 /** Will a visit of this stage call a model (LLM mode and not mocked)? */
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage);
 
-/* --- Pure rules, usable alone -------------------------------------------------------------------------------------- */
-/** Rule 5.6: the object in a model's reply. required may be NULL. RV_E_PARSE (none, truncated, not an object), RV_E_LIMIT. */
+/* --- Pure rules, usable alone --------------------------------------------------------------------------------------
+ */
+/** Rule 5.6: the object in a model's reply. required may be NULL. RV_E_PARSE (none, truncated, not an object),
+ * RV_E_LIMIT. */
 RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, size_t n_required, json_object **out,
                                     rv_err **err);
 

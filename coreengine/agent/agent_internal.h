@@ -12,8 +12,8 @@ enum visit_phase {
     PHASE_CHECK,   /* required fields, outcome text */
     PHASE_POLICY,
     PHASE_STORE,
-    PHASE_POST,    /* post_process hook */
-    PHASE_SETTLE,  /* outcome and state after the output is final */
+    PHASE_POST,   /* post_process hook */
+    PHASE_SETTLE, /* outcome and state after the output is final */
     PHASE_ROUTE,
     PHASE_DONE,
 };
@@ -36,20 +36,20 @@ struct rv_visit {
     bool route, llm_reserved;
     enum visit_phase phase;
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
-    int64_t waiting_for; /* call id, 0: nothing */
+    int64_t waiting_for;             /* call id, 0: nothing */
     enum rv_event_kind waiting_kind; /* what may come of it */
-    int64_t last_call;   /* id of the last call, for result events */
-    int64_t llm_calls;   /* attempts made */
-    bool lacks_field;    /* a required output field is missing */
-    bool llm_path;       /* the LLM path ran, even if it failed before its first call */
-    bool resumed;        /* goes on with suspended work: the pre hook has run already */
+    int64_t last_call;               /* id of the last call, for result events */
+    int64_t llm_calls;               /* attempts made */
+    bool lacks_field;                /* a required output field is missing */
+    bool llm_path;                   /* the LLM path ran, even if it failed before its first call */
+    bool resumed;                    /* goes on with suspended work: the pre hook has run already */
     size_t policy_at;
     json_object *approved_policies; /* array of the policies whose question a person approved; owned; NULL: none */
-    const char *end_text;  /* a routing function's reason to end the run; borrowed while its answer is read */
-    char *confirm_message; /* a policy wants confirmation; owned */
-    unsigned n_interrupts; /* raised so far; part of their ids */
-    json_object *output;   /* of the main phase, later the stored one; owned */
-    json_object *previous; /* output under the same key before this visit; owned */
+    const char *end_text;           /* a routing function's reason to end the run; borrowed while its answer is read */
+    char *confirm_message;          /* a policy wants confirmation; owned */
+    unsigned n_interrupts;          /* raised so far; part of their ids */
+    json_object *output;            /* of the main phase, later the stored one; owned */
+    json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
     struct tool_progress tools;
     enum rv_route_by routed_by;

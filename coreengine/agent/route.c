@@ -2,11 +2,8 @@
 #include "coreengine/agent/agent.h"
 
 static const char *const by_texts[] = {
-    [RV_ROUTE_RULE] = "rule",
-    [RV_ROUTE_FUNCTION] = "function",
-    [RV_ROUTE_DEFAULT] = "default_route",
-    [RV_ROUTE_NO_MATCH] = "no_match",
-    [RV_ROUTE_ERROR] = "error_route",
+    [RV_ROUTE_RULE] = "rule",         [RV_ROUTE_FUNCTION] = "function", [RV_ROUTE_DEFAULT] = "default_route",
+    [RV_ROUTE_NO_MATCH] = "no_match", [RV_ROUTE_ERROR] = "error_route",
 };
 
 const char *rv_route_by_text(enum rv_route_by by)

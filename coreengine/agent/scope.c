@@ -1,5 +1,5 @@
-/* What prompts and `when` expressions see of a run. Values are looked up by need; only what has no tree of its own in the
- * envelope is built, and then kept until the scope dies. */
+/* What prompts and `when` expressions see of a run. Values are looked up by need; only what has no tree of its own in
+ * the envelope is built, and then kept until the scope dies. */
 #include "coreengine/agent/agent.h"
 
 #include <stdlib.h>
@@ -79,10 +79,22 @@ static int envelope_field(struct rv_stage_scope *s, rv_str name, json_object **o
 
 static int envelope_object(struct rv_stage_scope *s, json_object **out, rv_err **err)
 {
-    static const char *const names[] = {"envelope_id",     "request_id",     "user_id",       "session_id",
-                                        "raw_input",       "current_stage",  "iteration",     "max_iterations",
-                                        "llm_call_count",  "max_llm_calls",  "agent_hop_count", "max_agent_hops",
-                                        "current_stage_number", "parallel_mode", "n_errors", "loop_feedback",
+    static const char *const names[] = {"envelope_id",
+                                        "request_id",
+                                        "user_id",
+                                        "session_id",
+                                        "raw_input",
+                                        "current_stage",
+                                        "iteration",
+                                        "max_iterations",
+                                        "llm_call_count",
+                                        "max_llm_calls",
+                                        "agent_hop_count",
+                                        "max_agent_hops",
+                                        "current_stage_number",
+                                        "parallel_mode",
+                                        "n_errors",
+                                        "loop_feedback",
                                         "prior_plans"};
     json_object *obj = json_object_new_object();
     int rc = keep(s, obj, out, err);
@@ -190,8 +202,7 @@ static int lookup_engine_key(struct rv_stage_scope *s, rv_str name, rv_str field
                 rc = keep(s, ctx, out, err);
             *found = true;
         } else if (rv_str_is(name, "raw_input") || rv_str_is(name, "user_id") || rv_str_is(name, "session_id") ||
-                   rv_str_is(name, "iteration") || rv_str_is(name, "loop_feedback") ||
-                   rv_str_is(name, "prior_plans")) {
+                   rv_str_is(name, "iteration") || rv_str_is(name, "loop_feedback") || rv_str_is(name, "prior_plans")) {
             rc = envelope_field(s, name, out, found, err);
         }
     } else if (rv_str_is(name, "output")) {

@@ -1,5 +1,5 @@
-/* One visit of one stage: the lifecycle. The order of the phases is rule 5.2 with the engine's policies between required
- * fields and storing. What each phase does lives in the visit_*.c file of its name. */
+/* One visit of one stage: the lifecycle. The order of the phases is rule 5.2 with the engine's policies between
+ * required fields and storing. What each phase does lives in the visit_*.c file of its name. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <assert.h>

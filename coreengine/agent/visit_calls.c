@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define BACKOFF_FIRST_US 1000000 /* doubles with each attempt (W16) */
-#define BACKOFF_MAX_US 30000000
-#define PREVIEW_BYTES 200
+#define BACKOFF_MAX_US   30000000
+#define PREVIEW_BYTES    200
 
 int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
@@ -99,7 +99,8 @@ uint64_t rv_visit_hash(uint64_t h, const char *text)
 static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
 {
     static const char hex[] = "0123456789abcdef";
-    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, rv_envelope_fields(v->env)->envelope_id), v->agent->name);
+    uint64_t h =
+        rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, rv_envelope_fields(v->env)->envelope_id), v->agent->name);
 
     h = (h ^ (uint64_t)v->visit_no) * 1099511628211u;
     h = (h ^ v->n_interrupts) * 1099511628211u;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define GATE "confirmation_gate" /* kind of suspended work */
+#define GATE   "confirmation_gate" /* kind of suspended work */
 #define POLICY "policy"
 
 /* Stop before the step until a person approves it; what is done so far is kept with the envelope. */
@@ -15,8 +15,8 @@ int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effec
     json_object *data = json_object_new_object(), *kept = json_object_new_object();
     int rc = data && kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "suspend stage \"%s\"", v->agent->name);
 
-    rv_buf_printf(&message, "tool \"%.*s\" is %s: may it run with these parameters?", RV_STR_ARG(rv_utf8_cut(step->tool, 200)),
-                  rv_risk_text(step->risk));
+    rv_buf_printf(&message, "tool \"%.*s\" is %s: may it run with these parameters?",
+                  RV_STR_ARG(rv_utf8_cut(step->tool, 200)), rv_risk_text(step->risk));
     if (rc == 0)
         rc = rv_json_set_str(data, "tool", step->tool, err);
     if (rc == 0)
@@ -99,7 +99,8 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
     } else if (strcmp(kind, GATE) == 0 && v->agent->has_tools && rv_json_get_int(kept, "at", &at) && at >= 0) {
         json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
         /* A plan that was made anew meanwhile starts from its first step; the approval was for the old one. */
-        if (steps && results && rv_json_equal(steps, rv_visit_plan(v))) { /* a copy: the kept results must not change if this visit fails */
+        if (steps && results &&
+            rv_json_equal(steps, rv_visit_plan(v))) { /* a copy: the kept results must not change if this visit fails */
             int rc = rv_json_dup(results, &v->tools.results, err);
             if (rc < 0)
                 return rc;

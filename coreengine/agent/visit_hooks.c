@@ -1,5 +1,5 @@
-/* Calls into capabilities around the main phase: hooks, mocks, policies and routing functions, and what their answers may
- * change. An answer is data: it is parsed, checked and applied here, and can at worst fail the stage. */
+/* Calls into capabilities around the main phase: hooks, mocks, policies and routing functions, and what their answers
+ * may change. An answer is data: it is parsed, checked and applied here, and can at worst fail the stage. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <json-c/linkhash.h>
@@ -110,8 +110,7 @@ static int check_hook_keys(json_object *reply, rv_err **err)
 
     if (!reply)
         return 0;
-    json_object_object_foreach(reply, name, value)
-    {
+    json_object_object_foreach (reply, name, value) {
         (void)value;
         if (strcmp(name, known[0]) == 0 || strcmp(name, known[1]) == 0)
             continue;
@@ -291,7 +290,10 @@ static const char *asked(const rv_visit *v)
 
 static const char *phase_kind(const rv_visit *v)
 {
-    return v->phase == PHASE_POLICY ? "policy" : v->phase == PHASE_ROUTE ? "routing function" : v->phase == PHASE_MAIN ? "mock" : "hook";
+    return v->phase == PHASE_POLICY  ? "policy"
+           : v->phase == PHASE_ROUTE ? "routing function"
+           : v->phase == PHASE_MAIN  ? "mock"
+                                     : "hook";
 }
 
 static const char *phase_error(const rv_visit *v)

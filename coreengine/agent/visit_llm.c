@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define REPLY_HEAD_BYTES 80 /* of a reply that an error shows */
-#define FALLBACK_PROMPT "Process the following request and answer with a JSON object.\n\nRequest: "
+#define FALLBACK_PROMPT  "Process the following request and answer with a JSON object.\n\nRequest: "
 
 static const rv_template *find_prompt(const rv_visit *v)
 {

@@ -1,5 +1,5 @@
-/* The main phase of a tool stage: the steps of a plan, in order, each with access control, validation, the confirmation gate
- * and a normalised result (rules 6.1, 6.2, W32 to W38). A failing step is a result; it does not fail the stage. */
+/* The main phase of a tool stage: the steps of a plan, in order, each with access control, validation, the confirmation
+ * gate and a normalised result (rules 6.1, 6.2, W32 to W38). A failing step is a result; it does not fail the stage. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <stdlib.h>
@@ -212,8 +212,7 @@ static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, 
     bool asked = rc == 0 && v->waiting_for;
     const struct rv_effect *e = asked ? &out->items[out->n - 1] : NULL;
     rv_str sent = asked ? (rv_str){e->request, e->request_len} : (rv_str){NULL, 0};
-    if (asked &&
-        rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
+    if (asked && rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_int(&w, "call_id", v->waiting_for);
         rv_jw_kv_str(&w, "tool", tool);
         rv_jw_kv_str(&w, "step_id", step_id(v));
@@ -262,7 +261,8 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     }
     if (v->shared->pipeline->execution.require_confirmation_for_destructive &&
         rv_risk_needs_confirmation(rv_tool_risk(info)) && !v->tools.approved)
-        return rv_visit_suspend(v, &(struct visit_step){step_id(v), tool, step_parameters(v), rv_tool_risk(info)}, out, err);
+        return rv_visit_suspend(v, &(struct visit_step){step_id(v), tool, step_parameters(v), rv_tool_risk(info)}, out,
+                                err);
     return call_tool(v, tool, info, out, err);
 }
 

@@ -26,9 +26,11 @@ static int open_plugins(struct rv_cli *cli, struct rv_cli_loaded *l, bool script
     if (rc == 0)
         rc = rv_plugins_path(cli->capability_dirs, cli->n_capability_dirs, l->pipeline->dir, &dirs, &n_dirs, err);
     if (rc == 0) {
-        struct rv_plugins_opts opts = {
-            .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = l->pipeline->dir, .log = cli->log,
-            .host_program = "/proc/self/exe"};
+        struct rv_plugins_opts opts = {.dirs = (const char *const *)dirs,
+                                       .n_dirs = n_dirs,
+                                       .base_dir = l->pipeline->dir,
+                                       .log = cli->log,
+                                       .host_program = "/proc/self/exe"};
         rc = rv_plugins_new(&opts, &l->plugins, err);
     }
     if (rc == 0)

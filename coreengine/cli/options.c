@@ -110,7 +110,9 @@ int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct r
         const char *eq = is_long ? strchr(word, '=') : NULL;
         rv_str name = is_long ? (rv_str){word + 2, eq ? (size_t)(eq - word - 2) : strlen(word + 2)}
                               : (rv_str){word + 1, strlen(word + 1)};
-        const struct rv_cli_option *o = is_long ? find(verb, name, 0) : name.len == 1 ? find(verb, name, word[1]) : NULL;
+        const struct rv_cli_option *o = is_long         ? find(verb, name, 0)
+                                        : name.len == 1 ? find(verb, name, word[1])
+                                                        : NULL;
         if (!o)
             return unknown(verb, word, name, err);
         const char *value = eq ? eq + 1 : NULL;

@@ -38,8 +38,9 @@ static void man_option(const struct rv_cli_option *o, rv_buf *b)
 
 static void man_overview(rv_buf *b)
 {
-    rv_buf_puts(b, ".TH REEVE 1 \"\" \"reeve\" \"User commands\"\n.SH NAME\nreeve \\- run LLM\\-agent pipelines declared in "
-                   "YAML\n.SH SYNOPSIS\n\\fBreeve\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR] ...\n.SH VERBS\n");
+    rv_buf_puts(
+        b, ".TH REEVE 1 \"\" \"reeve\" \"User commands\"\n.SH NAME\nreeve \\- run LLM\\-agent pipelines declared in "
+           "YAML\n.SH SYNOPSIS\n\\fBreeve\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR] ...\n.SH VERBS\n");
     for (size_t i = 0; rv_cli_verbs[i]; i++)
         if (!rv_cli_verbs[i]->hidden) {
             rv_buf_printf(b, ".TP\n\\fB%s\\fR\n", rv_cli_verbs[i]->name);
@@ -73,11 +74,12 @@ void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b)
         man_verb(verb, b);
     else
         man_overview(b);
-    rv_buf_puts(b, ".SH EXIT STATUS\n0 completed, 1 failed, 2 usage or configuration error, 3 interrupted (waits for an "
-                   "answer),\n4 terminated by a bound, budget or policy, 130 cancelled\n"
-                   ".SH ENVIRONMENT\n.TP\n\\fBREEVE_CAPABILITY_PATH\\fR\nfolders that are searched for capabilities, "
-                   "colon\\-separated\n.TP\n\\fBNO_COLOR\\fR\nno colours\n.TP\n\\fBXDG_STATE_HOME\\fR\nwhere "
-                   "interrupted runs are kept (default ~/.local/state)\n");
+    rv_buf_puts(b,
+                ".SH EXIT STATUS\n0 completed, 1 failed, 2 usage or configuration error, 3 interrupted (waits for an "
+                "answer),\n4 terminated by a bound, budget or policy, 130 cancelled\n"
+                ".SH ENVIRONMENT\n.TP\n\\fBREEVE_CAPABILITY_PATH\\fR\nfolders that are searched for capabilities, "
+                "colon\\-separated\n.TP\n\\fBNO_COLOR\\fR\nno colours\n.TP\n\\fBXDG_STATE_HOME\\fR\nwhere "
+                "interrupted runs are kept (default ~/.local/state)\n");
 }
 
 /* --- completion --- */
@@ -100,9 +102,10 @@ static void bash_values(const struct rv_cli_option *o, rv_buf *b)
 
 static void bash_completion(rv_buf *b)
 {
-    rv_buf_puts(b, "# bash completion for reeve\n_reeve() {\n  local cur prev verb opts\n  cur=\"${COMP_WORDS[COMP_CWORD]}\"\n"
-                   "  prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n  verb=\"${COMP_WORDS[1]}\"\n"
-                   "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W \"");
+    rv_buf_puts(
+        b, "# bash completion for reeve\n_reeve() {\n  local cur prev verb opts\n  cur=\"${COMP_WORDS[COMP_CWORD]}\"\n"
+           "  prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n  verb=\"${COMP_WORDS[1]}\"\n"
+           "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W \"");
     for (size_t i = 0; rv_cli_verbs[i]; i++)
         if (!rv_cli_verbs[i]->hidden)
             rv_buf_printf(b, "%s ", rv_cli_verbs[i]->name);
@@ -115,8 +118,9 @@ static void bash_completion(rv_buf *b)
     rv_buf_puts(b, "  esac\n  case \"$verb\" in\n");
     for (size_t i = 0; rv_cli_verbs[i]; i++)
         bash_verb(rv_cli_verbs[i], b);
-    rv_buf_puts(b, "  esac\n  if [[ \"$cur\" == -* ]]; then\n    COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\"))\n"
-                   "  else\n    COMPREPLY=($(compgen -f -- \"$cur\"))\n  fi\n}\ncomplete -o filenames -F _reeve reeve\n");
+    rv_buf_puts(b,
+                "  esac\n  if [[ \"$cur\" == -* ]]; then\n    COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\"))\n"
+                "  else\n    COMPREPLY=($(compgen -f -- \"$cur\"))\n  fi\n}\ncomplete -o filenames -F _reeve reeve\n");
 }
 
 /* Single quotes end a zsh or fish word. */
@@ -225,8 +229,11 @@ static void reference_options(const struct rv_cli_option *o, size_t n, rv_buf *b
         if (o[i].letter)
             rv_buf_printf(b, ", `-%c`", o[i].letter);
         bool listed = o[i].words && strcmp(o[i].words, "FILE") != 0 && strcmp(o[i].words, "DIR") != 0;
-        rv_buf_printf(b, " | %s | %s%s |\n", listed ? o[i].words : o[i].arg ? o[i].arg : "", o[i].doc,
-                      o[i].many ? "; may be repeated" : "");
+        rv_buf_printf(b, " | %s | %s%s |\n",
+                      listed     ? o[i].words
+                      : o[i].arg ? o[i].arg
+                                 : "",
+                      o[i].doc, o[i].many ? "; may be repeated" : "");
     }
 }
 

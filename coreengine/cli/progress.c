@@ -1,7 +1,8 @@
-/* What a person sees of a run: a line for each stage as it ends, what is waited for and how long, and at the end a timeline.
+/* What a person sees of a run: a line for each stage as it ends, what is waited for and how long, and at the end a
+ * timeline.
  *
- * The live line is redrawn by a small thread, because the loop thread sleeps while it waits; the mutex guards everything
- * that both touch. */
+ * The live line is redrawn by a small thread, because the loop thread sleeps while it waits; the mutex guards
+ * everything that both touch. */
 #include "coreengine/cli/cli.h"
 
 #include <pthread.h>
@@ -32,7 +33,7 @@ struct rv_progress {
     struct span *spans;
     size_t n, cap;
     int64_t begun_us, offset_us; /* offset: engine time minus our own clock */
-    size_t received; /* bytes of model text so far */
+    size_t received;             /* bytes of model text so far */
 };
 
 static int64_t now_us(void)

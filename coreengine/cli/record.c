@@ -1,5 +1,5 @@
-/* --record: a script that plays the same run again, gathered from what the run was told. Secrets never pass here: requests
- * are not recorded, only answers. */
+/* --record: a script that plays the same run again, gathered from what the run was told. Secrets never pass here:
+ * requests are not recorded, only answers. */
 #include "coreengine/cli/cli.h"
 
 #include <stdlib.h>

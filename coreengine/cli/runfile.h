@@ -15,7 +15,8 @@ RV_MUST_CHECK int rv_runfile_path(const char *run, rv_buf *out, rv_err **err);
 RV_MUST_CHECK int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err);
 /** Write a whole run file; `state` is the state dict's text. An older file survives any failure. */
 RV_MUST_CHECK int rv_runfile_write(const char *path, const struct rv_runfile *run, rv_str state, rv_err **err);
-/** Claim the run for this process until *fd is closed: two answers at once would do things twice. -1: nothing to claim. */
+/** Claim the run for this process until *fd is closed: two answers at once would do things twice. -1: nothing to claim.
+ */
 RV_MUST_CHECK int rv_runfile_claim(const char *path, int *fd, rv_err **err);
 RV_MUST_CHECK int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err);
 void rv_runfile_fini(struct rv_runfile *run);

@@ -4,8 +4,9 @@
 
 #include "coreengine/cli/cli.h"
 
-#define RV_TEST_START_US 1767225600000000 /* 2026-01-01: every test begins then, so its output is the same every time  \
-                                           */
+#define RV_TEST_START_US                                                                                               \
+    1767225600000000 /* 2026-01-01: every test begins then, so its output is the same every time                       \
+                      */
 #define RV_TEST_SEED 1
 
 /* What one test came to. Owns its trees. */

@@ -128,8 +128,8 @@ static struct rv_pipeline *load_plain(struct rv_cli *cli, const char *path, int 
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;
     rv_err *err = NULL;
-    int rc = findings ? rv_pipeline_load(path, findings, &p, &err)
-                      : RV_FAIL(&err, RV_E_NOMEM, "load pipeline \"%s\"", path);
+    int rc =
+        findings ? rv_pipeline_load(path, findings, &p, &err) : RV_FAIL(&err, RV_E_NOMEM, "load pipeline \"%s\"", path);
 
     if (rc < 0) {
         *status = rv_cli_report(cli, err);
@@ -221,9 +221,11 @@ const struct rv_cli_verb rv_verb_lint = {
     .name = "lint",
     .args = "PIPELINE...",
     .summary = "check pipelines and prove their bounds",
-    .text = "Loads each pipeline exactly as `run` does and reports everything that is wrong, each with its place, and then\n"
-            "what is probably not meant. For a sound pipeline it proves how many stage visits and model calls a run can\n"
-            "cost at most and shows the path. Exit status 2 if anything is wrong.",
+    .text =
+        "Loads each pipeline exactly as `run` does and reports everything that is wrong, each with its place, and "
+        "then\n"
+        "what is probably not meant. For a sound pipeline it proves how many stage visits and model calls a run can\n"
+        "cost at most and shows the path. Exit status 2 if anything is wrong.",
     .examples = "reeve lint pipelines/*.yaml\nreeve lint pipelines/loop.yaml --json --strict",
     .options = lint_options,
     .n_options = RV_COUNT(lint_options),
@@ -260,8 +262,9 @@ const struct rv_cli_verb rv_verb_schema = {
     .name = "schema",
     .args = "[pipeline|script]",
     .summary = "print the JSON Schema of a file format",
-    .text = "For editors: completes keys and flags mistakes while you type. The schema is made from the same table that\n"
-            "the loader reads by.",
+    .text =
+        "For editors: completes keys and flags mistakes while you type. The schema is made from the same table that\n"
+        "the loader reads by.",
     .examples = "reeve schema > reeve-pipeline.schema.json",
     .min_words = 0,
     .max_words = 1,

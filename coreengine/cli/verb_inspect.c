@@ -39,8 +39,7 @@ static void write_entry(json_object *entry, rv_buf *b)
     json_object *properties = schema ? rv_json_get_obj(schema, "properties") : NULL;
     if (!properties)
         return;
-    json_object_object_foreach(properties, key, prop)
-    {
+    json_object_object_foreach (properties, key, prop) {
         bool known = json_object_is_type(prop, json_type_object);
         rv_buf_printf(b, "      %-22s %s %s\n", key, known ? text_of(prop, "type") : "",
                       known ? text_of(prop, "description") : "");
@@ -51,8 +50,7 @@ static void write_capability(json_object *cap, bool color, rv_buf *b)
 {
     rv_buf_printf(b, "%s%s%s %s  %s\n  %s\n", color ? "\033[1m" : "", text_of(cap, "name"), color ? "\033[0m" : "",
                   text_of(cap, "version"), text_of(cap, "description"), text_of(cap, "path"));
-    json_object_object_foreach(cap, key, list)
-    {
+    json_object_object_foreach (cap, key, list) {
         if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) == 0)
             continue;
         rv_buf_printf(b, "  %s\n", key);
@@ -155,8 +153,9 @@ const struct rv_cli_verb rv_verb_inspect = {
     .name = "inspect",
     .args = "[CAPABILITY...]",
     .summary = "list capabilities and what they offer",
-    .text = "CAPABILITY is a name on the capability path or a path to a .so file; without one, all that are found are\n"
-            "listed with their tools, hooks, policies, mocks, routing functions and prompts. Nothing of them is called.",
+    .text =
+        "CAPABILITY is a name on the capability path or a path to a .so file; without one, all that are found are\n"
+        "listed with their tools, hooks, policies, mocks, routing functions and prompts. Nothing of them is called.",
     .examples = "reeve inspect\nreeve inspect files --json\nreeve inspect hello --check",
     .options = inspect_options,
     .n_options = RV_COUNT(inspect_options),

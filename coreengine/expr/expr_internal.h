@@ -10,7 +10,8 @@
 
 /* Temporaries of one evaluation: joined strings, lists that a macro builds. */
 #define RV_EXPR_MAX_MEMORY ((size_t)1 << 20)
-/* Bytes that one step of work may look at; longer strings cost more steps. A text of 8 MiB can be searched three times. */
+/* Bytes that one step of work may look at; longer strings cost more steps. A text of 8 MiB can be searched three times.
+ */
 #define RV_EXPR_BYTES_PER_STEP 256
 /* Walking two values side by side; readers cap trees at 256, an expression adds at most its own depth. */
 #define RV_EXPR_MAX_VALUE_DEPTH 512

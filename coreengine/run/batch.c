@@ -1,4 +1,5 @@
-/* One batch of a parallel run: reserve budgets, fork, drain, merge in stage order (rule 7.7's merge table, W07, W08). */
+/* One batch of a parallel run: reserve budgets, fork, drain, merge in stage order (rule 7.7's merge table, W07, W08).
+ */
 #include "coreengine/run/run_internal.h"
 
 #include <stdlib.h>
@@ -141,7 +142,8 @@ static void warn_conflicts(rv_run *run, const struct rv_merge *m, int64_t now_us
 
     for (size_t i = 0; i < n; i++)
         if (rv_emit_begin(&run->shared, out, RV_EMIT_WARNING, -1, 0, now_us, &w)) {
-            rv_jw_kv_text(&w, "message", "two stages of a batch wrote the same output: the later one in stage order is kept");
+            rv_jw_kv_text(&w, "message",
+                          "two stages of a batch wrote the same output: the later one in stage order is kept");
             rv_jw_kv_value(&w, "conflict", json_object_array_get_idx(m->conflicts, i));
             rv_emit_end(out, &w);
         }

@@ -2,9 +2,10 @@
 #include "coreengine/run/run.h"
 
 static const char *const kind_texts[] = {
-    [RV_EFFECT_CALL_LLM] = "call_llm",       [RV_EFFECT_CALL_TOOL] = "call_tool", [RV_EFFECT_CALL_HOOK] = "call_hook",
-    [RV_EFFECT_CANCEL_CALL] = "cancel_call", [RV_EFFECT_ARM_TIMER] = "arm_timer", [RV_EFFECT_EMIT] = "emit",
-    [RV_EFFECT_SAVE] = "save",               [RV_EFFECT_FINISH] = "finish",
+    [RV_EFFECT_CALL_LLM] = "call_llm",   [RV_EFFECT_CALL_TOOL] = "call_tool",
+    [RV_EFFECT_CALL_HOOK] = "call_hook", [RV_EFFECT_CANCEL_CALL] = "cancel_call",
+    [RV_EFFECT_ARM_TIMER] = "arm_timer", [RV_EFFECT_EMIT] = "emit",
+    [RV_EFFECT_SAVE] = "save",           [RV_EFFECT_FINISH] = "finish",
 };
 
 static void write_call(const struct rv_effect *e, rv_jw *w)

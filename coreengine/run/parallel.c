@@ -133,8 +133,8 @@ static int skip_cut_off(rv_run *run, bool *skipped, int64_t now_us, struct rv_ef
     for (size_t i = 0; i < p->n_agents; i++) {
         if (run->states[i] != RV_STAGE_WAITING || run->parked[i] || !is_cut_off(run, (int)i))
             continue;
-        int rc = rv_envelope_record_skipped(run->env, rv_str_of(p->agents[i].name), p->agents[i].stage_order, now_us,
-                                            err);
+        int rc =
+            rv_envelope_record_skipped(run->env, rv_str_of(p->agents[i].name), p->agents[i].stage_order, now_us, err);
         if (rc < 0)
             return rc;
         run->states[i] = RV_STAGE_SKIPPED;

@@ -105,8 +105,7 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
     return 0;
 }
 
-int rv_run_answer(rv_run *run, const struct rv_response *response, int64_t now_us, struct rv_effects *out,
-                  rv_err **err)
+int rv_run_answer(rv_run *run, const struct rv_response *response, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     int rc = rv_envelope_check_response(run->env, response, now_us, err);
     if (rc < 0)

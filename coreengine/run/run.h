@@ -26,8 +26,8 @@ void rv_run_free(rv_run *run);
 
 /** One event. Effects are appended to out (clear it between steps). The first event is START, or ANSWER for an envelope
  *  that waits for one. Answers to calls that are no longer wanted are ignored.
- *  @return 0; RV_E_STATE, RV_E_TIMEOUT or RV_E_INVALID for an ANSWER that can not be accepted (nothing changed); RV_E_STATE for an
- *          event that does not fit; RV_E_NOMEM, after which the run can only be freed */
+ *  @return 0; RV_E_STATE, RV_E_TIMEOUT or RV_E_INVALID for an ANSWER that can not be accepted (nothing changed);
+ * RV_E_STATE for an event that does not fit; RV_E_NOMEM, after which the run can only be freed */
 RV_MUST_CHECK int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 bool rv_run_is_finished(const rv_run *run); /* FINISH was produced */
 enum rv_run_status rv_run_status(const rv_run *run);

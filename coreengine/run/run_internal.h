@@ -23,15 +23,15 @@ struct rv_run {
 
     /* parallel; arrays have one element per stage */
     enum rv_stage_state *states;
-    bool *forced;      /* an error route made it ready, whatever it requires */
-    bool *parked;      /* its interrupt is queued: it waits until that was answered */
+    bool *forced; /* an error route made it ready, whatever it requires */
+    bool *parked; /* its interrupt is queued: it waits until that was answered */
     bool *is_candidate;
-    int *candidates;   /* stages whose readiness may have changed */
+    int *candidates; /* stages whose readiness may have changed */
     size_t n_candidates;
     struct branch *branches;
     int *batch; /* stages of the batch under way, in stage order */
     size_t n_batch, n_begun, n_done;
-    size_t first_open; /* of the batch: everything before it is done */
+    size_t first_open;    /* of the batch: everything before it is done */
     enum rv_reason bound; /* a bound kept stages out of the batch */
 };
 

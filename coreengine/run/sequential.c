@@ -155,8 +155,7 @@ static int next_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
     if (f->terminated)
         return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
     if (strcmp(f->current_stage, RV_STAGE_END) == 0)
-        return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, now_us, out,
-                             err);
+        return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, now_us, out, err);
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
     bool llm = stage >= 0 && rv_stage_calls_llm(&run->shared, stage);
     if (!rv_envelope_can_continue(run->env, llm, &reason))

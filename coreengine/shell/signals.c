@@ -1,5 +1,5 @@
-/* SIGINT and SIGTERM: the first asks every run to end, the second ends the process. Watched from the moment an engine is
- * made, so that there is no gap before its loop exists. */
+/* SIGINT and SIGTERM: the first asks every run to end, the second ends the process. Watched from the moment an engine
+ * is made, so that there is no gap before its loop exists. */
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* What the engine itself costs: a pipeline of N stages driven through the pure core, with answers at once, no threads, no I/O.
+/* What the engine itself costs: a pipeline of N stages driven through the pure core, with answers at once, no threads,
+ * no I/O.
  *
  *   bench_core stages KIND SHAPE N REPEAT [events]   KIND service|tool|llm, SHAPE chain|parallel|layers
  *   bench_core load N REPEAT                         parse, validate, lint and prove a file of N stages
@@ -76,8 +77,8 @@ static struct rv_pipeline *parse(rv_str text)
     return p;
 }
 
-static const struct rv_tool_info echo = {.name = "echo", .description = "", .risk = RV_RISK_READ_ONLY,
-                                         .effect = RV_UNSET, .category = RV_UNSET};
+static const struct rv_tool_info echo = {
+    .name = "echo", .description = "", .risk = RV_RISK_READ_ONLY, .effect = RV_UNSET, .category = RV_UNSET};
 
 static const struct rv_tool_info *find_tool(void *self, rv_str name)
 {
@@ -134,7 +135,9 @@ static int64_t drive(rv_run *run)
         rv_effects_clear(&out);
         if (rv_run_is_finished(run) || at == n)
             break;
-        ev = (struct rv_event){.kind = kinds[at], .now_us = 2, .call_id = calls[at],
+        ev = (struct rv_event){.kind = kinds[at],
+                               .now_us = 2,
+                               .call_id = calls[at],
                                .reply = RV_STR_LIT("{\"text\":\"an answer of ordinary length\",\"ok\":true}")};
         at++;
     }
@@ -212,7 +215,8 @@ static void bench_load(size_t n, size_t repeat)
 int main(int argc, char **argv)
 {
     if (argc >= 6 && strcmp(argv[1], "stages") == 0)
-        bench_stages(argv[2], argv[3], (size_t)strtoul(argv[4], NULL, 10), (size_t)strtoul(argv[5], NULL, 10), argc > 6);
+        bench_stages(argv[2], argv[3], (size_t)strtoul(argv[4], NULL, 10), (size_t)strtoul(argv[5], NULL, 10),
+                     argc > 6);
     else if (argc >= 4 && strcmp(argv[1], "load") == 0)
         bench_load((size_t)strtoul(argv[2], NULL, 10), (size_t)strtoul(argv[3], NULL, 10));
     else {

@@ -54,7 +54,8 @@ int main(int argc, char **argv)
     }
     qsort(took, (size_t)repeat, sizeof *took, by_value);
     qsort(memory, (size_t)repeat, sizeof *memory, by_value);
-    printf("{\"wall_us\":{\"min\":%ld,\"median\":%ld,\"max\":%ld},\"peak_kb\":{\"min\":%ld,\"median\":%ld,\"max\":%ld}}\n",
-           took[0], took[repeat / 2], took[repeat - 1], memory[0], memory[repeat / 2], memory[repeat - 1]);
+    printf(
+        "{\"wall_us\":{\"min\":%ld,\"median\":%ld,\"max\":%ld},\"peak_kb\":{\"min\":%ld,\"median\":%ld,\"max\":%ld}}\n",
+        took[0], took[repeat / 2], took[repeat - 1], memory[0], memory[repeat / 2], memory[repeat - 1]);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Every allocation of a parse, a run and a dump fails once: no crash, no leak, RV_E_NOMEM. One scenario per way to run. */
+/* Every allocation of a parse, a run and a dump fails once: no crash, no leak, RV_E_NOMEM. One scenario per way to run.
+ */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,14 @@
 
 static const char *const pipelines[] = {
     /* sequential: hooks, policies, a retry, a loop, a gate */
-    "name: t\nmax_iterations: 2\nmodels: {r: scripted}\nprompts: {p: 'Do {{raw_input}} {{prior_plans}}'}\nstate: [{key: plan, merge: append}]\n"
-    "agents:\n  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n    prompt_key: p\n    output_key: plan\n    max_retries: 1\n"
-    "    pre_process: x.pre\n    post_process: x.post\n    has_policies: true\n    policies: [x.p]\n    default_next: b\n"
-    "  - name: b\n    stage_order: 2\n    has_tools: true\n    tool_access: all\n    routing_rules: [{when: 'output.all_succeeded', target: end}]\n    default_next: a\n",
+    "name: t\nmax_iterations: 2\nmodels: {r: scripted}\nprompts: {p: 'Do {{raw_input}} {{prior_plans}}'}\nstate: "
+    "[{key: plan, merge: append}]\n"
+    "agents:\n  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n    prompt_key: p\n    "
+    "output_key: plan\n    max_retries: 1\n"
+    "    pre_process: x.pre\n    post_process: x.post\n    has_policies: true\n    policies: [x.p]\n    default_next: "
+    "b\n"
+    "  - name: b\n    stage_order: 2\n    has_tools: true\n    tool_access: all\n    routing_rules: [{when: "
+    "'output.all_succeeded', target: end}]\n    default_next: a\n",
     /* parallel: siblings, a routed failure, a skipped stage, two gates */
     "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n"
     "  - {name: a, stage_order: 1, has_llm: true, model_role: r, output_key: plan, pre_process: x.pre}\n"
@@ -116,7 +121,8 @@ static int run_part(rv_run *run, const struct rv_event *first, bool sequential, 
 static size_t n_parts; /* run parts of the last scenario: proves that pauses were reached */
 static enum rv_run_status last_status;
 
-static int run_all(const struct rv_pipeline *p, const struct rv_catalog *catalog, rv_envelope *env, bool sequential, rv_err **err)
+static int run_all(const struct rv_pipeline *p, const struct rv_catalog *catalog, rv_envelope *env, bool sequential,
+                   rv_err **err)
 {
     struct rv_run_opts opts = RV_RUN_OPTS_INIT;
     struct rv_event ev = {.kind = RV_EVENT_START, .now_us = 1000000};
@@ -134,7 +140,8 @@ static int run_all(const struct rv_pipeline *p, const struct rv_catalog *catalog
         if (rc == 0 && last_status == RV_RUN_INTERRUPTED)
             env = rv_run_steal_envelope(run);
         rv_run_free(run);
-        ev = (struct rv_event){.kind = RV_EVENT_ANSWER, .now_us = 2000000, .response = {.has_approved = true, .approved = true}};
+        ev = (struct rv_event){
+            .kind = RV_EVENT_ANSWER, .now_us = 2000000, .response = {.has_approved = true, .approved = true}};
     }
     rv_envelope_free(env);
     return rc;

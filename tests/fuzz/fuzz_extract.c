@@ -1,5 +1,5 @@
-/* Finding the object in a reply: what is found is an object, is valid JSON of the text's own parts, and is found again when it
- * is the whole text; required fields only ever choose among candidates. */
+/* Finding the object in a reply: what is found is an object, is valid JSON of the text's own parts, and is found again
+ * when it is the whole text; required fields only ever choose among candidates. */
 #include "coreengine/agent/agent.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* The object in a model's reply (rule 5.6, W30): what is found, what is refused, and that hostile text costs linear time. */
+/* The object in a model's reply (rule 5.6, W30): what is found, what is refused, and that hostile text costs linear
+ * time. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -107,7 +108,8 @@ START_TEST(a_number_too_large_for_64_bits_becomes_a_double)
 {
     json_object *found = NULL, *n;
 
-    ck_assert_int_eq(rv_extract_object(RV_STR_LIT("x {\"n\":123456789012345678901234567890}"), NULL, 0, &found, NULL), 0);
+    ck_assert_int_eq(rv_extract_object(RV_STR_LIT("x {\"n\":123456789012345678901234567890}"), NULL, 0, &found, NULL),
+                     0);
     n = json_object_object_get(found, "n");
     ck_assert(json_object_is_type(n, json_type_double));
     ck_assert_double_eq(json_object_get_double(n), 123456789012345678901234567890.0);
@@ -165,9 +167,10 @@ END_TEST
 /* --- time --- */
 
 static const char *const hostile[] = {
-    "{",      "{\"",        "{\"a\":",     "{\"a\":{",    "{ ",          "}{",       "{\"a\" ",  "{\"a\":1}", "{\"\\\"",
-    "{\"a\\", "{\"a\":1,{", "{\"a\":\"x}", "[{",          "{\"a\":[",    "\\\"{",    "{\"a\":}", "{{\"",      "{\"a\":x",
-    "{'",     "{\n\n\n\n",  "\"{\":",      "{\"a\":1}{\"", "{\"\xc3\xa9", "{\"a\":tru{", "\"{\"{",   "{\"a\":1 ", "{\"a\":1,\"",
+    "{",       "{\"",       "{\"a\":",     "{\"a\":{",    "{ ",     "}{",           "{\"a\" ",     "{\"a\":1}",
+    "{\"\\\"", "{\"a\\",    "{\"a\":1,{",  "{\"a\":\"x}", "[{",     "{\"a\":[",     "\\\"{",       "{\"a\":}",
+    "{{\"",    "{\"a\":x",  "{'",          "{\n\n\n\n",   "\"{\":", "{\"a\":1}{\"", "{\"\xc3\xa9", "{\"a\":tru{",
+    "\"{\"{",  "{\"a\":1 ", "{\"a\":1,\"",
 };
 
 static double seconds_of(rv_str text)

@@ -1,5 +1,5 @@
-/* Hooks and policies: what they are shown, what their answers change, and that garbage changes nothing (rules 5.2, 5.10,
- * W25, W26). */
+/* Hooks and policies: what they are shown, what their answers change, and that garbage changes nothing
+ * (rules 5.2, 5.10, W25, W26). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,8 @@ static const struct {
     /* all or nothing */
     {"{'envelope':{'outputs':{'x':{'new':2}},'metadata':7}}", "outputs.x", "{\"old\":1}", true},
     {"{'envelope':{'outputs':{'x':{'new':2}},'user_id':'eve'}}", "outputs.x", "{\"old\":1}", true},
-    {"{'envelope':{'outputs':{'x':{'new':2}},'llm_call_count':0,'agent_hop_count':99}}", "outputs.x", "{\"old\":1}", true},
+    {"{'envelope':{'outputs':{'x':{'new':2}},'llm_call_count':0,'agent_hop_count':99}}", "outputs.x", "{\"old\":1}",
+     true},
     {"{'envelope':{'outputs':{'x':{'new':2}}},'output':{'v':1}}", "outputs.x", "{\"old\":1}", true},
     {"{'envelope':[]}", "outputs.x", "{\"old\":1}", true},
     {"{'envelope':'x'}", "outputs.x", "{\"old\":1}", true},
@@ -58,9 +59,11 @@ END_TEST
 
 START_TEST(a_hook_can_not_raise_the_bounds_of_a_run)
 {
-    struct drive *d = drive_new(HEAD "pre_process: x.pre\n    default_next: a\nmax_agent_hops: 3\nmax_iterations: 9\n", NULL, 0);
+    struct drive *d =
+        drive_new(HEAD "pre_process: x.pre\n    default_next: a\nmax_agent_hops: 3\nmax_iterations: 9\n", NULL, 0);
 
-    DRIVE_ANSWERS(d, {"hook:x.pre", "{'envelope':{'max_agent_hops':1000,'max_iterations':1000,'parallel_mode':true}}", true, 0});
+    DRIVE_ANSWERS(
+        d, {"hook:x.pre", "{'envelope':{'max_agent_hops':1000,'max_iterations':1000,'parallel_mode':true}}", true, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_TERMINATED);
     ck_assert_str_eq(drive_state(d, "agent_hop_count"), "3");
     ck_assert_str_eq(drive_state(d, "max_agent_hops"), "3");
@@ -80,7 +83,7 @@ static const struct {
     {"{'envelope':{'outputs':{'a':{'z':3}}}}", "{\"z\":3}"},
     {"{'envelope':{'outputs':{'a':{'z':3}}},'output':{'w':2}}", "{\"w\":2}"},
     {"{'envelope':{'outputs':{'a':null}}}", "null"},
-    {"{'output':7}", "absent"},                                                    /* fails: taken back (W25) */
+    {"{'output':7}", "absent"}, /* fails: taken back (W25) */
     {"{'envelope':{'outputs':{'a':{'z':3}}},'output':[]}", "absent"},
     {"{'envelope':{'outputs':{'a':{'z':3},'b':{'q':1}},'metadata':0}}", "absent"},
     {"!:no", "absent"},
@@ -89,11 +92,13 @@ static const struct {
 START_TEST(a_post_hook_may_replace_the_output)
 {
     struct drive_answer answers[] = {{"hook:x.post", posts[_i].reply, false, 0}, {"llm:a", "{'v':1}", false, 0}};
-    struct drive *d = drive_new(HEAD "has_llm: true\n    model_role: r\n    post_process: x.post\nmodels: {r: 'scripted'}\n", NULL, 0);
+    struct drive *d = drive_new(
+        HEAD "has_llm: true\n    model_role: r\n    post_process: x.post\nmodels: {r: 'scripted'}\n", NULL, 0);
 
     drive_answers(d, answers, 2);
     bool fails = strcmp(posts[_i].output, "absent") == 0;
-    ck_assert_msg(drive_run(d) == (fails ? RV_RUN_FAILED : RV_RUN_COMPLETED), "%s: %s", posts[_i].reply, drive_story(d));
+    ck_assert_msg(drive_run(d) == (fails ? RV_RUN_FAILED : RV_RUN_COMPLETED), "%s: %s", posts[_i].reply,
+                  drive_story(d));
     ck_assert_str_eq(drive_state(d, "outputs.a"), posts[_i].output);
     if (fails)
         ck_assert_str_eq(drive_state(d, "outputs"), "{}");
@@ -109,8 +114,8 @@ START_TEST(an_entry_sees_only_the_parts_it_asked_for)
     struct drive *d = drive_new(HEAD "pre_process: x.pre\n", NULL, 0);
 
     d->has_entry = true;
-    d->entry = (struct rv_entry_info){.name = "x.pre", .sees = {.items = (const char **)(void *)all, .n = 4, .is_set = true},
-                                      .timeout_ms = 50};
+    d->entry = (struct rv_entry_info){
+        .name = "x.pre", .sees = {.items = (const char **)(void *)all, .n = 4, .is_set = true}, .timeout_ms = 50};
     drive_envelope(d, "{'raw_input':'hi','outputs':{'x':{'a':1},'y':{}},'metadata':{'k':2,'secret':3}}");
     drive_start(d);
     ck_assert_str_eq(drive_request(&d->calls[0], "envelope"),
@@ -123,7 +128,8 @@ END_TEST
 
 /* --- policies (5.10) --- */
 
-#define POLICIES HEAD "has_policies: true\n    policies: [x.p1, x.p2]\n    default_next: b\n  - {name: b, stage_order: 2}\n"
+#define POLICIES                                                                                                       \
+    HEAD "has_policies: true\n    policies: [x.p1, x.p2]\n    default_next: b\n  - {name: b, stage_order: 2}\n"
 
 START_TEST(policies_are_asked_in_order_and_the_first_no_wins)
 {
@@ -186,7 +192,8 @@ START_TEST(a_policy_may_still_deny_what_was_approved)
 {
     struct drive *d = drive_new(POLICIES, NULL, 0);
 
-    DRIVE_ANSWERS(d, {"policy:x.p1", "{'decision':'confirm'}", false, 0}, {"policy:x.p1", "{'decision':'deny'}", false, 0});
+    DRIVE_ANSWERS(d, {"policy:x.p1", "{'decision':'confirm'}", false, 0},
+                  {"policy:x.p1", "{'decision':'deny'}", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
     ck_assert_int_eq(drive_approve(d, true), RV_RUN_FAILED);
     ck_assert_str_eq(drive_state(d, "terminal_reason"), "\"policy_violation\"");

@@ -1,4 +1,5 @@
-/* Answers made to hurt: bytes that are no text, texts without measure, answers of another kind. They fail a stage at worst. */
+/* Answers made to hurt: bytes that are no text, texts without measure, answers of another kind. They fail a stage at
+ * worst. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,11 @@
 #define WIDE "\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80"
 #define LONG "x" WIDE WIDE WIDE WIDE WIDE WIDE /* no cut at 60, 100 or 200 bytes falls between characters */
 
-static const char all[] = "name: t\nagents:\n  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n"
-                          "    pre_process: x.pre\n    post_process: x.post\n    has_policies: true\n    policies: [x.p]\n"
-                          "    routing_function: x.route\n"
-                          "  - {name: b, stage_order: 2, has_tools: true, tool_access: all}\nmodels: {r: 'scripted'}\n";
+static const char all[] =
+    "name: t\nagents:\n  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n"
+    "    pre_process: x.pre\n    post_process: x.post\n    has_policies: true\n    policies: [x.p]\n"
+    "    routing_function: x.route\n"
+    "  - {name: b, stage_order: 2, has_tools: true, tool_access: all}\nmodels: {r: 'scripted'}\n";
 
 static const struct {
     const char *to, *reply;
@@ -38,7 +40,8 @@ static const struct drive_tool tool = {"t", RV_RISK_READ_ONLY, NULL, NULL, 0};
 
 START_TEST(hostile_bytes_fail_the_stage_and_not_the_step)
 {
-    struct drive_answer answers[] = {{cases[_i].to, cases[_i].reply, false, 0}, {"route:x.route", "{'next':'b'}", true, 0}};
+    struct drive_answer answers[] = {{cases[_i].to, cases[_i].reply, false, 0},
+                                     {"route:x.route", "{'next':'b'}", true, 0}};
     struct drive *d = drive_new(all, &tool, 1);
 
     drive_envelope(d, "{'outputs':{'plan':{'steps':[{'tool':'t'}]}}}");
@@ -102,7 +105,8 @@ START_TEST(an_output_that_is_no_object_any_more_is_survived)
         struct drive *d = drive_new(all, &tool, 1);
         rv_buf_clear(&reply);
         rv_buf_printf(&reply, "{'envelope':{'outputs':{'a':%s}}}", outputs[i]);
-        struct drive_answer answers[] = {{"hook:x.post", rv_buf_cstr(&reply), false, 0}, {"route:x.route", "{'next':'b'}", true, 0}};
+        struct drive_answer answers[] = {{"hook:x.post", rv_buf_cstr(&reply), false, 0},
+                                         {"route:x.route", "{'next':'b'}", true, 0}};
         drive_answers(d, answers, 2);
         drive_run(d);
         drive_free(d);

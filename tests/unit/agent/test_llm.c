@@ -6,15 +6,17 @@
 #include "tests/unit/agent/suites.h"
 #include "tests/unit/run/drive.h"
 
-#define HEAD "name: t\nagents:\n  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n    "
+#define HEAD  "name: t\nagents:\n  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n    "
 #define MODEL "models: {r: 'openai:gpt-x'}\n"
 
 static const struct {
     const char *agent, *rest, *want;
 } requests[] = {
     {"", MODEL,
-     "{\"role\":\"r\",\"provider\":\"openai\",\"model\":\"gpt-x\",\"prompt\":\"Process the following request and answer with a "
-     "JSON object.\\n\\nRequest: what is it?\",\"options\":{\"num_predict\":2000,\"num_ctx\":16384},\"output_mode\":\"json\"}"},
+     "{\"role\":\"r\",\"provider\":\"openai\",\"model\":\"gpt-x\",\"prompt\":\"Process the following request and "
+     "answer with a "
+     "JSON object.\\n\\nRequest: what is "
+     "it?\",\"options\":{\"num_predict\":2000,\"num_ctx\":16384},\"output_mode\":\"json\"}"},
     {"prompt_key: p\n    max_tokens: 7\n    temperature: 0\n    output_mode: text\n", MODEL "prompts: {p: 'Hi'}\n",
      "{\"role\":\"r\",\"provider\":\"openai\",\"model\":\"gpt-x\",\"prompt\":\"Hi\",\"options\":{\"num_predict\":7,"
      "\"num_ctx\":16384,\"temperature\":0.0},\"output_mode\":\"text\"}"},
@@ -44,13 +46,13 @@ static const struct {
     const char *prompt, *want;
 } prompts[] = {
     {"{{raw_input}}", "what is it?"},
-    {"{{user_id}}", "ada"},                              /* an output of that name does not replace it (W27) */
+    {"{{user_id}}", "ada"}, /* an output of that name does not replace it (W27) */
     {"{{session_id}}", "sess_0123456789abcdef"},
     {"{{outputs.user_id.x}}", "evil"},
-    {"{{plan.goal}}", "g"},                              /* outputs under their own key */
+    {"{{plan.goal}}", "g"}, /* outputs under their own key */
     {"{{outputs.plan.goal}}", "g"},
     {"{{metadata.lang}}", "en"},
-    {"{{metadata.x}}", "m"},                             /* and not the output called metadata */
+    {"{{metadata.x}}", "m"}, /* and not the output called metadata */
     {"{{iteration}}", "2"},
     {"{{loop_feedback}}", "[\"shorter\"]"},
     {"{{prior_plans}}", "[{\"goal\":\"old\"}]"},
@@ -61,17 +63,18 @@ START_TEST(a_prompt_sees_the_envelope_and_engine_keys_win)
 {
     rv_buf yaml = RV_BUF_INIT(4096);
 
-    rv_buf_printf(&yaml, "%sprompt_key: p\n  - {name: b, stage_order: 2, output_key: plan}\n"
-                         "  - {name: c, stage_order: 3, output_key: user_id}\n%sprompts: {p: 'Say: %s'}\n",
+    rv_buf_printf(&yaml,
+                  "%sprompt_key: p\n  - {name: b, stage_order: 2, output_key: plan}\n"
+                  "  - {name: c, stage_order: 3, output_key: user_id}\n%sprompts: {p: 'Say: %s'}\n",
                   HEAD, MODEL, prompts[_i].prompt);
     struct drive *d = drive_new(rv_buf_cstr(&yaml), NULL, 0);
-    drive_envelope(d,
-                   "{'raw_input':'what is it?','user_id':'ada','session_id':'sess_0123456789abcdef','iteration':2,"
-                   "'outputs':{'user_id':{'x':'evil'},'raw_input':{'x':1},'iteration':{'x':1},'metadata':{'x':'no'},"
-                   "'loop_feedback':{},'prior_plans':{},'interrupt_response':{'text':'no'},'plan':{'goal':'g'}},"
-                   "'metadata':{'lang':'en','x':'m'},'loop_feedback':['shorter'],'prior_plans':[{'goal':'old'}],"
-                   "'interrupt':{'kind':'clarification','id':'int_1','question':'q','data':{},"
-                   "'created_at':'2023-11-14T22:13:20Z','response':{'text':'blue','received_at':'2023-11-14T22:13:20Z'}}}");
+    drive_envelope(
+        d, "{'raw_input':'what is it?','user_id':'ada','session_id':'sess_0123456789abcdef','iteration':2,"
+           "'outputs':{'user_id':{'x':'evil'},'raw_input':{'x':1},'iteration':{'x':1},'metadata':{'x':'no'},"
+           "'loop_feedback':{},'prior_plans':{},'interrupt_response':{'text':'no'},'plan':{'goal':'g'}},"
+           "'metadata':{'lang':'en','x':'m'},'loop_feedback':['shorter'],'prior_plans':[{'goal':'old'}],"
+           "'interrupt':{'kind':'clarification','id':'int_1','question':'q','data':{},"
+           "'created_at':'2023-11-14T22:13:20Z','response':{'text':'blue','received_at':'2023-11-14T22:13:20Z'}}}");
     drive_start(d);
     json_object *request = rv_kit_json(d->calls[0].request);
     const char *prompt = NULL;
@@ -175,7 +178,8 @@ END_TEST
 START_TEST(the_wait_doubles_up_to_30_seconds)
 {
     static const int64_t seconds[] = {1, 2, 4, 8, 16, 30, 30};
-    struct drive *d = drive_new(HEAD "max_retries: 7\n    timeout_seconds: 200\n" MODEL "execution: {max_llm_retries: 7}\n", NULL, 0);
+    struct drive *d =
+        drive_new(HEAD "max_retries: 7\n    timeout_seconds: 200\n" MODEL "execution: {max_llm_retries: 7}\n", NULL, 0);
     int64_t asked = DRIVE_T0;
 
     DRIVE_ANSWERS(d, {"llm:a", "?:busy", true, 0});
@@ -216,7 +220,8 @@ END_TEST
 
 START_TEST(error_next_comes_after_the_last_attempt)
 {
-    struct drive *d = drive_new(HEAD "max_retries: 1\n    error_next: b\n  - {name: b, stage_order: 2}\n" MODEL, NULL, 0);
+    struct drive *d =
+        drive_new(HEAD "max_retries: 1\n    error_next: b\n  - {name: b, stage_order: 2}\n" MODEL, NULL, 0);
 
     DRIVE_ANSWERS(d, {"llm:a", "?:busy", true, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
@@ -232,7 +237,7 @@ static const struct {
     const char *agent, *rest;
     int64_t seconds;
 } deadlines[] = {
-    {"", "", 120},                                                    /* execution.llm_timeout */
+    {"", "", 120}, /* execution.llm_timeout */
     {"timeout_seconds: 30", "", 30},
     {"timeout_seconds: 500", "", 120},
     {"", "default_timeout_seconds: 20", 20},

@@ -52,7 +52,8 @@ START_TEST(a_rule_matches_by_type_and_value)
     int target = -9, rule = -9;
 
     rv_buf_printf(&yaml,
-                  "name: t\nagents:\n  - name: a\n    stage_order: 1\n    routing_rules:\n      - {condition: %s, value: %s, target: c}\n"
+                  "name: t\nagents:\n  - name: a\n    stage_order: 1\n    routing_rules:\n      - {condition: %s, "
+                  "value: %s, target: c}\n"
                   "    default_next: b\n  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n",
                   cases[_i].condition, cases[_i].value);
     struct drive *d = drive_new(rv_buf_cstr(&yaml), NULL, 0);
@@ -67,23 +68,23 @@ START_TEST(a_rule_matches_by_type_and_value)
 }
 END_TEST
 
-static const char forks[] = "name: t\nagents:\n"
-                            "  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n    routing_rules:\n"
-                            "      - {condition: v, value: 1, target: b}\n"
-                            "      - {condition: v, value: 1, target: c}\n"
-                            "      - {when: 'output.w > 2', target: c}\n"
-                            "      - {condition: v, value: 9, target: end}\n"
-                            "  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n"
-                            "models: {r: 'scripted'}\n";
+static const char forks[] =
+    "name: t\nagents:\n"
+    "  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n    routing_rules:\n"
+    "      - {condition: v, value: 1, target: b}\n"
+    "      - {condition: v, value: 1, target: c}\n"
+    "      - {when: 'output.w > 2', target: c}\n"
+    "      - {condition: v, value: 9, target: end}\n"
+    "  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n"
+    "models: {r: 'scripted'}\n";
 
 static const struct {
     const char *reply, *story;
 } stories[] = {
-    {"{'v':1,'w':9}", "routing_decision:a>b"},          /* the first match wins */
-    {"{'v':2,'w':3}", "routing_decision:a>c"},
-    {"{'v':9,'w':0}", "routing_decision:a>end"},
-    {"{'v':3,'w':0}", "routing_decision:a>end"},        /* none matches, no default: the end */
-    {"{'v':3}", "stage_completed:a=error error:a"},     /* a condition that can not be decided fails the stage */
+    {"{'v':1,'w':9}", "routing_decision:a>b"}, /* the first match wins */
+    {"{'v':2,'w':3}", "routing_decision:a>c"},      {"{'v':9,'w':0}", "routing_decision:a>end"},
+    {"{'v':3,'w':0}", "routing_decision:a>end"},    /* none matches, no default: the end */
+    {"{'v':3}", "stage_completed:a=error error:a"}, /* a condition that can not be decided fails the stage */
 };
 
 START_TEST(the_first_match_wins_and_the_end_is_the_last_resort)
@@ -113,11 +114,12 @@ END_TEST
 
 START_TEST(rules_consult_what_is_stored_at_the_output_key)
 {
-    struct drive *d = drive_new("name: t\nagents:\n  - name: a\n    stage_order: 1\n    output_key: out\n    post_process: x.post\n"
-                                "    routing_rules:\n      - {condition: v, value: 1, target: b}\n"
-                                "      - {condition: v, value: 2, target: c}\n"
-                                "  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n",
-                                NULL, 0);
+    struct drive *d =
+        drive_new("name: t\nagents:\n  - name: a\n    stage_order: 1\n    output_key: out\n    post_process: x.post\n"
+                  "    routing_rules:\n      - {condition: v, value: 1, target: b}\n"
+                  "      - {condition: v, value: 2, target: c}\n"
+                  "  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n",
+                  NULL, 0);
 
     DRIVE_ANSWERS(d, {"hook:x.post", "{'envelope':{'outputs':{'out':{'v':2}}}}", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
@@ -146,9 +148,10 @@ static const struct {
 START_TEST(a_routing_function_decides_or_fails_the_stage)
 {
     struct drive_answer answer = {"route:x.where", functions[_i].reply, false, 0};
-    struct drive *d = drive_new("name: t\nagents:\n  - {name: a, stage_order: 1, routing_function: x.where, default_next: c}\n"
-                                "  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n",
-                                NULL, 0);
+    struct drive *d =
+        drive_new("name: t\nagents:\n  - {name: a, stage_order: 1, routing_function: x.where, default_next: c}\n"
+                  "  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n",
+                  NULL, 0);
 
     drive_answers(d, &answer, 1);
     drive_run(d);

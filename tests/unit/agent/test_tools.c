@@ -40,14 +40,18 @@ static const struct {
     {"{'tool':'read'}", "{'data':{'y':2},'x':1}",
      "{'step_id':'step_0','tool':'read','parameters':{},'status':'success','execution_time_ms':1,'data':{'y':2}}"},
     {"{'step_id':7,'tool':'read'}", "{'data':[1]}", /* W35 */
-     "{'step_id':'step_0','tool':'read','parameters':{},'status':'success','execution_time_ms':1,'data':{'value':[1]}}"},
+     "{'step_id':'step_0','tool':'read','parameters':{},'status':'success','execution_time_ms':1,'data':{'value':[1]}"
+     "}"},
     {"{'tool':'read'}", "{'data':null}",
-     "{'step_id':'step_0','tool':'read','parameters':{},'status':'success','execution_time_ms':1,'data':{'value':null}}"},
+     "{'step_id':'step_0','tool':'read','parameters':{},'status':'success','execution_time_ms':1,'data':{'value':null}"
+     "}"},
     {"'nonsense'", "", /* W36 */
-     "{'step_id':'step_0','tool':'','parameters':{},'status':'error','execution_time_ms':0,'error':{'type':'InvalidStep',"
+     "{'step_id':'step_0','tool':'','parameters':{},'status':'error','execution_time_ms':0,'error':{'type':'"
+     "InvalidStep',"
      "'message':'step 0 can not be run: the step is no object','recoverable':false,'details':{}}}"},
     {"{'parameters':{}}", "",
-     "{'step_id':'step_0','tool':'','parameters':{},'status':'error','execution_time_ms':0,'error':{'type':'InvalidStep',"
+     "{'step_id':'step_0','tool':'','parameters':{},'status':'error','execution_time_ms':0,'error':{'type':'"
+     "InvalidStep',"
      "'message':'step 0 can not be run: the step names no tool','recoverable':false,'details':{}}}"},
     {"{'tool':'nope'}", "",
      "{'step_id':'step_0','tool':'nope','parameters':{},'status':'error','execution_time_ms':0,'error':{'type':"
@@ -56,7 +60,8 @@ static const struct {
      "{'step_id':'step_0','tool':'put','parameters':{},'status':'error','execution_time_ms':0,'error':{'type':"
      "'ValidationError','message':*"},
     {"{'tool':'put','parameters':{'path':'x'}}", "{'n':1}",
-     "{'step_id':'step_0','tool':'put','parameters':{'path':'x'},'status':'success','execution_time_ms':1,'data':{'n':1}}"},
+     "{'step_id':'step_0','tool':'put','parameters':{'path':'x'},'status':'success','execution_time_ms':1,'data':{'n':"
+     "1}}"},
     {"{'tool':'put','parameters':{'path':'x'}}", "{'m':1}", /* the output schema */
      "{'step_id':'step_0','tool':'put','parameters':{'path':'x'},'status':'error','execution_time_ms':*"},
     {"{'tool':'read'}", "!:disk full",
@@ -72,13 +77,15 @@ static const struct {
      "{'step_id':'step_0','tool':'read','parameters':{},'status':'error','execution_time_ms':1,'error':{'type':"
      "'ExecutionError'*"},
     {"{'tool':'read'}", "{'status':'failed','error':'no such file'}", /* W33 */
-     "{'step_id':'step_0','tool':'read','parameters':{},'status':'error','execution_time_ms':1,'error':{'type':'ToolError',"
+     "{'step_id':'step_0','tool':'read','parameters':{},'status':'error','execution_time_ms':1,'error':{'type':'"
+     "ToolError',"
      "'message':'no such file','recoverable':false,'details':{}}}"},
     {"{'tool':'read'}", "{'error':{'type':'Busy','message':'later','recoverable':true}}", /* W38 */
      "{'step_id':'step_0','tool':'read','parameters':{},'status':'error','execution_time_ms':1,'error':{'type':'Busy',"
      "'message':'later','recoverable':true*"},
     {"{'tool':'read'}", "{'error':null,'x':1}", /* W38 */
-     "{'step_id':'step_0','tool':'read','parameters':{},'status':'success','execution_time_ms':1,'data':{'error':null,'x':1}}"},
+     "{'step_id':'step_0','tool':'read','parameters':{},'status':'success','execution_time_ms':1,'data':{'error':null,'"
+     "x':1}}"},
     {"{'tool':'read'}", "{'status':'timeout'}", /* W38 */
      "{'step_id':'step_0','tool':'read','parameters':{},'status':'error'*"},
 };
@@ -128,7 +135,8 @@ START_TEST(a_plan_without_steps_is_empty_and_a_wrong_one_fails)
     ck_assert_str_eq(drive_state(d, "outputs.a"), plans[_i].output);
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 0);
     if (plans[_i].error)
-        ck_assert_msg(strstr(drive_state(d, "errors.0.error"), plans[_i].error) != NULL, "%s", drive_state(d, "errors"));
+        ck_assert_msg(strstr(drive_state(d, "errors.0.error"), plans[_i].error) != NULL, "%s",
+                      drive_state(d, "errors"));
     else
         ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);
     drive_free(d);
@@ -139,8 +147,9 @@ START_TEST(steps_run_in_order_and_all_of_them)
 {
     struct drive *d = tool_stage("plan_from: my.plan", NULL); /* W32 */
 
-    drive_envelope(d, "{'envelope_id':'env_1','outputs':{'my.plan':{'steps':[{'tool':'read'},{'tool':'nope'},7,"
-                      "{'tool':'odd','parameters':null},{'tool':'read','step_id':'last'}]},'plan':{'steps':[{'tool':'wipe'}]}}}");
+    drive_envelope(
+        d, "{'envelope_id':'env_1','outputs':{'my.plan':{'steps':[{'tool':'read'},{'tool':'nope'},7,"
+           "{'tool':'odd','parameters':null},{'tool':'read','step_id':'last'}]},'plan':{'steps':[{'tool':'wipe'}]}}}");
     DRIVE_ANSWERS(d, {"tool:read", "!:no", false, 20000}, {"tool:odd", "{'k':1}", false, 5000});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
     ck_assert_str_eq(drive_state(d, "outputs.a.results.n"), "5");
@@ -163,11 +172,11 @@ static const struct {
     const char *access, *tool;
     bool runs;
 } access_cases[] = {
-    {"tool_access: none", "read", false},  {"tool_access: read", "read", true},
-    {"tool_access: read", "put", false},   {"tool_access: write", "put", true},
-    {"tool_access: write", "wipe", false}, {"tool_access: all\n    allowed_tools: [put]", "read", false},
+    {"tool_access: none", "read", false},    {"tool_access: read", "read", true},
+    {"tool_access: read", "put", false},     {"tool_access: write", "put", true},
+    {"tool_access: write", "wipe", false},   {"tool_access: all\n    allowed_tools: [put]", "read", false},
     {"allowed_tools: [read]", "read", true}, {"allowed_tools: []", "read", false},
-    {"max_retries: 0", "read", false},     {"allowed_tools: {read: false}", "read", false},
+    {"max_retries: 0", "read", false},       {"allowed_tools: {read: false}", "read", false},
 };
 
 START_TEST(a_tool_that_is_not_granted_does_not_run)
@@ -175,7 +184,8 @@ START_TEST(a_tool_that_is_not_granted_does_not_run)
     rv_buf yaml = RV_BUF_INIT(4096), state = RV_BUF_INIT(4096);
 
     rv_buf_printf(&yaml, "name: t\nagents:\n  - name: a\n    has_tools: true\n    %s\n", access_cases[_i].access);
-    rv_buf_printf(&state, "{'outputs':{'plan':{'steps':[{'tool':'%s','parameters':{'path':'x'}}]}}}", access_cases[_i].tool);
+    rv_buf_printf(&state, "{'outputs':{'plan':{'steps':[{'tool':'%s','parameters':{'path':'x'}}]}}}",
+                  access_cases[_i].tool);
     struct drive *d = drive_new(rv_buf_cstr(&yaml), tools, RV_COUNT(tools));
     drive_envelope(d, rv_buf_cstr(&state));
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
@@ -196,7 +206,8 @@ END_TEST
 
 START_TEST(only_a_tool_that_may_be_repeated_is_tried_again)
 {
-    struct drive *d = tool_stage("max_retries: 2", "{'steps':[{'tool':'read'},{'tool':'put','parameters':{'path':'x'}}]}");
+    struct drive *d =
+        tool_stage("max_retries: 2", "{'steps':[{'tool':'read'},{'tool':'put','parameters':{'path':'x'}}]}");
     const struct drive_call *c;
 
     DRIVE_ANSWERS(d, {"tool:read", "?:busy", false, 0}, {"tool:read", "!TimeoutError:slow", false, 0},
@@ -225,7 +236,8 @@ START_TEST(keys_of_stages_with_long_names_differ)
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
     rv_buf_printf(&yaml,
-                  "name: t\nagents:\n  - {name: %s\xc3\xa9_1, stage_order: 1, has_tools: true, tool_access: all, default_next: %s\xc3\xa9_2}\n"
+                  "name: t\nagents:\n  - {name: %s\xc3\xa9_1, stage_order: 1, has_tools: true, tool_access: all, "
+                  "default_next: %s\xc3\xa9_2}\n"
                   "  - {name: %s\xc3\xa9_2, stage_order: 2, has_tools: true, tool_access: all}\n",
                   name, name, name);
     struct drive *d = drive_new(rv_buf_cstr(&yaml), tools, RV_COUNT(tools));
@@ -271,7 +283,8 @@ END_TEST
 
 START_TEST(a_destructive_step_waits_and_runs_exactly_once_when_approved)
 {
-    struct drive *d = tool_stage("pre_process: x.pre\n    post_process: x.post\n    max_visits: 1\nconfirmation_resume_stage: a", GATED);
+    struct drive *d = tool_stage(
+        "pre_process: x.pre\n    post_process: x.post\n    max_visits: 1\nconfirmation_resume_stage: a", GATED);
 
     ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 1);
@@ -344,11 +357,12 @@ START_TEST(the_approval_of_another_interrupt_opens_no_gate)
 {
     struct drive *d = tool_stage("", NULL);
 
-    drive_envelope(d, "{'current_stage':'a','stage_order':['a'],'outputs':{'plan':{'steps':[{'tool':'wipe'}]}},"
-                      "'interrupt':{'kind':'confirmation','id':'int_other','message':'m','data':{},"
-                      "'created_at':'2023-11-14T22:13:20Z','response':{'approved':true,'received_at':'2023-11-14T22:13:20Z'}},"
-                      "'suspended':{'a':{'kind':'confirmation_gate','interrupt_id':'int_mine','steps':[{'tool':'wipe'}],"
-                      "'results':[],'at':0}}}");
+    drive_envelope(
+        d, "{'current_stage':'a','stage_order':['a'],'outputs':{'plan':{'steps':[{'tool':'wipe'}]}},"
+           "'interrupt':{'kind':'confirmation','id':'int_other','message':'m','data':{},"
+           "'created_at':'2023-11-14T22:13:20Z','response':{'approved':true,'received_at':'2023-11-14T22:13:20Z'}},"
+           "'suspended':{'a':{'kind':'confirmation_gate','interrupt_id':'int_mine','steps':[{'tool':'wipe'}],"
+           "'results':[],'at':0}}}");
     ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 0);
     drive_free(d);
@@ -360,7 +374,9 @@ static const char *const torn[] = {
     "{'kind':'confirmation_gate','interrupt_id':'int_1','steps':[{'tool':'read'}],'at':0}",
     "{'kind':'confirmation_gate','interrupt_id':'int_1','steps':[{'tool':'read'}],'results':[],'at':-1}",
     "{'kind':'confirmation_gate','interrupt_id':'int_1','steps':{},'results':[],'at':0}",
-    "{'kind':'policy','interrupt_id':'int_1','approved':7}", "{'kind':'what'}", "{}",
+    "{'kind':'policy','interrupt_id':'int_1','approved':7}",
+    "{'kind':'what'}",
+    "{}",
 };
 
 START_TEST(torn_suspended_work_is_dropped_and_approves_nothing)
@@ -368,10 +384,13 @@ START_TEST(torn_suspended_work_is_dropped_and_approves_nothing)
     rv_buf state = RV_BUF_INIT(4096);
     struct drive *d = tool_stage("", NULL);
 
-    rv_buf_printf(&state, "{'current_stage':'a','stage_order':['a'],'outputs':{'plan':{'steps':[{'tool':'wipe'}]}},"
-                          "'interrupt':{'kind':'confirmation','id':'int_1','message':'m','data':{},"
-                          "'created_at':'2023-11-14T22:13:20Z','response':{'approved':true,'received_at':'2023-11-14T22:13:20Z'}},"
-                          "'suspended':{'a':%s}}", torn[_i]);
+    rv_buf_printf(
+        &state,
+        "{'current_stage':'a','stage_order':['a'],'outputs':{'plan':{'steps':[{'tool':'wipe'}]}},"
+        "'interrupt':{'kind':'confirmation','id':'int_1','message':'m','data':{},"
+        "'created_at':'2023-11-14T22:13:20Z','response':{'approved':true,'received_at':'2023-11-14T22:13:20Z'}},"
+        "'suspended':{'a':%s}}",
+        torn[_i]);
     drive_envelope(d, rv_buf_cstr(&state));
     ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 0);
@@ -382,17 +401,18 @@ END_TEST
 
 START_TEST(a_plan_made_anew_is_not_covered_by_the_old_approval)
 {
-    struct drive *d = drive_new("name: t\nmodels: {r: scripted}\nconfirmation_resume_stage: p\nagents:\n"
-                                "  - {name: p, stage_order: 1, output_key: plan, has_llm: true, model_role: r, default_next: a}\n"
-                                "  - {name: a, stage_order: 2, has_tools: true, tool_access: all}\n",
-                                tools, RV_COUNT(tools));
+    struct drive *d =
+        drive_new("name: t\nmodels: {r: scripted}\nconfirmation_resume_stage: p\nagents:\n"
+                  "  - {name: p, stage_order: 1, output_key: plan, has_llm: true, model_role: r, default_next: a}\n"
+                  "  - {name: a, stage_order: 2, has_tools: true, tool_access: all}\n",
+                  tools, RV_COUNT(tools));
 
     DRIVE_ANSWERS(d, {"llm:p", "{'steps':[{'tool':'wipe','parameters':{'n':1}}]}", false, 0},
                   {"llm:p", "{'steps':[{'tool':'wipe','parameters':{'n':2}}]}", true, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
     ck_assert_int_eq(drive_approve(d, true), RV_RUN_INTERRUPTED); /* another step: another question */
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 0);
-    ck_assert_int_eq(drive_approve(d, true), RV_RUN_COMPLETED);   /* the same plan again */
+    ck_assert_int_eq(drive_approve(d, true), RV_RUN_COMPLETED); /* the same plan again */
     ck_assert_str_eq(drive_call_at(d, RV_EFFECT_CALL_TOOL, 0)->request, "{\"n\":2}");
     drive_free(d);
 }

@@ -6,14 +6,15 @@
 #include "tests/unit/agent/suites.h"
 #include "tests/unit/run/drive.h"
 
-#define LLM "has_llm: true\n    model_role: r\n    "
+#define LLM  "has_llm: true\n    model_role: r\n    "
 #define TAIL "  - {name: b, stage_order: 2}\nmodels: {r: 'scripted'}\n"
 #define HEAD "name: t\nagents:\n  - name: a\n    stage_order: 1\n    "
 
 /* --- order (5.2) --- */
 
-static const char full[] = HEAD LLM "pre_process: x.pre\n    post_process: x.post\n    has_policies: true\n"
-                                    "    policies: [x.p1, x.p2]\n    routing_function: x.route\n    required_output_fields: [v]\n" TAIL;
+static const char full[] =
+    HEAD LLM "pre_process: x.pre\n    post_process: x.post\n    has_policies: true\n"
+             "    policies: [x.p1, x.p2]\n    routing_function: x.route\n    required_output_fields: [v]\n" TAIL;
 
 START_TEST(a_visit_does_its_steps_in_order)
 {
@@ -37,9 +38,10 @@ START_TEST(a_visit_does_its_steps_in_order)
     ck_assert_str_eq(drive_request(&d->calls[2], "envelope.outputs"), "{}"); /* policies: before it is stored */
     ck_assert_str_eq(drive_request(&d->calls[4], "envelope.outputs"), "{\"a\":{\"v\":1}}");
     ck_assert_str_eq(drive_request(&d->calls[4], "hook"), "\"post_process\"");
-    ck_assert_str_eq(drive_story(d),
-                     "pipeline_started stage_started:a llm_call_start:a llm_result:a stage_completed:a=success "
-                     "routing_decision:a>b stage_started:b stage_completed:b=success routing_decision:b>end done:completed");
+    ck_assert_str_eq(
+        drive_story(d),
+        "pipeline_started stage_started:a llm_call_start:a llm_result:a stage_completed:a=success "
+        "routing_decision:a>b stage_started:b stage_completed:b=success routing_decision:b>end done:completed");
     ck_assert_str_eq(drive_state(d, "processing_history.0.status"), "\"success\"");
     ck_assert_str_eq(drive_state(d, "processing_history.0.llm_calls"), "1");
     ck_assert_str_eq(drive_state(d, "processing_history.0.duration_ms"), "6");
@@ -77,7 +79,8 @@ static const struct {
     {"llm:a", "{'v':1,'outcome':'great'}", "ValidationError", "tool_failed_fatally", "great"},
     {"llm:a", "{'v':1,'outcome':'error','error':'can not'}", "ProcessingError", "tool_failed_fatally", "can not"},
     {"llm:a", "{'v':1,'outcome':'error','reason':'why not'}", "ProcessingError", "tool_failed_fatally", "why not"},
-    {"llm:a", "{'v':1,'outcome':'error'}", "ProcessingError", "tool_failed_fatally", "agent \\\"a\\\" reported an error"},
+    {"llm:a", "{'v':1,'outcome':'error'}", "ProcessingError", "tool_failed_fatally",
+     "agent \\\"a\\\" reported an error"},
     {"policy:x.p1", "{'decision':'deny','reason':'secret'}", "PolicyError", "policy_violation", "secret"},
     {"policy:x.p2", "{'decision':'deny'}", "PolicyError", "policy_violation", "x.p2"},
     {"policy:x.p1", "{'decision':'maybe'}", "PolicyError", "policy_violation", "maybe"},
@@ -93,7 +96,6 @@ static const struct {
     {"route:x.route", "!:lost", "HookError", "tool_failed_fatally", "lost"},
 };
 
-
 static void fail_at(size_t i, struct drive *d)
 {
     struct drive_answer answers[] = {{failures[i].to, failures[i].reply, false, 0}, {"llm:a", "{'v':1}", true, 0}};
@@ -102,8 +104,8 @@ static void fail_at(size_t i, struct drive *d)
     drive_answers(d, answers, RV_COUNT(answers));
     drive_run(d);
     snprintf(want, sizeof want, "\"%s\"", failures[i].type);
-    ck_assert_msg(strcmp(drive_state(d, "errors.0.error_type"), want) == 0, "%s %s: %s", failures[i].to, failures[i].reply,
-                  drive_state(d, "errors.0"));
+    ck_assert_msg(strcmp(drive_state(d, "errors.0.error_type"), want) == 0, "%s %s: %s", failures[i].to,
+                  failures[i].reply, drive_state(d, "errors.0"));
     ck_assert_msg(strstr(drive_state(d, "errors.0.error"), failures[i].text) != NULL, "%s: %s", failures[i].text,
                   drive_state(d, "errors.0.error"));
     ck_assert_str_eq(drive_state(d, "errors.n"), "1");
@@ -124,8 +126,8 @@ START_TEST(an_unrouted_failure_ends_the_run_with_its_reason)
     fail_at((size_t)_i, d);
     ck_assert_int_eq(rv_run_status(d->run), RV_RUN_FAILED);
     snprintf(want, sizeof want, "\"%s\"", failures[_i].reason);
-    ck_assert_msg(strcmp(drive_state(d, "terminal_reason"), want) == 0, "%s %s: %s", failures[_i].to, failures[_i].reply,
-                  drive_state(d, "terminal_reason"));
+    ck_assert_msg(strcmp(drive_state(d, "terminal_reason"), want) == 0, "%s %s: %s", failures[_i].to,
+                  failures[_i].reply, drive_state(d, "terminal_reason"));
     ck_assert_str_eq(drive_state(d, "terminated"), "true");
     ck_assert_str_eq(drive_state(d, "current_stage"), "\"a\""); /* unchanged */
     json_object *line = drive_line(d, "stage_completed", 0);
@@ -211,7 +213,8 @@ START_TEST(a_scripted_stage_is_answered_by_its_script)
     struct drive *d = drive_new(HEAD LLM "default_next: b\n    required_output_fields: [v]\n" TAIL, NULL, 0);
 
     d->opts.scripted_stages = scripted;
-    DRIVE_ANSWERS(d, {"mock:script", "{'output':{'v':1},'raise':{'kind':'clarification','question':'which?'}}", false, 0});
+    DRIVE_ANSWERS(d,
+                  {"mock:script", "{'output':{'v':1},'raise':{'kind':'clarification','question':'which?'}}", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
     ck_assert_str_eq(drive_state(d, "outputs.a"), "{\"v\":1}");
     ck_assert_str_eq(drive_state(d, "current_stage"), "\"b\""); /* 7.3: a raised interrupt does not stop the routing */
@@ -238,7 +241,8 @@ static const struct {
 START_TEST(whatever_a_mock_answers_is_checked)
 {
     struct drive_answer answer = {"mock:x.mock", mocks[_i].reply, false, 0};
-    struct drive *d = drive_new(HEAD "mock: true\n    mock_handler: x.mock\n    required_output_fields: [v]\n" TAIL, NULL, 0);
+    struct drive *d =
+        drive_new(HEAD "mock: true\n    mock_handler: x.mock\n    required_output_fields: [v]\n" TAIL, NULL, 0);
 
     drive_answers(d, &answer, 1);
     drive_run(d);
@@ -253,8 +257,8 @@ END_TEST
 static const struct {
     const char *reply, *missing;
 } required[] = {
-    {"{'x':1,'y':2}", NULL}, {"{'x':null,'y':null}", NULL},   {"{'y':2}", "\\\"x\\\""},
-    {"{'x':1}", "\\\"y\\\""}, {"{}", "\\\"x\\\""}, {"{'in':{'x':1,'y':1}}", "\\\"x\\\""},
+    {"{'x':1,'y':2}", NULL},  {"{'x':null,'y':null}", NULL}, {"{'y':2}", "\\\"x\\\""},
+    {"{'x':1}", "\\\"y\\\""}, {"{}", "\\\"x\\\""},           {"{'in':{'x':1,'y':1}}", "\\\"x\\\""},
 };
 
 START_TEST(the_first_missing_field_fails_the_stage)
@@ -289,17 +293,19 @@ static const struct {
      "\"q1\"", "current_stage", "\"a\""},
     {"{'outcome':'clarify','question':'q2'}", RV_RUN_INTERRUPTED, "interrupt.question", "\"q2\"", "interrupt.kind",
      "\"clarification\""},
-    {"{'outcome':'clarify'}", RV_RUN_INTERRUPTED, "interrupt.kind", "\"clarification\"", "outputs.a.outcome", "\"clarify\""},
-    {"{'outcome':'confirm','confirmation_message':'m1','message':'m2'}", RV_RUN_INTERRUPTED, "interrupt.message", "\"m1\"",
-     "current_stage", "\"a\""},
+    {"{'outcome':'clarify'}", RV_RUN_INTERRUPTED, "interrupt.kind", "\"clarification\"", "outputs.a.outcome",
+     "\"clarify\""},
+    {"{'outcome':'confirm','confirmation_message':'m1','message':'m2'}", RV_RUN_INTERRUPTED, "interrupt.message",
+     "\"m1\"", "current_stage", "\"a\""},
     {"{'outcome':'confirm','message':'m2'}", RV_RUN_INTERRUPTED, "interrupt.message", "\"m2\"", "interrupt.kind",
      "\"confirmation\""},
     {"{'outcome':'replan','feedback':'more'}", RV_RUN_COMPLETED, "loop_feedback", "[\"more\"]", "iteration", "0"},
-    {"{'outcome':'loop_back','feedback':'more'}", RV_RUN_COMPLETED, "loop_feedback", "[\"more\"]", "agent_hop_count", "2"},
+    {"{'outcome':'loop_back','feedback':'more'}", RV_RUN_COMPLETED, "loop_feedback", "[\"more\"]", "agent_hop_count",
+     "2"},
     {"{'outcome':'loop_back'}", RV_RUN_COMPLETED, "loop_feedback", "[]", "iteration", "0"},
     {"{'outcome':'success','feedback':'more'}", RV_RUN_COMPLETED, "loop_feedback", "[]", "iteration", "0"},
-    {"{'outcome':'terminate','reason':'enough'}", RV_RUN_TERMINATED, "termination_reason", "\"enough\"", "terminal_reason",
-     "\"completed\""},
+    {"{'outcome':'terminate','reason':'enough'}", RV_RUN_TERMINATED, "termination_reason", "\"enough\"",
+     "terminal_reason", "\"completed\""},
     {"{'outcome':'terminate'}", RV_RUN_TERMINATED, "terminated", "true", "agent_hop_count", "1"},
     {"{'outcome':'error','error':'e'}", RV_RUN_FAILED, "termination_reason", "\"e\"", "outputs", "{}"},
 };
@@ -364,7 +370,8 @@ START_TEST(a_special_target_acts_as_its_outcome)
     ck_assert_str_eq(drive_state(d, "current_stage"), "\"a\"");
     ck_assert_str_eq(drive_state(d, "errors"), "[]");
     /* a decision follows the completion of its stage */
-    ck_assert_msg(strstr(drive_story(d), "stage_completed:a=success routing_decision:a>") != NULL, "%s", drive_story(d));
+    ck_assert_msg(strstr(drive_story(d), "stage_completed:a=success routing_decision:a>") != NULL, "%s",
+                  drive_story(d));
     ck_assert_msg(strstr(drive_story(d), "interrupt_pending:a done:interrupted") != NULL, "%s", drive_story(d));
     drive_free(d);
     rv_buf_fini(&yaml);
@@ -388,12 +395,13 @@ START_TEST(a_pending_interrupt_is_not_replaced_by_an_outcome)
 {
     struct drive *d = drive_new(HEAD LLM "pre_process: x.pre\n" TAIL, NULL, 0);
 
-    DRIVE_ANSWERS(d,
-                  {"hook:x.pre",
-                   "{'envelope':{'interrupt_pending':true,'interrupt':{'kind':'agent_review','id':'int_1','message':'see',"
-                   "'data':{},'created_at':'2023-11-14T22:13:20Z'}}}",
-                   false, 0},
-                  {"llm:a", "{'outcome':'clarify','question':'q'}", false, 0});
+    DRIVE_ANSWERS(
+        d,
+        {"hook:x.pre",
+         "{'envelope':{'interrupt_pending':true,'interrupt':{'kind':'agent_review','id':'int_1','message':'see',"
+         "'data':{},'created_at':'2023-11-14T22:13:20Z'}}}",
+         false, 0},
+        {"llm:a", "{'outcome':'clarify','question':'q'}", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
     ck_assert_str_eq(drive_state(d, "interrupt.kind"), "\"agent_review\"");
     ck_assert_str_eq(drive_state(d, "current_stage"), "\"a\"");

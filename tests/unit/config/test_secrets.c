@@ -16,7 +16,8 @@ static struct loaded load_with_secret(const char *text)
 
 START_TEST(another_indirection_is_a_mistake)
 {
-    struct loaded l = load_with_secret("name: t\ncapabilities: [{name: c, config: {k: \"${evn:HOME}\", o: \"${HOME}\"}}]\n");
+    struct loaded l =
+        load_with_secret("name: t\ncapabilities: [{name: c, config: {k: \"${evn:HOME}\", o: \"${HOME}\"}}]\n");
 
     ck_assert_ptr_nonnull(strstr(l.findings, "\"${evn:\" is no known indirection"));
     ck_assert_ptr_nonnull(strstr(l.findings, "\"${HOME}\" is no known indirection"));

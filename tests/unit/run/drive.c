@@ -1,6 +1,6 @@
-/* The driver. Checked in every run that it drives: call ids and seq rise without gaps, `done` comes once and last, FINISH is the
- * last effect and comes once, a stage's start precedes all else of it, and the state that a run ends with loads back
- * byte-identical. */
+/* The driver. Checked in every run that it drives: call ids and seq rise without gaps, `done` comes once and last,
+ * FINISH is the last effect and comes once, a stage's start precedes all else of it, and the state that a run ends with
+ * loads back byte-identical. */
 #include "tests/unit/run/drive.h"
 
 #include <check.h>

@@ -6,14 +6,15 @@
 #include "coreengine/run/run.h"
 #include "tests/kit/kit.h"
 
-#define DRIVE_T0 1700000000000000 /* 2023-11-14T22:13:20Z */
-#define DRIVE_LATENCY_US 1000     /* of an answer that names none */
-#define DRIVE_MAX_CALLS 20000
-#define DRIVE_MAX_TOOLS 16
+#define DRIVE_T0         1700000000000000 /* 2023-11-14T22:13:20Z */
+#define DRIVE_LATENCY_US 1000             /* of an answer that names none */
+#define DRIVE_MAX_CALLS  20000
+#define DRIVE_MAX_TOOLS  16
 
-/* One answer. `to` is "llm:stage", "tool:name", "hook:name", "policy:name", "mock:name" or "route:name". A reply is the text
- * itself; "!Type:text" is a failure, "?Type:text" one that a repeat may help. 'Single quotes' do where no double ones are. Each
- * entry serves once, in order, unless `stays`. What has no entry is answered with the default: {} or nothing, policies allow. */
+/* One answer. `to` is "llm:stage", "tool:name", "hook:name", "policy:name", "mock:name" or "route:name". A reply is the
+ * text itself; "!Type:text" is a failure, "?Type:text" one that a repeat may help. 'Single quotes' do where no double
+ * ones are. Each entry serves once, in order, unless `stays`. What has no entry is answered with the default: {} or
+ * nothing, policies allow. */
 struct drive_answer {
     const char *to, *reply;
     bool stays;
@@ -22,7 +23,7 @@ struct drive_answer {
 
 struct drive_tool {
     const char *name;
-    int risk;                  /* enum rv_risk */
+    int risk;                   /* enum rv_risk */
     const char *input, *output; /* schemas as JSON; NULL: anything */
     int64_t timeout_ms;
 };
@@ -59,9 +60,9 @@ struct drive {
     /* What replaces the table; may return NULL for it. The text lives until the next call. */
     const char *(*answer)(struct drive *d, const struct drive_call *c, bool *handled);
     void *answer_self;
-    uint64_t jitter; /* not 0: answers take between 1 us and 5 s, by this seed */
-    bool keep;                      /* keep effects and events; off for long runs */
-    rv_buf effects, events, lines;  /* one JSON value a line */
+    uint64_t jitter;               /* not 0: answers take between 1 us and 5 s, by this seed */
+    bool keep;                     /* keep effects and events; off for long runs */
+    rv_buf effects, events, lines; /* one JSON value a line */
     int64_t next_seq, last_call_id;
     size_t n_done, n_finish, n_saves, n_visits, n_llm;
     char *last_save;
@@ -76,10 +77,10 @@ void drive_free(struct drive *d);
 /** The envelope that the next run starts with, from a partial state (NULL: fresh). */
 void drive_envelope(struct drive *d, const char *state);
 void drive_answers(struct drive *d, const struct drive_answer *answers, size_t n);
-#define DRIVE_ANSWERS(d, ...)                                             \
-    do {                                                                  \
-        static const struct drive_answer drive_table[] = {__VA_ARGS__};   \
-        drive_answers((d), drive_table, RV_COUNT(drive_table));           \
+#define DRIVE_ANSWERS(d, ...)                                                                                          \
+    do {                                                                                                               \
+        static const struct drive_answer drive_table[] = {__VA_ARGS__};                                                \
+        drive_answers((d), drive_table, RV_COUNT(drive_table));                                                        \
     } while (0)
 
 /** One event; the effects are taken in. The code of rv_run_step(). */
@@ -90,7 +91,8 @@ void drive_start(struct drive *d);
 void drive_pump(struct drive *d);
 /** Start and pump; the status. */
 enum rv_run_status drive_run(struct drive *d);
-/** Save and load the envelope, make a new run of it, answer its interrupt and pump. A code < 0: the answer was refused. */
+/** Save and load the envelope, make a new run of it, answer its interrupt and pump. A code < 0: the answer was refused.
+ */
 int drive_resume(struct drive *d, const struct rv_response *response, rv_err **err);
 enum rv_run_status drive_approve(struct drive *d, bool approved);
 void drive_cancel(struct drive *d);

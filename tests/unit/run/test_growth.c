@@ -21,7 +21,8 @@ static void write_stages(rv_buf *b, enum shape shape, int n)
         if (shape == FAN_OUT && i > 0)
             rv_buf_printf(b, ", requires: [s0]");
         if (shape == LAYERS && i >= 10)
-            rv_buf_printf(b, ", requires: [s%d, s%d], after: [s%d]", i / 10 * 10 - 10, i / 10 * 10 - 1, i / 10 * 10 - 5);
+            rv_buf_printf(b, ", requires: [s%d, s%d], after: [s%d]", i / 10 * 10 - 10, i / 10 * 10 - 1,
+                          i / 10 * 10 - 5);
         if (shape == FAILING_CHAIN && i == 0)
             rv_buf_puts(b, ", required_output_fields: [v], error_next: end");
         if (shape == FAILING_CHAIN && i > 0)
@@ -69,7 +70,8 @@ START_TEST(a_thousand_stages_cost_ten_times_a_hundred)
         rv_buf_fini(&yaml);
     }
     /* Ten times is right, a hundred would be quadratic; between them there is room for a busy machine. */
-    ck_assert_msg(seconds[1] <= 40 * seconds[0] || seconds[1] < 0.002, "shape %d: %g s, then %g s", _i, seconds[0], seconds[1]);
+    ck_assert_msg(seconds[1] <= 40 * seconds[0] || seconds[1] < 0.002, "shape %d: %g s, then %g s", _i, seconds[0],
+                  seconds[1]);
 }
 END_TEST
 

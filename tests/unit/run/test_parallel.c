@@ -6,20 +6,22 @@
 #include "tests/unit/run/drive.h"
 #include "tests/unit/run/suites.h"
 
-#define P "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n"
+#define P   "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n"
 #define LLM "has_llm: true, model_role: r"
 
 START_TEST(batches_follow_the_dependencies_and_rules_are_not_used)
 {
-    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, default_next: a}\n  - {name: b, stage_order: 2, requires: [a]}\n"
-                                  "  - {name: c, stage_order: 3, after: [a]}\n  - {name: d, stage_order: 4, requires: [b, c]}\n",
-                                NULL, 0);
+    struct drive *d =
+        drive_new(P "  - {name: a, stage_order: 1, default_next: a}\n  - {name: b, stage_order: 2, requires: [a]}\n"
+                    "  - {name: c, stage_order: 3, after: [a]}\n  - {name: d, stage_order: 4, requires: [b, c]}\n",
+                  NULL, 0);
 
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
-    ck_assert_str_eq(drive_story(d),
-                     "pipeline_started parallel_batch stage_started:a stage_completed:a=success parallel_batch stage_started:b "
-                     "stage_completed:b=success stage_started:c stage_completed:c=success parallel_batch stage_started:d "
-                     "stage_completed:d=success done:completed");
+    ck_assert_str_eq(
+        drive_story(d),
+        "pipeline_started parallel_batch stage_started:a stage_completed:a=success parallel_batch stage_started:b "
+        "stage_completed:b=success stage_started:c stage_completed:c=success parallel_batch stage_started:d "
+        "stage_completed:d=success done:completed");
     ck_assert_str_eq(drive_state(d, "current_stage"), "\"end\"");
     ck_assert_str_eq(drive_state(d, "parallel_mode"), "true");
     ck_assert_str_eq(drive_state(d, "edge_traversals"), "[]");
@@ -37,9 +39,10 @@ START_TEST(everything_of_a_branch_is_merged)
                                   "  - {name: c, stage_order: 3, pre_process: x.c}\n",
                                 NULL, 0);
 
-    DRIVE_ANSWERS(d, {"llm:a", "{'v':1,'feedback':'f','outcome':'loop_back'}", false, 9000}, {"llm:b", "!:no", false, 0},
-                  {"hook:x.b", "{'envelope':{'metadata':{'k':'b','kb':1}}}", false, 0},
-                  {"hook:x.c", "{'envelope':{'metadata':{'k':'c'},'outputs':{'out':{'v':2},'more':{'w':3}}}}", false, 0});
+    DRIVE_ANSWERS(
+        d, {"llm:a", "{'v':1,'feedback':'f','outcome':'loop_back'}", false, 9000}, {"llm:b", "!:no", false, 0},
+        {"hook:x.b", "{'envelope':{'metadata':{'k':'b','kb':1}}}", false, 0},
+        {"hook:x.c", "{'envelope':{'metadata':{'k':'c'},'outputs':{'out':{'v':2},'more':{'w':3}}}}", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
     ck_assert_str_eq(drive_state(d, "outputs.out"), "{\"v\":2}"); /* by output key; the later in stage order (W07) */
     ck_assert_str_eq(drive_state(d, "outputs.more"), "{\"w\":3}");
@@ -63,9 +66,10 @@ END_TEST
 
 START_TEST(the_first_interrupt_in_stage_order_wins_and_others_queue)
 {
-    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n"
-                                  "  - {name: c, stage_order: 3, " LLM "}\n  - {name: d, stage_order: 4, requires: [a, b, c]}\n",
-                                NULL, 0);
+    struct drive *d =
+        drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n"
+                    "  - {name: c, stage_order: 3, " LLM "}\n  - {name: d, stage_order: 4, requires: [a, b, c]}\n",
+                  NULL, 0);
     struct rv_response r = {.text = RV_STR_LIT("x")};
 
     DRIVE_ANSWERS(d, {"llm:a", "{'outcome':'clarify','question':'qa'}", false, 9000},
@@ -117,7 +121,8 @@ START_TEST(an_outcome_terminate_ends_the_run_after_the_merge)
                                   "  - {name: c, stage_order: 3, requires: [a]}\n",
                                 NULL, 0);
 
-    DRIVE_ANSWERS(d, {"llm:a", "{'outcome':'terminate','reason':'enough'}", false, 0}, {"llm:b", "{'v':1}", false, 9000});
+    DRIVE_ANSWERS(d, {"llm:a", "{'outcome':'terminate','reason':'enough'}", false, 0},
+                  {"llm:b", "{'v':1}", false, 9000});
     ck_assert_int_eq(drive_run(d), RV_RUN_TERMINATED);
     ck_assert_str_eq(drive_state(d, "termination_reason"), "\"enough\"");
     ck_assert_str_eq(drive_state(d, "terminal_reason"), "\"completed\"");
@@ -129,7 +134,8 @@ END_TEST
 
 START_TEST(the_first_termination_of_a_batch_wins)
 {
-    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n", NULL, 0);
+    struct drive *d =
+        drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n", NULL, 0);
 
     DRIVE_ANSWERS(d, {"llm:a", "{'outcome':'terminate','reason':'enough'}", false, 0}, {"llm:b", "!:no", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_TERMINATED); /* W12: status and reason agree */
@@ -152,7 +158,9 @@ END_TEST
 
 START_TEST(a_special_error_target_pauses_the_stage)
 {
-    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM ", error_next: clarification}\n  - {name: b, stage_order: 2, requires: [a]}\n", NULL, 0);
+    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM
+                                  ", error_next: clarification}\n  - {name: b, stage_order: 2, requires: [a]}\n",
+                                NULL, 0);
     struct rv_response r = {.text = RV_STR_LIT("x")};
 
     DRIVE_ANSWERS(d, {"llm:a", "!:no", false, 0});
@@ -185,11 +193,12 @@ END_TEST
 
 START_TEST(the_error_route_is_ready_at_once_and_who_waits_for_the_failed_stage_is_skipped)
 {
-    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM ", error_next: fix}\n"
-                                  "  - {name: b, stage_order: 2, requires: [a]}\n  - {name: c, stage_order: 3, requires: [b]}\n"
-                                  "  - {name: fix, stage_order: 4, requires: [c]}\n  - {name: e, stage_order: 5, after: [b]}\n"
-                                  "  - {name: f, stage_order: 6, requires: [a, e], join_strategy: any}\n",
-                                NULL, 0);
+    struct drive *d =
+        drive_new(P "  - {name: a, stage_order: 1, " LLM ", error_next: fix}\n"
+                    "  - {name: b, stage_order: 2, requires: [a]}\n  - {name: c, stage_order: 3, requires: [b]}\n"
+                    "  - {name: fix, stage_order: 4, requires: [c]}\n  - {name: e, stage_order: 5, after: [b]}\n"
+                    "  - {name: f, stage_order: 6, requires: [a, e], join_strategy: any}\n",
+                  NULL, 0);
 
     DRIVE_ANSWERS(d, {"llm:a", "!:no", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
@@ -205,10 +214,11 @@ END_TEST
 
 START_TEST(any_needs_one_of_its_requirements)
 {
-    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM ", error_next: end}\n  - {name: b, stage_order: 2}\n"
-                                  "  - {name: c, stage_order: 3, requires: [a, b], join_strategy: any}\n"
-                                  "  - {name: e, stage_order: 4, requires: [a, b]}\n",
-                                NULL, 0);
+    struct drive *d =
+        drive_new(P "  - {name: a, stage_order: 1, " LLM ", error_next: end}\n  - {name: b, stage_order: 2}\n"
+                    "  - {name: c, stage_order: 3, requires: [a, b], join_strategy: any}\n"
+                    "  - {name: e, stage_order: 4, requires: [a, b]}\n",
+                  NULL, 0);
 
     DRIVE_ANSWERS(d, {"llm:a", "!:no", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
@@ -220,11 +230,14 @@ END_TEST
 
 START_TEST(what_is_blocked_otherwise_fails_the_run_with_names)
 {
-    struct drive *d = drive_new(P "  - {name: a, stage_order: 1}\n  - {name: b, stage_order: 2, requires: [a]}\n", NULL, 0);
+    struct drive *d =
+        drive_new(P "  - {name: a, stage_order: 1}\n  - {name: b, stage_order: 2, requires: [a]}\n", NULL, 0);
 
-    drive_envelope(d, "{'current_stage':'b','parallel_mode':true,'stage_order':['a','b'],'failed_stages':{'a':'before'}}");
+    drive_envelope(d,
+                   "{'current_stage':'b','parallel_mode':true,'stage_order':['a','b'],'failed_stages':{'a':'before'}}");
     ck_assert_int_eq(drive_run(d), RV_RUN_FAILED); /* the failure of a was not routed: b is blocked, not skipped */
-    ck_assert_msg(strstr(drive_state(d, "termination_reason"), "\\\"b\\\"") != NULL, "%s", drive_state(d, "termination_reason"));
+    ck_assert_msg(strstr(drive_state(d, "termination_reason"), "\\\"b\\\"") != NULL, "%s",
+                  drive_state(d, "termination_reason"));
     ck_assert_str_eq(drive_state(d, "current_stage"), "\"b\"");
     ck_assert_str_eq(drive_state(d, "terminal_reason"), "\"tool_failed_fatally\"");
     drive_free(d);
@@ -250,8 +263,11 @@ START_TEST(budgets_are_reserved_before_a_stage_starts)
 {
     rv_buf yaml = RV_BUF_INIT(4096);
 
-    rv_buf_printf(&yaml, P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n  - {name: c, stage_order: 3, " LLM "}\n"
-                           "  - {name: d, stage_order: 4}\n  - {name: e, stage_order: 5, requires: [a]}\n%s\n", budgets[_i].bound);
+    rv_buf_printf(&yaml,
+                  P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM
+                    "}\n  - {name: c, stage_order: 3, " LLM "}\n"
+                    "  - {name: d, stage_order: 4}\n  - {name: e, stage_order: 5, requires: [a]}\n%s\n",
+                  budgets[_i].bound);
     struct drive *d = drive_new(rv_buf_cstr(&yaml), NULL, 0);
     drive_run(d);
     ck_assert_msg(d->n_visits == budgets[_i].visits, "%s: %s", budgets[_i].bound, drive_story(d));
@@ -264,7 +280,10 @@ END_TEST
 
 START_TEST(attempts_of_siblings_share_what_is_left)
 {
-    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM ", max_retries: 3}\n  - {name: b, stage_order: 2, " LLM ", max_retries: 3}\nmax_llm_calls: 3\n", NULL, 0);
+    struct drive *d =
+        drive_new(P "  - {name: a, stage_order: 1, " LLM ", max_retries: 3}\n  - {name: b, stage_order: 2, " LLM
+                    ", max_retries: 3}\nmax_llm_calls: 3\n",
+                  NULL, 0);
 
     DRIVE_ANSWERS(d, {"llm:a", "?:busy", true, 0}, {"llm:b", "?:busy", true, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_FAILED);
@@ -276,7 +295,9 @@ END_TEST
 
 START_TEST(max_parallel_limits_what_is_under_way)
 {
-    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n  - {name: c, stage_order: 3, " LLM "}\n", NULL, 0);
+    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM
+                                  "}\n  - {name: c, stage_order: 3, " LLM "}\n",
+                                NULL, 0);
     int active[4];
 
     d->opts.max_parallel = 2;
@@ -301,8 +322,9 @@ END_TEST
 START_TEST(the_state_depends_neither_on_the_order_of_answers_nor_on_the_limit)
 {
     char *states[4] = {NULL};
-    const char *yaml = P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n"
-                         "  - {name: c, stage_order: 3, " LLM ", error_next: f}\n  - {name: f, stage_order: 4, requires: [a]}\n";
+    const char *yaml =
+        P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n"
+          "  - {name: c, stage_order: 3, " LLM ", error_next: f}\n  - {name: f, stage_order: 4, requires: [a]}\n";
 
     for (int i = 0; i < 4; i++) {
         struct drive *d = drive_new(yaml, NULL, 0);
@@ -312,7 +334,9 @@ START_TEST(the_state_depends_neither_on_the_order_of_answers_nor_on_the_limit)
         static const char *const replies[] = {"{\"v\":1,\"outcome\":\"clarify\",\"question\":\"qa\"}",
                                               "{\"v\":2,\"outcome\":\"confirm\",\"message\":\"qb\"}", "nothing"};
         for (int j = 0; j < 3; j++) {
-            struct rv_event ev = {.kind = RV_EVENT_LLM_DONE, .call_id = order[i][j] + 1, .now_us = DRIVE_T0 + 7,
+            struct rv_event ev = {.kind = RV_EVENT_LLM_DONE,
+                                  .call_id = order[i][j] + 1,
+                                  .now_us = DRIVE_T0 + 7,
                                   .reply = rv_str_of(replies[order[i][j]])};
             ck_assert_int_eq(drive_step(d, &ev, NULL), 0);
         }

@@ -7,8 +7,10 @@
 
 #define LLM "has_llm: true, model_role: r"
 #define ONE "name: t\nmodels: {r: scripted}\nagents: [{name: a, max_retries: 2, " LLM "}]\n"
-#define TWO "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n  - {name: a, stage_order: 1, " LLM ", error_next: b}\n" \
-            "  - {name: b, stage_order: 2, max_retries: 2, " LLM "}\n  - {name: c, stage_order: 3, requires: [a]}\n"
+#define TWO                                                                                                            \
+    "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n  - {name: a, stage_order: 1, " LLM          \
+    ", error_next: b}\n"                                                                                               \
+    "  - {name: b, stage_order: 2, max_retries: 2, " LLM "}\n  - {name: c, stage_order: 3, requires: [a]}\n"
 
 static int send(struct drive *d, enum rv_event_kind kind, int64_t call_id)
 {
@@ -43,7 +45,8 @@ END_TEST
 
 START_TEST(answers_that_nobody_waits_for_are_ignored)
 {
-    static const enum rv_event_kind kinds[] = {RV_EVENT_LLM_DONE, RV_EVENT_TOOL_DONE, RV_EVENT_HOOK_DONE, RV_EVENT_TIMER};
+    static const enum rv_event_kind kinds[] = {RV_EVENT_LLM_DONE, RV_EVENT_TOOL_DONE, RV_EVENT_HOOK_DONE,
+                                               RV_EVENT_TIMER};
     static const int64_t ids[] = {0, 2, -1, INT64_MAX};
     static const char *const yamls[] = {ONE, TWO};
 
@@ -86,7 +89,8 @@ START_TEST(cancelling_a_sequential_run_cancels_what_is_under_way)
     drive_cancel(d);
     ck_assert_int_eq(rv_run_status(d->run), RV_RUN_CANCELLED);
     ck_assert(d->calls[0].over);
-    ck_assert_str_eq(drive_story(d), "pipeline_started stage_started:a llm_call_start:a stage_completed:a=error done:cancelled");
+    ck_assert_str_eq(drive_story(d),
+                     "pipeline_started stage_started:a llm_call_start:a stage_completed:a=error done:cancelled");
     ck_assert_str_eq(drive_state(d, "errors.0.error_type"), "\"CancelledError\"");
     ck_assert_str_eq(drive_state(d, "processing_history.0.status"), "\"error\"");
     ck_assert_str_eq(drive_state(d, "terminated"), "true");
@@ -99,7 +103,11 @@ END_TEST
 START_TEST(cancelling_in_a_wait_between_attempts_cancels_the_timer)
 {
     struct drive *d = drive_new(ONE, NULL, 0);
-    struct rv_event ev = {.kind = RV_EVENT_LLM_DONE, .call_id = 1, .now_us = DRIVE_T0, .failed = true, .retryable = true,
+    struct rv_event ev = {.kind = RV_EVENT_LLM_DONE,
+                          .call_id = 1,
+                          .now_us = DRIVE_T0,
+                          .failed = true,
+                          .retryable = true,
                           .error = RV_STR_LIT("busy")};
 
     drive_start(d);
@@ -130,7 +138,8 @@ START_TEST(cancelling_a_parallel_run_cancels_all_siblings_and_keeps_what_was_don
         ck_assert_str_eq(drive_state(d, "outputs.a"), limit ? "absent" : "{}");
         ck_assert_str_eq(drive_state(d, "active_stages"), "{}");
         ck_assert_str_eq(drive_state(d, "terminal_reason"), "\"user_cancelled\"");
-        ck_assert_str_eq(drive_state(d, "failed_stages"), limit ? "{\"a\":\"cancelled by the caller\"}" : "{\"b\":\"cancelled by the caller\"}");
+        ck_assert_str_eq(drive_state(d, "failed_stages"),
+                         limit ? "{\"a\":\"cancelled by the caller\"}" : "{\"b\":\"cancelled by the caller\"}");
         drive_free(d);
     }
 }
@@ -138,9 +147,12 @@ END_TEST
 
 START_TEST(a_cancelled_run_is_cancelled_even_if_a_stage_had_failed_before)
 {
-    struct drive *d = drive_new("name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n  - {name: a, stage_order: 1, " LLM "}\n"
-                                "  - {name: b, stage_order: 2, " LLM "}\n", NULL, 0);
-    struct rv_event ev = {.kind = RV_EVENT_LLM_DONE, .call_id = 1, .now_us = DRIVE_T0, .failed = true, .error = RV_STR_LIT("x")};
+    struct drive *d = drive_new(
+        "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n  - {name: a, stage_order: 1, " LLM "}\n"
+        "  - {name: b, stage_order: 2, " LLM "}\n",
+        NULL, 0);
+    struct rv_event ev = {
+        .kind = RV_EVENT_LLM_DONE, .call_id = 1, .now_us = DRIVE_T0, .failed = true, .error = RV_STR_LIT("x")};
 
     drive_start(d);
     ck_assert_int_eq(drive_step(d, &ev, NULL), 0);
@@ -160,9 +172,11 @@ static const struct {
 } recorded[] = {
     {ONE, NULL},
     {TWO, NULL},
-    {"name: t\nmodels: {r: scripted}\nagents:\n  - {name: a, stage_order: 1, has_tools: true, tool_access: all, pre_process: x.p, default_next: b}\n"
+    {"name: t\nmodels: {r: scripted}\nagents:\n  - {name: a, stage_order: 1, has_tools: true, tool_access: all, "
+     "pre_process: x.p, default_next: b}\n"
      "  - {name: b, stage_order: 2, max_retries: 1, default_next: a, " LLM "}\n",
-     "{'envelope_id':'env_1','request_id':'r','session_id':'s','outputs':{'plan':{'steps':[{'tool':'t'},{'tool':'u'}]}}}"},
+     "{'envelope_id':'env_1','request_id':'r','session_id':'s','outputs':{'plan':{'steps':[{'tool':'t'},{'tool':'u'}]}}"
+     "}"},
 };
 static const struct drive_tool tool = {"t", RV_RISK_READ_ONLY, NULL, NULL, 0};
 
@@ -171,8 +185,8 @@ START_TEST(a_recording_replays_to_the_byte)
     struct drive *d = drive_new(recorded[_i].yaml, &tool, 1);
 
     drive_envelope(d, recorded[_i].state);
-    DRIVE_ANSWERS(d, {"llm:b", "?Busy:again \"\\ \n\x01 \xc3\xa9", false, 0}, {"llm:a", "text\n{'v':1.50}\ttext", false, 3},
-                  {"tool:t", "!:\"no\"", false, 0});
+    DRIVE_ANSWERS(d, {"llm:b", "?Busy:again \"\\ \n\x01 \xc3\xa9", false, 0},
+                  {"llm:a", "text\n{'v':1.50}\ttext", false, 3}, {"tool:t", "!:\"no\"", false, 0});
     drive_run(d);
     ck_assert(drive_replays(d, recorded[_i].state));
     drive_free(d);
@@ -180,8 +194,17 @@ START_TEST(a_recording_replays_to_the_byte)
 END_TEST
 
 static const char *const bad_events[] = {
-    "{}", "[]", "null", "7", "{'event':7}", "{'event':'what','now_us':1}", "{'event':'start'}", "{'event':'start','now_us':'1'}",
-    "{'event':'llm_done','now_us':1}", "{'event':'timer','now_us':1}", "{'event':'hook_done','now_us':1,'call_id':'1'}",
+    "{}",
+    "[]",
+    "null",
+    "7",
+    "{'event':7}",
+    "{'event':'what','now_us':1}",
+    "{'event':'start'}",
+    "{'event':'start','now_us':'1'}",
+    "{'event':'llm_done','now_us':1}",
+    "{'event':'timer','now_us':1}",
+    "{'event':'hook_done','now_us':1,'call_id':'1'}",
 };
 
 START_TEST(a_broken_recording_is_refused)
@@ -199,11 +222,27 @@ START_TEST(an_event_is_read_as_it_was_written)
 {
     json_object *data = rv_kit_json("{'k':[1.50,null]}");
     const struct rv_event events[] = {
-        {.kind = RV_EVENT_ANSWER, .now_us = 5, .response = {.text = RV_STR_LIT(""), .has_approved = true, .approved = false,
-                                                            .decision = RV_STR_LIT("reject"), .data = data}},
+        {.kind = RV_EVENT_ANSWER,
+         .now_us = 5,
+         .response = {.text = RV_STR_LIT(""),
+                      .has_approved = true,
+                      .approved = false,
+                      .decision = RV_STR_LIT("reject"),
+                      .data = data}},
         {.kind = RV_EVENT_ANSWER, .now_us = 5},
-        {.kind = RV_EVENT_LLM_DONE, .now_us = INT64_MAX, .call_id = 9, .reply = RV_STR_LIT("a\0b"), .input_tokens = 3, .output_tokens = 4},
-        {.kind = RV_EVENT_TOOL_DONE, .now_us = 0, .call_id = 1, .failed = true, .error_type = "TimeoutError", .error = RV_STR_LIT("\xc3\xa9"), .retryable = true},
+        {.kind = RV_EVENT_LLM_DONE,
+         .now_us = INT64_MAX,
+         .call_id = 9,
+         .reply = RV_STR_LIT("a\0b"),
+         .input_tokens = 3,
+         .output_tokens = 4},
+        {.kind = RV_EVENT_TOOL_DONE,
+         .now_us = 0,
+         .call_id = 1,
+         .failed = true,
+         .error_type = "TimeoutError",
+         .error = RV_STR_LIT("\xc3\xa9"),
+         .retryable = true},
         {.kind = RV_EVENT_CANCEL, .now_us = 1},
         {.kind = RV_EVENT_TIMER, .now_us = 1, .call_id = 2},
     };

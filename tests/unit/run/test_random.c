@@ -1,5 +1,6 @@
-/* Thousands of random pipelines against random answers and failures. Whatever comes: the run ends, no bound and no proof is
- * exceeded, batches are exactly the ready stages, and a recording replays. The driver checks order, saving and loading. */
+/* Thousands of random pipelines against random answers and failures. Whatever comes: the run ends, no bound and no
+ * proof is exceeded, batches are exactly the ready stages, and a recording replays. The driver checks order, saving and
+ * loading. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #ifndef PIPELINES
 #define PIPELINES 1250 /* for each of the seeds */
 #endif
-#define SEEDS 10
+#define SEEDS      10
 #define MAX_STAGES 8
 
 struct luck {
@@ -74,8 +75,8 @@ static void write_rules(struct luck *l, rv_buf *b, int n)
         rv_buf_puts(b, "    routing_rules:\n");
     for (int i = 0; i < n_rules; i++) {
         if (chance(l, 25))
-            rv_buf_printf(b, "      - {when: '%s', target: %s}\n", chance(l, 50) ? "output.v > 1" : "envelope.iteration < 2",
-                          target(l, n, text));
+            rv_buf_printf(b, "      - {when: '%s', target: %s}\n",
+                          chance(l, 50) ? "output.v > 1" : "envelope.iteration < 2", target(l, n, text));
         else
             rv_buf_printf(b, "      - {condition: v, value: %d, target: %s}\n", pick(l, 4), target(l, n, text));
     }
@@ -140,18 +141,45 @@ static void write_pipeline(struct luck *l, rv_buf *b)
 /* --- answers --- */
 
 static const char *const outputs[] = {
-    "{'v':0}", "{'v':1}", "{'v':2}", "{'v':3.0}", "{}", "{'v':1,'outcome':'replan','feedback':'f'}", "{'v':2,'outcome':'skip'}",
-    "{'v':1,'outcome':'loop_back'}", "{'v':'x'}", "{'steps':[{'tool':'read'},{'tool':'wipe'},5],'v':1}", "{'steps':[{'tool':'read'}]}",
-    "{'steps':7,'v':2}", "think {not json} {'v':3}",
+    "{'v':0}",
+    "{'v':1}",
+    "{'v':2}",
+    "{'v':3.0}",
+    "{}",
+    "{'v':1,'outcome':'replan','feedback':'f'}",
+    "{'v':2,'outcome':'skip'}",
+    "{'v':1,'outcome':'loop_back'}",
+    "{'v':'x'}",
+    "{'steps':[{'tool':'read'},{'tool':'wipe'},5],'v':1}",
+    "{'steps':[{'tool':'read'}]}",
+    "{'steps':7,'v':2}",
+    "think {not json} {'v':3}",
 };
 static const char *const rare[] = {
-    "{'v':1,'outcome':'clarify'}", "{'v':1,'outcome':'confirm'}", "{'v':1,'outcome':'terminate'}", "{'v':1,'outcome':'error'}",
-    "{'v':1,'outcome':'odd'}", "no object", "{'v':", "[1]", "null", "", "7", "!:bad", "?:busy", "!TimeoutError:late",
+    "{'v':1,'outcome':'clarify'}",
+    "{'v':1,'outcome':'confirm'}",
+    "{'v':1,'outcome':'terminate'}",
+    "{'v':1,'outcome':'error'}",
+    "{'v':1,'outcome':'odd'}",
+    "no object",
+    "{'v':",
+    "[1]",
+    "null",
+    "",
+    "7",
+    "!:bad",
+    "?:busy",
+    "!TimeoutError:late",
     "!CancelledError:stop",
 };
 static const char *const hooks[] = {
-    "", "{}", "{'envelope':{'metadata':{'k':1}}}", "{'envelope':{'max_agent_hops':1000,'max_llm_calls':1000,'max_iterations':1000}}",
-    "{'envelope':{'outputs':{'s0':{'v':2}}}}", "{'envelope':{'current_stage':'s1','terminated':false}}", "{'output':{'v':1}}",
+    "",
+    "{}",
+    "{'envelope':{'metadata':{'k':1}}}",
+    "{'envelope':{'max_agent_hops':1000,'max_llm_calls':1000,'max_iterations':1000}}",
+    "{'envelope':{'outputs':{'s0':{'v':2}}}}",
+    "{'envelope':{'current_stage':'s1','terminated':false}}",
+    "{'output':{'v':1}}",
     "{'envelope':{'completed_stage_set':{},'failed_stages':{}}}",
 };
 
@@ -163,9 +191,14 @@ static const char *answer(struct drive *d, const struct drive_call *c, bool *han
     if (chance(l, 12))
         return rare[pick(l, RV_COUNT(rare))];
     if (c->kind == RV_EFFECT_CALL_HOOK && c->entry == RV_NAME_POLICY)
-        return chance(l, 80) ? "{'decision':'allow'}" : chance(l, 50) ? "{'decision':'confirm'}" : "{'decision':'deny'}";
+        return chance(l, 80)   ? "{'decision':'allow'}"
+               : chance(l, 50) ? "{'decision':'confirm'}"
+                               : "{'decision':'deny'}";
     if (c->kind == RV_EFFECT_CALL_HOOK && c->entry == RV_NAME_ROUTE)
-        return chance(l, 40) ? "{'next':'s0'}" : chance(l, 50) ? "{'next':'end'}" : chance(l, 50) ? "{}" : "{'terminate':'t'}";
+        return chance(l, 40)   ? "{'next':'s0'}"
+               : chance(l, 50) ? "{'next':'end'}"
+               : chance(l, 50) ? "{}"
+                               : "{'terminate':'t'}";
     if (c->kind == RV_EFFECT_CALL_HOOK && c->entry == RV_NAME_HOOK)
         return hooks[pick(l, RV_COUNT(hooks))];
     return outputs[pick(l, RV_COUNT(outputs))];
@@ -253,7 +286,8 @@ static void check_batches(struct drive *d)
 
 /* --- the property --- */
 
-static const struct drive_tool tools[] = {{"read", RV_RISK_READ_ONLY, NULL, NULL, 0}, {"wipe", RV_RISK_CRITICAL, NULL, NULL, 0}};
+static const struct drive_tool tools[] = {{"read", RV_RISK_READ_ONLY, NULL, NULL, 0},
+                                          {"wipe", RV_RISK_CRITICAL, NULL, NULL, 0}};
 
 static int64_t number(struct drive *d, const char *path)
 {
@@ -263,7 +297,10 @@ static int64_t number(struct drive *d, const char *path)
 static void resume_some(struct drive *d, struct luck *l)
 {
     for (int i = 0; i < 3 && rv_run_status(d->run) == RV_RUN_INTERRUPTED; i++) {
-        struct rv_response r = {.text = RV_STR_LIT("x"), .has_approved = true, .approved = chance(l, 80), .decision = RV_STR_LIT("approve")};
+        struct rv_response r = {.text = RV_STR_LIT("x"),
+                                .has_approved = true,
+                                .approved = chance(l, 80),
+                                .decision = RV_STR_LIT("approve")};
         ck_assert_int_eq(drive_resume(d, &r, NULL), 0);
         ck_assert_int_le(number(d, "agent_hop_count"), d->p->max_agent_hops);
         ck_assert_int_le(number(d, "llm_call_count"), d->p->max_llm_calls);

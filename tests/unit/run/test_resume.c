@@ -6,8 +6,9 @@
 #include "tests/unit/run/suites.h"
 
 /* Stages a, b, c, d; the envelope waits at b with one visit of a done. */
-#define STAGES                                                                                                        \
-    "name: t\nagents:\n  - {name: a, stage_order: 1, default_next: b}\n  - {name: b, stage_order: 2, default_next: c}\n" \
+#define STAGES                                                                                                         \
+    "name: t\nagents:\n  - {name: a, stage_order: 1, default_next: b}\n  - {name: b, stage_order: 2, default_next: "   \
+    "c}\n"                                                                                                             \
     "  - {name: c, stage_order: 3}\n  - {name: d, stage_order: 4}\n"
 #define RESUME "clarification_resume_stage: d\nconfirmation_resume_stage: d\nagent_review_resume_stage: d\n"
 #define REJECT "agent_review_reject_stage: c\n"
@@ -45,11 +46,12 @@ static struct drive *waiting(const char *more, const char *kind, const char *exp
     rv_buf yaml = RV_BUF_INIT(4096), state = RV_BUF_INIT(4096);
 
     rv_buf_printf(&yaml, STAGES "%s", more);
-    rv_buf_printf(&state,
-                  "{'current_stage':'b','stage_order':['a','b','c','d'],'agent_hop_count':1,'llm_call_count':3,'iteration':1,"
-                  "'edge_traversals':[{'from':'a','to':'b','count':1}],'interrupt_pending':true,'interrupt':{'kind':'%s',"
-                  "'id':'int_1','question':'q','message':'m','data':{},'created_at':'2023-11-14T22:13:20Z'%s}}",
-                  kind, expires);
+    rv_buf_printf(
+        &state,
+        "{'current_stage':'b','stage_order':['a','b','c','d'],'agent_hop_count':1,'llm_call_count':3,'iteration':1,"
+        "'edge_traversals':[{'from':'a','to':'b','count':1}],'interrupt_pending':true,'interrupt':{'kind':'%s',"
+        "'id':'int_1','question':'q','message':'m','data':{},'created_at':'2023-11-14T22:13:20Z'%s}}",
+        kind, expires);
     struct drive *d = drive_new(rv_buf_cstr(&yaml), NULL, 0);
     drive_envelope(d, rv_buf_cstr(&state));
     rv_buf_fini(&yaml);
@@ -155,9 +157,10 @@ END_TEST
 
 START_TEST(edge_limits_hold_across_a_pause)
 {
-    struct drive *d = drive_new("name: t\nmax_iterations: 9\nagents: [{name: a, default_next: a, has_llm: true, model_role: r}]\n"
-                                "edge_limits: [{from: a, to: a, max_count: 2}]\nmodels: {r: scripted}\n",
-                                NULL, 0);
+    struct drive *d =
+        drive_new("name: t\nmax_iterations: 9\nagents: [{name: a, default_next: a, has_llm: true, model_role: r}]\n"
+                  "edge_limits: [{from: a, to: a, max_count: 2}]\nmodels: {r: scripted}\n",
+                  NULL, 0);
     struct rv_response r = {.text = RV_STR_LIT("x")};
 
     DRIVE_ANSWERS(d, {"llm:a", "{}", false, 0}, {"llm:a", "{'outcome':'clarify','question':'q'}", false, 0});

@@ -1,5 +1,5 @@
-/* Sequential runs: bounds (rules 3.4, 7.6, W06, W11), edges (7.4, W04, W22), statuses (7.2), events (7.8), saving (7.9),
- * max_visits and the state schema (10). */
+/* Sequential runs: bounds (rules 3.4, 7.6, W06, W11), edges (7.4, W04, W22), statuses (7.2), events (7.8), saving
+ * (7.9), max_visits and the state schema (10). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,59 +23,216 @@ static const struct {
     const char *reason, *stage, *hops, *iteration, *llm;
     bool terminated;
 } ends[] = {
-    {"no stages: completed at once", "name: t\nagents: []\n", {"llm:a", "{}", true, 0}, RV_RUN_COMPLETED, "\"completed\"",
-     "\"end\"", "0", "0", "0", false},
-    {"the end is reached", "name: t\nagents: [{name: a}]\n", {"llm:a", "{}", true, 0}, RV_RUN_COMPLETED, "\"completed\"",
-     "\"end\"", "1", "0", "0", false},
+    {"no stages: completed at once",
+     "name: t\nagents: []\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_COMPLETED,
+     "\"completed\"",
+     "\"end\"",
+     "0",
+     "0",
+     "0",
+     false},
+    {"the end is reached",
+     "name: t\nagents: [{name: a}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_COMPLETED,
+     "\"completed\"",
+     "\"end\"",
+     "1",
+     "0",
+     "0",
+     false},
     {"the lowest stage_order is the entry, ties keep their order",
-     "name: t\nagents: [{name: z, stage_order: 5}, {name: b, stage_order: 1}, {name: c, stage_order: 1, default_next: z}]\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_COMPLETED, "\"completed\"", "\"end\"", "1", "0", "0", false},
+     "name: t\nagents: [{name: z, stage_order: 5}, {name: b, stage_order: 1}, {name: c, stage_order: 1, default_next: "
+     "z}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_COMPLETED,
+     "\"completed\"",
+     "\"end\"",
+     "1",
+     "0",
+     "0",
+     false},
     {"max_iterations N allows N loop-backs, N + 1 passes (self-edge, W04)",
-     "name: t\nmax_iterations: 2\nagents: [{name: a, default_next: a}]\n", {"llm:a", "{}", true, 0}, RV_RUN_TERMINATED,
-     "\"max_iterations_exceeded\"", "\"a\"", "3", "3", "0", true},
+     "name: t\nmax_iterations: 2\nagents: [{name: a, default_next: a}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_iterations_exceeded\"",
+     "\"a\"",
+     "3",
+     "3",
+     "0",
+     true},
     {"and the same over two stages",
-     "name: t\nmax_iterations: 2\nagents: [{name: a, stage_order: 1, default_next: b}, {name: b, stage_order: 2, default_next: a}]\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_TERMINATED, "\"max_iterations_exceeded\"", "\"a\"", "6", "3", "0", true},
-    {"max_agent_hops is never passed", "name: t\nmax_iterations: 99\nmax_agent_hops: 4\nagents: [{name: a, default_next: a}]\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_TERMINATED, "\"max_agent_hops_exceeded\"", "\"a\"", "4", "4", "0", true},
+     "name: t\nmax_iterations: 2\nagents: [{name: a, stage_order: 1, default_next: b}, {name: b, stage_order: 2, "
+     "default_next: a}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_iterations_exceeded\"",
+     "\"a\"",
+     "6",
+     "3",
+     "0",
+     true},
+    {"max_agent_hops is never passed",
+     "name: t\nmax_iterations: 99\nmax_agent_hops: 4\nagents: [{name: a, default_next: a}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_agent_hops_exceeded\"",
+     "\"a\"",
+     "4",
+     "4",
+     "0",
+     true},
     {"max_llm_calls is never passed",
-     "name: t\nmax_iterations: 99\nmax_llm_calls: 2\nagents: [{name: a, default_next: a, has_llm: true, model_role: r}]\nmodels: {r: scripted}\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_TERMINATED, "\"max_llm_calls_exceeded\"", "\"a\"", "2", "2", "2", true},
+     "name: t\nmax_iterations: 99\nmax_llm_calls: 2\nagents: [{name: a, default_next: a, has_llm: true, model_role: "
+     "r}]\nmodels: {r: scripted}\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_llm_calls_exceeded\"",
+     "\"a\"",
+     "2",
+     "2",
+     "2",
+     true},
     {"a stage without a model runs after the last call (W06)",
-     "name: t\nmax_llm_calls: 1\nagents: [{name: a, stage_order: 1, has_llm: true, model_role: r, default_next: b}, {name: b, stage_order: 2}]\nmodels: {r: scripted}\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_COMPLETED, "\"completed\"", "\"end\"", "2", "0", "1", false},
+     "name: t\nmax_llm_calls: 1\nagents: [{name: a, stage_order: 1, has_llm: true, model_role: r, default_next: b}, "
+     "{name: b, stage_order: 2}]\nmodels: {r: scripted}\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_COMPLETED,
+     "\"completed\"",
+     "\"end\"",
+     "2",
+     "0",
+     "1",
+     false},
     {"a mocked one too",
      "name: t\nmax_llm_calls: 1\nagents: [{name: a, stage_order: 1, has_llm: true, model_role: r, default_next: b}, "
      "{name: b, stage_order: 2, has_llm: true, model_role: r, mock: true, mock_handler: x.m}]\nmodels: {r: scripted}\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_COMPLETED, "\"completed\"", "\"end\"", "2", "0", "1", false},
-    {"a budget used exactly is not exceeded", "name: t\nmax_agent_hops: 1\nagents: [{name: a}]\n", {"llm:a", "{}", true, 0},
-     RV_RUN_COMPLETED, "\"completed\"", "\"end\"", "1", "0", "0", false},
+     {"llm:a", "{}", true, 0},
+     RV_RUN_COMPLETED,
+     "\"completed\"",
+     "\"end\"",
+     "2",
+     "0",
+     "1",
+     false},
+    {"a budget used exactly is not exceeded",
+     "name: t\nmax_agent_hops: 1\nagents: [{name: a}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_COMPLETED,
+     "\"completed\"",
+     "\"end\"",
+     "1",
+     "0",
+     "0",
+     false},
     {"an edge limit of N lets the edge be used N times",
-     "name: t\nmax_iterations: 9\nedge_limits: [{from: a, to: a, max_count: 2}]\nagents: [{name: a, default_next: a}]\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_TERMINATED, "\"max_loop_exceeded\"", "\"end\"", "3", "3", "0", true},
+     "name: t\nmax_iterations: 9\nedge_limits: [{from: a, to: a, max_count: 2}]\nagents: [{name: a, default_next: "
+     "a}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_loop_exceeded\"",
+     "\"end\"",
+     "3",
+     "3",
+     "0",
+     true},
     {"forward edges are limited too",
-     "name: t\nmax_iterations: 9\nedge_limits: [{from: a, to: b, max_count: 1}]\nagents: [{name: a, stage_order: 1, default_next: b}, {name: b, stage_order: 2, default_next: a}]\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_TERMINATED, "\"max_loop_exceeded\"", "\"end\"", "3", "1", "0", true},
+     "name: t\nmax_iterations: 9\nedge_limits: [{from: a, to: b, max_count: 1}]\nagents: [{name: a, stage_order: 1, "
+     "default_next: b}, {name: b, stage_order: 2, default_next: a}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_loop_exceeded\"",
+     "\"end\"",
+     "3",
+     "1",
+     "0",
+     true},
     {"enable_loop_back false: a loop-back ends the run",
-     "name: t\nexecution: {enable_loop_back: false}\nagents: [{name: a, default_next: a}]\n", {"llm:a", "{}", true, 0},
-     RV_RUN_TERMINATED, "\"max_loop_exceeded\"", "\"end\"", "1", "0", "0", true},
-    {"max_visits", "name: t\nmax_iterations: 9\nagents: [{name: a, default_next: a, max_visits: 2}]\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_TERMINATED, "\"max_stage_visits_exceeded\"", "\"a\"", "2", "2", "0", true},
+     "name: t\nexecution: {enable_loop_back: false}\nagents: [{name: a, default_next: a}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_loop_exceeded\"",
+     "\"end\"",
+     "1",
+     "0",
+     "0",
+     true},
+    {"max_visits",
+     "name: t\nmax_iterations: 9\nagents: [{name: a, default_next: a, max_visits: 2}]\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_stage_visits_exceeded\"",
+     "\"a\"",
+     "2",
+     "2",
+     "0",
+     true},
     {"bounds come in the order iterations, calls, hops",
-     "name: t\nmax_iterations: 1\nmax_agent_hops: 2\nmax_llm_calls: 2\nagents: [{name: a, default_next: a, has_llm: true, model_role: r}]\nmodels: {r: scripted}\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_TERMINATED, "\"max_iterations_exceeded\"", "\"a\"", "2", "2", "2", true},
+     "name: t\nmax_iterations: 1\nmax_agent_hops: 2\nmax_llm_calls: 2\nagents: [{name: a, default_next: a, has_llm: "
+     "true, model_role: r}]\nmodels: {r: scripted}\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_iterations_exceeded\"",
+     "\"a\"",
+     "2",
+     "2",
+     "2",
+     true},
     {"calls before hops",
-     "name: t\nmax_iterations: 5\nmax_agent_hops: 2\nmax_llm_calls: 2\nagents: [{name: a, default_next: a, has_llm: true, model_role: r}]\nmodels: {r: scripted}\n",
-     {"llm:a", "{}", true, 0}, RV_RUN_TERMINATED, "\"max_llm_calls_exceeded\"", "\"a\"", "2", "2", "2", true},
-    {"an unrouted failure", "name: t\nagents: [{name: a, has_llm: true, model_role: r}]\nmodels: {r: scripted}\n",
-     {"llm:a", "!:x", true, 0}, RV_RUN_FAILED, "\"llm_failed_fatally\"", "\"a\"", "1", "0", "1", true},
+     "name: t\nmax_iterations: 5\nmax_agent_hops: 2\nmax_llm_calls: 2\nagents: [{name: a, default_next: a, has_llm: "
+     "true, model_role: r}]\nmodels: {r: scripted}\n",
+     {"llm:a", "{}", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_llm_calls_exceeded\"",
+     "\"a\"",
+     "2",
+     "2",
+     "2",
+     true},
+    {"an unrouted failure",
+     "name: t\nagents: [{name: a, has_llm: true, model_role: r}]\nmodels: {r: scripted}\n",
+     {"llm:a", "!:x", true, 0},
+     RV_RUN_FAILED,
+     "\"llm_failed_fatally\"",
+     "\"a\"",
+     "1",
+     "0",
+     "1",
+     true},
     {"a failing stage that routes to itself loops until a bound ends it",
-     "name: t\nmax_iterations: 2\nagents: [{name: a, has_llm: true, model_role: r, error_next: a}]\nmodels: {r: scripted}\n",
-     {"llm:a", "!:x", true, 0}, RV_RUN_TERMINATED, "\"max_iterations_exceeded\"", "\"a\"", "3", "3", "3", true},
-    {"error_next: end", "name: t\nagents: [{name: a, has_llm: true, model_role: r, error_next: end}]\nmodels: {r: scripted}\n",
-     {"llm:a", "!:x", true, 0}, RV_RUN_COMPLETED, "\"completed\"", "\"end\"", "1", "0", "1", false},
-    {"a call that was cancelled outside cancels the run", "name: t\nagents: [{name: a, has_llm: true, model_role: r, error_next: end}]\nmodels: {r: scripted}\n",
-     {"llm:a", "!CancelledError:x", true, 0}, RV_RUN_CANCELLED, "\"user_cancelled\"", "\"a\"", "1", "0", "1", true},
+     "name: t\nmax_iterations: 2\nagents: [{name: a, has_llm: true, model_role: r, error_next: a}]\nmodels: {r: "
+     "scripted}\n",
+     {"llm:a", "!:x", true, 0},
+     RV_RUN_TERMINATED,
+     "\"max_iterations_exceeded\"",
+     "\"a\"",
+     "3",
+     "3",
+     "3",
+     true},
+    {"error_next: end",
+     "name: t\nagents: [{name: a, has_llm: true, model_role: r, error_next: end}]\nmodels: {r: scripted}\n",
+     {"llm:a", "!:x", true, 0},
+     RV_RUN_COMPLETED,
+     "\"completed\"",
+     "\"end\"",
+     "1",
+     "0",
+     "1",
+     false},
+    {"a call that was cancelled outside cancels the run",
+     "name: t\nagents: [{name: a, has_llm: true, model_role: r, error_next: end}]\nmodels: {r: scripted}\n",
+     {"llm:a", "!CancelledError:x", true, 0},
+     RV_RUN_CANCELLED,
+     "\"user_cancelled\"",
+     "\"a\"",
+     "1",
+     "0",
+     "1",
+     true},
 };
 
 START_TEST(a_run_ends_as_its_rules_say)
@@ -84,7 +241,7 @@ START_TEST(a_run_ends_as_its_rules_say)
     enum rv_run_status status = run_of(&d, ends[_i].yaml, &ends[_i].answer, 1);
 
     ck_assert_msg(status == ends[_i].status, "%s: %s", ends[_i].what, drive_story(d));
-#define CK(path, want)                                                                                                \
+#define CK(path, want)                                                                                                 \
     ck_assert_msg(strcmp(drive_state(d, path), want) == 0, "%s: %s is %s", ends[_i].what, path, drive_state(d, path))
     CK("terminal_reason", ends[_i].reason);
     CK("current_stage", ends[_i].stage);
@@ -107,8 +264,9 @@ END_TEST
 /* --- loop-backs (7.4) --- */
 
 #define LOOP                                                                                                           \
-    "name: t\nmax_iterations: 9\nagents:\n  - {name: p, stage_order: 1, output_key: plan, has_llm: true, model_role: r, default_next: c}\n" \
-    "  - name: c\n    stage_order: 2\n    output_key: critic\n    has_llm: true\n    model_role: r\n"                       \
+    "name: t\nmax_iterations: 9\nagents:\n  - {name: p, stage_order: 1, output_key: plan, has_llm: true, model_role: " \
+    "r, default_next: c}\n"                                                                                            \
+    "  - name: c\n    stage_order: 2\n    output_key: critic\n    has_llm: true\n    model_role: r\n"                  \
     "    routing_rules: [{condition: v, value: 1, target: p}]\n  - {name: e, stage_order: 3}\nmodels: {r: scripted}\n"
 
 START_TEST(a_loop_back_counts_archives_clears_and_keeps_the_feedback)
@@ -116,7 +274,8 @@ START_TEST(a_loop_back_counts_archives_clears_and_keeps_the_feedback)
     struct drive *d = drive_new(LOOP, NULL, 0);
 
     DRIVE_ANSWERS(d, {"llm:p", "{'n':1}", false, 0}, {"llm:c", "{'v':1,'feedback':'shorter'}", false, 0},
-                  {"llm:p", "{'n':2}", false, 0}, {"llm:c", "{'v':1,'feedback':7}", false, 0}, {"llm:p", "{'n':3}", false, 0});
+                  {"llm:p", "{'n':2}", false, 0}, {"llm:c", "{'v':1,'feedback':7}", false, 0},
+                  {"llm:p", "{'n':3}", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
     ck_assert_str_eq(drive_state(d, "iteration"), "2");
     ck_assert_str_eq(drive_state(d, "loop_feedback"), "[\"shorter\"]"); /* only a string is feedback */
@@ -125,7 +284,8 @@ START_TEST(a_loop_back_counts_archives_clears_and_keeps_the_feedback)
     ck_assert_str_eq(drive_state(d, "edge_traversals"),
                      "[{\"from\":\"p\",\"to\":\"c\",\"count\":3},{\"from\":\"c\",\"to\":\"p\",\"count\":2}]");
     /* the output is streamed before it is cleared (W41) */
-    ck_assert_str_ne(json_object_to_json_string(json_object_object_get(drive_line(d, "stage_completed", 1), "output")), "null");
+    ck_assert_str_ne(json_object_to_json_string(json_object_object_get(drive_line(d, "stage_completed", 1), "output")),
+                     "null");
     ck_assert_msg(strstr(drive_story(d), "routing_decision:c>p iteration_incremented stage_started:p") != NULL, "%s",
                   drive_story(d));
     drive_free(d);
@@ -141,7 +301,8 @@ START_TEST(the_stop_at_an_edge_comes_after_counting_and_clearing)
     ck_assert_str_eq(drive_state(d, "iteration"), "2");
     ck_assert_str_eq(drive_state(d, "outputs"), "{}");
     ck_assert_str_eq(drive_state(d, "edge_traversals.1.count"), "2");
-    ck_assert_msg(strstr(drive_state(d, "termination_reason"), "c -> p") != NULL, "%s", drive_state(d, "termination_reason"));
+    ck_assert_msg(strstr(drive_state(d, "termination_reason"), "c -> p") != NULL, "%s",
+                  drive_state(d, "termination_reason"));
     drive_free(d);
 }
 END_TEST
@@ -161,7 +322,8 @@ START_TEST(state_gathers_outputs_across_loops)
 {
     static const struct {
         const char *how, *want;
-    } cases[] = {{"replace", "{\"n\":2,\"b\":1}"}, {"append", "[{\"n\":1,\"a\":1},{\"n\":2,\"b\":1}]"},
+    } cases[] = {{"replace", "{\"n\":2,\"b\":1}"},
+                 {"append", "[{\"n\":1,\"a\":1},{\"n\":2,\"b\":1}]"},
                  {"merge_dict", "{\"n\":2,\"a\":1,\"b\":1}"}};
 
     for (size_t i = 0; i < RV_COUNT(cases); i++) {
@@ -182,10 +344,12 @@ END_TEST
 
 START_TEST(a_fresh_run_takes_bounds_and_order_from_the_pipeline_and_keeps_counters)
 {
-    struct drive *d = drive_new("name: t\nmax_iterations: 5\nmax_llm_calls: 6\nmax_agent_hops: 7\nagents: [{name: a}]\n", NULL, 0);
+    struct drive *d =
+        drive_new("name: t\nmax_iterations: 5\nmax_llm_calls: 6\nmax_agent_hops: 7\nagents: [{name: a}]\n", NULL, 0);
 
-    drive_envelope(d, "{'max_iterations':50,'max_llm_calls':60,'max_agent_hops':70,'agent_hop_count':2,'llm_call_count':3,"
-                      "'iteration':4,'parallel_mode':true,'stage_order':['x']}");
+    drive_envelope(d,
+                   "{'max_iterations':50,'max_llm_calls':60,'max_agent_hops':70,'agent_hop_count':2,'llm_call_count':3,"
+                   "'iteration':4,'parallel_mode':true,'stage_order':['x']}");
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
     ck_assert_str_eq(drive_state(d, "max_iterations"), "5");
     ck_assert_str_eq(drive_state(d, "max_llm_calls"), "6");
@@ -211,10 +375,13 @@ static const struct {
     {"{'current_stage':'a','agent_hop_count':21}", RV_RUN_TERMINATED, "\"max_agent_hops_exceeded\"", "21"},
     {"{'current_stage':'a','iteration':4}", RV_RUN_TERMINATED, "\"max_iterations_exceeded\"", "3"},
     {"{'current_stage':'gone','iteration':4}", RV_RUN_TERMINATED, "\"max_iterations_exceeded\"", "3"},
-    {"{'current_stage':'end','interrupt_pending':true,'interrupt':{'kind':'checkpoint','id':'i','message':'m','data':{},"
-     "'created_at':'2023-11-14T22:13:20Z'}}", RV_RUN_INTERRUPTED, "null", NULL},
+    {"{'current_stage':'end','interrupt_pending':true,'interrupt':{'kind':'checkpoint','id':'i','message':'m','data':{}"
+     ","
+     "'created_at':'2023-11-14T22:13:20Z'}}",
+     RV_RUN_INTERRUPTED, "null", NULL},
     {"{'current_stage':'a','agent_hop_count':21,'interrupt_pending':true,'interrupt':{'kind':'checkpoint','id':'i',"
-     "'data':{},'created_at':'2023-11-14T22:13:20Z'}}", RV_RUN_INTERRUPTED, "null", NULL},
+     "'data':{},'created_at':'2023-11-14T22:13:20Z'}}",
+     RV_RUN_INTERRUPTED, "null", NULL},
 };
 
 START_TEST(a_loaded_envelope_is_judged_where_it_stands)
@@ -252,12 +419,14 @@ END_TEST
 
 START_TEST(the_state_is_saved_after_each_stage_and_at_every_end)
 {
-    struct drive *d = drive_new("name: t\nagents: [{name: a, stage_order: 1, default_next: b}, {name: b, stage_order: 2}]\n", NULL, 0);
+    struct drive *d = drive_new(
+        "name: t\nagents: [{name: a, stage_order: 1, default_next: b}, {name: b, stage_order: 2}]\n", NULL, 0);
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
     ck_assert_uint_eq(d->n_saves, 3);
     drive_free(d);
     for (size_t i = 0; i < RV_COUNT(ends); i++) {
-        run_of(&d, ends[i].yaml, &ends[i].answer, 1); /* that the last save is the final state is checked by the driver */
+        run_of(&d, ends[i].yaml, &ends[i].answer,
+               1); /* that the last save is the final state is checked by the driver */
         ck_assert_msg(d->n_saves >= 1, "%s", ends[i].what);
         drive_free(d);
     }
