@@ -43,7 +43,8 @@ enum rv_cap_kind {
      *       non_idempotent), timeout_ms, input_schema, output_schema */
     RV_CAP_TOOL = 1,
     /* args: {hook: "pre_process"|"post_process", stage, visit, envelope, output (post only)}.
-     * reply: {} for "no change", or any of {envelope: {partial state}, output: {...} (post only)}. fail() fails the stage.
+     * reply: {} for "no change", or any of {envelope: {partial state}, output: {...} (post only)}; another member is an
+     *        error. fail() fails the stage.
      * spec: description, sees (list of envelope parts that are sent: "raw_input", "outputs", "outputs.plan", "metadata",
      *       "state", "iteration", "interrupt", ...; left out: all), timeout_ms */
     RV_CAP_HOOK = 2,
