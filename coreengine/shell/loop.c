@@ -1,11 +1,16 @@
 /* Sleeping in real time: one libuv loop, made when somebody first has to wait. It has a timer for what is due next and
  * a handle that other threads may poke; what they have to say lies in the pool. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "coreengine/shell/shell_internal.h"
 
-#define MAX_SLEEP_US ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
+#define LOOP_DESCRIPTORS 6                         /* epoll, async, signal pipe and some to spare */
+#define MAX_SLEEP_US     ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
 
 struct shell_loop {
     uv_loop_t uv;
@@ -40,10 +45,30 @@ void rv_loop_free(struct shell_loop *l)
     close_loop(l);
 }
 
+/* libuv aborts where descriptors run out in the middle of its set-up: see first that there are enough. */
+static int check_descriptors(rv_err **err)
+{
+    int fds[LOOP_DESCRIPTORS], rc = 0;
+    size_t n = 0;
+
+    while (n < RV_COUNT(fds) && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+    if (n < RV_COUNT(fds)) {
+        rc = RV_FAIL(err, RV_E_LIMIT, "make the event loop: %s", strerror(errno));
+        rv_err_hint(err, "it needs %d file descriptors: raise `ulimit -n`", LOOP_DESCRIPTORS);
+    }
+    while (n > 0)
+        close(fds[--n]);
+    return rc;
+}
+
 int rv_loop_ensure(rv_engine *e, rv_err **err)
 {
     if (e->loop)
         return 0;
+    int rc = check_descriptors(err);
+    if (rc < 0)
+        return rc;
     struct shell_loop *l = calloc(1, sizeof *l);
     if (!l)
         return RV_FAIL(err, RV_E_NOMEM, "make the event loop");
