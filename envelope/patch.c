@@ -255,7 +255,8 @@ static int check_interrupt(const struct patch *p, const struct rv_row *rows, siz
             touched = true;
         }
     }
-    if (touched && pending && !asks)
+    bool waited_so = p->env->f.interrupt_pending && !rv_env_interrupt(p->env)->exists; /* as it was loaded */
+    if (touched && pending && !asks && !waited_so)
         return RV_FAIL(err, RV_E_INVALID, "state key \"interrupt_pending\" is true, but \"interrupt\" holds none");
     return 0;
 }
