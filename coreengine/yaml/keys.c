@@ -61,7 +61,10 @@ static const char *type_hint(const struct rv_node *node, const char *what, char 
     if (wants_number && node->kind == RV_NODE_STR && node->is_quoted && node->text.len > 0 &&
         strspn(node->text.ptr, "0123456789.-") == node->text.len)
         return "write the number without quotes";
-    return NULL;
+    if (wants_number)
+        return strcmp(what, "a number") == 0 ? "write a number, without unit or quotes"
+                                             : "write a whole number, without unit or quotes";
+    return strcmp(what, "a list of strings") == 0 ? "write a list: [a, b]" : NULL;
 }
 
 void rv_keys_wrong_type(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *what)
@@ -166,13 +169,18 @@ static bool out_of_range(struct rv_key_reader *r, const struct rv_node *node, co
     bool low = has_range(key) && value < key->min;
     bool high = has_range(key) && key->max >= key->min && value > key->max;
 
+    char hint[MAX_QUOTED + 64];
+
     if (!low && !high && isfinite(value))
         return false;
+    if (key->default_text)
+        snprintf(hint, sizeof hint, "left out, it is %.*s", MAX_QUOTED, key->default_text);
     if (r->hide_values)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s is out of range", path_of(r), key->name);
     else if (low || high)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s must be at %s %.17g, not %s", path_of(r),
-                        key->name, low ? "least" : "most", low ? key->min : key->max, node->text.ptr);
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, key->default_text ? hint : NULL,
+                        "%s%s must be at %s %.17g, not %s", path_of(r), key->name, low ? "least" : "most",
+                        low ? key->min : key->max, node->text.ptr);
     else
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s must be a finite number, not %s", path_of(r),
                         key->name, node->text.ptr);

@@ -116,12 +116,18 @@ static const struct {
     /* bounds */
     {"W17", "name: x\nmax_iterations: 0\nmax_llm_calls: -1\nmax_agent_hops: 0\ndefault_timeout_seconds: 0\n",
      "t.yaml:2:17: error: pipeline \"x\": max_iterations must be at least 1, not 0\n"
+     "  hint: left out, it is 3\n"
      "t.yaml:3:16: error: pipeline \"x\": max_llm_calls must be at least 1, not -1\n"
+     "  hint: left out, it is 10\n"
      "t.yaml:4:17: error: pipeline \"x\": max_agent_hops must be at least 1, not 0\n"
-     "t.yaml:5:26: error: pipeline \"x\": default_timeout_seconds must be at least 1, not 0\n"},
+     "  hint: left out, it is 21\n"
+     "t.yaml:5:26: error: pipeline \"x\": default_timeout_seconds must be at least 1, not 0\n"
+     "  hint: left out, it is 300\n"},
     {"W17", HEAD "  - {name: a, timeout_seconds: -1, max_retries: -2, max_visits: 0}\n",
      "t.yaml:3:32: error: agent \"a\": timeout_seconds must be at least 0, not -1\n"
+     "  hint: left out, it is 0\n"
      "t.yaml:3:49: error: agent \"a\": max_retries must be at least 0, not -2\n"
+     "  hint: left out, it is 0\n"
      "t.yaml:3:65: error: agent \"a\": max_visits must be at least 1, not 0\n"},
     /* cycles */
     {"W20", HEAD "  - {name: a, requires: [c]}\n  - {name: b, after: [a]}\n  - {name: c, requires: [b]}\n",
@@ -203,6 +209,7 @@ START_TEST(all_faults_come_in_one_pass)
         "name: x\nmax_llm_calls: 0\nagents:\n  - {name: a, default_next: zz, requires: [qq]}\n"
         "  - {name: a, defualt_next: a}\nedge_limits: [{from: yy, to: a, max_count: 1}]\n",
         "t.yaml:2:16: error: pipeline \"x\": max_llm_calls must be at least 1, not 0\n"
+        "  hint: left out, it is 10\n"
         "t.yaml:4:29: error: agent \"a\": default_next names \"zz\", which is no stage\n"
         "  hint: targets: a, a, end, clarification, confirmation\n"
         "t.yaml:4:44: error: agent \"a\": requires names \"qq\", which is no stage\n  hint: stages: a, a\n"

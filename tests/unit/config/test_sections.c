@@ -62,14 +62,17 @@ static const struct {
      "  hint: legal: none, process\n"},
     /* execution (4.6, W23) */
     {"name: x\nexecution: {max_plan_steps: many}\n",
-     "t.yaml:2:29: error: pipeline \"x\": execution.max_plan_steps must be an integer, not string \"many\"\n"},
+     "t.yaml:2:29: error: pipeline \"x\": execution.max_plan_steps must be an integer, not string \"many\"\n"
+     "  hint: write a whole number, without unit or quotes\n"},
     {"name: x\nexecution: {llm_timeout: 0, tool_timeout: '3', log_level: Loud, clarification_threshold: 2}\n",
      "t.yaml:2:26: error: pipeline \"x\": execution.llm_timeout must be at least 0.001, not 0\n"
+     "  hint: left out, it is 120\n"
      "t.yaml:2:43: error: pipeline \"x\": execution.tool_timeout must be a number, not string \"3\"\n"
      "  hint: write the number without quotes\n"
      "t.yaml:2:59: error: pipeline \"x\": execution.log_level is \"Loud\", which is no log level\n"
      "  hint: legal: TRACE, DEBUG, INFO, WARN, ERROR, OFF\n"
-     "t.yaml:2:90: error: pipeline \"x\": execution.clarification_threshold must be at most 1, not 2\n"},
+     "t.yaml:2:90: error: pipeline \"x\": execution.clarification_threshold must be at most 1, not 2\n"
+     "  hint: left out, it is 0.7\n"},
     /* state and lists of output keys */
     {"name: x\nagents: [{name: a}]\nstate: [{key: a}, {key: a}, {key: b}, {key: a, merge: add}]\n",
      "t.yaml:3:19: error: state field \"a\" is declared twice; the first time on line 3\n  hint: keep one of them\n"

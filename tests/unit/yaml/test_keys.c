@@ -110,14 +110,19 @@ static const struct {
                            "  hint: booleans are written true and false\n"},
     {"{name: b, size: '3'}", "t.yaml:1:17: error: thing \"x\": size must be an integer, not string \"3\"\n"
                              "  hint: write the number without quotes\n"},
-    {"{name: b, size: 3.5}", "t.yaml:1:17: error: thing \"x\": size must be an integer, not number 3.5\n"},
-    {"{name: b, size: 0}", "t.yaml:1:17: error: thing \"x\": size must be at least 1, not 0\n"},
-    {"{name: b, size: 101}", "t.yaml:1:17: error: thing \"x\": size must be at most 100, not 101\n"},
+    {"{name: b, size: 3.5}", "t.yaml:1:17: error: thing \"x\": size must be an integer, not number 3.5\n"
+     "  hint: write a whole number, without unit or quotes\n"},
+    {"{name: b, size: 0}", "t.yaml:1:17: error: thing \"x\": size must be at least 1, not 0\n"
+     "  hint: left out, it is 7\n"},
+    {"{name: b, size: 101}", "t.yaml:1:17: error: thing \"x\": size must be at most 100, not 101\n"
+     "  hint: left out, it is 7\n"},
     {"{name: b, share: .nan}", "t.yaml:1:18: error: thing \"x\": share must be a finite number, not .nan\n"},
-    {"{name: b, share: .inf}", "t.yaml:1:18: error: thing \"x\": share must be at most 1, not .inf\n"},
+    {"{name: b, share: .inf}", "t.yaml:1:18: error: thing \"x\": share must be at most 1, not .inf\n"
+     "  hint: left out, it is 0.5\n"},
     {"{name: b, mode: paralel}", "t.yaml:1:17: error: thing \"x\": mode is \"paralel\", which is no run mode\n"
                                  "  hint: did you mean \"parallel\"? legal: sequential, parallel\n"},
-    {"{name: b, tags: x}", "t.yaml:1:17: error: thing \"x\": tags must be a list of strings, not string \"x\"\n"},
+    {"{name: b, tags: x}", "t.yaml:1:17: error: thing \"x\": tags must be a list of strings, not string \"x\"\n"
+     "  hint: write a list: [a, b]\n"},
     {"{name: b, tags: [a, 2]}", "t.yaml:1:21: error: thing \"x\": tags[1] must be a string, not integer 2\n"
                                 "  hint: put it in quotes: \"2\"\n"},
     {"{name: b, any: .inf}", "t.yaml:1:16: error: the number .inf has no JSON form\n"},
