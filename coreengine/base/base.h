@@ -5,6 +5,7 @@
 #include "coreengine/base/buf.h"
 #include "coreengine/base/clock.h"
 #include "coreengine/base/err.h"
+#include "coreengine/base/hash.h"
 #include "coreengine/base/json.h"
 #include "coreengine/base/log.h"
 

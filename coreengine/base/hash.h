@@ -1,0 +1,20 @@
+/* SHA-256: how content is named. */
+#ifndef RV_BASE_HASH_H
+#define RV_BASE_HASH_H
+
+#include "coreengine/base/buf.h"
+
+#define RV_HASH_MAX 65 /* lower-case hex and its NUL */
+
+/* A hash under way; caller's storage. */
+struct rv_hash {
+    _Alignas(16) unsigned char state[128]; /* opaque */
+};
+void rv_hash_init(struct rv_hash *h);
+void rv_hash_add(struct rv_hash *h, rv_str bytes);
+/** The digest as lower-case hex; h can only be initialised again then. */
+void rv_hash_hex(struct rv_hash *h, char out[RV_HASH_MAX]);
+/** The same of one piece. */
+void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX]);
+
+#endif

@@ -1,0 +1,211 @@
+/* The store: runs, their journals, and what belongs to them, kept so that nothing acknowledged is ever lost.
+ *
+ * Knows rows and bytes, not what they mean: coreengine/journal writes and reads the records. Two implementations, one
+ * contract: SQLite (one file) and memory. Every call that changes something is one transaction, durable when it
+ * returns; a call that fails has changed nothing. A handle belongs to one thread; many handles and processes may use
+ * one file.
+ *
+ * A run has at most one owner, who holds a lease. Each hand-over raises the run's fence; whoever writes with an older
+ * fence is refused, however late it wakes up. */
+#ifndef RV_STORE_H
+#define RV_STORE_H
+
+#include "envelope/terms.h"
+
+typedef struct rv_store rv_store;
+
+#define RV_STORE_INLINE_MAX ((size_t)1024)      /* a longer value is kept once, by its hash */
+#define RV_STORE_MAX_VALUE  ((size_t)256 << 20) /* one value or blob */
+#define RV_STORE_MAX_BODY   ((size_t)1 << 20)   /* one record's body, one pending row's body */
+#define RV_STORE_HASH_MAX   RV_HASH_MAX
+#define RV_STORE_MAX_ID     200 /* bytes of a run id, tenant, user, owner or interrupt id */
+#define RV_STORE_TENANT     "default"
+
+enum rv_store_sync {
+    RV_STORE_SYNC_FULL,   /* each commit survives a power cut; the default */
+    RV_STORE_SYNC_NORMAL, /* survives the death of the process; a power cut may take the last commits, never the file */
+    RV_STORE_SYNC_OFF,    /* for tests and scratch files */
+};
+struct rv_store_opts {
+    enum rv_store_sync sync;
+    int64_t busy_ms; /* how long to wait for another writer; 0: 5000 */
+    bool read_only;  /* nothing is created, migrated or written: writes are RV_E_DENIED */
+    bool must_exist; /* RV_E_NOT_FOUND instead of a new file */
+};
+/** Open or create. url: "memory:", "sqlite:PATH" or a path. A fresh file gets the current schema, an older one is
+ *  migrated forward in one transaction, a newer one is refused.
+ *  @return RV_E_NOT_FOUND, RV_E_IO (with the path and the system's reason), RV_E_VERSION (newer; says both versions),
+ *  RV_E_INVALID (not a store, or damaged; hint names `reeve gc --check`), RV_E_TIMEOUT (locked longer than busy_ms) */
+RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
+void rv_store_close(rv_store *s); /* NULL is fine */
+const char *rv_store_url(const rv_store *s);
+
+/* Whose rows a call may see. Every read is scoped; there is no other way in. */
+struct rv_store_scope {
+    const char *tenant; /* NULL: RV_STORE_TENANT */
+    const char *user;   /* NULL: all users of the tenant (an operator) */
+};
+
+/* --- Runs --- */
+struct rv_run_row {
+    const char *id, *tenant, *user, *session;
+    const char *pipeline; /* its name */
+    const char *bundle;   /* hash of what it was started with */
+    const char *parent;   /* run it was forked from; NULL: none */
+    int64_t parent_seq;   /* up to which record */
+    enum rv_run_status status;
+    const char *stage;                          /* where it stands */
+    int64_t created_us, updated_us, expires_us; /* expires: the earliest end of a pending interrupt; 0: none */
+    int64_t n_records;                          /* seq of the last one */
+    const char *owner;                          /* NULL: none */
+    int64_t fence, lease_until_us;
+    bool cancel_requested;
+    int64_t n_pending; /* interrupts that wait for an answer */
+    char *own;         /* the texts' memory; NULL when they are borrowed */
+};
+void rv_run_row_fini(struct rv_run_row *row);
+
+/* One entry of a journal: a small body and at most one large value. */
+struct rv_record {
+    int64_t seq;  /* from 1, without gaps */
+    int kind;     /* the journal's */
+    rv_str body;  /* UTF-8 */
+    rv_str value; /* UTF-8; ptr NULL: none. Longer than RV_STORE_INLINE_MAX: kept once for equal ones */
+};
+/* An interrupt that waits for an answer: a view for lists, derived from the journal. */
+struct rv_pending {
+    const char *run, *id, *kind, *stage, *user; /* when written, run and user are the run's own and are ignored here */
+    rv_str text;                                /* what is asked */
+    rv_str body;                                /* the whole interrupt as JSON */
+    int64_t created_us, expires_us;             /* expires 0: never */
+};
+
+/* A new run with its first records and its first owner, in one transaction. */
+struct rv_store_new_run {
+    const char *id, *tenant, *user, *session, *pipeline, *bundle, *parent; /* tenant, parent may be NULL */
+    int64_t parent_seq;
+    enum rv_run_status status;
+    const char *stage;
+    const char *owner; /* NULL: nobody's; the fence is 1 in any case */
+    int64_t now_us, lease_until_us;
+    const struct rv_record *records; /* seq 1..n_records */
+    size_t n_records;
+};
+/** RV_E_EXISTS (the id is taken), RV_E_NOT_FOUND (no such bundle), RV_E_INVALID (an id or text that can not be one). */
+RV_MUST_CHECK int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err);
+/** A new run that begins with the first `upto` records of another (values are shared, not copied); nobody's, with that
+ *  status and stage. run->records are appended after them (their seq goes on from upto). */
+RV_MUST_CHECK int rv_store_fork_run(rv_store *s, const struct rv_store_scope *scope, const char *from, int64_t upto,
+                                    const struct rv_store_new_run *run, rv_err **err);
+
+/* What one step adds to a run. */
+struct rv_store_append {
+    const char *run;
+    int64_t fence;
+    const struct rv_record *records; /* the first seq must be the run's n_records + 1, the rest follow */
+    size_t n_records;
+    int64_t now_us;
+    enum rv_run_status status;
+    const char *stage;
+    bool set_pending; /* replace the run's pending interrupts by these */
+    const struct rv_pending *pending;
+    size_t n_pending;
+    bool release; /* the owner is done with it: the lease ends with this write */
+};
+/** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err);
+/** Several appends as one transaction (a group commit): nothing of them is durable before the commit. On failure of
+ *  commit all are gone. An append that is refused in between (RV_E_STATE) leaves the others as they were. */
+RV_MUST_CHECK int rv_store_begin(rv_store *s, rv_err **err);
+RV_MUST_CHECK int rv_store_commit(rv_store *s, rv_err **err);
+void rv_store_rollback(rv_store *s);
+
+/** RV_E_NOT_FOUND also for a run outside the scope. `out` owns its texts: rv_run_row_fini(). */
+RV_MUST_CHECK int rv_store_get_run(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                   struct rv_run_row *out, rv_err **err);
+struct rv_run_filter {
+    unsigned statuses;              /* bits 1u << enum rv_run_status; 0: all */
+    const char *pipeline, *session; /* NULL: any */
+    const char *id_prefix;          /* NULL: any */
+    int64_t lease_before_us;        /* > 0: only runs whose lease ended before that, or that have no owner */
+    int64_t updated_before_us;      /* > 0: only runs not touched since */
+    bool oldest_first;              /* by created_us, then id; else newest first */
+    int64_t limit;                  /* 0: no limit */
+};
+/** Calls each for every match (row borrowed for the call). each returns 0, or a code that ends the walk and is passed
+ * on. each must not use the store. */
+RV_MUST_CHECK int rv_store_list_runs(rv_store *s, const struct rv_store_scope *scope,
+                                     const struct rv_run_filter *filter,
+                                     int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self,
+                                     rv_err **err);
+/** Records from..upto (upto 0: to the end) in order; body and value are borrowed for the call; each as above. */
+RV_MUST_CHECK int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t from,
+                                int64_t upto, int (*each)(void *self, const struct rv_record *r, rv_err **err),
+                                void *self, rv_err **err);
+/** Pending interrupts of a run, or of all runs (run NULL), oldest first; each as above. */
+RV_MUST_CHECK int rv_store_list_pending(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                        int (*each)(void *self, const struct rv_pending *p, rv_err **err), void *self,
+                                        rv_err **err);
+/** Delete a run with its journal, pending rows and snapshot. RV_E_STATE while somebody's lease on it lasts. */
+RV_MUST_CHECK int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us,
+                                      rv_err **err);
+
+/* --- Ownership --- */
+struct rv_store_claim {
+    const char *owner; /* who wants it */
+    const char *dead;  /* an owner that is known to live no more: its lease counts as ended; may be NULL */
+    int64_t now_us, until_us;
+};
+/** Become the owner. *fence is one more than any before. RV_E_STATE: somebody's lease lasts (names owner and end). */
+RV_MUST_CHECK int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                 const struct rv_store_claim *claim, int64_t *fence, rv_err **err);
+/** Extend every lease of that owner that has not been taken over. */
+RV_MUST_CHECK int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **err);
+/** Give it up. Fine if it was taken over meanwhile. */
+RV_MUST_CHECK int rv_store_release(rv_store *s, const char *run, int64_t fence, rv_err **err);
+/** Ask whoever runs it to cancel. RV_E_STATE when it is over. The flag goes when the run ends. */
+RV_MUST_CHECK int rv_store_request_cancel(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                          int64_t now_us, rv_err **err);
+/** Runs of that owner that are to be cancelled; each gets the run's id. */
+RV_MUST_CHECK int rv_store_list_cancels(rv_store *s, const char *owner,
+                                        int (*each)(void *self, const char *run, rv_err **err), void *self,
+                                        rv_err **err);
+
+/* --- Blobs and bundles: bytes by the SHA-256 of their content --- */
+RV_MUST_CHECK int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv_err **err);
+/** Appended to out. RV_E_NOT_FOUND; RV_E_INVALID when the bytes are not those of the hash. */
+RV_MUST_CHECK int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err);
+
+/* --- Snapshots: what makes recovery faster and may be deleted at any time. One a run, the newest. --- */
+RV_MUST_CHECK int rv_store_put_snapshot(rv_store *s, const char *run, int64_t fence, int64_t seq, rv_str body,
+                                        rv_err **err);
+/** *seq 0: there is none. Appended to out. */
+RV_MUST_CHECK int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t *seq,
+                                        rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_store_drop_snapshots(rv_store *s, rv_err **err);
+
+/* --- Upkeep --- */
+struct rv_store_stats {
+    int64_t runs, records, blobs, pending, snapshots;
+    int64_t bytes; /* that the file takes, with what waits beside it; memory: of all values */
+    int64_t schema;
+};
+RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);
+/** Drop blobs that no run refers to and give the space back. A blob younger than grace_us (before now_us) stays: a run
+ *  may be about to refer to it. *freed (may be NULL): bytes the file became smaller by. */
+RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
+/** Is all of it whole: pages, indexes, hashes of blobs, gapless journals? RV_E_INVALID lists what is not. */
+RV_MUST_CHECK int rv_store_check(rv_store *s, rv_err **err);
+/** A consistent copy while others go on writing; the file must not exist. Memory: RV_E_STATE. */
+RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);
+
+/* --- Fault points: every operation passes "<op>" before it begins and "<op>.done" after it took effect, op being the
+ * function's name without rv_store_. A hook that returns a code fails the operation with it: before, nothing happened;
+ * after, it did, and the caller does not know (a reply that got lost). For tests. */
+struct rv_store_faults {
+    int (*at)(void *self, const char *point, rv_err **err);
+    void *self;
+};
+void rv_store_set_faults(rv_store *s, struct rv_store_faults faults); /* at NULL: none */
+
+#endif
