@@ -93,10 +93,6 @@ struct rv_store_new_run {
 };
 /** RV_E_EXISTS (the id is taken), RV_E_NOT_FOUND (no such bundle), RV_E_INVALID (an id or text that can not be one). */
 RV_MUST_CHECK int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err);
-/** A new run that begins with the first `upto` records of another (values are shared, not copied); nobody's, with that
- *  status and stage. run->records are appended after them (their seq goes on from upto). */
-RV_MUST_CHECK int rv_store_fork_run(rv_store *s, const struct rv_store_scope *scope, const char *from, int64_t upto,
-                                    const struct rv_store_new_run *run, rv_err **err);
 
 /* What one step adds to a run. */
 struct rv_store_append {
