@@ -156,8 +156,9 @@ RV_MUST_CHECK int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_
 struct rv_response { /* an answer; every part optional */
     rv_str text;     /* ptr NULL: not given */
     bool has_approved, approved;
-    rv_str decision;   /* approve, reject, modify; ptr NULL: not given */
-    json_object *data; /* borrowed; a reference is added */
+    rv_str decision;     /* approve, reject, modify (or happened, not_happened, fail); ptr NULL: not given */
+    rv_str interrupt_id; /* which interrupt it answers; ptr NULL: the pending one */
+    json_object *data;   /* borrowed; a reference is added */
 };
 /** Store the answer, stamped. Checks nothing but that an interrupt exists: pending becomes false either way. */
 RV_MUST_CHECK int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, int64_t now_us,

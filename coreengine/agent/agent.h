@@ -93,12 +93,13 @@ enum rv_event_kind {
 struct rv_event {
     enum rv_event_kind kind;
     int64_t now_us;
-    int64_t call_id;                     /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
-    bool failed;                         /* *_DONE */
-    rv_str reply;                        /* *_DONE, not failed: JSON text; LLM_DONE: the model's text */
-    const char *error_type;              /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
-    rv_str error;                        /* failed: text */
-    bool retryable;                      /* failed: a repeat may help */
+    int64_t call_id;        /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
+    bool failed;            /* *_DONE */
+    rv_str reply;           /* *_DONE, not failed: JSON text; LLM_DONE: the model's text */
+    const char *error_type; /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
+    rv_str error;           /* failed: text */
+    bool retryable;         /* failed: a repeat may help */
+    bool unknown;           /* TOOL_DONE: the caller died, nobody knows whether the tool ran; a person decides */
     int64_t input_tokens, output_tokens; /* LLM_DONE; 0: not reported */
     struct rv_response response;         /* ANSWER */
 };

@@ -9,13 +9,18 @@
 
 typedef struct rv_run rv_run;
 
+/* Where the numbering of calls and events goes on. */
+struct rv_run_counters {
+    int64_t next_call_id, next_seq; /* from 1; 0 counts as 1 */
+};
 struct rv_run_opts {
-    int mode;                    /* enum rv_run_mode; RV_UNSET: the pipeline's, else sequential; ignored on resume */
-    bool use_mocks;              /* mock every stage that has a mock handler */
-    const bool *scripted_stages; /* per stage: a script answers for it; borrowed for the run; NULL: none */
-    bool emits;                  /* produce EMIT effects */
-    bool saves;                  /* produce SAVE effects: after each stage or batch, and at the end */
-    size_t max_parallel;         /* stages of a batch that run at once; 0: no limit */
+    struct rv_run_counters first; /* of a run that goes on from a saved state; zeroed: from 1 */
+    int mode;                     /* enum rv_run_mode; RV_UNSET: the pipeline's, else sequential; ignored on resume */
+    bool use_mocks;               /* mock every stage that has a mock handler */
+    const bool *scripted_stages;  /* per stage: a script answers for it; borrowed for the run; NULL: none */
+    bool emits;                   /* produce EMIT effects */
+    bool saves;                   /* produce SAVE effects: after each stage or batch, and at the end */
+    size_t max_parallel;          /* stages of a batch that run at once; 0: no limit */
 };
 #define RV_RUN_OPTS_INIT ((struct rv_run_opts){.mode = RV_UNSET, .emits = true})
 
@@ -25,11 +30,13 @@ RV_MUST_CHECK int rv_run_new(const struct rv_pipeline *pipeline, const struct rv
 void rv_run_free(rv_run *run);
 
 /** One event. Effects are appended to out (clear it between steps). The first event is START, or ANSWER for an envelope
- *  that waits for one. Answers to calls that are no longer wanted are ignored.
+ *  that waits for one; after an end as interrupted, ANSWER goes on with the same run. Answers to calls that are no
+ * longer wanted are ignored.
  *  @return 0; RV_E_STATE, RV_E_TIMEOUT or RV_E_INVALID for an ANSWER that can not be accepted (nothing changed);
  * RV_E_STATE for an event that does not fit; RV_E_NOMEM, after which the run can only be freed */
 RV_MUST_CHECK int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-bool rv_run_is_finished(const rv_run *run); /* FINISH was produced */
+bool rv_run_is_finished(const rv_run *run); /* FINISH was produced, and no ANSWER after it */
+struct rv_run_counters rv_run_counters(const rv_run *run);
 enum rv_run_status rv_run_status(const rv_run *run);
 const rv_envelope *rv_run_envelope(const rv_run *run); /* borrowed */
 rv_envelope *rv_run_steal_envelope(rv_run *run);       /* yours; the run can only be freed then */

@@ -1,0 +1,112 @@
+/* The journal of a run: the one truth from which its state, events and messages are derived.
+ *
+ * A run is made of what it was started with (bundle, state, options) and what it was told since (events). The core is
+ * pure, so replaying the events gives the same state, events and calls, byte for byte. The journal also notes each call
+ * before it is made, so that after a crash it is known which ones may have happened.
+ *
+ * One rule: a step's records are durable before anything of that step is acted on. */
+#ifndef RV_JOURNAL_H
+#define RV_JOURNAL_H
+
+#include "coreengine/run/run.h"
+#include "coreengine/store/store.h"
+
+/* The records, as kinds of struct rv_record. Bodies are JSON, formats in docs/reference/journal.md. */
+#define RV_RECORDS(X)                                                                                                  \
+    X(BEGIN, "begin", "what the run was started with; its value is the state dict it began from")                      \
+    X(EVENT, "event", "what the core was told; its value is the reply or the text of the failure")                     \
+    X(STARTED, "started", "a call about to be made; for a tool its value is the arguments as sent")                    \
+    X(OWNER, "owner", "another process went on with the run")
+#define RV_RECORD_CONST(n, t, m) RV_RECORD_##n,
+enum rv_record_kind { RV_RECORD_NONE, RV_RECORDS(RV_RECORD_CONST) RV_N_RECORD_KINDS };
+const char *rv_record_kind_text(int kind); /* "begin", ...; "unknown" */
+
+/* --- Owners: who runs a run. "host/boot/pid/start": unique as long as the machine is not cloned. --- */
+#define RV_OWNER_MAX        160
+#define RV_LEASE_DEFAULT_US INT64_C(15000000)
+void rv_owner_name(char out[RV_OWNER_MAX]); /* this process */
+/** Is that process known to be gone? False for one of another host: only its lease tells. */
+bool rv_owner_is_dead(const char *owner);
+
+/* --- Writing: one process at a time. Used by one thread. --- */
+typedef struct rv_journal rv_journal;
+
+/* What decides how a run goes, besides its bundle and its state. */
+struct rv_journal_begin {
+    int mode; /* enum rv_run_mode or RV_UNSET */
+    bool use_mocks;
+    bool has_script;          /* the bundle's script answers calls */
+    bool answers_from_script; /* and interrupts */
+    size_t max_parallel;
+    const bool *scripted; /* per stage of the pipeline: the script plays it; NULL: none */
+    bool *own;            /* what scripted points to when it was read from a journal */
+};
+void rv_journal_begin_fini(struct rv_journal_begin *b);
+
+struct rv_journal_start {
+    const char *tenant;                 /* NULL: the default one */
+    const char *bundle;                 /* hash, see bundle.h; its blob is in the store */
+    const struct rv_pipeline *pipeline; /* borrowed for the call */
+    struct rv_journal_begin begin;
+    const rv_envelope *env; /* gives the run's id (envelope_id), user and session; borrowed for the call */
+    const char *parent;     /* a fork's; NULL: none */
+    int64_t parent_seq;
+    const char *owner;        /* NULL: nobody's yet */
+    int64_t now_us, lease_us; /* lease 0: RV_LEASE_DEFAULT_US */
+};
+/** A new run whose BEGIN record is durable. out NULL: only make it. RV_E_EXISTS and what rv_store_create_run() says. */
+RV_MUST_CHECK int rv_journal_create(rv_store *store, const struct rv_journal_start *start, rv_journal **out,
+                                    rv_err **err);
+/** Become the owner of a run that is there. An owner who is known to be dead is not waited for. RV_E_STATE: somebody
+ * runs it (says who and until when). Writes an OWNER record unless the run was interrupted (an answer follows). */
+RV_MUST_CHECK int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                                  const char *owner, int64_t now_us, int64_t lease_us, rv_journal **out, rv_err **err);
+void rv_journal_free(rv_journal *j); /* gives the lease up if the run is not over; NULL is fine */
+const char *rv_journal_run(const rv_journal *j);
+int64_t rv_journal_seq(const rv_journal *j);            /* of the last record */
+int64_t rv_journal_lease_until_us(const rv_journal *j); /* as far as this process knows */
+/** One step: what the core was told and what it wants done. Durable on return, or within the store's group. Adds the
+ * run's status, stage and pending interrupts to its row; when it is finished, the lease ends. RV_E_STATE when the run
+ * was taken over meanwhile: then nothing may be performed. */
+RV_MUST_CHECK int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects,
+                                  const rv_run *run, rv_err **err);
+/** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
+void rv_journal_renewed(rv_journal *j, int64_t until_us);
+
+/* --- Reading --- */
+/** Is a run of that status finished for good? (Interrupted ones wait, ready and running ones go on.) */
+bool rv_run_status_is_final(enum rv_run_status status);
+
+struct rv_replay_opts {
+    const struct rv_pipeline *pipeline; /* of the run's bundle; borrowed, outlives the run that comes out */
+    const struct rv_catalog *catalog;   /* likewise */
+    int64_t upto;                       /* last record to look at; 0: all */
+    bool from_snapshot;                 /* begin with the newest snapshot at or before upto, if there is one */
+    /** After each step; borrowed for the call. ev NULL: the BEGIN record was read. A code ends the replay. May be NULL
+     */
+    int (*on_step)(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err);
+    void *self;
+};
+struct rv_replayed {
+    rv_run *run; /* owned; stands where the journal ends; not begun when there is no event yet */
+    struct rv_journal_begin begin;
+    struct rv_effects open; /* CALL_* and ARM_TIMER effects whose answer is not in the journal, in order of asking */
+    int64_t seq;            /* of the last record */
+    int64_t last_us;        /* latest time in the journal: the next event must not be older */
+    int64_t n_events;
+    int64_t open_started_us; /* when the last of the open calls was journaled */
+};
+/** Feed the journal to a new run, performing nothing. Each STARTED record is compared with the call the core asks for.
+ *  @return RV_E_STATE: the core now asks for something else than it did (names record, then and now): another engine
+ *  or pipeline; RV_E_INVALID: damaged journal (names the record); RV_E_NOT_FOUND; RV_E_NOMEM */
+RV_MUST_CHECK int rv_journal_replay(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                                    const struct rv_replay_opts *opts, struct rv_replayed *out, rv_err **err);
+void rv_replayed_fini(struct rv_replayed *r);
+/** The BEGIN record alone. pipeline: to read the stage names by. */
+RV_MUST_CHECK int rv_journal_read_begin(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                                        const struct rv_pipeline *pipeline, struct rv_journal_begin *out, rv_err **err);
+/** One record as a line of JSON {seq, record, ...body, value?}: for people and `diff`. */
+void rv_record_write_json(const struct rv_record *r, rv_jw *w);
+
+#endif
