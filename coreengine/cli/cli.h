@@ -4,6 +4,7 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
+#include "coreengine/journal/journal.h"
 #include "coreengine/shell/shell.h"
 
 enum rv_exit {
@@ -119,6 +120,31 @@ bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool 
 RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err);
 RV_MUST_CHECK int rv_cli_set(json_object *root, const char *assignment, rv_err **err); /* "a.b=value" */
 
+/* stores.c: where runs are kept, and which of them is meant */
+enum rv_cli_store_use {
+    RV_CLI_STORE_READ,   /* nothing is changed; it must exist */
+    RV_CLI_STORE_MAKE,   /* made, with the folders of the default place, when it does not exist */
+    RV_CLI_STORE_CHANGE, /* changed; it must exist */
+};
+/* The options of a verb that uses a store; the second only where it is written. */
+#define RV_CLI_STORE_OPTION                                                                                            \
+    {                                                                                                                  \
+        "store", 0, "URL", "where runs are kept (default REEVE_STORE, else ~/.local/state/reeve/reeve.db)", "FILE",    \
+            false                                                                                                      \
+    }
+#define RV_CLI_SYNC_OPTION                                                                                             \
+    {                                                                                                                  \
+        "sync", 0, "WORD", "what a commit outlives: full a power cut (default), normal the process, off nothing",      \
+            "full normal off", false                                                                                   \
+    }
+extern const struct rv_store_scope rv_cli_scope; /* all of the store */
+/** --store, else REEVE_STORE, else the default place. RV_E_NOT_FOUND: nothing says where that is. */
+RV_MUST_CHECK int rv_cli_store_path(const struct rv_cli_args *args, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use,
+                                    rv_store **out, rv_err **err);
+/** The run that is meant by an id, the beginning of one, or "last". RV_E_NOT_FOUND, RV_E_INVALID (several). */
+RV_MUST_CHECK int rv_cli_find_run(rv_store *store, const char *word, struct rv_run_row *out, rv_err **err);
+
 /* session.c: a run with its observers */
 struct rv_cli_session {
     struct rv_cli *cli;
@@ -131,6 +157,12 @@ struct rv_cli_session {
 const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind); /* the options of `resume`; empty: none is needed */
 /** Run or resume (response not NULL) and print what was asked for. env is taken. Gives the exit status. */
 int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response);
+
+/* continue.c */
+/** Go on with a run of the store: as its new owner, by its own bundle, with its journal. response: the answer to what
+ * it waits for; NULL: what a dead owner left. cancel: it is cancelled instead. Gives the exit status. */
+int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
+                    const struct rv_response *response, bool cancel);
 
 /* progress.c: what people see on a terminal while a run goes on, and the timeline at its end */
 typedef struct rv_progress rv_progress;
