@@ -179,7 +179,29 @@ RV_MUST_CHECK int rv_pipeline_load(const char *path, rv_findings *findings, stru
 /** The same from text; `name` stands for the file in messages, `dir` is what relative paths start from. */
 RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings,
                                     struct rv_pipeline **out, rv_err **err);
+/* Where the parts of a pipeline come from that are not in its text; zeroed: files and the environment. */
+struct rv_pipeline_opts {
+    /** The text of a prompt file, by the path that was made for it; borrowed until parsing ends. False: it is not
+     *  there, which is a finding. With it no prompt file is read, and scripts of tests are not looked for. */
+    bool (*file)(void *self, const char *path, rv_str *out);
+    void *self;
+    const struct rv_str_list *dropped_roles; /* these optional models are left out, no others; NULL: as variables say */
+    bool offline; /* a ${env:} or ${file:} that is not to be had is the empty text; ${file:} never is to be had */
+};
+/** rv_pipeline_parse() with options. */
+RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir,
+                                         const struct rv_pipeline_opts *opts, rv_findings *findings,
+                                         struct rv_pipeline **out, rv_err **err);
 void rv_pipeline_free(struct rv_pipeline *p);
+
+/* --- What a pipeline was made from, borrowed: with it rv_pipeline_parse_with() makes the same one --- */
+struct rv_text_file {
+    const char *path; /* as resolved against the pipeline's folder */
+    rv_str text;
+};
+rv_str rv_pipeline_text(const struct rv_pipeline *p);                                   /* the YAML, byte for byte */
+const struct rv_text_file *rv_pipeline_files(const struct rv_pipeline *p, size_t *n);   /* prompt files, each once */
+const struct rv_str_list *rv_pipeline_dropped_roles(const struct rv_pipeline *p);
 
 /* --- Names that only capabilities know --- */
 enum rv_name_kind {
@@ -190,6 +212,7 @@ enum rv_name_kind {
     RV_NAME_ROUTE,
     RV_NAME_PROMPT,
     RV_NAME_PROVIDER,
+    RV_NAME_PROBE, /* of a tool, and named like it */
     RV_N_NAME_KINDS
 };
 const char *rv_name_kind_text(enum rv_name_kind kind); /* "tool", "hook", ... */

@@ -12,6 +12,7 @@ static const char *const kind_texts[RV_N_NAME_KINDS] = {
     [RV_NAME_ROUTE] = "routing function",
     [RV_NAME_PROMPT] = "prompt",
     [RV_NAME_PROVIDER] = "provider",
+    [RV_NAME_PROBE] = "probe",
 };
 static const char *const plural_texts[RV_N_NAME_KINDS] = {
     [RV_NAME_TOOL] = "tools",
@@ -21,6 +22,7 @@ static const char *const plural_texts[RV_N_NAME_KINDS] = {
     [RV_NAME_ROUTE] = "routing functions",
     [RV_NAME_PROMPT] = "prompts",
     [RV_NAME_PROVIDER] = "providers",
+    [RV_NAME_PROBE] = "probes",
 };
 
 const char *rv_name_kind_text(enum rv_name_kind kind)

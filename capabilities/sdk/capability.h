@@ -1,9 +1,9 @@
 /* reeve capability SDK: the only header a plugin needs. C11 or C++, no engine symbols, JSON text across the border.
  *
  * A capability is one shared object that exports one function, rv_capability(), which returns a constant descriptor.
- * The descriptor lists entries: tools, hooks, policies, mocks, routing functions and prompts, each with a name, a
- * specification as JSON text, and (but for prompts) a function. So `reeve lint` and `reeve inspect` know everything a
- * capability offers without running any of it.
+ * The descriptor lists entries: tools and their probes, hooks, policies, mocks, routing functions and prompts, each with
+ * a name, a specification as JSON text, and (but for prompts) a function. So `reeve lint` and `reeve inspect` know
+ * everything a capability offers without running any of it.
  *
  *     static int greet(void *self, struct rv_cap_call *call)
  *     {
@@ -20,6 +20,7 @@
  *
  * ABI log
  *   1  first version
+ *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7")
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -56,6 +57,13 @@ enum rv_cap_kind {
     RV_CAP_ROUTE = 5,
     /* no function. spec: {description, text: "template with {{names}}"} */
     RV_CAP_PROMPT = 6,
+    /* Did a call of a tool happen? Named like a tool of the same capability. Asked after a crash, when the call with
+     * call->idempotency_key had been begun and nobody knows how it ended. Changes nothing; may be asked again.
+     * args: {key, arguments (as the tool was sent them), stage, started_at?}.
+     * reply: {happened: true, result: {what the tool would have replied}}, {happened: false}, or {} for "can not tell";
+     *        anything else is an error. An error, or fail(), counts as "can not tell".
+     * spec: description, timeout_ms */
+    RV_CAP_PROBE = 7,
 };
 
 struct rv_cap_call {
@@ -83,7 +91,7 @@ typedef int (*rv_cap_fn)(void *self, struct rv_cap_call *call);
 
 struct rv_cap_entry {
     int32_t kind;     /* enum rv_cap_kind; 0 ends the list */
-    const char *name; /* [a-z][a-z0-9_]*, unique within its kind; tools are known by it alone, the rest as "capability.name" */
+    const char *name; /* [a-z][a-z0-9_]*, unique within its kind; tools are known by it alone, probes too; the rest as "capability.name" */
     const char *spec; /* JSON object text */
     rv_cap_fn fn;     /* NULL for prompts only */
 };

@@ -3,6 +3,7 @@
 #include "coreengine/plugin/plugin_internal.h"
 
 #include <assert.h>
+#include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +122,29 @@ void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, con
     rv_log_write(log, level, "capability.log", fields, RV_COUNT(fields));
 }
 
-int rv_plugin_check_reply(rv_str text, rv_err **err)
+/* Somebody's decision whether an effect is repeated rests on it: nothing is guessed. */
+static int check_probe_answer(json_object *answer, rv_err **err)
+{
+    json_object *result = NULL;
+    bool happened = false, says = json_object_object_get_ex(answer, "happened", NULL);
+
+    json_object_object_foreach (answer, key, value) {
+        (void)value;
+        if (strcmp(key, "happened") != 0 && strcmp(key, "result") != 0)
+            return RV_FAIL(err, RV_E_PLUGIN, "it answered an unknown member \"%s\"", key);
+    }
+    if (says && !rv_json_get_bool(answer, "happened", &happened))
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered \"happened\" that is neither true nor false");
+    if (json_object_object_get_ex(answer, "result", &result) != happened)
+        return happened ? RV_FAIL(err, RV_E_PLUGIN, "it answered that the call happened, but no \"result\"")
+                        : RV_FAIL(err, RV_E_PLUGIN, "it answered a \"result\" of a call that did not happen");
+    if (happened && !json_object_is_type(result, json_type_object))
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered a \"result\" that is no object but %s",
+                       rv_json_type_text(result));
+    return 0;
+}
+
+int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err)
 {
     const struct rv_json_opts opts = {
         .max_bytes = RV_CAP_MAX_REPLY, .max_depth = RV_PLUGIN_MAX_DEPTH, .what = "answer"};
@@ -132,12 +155,14 @@ int rv_plugin_check_reply(rv_str text, rv_err **err)
         return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "it answered what is not JSON");
     if (!json_object_is_type(value, json_type_object))
         rc = RV_FAIL(err, RV_E_PLUGIN, "it answered no object but %s", rv_json_type_text(value));
+    else if (kind == RV_NAME_PROBE)
+        rc = check_probe_answer(value, err);
     json_object_put(value);
     return rc;
 }
 
 /* What the plugin did, in the order that tells most. */
-static int judge(const struct rv_plugin_said *s, const rv_buf *out, size_t start, rv_err **err)
+static int judge(enum rv_name_kind kind, const struct rv_plugin_said *s, const rv_buf *out, size_t start, rv_err **err)
 {
     int rc;
 
@@ -160,7 +185,7 @@ static int judge(const struct rv_plugin_said *s, const rv_buf *out, size_t start
         return RV_FAIL(err, RV_E_PLUGIN, "it returned %d without saying why", s->returned);
     if (s->n_replies == 0)
         return RV_FAIL(err, RV_E_PLUGIN, "it returned without an answer");
-    return rv_plugin_check_reply((rv_str){out->ptr + start, out->len - start}, err);
+    return rv_plugin_check_reply(kind, (rv_str){out->ptr + start, out->len - start}, err);
 }
 
 static const char *text_of(const char *text)
@@ -249,7 +274,7 @@ int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *ou
     said.no_text = said.too_large = false;
     rc = e->owner->isolated ? rv_isolated_call(e, call, out, &said, err) : call_here(e, call, out, &said, err);
     if (rc == 0)
-        rc = judge(&said, out, start, err);
+        rc = judge(e->kind, &said, out, start, err);
     if (rc < 0 && out->len > start)
         rv_buf_truncate(out, start);
     if (rc < 0 && rc != RV_E_TOOL) /* a tool's own words stay alone: they go to models and people as they are */

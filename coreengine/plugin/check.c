@@ -20,6 +20,7 @@ static const struct {
     [RV_CAP_MOCK] = {"mock", RV_NAME_MOCK},
     [RV_CAP_ROUTE] = {"routing function", RV_NAME_ROUTE},
     [RV_CAP_PROMPT] = {"prompt", RV_NAME_PROMPT},
+    [RV_CAP_PROBE] = {"probe", RV_NAME_PROBE},
 };
 
 static int check_versions(const struct rv_cap_desc *given, rv_err **err)
@@ -105,7 +106,7 @@ static int entry_name(struct rv_plugin_entry *e, const char *bare, rv_err **err)
     RV_AUTO(rv_buf_fini) rv_buf name = RV_BUF_INIT((size_t)2 * RV_PLUGIN_MAX_NAME + 1);
     size_t at;
 
-    if (e->kind != RV_NAME_TOOL)
+    if (e->kind != RV_NAME_TOOL && e->kind != RV_NAME_PROBE)
         rv_buf_printf(&name, "%s.", e->owner->name);
     at = name.len;
     rv_buf_puts(&name, bare);
@@ -122,7 +123,7 @@ static int read_entry(struct rv_plugin_entry *e, size_t i, const struct rv_cap_e
     rv_str name;
     int rc;
 
-    if (given->kind < RV_CAP_TOOL || given->kind > RV_CAP_PROMPT)
+    if (given->kind < RV_CAP_TOOL || given->kind > RV_CAP_PROBE)
         return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: there is no kind %d", i, given->kind);
     noun = kinds[given->kind].noun;
     e->kind = kinds[given->kind].kind;
@@ -138,6 +139,25 @@ static int read_entry(struct rv_plugin_entry *e, size_t i, const struct rv_cap_e
     if (rc == 0)
         rc = rv_plugin_read_spec(e, given->spec, err);
     return rc < 0 ? RV_WRAP(err, rc, "%s \"%s\"", noun, given->name) : 0;
+}
+
+/* A probe is about a tool of its own capability; which one may stand anywhere in the list. */
+static int match_probes(struct rv_plugin *pl, rv_err **err)
+{
+    for (size_t i = 0; i < pl->n_entries; i++) {
+        const struct rv_plugin_entry *probe = &pl->entries[i];
+        size_t at = 0;
+
+        if (probe->kind != RV_NAME_PROBE)
+            continue;
+        while (at < pl->n_entries &&
+               (pl->entries[at].kind != RV_NAME_TOOL || strcmp(pl->entries[at].name, probe->name) != 0))
+            at++;
+        if (at == pl->n_entries)
+            return RV_FAIL(err, RV_E_PLUGIN, "it has a probe \"%s\" but no tool of that name", probe->name);
+        pl->entries[at].tool.has_probe = true;
+    }
+    return 0;
 }
 
 int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err)
@@ -168,7 +188,7 @@ int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err)
         if (rc < 0)
             return rc;
     }
-    return 0;
+    return match_probes(pl, err);
 }
 
 void rv_plugin_entries_free(struct rv_plugin *pl)

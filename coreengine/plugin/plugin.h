@@ -42,9 +42,9 @@ struct rv_known_names rv_plugins_names(rv_plugins *p);
 
 /* One call into a capability. */
 struct rv_plugin_call {
-    enum rv_name_kind kind;                                              /* TOOL, HOOK, POLICY, MOCK or ROUTE */
-    const char *name;                                                    /* tools: bare; the rest "capability.name" */
-    rv_str args;                                                         /* JSON text */
+    enum rv_name_kind kind; /* TOOL, HOOK, POLICY, MOCK, ROUTE or PROBE */
+    const char *name;       /* tools and probes: the tool's; the rest "capability.name" */
+    rv_str args;            /* JSON text */
     const char *run_id, *stage, *user_id, *session_id, *idempotency_key; /* "" when unknown */
     int64_t timeout_ms;                                                  /* <= 0: none */
     const atomic_bool *cancelled;                                        /* borrowed; may be NULL */
@@ -52,7 +52,8 @@ struct rv_plugin_call {
 /** Any thread; blocks until the plugin returns. The reply (valid JSON object text, at most RV_CAP_MAX_REPLY) is
  * appended to out. RV_E_NOT_FOUND (unknown), RV_E_TOOL (the plugin failed: the text is its message, the hint its error
  * type, see rv_plugin_error_type), RV_E_PLUGIN (no answer, two answers, garbage; isolated: its process died),
- * RV_E_TIMEOUT and RV_E_CANCELLED (isolated only: in the engine's process nothing can end a call). */
+ * RV_E_TIMEOUT and RV_E_CANCELLED (isolated only: in the engine's process nothing can end a call). The reply of a probe
+ * has `happened` (a boolean) and with true `result` (an object), or nothing. */
 RV_MUST_CHECK int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err);
 /** The other side of `isolation: process`: loads what the engine at the other end of the socket names and answers its
  * calls, until that end is closed. For a process of its own: sets limits, ignores SIGINT, SIGTERM and SIGHUP. Gives the

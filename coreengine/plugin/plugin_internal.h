@@ -21,13 +21,13 @@ struct rv_plugin_entry {
     enum rv_name_kind kind;
     rv_cap_fn fn; /* NULL for prompts; of an isolated capability it only says that there is one */
     const struct rv_plugin *owner;
-    char *name;        /* as pipelines say it: tools bare, the rest "capability.name" */
+    char *name;        /* as pipelines say it: tools and probes bare, the rest "capability.name" */
     const char *bare;  /* points into name */
     json_object *spec; /* owned; texts and schemas below belong to it */
     const char *description;
     struct rv_tool_info tool;  /* tools */
     rv_schema *input, *output; /* owned */
-    struct rv_entry_info info; /* hooks, policies, mocks, routing functions */
+    struct rv_entry_info info; /* hooks, policies, mocks, routing functions, probes */
     rv_template *prompt;       /* prompts; owned */
     const char *prompt_text;
 };
@@ -121,8 +121,9 @@ void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const
 void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *text);
 /** Copy for people: UTF-8, without control characters. Cuts at size. */
 void rv_plugin_clean(char *out, size_t size, const char *text);
-/** Is text what a reply must be: one strict JSON object within the limits? RV_E_PLUGIN says why not. */
-RV_MUST_CHECK int rv_plugin_check_reply(rv_str text, rv_err **err);
+/** Is text what a reply to that kind of entry must be: one strict JSON object within the limits, and of a probe one of
+ * its three answers? RV_E_PLUGIN says why not. */
+RV_MUST_CHECK int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err);
 
 /* isolated.c */
 /** Start the process that loads pl->path; the descriptor is what that process says. */

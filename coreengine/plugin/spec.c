@@ -8,6 +8,7 @@
 static const char *const tool_keys[] = {"description", "risk",         "category",     "effect",
                                         "timeout_ms",  "input_schema", "output_schema"};
 static const char *const call_keys[] = {"description", "sees", "timeout_ms"};
+static const char *const probe_keys[] = {"description", "timeout_ms"};
 static const char *const prompt_keys[] = {"description", "text"};
 
 int rv_plugin_read_object(const char *text, const char *what, json_object **out, rv_err **err)
@@ -151,14 +152,13 @@ static int read_sees(struct rv_plugin_entry *e, rv_err **err)
     return 0;
 }
 
-static int read_called(struct rv_plugin_entry *e, rv_err **err)
+static int read_called(struct rv_plugin_entry *e, const char *const *keys, size_t n_keys, rv_err **err)
 {
     int rc;
 
     e->info.name = e->name;
     e->info.kind = e->kind;
-    if ((rc = check_keys(e->spec, call_keys, RV_COUNT(call_keys), err)) < 0 ||
-        (rc = read_timeout(e->spec, &e->info.timeout_ms, err)) < 0)
+    if ((rc = check_keys(e->spec, keys, n_keys, err)) < 0 || (rc = read_timeout(e->spec, &e->info.timeout_ms, err)) < 0)
         return rc;
     return read_sees(e, err);
 }
@@ -197,7 +197,9 @@ int rv_plugin_read_spec(struct rv_plugin_entry *e, const char *text, rv_err **er
     case RV_NAME_POLICY:
     case RV_NAME_MOCK:
     case RV_NAME_ROUTE:
-        return read_called(e, err);
+        return read_called(e, call_keys, RV_COUNT(call_keys), err);
+    case RV_NAME_PROBE:
+        return read_called(e, probe_keys, RV_COUNT(probe_keys), err);
     case RV_NAME_PROVIDER:
     case RV_N_NAME_KINDS:
         break;

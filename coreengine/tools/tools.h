@@ -33,6 +33,7 @@ struct rv_tool_info {
     int category;                          /* enum rv_tool_category or RV_UNSET */
     int risk;                              /* enum rv_risk; RV_UNSET counts as write */
     int effect;                            /* enum rv_effect_class; RV_UNSET: from the risk */
+    bool has_probe;                        /* its capability can say whether a call with a key happened */
     int64_t timeout_ms;                    /* 0: the pipeline's tool timeout */
     const rv_schema *input, *output;       /* NULL: anything */
     json_object *input_json, *output_json; /* the schemas as given; may be NULL */

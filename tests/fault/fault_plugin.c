@@ -13,7 +13,9 @@ static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NUL
 
 static int load_inspect_call(void)
 {
-    const struct rv_capability_config which[] = {{.name = "hello"}, {.name = "needs_config"}, {.name = "heloo"}};
+    const struct rv_capability_config which[] = {
+        {.name = "hello"}, {.name = "needs_config"}, {.name = "heloo"}, {.name = "probes"}};
+    const struct rv_plugin_call probe = {.kind = RV_NAME_PROBE, .name = "happened", .args = RV_STR_LIT("{}")};
     const struct rv_plugin_call greet = {
         .kind = RV_NAME_TOOL, .name = "greet", .args = RV_STR_LIT("{\"name\": \"x\"}")};
     rv_plugins *p = NULL;
@@ -33,6 +35,10 @@ static int load_inspect_call(void)
     }
     if (rc == 0)
         rc = rv_plugins_call(p, &greet, &out, &err);
+    if (rc == 0)
+        rc = rv_plugins_load(p, &which[3], &err);
+    if (rc == 0)
+        rc = rv_plugins_call(p, &probe, &out, &err);
     if (rc == 0) {
         rv_plugins_write_json(p, &w);
         rc = rv_buf_check(&out, "inspect", &err);

@@ -33,6 +33,9 @@ __attribute__((unused)) static const struct rv_cap_entry entries[] = {
 #ifdef TWICE
     {KIND, NAME, SPEC, FN},
 #endif
+#ifdef WITH_TOOL
+    {RV_CAP_TOOL, NAME, "{}", FN},
+#endif
     RV_CAP_END,
 #endif
 };

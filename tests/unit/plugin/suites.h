@@ -13,6 +13,7 @@ Suite *catalog_suite(void);
 Suite *hello_suite(void);
 Suite *isolated_suite(void);
 Suite *hostile_child_suite(void);
+Suite *probe_suite(void);
 
 #define TEST_MEMORY_MB 256 /* of each process of an isolated capability */
 
