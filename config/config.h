@@ -199,8 +199,8 @@ struct rv_text_file {
     const char *path; /* as resolved against the pipeline's folder */
     rv_str text;
 };
-rv_str rv_pipeline_text(const struct rv_pipeline *p);                                   /* the YAML, byte for byte */
-const struct rv_text_file *rv_pipeline_files(const struct rv_pipeline *p, size_t *n);   /* prompt files, each once */
+rv_str rv_pipeline_text(const struct rv_pipeline *p);                                 /* the YAML, byte for byte */
+const struct rv_text_file *rv_pipeline_files(const struct rv_pipeline *p, size_t *n); /* prompt files, each once */
 const struct rv_str_list *rv_pipeline_dropped_roles(const struct rv_pipeline *p);
 
 /* --- Names that only capabilities know --- */

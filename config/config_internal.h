@@ -34,6 +34,9 @@ struct rv_pipeline_private {
     const char **target_names;        /* every stage, then end, clarification, confirmation */
     size_t n_target_names;
     bool has_models; /* the key is there, even if every role was dropped */
+    rv_str text;     /* the YAML, in the arena as the files are */
+    struct rv_text_file *files;
+    size_t n_files; /* room is there for one per prompt */
 };
 
 /* One load. Readers of table rows reach it by rv_key_reader.user. */
@@ -41,8 +44,10 @@ struct rv_loader {
     struct rv_pipeline *p;
     rv_arena *arena; /* the pipeline's */
     rv_findings *findings;
+    const struct rv_pipeline_opts *opts; /* never NULL */
     const struct rv_node *root;
     size_t n_prompt_bytes; /* of prompt files so far */
+    rv_index file_index;   /* path -> one of the pipeline's files */
     int rc;                /* RV_E_NOMEM; sticky */
 };
 
@@ -101,6 +106,9 @@ const char *rv_loader_path(struct rv_loader *l, rv_str path);
 /** Read a regular file, at most max_bytes, NUL-terminated in the arena. False: a finding at src says why (or NOMEM). */
 bool rv_loader_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, size_t max_bytes,
                     rv_str *out);
+/** The text of a prompt file; a path is read once and then remembered. The rest as rv_loader_file(). */
+bool rv_loader_prompt_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src,
+                           rv_str *out);
 /** `did you mean "x"? stages: a, b, c` into out; what: "stages". Empty when findings are not kept any more. */
 #define RV_HINT_MAX 1024
 void rv_name_hint(const rv_findings *f, rv_str name, const char *what, const char *const *names, size_t n,

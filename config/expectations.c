@@ -256,7 +256,7 @@ static void read_script(struct rv_key_reader *r, const struct rv_node *node, voi
         return;
     }
     test->script = rv_loader_path(rv_loader_of(r), node->text);
-    if (test->script && stat(test->script, &st) < 0)
+    if (test->script && !rv_loader_of(r)->opts->file && stat(test->script, &st) < 0)
         rv_keys_finding(r, RV_SEVERITY_WARNING, &node->src, "paths start at the pipeline's folder",
                         "the script \"%s\" can not be found", test->script);
 }

@@ -63,13 +63,19 @@ static void add_variable(struct rv_loader *l, rv_str name, const struct rv_src *
     value = getenv(key);
     if (!value || !value[0]) {
         how->is_missing = true;
-        if (!how->missing_ok)
+        if (!how->missing_ok && !l->opts->offline)
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, src,
-                            "set it; a model with \"optional: true\" is left out while it is not set",
+                            l->opts->dropped_roles
+                                ? "set it again: it was set when this was begun"
+                                : "set it; a model with \"optional: true\" is left out while it is not set",
                             "the environment variable \"%s\" is %s", key, value ? "empty" : "not set");
         return;
     }
     if (!rv_utf8_valid(rv_str_of(value), NULL) || strlen(value) > RV_MAX_SECRET_BYTES) {
+        if (l->opts->offline) {
+            how->is_missing = true;
+            return;
+        }
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, NULL,
                         "the environment variable \"%s\" is too long or no UTF-8 text", key);
         return;
@@ -77,11 +83,17 @@ static void add_variable(struct rv_loader *l, rv_str name, const struct rv_src *
     rv_buf_puts(out, value);
 }
 
-static void add_file(struct rv_loader *l, rv_str name, const struct rv_src *src, rv_buf *out)
+static void add_file(struct rv_loader *l, rv_str name, const struct rv_src *src, struct rv_indirection *how,
+                     rv_buf *out)
 {
-    const char *path = rv_loader_path(l, name);
+    const char *path;
     rv_str text = {NULL, 0};
 
+    if (l->opts->offline) {
+        how->is_missing = true;
+        return;
+    }
+    path = rv_loader_path(l, name);
     if (!path || !rv_loader_file(l, "${file:}", path, src, RV_MAX_SECRET_BYTES, &text))
         return;
     while (text.len > 0 && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r'))
@@ -114,7 +126,7 @@ static json_object *resolve_text(struct rv_loader *l, const struct rv_node *node
         if (start[2] == 'e')
             add_variable(l, inside, &src, how, &out);
         else
-            add_file(l, inside, &src, &out);
+            add_file(l, inside, &src, how, &out);
         at = (size_t)(end - node->text.ptr) + 1;
     }
     rv_buf_add(&out, node->text.ptr + at, node->text.len - at);

@@ -267,7 +267,7 @@ static int run_steps(struct rv_loader *l, rv_err **err)
     return rv_pipeline_link(l->p, err);
 }
 
-static struct rv_pipeline *new_pipeline(const char *name, const char *dir)
+static struct rv_pipeline *new_pipeline(rv_str text, const char *name, const char *dir)
 {
     struct rv_pipeline *p = calloc(1, sizeof *p);
 
@@ -279,20 +279,21 @@ static struct rv_pipeline *new_pipeline(const char *name, const char *dir)
     if (p->private && p->private->arena) {
         p->file = rv_arena_dup(p->private->arena, rv_str_of(name));
         p->dir = rv_arena_dup(p->private->arena, rv_str_of(dir && dir[0] ? dir : "."));
+        p->private->text = (rv_str){rv_arena_dup(p->private->arena, text), text.len};
     }
-    if (!p->file || !p->dir) {
+    if (!p->file || !p->dir || !p->private->text.ptr) {
         rv_pipeline_free(p);
         return NULL;
     }
     return p;
 }
 
-int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings, struct rv_pipeline **out,
-                      rv_err **err)
+int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const struct rv_pipeline_opts *opts,
+                           rv_findings *findings, struct rv_pipeline **out, rv_err **err)
 {
     size_t n_errors_before = rv_findings_n_errors(findings);
-    struct rv_pipeline *p = new_pipeline(name, dir);
-    struct rv_loader l = {.p = p, .findings = findings};
+    struct rv_pipeline *p = new_pipeline(text, name, dir);
+    struct rv_loader l = {.p = p, .opts = opts, .findings = findings};
     int rc;
 
     *out = NULL;
@@ -318,8 +319,17 @@ int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_finding
     *out = p;
     p = NULL; /* the caller's now */
 done:
+    rv_index_fini(&l.file_index);
     rv_pipeline_free(p);
     return rc;
+}
+
+int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings, struct rv_pipeline **out,
+                      rv_err **err)
+{
+    const struct rv_pipeline_opts opts = {0};
+
+    return rv_pipeline_parse_with(text, name, dir, &opts, findings, out, err);
 }
 
 int rv_pipeline_load(const char *path, rv_findings *findings, struct rv_pipeline **out, rv_err **err)

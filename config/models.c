@@ -131,14 +131,15 @@ static void split_name(struct model_read *m, const char *text, const struct rv_n
 {
     const char *colon;
 
-    if (m->how.is_missing)
+    if (m->how.is_missing && !m->l->opts->offline)
         return; /* a finding, or the role is left out */
     colon = strchr(text, ':');
     m->out->model = colon ? colon + 1 : "";
     m->out->provider = rv_arena_dup(m->l->arena, (rv_str){text, colon ? (size_t)(colon - text) : strlen(text)});
     if (!m->out->provider)
         m->l->rc = RV_E_NOMEM;
-    else if (!m->out->provider[0] || (!m->out->model[0] && strcmp(m->out->provider, "scripted") != 0))
+    else if (!m->how.is_missing &&
+             (!m->out->provider[0] || (!m->out->model[0] && strcmp(m->out->provider, "scripted") != 0)))
         bad_name(m, node);
 }
 
@@ -180,7 +181,7 @@ static void read_mapping(struct model_read *m, const struct rv_node *map)
     raw.model.price_input = raw.price_input;
     raw.model.price_output = raw.price_output;
     *m->out = raw.model;
-    m->how.missing_ok = raw.model.optional;
+    m->how.missing_ok = raw.model.optional && !m->l->opts->dropped_roles;
     provider = model_text(m, provider_node);
     model = model_text(m, model_node);
     if (provider && provider[0]) {
@@ -193,6 +194,14 @@ static void read_mapping(struct model_read *m, const struct rv_node *map)
                         "model is required");
     }
     read_options(m, map);
+}
+
+static bool is_listed(const struct rv_str_list *list, const char *role)
+{
+    for (size_t i = 0; list && i < list->n; i++)
+        if (strcmp(list->items[i], role) == 0)
+            return true;
+    return false;
 }
 
 static void read_model(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
@@ -211,6 +220,10 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
     out->src = key->src;
     out->provider = out->model = "";
     written->node = node;
+    if (is_listed(l->opts->dropped_roles, out->role)) {
+        *is_dropped = true;
+        return;
+    }
     if (node->kind == RV_NODE_STR) {
         const char *text = model_text(&m, node);
         if (text)
@@ -223,7 +236,7 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
     }
     if (reader.rc < 0)
         l->rc = reader.rc;
-    *is_dropped = m.how.is_missing && out->optional;
+    *is_dropped = m.how.is_missing && out->optional && !l->opts->dropped_roles;
 }
 
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target)

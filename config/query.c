@@ -64,6 +64,22 @@ const struct rv_prompt_config *rv_pipeline_prompt(const struct rv_pipeline *p, r
     return NULL;
 }
 
+rv_str rv_pipeline_text(const struct rv_pipeline *p)
+{
+    return p->private->text;
+}
+
+const struct rv_text_file *rv_pipeline_files(const struct rv_pipeline *p, size_t *n)
+{
+    *n = p->private->n_files;
+    return p->private->files;
+}
+
+const struct rv_str_list *rv_pipeline_dropped_roles(const struct rv_pipeline *p)
+{
+    return &p->private->dropped_roles;
+}
+
 struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p)
 {
     struct rv_reset_rules rules = {0};

@@ -68,13 +68,20 @@ const char *rv_loader_path(struct rv_loader *l, rv_str path)
     return joined;
 }
 
+static bool is_text(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, rv_str text)
+{
+    if (rv_utf8_valid(text, NULL) && (text.len == 0 || !memchr(text.ptr, 0, text.len)))
+        return true;
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "save it as UTF-8", "%s: \"%s\" is no UTF-8 text", what, path);
+    return false;
+}
+
 bool rv_loader_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, size_t max_bytes,
                     rv_str *out)
 {
     rv_buf text = RV_BUF_INIT(max_bytes);
     struct stat st;
     rv_err *err = NULL;
-    size_t bad = 0;
     int rc;
 
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a pipe would block, a device never ends */
@@ -87,9 +94,7 @@ bool rv_loader_file(struct rv_loader *l, const char *what, const char *path, con
     } else if (rc < 0) {
         rc = RV_WRAP(&err, rc, "%s", what);
         rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, src, err);
-    } else if (!rv_utf8_valid(rv_buf_str(&text), &bad) || memchr(rv_buf_cstr(&text), 0, text.len)) {
-        rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "save it as UTF-8", "%s: \"%s\" is no UTF-8 text", what,
-                        path);
+    } else if (!is_text(l, what, path, src, rv_buf_str(&text))) {
         rc = RV_E_INVALID;
     } else {
         out->len = text.len;
@@ -100,6 +105,50 @@ bool rv_loader_file(struct rv_loader *l, const char *what, const char *path, con
     rv_err_free(err);
     rv_buf_fini(&text);
     return rc == 0;
+}
+
+/* From whoever keeps the files: as untrusted as those of the disk. */
+static bool given_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, rv_str *out)
+{
+    rv_str text = {NULL, 0};
+
+    if (!l->opts->file(l->opts->self, path, &text)) {
+        rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, NULL, "%s: there is no \"%s\"", what, path);
+        return false;
+    }
+    if (text.len > RV_MAX_PROMPT_BYTES) {
+        rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, NULL, "%s: \"%s\" has %zu bytes (the limit is %zu)", what,
+                        path, text.len, RV_MAX_PROMPT_BYTES);
+        return false;
+    }
+    if (!is_text(l, what, path, src, text))
+        return false;
+    out->len = text.len;
+    out->ptr = rv_arena_dup(l->arena, text);
+    if (!out->ptr)
+        l->rc = RV_E_NOMEM;
+    return out->ptr != NULL;
+}
+
+bool rv_loader_prompt_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src,
+                           rv_str *out)
+{
+    struct rv_pipeline_private *private = l->p->private;
+    int at = rv_index_get(&l->file_index, rv_str_of(path));
+
+    if (at >= 0) {
+        *out = private->files[at].text;
+        return true;
+    }
+    if (l->opts->file ? !given_file(l, what, path, src, out)
+                      : !rv_loader_file(l, what, path, src, RV_MAX_PROMPT_BYTES, out))
+        return false;
+    if (rv_index_add(&l->file_index, rv_str_of(path), (int)private->n_files) < 0) {
+        l->rc = RV_E_NOMEM;
+        return false;
+    }
+    private->files[private->n_files++] = (struct rv_text_file){path, *out};
+    return true;
 }
 
 void rv_name_hint(const rv_findings *f, rv_str name, const char *what, const char *const *names, size_t n,

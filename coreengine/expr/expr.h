@@ -25,9 +25,9 @@ struct rv_scope rv_scope_of_object(json_object *obj);
  * macros all exists exists_one filter map.
  * Semantics are CEL's: no implicit conversion, integer overflow and division by zero are errors, && and || absorb an
  * error when the other side decides, numbers compare across types. See docs/reference/expressions.md. */
-#define RV_EXPR_MAX_BYTES 4096  /* one expression */
-#define RV_EXPR_MAX_DEPTH 32    /* nesting of the syntax tree */
-#define RV_EXPR_MAX_WORK 100000 /* evaluation steps; bounds nested macros */
+#define RV_EXPR_MAX_BYTES 4096   /* one expression */
+#define RV_EXPR_MAX_DEPTH 32     /* nesting of the syntax tree */
+#define RV_EXPR_MAX_WORK  100000 /* evaluation steps; bounds nested macros */
 
 typedef struct rv_expr rv_expr;
 
@@ -53,7 +53,7 @@ RV_MUST_CHECK int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, b
  * verbatim, everything else as compact JSON. "\{{" is a literal "{{". Any other brace stays as it is, so JSON samples
  * need no escaping; "{{" that is followed by something that can not be a name (not [A-Za-z_]) stays too. Inserted text
  * is never looked at again. */
-#define RV_TEMPLATE_MAX_BYTES ((size_t)1 << 20)
+#define RV_TEMPLATE_MAX_BYTES  ((size_t)1 << 20)
 #define RV_TEMPLATE_MAX_OUTPUT ((size_t)8 << 20)
 
 typedef struct rv_template rv_template;
@@ -62,6 +62,7 @@ typedef struct rv_template rv_template;
  *  RV_E_PARSE ("{{" with a name but without "}}"), RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_template_compile(rv_str text, const struct rv_src *src, rv_template **out, rv_err **err);
 void rv_template_free(rv_template *t);
+rv_str rv_template_text(const rv_template *t); /* the source, borrowed */
 
 struct rv_placeholder {
     rv_str path;       /* "a.b.c", borrowed */

@@ -19,6 +19,7 @@ struct part {
 
 struct rv_template {
     char *text; /* owned, as all of the below */
+    size_t len;
     char *file;
     char *paths; /* the paths, each with a NUL, at the same offset as in text */
     struct part *parts;
@@ -223,6 +224,7 @@ int rv_template_compile(rv_str text, const struct rv_src *src, rv_template **out
     if (!t)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for a template");
     t->text = rv_str_dup(text);
+    t->len = text.len;
     t->paths = malloc(text.len + 1);
     t->file = src && src->file ? strdup(src->file) : NULL;
     if (!t->text || !t->paths || (src && src->file && !t->file)) {
@@ -248,6 +250,11 @@ void rv_template_free(rv_template *t)
     free(t->parts);
     free(t->holes);
     free(t);
+}
+
+rv_str rv_template_text(const rv_template *t)
+{
+    return (rv_str){t->text, t->len};
 }
 
 size_t rv_template_n_placeholders(const rv_template *t)

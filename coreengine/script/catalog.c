@@ -26,13 +26,19 @@ bool rv_script_has_tool(const rv_script *s, rv_str tool)
     return rv_index_get(&s->tool_index, tool) >= 0;
 }
 
+const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name)
+{
+    int at = rv_index_get(&s->tool_index, name);
+
+    return at < 0 ? NULL : &s->tools[at].info;
+}
+
 static const struct rv_tool_info *find_tool(void *self, rv_str name)
 {
     rv_script *s = self;
     const struct rv_tool_info *info = s->under.tool(s->under.self, name);
-    int at = info ? -1 : rv_index_get(&s->tool_index, name);
 
-    return at < 0 ? info : &s->tools[at].info;
+    return info ? info : rv_script_tool(s, name);
 }
 
 static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind, rv_str name)
@@ -49,7 +55,8 @@ static const rv_template *find_prompt(void *self, rv_str key)
 
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under)
 {
-    s->under = *under;
+    if (under->self != s) /* else it is this script's already, and would ask itself for ever */
+        s->under = *under;
     return (struct rv_catalog){find_tool, find_entry, find_prompt, s};
 }
 

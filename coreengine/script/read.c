@@ -295,6 +295,7 @@ int rv_script_from_node(const struct rv_node *node, rv_findings *findings, rv_sc
         return RV_FAIL(err, RV_E_NOMEM, "read a script");
     }
     r.keys = (struct rv_key_reader){.arena = r.s->arena, .findings = findings, .owner_kind = "script", .user = &r};
+    r.s->root = node;
     rv_keys_read(&r.keys, node, script_keys, RV_COUNT(script_keys), r.s);
     if (r.keys.rc == 0)
         sort_tool_names(&r);
@@ -307,34 +308,74 @@ int rv_script_from_node(const struct rv_node *node, rv_findings *findings, rv_sc
     return 0;
 }
 
-int rv_script_read(const char *path, rv_findings *findings, rv_script **out, rv_err **err)
+/* The document and its text become the script's. */
+static int keep_source(rv_script *s, rv_yaml *doc, rv_str text, rv_err **err)
+{
+    s->doc = doc; /* keys and texts point into it */
+    s->text = (rv_str){rv_arena_dup(s->arena, text), text.len};
+    return s->text.ptr ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the text of a script");
+}
+
+int rv_script_parse(rv_str text, const char *name, rv_findings *findings, rv_script **out, rv_err **err)
 {
     size_t before = rv_findings_n_errors(findings);
     rv_yaml *doc = NULL;
+    rv_script *s = NULL;
 
     *out = NULL;
-    int rc = rv_yaml_read(path, findings, &doc, err);
-    if (rc < 0)
-        return RV_WRAP(err, rc, "read script \"%s\"", path);
-    if (!doc)
-        return 0;
+    int rc = rv_yaml_parse(text, name, findings, &doc, err);
+    if (rc < 0 || !doc)
+        return rc;
     const struct rv_node *root = rv_yaml_root(doc);
     if (root) {
-        rc = rv_script_from_node(root, findings, out, err);
+        rc = rv_script_from_node(root, findings, &s, err);
     } else {
-        struct rv_src src = {path, 1, 1};
+        struct rv_src src = {name, 1, 1};
         rv_findings_add(findings, RV_SEVERITY_ERROR, &src, "keys here: models, stages, tools, answers, repeat",
                         "script: the file is empty");
         rc = rv_findings_check(findings, err);
     }
-    if (*out && rv_findings_n_errors(findings) > before) { /* of the YAML itself, which can be read in part */
-        rv_script_free(*out);
-        *out = NULL;
+    if (s && rv_findings_n_errors(findings) == before) { /* of the YAML itself, which can be read in part */
+        rc = keep_source(s, doc, text, err);
+        doc = NULL;
     }
-    if (*out)
-        (*out)->doc = doc; /* keys and texts point into it */
+    if (rc == 0 && s && rv_findings_n_errors(findings) == before)
+        *out = s;
     else
-        rv_yaml_free(doc);
+        rv_script_free(s);
+    rv_yaml_free(doc);
+    return rc;
+}
+
+int rv_script_read(const char *path, rv_findings *findings, rv_script **out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);
+
+    *out = NULL;
+    int rc = rv_file_read(path, &text, err);
+    if (rc == 0)
+        rc = rv_script_parse(rv_buf_str(&text), path, findings, out, err);
+    rv_buf_fini(&text);
+    return rc < 0 ? RV_WRAP(err, rc, "read script \"%s\"", path) : 0;
+}
+
+int rv_script_source(const rv_script *s, const char **name, rv_buf *text, rv_err **err)
+{
+    json_object *json = NULL;
+    int rc = 0;
+
+    if (s->doc) {
+        rv_buf_add_str(text, s->text);
+    } else {
+        rc = rv_node_to_json(s->root, &json, err);
+        if (rc == 0)
+            rv_json_write_pretty(json, text);
+        json_object_put(json);
+    }
+    if (rc == 0)
+        rc = rv_buf_check(text, "text of a script", err);
+    if (rc == 0)
+        *name = s->root->src.file;
     return rc;
 }
 

@@ -15,7 +15,12 @@ typedef struct rv_script rv_script;
  * be NULL then. */
 RV_MUST_CHECK int rv_script_read(const char *path, rv_findings *findings, rv_script **out, rv_err **err);
 RV_MUST_CHECK int rv_script_from_node(const struct rv_node *node, rv_findings *findings, rv_script **out, rv_err **err);
+/** The same from text; `name` stands for the file in messages. */
+RV_MUST_CHECK int rv_script_parse(rv_str text, const char *name, rv_findings *findings, rv_script **out, rv_err **err);
 void rv_script_free(rv_script *s);
+/** What rv_script_parse() makes the same script from: the text it was read from, byte for byte; of a node, the node as
+ * JSON (entries then have other places). Appended to text; *name is borrowed. */
+RV_MUST_CHECK int rv_script_source(const rv_script *s, const char **name, rv_buf *text, rv_err **err);
 /** Names of stages and tools in the script that the pipeline does not have: findings. */
 void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_findings *findings);
 
@@ -24,6 +29,8 @@ void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *fla
 bool rv_script_has_tool(const rv_script *s, rv_str tool);
 /** The tools it answers for, sorted; borrowed. */
 const char *const *rv_script_tool_names(const rv_script *s, size_t *n);
+/** The definition of one of them, borrowed; NULL: it answers for no such tool. */
+const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name);
 /** The catalog `under`, with the script's own tools added (declared risk, schema; read_only and safe when nothing is
  * declared). A tool that both have keeps the definition of `under`. The result borrows both. */
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under);

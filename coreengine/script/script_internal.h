@@ -54,6 +54,8 @@ struct script_answer {
 struct rv_script {
     rv_arena *arena; /* entries and texts; dies with the script */
     rv_yaml *doc;    /* owned; NULL: made from somebody else's node */
+    const struct rv_node *root;
+    rv_str text; /* that doc was read from, in the arena */
     struct script_section sections[RV_SCRIPT_N_KINDS];
     struct script_tool *tools;
     const char **tool_names; /* sorted */
