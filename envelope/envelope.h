@@ -144,6 +144,7 @@ struct rv_interrupt_spec {
     rv_str message;    /* ptr NULL: none */
     json_object *data; /* borrowed object or NULL; a reference is added */
     int64_t ttl_us;    /* > 0: expires after that; 0: never; < 0: the kind's own time to live */
+    rv_str stage;      /* that raised it, when others run beside it; ptr NULL: the current one */
     bool replace;      /* else raising over a pending one is RV_E_STATE */
 };
 struct rv_interrupt_rule {
@@ -163,16 +164,31 @@ struct rv_response { /* an answer; every part optional */
 /** Store the answer, stamped. Checks nothing but that an interrupt exists: pending becomes false either way. */
 RV_MUST_CHECK int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, int64_t now_us,
                                       rv_err **err);
-/** May this answer be accepted now? RV_E_STATE (nothing pending), RV_E_TIMEOUT (expired), RV_E_INVALID (the kind needs
- *  a field that is missing, or a decision that is no word of the list). Changes nothing. */
+/** May this answer be accepted now? RV_E_STATE (nothing pending, or answered already), RV_E_NOT_FOUND (no interrupt of
+ *  that id waits; lists those that do), RV_E_TIMEOUT (expired), RV_E_INVALID (the kind needs a field that is missing,
+ * or a decision that is no word of its list). Changes nothing. */
 RV_MUST_CHECK int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response, int64_t now_us,
                                              rv_err **err);
+/* Interrupts of stages that ran side by side wait in metadata.queued_interrupts behind the pending one. */
+/** Make the one of that id the pending one; the pending one takes its place in the queue. id ptr NULL: nothing to do.
+ *  RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_envelope_select_interrupt(rv_envelope *env, rv_str id, rv_err **err);
+/** Make the first of the queue the pending one; its time to live begins now. *promoted false: the queue is empty. */
+RV_MUST_CHECK int rv_envelope_promote_interrupt(rv_envelope *env, int64_t now_us, bool *promoted, rv_err **err);
+size_t rv_envelope_n_queued(const rv_envelope *env);
+/** The i-th of the queue: an object as the state dict's `interrupt`, with `stage`; borrowed. NULL: it is no object. */
+json_object *rv_envelope_queued(const rv_envelope *env, size_t i);
+/** Does this interrupt ask whether a call happened, of which nobody knows? Then the decisions are happened (its result
+ *  as data), not_happened (it is made again) and fail. */
+#define RV_OUTCOME_UNKNOWN "outcome_unknown" /* data.reason of such an agent_review */
+bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data);
 void rv_envelope_clear_interrupt(rv_envelope *env);
 bool rv_envelope_has_interrupt(const rv_envelope *env); /* pending and an object exists */
 struct rv_interrupt {                                   /* borrowed view of the stored one, resolved or not */
     bool exists;
     enum rv_interrupt_kind kind;
     const char *id, *question, *message;  /* NULL: none */
+    const char *stage;                    /* that raised it; NULL: the current one */
     json_object *data, *response;         /* borrowed; response NULL until resolved */
     int64_t created_at_us, expires_at_us; /* 0: never */
 };

@@ -111,7 +111,7 @@ struct rv_record {
 struct rv_stored_interrupt {
     bool exists;
     enum rv_interrupt_kind kind;
-    struct rv_text id, question, message;
+    struct rv_text id, question, message, stage;
     json_object *data, *response; /* owned references */
     int64_t created_at_us, expires_at_us;
 };
@@ -185,7 +185,9 @@ const struct rv_record *rv_env_record(const rv_envelope *env, size_t i); /* thro
 /* interrupt.c */
 const struct rv_stored_interrupt *rv_env_interrupt(const rv_envelope *env); /* through a fork */
 void rv_interrupt_fini(struct rv_stored_interrupt *it);
-void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w); /* no stage: ptr NULL */
+/** stage: for one that has none of its own; ptr NULL: none. */
+void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w);
+#define RV_QUEUED_INTERRUPTS "queued_interrupts" /* metadata: those that wait behind the pending one */
 RV_MUST_CHECK int rv_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct rv_stored_interrupt *to,
                                     rv_err **err);
 

@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define QUEUED "queued_interrupts"
-
 int rv_envelope_fork(const rv_envelope *env, rv_envelope **out, rv_err **err)
 {
     rv_envelope *fork;
@@ -153,13 +151,13 @@ static int prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_ma
 static int queue_interrupt(rv_envelope *env, const rv_envelope *fork, rv_str stage, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
-    const struct rv_name *fork_name = rv_env_name(fork, RV_STR_LIT(QUEUED));
+    const struct rv_name *fork_name = rv_env_name(fork, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
     const struct rv_entry *old = fork_name ? rv_map_find(&fork->map[RV_MAP_METADATA], fork_name, NULL) : NULL;
     rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
     rv_jw w = rv_jw_on(&b);
     json_object *entry = NULL;
     const struct rv_name *name = NULL;
-    int rc = rv_env_intern(env, RV_STR_LIT(QUEUED), "metadata key", &name, err);
+    int rc = rv_env_intern(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS), "metadata key", &name, err);
 
     if (rc == 0) {
         rv_interrupt_write(&fork->interrupt, stage, &w);
@@ -222,15 +220,25 @@ static void commit_records(rv_envelope *env, rv_envelope *fork)
     }
 }
 
-static void commit_interrupt(rv_envelope *env, rv_envelope *fork)
+struct prepared {
+    struct rv_map state;
+    json_object *queue; /* NULL: nothing to queue */
+    bool take_interrupt;
+    struct rv_text stage; /* of the interrupt that is taken; owned */
+};
+
+static void commit_interrupt(rv_envelope *env, rv_envelope *fork, struct prepared *p)
 {
     struct rv_stored_interrupt *it = &fork->interrupt;
 
+    rv_text_fini(&it->stage);
     rv_interrupt_fini(&env->interrupt);
     env->interrupt = *it;
     env->interrupt.id = lend(&it->id);
     env->interrupt.question = lend(&it->question);
     env->interrupt.message = lend(&it->message);
+    env->interrupt.stage = p->stage;
+    p->stage = (struct rv_text){0};
     it->data = json_object_get(it->data);
     it->response = json_object_get(it->response);
     env->f.interrupt_pending = true;
@@ -249,12 +257,6 @@ static void commit_termination(rv_envelope *env, rv_envelope *fork)
     env->f.terminal_reason = fork->f.terminal_reason;
     env->f.completed_at_us = fork->f.completed_at_us;
 }
-
-struct prepared {
-    struct rv_map state;
-    json_object *queue; /* NULL: nothing to queue */
-    bool take_interrupt;
-};
 
 /* All that can fail, undone by nobody because none of it shows: names, room, values to come. */
 static int prepare(rv_envelope *env, rv_envelope *fork, rv_str stage, struct prepared *p, rv_err **err)
@@ -276,6 +278,8 @@ static int prepare(rv_envelope *env, rv_envelope *fork, rv_str stage, struct pre
     if (rc == 0 && pending && rv_envelope_has_interrupt(env))
         rc = queue_interrupt(env, fork, stage, &p->queue, err);
     p->take_interrupt = rc == 0 && pending && !p->queue;
+    if (p->take_interrupt)
+        rc = rv_text_of(stage, "interrupt stage", &p->stage, err);
     return rc;
 }
 
@@ -314,12 +318,13 @@ int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct 
         env->f.llm_call_count = rv_counter_add(env->f.llm_call_count, fork->f.llm_call_count - fork->base_llm_calls);
         env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, fork->f.agent_hop_count - fork->base_hops);
         if (p.queue)
-            rv_map_put_ref(&env->map[RV_MAP_METADATA], rv_env_name(env, RV_STR_LIT(QUEUED)), p.queue);
+            rv_map_put_ref(&env->map[RV_MAP_METADATA], rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS)), p.queue);
         if (p.take_interrupt)
-            commit_interrupt(env, fork);
+            commit_interrupt(env, fork, &p);
         commit_termination(env, fork);
     }
     rv_map_fini(&p.state);
     json_object_put(p.queue);
+    rv_text_fini(&p.stage);
     return rc < 0 ? RV_WRAP(err, rc, "merge the work of stage \"%.*s\"", RV_STR_ARG(rv_utf8_cut(stage, 64))) : 0;
 }

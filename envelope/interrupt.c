@@ -31,6 +31,7 @@ void rv_interrupt_fini(struct rv_stored_interrupt *it)
     rv_text_fini(&it->id);
     rv_text_fini(&it->question);
     rv_text_fini(&it->message);
+    rv_text_fini(&it->stage);
     json_object_put(it->data);
     json_object_put(it->response);
     *it = (struct rv_stored_interrupt){0};
@@ -56,6 +57,8 @@ int rv_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct 
         rc = rv_text_of(rv_text_str(&from->question), "interrupt question", &it.question, err);
     if (rc == 0)
         rc = rv_text_of(rv_text_str(&from->message), "interrupt message", &it.message, err);
+    if (rc == 0)
+        rc = rv_text_of(rv_text_str(&from->stage), "interrupt stage", &it.stage, err);
     if (rc == 0)
         rc = copy_value(from->data, deep, &it.data, err);
     if (rc == 0)
@@ -106,6 +109,8 @@ int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_spec *spec, in
         rc = rv_text_of(spec->question, "interrupt question", &it.question, err);
     if (rc == 0)
         rc = rv_text_of(spec->message, "interrupt message", &it.message, err);
+    if (rc == 0)
+        rc = rv_text_of(spec->stage, "interrupt stage", &it.stage, err);
     if (rc < 0) {
         rv_interrupt_fini(&it);
         return rc;
@@ -170,49 +175,6 @@ int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, in
     return 0;
 }
 
-static int check_decision(rv_str decision, rv_err **err)
-{
-    static const char *const words[] = {"approve", "reject", "modify"};
-    rv_str quoted = rv_utf8_cut(decision, 64);
-    const char *near;
-    int rc;
-
-    for (size_t i = 0; i < RV_COUNT(words); i++)
-        if (rv_str_is(decision, words[i]))
-            return 0;
-    rc = RV_FAIL(err, RV_E_INVALID, "unknown decision \"%.*s\": legal are approve, reject, modify", RV_STR_ARG(quoted));
-    near = rv_nearest(decision, words, RV_COUNT(words));
-    if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
-    return rc;
-}
-
-int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response, int64_t now_us, rv_err **err)
-{
-    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
-    const char *missing = NULL;
-
-    if (!rv_envelope_has_interrupt(env))
-        return RV_FAIL(err, RV_E_STATE, "there is no pending interrupt");
-    if (it->expires_at_us != 0 && now_us >= it->expires_at_us) {
-        char time[RV_TIME_MAX];
-
-        rv_time_format(it->expires_at_us, time);
-        return RV_FAIL(err, RV_E_TIMEOUT, "the %s interrupt \"%s\" expired at %s", rv_interrupt_kind_text(it->kind),
-                       it->id.ptr, time);
-    }
-    if (it->kind == RV_INTERRUPT_CLARIFICATION && !response->text.ptr)
-        missing = "text";
-    else if (it->kind == RV_INTERRUPT_CONFIRMATION && !response->has_approved)
-        missing = "approved";
-    else if (it->kind == RV_INTERRUPT_AGENT_REVIEW && !response->decision.ptr)
-        missing = "decision";
-    if (missing)
-        return RV_FAIL(err, RV_E_INVALID, "a %s needs the field \"%s\" in its response",
-                       rv_interrupt_kind_text(it->kind), missing);
-    return response->decision.ptr ? check_decision(response->decision, err) : 0;
-}
-
 void rv_envelope_clear_interrupt(rv_envelope *env)
 {
     replace(env, (struct rv_stored_interrupt){0}, false);
@@ -235,6 +197,7 @@ struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env)
         .id = it->id.ptr,
         .question = it->question.ptr,
         .message = it->message.ptr,
+        .stage = it->stage.ptr,
         .data = it->data,
         .response = it->response,
         .created_at_us = it->created_at_us,
@@ -261,7 +224,7 @@ void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_j
     }
     if (it->response)
         rv_jw_kv_value(w, "response", it->response);
-    if (stage.ptr)
-        rv_jw_kv_str(w, "stage", stage);
+    if (it->stage.ptr || stage.ptr)
+        rv_jw_kv_str(w, "stage", it->stage.ptr ? rv_text_str(&it->stage) : stage);
     rv_jw_obj_end(w);
 }

@@ -168,7 +168,7 @@ static int read_row(struct rv_state_reader *rd, const struct rv_row *row, json_o
     case RV_ROW_RECORDS:
         return rv_read_records(rd, row, v);
     case RV_ROW_INTERRUPT:
-        return rv_read_interrupt(rd, v);
+        return rv_read_interrupt(rd, v, &rd->env->interrupt);
     }
     return 0;
 }

@@ -147,9 +147,8 @@ static int read_response(struct rv_state_reader *rd, json_object *v, json_object
     return 0;
 }
 
-int rv_read_interrupt(struct rv_state_reader *rd, json_object *v)
+int rv_read_interrupt(struct rv_state_reader *rd, json_object *v, struct rv_stored_interrupt *it)
 {
-    struct rv_stored_interrupt *it = &rd->env->interrupt;
     const char *key = "interrupt";
     json_object *part = NULL;
     int rc;
@@ -172,6 +171,8 @@ int rv_read_interrupt(struct rv_state_reader *rd, json_object *v)
         rc = rv_read_text(rd, (struct rv_state_place){key, -1, "question"}, part, true, &it->question);
     if (rc == 0 && json_object_object_get_ex(v, "message", &part))
         rc = rv_read_text(rd, (struct rv_state_place){key, -1, "message"}, part, true, &it->message);
+    if (rc == 0 && json_object_object_get_ex(v, "stage", &part))
+        rc = rv_read_text(rd, (struct rv_state_place){key, -1, "stage"}, part, true, &it->stage);
     if (rc == 0 && json_object_object_get_ex(v, "data", &part)) {
         if (part && !is(part, json_type_object))
             return rv_read_bad(rd, (struct rv_state_place){key, -1, "data"}, "an object or null", part);

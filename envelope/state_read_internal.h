@@ -12,8 +12,8 @@ struct rv_state_place {
     const char *member;
 };
 struct rv_state_reader {
-    rv_envelope *env;
-    int64_t now_us; /* for times that are left out */
+    rv_envelope *env; /* what is read into; NULL for a single interrupt */
+    int64_t now_us;   /* for times that are left out */
     rv_err **err;
 };
 
@@ -33,6 +33,7 @@ RV_MUST_CHECK int rv_read_word(struct rv_state_reader *rd, const char *path, int
 /* state_parts.c */
 RV_MUST_CHECK int rv_read_edges(struct rv_state_reader *rd, const struct rv_row *row, json_object *v);
 RV_MUST_CHECK int rv_read_records(struct rv_state_reader *rd, const struct rv_row *row, json_object *v);
-RV_MUST_CHECK int rv_read_interrupt(struct rv_state_reader *rd, json_object *v);
+/** *it is zeroed before; what was read is its owner's after a failure too. */
+RV_MUST_CHECK int rv_read_interrupt(struct rv_state_reader *rd, json_object *v, struct rv_stored_interrupt *it);
 
 #endif

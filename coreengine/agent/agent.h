@@ -113,7 +113,7 @@ struct rv_visit_shared {
     bool use_mocks;              /* every stage with a mock handler is mocked */
     bool emits;                  /* false: no EMIT effects (nobody listens) */
     int64_t next_call_id;        /* starts at 1 */
-    int64_t next_seq;            /* of emitted events; starts at 1 */
+    int64_t next_seq;            /* of observable events, emitted or not; starts at 1 */
     int64_t llm_left;            /* model calls that may still be started; retries take from it */
 };
 

@@ -26,7 +26,15 @@ struct tool_progress {
     bool all_succeeded;
     bool approved;           /* the step at `at` was approved by a person */
     int64_t call_started_us; /* of the first attempt */
-    char step_id[48];        /* "step_<index>" when the step has none */
+    int64_t key_visit;       /* whose idempotency key the step at `at` has; 0: this visit's */
+    enum {
+        WORD_NONE,
+        WORD_HAPPENED, /* a person said that the call at `at` happened, with the result `said` */
+        WORD_FAIL,     /* or that the stage is to fail */
+        WORD_ASK,      /* nobody has answered: ask again */
+    } word;
+    json_object *said; /* owned; NULL: an empty result */
+    char step_id[48];  /* "step_<index>" when the step has none */
 };
 
 struct rv_visit {
@@ -74,7 +82,8 @@ struct visit_call {
 int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err);
 /** Wait before the next attempt; false if there is none (attempts, deadline or model calls are used up). */
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out);
-/** Raise an interrupt on the envelope unless one is pending. data is borrowed or NULL. */
+/** Raise an interrupt on the envelope unless one is pending. data is borrowed or NULL. A question about a call's
+ * outcome never expires. */
 int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
                    rv_err **err);
 /** Append at most 200 bytes of text, cut at a UTF-8 border and marked with three dots. */
@@ -101,6 +110,9 @@ struct visit_step {
     enum rv_risk risk;
 };
 int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effects *out, rv_err **err);
+/** Stop at a call of which nobody knows whether it happened, until a person says so. */
+int rv_visit_ask_outcome(rv_visit *v, const struct visit_step *step, const char *key, struct rv_effects *out,
+                         rv_err **err);
 int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
 
 /* visit_hooks.c */

@@ -66,8 +66,10 @@ struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind)
 bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
                    int64_t visit, int64_t now_us, rv_jw *w)
 {
-    if (!shared->emits)
+    if (!shared->emits) { /* the number is used all the same: it does not depend on who listens */
+        shared->next_seq++;
         return false;
+    }
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_EMIT);
     if (!e)
         return false;

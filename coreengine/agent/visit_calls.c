@@ -118,6 +118,8 @@ int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_o
     if (rv_envelope_has_interrupt(v->env))
         return 0;
     struct rv_interrupt_spec spec = {.kind = kind, .id = rv_str_of(id), .data = data, .ttl_us = -1, .replace = true};
+    if (rv_interrupt_asks_outcome(kind, data))
+        spec.ttl_us = 0;
     if (kind == RV_INTERRUPT_CLARIFICATION)
         spec.question = text;
     else

@@ -4,35 +4,37 @@
 
 #include <string.h>
 
-#define GATE   "confirmation_gate" /* kind of suspended work */
-#define POLICY "policy"
+#define GATE    "confirmation_gate" /* kind of suspended work */
+#define POLICY  "policy"
+#define OUTCOME RV_OUTCOME_UNKNOWN
 
-/* Stop before the step until a person approves it; what is done so far is kept with the envelope. */
-int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effects *out, rv_err **err)
+/* What is asked about a step: {tool, step_id, stage, parameters}. */
+static int describe_step(const rv_visit *v, const struct visit_step *step, json_object *data, rv_err **err)
 {
-    char interrupt[RV_ID_MAX];
-    rv_buf message = RV_BUF_INIT(4096);
-    json_object *data = json_object_new_object(), *kept = json_object_new_object();
-    int rc = data && kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "suspend stage \"%s\"", v->agent->name);
+    int rc = rv_json_set_str(data, "tool", step->tool, err);
 
-    rv_buf_printf(&message, "tool \"%.*s\" is %s: may it run with these parameters?",
-                  RV_STR_ARG(rv_utf8_cut(step->tool, 200)), rv_risk_text(step->risk));
-    if (rc == 0)
-        rc = rv_json_set_str(data, "tool", step->tool, err);
     if (rc == 0)
         rc = rv_json_set_str(data, "step_id", step->id, err);
     if (rc == 0)
         rc = rv_json_set_text(data, "stage", v->agent->name, err);
-    if (rc == 0 && step->parameters)
-        rc = rv_json_set_ref(data, "parameters", step->parameters, err);
-    else if (rc == 0)
-        rc = rv_json_set_take(data, "parameters", json_object_new_object(), err);
+    if (rc < 0)
+        return rc;
+    return step->parameters ? rv_json_set_ref(data, "parameters", step->parameters, err)
+                            : rv_json_set_take(data, "parameters", json_object_new_object(), err);
+}
+
+/* Ask, keep with the envelope what is done so far, and leave the run at this stage. data and message are borrowed. */
+static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *work, rv_str message, json_object *data,
+                         struct rv_effects *out, rv_err **err)
+{
+    char interrupt[RV_ID_MAX];
+    json_object *kept = json_object_new_object();
+    int rc = kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the work of a stage");
+
     if (rc == 0)
-        rc = rv_buf_check(&message, "confirmation message", err);
+        rc = rv_visit_raise(v, asks, message, data, interrupt, err);
     if (rc == 0)
-        rc = rv_visit_raise(v, RV_INTERRUPT_CONFIRMATION, rv_buf_str(&message), data, interrupt, err);
-    if (rc == 0)
-        rc = rv_json_set_text(kept, "kind", GATE, err);
+        rc = rv_json_set_text(kept, "kind", work, err);
     if (rc == 0)
         rc = rv_json_set_text(kept, "interrupt_id", interrupt, err);
     if (rc == 0)
@@ -41,6 +43,8 @@ int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effec
         rc = rv_json_set_ref(kept, "results", v->tools.results, err);
     if (rc == 0)
         rc = rv_json_set_int(kept, "at", (int64_t)v->tools.at, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "key_visit", v->tools.key_visit ? v->tools.key_visit : v->visit_no, err);
     if (rc == 0)
         rc = rv_json_set_int(kept, "total_time_ms", v->tools.total_ms, err);
     if (rc == 0)
@@ -51,21 +55,90 @@ int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effec
         v->result.outcome = RV_OUTCOME_SKIP; /* nothing more was done in this visit */
         rc = rv_visit_stay(v, out, err);
     }
-    json_object_put(data);
     json_object_put(kept);
+    return rc;
+}
+
+/* Stop before the step until a person approves it. */
+int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effects *out, rv_err **err)
+{
+    rv_buf message = RV_BUF_INIT(4096);
+    json_object *data = json_object_new_object();
+    int rc = data ? describe_step(v, step, data, err) : RV_FAIL(err, RV_E_NOMEM, "suspend a stage");
+
+    rv_buf_printf(&message, "tool \"%.*s\" is %s: may it run with these parameters?",
+                  RV_STR_ARG(rv_utf8_cut(step->tool, 200)), rv_risk_text(step->risk));
+    if (rc == 0)
+        rc = rv_buf_check(&message, "confirmation message", err);
+    if (rc == 0)
+        rc = pause_at_step(v, RV_INTERRUPT_CONFIRMATION, GATE, rv_buf_str(&message), data, out, err);
+    json_object_put(data);
     rv_buf_fini(&message);
     return rc;
 }
 
-/* Was the interrupt of that id approved? */
-static bool approved(const rv_visit *v, json_object *kept)
+int rv_visit_ask_outcome(rv_visit *v, const struct visit_step *step, const char *key, struct rv_effects *out,
+                         rv_err **err)
+{
+    rv_buf message = RV_BUF_INIT(4096);
+    json_object *data = json_object_new_object();
+    char started[RV_TIME_MAX];
+    int rc = data ? describe_step(v, step, data, err) : RV_FAIL(err, RV_E_NOMEM, "ask for the outcome of a call");
+
+    rv_time_format(v->tools.call_started_us, started);
+    if (rc == 0)
+        rc = rv_json_set_text(data, "reason", RV_OUTCOME_UNKNOWN, err);
+    if (rc == 0)
+        rc = rv_json_set_text(data, "idempotency_key", key, err);
+    if (rc == 0)
+        rc = rv_json_set_text(data, "started_at", started, err);
+    rv_buf_printf(&message, "tool \"%.*s\" was called at %s and nobody knows whether it ran: did it happen?",
+                  RV_STR_ARG(rv_utf8_cut(step->tool, 200)), started);
+    if (rc == 0)
+        rc = rv_buf_check(&message, "review message", err);
+    if (rc == 0)
+        rc = pause_at_step(v, RV_INTERRUPT_AGENT_REVIEW, OUTCOME, rv_buf_str(&message), data, out, err);
+    json_object_put(data);
+    rv_buf_fini(&message);
+    return rc;
+}
+
+/* The answer to the interrupt that this work waits for; NULL: none was given. */
+static json_object *answer_to(const rv_visit *v, json_object *kept)
 {
     const char *id = NULL;
-    bool yes = false;
     struct rv_interrupt in = rv_envelope_interrupt(v->env);
 
     return rv_json_get_text(kept, "interrupt_id", &id) && in.exists && !rv_envelope_has_interrupt(v->env) &&
-           strcmp(in.id, id) == 0 && in.response && rv_json_get_bool(in.response, "approved", &yes) && yes;
+                   strcmp(in.id, id) == 0
+               ? in.response
+               : NULL;
+}
+
+static bool approved(const rv_visit *v, json_object *kept)
+{
+    json_object *answer = answer_to(v, kept);
+    bool yes = false;
+
+    return answer && rv_json_get_bool(answer, "approved", &yes) && yes;
+}
+
+/* It happened, it did not (it is called again, with the same key), or the stage gives up. No answer: ask again. */
+static void take_answer(rv_visit *v, json_object *kept)
+{
+    json_object *answer = answer_to(v, kept);
+    const char *decision = NULL;
+
+    (void)rv_json_get_int(kept, "key_visit", &v->tools.key_visit);
+    v->tools.approved = true; /* it was called: whoever had to approve it did */
+    if (!answer || !rv_json_get_text(answer, "decision", &decision))
+        v->tools.word = WORD_ASK;
+    else if (strcmp(decision, "happened") == 0)
+        v->tools.word = WORD_HAPPENED;
+    else if (strcmp(decision, "fail") == 0)
+        v->tools.word = WORD_FAIL;
+    if (v->tools.word == WORD_HAPPENED)
+        v->tools.said = json_object_get(rv_json_get_obj(answer, "data"));
 }
 
 /* The policy that asked joins those whose questions were approved before. */
@@ -96,7 +169,8 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
         int rc = approved(v, kept) ? approve_policy(v, kept, err) : 0;
         if (rc < 0)
             return rc;
-    } else if (strcmp(kind, GATE) == 0 && v->agent->has_tools && rv_json_get_int(kept, "at", &at) && at >= 0) {
+    } else if ((strcmp(kind, GATE) == 0 || strcmp(kind, OUTCOME) == 0) && v->agent->has_tools &&
+               rv_json_get_int(kept, "at", &at) && at >= 0) {
         json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
         /* A plan that was made anew meanwhile starts from its first step; the approval was for the old one. */
         if (steps && results &&
@@ -106,7 +180,10 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
                 return rc;
             v->tools.steps = json_object_get(steps);
             v->tools.at = (size_t)at;
-            v->tools.approved = approved(v, kept);
+            if (strcmp(kind, OUTCOME) == 0)
+                take_answer(v, kept);
+            else
+                v->tools.approved = approved(v, kept);
             v->tools.all_succeeded = true;
             (void)rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded);
             (void)rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms);

@@ -9,6 +9,7 @@ void rv_visit_tools_fini(struct tool_progress *t)
 {
     json_object_put(t->steps);
     json_object_put(t->results);
+    json_object_put(t->said);
 }
 
 /* The steps of the stage's plan as it stands, or NULL. */
@@ -117,6 +118,7 @@ static int add_result(rv_visit *v, struct rv_step_result *r, struct rv_effects *
     }
     v->tools.at++;
     v->tools.approved = false;
+    v->tools.key_visit = 0;
     v->attempt = 1;
     v->last_call = 0;
     return 0;
@@ -177,8 +179,8 @@ static void write_key(const rv_visit *v, rv_buf *key)
     uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), name);
 
     rv_buf_printf(key, "%.*s/%.*s/%016llx/%lld/%zu", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)),
-                  RV_STR_ARG(rv_utf8_cut(rv_str_of(name), 40)), (unsigned long long)h, (long long)v->visit_no,
-                  v->tools.at);
+                  RV_STR_ARG(rv_utf8_cut(rv_str_of(name), 40)), (unsigned long long)h,
+                  (long long)(v->tools.key_visit ? v->tools.key_visit : v->visit_no), v->tools.at);
 }
 
 static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
@@ -286,6 +288,8 @@ static int tools_output(rv_visit *v, rv_err **err)
     return 0;
 }
 
+static int take_word(rv_visit *v, struct rv_effects *out, rv_err **err); /* below: it ends like a reply */
+
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
@@ -299,7 +303,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
         if (v->now_us >= v->deadline_us)
             return rv_visit_fail(v, out, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu",
                                  v->agent->name, v->tools.at);
-        rc = try_step(v, out, err);
+        rc = v->tools.word != WORD_NONE ? take_word(v, out, err) : try_step(v, out, err);
     }
     return rc;
 }
@@ -368,10 +372,53 @@ static int good_reply(rv_visit *v, const struct rv_event *ev, int64_t ms, struct
     return rc;
 }
 
+static int ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_tool_info *info = v->shared->catalog.tool(v->shared->catalog.self, step_tool(v));
+    rv_buf key = RV_BUF_INIT(RV_KEY_MAX);
+
+    write_key(v, &key);
+    int rc = rv_buf_check(&key, "idempotency key", err);
+    if (rc == 0)
+        rc = rv_visit_ask_outcome(
+            v, &(struct visit_step){step_id(v), step_tool(v), step_parameters(v), rv_tool_risk(info)},
+            rv_buf_cstr(&key), out, err);
+    rv_buf_fini(&key);
+    return rc;
+}
+
+/* What a person said of the call at hand stands in for its answer. */
+static int take_word(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    rv_buf reply = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    int word = v->tools.word;
+    rv_str tool = rv_utf8_cut(step_tool(v), 200);
+
+    v->tools.word = WORD_NONE;
+    if (word == WORD_ASK)
+        return ask_outcome(v, out, err);
+    if (word == WORD_FAIL)
+        return rv_visit_fail(v, out, "ToolError", err,
+                             "agent \"%s\": nobody knows whether tool \"%.*s\" ran, and the review gave it up",
+                             v->agent->name, RV_STR_ARG(tool));
+    if (v->tools.said)
+        rv_json_write(v->tools.said, &reply);
+    else
+        rv_buf_puts(&reply, "{}");
+    struct rv_event told = {.kind = RV_EVENT_TOOL_DONE, .reply = rv_buf_str(&reply)};
+    int rc = rv_buf_check(&reply, "tool result", err);
+    if (rc == 0)
+        rc = good_reply(v, &told, 0, out, err);
+    rv_buf_fini(&reply);
+    return rc;
+}
+
 int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int64_t ms = (v->now_us - v->tools.call_started_us) / 1000;
 
+    if (ev->unknown)
+        return ask_outcome(v, out, err);
     if (!ev->failed)
         return good_reply(v, ev, ms, out, err);
     const char *type = ev->error_type ? ev->error_type : "ExecutionError";

@@ -26,6 +26,8 @@ static void write_response(const struct rv_response *r, rv_jw *w)
         rv_jw_kv_str(w, "decision", r->decision);
     if (r->data)
         rv_jw_kv_value(w, "data", r->data);
+    if (r->interrupt_id.ptr)
+        rv_jw_kv_str(w, "interrupt_id", r->interrupt_id);
     rv_jw_obj_end(w);
 }
 
@@ -36,7 +38,9 @@ void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
     rv_jw_kv_int(w, "now_us", ev->now_us);
     if (ev->call_id)
         rv_jw_kv_int(w, "call_id", ev->call_id);
-    if (is_done(ev->kind) && ev->failed) {
+    if (is_done(ev->kind) && ev->unknown) {
+        rv_jw_kv_bool(w, "unknown", true);
+    } else if (is_done(ev->kind) && ev->failed) {
         rv_jw_kv_bool(w, "failed", true);
         if (ev->error_type)
             rv_jw_kv_text(w, "error_type", ev->error_type);
@@ -62,6 +66,8 @@ static void read_response(json_object *json, struct rv_response *out)
         out->text = rv_json_str(part);
     if (json_object_object_get_ex(json, "decision", &part))
         out->decision = rv_json_str(part);
+    if (json_object_object_get_ex(json, "interrupt_id", &part))
+        out->interrupt_id = rv_json_str(part);
     out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
     out->data = rv_json_get_obj(json, "data");
 }
@@ -86,6 +92,7 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "recorded event \"%s\" has no call id", text);
     (void)rv_json_get_bool(json, "failed", &ev.failed);
     (void)rv_json_get_bool(json, "retryable", &ev.retryable);
+    (void)rv_json_get_bool(json, "unknown", &ev.unknown);
     if (json_object_object_get_ex(json, "reply", &part))
         ev.reply = rv_json_str(part);
     if (json_object_object_get_ex(json, "error", &part))

@@ -31,7 +31,7 @@ static void emit_interrupt(rv_run *run, int64_t now_us, struct rv_effects *out)
 
     if (!in.exists || !rv_emit_begin(&run->shared, out, RV_EMIT_INTERRUPT_PENDING, -1, 0, now_us, &w))
         return;
-    rv_jw_kv_text(&w, "stage", rv_envelope_fields(run->env)->current_stage);
+    rv_jw_kv_text(&w, "stage", in.stage ? in.stage : rv_envelope_fields(run->env)->current_stage);
     rv_jw_kv_text(&w, "kind", rv_interrupt_kind_text(in.kind));
     rv_jw_kv_text(&w, "id", in.id);
     rv_jw_kv_text(&w, "question", in.question);

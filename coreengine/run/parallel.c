@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUEUE "queued_interrupts" /* metadata: interrupts that wait behind the pending one */
-
 void rv_run_parallel_fini(rv_run *run)
 {
     for (size_t i = 0; i < run->n_batch; i++) {
@@ -21,6 +19,11 @@ void rv_run_parallel_fini(rv_run *run)
     free(run->candidates);
     free(run->branches);
     free(run->batch);
+    run->states = NULL;
+    run->forced = run->parked = run->is_candidate = NULL;
+    run->candidates = run->batch = NULL;
+    run->branches = NULL;
+    run->n_candidates = run->n_batch = run->n_begun = run->n_done = run->first_open = 0;
 }
 
 void rv_run_add_candidate(rv_run *run, int stage)
@@ -34,14 +37,11 @@ void rv_run_add_candidate(rv_run *run, int stage)
 /* Stages whose own interrupt is queued wait until it was answered; the others would be asked twice. */
 static void park_queued(rv_run *run)
 {
-    json_object *queue = rv_envelope_metadata(run->env, RV_STR_LIT(QUEUE), NULL);
     const char *name = NULL;
 
-    if (!json_object_is_type(queue, json_type_array))
-        return;
-    for (size_t i = 0; i < json_object_array_length(queue); i++) {
-        json_object *entry = json_object_array_get_idx(queue, i);
-        if (!json_object_is_type(entry, json_type_object) || !rv_json_get_text(entry, "stage", &name))
+    for (size_t i = 0; i < rv_envelope_n_queued(run->env); i++) {
+        json_object *entry = rv_envelope_queued(run->env, i);
+        if (!entry || !rv_json_get_text(entry, "stage", &name))
             continue;
         int stage = rv_pipeline_stage(run->pipeline, rv_str_of(name));
         if (stage >= 0)
@@ -159,41 +159,6 @@ int rv_run_set_first_open(rv_run *run, rv_err **err)
     return rv_envelope_set_stage(run->env, RV_STR_LIT(RV_STAGE_END), err);
 }
 
-/* Make the first queued interrupt the pending one. *promoted false: none was queued. */
-static int promote_queued(rv_run *run, bool *promoted, int64_t now_us, rv_err **err)
-{
-    json_object *queue = rv_envelope_metadata(run->env, RV_STR_LIT(QUEUE), NULL), *rest = NULL;
-    const char *text = NULL;
-    int rc;
-
-    *promoted = false;
-    if (!json_object_is_type(queue, json_type_array) || json_object_array_length(queue) == 0)
-        return 0;
-    json_object *entry = json_object_array_get_idx(queue, 0);
-    struct rv_interrupt_spec spec = {.kind = RV_INTERRUPT_SYSTEM_ERROR, .ttl_us = -1, .replace = true};
-    if (rv_json_get_text(entry, "kind", &text))
-        RV_IGNORE(rv_interrupt_kind_of(rv_str_of(text), &spec.kind, NULL), "an unknown kind keeps the general one");
-    spec.id = rv_str_of(rv_json_get_text(entry, "id", &text) ? text : "int_queued");
-    if (rv_json_get_text(entry, "question", &text))
-        spec.question = rv_str_of(text);
-    if (rv_json_get_text(entry, "message", &text))
-        spec.message = rv_str_of(text);
-    spec.data = rv_json_get_obj(entry, "data");
-    rc = rv_envelope_raise(run->env, &spec, now_us, err);
-    if (rc < 0)
-        return rc;
-
-    rest = json_object_new_array();
-    rc = rest ? 0 : RV_FAIL(err, RV_E_NOMEM, "shorten the queue of interrupts");
-    for (size_t i = 1; rc == 0 && i < json_object_array_length(queue); i++)
-        rc = rv_json_push_ref(rest, json_object_array_get_idx(queue, i), err);
-    if (rc == 0)
-        rc = rv_envelope_set_metadata(run->env, RV_STR_LIT(QUEUE), rest, err);
-    json_object_put(rest);
-    *promoted = rc == 0;
-    return rc;
-}
-
 static int fail_blocked(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
@@ -220,7 +185,7 @@ static int nothing_ready(rv_run *run, int64_t now_us, struct rv_effects *out, rv
     int rc = skip_cut_off(run, &more, now_us, out, err);
     if (rc < 0 || more)
         return rc;
-    rc = promote_queued(run, &more, now_us, err);
+    rc = rv_envelope_promote_interrupt(run->env, now_us, &more, err);
     if (rc == 0)
         rc = rv_run_set_first_open(run, err);
     if (rc < 0)

@@ -110,9 +110,15 @@ int rv_run_answer(rv_run *run, const struct rv_response *response, int64_t now_u
     int rc = rv_envelope_check_response(run->env, response, now_us, err);
     if (rc < 0)
         return rc;
-    enum rv_interrupt_kind kind = rv_envelope_interrupt(run->env).kind;
+    rc = rv_envelope_select_interrupt(run->env, response->interrupt_id, err);
+    if (rc < 0)
+        return rc;
+    struct rv_interrupt in = rv_envelope_interrupt(run->env);
+    bool asks_outcome = rv_interrupt_asks_outcome(in.kind, in.data);
     rc = rv_envelope_resolve(run->env, response, now_us, err);
     if (rc == 0)
         rc = begin(run, true, now_us, out, err);
-    return rc < 0 ? rc : choose_stage(run, kind, response, now_us, out, err);
+    if (rc < 0 || asks_outcome) /* the stage that asked goes on with it */
+        return rc;
+    return choose_stage(run, in.kind, response, now_us, out, err);
 }

@@ -27,8 +27,8 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         .scripted_stages = opts->scripted_stages,
         .use_mocks = opts->use_mocks || pipeline->mock,
         .emits = opts->emits,
-        .next_call_id = 1,
-        .next_seq = 1,
+        .next_call_id = opts->first.next_call_id > 0 ? opts->first.next_call_id : 1,
+        .next_seq = opts->first.next_seq > 0 ? opts->first.next_seq : 1,
     };
     *out = run;
     return 0;
@@ -42,6 +42,21 @@ void rv_run_free(rv_run *run)
     rv_run_parallel_fini(run);
     rv_envelope_free(run->env);
     free(run);
+}
+
+/* An end as interrupted was a pause: go on as if new, with the same envelope and numbers. */
+static void rearm(rv_run *run)
+{
+    rv_visit_free(run->visit);
+    run->visit = NULL;
+    rv_run_parallel_fini(run);
+    run->started = run->finished = run->parallel = run->cancelled = false;
+    run->bound = RV_REASON_NONE;
+}
+
+static bool is_paused(const rv_run *run)
+{
+    return run->finished && run->status == RV_RUN_INTERRUPTED;
 }
 
 static int advance(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -108,6 +123,14 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
 {
     int rc;
 
+    if (is_paused(run) && ev->kind == RV_EVENT_ANSWER) {
+        rc = rv_envelope_check_response(run->env, &ev->response, ev->now_us, err);
+        if (rc < 0)
+            return rc;
+        rearm(run);
+    } else if (is_paused(run) && ev->kind == RV_EVENT_CANCEL) {
+        rearm(run);
+    }
     if (run->finished && (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER))
         return RV_FAIL(err, RV_E_STATE, "the run is over");
     if (run->finished)
@@ -144,6 +167,11 @@ int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
 bool rv_run_is_finished(const rv_run *run)
 {
     return run->finished;
+}
+
+struct rv_run_counters rv_run_counters(const rv_run *run)
+{
+    return (struct rv_run_counters){run->shared.next_call_id, run->shared.next_seq};
 }
 
 enum rv_run_status rv_run_status(const rv_run *run)
