@@ -215,6 +215,14 @@ int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effe
     return rv_visit_fail(v, out, "CancelledError", err, "%s", why);
 }
 
+void rv_visit_delay(rv_visit *v, int64_t gap_us)
+{
+    v->deadline_us += gap_us < INT64_MAX - v->deadline_us ? gap_us : 0;
+    v->now_us += gap_us;
+    if (v->tools.call_started_us)
+        v->tools.call_started_us += gap_us;
+}
+
 bool rv_visit_is_done(const rv_visit *v)
 {
     return v->phase == PHASE_DONE;

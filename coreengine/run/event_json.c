@@ -6,7 +6,7 @@
 static const char *const kind_texts[] = {
     [RV_EVENT_START] = "start",         [RV_EVENT_LLM_DONE] = "llm_done", [RV_EVENT_TOOL_DONE] = "tool_done",
     [RV_EVENT_HOOK_DONE] = "hook_done", [RV_EVENT_TIMER] = "timer",       [RV_EVENT_ANSWER] = "answer",
-    [RV_EVENT_CANCEL] = "cancel",
+    [RV_EVENT_CANCEL] = "cancel",       [RV_EVENT_RECOVER] = "recover",
 };
 
 static bool is_done(enum rv_event_kind kind)

@@ -119,6 +119,20 @@ static int on_cancel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err
                : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, now_us, out, err);
 }
 
+/* The calls under way are asked for again by whoever replays them; only time is put right here. */
+static void on_recover(rv_run *run, int64_t now_us)
+{
+    int64_t gap_us = now_us > run->last_us ? now_us - run->last_us : 0;
+
+    if (run->visit)
+        rv_visit_delay(run->visit, gap_us);
+    for (size_t i = 0; i < run->n_begun; i++) {
+        rv_visit *v = run->branches[run->batch[i]].visit;
+        if (v && !rv_visit_is_done(v))
+            rv_visit_delay(v, gap_us);
+    }
+}
+
 static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int rc;
@@ -152,6 +166,9 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
         return on_done(run, ev, out, err);
     case RV_EVENT_CANCEL:
         return on_cancel(run, ev->now_us, out, err);
+    case RV_EVENT_RECOVER:
+        on_recover(run, ev->now_us);
+        return 0;
     }
     return RV_FAIL(err, RV_E_INVALID, "unknown event kind %d", (int)ev->kind);
 }
@@ -159,6 +176,8 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
 int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int rc = step(run, ev, out, err);
+    if (rc == 0 && ev->now_us > run->last_us)
+        run->last_us = ev->now_us;
     if (rc == 0 && out->rc < 0)
         rc = RV_FAIL(err, out->rc, "collect the effects of a step of pipeline \"%s\"", run->pipeline->name);
     return rc;

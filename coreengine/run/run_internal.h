@@ -16,7 +16,8 @@ struct rv_run {
     struct rv_run_opts opts;
     rv_envelope *env; /* owned; NULL after it was taken out */
     bool started, finished, parallel;
-    bool cancelled; /* the batch under way was: whatever else came of it, that ends the run */
+    int64_t last_us; /* latest time it was told */
+    bool cancelled;  /* the batch under way was: whatever else came of it, that ends the run */
     enum rv_run_status status;
 
     rv_visit *visit; /* sequential: the one under way, or NULL */
