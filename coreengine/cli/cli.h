@@ -47,13 +47,18 @@ struct rv_cli_args {
 };
 
 struct rv_cli_verb {
-    const char *name, *args, *summary;
+    const char *name; /* of a verb below another one: both, "runs list" */
+    const char *args, *summary;
     const char *text;     /* one or two paragraphs */
     const char *examples; /* lines, each "command   # what it does" */
     const struct rv_cli_option *options;
     size_t n_options;
     size_t min_words, max_words;
+    bool takes_runs;                                                /* its words are runs, not files */
     int (*run)(struct rv_cli *cli, const struct rv_cli_args *args); /* gives the exit status */
+    /* Verbs below this one, ending with NULL; the first is meant when none is named. Then only name, summary, text and
+     * examples are its own. */
+    const struct rv_cli_verb *const *subs;
     bool hidden;
 };
 
@@ -72,11 +77,17 @@ RV_MUST_CHECK int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **
 RV_MUST_CHECK int rv_cli_int(const struct rv_cli_args *args, const char *name, int64_t least, int64_t most,
                              int64_t *inout, rv_err **err); /* unchanged when not given */
 
+/* main.c */
+/** A verb by its name; sub (may be NULL) names one below it. NULL: there is none. */
+const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub);
+
 /* help.c, pages.c */
-void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b);    /* NULL: the overview */
-void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b);                 /* NULL: reeve(1) */
+const char *rv_cli_short_name(const struct rv_cli_verb *verb);                 /* "list" of "runs list" */
+void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b); /* NULL: the overview */
+void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b);              /* NULL: reeve(1) */
+void rv_cli_write_reference(rv_buf *b);                                        /* docs/reference/cli.md */
+/* completion.c */
 RV_MUST_CHECK int rv_cli_write_completion(rv_str shell, rv_buf *b, rv_err **err); /* bash, zsh, fish */
-void rv_cli_write_reference(rv_buf *b);                                           /* docs/reference/cli.md */
 
 /* output.c */
 /** Print to stdout. Failure (full disk, closed pipe) is remembered for rv_cli_flush. */
@@ -91,6 +102,13 @@ int rv_cli_flush(int status); /* the status, or RV_EXIT_FAILED if stdout could n
 int rv_cli_report(const struct rv_cli *cli, rv_err *err);
 int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...) RV_PRINTF(3, 4);
 int rv_cli_exit_of(enum rv_run_status status);
+
+/* times.c */
+void rv_cli_write_duration(rv_buf *b, int64_t us); /* "340 ms" */
+void rv_cli_write_age(rv_buf *b, int64_t us);      /* "5 min": how long ago */
+void rv_cli_write_moment(rv_buf *b, int64_t us);   /* "2026-11-21 21:05:00", UTC */
+/** "90s", "15min", "12h", "30d", "4w". */
+RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err);
 
 /* load.c: a pipeline with all that belongs to it */
 struct rv_cli_loaded {

@@ -6,6 +6,12 @@
 #define BOLD  "\033[1m"
 #define PLAIN "\033[0m"
 
+const char *rv_cli_short_name(const struct rv_cli_verb *verb)
+{
+    const char *blank = strchr(verb->name, ' ');
+    return blank ? blank + 1 : verb->name;
+}
+
 static void heading(rv_buf *b, bool color, const char *text)
 {
     rv_buf_printf(b, "%s%s%s\n", color ? BOLD : "", text, color ? PLAIN : "");
@@ -44,6 +50,20 @@ static void option_line(const struct rv_cli_option *o, rv_buf *b)
     rv_buf_fini(&left);
 }
 
+static void list_subs(const struct rv_cli_verb *verb, bool color, rv_buf *b)
+{
+    rv_buf_puts(b, "\n");
+    heading(b, color, "Verbs");
+    for (size_t i = 0; verb->subs[i]; i++) {
+        rv_buf left = RV_BUF_INIT(256);
+        rv_buf_printf(&left, "%s %s", rv_cli_short_name(verb->subs[i]), verb->subs[i]->args);
+        rv_buf_printf(b, "  %-20s %s\n", rv_buf_cstr(&left), verb->subs[i]->summary);
+        rv_buf_fini(&left);
+    }
+    rv_buf_printf(b, "\n`reeve %s VERB --help` explains one; without a verb it is `%s`.\n", verb->name,
+                  rv_cli_short_name(verb->subs[0]));
+}
+
 void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b)
 {
     if (!verb) {
@@ -52,17 +72,24 @@ void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b)
     }
     rv_buf_printf(b, "reeve %s: %s\n\n", verb->name, verb->summary);
     heading(b, color, "Usage");
-    rv_buf_printf(b, "  reeve %s %s [OPTIONS]\n\n%s\n", verb->name, verb->args, verb->text);
+    if (verb->subs)
+        rv_buf_printf(b, "  reeve %s VERB [OPTIONS] ...\n\n%s\n", verb->name, verb->text);
+    else
+        rv_buf_printf(b, "  reeve %s %s [OPTIONS]\n\n%s\n", verb->name, verb->args, verb->text);
+    if (verb->subs)
+        list_subs(verb, color, b);
     if (verb->n_options) {
         rv_buf_puts(b, "\n");
         heading(b, color, "Options");
         for (size_t i = 0; i < verb->n_options; i++)
             option_line(&verb->options[i], b);
     }
-    rv_buf_puts(b, "\n");
-    heading(b, color, "Common options");
-    for (size_t i = 0; i < rv_cli_n_common_options; i++)
-        option_line(&rv_cli_common_options[i], b);
+    if (!verb->subs) {
+        rv_buf_puts(b, "\n");
+        heading(b, color, "Common options");
+        for (size_t i = 0; i < rv_cli_n_common_options; i++)
+            option_line(&rv_cli_common_options[i], b);
+    }
     rv_buf_puts(b, "\n");
     heading(b, color, "Examples");
     for (const char *line = verb->examples; *line;) {

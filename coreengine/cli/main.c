@@ -19,29 +19,43 @@ const struct rv_cli_option rv_cli_common_options[] = {
 };
 const size_t rv_cli_n_common_options = RV_COUNT(rv_cli_common_options);
 
-static const struct rv_cli_verb *find_verb(const char *name)
+const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
 {
-    for (size_t i = 0; rv_cli_verbs[i]; i++)
-        if (strcmp(rv_cli_verbs[i]->name, name) == 0)
-            return rv_cli_verbs[i];
+    const struct rv_cli_verb *const *list = rv_cli_verbs;
+
+    for (const char *word = name; list; word = sub, sub = NULL) {
+        const struct rv_cli_verb *found = NULL;
+        for (size_t i = 0; list[i] && !found; i++)
+            if (strcmp(rv_cli_short_name(list[i]), word) == 0)
+                found = list[i];
+        if (!found || !sub)
+            return found;
+        list = found->subs;
+    }
     return NULL;
 }
 
-static int unknown_verb(struct rv_cli *cli, const char *name)
+/* parent NULL: a verb, else one below it. */
+static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, const char *name)
 {
-    const char *names[64];
+    const struct rv_cli_verb *const *list = parent ? parent->subs : rv_cli_verbs;
+    const char *names[64], *above = parent ? parent->name : "", *blank = parent ? " " : "";
     size_t n = 0;
     rv_err *err = NULL;
 
-    for (size_t i = 0; n < RV_COUNT(names) && rv_cli_verbs[i]; i++)
-        if (!rv_cli_verbs[i]->hidden)
-            names[n++] = rv_cli_verbs[i]->name;
+    for (size_t i = 0; n < RV_COUNT(names) && list[i]; i++)
+        if (!list[i]->hidden)
+            names[n++] = rv_cli_short_name(list[i]);
     const char *near = rv_nearest(rv_str_of(name), names, n);
-    RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "unknown verb \"%s\"", name), "it is reported at once");
-    if (near)
-        rv_err_hint(&err, "did you mean `reeve %s`? `reeve --help` lists all verbs", near);
+    if (parent)
+        RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "`reeve %s` does not know \"%s\"", above, name), "reported at once");
     else
-        rv_err_hint(&err, "`reeve --help` lists all verbs");
+        RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "unknown verb \"%s\"", name), "reported at once");
+    if (near)
+        rv_err_hint(&err, "did you mean `reeve %s%s%s`? `reeve %s%s--help` lists all verbs", above, blank, near, above,
+                    blank);
+    else
+        rv_err_hint(&err, "`reeve %s%s--help` lists all verbs", above, blank);
     return rv_cli_report(cli, err);
 }
 
@@ -99,6 +113,31 @@ static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc
     return status;
 }
 
+/* A verb with others below it: the word that follows says which, if one does. */
+static int run_below(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc, char **argv)
+{
+    const char *word = argc > 0 ? argv[0] : "";
+
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        return print_help(cli, verb);
+    if (!word[0] || word[0] == '-')
+        return run_verb(cli, verb->subs[0], argc, argv);
+    const struct rv_cli_verb *sub = rv_cli_find_verb(verb->name, word);
+    return sub ? run_verb(cli, sub, argc - 1, argv + 1) : unknown_verb(cli, verb, word);
+}
+
+static int help(struct rv_cli *cli, int argc, char **argv)
+{
+    const struct rv_cli_verb *verb = argc > 0 ? rv_cli_find_verb(argv[0], NULL) : NULL;
+
+    if (argc > 0 && !verb)
+        return unknown_verb(cli, NULL, argv[0]);
+    if (argc < 2 || !verb->subs)
+        return print_help(cli, verb);
+    const struct rv_cli_verb *sub = rv_cli_find_verb(argv[0], argv[1]);
+    return sub ? print_help(cli, sub) : unknown_verb(cli, verb, argv[1]);
+}
+
 /* A closed standard stream would become the next file that is opened. What takes its place fails as it would: input can
  * not be read, output not be written; only messages for nobody are no failure. */
 static void occupy_standard_streams(void)
@@ -123,11 +162,11 @@ int main(int argc, char **argv)
         return rv_cli_flush(argc < 2 ? RV_EXIT_USAGE : status);
     }
     const char *name = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
-    if (strcmp(name, "help") == 0 && argc > 2)
-        return find_verb(argv[2]) ? rv_cli_flush(print_help(&cli, find_verb(argv[2]))) : unknown_verb(&cli, argv[2]);
     if (strcmp(name, "help") == 0)
-        return rv_cli_flush(print_help(&cli, NULL));
-    const struct rv_cli_verb *verb = find_verb(name);
-    int status = verb ? run_verb(&cli, verb, argc - 2, argv + 2) : unknown_verb(&cli, name);
+        return rv_cli_flush(help(&cli, argc - 2, argv + 2));
+    const struct rv_cli_verb *verb = rv_cli_find_verb(name, NULL);
+    int status = !verb        ? unknown_verb(&cli, NULL, name)
+                 : verb->subs ? run_below(&cli, verb, argc - 2, argv + 2)
+                              : run_verb(&cli, verb, argc - 2, argv + 2);
     return rv_cli_flush(status);
 }

@@ -59,18 +59,6 @@ static bool is_utf8(void)
     return false;
 }
 
-static void duration(rv_buf *b, int64_t us)
-{
-    if (us < 0)
-        us = 0;
-    if (us < 1000)
-        rv_buf_printf(b, "%lld us", (long long)us);
-    else if (us < 1000000)
-        rv_buf_printf(b, "%lld ms", (long long)(us / 1000));
-    else
-        rv_buf_printf(b, "%lld.%lld s", (long long)(us / 1000000), (long long)(us / 100000 % 10));
-}
-
 static void erase(rv_progress *p, rv_buf *b)
 {
     if (p->drawn)
@@ -96,7 +84,7 @@ static void draw(rv_progress *p, rv_buf *b)
     erase(p, b);
     if (waiting) {
         rv_buf time = RV_BUF_INIT(64);
-        duration(&time, now - oldest);
+        rv_cli_write_duration(&time, now - oldest);
         if (p->received)
             rv_buf_printf(&time, ", %zu bytes of text", p->received);
         rv_str names = rv_utf8_cut(rv_buf_str(&line), terminal_width() - 44);
@@ -187,7 +175,7 @@ static void print_end(rv_progress *p, const struct span *s, json_object *json, r
     erase(p, b);
     rv_buf_printf(b, "%s%s%s %-20s ", color ? (bad ? "\033[31m" : "\033[32m") : "", mark, color ? "\033[0m" : "",
                   p->pipeline->agents[s->stage].name);
-    duration(b, s->ended_us - s->begun_us);
+    rv_cli_write_duration(b, s->ended_us - s->begun_us);
     if (rv_json_get_text(json, "error", &error))
         rv_buf_printf(b, "  %s", error);
     if (rv_json_get_text(json, "next_stage", &next))
@@ -300,7 +288,7 @@ void rv_progress_write_timeline(const rv_progress *p, rv_buf *b)
     width = width > 60 ? 60 : width;
     int64_t total = end > p->begun_us ? end - p->begun_us : 1;
     rv_buf_puts(b, "timeline, ");
-    duration(b, total);
+    rv_cli_write_duration(b, total);
     rv_buf_puts(b, " in all\n");
     for (size_t i = 0; i < p->n; i++) {
         const struct span *s = &p->spans[i];
@@ -309,7 +297,7 @@ void rv_progress_write_timeline(const rv_progress *p, rv_buf *b)
         rv_buf_printf(b, "  %-*.*s ", (int)name_width, (int)name_width, p->pipeline->agents[s->stage].name);
         bar(p, s, total, width, b);
         rv_buf_putc(b, ' ');
-        duration(b, s->ended_us - s->begun_us);
+        rv_cli_write_duration(b, s->ended_us - s->begun_us);
         rv_buf_puts(b, s->status == 'e' ? "  failed\n" : s->status == 'k' ? "  skipped\n" : "\n");
     }
 }

@@ -162,14 +162,6 @@ static int doctor(struct rv_cli *cli, const struct rv_cli_args *args)
 
 /* --- docs: pages made from the tables --- */
 
-static const struct rv_cli_verb *find_verb(const char *name)
-{
-    for (size_t i = 0; rv_cli_verbs[i]; i++)
-        if (strcmp(rv_cli_verbs[i]->name, name) == 0)
-            return rv_cli_verbs[i];
-    return NULL;
-}
-
 static void write_terms(rv_buf *b)
 {
     size_t n;
@@ -200,7 +192,7 @@ static int docs(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_err *err = NULL;
 
     if (strcmp(what, "man") == 0) {
-        const struct rv_cli_verb *verb = which[0] ? find_verb(which) : NULL;
+        const struct rv_cli_verb *verb = which[0] ? rv_cli_find_verb(which, NULL) : NULL;
         if (which[0] && !verb)
             return rv_cli_usage(cli, args, "unknown verb \"%s\"", which);
         rv_cli_write_man(verb, &text);

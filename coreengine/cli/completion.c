@@ -1,0 +1,254 @@
+/* Shell completion, from the table of verbs. */
+#include "coreengine/cli/cli.h"
+
+#include <string.h>
+
+#define LIST_IDS "reeve runs list --ids 2>/dev/null" /* words that are runs */
+
+static bool is_path(const struct rv_cli_option *o)
+{
+    return o->words && (strcmp(o->words, "FILE") == 0 || strcmp(o->words, "DIR") == 0);
+}
+
+static void each_leaf(void (*each)(const struct rv_cli_verb *verb, rv_buf *b), rv_buf *b)
+{
+    for (size_t i = 0; rv_cli_verbs[i]; i++) {
+        const struct rv_cli_verb *v = rv_cli_verbs[i];
+        if (v->hidden)
+            continue;
+        for (size_t s = 0; v->subs && v->subs[s]; s++)
+            each(v->subs[s], b);
+        if (!v->subs)
+            each(v, b);
+    }
+}
+
+/* --- bash --- */
+
+static void bash_options(const struct rv_cli_verb *v, rv_buf *b)
+{
+    rv_buf_puts(b, "opts=\"");
+    for (size_t i = 0; i < v->n_options; i++)
+        rv_buf_printf(b, "--%s ", v->options[i].name);
+    for (size_t i = 0; i < rv_cli_n_common_options; i++)
+        rv_buf_printf(b, "--%s ", rv_cli_common_options[i].name);
+    rv_buf_printf(b, "\"%s ;;\n", v->takes_runs ? "; runs=1" : "");
+}
+
+static void bash_verb(const struct rv_cli_verb *v, rv_buf *b)
+{
+    if (!v->subs) {
+        rv_buf_printf(b, "    %s) ", v->name);
+        bash_options(v, b);
+        return;
+    }
+    rv_buf_printf(b, "    %s)\n      if [ \"$COMP_CWORD\" -eq 2 ] && [[ \"$cur\" != -* ]]; then\n", v->name);
+    rv_buf_puts(b, "        COMPREPLY=($(compgen -W \"");
+    for (size_t i = 0; v->subs[i]; i++)
+        rv_buf_printf(b, "%s ", rv_cli_short_name(v->subs[i]));
+    rv_buf_puts(b, "\" -- \"$cur\"))\n        return\n      fi\n      case \"${COMP_WORDS[2]}\" in\n");
+    for (size_t i = 1; v->subs[i]; i++) {
+        rv_buf_printf(b, "    %s) ", rv_cli_short_name(v->subs[i]));
+        bash_options(v->subs[i], b);
+    }
+    rv_buf_puts(b, "    *) ");
+    bash_options(v->subs[0], b);
+    rv_buf_puts(b, "      esac ;;\n");
+}
+
+static void bash_value(const struct rv_cli_option *o, rv_buf *b)
+{
+    if (o->words && !is_path(o))
+        rv_buf_printf(b, "    --%s) COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return ;;\n", o->name, o->words);
+}
+
+static void bash_values(const struct rv_cli_verb *v, rv_buf *b)
+{
+    for (size_t i = 0; i < v->n_options; i++)
+        bash_value(&v->options[i], b);
+}
+
+static void bash_completion(rv_buf *b)
+{
+    rv_buf_puts(b, "# bash completion for reeve\n_reeve() {\n  local cur prev verb opts runs=\n"
+                   "  cur=\"${COMP_WORDS[COMP_CWORD]}\"\n"
+                   "  prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n  verb=\"${COMP_WORDS[1]}\"\n"
+                   "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W \"");
+    for (size_t i = 0; rv_cli_verbs[i]; i++)
+        if (!rv_cli_verbs[i]->hidden)
+            rv_buf_printf(b, "%s ", rv_cli_verbs[i]->name);
+    rv_buf_puts(b, "help --help --version\" -- \"$cur\"))\n    return\n  fi\n  case \"$prev\" in\n");
+    for (size_t i = 0; i < rv_cli_n_common_options; i++)
+        bash_value(&rv_cli_common_options[i], b);
+    each_leaf(bash_values, b);
+    rv_buf_puts(b, "  esac\n  case \"$verb\" in\n");
+    for (size_t i = 0; rv_cli_verbs[i]; i++)
+        if (!rv_cli_verbs[i]->hidden)
+            bash_verb(rv_cli_verbs[i], b);
+    rv_buf_puts(b,
+                "  esac\n  if [[ \"$cur\" == -* ]]; then\n    COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\"))\n"
+                "  elif [ -n \"$runs\" ]; then\n    COMPREPLY=($(compgen -W \"last $(" LIST_IDS ")\" -- \"$cur\"))\n"
+                "  else\n    COMPREPLY=($(compgen -f -- \"$cur\"))\n  fi\n}\ncomplete -o filenames -F _reeve reeve\n");
+}
+
+/* --- zsh --- */
+
+/* Single quotes end a zsh or fish word. */
+static void quoted(rv_buf *b, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        if (*c == '\'')
+            rv_buf_puts(b, "'\\''");
+        else if (*c == '[' || *c == ']' || *c == ':')
+            rv_buf_printf(b, "\\%c", *c);
+        else
+            rv_buf_putc(b, *c);
+    }
+}
+
+static void zsh_option(const struct rv_cli_option *o, rv_buf *b)
+{
+    rv_buf_printf(b, "      '%s--%s[", o->many ? "*" : "", o->name);
+    quoted(b, o->doc);
+    rv_buf_puts(b, "]");
+    if (o->arg && o->words && strcmp(o->words, "FILE") == 0)
+        rv_buf_printf(b, ":%s:_files", o->arg);
+    else if (o->arg && o->words && strcmp(o->words, "DIR") == 0)
+        rv_buf_printf(b, ":%s:_files -/", o->arg);
+    else if (o->arg && o->words)
+        rv_buf_printf(b, ":%s:(%s)", o->arg, o->words);
+    else if (o->arg)
+        rv_buf_printf(b, ":%s: ", o->arg);
+    rv_buf_puts(b, "' \\\n");
+}
+
+static void zsh_names(const struct rv_cli_verb *const *verbs, rv_buf *b)
+{
+    rv_buf_puts(b, "(\n");
+    for (size_t i = 0; verbs[i]; i++)
+        if (!verbs[i]->hidden) {
+            rv_buf_printf(b, "    '%s:", rv_cli_short_name(verbs[i]));
+            quoted(b, verbs[i]->summary);
+            rv_buf_puts(b, "'\n");
+        }
+    rv_buf_puts(b, "  )\n");
+}
+
+static void zsh_verb(const struct rv_cli_verb *v, const char *pattern, rv_buf *b)
+{
+    rv_buf_printf(b, "    %s) _arguments \\\n", pattern);
+    for (size_t i = 0; i < v->n_options; i++)
+        zsh_option(&v->options[i], b);
+    for (size_t i = 0; i < rv_cli_n_common_options; i++)
+        zsh_option(&rv_cli_common_options[i], b);
+    rv_buf_puts(b, v->takes_runs ? "      '*:run:(last $(" LIST_IDS "))' ;;\n" : "      '*:file:_files' ;;\n");
+}
+
+static void zsh_below(const struct rv_cli_verb *v, rv_buf *b)
+{
+    rv_buf_printf(b, "    %s)\n  local -a below\n  below=", v->name);
+    zsh_names(v->subs, b);
+    rv_buf_puts(b, "  if (( CURRENT == 2 )); then\n    _describe 'verb' below\n    return\n  fi\n"
+                   "  local sub=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $sub in\n");
+    for (size_t i = 1; v->subs[i]; i++)
+        zsh_verb(v->subs[i], rv_cli_short_name(v->subs[i]), b);
+    zsh_verb(v->subs[0], "*", b);
+    rv_buf_puts(b, "  esac ;;\n");
+}
+
+static void zsh_completion(rv_buf *b)
+{
+    rv_buf_puts(b, "#compdef reeve\n_reeve() {\n  local -a verbs\n  verbs=");
+    zsh_names(rv_cli_verbs, b);
+    rv_buf_puts(b, "  if (( CURRENT == 2 )); then\n    _describe 'verb' verbs\n    return\n  fi\n"
+                   "  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $verb in\n");
+    for (size_t v = 0; rv_cli_verbs[v]; v++) {
+        if (rv_cli_verbs[v]->subs)
+            zsh_below(rv_cli_verbs[v], b);
+        else
+            zsh_verb(rv_cli_verbs[v], rv_cli_verbs[v]->name, b);
+    }
+    rv_buf_puts(b, "  esac\n}\n_reeve \"$@\"\n");
+}
+
+/* --- fish --- */
+
+/* "runs list" is seen when both words are. */
+static void fish_condition(const struct rv_cli_verb *v, rv_buf *b)
+{
+    const char *sub = strchr(v->name, ' ');
+    int n = (int)strcspn(v->name, " ");
+
+    rv_buf_printf(b, "complete -c reeve -n '__fish_seen_subcommand_from %.*s", n, v->name);
+    if (sub)
+        rv_buf_printf(b, "; and __fish_seen_subcommand_from%s", sub);
+    rv_buf_putc(b, '\'');
+}
+
+static void fish_text(const char *text, rv_buf *b)
+{
+    for (const char *c = text; *c; c++)
+        rv_buf_puts(b, *c == '\'' ? "\\'" : (char[]){*c, '\0'});
+}
+
+static void fish_option(const struct rv_cli_verb *verb, const struct rv_cli_option *o, rv_buf *b)
+{
+    fish_condition(verb, b);
+    rv_buf_printf(b, " -l %s", o->name);
+    if (o->letter)
+        rv_buf_printf(b, " -s %c", o->letter);
+    if (o->arg && is_path(o))
+        rv_buf_puts(b, " -r -F");
+    else if (o->arg && o->words)
+        rv_buf_printf(b, " -x -a '%s'", o->words);
+    else if (o->arg)
+        rv_buf_puts(b, " -x");
+    rv_buf_puts(b, " -d '");
+    fish_text(o->doc, b);
+    rv_buf_puts(b, "'\n");
+}
+
+static void fish_verb(const struct rv_cli_verb *verb, rv_buf *b)
+{
+    for (size_t i = 0; i < verb->n_options; i++)
+        fish_option(verb, &verb->options[i], b);
+    for (size_t i = 0; i < rv_cli_n_common_options; i++)
+        fish_option(verb, &rv_cli_common_options[i], b);
+    if (verb->takes_runs) {
+        fish_condition(verb, b);
+        rv_buf_puts(b, " -f -a 'last (" LIST_IDS ")'\n");
+    }
+}
+
+static void fish_completion(rv_buf *b)
+{
+    for (size_t v = 0; rv_cli_verbs[v]; v++) {
+        const struct rv_cli_verb *verb = rv_cli_verbs[v];
+        if (verb->hidden)
+            continue;
+        rv_buf_printf(b, "complete -c reeve -n __fish_use_subcommand -f -a %s -d '", verb->name);
+        fish_text(verb->summary, b);
+        rv_buf_puts(b, "'\n");
+        for (size_t i = 0; verb->subs && verb->subs[i]; i++) {
+            rv_buf_printf(b, "complete -c reeve -n '__fish_seen_subcommand_from %s' -f -a %s -d '", verb->name,
+                          rv_cli_short_name(verb->subs[i]));
+            fish_text(verb->subs[i]->summary, b);
+            rv_buf_puts(b, "'\n");
+        }
+    }
+    each_leaf(fish_verb, b);
+}
+
+int rv_cli_write_completion(rv_str shell, rv_buf *b, rv_err **err)
+{
+    if (rv_str_is(shell, "bash"))
+        bash_completion(b);
+    else if (rv_str_is(shell, "zsh"))
+        zsh_completion(b);
+    else if (rv_str_is(shell, "fish"))
+        fish_completion(b);
+    else
+        return RV_FAIL(err, RV_E_INVALID, "no completion for shell \"%.*s\": bash, zsh and fish are known",
+                       RV_STR_ARG(shell));
+    return 0;
+}
