@@ -1,0 +1,34 @@
+/* One process under test: started, waited for, its outputs kept; with the shim before it when it is to die. */
+#ifndef RV_TESTS_CRASH_PROCESS_H
+#define RV_TESTS_CRASH_PROCESS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Where a life takes place. */
+struct world {
+    const char *dir; /* for what the processes print */
+    char *store, *effects;
+    const char *shim;         /* path of the library */
+    const char *capabilities; /* REEVE_CAPABILITY_PATH; may be NULL */
+};
+void world_init(struct world *w, const char *dir, const char *shim, const char *capabilities);
+void world_fini(struct world *w);
+
+struct doom {
+    long at;         /* operation at which the process dies; 0: it does not, and counts */
+    const char *how; /* see shim.c */
+    uint64_t seed;
+};
+struct ending {
+    int status;      /* of the exit, or minus the signal */
+    char *out, *err; /* owned */
+    long count;      /* operations, when it was counted and ended by itself; else -1 */
+};
+/** argv ends with NULL. doom NULL: without the shim. A process that hangs is ended by SIGALRM. */
+void process_run(const struct world *w, const char *const *argv, const struct doom *doom, struct ending *out);
+/** Started and not waited for; its outputs go to files "out.NAME" and "err.NAME" in w->dir. */
+pid_t process_start(const struct world *w, const char *const *argv, const char *name);
+void ending_fini(struct ending *e);
+
+#endif
