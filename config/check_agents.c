@@ -78,10 +78,11 @@ static void check_dependencies(struct rv_loader *l, const struct rv_agent_config
 
 static bool is_dropped_role(const struct rv_pipeline *p, const char *role)
 {
-    const struct rv_str_list *dropped = &p->private->dropped_roles;
+    size_t n;
+    const struct rv_chosen_model *chosen = rv_pipeline_chosen_models(p, &n);
 
-    for (size_t i = 0; i < dropped->n; i++)
-        if (strcmp(dropped->items[i], role) == 0)
+    for (size_t i = 0; i < n; i++)
+        if (!chosen[i].provider && strcmp(chosen[i].role, role) == 0)
             return true;
     return false;
 }

@@ -179,13 +179,20 @@ RV_MUST_CHECK int rv_pipeline_load(const char *path, rv_findings *findings, stru
 /** The same from text; `name` stands for the file in messages, `dir` is what relative paths start from. */
 RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings,
                                     struct rv_pipeline **out, rv_err **err);
+/* What the environment decided about a role of models. Names of models are no secret: requests, events and conditions
+ * have them. */
+struct rv_chosen_model {
+    const char *role;
+    const char *provider, *model; /* provider NULL: the role was left out */
+};
 /* Where the parts of a pipeline come from that are not in its text; zeroed: files and the environment. */
 struct rv_pipeline_opts {
     /** The text of a prompt file, by the path that was made for it; borrowed until parsing ends. False: it is not
      *  there, which is a finding. With it no prompt file is read, and scripts of tests are not looked for. */
     bool (*file)(void *self, const char *path, rv_str *out);
     void *self;
-    const struct rv_str_list *dropped_roles; /* these optional models are left out, no others; NULL: as variables say */
+    const struct rv_chosen_model *models; /* instead of what the environment says now; NULL: it says */
+    size_t n_models;
     bool offline; /* a ${env:} or ${file:} that is not to be had is the empty text; ${file:} never is to be had */
 };
 /** rv_pipeline_parse() with options. */
@@ -201,7 +208,8 @@ struct rv_text_file {
 };
 rv_str rv_pipeline_text(const struct rv_pipeline *p);                                 /* the YAML, byte for byte */
 const struct rv_text_file *rv_pipeline_files(const struct rv_pipeline *p, size_t *n); /* prompt files, each once */
-const struct rv_str_list *rv_pipeline_dropped_roles(const struct rv_pipeline *p);
+/** Roles that are left out, and those whose names come from a ${env:} or ${file:}; in the order of the text. */
+const struct rv_chosen_model *rv_pipeline_chosen_models(const struct rv_pipeline *p, size_t *n);
 
 /* --- Names that only capabilities know --- */
 enum rv_name_kind {

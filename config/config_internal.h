@@ -30,8 +30,9 @@ struct rv_pipeline_private {
     rv_index output_index;     /* output key -> stage */
     struct rv_written *models; /* same order as the pipeline's */
     struct rv_written *capabilities;
-    struct rv_str_list dropped_roles; /* optional models whose variable is not set */
-    const char **target_names;        /* every stage, then end, clarification, confirmation */
+    struct rv_chosen_model *chosen_models; /* dropped ones are optional and have a variable that is not set */
+    size_t n_chosen_models;
+    const char **target_names; /* every stage, then end, clarification, confirmation */
     size_t n_target_names;
     bool has_models; /* the key is there, even if every role was dropped */
     rv_str text;     /* the YAML, in the arena as the files are */

@@ -65,9 +65,8 @@ static void add_variable(struct rv_loader *l, rv_str name, const struct rv_src *
         how->is_missing = true;
         if (!how->missing_ok && !l->opts->offline)
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, src,
-                            l->opts->dropped_roles
-                                ? "set it again: it was set when this was begun"
-                                : "set it; a model with \"optional: true\" is left out while it is not set",
+                            l->opts->models ? "set it again: it was set when this was begun"
+                                            : "set it; a model with \"optional: true\" is left out while it is not set",
                             "the environment variable \"%s\" is %s", key, value ? "empty" : "not set");
         return;
     }

@@ -91,7 +91,8 @@ struct model_read {
     struct rv_key_reader *reader;
     struct rv_model_config *out;
     struct rv_written *written;
-    struct rv_indirection how; /* of everything in this model so far */
+    struct rv_indirection how;            /* of everything in this model so far */
+    const struct rv_chosen_model *chosen; /* NULL: the names are read */
 };
 
 /* A string of the model with its indirections put in, in the arena; NULL: absent, or recorded as a failure. */
@@ -181,7 +182,11 @@ static void read_mapping(struct model_read *m, const struct rv_node *map)
     raw.model.price_input = raw.price_input;
     raw.model.price_output = raw.price_output;
     *m->out = raw.model;
-    m->how.missing_ok = raw.model.optional && !m->l->opts->dropped_roles;
+    m->how.missing_ok = raw.model.optional && !m->l->opts->models;
+    if (m->chosen) {
+        read_options(m, map);
+        return;
+    }
     provider = model_text(m, provider_node);
     model = model_text(m, model_node);
     if (provider && provider[0]) {
@@ -196,12 +201,21 @@ static void read_mapping(struct model_read *m, const struct rv_node *map)
     read_options(m, map);
 }
 
-static bool is_listed(const struct rv_str_list *list, const char *role)
+static const struct rv_chosen_model *find_chosen(const struct rv_pipeline_opts *opts, const char *role)
 {
-    for (size_t i = 0; list && i < list->n; i++)
-        if (strcmp(list->items[i], role) == 0)
-            return true;
-    return false;
+    for (size_t i = 0; i < opts->n_models; i++)
+        if (strcmp(opts->models[i].role, role) == 0)
+            return &opts->models[i];
+    return NULL;
+}
+
+static void take_chosen(struct model_read *m)
+{
+    m->written->hides_name = true;
+    m->out->provider = rv_arena_dup(m->l->arena, rv_str_of(m->chosen->provider));
+    m->out->model = rv_arena_dup(m->l->arena, rv_str_of(m->chosen->model));
+    if (!m->out->provider || !m->out->model)
+        m->l->rc = RV_E_NOMEM;
 }
 
 static void read_model(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
@@ -220,12 +234,14 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
     out->src = key->src;
     out->provider = out->model = "";
     written->node = node;
-    if (is_listed(l->opts->dropped_roles, out->role)) {
-        *is_dropped = true;
+    m.chosen = find_chosen(l->opts, out->role);
+    *is_dropped = m.chosen && !m.chosen->provider;
+    if (*is_dropped)
         return;
-    }
+    if (m.chosen)
+        take_chosen(&m);
     if (node->kind == RV_NODE_STR) {
-        const char *text = model_text(&m, node);
+        const char *text = m.chosen ? NULL : model_text(&m, node);
         if (text)
             split_name(&m, text, node);
     } else if (node->kind == RV_NODE_MAP) {
@@ -236,7 +252,16 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
     }
     if (reader.rc < 0)
         l->rc = reader.rc;
-    *is_dropped = m.how.is_missing && out->optional && !l->opts->dropped_roles;
+    *is_dropped = m.how.is_missing && out->optional && !l->opts->models;
+}
+
+static void note_chosen(struct rv_loader *l, const struct rv_model_config *model, bool is_dropped)
+{
+    struct rv_chosen_model *note = &l->p->private->chosen_models[l->p->private->n_chosen_models++];
+
+    note->role = model->role;
+    note->provider = is_dropped ? NULL : model->provider;
+    note->model = is_dropped ? NULL : model->model;
 }
 
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -252,17 +277,19 @@ void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *t
     private->has_models = true;
     l->p->models = rv_loader_array(l, n, sizeof *l->p->models);
     private->models = rv_loader_array(l, n, sizeof *private->models);
-    private->dropped_roles.items = rv_loader_array(l, n, sizeof *private->dropped_roles.items);
+    private->chosen_models = rv_loader_array(l, n, sizeof *private->chosen_models);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_model_config *out = &l->p->models[l->p->n_models];
+        struct rv_written *written = &private->models[l->p->n_models];
         bool is_dropped = false;
 
-        read_model(l, node->keys[i], node->items[i], out, &private->models[l->p->n_models], &is_dropped);
+        read_model(l, node->keys[i], node->items[i], out, written, &is_dropped);
+        if (is_dropped || written->hides_name)
+            note_chosen(l, out, is_dropped);
         if (is_dropped) {
-            private->dropped_roles.items[private->dropped_roles.n++] = out->role;
             json_object_put(out->options);
             *out = (struct rv_model_config){0};
-            private->models[l->p->n_models] = (struct rv_written){0};
+            *written = (struct rv_written){0};
         } else {
             l->p->n_models++;
         }

@@ -75,9 +75,10 @@ const struct rv_text_file *rv_pipeline_files(const struct rv_pipeline *p, size_t
     return p->private->files;
 }
 
-const struct rv_str_list *rv_pipeline_dropped_roles(const struct rv_pipeline *p)
+const struct rv_chosen_model *rv_pipeline_chosen_models(const struct rv_pipeline *p, size_t *n)
 {
-    return &p->private->dropped_roles;
+    *n = p->private->n_chosen_models;
+    return p->private->chosen_models;
 }
 
 struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p)
