@@ -95,8 +95,8 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
         return RV_FAIL(err, RV_E_NOMEM, "open store \"%s\"", url);
     }
     s->read_only = opts->read_only;
-    s->ops = &rv_store_memory_ops;
-    rc = kind == 0 ? rv_store_memory_open(&s->self, err) : RV_FAIL(err, RV_E_INVALID, "\"%s\": no files yet", path);
+    s->ops = kind == 0 ? &rv_store_memory_ops : &rv_store_sqlite_ops;
+    rc = kind == 0 ? rv_store_memory_open(&s->self, err) : rv_store_sqlite_open(path, opts, &s->self, err);
     if (rc < 0) {
         free(s->url);
         free(s);

@@ -1,0 +1,239 @@
+/* Opening and closing a store that is one SQLite file in WAL mode. Beside the file are "-wal" (commits that are not yet
+ * in the file) and "-shm" (the index of it, shared by the processes that have it open). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "coreengine/store/sqlite_internal.h"
+
+#define FOLDER_MODE 0700
+#define FILE_MODE   0600
+#define RETRY_MS    5
+/* The log is written back into the file when it has this many pages (4 MiB), and is cut back to this size after. */
+#define SETTINGS                                                                                                       \
+    "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608; PRAGMA foreign_keys = ON;"                 \
+    " PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"
+
+static int fail_errno(const char *path, const char *what, rv_err **err)
+{
+    int reason = errno;
+
+    return RV_FAIL(err, reason == ENOMEM ? RV_E_NOMEM : RV_E_IO, "\"%s\": %s: %s", path, what, strerror(reason));
+}
+
+/* Make the folders above the file that are missing. */
+static int make_folders(char *path, rv_err **err)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        int rc;
+        *slash = 0;
+        rc = mkdir(path, FOLDER_MODE) < 0 && errno != EEXIST ? fail_errno(path, "make the folder", err) : 0;
+        *slash = '/';
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* See to it that there is a regular file. It is made without being opened: closing a descriptor of it would drop the
+ * locks that other handles of this process hold. */
+static int prepare_file(struct sql_store *st, const struct rv_store_opts *opts, rv_err **err)
+{
+    struct stat info;
+
+    if (stat(st->path, &info) == 0) {
+        if (S_ISDIR(info.st_mode))
+            return RV_FAIL(err, RV_E_IO, "\"%s\" is a folder", st->path);
+        return S_ISREG(info.st_mode) ? 0 : RV_FAIL(err, RV_E_IO, "\"%s\" is no regular file", st->path);
+    }
+    if (errno != ENOENT)
+        return fail_errno(st->path, "look at the file", err);
+    if (opts->must_exist || opts->read_only)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no file \"%s\"", st->path);
+    if (mknod(st->path, S_IFREG | FILE_MODE, 0) == 0 || errno == EEXIST)
+        return 0;
+    if (errno == ENOENT) {
+        int rc = make_folders(st->path, err);
+        if (rc < 0)
+            return rc;
+        if (mknod(st->path, S_IFREG | FILE_MODE, 0) == 0 || errno == EEXIST)
+            return 0;
+    }
+    return fail_errno(st->path, "make the file", err);
+}
+
+static int connect_to(struct sql_store *st, const char *name, int flags, rv_err **err)
+{
+    int rc = sqlite3_open_v2(name, &st->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_extended_result_codes(st->db, 1);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_timeout(st->db, (int)st->busy_ms);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_db_config(st->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    return rc == SQLITE_OK ? 0 : rv_sql_fail(st, rc, "open", err);
+}
+
+static void disconnect(struct sql_store *st)
+{
+    for (size_t i = 0; i < SQL_N_STATEMENTS; i++) {
+        sqlite3_finalize(st->stmts[i]);
+        st->stmts[i] = NULL;
+    }
+    sqlite3_close(st->db); /* all statements are gone, so it can not refuse */
+    st->db = NULL;
+}
+
+/* On a medium that nobody can write to, the shared index of the log can not be made, and is not needed. */
+static bool is_on_read_only_medium(const char *path)
+{
+    struct statvfs info;
+
+    return statvfs(path, &info) == 0 && (info.f_flag & ST_RDONLY);
+}
+
+static int connect_immutable(struct sql_store *st, rv_err **err)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    rv_buf uri = RV_BUF_INIT(4 * (size_t)RV_STORE_MAX_URL);
+    int rc;
+
+    rv_buf_puts(&uri, "file:");
+    for (const char *at = st->path; *at; at++) {
+        if (strchr("?#%", *at))
+            rv_buf_add(&uri, (char[]){'%', hex[(unsigned char)*at >> 4], hex[*at & 15]}, 3);
+        else
+            rv_buf_putc(&uri, *at);
+    }
+    rv_buf_puts(&uri, "?immutable=1");
+    rc = rv_buf_check(&uri, "name of the file", err);
+    if (rc == 0)
+        rc = connect_to(st, rv_buf_cstr(&uri), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
+    rv_buf_fini(&uri);
+    return rc;
+}
+
+/* Turning a fresh file into WAL mode takes a lock that SQLite does not wait for when two processes want it at once. */
+static int enter_wal(struct sql_store *st, rv_err **err)
+{
+    for (int64_t waited = 0;; waited += RETRY_MS) {
+        bool is_wal = false;
+        sqlite3_stmt *stmt = NULL;
+        int rc = sqlite3_prepare_v2(st->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
+        if (rc == SQLITE_OK)
+            rc = sqlite3_step(stmt);
+        if (rc == SQLITE_ROW)
+            is_wal = rv_str_is(rv_sql_bytes(stmt, 0), "wal");
+        if (rc != SQLITE_ROW && !((rc & 0xff) == SQLITE_BUSY && waited < st->busy_ms)) {
+            rc = rv_sql_fail(st, rc, "use a write-ahead log", err);
+            sqlite3_finalize(stmt);
+            return rc;
+        }
+        sqlite3_finalize(stmt);
+        if (is_wal)
+            return 0;
+        if (rc == SQLITE_ROW)
+            return RV_FAIL(err, RV_E_IO, "\"%s\": this file system can not hold a write-ahead log", st->path);
+        sqlite3_sleep(RETRY_MS);
+    }
+}
+
+static int set_up(struct sql_store *st, enum rv_store_sync sync, rv_err **err)
+{
+    static const char *const pragmas[] = {
+        [RV_STORE_SYNC_FULL] = "PRAGMA synchronous = FULL",
+        [RV_STORE_SYNC_NORMAL] = "PRAGMA synchronous = NORMAL",
+        [RV_STORE_SYNC_OFF] = "PRAGMA synchronous = OFF",
+    };
+    int rc = rv_sql_exec(st, SETTINGS, "set up", err);
+
+    if (rc == 0)
+        rc = rv_sql_exec(st, pragmas[sync], "set up", err);
+    if (rc == 0)
+        rc = rv_sql_bring_forward(st, rv_sql_schema, rv_sql_n_schema, err);
+    /* Only now it is known to be ours. A file that is not stays as it is. */
+    if (rc == 0 && !st->read_only)
+        rc = enter_wal(st, err);
+    return rc;
+}
+
+static int open_file(struct sql_store *st, const struct rv_store_opts *opts, rv_err **err)
+{
+    bool is_fixed = opts->read_only && is_on_read_only_medium(st->path);
+    int rc;
+
+    if (is_fixed)
+        rc = connect_immutable(st, err);
+    else
+        rc = connect_to(st, st->path, opts->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, err);
+    return rc < 0 ? rc : set_up(st, opts->sync, err);
+}
+
+static void free_store(struct sql_store *st)
+{
+    disconnect(st);
+    free(st->path);
+    free(st);
+}
+
+int rv_store_sqlite_open(const char *path, const struct rv_store_opts *opts, void **out, rv_err **err)
+{
+    struct sql_store *st = calloc(1, sizeof *st);
+    size_t size = strlen(path) + 3;
+    int rc;
+
+    if (!st || !(st->path = malloc(size))) {
+        free(st);
+        return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
+    }
+    /* SQLite gives some names a meaning of their own, such as ":memory:"; none begins like this. */
+    snprintf(st->path, size, "%s%s", *path == '/' ? "" : "./", path);
+    st->read_only = opts->read_only;
+    st->busy_ms = opts->busy_ms == 0 ? RV_SQL_BUSY_MS : opts->busy_ms > INT32_MAX ? INT32_MAX : opts->busy_ms;
+    rc = prepare_file(st, opts, err);
+    if (rc == 0)
+        rc = open_file(st, opts, err);
+    if (rc < 0) {
+        free_store(st);
+        return rc;
+    }
+    *out = st;
+    return 0;
+}
+
+static void close_store(void *self)
+{
+    free_store(self);
+}
+
+const struct rv_store_ops rv_store_sqlite_ops = {
+    .close = close_store,
+    .create_run = rv_sql_create_run,
+    .append = rv_sql_append,
+    .begin = rv_sql_begin,
+    .commit = rv_sql_commit,
+    .rollback = rv_sql_rollback,
+    .get_run = rv_sql_get_run,
+    .list_runs = rv_sql_list_runs,
+    .read = rv_sql_read,
+    .list_pending = rv_sql_list_pending,
+    .delete_run = rv_sql_delete_run,
+    .claim = rv_sql_claim,
+    .renew = rv_sql_renew,
+    .release = rv_sql_release,
+    .request_cancel = rv_sql_request_cancel,
+    .list_cancels = rv_sql_list_cancels,
+    .put_blob = rv_sql_put_blob,
+    .get_blob = rv_sql_get_blob,
+    .put_snapshot = rv_sql_put_snapshot,
+    .get_snapshot = rv_sql_get_snapshot,
+    .drop_snapshots = rv_sql_drop_snapshots,
+    .stats = rv_sql_stats,
+    .sweep = rv_sql_sweep,
+    .check = rv_sql_check,
+    .backup = rv_sql_backup,
+};

@@ -1,0 +1,108 @@
+/* Is the file whole? What SQLite can tell, and what only the store knows: blobs by their hash, journals by their
+ * numbers. Everything is looked at in one read transaction, while others may write. */
+#include <string.h>
+
+#include "coreengine/store/sqlite_internal.h"
+
+#define MAX_REPORT   700 /* bytes: an error's text has room for that; the count says how much more there is */
+#define MAX_PROBLEMS 100
+
+struct report {
+    struct sql_store *st;
+    rv_buf text;
+    int n;
+};
+
+static void complain(struct report *r, rv_str problem)
+{
+    if (r->n++ > 0 && r->text.len < MAX_REPORT)
+        rv_buf_puts(&r->text, "; ");
+    if (r->text.len < MAX_REPORT)
+        rv_buf_add_str(&r->text, rv_utf8_cut(problem, MAX_REPORT - r->text.len));
+}
+
+/* Each row of the query is a problem, its first column says which. A page that can not be read is one, too. */
+static int ask(struct report *r, const char *sql, rv_err **err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(r->st->db, sql, -1, &stmt, NULL);
+
+    while (rc == SQLITE_OK && r->n < MAX_PROBLEMS) {
+        rc = sqlite3_step(stmt);
+        if (rc != SQLITE_ROW)
+            break;
+        rv_str problem = rv_sql_bytes(stmt, 0);
+        if (!rv_str_is(problem, "ok"))
+            complain(r, problem);
+        rc = SQLITE_OK;
+    }
+    if ((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB) {
+        complain(r, rv_str_of(sqlite3_errmsg(r->st->db)));
+        rc = SQLITE_DONE;
+    }
+    rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : rv_sql_fail(r->st, rc, "check", err);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int check_blobs(struct report *r, rv_err **err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(r->st->db, "SELECT hash, data FROM blobs", -1, &stmt, NULL);
+
+    while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW && r->n < MAX_PROBLEMS) {
+        rv_str digest = rv_sql_bytes(stmt, 0);
+        char name[RV_HASH_MAX] = "?", found[RV_HASH_MAX];
+        if (digest.len == RV_SQL_DIGEST)
+            rv_sql_digest_hex((const unsigned char *)digest.ptr, name);
+        rv_hash_of(rv_sql_bytes(stmt, 1), found);
+        if (strcmp(name, found) != 0) {
+            complain(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
+            rv_buf_puts(&r->text, name);
+        }
+        rc = SQLITE_OK;
+    }
+    if ((rc & 0xff) == SQLITE_CORRUPT) { /* the pages were complained about already, or are now */
+        complain(r, rv_str_of(sqlite3_errmsg(r->st->db)));
+        rc = SQLITE_DONE;
+    }
+    rc = rc == SQLITE_DONE || rc == SQLITE_OK || rc == SQLITE_ROW ? 0 : rv_sql_fail(r->st, rc, "check", err);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+static const char *const questions[] = {
+    "PRAGMA integrity_check(100)",
+    "SELECT 'a row of ' || \"table\" || ' refers to one of ' || parent || ' that is not there'"
+    " FROM pragma_foreign_key_check",
+    "SELECT 'run \"' || r.id || '\" should have ' || r.n_records || ' records and has ' || count(s.seq) || ', the last "
+    "'"
+    " || coalesce(max(s.seq), 0) FROM runs r LEFT JOIN records s ON s.run = r.key GROUP BY r.key"
+    " HAVING count(s.seq) <> r.n_records OR coalesce(max(s.seq), 0) <> r.n_records"
+    " OR coalesce(min(s.seq), 1) <> 1",
+    "SELECT 'run \"' || r.id || '\" should have ' || r.n_pending || ' pending interrupts and has ' || count(p.n)"
+    " FROM runs r LEFT JOIN pending p ON p.run = r.key GROUP BY r.key HAVING count(p.n) <> r.n_pending",
+};
+
+int rv_sql_check(void *self, rv_err **err)
+{
+    struct sql_store *st = self;
+    struct report r = {.st = st, .text = RV_BUF_INIT(2 * MAX_REPORT)};
+    bool began = false;
+    int rc = rv_sql_begin_read(st, &began, err);
+
+    for (size_t i = 0; i < RV_COUNT(questions) && rc == 0; i++)
+        rc = ask(&r, questions[i], err);
+    if (rc == 0)
+        rc = check_blobs(&r, err);
+    rv_sql_end_read(st, began);
+    if (rc == 0)
+        rc = rv_buf_check(&r.text, "list of damages", err);
+    if (rc == 0 && r.n > 0) {
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", st->path, r.n,
+                     r.n >= MAX_PROBLEMS ? " or more" : "", rv_buf_cstr(&r.text));
+        rv_err_hint(err, "restore the file from a backup");
+    }
+    rv_buf_fini(&r.text);
+    return rc;
+}

@@ -1,0 +1,174 @@
+/* The SQLite store's parts: one connection, its prepared statements, its transaction. Statements are prepared at first
+ * use and kept for the life of the handle. */
+#ifndef RV_STORE_SQLITE_INTERNAL_H
+#define RV_STORE_SQLITE_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include "coreengine/store/store_internal.h"
+
+#define RV_SQL_APPLICATION 0x72656576 /* "reev", in the file's header: this is a store of ours */
+#define RV_SQL_BUSY_MS     5000
+#define RV_SQL_DIGEST      32
+
+/* What a run's row looks like to a reader, in the order of rv_sql_row_of(). */
+#define RV_SQL_RUN                                                                                                     \
+    "r.id, r.tenant, r.user, r.session, r.pipeline, b.hash, r.parent, r.parent_seq, r.status, r.stage, r.created_us,"  \
+    " r.updated_us, r.expires_us, r.n_records, r.owner, r.fence, r.lease_until_us, r.cancel, r.n_pending"              \
+    " FROM runs r LEFT JOIN blobs b ON b.key = r.bundle"
+
+#define RV_SQL_STATEMENTS(X)                                                                                           \
+    X(BEGIN_READ, "BEGIN")                                                                                             \
+    X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                                                  \
+    X(COMMIT, "COMMIT")                                                                                                \
+    X(ROLLBACK, "ROLLBACK")                                                                                            \
+    X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending FROM runs WHERE id = ?1"           \
+            " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR user = ?3)")                                          \
+    X(GET, "SELECT " RV_SQL_RUN " WHERE r.id = ?1 AND r.tenant = ?2 AND (?3 IS NULL OR r.user = ?3)")                  \
+    X(ADD_RUN, "INSERT INTO runs (id, tenant, user, session, pipeline, bundle, parent, parent_seq, status, stage,"     \
+               " created_us, updated_us, expires_us, n_records, owner, fence, lease_until_us, cancel, n_pending)"      \
+               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 0, ?12, ?13, 1, ?14, 0, 0)")               \
+    X(ADD_RECORD, "INSERT INTO records (run, seq, kind, body, value, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")           \
+    X(ADVANCE, "UPDATE runs SET status = ?2, stage = ?3, updated_us = ?4, n_records = n_records + ?5,"                 \
+               " cancel = cancel AND NOT ?6 WHERE key = ?1")                                                           \
+    X(DISOWN, "UPDATE runs SET owner = NULL, lease_until_us = 0 WHERE key = ?1")                                       \
+    X(CLEAR_PENDING, "DELETE FROM pending WHERE run = ?1")                                                             \
+    X(ADD_PENDING, "INSERT INTO pending (run, n, id, kind, stage, text, body, created_us, expires_us)"                 \
+                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                     \
+    X(COUNT_PENDING, "UPDATE runs SET n_pending = ?2, expires_us = ?3 WHERE key = ?1")                                 \
+    X(DELETE_RUN, "DELETE FROM runs WHERE key = ?1")                                                                   \
+    X(CLAIM, "UPDATE runs SET owner = ?2, fence = fence + 1, lease_until_us = ?3 WHERE key = ?1")                      \
+    X(RENEW, "UPDATE runs SET lease_until_us = ?2 WHERE owner = ?1 AND lease_until_us < ?2")                           \
+    X(CANCEL, "UPDATE runs SET cancel = 1, updated_us = ?2 WHERE key = ?1")                                            \
+    X(CANCELS, "SELECT id FROM runs WHERE owner = ?1 AND cancel ORDER BY created_us, id")                              \
+    X(READ, "SELECT r.seq, r.kind, r.body, r.value, r.blob, b.data FROM records r LEFT JOIN blobs b ON b.key = r.blob" \
+            " WHERE r.run = ?1 AND r.seq BETWEEN ?2 AND ?3 ORDER BY r.seq")                                            \
+    X(PENDING, "SELECT r.id, p.id, p.kind, p.stage, r.user, p.text, p.body, p.created_us, p.expires_us FROM pending p" \
+               " JOIN runs r ON r.key = p.run WHERE r.tenant = ?1 AND (?2 IS NULL OR r.user = ?2)"                     \
+               " AND (?3 IS NULL OR p.run = ?3) ORDER BY p.created_us, r.id, p.n")                                     \
+    X(FIND_BLOB, "SELECT key FROM blobs WHERE hash = ?1")                                                              \
+    X(ADD_BLOB, "INSERT INTO blobs (hash, created_us, data) VALUES (?1, ?2, ?3)")                                      \
+    X(TOUCH_BLOB, "UPDATE blobs SET created_us = ?2 WHERE key = ?1 AND created_us < ?2")                               \
+    X(GET_BLOB, "SELECT data FROM blobs WHERE hash = ?1")                                                              \
+    X(PUT_SNAPSHOT, "INSERT INTO snapshots (run, seq, body) VALUES (?1, ?2, ?3) ON CONFLICT (run) DO UPDATE"           \
+                    " SET seq = excluded.seq, body = excluded.body WHERE excluded.seq >= seq")                         \
+    X(GET_SNAPSHOT, "SELECT seq, body FROM snapshots WHERE run = ?1")                                                  \
+    X(DROP_SNAPSHOTS, "DELETE FROM snapshots")                                                                         \
+    X(LAST_BLOB, "SELECT coalesce(max(key), 0) FROM blobs")                                                            \
+    X(SWEEP, "DELETE FROM blobs WHERE key > ?1 AND key <= ?2 AND created_us <= ?3"                                     \
+             " AND NOT EXISTS (SELECT 1 FROM records WHERE blob = blobs.key)"                                          \
+             " AND NOT EXISTS (SELECT 1 FROM runs WHERE bundle = blobs.key)")                                          \
+    X(STATS, "SELECT (SELECT count(*) FROM runs), (SELECT coalesce(sum(n_records), 0) FROM runs),"                     \
+             " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots)")
+
+enum sql_id {
+#define X(name, text) SQL_##name,
+    RV_SQL_STATEMENTS(X)
+#undef X
+        SQL_N_STATEMENTS
+};
+
+struct sql_store {
+    sqlite3 *db;
+    char *path;
+    int64_t busy_ms;
+    bool read_only, in_group;
+    int broken;  /* the code of what made an open group impossible; 0: none */
+    int bind_rc; /* of the binds since the last step; sticky */
+    int changes; /* sqlite3_total_changes() when the present write began */
+    sqlite3_stmt *stmts[SQL_N_STATEMENTS];
+};
+
+/* sqlite_error.c */
+/** The error that SQLite's code `rc` is, saying what was being done. */
+int rv_sql_fail(struct sql_store *st, int rc, const char *what, rv_err **err);
+
+/* sqlite_stmt.c */
+/** The statement, ready to be bound and stepped; rv_sql_done() it. */
+RV_MUST_CHECK int rv_sql_use(struct sql_store *st, enum sql_id id, sqlite3_stmt **out, rv_err **err);
+void rv_sql_done(sqlite3_stmt *stmt); /* NULL is fine */
+/* What is bound is borrowed until done. */
+void rv_sql_int(struct sql_store *st, sqlite3_stmt *stmt, int i, int64_t v);
+void rv_sql_text(struct sql_store *st, sqlite3_stmt *stmt, int i, const char *text); /* NULL: null */
+void rv_sql_str(struct sql_store *st, sqlite3_stmt *stmt, int i, rv_str s);          /* ptr NULL: null */
+void rv_sql_blob(struct sql_store *st, sqlite3_stmt *stmt, int i, const void *bytes, size_t len);
+/** 1: a row, 0: no more, negative: failed. */
+RV_MUST_CHECK int rv_sql_step(struct sql_store *st, sqlite3_stmt *stmt, const char *what, rv_err **err);
+/** Step a statement that gives no rows, and be done with it. */
+RV_MUST_CHECK int rv_sql_run(struct sql_store *st, sqlite3_stmt *stmt, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_sql_exec(struct sql_store *st, const char *sql, const char *what, rv_err **err);
+/** The first column of the first row of a PRAGMA or SELECT, as a number. */
+RV_MUST_CHECK int rv_sql_number(struct sql_store *st, const char *sql, int64_t *out, const char *what, rv_err **err);
+/** A text column; NULL for null. *lacked (sticky) when there was no memory for it. */
+const char *rv_sql_column(sqlite3_stmt *stmt, int i, bool *lacked);
+rv_str rv_sql_bytes(sqlite3_stmt *stmt, int i); /* ptr NULL for null only */
+
+RV_MUST_CHECK int rv_sql_begin_read(struct sql_store *st, bool *began, rv_err **err);
+void rv_sql_end_read(struct sql_store *st, bool began);
+/** Every write is between these two: its own transaction, or a part of the group. end() passes rc on, or says why the
+ * transaction did not come to be. */
+RV_MUST_CHECK int rv_sql_begin_write(struct sql_store *st, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_sql_end_write(struct sql_store *st, int rc, const char *what, rv_err **err);
+int rv_sql_begin(void *self, rv_err **err);
+int rv_sql_commit(void *self, rv_err **err);
+void rv_sql_rollback(void *self);
+
+/* sqlite_schema.c: step i takes a file from version i to i + 1. */
+extern const char *const rv_sql_schema[];
+extern const int rv_sql_n_schema;
+/** Check that the file is a store, create it when it is empty, bring it forward when it is older. */
+RV_MUST_CHECK int rv_sql_bring_forward(struct sql_store *st, const char *const *steps, int n_steps, rv_err **err);
+
+/* sqlite_runs.c */
+struct sql_found {
+    int64_t key, fence, n_records, lease_until_us, n_pending;
+    enum rv_run_status status;
+    bool is_owned;
+    char owner[RV_STORE_MAX_ID + 1];
+};
+/** RV_E_NOT_FOUND. scope NULL: any. */
+RV_MUST_CHECK int rv_sql_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                              struct sql_found *out, rv_err **err);
+RV_MUST_CHECK int rv_sql_find_fenced(struct sql_store *st, const char *id, int64_t fence, struct sql_found *out,
+                                     rv_err **err);
+int rv_sql_create_run(void *self, const struct rv_store_new_run *run, rv_err **err);
+int rv_sql_append(void *self, const struct rv_store_append *a, rv_err **err);
+int rv_sql_delete_run(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err);
+
+/* sqlite_owner.c */
+int rv_sql_claim(void *self, const struct rv_store_scope *scope, const char *id, const struct rv_store_claim *claim,
+                 int64_t *fence, rv_err **err);
+int rv_sql_renew(void *self, const char *owner, int64_t until_us, rv_err **err);
+int rv_sql_release(void *self, const char *id, int64_t fence, rv_err **err);
+int rv_sql_request_cancel(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err);
+int rv_sql_list_cancels(void *self, const char *owner, rv_each_id *each, void *ctx, rv_err **err);
+
+/* sqlite_values.c */
+/** The blob's key; it is added if it is not there. *out 0: it is not there and data.ptr is NULL. */
+RV_MUST_CHECK int rv_sql_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, int64_t *out,
+                                  rv_err **err);
+int rv_sql_put_blob(void *self, rv_str data, const char *hash, int64_t now_us, rv_err **err);
+int rv_sql_get_blob(void *self, const char *hash, rv_buf *out, rv_err **err);
+int rv_sql_put_snapshot(void *self, const char *run, int64_t fence, int64_t seq, rv_str body, rv_err **err);
+int rv_sql_get_snapshot(void *self, const struct rv_store_scope *scope, const char *run, int64_t *seq, rv_buf *out,
+                        rv_err **err);
+int rv_sql_drop_snapshots(void *self, rv_err **err);
+void rv_sql_digest_hex(const unsigned char digest[RV_SQL_DIGEST], char out[RV_HASH_MAX]);
+
+/* sqlite_read.c */
+int rv_sql_get_run(void *self, const struct rv_store_scope *scope, const char *id, struct rv_run_row *out,
+                   rv_err **err);
+int rv_sql_list_runs(void *self, const struct rv_store_scope *scope, const struct rv_run_filter *filter,
+                     rv_each_run *each, void *ctx, rv_err **err);
+int rv_sql_read(void *self, const struct rv_store_scope *scope, const char *run, int64_t from, int64_t upto,
+                rv_each_record *each, void *ctx, rv_err **err);
+int rv_sql_list_pending(void *self, const struct rv_store_scope *scope, const char *run, rv_each_pending *each,
+                        void *ctx, rv_err **err);
+
+/* sqlite_upkeep.c, sqlite_check.c */
+int rv_sql_stats(void *self, struct rv_store_stats *out, rv_err **err);
+int rv_sql_sweep(void *self, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
+int rv_sql_backup(void *self, const char *path, rv_err **err);
+int rv_sql_check(void *self, rv_err **err);
+
+#endif

@@ -1,0 +1,270 @@
+/* Reading runs, records and pending interrupts. What a callback gets is borrowed from the statement it comes from. */
+#include <string.h>
+
+#include "coreengine/store/sqlite_internal.h"
+
+#define MAX_SQL 4096
+
+/* The texts stay valid until the statement moves; hash is where the bundle's name goes. */
+static int row_of(struct sql_store *st, sqlite3_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out,
+                  rv_err **err)
+{
+    bool lacked = false;
+    rv_str digest = rv_sql_bytes(stmt, 5);
+    const char *status = rv_sql_column(stmt, 8, &lacked);
+    struct rv_run_row row = {
+        .id = rv_sql_column(stmt, 0, &lacked),
+        .tenant = rv_sql_column(stmt, 1, &lacked),
+        .user = rv_sql_column(stmt, 2, &lacked),
+        .session = rv_sql_column(stmt, 3, &lacked),
+        .pipeline = rv_sql_column(stmt, 4, &lacked),
+        .bundle = hash,
+        .parent = rv_sql_column(stmt, 6, &lacked),
+        .parent_seq = sqlite3_column_int64(stmt, 7),
+        .stage = rv_sql_column(stmt, 9, &lacked),
+        .created_us = sqlite3_column_int64(stmt, 10),
+        .updated_us = sqlite3_column_int64(stmt, 11),
+        .expires_us = sqlite3_column_int64(stmt, 12),
+        .n_records = sqlite3_column_int64(stmt, 13),
+        .owner = rv_sql_column(stmt, 14, &lacked),
+        .fence = sqlite3_column_int64(stmt, 15),
+        .lease_until_us = sqlite3_column_int64(stmt, 16),
+        .cancel_requested = sqlite3_column_int(stmt, 17) != 0,
+        .n_pending = sqlite3_column_int64(stmt, 18),
+    };
+    int rc = 0;
+
+    if (lacked)
+        return RV_FAIL(err, RV_E_NOMEM, "read a run");
+    if (!row.id || !row.tenant || !row.user || !row.session || !row.pipeline || !row.stage ||
+        digest.len != RV_SQL_DIGEST)
+        rc = RV_FAIL(err, RV_E_INVALID, "a text or the bundle is missing");
+    if (rc == 0)
+        rc = rv_run_status_of(rv_str_of(status), &row.status, err);
+    if (rc < 0) {
+        rc = RV_WRAP(err, rc, "\"%s\": run \"%s\" is damaged", st->path, row.id ? row.id : "");
+        rv_err_hint(err, "`reeve gc --check` lists what else is");
+        return rc;
+    }
+    rv_sql_digest_hex((const unsigned char *)digest.ptr, hash);
+    *out = row;
+    return 0;
+}
+
+int rv_sql_get_run(void *self, const struct rv_store_scope *scope, const char *id, struct rv_run_row *out, rv_err **err)
+{
+    struct sql_store *st = self;
+    char hash[RV_HASH_MAX];
+    struct rv_run_row row;
+    sqlite3_stmt *stmt = NULL;
+    int rc = rv_sql_use(st, SQL_GET, &stmt, err);
+
+    if (rc < 0)
+        return rc;
+    rv_sql_text(st, stmt, 1, id);
+    rv_sql_text(st, stmt, 2, scope->tenant);
+    rv_sql_text(st, stmt, 3, scope->user);
+    rc = rv_sql_step(st, stmt, "read a run", err);
+    if (rc == 0)
+        rc = rv_store_fail_no_run(id, err);
+    else if (rc == 1)
+        rc = row_of(st, stmt, hash, &row, err);
+    if (rc == 0 && rv_run_row_copy(&row, out) < 0)
+        rc = RV_FAIL(err, RV_E_NOMEM, "read run \"%s\"", id);
+    rv_sql_done(stmt);
+    return rc;
+}
+
+/* Only the conditions that are asked for, so that an index can serve them. Values are bound, never written in. */
+static void write_query(const struct rv_store_scope *scope, const struct rv_run_filter *f, rv_buf *sql)
+{
+    rv_buf_puts(sql, "SELECT " RV_SQL_RUN " WHERE r.tenant = ?1");
+    if (scope->user)
+        rv_buf_puts(sql, " AND r.user = ?2");
+    if (f->pipeline)
+        rv_buf_puts(sql, " AND r.pipeline = ?3");
+    if (f->session)
+        rv_buf_puts(sql, " AND r.session = ?4");
+    if (f->id_prefix)
+        rv_buf_puts(sql, " AND r.id >= ?5 AND r.id < ?6");
+    if (f->lease_before_us > 0)
+        rv_buf_puts(sql, " AND (r.owner IS NULL OR r.lease_until_us < ?7)");
+    if (f->updated_before_us > 0)
+        rv_buf_puts(sql, " AND r.updated_us < ?8");
+    if (f->statuses) {
+        rv_buf_puts(sql, " AND r.status IN (''");
+        for (unsigned i = 0; i < RV_N_RUN; i++)
+            if (f->statuses & 1u << i)
+                rv_buf_printf(sql, ", '%s'", rv_run_status_text((enum rv_run_status)i));
+        rv_buf_puts(sql, ")");
+    }
+    rv_buf_puts(sql, f->oldest_first ? " ORDER BY r.created_us, r.id" : " ORDER BY r.created_us DESC, r.id DESC");
+    rv_buf_puts(sql, " LIMIT ?9");
+}
+
+static void bind_query(struct sql_store *st, sqlite3_stmt *stmt, const struct rv_store_scope *scope,
+                       const struct rv_run_filter *f, char prefix_end[RV_STORE_MAX_ID + 2])
+{
+    st->bind_rc = SQLITE_OK;
+    rv_sql_text(st, stmt, 1, scope->tenant);
+    if (scope->user)
+        rv_sql_text(st, stmt, 2, scope->user);
+    if (f->pipeline)
+        rv_sql_text(st, stmt, 3, f->pipeline);
+    if (f->session)
+        rv_sql_text(st, stmt, 4, f->session);
+    if (f->id_prefix) { /* no id has a byte 0xff: ids are UTF-8 */
+        size_t len = strlen(f->id_prefix);
+        memcpy(prefix_end, f->id_prefix, len);
+        memcpy(prefix_end + len, "\xff", 2);
+        rv_sql_text(st, stmt, 5, f->id_prefix);
+        rv_sql_text(st, stmt, 6, prefix_end);
+    }
+    if (f->lease_before_us > 0)
+        rv_sql_int(st, stmt, 7, f->lease_before_us);
+    if (f->updated_before_us > 0)
+        rv_sql_int(st, stmt, 8, f->updated_before_us);
+    rv_sql_int(st, stmt, 9, f->limit > 0 ? f->limit : -1);
+}
+
+int rv_sql_list_runs(void *self, const struct rv_store_scope *scope, const struct rv_run_filter *filter,
+                     rv_each_run *each, void *ctx, rv_err **err)
+{
+    struct sql_store *st = self;
+    char hash[RV_HASH_MAX], prefix_end[RV_STORE_MAX_ID + 2];
+    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    sqlite3_stmt *stmt = NULL;
+    int rc;
+
+    write_query(scope, filter, &sql);
+    rc = rv_buf_check(&sql, "query", err);
+    if (rc == 0) {
+        rc = sqlite3_prepare_v2(st->db, rv_buf_cstr(&sql), -1, &stmt, NULL);
+        if (rc != SQLITE_OK)
+            rc = rv_sql_fail(st, rc, "list runs", err);
+    }
+    rv_buf_fini(&sql);
+    if (rc < 0)
+        return rc;
+    bind_query(st, stmt, scope, filter, prefix_end);
+    while ((rc = rv_sql_step(st, stmt, "list runs", err)) == 1) {
+        struct rv_run_row row;
+        rc = row_of(st, stmt, hash, &row, err);
+        if (rc == 0)
+            rc = each(ctx, &row, err);
+        if (rc != 0)
+            break;
+    }
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int fail_gap(struct sql_store *st, const char *run, int64_t seq, rv_err **err)
+{
+    RV_FAIL(err, RV_E_INVALID, "\"%s\": run \"%s\" is damaged: record %lld or its value is missing", st->path, run,
+            (long long)seq);
+    rv_err_hint(err, "`reeve gc --check` lists what else is");
+    return RV_E_INVALID;
+}
+
+static int read_records(struct sql_store *st, const char *run, const struct sql_found *found, int64_t from,
+                        int64_t upto, rv_each_record *each, void *ctx, rv_err **err)
+{
+    int64_t next = from < 1 ? 1 : from, last = upto < found->n_records ? upto : found->n_records;
+    sqlite3_stmt *stmt = NULL;
+    int rc = rv_sql_use(st, SQL_READ, &stmt, err);
+
+    if (rc < 0)
+        return rc;
+    rv_sql_int(st, stmt, 1, found->key);
+    rv_sql_int(st, stmt, 2, next);
+    rv_sql_int(st, stmt, 3, last);
+    while ((rc = rv_sql_step(st, stmt, "read records", err)) == 1) {
+        bool is_large = sqlite3_column_type(stmt, 4) != SQLITE_NULL;
+        struct rv_record r = {
+            .seq = sqlite3_column_int64(stmt, 0),
+            .kind = sqlite3_column_int(stmt, 1),
+            .body = rv_sql_bytes(stmt, 2),
+            .value = rv_sql_bytes(stmt, is_large ? 5 : 3),
+        };
+        if (r.seq != next || (is_large && !r.value.ptr))
+            rc = fail_gap(st, run, next, err);
+        else
+            rc = each(ctx, &r, err);
+        if (rc != 0)
+            break;
+        next++;
+    }
+    rv_sql_done(stmt);
+    return rc == 0 && next <= last ? fail_gap(st, run, next, err) : rc;
+}
+
+int rv_sql_read(void *self, const struct rv_store_scope *scope, const char *run, int64_t from, int64_t upto,
+                rv_each_record *each, void *ctx, rv_err **err)
+{
+    struct sql_store *st = self;
+    struct sql_found found;
+    bool began = false;
+    int rc = rv_sql_begin_read(st, &began, err);
+
+    if (rc == 0)
+        rc = rv_sql_find(st, scope, run, &found, err);
+    if (rc == 0)
+        rc = read_records(st, run, &found, from, upto, each, ctx, err);
+    rv_sql_end_read(st, began);
+    return rc;
+}
+
+static int pending_of(sqlite3_stmt *stmt, struct rv_pending *out, rv_err **err)
+{
+    bool lacked = false;
+
+    *out = (struct rv_pending){
+        .run = rv_sql_column(stmt, 0, &lacked),
+        .id = rv_sql_column(stmt, 1, &lacked),
+        .kind = rv_sql_column(stmt, 2, &lacked),
+        .stage = rv_sql_column(stmt, 3, &lacked),
+        .user = rv_sql_column(stmt, 4, &lacked),
+        .text = rv_sql_bytes(stmt, 5),
+        .body = rv_sql_bytes(stmt, 6),
+        .created_us = sqlite3_column_int64(stmt, 7),
+        .expires_us = sqlite3_column_int64(stmt, 8),
+    };
+    if (lacked)
+        return RV_FAIL(err, RV_E_NOMEM, "list pending interrupts");
+    if (!out->run || !out->id || !out->kind || !out->stage || !out->user)
+        return RV_FAIL(err, RV_E_INVALID, "a pending interrupt is damaged");
+    return 0;
+}
+
+int rv_sql_list_pending(void *self, const struct rv_store_scope *scope, const char *run, rv_each_pending *each,
+                        void *ctx, rv_err **err)
+{
+    struct sql_store *st = self;
+    struct sql_found found;
+    sqlite3_stmt *stmt = NULL;
+    bool began = false;
+    int rc = rv_sql_begin_read(st, &began, err);
+
+    if (rc == 0 && run)
+        rc = rv_sql_find(st, scope, run, &found, err);
+    if (rc == 0)
+        rc = rv_sql_use(st, SQL_PENDING, &stmt, err);
+    if (rc == 0) {
+        rv_sql_text(st, stmt, 1, scope->tenant);
+        rv_sql_text(st, stmt, 2, scope->user);
+        if (run)
+            rv_sql_int(st, stmt, 3, found.key);
+        while ((rc = rv_sql_step(st, stmt, "list pending interrupts", err)) == 1) {
+            struct rv_pending p;
+            rc = pending_of(stmt, &p, err);
+            if (rc == 0)
+                rc = each(ctx, &p, err);
+            if (rc != 0)
+                break;
+        }
+    }
+    rv_sql_done(stmt);
+    rv_sql_end_read(st, began);
+    return rc;
+}

@@ -1,0 +1,116 @@
+/* The tables, and how a file of an older version comes forward: each step is SQL that takes it one version further, all
+ * of them in one transaction. A step is never changed once it was released. */
+#include <stdio.h>
+
+#include "coreengine/store/sqlite_internal.h"
+
+const char *const rv_sql_schema[] = {
+    /* 0 to 1. Rows refer to runs and blobs by small integers; texts of a run stand once, in its row. */
+    "CREATE TABLE blobs (key INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, created_us INTEGER NOT NULL,"
+    " data BLOB NOT NULL);"
+    "CREATE TABLE runs (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, user TEXT NOT NULL,"
+    " session TEXT NOT NULL, pipeline TEXT NOT NULL, bundle INTEGER NOT NULL REFERENCES blobs (key), parent TEXT,"
+    " parent_seq INTEGER NOT NULL, status TEXT NOT NULL, stage TEXT NOT NULL, created_us INTEGER NOT NULL,"
+    " updated_us INTEGER NOT NULL, expires_us INTEGER NOT NULL, n_records INTEGER NOT NULL, owner TEXT,"
+    " fence INTEGER NOT NULL, lease_until_us INTEGER NOT NULL, cancel INTEGER NOT NULL, n_pending INTEGER NOT NULL);"
+    "CREATE INDEX runs_by_age ON runs (tenant, created_us, id);"
+    "CREATE INDEX runs_by_owner ON runs (owner) WHERE owner IS NOT NULL;"
+    "CREATE INDEX runs_by_bundle ON runs (bundle);"
+    "CREATE TABLE records (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, seq INTEGER NOT NULL,"
+    " kind INTEGER NOT NULL, body TEXT NOT NULL, value TEXT, blob INTEGER REFERENCES blobs (key),"
+    " PRIMARY KEY (run, seq)) WITHOUT ROWID;"
+    "CREATE INDEX records_by_blob ON records (blob) WHERE blob IS NOT NULL;"
+    "CREATE TABLE pending (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, n INTEGER NOT NULL,"
+    " id TEXT NOT NULL, kind TEXT NOT NULL, stage TEXT NOT NULL, text TEXT NOT NULL, body TEXT NOT NULL,"
+    " created_us INTEGER NOT NULL, expires_us INTEGER NOT NULL, PRIMARY KEY (run, n)) WITHOUT ROWID;"
+    "CREATE TABLE snapshots (run INTEGER PRIMARY KEY REFERENCES runs (key) ON DELETE CASCADE, seq INTEGER NOT NULL,"
+    " body BLOB NOT NULL);",
+};
+const int rv_sql_n_schema = (int)RV_COUNT(rv_sql_schema);
+
+struct header {
+    int64_t application, version, n_tables;
+};
+
+static int read_header(struct sql_store *st, struct header *h, rv_err **err)
+{
+    int rc = rv_sql_number(st, "PRAGMA application_id", &h->application, "read", err);
+
+    if (rc == 0)
+        rc = rv_sql_number(st, "PRAGMA user_version", &h->version, "read", err);
+    if (rc == 0)
+        rc = rv_sql_number(st, "SELECT count(*) FROM sqlite_schema", &h->n_tables, "read", err);
+    return rc;
+}
+
+static bool is_fresh(const struct header *h)
+{
+    return h->application == 0 && h->version == 0 && h->n_tables == 0;
+}
+
+/* 1: it has to come forward, 0: it is current. */
+static int compare(struct sql_store *st, const struct header *h, int current, rv_err **err)
+{
+    if (is_fresh(h) && st->read_only)
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is empty, no store was made in it yet", st->path);
+    if (!is_fresh(h) && h->application != RV_SQL_APPLICATION) {
+        RV_FAIL(err, RV_E_INVALID, "\"%s\" is a SQLite database, but not a store", st->path);
+        rv_err_hint(err, "name another file; this one was made by another program");
+        return RV_E_INVALID;
+    }
+    if (h->version > current) {
+        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program knows versions up to %d", st->path,
+                (long long)h->version, current);
+        rv_err_hint(err, "use the newer program that wrote it");
+        return RV_E_VERSION;
+    }
+    if (h->version < current && st->read_only) {
+        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program reads version %d", st->path,
+                (long long)h->version, current);
+        rv_err_hint(err, "open it once for writing, which brings it forward");
+        return RV_E_VERSION;
+    }
+    return h->version < current;
+}
+
+/* The caller's transaction. */
+static int take_steps(struct sql_store *st, int64_t version, const char *const *steps, int n_steps, rv_err **err)
+{
+    char pragma[80];
+    int rc = 0;
+
+    for (int64_t i = version; i < n_steps && rc == 0; i++) {
+        rc = rv_sql_exec(st, steps[i], "change the schema", err);
+        if (rc < 0)
+            RV_WRAP(err, rc, "from schema version %lld to %lld", (long long)i, (long long)i + 1);
+    }
+    if (rc == 0) {
+        snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", RV_SQL_APPLICATION,
+                 n_steps);
+        rc = rv_sql_exec(st, pragma, "note the schema version", err);
+    }
+    return rc;
+}
+
+int rv_sql_bring_forward(struct sql_store *st, const char *const *steps, int n_steps, rv_err **err)
+{
+    struct header h = {0};
+    int rc = read_header(st, &h, err);
+
+    if (rc == 0)
+        rc = compare(st, &h, n_steps, err);
+    if (rc <= 0)
+        return rc;
+    /* What it takes to give space back has to be said before the first table; it changes nothing afterwards. */
+    rc = is_fresh(&h) ? rv_sql_exec(st, "PRAGMA auto_vacuum = INCREMENTAL", "set up", err) : 0;
+    if (rc == 0)
+        rc = rv_sql_begin_write(st, "begin to change the schema", err);
+    if (rc < 0)
+        return rc;
+    rc = read_header(st, &h, err); /* again: another process may have done it meanwhile */
+    if (rc == 0)
+        rc = compare(st, &h, n_steps, err);
+    if (rc == 1)
+        rc = take_steps(st, h.version, steps, n_steps, err);
+    return rv_sql_end_write(st, rc, "commit the schema", err);
+}
