@@ -1,0 +1,108 @@
+/* A run of the store, read again: its bundle without capabilities, its journal without performing anything. */
+#include "coreengine/cli/runs.h"
+
+#include <string.h>
+
+int64_t rv_cli_now_us(void)
+{
+    struct rv_clock clock = rv_clock_system();
+    return clock.now_us(clock.self);
+}
+
+static int open_bundle(rv_store *store, struct rv_cli_past *p, rv_err **err)
+{
+    const struct rv_bundle_opts opts = {.offline = true};
+    rv_buf text = RV_BUF_INIT(RV_STORE_MAX_VALUE);
+
+    int rc = rv_store_get_blob(store, p->row.bundle, &text, err);
+    if (rc == 0)
+        rc = rv_bundle_open(rv_buf_str(&text), &opts, &p->bundle, err);
+    rv_buf_fini(&text);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "open what run \"%s\" was started with", p->row.id);
+    p->catalog = rv_bundle_catalog(p->bundle);
+    return 0;
+}
+
+int rv_cli_past_open(rv_store *store, const char *word, struct rv_cli_past *out, rv_err **err)
+{
+    memset(out, 0, sizeof *out);
+    int rc = rv_cli_find_run(store, word, &out->row, err);
+    if (rc == 0)
+        rc = open_bundle(store, out, err);
+    if (rc < 0)
+        rv_cli_past_fini(out);
+    return rc;
+}
+
+void rv_cli_past_fini(struct rv_cli_past *p)
+{
+    rv_bundle_free(p->bundle);
+    rv_run_row_fini(&p->row);
+    memset(p, 0, sizeof *p);
+}
+
+const struct rv_pipeline *rv_cli_past_pipeline(const struct rv_cli_past *p)
+{
+    return rv_bundle_pipeline(p->bundle);
+}
+
+int rv_cli_past_replay(rv_store *store, const struct rv_cli_past *p, int64_t upto, rv_cli_on_step on_step, void *self,
+                       struct rv_replayed *out, rv_err **err)
+{
+    const struct rv_replay_opts opts = {.pipeline = rv_bundle_pipeline(p->bundle),
+                                        .catalog = &p->catalog,
+                                        .upto = upto,
+                                        .on_step = on_step,
+                                        .self = self};
+    return rv_journal_replay(store, &rv_cli_scope, p->row.id, &opts, out, err);
+}
+
+enum rv_cli_owner rv_cli_owner_of(const struct rv_run_row *row, int64_t now_us)
+{
+    if (!row->owner)
+        return RV_CLI_OWNER_NONE;
+    if (rv_owner_is_dead(row->owner))
+        return RV_CLI_OWNER_DEAD;
+    return row->lease_until_us <= now_us ? RV_CLI_OWNER_LATE : RV_CLI_OWNER_LIVES;
+}
+
+void rv_cli_write_resume(const struct rv_cli_args *args, const struct rv_pending *pending, bool is_only, rv_buf *b)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
+    const char *store = rv_cli_value(args, "store");
+    enum rv_interrupt_kind kind;
+    json_object *body = NULL;
+
+    rv_buf_printf(b, "reeve resume %s", pending->run);
+    if (!is_only)
+        rv_buf_printf(b, " --interrupt %s", pending->id);
+    if (store)
+        rv_buf_printf(b, " --store %s", store);
+    if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
+        rv_json_parse(pending->body, &opts, &body, NULL) == 0)
+        rv_buf_printf(b, " %s", rv_cli_how_to_answer(kind, rv_json_get_obj(body, "data")));
+    rv_buf_putc(b, '\n');
+    json_object_put(body);
+}
+
+void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b)
+{
+    rv_str shown = rv_utf8_cut(text, max);
+
+    for (size_t i = 0; i < shown.len; i++)
+        rv_buf_putc(b, (unsigned char)shown.ptr[i] < ' ' || shown.ptr[i] == 0x7f ? ' ' : shown.ptr[i]);
+    if (shown.len < text.len)
+        rv_buf_puts(b, "...");
+}
+
+bool rv_cli_runs_open(struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use, rv_store **store,
+                      int *status)
+{
+    rv_err *err = NULL;
+
+    if (rv_cli_store_open(cli, args, use, store, &err) == 0)
+        return true;
+    *status = rv_cli_report(cli, err);
+    return false;
+}

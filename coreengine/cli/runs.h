@@ -1,0 +1,87 @@
+/* Runs of a store as the verbs read them: replayed from their journals, performing nothing. */
+#ifndef RV_CLI_RUNS_H
+#define RV_CLI_RUNS_H
+
+#include "coreengine/cli/cli.h"
+#include "coreengine/journal/bundle.h"
+
+#define RV_CLI_MAX_TEXT ((size_t)256 << 20) /* what one command prints */
+
+/* --- past.c: one run with what it was started with --- */
+struct rv_cli_past {
+    struct rv_run_row row;
+    rv_bundle *bundle; /* opened offline: no capability is loaded */
+    struct rv_catalog catalog;
+};
+/** word as rv_cli_find_run() takes it. */
+RV_MUST_CHECK int rv_cli_past_open(rv_store *store, const char *word, struct rv_cli_past *out, rv_err **err);
+void rv_cli_past_fini(struct rv_cli_past *p);
+const struct rv_pipeline *rv_cli_past_pipeline(const struct rv_cli_past *p);
+
+typedef int (*rv_cli_on_step)(void *self, const struct rv_record *record, const struct rv_event *ev,
+                              const struct rv_effects *effects, const rv_run *run, rv_err **err);
+/** All of its journal, or up to a record; on_step may be NULL. */
+RV_MUST_CHECK int rv_cli_past_replay(rv_store *store, const struct rv_cli_past *p, int64_t upto, rv_cli_on_step on_step,
+                                     void *self, struct rv_replayed *out, rv_err **err);
+
+/* Who runs it. */
+enum rv_cli_owner {
+    RV_CLI_OWNER_NONE,  /* nobody */
+    RV_CLI_OWNER_LIVES, /* as far as its lease tells */
+    RV_CLI_OWNER_LATE,  /* its lease has ended */
+    RV_CLI_OWNER_DEAD,  /* a process of this machine that is gone */
+};
+enum rv_cli_owner rv_cli_owner_of(const struct rv_run_row *row, int64_t now_us);
+int64_t rv_cli_now_us(void);
+
+/** The command that answers that interrupt, as a line. is_only: the run waits for nothing else. */
+void rv_cli_write_resume(const struct rv_cli_args *args, const struct rv_pending *pending, bool is_only, rv_buf *b);
+/** One line of text, cut after max bytes. */
+void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b);
+const char *rv_cli_status_color(enum rv_run_status status); /* how a terminal shows it */
+/** The verb's store, opened. False: it was reported, and *status is what to exit with. */
+bool rv_cli_runs_open(struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use, rv_store **store,
+                      int *status);
+
+/* --- steps.c: the visits of a run, and their calls --- */
+enum rv_cli_call_end { RV_CLI_CALL_STARTED, RV_CLI_CALL_FINISHED, RV_CLI_CALL_FAILED, RV_CLI_CALL_UNKNOWN };
+const char *rv_cli_call_end_text(enum rv_cli_call_end end);
+
+struct rv_cli_call {
+    int64_t id, attempt;
+    enum rv_effect_kind kind; /* CALL_LLM, CALL_TOOL, CALL_HOOK */
+    enum rv_name_kind entry;  /* CALL_HOOK */
+    char *name;               /* owned */
+    int effect_class;         /* CALL_TOOL */
+    enum rv_cli_call_end end;
+    size_t step; /* index of its visit */
+    int64_t begun_us, ended_us;
+};
+struct rv_cli_step {
+    int64_t number; /* what `fork --at` takes; 0: it has not ended */
+    int stage;
+    int64_t visit, seq; /* seq: of the record that ended it */
+    int64_t begun_us, ended_us;
+    bool can_fork;    /* a state was saved right behind it */
+    json_object *end; /* its stage_completed event; NULL: under way */
+};
+struct rv_cli_steps {
+    struct rv_cli_step *items;
+    size_t n, cap;
+    struct rv_cli_call *calls; /* in order of asking */
+    size_t n_calls, cap_calls;
+    int64_t n_ended;
+    /* The state behind one step, if asked for. */
+    int64_t want; /* its number; -1: none */
+    char *state;  /* owned; NULL: there is none */
+    size_t state_len;
+    int64_t state_seq;
+    rv_run *shadow; /* the same run, saving its state; owned */
+    struct rv_effects effects;
+};
+/** Read a run's steps; want as above. The rest of *out may be garbage. Gives what the replay gave, too. */
+RV_MUST_CHECK int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, int64_t want,
+                                    struct rv_cli_steps *out, struct rv_replayed *replayed, rv_err **err);
+void rv_cli_steps_fini(struct rv_cli_steps *s);
+
+#endif

@@ -1,0 +1,144 @@
+/* reeve runs events: the event stream of a run again, from its journal, also while it goes on. */
+#include "coreengine/cli/runs.h"
+#include "coreengine/cli/verbs.h"
+
+#include <string.h>
+#include <time.h>
+
+#define POLL_MS 150 /* at least; a journal that takes long to read is read less often */
+
+struct stream {
+    int64_t next; /* number of the event or record to be printed next */
+    bool broken;  /* nobody reads any more */
+};
+
+static int print_events(void *self, const struct rv_record *record, const struct rv_event *ev,
+                        const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    struct stream *s = self;
+    int64_t seq = rv_run_counters(run).next_seq;
+
+    (void)record;
+    (void)err;
+    for (size_t i = 0; ev && i < effects->n; i++) /* the last of them has the number before next_seq */
+        seq -= effects->items[i].kind == RV_EFFECT_EMIT;
+    for (size_t i = 0; ev && i < effects->n && !s->broken; i++) {
+        const struct rv_effect *e = &effects->items[i];
+        if (e->kind != RV_EFFECT_EMIT || seq++ < s->next)
+            continue;
+        s->next = seq;
+        rv_cli_out(rv_effect_text(effects, e));
+        rv_cli_out(RV_STR_LIT("\n"));
+    }
+    return 0;
+}
+
+static int print_record(void *self, const struct rv_record *r, rv_err **err)
+{
+    struct stream *s = self;
+    rv_buf line = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_jw w = rv_jw_on(&line);
+
+    rv_record_write_json(r, &w);
+    rv_buf_putc(&line, '\n');
+    int rc = rv_buf_check(&line, "record", err);
+    if (rc == 0)
+        rv_cli_out(rv_buf_str(&line));
+    rv_buf_fini(&line);
+    s->next = r->seq + 1;
+    return rc;
+}
+
+/* What the store has beyond what was printed. */
+static int print_more(rv_store *store, const struct rv_cli_past *p, bool records, struct stream *s, rv_err **err)
+{
+    struct rv_replayed replayed = {0};
+
+    if (records)
+        return rv_store_read(store, &rv_cli_scope, p->row.id, s->next, 0, print_record, s, err);
+    int rc = rv_cli_past_replay(store, p, 0, print_events, s, &replayed, err);
+    if (rc == 0)
+        rv_replayed_fini(&replayed);
+    return rc;
+}
+
+static void pause_ms(int64_t ms)
+{
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&t, NULL); /* a signal ends the process or the pause: both are fine */
+}
+
+static int follow(rv_store *store, struct rv_cli_past *p, bool records, struct stream *s, rv_err **err)
+{
+    int64_t pause = POLL_MS;
+    int rc = 0;
+
+    while (rc == 0 && !s->broken && !rv_run_status_is_final(p->row.status)) {
+        struct rv_run_row row;
+        pause_ms(pause);
+        rc = rv_store_get_run(store, &rv_cli_scope, p->row.id, &row, err);
+        if (rc < 0)
+            break;
+        bool grew = row.n_records != p->row.n_records;
+        rv_run_row_fini(&p->row);
+        p->row = row;
+        if (!grew)
+            continue;
+        int64_t began = rv_cli_now_us();
+        rc = print_more(store, p, records, s, err);
+        s->broken = !rv_cli_out_now(RV_STR_LIT(""));
+        pause = (rv_cli_now_us() - began) / 250; /* a fifth of the time is spent reading at most */
+        pause = pause < POLL_MS ? POLL_MS : pause;
+    }
+    return rc;
+}
+
+static int events(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    struct rv_cli_past p = {0};
+    struct stream s = {.next = 1};
+    bool records = rv_cli_flag(args, "records");
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+    int status = RV_EXIT_COMPLETED;
+
+    if (rv_cli_int(args, "from", 1, INT64_MAX, &s.next, &err) < 0)
+        return rv_cli_report(cli, err);
+    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+        return status;
+    int rc = rv_cli_past_open(store, args->words[0], &p, &err);
+    if (rc == 0)
+        rc = print_more(store, &p, records, &s, &err);
+    s.broken = !rv_cli_out_now(RV_STR_LIT(""));
+    if (rc == 0 && rv_cli_flag(args, "follow"))
+        rc = follow(store, &p, records, &s, &err);
+    if (rc < 0)
+        status = rv_cli_report(cli, err);
+    rv_cli_past_fini(&p);
+    rv_store_close(store);
+    return status;
+}
+
+static const struct rv_cli_option events_options[] = {
+    {"from", 0, "SEQ", "begin with the event (with --records: the record) of that number", NULL, false},
+    {"follow", 'f', NULL, "keep on until the run is over, also while it waits for an answer", NULL, false},
+    {"records", 0, NULL, "the records of the journal instead of the events", NULL, false},
+    RV_CLI_STORE_OPTION,
+};
+
+const struct rv_cli_verb rv_verb_runs_events = {
+    .name = "runs events",
+    .args = "RUN",
+    .summary = "the events of a run, one JSON object a line",
+    .text = "The same lines, byte for byte, that `reeve run --events` prints while the run goes on: they are derived\n"
+            "from the journal. A reader that kept the last `seq` goes on with --from.",
+    .examples = "reeve runs events last | jq -c '{seq, type, stage}'\n"
+                "reeve runs events last --from 10 --follow\n"
+                "reeve runs events last --records   # what the journal has",
+    .options = events_options,
+    .n_options = RV_COUNT(events_options),
+    .min_words = 1,
+    .max_words = 1,
+    .takes_runs = true,
+    .run = events,
+};

@@ -1,0 +1,179 @@
+/* reeve runs fork: another run, from the state behind a step of this one. */
+#include "coreengine/cli/runs.h"
+#include "coreengine/cli/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The first step from there on that a run can be forked behind; 0: there is none. */
+static int64_t next_boundary(const struct rv_cli_steps *steps, int64_t at)
+{
+    int64_t next = 0;
+
+    for (size_t i = 0; i < steps->n; i++) {
+        const struct rv_cli_step *s = &steps->items[i];
+        if (s->can_fork && s->number >= at && (!next || s->number < next))
+            next = s->number;
+    }
+    return next;
+}
+
+static int no_such_step(const struct rv_cli_steps *steps, const struct rv_cli_past *p, int64_t at, rv_err **err)
+{
+    int rc;
+
+    if (at > steps->n_ended) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no step %lld", p->row.id, (long long)at);
+        rv_err_hint(err, "its last one is %lld; `reeve runs show %s` lists them, and 0 is its beginning",
+                    (long long)steps->n_ended, p->row.id);
+        return rc;
+    }
+    int64_t next = next_boundary(steps, at);
+    rc = RV_FAIL(err, RV_E_STATE, "step %lld of run \"%s\" ended while others of its batch went on", (long long)at,
+                 p->row.id);
+    if (next)
+        rv_err_hint(err, "the batch ends with step %lld", (long long)next);
+    return rc;
+}
+
+/* The state as JSON, under another id and with what --set says. */
+static int changed_state(const struct rv_cli_args *args, rv_str text, const char *id, json_object **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {
+        .max_bytes = RV_CLI_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH, .what = "saved state"};
+    json_object *state = NULL;
+    const char *assignment;
+
+    int rc = rv_json_parse(text, &opts, &state, err);
+    for (size_t i = 0; rc == 0 && (assignment = rv_cli_nth(args, "set", i)); i++) {
+        rc = rv_cli_set(state, assignment, err);
+        if (rc == 0)
+            rc = rv_cli_check_state_key(assignment, err);
+    }
+    if (rc == 0)
+        rc = rv_json_set_text(state, "envelope_id", id, err);
+    if (rc < 0)
+        json_object_put(state);
+    else
+        *out = state;
+    return rc;
+}
+
+static int make_run(rv_store *store, const struct rv_cli_past *p, const struct rv_cli_steps *steps,
+                    struct rv_journal_begin *begin, json_object *state, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    int64_t now = rv_cli_now_us();
+
+    int rc = rv_envelope_load(state, rv_rand_system(), now, &env, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "read the state of the new run");
+    const struct rv_journal_start start = {
+        .bundle = p->row.bundle,
+        .pipeline = rv_cli_past_pipeline(p),
+        .begin = *begin,
+        .env = env,
+        .parent = p->row.id,
+        .parent_seq = steps->state_seq,
+        .now_us = now,
+    };
+    rc = rv_journal_create(store, &start, NULL, err);
+    rv_envelope_free(env);
+    return rc;
+}
+
+static int fork_run(const struct rv_cli_args *args, rv_store *store, int64_t at, const char *id, rv_err **err)
+{
+    struct rv_cli_past p;
+    struct rv_cli_steps steps = {0};
+    struct rv_replayed replayed = {0};
+    struct rv_journal_begin begin = {0};
+    json_object *state = NULL;
+
+    int rc = rv_cli_past_open(store, args->words[0], &p, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_cli_steps_read(store, &p, at, &steps, &replayed, err);
+    if (rc == 0) {
+        if (!steps.state)
+            rc = no_such_step(&steps, &p, at, err);
+        if (rc == 0)
+            rc = changed_state(args, (rv_str){steps.state, steps.state_len}, id, &state, err);
+        if (rc == 0)
+            rc = rv_journal_read_begin(store, &rv_cli_scope, p.row.id, rv_cli_past_pipeline(&p), &begin, err);
+        if (rc == 0)
+            rc = make_run(store, &p, &steps, &begin, state, err);
+        rv_replayed_fini(&replayed);
+    }
+    json_object_put(state);
+    rv_journal_begin_fini(&begin);
+    rv_cli_steps_fini(&steps);
+    rv_cli_past_fini(&p);
+    return rc;
+}
+
+static int fork_verb(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    char id[RV_ID_MAX];
+    int64_t at = 0;
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+    int status;
+
+    if (!rv_cli_value(args, "at"))
+        return rv_cli_usage(cli, args, "`reeve runs fork` needs --at STEP; `reeve runs show` has the numbers");
+    if (rv_cli_int(args, "at", 0, INT64_MAX, &at, &err) < 0)
+        return rv_cli_report(cli, err);
+    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+        return status;
+    rv_id_make(rv_rand_system(), "env_", id);
+    if (fork_run(args, store, at, id, &err) < 0) {
+        status = rv_cli_report(cli, err);
+    } else if (rv_cli_flag(args, "go")) {
+        rv_buf text = RV_BUF_INIT(256);
+        rv_buf_printf(&text, "run %s\n", id);
+        rv_cli_err(rv_buf_str(&text));
+        rv_buf_fini(&text);
+        status = rv_cli_continue(cli, args, store, id, NULL, false);
+    } else {
+        rv_buf text = RV_BUF_INIT(256), hint = RV_BUF_INIT(256);
+        rv_buf_printf(&text, "%s\n", id);
+        status = rv_cli_print(cli, &text);
+        rv_buf_printf(&hint, "run it with: reeve runs recover %s\n", id);
+        rv_cli_err(rv_buf_str(&hint));
+        rv_buf_fini(&hint);
+    }
+    rv_store_close(store);
+    return status;
+}
+
+static const struct rv_cli_option fork_options[] = {
+    {"at", 0, "STEP", "behind which step: a number of `reeve runs show`; 0 is the beginning", NULL, false},
+    {"set", 0, "PATH=VALUE", "change a part of the state first, e.g. outputs.plan.steps=[]", NULL, true},
+    {"go", 'g', NULL, "run it at once", NULL, false},
+    {"json", 'j', NULL, "with --go: print the result as one JSON object", NULL, false},
+    {"state", 0, NULL, "with --go: print the whole state as one JSON object", NULL, false},
+    {"events", 'e', NULL, "with --go: print each event as a line of JSON", NULL, false},
+    {"quiet", 'q', NULL, "with --go: no progress", NULL, false},
+    {"workers", 'w', "N", "with --go: threads for capability code (default: cores)", NULL, false},
+    RV_CLI_STORE_OPTION,
+    RV_CLI_SYNC_OPTION,
+};
+
+const struct rv_cli_verb rv_verb_runs_fork = {
+    .name = "runs fork",
+    .args = "RUN --at STEP",
+    .summary = "another run, from the state behind a step of this one",
+    .text =
+        "The new run has an id of its own and the same bundle; it begins with the state that this run had behind that\n"
+        "step, changed by --set, and does everything after it itself, calls included. Prints the new id. Nothing of\n"
+        "the old run changes.",
+    .examples = "reeve runs fork last --at 2\n"
+                "reeve runs fork last --at 1 --set outputs.plan.steps=[] --go",
+    .options = fork_options,
+    .n_options = RV_COUNT(fork_options),
+    .min_words = 1,
+    .max_words = 1,
+    .takes_runs = true,
+    .run = fork_verb,
+};
