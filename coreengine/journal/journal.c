@@ -1,0 +1,368 @@
+/* Writing a journal: made or taken over, then one append a step. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/journal/journal_internal.h"
+
+#define STAGE_MAX 512 /* bytes of a stage in the run's row: a hook may have written any text there */
+
+struct rv_journal {
+    rv_store *store; /* borrowed */
+    char *run, *tenant;
+    int64_t fence, seq, lease_until_us;
+    int64_t snapshot_seq; /* of the newest snapshot; -1: not looked yet */
+    bool is_owned;        /* there is a lease to give up */
+    bool is_paused;       /* interrupted or over, and the lease was given up with it */
+    bool has_failed;      /* what became of a step is not known: nothing may follow it */
+    struct rv_record *records;
+    size_t cap;
+    rv_buf bodies, value; /* of the step under way */
+};
+
+bool rv_run_status_is_final(enum rv_run_status status)
+{
+    return status == RV_RUN_COMPLETED || status == RV_RUN_TERMINATED || status == RV_RUN_FAILED ||
+           status == RV_RUN_CANCELLED;
+}
+
+static int new_journal(rv_store *store, const char *tenant, const char *run, rv_journal **out, rv_err **err)
+{
+    rv_journal *j = calloc(1, sizeof *j);
+
+    if (j) {
+        j->store = store;
+        j->run = rv_str_dup(rv_str_of(run));
+        j->tenant = tenant ? rv_str_dup(rv_str_of(tenant)) : NULL;
+        j->bodies = j->value = RV_BUF_INIT(RV_STORE_MAX_VALUE);
+        j->cap = 8;
+        j->records = calloc(j->cap, sizeof *j->records);
+    }
+    if (!j || !j->run || (tenant && !j->tenant) || !j->records) {
+        rv_journal_free(j);
+        return RV_FAIL(err, RV_E_NOMEM, "open the journal of run \"%s\"", run);
+    }
+    *out = j;
+    return 0;
+}
+
+void rv_journal_free(rv_journal *j)
+{
+    if (!j)
+        return;
+    if (j->is_owned && !j->is_paused)
+        RV_IGNORE(rv_store_release(j->store, j->run, j->fence, NULL), "the lease ends by itself, only later");
+    free(j->run);
+    free(j->tenant);
+    free(j->records);
+    rv_buf_fini(&j->bodies);
+    rv_buf_fini(&j->value);
+    free(j);
+}
+
+const char *rv_journal_run(const rv_journal *j)
+{
+    return j->run;
+}
+
+int64_t rv_journal_seq(const rv_journal *j)
+{
+    return j->seq;
+}
+
+int64_t rv_journal_lease_until_us(const rv_journal *j)
+{
+    return j->lease_until_us;
+}
+
+void rv_journal_renewed(rv_journal *j, int64_t until_us)
+{
+    j->lease_until_us = until_us;
+}
+
+static const char *stage_of(const rv_envelope *env, char room[STAGE_MAX + 1])
+{
+    const char *stage = rv_envelope_fields(env)->current_stage;
+
+    if (strnlen(stage, STAGE_MAX + 1) <= STAGE_MAX)
+        return stage;
+    rv_str cut = rv_utf8_cut(rv_str_of(stage), STAGE_MAX);
+    memcpy(room, cut.ptr, cut.len);
+    room[cut.len] = '\0';
+    return room;
+}
+
+/* --- making one --- */
+
+static int create(rv_journal *j, const struct rv_journal_start *s, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(s->env);
+    rv_buf state = RV_BUF_INIT(RV_STATE_MAX_BYTES); /* a larger one could not be loaded again */
+    char stage[STAGE_MAX + 1];
+
+    rv_record_put_begin(&s->begin, s->pipeline, s->now_us, &j->bodies);
+    rv_envelope_write_state(s->env, &state);
+    int rc = rv_buf_check(&j->bodies, "the begin of a journal", err);
+    if (rc == 0)
+        rc = rv_buf_check(&state, "the state that a run begins from", err);
+    if (rc == 0) {
+        const struct rv_record begin = {
+            .seq = 1, .kind = RV_RECORD_BEGIN, .body = rv_buf_str(&j->bodies), .value = rv_buf_str(&state)};
+        const struct rv_store_new_run run = {
+            .id = f->envelope_id,
+            .tenant = s->tenant,
+            .user = f->user_id,
+            .session = f->session_id,
+            .pipeline = s->pipeline->name,
+            .bundle = s->bundle,
+            .parent = s->parent,
+            .parent_seq = s->parent_seq,
+            .status = RV_RUN_READY,
+            .stage = stage_of(s->env, stage),
+            .owner = s->owner,
+            .now_us = s->now_us,
+            .lease_until_us = s->owner ? j->lease_until_us : 0,
+            .records = &begin,
+            .n_records = 1,
+        };
+        rc = rv_store_create_run(j->store, &run, err);
+    }
+    rv_buf_fini(&state);
+    return rc;
+}
+
+int rv_journal_create(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err)
+{
+    const char *id = rv_envelope_fields(start->env)->envelope_id;
+    rv_journal *j = NULL;
+
+    int rc = new_journal(store, start->tenant, id, &j, err);
+    if (rc < 0)
+        return rc;
+    j->lease_until_us = start->now_us + (start->lease_us > 0 ? start->lease_us : RV_LEASE_DEFAULT_US);
+    rc = create(j, start, err);
+    if (rc < 0) {
+        rc = RV_WRAP(err, rc, "begin the journal of run \"%s\"", id);
+    } else {
+        j->fence = 1;
+        j->seq = 1;
+        j->is_owned = start->owner != NULL;
+    }
+    if (rc == 0 && out) {
+        *out = j;
+        return 0;
+    }
+    j->is_owned = j->is_owned && out; /* only made: who was named as its owner opens it */
+    rv_journal_free(j);
+    return rc;
+}
+
+/* --- taking one over --- */
+
+static int fail_over(const char *run, enum rv_run_status status, rv_err **err)
+{
+    return RV_FAIL(err, RV_E_STATE, "run \"%s\" is over (%s)", run, rv_run_status_text(status));
+}
+
+static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *owner, int64_t now_us, rv_err **err)
+{
+    struct rv_store_claim c = {.owner = owner, .now_us = now_us, .until_us = j->lease_until_us};
+    struct rv_run_row row = {0};
+
+    int rc = rv_store_get_run(j->store, scope, j->run, &row, err);
+    if (rc < 0)
+        return rc;
+    if (rv_run_status_is_final(row.status)) {
+        rc = fail_over(j->run, row.status, err);
+    } else {
+        c.dead = row.owner && rv_owner_is_dead(row.owner) ? row.owner : NULL;
+        rc = rv_store_claim(j->store, scope, j->run, &c, &j->fence, err);
+    }
+    rv_run_row_fini(&row);
+    j->is_owned = rc == 0;
+    return rc;
+}
+
+/* From here nobody else writes; until here somebody may have. */
+static int take_over(rv_journal *j, const struct rv_store_scope *scope, const char *owner, int64_t now_us, rv_err **err)
+{
+    struct rv_run_row row = {0};
+
+    int rc = rv_store_get_run(j->store, scope, j->run, &row, err);
+    if (rc < 0)
+        return rc;
+    j->seq = row.n_records;
+    if (rv_run_status_is_final(row.status)) {
+        rc = fail_over(j->run, row.status, err);
+    } else if (row.status != RV_RUN_INTERRUPTED) {
+        rv_record_put_owner(owner, j->fence, now_us, &j->bodies);
+        rc = rv_buf_check(&j->bodies, "the change of owner", err);
+        const struct rv_record r = {.seq = j->seq + 1, .kind = RV_RECORD_OWNER, .body = rv_buf_str(&j->bodies)};
+        const struct rv_store_append a = {.run = j->run,
+                                          .fence = j->fence,
+                                          .records = &r,
+                                          .n_records = 1,
+                                          .now_us = now_us,
+                                          .status = row.status,
+                                          .stage = row.stage};
+        if (rc == 0)
+            rc = rv_store_append(j->store, &a, err);
+        if (rc == 0)
+            j->seq++;
+    }
+    rv_run_row_fini(&row);
+    return rc;
+}
+
+int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run, const char *owner,
+                    int64_t now_us, int64_t lease_us, rv_journal **out, rv_err **err)
+{
+    rv_journal *j = NULL;
+
+    int rc = new_journal(store, scope->tenant, run, &j, err);
+    if (rc < 0)
+        return rc;
+    j->lease_until_us = now_us + (lease_us > 0 ? lease_us : RV_LEASE_DEFAULT_US);
+    j->snapshot_seq = -1;
+    rc = claim(j, scope, owner, now_us, err);
+    if (rc == 0)
+        rc = take_over(j, scope, owner, now_us, err);
+    if (rc < 0) {
+        rv_journal_free(j);
+        return rc;
+    }
+    *out = j;
+    return 0;
+}
+
+/* --- steps --- */
+
+static int make_room(rv_journal *j, size_t n, rv_err **err)
+{
+    size_t cap = j->cap;
+
+    while (cap < n)
+        cap *= 2;
+    if (cap == j->cap)
+        return 0;
+    struct rv_record *records = realloc(j->records, cap * sizeof *records);
+    if (!records)
+        return RV_FAIL(err, RV_E_NOMEM, "write %zu records", n);
+    j->records = records;
+    j->cap = cap;
+    return 0;
+}
+
+static struct rv_record *add_record(rv_journal *j, size_t n, int kind)
+{
+    struct rv_record *r = &j->records[n];
+
+    *r = (struct rv_record){.seq = j->seq + 1 + (int64_t)n, .kind = kind};
+    r->body.len = j->bodies.len; /* where it begins, until all are written */
+    return r;
+}
+
+/* The records of a step: what the core was told, then each call it asks for. */
+static int write_records(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects,
+                         const rv_envelope *env, size_t *n_out, rv_err **err)
+{
+    size_t n = 1, n_calls = 0;
+
+    for (size_t i = 0; i < effects->n; i++)
+        n_calls += rv_effect_is_call(&effects->items[i]);
+    int rc = make_room(j, 1 + n_calls, err);
+    if (rc < 0)
+        return rc;
+    rv_buf_clear(&j->bodies);
+    rv_buf_clear(&j->value);
+    struct rv_record *r = add_record(j, 0, RV_RECORD_EVENT);
+    r->value = rv_record_put_event(ev, &j->bodies, &j->value);
+    for (size_t i = 0; i < effects->n; i++) {
+        const struct rv_effect *e = &effects->items[i];
+        if (!rv_effect_is_call(e))
+            continue;
+        r = add_record(j, n++, RV_RECORD_STARTED);
+        rv_record_put_started(e, env, &j->bodies);
+        if (e->kind == RV_EFFECT_CALL_TOOL)
+            r->value = (rv_str){e->request, e->request_len};
+    }
+    rc = rv_buf_check(&j->bodies, "the records of a step", err);
+    if (rc == 0)
+        rc = rv_buf_check(&j->value, "an answer", err);
+    size_t end = j->bodies.len;
+    for (size_t i = n; i-- > 0;) {
+        size_t at = j->records[i].body.len;
+        j->records[i].body = (rv_str){rv_buf_cstr(&j->bodies) + at, end - at};
+        end = at;
+    }
+    *n_out = n;
+    return rc;
+}
+
+/* A run that waits may wait for long, and others of its kind may follow: enter a long journal near its end. */
+static void keep_snapshot(rv_journal *j, int64_t now_us, const rv_run *run)
+{
+    const struct rv_store_scope scope = {.tenant = j->tenant};
+
+    if (j->seq - (j->snapshot_seq > 0 ? j->snapshot_seq : 0) <= RV_SNAPSHOT_EVERY)
+        return;
+    if (j->snapshot_seq < 0)
+        j->snapshot_seq = rv_snapshot_seq(j->store, &scope, j->run);
+    if (j->seq - j->snapshot_seq <= RV_SNAPSHOT_EVERY)
+        return;
+    j->snapshot_seq = j->seq; /* whatever comes of it: not tried again at once */
+    RV_IGNORE(rv_snapshot_put(j->store, &scope, j->run, j->fence, j->seq, now_us, run, NULL),
+              "the journal is complete without it");
+}
+
+static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                       rv_err **err)
+{
+    const struct rv_effect *last = effects->n > 0 ? &effects->items[effects->n - 1] : NULL;
+    bool is_end = last && last->kind == RV_EFFECT_FINISH;
+    const rv_envelope *env = rv_run_envelope(run);
+    struct pendings p = {0};
+    char stage[STAGE_MAX + 1];
+    size_t n = 0;
+
+    struct rv_store_append a = {.run = j->run,
+                                .fence = j->fence,
+                                .now_us = ev->now_us,
+                                .status = rv_run_status(run),
+                                .stage = stage_of(env, stage),
+                                .set_pending = is_end || ev->kind == RV_EVENT_ANSWER,
+                                .release = is_end};
+    int rc = write_records(j, ev, effects, env, &n, err);
+    if (rc == 0 && is_end && a.status == RV_RUN_INTERRUPTED)
+        rc = rv_pendings_of(env, a.stage, &p, err);
+    if (rc == 0) {
+        a.records = j->records;
+        a.n_records = n;
+        a.pending = p.items;
+        a.n_pending = p.n;
+        rc = rv_store_append(j->store, &a, err);
+    }
+    rv_pendings_fini(&p);
+    if (rc < 0)
+        return rc;
+    j->seq += (int64_t)n;
+    j->is_paused = is_end;
+    if (is_end && a.status == RV_RUN_INTERRUPTED)
+        keep_snapshot(j, ev->now_us, run);
+    return 0;
+}
+
+int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                    rv_err **err)
+{
+    if (j->has_failed)
+        return RV_FAIL(err, RV_E_STATE,
+                       "run \"%s\": an earlier step could not be journaled; recover the run before it goes on", j->run);
+    if (j->is_paused)
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" was given up when it paused; open its journal again", j->run);
+    int rc = append_step(j, ev, effects, run, err);
+    if (rc < 0) {
+        j->has_failed = true;
+        rc = RV_WRAP(err, rc, "journal record %lld of run \"%s\"", (long long)j->seq + 1, j->run);
+    }
+    return rc;
+}
