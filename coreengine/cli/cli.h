@@ -4,6 +4,7 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
+#include "coreengine/journal/bundle.h"
 #include "coreengine/journal/journal.h"
 #include "coreengine/shell/shell.h"
 
@@ -113,9 +114,11 @@ RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_er
 /* load.c: a pipeline with all that belongs to it */
 struct rv_cli_loaded {
     rv_findings *findings;
-    struct rv_pipeline *pipeline;
+    const struct rv_pipeline *pipeline;
+    struct rv_pipeline *own; /* the same, unless a bundle owns it */
     rv_plugins *plugins;
     rv_script *script; /* NULL: none */
+    rv_bundle *bundle; /* owned; owns pipeline and script; NULL: they were loaded from files */
     bool plugins_busy; /* one still runs a call that was given up: its code must stay */
     rv_script *
         *test_scripts; /* of rv_cli_load_tests: one per test of the pipeline, NULL for a test without; else NULL */
@@ -128,6 +131,8 @@ RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const char *
 RV_MUST_CHECK int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded *out, rv_err **err);
 /** Read them for a pipeline that is loaded: their faults become findings, their tools stay unknown to the pipeline. */
 RV_MUST_CHECK int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err);
+/** What a bundle holds, with its capabilities opened. Takes bundle on every path. */
+RV_MUST_CHECK int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, struct rv_cli_loaded *out, rv_err **err);
 void rv_cli_loaded_fini(struct rv_cli_loaded *l);
 /** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
 void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e);
@@ -137,6 +142,7 @@ bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool 
 /* input.c: the envelope a run starts from */
 RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err);
 RV_MUST_CHECK int rv_cli_set(json_object *root, const char *assignment, rv_err **err); /* "a.b=value" */
+RV_MUST_CHECK int rv_cli_check_state_key(const char *assignment, rv_err **err);        /* of a state: is a known key */
 
 /* stores.c: where runs are kept, and which of them is meant */
 enum rv_cli_store_use {
@@ -171,10 +177,31 @@ struct rv_cli_session {
     const char *pipeline_path;
     const char *script_path;
     const char *run_file; /* of `resume`: brought up to date, so that an answer counts once; NULL: none */
+    rv_store *store;      /* where the run is kept; NULL: nowhere */
+    rv_journal *journal;  /* with a store */
+    const char *owner;    /* likewise */
+    bool continues;       /* a run whose journal was opened; else it is new */
+    bool cancels;         /* continues, to end it as cancelled */
 };
-const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind); /* the options of `resume`; empty: none is needed */
-/** Run or resume (response not NULL) and print what was asked for. env is taken. Gives the exit status. */
+/** Run or resume (response not NULL) and print what was asked for. env is taken (NULL when it continues). Gives the
+ * exit status. */
 int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response);
+
+/* keep.c: runs and their store */
+#define RV_CLI_LEASE_OPTION                                                                                            \
+    {                                                                                                                  \
+        "lease", 0, "SECONDS",                                                                                         \
+            "how long this process may be silent before another may go on with the run (default "                      \
+            "15)",                                                                                                     \
+            NULL, false                                                                                                \
+    }
+RV_MUST_CHECK int rv_cli_lease_us(const struct rv_cli_args *args, int64_t *out, rv_err **err);
+/** Keep a new run: its bundle and its beginning. The session gets the journal. */
+RV_MUST_CHECK int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err);
+/** The options of `resume` for an answer; empty: none is needed. data: the interrupt's, may be NULL. */
+const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
+/** Say what a run waits for and how to answer it. */
+void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env);
 
 /* continue.c */
 /** Go on with a run of the store: as its new owner, by its own bundle, with its journal. response: the answer to what

@@ -119,7 +119,7 @@ static int check_names(struct rv_cli_loaded *l, rv_err **err)
                 k.tools[k.n_tools++] = list->items[t];
     }
     qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
-    rv_pipeline_check_names(l->pipeline, &(struct rv_known_names){list_known, &k}, l->findings);
+    rv_pipeline_check_names(l->own, &(struct rv_known_names){list_known, &k}, l->findings);
     free(k.tools);
     free(k.providers);
     return 0;
@@ -176,7 +176,8 @@ static int load(struct rv_cli *cli, const char *path, const char *script_path, b
     out->findings = rv_findings_new();
     int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
     if (rc == 0)
-        rc = rv_pipeline_load(path, out->findings, &out->pipeline, err);
+        rc = rv_pipeline_load(path, out->findings, &out->own, err);
+    out->pipeline = out->own;
     if (rc == 0 && out->pipeline) {
         rc = load_script(out, script_path, err);
         if (rc == 0 && with_tests)
@@ -206,6 +207,23 @@ int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded
     return load(cli, path, NULL, true, out, err);
 }
 
+int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, struct rv_cli_loaded *out, rv_err **err)
+{
+    memset(out, 0, sizeof *out);
+    out->bundle = bundle;
+    out->pipeline = rv_bundle_pipeline(bundle);
+    out->script = rv_bundle_script(bundle);
+    out->findings = rv_findings_new();
+    int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a bundle");
+    if (rc == 0)
+        rc = open_plugins(cli, out, out->script != NULL, err);
+    if (rc == 0)
+        rc = rv_findings_check(out->findings, err);
+    if (rc < 0)
+        rv_cli_loaded_fini(out);
+    return rc;
+}
+
 void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e)
 {
     if (!e)
@@ -219,8 +237,12 @@ void rv_cli_loaded_fini(struct rv_cli_loaded *l)
     for (size_t i = 0; l->pipeline && l->test_scripts && i < l->pipeline->n_tests; i++)
         rv_script_free(l->test_scripts[i]);
     free(l->test_scripts);
-    rv_script_free(l->script);
-    rv_pipeline_free(l->pipeline);
+    if (l->bundle) {
+        rv_bundle_free(l->bundle);
+    } else {
+        rv_script_free(l->script);
+        rv_pipeline_free(l->own);
+    }
     if (!l->plugins_busy)
         rv_plugins_free(l->plugins);
     rv_findings_free(l->findings);

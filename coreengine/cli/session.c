@@ -144,35 +144,23 @@ static int keep(const struct rv_cli_session *s, const rv_envelope *env, rv_buf *
     return rc;
 }
 
-const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind)
-{
-    return kind == RV_INTERRUPT_CLARIFICATION  ? "--text \"...\""
-           : kind == RV_INTERRUPT_CONFIRMATION ? "--approve (or --deny)"
-           : kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve (or reject, modify)"
-                                               : "";
-}
-
 /* What is asked is said first: it must not be lost with the state. */
 static int keep_interrupted(const struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
 {
-    struct rv_interrupt in = rv_envelope_interrupt(env);
     rv_buf path = RV_BUF_INIT(4096), text = RV_BUF_INIT(1 << 20);
     const char *run_id = rv_envelope_fields(env)->envelope_id;
-    const char *ask = in.question ? in.question : in.message ? in.message : "";
 
-    rv_buf_printf(&text, "waits for %s (%s): %s\n", rv_interrupt_kind_text(in.kind), in.id ? in.id : "", ask);
-    if (in.data) {
-        rv_buf_puts(&text, "  ");
-        rv_json_write(in.data, &text);
-        rv_buf_putc(&text, '\n');
+    if (s->journal) {
+        rv_cli_say_pending(s, env);
+        return 0;
     }
     int rc = keep(s, env, &path, err);
     if (rc == 0)
-        rv_buf_printf(&text, "run %s is kept in %s\nanswer with: reeve resume %s %s\n", run_id, rv_buf_cstr(&path),
-                      kept_in(s) ? rv_buf_cstr(&path) : run_id, rv_cli_how_to_answer(in.kind));
+        rv_buf_printf(&text, "run %s is kept in %s\n", run_id, rv_buf_cstr(&path));
     else
         rv_err_hint(err, "give --save FILE to say where the run is kept");
     rv_cli_err(rv_buf_str(&text));
+    rv_cli_say_pending(s, env);
     rv_buf_fini(&path);
     rv_buf_fini(&text);
     return rc;
@@ -245,24 +233,48 @@ static int mode_of(const struct rv_cli_args *args)
     return !mode ? RV_UNSET : strcmp(mode, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
 }
 
-static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, const struct rv_response *response,
-                 rv_engine **engine, rv_exec **exec, rv_err **err)
+static int new_engine(struct rv_cli_session *s, rv_engine **engine, rv_err **err)
 {
-    struct rv_engine_opts opts = {.handle_signals = true, .log = s->cli->log};
-    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    struct rv_engine_opts opts = {.handle_signals = true, .log = s->cli->log, .store = s->store, .owner = s->owner};
     int64_t workers = 0;
 
     int rc = rv_cli_int(s->args, "workers", 1, 1024, &workers, err);
     opts.workers = (size_t)workers;
     if (rc == 0)
-        rc = rv_engine_new(&opts, engine, err);
+        rc = rv_cli_lease_us(s->args, &opts.lease_us, err);
+    return rc < 0 ? rc : rv_engine_new(&opts, engine, err);
+}
+
+/* Takes env on every path. */
+static int begin(struct rv_cli_session *s, rv_engine *engine, const struct rv_exec_opts *x, rv_envelope *env,
+                 const struct rv_response *response, rv_exec **exec, rv_err **err)
+{
+    if (s->continues && s->cancels)
+        return rv_engine_continue_cancel(engine, x, &rv_cli_scope, exec, err);
+    if (s->continues)
+        return rv_engine_continue(engine, x, &rv_cli_scope, response, exec, err);
+    return rv_engine_start(engine, x, env, response, exec, err);
+}
+
+static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, const struct rv_response *response,
+                 rv_engine **engine, rv_exec **exec, rv_err **err)
+{
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    struct rv_catalog catalog;
+
+    int rc = new_engine(s, engine, err);
     if (rc < 0) {
         rv_envelope_free(env);
         return rc;
     }
+    if (s->loaded->bundle) {
+        catalog = rv_bundle_catalog(s->loaded->bundle);
+        x.catalog = &catalog;
+    }
     x.pipeline = s->loaded->pipeline;
     x.plugins = s->loaded->plugins;
     x.script = s->loaded->script;
+    x.journal = s->journal;
     x.mode = mode_of(s->args);
     x.use_mocks = rv_cli_flag(s->args, "mock");
     x.answer_from_script = x.script != NULL;
@@ -277,7 +289,7 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
         x.saves = true;
         x.on_state = on_state;
     }
-    rc = rv_engine_start(*engine, &x, env, response, exec, err);
+    rc = begin(s, *engine, &x, env, response, exec, err);
     if (rc < 0)
         return rc;
     w->exec = *exec;

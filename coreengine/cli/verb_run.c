@@ -15,6 +15,8 @@
         {"record", 0, "FILE", "write a script that plays this run again", "FILE", false},                              \
         {"trace", 0, "FILE", "write what the run was told, line by line, for replay", "FILE", false},                  \
         {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},                        \
+        {"no-store", 0, NULL, "keep nothing (--save keeps the run in its file only)", NULL, false},                    \
+        RV_CLI_STORE_OPTION, RV_CLI_SYNC_OPTION, RV_CLI_LEASE_OPTION,                                                  \
         {"mock", 'm', NULL, "use the mock handlers of all stages that have one", NULL, false},                         \
     {                                                                                                                  \
         "workers", 'w', "N", "threads for capability code (default: cores)", NULL, false                               \
@@ -32,10 +34,12 @@ static const struct rv_cli_option run_options[] = {
 };
 
 static const struct rv_cli_option resume_options[] = {
+    {"interrupt", 0, "ID", "which of several questions it answers", NULL, false},
     {"text", 0, "TEXT", "the answer to a question, or the text of a review", NULL, false},
     {"approve", 'y', NULL, "yes to a confirmation", NULL, false},
     {"deny", 'n', NULL, "no to a confirmation", NULL, false},
-    {"decision", 0, "WORD", "of a review", "approve reject modify", false},
+    {"decision", 0, "WORD", "of a review; of a call nobody knows the outcome of: happened, not_happened, fail",
+     "approve reject modify happened not_happened fail", false},
     {"data", 0, "JSON", "an object that goes with the answer", NULL, false},
     OBSERVE_OPTIONS,
 };
@@ -44,6 +48,33 @@ static int exclusive(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     int n = rv_cli_flag(args, "json") + rv_cli_flag(args, "state") + rv_cli_flag(args, "events");
     return n > 1 ? rv_cli_usage(cli, args, "--json, --state and --events exclude each other") : 0;
+}
+
+/* In the store, unless nothing is to be kept or a file keeps it. Takes env. */
+static int run_kept(struct rv_cli_session *s, rv_envelope *env)
+{
+    char owner[RV_OWNER_MAX];
+    rv_err *err = NULL;
+
+    if (rv_cli_flag(s->args, "no-store") || rv_cli_value(s->args, "save"))
+        return rv_cli_session_run(s, env, NULL);
+    rv_owner_name(owner);
+    s->owner = owner;
+    int rc = rv_cli_store_open(s->cli, s->args, RV_CLI_STORE_MAKE, &s->store, &err);
+    if (rc == 0)
+        rc = rv_cli_keep(s, env, &err);
+    int status;
+    if (rc < 0) {
+        rv_envelope_free(env);
+        if (!rv_err_is(err, RV_E_EXISTS))
+            rv_err_hint(&err, "--no-store runs without keeping anything");
+        status = rv_cli_report(s->cli, err);
+    } else {
+        status = rv_cli_session_run(s, env, NULL);
+    }
+    rv_journal_free(s->journal);
+    rv_store_close(s->store);
+    return status;
 }
 
 static int run(struct rv_cli *cli, const struct rv_cli_args *args)
@@ -63,8 +94,9 @@ static int run(struct rv_cli *cli, const struct rv_cli_args *args)
     } else if (rv_cli_envelope(args, &env, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {
-        struct rv_cli_session s = {cli, args, &loaded, args->words[0], script, NULL};
-        status = rv_cli_session_run(&s, env, NULL);
+        struct rv_cli_session s = {
+            .cli = cli, .args = args, .loaded = &loaded, .pipeline_path = args->words[0], .script_path = script};
+        status = run_kept(&s, env);
     }
     rv_cli_loaded_fini(&loaded);
     return status;
@@ -83,6 +115,8 @@ static int read_response(const struct rv_cli_args *args, struct rv_response *out
         out->text = rv_str_of(text);
     if (decision)
         out->decision = rv_str_of(decision);
+    if (rv_cli_value(args, "interrupt"))
+        out->interrupt_id = rv_str_of(rv_cli_value(args, "interrupt"));
     if (!json)
         return 0;
     int rc = rv_json_parse(rv_str_of(json), NULL, data, err);
@@ -110,7 +144,7 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
         (in.kind == RV_INTERRUPT_AGENT_REVIEW && !r->decision.ptr)) {
         const char *ask = in.question ? in.question : in.message ? in.message : "";
         rc = RV_FAIL(err, RV_E_INVALID, "the run waits for %s: %s", rv_interrupt_kind_text(in.kind), ask);
-        rv_err_hint(err, "answer with %s", rv_cli_how_to_answer(in.kind));
+        rv_err_hint(err, "answer with %s", rv_cli_how_to_answer(in.kind, in.data));
     }
     return rc;
 }
@@ -134,38 +168,81 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
         rv_envelope_free(env);
         status = rv_cli_report(cli, err);
     } else {
-        struct rv_cli_session s = {cli, args, &loaded, file->pipeline, script, path};
+        struct rv_cli_session s = {.cli = cli,
+                                   .args = args,
+                                   .loaded = &loaded,
+                                   .pipeline_path = file->pipeline,
+                                   .script_path = script,
+                                   .run_file = path};
         status = rv_cli_session_run(&s, env, response);
     }
     rv_cli_loaded_fini(&loaded);
     return status;
 }
 
-static int resume(struct rv_cli *cli, const struct rv_cli_args *args)
+static int resume_from_file(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_response *response)
 {
-    struct rv_response response;
     struct rv_runfile file = {0};
-    json_object *data = NULL;
     rv_buf path = RV_BUF_INIT(4096);
     rv_err *err = NULL;
-    int status = exclusive(cli, args), claim = -1;
+    int claim = -1;
 
-    if (status)
-        return status;
-    int rc = read_response(args, &response, &data, &err);
-    if (rc == 0)
-        rc = rv_runfile_path(args->words[0], &path, &err);
+    int rc = rv_runfile_path(args->words[0], &path, &err);
     if (rc == 0)
         rc = rv_runfile_claim(rv_buf_cstr(&path), &claim, &err);
     if (rc == 0)
         rc = rv_runfile_read(rv_buf_cstr(&path), &file, &err);
     const char *keep = claim >= 0 ? rv_buf_cstr(&path) : NULL;
-    status = rc < 0 ? rv_cli_report(cli, err) : resume_file(cli, args, keep, &file, &response);
+    int status = rc < 0 ? rv_cli_report(cli, err) : resume_file(cli, args, keep, &file, response);
     if (claim >= 0)
         close(claim);
     rv_runfile_fini(&file);
-    json_object_put(data);
     rv_buf_fini(&path);
+    return status;
+}
+
+static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_response *response)
+{
+    struct rv_run_row row = {0};
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+
+    int rc = rv_cli_store_open(cli, args, RV_CLI_STORE_CHANGE, &store, &err);
+    if (rc == 0)
+        rc = rv_cli_find_run(store, args->words[0], &row, &err);
+    int status = rc < 0 ? rv_cli_report(cli, err) : rv_cli_continue(cli, args, store, row.id, response, false);
+    rv_run_row_fini(&row);
+    rv_store_close(store);
+    return status;
+}
+
+/* A run file is named by its path; anything else is a run of the store, or of the folder of run files. */
+static bool is_run_file(const char *word)
+{
+    rv_buf path = RV_BUF_INIT(4096);
+    bool is = rv_runfile_path(word, &path, NULL) == 0;
+
+    rv_buf_fini(&path);
+    return is;
+}
+
+static int resume(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    struct rv_response response;
+    json_object *data = NULL;
+    rv_err *err = NULL;
+    int status = exclusive(cli, args);
+
+    if (status)
+        return status;
+    int rc = read_response(args, &response, &data, &err);
+    if (rc < 0)
+        status = rv_cli_report(cli, err);
+    else if (is_run_file(args->words[0]))
+        status = resume_from_file(cli, args, &response);
+    else
+        status = resume_from_store(cli, args, &response);
+    json_object_put(data);
     return status;
 }
 
@@ -192,10 +269,10 @@ const struct rv_cli_verb rv_verb_resume = {
     .args = "RUN",
     .summary = "answer a run that waits, and let it go on",
     .text =
-        "RUN is the id or the file that `reeve run` printed when it exited with 3. The answer must fit what is asked:\n"
-        "--text for a question, --approve or --deny for a confirmation, --decision for a review. The file of the run "
-        "is\n"
-        "brought up to date, so an answer counts once.",
+        "RUN is the id or the file that `reeve run` printed when it exited with 3, the beginning of an id, or `last`.\n"
+        "The answer must fit what is asked: --text for a question, --approve or --deny for a confirmation, --decision\n"
+        "for a review. Several questions of one run are answered by their ids, in any order; an answer counts once.\n"
+        "The run goes on with the pipeline it was started with.",
     .examples =
         "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
         "reeve resume run.json --text \"PostgreSQL\"",

@@ -52,6 +52,7 @@ void rv_call_free(struct call *c)
         rv_pool_give_up(c->x->engine->pool, c->job);
     rv_call_detach(c);
     rv_buf_fini(&c->text);
+    rv_call_forget_asked(c);
     free(c->name);
     free(c);
 }

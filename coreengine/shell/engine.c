@@ -85,7 +85,17 @@ void rv_engine_signalled(rv_engine *e)
 
 /* --- runs --- */
 
-int rv_exec_new_run(rv_exec *x, rv_envelope *env, rv_err **err)
+int64_t rv_exec_now_us(rv_exec *x)
+{
+    int64_t now_us = rv_engine_now_us(x->engine);
+
+    if (now_us > x->last_us)
+        x->last_us = now_us;
+    return x->last_us;
+}
+
+/* Takes env on every path. */
+static int new_run(rv_exec *x, rv_envelope *env, rv_err **err)
 {
     const struct rv_exec_opts *o = &x->opts;
     const struct rv_run_opts opts = {.mode = o->mode,
@@ -105,9 +115,12 @@ static int prepare(rv_exec *x, rv_err **err)
 
     x->under = o->plugins ? rv_plugins_catalog(o->plugins) : rv_catalog_empty;
     x->catalog = x->under;
+    if (o->script)
+        x->catalog = rv_script_catalog(o->script, &x->under);
+    if (o->catalog)
+        x->catalog = *o->catalog;
     if (!o->script)
         return 0;
-    x->catalog = rv_script_catalog(o->script, &x->under);
     x->scripted = calloc(n ? n : 1, sizeof *x->scripted);
     if (!x->scripted)
         return RV_FAIL(err, RV_E_NOMEM, "start a run");
@@ -115,33 +128,42 @@ static int prepare(rv_exec *x, rv_err **err)
     return 0;
 }
 
+int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
+{
+    if (x->opts.on_input)
+        x->opts.on_input(x->opts.self, ev);
+    int rc = rv_run_step(x->run, ev, &x->effects, err);
+    if (rc == 0 && x->opts.journal)
+        rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
+    return rc;
+}
+
+int rv_exec_begin(rv_exec *x, rv_err **err)
+{
+    return rv_call_new(x, CALL_BEGIN, rv_engine_now_us(x->engine), 0) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
+}
+
 static int first_step(rv_exec *x, const struct rv_response *response, rv_err **err)
 {
-    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = rv_engine_now_us(x->engine)};
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = rv_exec_now_us(x)};
 
     if (response) {
         ev.kind = RV_EVENT_ANSWER;
         ev.response = *response;
     }
-    if (x->opts.on_input)
-        x->opts.on_input(x->opts.self, &ev);
-    int rc = rv_run_step(x->run, &ev, &x->effects, err);
-    if (rc == 0 && !rv_call_new(x, CALL_BEGIN, ev.now_us, 0))
-        rc = RV_FAIL(err, RV_E_NOMEM, "start a run");
-    return rc;
+    int rc = rv_exec_step(x, &ev, err);
+    return rc < 0 ? rc : rv_exec_begin(x, err);
 }
 
-int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env, const struct rv_response *response,
-                    rv_exec **out, rv_err **err)
+int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err)
 {
     rv_exec *x = calloc(1, sizeof *x);
 
-    if (!x) {
-        rv_envelope_free(env);
+    if (!x)
         return RV_FAIL(err, RV_E_NOMEM, "start a run");
-    }
     x->engine = e;
     x->opts = *opts;
+    x->answers = opts->answer_from_script && opts->script;
     x->number = e->n_started++;
     x->status = RV_RUN_RUNNING;
     x->next = e->execs;
@@ -149,10 +171,25 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
         x->next->prev = x;
     e->execs = x;
     int rc = prepare(x, err);
-    if (rc == 0)
-        rc = rv_exec_new_run(x, env, err);
-    else
+    if (rc < 0) {
+        rv_exec_free(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
+}
+
+int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env, const struct rv_response *response,
+                    rv_exec **out, rv_err **err)
+{
+    rv_exec *x = NULL;
+
+    int rc = rv_exec_new(e, opts, &x, err);
+    if (rc < 0) {
         rv_envelope_free(env);
+        return rc;
+    }
+    rc = new_run(x, env, err);
     if (rc == 0)
         rc = first_step(x, response, err);
     if (rc < 0) {
@@ -236,6 +273,7 @@ void rv_exec_free(rv_exec *x)
     }
     rv_run_free(x->run);
     rv_effects_fini(&x->effects);
+    rv_kept_free(x->kept);
     free(x->scripted);
     rv_err_free(x->err);
     free(x);

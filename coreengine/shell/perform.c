@@ -5,52 +5,6 @@
 
 #include "coreengine/shell/shell_internal.h"
 
-#define SCRIPT_ENTRY "script" /* the mock of a stage that a script plays */
-
-/* --- from the script --- */
-
-void rv_call_schedule(struct call *c)
-{
-    rv_engine *e = c->x->engine;
-
-    c->due_us = rv_engine_now_us(e) + c->delay_us;
-    if (c->deadline_us && c->due_us > c->deadline_us) {
-        c->due_us = c->deadline_us;
-        rv_call_timed_out(c);
-    }
-    rv_due_moved(&e->due, c);
-}
-
-static void take_reply(struct call *c, struct rv_script_reply *reply)
-{
-    c->delay_us = reply->delay_ms * 1000;
-    if (reply->failed) {
-        rv_call_fail(c, reply->error_type, reply->retryable, "%s", reply->error);
-    } else {
-        rv_buf_fini(&c->text);
-        c->text = reply->body;
-        reply->body = RV_BUF_INIT(0);
-        c->chunks = reply->chunks;
-        c->n_chunks = reply->n_chunks;
-        c->input_tokens = reply->input_tokens;
-        c->output_tokens = reply->output_tokens;
-    }
-    rv_script_reply_fini(reply);
-    rv_call_schedule(c);
-}
-
-/* rc: of rv_script_next(). */
-static int scripted(rv_exec *x, struct call *c, struct rv_script_call *from, rv_err **err)
-{
-    struct rv_script_reply reply;
-
-    from->stage = x->opts.pipeline->agents[c->stage].name;
-    int rc = rv_script_next(x->opts.script, from, &reply, err);
-    if (rc == 0)
-        take_reply(c, &reply);
-    return rc;
-}
-
 static int fail_with(struct call *c, const char *type, int rc, rv_err **err)
 {
     if (rc == RV_E_NOMEM)
@@ -87,7 +41,7 @@ static int call_model(rv_exec *x, struct call *c, const struct rv_effect *e, rv_
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
     const char *provider = NULL, *model = NULL;
-    json_object *request = NULL, *prompt = NULL;
+    json_object *request = NULL;
 
     int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
     if (rc < 0)
@@ -95,9 +49,7 @@ static int call_model(rv_exec *x, struct call *c, const struct rv_effect *e, rv_
     RV_IGNORE(rv_json_get_text(request, "provider", &provider), "may be null");
     RV_IGNORE(rv_json_get_text(request, "model", &model), "may be null");
     if (x->opts.script) {
-        json_object_object_get_ex(request, "prompt", &prompt);
-        struct rv_script_call from = {.kind = RV_SCRIPT_MODEL, .visit = e->visit, .text = rv_json_str(prompt)};
-        rc = scripted(x, c, &from, err);
+        rc = rv_call_script(c, e, err);
         if (rc < 0 && rc != RV_E_NOMEM && (!provider || strcmp(provider, "scripted") != 0))
             rc = RV_WRAP(err, rc, "no other provider than the scripted one is in this build");
         if (rc < 0)
@@ -166,7 +118,7 @@ static int ensure_pool(rv_engine *e, rv_err **err)
     return rc;
 }
 
-static int call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
 {
     rv_engine *engine = x->engine;
 
@@ -195,7 +147,7 @@ static int call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_e
     return 0;
 }
 
-static int call_tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+int rv_call_tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
 {
     int health = rv_tool_watch(x->engine, c->name);
 
@@ -205,11 +157,9 @@ static int call_tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **e
         return 0;
     }
     c->health = health;
-    if (!x->opts.script || !rv_script_has_tool(x->opts.script, rv_str_of(c->name)))
-        return call_capability(x, c, e, err);
-    struct rv_script_call from = {
-        .kind = RV_SCRIPT_TOOL, .tool = c->name, .visit = e->visit, .text = {e->request, e->request_len}};
-    int rc = scripted(x, c, &from, err);
+    if (!rv_script_plays(x, e))
+        return rv_call_capability(x, c, e, err);
+    int rc = rv_call_script(c, e, err);
     if (rc == 0 && !c->failed)
         c->reports_error = rv_reply_reports_error(rv_buf_str(&c->text));
     if (rc < 0)
@@ -219,10 +169,9 @@ static int call_tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **e
 
 static int call_hook(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
 {
-    if (e->entry != RV_NAME_MOCK || !x->scripted || !x->scripted[c->stage] || strcmp(e->name, SCRIPT_ENTRY) != 0)
-        return call_capability(x, c, e, err);
-    struct rv_script_call from = {.kind = RV_SCRIPT_STAGE, .visit = e->visit, .text = {e->request, e->request_len}};
-    int rc = scripted(x, c, &from, err);
+    if (!rv_script_plays(x, e))
+        return rv_call_capability(x, c, e, err);
+    int rc = rv_call_script(c, e, err);
     return rc < 0 ? fail_with(c, "ProcessingError", rc, err) : 0;
 }
 
@@ -233,6 +182,16 @@ static const char *what_of(const struct rv_effect *e)
     if (e->kind == RV_EFFECT_CALL_TOOL)
         return "tool";
     return rv_name_kind_text(e->entry);
+}
+
+static int tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    bool once = e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
+
+    if (once && x->recovers && !rv_script_plays(x, e))
+        return rv_call_find_outcome(x, c, e, err);
+    int rc = once ? rv_lease_check(x, err) : 0;
+    return rc < 0 ? rc : rv_call_tool(x, c, e, err);
 }
 
 static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
@@ -251,7 +210,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
         return call_model(x, c, e, err);
     }
     c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;
-    return e->kind == RV_EFFECT_CALL_TOOL ? call_tool(x, c, e, err) : call_hook(x, c, e, err);
+    return e->kind == RV_EFFECT_CALL_TOOL ? tool(x, c, e, err) : call_hook(x, c, e, err);
 }
 
 /* --- the rest --- */
@@ -281,7 +240,7 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
     rv_call_free_all(x);
     x->status = status;
     x->over = true;
-    if (status != RV_RUN_INTERRUPTED || !x->opts.answer_from_script || !x->opts.script || x->cancel_asked ||
+    if (status != RV_RUN_INTERRUPTED || !x->answers || x->cancel_asked ||
         !rv_script_answer(x->opts.script, &response, &delay_ms))
         return 0;
     struct call *c = rv_call_new(x, CALL_RESUME, rv_engine_now_us(x->engine) + delay_ms * 1000, 0);
@@ -330,6 +289,7 @@ void rv_exec_perform(rv_exec *x)
         rc = perform(x, &x->effects.items[i], &err);
     }
     rv_effects_clear(&x->effects);
+    x->recovers = false;
     if (rc < 0)
         rv_exec_break(x, rc, err);
 }

@@ -12,16 +12,6 @@ struct replay {
     rv_buf *out; /* borrowed */
 };
 
-/* An answer after the end goes on with a new run. */
-static int begin_again(struct replay *r, rv_err **err)
-{
-    rv_envelope *env = rv_run_steal_envelope(r->run);
-
-    rv_run_free(r->run);
-    r->run = NULL;
-    return rv_run_new(r->pipeline, r->catalog, r->opts, env, &r->run, err);
-}
-
 static int play(struct replay *r, rv_str line, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = line.len + 1, .what = "recorded event"};
@@ -31,8 +21,6 @@ static int play(struct replay *r, rv_str line, rv_err **err)
     int rc = rv_json_parse(line, &opts, &json, err);
     if (rc == 0)
         rc = rv_event_read_json(json, &ev, err);
-    if (rc == 0 && ev.kind == RV_EVENT_ANSWER && rv_run_is_finished(r->run))
-        rc = begin_again(r, err);
     if (rc == 0)
         rc = rv_run_step(r->run, &ev, &r->effects, err);
     for (size_t i = 0; rc == 0 && i < r->effects.n; i++) {

@@ -5,14 +5,20 @@
  * is given up: the core is told of the timeout, the worker is replaced, and neither other runs nor the exit wait for
  * it.
  *
+ * With a journal every step is durable before anything of it is performed, and a run whose process died goes on where
+ * it was: rv_engine_continue().
+ *
  * With virtual_time the same engine runs in simulated time: delays cost nothing, answers are ordered by due time and
  * call id, and the result does not depend on the number of workers. */
 #ifndef RV_SHELL_H
 #define RV_SHELL_H
 
+#include "coreengine/journal/journal.h"
 #include "coreengine/plugin/plugin.h"
 #include "coreengine/run/run.h"
 #include "coreengine/script/script.h"
+
+#define RV_SHELL_MAX_PARALLEL 64 /* stages of a batch at once, when nothing is said */
 
 typedef struct rv_engine rv_engine; /* loop thread only, but for rv_engine_cancel_all */
 typedef struct rv_exec rv_exec;     /* one run in an engine */
@@ -24,6 +30,9 @@ struct rv_engine_opts {
     bool handle_signals;      /* SIGINT and SIGTERM cancel all runs; a second one exits with 130 at once */
     struct rv_clock clock;    /* real time; zeroed: the system's */
     rv_log *log;              /* borrowed; may be NULL */
+    rv_store *store;          /* of the journals of its runs; borrowed; NULL: none. Leases are renewed there */
+    const char *owner;        /* of the leases; borrowed; with a store */
+    int64_t lease_us;         /* 0: RV_LEASE_DEFAULT_US */
 };
 RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err);
 /** Ends what runs. Does not wait for calls that ignore their cancellation (their memory is then left to the process, or
@@ -40,6 +49,8 @@ struct rv_exec_opts {
     const struct rv_pipeline *pipeline; /* borrowed for the run, as everything below */
     rv_plugins *plugins;                /* may be NULL */
     rv_script *script;                  /* may be NULL */
+    rv_journal *journal;                /* NULL: nothing is kept */
+    const struct rv_catalog *catalog;   /* what the core decides by; NULL: that of the plugins and the script */
     int mode;                           /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
     bool answer_from_script; /* interrupts are answered by the script while it has answers: the run goes on */
@@ -60,6 +71,18 @@ struct rv_exec_opts {
  * Callbacks may cancel runs, nothing else. */
 RV_MUST_CHECK int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env,
                                   const struct rv_response *response, rv_exec **out, rv_err **err);
+/** Go on with a run whose journal was opened (opts->journal, in the engine's store): replays it, then makes the calls
+ *  again whose answers are missing, with the same keys. A non_idempotent tool call that was started is not made again:
+ *  its probe is asked, if it has one, and else the run asks a person (agent_review, data.reason outcome_unknown).
+ *  response: answers an interrupt of a run that waits; NULL for one that was under way. opts->mode, use_mocks,
+ *  max_parallel, answer_from_script and the stages a script plays are the journal's.
+ *  @return RV_E_STATE: it is over, or waits and there is no answer; what rv_journal_replay() and, for an answer,
+ *  rv_run_step() say */
+RV_MUST_CHECK int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                                     const struct rv_response *response, rv_exec **out, rv_err **err);
+/** The same, to end it as cancelled. */
+RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_opts *opts,
+                                            const struct rv_store_scope *scope, rv_exec **out, rv_err **err);
 /** Drive the loop until that run is over (or waits for an answer). RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID,
  * RV_E_TIMEOUT for an answer of the script that does not fit its interrupt (the run is then over, as interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);

@@ -9,7 +9,6 @@
 
 #define RV_SHELL_MAX_WORKERS  256               /* threads; more than any machine of ours has cores */
 #define RV_SHELL_MAX_STUCK    64                /* given-up calls that still run; further calls fail at once */
-#define RV_SHELL_MAX_PARALLEL 64                /* stages of a batch at once, when nothing is said */
 #define RV_SHELL_MAX_ERROR    ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
 #define RV_SHELL_TYPE_MAX     80                /* name of an error type */
 #define RV_NEVER              INT64_MAX         /* a due time that does not come */
@@ -65,7 +64,7 @@ struct call {
     size_t heap_at; /* position in the queue */
     int64_t due_us, call_id;
     enum call_kind {
-        CALL_BEGIN,  /* perform what the first step asked for */
+        CALL_BEGIN,  /* perform what the first step asked for, or what a recovered run had asked for */
         CALL_ANSWER, /* tell the core */
         CALL_RESUME, /* answer the interrupt from the script */
     } kind;
@@ -87,6 +86,8 @@ struct call {
     size_t n_chunks, chunk_at;
     int64_t delay_us;
     struct rv_response response; /* RESUME; borrowed from the script */
+    struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
+    bool unknown;                /* nobody knows whether it happened */
 };
 /* A heap by (due, call id, run): the order of answers does not depend on who was faster. */
 struct due_queue {
@@ -123,7 +124,10 @@ struct rv_engine {
     struct tool_record *tools;
     size_t n_tools, cap_tools;
     rv_index tool_index;
+    int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see lease.c */
 };
+
+struct kept_replies; /* recover.c */
 
 struct rv_exec {
     rv_exec *prev, *next;
@@ -136,14 +140,25 @@ struct rv_exec {
     struct rv_effects effects;
     struct call *calls;
     bool over, cancel_asked;
+    bool recovers;             /* the effects at hand were asked for by another process */
+    bool answers;              /* interrupts are answered by the script */
+    int64_t last_us;           /* the core was told this time; what it is told next is not older */
+    struct kept_replies *kept; /* of the script, to calls under way when the process died; owned; NULL: none */
     enum rv_run_status status;
     int rc; /* why it broke */
     rv_err *err;
 };
 
 /* engine.c */
+/** Now, as the core of that run may hear it. */
+int64_t rv_exec_now_us(rv_exec *x);
+/** A run of e with everything but its rv_run. */
+RV_MUST_CHECK int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err);
+/** Tell the core, and the journal. Performs nothing: the effects wait in x->effects. */
+RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
+/** Have the effects at hand performed in the next turn. */
+RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
 size_t rv_engine_workers(const rv_engine *e);
-RV_MUST_CHECK int rv_exec_new_run(rv_exec *x, rv_envelope *env, rv_err **err); /* takes env on every path */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
@@ -165,6 +180,25 @@ void rv_call_timed_out(struct call *c);
 /** Its job is done: take over the answer. Frees the job. */
 void rv_call_job_done(struct job *j);
 
+/* recover.c */
+/** The script's reply to a call of the process that died, once. False: there is none. */
+bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out);
+void rv_kept_free(struct kept_replies *kept);
+
+/* outcome.c: calls that may have happened */
+/** Find out about a started non_idempotent call: by its probe, or by asking a person. */
+RV_MUST_CHECK int rv_call_find_outcome(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
+/** The probe has answered (or failed): true when that settles the call; else it is made now. */
+bool rv_call_probed(struct call *c);
+void rv_call_forget_asked(struct call *c);
+
+/* lease.c */
+/** Renew what is due, and cancel what others asked to be cancelled. */
+void rv_leases_tend(rv_engine *e);
+int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
+/** May this run begin something that must not be done twice? RV_E_STATE: its lease has run out. */
+RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
+
 /* turn.c */
 /** Let the next thing happen, or wait for it. */
 RV_MUST_CHECK int rv_engine_turn(rv_engine *e, rv_err **err);
@@ -173,9 +207,20 @@ RV_MUST_CHECK int rv_engine_turn(rv_engine *e, rv_err **err);
 /** May the first of the queue happen now? If not, has waited a little for it. */
 bool rv_virtual_ready(rv_engine *e, struct call *c);
 
-/* perform.c */
+/* scripted.c */
+bool rv_script_plays(const rv_exec *x, const struct rv_effect *e);
+/** The script's next reply to that effect; RV_E_NOT_FOUND: it has none. */
+RV_MUST_CHECK int rv_script_ask(const rv_exec *x, const struct rv_effect *e, struct rv_script_reply *out, rv_err **err);
+/** Have the script answer the call. */
+RV_MUST_CHECK int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err);
 /** Say when a scripted call's next part is due, or its timeout. */
 void rv_call_schedule(struct call *c);
+
+/* perform.c */
+/** Ask the capability. Takes e->request unless somebody looks at the effects. */
+RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
+/** Make a tool call, by the script or the capability. */
+RV_MUST_CHECK int rv_call_tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
 

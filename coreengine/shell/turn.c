@@ -5,14 +5,12 @@
 
 #define LOOK_EVERY 64 /* turns without a sleep between two looks at signals */
 
-/* One event for the core, and what it wants done. */
+/* One event for the core, and what it wants done: not before the journal has it. */
 static void tell(rv_exec *x, const struct rv_event *ev)
 {
     rv_err *err = NULL;
 
-    if (x->opts.on_input)
-        x->opts.on_input(x->opts.self, ev);
-    int rc = rv_run_step(x->run, ev, &x->effects, &err);
+    int rc = rv_exec_step(x, ev, &err);
     if (rc < 0)
         rv_exec_break(x, rc, err);
     else
@@ -45,14 +43,17 @@ static void answer(struct call *c)
     }
     if (!stream(c))
         return;
+    if (c->asked && !rv_call_probed(c))
+        return;
     rv_call_detach(c); /* the run may end in this event, and with it all that is left */
     rv_tool_note(c);
     struct rv_event ev = {.kind = c->event,
-                          .now_us = rv_engine_now_us(x->engine),
+                          .now_us = rv_exec_now_us(x),
                           .call_id = c->call_id,
                           .failed = c->failed,
                           .error_type = c->error_type[0] ? c->error_type : NULL,
                           .retryable = c->retryable,
+                          .unknown = c->unknown,
                           .input_tokens = c->input_tokens,
                           .output_tokens = c->output_tokens};
     if (c->failed)
@@ -63,25 +64,17 @@ static void answer(struct call *c)
     rv_call_free(c);
 }
 
-/* The interrupt is answered: a new run goes on where the old one stopped. */
+/* The interrupt is answered by the script: the run goes on. */
 static void resume(struct call *c)
 {
     rv_exec *x = c->x;
-    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = rv_engine_now_us(x->engine), .response = c->response};
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = rv_exec_now_us(x), .response = c->response};
     rv_err *err = NULL;
 
     rv_call_free(c);
-    rv_envelope *env = rv_run_steal_envelope(x->run);
-    rv_run_free(x->run);
-    x->run = NULL;
-    int rc = rv_exec_new_run(x, env, &err);
-    if (rc == 0 && x->opts.on_input)
-        x->opts.on_input(x->opts.self, &ev);
-    if (rc == 0) {
-        rc = rv_run_step(x->run, &ev, &x->effects, &err);
-        if (rc < 0 && rc != RV_E_NOMEM)
-            rc = RV_WRAP(&err, rc, "the script's answer does not fit");
-    }
+    int rc = rv_exec_step(x, &ev, &err);
+    if (rc < 0 && rc != RV_E_NOMEM)
+        rc = RV_WRAP(&err, rc, "the script's answer does not fit");
     if (rc < 0)
         rv_exec_break(x, rc, err);
     else
@@ -108,7 +101,7 @@ static void happen(struct call *c)
 
 static void cancel(rv_exec *x)
 {
-    const struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_engine_now_us(x->engine)};
+    const struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_exec_now_us(x)};
 
     if (x->over)
         return;
@@ -154,6 +147,7 @@ static void collect(rv_engine *e)
 int rv_engine_turn(rv_engine *e, rv_err **err)
 {
     collect(e);
+    rv_leases_tend(e);
     if (cancel_asked(e))
         return 0; /* whoever waits looks again before it sleeps */
     struct call *c = rv_due_top(&e->due);
@@ -162,8 +156,11 @@ int rv_engine_turn(rv_engine *e, rv_err **err)
             happen(c);
         return 0;
     }
-    if (!c || c->due_us > rv_engine_now_us(e))
-        return rv_loop_sleep(e, c ? c->due_us : RV_NEVER, err);
+    int64_t due_us = c ? c->due_us : RV_NEVER;
+    if (due_us > rv_engine_now_us(e)) {
+        int64_t tend_us = rv_leases_due_us(e);
+        return rv_loop_sleep(e, due_us < tend_us ? due_us : tend_us, err);
+    }
     happen(c);
     if (++e->n_turns % LOOK_EVERY == 0 && e->loop)
         return rv_loop_sleep(e, 0, err);

@@ -8,5 +8,6 @@ Suite *time_suite(void);
 Suite *workers_suite(void);
 Suite *health_suite(void);
 Suite *replay_suite(void);
+Suite *recover_suite(void);
 
 #endif

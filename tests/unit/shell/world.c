@@ -120,13 +120,15 @@ rv_envelope *world_envelope(const char *input, int64_t now_us)
     return env;
 }
 
-void world_start(struct world *w, const struct how *how, const char *input)
+static struct rv_exec_opts ready(struct world *w, const struct how *how)
 {
     const struct rv_engine_opts opts = {.workers = how->workers ? how->workers : 2,
                                         .virtual_time = !how->real_time,
                                         .virtual_start_us = START_US,
                                         .clock = how->clock,
-                                        .log = how->log};
+                                        .log = how->log,
+                                        .store = how->store,
+                                        .owner = "test/1"};
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
     rv_err *err = NULL;
 
@@ -146,7 +148,52 @@ void world_start(struct world *w, const struct how *how, const char *input)
     x.on_delta = on_delta;
     x.on_state = on_state;
     x.self = w;
-    must(rv_engine_start(w->engine, &x, world_envelope(input, w->started_us), NULL, &w->exec, &err), err, "start");
+    return x;
+}
+
+static void keep(struct world *w, const struct how *how, const rv_envelope *env)
+{
+    struct rv_journal_start start = {.pipeline = w->pipeline, .env = env, .owner = "test/1"};
+    char hash[RV_STORE_HASH_MAX];
+    bool flags[64] = {false};
+    rv_err *err = NULL;
+
+    must(rv_store_put_blob(how->store, RV_STR_LIT("{}"), hash, &err), err, "bundle");
+    start.bundle = hash;
+    start.now_us = w->started_us;
+    start.begin = (struct rv_journal_begin){.mode = how->mode - 1,
+                                            .use_mocks = how->use_mocks,
+                                            .has_script = w->script != NULL,
+                                            .answers_from_script = w->script && !how->no_answers,
+                                            .max_parallel = RV_SHELL_MAX_PARALLEL};
+    if (w->script) {
+        rv_script_stages(w->script, w->pipeline, flags);
+        start.begin.scripted = flags;
+    }
+    must(rv_journal_create(how->store, &start, &w->journal, &err), err, "journal");
+}
+
+void world_start(struct world *w, const struct how *how, const char *input)
+{
+    struct rv_exec_opts x = ready(w, how);
+    rv_envelope *env = world_envelope(input, w->started_us);
+    rv_err *err = NULL;
+
+    if (how->store)
+        keep(w, how, env);
+    x.journal = w->journal;
+    must(rv_engine_start(w->engine, &x, env, NULL, &w->exec, &err), err, "start");
+}
+
+int world_continue(struct world *w, const struct how *how, const char *run, const struct rv_response *response,
+                   rv_err **err)
+{
+    const struct rv_store_scope all = {NULL, NULL};
+    struct rv_exec_opts x = ready(w, how);
+
+    int rc = rv_journal_open(how->store, &all, run, "test/2", w->started_us, 0, &w->journal, err);
+    x.journal = w->journal;
+    return rc < 0 ? rc : rv_engine_continue(w->engine, &x, &all, response, &w->exec, err);
 }
 
 void world_run(struct world *w, const struct how *how, const char *pipeline, const char *script)
@@ -167,6 +214,7 @@ void world_fini(struct world *w)
         settled = rv_engine_settle(w->engine, 15000);
     rv_engine_free(w->engine);
     ck_assert(settled);
+    rv_journal_free(w->journal);
     rv_plugins_free(w->plugins);
     rv_script_free(w->script);
     rv_pipeline_free(w->pipeline);

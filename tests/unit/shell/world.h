@@ -13,6 +13,7 @@ struct world {
     rv_plugins *plugins;
     rv_engine *engine;
     rv_exec *exec;
+    rv_journal *journal;                            /* with how.store */
     rv_buf events, effects, inputs, deltas, states; /* one line each */
     int64_t started_us;
 };
@@ -25,11 +26,16 @@ struct how {
     const char *const *capabilities; /* NULL-terminated; found in the build */
     struct rv_clock clock;
     rv_log *log;
+    rv_store *store; /* keep the run in it; borrowed; NULL: nowhere */
 };
 
 void world_load(struct world *w, const char *pipeline, const char *script, const char *const *capabilities);
 /** An engine and a fresh envelope with fixed ids and that input, started. */
 void world_start(struct world *w, const struct how *how, const char *input);
+/** Go on with the kept run as another process would: a new engine, the script from its beginning. What
+ * rv_engine_continue says. */
+int world_continue(struct world *w, const struct how *how, const char *run, const struct rv_response *response,
+                   rv_err **err);
 /** Load, start and wait; fails the test when that fails. */
 void world_run(struct world *w, const struct how *how, const char *pipeline, const char *script);
 void world_fini(struct world *w);

@@ -1,0 +1,239 @@
+/* A run that another process left goes on: its journal is replayed, the script is brought to where it stood, and the
+ * calls whose answers are missing are asked for again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/shell/shell_internal.h"
+
+/* What the script had answered to calls whose answers never reached the journal: they get the same again. */
+struct kept_replies {
+    struct kept_reply {
+        int64_t call_id;
+        struct rv_script_reply reply;
+    } * items;
+    size_t n, cap;
+};
+
+static struct kept_reply *find(struct kept_replies *kept, int64_t call_id)
+{
+    for (size_t i = 0; kept && i < kept->n; i++)
+        if (kept->items[i].call_id == call_id)
+            return &kept->items[i];
+    return NULL;
+}
+
+static void drop(struct kept_replies *kept, struct kept_reply *r)
+{
+    *r = kept->items[--kept->n];
+}
+
+bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out)
+{
+    struct kept_reply *r = find(x->kept, call_id);
+
+    if (!r)
+        return false;
+    *out = r->reply;
+    drop(x->kept, r);
+    return true;
+}
+
+void rv_kept_free(struct kept_replies *kept)
+{
+    for (size_t i = 0; kept && i < kept->n; i++)
+        rv_script_reply_fini(&kept->items[i].reply);
+    if (kept)
+        free(kept->items);
+    free(kept);
+}
+
+/* The script answered this call then, so it does now. A hole in it shows again when the call is made. */
+static int ask_script(rv_exec *x, const struct rv_effect *e, rv_err **err)
+{
+    struct kept_replies *kept = x->kept;
+    struct rv_script_reply reply;
+    rv_err *hole = NULL;
+
+    if (kept->n == kept->cap) {
+        size_t cap = kept->cap ? kept->cap * 2 : 16;
+        struct kept_reply *items = realloc(kept->items, cap * sizeof *items);
+        if (!items)
+            return RV_FAIL(err, RV_E_NOMEM, "replay a script");
+        kept->items = items;
+        kept->cap = cap;
+    }
+    int rc = rv_script_ask(x, e, &reply, &hole);
+    rv_err_free(hole);
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "replay a script") : 0;
+    kept->items[kept->n++] = (struct kept_reply){e->call_id, reply};
+    return 0;
+}
+
+static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    rv_exec *x = self;
+    struct rv_response response;
+    int rc = 0;
+
+    (void)record;
+    (void)run;
+    if (!x->kept || !ev)
+        return 0;
+    struct kept_reply *answered = find(x->kept, ev->call_id);
+    if (answered && ev->call_id) {
+        rv_script_reply_fini(&answered->reply);
+        drop(x->kept, answered);
+    }
+    if (ev->kind == RV_EVENT_ANSWER && x->answers)
+        (void)rv_script_answer(x->opts.script, &response, NULL);
+    for (size_t i = 0; rc == 0 && i < effects->n; i++)
+        if (rv_script_plays(x, &effects->items[i]))
+            rc = ask_script(x, &effects->items[i], err);
+    return rc;
+}
+
+/* What the journal says of how the run was started. */
+static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **err)
+{
+    struct rv_journal_begin begin = {0};
+    size_t n = x->opts.pipeline->n_agents;
+
+    int rc = rv_journal_read_begin(x->engine->opts.store, scope, rv_journal_run(x->opts.journal), x->opts.pipeline,
+                                   &begin, err);
+    if (rc < 0)
+        return rc;
+    x->opts.mode = begin.mode;
+    x->opts.use_mocks = begin.use_mocks;
+    x->opts.max_parallel = begin.max_parallel;
+    if (begin.has_script && !x->opts.script) {
+        rc = RV_FAIL(err, RV_E_STATE, "the run was started with a script, and there is none");
+    } else if (!begin.has_script) {
+        x->opts.script = NULL;
+    } else {
+        x->answers = begin.answers_from_script;
+        if (!x->scripted)
+            x->scripted = calloc(n ? n : 1, sizeof *x->scripted);
+        x->kept = calloc(1, sizeof *x->kept);
+        if (!x->scripted || !x->kept)
+            rc = RV_FAIL(err, RV_E_NOMEM, "recover a run");
+        else if (begin.scripted)
+            memcpy(x->scripted, begin.scripted, n * sizeof *x->scripted);
+    }
+    rv_journal_begin_fini(&begin);
+    return rc;
+}
+
+/* open: the calls whose answers are missing; the caller's. */
+static int replay(rv_exec *x, const struct rv_store_scope *scope, struct rv_effects *open, int64_t *n_events,
+                  rv_err **err)
+{
+    const struct rv_replay_opts opts = {.pipeline = x->opts.pipeline,
+                                        .catalog = &x->catalog,
+                                        .from_snapshot = !x->kept, /* a script has to see every call */
+                                        .on_step = on_step,
+                                        .self = x};
+    struct rv_replayed r;
+
+    int rc = rv_journal_replay(x->engine->opts.store, scope, rv_journal_run(x->opts.journal), &opts, &r, err);
+    if (rc < 0)
+        return rc;
+    x->run = r.run;
+    r.run = NULL;
+    *open = r.open;
+    memset(&r.open, 0, sizeof r.open);
+    x->last_us = r.last_us;
+    *n_events = r.n_events;
+    rv_replayed_fini(&r);
+    return 0;
+}
+
+/* The open calls are what is to be performed next. They have as long as they had left. */
+static void ask_again(rv_exec *x, struct rv_effects *open, int64_t gap_us)
+{
+    for (size_t i = 0; i < open->n; i++)
+        if (open->items[i].deadline_us && gap_us > 0)
+            open->items[i].deadline_us += gap_us;
+    rv_effects_fini(&x->effects);
+    x->effects = *open;
+    memset(open, 0, sizeof *open);
+    x->recovers = true;
+}
+
+static int next_event(const rv_exec *x, const struct rv_response *response, bool cancel, int64_t n_events,
+                      struct rv_event *ev, rv_err **err)
+{
+    enum rv_run_status status = rv_run_status(x->run);
+    const char *run = rv_journal_run(x->opts.journal);
+
+    if (rv_run_is_finished(x->run) && status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" is over: it was %s", run, rv_run_status_text(status));
+    if (cancel) {
+        ev->kind = RV_EVENT_CANCEL;
+    } else if (response) {
+        if (!rv_run_is_finished(x->run))
+            return RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for no answer: it is under way", run);
+        ev->kind = RV_EVENT_ANSWER;
+        ev->response = *response;
+    } else if (rv_run_is_finished(x->run)) {
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for an answer", run);
+    } else {
+        ev->kind = n_events == 0 ? RV_EVENT_START : RV_EVENT_RECOVER;
+    }
+    return 0;
+}
+
+static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv_response *response, bool cancel,
+                   rv_err **err)
+{
+    struct rv_effects open = {0};
+    struct rv_event ev = {0};
+    int64_t n_events = 0;
+
+    int rc = replay(x, scope, &open, &n_events, err);
+    if (rc == 0)
+        rc = next_event(x, response, cancel, n_events, &ev, err);
+    if (rc == 0) {
+        int64_t then_us = x->last_us;
+        ev.now_us = rv_exec_now_us(x);
+        rc = rv_exec_step(x, &ev, err);
+        if (rc == 0 && ev.kind == RV_EVENT_RECOVER)
+            ask_again(x, &open, ev.now_us - then_us);
+    }
+    rv_effects_fini(&open);
+    return rc;
+}
+
+static int go_on(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                 const struct rv_response *response, bool cancel, rv_exec **out, rv_err **err)
+{
+    rv_exec *x = NULL;
+
+    int rc = rv_exec_new(e, opts, &x, err);
+    if (rc < 0)
+        return rc;
+    rc = take_begin(x, scope, err);
+    if (rc == 0)
+        rc = step_on(x, scope, response, cancel, err);
+    if (rc == 0)
+        rc = rv_exec_begin(x, err);
+    if (rc < 0) {
+        rv_exec_free(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
+}
+
+int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                       const struct rv_response *response, rv_exec **out, rv_err **err)
+{
+    return go_on(e, opts, scope, response, false, out, err);
+}
+
+int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                              rv_exec **out, rv_err **err)
+{
+    return go_on(e, opts, scope, NULL, true, out, err);
+}

@@ -1,0 +1,81 @@
+/* Calls that the run's script answers: which ones, what it is asked, and how its reply reaches the call. */
+#include <string.h>
+
+#include "coreengine/shell/shell_internal.h"
+
+#define SCRIPT_ENTRY "script" /* the mock of a stage that a script plays */
+
+bool rv_script_plays(const rv_exec *x, const struct rv_effect *e)
+{
+    if (!x->opts.script)
+        return false;
+    if (e->kind == RV_EFFECT_CALL_TOOL)
+        return rv_script_has_tool(x->opts.script, rv_str_of(e->name));
+    if (e->kind == RV_EFFECT_CALL_HOOK)
+        return e->entry == RV_NAME_MOCK && x->scripted && x->scripted[e->stage] && strcmp(e->name, SCRIPT_ENTRY) == 0;
+    return e->kind == RV_EFFECT_CALL_LLM;
+}
+
+int rv_script_ask(const rv_exec *x, const struct rv_effect *e, struct rv_script_reply *out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
+    json_object *request = NULL, *prompt = NULL;
+    struct rv_script_call from = {.kind = e->kind == RV_EFFECT_CALL_TOOL   ? RV_SCRIPT_TOOL
+                                          : e->kind == RV_EFFECT_CALL_HOOK ? RV_SCRIPT_STAGE
+                                                                           : RV_SCRIPT_MODEL,
+                                  .stage = x->opts.pipeline->agents[e->stage].name,
+                                  .tool = e->kind == RV_EFFECT_CALL_TOOL ? e->name : NULL,
+                                  .visit = e->visit,
+                                  .text = {e->request, e->request_len}};
+    int rc = 0;
+
+    if (e->kind == RV_EFFECT_CALL_LLM) {
+        rc = rv_json_parse(from.text, &opts, &request, err);
+        json_object_object_get_ex(request, "prompt", &prompt);
+        from.text = rv_json_str(prompt);
+    }
+    if (rc == 0)
+        rc = rv_script_next(x->opts.script, &from, out, err);
+    json_object_put(request);
+    return rc;
+}
+
+void rv_call_schedule(struct call *c)
+{
+    rv_engine *e = c->x->engine;
+
+    c->due_us = rv_engine_now_us(e) + c->delay_us;
+    if (c->deadline_us && c->due_us > c->deadline_us) {
+        c->due_us = c->deadline_us;
+        rv_call_timed_out(c);
+    }
+    rv_due_moved(&e->due, c);
+}
+
+static void take_reply(struct call *c, struct rv_script_reply *reply)
+{
+    c->delay_us = reply->delay_ms * 1000;
+    if (reply->failed) {
+        rv_call_fail(c, reply->error_type, reply->retryable, "%s", reply->error);
+    } else {
+        rv_buf_fini(&c->text);
+        c->text = reply->body;
+        reply->body = RV_BUF_INIT(0);
+        c->chunks = reply->chunks;
+        c->n_chunks = reply->n_chunks;
+        c->input_tokens = reply->input_tokens;
+        c->output_tokens = reply->output_tokens;
+    }
+    rv_script_reply_fini(reply);
+    rv_call_schedule(c);
+}
+
+int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err)
+{
+    struct rv_script_reply reply;
+
+    int rc = rv_kept_take(c->x, c->call_id, &reply) ? 0 : rv_script_ask(c->x, e, &reply, err);
+    if (rc == 0)
+        take_reply(c, &reply);
+    return rc;
+}
