@@ -1,0 +1,12 @@
+#ifndef RV_TESTS_JOURNAL_SUITES_H
+#define RV_TESTS_JOURNAL_SUITES_H
+
+#include <check.h>
+
+TCase *replay_case(void);
+TCase *write_case(void);
+TCase *damage_case(void);
+TCase *growth_case(void);
+TCase *owner_case(void);
+
+#endif
