@@ -12,6 +12,7 @@ struct rv_journal {
     int64_t fence, seq, lease_until_us;
     int64_t snapshot_seq; /* of the newest snapshot; -1: not looked yet */
     bool is_owned;        /* there is a lease to give up */
+    bool holds;           /* and a pause is no reason to */
     bool is_paused;       /* interrupted or over, and the lease was given up with it */
     bool has_failed;      /* what became of a step is not known: nothing may follow it */
     struct rv_record *records;
@@ -319,6 +320,7 @@ static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv
 {
     const struct rv_effect *last = effects->n > 0 ? &effects->items[effects->n - 1] : NULL;
     bool is_end = last && last->kind == RV_EFFECT_FINISH;
+    bool lets_go = is_end && !(j->holds && rv_run_status(run) == RV_RUN_INTERRUPTED);
     const rv_envelope *env = rv_run_envelope(run);
     struct pendings p = {0};
     char stage[STAGE_MAX + 1];
@@ -330,7 +332,7 @@ static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv
                                 .status = rv_run_status(run),
                                 .stage = stage_of(env, stage),
                                 .set_pending = is_end || ev->kind == RV_EVENT_ANSWER,
-                                .release = is_end};
+                                .release = lets_go};
     int rc = write_records(j, ev, effects, env, &n, err);
     if (rc == 0 && is_end && a.status == RV_RUN_INTERRUPTED)
         rc = rv_pendings_of(env, a.stage, &p, err);
@@ -345,10 +347,15 @@ static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv
     if (rc < 0)
         return rc;
     j->seq += (int64_t)n;
-    j->is_paused = is_end;
+    j->is_paused = lets_go;
     if (is_end && a.status == RV_RUN_INTERRUPTED)
         keep_snapshot(j, ev->now_us, run);
     return 0;
+}
+
+void rv_journal_hold(rv_journal *j, bool holds)
+{
+    j->holds = holds;
 }
 
 int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,

@@ -70,6 +70,8 @@ int64_t rv_journal_lease_until_us(const rv_journal *j); /* as far as this proces
  * was taken over meanwhile: then nothing may be performed. */
 RV_MUST_CHECK int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects,
                                   const rv_run *run, rv_err **err);
+/** Whoever runs it answers its interrupts too: a pause does not end the lease, rv_journal_free() does. */
+void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
 void rv_journal_renewed(rv_journal *j, int64_t until_us);
 
@@ -89,8 +91,8 @@ struct rv_replay_opts {
     void *self;
 };
 struct rv_replayed {
-    rv_run *run; /* owned; stands where the journal ends; not begun when there is no event yet */
-    struct rv_journal_begin begin;
+    rv_run *run;                   /* owned; stands where the journal ends; not begun when there is no event yet */
+    struct rv_journal_begin begin; /* run borrows begin.scripted */
     struct rv_effects open; /* CALL_* and ARM_TIMER effects whose answer is not in the journal, in order of asking */
     int64_t seq;            /* of the last record */
     int64_t last_us;        /* latest time in the journal: the next event must not be older */

@@ -164,6 +164,8 @@ int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv
     x->engine = e;
     x->opts = *opts;
     x->answers = opts->answer_from_script && opts->script;
+    if (opts->journal)
+        rv_journal_hold(opts->journal, x->answers);
     x->number = e->n_started++;
     x->status = RV_RUN_RUNNING;
     x->next = e->execs;

@@ -98,7 +98,6 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **err)
 {
     struct rv_journal_begin begin = {0};
-    size_t n = x->opts.pipeline->n_agents;
 
     int rc = rv_journal_read_begin(x->engine->opts.store, scope, rv_journal_run(x->opts.journal), x->opts.pipeline,
                                    &begin, err);
@@ -113,13 +112,10 @@ static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **e
         x->opts.script = NULL;
     } else {
         x->answers = begin.answers_from_script;
-        if (!x->scripted)
-            x->scripted = calloc(n ? n : 1, sizeof *x->scripted);
+        rv_journal_hold(x->opts.journal, x->answers);
         x->kept = calloc(1, sizeof *x->kept);
-        if (!x->scripted || !x->kept)
+        if (!x->kept)
             rc = RV_FAIL(err, RV_E_NOMEM, "recover a run");
-        else if (begin.scripted)
-            memcpy(x->scripted, begin.scripted, n * sizeof *x->scripted);
     }
     rv_journal_begin_fini(&begin);
     return rc;
@@ -141,6 +137,11 @@ static int replay(rv_exec *x, const struct rv_store_scope *scope, struct rv_effe
         return rc;
     x->run = r.run;
     r.run = NULL;
+    if (r.begin.own) { /* the run looks at it as long as it lives */
+        free(x->scripted);
+        x->scripted = r.begin.own;
+        r.begin.own = NULL;
+    }
     *open = r.open;
     memset(&r.open, 0, sizeof r.open);
     x->last_us = r.last_us;
