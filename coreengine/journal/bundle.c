@@ -175,10 +175,10 @@ static void write_entries(const struct rv_bundle_source *from, rv_jw *w)
     rv_jw_obj(w);
     for (int k = 0; k < RV_N_NAME_KINDS; k++) {
         enum rv_name_kind kind = (enum rv_name_kind)k;
-        size_t n;
+        size_t n = 0;
         const char *const *names = rv_bundle_has_kind(kind) ? names_of(from, kind, &n) : NULL;
 
-        if (!names)
+        if (n == 0)
             continue;
         rv_jw_key(w, rv_name_kind_text(kind));
         rv_jw_obj(w);

@@ -1,0 +1,124 @@
+/* Each allocation of keeping, opening and fitting fails once: no crash, no leak, RV_E_NOMEM. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/journal/bundle.h"
+#include "tests/kit/fault.h"
+#include "tests/kit/kit.h"
+
+static const char bundle_text[] =
+    "{'reeve_bundle':1,'pipeline':{'file':'d/p.yaml','dir':'d','text':'name: t\\nmodels:\\n"
+    "  one:\\n    model: ${env:RV_FAULT_NONE}\\n    optional: true\\n"
+    "  two:\\n    model: ${env:RV_FAULT_NONE}\\n    key: ${file:none}\\nagents:\\n"
+    "  - {name: a, has_llm: true, model_role: two, prompt_key: p, default_next: b}\\n"
+    "  - {name: b, has_tools: true, allowed_tools: [look]}\\nprompts: {p: {file: p.md}, q: {file: q.md}}\\n',"
+    "'models':{'one':null,'two':{'provider':'openai','model':'m'}}},'files':{'d/p.md':'Do {{raw_input}}','d/q.md':'x'},"
+    "'script':{'file':'s.yaml','text':'models: {a: [{json: {x: 1}}]}\\ntools: {own: [{result: {}}]}\\n'},"
+    "'catalog':{'tools':{'look':{'description':'Look.','risk':'read_only','input_schema':{'type':'object'},"
+    "'output_schema':true}},'entries':{'hook':{'c.h':{'sees':['raw_input']}},'probe':{'look':{}}},"
+    "'prompts':{'c.t':'Hi {{user_id}}'}}}";
+
+static char *text; /* of the above, with double quotes */
+
+/* --- Names, as capabilities would list them --- */
+static const char *const *list_names(void *self, enum rv_name_kind kind, size_t *n)
+{
+    static const char *const tools[] = {"look"}, *const hooks[] = {"c.h"}, *const prompts[] = {"c.t"};
+
+    (void)self;
+    *n = kind == RV_NAME_TOOL || kind == RV_NAME_PROBE || kind == RV_NAME_HOOK || kind == RV_NAME_PROMPT;
+    return kind == RV_NAME_HOOK ? hooks : kind == RV_NAME_PROMPT ? prompts : tools;
+}
+
+static int open_and_keep(void)
+{
+    const struct rv_bundle_opts opts = {.offline = true};
+    const struct rv_known_names names = {list_names, NULL};
+    rv_buf out = RV_BUF_INIT(1 << 20);
+    rv_bundle *b = NULL;
+    rv_err *err = NULL;
+    int rc = rv_bundle_open(rv_str_of(text), &opts, &b, &err);
+
+    if (rc == 0) {
+        struct rv_catalog catalog = rv_bundle_catalog(b);
+        const struct rv_bundle_source from = {rv_bundle_pipeline(b), &catalog, &names, rv_bundle_script(b)};
+        rc = rv_bundle_write(&from, &out, NULL, &err);
+    }
+    if (rc == 0 && strcmp(rv_buf_cstr(&out), text) != 0)
+        rc = RV_E_INTERNAL; /* half of it would be worse than none */
+    rv_bundle_free(b);
+    rv_buf_fini(&out);
+    rv_err_free(err);
+    return rc;
+}
+
+/* A refusal with reasons must not turn into consent, nor into half of the reasons. */
+static int fit(void)
+{
+    const struct rv_bundle_opts opts = {.offline = true};
+    struct rv_rand_state seed;
+    json_object *state = NULL;
+    rv_envelope *env = NULL;
+    rv_bundle *b = NULL;
+    rv_err *err = NULL;
+    int rc = rv_json_parse(RV_STR_LIT("{\"current_stage\":\"gone\",\"completed_stage_set\":{\"lost\":true}}"), NULL,
+                           &state, &err);
+
+    if (rc == 0)
+        rc = rv_envelope_load(state, rv_rand_seeded(&seed, 1), 1700000000000000, &env, &err);
+    if (rc == 0)
+        rc = rv_bundle_open(rv_str_of(text), &opts, &b, &err);
+    if (rc == 0) {
+        rc = rv_bundle_fits(rv_bundle_pipeline(b), env, &err);
+        if (rc == RV_E_STATE && strstr(rv_err_text(err), "\"gone\"") && strstr(rv_err_text(err), "\"lost\""))
+            rc = 0;
+        else if (rc == RV_E_STATE && rv_err_is(err, RV_E_NOMEM)) /* refused, without memory to say why */
+            rc = RV_E_NOMEM;
+    }
+    json_object_put(state);
+    rv_envelope_free(env);
+    rv_bundle_free(b);
+    rv_err_free(err);
+    return rc;
+}
+
+static int (*const scenarios[])(void) = {open_and_keep, fit};
+
+START_TEST(every_allocation_may_fail_once)
+{
+    json_object *json = rv_kit_json(bundle_text);
+
+    text = rv_kit_text(json);
+    json_object_put(json);
+    ck_assert_int_eq(scenarios[_i](), 0);
+    for (size_t n = 0;; n++) {
+        rv_fault_arm(n);
+        int rc = scenarios[_i]();
+        if (!rv_fault_disarm()) {
+            ck_assert_int_eq(rc, 0);
+            break;
+        }
+        ck_assert_msg(rc == RV_E_NOMEM, "allocation %zu: %d", n, rc);
+        ck_assert_msg(rv_fault_balance() == 0, "allocation %zu leaks %ld", n, rv_fault_balance());
+    }
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fault_bundle");
+    TCase *tc = tcase_create("bundle");
+    SRunner *runner;
+    int n_failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, every_allocation_may_fail_once, 0, RV_COUNT(scenarios));
+    suite_add_tcase(s, tc);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

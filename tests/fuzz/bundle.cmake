@@ -1,0 +1,1 @@
+rv_fuzz(bundle SOURCES fuzz_bundle.c USES rv::journal)
