@@ -35,7 +35,7 @@ static int assigned_value(const char *text, json_object **out, rv_err **err)
 }
 
 /* Loading passes over unknown keys, for states of other versions; a person who types one meant another. */
-static int check_state_key(const char *path, rv_err **err)
+int rv_cli_check_state_key(const char *path, rv_err **err)
 {
     const char *keys[RV_STATE_MAX_KEYS];
     size_t n = rv_envelope_state_keys(keys);
@@ -134,7 +134,7 @@ int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **
     for (size_t i = 0; rc == 0 && (assignment = rv_cli_nth(args, "set", i)); i++) {
         rc = rv_cli_set(state, assignment, err);
         if (rc == 0)
-            rc = check_state_key(assignment, err);
+            rc = rv_cli_check_state_key(assignment, err);
     }
     if (rc == 0) {
         struct rv_clock clock = rv_clock_system();
