@@ -71,9 +71,11 @@ static int fit(void)
         rc = rv_bundle_open(rv_str_of(text), &opts, &b, &err);
     if (rc == 0) {
         rc = rv_bundle_fits(rv_bundle_pipeline(b), env, &err);
-        if (rc == RV_E_STATE && strstr(rv_err_text(err), "\"gone\"") && strstr(rv_err_text(err), "\"lost\""))
+        bool says_all = strstr(rv_err_text(err), "\"gone\"") && strstr(rv_err_text(err), "\"lost\"");
+        if (rc == RV_E_STATE && says_all && rv_err_hint_text(err))
             rc = 0;
-        else if (rc == RV_E_STATE && rv_err_is(err, RV_E_NOMEM)) /* refused, without memory to say why */
+        else if (rc == RV_E_STATE &&
+                 (says_all || rv_err_is(err, RV_E_NOMEM))) /* no memory for the hint, or to say why */
             rc = RV_E_NOMEM;
     }
     json_object_put(state);
