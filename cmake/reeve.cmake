@@ -64,6 +64,9 @@ function(rv_capability name)
     set_property(GLOBAL APPEND PROPERTY RV_CAPABILITIES ${name}_capability)
 endfunction()
 
+# Where runs are kept that a test starts without saying where: not among those of whoever runs the tests.
+set(RV_TEST_PLACES "XDG_STATE_HOME=${PROJECT_BINARY_DIR}/tests/state")
+
 function(rv_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;USES;ARGS;LABELS")
     if(NOT RV_TESTS)
@@ -85,7 +88,8 @@ function(rv_test name)
         math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 4")
     endif()
     set_tests_properties(${name} PROPERTIES
-        TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT CK_TIMEOUT_MULTIPLIER=${patience})
+        TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
+        ENVIRONMENT "CK_TIMEOUT_MULTIPLIER=${patience};${RV_TEST_PLACES}")
 endfunction()
 
 function(rv_script_test name script)
@@ -94,7 +98,8 @@ function(rv_script_test name script)
         return()
     endif()
     add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/${script} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS script ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS script
+        ENVIRONMENT "CC=${CMAKE_C_COMPILER};${RV_TEST_PLACES}")
 endfunction()
 
 function(rv_fuzz name)

@@ -185,7 +185,11 @@ static int raise_interrupt(rv_envelope *env)
 }
 static int resolve(rv_envelope *env)
 {
-    struct rv_response answer = {RV_STR_LIT("t"), true, true, RV_STR_LIT("modify"), value};
+    struct rv_response answer = {.text = RV_STR_LIT("t"),
+                                 .has_approved = true,
+                                 .approved = true,
+                                 .decision = RV_STR_LIT("modify"),
+                                 .data = value};
 
     return rv_envelope_resolve(env, &answer, NOW, NULL);
 }
