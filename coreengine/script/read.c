@@ -359,26 +359,6 @@ int rv_script_read(const char *path, rv_findings *findings, rv_script **out, rv_
     return rc < 0 ? RV_WRAP(err, rc, "read script \"%s\"", path) : 0;
 }
 
-int rv_script_source(const rv_script *s, const char **name, rv_buf *text, rv_err **err)
-{
-    json_object *json = NULL;
-    int rc = 0;
-
-    if (s->doc) {
-        rv_buf_add_str(text, s->text);
-    } else {
-        rc = rv_node_to_json(s->root, &json, err);
-        if (rc == 0)
-            rv_json_write_pretty(json, text);
-        json_object_put(json);
-    }
-    if (rc == 0)
-        rc = rv_buf_check(text, "text of a script", err);
-    if (rc == 0)
-        *name = s->root->src.file;
-    return rc;
-}
-
 void rv_script_free(rv_script *s)
 {
     if (!s)

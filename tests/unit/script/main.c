@@ -36,6 +36,7 @@ int main(void)
 
     srunner_add_suite(runner, next_suite());
     srunner_add_suite(runner, catalog_suite());
+    srunner_add_suite(runner, source_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
