@@ -8,6 +8,8 @@ int main(void)
     SRunner *runner;
     int n_failed;
 
+    suite_add_tcase(s, owner_case());
+    suite_add_tcase(s, write_case());
     suite_add_tcase(s, replay_case());
     runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);

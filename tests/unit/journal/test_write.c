@@ -1,0 +1,393 @@
+/* Making a journal, taking it over, being refused, and what a store shows of a run without reading its journal. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/journal/live.h"
+#include "tests/unit/journal/suites.h"
+
+static rv_store *store;
+
+static void open_store(void)
+{
+    if (rv_store_open("memory:", NULL, &store, NULL) < 0)
+        rv_kit_die("no store");
+}
+
+static void close_store(void)
+{
+    rv_store_close(store);
+    store = NULL;
+}
+
+static struct rv_run_row row_of(const char *run)
+{
+    const struct rv_store_scope scope = live_scope();
+    struct rv_run_row row;
+
+    ck_assert_int_eq(rv_store_get_run(store, &scope, run, &row, NULL), 0);
+    return row;
+}
+
+static void must_say(int rc, int want, rv_err **err, const char *text)
+{
+    char *said = rv_kit_err_take(*err);
+
+    *err = NULL;
+    ck_assert_msg(rc == want && strstr(said, text), "%d: %s\nwanted %d: %s", rc, said, want, text);
+    free(said);
+}
+
+static void start(struct live *l)
+{
+    const struct rv_event ev = {.kind = RV_EVENT_START, .now_us = l->now_us};
+    ck_assert_int_eq(live_step(l, &ev, NULL), 0);
+}
+
+static int reply(struct live *l, const char *text, rv_err **err)
+{
+    const struct rv_event ev = {.kind = l->calls[0].kind == RV_EFFECT_CALL_LLM    ? RV_EVENT_LLM_DONE
+                                        : l->calls[0].kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE
+                                                                                  : RV_EVENT_HOOK_DONE,
+                                .now_us = ++l->now_us,
+                                .call_id = l->calls[0].id,
+                                .reply = rv_str_of(text)};
+    return live_step(l, &ev, err);
+}
+
+START_TEST(a_new_run_is_ready_and_owned)
+{
+    struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
+    struct rv_run_row row = row_of(LIVE_RUN);
+
+    ck_assert_str_eq(row.user, "ada");
+    ck_assert_str_eq(row.session, "s");
+    ck_assert_str_eq(row.pipeline, "t");
+    ck_assert_str_eq(row.owner, "here/1");
+    ck_assert_str_eq(row.stage, "start");
+    ck_assert_int_eq(row.status, RV_RUN_READY);
+    ck_assert_int_eq(row.n_records, 1);
+    ck_assert_int_eq(row.lease_until_us, LIVE_T0 + RV_LEASE_DEFAULT_US);
+    ck_assert_int_eq(rv_journal_lease_until_us(l->j), row.lease_until_us);
+    ck_assert_str_eq(rv_journal_run(l->j), LIVE_RUN);
+    rv_journal_renewed(l->j, 5);
+    ck_assert_int_eq(rv_journal_lease_until_us(l->j), 5);
+    rv_run_row_fini(&row);
+    live_free(l);
+    row = row_of(LIVE_RUN);
+    ck_assert_ptr_null(row.owner); /* given up: it is not over */
+    rv_run_row_fini(&row);
+}
+END_TEST
+
+START_TEST(a_run_can_be_made_for_others)
+{
+    struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
+    const struct rv_envelope_seed seed = {.raw_input = RV_STR_LIT("hi")};
+    struct rv_rand_state bits;
+    rv_envelope *env = NULL;
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_envelope_new(&seed, rv_rand_seeded(&bits, 9), LIVE_T0, &env, NULL), 0);
+    struct rv_journal_start s = {.bundle = live_bundle(store),
+                                 .pipeline = l->p,
+                                 .begin = {.mode = RV_UNSET},
+                                 .env = env,
+                                 .parent = LIVE_RUN,
+                                 .parent_seq = 1,
+                                 .now_us = LIVE_T0};
+    ck_assert_int_eq(rv_journal_create(store, &s, NULL, NULL), 0);
+    struct rv_run_row row = row_of(rv_envelope_fields(env)->envelope_id);
+    ck_assert_ptr_null(row.owner);
+    ck_assert_str_eq(row.parent, LIVE_RUN);
+    rv_run_row_fini(&row);
+    must_say(rv_journal_create(store, &s, NULL, &err), RV_E_EXISTS, &err, "begin the journal of run");
+    rv_envelope_free(env);
+    live_free(l);
+}
+END_TEST
+
+START_TEST(a_begin_is_read_as_it_was_written)
+{
+    struct live *l = live_new(store, live_pipelines[4], 1, RV_UNSET);
+    const struct rv_store_scope scope = live_scope();
+    const bool scripted[6] = {false, true, false, false, true, false};
+    struct rv_journal_begin got;
+    rv_envelope *env = NULL;
+    json_object *state = rv_kit_json("{'envelope_id':'env_b'}");
+    struct rv_rand_state bits;
+
+    ck_assert_int_eq(rv_envelope_load(state, rv_rand_seeded(&bits, 9), LIVE_T0, &env, NULL), 0);
+    json_object_put(state);
+    struct rv_journal_start s = {.bundle = live_bundle(store),
+                                 .pipeline = l->p,
+                                 .env = env,
+                                 .now_us = LIVE_T0,
+                                 .begin = {.mode = RV_MODE_PARALLEL,
+                                           .use_mocks = true,
+                                           .has_script = true,
+                                           .answers_from_script = true,
+                                           .max_parallel = 3,
+                                           .scripted = scripted}};
+    ck_assert_int_eq(rv_journal_create(store, &s, NULL, NULL), 0);
+    ck_assert_int_eq(rv_journal_read_begin(store, &scope, "env_b", l->p, &got, NULL), 0);
+    ck_assert_int_eq(got.mode, RV_MODE_PARALLEL);
+    ck_assert(got.use_mocks && got.has_script && got.answers_from_script);
+    ck_assert_uint_eq(got.max_parallel, 3);
+    for (size_t i = 0; i < RV_COUNT(scripted); i++)
+        ck_assert_int_eq(got.scripted[i], scripted[i]);
+    rv_journal_begin_fini(&got);
+    ck_assert_int_eq(rv_journal_read_begin(store, &scope, "none", l->p, &got, NULL), RV_E_NOT_FOUND);
+    rv_envelope_free(env);
+    live_free(l);
+}
+END_TEST
+
+START_TEST(an_end_frees_the_run_and_nobody_takes_it_then)
+{
+    const struct rv_store_scope scope = live_scope();
+    struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
+    rv_journal *j = NULL;
+    rv_err *err = NULL;
+
+    start(l);
+    struct rv_run_row row = row_of(LIVE_RUN);
+    ck_assert_int_eq(row.status, RV_RUN_RUNNING);
+    ck_assert_str_eq(row.stage, "a");
+    rv_run_row_fini(&row);
+    ck_assert_int_eq(reply(l, "{\"v\":1}", NULL), 0);
+    row = row_of(LIVE_RUN);
+    ck_assert_int_eq(row.status, RV_RUN_COMPLETED);
+    ck_assert_ptr_null(row.owner);
+    ck_assert_int_eq(row.n_records, 4);
+    rv_run_row_fini(&row);
+    must_say(rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, &err), RV_E_STATE, &err,
+             "run \"env_live\" is over (completed)");
+    live_free(l);
+}
+END_TEST
+
+START_TEST(who_lost_the_run_writes_nothing_more)
+{
+    const struct rv_store_scope scope = live_scope();
+    struct live *l = live_new(store, live_pipelines[1], 1, RV_UNSET);
+    int64_t late = LIVE_T0 + RV_LEASE_DEFAULT_US + 1;
+    rv_journal *other = NULL;
+    rv_err *err = NULL;
+
+    start(l);
+    must_say(rv_journal_open(store, &scope, LIVE_RUN, "there/2", LIVE_T0 + 1, 0, &other, &err), RV_E_STATE, &err,
+             "here/1");
+    ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/2", late, 0, &other, NULL), 0);
+    ck_assert_int_eq(rv_journal_seq(other), 4); /* begin, start, the hook's started, owner */
+    must_say(reply(l, "{}", &err), RV_E_STATE, &err, "there/2");
+    struct rv_run_row row = row_of(LIVE_RUN);
+    ck_assert_int_eq(row.n_records, 4);
+    ck_assert_str_eq(row.owner, "there/2");
+    rv_run_row_fini(&row);
+    const struct rv_event again = {.kind = RV_EVENT_CANCEL, .now_us = late};
+    must_say(rv_journal_step(l->j, &again, &l->fx, l->run, &err), RV_E_STATE, &err, "recover the run");
+    live_free(l); /* and takes the new owner nothing away */
+    row = row_of(LIVE_RUN);
+    ck_assert_str_eq(row.owner, "there/2");
+    rv_run_row_fini(&row);
+    rv_journal_free(other);
+}
+END_TEST
+
+START_TEST(an_owner_that_is_gone_is_not_waited_for)
+{
+    const struct rv_store_scope scope = live_scope();
+    struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
+    const struct rv_store_claim c = {.now_us = LIVE_T0, .until_us = LIVE_T0 + 100, .owner = NULL};
+    struct rv_store_claim dead = c;
+    char me[RV_OWNER_MAX], gone[RV_OWNER_MAX];
+    rv_journal *j = NULL;
+    int64_t fence;
+
+    rv_owner_name(me);
+    snprintf(gone, sizeof gone, "%.*s/4000000/1", (int)(strchr(strchr(me, '/') + 1, '/') - me), me);
+    dead.owner = gone;
+    dead.dead = "here/1";
+    ck_assert_int_eq(rv_store_claim(store, &scope, LIVE_RUN, &dead, &fence, NULL), 0);
+    ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, me, LIVE_T0 + 1, 0, &j, NULL), 0);
+    rv_journal_free(j);
+    live_free(l);
+}
+END_TEST
+
+START_TEST(a_paused_run_shows_what_it_waits_for)
+{
+    const struct rv_store_scope scope = live_scope();
+    struct live *l = live_new(store,
+                              "name: t\nmodels: {r: scripted}\nagents:\n"
+                              "  - {name: a, has_llm: true, model_role: r, routing_rules: "
+                              "[{condition: v, value: 1, target: clarification}]}\n",
+                              1, RV_UNSET);
+    rv_journal *j = NULL;
+    rv_err *err = NULL;
+
+    start(l);
+    ck_assert_int_eq(reply(l, "{\"v\":1,\"clarification_question\":\"which?\"}", NULL), 0);
+    struct rv_run_row row = row_of(LIVE_RUN);
+    ck_assert_int_eq(row.status, RV_RUN_INTERRUPTED);
+    ck_assert_int_eq(row.n_pending, 1);
+    ck_assert_ptr_null(row.owner);
+    ck_assert_int_eq(row.expires_us, rv_envelope_interrupt(rv_run_envelope(l->run)).expires_at_us);
+    rv_run_row_fini(&row);
+    const struct rv_event cancel = {.kind = RV_EVENT_CANCEL, .now_us = l->now_us};
+    must_say(rv_journal_step(l->j, &cancel, &l->fx, l->run, &err), RV_E_STATE, &err, "open its journal again");
+    ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, NULL), 0);
+    ck_assert_int_eq(rv_journal_seq(j), 4); /* no OWNER record: an answer follows */
+    rv_journal_free(l->j);
+    l->j = j;
+    const struct rv_event answer = {
+        .kind = RV_EVENT_ANSWER, .now_us = ++l->now_us, .response = {.text = RV_STR_LIT("that")}};
+    ck_assert_int_eq(live_step(l, &answer, NULL), 0);
+    row = row_of(LIVE_RUN);
+    ck_assert_int_eq(row.n_pending, 0);
+    ck_assert_int_eq(row.status, RV_RUN_RUNNING);
+    rv_run_row_fini(&row);
+    live_free(l);
+}
+END_TEST
+
+/* --- pending rows of stages that ran side by side --- */
+
+struct rows {
+    rv_buf text;
+};
+
+static int add_row(void *self, const struct rv_pending *p, rv_err **err)
+{
+    struct rows *r = self;
+    json_object *body = NULL;
+    const char *id = "", *stage = "";
+
+    (void)err;
+    ck_assert_int_eq(rv_json_parse(p->body, NULL, &body, NULL), 0);
+    ck_assert(rv_json_get_text(body, "id", &id) && rv_json_get_text(body, "stage", &stage));
+    ck_assert_str_eq(id, p->id);
+    ck_assert_str_eq(stage, p->stage);
+    rv_buf_printf(&r->text, "%s:%s:%.*s ", p->stage, p->kind, RV_STR_ARG(p->text));
+    json_object_put(body);
+    return 0;
+}
+
+START_TEST(interrupts_that_are_queued_are_listed_behind_the_pending_one)
+{
+    const struct rv_store_scope scope = live_scope();
+    struct rows r = {.text = RV_BUF_INIT(4096)};
+    struct live *l = live_new(store,
+                              "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n"
+                              "  - {name: a, stage_order: 1, has_llm: true, model_role: r}\n"
+                              "  - {name: b, stage_order: 2, has_llm: true, model_role: r}\n"
+                              "  - {name: c, stage_order: 3, has_llm: true, model_role: r}\n",
+                              1, RV_UNSET);
+
+    start(l);
+    ck_assert_int_eq(reply(l, "{\"outcome\":\"clarify\",\"clarification_question\":\"a?\"}", NULL), 0);
+    ck_assert_int_eq(reply(l, "{\"outcome\":\"confirm\",\"confirmation_message\":\"b!\"}", NULL), 0);
+    ck_assert_int_eq(reply(l, "{\"outcome\":\"clarify\",\"clarification_question\":\"c?\"}", NULL), 0);
+    ck_assert_int_eq(rv_store_list_pending(store, &scope, LIVE_RUN, add_row, &r, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&r.text), "a:clarification:a? b:confirmation:b! c:clarification:c? ");
+    rv_buf_fini(&r.text);
+    live_free(l);
+}
+END_TEST
+
+/* --- faults of the store --- */
+
+struct fault {
+    int left; /* points to pass before the failure */
+    bool fired;
+    char point[64];
+};
+
+static int at(void *self, const char *point, rv_err **err)
+{
+    struct fault *f = self;
+
+    if (f->fired || f->left-- > 0)
+        return 0;
+    f->fired = true;
+    snprintf(f->point, sizeof f->point, "%s", point);
+    return RV_FAIL(err, RV_E_IO, "injected at %s", point);
+}
+
+/* Journal a run whose store fails at the n-th point; true when it never came to that. */
+static bool run_with_fault(int n, const struct live *good)
+{
+    struct fault f = {.left = n};
+    struct played got;
+    rv_err *err = NULL;
+
+    struct live *l = live_new(store, live_pipelines[3], 7, RV_UNSET);
+    l->is_calm = true;
+    rv_store_set_faults(store, (struct rv_store_faults){at, &f});
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = l->now_us};
+    int rc = live_step(l, &ev, &err);
+    while (rc == 0 && l->n_calls > 0)
+        rc =
+            reply(l, l->calls[0].kind == RV_EFFECT_CALL_TOOL ? "{}" : "{\"steps\":[{\"tool\":\"put\"}],\"v\":0}", &err);
+    rv_store_set_faults(store, (struct rv_store_faults){0});
+    if (rc < 0) {
+        must_say(rc, RV_E_IO, &err, "injected");
+        ev.kind = RV_EVENT_CANCEL;
+        must_say(rv_journal_step(l->j, &ev, &l->fx, l->run, &err), RV_E_STATE, &err, "recover the run");
+        int64_t before = l->shots[l->n_shots - 1].seq;
+        ck_assert_int_eq(play(l, 0, false, &got, NULL), 0);
+        if (strcmp(f.point, "append") == 0)
+            ck_assert_int_eq(got.r.seq, before);
+        if (strcmp(f.point, "append.done") == 0)
+            ck_assert_int_gt(got.r.seq, before);
+        const struct shot *want = good->shots;
+        while (want->seq < got.r.seq)
+            want++;
+        char *state = live_state(got.r.run);
+        ck_assert_str_eq(state, want->state); /* a whole step, or none of it */
+        free(state);
+        played_fini(&got);
+    }
+    live_free(l);
+    return !f.fired;
+}
+
+START_TEST(a_step_that_failed_is_the_last)
+{
+    struct live *good = live_new(store, live_pipelines[3], 7, RV_UNSET);
+    int n = 0;
+
+    good->is_calm = true;
+    start(good);
+    while (good->n_calls > 0)
+        ck_assert_int_eq(
+            reply(good, good->calls[0].kind == RV_EFFECT_CALL_TOOL ? "{}" : "{\"steps\":[{\"tool\":\"put\"}],\"v\":0}",
+                  NULL),
+            0);
+    do {
+        close_store();
+        open_store();
+    } while (!run_with_fault(n++, good));
+    ck_assert_int_gt(n, 8);
+    good->j = NULL; /* its store is closed */
+    live_free(good);
+}
+END_TEST
+
+TCase *write_case(void)
+{
+    TCase *tc = tcase_create("write");
+
+    tcase_add_checked_fixture(tc, open_store, close_store);
+    tcase_add_test(tc, a_new_run_is_ready_and_owned);
+    tcase_add_test(tc, a_run_can_be_made_for_others);
+    tcase_add_test(tc, a_begin_is_read_as_it_was_written);
+    tcase_add_test(tc, an_end_frees_the_run_and_nobody_takes_it_then);
+    tcase_add_test(tc, who_lost_the_run_writes_nothing_more);
+    tcase_add_test(tc, an_owner_that_is_gone_is_not_waited_for);
+    tcase_add_test(tc, a_paused_run_shows_what_it_waits_for);
+    tcase_add_test(tc, interrupts_that_are_queued_are_listed_behind_the_pending_one);
+    tcase_add_test(tc, a_step_that_failed_is_the_last);
+    return tc;
+}
