@@ -1,0 +1,313 @@
+/* The fault points: each operation passes one before and one after, and what a hook makes of them. */
+#include "tests/contract/store/world.h"
+
+/* Writes the points down, and fails at one of them. */
+struct hook {
+    rv_buf passed;
+    const char *fail_at; /* NULL: nowhere */
+};
+
+static int at(void *self, const char *point, rv_err **err)
+{
+    struct hook *hook = self;
+
+    rv_buf_printf(&hook->passed, "%s ", point);
+    if (hook->fail_at && strcmp(hook->fail_at, point) == 0)
+        return RV_FAIL(err, RV_E_IO, "fault at %s", point);
+    return 0;
+}
+
+static struct rv_store_append next_append; /* what do_append sends; its record is below */
+static struct rv_record next_record;
+
+static int do_create(struct world *w)
+{
+    struct rv_store_new_run run = world_run(w, "new");
+    return rv_store_create_run(w->s, &run, &w->err);
+}
+static int do_append(struct world *w)
+{
+    next_append = world_append("r1", 1, &next_record, 2, "two");
+    return rv_store_append(w->s, &next_append, &w->err);
+}
+static int do_begin(struct world *w)
+{
+    int rc = rv_store_begin(w->s, &w->err);
+    rv_store_rollback(w->s);
+    return rc;
+}
+static int do_get_run(struct world *w)
+{
+    struct rv_run_row row = {0};
+    int rc = rv_store_get_run(w->s, &operator_scope, "r1", &row, &w->err);
+    rv_run_row_fini(&row);
+    return rc;
+}
+static int do_list_runs(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_runs(w->s, &operator_scope, NULL, see_run, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_read(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_read(w->s, &operator_scope, "r1", 1, 0, see_record, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_list_pending(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    return rv_store_list_pending(w->s, &operator_scope, NULL, see_pending, &seen, &w->err);
+}
+static int do_delete(struct world *w)
+{
+    return rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 100, &w->err);
+}
+static int do_claim(struct world *w)
+{
+    const struct rv_store_claim claim = {"B", NULL, T0 + 100, T0 + 200};
+    int64_t fence = -1;
+    int rc = rv_store_claim(w->s, &operator_scope, "r1", &claim, &fence, &w->err);
+    ck_assert_int_eq(fence, rc == 0 ? 2 : -1);
+    return rc;
+}
+static int do_renew(struct world *w)
+{
+    return rv_store_renew(w->s, "A", T0 + 300, &w->err);
+}
+static int do_release(struct world *w)
+{
+    return rv_store_release(w->s, "r1", 1, &w->err);
+}
+static int do_request_cancel(struct world *w)
+{
+    return rv_store_request_cancel(w->s, &operator_scope, "r1", T0 + 1, &w->err);
+}
+static int do_list_cancels(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_cancels(w->s, "A", see_id, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_put_blob(struct world *w)
+{
+    char hash[RV_HASH_MAX];
+    return rv_store_put_blob(w->s, RV_STR_LIT("new blob"), hash, &w->err);
+}
+static int do_get_blob(struct world *w)
+{
+    rv_buf out = RV_BUF_INIT(100);
+    int rc = rv_store_get_blob(w->s, w->bundle, &out, &w->err);
+    ck_assert_int_eq(out.len > 0, rc == 0);
+    rv_buf_fini(&out);
+    return rc;
+}
+static int do_put_snapshot(struct world *w)
+{
+    return rv_store_put_snapshot(w->s, "r1", 1, 1, RV_STR_LIT("snap"), &w->err);
+}
+static int do_get_snapshot(struct world *w)
+{
+    rv_buf out = RV_BUF_INIT(100);
+    int64_t seq = -1;
+    int rc = rv_store_get_snapshot(w->s, &operator_scope, "r1", &seq, &out, &w->err);
+    ck_assert_int_eq(seq == -1, rc != 0);
+    rv_buf_fini(&out);
+    return rc;
+}
+static int do_drop_snapshots(struct world *w)
+{
+    return rv_store_drop_snapshots(w->s, &w->err);
+}
+static int do_stats(struct world *w)
+{
+    struct rv_store_stats stats;
+    return rv_store_stats(w->s, &stats, &w->err);
+}
+static int do_sweep(struct world *w)
+{
+    return rv_store_sweep(w->s, T0, 0, NULL, &w->err);
+}
+static int do_check(struct world *w)
+{
+    return rv_store_check(w->s, &w->err);
+}
+
+static const struct {
+    const char *op;
+    int (*run)(struct world *w);
+} ops[] = {
+    {"create_run", do_create},
+    {"append", do_append},
+    {"begin", do_begin},
+    {"get_run", do_get_run},
+    {"list_runs", do_list_runs},
+    {"read", do_read},
+    {"list_pending", do_list_pending},
+    {"delete_run", do_delete},
+    {"claim", do_claim},
+    {"renew", do_renew},
+    {"release", do_release},
+    {"request_cancel", do_request_cancel},
+    {"list_cancels", do_list_cancels},
+    {"put_blob", do_put_blob},
+    {"get_blob", do_get_blob},
+    {"put_snapshot", do_put_snapshot},
+    {"get_snapshot", do_get_snapshot},
+    {"drop_snapshots", do_drop_snapshots},
+    {"stats", do_stats},
+    {"sweep", do_sweep},
+    {"check", do_check},
+};
+
+/* The state of r1 and of the store, as text. */
+static void picture(struct world *w, rv_buf *out)
+{
+    struct rv_store_stats stats;
+    struct rv_run_row row;
+    int rc = rv_store_get_run(w->s, &operator_scope, "r1", &row, NULL);
+
+    if (rc == 0)
+        rv_buf_printf(out, "%s %s %lld %lld %lld %d ", row.stage, row.owner ? row.owner : "-", (long long)row.fence,
+                      (long long)row.lease_until_us, (long long)row.n_records, row.cancel_requested);
+    if (rc == 0)
+        rv_run_row_fini(&row);
+    OK(rv_store_stats(w->s, &stats, &w->err));
+    rv_buf_printf(out, "%lld %lld %lld %lld", (long long)stats.runs, (long long)stats.records, (long long)stats.blobs,
+                  (long long)stats.snapshots);
+}
+
+/* before: nothing happened. after: it happened, as it does without a fault, though the caller is told otherwise. */
+static void try_op(int i, size_t op, bool is_after)
+{
+    struct world world, *w = &world;
+    struct hook hook = {.passed = RV_BUF_INIT(1000)};
+    rv_buf point = RV_BUF_INIT(100), want = RV_BUF_INIT(1000), got = RV_BUF_INIT(1000), passed = RV_BUF_INIT(100);
+
+    rv_buf_printf(&point, "%s%s", ops[op].op, is_after ? ".done" : "");
+    rv_buf_printf(&passed, "%s %s", ops[op].op, is_after ? rv_buf_cstr(&point) : "");
+    world_open(w, i);
+    make_run(w, "r1");
+    if (is_after)
+        OK(ops[op].run(w));
+    picture(w, &want);
+    world_close(w);
+
+    world_open(w, i);
+    make_run(w, "r1");
+    hook.fail_at = rv_buf_cstr(&point);
+    rv_store_set_faults(w->s, (struct rv_store_faults){at, &hook});
+    SAYS(RV_E_IO, rv_buf_cstr(&point), ops[op].run(w));
+    rv_store_set_faults(w->s, (struct rv_store_faults){NULL, NULL});
+    ck_assert_int_eq(strncmp(hook.passed.ptr, rv_buf_cstr(&passed), strlen(ops[op].op)), 0);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&hook.passed), rv_buf_cstr(&point)));
+    picture(w, &got);
+    ck_assert_str_eq(rv_buf_cstr(&got), rv_buf_cstr(&want));
+    world_close(w);
+    rv_buf_fini(&hook.passed);
+    rv_buf_fini(&point);
+    rv_buf_fini(&want);
+    rv_buf_fini(&got);
+    rv_buf_fini(&passed);
+}
+
+START_TEST(a_fault_before_means_nothing_happened)
+{
+    for (size_t op = 0; op < RV_COUNT(ops); op++)
+        try_op(_i, op, false);
+}
+END_TEST
+
+START_TEST(a_fault_after_means_it_happened)
+{
+    for (size_t op = 0; op < RV_COUNT(ops); op++)
+        try_op(_i, op, true);
+}
+END_TEST
+
+START_TEST(a_failed_operation_has_no_point_after_it)
+{
+    struct world world, *w = &world;
+    struct hook hook = {.passed = RV_BUF_INIT(1000)};
+
+    world_open(w, _i);
+    make_run(w, "r1");
+    rv_store_set_faults(w->s, (struct rv_store_faults){at, &hook});
+    FAILS(RV_E_STATE, append(w, "r1", 2, 2, "x", NULL));
+    FAILS(RV_E_INVALID, append(w, "r1", 1, 2, "\xff", NULL)); /* not even begun */
+    OK(append(w, "r1", 1, 2, "x", NULL));
+    ck_assert_str_eq(rv_buf_cstr(&hook.passed), "append append append.done ");
+    rv_buf_fini(&hook.passed);
+    rv_store_set_faults(w->s, (struct rv_store_faults){NULL, NULL});
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_fault_at_commit_decides_the_whole_group)
+{
+    struct world world, *w = &world;
+    struct hook hook = {.passed = RV_BUF_INIT(1000), .fail_at = "commit"};
+
+    world_open(w, _i);
+    make_run(w, "r1");
+    rv_store_set_faults(w->s, (struct rv_store_faults){at, &hook});
+    OK(rv_store_begin(w->s, &w->err));
+    OK(append(w, "r1", 1, 2, "lost", NULL));
+    FAILS(RV_E_IO, rv_store_commit(w->s, &w->err));
+    FAILS(RV_E_STATE, rv_store_commit(w->s, &w->err));
+    RECORDS("r1", "1:one");
+    hook.fail_at = "commit.done";
+    OK(rv_store_begin(w->s, &w->err));
+    OK(append(w, "r1", 1, 2, "kept", NULL));
+    FAILS(RV_E_IO, rv_store_commit(w->s, &w->err));
+    RECORDS("r1", "1:one 2:kept");
+    hook.fail_at = "append.done"; /* it is part of the group nevertheless */
+    OK(rv_store_begin(w->s, &w->err));
+    FAILS(RV_E_IO, append(w, "r1", 1, 3, "told otherwise", NULL));
+    OK(rv_store_commit(w->s, &w->err));
+    RECORDS("r1", "1:one 2:kept 3:told otherwise");
+    rv_store_set_faults(w->s, (struct rv_store_faults){NULL, NULL});
+    rv_buf_fini(&hook.passed);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_backup_passes_its_points)
+{
+    struct world world, *w = &world;
+    struct hook hook = {.passed = RV_BUF_INIT(1000), .fail_at = "backup"};
+    char *path;
+
+    world_open(w, _i);
+    path = rv_kit_path(w->dir, "copy.db");
+    rv_store_set_faults(w->s, (struct rv_store_faults){at, &hook});
+    FAILS(RV_E_IO, rv_store_backup(w->s, path, &w->err));
+    hook.fail_at = "backup.done";
+    FAILS(w->impl->has_file ? RV_E_IO : RV_E_STATE, rv_store_backup(w->s, path, &w->err));
+    hook.fail_at = NULL;
+    FAILS(w->impl->has_file ? RV_E_EXISTS : RV_E_STATE, rv_store_backup(w->s, path, &w->err));
+    rv_store_set_faults(w->s, (struct rv_store_faults){NULL, NULL});
+    rv_buf_fini(&hook.passed);
+    free(path);
+    world_close(w);
+}
+END_TEST
+
+Suite *faults_suite(void)
+{
+    Suite *suite = suite_create("faults");
+    TCase *tc = tcase_create("faults");
+
+    tcase_set_timeout(tc, 30);
+    ADD(tc, a_fault_before_means_nothing_happened);
+    ADD(tc, a_fault_after_means_it_happened);
+    ADD(tc, a_failed_operation_has_no_point_after_it);
+    ADD(tc, a_fault_at_commit_decides_the_whole_group);
+    ADD(tc, a_backup_passes_its_points);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,307 @@
+/* Blobs, shared values, snapshots, and giving space back. */
+#include "tests/contract/store/world.h"
+
+#define LARGE 10240
+#define LATER (INT64_C(4000000000) * 1000000) /* long after any blob was put, whose age is by the system's clock */
+
+static struct rv_store_stats stats_of(struct world *w)
+{
+    struct rv_store_stats stats;
+
+    OK(rv_store_stats(w->s, &stats, &w->err));
+    return stats;
+}
+
+/* Text that differs from the text of any other i, and does not repeat itself. */
+static char *large(unsigned i)
+{
+    char *text = malloc(LARGE + 1);
+    unsigned x = i * 2654435761u + 1;
+
+    ck_assert_ptr_nonnull(text);
+    for (size_t k = 0; k < LARGE; k++) {
+        x = x * 1664525u + 1013904223u;
+        text[k] = (char)('a' + (x >> 24) % 26);
+    }
+    text[LARGE] = 0;
+    return text;
+}
+
+START_TEST(a_blob_is_found_by_its_hash)
+{
+    struct world world, *w = &world;
+    static const char bytes[] = "\xff\0 any bytes";
+    char hash[RV_HASH_MAX], again[RV_HASH_MAX], want[RV_HASH_MAX];
+    rv_buf out = RV_BUF_INIT(100);
+
+    world_open(w, _i);
+    rv_hash_of((rv_str){bytes, sizeof bytes}, want);
+    OK(rv_store_put_blob(w->s, (rv_str){bytes, sizeof bytes}, hash, &w->err));
+    OK(rv_store_put_blob(w->s, (rv_str){bytes, sizeof bytes}, again, &w->err));
+    ck_assert_str_eq(hash, want);
+    ck_assert_str_eq(again, want);
+    ck_assert_int_eq(stats_of(w).blobs, 2); /* and the bundle */
+    rv_buf_puts(&out, "before ");
+    OK(rv_store_get_blob(w->s, hash, &out, &w->err));
+    ck_assert_uint_eq(out.len, 7 + sizeof bytes);
+    ck_assert_mem_eq(out.ptr + 7, bytes, sizeof bytes);
+    rv_hash_of(RV_STR_LIT("other"), want);
+    SAYS(RV_E_NOT_FOUND, want, rv_store_get_blob(w->s, want, &out, &w->err));
+    ck_assert_uint_eq(out.len, 7 + sizeof bytes);
+    OK(rv_store_put_blob(w->s, (rv_str){NULL, 0}, hash, &w->err));
+    rv_buf_clear(&out);
+    OK(rv_store_get_blob(w->s, hash, &out, &w->err));
+    ck_assert_uint_eq(out.len, 0);
+    rv_buf_fini(&out);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_blob_that_does_not_fit_is_an_error)
+{
+    struct world world, *w = &world;
+    rv_buf out = RV_BUF_INIT(4);
+
+    world_open(w, _i);
+    FAILS(RV_E_LIMIT, rv_store_get_blob(w->s, w->bundle, &out, &w->err));
+    rv_buf_fini(&out);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(equal_values_cost_their_bytes_once)
+{
+    struct world world, *w = &world;
+    char *value = large(1);
+    int64_t before;
+
+    world_open(w, _i);
+    make_run(w, "r1");
+    make_run(w, "r2");
+    OK(append(w, "r1", 1, 2, "", value));
+    OK(rv_store_sweep(w->s, T0, 0, NULL, &w->err)); /* settles what waits beside the file */
+    before = stats_of(w).bytes;
+    for (int i = 0; i < 100; i++)
+        OK(append(w, i % 2 ? "r1" : "r2", 1, i % 2 ? 3 + i / 2 : 2 + i / 2, "", value));
+    OK(rv_store_sweep(w->s, T0, 0, NULL, &w->err));
+    ck_assert_int_eq(stats_of(w).blobs, 2);
+    ck_assert_int_lt(stats_of(w).bytes - before, LARGE);
+    free(value);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(short_values_are_kept_with_their_records)
+{
+    struct world world, *w = &world;
+    char *value = large(2);
+
+    world_open(w, _i);
+    make_run(w, "r1");
+    value[RV_STORE_INLINE_MAX] = 0;
+    OK(append(w, "r1", 1, 2, "", value));
+    ck_assert_int_eq(stats_of(w).blobs, 1);
+    free(value);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_shared_value_lives_as_long_as_one_run_has_it)
+{
+    struct world world, *w = &world;
+    char *value = large(3), hash[RV_HASH_MAX];
+    struct seen seen = SEEN_INIT;
+    rv_buf out = RV_BUF_INIT(LARGE);
+
+    rv_hash_of(rv_str_of(value), hash);
+    world_open(w, _i);
+    make_run(w, "r1");
+    make_run(w, "r2");
+    OK(append(w, "r1", 1, 2, "", value));
+    OK(append(w, "r2", 1, 2, "", value));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
+    OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
+    OK(rv_store_read(w->s, &operator_scope, "r2", 2, 2, see_record, &seen, &w->err));
+    ck_assert_str_eq(rv_buf_cstr(&seen.text) + 3, value);
+    rv_buf_fini(&seen.text);
+    OK(rv_store_get_blob(w->s, hash, &out, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r2", LATER, &w->err));
+    OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_get_blob(w->s, hash, &out, &w->err));
+    rv_buf_fini(&out);
+    free(value);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_bundle_lives_as_long_as_a_run_has_it)
+{
+    struct world world, *w = &world;
+    rv_buf out = RV_BUF_INIT(100);
+
+    world_open(w, _i);
+    make_run(w, "r1");
+    OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
+    OK(rv_store_get_blob(w->s, w->bundle, &out, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
+    OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_get_blob(w->s, w->bundle, &out, &w->err));
+    rv_buf_fini(&out);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_young_blob_is_not_swept)
+{
+    struct world world, *w = &world;
+    struct rv_clock clock = rv_clock_system();
+    const int64_t hour = INT64_C(3600) * 1000000;
+    rv_buf out = RV_BUF_INIT(100);
+
+    world_open(w, _i);
+    OK(rv_store_sweep(w->s, clock.now_us(clock.self), hour, NULL, &w->err));
+    OK(rv_store_get_blob(w->s, w->bundle, &out, &w->err));
+    OK(rv_store_sweep(w->s, clock.now_us(clock.self) + 2 * hour, hour, NULL, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_get_blob(w->s, w->bundle, &out, &w->err));
+    rv_buf_fini(&out);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(sweeping_gives_the_space_back)
+{
+    struct world world, *w = &world;
+    int64_t full, empty, freed = -1;
+
+    world_open(w, _i);
+    OK(rv_store_sweep(w->s, T0, 0, NULL, &w->err));
+    empty = stats_of(w).bytes;
+    make_run(w, "r1");
+    for (unsigned i = 0; i < 300; i++) {
+        char *value = large(i);
+        OK(append(w, "r1", 1, i + 2, "", value));
+        free(value);
+    }
+    full = stats_of(w).bytes;
+    ck_assert_int_gt(full, 300 * LARGE);
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
+    OK(rv_store_sweep(w->s, LATER, 0, &freed, &w->err));
+    ck_assert_int_ge(freed, 300 * LARGE);
+    ck_assert_int_le(stats_of(w).bytes, empty + 65536);
+    ck_assert_int_eq(stats_of(w).blobs, 0);
+    OK(rv_store_sweep(w->s, LATER, 0, &freed, &w->err));
+    ck_assert_int_eq(freed, 0);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(the_newest_snapshot_is_kept)
+{
+    struct world world, *w = &world;
+    rv_buf out = RV_BUF_INIT(100);
+    int64_t seq = -1;
+
+    world_open(w, _i);
+    make_run(w, "r1");
+    OK(rv_store_get_snapshot(w->s, &operator_scope, "r1", &seq, &out, &w->err));
+    ck_assert_int_eq(seq, 0);
+    ck_assert_uint_eq(out.len, 0);
+    SAYS(RV_E_STATE, "1 records", rv_store_put_snapshot(w->s, "r1", 1, 2, RV_STR_LIT("early"), &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_put_snapshot(w->s, "r2", 1, 1, RV_STR_LIT("x"), &w->err));
+    OK(rv_store_put_snapshot(w->s, "r1", 1, 1, RV_STR_LIT("first"), &w->err));
+    OK(append(w, "r1", 1, 2, "x", NULL));
+    OK(rv_store_put_snapshot(w->s, "r1", 1, 2, RV_STR_LIT("second"), &w->err));
+    OK(rv_store_put_snapshot(w->s, "r1", 1, 1, RV_STR_LIT("late"), &w->err));
+    OK(rv_store_get_snapshot(w->s, &operator_scope, "r1", &seq, &out, &w->err));
+    ck_assert_int_eq(seq, 2);
+    ck_assert_str_eq(rv_buf_cstr(&out), "second");
+    ck_assert_int_eq(stats_of(w).snapshots, 1);
+    OK(rv_store_drop_snapshots(w->s, &w->err));
+    OK(rv_store_get_snapshot(w->s, &operator_scope, "r1", &seq, &out, &w->err));
+    ck_assert_int_eq(seq, 0);
+    ck_assert_int_eq(stats_of(w).snapshots, 0);
+    RECORDS("r1", "1:one 2:x");
+    rv_buf_fini(&out);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(stats_count_what_is_there)
+{
+    struct world world, *w = &world;
+    struct rv_store_stats stats;
+
+    world_open(w, _i);
+    make_run(w, "r1");
+    make_run(w, "r2");
+    OK(append(w, "r1", 1, 2, "x", NULL));
+    stats = stats_of(w);
+    ck_assert_int_eq(stats.runs, 2);
+    ck_assert_int_eq(stats.records, 3);
+    ck_assert_int_eq(stats.blobs, 1);
+    ck_assert_int_eq(stats.pending, 0);
+    ck_assert_int_gt(stats.bytes, 0);
+    ck_assert_int_ge(stats.schema, 1);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_backup_is_a_store_of_its_own)
+{
+    struct world world, *w = &world, copy;
+    char *path;
+    rv_store *other;
+
+    world_open(w, _i);
+    path = rv_kit_path(w->dir, "copy.db");
+    make_run(w, "r1");
+    if (!w->impl->has_file) {
+        FAILS(RV_E_STATE, rv_store_backup(w->s, path, &w->err));
+    } else {
+        char *value = large(9);
+        OK(append(w, "r1", 1, 2, "x", value));
+        other = world_other(w);
+        OK(rv_store_begin(other, &w->err)); /* somebody is writing */
+        OK(rv_store_drop_snapshots(other, &w->err));
+        OK(rv_store_backup(w->s, path, &w->err));
+        OK(rv_store_commit(other, &w->err));
+        rv_store_close(other);
+        OK(append(w, "r1", 1, 3, "after", NULL));
+        SAYS(RV_E_EXISTS, path, rv_store_backup(w->s, path, &w->err));
+        copy = *w;
+        copy.s = NULL;
+        w = &copy;
+        OK(rv_store_open(path, &(struct rv_store_opts){.must_exist = true}, &copy.s, &copy.err));
+        OK(rv_store_check(copy.s, &copy.err));
+        FAILS(RV_E_STATE, append(w, "r1", 1, 4, "y", NULL));
+        OK(append(w, "r1", 1, 3, "y", NULL));
+        rv_store_close(copy.s);
+        w = &world;
+        FAILS(RV_E_IO, rv_store_backup(w->s, "/nowhere/at/all.db", &w->err));
+        free(value);
+    }
+    free(path);
+    world_close(w);
+}
+END_TEST
+
+Suite *values_suite(void)
+{
+    Suite *suite = suite_create("values");
+    TCase *tc = tcase_create("values");
+
+    tcase_set_timeout(tc, 30);
+    ADD(tc, a_blob_is_found_by_its_hash);
+    ADD(tc, a_blob_that_does_not_fit_is_an_error);
+    ADD(tc, equal_values_cost_their_bytes_once);
+    ADD(tc, short_values_are_kept_with_their_records);
+    ADD(tc, a_shared_value_lives_as_long_as_one_run_has_it);
+    ADD(tc, a_bundle_lives_as_long_as_a_run_has_it);
+    ADD(tc, a_young_blob_is_not_swept);
+    ADD(tc, sweeping_gives_the_space_back);
+    ADD(tc, the_newest_snapshot_is_kept);
+    ADD(tc, stats_count_what_is_there);
+    ADD(tc, a_backup_is_a_store_of_its_own);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

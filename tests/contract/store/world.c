@@ -1,0 +1,182 @@
+#include "tests/contract/store/world.h"
+
+const struct store_impl store_impls[] = {
+    {"memory", "memory:", false},
+    {"sqlite", "sqlite:", true},
+};
+const int n_store_impls = (int)RV_COUNT(store_impls);
+const struct rv_store_scope operator_scope = {NULL, NULL};
+
+static rv_store *open_store(struct world *w)
+{
+    rv_store *s = NULL;
+    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
+
+    OK(rv_store_open(w->url, &opts, &s, &w->err));
+    return s;
+}
+
+void world_open(struct world *w, int i)
+{
+    *w = (struct world){.impl = &store_impls[i], .dir = rv_kit_tmpdir()};
+    if (w->impl->has_file) {
+        char *path = rv_kit_path(w->dir, "store.db");
+        size_t size = strlen(path) + strlen(w->impl->scheme) + 1;
+        w->url = malloc(size);
+        ck_assert_ptr_nonnull(w->url);
+        snprintf(w->url, size, "%s%s", w->impl->scheme, path);
+        free(path);
+    } else {
+        w->url = rv_str_dup(rv_str_of(w->impl->scheme));
+    }
+    w->s = open_store(w);
+    OK(rv_store_put_blob(w->s, RV_STR_LIT("the bundle"), w->bundle, &w->err));
+}
+
+rv_store *world_other(struct world *w)
+{
+    return open_store(w);
+}
+
+void world_close(struct world *w)
+{
+    OK(rv_store_check(w->s, &w->err));
+    rv_store_close(w->s);
+    rv_kit_tmpdir_remove(w->dir);
+    free(w->url);
+    rv_err_free(w->err);
+}
+
+static void forget(struct world *w)
+{
+    rv_err_free(w->err);
+    w->err = NULL;
+}
+
+void must_ok(struct world *w, int rc, const char *what, int line)
+{
+    ck_assert_msg(rc == 0 && !w->err, "line %d: %s: %s: %d %s", line, w->impl->name, what, rc, rv_err_text(w->err));
+}
+
+void must_fail(struct world *w, int rc, int code, const char *what, int line)
+{
+    ck_assert_msg(rc == code, "line %d: %s: %s: %d (%s), not %s", line, w->impl->name, what, rc, rv_err_text(w->err),
+                  rv_code_text(code));
+    ck_assert_msg(rv_err_code(w->err) == code && *rv_err_text(w->err), "line %d: %s: no error", line, what);
+    forget(w);
+}
+
+void must_say(struct world *w, int rc, int code, const char *part, int line)
+{
+    const rv_err *link = w->err;
+
+    while (link && !strstr(rv_err_text(link), part))
+        link = rv_err_cause(link);
+    ck_assert_msg(link, "line %d: %s: nothing about \"%s\": %s", line, w->impl->name, part, rv_err_text(w->err));
+    must_fail(w, rc, code, part, line);
+}
+
+struct rv_store_new_run world_run(struct world *w, const char *id)
+{
+    static const struct rv_record first = {.seq = 1, .kind = 7, .body = {"one", 3}};
+
+    return (struct rv_store_new_run){
+        .id = id,
+        .user = "u",
+        .session = "s",
+        .pipeline = "p",
+        .bundle = w->bundle,
+        .status = RV_RUN_RUNNING,
+        .stage = "a",
+        .owner = "A",
+        .now_us = T0,
+        .lease_until_us = T0 + 100,
+        .records = &first,
+        .n_records = 1,
+    };
+}
+
+void make_run(struct world *w, const char *id)
+{
+    struct rv_store_new_run run = world_run(w, id);
+
+    OK(rv_store_create_run(w->s, &run, &w->err));
+}
+
+struct rv_store_append world_append(const char *run, int64_t fence, struct rv_record *r, int64_t seq, const char *body)
+{
+    *r = (struct rv_record){.seq = seq, .kind = 8, .body = rv_str_of(body)};
+    return (struct rv_store_append){
+        .run = run,
+        .fence = fence,
+        .records = r,
+        .n_records = 1,
+        .now_us = T0 + seq,
+        .status = RV_RUN_RUNNING,
+        .stage = "b",
+    };
+}
+
+int append(struct world *w, const char *run, int64_t fence, int64_t seq, const char *body, const char *value)
+{
+    struct rv_record r;
+    struct rv_store_append a = world_append(run, fence, &r, seq, body);
+
+    r.value = rv_str_of(value);
+    return rv_store_append(w->s, &a, &w->err);
+}
+
+static int seen_one(struct seen *seen)
+{
+    return ++seen->n == seen->stop_at ? seen->code : 0;
+}
+
+int see_record(void *self, const struct rv_record *r, rv_err **err)
+{
+    struct seen *seen = self;
+
+    (void)err;
+    rv_buf_printf(&seen->text, "%s%lld:%.*s", seen->n ? " " : "", (long long)r->seq, RV_STR_ARG(r->body));
+    if (r->value.ptr)
+        rv_buf_printf(&seen->text, "=%.*s", RV_STR_ARG(r->value));
+    return seen_one(seen);
+}
+
+int see_run(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    return see_id(self, row->id, err);
+}
+
+int see_pending(void *self, const struct rv_pending *p, rv_err **err)
+{
+    struct seen *seen = self;
+
+    (void)err;
+    rv_buf_printf(&seen->text, "%s%s/%s:%.*s", seen->n ? " " : "", p->run, p->id, RV_STR_ARG(p->text));
+    return seen_one(seen);
+}
+
+int see_id(void *self, const char *id, rv_err **err)
+{
+    struct seen *seen = self;
+
+    (void)err;
+    rv_buf_printf(&seen->text, "%s%s", seen->n ? " " : "", id);
+    return seen_one(seen);
+}
+
+void must_see(struct seen *seen, const char *text, int line)
+{
+    ck_assert_msg(strcmp(rv_buf_cstr(&seen->text), text) == 0, "line %d: saw \"%s\", not \"%s\"", line,
+                  rv_buf_cstr(&seen->text), text);
+    rv_buf_fini(&seen->text);
+    *seen = SEEN_INIT;
+}
+
+void records_are(struct world *w, const char *run, const char *text, int line)
+{
+    struct seen seen = SEEN_INIT;
+
+    must_ok(w, rv_store_read(w->s, &operator_scope, run, 1, 0, see_record, &seen, &w->err), "read", line);
+    must_see(&seen, text, line);
+}

@@ -1,0 +1,84 @@
+/* What the tests of the store's contract share. Each test is run once for each row of store_impls[]; a new
+ * implementation is a new row. Nothing here looks behind store.h. */
+#ifndef RV_TESTS_STORE_WORLD_H
+#define RV_TESTS_STORE_WORLD_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/store/store.h"
+#include "tests/kit/kit.h"
+
+struct store_impl {
+    const char *name;
+    const char *scheme; /* of its url; a path follows when it keeps files */
+    bool has_file;      /* many handles, backup, survives being closed */
+};
+extern const struct store_impl store_impls[];
+extern const int n_store_impls;
+
+struct world {
+    const struct store_impl *impl;
+    char *dir, *url;
+    rv_store *s;
+    char bundle[RV_STORE_HASH_MAX];
+    rv_err *err;
+};
+/** A fresh store with a bundle in it. i: the row of store_impls. */
+void world_open(struct world *w, int i);
+/** Another handle on the same store; close it yourself. */
+rv_store *world_other(struct world *w);
+void world_close(struct world *w);
+
+#define T0 INT64_C(1700000000000000) /* when the tests' time begins */
+
+/* Every failure has an error with text, no success has one. Both forget the error. */
+void must_ok(struct world *w, int rc, const char *what, int line);
+void must_fail(struct world *w, int rc, int code, const char *what, int line);
+/** As must_fail, and the text of some link of the chain contains part. */
+void must_say(struct world *w, int rc, int code, const char *part, int line);
+#define OK(call)               must_ok(w, (call), #call, __LINE__)
+#define FAILS(code, call)      must_fail(w, (call), (code), #call, __LINE__)
+#define SAYS(code, part, call) must_say(w, (call), (code), (part), __LINE__)
+
+extern const struct rv_store_scope operator_scope; /* default tenant, all users */
+
+/** A run of user "u", session "s", pipeline "p", running in stage "a", owned by "A" until T0 + 100, one record. */
+struct rv_store_new_run world_run(struct world *w, const char *id);
+void make_run(struct world *w, const char *id);
+/** An append of one record with that seq and body to a run. r is where the record goes. */
+struct rv_store_append world_append(const char *run, int64_t fence, struct rv_record *r, int64_t seq, const char *body);
+int append(struct world *w, const char *run, int64_t fence, int64_t seq, const char *body, const char *value);
+
+/* What a walk found, as text: "1:body=value 2:body ...", "r1 r2 ...", "run/id:text ...". */
+struct seen {
+    rv_buf text;
+    int stop_at; /* from 1: return `code` there; 0: never */
+    int code, n;
+};
+int see_record(void *self, const struct rv_record *r, rv_err **err);
+int see_run(void *self, const struct rv_run_row *row, rv_err **err);
+int see_pending(void *self, const struct rv_pending *p, rv_err **err);
+int see_id(void *self, const char *id, rv_err **err);
+/** Compare and forget. */
+void must_see(struct seen *seen, const char *text, int line);
+#define SEEN(seen, text) must_see((seen), (text), __LINE__)
+#define SEEN_INIT        ((struct seen){.text = RV_BUF_INIT(1 << 20)})
+
+void records_are(struct world *w, const char *run, const char *text, int line);
+#define RECORDS(run, text) records_are(w, (run), (text), __LINE__)
+
+Suite *runs_suite(void);
+Suite *append_suite(void);
+Suite *pending_suite(void);
+Suite *owners_suite(void);
+Suite *values_suite(void);
+Suite *groups_suite(void);
+Suite *arguments_suite(void);
+Suite *faults_suite(void);
+
+#define ADD(tc, test) tcase_add_loop_test((tc), (test), 0, n_store_impls)
+
+#endif
