@@ -15,6 +15,7 @@ TCase *names_case(void);
 TCase *broken_case(void);
 TCase *views_case(void);
 TCase *growth_case(void);
+TCase *texts_case(void);
 
 struct loaded {
     struct rv_pipeline *p;
