@@ -1,0 +1,152 @@
+/* What a model answers: mostly an object that fits, in more or less prose; at times something else, or nothing. */
+#include "coreengine/sim/sim_internal.h"
+
+#include <string.h>
+
+#define HUGE_REPLY ((size_t)20000) /* bytes; the limit itself is tested elsewhere, this is to be fast */
+
+void sim_outcome_fail(struct sim_outcome *o, const char *type, bool retryable, const char *text)
+{
+    o->failed = true;
+    o->error_type = type;
+    o->retryable = retryable;
+    rv_buf_clear(&o->text);
+    rv_buf_puts(&o->text, text);
+}
+
+int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_script_kind kind, rv_str text,
+                      struct sim_outcome *o, bool *found, rv_err **err)
+{
+    struct rv_script_call from = {.kind = kind,
+                                  .stage = sim_stage_name(s, e->stage),
+                                  .tool = kind == RV_SCRIPT_TOOL ? e->name : NULL,
+                                  .visit = e->visit,
+                                  .text = text};
+    struct rv_script_reply reply;
+
+    *found = false;
+    if (!s->subject->script || (kind == RV_SCRIPT_TOOL && !rv_script_has_tool(s->subject->script, rv_str_of(e->name))))
+        return 0;
+    int rc = rv_script_next(s->subject->script, &from, &reply, NULL);
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, rc, "ask the script");
+    if (rc < 0)
+        return 0; /* it has no entry for this call: one is made up */
+    *found = true;
+    if (reply.failed)
+        sim_outcome_fail(o, reply.error_type, reply.retryable, reply.error ? reply.error : "");
+    else
+        rv_buf_add_str(&o->text, rv_buf_str(&reply.body));
+    o->input_tokens = reply.input_tokens;
+    o->output_tokens = reply.output_tokens;
+    rv_script_reply_fini(&reply);
+    return rv_buf_check(&o->text, "scripted reply", err);
+}
+
+static void overloaded(struct sim_seed *s, struct sim_outcome *o)
+{
+    static const struct {
+        const char *text;
+        bool retryable;
+    } faults[] = {
+        {"429: too many requests", true}, {"529: overloaded", true},   {"500: internal error", true},
+        {"connection reset", true},       {"401: no such key", false}, {"400: prompt too long", false},
+    };
+    size_t i = sim_draw(&s->tape, RV_COUNT(faults));
+
+    sim_outcome_fail(o, "LLMError", faults[i].retryable, faults[i].text);
+}
+
+/* Text that holds no whole object, or not the one that was asked for. */
+static void spoil(struct sim_rng *r, rv_buf *b)
+{
+    static const char *const others[] = {"",           "I can not do that.",  "[1, 2]",    "null",
+                                         "42",         "{\"unasked\": true}", "{\"a\": 1", "\"text\"",
+                                         "{not json}", "\xff\xfe{}"};
+    uint32_t how = sim_below(r, RV_COUNT(others) + 3);
+
+    if (how < RV_COUNT(others)) {
+        rv_buf_clear(b);
+        rv_buf_puts(b, others[how]);
+    } else if (how == RV_COUNT(others)) { /* very long, and cut off by its length */
+        rv_buf_clear(b);
+        rv_buf_puts(b, "{\"text\": \"");
+        while (b->len < HUGE_REPLY)
+            rv_buf_puts(b, "and so on, ");
+    } else {
+        rv_str cut = rv_utf8_cut(rv_buf_str(b), b->len / 2);
+        rv_buf_truncate(b, cut.len);
+    }
+}
+
+static void wrap(struct sim_rng *r, rv_buf *b)
+{
+    static const struct {
+        const char *before, *after;
+    } prose[] = {
+        {"", ""},
+        {"", ""},
+        {"Sure! Here it is:\n```json\n", "\n```\nAnything else?"},
+        {"I think {this} is best: ", ""},
+        {"", "\n\nI hope that helps {}."},
+    };
+    size_t i = sim_below(r, RV_COUNT(prose));
+    rv_buf whole = RV_BUF_INIT(SIM_MAX_TEXT);
+
+    rv_buf_puts(&whole, prose[i].before);
+    rv_buf_add_str(&whole, rv_buf_str(b));
+    rv_buf_puts(&whole, prose[i].after);
+    rv_buf_fini(b);
+    *b = whole;
+}
+
+static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *r, rv_buf *b, rv_err **err)
+{
+    bool is_text = s->subject->pipeline->agents[e->stage].output_mode == RV_OUTPUT_TEXT;
+    json_object *v = NULL;
+    int rc = 0;
+
+    if (is_text)
+        v = sim_words(r, 12);
+    else
+        rc = sim_output(s, e->stage, r, &v, err);
+    if (rc < 0 || !v)
+        return rc < 0 ? rc : RV_FAIL(err, RV_E_NOMEM, "make a reply");
+    if (is_text)
+        rv_buf_add_str(b, rv_json_str(v));
+    else
+        rv_json_write(v, b);
+    json_object_put(v);
+    if (!is_text)
+        wrap(r, b);
+    return rv_buf_check(b, "reply", err);
+}
+
+int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err)
+{
+    static const enum rv_sim_fault kinds[] = {RV_SIM_MODEL_ERROR, RV_SIM_MODEL_TIMEOUT, RV_SIM_MODEL_REPLY};
+    uint32_t rates[] = {s->rates[kinds[0]], s->rates[kinds[1]], s->rates[kinds[2]]};
+    size_t fault = sim_pick(&s->tape, rates, RV_COUNT(rates));
+    struct sim_rng r = sim_rng_of(sim_bits(&s->tape));
+    bool found = false;
+    int rc = 0;
+
+    if (fault)
+        sim_injected(s, kinds[fault - 1]);
+    if (fault == 1) {
+        overloaded(s, o);
+        return 0;
+    }
+    if (fault == 2) {
+        sim_outcome_fail(o, "TimeoutError", true, "no answer in time");
+        return 0;
+    }
+    o->input_tokens = (int64_t)e->request_len / 4;
+    rc = sim_script_answer(s, e, RV_SCRIPT_MODEL, (rv_str){e->request, e->request_len}, o, &found, err);
+    if (rc == 0 && !found)
+        rc = good_text(s, e, &r, &o->text, err);
+    if (rc == 0 && fault == 3 && !o->failed)
+        spoil(&r, &o->text);
+    o->output_tokens = (int64_t)o->text.len / 4;
+    return rc < 0 ? rc : rv_buf_check(&o->text, "reply", err);
+}

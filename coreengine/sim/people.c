@@ -1,0 +1,260 @@
+/* People: whoever is asked answers, late, wrongly, twice, or not at all. Each answer comes through another process. */
+#include "coreengine/sim/sim_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_WAITING 64 /* interrupts of one run that are looked at */
+
+static const int64_t patience_us[] = {5 * SIM_SECOND_US, 60 * SIM_SECOND_US, 3600 * SIM_SECOND_US};
+
+/* One interrupt that waits; texts borrow from the run. */
+struct waiting {
+    enum rv_interrupt_kind kind;
+    const char *id;
+    json_object *data;
+    int64_t expires_us; /* 0: never */
+};
+
+static size_t find_waiting(const rv_envelope *env, struct waiting *w)
+{
+    struct rv_interrupt in = rv_envelope_interrupt(env);
+    const char *text = NULL;
+    size_t n = 0;
+
+    if (rv_envelope_has_interrupt(env))
+        w[n++] = (struct waiting){in.kind, in.id, in.data, in.expires_at_us};
+    for (size_t i = 0; i < rv_envelope_n_queued(env) && n < MAX_WAITING; i++) {
+        json_object *entry = rv_envelope_queued(env, i);
+        struct waiting q = {.kind = RV_INTERRUPT_SYSTEM_ERROR};
+        if (!entry || !rv_json_get_text(entry, "id", &q.id))
+            continue;
+        if (rv_json_get_text(entry, "kind", &text))
+            RV_IGNORE(rv_interrupt_kind_of(rv_str_of(text), &q.kind, NULL), "an unknown kind keeps the general one");
+        if (rv_json_get_text(entry, "expires_at", &text))
+            RV_IGNORE(rv_time_parse(rv_str_of(text), &q.expires_us, NULL), "then it never does");
+        q.data = rv_json_get_obj(entry, "data");
+        w[n++] = q;
+    }
+    return n;
+}
+
+/* Somebody looks whether it happened, and says what is so. */
+static void say_outcome(struct sim_seed *s, const struct waiting *w, struct rv_response *r)
+{
+    const char *key = NULL;
+    struct sim_key *k = rv_json_get_text(w->data, "idempotency_key", &key) ? sim_world_find(&s->world, key) : NULL;
+    bool gives_up = sim_draw(&s->tape, 8) == 7;
+
+    if (!k)
+        sim_break(s, RV_SIM_KEEPS_ANSWERS, "a question about the call with key %s, which was never made",
+                  key ? key : "(none)");
+    if (gives_up)
+        r->decision = RV_STR_LIT("fail");
+    else if (k && k->effects > 0)
+        r->decision = RV_STR_LIT("happened");
+    else
+        r->decision = RV_STR_LIT("not_happened");
+}
+
+static void good_answer(struct sim_seed *s, const struct waiting *w, struct rv_response *r)
+{
+    static const char *const decisions[] = {"approve", "reject", "modify"};
+
+    *r = (struct rv_response){.interrupt_id = rv_str_of(w->id)};
+    if (rv_interrupt_asks_outcome(w->kind, w->data)) {
+        say_outcome(s, w, r);
+        return;
+    }
+    uint32_t how = sim_draw(&s->tape, 3);
+    switch (w->kind) {
+    case RV_INTERRUPT_CLARIFICATION:
+        r->text = how ? RV_STR_LIT("the second one") : RV_STR_LIT("PostgreSQL");
+        break;
+    case RV_INTERRUPT_CONFIRMATION:
+        r->has_approved = true;
+        r->approved = how != 1;
+        break;
+    case RV_INTERRUPT_AGENT_REVIEW:
+        r->decision = rv_str_of(decisions[how]);
+        if (how == 2)
+            r->text = RV_STR_LIT("shorter, please");
+        break;
+    case RV_INTERRUPT_CHECKPOINT:
+    case RV_INTERRUPT_RESOURCE_EXHAUSTED:
+    case RV_INTERRUPT_TIMEOUT:
+    case RV_INTERRUPT_SYSTEM_ERROR:
+    case RV_N_INTERRUPT:
+        r->text = RV_STR_LIT("go on");
+        break;
+    }
+}
+
+/* An answer that must be refused, and change nothing. */
+static int refused_answer(struct sim_seed *s, const struct rv_response *r, const char *why, rv_err **err)
+{
+    const struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = s->now_us, .response = *r};
+    rv_buf before = RV_BUF_INIT(RV_STATE_MAX_BYTES), after = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    struct rv_effects fx = {0};
+    rv_err *said = NULL;
+
+    sim_say_event(s, &ev, NULL);
+    rv_envelope_write_state(rv_run_envelope(s->run), &before);
+    int rc = rv_run_step(s->run, &ev, &fx, &said);
+    rv_envelope_write_state(rv_run_envelope(s->run), &after);
+    if (rc == 0)
+        sim_break(s, RV_SIM_KEEPS_ANSWERS, "an answer %s is accepted", why);
+    else if (fx.n > 0 || !rv_str_eq(rv_buf_str(&before), rv_buf_str(&after)))
+        sim_break(s, RV_SIM_KEEPS_ANSWERS, "an answer %s is refused and changes something", why);
+    else
+        sim_say(s, "refused: %s", rv_err_text(said));
+    rv_err_free(said);
+    rv_effects_fini(&fx);
+    rv_buf_fini(&before);
+    rv_buf_fini(&after);
+    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "answer an interrupt") : 0;
+}
+
+static int wrong_answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
+{
+    struct rv_response r = {.interrupt_id = rv_str_of(w->id)};
+    bool needs = rv_interrupt_rule(w->kind).needs_response;
+
+    sim_injected(s, RV_SIM_PERSON_WRONG);
+    if (sim_draw(&s->tape, 2) || !needs) {
+        r.interrupt_id = RV_STR_LIT("int_of_somebody_else");
+        r.text = RV_STR_LIT("hello");
+        r.decision = RV_STR_LIT("approve");
+        r.has_approved = r.approved = true;
+        return refused_answer(s, &r, "to an interrupt that does not exist", err);
+    }
+    return refused_answer(s, &r, "without what its kind needs", err);
+}
+
+int sim_people_answered(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
+{
+    if (s->n_answered == s->cap_answered) {
+        size_t cap = s->cap_answered ? s->cap_answered * 2 : 8;
+        char **ids = realloc(s->answered, cap * sizeof *ids);
+        if (!ids)
+            return RV_FAIL(err, RV_E_NOMEM, "note an answer");
+        s->answered = ids;
+        s->cap_answered = cap;
+    }
+    char *id = rv_str_dup(ev->response.interrupt_id);
+    if (!id)
+        return RV_FAIL(err, RV_E_NOMEM, "note an answer");
+    for (size_t i = 0; i < s->n_answered; i++)
+        if (strcmp(s->answered[i], id) == 0)
+            sim_break(s, RV_SIM_KEEPS_ANSWERS, "interrupt %s is answered for the second time", id);
+    s->answered[s->n_answered++] = id;
+    s->tally->n_answers++;
+    return 0;
+}
+
+/* What a person said of a call decides whether it may be made again. It counts once it is in the journal. */
+static void mark_key(struct sim_seed *s, const char *key, rv_str decision)
+{
+    struct sim_key *k = sim_world_find(&s->world, key);
+
+    if (k && rv_str_is(decision, "not_happened"))
+        k->released = true;
+    else if (k)
+        k->settled = true;
+}
+
+static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
+{
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = s->now_us};
+    const char *text = NULL;
+    int refused = 0;
+    size_t n_before = s->n_answered;
+
+    good_answer(s, w, &ev.response);
+    if (s->is_broken)
+        return 0;
+    /* The run changes under what w borrows. */
+    char *id = rv_str_dup(rv_str_of(w->id)), *key = NULL;
+    if (rv_interrupt_asks_outcome(w->kind, w->data) && rv_json_get_text(w->data, "idempotency_key", &text))
+        key = rv_str_dup(rv_str_of(text));
+    int rc = id && (key || !text) ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
+    ev.response.interrupt_id = rv_str_of(id);
+    if (rc == 0) {
+        sim_say_event(s, &ev, NULL);
+        if (key)
+            mark_key(s, key, ev.response.decision);
+        rc = sim_process_step(s, &ev, &refused, err);
+    }
+    if (rc == 0 && refused)
+        sim_break(s, RV_SIM_KEEPS_ANSWERS, "an answer that fits its interrupt is refused (%s)", rv_code_text(refused));
+    bool accepted = s->n_answered > n_before;
+    if (rc == 0 && !s->is_broken && accepted && s->run && sim_chance(&s->tape, s->rates[RV_SIM_PERSON_TWICE])) {
+        sim_injected(s, RV_SIM_PERSON_TWICE);
+        ev.now_us = s->now_us;
+        rc = refused_answer(s, &ev.response, "that was given before", err);
+    }
+    free(id);
+    free(key);
+    return rc;
+}
+
+static int too_late(struct sim_seed *s, const struct waiting *w, rv_err **err)
+{
+    int64_t at = w->expires_us + (int64_t)sim_draw(&s->tape, 2) * SIM_SECOND_US;
+    struct rv_response r;
+
+    s->now_us = at > s->now_us ? at : s->now_us;
+    good_answer(s, w, &r);
+    s->is_parked = true;
+    return refused_answer(s, &r, "that comes too late", err);
+}
+
+/* In time, if there is an end to it. */
+static void take_time(struct sim_seed *s, const struct waiting *w)
+{
+    int64_t at = s->now_us + patience_us[sim_draw(&s->tape, RV_COUNT(patience_us))];
+
+    if (w->expires_us && at >= w->expires_us)
+        at = w->expires_us - 1;
+    if (at > s->now_us)
+        s->now_us = at;
+}
+
+int sim_people(struct sim_seed *s, rv_err **err)
+{
+    static const enum rv_sim_fault kinds[] = {RV_SIM_PERSON_ABSENT, RV_SIM_PERSON_LATE, RV_SIM_PERSON_WRONG};
+    uint32_t rates[] = {s->rates[kinds[0]], s->rates[kinds[1]], s->rates[kinds[2]]};
+    struct waiting waiting[MAX_WAITING];
+    int rc = 0;
+
+    size_t fault = sim_pick(&s->tape, rates, RV_COUNT(rates));
+    if (fault == 1) {
+        sim_injected(s, RV_SIM_PERSON_ABSENT);
+        sim_say(s, "nobody answers");
+        s->is_parked = true;
+        return 0;
+    }
+    /* The lease ended with the pause: whoever answers opens the run again, mostly another process. */
+    rv_journal_free(s->journal);
+    s->journal = NULL;
+    rc = sim_process_open(s, err);
+    if (rc < 0 || s->is_broken || s->is_parked || !s->run || rv_run_status(s->run) != RV_RUN_INTERRUPTED)
+        return rc;
+    size_t n = find_waiting(rv_run_envelope(s->run), waiting);
+    if (n == 0) {
+        sim_break(s, RV_SIM_KEEPS_ENDS, "the run waits for an answer, and nothing was asked");
+        return 0;
+    }
+    const struct waiting *w = &waiting[sim_draw(&s->tape, (uint32_t)n)];
+    bool outcome = rv_interrupt_asks_outcome(w->kind, w->data);
+    if (fault == 2 && w->expires_us && !outcome)
+        sim_injected(s, RV_SIM_PERSON_LATE);
+    if (w->expires_us && !outcome && (fault == 2 || s->now_us >= w->expires_us)) /* crashes take their time, too */
+        return too_late(s, w, err);
+    if (fault == 3)
+        rc = wrong_answer(s, w, err);
+    if (rc < 0 || s->is_broken)
+        return rc;
+    take_time(s, w);
+    return answer(s, w, err);
+}

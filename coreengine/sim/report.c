@@ -1,0 +1,163 @@
+/* What a simulation found, for people and as JSON. */
+#include "coreengine/sim/sim_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void rv_sim_report_fini(struct rv_sim_report *r)
+{
+    free(r->places);
+    free(r->failure.text);
+    free(r->failure.trace);
+    free(r->trace);
+    memset(r, 0, sizeof *r);
+}
+
+static void place_text(const struct rv_sim_place *at, const struct rv_pipeline *p, rv_buf *b)
+{
+    const struct rv_agent_config *a = &p->agents[at->stage];
+
+    switch (at->kind) {
+    case RV_SIM_STAGE:
+        rv_buf_printf(b, "stage %s", a->name);
+        break;
+    case RV_SIM_RULE:
+        rv_buf_printf(b, "%s -> %s (rule %d)", a->name, a->rules[at->rule].target_name, at->rule + 1);
+        break;
+    case RV_SIM_FUNCTION:
+        rv_buf_printf(b, "%s -> whatever %s says", a->name, a->routing_function);
+        break;
+    case RV_SIM_DEFAULT:
+        rv_buf_printf(b, "%s -> %s (default)", a->name, a->default_next);
+        break;
+    case RV_SIM_NO_MATCH:
+        rv_buf_printf(b, "%s -> end (no rule fits)", a->name);
+        break;
+    case RV_SIM_ERROR_ROUTE:
+        rv_buf_printf(b, "%s -> %s (error)", a->name, a->error_next);
+        break;
+    }
+}
+
+static void count_places(const struct rv_sim_report *r, bool stages, size_t *n, size_t *n_hit)
+{
+    *n = *n_hit = 0;
+    for (size_t i = 0; i < r->n_places; i++) {
+        if ((r->places[i].kind == RV_SIM_STAGE) != stages)
+            continue;
+        ++*n;
+        *n_hit += r->places[i].hits > 0;
+    }
+}
+
+static void write_places(const struct rv_sim_report *r, const struct rv_pipeline *p, rv_buf *b)
+{
+    size_t n, n_hit, n_routes, n_routes_hit;
+
+    count_places(r, true, &n, &n_hit);
+    count_places(r, false, &n_routes, &n_routes_hit);
+    rv_buf_printf(b, "  stages  %zu of %zu, routes %zu of %zu\n", n_hit, n, n_routes_hit, n_routes);
+    for (size_t i = 0; i < r->n_places; i++)
+        if (r->places[i].hits == 0) {
+            rv_buf_puts(b, "          never: ");
+            place_text(&r->places[i], p, b);
+            rv_buf_putc(b, '\n');
+        }
+}
+
+static int64_t per_second(const struct rv_sim_report *r)
+{
+    return r->elapsed_us > 0 ? r->n_seeds * 1000000 / r->elapsed_us : 0;
+}
+
+static void write_failure(const struct rv_sim_failure *f, rv_buf *b)
+{
+    rv_buf_printf(b, "\nseed %llu breaks \"%s\" (%s)\n  %s\n\nhow it comes to that, with %zu of %zu decisions:\n",
+                  (unsigned long long)f->seed, rv_sim_invariant_text(f->invariant),
+                  rv_sim_invariant_meaning(f->invariant), f->text, f->n_decisions, f->n_before);
+    rv_buf_puts(b, f->trace);
+}
+
+void rv_sim_report_write_text(const struct rv_sim_report *r, const struct rv_pipeline *p, rv_buf *b)
+{
+    const char *sep = "  runs    ";
+
+    rv_buf_printf(b, "%s: %lld seed%s, %lld steps, %lld calls, %lld seeds/s\n", p->file, (long long)r->n_seeds,
+                  r->n_seeds == 1 ? "" : "s", (long long)r->n_steps, (long long)r->n_calls, (long long)per_second(r));
+    for (int i = 0; i < RV_N_RUN; i++)
+        if (r->by_status[i]) {
+            rv_buf_printf(b, "%s%s %lld", sep, rv_run_status_text((enum rv_run_status)i), (long long)r->by_status[i]);
+            sep = ", ";
+        }
+    rv_buf_puts(b, sep[0] == ',' ? "\n" : "");
+    write_places(r, p, b);
+    rv_buf_printf(b, "  people  %lld answers; the world: %lld effects of tools; %lld take-overs of a run\n",
+                  (long long)r->n_answers, (long long)r->n_effects, (long long)r->n_recoveries);
+    sep = "  faults  ";
+    for (int i = 0; i < RV_N_SIM_FAULTS; i++)
+        if (r->faults[i]) {
+            rv_buf_printf(b, "%s%s %lld", sep, rv_sim_fault_text((enum rv_sim_fault)i), (long long)r->faults[i]);
+            sep = ", ";
+        }
+    rv_buf_puts(b, sep[0] == ',' ? "\n" : "  faults  none\n");
+    if (!r->has_failure)
+        rv_buf_printf(b, "  hash    %s\n", r->hash);
+    if (r->trace) {
+        rv_buf_putc(b, '\n');
+        rv_buf_puts(b, r->trace);
+    }
+    if (r->has_failure)
+        write_failure(&r->failure, b);
+}
+
+void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pipeline *p, rv_jw *w)
+{
+    rv_buf name = RV_BUF_INIT(4096);
+
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "file", p->file);
+    rv_jw_kv_int(w, "seeds", r->n_seeds);
+    rv_jw_kv_int(w, "steps", r->n_steps);
+    rv_jw_kv_int(w, "calls", r->n_calls);
+    rv_jw_kv_int(w, "answers", r->n_answers);
+    rv_jw_kv_int(w, "effects", r->n_effects);
+    rv_jw_kv_int(w, "take_overs", r->n_recoveries);
+    rv_jw_kv_int(w, "elapsed_ms", r->elapsed_us / 1000);
+    rv_jw_key(w, "runs");
+    rv_jw_obj(w);
+    for (int i = 0; i < RV_N_RUN; i++)
+        if (r->by_status[i])
+            rv_jw_kv_int(w, rv_run_status_text((enum rv_run_status)i), r->by_status[i]);
+    rv_jw_obj_end(w);
+    rv_jw_key(w, "faults");
+    rv_jw_obj(w);
+    for (int i = 0; i < RV_N_SIM_FAULTS; i++)
+        rv_jw_kv_int(w, rv_sim_fault_text((enum rv_sim_fault)i), r->faults[i]);
+    rv_jw_obj_end(w);
+    rv_jw_key(w, "coverage");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < r->n_places; i++) {
+        rv_buf_clear(&name);
+        place_text(&r->places[i], p, &name);
+        rv_jw_kv_int(w, rv_buf_cstr(&name), r->places[i].hits);
+    }
+    rv_jw_obj_end(w);
+    rv_jw_kv_text(w, "hash", r->has_failure ? NULL : r->hash);
+    rv_jw_key(w, "failure");
+    if (r->has_failure) {
+        rv_jw_obj(w);
+        rv_jw_kv_int(w, "seed", (int64_t)r->failure.seed);
+        rv_jw_kv_text(w, "invariant", rv_sim_invariant_text(r->failure.invariant));
+        rv_jw_kv_text(w, "text", r->failure.text);
+        rv_jw_kv_int(w, "decisions", (int64_t)r->failure.n_decisions);
+        rv_jw_kv_int(w, "decisions_before", (int64_t)r->failure.n_before);
+        rv_jw_kv_text(w, "trace", r->failure.trace);
+        rv_jw_obj_end(w);
+    } else {
+        rv_jw_null(w);
+    }
+    if (r->trace)
+        rv_jw_kv_text(w, "trace", r->trace);
+    rv_jw_obj_end(w);
+    rv_buf_fini(&name);
+}

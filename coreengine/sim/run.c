@@ -1,0 +1,275 @@
+/* Many seeds: threads take them in blocks, each with everything of its own. What comes out does not depend on who took
+ * which: counts are sums, hashes are put together in the order of seeds, and of failures the smallest seed's counts. */
+#include "coreengine/sim/sim_internal.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK 64 /* seeds that one thread takes at once */
+
+struct work {
+    const struct rv_sim_opts *opts;
+    const struct sim_tamper *tamper;
+    char (*hashes)[RV_HASH_MAX]; /* one per block */
+    int64_t n_blocks;
+    pthread_mutex_t lock; /* guards all below; leaf, but for the caller's progress() */
+    int64_t next_block, n_done;
+    int64_t failed_at; /* smallest index of a seed that broke something; n_seeds: none */
+    int rc;
+    rv_err *err; /* of the thread that failed first */
+};
+
+struct worker {
+    struct work *work;
+    struct sim_setup setup;
+    struct rv_sim_report tally;
+    pthread_t thread;
+    bool has_thread;
+};
+
+static int64_t seeds_of(const struct work *w, int64_t block)
+{
+    int64_t left = w->opts->n_seeds - block * BLOCK;
+    return left < BLOCK ? left : BLOCK;
+}
+
+/* False: nothing is left, or it would not count any more. */
+static bool take_block(struct work *w, int64_t *block)
+{
+    pthread_mutex_lock(&w->lock);
+    bool more = w->rc == 0 && w->next_block < w->n_blocks && w->next_block * BLOCK < w->failed_at;
+    if (more)
+        *block = w->next_block++;
+    pthread_mutex_unlock(&w->lock);
+    return more;
+}
+
+static void end_block(struct work *w, int64_t n, int64_t failed_at, int rc, rv_err *err)
+{
+    pthread_mutex_lock(&w->lock);
+    w->n_done += n;
+    if (failed_at < w->failed_at)
+        w->failed_at = failed_at;
+    if (rc < 0 && w->rc == 0) {
+        w->rc = rc;
+        w->err = err;
+        err = NULL;
+    }
+    if (w->opts->progress && rc == 0)
+        w->opts->progress(w->opts->self, w->n_done, w->opts->n_seeds);
+    pthread_mutex_unlock(&w->lock);
+    rv_err_free(err);
+}
+
+static bool is_last(const struct work *w, int64_t index)
+{
+    return index + 1 == w->opts->n_seeds;
+}
+
+/* One seed into the hash of its block. *broke: it broke something, and the rest does not matter. */
+static int run_seed(struct worker *me, int64_t index, struct rv_hash *hash, bool *broke, rv_err **err)
+{
+    struct work *w = me->work;
+    rv_buf trace = RV_BUF_INIT(SIM_MAX_TRACE);
+    bool traced = w->opts->trace && is_last(w, index);
+    char hex[RV_HASH_MAX];
+    struct sim_seed s;
+
+    int rc = sim_once(&me->setup, w->opts->first_seed + (uint64_t)index, NULL, 0, traced ? &trace : NULL, &me->tally,
+                      &s, err);
+    me->tally.n_seeds++;
+    if (rc == 0) {
+        *broke = s.is_broken;
+        rv_hash_hex(&s.ledger.hash, hex);
+        rv_hash_add(hash, rv_str_of(hex));
+    }
+    if (rc == 0 && traced)
+        me->tally.trace = rv_buf_steal(&trace, NULL);
+    sim_seed_fini(&s);
+    rv_buf_fini(&trace);
+    return rc;
+}
+
+static void run_block(struct worker *me, int64_t block)
+{
+    struct work *w = me->work;
+    int64_t n = seeds_of(w, block), failed_at = INT64_MAX;
+    struct rv_hash hash;
+    rv_err *err = NULL;
+    int rc = 0;
+
+    rv_hash_init(&hash);
+    for (int64_t i = 0; i < n && rc == 0 && failed_at == INT64_MAX; i++) {
+        bool broke = false;
+        rc = run_seed(me, block * BLOCK + i, &hash, &broke, &err);
+        if (broke)
+            failed_at = block * BLOCK + i;
+    }
+    rv_hash_hex(&hash, w->hashes[block]);
+    end_block(w, n, failed_at, rc, err);
+}
+
+static void *work_on(void *arg)
+{
+    struct worker *me = arg;
+    int64_t block;
+
+    while (take_block(me->work, &block))
+        run_block(me, block);
+    return NULL;
+}
+
+/* --- workers --- */
+
+static int prepare(struct worker *me, struct work *w, size_t i, rv_err **err)
+{
+    const struct rv_sim_opts *o = w->opts;
+    const struct rv_sim_subject *subject = &o->subjects[i];
+    const struct rv_pipeline *p = subject->pipeline;
+
+    me->work = w;
+    me->setup = (struct sim_setup){.opts = o, .subject = subject, .tamper = w->tamper};
+    int mode = o->mode != RV_UNSET ? o->mode : p->default_run_mode;
+    int rc =
+        rv_pipeline_prove(p, mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL, &me->setup.proof, err);
+    if (rc == 0)
+        rc = sim_hints_new(subject, &me->setup.hints, err);
+    if (rc == 0)
+        rc = sim_places_new(p, &me->tally, err);
+    if (rc == 0 && subject->script) {
+        me->setup.scripted = calloc(p->n_agents + 1, sizeof *me->setup.scripted);
+        if (!me->setup.scripted)
+            return RV_FAIL(err, RV_E_NOMEM, "prepare a simulation");
+        rv_script_stages(subject->script, p, me->setup.scripted);
+    }
+    return rc;
+}
+
+static void worker_fini(struct worker *me)
+{
+    rv_proof_fini(&me->setup.proof);
+    sim_hints_free(me->setup.hints);
+    free(me->setup.scripted);
+    rv_sim_report_fini(&me->tally);
+}
+
+static void add_up(struct rv_sim_report *to, struct rv_sim_report *from)
+{
+    to->n_seeds += from->n_seeds;
+    to->n_steps += from->n_steps;
+    to->n_calls += from->n_calls;
+    to->n_recoveries += from->n_recoveries;
+    to->n_answers += from->n_answers;
+    to->n_effects += from->n_effects;
+    for (size_t i = 0; i < RV_N_RUN; i++)
+        to->by_status[i] += from->by_status[i];
+    for (size_t i = 0; i < RV_N_SIM_FAULTS; i++)
+        to->faults[i] += from->faults[i];
+    for (size_t i = 0; i < to->n_places; i++)
+        to->places[i].hits += from->places[i].hits;
+    if (from->trace) {
+        to->trace = from->trace;
+        from->trace = NULL;
+    }
+}
+
+/* The seed that failed is run again, by itself, to be cut down: its decisions were not kept. */
+static int explain(struct worker *me, int64_t index, struct rv_sim_report *out, rv_err **err)
+{
+    struct rv_sim_report tally = {0};
+    struct sim_seed s;
+
+    int rc = sim_once(&me->setup, me->work->opts->first_seed + (uint64_t)index, NULL, 0, NULL, &tally, &s, err);
+    if (rc == 0 && !s.is_broken)
+        rc = RV_FAIL(err, RV_E_INTERNAL, "seed %llu broke \"%s\" once and does not again: it is not deterministic",
+                     (unsigned long long)s.seed, "something");
+    if (rc == 0)
+        rc = sim_shrink(&me->setup, &s, &out->failure, err);
+    sim_seed_fini(&s);
+    out->has_failure = rc == 0;
+    return rc;
+}
+
+static int check_opts(const struct rv_sim_opts *o, rv_err **err)
+{
+    if (o->n_subjects == 0 || o->n_seeds < 1)
+        return RV_FAIL(err, RV_E_INVALID, "a simulation needs a pipeline and at least one seed");
+    for (size_t i = 0; i < o->n_subjects; i++)
+        if (!o->subjects[i].pipeline->is_sound)
+            return RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors and can not be simulated",
+                           o->subjects[i].pipeline->name);
+    return 0;
+}
+
+static int64_t now_us(void)
+{
+    struct rv_clock clock = rv_clock_system();
+    return clock.now_us(clock.self);
+}
+
+static void run_all(struct worker *workers, size_t n)
+{
+    for (size_t i = 1; i < n; i++) /* one that does not start leaves its share to the others */
+        workers[i].has_thread = pthread_create(&workers[i].thread, NULL, work_on, &workers[i]) == 0;
+    work_on(&workers[0]);
+    for (size_t i = 1; i < n; i++)
+        if (workers[i].has_thread)
+            pthread_join(workers[i].thread, NULL);
+}
+
+static int collect(struct work *w, struct worker *workers, size_t n, struct rv_sim_report *out, rv_err **err)
+{
+    struct rv_hash hash;
+
+    if (w->rc < 0) {
+        if (err)
+            *err = w->err;
+        else
+            rv_err_free(w->err);
+        return w->rc;
+    }
+    for (size_t i = 0; i < n; i++)
+        add_up(out, &workers[i].tally);
+    rv_hash_init(&hash);
+    for (int64_t b = 0; b < w->n_blocks; b++)
+        rv_hash_add(&hash, rv_str_of(w->hashes[b]));
+    rv_hash_hex(&hash, out->hash);
+    return w->failed_at < w->opts->n_seeds ? explain(&workers[0], w->failed_at, out, err) : 0;
+}
+
+int sim_run_tampered(const struct rv_sim_opts *opts, const struct sim_tamper *tamper, struct rv_sim_report *out,
+                     rv_err **err)
+{
+    struct work w = {.opts = opts, .tamper = tamper, .lock = PTHREAD_MUTEX_INITIALIZER, .failed_at = opts->n_seeds};
+    int64_t began_us = now_us();
+
+    memset(out, 0, sizeof *out);
+    int rc = check_opts(opts, err);
+    if (rc < 0)
+        return rc;
+    w.n_blocks = (opts->n_seeds + BLOCK - 1) / BLOCK;
+    w.hashes = calloc((size_t)w.n_blocks, sizeof *w.hashes);
+    struct worker *workers = calloc(opts->n_subjects, sizeof *workers);
+    rc = w.hashes && workers ? sim_places_new(opts->subjects[0].pipeline, out, err)
+                             : RV_FAIL(err, RV_E_NOMEM, "begin a simulation");
+    for (size_t i = 0; i < opts->n_subjects && rc == 0; i++)
+        rc = prepare(&workers[i], &w, i, err);
+    if (rc == 0) {
+        run_all(workers, opts->n_subjects);
+        out->elapsed_us = now_us() - began_us;
+        rc = collect(&w, workers, opts->n_subjects, out, err);
+    }
+    for (size_t i = 0; workers && i < opts->n_subjects; i++)
+        worker_fini(&workers[i]);
+    free(workers);
+    free(w.hashes);
+    if (rc < 0)
+        rv_sim_report_fini(out);
+    return rc;
+}
+
+int rv_sim_run(const struct rv_sim_opts *opts, struct rv_sim_report *out, rv_err **err)
+{
+    return sim_run_tampered(opts, NULL, out, err);
+}

@@ -1,0 +1,198 @@
+/* One seed: the loop of virtual time, from the first event to an end, with everything that may come between. */
+#include "coreengine/sim/sim_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BROKEN 4096 /* bytes that say what is wrong */
+
+void sim_break(struct sim_seed *s, enum rv_sim_invariant inv, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (s->is_broken)
+        return;
+    s->is_broken = true;
+    s->invariant = inv;
+    va_start(ap, fmt);
+    rv_buf_vprintf(&s->broken, fmt, ap);
+    va_end(ap);
+    sim_say(s, "BROKEN: %s", rv_buf_cstr(&s->broken));
+}
+
+int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const char *what, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_BROKEN / 2);
+
+    if (rc == RV_E_NOMEM)
+        return rc;
+    for (const rv_err *link = *err; link; link = rv_err_cause(link))
+        rv_buf_printf(&text, ": %s", rv_err_text(link));
+    sim_break(s, inv, "%s%s", what, rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    rv_err_free(*err);
+    *err = NULL;
+    return 0;
+}
+
+void sim_injected(struct sim_seed *s, enum rv_sim_fault fault)
+{
+    s->tally->faults[fault]++;
+}
+
+/* Which faults this run has, and how often: a few kinds at a time find more than all of them a little. */
+static void choose_rates(struct sim_seed *s)
+{
+    static const uint32_t per_call[] = {0, 0, 0, 20, 100, 300}, per_step[] = {0, 0, 0, 10, 40, 120};
+    static const uint32_t per_question[] = {0, 0, 0, 150, 300, 300}, cancels[] = {0, 0, 0, 0, 5, 40};
+
+    for (int f = 0; f < RV_N_SIM_FAULTS; f++) {
+        uint32_t level = sim_draw(&s->tape, RV_COUNT(per_call));
+        const uint32_t *rates = f == RV_SIM_CANCEL          ? cancels
+                                : f == RV_SIM_ZOMBIE        ? per_call
+                                : f >= RV_SIM_CRASH_BEFORE  ? per_step
+                                : f >= RV_SIM_PERSON_ABSENT ? per_question
+                                                            : per_call;
+        s->rates[f] = s->opts->faults & 1u << f ? rates[level] : 0;
+    }
+}
+
+static void pass_time(struct sim_seed *s, int64_t until_us)
+{
+    if (until_us > s->now_us)
+        s->now_us = until_us;
+    for (size_t i = 0; i < s->n_calls; i++)
+        if (s->calls[i].effect_us <= s->now_us && s->calls[i].outcome.takes_effect)
+            sim_world_effect(s, &s->calls[i]);
+}
+
+static int deliver(struct sim_seed *s, rv_err **err)
+{
+    size_t at = sim_call_next(s);
+    struct rv_event ev;
+
+    pass_time(s, s->calls[at].due_us);
+    if (s->is_broken)
+        return 0;
+    struct sim_call c = sim_call_take(s, at, &ev);
+    sim_say_event(s, &ev, &c);
+    int rc = sim_process_step(s, &ev, NULL, err);
+    sim_call_fini(&c);
+    return rc;
+}
+
+static int cancel(struct sim_seed *s, rv_err **err)
+{
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL};
+
+    sim_injected(s, RV_SIM_CANCEL);
+    if (rv_run_is_finished(s->run)) { /* it waits: somebody opens it to cancel it */
+        rv_journal_free(s->journal);
+        s->journal = NULL;
+        int rc = sim_process_open(s, err);
+        if (rc < 0 || s->is_broken || s->is_parked || !s->journal)
+            return rc;
+    }
+    ev.now_us = s->now_us;
+    sim_say_event(s, &ev, NULL);
+    return sim_process_step(s, &ev, NULL, err);
+}
+
+/* What happens next. */
+static int turn(struct sim_seed *s, rv_err **err)
+{
+    bool waits = rv_run_is_finished(s->run); /* interrupted: calls are over, a person is to come */
+    uint32_t rates[] = {s->rates[RV_SIM_CANCEL], s->rates[RV_SIM_CRASH_IDLE]};
+    size_t what = sim_pick(&s->tape, rates, RV_COUNT(rates));
+
+    if (what == 1)
+        return cancel(s, err);
+    if (waits)
+        return sim_people(s, err);
+    if (s->n_calls == 0) {
+        sim_break(s, RV_SIM_KEEPS_ENDS, "the run is %s and nothing is under way that it could wait for",
+                  rv_run_status_text(rv_run_status(s->run)));
+        return 0;
+    }
+    if (what == 2) {
+        int64_t due = s->calls[sim_call_next(s)].due_us;
+        sim_injected(s, RV_SIM_CRASH_IDLE);
+        pass_time(s, s->now_us + (due - s->now_us) / 2);
+        sim_say(s, "the process dies with %zu calls under way", s->n_calls);
+        return s->is_broken ? 0 : sim_process_crash(s, err);
+    }
+    return deliver(s, err);
+}
+
+static bool is_over(const struct sim_seed *s)
+{
+    return rv_run_is_finished(s->run) && rv_run_status(s->run) != RV_RUN_INTERRUPTED;
+}
+
+int sim_seed_run(struct sim_seed *s, rv_err **err)
+{
+    int64_t max = s->opts->max_steps > 0 ? s->opts->max_steps : RV_SIM_MAX_STEPS;
+
+    choose_rates(s);
+    int rc = sim_process_begin(s, err);
+    while (rc == 0 && !s->is_broken && !s->is_parked && s->tape.rc == 0 && !is_over(s)) {
+        if (s->n_steps++ >= max) {
+            sim_break(s, RV_SIM_KEEPS_ENDS, "the run has not ended after %lld events", (long long)max);
+            break;
+        }
+        rc = turn(s, err);
+    }
+    if (rc == 0 && s->tape.rc < 0)
+        rc = RV_FAIL(err, s->tape.rc, "keep the decisions of a seed");
+    if (rc == 0 && !s->is_broken)
+        rc = sim_ledger_verify(s, err);
+    if (rc == 0 && !s->is_broken && s->run) {
+        enum rv_run_status status = rv_run_status(s->run);
+        s->tally->by_status[status]++;
+        sim_say(s, "the run is %s", rv_run_status_text(status));
+    }
+    return rc;
+}
+
+/* --- set up and taken down --- */
+
+int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *script, size_t n_script, rv_buf *trace,
+             struct rv_sim_report *tally, struct sim_seed *s, rv_err **err)
+{
+    memset(s, 0, sizeof *s);
+    s->opts = setup->opts;
+    s->subject = setup->subject;
+    s->hints = setup->hints;
+    s->proof = &setup->proof;
+    s->tamper = setup->tamper;
+    s->scripted = setup->scripted;
+    s->tally = tally;
+    s->seed = seed;
+    s->trace = trace;
+    s->now_us = SIM_T0_US;
+    s->broken = RV_BUF_INIT(MAX_BROKEN);
+    s->ledger.text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    rv_hash_init(&s->ledger.hash);
+    sim_tape_init(&s->tape, seed);
+    if (script)
+        sim_tape_replay(&s->tape, script, n_script);
+    if (s->subject->script)
+        rv_script_rewind(s->subject->script);
+    int rc = sim_watch_init(&s->watch, s->subject->pipeline, err);
+    return rc < 0 ? rc : sim_seed_run(s, err);
+}
+
+void sim_seed_fini(struct sim_seed *s)
+{
+    sim_process_fini(s);
+    sim_tape_fini(&s->tape);
+    sim_world_fini(&s->world);
+    sim_watch_fini(&s->watch);
+    free(s->ledger.entries);
+    rv_buf_fini(&s->ledger.text);
+    for (size_t i = 0; i < s->n_answered; i++)
+        free(s->answered[i]);
+    free(s->answered);
+    rv_buf_fini(&s->broken);
+    memset(s, 0, sizeof *s);
+}

@@ -1,0 +1,296 @@
+/* Shared by the files of the simulation. Everything of one seed belongs to one thread. */
+#ifndef RV_SIM_INTERNAL_H
+#define RV_SIM_INTERNAL_H
+
+#include "coreengine/journal/journal.h"
+#include "coreengine/sim/sim.h"
+
+#define SIM_T0_US         INT64_C(1700000000000000) /* when every run begins: 2023-11-14T22:13:20Z */
+#define SIM_SECOND_US     INT64_C(1000000)
+#define SIM_MAX_TEXT      ((size_t)64 << 20) /* one reply, request or line */
+#define SIM_MAX_TRACE     ((size_t)4 << 20)
+#define SIM_MAX_PROCESSES 100 /* of one run; then it is left alone */
+#define SIM_SHOWN         160 /* bytes of a text in a trace */
+
+/* --- tape.c: decisions --- */
+struct sim_tape {
+    uint32_t *items; /* owned: what was decided, in order */
+    size_t n, cap;
+    const uint32_t *script; /* a replay's decisions; zero where it ends */
+    size_t n_script;
+    bool is_replay;
+    int rc; /* sticky RV_E_NOMEM */
+    struct rv_rand_state state;
+    struct rv_rand rand; /* points to state: a tape does not move */
+};
+void sim_tape_init(struct sim_tape *t, uint64_t seed);
+void sim_tape_fini(struct sim_tape *t);
+void sim_tape_replay(struct sim_tape *t, const uint32_t *script, size_t n);
+uint32_t sim_draw(struct sim_tape *t, uint32_t n); /* one of 0..n-1 */
+uint32_t sim_bits(struct sim_tape *t);             /* what content is made from; 0: the plainest */
+/** 0 mostly, i + 1 with a chance of per_mille[i]. */
+size_t sim_pick(struct sim_tape *t, const uint32_t *per_mille, size_t n);
+bool sim_chance(struct sim_tape *t, uint32_t per_mille);
+
+/* Content: many small choices from one decision, so that a tape stays short. */
+struct sim_rng {
+    uint64_t s;
+    bool is_plain; /* from 0 */
+};
+struct sim_rng sim_rng_of(uint32_t bits);
+uint32_t sim_below(struct sim_rng *r, uint32_t n); /* 0 when it is plain */
+
+/* --- value.c: values that fit a JSON Schema --- */
+/** check: the same schema compiled, or NULL. *out is the caller's and may be NULL (null). *fits false: no value was
+ *  found that does. */
+RV_MUST_CHECK int sim_value(json_object *schema, const rv_schema *check, struct sim_rng *r, json_object **out,
+                            bool *fits, rv_err **err);
+/** Any small value. */
+RV_MUST_CHECK int sim_any(struct sim_rng *r, int depth, json_object **out, rv_err **err);
+json_object *sim_words(struct sim_rng *r, size_t max_words); /* a text; NULL: no memory */
+
+/* --- flatten.c --- */
+/** The schema with references resolved, allOf merged and one of each anyOf and oneOf chosen; *out is the caller's. */
+RV_MUST_CHECK int sim_flatten(json_object *schema, json_object *root, struct sim_rng *r, json_object **out,
+                              rv_err **err);
+
+/* --- hints.c: what a pipeline looks at in outputs, so that made-up ones take every route --- */
+#define SIM_PATH_MAX 4
+struct sim_field {
+    char *path[SIM_PATH_MAX]; /* owned */
+    size_t n_path;
+    json_object *values; /* array: constants it is compared with, and their neighbours; owned */
+    bool is_required;
+    bool is_list;
+};
+struct sim_shape { /* of what is stored under a stage's output key */
+    struct sim_field *fields;
+    size_t n_fields, cap;
+    const char **tools; /* a tool stage reads its plan from here: what it may call; owned array */
+    size_t n_tools;
+};
+struct sim_hints {
+    struct sim_shape *shapes; /* one per stage */
+    size_t n_shapes;
+    char **metadata; /* keys of the envelope's metadata that something looks at; owned */
+    size_t n_metadata, cap_metadata;
+};
+RV_MUST_CHECK int sim_hints_new(const struct rv_sim_subject *subject, struct sim_hints **out, rv_err **err);
+void sim_hints_free(struct sim_hints *h);
+struct sim_field *sim_hints_field(struct sim_shape *shape, const rv_str *path, size_t n_path); /* made if new; NULL */
+struct sim_shape *sim_hints_of_key(struct sim_hints *h, const struct rv_pipeline *p, rv_str output_key);
+
+/* --- expr_hints.c --- */
+/** Paths and constants of a `when` expression. */
+RV_MUST_CHECK int sim_hints_expr(struct sim_hints *h, const struct rv_pipeline *p, struct sim_shape *own,
+                                 const char *text, rv_err **err);
+RV_MUST_CHECK int sim_hints_metadata(struct sim_hints *h, rv_str key, rv_err **err);
+
+/* --- the parts of a seed --- */
+struct sim_seed;
+
+/* What a call will come to. */
+struct sim_outcome {
+    bool failed, retryable;
+    const char *error_type; /* static */
+    rv_buf text;            /* reply, or the error's text */
+    int64_t input_tokens, output_tokens;
+    bool takes_effect; /* TOOL: the world changes */
+};
+/* A call that is under way, or a timer. */
+struct sim_call {
+    int64_t call_id, due_us, effect_us, visit, attempt;
+    enum rv_effect_kind kind; /* CALL_*, ARM_TIMER */
+    int stage, effect_class;
+    char *name, *key; /* owned; NULL for a timer */
+    struct sim_outcome outcome;
+    bool landed; /* its effect happened */
+};
+
+/* world.c: what is outside and stays when a process dies */
+struct sim_key {
+    char *key, *tool, *args; /* owned */
+    int effect_class;
+    int64_t visit;     /* of the first call */
+    int64_t asked;     /* performed so often */
+    int64_t effects;   /* that happened */
+    int64_t last_call; /* call id */
+    bool finished;     /* a success of it is journaled */
+    bool released;     /* a person saw that it did not happen: it may be called once more */
+    bool settled;      /* a person saw that it did: it may not */
+};
+struct sim_world {
+    struct sim_key *keys;
+    size_t n, cap;
+    int64_t *finished; /* ids of calls whose answer is journaled */
+    size_t n_finished, cap_finished;
+};
+void sim_world_fini(struct sim_world *w);
+struct sim_key *sim_world_find(struct sim_world *w, const char *key);
+/** A call is performed: is it allowed? */
+RV_MUST_CHECK int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err);
+void sim_world_effect(struct sim_seed *s, struct sim_call *c);
+RV_MUST_CHECK int sim_world_finished(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
+/** The calls under way go on without their process, or not. */
+void sim_world_orphaned(struct sim_seed *s);
+
+/* ledger.c: what was journaled, as the processes saw it when they wrote it */
+struct sim_entry {
+    int64_t seq;          /* of the step's first record, its event */
+    uint64_t acts, state; /* event and effects; state dict */
+};
+struct sim_ledger {
+    struct sim_entry *entries;
+    size_t n, cap, at;   /* at: where a replay is */
+    struct rv_hash hash; /* over all events and effects */
+    rv_buf text;         /* of one step; reused */
+};
+RV_MUST_CHECK int sim_ledger_add(struct sim_seed *s, const struct rv_event *ev, int64_t seq, rv_err **err);
+/** on_step of a replay; self is the seed. */
+int sim_ledger_compare(void *self, const struct rv_record *record, const struct rv_event *ev,
+                       const struct rv_effects *effects, const rv_run *run, rv_err **err);
+/** Replay the journal as a whole and up to some record, and compare. */
+RV_MUST_CHECK int sim_ledger_verify(struct sim_seed *s, rv_err **err);
+uint64_t sim_hash64(uint64_t h, rv_str bytes);
+
+/* watch.c: invariants on what the core says it does */
+struct sim_watch {
+    int64_t next_seq, last_call_id;
+    int64_t n_visits, n_llm, n_loops;
+    int64_t *visits; /* per stage: that began */
+    bool *is_open;   /* per stage: begun, not completed */
+    int64_t *edges;  /* n_agents * n_agents: taken */
+    int from, to;    /* the last decision of a sequential run; to -1: none */
+    bool is_done;    /* since the last start or answer */
+    bool has_begun;
+    int64_t n_answers;
+    int64_t *open; /* ids of calls and timers without an answer, ascending; owned */
+    size_t n_open, cap_open;
+};
+RV_MUST_CHECK int sim_watch_init(struct sim_watch *w, const struct rv_pipeline *p, rv_err **err);
+void sim_watch_fini(struct sim_watch *w);
+RV_MUST_CHECK int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
+/** Are these the calls that are open? */
+void sim_watch_recovered(struct sim_seed *s, const struct rv_effects *open);
+
+/* For tests: makes the simulated process do wrong. */
+struct sim_tamper {
+    int (*after_replay)(void *self, struct sim_seed *s, struct rv_replayed *r, rv_err **err); /* may be NULL */
+    void *self;
+};
+
+struct sim_seed {
+    const struct rv_sim_opts *opts;
+    const struct rv_sim_subject *subject;
+    struct sim_hints *hints;
+    const struct rv_proof *proof;
+    const struct sim_tamper *tamper; /* NULL: none */
+    struct rv_sim_report *tally;     /* of the thread */
+    uint64_t seed;
+    struct sim_tape tape;
+    uint32_t rates[RV_N_SIM_FAULTS]; /* per mille */
+    bool *scripted;                  /* per stage; borrowed from the thread; NULL: none */
+    int64_t now_us, last_event_us, n_steps;
+
+    rv_store *store;
+    rv_journal *journal; /* NULL while nobody runs it */
+    rv_run *run;
+    struct rv_replayed replayed; /* what the run borrows from when it comes out of a journal; its own run is NULL */
+    rv_journal *ghost;           /* of a process that was taken for dead; NULL: none */
+    char run_id[RV_ID_MAX], owner[32];
+    int64_t n_owners;
+    struct rv_effects fx;
+
+    struct sim_call *calls;
+    size_t n_calls, cap_calls;
+    struct sim_world world;
+    struct sim_ledger ledger;
+    struct sim_watch watch;
+    char **answered; /* ids of interrupts whose answer is journaled; owned */
+    size_t n_answered, cap_answered;
+    bool is_parked; /* it waits for somebody who does not come */
+
+    bool is_broken;
+    enum rv_sim_invariant invariant;
+    rv_buf broken; /* what is wrong */
+    rv_buf *trace; /* NULL: not wanted */
+};
+/** An invariant does not hold. The first one counts. */
+void sim_break(struct sim_seed *s, enum rv_sim_invariant inv, const char *fmt, ...) RV_PRINTF(3, 4);
+/** An engine call failed that must not: out of memory goes up, anything else breaks the invariant. Takes *err. */
+RV_MUST_CHECK int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const char *what, rv_err **err);
+void sim_injected(struct sim_seed *s, enum rv_sim_fault fault);
+
+/* seed.c */
+RV_MUST_CHECK int sim_seed_run(struct sim_seed *s, rv_err **err);
+
+/* process.c: the simulated process */
+RV_MUST_CHECK int sim_process_begin(struct sim_seed *s, rv_err **err);
+/** One event for the core, journaled and acted on; the process may die on the way. *refused (may be NULL): the code of
+ *  an answer that was not accepted; then nothing happened. */
+RV_MUST_CHECK int sim_process_step(struct sim_seed *s, const struct rv_event *ev, int *refused, rv_err **err);
+RV_MUST_CHECK int sim_process_crash(struct sim_seed *s, rv_err **err);
+/** Another process takes over: recovery, or an answer. */
+RV_MUST_CHECK int sim_process_open(struct sim_seed *s, rv_err **err);
+void sim_process_fini(struct sim_seed *s);
+
+/* calls.c */
+RV_MUST_CHECK int sim_call_start(struct sim_seed *s, struct rv_effect *e, rv_err **err);
+RV_MUST_CHECK int sim_timer_start(struct sim_seed *s, const struct rv_effect *e, rv_err **err);
+void sim_call_cancel(struct sim_seed *s, int64_t call_id);
+void sim_calls_drop(struct sim_seed *s);        /* all */
+size_t sim_call_next(const struct sim_seed *s); /* index of what is due first; n_calls > 0 */
+/** Take it out and make the event of it; the texts live until the call is freed. */
+struct sim_call sim_call_take(struct sim_seed *s, size_t at, struct rv_event *ev);
+void sim_call_fini(struct sim_call *c);
+
+/* output.c, model.c, tool.c, hook.c: answers */
+RV_MUST_CHECK int sim_output(struct sim_seed *s, int stage, struct sim_rng *r, json_object **out, rv_err **err);
+RV_MUST_CHECK int sim_plan(struct sim_seed *s, const struct sim_shape *shape, struct sim_rng *r, json_object *output,
+                           rv_err **err);
+RV_MUST_CHECK int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
+RV_MUST_CHECK int sim_tool_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
+RV_MUST_CHECK int sim_hook_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
+void sim_outcome_fail(struct sim_outcome *o, const char *type, bool retryable, const char *text);
+/** The script's answer, if it has one. */
+RV_MUST_CHECK int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_script_kind kind,
+                                    rv_str text, struct sim_outcome *o, bool *found, rv_err **err);
+
+/* people.c */
+/** The run waits: somebody answers, or nobody (then it is parked). */
+RV_MUST_CHECK int sim_people(struct sim_seed *s, rv_err **err);
+/** An answer is in the journal. */
+RV_MUST_CHECK int sim_people_answered(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
+
+/* trace.c: in plain words; each does nothing when no trace is wanted */
+void sim_say(struct sim_seed *s, const char *fmt, ...) RV_PRINTF(2, 3);
+void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c);
+void sim_say_effects(struct sim_seed *s);
+const char *sim_stage_name(const struct sim_seed *s, int stage);
+
+/* shrink.c */
+struct sim_setup { /* what a thread needs to run a seed */
+    const struct rv_sim_opts *opts;
+    const struct rv_sim_subject *subject;
+    struct sim_hints *hints;
+    struct rv_proof proof;
+    const struct sim_tamper *tamper;
+    bool *scripted; /* owned; NULL: none */
+};
+/** One run. script NULL: by the seed, else by these decisions. s is to be ended with sim_seed_fini() in any case. */
+RV_MUST_CHECK int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *script, size_t n_script,
+                           rv_buf *trace, struct rv_sim_report *tally, struct sim_seed *s, rv_err **err);
+void sim_seed_fini(struct sim_seed *s);
+/** Cut the failure down and describe it. */
+RV_MUST_CHECK int sim_shrink(const struct sim_setup *setup, const struct sim_seed *failed, struct rv_sim_failure *out,
+                             rv_err **err);
+
+/* places.c */
+RV_MUST_CHECK int sim_places_new(const struct rv_pipeline *p, struct rv_sim_report *r, rv_err **err);
+void sim_places_hit(struct rv_sim_report *r, enum rv_sim_place_kind kind, int stage, int64_t rule);
+
+/* run.c */
+RV_MUST_CHECK int sim_run_tampered(const struct rv_sim_opts *opts, const struct sim_tamper *tamper,
+                                   struct rv_sim_report *out, rv_err **err);
+
+#endif

@@ -1,0 +1,177 @@
+/* What happens in a simulated run, in plain words, a line each. */
+#include "coreengine/sim/sim_internal.h"
+
+#include <string.h>
+
+const char *sim_stage_name(const struct sim_seed *s, int stage)
+{
+    return stage >= 0 && (size_t)stage < s->subject->pipeline->n_agents ? s->subject->pipeline->agents[stage].name
+                                                                        : "(none)";
+}
+
+/* One line, cut, without control characters. */
+static void put_short(rv_buf *b, rv_str text)
+{
+    rv_str head = rv_utf8_cut(text, SIM_SHOWN);
+
+    for (size_t i = 0; i < head.len; i++) {
+        unsigned char c = (unsigned char)head.ptr[i];
+        rv_buf_putc(b, c < 0x20 || c == 0x7f || (c & 0x80 && !rv_utf8_valid(head, NULL)) ? ' ' : (char)c);
+    }
+    if (head.len < text.len)
+        rv_buf_puts(b, "...");
+}
+
+static void begin_line(struct sim_seed *s)
+{
+    int64_t ms = (s->now_us - SIM_T0_US) / 1000;
+
+    rv_buf_printf(s->trace, "%7lld.%03lld s  ", (long long)(ms / 1000), (long long)(ms % 1000));
+}
+
+void sim_say(struct sim_seed *s, const char *fmt, ...)
+{
+    rv_buf line = RV_BUF_INIT(SIM_MAX_TRACE);
+    va_list ap;
+
+    if (!s->trace)
+        return;
+    va_start(ap, fmt);
+    rv_buf_vprintf(&line, fmt, ap);
+    va_end(ap);
+    begin_line(s);
+    for (size_t i = 0; i < line.len; i++)
+        rv_buf_putc(s->trace, line.ptr[i] == '\n' ? ' ' : line.ptr[i]);
+    rv_buf_putc(s->trace, '\n');
+    rv_buf_fini(&line);
+}
+
+static void say_answer(const struct rv_event *ev, rv_buf *b)
+{
+    const struct rv_response *r = &ev->response;
+
+    rv_buf_puts(b, "a person answers");
+    if (r->interrupt_id.ptr)
+        rv_buf_printf(b, " %.*s:", RV_STR_ARG(r->interrupt_id));
+    if (r->has_approved)
+        rv_buf_puts(b, r->approved ? " approved" : " denied");
+    if (r->decision.ptr)
+        rv_buf_printf(b, " %.*s", RV_STR_ARG(r->decision));
+    if (r->text.ptr)
+        rv_buf_printf(b, " \"%.*s\"", RV_STR_ARG(r->text));
+}
+
+static void say_done(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c, rv_buf *b)
+{
+    const char *who = ev->kind == RV_EVENT_LLM_DONE    ? "the model"
+                      : ev->kind == RV_EVENT_TOOL_DONE ? "the tool"
+                                                       : "the hook";
+
+    if (!c) {
+        rv_buf_printf(b, "nobody knows what became of call %lld", (long long)ev->call_id);
+        return;
+    }
+    rv_buf_printf(b, "%s %s, call %lld of %s, visit %lld, ", who, c->name, (long long)ev->call_id,
+                  sim_stage_name(s, c->stage), (long long)c->visit);
+    if (ev->failed) {
+        rv_buf_printf(b, "fails with %s%s: ", ev->error_type ? ev->error_type : "an error",
+                      ev->retryable ? " (may be repeated)" : "");
+        put_short(b, ev->error);
+    } else {
+        rv_buf_puts(b, "answers ");
+        put_short(b, ev->reply);
+    }
+}
+
+void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c)
+{
+    rv_buf b = RV_BUF_INIT(SIM_MAX_TRACE);
+
+    if (!s->trace)
+        return;
+    switch (ev->kind) {
+    case RV_EVENT_START:
+        rv_buf_puts(&b, "the run is started");
+        break;
+    case RV_EVENT_LLM_DONE:
+    case RV_EVENT_TOOL_DONE:
+    case RV_EVENT_HOOK_DONE:
+        say_done(s, ev, c, &b);
+        break;
+    case RV_EVENT_TIMER:
+        rv_buf_printf(&b, "timer %lld: the wait is over", (long long)ev->call_id);
+        break;
+    case RV_EVENT_ANSWER:
+        say_answer(ev, &b);
+        break;
+    case RV_EVENT_CANCEL:
+        rv_buf_puts(&b, "somebody cancels the run");
+        break;
+    case RV_EVENT_RECOVER:
+        rv_buf_puts(&b, "the run goes on in another process");
+        break;
+    }
+    sim_say(s, "%s", rv_buf_cstr(&b));
+    rv_buf_fini(&b);
+}
+
+static void say_call(struct sim_seed *s, const struct rv_effect *e)
+{
+    const char *what = e->kind == RV_EFFECT_CALL_LLM    ? "model"
+                       : e->kind == RV_EFFECT_CALL_TOOL ? "tool"
+                                                        : rv_name_kind_text(e->entry);
+
+    if (e->kind == RV_EFFECT_CALL_TOOL)
+        sim_say(s, "    call %lld: tool %s (%s), stage %s, visit %lld, attempt %lld, key %s, %.*s",
+                (long long)e->call_id, e->name, rv_effect_class_text((enum rv_effect_class)e->effect_class),
+                sim_stage_name(s, e->stage), (long long)e->visit, (long long)e->attempt, e->key,
+                RV_STR_ARG(rv_utf8_cut((rv_str){e->request, e->request_len}, SIM_SHOWN)));
+    else
+        sim_say(s, "    call %lld: %s %s, stage %s, visit %lld, attempt %lld", (long long)e->call_id, what, e->name,
+                sim_stage_name(s, e->stage), (long long)e->visit, (long long)e->attempt);
+}
+
+/* The core's own words, but for what the calls say already. */
+static void say_emit(struct sim_seed *s, const struct rv_effect *e)
+{
+    rv_str line = rv_effect_text(&s->fx, e);
+    const char *type = memmem(line.ptr, line.len, "\"type\":", 7);
+
+    if (!type || e->emit == RV_EMIT_LLM_CALL_START || e->emit == RV_EMIT_TOOL_CALL_START ||
+        e->emit == RV_EMIT_LLM_RESULT || e->emit == RV_EMIT_PIPELINE_STARTED)
+        return;
+    const char *time = memmem(line.ptr, line.len, "\"time\":", 7);
+    const char *rest = time ? strchr(time, ',') : NULL;
+    rv_buf b = RV_BUF_INIT(SIM_MAX_TRACE);
+    if (rest && (size_t)(rest - line.ptr) < line.len)
+        put_short(&b, (rv_str){rest + 1, line.len - (size_t)(rest - line.ptr) - 2});
+    sim_say(s, "    %s %s", rv_emit_text(e->emit), rv_buf_cstr(&b));
+    rv_buf_fini(&b);
+}
+
+void sim_say_effects(struct sim_seed *s)
+{
+    for (size_t i = 0; s->trace && i < s->fx.n; i++) {
+        const struct rv_effect *e = &s->fx.items[i];
+        switch (e->kind) {
+        case RV_EFFECT_CALL_LLM:
+        case RV_EFFECT_CALL_TOOL:
+        case RV_EFFECT_CALL_HOOK:
+            say_call(s, e);
+            break;
+        case RV_EFFECT_CANCEL_CALL:
+            sim_say(s, "    call %lld is cancelled", (long long)e->call_id);
+            break;
+        case RV_EFFECT_ARM_TIMER:
+            sim_say(s, "    timer %lld of stage %s: wait %lld ms", (long long)e->call_id, sim_stage_name(s, e->stage),
+                    (long long)((e->at_us - s->now_us) / 1000));
+            break;
+        case RV_EFFECT_EMIT:
+            say_emit(s, e);
+            break;
+        case RV_EFFECT_SAVE:
+        case RV_EFFECT_FINISH:
+            break;
+        }
+    }
+}

@@ -1,0 +1,272 @@
+/* What the core says it does, held against what it may do: numbers of events and calls, visits, edges, bounds. Counted
+ * here a second time, from the events alone. */
+#include "coreengine/sim/sim_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int sim_watch_init(struct sim_watch *w, const struct rv_pipeline *p, rv_err **err)
+{
+    size_t n = p->n_agents ? p->n_agents : 1;
+
+    *w = (struct sim_watch){.next_seq = 1, .from = -1, .to = -1};
+    w->visits = calloc(n, sizeof *w->visits);
+    w->is_open = calloc(n, sizeof *w->is_open);
+    w->edges = calloc(n, n * sizeof *w->edges);
+    return w->visits && w->is_open && w->edges ? 0 : RV_FAIL(err, RV_E_NOMEM, "watch a run");
+}
+
+void sim_watch_fini(struct sim_watch *w)
+{
+    free(w->visits);
+    free(w->is_open);
+    free(w->edges);
+    free(w->open);
+    *w = (struct sim_watch){0};
+}
+
+/* --- calls that are open --- */
+
+static int opened(struct sim_watch *w, int64_t call_id, rv_err **err)
+{
+    if (w->n_open == w->cap_open) {
+        size_t cap = w->cap_open ? w->cap_open * 2 : 8;
+        int64_t *open = realloc(w->open, cap * sizeof *open);
+        if (!open)
+            return RV_FAIL(err, RV_E_NOMEM, "watch a call");
+        w->open = open;
+        w->cap_open = cap;
+    }
+    w->open[w->n_open++] = call_id;
+    return 0;
+}
+
+static void closed(struct sim_watch *w, int64_t call_id)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->n_open; i++)
+        if (w->open[i] != call_id)
+            w->open[n++] = w->open[i];
+    w->n_open = n;
+}
+
+static int call(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
+{
+    struct sim_watch *w = &s->watch;
+
+    if (e->call_id <= w->last_call_id)
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "call %lld comes after call %lld", (long long)e->call_id,
+                  (long long)w->last_call_id);
+    w->last_call_id = e->call_id;
+    if (e->kind != RV_EFFECT_ARM_TIMER && (e->stage < 0 || !w->is_open[e->stage]))
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "a call is made for stage \"%s\", which has not begun",
+                  sim_stage_name(s, e->stage));
+    if (e->kind == RV_EFFECT_CALL_LLM && ++w->n_llm > s->subject->pipeline->max_llm_calls)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld model calls, max_llm_calls is %lld", (long long)w->n_llm,
+                  (long long)s->subject->pipeline->max_llm_calls);
+    return opened(w, e->call_id, err);
+}
+
+/* --- bounds --- */
+
+/* The edge that led here counts once the stage begins: a run that stops at a limit has counted it, too. */
+static void edge_taken(struct sim_seed *s, int stage)
+{
+    const struct rv_pipeline *p = s->subject->pipeline;
+    struct sim_watch *w = &s->watch;
+    bool led = w->to == stage && w->from >= 0;
+
+    if (led) {
+        int64_t used = ++w->edges[(size_t)w->from * p->n_agents + (size_t)stage];
+        int64_t limit = rv_pipeline_edge_limit(p, w->from, stage);
+        if (limit > 0 && used > limit)
+            sim_break(s, RV_SIM_KEEPS_BOUNDS, "edge %s -> %s is taken for the %lld. time, its limit is %lld",
+                      p->agents[w->from].name, p->agents[stage].name, (long long)used, (long long)limit);
+        if (stage <= w->from && ++w->n_loops > p->max_iterations)
+            sim_break(s, RV_SIM_KEEPS_BOUNDS, "the run loops back for the %lld. time, max_iterations is %lld",
+                      (long long)w->n_loops, (long long)p->max_iterations);
+    }
+    w->to = w->from = -1;
+}
+
+static void stage_started(struct sim_seed *s, const struct rv_effect *e)
+{
+    const struct rv_pipeline *p = s->subject->pipeline;
+    struct sim_watch *w = &s->watch;
+    const struct rv_agent_config *a = &p->agents[e->stage];
+
+    if (w->is_open[e->stage])
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "stage \"%s\" begins and has not ended before", a->name);
+    w->is_open[e->stage] = true;
+    w->visits[e->stage]++;
+    if (e->visit != w->visits[e->stage])
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "visit %lld of stage \"%s\" is numbered %lld", (long long)w->visits[e->stage],
+                  a->name, (long long)e->visit);
+    if (++w->n_visits > p->max_agent_hops)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld stage visits, max_agent_hops is %lld", (long long)w->n_visits,
+                  (long long)p->max_agent_hops);
+    if (a->max_visits > 0 && w->visits[e->stage] > a->max_visits + w->n_answers)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "stage \"%s\" is visited %lld times, its max_visits is %lld", a->name,
+                  (long long)w->visits[e->stage], (long long)a->max_visits);
+    edge_taken(s, e->stage);
+    sim_places_hit(s->tally, RV_SIM_STAGE, e->stage, -1);
+}
+
+/* What was proven of the pipeline holds for a run without a pause. */
+static void check_proof(struct sim_seed *s)
+{
+    const struct sim_watch *w = &s->watch;
+    int64_t visits = s->scripted || s->opts->use_mocks ? s->proof->max_mocked_visits : s->proof->max_visits;
+
+    if (w->n_answers > 0)
+        return;
+    if (w->n_visits > visits)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld stage visits, proven were at most %lld", (long long)w->n_visits,
+                  (long long)visits);
+    if (w->n_llm > s->proof->max_llm_calls)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld model calls, proven were at most %lld", (long long)w->n_llm,
+                  (long long)s->proof->max_llm_calls);
+}
+
+/* --- events --- */
+
+static json_object *parse(struct sim_seed *s, const struct rv_effect *e)
+{
+    const struct rv_json_opts opts = {.max_bytes = SIM_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH};
+    json_object *line = NULL;
+
+    if (rv_json_parse(rv_effect_text(&s->fx, e), &opts, &line, NULL) < 0)
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "an event is no JSON");
+    return line;
+}
+
+static void routed(struct sim_seed *s, const struct rv_effect *e)
+{
+    static const enum rv_sim_place_kind kinds[] = {[RV_ROUTE_RULE] = RV_SIM_RULE,
+                                                   [RV_ROUTE_FUNCTION] = RV_SIM_FUNCTION,
+                                                   [RV_ROUTE_DEFAULT] = RV_SIM_DEFAULT,
+                                                   [RV_ROUTE_NO_MATCH] = RV_SIM_NO_MATCH,
+                                                   [RV_ROUTE_ERROR] = RV_SIM_ERROR_ROUTE};
+    json_object *line = parse(s, e);
+    const char *to = "", *reason = "";
+    int64_t rule = -1;
+
+    RV_IGNORE(!rv_json_get_text(line, "to", &to), "always there");
+    RV_IGNORE(!rv_json_get_text(line, "reason", &reason), "always there");
+    RV_IGNORE(!rv_json_get_int(line, "rule", &rule), "rules only");
+    s->watch.from = e->stage;
+    s->watch.to = rv_pipeline_stage(s->subject->pipeline, rv_str_of(to));
+    for (size_t by = 0; by < RV_COUNT(kinds); by++)
+        if (strcmp(rv_route_by_text((enum rv_route_by)by), reason) == 0)
+            sim_places_hit(s->tally, kinds[by], e->stage, rule);
+    json_object_put(line);
+}
+
+static void asked(struct sim_seed *s, const struct rv_effect *e)
+{
+    json_object *line = parse(s, e);
+    const char *id = "";
+
+    RV_IGNORE(!rv_json_get_text(line, "id", &id), "checked by what follows");
+    for (size_t i = 0; i < s->n_answered; i++)
+        if (strcmp(s->answered[i], id) == 0)
+            sim_break(s, RV_SIM_KEEPS_ANSWERS, "interrupt %s was answered and is asked again", id);
+    json_object_put(line);
+}
+
+static void emitted(struct sim_seed *s, const struct rv_effect *e)
+{
+    struct sim_watch *w = &s->watch;
+    rv_str line = rv_effect_text(&s->fx, e);
+    char want[48];
+    int n = snprintf(want, sizeof want, "{\"seq\":%lld,", (long long)w->next_seq);
+
+    if (line.len < (size_t)n || memcmp(line.ptr, want, (size_t)n) != 0)
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "event %lld is numbered %.*s", (long long)w->next_seq,
+                  (int)(line.len < 24 ? line.len : 24), line.ptr);
+    w->next_seq++;
+    if (w->is_done)
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "event %s comes after done", rv_emit_text(e->emit));
+    if (!w->has_begun && e->emit != RV_EMIT_PIPELINE_STARTED && e->emit != RV_EMIT_ERROR && e->emit != RV_EMIT_DONE)
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "event %s comes before the run begins", rv_emit_text(e->emit));
+    w->has_begun = true;
+    if (e->emit == RV_EMIT_STAGE_STARTED) {
+        stage_started(s, e);
+    } else if (e->emit == RV_EMIT_STAGE_COMPLETED) {
+        if (!w->is_open[e->stage])
+            sim_break(s, RV_SIM_KEEPS_EVENTS, "stage \"%s\" ends and has not begun", sim_stage_name(s, e->stage));
+        w->is_open[e->stage] = false;
+    } else if (e->emit == RV_EMIT_ROUTING_DECISION) {
+        routed(s, e);
+    } else if (e->emit == RV_EMIT_INTERRUPT_PENDING) {
+        asked(s, e);
+    } else if (e->emit == RV_EMIT_DONE) {
+        w->is_done = true;
+    }
+}
+
+static void finished(struct sim_seed *s, size_t at)
+{
+    struct sim_watch *w = &s->watch;
+
+    w->n_open = 0;
+    w->to = w->from = -1;
+    if (at + 1 != s->fx.n)
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "something follows the end of the run");
+    if (!w->is_done)
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "the run ends without the event done");
+    for (size_t i = 0; i < s->subject->pipeline->n_agents; i++)
+        if (w->is_open[i])
+            sim_break(s, RV_SIM_KEEPS_EVENTS, "the run ends, and stage \"%s\" has not", sim_stage_name(s, (int)i));
+}
+
+int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
+{
+    struct sim_watch *w = &s->watch;
+    int rc = 0;
+
+    if (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER || (ev->kind == RV_EVENT_CANCEL && w->is_done)) {
+        w->is_done = w->has_begun = false;
+        w->n_answers += ev->kind == RV_EVENT_ANSWER;
+    }
+    closed(w, ev->call_id);
+    for (size_t i = 0; i < s->fx.n && rc == 0 && !s->is_broken; i++) {
+        const struct rv_effect *e = &s->fx.items[i];
+        switch (e->kind) {
+        case RV_EFFECT_CALL_LLM:
+        case RV_EFFECT_CALL_TOOL:
+        case RV_EFFECT_CALL_HOOK:
+        case RV_EFFECT_ARM_TIMER:
+            rc = call(s, e, err);
+            break;
+        case RV_EFFECT_CANCEL_CALL:
+            closed(w, e->call_id);
+            break;
+        case RV_EFFECT_EMIT:
+            emitted(s, e);
+            break;
+        case RV_EFFECT_SAVE:
+            break;
+        case RV_EFFECT_FINISH:
+            finished(s, i);
+            break;
+        }
+    }
+    if (rc == 0 && !s->is_broken)
+        check_proof(s);
+    return rc;
+}
+
+void sim_watch_recovered(struct sim_seed *s, const struct rv_effects *open)
+{
+    const struct sim_watch *w = &s->watch;
+
+    for (size_t i = 0; i < w->n_open && !s->is_broken; i++)
+        if (i >= open->n || open->items[i].call_id != w->open[i])
+            sim_break(s, RV_SIM_KEEPS_REPLAY, "call %lld has no answer in the journal, and recovery does not know it",
+                      (long long)w->open[i]);
+    if (open->n > w->n_open && !s->is_broken)
+        sim_break(s, RV_SIM_KEEPS_NO_REPEAT, "recovery takes %zu calls for open, there are %zu", open->n, w->n_open);
+}
