@@ -1,4 +1,5 @@
 /* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
+#include "coreengine/cli/retention.h"
 #include "coreengine/cli/verbs.h"
 
 #include <string.h>
@@ -199,8 +200,11 @@ static int schema(struct rv_cli *cli, const struct rv_cli_args *args)
         rv_pipeline_write_schema(&w);
     else if (strcmp(args->words[0], "script") == 0)
         rv_script_write_schema(&w);
+    else if (strcmp(args->words[0], "retention") == 0)
+        rv_retention_write_schema(&w);
     else
-        return rv_cli_usage(cli, args, "no schema is called \"%s\": pipeline and script are", args->words[0]);
+        return rv_cli_usage(cli, args, "no schema is called \"%s\": pipeline, script and retention are",
+                            args->words[0]);
     rv_buf_putc(&text, '\n');
     return rv_cli_print(cli, &text);
 }
@@ -260,7 +264,7 @@ const struct rv_cli_verb rv_verb_explain = {
 };
 const struct rv_cli_verb rv_verb_schema = {
     .name = "schema",
-    .args = "[pipeline|script]",
+    .args = "[pipeline|script|retention]",
     .summary = "print the JSON Schema of a file format",
     .text =
         "For editors: completes keys and flags mistakes while you type. The schema is made from the same table that\n"

@@ -10,6 +10,7 @@
 struct stream {
     int64_t next; /* number of the event or record to be printed next */
     bool broken;  /* nobody reads any more */
+    bool gap;     /* events before it are missing: the replay began behind them */
 };
 
 static int print_events(void *self, const struct rv_record *record, const struct rv_event *ev,
@@ -24,11 +25,15 @@ static int print_events(void *self, const struct rv_record *record, const struct
         seq -= effects->items[i].kind == RV_EFFECT_EMIT;
     for (size_t i = 0; ev && i < effects->n && !s->broken; i++) {
         const struct rv_effect *e = &effects->items[i];
-        if (e->kind != RV_EFFECT_EMIT || seq++ < s->next)
+        if (e->kind != RV_EFFECT_EMIT)
             continue;
-        s->next = seq;
-        rv_cli_out(rv_effect_text(effects, e));
-        rv_cli_out(RV_STR_LIT("\n"));
+        s->gap |= seq > s->next;
+        if (!s->gap && seq >= s->next) {
+            s->next = seq + 1;
+            rv_cli_out(rv_effect_text(effects, e));
+            rv_cli_out(RV_STR_LIT("\n"));
+        }
+        seq++;
     }
     return 0;
 }
@@ -49,16 +54,38 @@ static int print_record(void *self, const struct rv_record *r, rv_err **err)
     return rc;
 }
 
-/* What the store has beyond what was printed. */
+static int replay_events(rv_store *store, const struct rv_cli_past *p, bool from_snapshot, struct stream *s,
+                         rv_err **err)
+{
+    const struct rv_replay_opts opts = {.pipeline = rv_cli_past_pipeline(p),
+                                        .catalog = &p->catalog,
+                                        .from_snapshot = from_snapshot,
+                                        .on_step = print_events,
+                                        .self = s};
+    struct rv_replayed replayed = {0};
+
+    int rc = rv_journal_replay(store, &rv_cli_scope, p->row.id, &opts, &replayed, err);
+    if (rc == 0) {
+        s->gap |= rv_run_counters(replayed.run).next_seq > s->next; /* the snapshot is younger than what was printed */
+        rv_replayed_fini(&replayed);
+    }
+    return rc;
+}
+
+/* What the store has beyond what was printed. A snapshot that is old enough saves reading most of it again. */
 static int print_more(rv_store *store, const struct rv_cli_past *p, bool records, struct stream *s, rv_err **err)
 {
-    struct rv_replayed replayed = {0};
+    int rc = 0;
 
     if (records)
         return rv_store_read(store, &rv_cli_scope, p->row.id, s->next, 0, print_record, s, err);
-    int rc = rv_cli_past_replay(store, p, 0, print_events, s, &replayed, err);
-    if (rc == 0)
-        rv_replayed_fini(&replayed);
+    s->gap = s->next == 1;
+    if (!s->gap)
+        rc = replay_events(store, p, true, s, err);
+    if (rc == 0 && s->gap && !s->broken) {
+        s->gap = false;
+        rc = replay_events(store, p, false, s, err);
+    }
     return rc;
 }
 
