@@ -11,6 +11,9 @@ int main(void)
     suite_add_tcase(s, owner_case());
     suite_add_tcase(s, write_case());
     suite_add_tcase(s, replay_case());
+    suite_add_tcase(s, damage_case());
+    suite_add_tcase(s, growth_case());
+    suite_add_tcase(s, snapshot_case());
     runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);

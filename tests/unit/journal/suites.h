@@ -8,5 +8,6 @@ TCase *write_case(void);
 TCase *damage_case(void);
 TCase *growth_case(void);
 TCase *owner_case(void);
+TCase *snapshot_case(void);
 
 #endif
