@@ -182,6 +182,8 @@ struct rv_cli_session {
     const char *owner;    /* likewise */
     bool continues;       /* a run whose journal was opened; else it is new */
     bool cancels;         /* continues, to end it as cancelled */
+    const char *parent;   /* of a new run that takes another's place; NULL: none */
+    int64_t parent_seq;
 };
 /** Run or resume (response not NULL) and print what was asked for. env is taken (NULL when it continues). Gives the
  * exit status. */
@@ -200,8 +202,18 @@ RV_MUST_CHECK int rv_cli_lease_us(const struct rv_cli_args *args, int64_t *out, 
 RV_MUST_CHECK int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err);
 /** The options of `resume` for an answer; empty: none is needed. data: the interrupt's, may be NULL. */
 const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
-/** Say what a run waits for and how to answer it. */
-void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env);
+/** Say what a run waits for and how to answer it. run: the word for it on a command line. */
+void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env, const char *run);
+
+/* answer.c */
+/** May response answer a question of that run? Fills in which one it means; id is its memory. */
+RV_MUST_CHECK int rv_cli_check_answer(rv_store *store, const struct rv_run_row *row, const struct rv_cli_args *args,
+                                      struct rv_response *response, char id[RV_STORE_MAX_ID + 1], rv_err **err);
+/* migrate.c */
+/** Have a run that waits take its place in another pipeline, if its state fits: "new" for the file it came from, or the
+ *  path of one. id gets the new run's. RV_E_STATE says why it does not fit. */
+RV_MUST_CHECK int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
+                                 const char *word, char id[RV_ID_MAX], rv_err **err);
 
 /* continue.c */
 /** Go on with a run of the store: as its new owner, by its own bundle, with its journal. response: the answer to what

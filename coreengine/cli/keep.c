@@ -36,7 +36,8 @@ int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
     const char *mode = rv_cli_value(s->args, "mode");
     char hash[RV_STORE_HASH_MAX];
     bool *scripted = NULL;
-    struct rv_journal_start start = {.bundle = hash, .pipeline = p, .env = env, .owner = s->owner};
+    struct rv_journal_start start = {
+        .bundle = hash, .pipeline = p, .env = env, .owner = s->owner, .parent = s->parent, .parent_seq = s->parent_seq};
 
     int rc = put_bundle(s, hash, err);
     if (rc == 0)
@@ -113,10 +114,9 @@ static const char *text_of(json_object *entry, const char *key)
     return rv_json_get_text(entry, key, &text) ? text : NULL;
 }
 
-void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env)
+void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env, const char *run)
 {
     struct rv_interrupt in = rv_envelope_interrupt(env);
-    const char *run = s->journal ? rv_journal_run(s->journal) : rv_envelope_fields(env)->envelope_id;
     bool several = rv_envelope_n_queued(env) > 0;
     rv_buf text = RV_BUF_INIT(4 << 20);
     struct question q = {in.kind, in.id ? in.id : "", in.stage, in.question ? in.question : in.message, in.data};

@@ -151,7 +151,7 @@ static int keep_interrupted(const struct rv_cli_session *s, const rv_envelope *e
     const char *run_id = rv_envelope_fields(env)->envelope_id;
 
     if (s->journal) {
-        rv_cli_say_pending(s, env);
+        rv_cli_say_pending(s, env, run_id);
         return 0;
     }
     int rc = keep(s, env, &path, err);
@@ -160,7 +160,7 @@ static int keep_interrupted(const struct rv_cli_session *s, const rv_envelope *e
     else
         rv_err_hint(err, "give --save FILE to say where the run is kept");
     rv_cli_err(rv_buf_str(&text));
-    rv_cli_say_pending(s, env);
+    rv_cli_say_pending(s, env, rc == 0 && kept_in(s) ? rv_buf_cstr(&path) : run_id);
     rv_buf_fini(&path);
     rv_buf_fini(&text);
     return rc;

@@ -41,6 +41,9 @@ static const struct rv_cli_option resume_options[] = {
     {"decision", 0, "WORD", "of a review; of a call nobody knows the outcome of: happened, not_happened, fail",
      "approve reject modify happened not_happened fail", false},
     {"data", 0, "JSON", "an object that goes with the answer", NULL, false},
+    {"user", 'u', "ID", "who answers: refused unless the run is theirs (default: whoever has the store)", NULL, false},
+    {"bundle", 0, "new|FILE",
+     "go on with the pipeline as it is now (new), or with another, if the run still fits; as a new run", "FILE", false},
     OBSERVE_OPTIONS,
 };
 
@@ -201,8 +204,28 @@ static int resume_from_file(struct rv_cli *cli, const struct rv_cli_args *args, 
     return status;
 }
 
-static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_response *response)
+/* The run that goes on: itself, or the one that takes its place. */
+static int continue_with(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store,
+                         const struct rv_run_row *row, const struct rv_response *response)
 {
+    const char *bundle = rv_cli_value(args, "bundle");
+    char id[RV_ID_MAX];
+    rv_err *err = NULL;
+
+    if (!bundle)
+        return rv_cli_continue(cli, args, store, row->id, response, false);
+    if (rv_cli_migrate(cli, args, store, row->id, bundle, id, &err) < 0)
+        return rv_cli_report(cli, err);
+    rv_buf text = RV_BUF_INIT(4096);
+    rv_buf_printf(&text, "run %s goes on as %s\n", row->id, id);
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+    return rv_cli_continue(cli, args, store, id, response, false);
+}
+
+static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_response *response)
+{
+    char id[RV_STORE_MAX_ID + 1];
     struct rv_run_row row = {0};
     rv_store *store = NULL;
     rv_err *err = NULL;
@@ -210,7 +233,9 @@ static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args,
     int rc = rv_cli_store_open(cli, args, RV_CLI_STORE_CHANGE, &store, &err);
     if (rc == 0)
         rc = rv_cli_find_run(store, args->words[0], &row, &err);
-    int status = rc < 0 ? rv_cli_report(cli, err) : rv_cli_continue(cli, args, store, row.id, response, false);
+    if (rc == 0)
+        rc = rv_cli_check_answer(store, &row, args, response, id, &err);
+    int status = rc < 0 ? rv_cli_report(cli, err) : continue_with(cli, args, store, &row, response);
     rv_run_row_fini(&row);
     rv_store_close(store);
     return status;

@@ -173,7 +173,8 @@ static int next_event(const rv_exec *x, const struct rv_response *response, bool
     if (cancel) {
         ev->kind = RV_EVENT_CANCEL;
     } else if (response) {
-        if (!rv_run_is_finished(x->run))
+        bool begins = n_events == 0 && rv_envelope_has_interrupt(rv_run_envelope(x->run)); /* from such a state */
+        if (!rv_run_is_finished(x->run) && !begins)
             return RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for no answer: it is under way", run);
         ev->kind = RV_EVENT_ANSWER;
         ev->response = *response;

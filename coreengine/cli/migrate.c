@@ -1,0 +1,129 @@
+/* A run that waits goes on with another pipeline: a new run takes its place, from the state it stands at. The old one
+ * is ended in the same transaction, so that an answer can not reach both. */
+#include "coreengine/cli/runs.h"
+
+#include <string.h>
+
+struct move {
+    struct rv_cli *cli;
+    const struct rv_cli_args *args;
+    rv_store *store;
+    struct rv_cli_past past;
+    struct rv_replayed was;
+    struct rv_cli_loaded next;
+};
+
+/* "new": the file it came from; else the file that is named. */
+static int load_next(struct move *m, const char *word, rv_err **err)
+{
+    const char *path = strcmp(word, "new") == 0 ? rv_cli_past_pipeline(&m->past)->file : word;
+    const char *script = rv_cli_value(m->args, "script");
+    int rc;
+
+    if (m->was.begin.has_script && !script) {
+        rc = RV_FAIL(err, RV_E_INVALID, "run \"%s\" was started with a script", m->past.row.id);
+        rv_err_hint(err, "name the one it is to go on with: --script FILE");
+        return rc;
+    }
+    rc = rv_cli_load(m->cli, path, script, &m->next, err);
+    if (rc == 0 && !rv_cli_sound(m->cli, &m->next, false))
+        rc = RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors", path);
+    return rc;
+}
+
+/* The same state under another name. */
+static int state_of_new(const struct move *m, const char *id, rv_envelope **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    rv_buf text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    json_object *state = NULL;
+
+    rv_envelope_write_state(rv_run_envelope(m->was.run), &text);
+    int rc = rv_buf_check(&text, "state", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), &opts, &state, err);
+    if (rc == 0)
+        rc = rv_json_set_text(state, "envelope_id", id, err);
+    if (rc == 0)
+        rc = rv_envelope_load(state, rv_rand_system(), rv_cli_now_us(), out, err);
+    json_object_put(state);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int end_old(struct move *m, const char *owner, rv_err **err)
+{
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_cli_now_us()};
+    struct rv_effects effects = {0};
+    rv_journal *j = NULL;
+
+    if (ev.now_us < m->was.last_us)
+        ev.now_us = m->was.last_us;
+    int rc = rv_journal_open(m->store, &rv_cli_scope, m->past.row.id, owner, ev.now_us, 0, &j, err);
+    if (rc == 0 && rv_journal_seq(j) != m->was.seq)
+        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" went on meanwhile", m->past.row.id);
+    if (rc == 0)
+        rc = rv_run_step(m->was.run, &ev, &effects, err);
+    if (rc == 0)
+        rc = rv_journal_step(j, &ev, &effects, m->was.run, err);
+    rv_journal_free(j);
+    rv_effects_fini(&effects);
+    return rc;
+}
+
+static int move_over(struct move *m, const char *id, rv_err **err)
+{
+    char owner[RV_OWNER_MAX];
+    rv_envelope *env = NULL;
+    struct rv_cli_session s = {.cli = m->cli,
+                               .args = m->args,
+                               .loaded = &m->next,
+                               .store = m->store,
+                               .parent = m->past.row.id,
+                               .parent_seq = m->was.seq};
+
+    rv_owner_name(owner);
+    int rc = state_of_new(m, id, &env, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_store_begin(m->store, err);
+    if (rc == 0) {
+        rc = rv_cli_keep(&s, env, err);
+        rv_journal_free(s.journal);
+        if (rc == 0)
+            rc = end_old(m, owner, err);
+        if (rc == 0)
+            rc = rv_store_commit(m->store, err);
+        else
+            rv_store_rollback(m->store);
+    }
+    rv_envelope_free(env);
+    return rc;
+}
+
+int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
+                   const char *word, char id[RV_ID_MAX], rv_err **err)
+{
+    struct move m = {.cli = cli, .args = args, .store = store};
+
+    int rc = rv_cli_past_open(store, run, &m.past, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_cli_past_replay(store, &m.past, 0, NULL, NULL, &m.was, err);
+    if (rc == 0 && !(rv_run_is_finished(m.was.run) && rv_run_status(m.was.run) == RV_RUN_INTERRUPTED))
+        rc = RV_FAIL(err, RV_E_STATE, "only a run that waits can go on with another pipeline; run \"%s\" is %s",
+                     m.past.row.id, rv_run_status_text(m.past.row.status));
+    if (rc == 0)
+        rc = load_next(&m, word, err);
+    if (rc == 0)
+        rc = rv_bundle_fits(m.next.pipeline, rv_run_envelope(m.was.run), err);
+    rv_id_make(rv_rand_system(), "env_", id);
+    if (rc == 0)
+        rc = move_over(&m, id, err);
+    rv_cli_loaded_fini(&m.next);
+    rv_replayed_fini(&m.was);
+    if (rc < 0)
+        rc = RV_WRAP(err, rc, "go on with another pipeline than run \"%s\" was started with", m.past.row.id);
+    rv_cli_past_fini(&m.past);
+    return rc;
+}
