@@ -10,7 +10,9 @@ int main(void)
 
     suite_add_tcase(s, owner_case());
     suite_add_tcase(s, write_case());
+    suite_add_tcase(s, format_case());
     suite_add_tcase(s, replay_case());
+    suite_add_tcase(s, random_case());
     suite_add_tcase(s, damage_case());
     suite_add_tcase(s, growth_case());
     suite_add_tcase(s, snapshot_case());

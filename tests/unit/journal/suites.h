@@ -7,7 +7,9 @@ TCase *replay_case(void);
 TCase *write_case(void);
 TCase *damage_case(void);
 TCase *growth_case(void);
+TCase *format_case(void);
 TCase *owner_case(void);
+TCase *random_case(void);
 TCase *snapshot_case(void);
 
 #endif
