@@ -125,11 +125,10 @@ static int check_arguments(const struct rv_record *r, const struct rv_effect *e,
 int rv_record_check_started(const struct rv_record *r, const struct rv_effect *e, const rv_envelope *env,
                             rv_buf *scratch, rv_err **err)
 {
-    int rc = 0;
-
     rv_buf_clear(scratch);
     rv_record_put_started(e, env, scratch);
-    if (rv_buf_check(scratch, "a call", NULL) < 0 || !rv_str_eq(rv_buf_str(scratch), r->body))
-        rc = check_body(r, e, env, err); /* mostly it is equal as text */
+    int rc = rv_buf_check(scratch, "a call", err);
+    if (rc == 0 && !rv_str_eq(rv_buf_str(scratch), r->body)) /* mostly it is equal as text */
+        rc = check_body(r, e, env, err);
     return rc == 0 ? check_arguments(r, e, err) : rc;
 }
