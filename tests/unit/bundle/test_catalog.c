@@ -184,6 +184,27 @@ START_TEST(tools_of_the_script_are_in_the_catalog)
 }
 END_TEST
 
+/* Whoever lists them among the names of capabilities gets the same bundle: they are kept as the script's text. */
+START_TEST(tools_of_the_script_are_not_kept_twice)
+{
+    struct world w;
+    rv_buf out = RV_BUF_INIT(1 << 20);
+    char *want;
+
+    world_parse(&w, "name: t\nagents: [{name: a}]\n", ".");
+    world_script_text(&w, script_text);
+    want = world_bundle(&w, NULL);
+    const struct rv_known_names names = {script_names, w.script};
+    const struct rv_bundle_source from = {w.pipeline, &w.catalog, &names, w.script};
+    ck_assert_int_eq(rv_bundle_write(&from, &out, NULL, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&out), want);
+    ck_assert_ptr_nonnull(strstr(want, "\"tools\":{}"));
+    rv_buf_fini(&out);
+    free(want);
+    world_fini(&w);
+}
+END_TEST
+
 START_TEST(a_bundle_of_what_came_out_is_the_same_bundle)
 {
     struct world w;
@@ -216,6 +237,7 @@ Suite *catalog_suite(void)
     tcase_add_test(tc, all_that_can_be_declared_is_kept);
     tcase_add_test(tc, a_script_comes_out_at_its_first_entries);
     tcase_add_test(tc, tools_of_the_script_are_in_the_catalog);
+    tcase_add_test(tc, tools_of_the_script_are_not_kept_twice);
     tcase_add_test(tc, a_bundle_of_what_came_out_is_the_same_bundle);
     suite_add_tcase(suite, tc);
     return suite;

@@ -46,8 +46,10 @@ END_TEST
 /* --- What a run was told, and what it asked for --- */
 
 struct recording {
+    const struct rv_pipeline *pipeline;
     rv_buf inputs, effects; /* JSON lines */
     rv_buf state;
+    size_t n_fits;
 };
 
 static void on_input(void *self, const struct rv_event *ev)
@@ -72,6 +74,25 @@ static void on_effect(void *self, const struct rv_effects *all, const struct rv_
     add_effect(self, all, e);
 }
 
+/* Wherever a run stands, it fits the pipeline that it is of. */
+static void on_state(void *self, rv_str text)
+{
+    struct recording *r = self;
+    struct rv_rand_state seed;
+    json_object *state = NULL;
+    rv_envelope *env = NULL;
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_json_parse(text, NULL, &state, NULL), 0);
+    ck_assert_int_eq(rv_envelope_load(state, rv_rand_seeded(&seed, 1), START_US, &env, NULL), 0);
+    if (!rv_envelope_fields(env)->terminated) { /* by a bound, which was passed then */
+        ck_assert_msg(rv_bundle_fits(r->pipeline, env, &err) == 0, "%s", rv_err_text(err));
+        r->n_fits++;
+    }
+    rv_envelope_free(env);
+    json_object_put(state);
+}
+
 static void recording_fini(struct recording *r)
 {
     rv_buf_fini(&r->inputs);
@@ -81,7 +102,7 @@ static void recording_fini(struct recording *r)
 
 static struct recording recording_new(void)
 {
-    return (struct recording){RV_BUF_INIT(LINES), RV_BUF_INIT(LINES), RV_BUF_INIT(LINES)};
+    return (struct recording){.inputs = RV_BUF_INIT(LINES), .effects = RV_BUF_INIT(LINES), .state = RV_BUF_INIT(LINES)};
 }
 
 static rv_envelope *envelope(const struct rv_test_config *test)
@@ -108,13 +129,14 @@ static void record(const struct world *w, const struct rv_test_config *test, str
     rv_engine *engine = NULL;
     rv_exec *exec = NULL;
 
-    x.pipeline = w->pipeline;
+    r->pipeline = x.pipeline = w->pipeline;
     x.plugins = w->plugins;
     x.script = w->script;
     x.answer_from_script = w->script != NULL;
     x.saves = true;
     x.on_input = on_input;
     x.on_effect = on_effect;
+    x.on_state = on_state;
     x.self = r;
     ck_assert_int_eq(rv_engine_new(&opts, &engine, NULL), 0);
     ck_assert_int_eq(rv_engine_start(engine, &x, envelope(test), NULL, &exec, NULL), 0);
@@ -178,7 +200,7 @@ static void add_script(struct world *w, const struct rv_test_config *test)
 }
 
 /* Each test of each pipeline, and a run without any. False: the pipeline has no such test. */
-static bool try_test(const char *name, size_t which, size_t *n_calls)
+static bool try_test(const char *name, size_t which, size_t *n_calls, size_t *n_fits)
 {
     struct world w;
     struct recording live = recording_new(), again = recording_new();
@@ -201,6 +223,7 @@ static bool try_test(const char *name, size_t which, size_t *n_calls)
         ck_assert_str_eq(rv_buf_cstr(&again.state), rv_buf_cstr(&live.state));
         for (const char *at = rv_buf_cstr(&live.effects); (at = strstr(at, "\"call_id\"")) != NULL; at++)
             ++*n_calls;
+        *n_fits += live.n_fits;
         rv_bundle_free(b);
         free(text);
     }
@@ -212,12 +235,13 @@ static bool try_test(const char *name, size_t which, size_t *n_calls)
 
 START_TEST(told_the_same_it_does_the_same)
 {
-    size_t n = 0, n_calls = 0;
+    size_t n = 0, n_calls = 0, n_fits = 0;
 
-    while (try_test(paths[_i], n, &n_calls))
+    while (try_test(paths[_i], n, &n_calls, &n_fits))
         n++;
     ck_assert_uint_gt(n, 1);
     ck_assert_uint_gt(n_calls, 0);
+    ck_assert_uint_gt(n_fits, 0);
 }
 END_TEST
 
