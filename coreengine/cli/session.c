@@ -1,8 +1,6 @@
 /* One run as the command line sees it: observers in, result out. */
 #include "coreengine/cli/runfile.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_OUTPUT_BYTES ((size_t)256 << 20)
@@ -11,8 +9,6 @@ struct watch {
     struct rv_cli_session *session;
     rv_progress *progress;
     rv_recorder *recorder;
-    FILE *trace;      /* --trace: events in, for replay */
-    bool trace_short; /* a line of it is missing */
     bool events;      /* --events: event lines on stdout */
     rv_exec *exec;    /* borrowed; NULL until the run was begun */
     rv_err *save_err; /* first failure of --save; owned */
@@ -59,14 +55,6 @@ static void on_input(void *self, const struct rv_event *ev)
     struct watch *w = self;
     if (w->recorder)
         rv_recorder_input(w->recorder, ev);
-    if (!w->trace)
-        return;
-    rv_buf line = RV_BUF_INIT(MAX_OUTPUT_BYTES);
-    rv_jw jw = rv_jw_on(&line);
-    rv_event_write_json(ev, &jw);
-    rv_buf_putc(&line, '\n');
-    w->trace_short |= line.rc != 0 || fwrite(line.ptr, 1, line.len, w->trace) != line.len;
-    rv_buf_fini(&line);
 }
 
 static int print_buf(rv_buf *b, const char *what, rv_err **err)
@@ -187,7 +175,6 @@ static void explain_end(const struct rv_cli_session *s, enum rv_run_status statu
 
 static int open_watch(struct rv_cli_session *s, struct watch *w, rv_err **err)
 {
-    const char *trace = rv_cli_value(s->args, "trace");
     bool data = rv_cli_flag(s->args, "json") || rv_cli_flag(s->args, "state") || rv_cli_flag(s->args, "events");
     bool live = s->cli->err_tty && !rv_cli_flag(s->args, "quiet");
     bool timeline = rv_cli_flag(s->args, "timeline") || (live && !data);
@@ -197,8 +184,6 @@ static int open_watch(struct rv_cli_session *s, struct watch *w, rv_err **err)
         w->progress = rv_progress_new(s->cli, s->loaded->pipeline, live, timeline);
     if (rv_cli_value(s->args, "record") && !(w->recorder = rv_recorder_new()))
         return RV_FAIL(err, RV_E_NOMEM, "record the run");
-    if (trace && !(w->trace = fopen(trace, "we")))
-        return RV_FAIL(err, RV_E_IO, "open trace \"%s\": %s", trace, strerror(errno));
     return 0;
 }
 
@@ -216,8 +201,6 @@ static int close_watch(struct rv_cli_session *s, struct watch *w, bool ran, rv_e
     if (w->recorder && ran)
         rc = rv_recorder_write(w->recorder, rv_cli_value(s->args, "record"), err);
     rv_recorder_free(w->recorder);
-    if (w->trace && (fclose(w->trace) != 0 || w->trace_short) && ran && rc == 0)
-        rc = RV_FAIL(err, RV_E_IO, "write trace \"%s\": %s", rv_cli_value(s->args, "trace"), strerror(errno));
     if (w->save_err && ran && rc == 0) {
         rc = rv_err_code(w->save_err);
         *err = w->save_err;
@@ -283,7 +266,7 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
         x.on_event = on_event;
     if (w->progress)
         x.on_delta = on_delta;
-    if (w->recorder || w->trace)
+    if (w->recorder)
         x.on_input = on_input;
     if (kept_in(s)) {
         x.saves = true;

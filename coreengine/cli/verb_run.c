@@ -13,7 +13,6 @@
         {"quiet", 'q', NULL, "no progress", NULL, false},                                                              \
         {"save", 0, "FILE", "keep the state here after each stage and at the end, for `reeve resume`", "FILE", false}, \
         {"record", 0, "FILE", "write a script that plays this run again", "FILE", false},                              \
-        {"trace", 0, "FILE", "write what the run was told, line by line, for replay", "FILE", false},                  \
         {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},                        \
         {"no-store", 0, NULL, "keep nothing (--save keeps the run in its file only)", NULL, false},                    \
         RV_CLI_STORE_OPTION, RV_CLI_SYNC_OPTION, RV_CLI_LEASE_OPTION,                                                  \

@@ -59,7 +59,7 @@ struct rv_exec_opts {
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* each EMIT; may be NULL */
     void (*on_delta)(void *self, int stage, rv_str text);                 /* streamed model text; may be NULL */
     void (*on_state)(void *self, rv_str state);                           /* each SAVE; may be NULL */
-    void (*on_input)(void *self, const struct rv_event *ev); /* each event before the core gets it: a recording */
+    void (*on_input)(void *self, const struct rv_event *ev);              /* each event before the core gets it */
     /* each effect before it is performed: a trace */
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
     void *self;
@@ -96,13 +96,5 @@ void rv_exec_free(rv_exec *x);                   /* cancels if under way */
 
 /** Health of the tools this engine has called: array of {tool, status, success_rate, calls, breaker_open}. */
 void rv_engine_write_health(const rv_engine *e, rv_jw *w);
-
-/** Replay: feed recorded events (one JSON value per line, as on_input's events written by rv_event_write_json) to a new
- * run without performing anything, and append every effect as a JSON line to effects and the final state to state. An
- * answer after the end goes on with what the run before it left. env is taken. RV_E_PARSE, RV_E_INVALID name the line.
- */
-RV_MUST_CHECK int rv_replay(const struct rv_pipeline *pipeline, const struct rv_catalog *catalog,
-                            const struct rv_run_opts *opts, rv_envelope *env, rv_str recording, rv_buf *effects,
-                            rv_buf *state, rv_err **err);
 
 #endif
