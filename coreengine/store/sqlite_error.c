@@ -63,23 +63,44 @@ static void advise(const struct sql_store *st, int rc, rv_err **err)
     }
 }
 
+static int last_errno(sqlite3_file *file)
+{
+    int reason = 0;
+
+    if (file && file->pMethods)
+        file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &reason);
+    return reason;
+}
+
+/* Why the system refused. SQLite does not keep that for what fails in a commit, but the files do, the log before all. */
+static int reason_of(sqlite3 *db, int rc)
+{
+    sqlite3_file *file = NULL;
+    int reason = 0;
+
+    if ((rc & 0xff) == SQLITE_IOERR) {
+        if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) == SQLITE_OK)
+            reason = last_errno(file);
+        if (reason == 0 && sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK)
+            reason = last_errno(file);
+    }
+    return reason != 0 ? reason : sqlite3_system_errno(db);
+}
+
 int rv_sql_fail(struct sql_store *st, int rc, const char *what, rv_err **err)
 {
-    int extended = st->db ? sqlite3_extended_errcode(st->db) : rc, code;
-    const char *text = sqlite3_errstr(rc);
-    const char *reason = "";
-    int reason_no = 0;
+    const char *text = sqlite3_errstr(rc), *reason = "";
+    int code;
 
-    if (st->db && (extended & 0xff) == (rc & 0xff)) { /* the connection still speaks of this failure */
-        rc = extended;
+    if (st->db && (sqlite3_extended_errcode(st->db) & 0xff) == (rc & 0xff)) { /* it still speaks of this failure */
+        rc = sqlite3_extended_errcode(st->db);
         text = sqlite3_errmsg(st->db);
-        reason_no = sqlite3_system_errno(st->db);
     }
     code = code_of(rc);
-    if (code == RV_E_IO && reason_no != 0)
-        reason = strerror(reason_no);
     if ((rc & 0xff) == SQLITE_FULL)
         reason = "no space left";
+    else if (st->db && code == RV_E_IO && reason_of(st->db, rc) != 0)
+        reason = strerror(reason_of(st->db, rc));
     RV_FAIL(err, code, "\"%s\": %s: %s%s%s", st->path, what, text, *reason ? ": " : "", reason);
     advise(st, rc, err);
     return code;

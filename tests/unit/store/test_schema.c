@@ -1,0 +1,141 @@
+/* Schema versions: older files come forward as a whole or not at all, newer ones are left alone. */
+#include "coreengine/store/sqlite_internal.h"
+#include "tests/unit/store/world.h"
+
+/* What a later version of the program would bring: the present schema and two steps more. */
+static const char *later[8];
+static int n_later;
+
+static void plan(const char *step_1, const char *step_2)
+{
+    n_later = rv_sql_n_schema + 2;
+    memcpy(later, rv_sql_schema, (size_t)rv_sql_n_schema * sizeof *later);
+    later[rv_sql_n_schema] = step_1;
+    later[rv_sql_n_schema + 1] = step_2;
+}
+
+static int bring_forward(struct world *w, bool read_only)
+{
+    struct sql_store st = {.path = w->path, .busy_ms = 50, .read_only = read_only};
+    int rc;
+
+    ck_assert_int_eq(sqlite3_open(w->path, &st.db), SQLITE_OK);
+    rc = rv_sql_bring_forward(&st, later, n_later, &w->err);
+    for (size_t i = 0; i < SQL_N_STATEMENTS; i++)
+        sqlite3_finalize(st.stmts[i]);
+    ck_assert_int_eq(sqlite3_close(st.db), SQLITE_OK);
+    return rc;
+}
+
+static void at_version_one(struct world *w)
+{
+    world_open(w, 5);
+    rv_store_close(w->s);
+    w->s = NULL;
+}
+
+START_TEST(an_older_file_comes_forward_with_what_it_holds)
+{
+    struct world world, *w = &world;
+
+    at_version_one(w);
+    plan("ALTER TABLE runs ADD COLUMN note TEXT", "UPDATE runs SET note = 'was here'; CREATE TABLE extra (x)");
+    OK(bring_forward(w, false));
+    world_sql(w->path, "INSERT INTO extra SELECT note FROM runs WHERE note = 'was here'");
+    OK(bring_forward(w, false)); /* nothing is left to do */
+    FAILS(RV_E_VERSION, "schema version 3, this program knows versions up to 1", "newer program",
+          world_store(w, w->path, &quick, &w->s));
+    world_sql(w->path, "DROP TABLE extra; ALTER TABLE runs DROP COLUMN note; PRAGMA user_version = 1");
+    OK(world_store(w, w->path, &quick, &w->s));
+    ck_assert_int_eq(world_count(w, w->s), 5);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_step_that_fails_leaves_the_file_as_it_was)
+{
+    struct world world, *w = &world;
+
+    at_version_one(w);
+    plan("ALTER TABLE runs ADD COLUMN note TEXT", "INSERT INTO nowhere VALUES (1)");
+    FAILS(RV_E_INVALID, "from schema version 2 to 3", NULL, bring_forward(w, false));
+    OK(world_store(w, w->path, &quick, &w->s));
+    ck_assert_int_eq(world_count(w, w->s), 5);
+    OK(rv_store_check(w->s, &w->err));
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_reader_does_not_bring_a_file_forward)
+{
+    struct world world, *w = &world;
+
+    at_version_one(w);
+    plan("CREATE TABLE extra (x)", "CREATE TABLE more (x)");
+    FAILS(RV_E_VERSION, "schema version 1, this program reads version 3", "for writing", bring_forward(w, true));
+    OK(world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
+    ck_assert_int_eq(world_count(w, w->s), 5);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_fresh_file_takes_all_steps)
+{
+    struct world world, *w = &world;
+
+    world_open(w, -1);
+    plan("CREATE TABLE extra (x)", "CREATE TABLE more (x)");
+    OK(bring_forward(w, false));
+    world_sql(w->path, "INSERT INTO more VALUES (1); INSERT INTO extra VALUES (1)");
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_newer_file_is_refused_and_not_touched)
+{
+    static const struct rv_store_opts opts[] = {{.busy_ms = 50}, {.read_only = true}};
+    struct world world, *w = &world;
+
+    at_version_one(w);
+    world_sql(w->path, "PRAGMA user_version = 7");
+    for (size_t i = 0; i < RV_COUNT(opts); i++)
+        FAILS(RV_E_VERSION, "schema version 7, this program knows versions up to 1", "newer program",
+              world_store(w, w->path, &opts[i], &w->s));
+    world_sql(w->path, "PRAGMA user_version = 1");
+    OK(world_store(w, w->path, &quick, &w->s));
+    ck_assert_int_eq(world_count(w, w->s), 5);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_database_of_another_program_is_refused_and_not_touched)
+{
+    struct world world, *w = &world;
+    rv_buf before, after;
+
+    world_open(w, -1);
+    world_sql(w->path, "CREATE TABLE theirs (x)");
+    before = world_read(w->path);
+    FAILS(RV_E_INVALID, "not a store", "another file", world_store(w, w->path, &quick, &w->s));
+    after = world_read(w->path);
+    ck_assert(rv_str_eq(rv_buf_str(&before), rv_buf_str(&after)));
+    rv_buf_fini(&before);
+    rv_buf_fini(&after);
+    world_close(w);
+}
+END_TEST
+
+Suite *schema_suite(void)
+{
+    Suite *suite = suite_create("schema");
+    TCase *tc = tcase_create("schema");
+
+    tcase_add_test(tc, an_older_file_comes_forward_with_what_it_holds);
+    tcase_add_test(tc, a_step_that_fails_leaves_the_file_as_it_was);
+    tcase_add_test(tc, a_reader_does_not_bring_a_file_forward);
+    tcase_add_test(tc, a_fresh_file_takes_all_steps);
+    tcase_add_test(tc, a_newer_file_is_refused_and_not_touched);
+    tcase_add_test(tc, a_database_of_another_program_is_refused_and_not_touched);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
