@@ -8,9 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_TEXT  200
-#define MAX_LINE  1024
-#define MAX_WORLD (1 << 20)
+#define MAX_TEXT 200
+#define MAX_LINE 1024
+#ifndef APPEND_LINE_IS /* what it says of itself; a test of the tests lets it lie */
+#define APPEND_LINE_IS "non_idempotent"
+#endif
+#define MAX_WORLD   (1 << 20)
+#define MAX_WAIT_MS 30000
+#define SLICE_MS    10
 
 static const char *world_path(void)
 {
@@ -57,15 +62,15 @@ static int act(void *self, struct rv_cap_call *call)
     return call->reply(call, reply);
 }
 
-/* The same, slowly: begins, waits for args.ms, and then it has happened. */
-static int act_slowly(void *self, struct rv_cap_call *call)
+/* The same, but first it begins and waits for the file WORLD.go. */
+static int wait_and_act(void *self, struct rv_cap_call *call)
 {
-    const char *at = strstr(call->args, "\"ms\":");
-    long ms = at ? strtol(at + 5, NULL, 10) : 0;
+    char gate[4096];
 
+    snprintf(gate, sizeof gate, "%s.go", world_path());
     leave_mark(call, "begins");
-    for (; ms > 0 && !call->cancelled(call); ms -= 10)
-        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    for (int i = 0; i < MAX_WAIT_MS / SLICE_MS && access(gate, F_OK) != 0 && !call->cancelled(call); i++)
+        nanosleep(&(struct timespec){0, SLICE_MS * 1000000}, NULL);
     return act(self, call);
 }
 
@@ -104,7 +109,7 @@ static int probe(void *self, struct rv_cap_call *call)
 
 #define TAKES_TEXT                                                                                                     \
     "\"input_schema\": {\"type\": \"object\", \"required\": [\"text\"], \"additionalProperties\": false, "             \
-    "\"properties\": {\"text\": {\"type\": \"string\", \"maxLength\": 200}, \"ms\": {\"type\": \"integer\"}}}}"
+    "\"properties\": {\"text\": {\"type\": \"string\", \"maxLength\": 200}}}}"
 
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "read_counter",
@@ -112,7 +117,7 @@ static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "set_flag",
      "{\"description\": \"Set something.\", \"risk\": \"write\", \"effect\": \"idempotent\", " TAKES_TEXT, act},
     {RV_CAP_TOOL, "append_line",
-     "{\"description\": \"Add something.\", \"risk\": \"write\", \"effect\": \"non_idempotent\", " TAKES_TEXT, act},
+     "{\"description\": \"Add something.\", \"risk\": \"write\", \"effect\": \"" APPEND_LINE_IS "\", " TAKES_TEXT, act},
     {RV_CAP_TOOL, "append_probed",
      "{\"description\": \"Add something that can be looked up.\", \"risk\": \"write\", \"effect\": "
      "\"non_idempotent\", " TAKES_TEXT,
@@ -122,9 +127,10 @@ static const struct rv_cap_entry entries[] = {
      "{\"description\": \"What a person has to allow.\", \"risk\": \"destructive\", \"effect\": "
      "\"non_idempotent\", " TAKES_TEXT,
      act},
-    {RV_CAP_TOOL, "append_slowly",
-     "{\"description\": \"Add something after a while.\", \"risk\": \"write\", \"effect\": \"idempotent\", " TAKES_TEXT,
-     act_slowly},
+    {RV_CAP_TOOL, "wait_and_set",
+     "{\"description\": \"Set something when a file is there.\", \"risk\": \"write\", \"effect\": "
+     "\"idempotent\", " TAKES_TEXT,
+     wait_and_act},
     RV_CAP_END,
 };
 

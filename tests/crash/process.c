@@ -14,9 +14,14 @@
 
 void world_init(struct world *w, const char *dir, const char *shim, const char *capabilities)
 {
+    char *real = realpath(dir, NULL); /* as the kernel names open files */
+
+    if (!real)
+        rv_kit_die("realpath %s: %s", dir, strerror(errno));
     *w = (struct world){.dir = dir, .shim = shim, .capabilities = capabilities};
-    w->store = rv_kit_path(dir, "store.db");
-    w->effects = rv_kit_path(dir, "effects.log");
+    w->store = rv_kit_path(real, "store.db");
+    w->effects = rv_kit_path(real, "effects.log");
+    free(real);
 }
 
 void world_fini(struct world *w)
@@ -102,21 +107,6 @@ void process_run(const struct world *w, const char *const *argv, const struct do
     free(out_path);
     free(err_path);
     free(count_path);
-}
-
-pid_t process_start(const struct world *w, const char *const *argv, const char *name)
-{
-    char file[64];
-
-    snprintf(file, sizeof file, "out.%s", name);
-    char *out_path = rv_kit_path(w->dir, file);
-    snprintf(file, sizeof file, "err.%s", name);
-    char *err_path = rv_kit_path(w->dir, file);
-    pid_t pid = start(w, argv, NULL, out_path, err_path, "");
-
-    free(out_path);
-    free(err_path);
-    return pid;
 }
 
 void ending_fini(struct ending *e)

@@ -3,7 +3,6 @@
 #define RV_TESTS_CRASH_PROCESS_H
 
 #include <stdint.h>
-#include <sys/types.h>
 
 /* Where a life takes place. */
 struct world {
@@ -27,8 +26,6 @@ struct ending {
 };
 /** argv ends with NULL. doom NULL: without the shim. A process that hangs is ended by SIGALRM. */
 void process_run(const struct world *w, const char *const *argv, const struct doom *doom, struct ending *out);
-/** Started and not waited for; its outputs go to files "out.NAME" and "err.NAME" in w->dir. */
-pid_t process_start(const struct world *w, const char *const *argv, const char *name);
 void ending_fini(struct ending *e);
 
 #endif
