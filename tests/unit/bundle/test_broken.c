@@ -101,6 +101,16 @@ START_TEST(the_smallest_bundle_opens)
 }
 END_TEST
 
+START_TEST(a_warning_keeps_no_bundle_closed)
+{
+    static const char text[] = TEXT("\"name: t\\nagents: [{name: a, has_tools: true}]\\n\"");
+    rv_bundle *b = world_open(text, false);
+
+    ck_assert(rv_bundle_pipeline(b)->agents[0].has_tools); /* but no tool may be used, says the loader */
+    rv_bundle_free(b);
+}
+END_TEST
+
 /* Cut or changed anywhere, it opens or is refused, and never anything else. */
 START_TEST(no_damage_is_more_than_an_error)
 {
@@ -138,6 +148,7 @@ Suite *broken_suite(void)
 
     tcase_add_loop_test(tc, a_broken_bundle_says_what_is_wrong, 0, RV_COUNT(broken));
     tcase_add_test(tc, the_smallest_bundle_opens);
+    tcase_add_test(tc, a_warning_keeps_no_bundle_closed);
     tcase_add_test(tc, no_damage_is_more_than_an_error);
     suite_add_tcase(suite, tc);
     return suite;
