@@ -145,33 +145,42 @@ int rv_envelope_select_interrupt(rv_envelope *env, rv_str id, rv_err **err)
     return rc;
 }
 
+/* The place of the first of the queue, read into *it; the queue's length: none. What a plugin wrote there and nobody
+ * can read is no question. */
+static int first_readable(const rv_envelope *env, size_t *at, struct rv_stored_interrupt *it, rv_err **err)
+{
+    size_t n = rv_envelope_n_queued(env);
+
+    for (*at = 0; *at < n; (*at)++) {
+        rv_err *cause = NULL;
+        int rc = read_queued(env, *at, it, &cause);
+        rv_err_free(cause);
+        if (rc == 0)
+            break;
+        if (rc == RV_E_NOMEM)
+            return RV_FAIL(err, RV_E_NOMEM, "read the queue of interrupts");
+    }
+    return 0;
+}
+
 int rv_envelope_promote_interrupt(rv_envelope *env, int64_t now_us, bool *promoted, rv_err **err)
 {
     struct rv_stored_interrupt it;
+    size_t at;
 
     *promoted = false;
-    if (rv_envelope_n_queued(env) == 0)
-        return 0;
-    int rc = read_queued(env, 0, &it, err);
-    if (rc < 0)
+    int rc = first_readable(env, &at, &it, err);
+    if (rc < 0 || at == rv_envelope_n_queued(env))
         return rc;
     int64_t ttl_us = it.expires_at_us ? rv_interrupt_rule(it.kind).ttl_us : 0;
     it.created_at_us = rv_clamp_time(now_us);
     it.expires_at_us = ttl_us ? rv_clamp_time(it.created_at_us + ttl_us) : 0;
-    rc = put_forward(env, 0, &it, NULL, err);
+    rc = put_forward(env, at, &it, NULL, err);
     *promoted = rc == 0;
     return rc;
 }
 
 /* --- may it be accepted? --- */
-
-/* The interrupt an answer means, as far as the check needs it. Texts are borrowed. */
-struct asked {
-    enum rv_interrupt_kind kind;
-    rv_str id;
-    json_object *data;
-    int64_t expires_at_us;
-};
 
 static void name_pending(const rv_envelope *env, rv_buf *b)
 {
@@ -204,31 +213,22 @@ static int unknown_id(const rv_envelope *env, rv_str id, rv_err **err)
     return rc;
 }
 
-static int find_asked(const rv_envelope *env, rv_str id, struct asked *out, rv_err **err)
+/* The interrupt an answer means; read into *own when it is a queued one. */
+static int find_asked(const rv_envelope *env, rv_str id, struct rv_stored_interrupt *own,
+                      const struct rv_stored_interrupt **out, rv_err **err)
 {
-    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
-    json_object *entry, *expires = NULL;
-    const char *text = NULL;
-
     if (!id.ptr || is_pending(env, id)) {
-        if (!rv_envelope_has_interrupt(env))
-            return RV_FAIL(err, RV_E_STATE, "there is no pending interrupt");
-        *out = (struct asked){it->kind, rv_text_str(&it->id), it->data, it->expires_at_us};
-        return 0;
+        *out = rv_env_interrupt(env);
+        return rv_envelope_has_interrupt(env) ? 0 : RV_FAIL(err, RV_E_STATE, "there is no pending interrupt");
     }
     size_t i = find_queued(env, id);
     if (i == rv_envelope_n_queued(env))
         return unknown_id(env, id, err);
-    entry = rv_envelope_queued(env, i);
-    *out = (struct asked){.kind = RV_INTERRUPT_SYSTEM_ERROR, .id = id, .data = rv_json_get_obj(entry, "data")};
-    int rc = rv_json_get_text(entry, "kind", &text) ? rv_interrupt_kind_of(rv_str_of(text), &out->kind, err)
-                                                    : RV_FAIL(err, RV_E_INVALID, "a queued interrupt has no kind");
-    if (rc == 0 && json_object_object_get_ex(entry, "expires_at", &expires) && expires)
-        rc = rv_time_parse(rv_json_str(expires), &out->expires_at_us, err);
-    return rc;
+    *out = own;
+    return read_queued(env, i, own, err);
 }
 
-static int check_decision(rv_str decision, const struct asked *in, rv_err **err)
+static int check_decision(rv_str decision, const struct rv_stored_interrupt *in, rv_err **err)
 {
     static const char *const reviews[] = {"approve", "reject", "modify"};
     static const char *const outcomes[] = {"happened", "not_happened", "fail"};
@@ -246,29 +246,39 @@ static int check_decision(rv_str decision, const struct asked *in, rv_err **err)
     return rc;
 }
 
-int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response, int64_t now_us, rv_err **err)
+static int check(const struct rv_stored_interrupt *in, const struct rv_response *response, int64_t now_us, rv_err **err)
 {
     const char *missing = NULL;
-    struct asked in;
 
-    int rc = find_asked(env, response->interrupt_id, &in, err);
-    if (rc < 0)
-        return rc;
-    if (in.expires_at_us != 0 && now_us >= in.expires_at_us) {
+    if (in->expires_at_us != 0 && now_us >= in->expires_at_us) {
         char time[RV_TIME_MAX];
 
-        rv_time_format(in.expires_at_us, time);
-        return RV_FAIL(err, RV_E_TIMEOUT, "the %s interrupt \"%.*s\" expired at %s", rv_interrupt_kind_text(in.kind),
-                       RV_STR_ARG(in.id), time);
+        rv_time_format(in->expires_at_us, time);
+        return RV_FAIL(err, RV_E_TIMEOUT, "the %s interrupt \"%.*s\" expired at %s", rv_interrupt_kind_text(in->kind),
+                       RV_STR_ARG(rv_text_str(&in->id)), time);
     }
-    if (in.kind == RV_INTERRUPT_CLARIFICATION && !response->text.ptr)
+    if (in->kind == RV_INTERRUPT_CLARIFICATION && !response->text.ptr)
         missing = "text";
-    else if (in.kind == RV_INTERRUPT_CONFIRMATION && !response->has_approved)
+    else if (in->kind == RV_INTERRUPT_CONFIRMATION && !response->has_approved)
         missing = "approved";
-    else if (in.kind == RV_INTERRUPT_AGENT_REVIEW && !response->decision.ptr)
+    else if (in->kind == RV_INTERRUPT_AGENT_REVIEW && !response->decision.ptr)
         missing = "decision";
     if (missing)
         return RV_FAIL(err, RV_E_INVALID, "a %s needs the field \"%s\" in its response",
-                       rv_interrupt_kind_text(in.kind), missing);
-    return response->decision.ptr ? check_decision(response->decision, &in, err) : 0;
+                       rv_interrupt_kind_text(in->kind), missing);
+    if (!rv_utf8_valid(response->text, NULL))
+        return RV_FAIL(err, RV_E_INVALID, "the response is not UTF-8");
+    return response->decision.ptr ? check_decision(response->decision, in, err) : 0;
+}
+
+int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response, int64_t now_us, rv_err **err)
+{
+    struct rv_stored_interrupt own = {0};
+    const struct rv_stored_interrupt *in = NULL;
+
+    int rc = find_asked(env, response->interrupt_id, &own, &in, err);
+    if (rc == 0)
+        rc = check(in, response, now_us, err);
+    rv_interrupt_fini(&own);
+    return rc;
 }
