@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXT ((size_t)256 << 20)
-
 static struct rv_rand_state seed_state;
 
 static struct rv_rand seeded(void)
@@ -64,7 +62,7 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
     if (!d || n_tools > DRIVE_MAX_TOOLS)
         rv_kit_die("no driver");
     d->findings = rv_findings_new();
-    d->effects = d->events = d->lines = RV_BUF_INIT(MAX_TEXT);
+    d->effects = d->events = d->lines = RV_BUF_INIT(DRIVE_MAX_TEXT);
     d->catalog = (struct rv_catalog){find_tool, find_entry, find_prompt, d};
     d->opts = RV_RUN_OPTS_INIT;
     d->opts.saves = true;
@@ -73,7 +71,7 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
     if (rv_pipeline_parse(rv_str_of(yaml), "test.yaml", ".", d->findings, &d->p, &err) < 0)
         rv_kit_die("%s", rv_err_text(err));
     if (!d->p || !d->p->is_sound) {
-        rv_buf b = RV_BUF_INIT(MAX_TEXT);
+        rv_buf b = RV_BUF_INIT(DRIVE_MAX_TEXT);
         rv_findings_write_text(d->findings, false, &b);
         rv_kit_die("%s\nin:\n%s", rv_buf_cstr(&b), yaml);
     }
@@ -92,7 +90,7 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
     return d;
 }
 
-static void forget_calls(struct drive *d)
+void drive_forget_calls(struct drive *d)
 {
     for (size_t i = 0; i < d->n_calls; i++) {
         free(d->calls[i].name);
@@ -106,7 +104,7 @@ static void forget_calls(struct drive *d)
 
 void drive_free(struct drive *d)
 {
-    forget_calls(d);
+    drive_forget_calls(d);
     rv_run_free(d->run);
     rv_envelope_free(d->env);
     rv_effects_fini(&d->fx);
@@ -154,7 +152,7 @@ void drive_answers(struct drive *d, const struct drive_answer *answers, size_t n
 
 char *drive_dump(const rv_envelope *env)
 {
-    rv_buf b = RV_BUF_INIT(MAX_TEXT);
+    rv_buf b = RV_BUF_INIT(DRIVE_MAX_TEXT);
 
     rv_envelope_write_state(env, &b);
     if (rv_buf_check(&b, "state", NULL) < 0)
@@ -188,7 +186,7 @@ static void add_call(struct drive *d, const struct rv_effect *e)
     };
     if (e->kind != RV_EFFECT_ARM_TIMER) {
         json_object *json = NULL;
-        const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = 300};
+        const struct rv_json_opts opts = {.max_bytes = DRIVE_MAX_TEXT, .max_depth = 300};
         ck_assert_msg(rv_json_parse((rv_str){e->request, e->request_len}, &opts, &json, NULL) == 0, "%s", e->request);
         json_object_put(json);
         ck_assert_int_gt(e->deadline_us, d->now_us);
@@ -319,7 +317,9 @@ static void take_effects(struct drive *d)
 
 int drive_step(struct drive *d, const struct rv_event *ev, rv_err **err)
 {
-    bool was_finished = d->finished;
+    bool goes_on = d->finished && rv_run_status(d->run) == RV_RUN_INTERRUPTED &&
+                   (ev->kind == RV_EVENT_ANSWER || ev->kind == RV_EVENT_CANCEL);
+    bool was_finished = d->finished && !goes_on;
 
     if (ev->now_us > d->now_us)
         d->now_us = ev->now_us;
@@ -335,6 +335,10 @@ int drive_step(struct drive *d, const struct rv_event *ev, rv_err **err)
         ck_assert_uint_eq(d->fx.n, 0);
         return rc;
     }
+    if (goes_on) {
+        d->finished = false;
+        d->n_done = d->n_finish = 0;
+    }
     if (was_finished)
         ck_assert_uint_eq(d->fx.n, 0);
     else if (d->keep && rv_utf8_valid(ev->reply, NULL) && rv_utf8_valid(ev->error, NULL)) {
@@ -348,7 +352,7 @@ int drive_step(struct drive *d, const struct rv_event *ev, rv_err **err)
     return rc;
 }
 
-static void must_step(struct drive *d, const struct rv_event *ev)
+void drive_must_step(struct drive *d, const struct rv_event *ev)
 {
     rv_err *err = NULL;
 
@@ -404,7 +408,9 @@ static void give(struct drive *d, struct drive_call *c, const char *text)
     char *copy = rv_str_dup(rv_str_of(text)), *colon = strchr(copy, ':');
     bool fails = (copy[0] == '!' || copy[0] == '?') && colon;
 
-    if (fails) {
+    if (copy[0] == '#') {
+        ev.unknown = true;
+    } else if (fails) {
         *colon = '\0';
         ev.failed = true;
         ev.retryable = copy[0] == '?';
@@ -418,7 +424,7 @@ static void give(struct drive *d, struct drive_call *c, const char *text)
         ev.reply = rv_str_of(copy);
     }
     c->over = true;
-    must_step(d, &ev);
+    drive_must_step(d, &ev);
     free(copy);
 }
 
@@ -429,7 +435,7 @@ static void answer_call(struct drive *d, size_t i)
     if (c->kind == RV_EFFECT_ARM_TIMER) {
         struct rv_event ev = {.kind = RV_EVENT_TIMER, .now_us = d->now_us, .call_id = c->call_id};
         c->over = true;
-        must_step(d, &ev);
+        drive_must_step(d, &ev);
         return;
     }
     bool handled = false;
@@ -476,7 +482,7 @@ static size_t next_due(struct drive *d)
 void drive_start(struct drive *d)
 {
     struct rv_event ev = {.kind = RV_EVENT_START, .now_us = d->now_us};
-    must_step(d, &ev);
+    drive_must_step(d, &ev);
 }
 
 void drive_pump(struct drive *d)
@@ -500,82 +506,5 @@ enum rv_run_status drive_run(struct drive *d)
 void drive_cancel(struct drive *d)
 {
     struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = d->now_us};
-    must_step(d, &ev);
-}
-
-static void new_run(struct drive *d)
-{
-    rv_envelope *env = rv_run_steal_envelope(d->run);
-    char *dump = drive_dump(env);
-
-    rv_envelope_free(env);
-    rv_run_free(d->run);
-    d->run = NULL;
-    drive_envelope(d, dump);
-    free(dump);
-    forget_calls(d);
-    rv_buf_clear(&d->effects);
-    rv_buf_clear(&d->events);
-    rv_buf_clear(&d->lines);
-    d->next_seq = d->last_call_id = 0;
-    d->n_done = d->n_finish = d->n_visits = d->n_llm = 0;
-    d->finished = false;
-}
-
-int drive_resume(struct drive *d, const struct rv_response *response, rv_err **err)
-{
-    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = d->now_us, .response = *response};
-
-    if (d->finished)
-        new_run(d);
-    int rc = drive_step(d, &ev, err);
-    if (rc == 0)
-        drive_pump(d);
-    return rc;
-}
-
-enum rv_run_status drive_approve(struct drive *d, bool approved)
-{
-    struct rv_response r = {.has_approved = true, .approved = approved};
-    rv_err *err = NULL;
-
-    if (drive_resume(d, &r, &err) < 0)
-        ck_abort_msg("refused: %s", rv_err_text(err));
-    return rv_run_status(d->run);
-}
-
-bool drive_replays(struct drive *d, const char *first_state)
-{
-    struct drive *other = calloc(1, sizeof *other);
-    const char *at = rv_buf_cstr(&d->events);
-
-    if (!other)
-        rv_kit_die("no memory");
-    other->p = d->p;
-    other->catalog = d->catalog;
-    other->opts = d->opts;
-    other->effects = other->events = other->lines = RV_BUF_INIT(MAX_TEXT);
-    other->now_us = DRIVE_T0;
-    other->keep = true;
-    other->open = calloc(d->p->n_agents + 1, sizeof *other->open);
-    drive_envelope(other, first_state);
-    while (*at) {
-        size_t len = strcspn(at, "\n");
-        const struct rv_json_opts opts = {.max_bytes = MAX_TEXT};
-        json_object *json = NULL;
-        struct rv_event ev;
-        ck_assert_int_eq(rv_json_parse((rv_str){at, len}, &opts, &json, NULL), 0);
-        ck_assert_int_eq(rv_event_read_json(json, &ev, NULL), 0);
-        must_step(other, &ev);
-        json_object_put(json);
-        at += len + (at[len] == '\n');
-    }
-    char *a = drive_dump(rv_run_envelope(d->run)), *b = drive_dump(rv_run_envelope(other->run));
-    bool same = rv_str_eq(rv_buf_str(&d->effects), rv_buf_str(&other->effects)) &&
-                rv_str_eq(rv_buf_str(&d->events), rv_buf_str(&other->events)) && strcmp(a, b) == 0;
-    free(a);
-    free(b);
-    other->p = NULL;
-    drive_free(other);
-    return same;
+    drive_must_step(d, &ev);
 }

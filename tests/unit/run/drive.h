@@ -10,9 +10,11 @@
 #define DRIVE_LATENCY_US 1000             /* of an answer that names none */
 #define DRIVE_MAX_CALLS  20000
 #define DRIVE_MAX_TOOLS  16
+#define DRIVE_MAX_TEXT   ((size_t)256 << 20)
 
 /* One answer. `to` is "llm:stage", "tool:name", "hook:name", "policy:name", "mock:name" or "route:name". A reply is the
- * text itself; "!Type:text" is a failure, "?Type:text" one that a repeat may help. 'Single quotes' do where no double
+ * text itself; "!Type:text" is a failure, "?Type:text" one that a repeat may help,
+ * "#" says that nobody knows the outcome. 'Single quotes' do where no double
  * ones are. Each entry serves once, in order, unless `stays`. What has no entry is answered with the default: {} or
  * nothing, policies allow. */
 struct drive_answer {
@@ -67,8 +69,9 @@ struct drive {
     size_t n_done, n_finish, n_saves, n_visits, n_llm;
     char *last_save;
     bool finished;
-    bool *open;    /* per stage: a visit is under way */
-    int completed; /* the stage whose completion was the last line, or -1 */
+    bool keeps_numbers; /* a run made from a saved state goes on with call ids and seq */
+    bool *open;         /* per stage: a visit is under way */
+    int completed;      /* the stage whose completion was the last line, or -1 */
 };
 
 /** A driver for the pipeline; ends the test when it has errors. tools may be NULL. */
@@ -85,6 +88,8 @@ void drive_answers(struct drive *d, const struct drive_answer *answers, size_t n
 
 /** One event; the effects are taken in. The code of rv_run_step(). */
 int drive_step(struct drive *d, const struct rv_event *ev, rv_err **err);
+void drive_must_step(struct drive *d, const struct rv_event *ev); /* that has to be accepted */
+void drive_forget_calls(struct drive *d);
 /** Begin the run without answering anything. */
 void drive_start(struct drive *d);
 /** Answer what is due until the run ends or nothing is asked. */
@@ -94,6 +99,11 @@ enum rv_run_status drive_run(struct drive *d);
 /** Save and load the envelope, make a new run of it, answer its interrupt and pump. A code < 0: the answer was refused.
  */
 int drive_resume(struct drive *d, const struct rv_response *response, rv_err **err);
+/** Answer the same run after its pause, and pump. A code < 0: the answer was refused, and state and numbers are checked
+ * to be what they were. */
+int drive_go_on(struct drive *d, const struct rv_response *response, rv_err **err);
+/** The run goes on in another process after that time. */
+void drive_recover(struct drive *d, int64_t gap_us);
 enum rv_run_status drive_approve(struct drive *d, bool approved);
 void drive_cancel(struct drive *d);
 

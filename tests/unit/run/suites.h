@@ -8,6 +8,7 @@ TCase *sequential_case(void);
 TCase *resume_case(void);
 TCase *parallel_case(void);
 TCase *protocol_case(void);
+TCase *answers_case(void);
 TCase *random_case(void);
 TCase *growth_case(void);
 
