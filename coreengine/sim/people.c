@@ -44,12 +44,10 @@ static void say_outcome(struct sim_seed *s, const struct waiting *w, struct rv_r
 {
     const char *key = NULL;
     struct sim_key *k = rv_json_get_text(w->data, "idempotency_key", &key) ? sim_world_find(&s->world, key) : NULL;
-    bool gives_up = sim_draw(&s->tape, 8) == 7;
 
-    if (!k)
-        sim_break(s, RV_SIM_KEEPS_ANSWERS, "a question about the call with key %s, which was never made",
-                  key ? key : "(none)");
-    if (gives_up)
+    if (!key)
+        sim_break(s, RV_SIM_KEEPS_ANSWERS, "a question about a call does not say with which key it was made");
+    if (sim_draw(&s->tape, 8) == 7)
         r->decision = RV_STR_LIT("fail");
     else if (k && k->effects > 0)
         r->decision = RV_STR_LIT("happened");
@@ -131,6 +129,17 @@ static int wrong_answer(struct sim_seed *s, const struct waiting *w, rv_err **er
     return refused_answer(s, &r, "without what its kind needs", err);
 }
 
+/* What a person said of a call decides whether it may be made again. Only what is in the journal was said. */
+static void mark_key(struct sim_seed *s, rv_str decision)
+{
+    struct sim_key *k = s->asked_key ? sim_world_find(&s->world, s->asked_key) : NULL;
+
+    if (k && rv_str_is(decision, "not_happened"))
+        k->released = true;
+    else if (k)
+        k->settled = true;
+}
+
 int sim_people_answered(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
 {
     if (s->n_answered == s->cap_answered) {
@@ -149,18 +158,8 @@ int sim_people_answered(struct sim_seed *s, const struct rv_event *ev, rv_err **
             sim_break(s, RV_SIM_KEEPS_ANSWERS, "interrupt %s is answered for the second time", id);
     s->answered[s->n_answered++] = id;
     s->tally->n_answers++;
+    mark_key(s, ev->response.decision);
     return 0;
-}
-
-/* What a person said of a call decides whether it may be made again. It counts once it is in the journal. */
-static void mark_key(struct sim_seed *s, const char *key, rv_str decision)
-{
-    struct sim_key *k = sim_world_find(&s->world, key);
-
-    if (k && rv_str_is(decision, "not_happened"))
-        k->released = true;
-    else if (k)
-        k->settled = true;
 }
 
 static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
@@ -174,17 +173,17 @@ static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
     if (s->is_broken)
         return 0;
     /* The run changes under what w borrows. */
-    char *id = rv_str_dup(rv_str_of(w->id)), *key = NULL;
+    char *id = rv_str_dup(rv_str_of(w->id));
     if (rv_interrupt_asks_outcome(w->kind, w->data) && rv_json_get_text(w->data, "idempotency_key", &text))
-        key = rv_str_dup(rv_str_of(text));
-    int rc = id && (key || !text) ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
+        s->asked_key = rv_str_dup(rv_str_of(text));
+    int rc = id && (s->asked_key || !text) ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
     ev.response.interrupt_id = rv_str_of(id);
     if (rc == 0) {
         sim_say_event(s, &ev, NULL);
-        if (key)
-            mark_key(s, key, ev.response.decision);
         rc = sim_process_step(s, &ev, &refused, err);
     }
+    free(s->asked_key);
+    s->asked_key = NULL;
     if (rc == 0 && refused)
         sim_break(s, RV_SIM_KEEPS_ANSWERS, "an answer that fits its interrupt is refused (%s)", rv_code_text(refused));
     bool accepted = s->n_answered > n_before;
@@ -194,7 +193,6 @@ static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
         rc = refused_answer(s, &ev.response, "that was given before", err);
     }
     free(id);
-    free(key);
     return rc;
 }
 

@@ -290,32 +290,57 @@ int sim_process_step(struct sim_seed *s, const struct rv_event *ev, int *refused
 
 /* --- taking over --- */
 
-/* Calls of which nobody knows: safe ones and idempotent ones are made again, a person is asked about the others. */
+static bool is_unknown(const struct rv_effect *e)
+{
+    return e->kind == RV_EFFECT_CALL_TOOL && e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
+}
+
+/* Calls of which nobody knows: safe ones and idempotent ones are made again. */
 static int redo(struct sim_seed *s, struct rv_effects *open, rv_err **err)
 {
     int rc = 0;
 
-    for (size_t i = 0; i < open->n && rc == 0 && !s->is_broken; i++) {
-        struct rv_effect *e = &open->items[i];
-        bool unknown = e->kind == RV_EFFECT_CALL_TOOL && e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
-        if (!unknown)
-            rc = perform(s, e, err);
-    }
+    for (size_t i = 0; i < open->n && rc == 0 && !s->is_broken; i++)
+        if (!is_unknown(&open->items[i]))
+            rc = perform(s, &open->items[i], err);
     return rc;
 }
 
-/* Each is a step of its own, in which the process may die again: what is still unknown then is found anew. */
-static int ask_unknown(struct sim_seed *s, const struct rv_effects *open, rv_err **err)
+/* What a tool's probe says, if it has one: 1 it happened, 0 it did not, -1 it can not tell. */
+static int ask_probe(struct sim_seed *s, const struct rv_effect *e)
+{
+    const struct rv_catalog *c = s->subject->catalog;
+    const struct rv_tool_info *info = c ? c->tool(c->self, rv_str_of(e->name)) : NULL;
+    struct sim_key *k = sim_world_find(&s->world, e->key);
+
+    if (!info || !info->has_probe || sim_draw(&s->tape, 4) == 3)
+        return -1;
+    return k && k->effects > 0;
+}
+
+/* Of a call that must not be made twice its probe tells, or a person is asked. Each answer is a step of its own, in
+ * which the process may die again: what is still unknown then is found anew. */
+static int find_out(struct sim_seed *s, struct rv_effects *open, rv_err **err)
 {
     int64_t me = s->n_owners;
     int rc = 0;
 
     for (size_t i = 0; i < open->n && rc == 0 && !s->is_broken && s->n_owners == me; i++) {
-        const struct rv_effect *e = &open->items[i];
-        if (e->kind != RV_EFFECT_CALL_TOOL || e->effect_class != RV_EFFECT_NON_IDEMPOTENT)
+        struct rv_effect *e = &open->items[i];
+        struct rv_event ev = {.kind = RV_EVENT_TOOL_DONE, .now_us = s->now_us, .call_id = e->call_id};
+        if (!is_unknown(e))
             continue;
-        const struct rv_event ev = {
-            .kind = RV_EVENT_TOOL_DONE, .now_us = s->now_us, .call_id = e->call_id, .unknown = true};
+        int happened = ask_probe(s, e);
+        if (happened == 0) {
+            struct sim_key *k = sim_world_find(&s->world, e->key);
+            if (k)
+                k->released = true;
+            sim_say(s, "the probe of %s: call %lld did not happen", e->name, (long long)e->call_id);
+            rc = perform(s, e, err);
+            continue;
+        }
+        ev.unknown = happened < 0;
+        ev.reply = ev.unknown ? (rv_str){NULL, 0} : RV_STR_LIT("{}");
         sim_say_event(s, &ev, NULL);
         rc = sim_process_step(s, &ev, NULL, err);
     }
@@ -372,7 +397,7 @@ static int go_on(struct sim_seed *s, rv_err **err)
     if (rc == 0 && s->n_owners == me) /* else it died again, and its successor has done the rest */
         rc = redo(s, &open, err);
     if (rc == 0 && s->n_owners == me)
-        rc = ask_unknown(s, &open, err);
+        rc = find_out(s, &open, err);
     rv_effects_fini(&open);
     return rc;
 }

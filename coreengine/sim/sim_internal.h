@@ -208,7 +208,8 @@ struct sim_seed {
     struct sim_watch watch;
     char **answered; /* ids of interrupts whose answer is journaled; owned */
     size_t n_answered, cap_answered;
-    bool is_parked; /* it waits for somebody who does not come */
+    char *asked_key; /* owned; of the call that an answer under way is about; NULL: none */
+    bool is_parked;  /* it waits for somebody who does not come */
 
     bool is_broken;
     enum rv_sim_invariant invariant;

@@ -68,7 +68,8 @@ static void say_done(struct sim_seed *s, const struct rv_event *ev, const struct
                                                        : "the hook";
 
     if (!c) {
-        rv_buf_printf(b, "nobody knows what became of call %lld", (long long)ev->call_id);
+        rv_buf_printf(b, ev->unknown ? "nobody knows what became of call %lld" : "its probe says: call %lld happened",
+                      (long long)ev->call_id);
         return;
     }
     rv_buf_printf(b, "%s %s, call %lld of %s, visit %lld, ", who, c->name, (long long)ev->call_id,
