@@ -8,7 +8,7 @@
 typedef struct rv_normal rv_normal;
 rv_normal *rv_normal_new(void); /* NULL on out of memory */
 void rv_normal_free(rv_normal *n);
-/** A record's JSON with "env#1" for an id and "<time>" for a moment; *out is yours. */
+/** A record's JSON with "env_#1" for an id and "<time>" for a moment; n NULL: as it is. *out is yours. */
 RV_MUST_CHECK int rv_normal_record(rv_normal *n, rv_str json, json_object **out, rv_err **err);
 
 /** Where two trees differ first, as a path ("value.outputs.plan"), and what stands there. False: they are equal. */

@@ -44,7 +44,13 @@ bool rv_cli_runs_open(struct rv_cli *cli, const struct rv_cli_args *args, enum r
                       int *status);
 
 /* --- steps.c: the visits of a run, and their calls --- */
-enum rv_cli_call_end { RV_CLI_CALL_STARTED, RV_CLI_CALL_FINISHED, RV_CLI_CALL_FAILED, RV_CLI_CALL_UNKNOWN };
+enum rv_cli_call_end {
+    RV_CLI_CALL_STARTED,
+    RV_CLI_CALL_FINISHED,
+    RV_CLI_CALL_FAILED,
+    RV_CLI_CALL_UNKNOWN,
+    RV_CLI_CALL_CANCELLED
+};
 const char *rv_cli_call_end_text(enum rv_cli_call_end end);
 
 struct rv_cli_call {

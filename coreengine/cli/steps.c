@@ -10,10 +10,8 @@
 const char *rv_cli_call_end_text(enum rv_cli_call_end end)
 {
     static const char *const texts[] = {
-        [RV_CLI_CALL_STARTED] = "started",
-        [RV_CLI_CALL_FINISHED] = "finished",
-        [RV_CLI_CALL_FAILED] = "failed",
-        [RV_CLI_CALL_UNKNOWN] = "unknown",
+        [RV_CLI_CALL_STARTED] = "started", [RV_CLI_CALL_FINISHED] = "finished",   [RV_CLI_CALL_FAILED] = "failed",
+        [RV_CLI_CALL_UNKNOWN] = "unknown", [RV_CLI_CALL_CANCELLED] = "cancelled",
     };
     return texts[end];
 }
@@ -94,18 +92,24 @@ static int begin_call(struct rv_cli_steps *s, const struct rv_effect *e, int64_t
     return 0;
 }
 
-static void end_call(struct rv_cli_steps *s, const struct rv_event *ev)
+/* The first end counts: an answer that comes behind a cancellation is not wanted any more. */
+static void end_call(struct rv_cli_steps *s, int64_t call_id, enum rv_cli_call_end end, int64_t now_us)
 {
     for (size_t i = s->n_calls; i-- > 0;) {
         struct rv_cli_call *c = &s->calls[i];
-        if (c->id != ev->call_id)
+        if (c->id != call_id)
             continue;
         if (c->end == RV_CLI_CALL_STARTED) {
-            c->end = ev->unknown ? RV_CLI_CALL_UNKNOWN : ev->failed ? RV_CLI_CALL_FAILED : RV_CLI_CALL_FINISHED;
-            c->ended_us = ev->now_us;
+            c->end = end;
+            c->ended_us = now_us;
         }
         return;
     }
+}
+
+static bool is_answer(const struct rv_event *ev)
+{
+    return ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE;
 }
 
 static void mark_saved(struct rv_cli_steps *s)
@@ -130,6 +134,8 @@ static int take_effects(struct rv_cli_steps *s, const struct rv_event *ev, int64
             rc = end_step(s, e, rv_effect_text(&s->effects, e), ev->now_us, seq, err);
         else if (e->kind == RV_EFFECT_CALL_LLM || e->kind == RV_EFFECT_CALL_TOOL || e->kind == RV_EFFECT_CALL_HOOK)
             rc = begin_call(s, e, ev->now_us, err);
+        else if (e->kind == RV_EFFECT_CANCEL_CALL)
+            end_call(s, e->call_id, RV_CLI_CALL_CANCELLED, ev->now_us);
         if (e->kind != RV_EFFECT_SAVE)
             continue;
         mark_saved(s);
@@ -191,7 +197,12 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
         int rc = s->want == 0 ? keep_first_state(s, run, record->seq, err) : 0;
         return rc < 0 ? rc : begin_shadow(s, &r->opts, &r->begin, run, err);
     }
-    end_call(s, ev);
+    if (is_answer(ev))
+        end_call(s, ev->call_id,
+                 ev->unknown  ? RV_CLI_CALL_UNKNOWN
+                 : ev->failed ? RV_CLI_CALL_FAILED
+                              : RV_CLI_CALL_FINISHED,
+                 ev->now_us);
     rv_effects_clear(&s->effects);
     int rc = rv_run_step(s->shadow, ev, &s->effects, err);
     return rc < 0 ? rc : take_effects(s, ev, record->seq, err);

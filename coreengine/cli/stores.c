@@ -75,10 +75,8 @@ static int sync_of(const struct rv_cli_args *args, enum rv_store_sync *out, rv_e
         }
     if (!word)
         return 0;
-    int rc =
-        RV_FAIL(err, RV_E_INVALID, "REEVE_SYNC does not take \"%s\"", word); /* options are checked by their table */
-    rv_err_hint(err, "legal values: full normal off");
-    return rc;
+    /* options are checked by their table */
+    return RV_FAIL(err, RV_E_INVALID, "REEVE_SYNC is \"%s\", which is none of full, normal and off", word);
 }
 
 /* The folders above a file, for nobody else to read. */

@@ -15,7 +15,7 @@ struct side {
     rv_normal *normal;
     int64_t seq;       /* of the record at hand; above n_records: the end was passed */
     rv_buf line;       /* it as JSON */
-    json_object *tree; /* it made comparable; NULL with --exact */
+    json_object *tree; /* it, made comparable unless --exact */
 };
 
 struct comparison {
@@ -58,7 +58,7 @@ static int next_record(const struct comparison *c, struct side *s, rv_err **err)
             break;
         rc = rv_store_read(c->store, &rv_cli_scope, s->row.id, s->seq, s->seq, take_record, &t, err);
         if (rc == 0 && (c->exact || !t.skip))
-            return c->exact ? 0 : rv_normal_record(s->normal, rv_buf_str(&s->line), &s->tree, err);
+            return rv_normal_record(c->exact ? NULL : s->normal, rv_buf_str(&s->line), &s->tree, err);
     }
     return rc;
 }
@@ -95,9 +95,8 @@ static int compare_records(struct comparison *c, rv_err **err)
             c->same = at_end(&c->a) && at_end(&c->b);
             return 0;
         }
-        bool differ = c->exact ? !rv_str_eq(rv_buf_str(&c->a.line), rv_buf_str(&c->b.line))
-                               : rv_first_difference(c->a.tree, c->b.tree, &c->at);
-        if (differ)
+        bool differ = rv_first_difference(c->a.tree, c->b.tree, &c->at);
+        if (differ || (c->exact && !rv_str_eq(rv_buf_str(&c->a.line), rv_buf_str(&c->b.line))))
             return 0;
         rc = remember(c, err);
         if (rc < 0)
@@ -221,7 +220,7 @@ static void write_text(const struct rv_cli *cli, const struct comparison *c, rv_
     write_line(red, at_end(&c->a) ? RV_STR_LIT("(the end)") : rv_buf_str(&c->a.line), b);
     write_line(green, at_end(&c->b) ? RV_STR_LIT("(the end)") : rv_buf_str(&c->b.line), b);
     rv_buf_puts(b, plain);
-    if (!c->exact && !at_end(&c->a) && !at_end(&c->b)) {
+    if (c->at.path.len) {
         rv_buf_printf(b, "they differ at %s\n", rv_buf_cstr(&c->at.path));
         write_value(red, c->at.a, c->at.a_absent, b);
         write_value(green, c->at.b, c->at.b_absent, b);

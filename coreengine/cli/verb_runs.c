@@ -334,7 +334,7 @@ static int print_list(struct rv_cli *cli, const struct rv_cli_args *args, const 
     int status = rv_cli_print(cli, &text);
     if (l->n == 0 && !rv_cli_flag(args, "json") && !rv_cli_flag(args, "ids"))
         rv_cli_err(RV_STR_LIT("no such runs\n"));
-    if (l->more)
+    if (l->more && !rv_cli_value(args, "limit"))
         rv_cli_err(RV_STR_LIT("there are more; --limit 0 shows all\n"));
     return status;
 }

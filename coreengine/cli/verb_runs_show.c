@@ -81,9 +81,12 @@ static const char *stage_name(const struct picture *p, int stage)
 
 static const char *call_kind(const struct rv_cli_call *c)
 {
-    return c->kind == RV_EFFECT_CALL_LLM    ? "model"
-           : c->kind == RV_EFFECT_CALL_TOOL ? "tool"
-                                            : rv_name_kind_text(c->entry);
+    if (c->kind != RV_EFFECT_CALL_HOOK)
+        return c->kind == RV_EFFECT_CALL_LLM ? "model" : "tool";
+    return c->entry == RV_NAME_POLICY  ? "policy"
+           : c->entry == RV_NAME_MOCK  ? "mock"
+           : c->entry == RV_NAME_ROUTE ? "route"
+                                       : "hook";
 }
 
 /* --- for programs --- */
