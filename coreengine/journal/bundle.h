@@ -25,8 +25,8 @@ RV_MUST_CHECK int rv_bundle_write(const struct rv_bundle_source *from, rv_buf *o
 struct rv_bundle_opts {
     bool offline; /* for replay: a secret that is not to be had is no error (it decides nothing), no file is read */
 };
-/** The pipeline and catalog as they were. No capability is loaded. RV_E_INVALID, RV_E_VERSION; findings in the
- *  pipeline's text (an engine that has become stricter) are RV_E_INVALID with the first one's text and place. */
+/** The pipeline and catalog as they were. No capability is loaded. RV_E_INVALID, RV_E_VERSION, RV_E_LIMIT; findings in
+ * the pipeline's text (an engine that has become stricter) are RV_E_INVALID with the first one's text and place. */
 RV_MUST_CHECK int rv_bundle_open(rv_str json, const struct rv_bundle_opts *opts, rv_bundle **out, rv_err **err);
 void rv_bundle_free(rv_bundle *b);
 const struct rv_pipeline *rv_bundle_pipeline(const rv_bundle *b);

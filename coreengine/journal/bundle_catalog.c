@@ -267,7 +267,7 @@ static int read_prompts(json_object *map, struct bundle_catalog *c, rv_err **err
             return RV_FAIL(err, RV_E_INVALID, "prompt \"%s\" must be a string, not %s", key, rv_json_type_text(value));
         rc = rv_template_compile(rv_json_str(value), NULL, &c->prompts[i], err);
         if (rc < 0)
-            return RV_WRAP(err, rc, "prompt \"%s\"", key);
+            return RV_WRAP(err, rc == RV_E_PARSE ? RV_E_INVALID : rc, "prompt \"%s\"", key);
         if (rv_index_add(&c->prompt_index, rv_str_of(key), (int)i) < 0)
             return RV_FAIL(err, RV_E_NOMEM, "read the prompts of a bundle");
     }

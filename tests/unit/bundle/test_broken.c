@@ -79,7 +79,7 @@ static const struct {
     {ENTRIES("{\"hook\":{\"c.h\":{\"sees\":[\"a\",1]}}}"), RV_E_INVALID, "\"sees\" has an item"},
     {ENTRIES("{\"hook\":{\"c.h\":{\"timeout_ms\":0}}}"), RV_E_INVALID, "timeout_ms"},
     {PROMPTS("{\"c.p\":1}"), RV_E_INVALID, "prompt \"c.p\" must be a string"},
-    {PROMPTS("{\"c.p\":\"{{open\"}"), RV_E_PARSE, "prompt \"c.p\""},
+    {PROMPTS("{\"c.p\":\"{{open\"}"), RV_E_INVALID, "prompt \"c.p\""},
 };
 
 START_TEST(a_broken_bundle_says_what_is_wrong)
