@@ -1,0 +1,1 @@
+rv_fuzz(journal SOURCES fuzz_journal.c USES rv::journal)
