@@ -72,7 +72,8 @@ static int last_errno(sqlite3_file *file)
     return reason;
 }
 
-/* Why the system refused. SQLite does not keep that for what fails in a commit, but the files do, the log before all. */
+/* Why the system refused. SQLite does not keep that for what fails in a commit, but the files do, the log before all.
+ */
 static int reason_of(sqlite3 *db, int rc)
 {
     sqlite3_file *file = NULL;

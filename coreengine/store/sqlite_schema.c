@@ -32,14 +32,19 @@ struct header {
     int64_t application, version, n_tables;
 };
 
+/* All of it as of one moment: another process may be making the store just now. */
 static int read_header(struct sql_store *st, struct header *h, rv_err **err)
 {
-    int rc = rv_sql_number(st, "PRAGMA application_id", &h->application, "read", err);
+    bool began = false;
+    int rc = rv_sql_begin_read(st, &began, err);
 
+    if (rc == 0)
+        rc = rv_sql_number(st, "PRAGMA application_id", &h->application, "read", err);
     if (rc == 0)
         rc = rv_sql_number(st, "PRAGMA user_version", &h->version, "read", err);
     if (rc == 0)
         rc = rv_sql_number(st, "SELECT count(*) FROM sqlite_schema", &h->n_tables, "read", err);
+    rv_sql_end_read(st, began);
     return rc;
 }
 

@@ -204,9 +204,7 @@ static void *run_worker(void *self)
     char name[20];
 
     snprintf(name, sizeof name, "thread-%d", me->id);
-    rv_err *err = NULL;
-    me->failed = rv_store_open(me->path, &opts, &s, &err) < 0 ? "open" : work(me, s, name);
-    if (err) fprintf(stderr, "%s: %s\n", rv_err_text(err), rv_err_text(rv_err_cause(err)));
+    me->failed = rv_store_open(me->path, &opts, &s, NULL) < 0 ? "open" : work(me, s, name);
     rv_store_close(s);
     return NULL;
 }
