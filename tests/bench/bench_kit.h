@@ -1,0 +1,48 @@
+/* What the benches of runs share: a pipeline with its script, its store and an engine, and a clock. Whatever fails ends
+ * the program with a message. */
+#ifndef RV_TESTS_BENCH_KIT_H
+#define RV_TESTS_BENCH_KIT_H
+
+#include "coreengine/journal/bundle.h"
+#include "coreengine/shell/shell.h"
+
+int64_t bench_now_ns(void);
+int64_t bench_cpu_ns(void);                              /* that this process has used */
+_Noreturn void bench_die(const char *what, rv_err *err); /* err may be NULL */
+/** Sorts; q from 0 (the least) to 1 (the most). */
+int64_t bench_quantile(int64_t *values, size_t n, double q);
+/** A whole number from the command line, from least on. */
+size_t bench_number(const char *text, size_t least);
+int64_t bench_heap_bytes(void); /* in use by this process */
+int64_t bench_resident_bytes(void);
+
+struct bench {
+    struct rv_pipeline *pipeline;
+    rv_script *script; /* NULL: none */
+    rv_plugins *plugins;
+    rv_store *store; /* NULL: none */
+    char bundle[RV_STORE_HASH_MAX];
+    rv_engine *engine;
+    const bool *scripted; /* of the script; per stage */
+    bool answers;         /* the script answers interrupts too */
+};
+struct bench_opts {
+    rv_str pipeline, script;     /* YAML; script may be empty */
+    const char *reeve, *plugins; /* the program and the folder of capabilities, for a pipeline that uses `hello` */
+    const char *store;           /* where; NULL: nothing is kept */
+    enum rv_store_sync sync;
+    bool answers;
+};
+void bench_open(struct bench *b, const struct bench_opts *opts);
+void bench_close(struct bench *b);
+rv_envelope *bench_envelope(void);
+/** A run from its beginning until it is over or waits. id (may be NULL) gets its name. Gives its status. */
+enum rv_run_status bench_run(struct bench *b, char id[RV_ID_MAX]);
+/** The same for one that waits: taken over, answered with that text. */
+enum rv_run_status bench_resume(struct bench *b, const char *id, rv_str text);
+/** Records of all runs in the store. */
+int64_t bench_records(struct bench *b);
+/** "full", "normal" or "off". */
+enum rv_store_sync bench_sync(const char *word);
+
+#endif
