@@ -1,6 +1,7 @@
 /* Runs and their store: what is kept of a new run before it begins, and what people are told of one that waits. */
 #include "coreengine/cli/cli.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,12 @@ static int put_bundle(struct rv_cli_session *s, char hash[RV_STORE_HASH_MAX], rv
 {
     struct rv_catalog catalog = rv_plugins_catalog(s->loaded->plugins);
     struct rv_known_names names = rv_plugins_names(s->loaded->plugins);
-    const struct rv_bundle_source from = {s->loaded->pipeline, &catalog, &names, s->loaded->script};
+    char base[PATH_MAX];
+    const struct rv_bundle_source from = {.pipeline = s->loaded->pipeline,
+                                          .catalog = &catalog,
+                                          .names = &names,
+                                          .script = s->loaded->script,
+                                          .base = realpath(s->loaded->pipeline->dir, base)};
     rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
 
     int rc = rv_bundle_write(&from, &text, NULL, err);

@@ -2,6 +2,7 @@
  * is ended in the same transaction, so that an answer can not reach both. */
 #include "coreengine/cli/runs.h"
 
+#include <limits.h>
 #include <string.h>
 
 struct move {
@@ -16,18 +17,31 @@ struct move {
 /* "new": the file it came from; else the file that is named. */
 static int load_next(struct move *m, const char *word, rv_err **err)
 {
-    const char *path = strcmp(word, "new") == 0 ? rv_cli_past_pipeline(&m->past)->file : word;
-    const char *script = rv_cli_value(m->args, "script");
+    const char *base = rv_bundle_base(m->past.bundle), *file = rv_cli_past_pipeline(&m->past)->file;
+    const char *script = rv_cli_value(m->args, "script"), *slash = strrchr(file, '/');
+    rv_buf same = RV_BUF_INIT(PATH_MAX);
+    const char *path = word;
     int rc;
+
+    if (strcmp(word, "new") == 0) {
+        if (base)
+            rv_buf_printf(&same, "%s/%s", base, slash ? slash + 1 : file);
+        else
+            rv_buf_puts(&same, file);
+        path = rv_buf_cstr(&same);
+    }
 
     if (m->was.begin.has_script && !script) {
         rc = RV_FAIL(err, RV_E_INVALID, "run \"%s\" was started with a script", m->past.row.id);
         rv_err_hint(err, "name the one it is to go on with: --script FILE");
-        return rc;
+    } else {
+        rc = rv_buf_check(&same, "path", err);
+        if (rc == 0)
+            rc = rv_cli_load(m->cli, path, script, &m->next, err);
+        if (rc == 0 && !rv_cli_sound(m->cli, &m->next, false))
+            rc = RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors", path);
     }
-    rc = rv_cli_load(m->cli, path, script, &m->next, err);
-    if (rc == 0 && !rv_cli_sound(m->cli, &m->next, false))
-        rc = RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors", path);
+    rv_buf_fini(&same);
     return rc;
 }
 

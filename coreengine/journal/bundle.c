@@ -71,12 +71,16 @@ static void write_chosen(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static void write_pipeline(const struct rv_pipeline *p, rv_jw *w)
+static void write_pipeline(const struct rv_bundle_source *from, rv_jw *w)
 {
+    const struct rv_pipeline *p = from->pipeline;
+
     rv_jw_key(w, "pipeline");
     rv_jw_obj(w);
     rv_jw_kv_text(w, "file", p->file);
     rv_jw_kv_text(w, "dir", p->dir);
+    if (from->base)
+        rv_jw_kv_text(w, "base", from->base);
     rv_jw_kv_str(w, "text", rv_pipeline_text(p));
     write_chosen(p, w);
     rv_jw_obj_end(w);
@@ -216,7 +220,7 @@ static int write_bundle(const struct rv_bundle_source *from, rv_buf *out, rv_err
 
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "reeve_bundle", RV_BUNDLE_VERSION);
-    write_pipeline(from->pipeline, &w);
+    write_pipeline(from, &w);
     rc = write_files(from->pipeline, &w, err);
     if (rc == 0 && from->script)
         rc = write_script(from->script, &w, err);

@@ -16,6 +16,7 @@ struct rv_bundle_source {
     const struct rv_catalog *catalog;   /* tools, entries and prompts are asked for by the names below */
     const struct rv_known_names *names; /* of the capabilities; tools of the script are found by the script's */
     rv_script *script;                  /* NULL: none */
+    const char *base; /* the pipeline's folder as an absolute path, for whoever goes on elsewhere; NULL: as given */
 };
 /** Append the bundle's JSON text to out; hash (may be NULL) gets its name. RV_E_NOMEM, RV_E_LIMIT (too large),
  * RV_E_STATE (the pipeline is not sound), RV_E_INVALID (a path is no UTF-8). out stays as it was then. */
@@ -31,6 +32,7 @@ RV_MUST_CHECK int rv_bundle_open(rv_str json, const struct rv_bundle_opts *opts,
 void rv_bundle_free(rv_bundle *b);
 const struct rv_pipeline *rv_bundle_pipeline(const rv_bundle *b);
 struct rv_catalog rv_bundle_catalog(const rv_bundle *b); /* borrows b */
+const char *rv_bundle_base(const rv_bundle *b);          /* the pipeline's folder, absolute; NULL: not kept */
 rv_script *rv_bundle_script(rv_bundle *b);               /* borrowed, at its first entries; NULL: none */
 
 /** May a run that stands at `env` go on with another pipeline? Its stages, active and completed ones, interrupt and

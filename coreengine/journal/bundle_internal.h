@@ -25,6 +25,7 @@ struct bundle_catalog {
 
 struct rv_bundle {
     struct rv_pipeline *pipeline;
+    char *base;        /* NULL: not kept */
     rv_script *script; /* NULL: none */
     struct bundle_catalog catalog;
 };

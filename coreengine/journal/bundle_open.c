@@ -7,15 +7,41 @@
 #include <string.h>
 
 static const char *const bundle_keys[] = {"reeve_bundle", "pipeline", "files", "script", "catalog"};
-static const char *const pipeline_keys[] = {"file", "dir", "text", "models"};
+static const char *const pipeline_keys[] = {"file", "dir", "base", "text", "models"};
 static const char *const model_keys[] = {"provider", "model"};
 static const char *const script_keys[] = {"file", "text"};
 
+/* The files by the paths they were read from; base stands for dir when the pipeline is opened from elsewhere. */
+struct kept_files {
+    json_object *by_path;
+    const char *dir, *base; /* base NULL: paths are as they were */
+};
+
+static json_object *file_below_base(const struct kept_files *k, const char *path)
+{
+    size_t n = strlen(k->base);
+    rv_buf key = RV_BUF_INIT(RV_BUNDLE_MAX_BYTES);
+    json_object *text = NULL;
+
+    if (strncmp(path, k->base, n) != 0 || path[n] != '/')
+        return NULL;
+    if (strcmp(k->dir, ".") != 0)
+        rv_buf_printf(&key, "%s/", k->dir);
+    rv_buf_puts(&key, path + n + 1);
+    if (key.rc == 0)
+        json_object_object_get_ex(k->by_path, rv_buf_cstr(&key), &text);
+    rv_buf_fini(&key);
+    return text;
+}
+
 static bool find_file(void *self, const char *path, rv_str *out)
 {
-    json_object *files = self, *text = NULL;
+    const struct kept_files *k = self;
+    json_object *text = NULL;
 
-    if (!json_object_object_get_ex(files, path, &text) || !json_object_is_type(text, json_type_string))
+    if (!json_object_object_get_ex(k->by_path, path, &text) && k->base)
+        text = file_below_base(k, path);
+    if (!json_object_is_type(text, json_type_string))
         return false;
     *out = rv_json_str(text);
     return true;
@@ -58,7 +84,7 @@ static int check_version(json_object *root, rv_err **err)
 }
 
 struct pipeline_parts {
-    const char *file, *dir, *text;
+    const char *file, *dir, *base, *text;
     struct rv_chosen_model *models; /* owned */
     size_t n_models;
 };
@@ -92,14 +118,17 @@ static int read_models(json_object *obj, struct pipeline_parts *parts, rv_err **
 static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, json_object *files, bool offline,
                          rv_err **err)
 {
+    const char *base = offline ? NULL : parts->base; /* nothing outside is looked at then, and messages stay short */
+    struct kept_files kept = {files, parts->dir, base};
     const struct rv_pipeline_opts opts = {
-        .file = find_file, .self = files, .models = parts->models, .n_models = parts->n_models, .offline = offline};
+        .file = find_file, .self = &kept, .models = parts->models, .n_models = parts->n_models, .offline = offline};
     rv_findings *findings = rv_findings_new();
     int rc;
 
     if (!findings)
         return RV_FAIL(err, RV_E_NOMEM, "open a bundle");
-    rc = rv_pipeline_parse_with(rv_str_of(parts->text), parts->file, parts->dir, &opts, findings, &b->pipeline, err);
+    rc = rv_pipeline_parse_with(rv_str_of(parts->text), parts->file, base ? base : parts->dir, &opts, findings,
+                                &b->pipeline, err);
     if (rc == 0)
         rc = first_fault(findings, err);
     if (rc == 0 && (!b->pipeline || !b->pipeline->is_sound))
@@ -119,11 +148,14 @@ static int open_pipeline(rv_bundle *b, json_object *root, bool offline, rv_err *
         (rc = rv_bundle_check_keys(obj, "\"pipeline\"", pipeline_keys, RV_COUNT(pipeline_keys), err)) < 0 ||
         (rc = rv_bundle_text(obj, "file", true, &parts.file, err)) < 0 ||
         (rc = rv_bundle_text(obj, "dir", true, &parts.dir, err)) < 0 ||
+        (rc = rv_bundle_text(obj, "base", false, &parts.base, err)) < 0 ||
         (rc = rv_bundle_text(obj, "text", true, &parts.text, err)) < 0)
         return rc;
     rc = read_models(obj, &parts, err);
     if (rc == 0)
         rc = load_pipeline(b, &parts, files, offline, err);
+    if (rc == 0 && parts.base && !(b->base = rv_str_dup(rv_str_of(parts.base))))
+        rc = RV_FAIL(err, RV_E_NOMEM, "open a bundle");
     free(parts.models);
     return rc;
 }
@@ -190,9 +222,15 @@ void rv_bundle_free(rv_bundle *b)
     if (!b)
         return;
     rv_pipeline_free(b->pipeline);
+    free(b->base);
     rv_script_free(b->script);
     rv_bundle_catalog_fini(&b->catalog);
     free(b);
+}
+
+const char *rv_bundle_base(const rv_bundle *b)
+{
+    return b->base;
 }
 
 const struct rv_pipeline *rv_bundle_pipeline(const rv_bundle *b)
