@@ -1,4 +1,5 @@
 /* The crash matrix: crash [--sample|--full] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM CAPABILITIES PIPELINE SCRIPT
+ * ASIDE
  *
  * A run is killed at every operation on its store and on the outside world, in every way of shim.c, and so are the
  * processes that recover it and take answers. Each time it has to come to the end that it would have come to, with
@@ -22,12 +23,11 @@ static const struct phase {
     const char *name;
     size_t first;       /* processes that are let alone before */
     bool twice;         /* the process that comes after it dies, too */
+    bool collects;      /* it is a gc, between the run and the answer */
     long step, sparser; /* every step-th point; with --sample every sparser-th */
 } phases[] = {
-    {"run", 0, false, 1, 7},
-    {"answer", 1, false, 1, 5},
-    {"recovery", 0, true, 3, 31},
-    {"second", 1, true, 3, 29},
+    {"run", 0, false, false, 1, 7},      {"answer", 1, false, false, 1, 5}, {"gc", 1, false, true, 1, 7},
+    {"recovery", 0, true, false, 3, 31}, {"second", 1, true, false, 3, 29},
 };
 
 struct matrix {
@@ -36,6 +36,7 @@ struct matrix {
     long n_jobs, job;
     struct verdict model;
     long counts[LIFE_MAX_DOOMS]; /* operations of the processes of a life that is let alone */
+    long gc_count;
     long n_lives, n_kills, n_unreached, n_failures, n_unknown, n_half_made;
 };
 
@@ -55,7 +56,8 @@ static void tell(const struct phase *phase, const struct life *life, const rv_bu
 /* False: the point is beyond the end of the process. */
 static bool live(struct matrix *m, const struct phase *phase, struct doom doom, long second)
 {
-    struct life life = {.setting = &m->setting, .n_dooms = phase->first + 1 + phase->twice};
+    struct life life = {
+        .setting = &m->setting, .n_dooms = phase->first + 1 + phase->twice, .collects = phase->collects};
     rv_buf why = RV_BUF_INIT(MAX_COMPLAINT);
     size_t n_wanted = 1 + phase->twice;
 
@@ -81,7 +83,8 @@ static bool live(struct matrix *m, const struct phase *phase, struct doom doom, 
 
 static void live_through(struct matrix *m, const struct phase *phase)
 {
-    long step = m->sample ? phase->sparser : phase->step, n_points = m->counts[phase->first], index = 0;
+    long step = m->sample ? phase->sparser : phase->step, index = 0;
+    long n_points = phase->collects ? m->gc_count : m->counts[phase->first];
 
     for (size_t how = 0; how < RV_COUNT(hows); how++)
         for (long at = 1 + (long)how % step; at <= n_points; at += step) {
@@ -108,7 +111,12 @@ static void count(struct matrix *m)
     if (life.n_processes != 2 || m->counts[0] < 20 || m->counts[1] < 10 || !verdict_agrees(&m->model, &m->model, &why))
         rv_kit_die("the life that is let alone has %zu processes, with %ld and %ld operations; %s", life.n_processes,
                    m->counts[0], m->counts[1], rv_buf_cstr(&why));
-    printf("a run has %ld points, the answer that ends it %ld\n", m->counts[0], m->counts[1]);
+    life.collects = true;
+    if (!life_live(&life, &why) || !verdict_agrees(&life.verdict, &m->model, &why) || life.counts[1] < 10)
+        rv_kit_die("with a gc and without any crash: %s", rv_buf_cstr(&why));
+    m->gc_count = life.counts[1];
+    verdict_fini(&life.verdict);
+    printf("a run has %ld points, the answer that ends it %ld, a gc %ld\n", m->counts[0], m->counts[1], m->gc_count);
     fflush(stdout);
 }
 
@@ -178,13 +186,13 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
     }
-    if (argc - i != 5) {
+    if (argc - i != 6) {
         fprintf(stderr, "usage: crash [--sample] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM CAPABILITIES PIPELINE "
-                        "SCRIPT\n");
+                        "SCRIPT ASIDE\n");
         return 2;
     }
     m.n_jobs = m.n_jobs < 1 ? 1 : m.n_jobs > MAX_JOBS ? MAX_JOBS : m.n_jobs;
-    m.setting = (struct setting){argv[i], argv[i + 1], argv[i + 2], argv[i + 3], argv[i + 4]};
+    m.setting = (struct setting){argv[i], argv[i + 1], argv[i + 2], argv[i + 3], argv[i + 4], argv[i + 5]};
     if (!getenv("TMPDIR") && access("/dev/shm", W_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 1); /* power cuts are played here, so that no disk is waited for */
     count(&m);

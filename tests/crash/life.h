@@ -10,6 +10,7 @@
 
 struct setting {
     const char *reeve, *shim, *capabilities, *pipeline, *script;
+    const char *aside; /* another pipeline, whose run is there to be deleted */
 };
 
 /* What the uninterrupted life left. */
@@ -27,6 +28,7 @@ struct life {
     const struct setting *setting;
     struct doom dooms[LIFE_MAX_DOOMS]; /* of its processes, in order; at 0: counts only */
     size_t n_dooms;
+    bool collects; /* its second process is a gc that deletes another run */
     /* Told by life_live(). */
     size_t n_processes; /* that changed the store */
     size_t n_killed;
