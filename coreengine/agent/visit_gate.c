@@ -128,6 +128,7 @@ static void take_answer(rv_visit *v, json_object *kept)
 {
     json_object *answer = answer_to(v, kept);
     const char *decision = NULL;
+    json_object *said = NULL;
 
     (void)rv_json_get_int(kept, "key_visit", &v->tools.key_visit);
     v->tools.approved = true; /* it was called: whoever had to approve it did */
@@ -137,8 +138,8 @@ static void take_answer(rv_visit *v, json_object *kept)
         v->tools.word = WORD_HAPPENED;
     else if (strcmp(decision, "fail") == 0)
         v->tools.word = WORD_FAIL;
-    if (v->tools.word == WORD_HAPPENED)
-        v->tools.said = json_object_get(rv_json_get_obj(answer, "data"));
+    if (v->tools.word == WORD_HAPPENED && json_object_object_get_ex(answer, "data", &said))
+        v->tools.said = json_object_get(said); /* of any type: it is judged as the tool's own answer would be */
 }
 
 /* The policy that asked joins those whose questions were approved before. */

@@ -374,15 +374,13 @@ static int good_reply(rv_visit *v, const struct rv_event *ev, int64_t ms, struct
 
 static int ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_tool_info *info = v->shared->catalog.tool(v->shared->catalog.self, step_tool(v));
+    const struct visit_step step = {.id = step_id(v), .tool = step_tool(v), .parameters = step_parameters(v)};
     rv_buf key = RV_BUF_INIT(RV_KEY_MAX);
 
     write_key(v, &key);
     int rc = rv_buf_check(&key, "idempotency key", err);
     if (rc == 0)
-        rc = rv_visit_ask_outcome(
-            v, &(struct visit_step){step_id(v), step_tool(v), step_parameters(v), rv_tool_risk(info)},
-            rv_buf_cstr(&key), out, err);
+        rc = rv_visit_ask_outcome(v, &step, rv_buf_cstr(&key), out, err);
     rv_buf_fini(&key);
     return rc;
 }

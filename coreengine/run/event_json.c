@@ -69,7 +69,8 @@ static void read_response(json_object *json, struct rv_response *out)
     if (json_object_object_get_ex(json, "interrupt_id", &part))
         out->interrupt_id = rv_json_str(part);
     out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
-    out->data = rv_json_get_obj(json, "data");
+    if (json_object_object_get_ex(json, "data", &part))
+        out->data = part;
 }
 
 int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
