@@ -485,15 +485,20 @@ void drive_start(struct drive *d)
     drive_must_step(d, &ev);
 }
 
+void drive_pump_one(struct drive *d)
+{
+    size_t i = next_due(d);
+
+    ck_assert_msg(i != SIZE_MAX, "the run waits for nothing");
+    if (d->calls[i].due_us > d->now_us)
+        d->now_us = d->calls[i].due_us;
+    answer_call(d, i);
+}
+
 void drive_pump(struct drive *d)
 {
-    while (!d->finished) {
-        size_t i = next_due(d);
-        ck_assert_msg(i != SIZE_MAX, "the run waits for nothing");
-        if (d->calls[i].due_us > d->now_us)
-            d->now_us = d->calls[i].due_us;
-        answer_call(d, i);
-    }
+    while (!d->finished)
+        drive_pump_one(d);
 }
 
 enum rv_run_status drive_run(struct drive *d)

@@ -94,6 +94,7 @@ void drive_forget_calls(struct drive *d);
 void drive_start(struct drive *d);
 /** Answer what is due until the run ends or nothing is asked. */
 void drive_pump(struct drive *d);
+void drive_pump_one(struct drive *d); /* one answer */
 /** Start and pump; the status. */
 enum rv_run_status drive_run(struct drive *d);
 /** Save and load the envelope, make a new run of it, answer its interrupt and pump. A code < 0: the answer was refused.

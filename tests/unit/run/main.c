@@ -13,6 +13,8 @@ int main(void)
     suite_add_tcase(s, parallel_case());
     suite_add_tcase(s, protocol_case());
     suite_add_tcase(s, answers_case());
+    suite_add_tcase(s, continue_case());
+    suite_add_tcase(s, outcomes_case());
     suite_add_tcase(s, random_case());
     suite_add_tcase(s, growth_case());
     runner = srunner_create(s);
