@@ -53,6 +53,7 @@ enum rv_cli_call_end {
 };
 const char *rv_cli_call_end_text(enum rv_cli_call_end end);
 
+#define RV_CLI_NO_CALL SIZE_MAX
 struct rv_cli_call {
     int64_t id, attempt;
     enum rv_effect_kind kind; /* CALL_LLM, CALL_TOOL, CALL_HOOK */
@@ -60,7 +61,7 @@ struct rv_cli_call {
     char *name;               /* owned */
     int effect_class;         /* CALL_TOOL */
     enum rv_cli_call_end end;
-    size_t step; /* index of its visit */
+    size_t next; /* index of the next call of its visit; RV_CLI_NO_CALL: none */
     int64_t begun_us, ended_us;
 };
 struct rv_cli_step {
@@ -68,8 +69,9 @@ struct rv_cli_step {
     int stage;
     int64_t visit, seq; /* seq: of the record that ended it */
     int64_t begun_us, ended_us;
-    bool can_fork;    /* a state was saved right behind it */
-    json_object *end; /* its stage_completed event; NULL: under way */
+    size_t first_call, last_call; /* RV_CLI_NO_CALL: none */
+    bool can_fork;                /* a state was saved right behind it */
+    json_object *end;             /* its stage_completed event; NULL: under way */
 };
 struct rv_cli_steps {
     struct rv_cli_step *items;

@@ -46,7 +46,11 @@ static int begin_step(struct rv_cli_steps *s, const struct rv_effect *e, int64_t
     if (!items)
         return rv_err_code(*err);
     s->items = items;
-    s->items[s->n++] = (struct rv_cli_step){.stage = e->stage, .visit = e->visit, .begun_us = now_us};
+    s->items[s->n++] = (struct rv_cli_step){.stage = e->stage,
+                                            .visit = e->visit,
+                                            .begun_us = now_us,
+                                            .first_call = RV_CLI_NO_CALL,
+                                            .last_call = RV_CLI_NO_CALL};
     return 0;
 }
 
@@ -69,7 +73,7 @@ static int end_step(struct rv_cli_steps *s, const struct rv_effect *e, rv_str li
 static int begin_call(struct rv_cli_steps *s, const struct rv_effect *e, int64_t now_us, rv_err **err)
 {
     struct rv_cli_call *calls = grow(s->calls, s->n_calls, &s->cap_calls, sizeof *calls, err);
-    const struct rv_cli_step *step = open_step(s, e->stage, e->visit);
+    struct rv_cli_step *step = open_step(s, e->stage, e->visit);
 
     if (!calls)
         return rv_err_code(*err);
@@ -84,11 +88,16 @@ static int begin_call(struct rv_cli_steps *s, const struct rv_effect *e, int64_t
         .entry = e->entry,
         .name = name,
         .effect_class = e->effect_class,
-        .step = step   ? (size_t)(step - s->items)
-                : s->n ? s->n - 1
-                       : 0,
+        .next = RV_CLI_NO_CALL,
         .begun_us = now_us,
     };
+    if (!step)
+        return 0; /* of no visit: there is nowhere to show it */
+    if (step->last_call == RV_CLI_NO_CALL)
+        step->first_call = s->n_calls - 1;
+    else
+        s->calls[step->last_call].next = s->n_calls - 1;
+    step->last_call = s->n_calls - 1;
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "coreengine/cli/runs.h"
 #include "coreengine/cli/verbs.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -11,11 +12,11 @@
 
 struct entry {
     const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
-    struct rv_run_row row; /* its numbers; the texts are those above */
-    size_t first_pending, n_pending;
+    struct rv_run_row row;           /* its numbers; the texts are those above */
+    size_t first_waiting, n_pending; /* those of `waiting` that are its own */
 };
 struct waiting {
-    size_t entry;
+    size_t entry, nth;   /* nth: as the store gave them, the oldest first */
     struct rv_pending p; /* texts in the arena */
 };
 struct list {
@@ -96,7 +97,7 @@ static int take_pending(void *self, const struct rv_pending *p, rv_err **err)
         return no_memory(err);
     l->waiting = waiting;
     struct waiting *w = &waiting[l->n_waiting];
-    *w = (struct waiting){.entry = (size_t)at, .p = *p};
+    *w = (struct waiting){.entry = (size_t)at, .nth = l->n_waiting, .p = *p};
     w->p.run = l->items[at].id;
     w->p.id = keep(l, p->id, &ok);
     w->p.kind = keep(l, p->kind, &ok);
@@ -109,6 +110,23 @@ static int take_pending(void *self, const struct rv_pending *p, rv_err **err)
     l->items[at].n_pending++;
     l->n_waiting++;
     return 0;
+}
+
+static int by_entry(const void *a, const void *b)
+{
+    const struct waiting *x = a, *y = b;
+    if (x->entry != y->entry)
+        return x->entry < y->entry ? -1 : 1;
+    return x->nth < y->nth ? -1 : x->nth > y->nth;
+}
+
+/* Those of one run side by side. */
+static void sort_waiting(struct list *l)
+{
+    if (l->n_waiting)
+        qsort(l->waiting, l->n_waiting, sizeof *l->waiting, by_entry);
+    for (size_t k = l->n_waiting; k-- > 0;)
+        l->items[l->waiting[k].entry].first_waiting = k;
 }
 
 static int read_filter(const struct rv_cli_args *args, struct rv_run_filter *f, rv_err **err)
@@ -142,6 +160,8 @@ static int read_list(rv_store *store, struct rv_run_filter filter, struct list *
     int rc = rv_store_list_runs(store, &rv_cli_scope, &filter, take_row, l, err);
     if (rc == 0)
         rc = rv_store_list_pending(store, &rv_cli_scope, NULL, take_pending, l, err);
+    if (rc == 0)
+        sort_waiting(l);
     if (rc == 0 && limit && (int64_t)l->n > limit) {
         l->more = true;
         l->n = (size_t)limit;
@@ -188,9 +208,8 @@ static void write_entry(const struct list *l, size_t i, rv_jw *w)
         rv_jw_kv_bool(w, "cancel_requested", true);
     rv_jw_key(w, "pending");
     rv_jw_arr(w);
-    for (size_t k = 0; e->n_pending && k < l->n_waiting; k++)
-        if (l->waiting[k].entry == i)
-            rv_jw_raw(w, l->waiting[k].p.body);
+    for (size_t k = 0; k < e->n_pending; k++)
+        rv_jw_raw(w, l->waiting[e->first_waiting + k].p.body);
     rv_jw_arr_end(w);
     rv_jw_obj_end(w);
 }
@@ -245,14 +264,14 @@ static void write_remark(const struct list *l, size_t i, int64_t now_us, size_t 
     enum rv_cli_owner owner = rv_cli_owner_of(&e->row, now_us);
     bool unfinished = e->row.status == RV_RUN_READY || e->row.status == RV_RUN_RUNNING;
 
-    for (size_t k = 0; e->n_pending && k < l->n_waiting; k++)
-        if (l->waiting[k].entry == i) {
-            rv_buf_printf(b, "%s: ", l->waiting[k].p.kind);
-            rv_cli_write_preview(l->waiting[k].p.text, max > 30 ? max - 30 : 0, b);
-            if (e->n_pending > 1)
-                rv_buf_printf(b, " (and %zu more)", e->n_pending - 1);
-            return;
-        }
+    if (e->n_pending) {
+        const struct rv_pending *p = &l->waiting[e->first_waiting].p;
+        rv_buf_printf(b, "%s: ", p->kind);
+        rv_cli_write_preview(p->text, max > 30 ? max - 30 : 0, b);
+        if (e->n_pending > 1)
+            rv_buf_printf(b, " (and %zu more)", e->n_pending - 1);
+        return;
+    }
     if (e->row.cancel_requested)
         rv_buf_puts(b, "to be cancelled");
     else if (unfinished && owner == RV_CLI_OWNER_NONE)

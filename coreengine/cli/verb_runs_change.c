@@ -60,6 +60,7 @@ struct found {
     int64_t lease_until_us;
     enum verdict verdict;
     enum rv_run_status status;
+    bool cancel; /* somebody asked for it */
 };
 struct findings {
     struct found *items;
@@ -93,7 +94,8 @@ static int add(void *self, const struct rv_run_row *row, rv_err **err)
                         .owner = row->owner ? rv_str_dup(rv_str_of(row->owner)) : NULL,
                         .lease_until_us = row->lease_until_us,
                         .verdict = judge(row, f->now_us),
-                        .status = row->status};
+                        .status = row->status,
+                        .cancel = row->cancel_requested};
     f->n++; /* what it has of texts is freed with the list */
     return x->id && (x->owner || !row->owner) ? 0 : RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
 }
@@ -159,35 +161,61 @@ static int worse(int a, int b)
     return order[at_a > at_b ? at_a : at_b];
 }
 
+/* One of them. *left: it could not be had after all: another process was faster. */
+static int recover_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct found *x,
+                       bool *left)
+{
+    struct rv_run_row row;
+
+    say(x, "%s%s", x->cancel ? "is cancelled" : "goes on", x->owner ? "; its owner is gone" : "");
+    int status = rv_cli_continue(cli, args, store, x->id, NULL, x->cancel);
+    *left = false;
+    if (status == RV_EXIT_USAGE && rv_store_get_run(store, &rv_cli_scope, x->id, &row, NULL) == 0) {
+        *left = judge(&row, rv_cli_now_us()) != RECOVER;
+        rv_run_row_fini(&row);
+    }
+    return *left || (status == RV_EXIT_CANCELLED && x->cancel) ? RV_EXIT_COMPLETED : status;
+}
+
+static void say_summary(size_t n_recovered, size_t n_left, size_t n_failed)
+{
+    rv_buf text = RV_BUF_INIT(256);
+
+    rv_buf_printf(&text, "%zu recovered, %zu left alone", n_recovered, n_left);
+    if (n_failed)
+        rv_buf_printf(&text, ", %zu failed", n_failed);
+    rv_buf_putc(&text, '\n');
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
 static int recover_all(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct findings *f)
 {
     int status = RV_EXIT_COMPLETED;
-    size_t n = 0, n_failed = 0;
-    bool dry = rv_cli_flag(args, "dry-run");
-    rv_buf text = RV_BUF_INIT(4096);
+    size_t n = 0, n_left = 0, n_failed = 0;
+    bool dry = rv_cli_flag(args, "dry-run"), stopped = false;
 
-    for (size_t i = 0; i < f->n; i++) {
+    for (size_t i = 0; i < f->n && !stopped; i++) {
         const struct found *x = &f->items[i];
-        if (x->verdict != RECOVER) {
+        bool left = x->verdict != RECOVER;
+        if (left) {
             say_left_alone(x);
-            continue;
+        } else if (dry) {
+            say(x, "would %s%s", x->cancel ? "be cancelled" : "go on", x->owner ? "; its owner is gone" : "");
+        } else {
+            int one = recover_one(cli, args, store, x, &left);
+            bool failed = one == RV_EXIT_FAILED || one == RV_EXIT_USAGE;
+            stopped = one == RV_EXIT_CANCELLED; /* by a signal: it is meant for all of them */
+            n += !left && !failed;
+            n_failed += failed;
+            status = worse(status, one);
         }
-        n++;
-        say(x, "%s%s", dry ? "would go on" : "goes on", x->owner ? "; its owner is gone" : "");
-        int one = dry ? RV_EXIT_COMPLETED : rv_cli_continue(cli, args, store, x->id, NULL, false);
-        n_failed += one == RV_EXIT_FAILED || one == RV_EXIT_USAGE;
-        status = worse(status, one);
+        n_left += left;
     }
-    if (f->n == 0) {
+    if (f->n == 0)
         rv_cli_err(RV_STR_LIT("no run is unfinished\n"));
-    } else if (!dry) {
-        rv_buf_printf(&text, "%zu recovered, %zu left alone", n - n_failed, f->n - n);
-        if (n_failed)
-            rv_buf_printf(&text, ", %zu failed", n_failed);
-        rv_buf_putc(&text, '\n');
-        rv_cli_err(rv_buf_str(&text));
-    }
-    rv_buf_fini(&text);
+    else if (!dry)
+        say_summary(n, n_left, n_failed);
     return status;
 }
 

@@ -175,9 +175,8 @@ static void write_step(const struct picture *p, size_t i, rv_jw *w)
             rv_jw_kv_value(w, keys[k], part);
     rv_jw_key(w, "calls");
     rv_jw_arr(w);
-    for (size_t c = 0; c < p->steps.n_calls; c++)
-        if (p->steps.calls[c].step == i)
-            write_call(&p->steps.calls[c], w);
+    for (size_t c = s->first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next)
+        write_call(&p->steps.calls[c], w);
     rv_jw_arr_end(w);
     rv_jw_obj_end(w);
 }
@@ -279,9 +278,8 @@ static void write_steps(const struct picture *p, rv_buf *b)
             rv_cli_write_preview(rv_str_of(error), PREVIEW, b);
             rv_buf_putc(b, '\n');
         }
-        for (size_t c = 0; c < p->steps.n_calls; c++)
-            if (p->steps.calls[c].step == i)
-                write_call_line(p, &p->steps.calls[c], b);
+        for (size_t c = s->first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next)
+            write_call_line(p, &p->steps.calls[c], b);
     }
     for (size_t i = 0; i < p->steps.n; i++)
         if (p->steps.items[i].end && !p->steps.items[i].can_fork) {
