@@ -77,7 +77,7 @@ static size_t cut(rv_str text, struct rv_record *records)
     while (text.len > 0 && n < MAX_RECORDS) {
         const char *end = memchr(text.ptr, '\n', text.len);
         size_t len = end ? (size_t)(end - text.ptr) : text.len;
-        const char *tab = memchr(text.ptr, '\t', len);
+        const char *tab = len > 0 ? memchr(text.ptr + 1, '\t', len - 1) : NULL;
         size_t body = tab ? (size_t)(tab - text.ptr) : len;
         if (len > 0) {
             records[n] = (struct rv_record){
