@@ -17,6 +17,10 @@
     " r.updated_us, r.expires_us, r.n_records, r.owner, r.fence, r.lease_until_us, r.cancel, r.n_pending"              \
     " FROM runs r LEFT JOIN blobs b ON b.key = r.bundle"
 
+#define RV_SQL_PENDING                                                                                                 \
+    "SELECT r.id, p.id, p.kind, p.stage, r.user, p.text, p.body, p.created_us, p.expires_us FROM pending p"            \
+    " JOIN runs r ON r.key = p.run"
+
 #define RV_SQL_STATEMENTS(X)                                                                                           \
     X(BEGIN_READ, "BEGIN")                                                                                             \
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                                                  \
@@ -43,9 +47,8 @@
     X(CANCELS, "SELECT id FROM runs WHERE owner = ?1 AND cancel ORDER BY created_us, id")                              \
     X(READ, "SELECT r.seq, r.kind, r.body, r.value, r.blob, b.data FROM records r LEFT JOIN blobs b ON b.key = r.blob" \
             " WHERE r.run = ?1 AND r.seq BETWEEN ?2 AND ?3 ORDER BY r.seq")                                            \
-    X(PENDING, "SELECT r.id, p.id, p.kind, p.stage, r.user, p.text, p.body, p.created_us, p.expires_us FROM pending p" \
-               " JOIN runs r ON r.key = p.run WHERE r.tenant = ?1 AND (?2 IS NULL OR r.user = ?2)"                     \
-               " AND (?3 IS NULL OR p.run = ?3) ORDER BY p.created_us, r.id, p.n")                                     \
+    X(PENDING, RV_SQL_PENDING " WHERE r.tenant = ?1 AND (?2 IS NULL OR r.user = ?2) ORDER BY p.created_us, r.id, p.n") \
+    X(PENDING_OF, RV_SQL_PENDING " WHERE p.run = ?1 ORDER BY p.created_us, p.n")                                       \
     X(FIND_BLOB, "SELECT key FROM blobs WHERE hash = ?1")                                                              \
     X(ADD_BLOB, "INSERT INTO blobs (hash, created_us, data) VALUES (?1, ?2, ?3)")                                      \
     X(TOUCH_BLOB, "UPDATE blobs SET created_us = ?2 WHERE key = ?1 AND created_us < ?2")                               \

@@ -249,12 +249,14 @@ int rv_sql_list_pending(void *self, const struct rv_store_scope *scope, const ch
     if (rc == 0 && run)
         rc = rv_sql_find(st, scope, run, &found, err);
     if (rc == 0)
-        rc = rv_sql_use(st, SQL_PENDING, &stmt, err);
+        rc = rv_sql_use(st, run ? SQL_PENDING_OF : SQL_PENDING, &stmt, err);
     if (rc == 0) {
-        rv_sql_text(st, stmt, 1, scope->tenant);
-        rv_sql_text(st, stmt, 2, scope->user);
-        if (run)
-            rv_sql_int(st, stmt, 3, found.key);
+        if (run) {
+            rv_sql_int(st, stmt, 1, found.key);
+        } else {
+            rv_sql_text(st, stmt, 1, scope->tenant);
+            rv_sql_text(st, stmt, 2, scope->user);
+        }
         while ((rc = rv_sql_step(st, stmt, "list pending interrupts", err)) == 1) {
             struct rv_pending p;
             rc = pending_of(stmt, &p, err);
