@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define MAX_LIST_BYTES   ((size_t)256 << 20)
+#define AT_ONCE          ((size_t)200) /* runs that one transaction deletes: others wait no longer than that */
 #define DEFAULT_GRACE_US INT64_C(3600000000)
 
 struct doomed {
@@ -59,23 +60,44 @@ static int judge(void *self, const struct rv_run_row *row, rv_err **err)
     return 0;
 }
 
+/* Some of them, within one transaction. Who is run again meanwhile stays, and who is gone is gone. */
+static int delete_some(rv_store *store, struct collection *c, size_t from, size_t upto, rv_err **err)
+{
+    size_t n = 0, n_owned = 0;
+
+    int rc = rv_store_begin(store, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = from; i < upto && rc == 0; i++) {
+        rv_err *cause = NULL;
+        rc = rv_store_delete_run(store, &rv_cli_scope, c->items[i].id, c->now_us, &cause);
+        n += rc == 0;
+        n_owned += rc == RV_E_STATE;
+        if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND) {
+            rv_err_free(cause);
+            rc = 0;
+        } else if (rc < 0) {
+            *err = cause;
+        }
+    }
+    if (rc < 0)
+        rv_store_rollback(store);
+    else
+        rc = rv_store_commit(store, err);
+    if (rc == 0) {
+        c->n_deleted += n;
+        c->n_owned += n_owned;
+    }
+    return rc;
+}
+
 static int delete_all(rv_store *store, struct collection *c, rv_err **err)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        rv_err *cause = NULL;
-        int rc = rv_store_delete_run(store, &rv_cli_scope, c->items[i].id, c->now_us, &cause);
-        if (rc == 0)
-            c->n_deleted++;
-        else if (rc == RV_E_STATE)
-            c->n_owned++; /* somebody took it over meanwhile */
-        if (rc == 0 || rc == RV_E_STATE || rc == RV_E_NOT_FOUND) {
-            rv_err_free(cause);
-            continue;
-        }
-        *err = cause;
-        return rc;
-    }
-    return 0;
+    int rc = 0;
+
+    for (size_t at = 0; at < c->n && rc == 0; at += AT_ONCE)
+        rc = delete_some(store, c, at, c->n - at < AT_ONCE ? c->n : at + AT_ONCE, err);
+    return rc;
 }
 
 /* --- rules --- */
