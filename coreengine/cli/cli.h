@@ -202,6 +202,8 @@ RV_MUST_CHECK int rv_cli_lease_us(const struct rv_cli_args *args, int64_t *out, 
 RV_MUST_CHECK int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err);
 /** The options of `resume` for an answer; empty: none is needed. data: the interrupt's, may be NULL. */
 const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
+/** On a terminal: say that runs of dead processes wait to be recovered. */
+void rv_cli_note_left_behind(const struct rv_cli *cli, rv_store *store);
 /** Say what a run waits for and how to answer it. run: the word for it on a command line. */
 void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env, const char *run);
 

@@ -1,5 +1,5 @@
 /* Runs and their store: what is kept of a new run before it begins, and what people are told of one that waits. */
-#include "coreengine/cli/cli.h"
+#include "coreengine/cli/runs.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -72,6 +72,36 @@ int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
     if (rc == RV_E_EXISTS)
         rv_err_hint(err, "leave envelope_id out of the state, or keep this run elsewhere with --store FILE");
     return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
+}
+
+/* --- what others left --- */
+
+#define MAX_LOOKED_AT 100 /* unfinished runs; more are "100" in the note */
+
+static int count_left(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    enum rv_cli_owner owner = rv_cli_owner_of(row, rv_cli_now_us());
+    (void)err;
+    *(int *)self += owner == RV_CLI_OWNER_DEAD || owner == RV_CLI_OWNER_LATE;
+    return 0;
+}
+
+void rv_cli_note_left_behind(const struct rv_cli *cli, rv_store *store)
+{
+    const struct rv_run_filter unfinished = {.statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING,
+                                             .limit = MAX_LOOKED_AT};
+    rv_buf text = RV_BUF_INIT(256);
+    int n = 0;
+
+    if (!cli->err_tty)
+        return;
+    RV_IGNORE(rv_store_list_runs(store, &rv_cli_scope, &unfinished, count_left, &n, NULL), "a note, no more");
+    if (n > 0) {
+        rv_buf_printf(&text, "note: %d unfinished run%s of a process that is gone; go on with `reeve runs recover`\n",
+                      n, n == 1 ? "" : "s");
+        rv_cli_err(rv_buf_str(&text));
+    }
+    rv_buf_fini(&text);
 }
 
 /* --- what it waits for --- */

@@ -63,8 +63,10 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
     rv_owner_name(owner);
     s->owner = owner;
     int rc = rv_cli_store_open(s->cli, s->args, RV_CLI_STORE_MAKE, &s->store, &err);
-    if (rc == 0)
+    if (rc == 0) {
+        rv_cli_note_left_behind(s->cli, s->store);
         rc = rv_cli_keep(s, env, &err);
+    }
     int status;
     if (rc < 0) {
         rv_envelope_free(env);
