@@ -133,8 +133,13 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     if (x->opts.on_input)
         x->opts.on_input(x->opts.self, ev);
     int rc = rv_run_step(x->run, ev, &x->effects, err);
-    if (rc == 0 && x->opts.journal)
-        rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
+    if (rc < 0 || !x->opts.journal)
+        return rc;
+    rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
+    if (rc < 0)
+        rv_err_hint(err,
+                    "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
+                    rv_journal_run(x->opts.journal));
     return rc;
 }
 
