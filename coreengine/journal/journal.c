@@ -94,7 +94,7 @@ static const char *stage_of(const rv_envelope *env, char room[STAGE_MAX + 1])
 
 /* --- making one --- */
 
-static int create(rv_journal *j, const struct rv_journal_start *s, rv_err **err)
+static int create(rv_journal *j, const struct rv_journal_start *s, const char *owner, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(s->env);
     rv_buf state = RV_BUF_INIT(RV_STATE_MAX_BYTES); /* a larger one could not be loaded again */
@@ -119,9 +119,9 @@ static int create(rv_journal *j, const struct rv_journal_start *s, rv_err **err)
             .parent_seq = s->parent_seq,
             .status = RV_RUN_READY,
             .stage = stage_of(s->env, stage),
-            .owner = s->owner,
+            .owner = owner,
             .now_us = s->now_us,
-            .lease_until_us = s->owner ? j->lease_until_us : 0,
+            .lease_until_us = owner ? j->lease_until_us : 0,
             .records = &begin,
             .n_records = 1,
         };
@@ -134,25 +134,25 @@ static int create(rv_journal *j, const struct rv_journal_start *s, rv_err **err)
 int rv_journal_create(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err)
 {
     const char *id = rv_envelope_fields(start->env)->envelope_id;
+    const char *owner = out ? start->owner : NULL; /* of one that is only made, nobody could give it up */
     rv_journal *j = NULL;
 
     int rc = new_journal(store, start->tenant, id, &j, err);
     if (rc < 0)
         return rc;
     j->lease_until_us = start->now_us + (start->lease_us > 0 ? start->lease_us : RV_LEASE_DEFAULT_US);
-    rc = create(j, start, err);
+    rc = create(j, start, owner, err);
     if (rc < 0) {
         rc = RV_WRAP(err, rc, "begin the journal of run \"%s\"", id);
     } else {
         j->fence = 1;
         j->seq = 1;
-        j->is_owned = start->owner != NULL;
+        j->is_owned = owner != NULL;
     }
     if (rc == 0 && out) {
         *out = j;
         return 0;
     }
-    j->is_owned = j->is_owned && out; /* only made: who was named as its owner opens it */
     rv_journal_free(j);
     return rc;
 }

@@ -93,7 +93,8 @@ struct rv_replay_opts {
 struct rv_replayed {
     rv_run *run;                   /* owned; stands where the journal ends; not begun when there is no event yet */
     struct rv_journal_begin begin; /* run borrows begin.scripted */
-    struct rv_effects open; /* CALL_* and ARM_TIMER effects whose answer is not in the journal, in order of asking */
+    struct rv_effects open; /* CALL_* and ARM_TIMER effects whose answer is not in the journal, in order of asking; a
+                               call's at_us says when it was journaled */
     int64_t seq;            /* of the last record */
     int64_t last_us;        /* latest time in the journal: the next event must not be older */
     int64_t n_events;
@@ -101,7 +102,8 @@ struct rv_replayed {
 };
 /** Feed the journal to a new run, performing nothing. Each STARTED record is compared with the call the core asks for.
  *  @return RV_E_STATE: the core now asks for something else than it did (names record, then and now): another engine
- *  or pipeline; RV_E_INVALID: damaged journal (names the record); RV_E_NOT_FOUND; RV_E_NOMEM */
+ *  or pipeline; RV_E_INVALID: damaged journal (names the record); RV_E_VERSION: a newer format; RV_E_NOT_FOUND;
+ *  RV_E_NOMEM */
 RV_MUST_CHECK int rv_journal_replay(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                     const struct rv_replay_opts *opts, struct rv_replayed *out, rv_err **err);
 void rv_replayed_fini(struct rv_replayed *r);

@@ -173,10 +173,16 @@ struct live *live_new(rv_store *store, const char *yaml, uint64_t seed, int mode
     if (rv_envelope_load(state, rv_rand_seeded(&l->bits, seed), l->now_us, &env, &err) < 0)
         rv_kit_die("%s", rv_err_text(err));
     json_object_put(state);
-    l->begin = (struct rv_journal_begin){.mode = mode, .max_parallel = seed % 3 == 0 ? 2 : 0};
+    static const bool scripted[16] = {true, false, true};
+    l->begin = (struct rv_journal_begin){.mode = mode,
+                                         .max_parallel = seed % 3 == 0 ? 2 : 0,
+                                         .use_mocks = seed % 4 == 0,
+                                         .scripted = seed % 5 == 0 ? scripted : NULL};
     make_journal(l, env);
     opts.mode = l->begin.mode;
     opts.max_parallel = l->begin.max_parallel;
+    opts.use_mocks = l->begin.use_mocks;
+    opts.scripted_stages = l->begin.scripted;
     if (rv_run_new(l->p, &l->catalog, &opts, env, &l->run, &err) < 0)
         rv_kit_die("%s", rv_err_text(err));
     take_shot(l);

@@ -203,6 +203,58 @@ START_TEST(the_page_tells_of_every_member)
 }
 END_TEST
 
+/* Each example of the page is a record as it is printed: take it apart, print it again. */
+START_TEST(the_examples_are_records)
+{
+    char *page = rv_kit_read(RV_SOURCE_DIR "/docs/reference/journal.md");
+    int n = 0, n_kinds[RV_N_RECORD_KINDS] = {0};
+
+    for (const char *at = page; (at = strstr(at, "\n{\"seq\":")) != NULL; n++) {
+        rv_str line = {at + 1, strcspn(at + 1, "\n")};
+        json_object *json = NULL, *value = NULL;
+        struct rv_record r = {0};
+        rv_buf body = RV_BUF_INIT(4096), text = RV_BUF_INIT(4096), again = RV_BUF_INIT(4096);
+        const char *kind = NULL;
+        ck_assert_int_eq(rv_json_parse(line, NULL, &json, NULL), 0);
+        ck_assert(rv_json_get_int(json, "seq", &r.seq) && rv_json_get_text(json, "record", &kind));
+        for (int k = 1; k < RV_N_RECORD_KINDS; k++)
+            if (strcmp(kind, rv_record_kind_text(k)) == 0)
+                r.kind = k;
+        n_kinds[r.kind]++;
+        if (json_object_object_get_ex(json, "value", &value)) {
+            if (json_object_is_type(value, json_type_string))
+                rv_buf_add_str(&text, rv_json_str(value));
+            else
+                rv_json_write(value, &text);
+            r.value = rv_buf_str(&text);
+        }
+        json_object_object_del(json, "seq");
+        json_object_object_del(json, "record");
+        json_object_object_del(json, "value");
+        rv_json_write(json, &body);
+        r.body = rv_buf_str(&body);
+        must_tell_all(page, kind, r.body);
+        rv_jw w = rv_jw_on(&again);
+        rv_record_write_json(&r, &w);
+        ck_assert_msg(rv_str_eq(rv_buf_str(&again), line), "%s", rv_buf_cstr(&again));
+        if (r.kind == RV_RECORD_EVENT) { /* and one that is understood */
+            json_object *own = NULL;
+            struct rv_event ev;
+            ck_assert_int_eq(rv_record_get_event(&r, &own, &text, &ev, NULL), 0);
+            json_object_put(own);
+        }
+        json_object_put(json);
+        rv_buf_fini(&body);
+        rv_buf_fini(&text);
+        rv_buf_fini(&again);
+        at += line.len;
+    }
+    for (int k = 1; k < RV_N_RECORD_KINDS; k++)
+        ck_assert_msg(n_kinds[k] > 0, "no example of %s", rv_record_kind_text(k));
+    free(page);
+}
+END_TEST
+
 TCase *format_case(void)
 {
     TCase *tc = tcase_create("format");
@@ -212,5 +264,6 @@ TCase *format_case(void)
     tcase_add_test(tc, bytes_that_are_no_text_come_back);
     tcase_add_loop_test(tc, a_record_is_one_line, 0, (int)RV_COUNT(lines));
     tcase_add_test(tc, the_page_tells_of_every_member);
+    tcase_add_test(tc, the_examples_are_records);
     return tc;
 }

@@ -72,7 +72,7 @@ START_TEST(a_turn_costs_its_new_text_and_little_more)
 {
     char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "runs.db");
     rv_store *store = open_at(path);
-    struct live *l = live_new(store, chat, 5, RV_UNSET);
+    struct live *l = live_new(store, chat, 7, RV_UNSET);
     int64_t at[3] = {0};
 
     for (int part = 0; part < 3; part++) {
@@ -98,6 +98,33 @@ START_TEST(a_turn_costs_its_new_text_and_little_more)
 END_TEST
 
 /* --- snapshots --- */
+
+static int n_told(struct live *l, int64_t upto, bool from_snapshot)
+{
+    struct played got;
+
+    ck_assert_int_eq(play(l, upto, from_snapshot, &got, NULL), 0);
+    int n = got.n_told;
+    played_fini(&got);
+    return n;
+}
+
+START_TEST(a_long_run_in_a_file_has_a_snapshot)
+{
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "runs.db");
+    rv_store *file = open_at(path);
+    struct live *l = live_new(file, chat, 6, RV_UNSET);
+
+    for (int i = 0; i < 690; i++)
+        turn(l);
+    ck_assert_int_lt(n_told(l, 0, true), 40);
+    live_check_at(l, rv_journal_seq(l->j), true);
+    live_free(l);
+    rv_store_close(file);
+    free(path);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
 
 static rv_store *store;
 static struct live *talk;
@@ -126,16 +153,6 @@ static int64_t snapshot_seq(rv_buf *text)
     return seq;
 }
 
-static int n_told(int64_t upto, bool from_snapshot)
-{
-    struct played got;
-
-    ck_assert_int_eq(play(talk, upto, from_snapshot, &got, NULL), 0);
-    int n = got.n_told;
-    played_fini(&got);
-    return n;
-}
-
 START_TEST(a_replay_from_a_snapshot_ends_where_the_whole_one_ends)
 {
     rv_buf text = RV_BUF_INIT(LIVE_MAX_TEXT);
@@ -143,13 +160,13 @@ START_TEST(a_replay_from_a_snapshot_ends_where_the_whole_one_ends)
 
     ck_assert_int_gt(seq, 2048);
     ck_assert_int_lt(seq, n);
-    ck_assert_int_lt(n_told(0, true), 40);
-    ck_assert_int_gt(n_told(0, false), 1000);
+    ck_assert_int_lt(n_told(talk, 0, true), 40);
+    ck_assert_int_gt(n_told(talk, 0, false), 1000);
     live_check_at(talk, n, false);
     for (int64_t at = seq; at <= n; at++)
         live_check_at(talk, at, true);
-    ck_assert_int_gt(n_told(seq - 1, true), 1000); /* it is too new for that */
-    turn(talk);                                    /* and the run goes on as before */
+    ck_assert_int_gt(n_told(talk, seq - 1, true), 1000); /* it is too new for that */
+    turn(talk);                                          /* and the run goes on as before */
     live_check_at(talk, rv_journal_seq(talk->j), true);
     rv_buf_fini(&text);
 }
@@ -188,7 +205,7 @@ START_TEST(a_snapshot_that_can_not_be_used_is_passed_over)
                                                    NULL),
                              0);
         live_check_at(talk, n, true);
-        ck_assert_msg(n_told(0, true) > 1000, "%s is used", how[i]);
+        ck_assert_msg(n_told(talk, 0, true) > 1000, "%s is used", how[i]);
         rv_buf_fini(&bad);
     }
     rv_run_row_fini(&row);
@@ -202,6 +219,7 @@ TCase *growth_case(void)
 
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, a_turn_costs_its_new_text_and_little_more);
+    tcase_add_test(tc, a_long_run_in_a_file_has_a_snapshot);
     return tc;
 }
 

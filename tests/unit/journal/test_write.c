@@ -296,6 +296,67 @@ START_TEST(interrupts_that_are_queued_are_listed_behind_the_pending_one)
 }
 END_TEST
 
+/* --- what is too long for a row --- */
+
+static char *long_text(const char *before, size_t n, const char *after)
+{
+    rv_buf b = RV_BUF_INIT(LIVE_MAX_TEXT);
+
+    rv_buf_puts(&b, before);
+    for (size_t i = 0; i < n; i++)
+        rv_buf_putc(&b, 'x');
+    rv_buf_puts(&b, after);
+    return rv_buf_steal(&b, NULL);
+}
+
+static int look_at_row(void *self, const struct rv_pending *p, rv_err **err)
+{
+    (void)err;
+    ck_assert_uint_le(p->text.len, 65536);
+    ck_assert_uint_le(p->body.len, RV_STORE_MAX_BODY);
+    ck_assert_ptr_nonnull(memmem(p->body.ptr, p->body.len, "\"shortened\":true", 16));
+    ++*(int *)self;
+    return 0;
+}
+
+START_TEST(a_long_question_and_a_long_answer_are_no_trouble)
+{
+    const struct rv_store_scope scope = live_scope();
+    char *question = long_text("{\"outcome\":\"clarify\",\"clarification_question\":\"", 3 << 20, "\"}");
+    char *answer = long_text("", 2 << 20, "");
+    struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
+    int n_rows = 0;
+
+    start(l);
+    ck_assert_int_eq(reply(l, question, NULL), 0);
+    ck_assert_int_eq(rv_run_status(l->run), RV_RUN_INTERRUPTED);
+    ck_assert_int_eq(rv_store_list_pending(store, &scope, LIVE_RUN, look_at_row, &n_rows, NULL), 0);
+    ck_assert_int_eq(n_rows, 1);
+    live_hand_over(l);
+    const struct rv_event ev = {
+        .kind = RV_EVENT_ANSWER, .now_us = ++l->now_us, .response = {.text = rv_str_of(answer)}};
+    ck_assert_int_eq(live_step(l, &ev, NULL), 0);
+    live_check_at(l, rv_journal_seq(l->j), false);
+    free(question);
+    free(answer);
+    live_free(l);
+}
+END_TEST
+
+START_TEST(a_stage_that_a_hook_made_up_may_be_long)
+{
+    char *text = long_text("{\"envelope\":{\"current_stage\":\"", 5000, "\"}}");
+    struct live *l = live_new(store, live_pipelines[1], 1, RV_UNSET);
+
+    start(l);
+    while (l->n_calls > 0)
+        ck_assert_int_eq(reply(l, l->calls[0].kind == RV_EFFECT_CALL_HOOK ? text : "{\"v\":1}", NULL), 0);
+    live_check_at(l, rv_journal_seq(l->j), false);
+    free(text);
+    live_free(l);
+}
+END_TEST
+
 /* --- faults of the store --- */
 
 struct fault {
@@ -376,6 +437,42 @@ START_TEST(a_step_that_failed_is_the_last)
 }
 END_TEST
 
+START_TEST(taking_over_may_fail_and_be_tried_again)
+{
+    const struct rv_store_scope scope = live_scope();
+    bool more = true;
+
+    for (int n = 0; more; n++) {
+        struct fault f = {.left = n};
+        rv_journal *j = NULL;
+        rv_err *err = NULL;
+        close_store();
+        open_store();
+        struct live *l = live_new(store, live_pipelines[1], 1, RV_UNSET);
+        start(l);
+        rv_journal_free(l->j);
+        l->j = NULL;
+        rv_store_set_faults(store, (struct rv_store_faults){at, &f});
+        int rc = rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, &err);
+        rv_store_set_faults(store, (struct rv_store_faults){0});
+        more = f.fired;
+        if (f.fired)
+            must_say(rc, RV_E_IO, &err, "injected");
+        rv_journal_free(j);
+        l->now_us += RV_LEASE_DEFAULT_US + 1; /* a claim whose answer was lost ends by itself */
+        ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/3", l->now_us, 0, &l->j, NULL), 0);
+        struct played got;
+        ck_assert_int_eq(play(l, 0, false, &got, NULL), 0);
+        char *state = live_state(got.r.run);
+        ck_assert_str_eq(state, l->shots[l->n_shots - 1].state);
+        ck_assert_uint_eq(got.r.open.n, 1);
+        free(state);
+        played_fini(&got);
+        live_free(l);
+    }
+}
+END_TEST
+
 TCase *write_case(void)
 {
     TCase *tc = tcase_create("write");
@@ -389,6 +486,9 @@ TCase *write_case(void)
     tcase_add_test(tc, an_owner_that_is_gone_is_not_waited_for);
     tcase_add_test(tc, a_paused_run_shows_what_it_waits_for);
     tcase_add_test(tc, interrupts_that_are_queued_are_listed_behind_the_pending_one);
+    tcase_add_test(tc, a_long_question_and_a_long_answer_are_no_trouble);
+    tcase_add_test(tc, a_stage_that_a_hook_made_up_may_be_long);
     tcase_add_test(tc, a_step_that_failed_is_the_last);
+    tcase_add_test(tc, taking_over_may_fail_and_be_tried_again);
     return tc;
 }
