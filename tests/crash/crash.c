@@ -1,5 +1,5 @@
-/* The crash matrix: crash [--sample|--full] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM CAPABILITIES PIPELINE SCRIPT
- * ASIDE
+/* The crash matrix: crash [--sample] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM CAPABILITIES
+ * PIPELINE SCRIPT ASIDE
  *
  * A run is killed at every operation on its store and on the outside world, in every way of shim.c, and so are the
  * processes that recover it and take answers. Each time it has to come to the end that it would have come to, with
@@ -32,7 +32,7 @@ static const struct phase {
 
 struct matrix {
     struct setting setting;
-    bool sample;
+    bool sample, until_failure;
     long n_jobs, job;
     struct verdict model;
     long counts[LIFE_MAX_DOOMS]; /* operations of the processes of a life that is let alone */
@@ -89,6 +89,8 @@ static void live_through(struct matrix *m, const struct phase *phase)
     for (size_t how = 0; how < RV_COUNT(hows); how++)
         for (long at = 1 + (long)how % step; at <= n_points; at += step) {
             struct doom doom = {at, hows[how], (uint64_t)at};
+            if (m->until_failure && m->n_failures > 0)
+                return;
             if (index++ % m->n_jobs != m->job)
                 continue;
             if (!phase->twice)
@@ -123,14 +125,15 @@ static void count(struct matrix *m)
 /* "PHASE:HOW:POINT[:POINT]", as it is told of a failure. */
 static int live_one(struct matrix *m, const char *which)
 {
-    char name[16], how[16];
-    long at = 0, second = 0;
-
-    if (sscanf(which, "%15[^:]:%15[^:]:%ld:%ld", name, how, &at, &second) < 3)
-        rv_kit_die("--only takes PHASE:HOW:POINT, not \"%s\"", which);
     for (size_t i = 0; i < RV_COUNT(phases); i++)
-        if (strcmp(phases[i].name, name) == 0)
-            live(m, &phases[i], (struct doom){at, how, (uint64_t)at}, second);
+        for (size_t how = 0; how < RV_COUNT(hows); how++) {
+            char head[64], *end = NULL;
+            int n = snprintf(head, sizeof head, "%s:%s:", phases[i].name, hows[how]);
+            if (strncmp(which, head, (size_t)n) != 0)
+                continue;
+            long at = strtol(which + n, &end, 10), second = *end == ':' ? strtol(end + 1, NULL, 10) : 0;
+            live(m, &phases[i], (struct doom){at, hows[how], (uint64_t)at}, second);
+        }
     printf("%ld lives, %ld kills, %ld failures\n", m->n_lives, m->n_kills, m->n_failures);
     return m->n_failures > 0 || m->n_lives == 0;
 }
@@ -181,13 +184,16 @@ int main(int argc, char **argv)
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (strcmp(argv[i], "--sample") == 0)
             m.sample = true;
+        else if (strcmp(argv[i], "--until-failure") == 0)
+            m.until_failure = true;
         else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
             m.n_jobs = strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
     }
     if (argc - i != 6) {
-        fprintf(stderr, "usage: crash [--sample] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM CAPABILITIES PIPELINE "
+        fprintf(stderr, "usage: crash [--sample] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM "
+                        "CAPABILITIES PIPELINE "
                         "SCRIPT ASIDE\n");
         return 2;
     }
