@@ -70,17 +70,50 @@ static int ask_script(rv_exec *x, const struct rv_effect *e, rv_err **err)
     return 0;
 }
 
+/* What a replay finds out about the run's earlier lives. */
+struct past {
+    rv_exec *x;
+    int64_t n_events;
+    int64_t told_us; /* the latest time the core was told */
+    struct gap {
+        int64_t next_call_id, us; /* for all calls before that one, this time does not count */
+    } * gaps;
+    size_t n_gaps, cap_gaps;
+};
+
+static int note_gap(struct past *p, int64_t now_us, const rv_run *run, rv_err **err)
+{
+    if (now_us <= p->told_us)
+        return 0;
+    if (p->n_gaps == p->cap_gaps) {
+        size_t cap = p->cap_gaps ? p->cap_gaps * 2 : 4;
+        struct gap *gaps = realloc(p->gaps, cap * sizeof *gaps);
+        if (!gaps)
+            return RV_FAIL(err, RV_E_NOMEM, "recover a run");
+        p->gaps = gaps;
+        p->cap_gaps = cap;
+    }
+    p->gaps[p->n_gaps++] = (struct gap){rv_run_counters(run).next_call_id, now_us - p->told_us};
+    return 0;
+}
+
 static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
                    const struct rv_effects *effects, const rv_run *run, rv_err **err)
 {
-    rv_exec *x = self;
+    struct past *p = self;
+    rv_exec *x = p->x;
     struct rv_response response;
     int rc = 0;
 
     (void)record;
-    (void)run;
-    if (!x->kept || !ev)
+    if (!ev)
         return 0;
+    if (ev->kind == RV_EVENT_RECOVER)
+        rc = note_gap(p, ev->now_us, run, err);
+    if (ev->now_us > p->told_us)
+        p->told_us = ev->now_us;
+    if (rc < 0 || !x->kept)
+        return rc;
     struct kept_reply *answered = find(x->kept, ev->call_id);
     if (answered && ev->call_id) {
         rv_script_reply_fini(&answered->reply);
@@ -122,14 +155,14 @@ static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **e
 }
 
 /* open: the calls whose answers are missing; the caller's. */
-static int replay(rv_exec *x, const struct rv_store_scope *scope, struct rv_effects *open, int64_t *n_events,
-                  rv_err **err)
+static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_effects *open, rv_err **err)
 {
+    rv_exec *x = p->x;
     const struct rv_replay_opts opts = {.pipeline = x->opts.pipeline,
                                         .catalog = &x->catalog,
                                         .from_snapshot = !x->kept, /* a script has to see every call */
                                         .on_step = on_step,
-                                        .self = x};
+                                        .self = p};
     struct rv_replayed r;
 
     int rc = rv_journal_replay(x->engine->opts.store, scope, rv_journal_run(x->opts.journal), &opts, &r, err);
@@ -145,17 +178,21 @@ static int replay(rv_exec *x, const struct rv_store_scope *scope, struct rv_effe
     *open = r.open;
     memset(&r.open, 0, sizeof r.open);
     x->last_us = r.last_us;
-    *n_events = r.n_events;
+    p->n_events = r.n_events;
     rv_replayed_fini(&r);
     return 0;
 }
 
-/* The open calls are what is to be performed next. They have as long as they had left. */
-static void ask_again(rv_exec *x, struct rv_effects *open, int64_t gap_us)
+/* The open calls are what is to be performed next. They have as long as they had left when the process that made them
+ * died, or the last one that made them again. */
+static void ask_again(const struct past *p, struct rv_effects *open)
 {
+    rv_exec *x = p->x;
+
     for (size_t i = 0; i < open->n; i++)
-        if (open->items[i].deadline_us && gap_us > 0)
-            open->items[i].deadline_us += gap_us;
+        for (size_t g = 0; g < p->n_gaps && open->items[i].deadline_us; g++)
+            if (open->items[i].call_id < p->gaps[g].next_call_id)
+                open->items[i].deadline_us += p->gaps[g].us;
     rv_effects_fini(&x->effects);
     x->effects = *open;
     memset(open, 0, sizeof *open);
@@ -191,19 +228,22 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
 {
     struct rv_effects open = {0};
     struct rv_event ev = {0};
-    int64_t n_events = 0;
+    struct past p = {.x = x};
 
-    int rc = replay(x, scope, &open, &n_events, err);
+    int rc = replay(&p, scope, &open, err);
     if (rc == 0)
-        rc = next_event(x, response, cancel, n_events, &ev, err);
+        rc = next_event(x, response, cancel, p.n_events, &ev, err);
     if (rc == 0) {
-        int64_t then_us = x->last_us;
         ev.now_us = rv_exec_now_us(x);
         rc = rv_exec_step(x, &ev, err);
-        if (rc == 0 && ev.kind == RV_EVENT_RECOVER)
-            ask_again(x, &open, ev.now_us - then_us);
+    }
+    if (rc == 0 && ev.kind == RV_EVENT_RECOVER) {
+        rc = note_gap(&p, ev.now_us, x->run, err);
+        if (rc == 0)
+            ask_again(&p, &open);
     }
     rv_effects_fini(&open);
+    free(p.gaps);
     return rc;
 }
 
