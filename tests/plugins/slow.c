@@ -1,4 +1,5 @@
-/* A tool that takes its time and never asks whether anybody still waits. args: {"ms": n}, at most ten seconds. */
+/* Tools that take their time and never ask whether anybody still waits. args: {"ms": n}, at most ten seconds.
+ * `hesitate` is quick and may have happened: it is its probe that is slow. */
 #include <reeve/capability.h>
 
 #include <stdlib.h>
@@ -32,10 +33,25 @@ static int doze_hook(void *self, struct rv_cap_call *call)
     return call->reply(call, "{}");
 }
 
+static int hesitate(void *self, struct rv_cap_call *call)
+{
+    (void)self;
+    return call->reply(call, "{\"from\": \"tool\"}");
+}
+
+static int probe_hesitate(void *self, struct rv_cap_call *call)
+{
+    (void)self;
+    sleep_through(call);
+    return call->reply(call, "{\"happened\": false}");
+}
+
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "doze", RV_CAP_JSON({"description" : "Sleep and ignore every deadline.", "risk" : "read_only"}),
      doze},
     {RV_CAP_HOOK, "doze", RV_CAP_JSON({"description" : "The same as a hook."}), doze_hook},
+    {RV_CAP_TOOL, "hesitate", RV_CAP_JSON({"risk" : "write"}), hesitate},
+    {RV_CAP_PROBE, "hesitate", RV_CAP_JSON({"description" : "Takes as long."}), probe_hesitate},
     RV_CAP_END,
 };
 

@@ -1,12 +1,12 @@
 /* A run whose process died at any point of its journal goes on elsewhere and ends as if nothing had happened. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/kit/kit.h"
 #include "tests/unit/shell/suites.h"
 
-static const char *const capabilities[] = {"hello", "slow", NULL};
+static const struct rv_store_scope all = {NULL, NULL};
+static const char *const capabilities[] = {"hello", NULL};
 
 /* Scripts without repetition: a reply that is asked for twice shows. */
 static const struct {
@@ -23,7 +23,7 @@ static const struct {
      "repeat: false\nmodels: {a: [{json: {n: 1}, delay_ms: 20}], b: [{json: {n: 2}, delay_ms: 10}], c: [{json: {n: "
      "3}}]}",
      NULL},
-    {"name: f\nagents: [{name: a, pre_process: slow.doze, default_next: b}, {name: b}]", NULL, NULL},
+    {"name: f\nagents: [{name: a, post_process: hello.greet_user, default_next: b}, {name: b}]", NULL, NULL},
     {"name: q\nagents: [{name: ask, default_next: after}, {name: after}]",
      "repeat: false\nstages: {ask: [{raise: {kind: clarification, question: which?}, outcome: clarify}, {output: "
      "{done: 1}}], after: [{output: {x: 1}}]}\nanswers: [{text: this, delay_ms: 5}]",
@@ -36,107 +36,157 @@ static const struct {
      NULL},
 };
 
-struct breaker {
-    int at, seen; /* the at-th of the points fails */
-    bool fired;
-};
-
-static int fail_at(void *self, const char *point, rv_err **err)
-{
-    struct breaker *b = self;
-
-    if (strncmp(point, "append", 6) != 0 || b->seen++ != b->at)
-        return 0;
-    b->fired = true;
-    return RV_FAIL(err, RV_E_IO, "the process dies at %s", point);
-}
-
-/* Everything that must not depend on when which process did it. */
-static char *essence(const struct world *w)
-{
-    const rv_envelope *env = rv_exec_envelope(w->exec);
-    rv_buf b = RV_BUF_INIT(1 << 20);
-    json_object *outputs = NULL;
-
-    ck_assert_int_eq(rv_envelope_outputs(env, &outputs, NULL), 0);
-    rv_buf_printf(&b, "%s %lld %s ", world_status(w), (long long)rv_envelope_fields(env)->agent_hop_count,
-                  rv_envelope_fields(env)->termination_reason ? rv_envelope_fields(env)->termination_reason : "");
-    rv_json_write(outputs, &b);
-    json_object_put(outputs);
-    return rv_buf_steal(&b, NULL);
-}
-
 static char *uninterrupted(int i)
 {
     struct how how = {.capabilities = capabilities};
     struct world w;
 
     world_run(&w, &how, runs[i].pipeline, runs[i].script);
-    char *text = essence(&w);
+    char *text = world_essence(rv_exec_envelope(w.exec));
     world_fini(&w);
     return text;
 }
 
-/* One life until the n-th point, another one after it. False: it did not get that far. */
-static bool die_and_recover(int i, int n, const char *want)
-{
-    struct breaker b = {.at = n};
-    struct how how = {.capabilities = capabilities};
-    struct rv_run_row row;
-    struct world w;
-    rv_err *err = NULL;
-    char run[64];
-    const struct rv_store_scope all = {NULL, NULL};
-    const struct rv_response answer = {.text = rv_str_of(runs[i].answer ? runs[i].answer : "")};
+/* --- one life after another --- */
 
-    ck_assert_int_eq(rv_store_open("memory:", &(struct rv_store_opts){0}, &how.store, &err), 0);
-    world_load(&w, runs[i].pipeline, runs[i].script, capabilities);
-    rv_store_set_faults(how.store, (struct rv_store_faults){fail_at, &b});
-    bool started = false;
-    {
-        rv_envelope *env = world_envelope("what is it?", 0);
-        snprintf(run, sizeof run, "%s", rv_envelope_fields(env)->envelope_id);
-        rv_envelope_free(env);
-    }
-    if (n >= 2) { /* the first append is part of the start, which this test's world requires to succeed */
-        world_start(&w, &how, "what is it?");
-        started = true;
-        int rc = rv_engine_wait(w.engine, w.exec, &err);
-        ck_assert_msg((rc < 0) == b.fired, "point %d: %d", n, rc);
-        rv_err_free(err);
-        err = NULL;
-    }
-    bool fired = b.fired;
-    world_fini(&w);
-    rv_store_set_faults(how.store, (struct rv_store_faults){0});
-    if (started && fired) {
-        ck_assert_int_eq(rv_store_get_run(how.store, &all, run, &row, NULL), 0);
-        bool over = rv_run_status_is_final(row.status), waits = row.status == RV_RUN_INTERRUPTED;
-        rv_run_row_fini(&row);
-        if (!over) {
-            world_load(&w, runs[i].pipeline, runs[i].script, capabilities);
-            int rc = world_continue(&w, &how, run, waits ? &answer : NULL, &err);
-            ck_assert_msg(rc == 0, "point %d: %s", n, rc < 0 ? rv_kit_err_take(err) : "");
-            rc = rv_engine_wait(w.engine, w.exec, &err);
-            ck_assert_msg(rc == 0, "point %d: %s", n, rc < 0 ? rv_kit_err_take(err) : "");
-            char *got = essence(&w);
-            ck_assert_msg(strcmp(got, want) == 0, "point %d:\n%s\n%s", n, got, want);
-            free(got);
-            world_fini(&w);
-        }
-    }
-    rv_store_close(how.store);
-    return n < 2 || fired;
+#define MAX_LIVES 8
+#define START_US  INT64_C(1700000000000000)
+#define GAP_US    INT64_C(3600000000) /* longer than any lease, and than any call may take */
+
+struct fate {
+    int i;
+    rv_store *store;
+    struct breaker breaker;
+    int n_lives;
+};
+
+/* What the store has of the run; false: nothing. Passes no fault point. */
+static bool look(struct fate *f, struct rv_run_row *row)
+{
+    world_break(f->store, NULL);
+    int rc = rv_store_get_run(f->store, &all, world_run_id(), row, NULL);
+    ck_assert(rc == 0 || rc == RV_E_NOT_FOUND);
+    world_break(f->store, &f->breaker);
+    return rc == 0;
 }
 
-START_TEST(a_run_that_died_at_any_point_ends_as_if_it_had_not)
+/* One process that starts the run, goes on with it, or answers it, until it is over or the process dies. */
+static void live(struct fate *f)
+{
+    const struct how how = {
+        .capabilities = capabilities, .store = f->store, .start_us = START_US + f->n_lives++ * GAP_US};
+    const struct rv_response answer = {.text = rv_str_of(runs[f->i].answer ? runs[f->i].answer : "")};
+    struct rv_run_row row = {0};
+    struct world w;
+    rv_err *err = NULL;
+    int rc;
+
+    world_load(&w, runs[f->i].pipeline, runs[f->i].script, capabilities);
+    bool was_dead = f->breaker.fired;
+    if (look(f, &row))
+        rc = world_continue(&w, &how, world_run_id(), row.status == RV_RUN_INTERRUPTED ? &answer : NULL, &err);
+    else
+        rc = world_try_start(&w, &how, "what is it?", &err);
+    rv_run_row_fini(&row);
+    size_t n_performed = w.effects.len;
+    if (rc == 0)
+        rc = rv_engine_wait(w.engine, w.exec, &err);
+    else
+        ck_assert_uint_eq(n_performed, 0); /* nothing of a step that was not noted down */
+    ck_assert_msg(rc == 0 || (f->breaker.fired && !was_dead), "life %d, %s: %s", f->n_lives, f->breaker.where,
+                  rc < 0 ? rv_kit_err_take(err) : "");
+    rv_err_free(err);
+    world_fini(&w);
+}
+
+/* What the journal says the run came to. */
+static char *journaled(struct fate *f)
+{
+    struct world w;
+    struct rv_replayed r;
+    rv_err *err = NULL;
+
+    world_load(&w, runs[f->i].pipeline, runs[f->i].script, capabilities);
+    const struct rv_catalog under = rv_plugins_catalog(w.plugins);
+    const struct rv_catalog catalog = w.script ? rv_script_catalog(w.script, &under) : under;
+    const struct rv_replay_opts opts = {.pipeline = w.pipeline, .catalog = &catalog};
+    int rc = rv_journal_replay(f->store, &all, world_run_id(), &opts, &r, &err);
+    ck_assert_msg(rc == 0, "%s", rc < 0 ? rv_kit_err_take(err) : "");
+    char *text = world_essence(rv_run_envelope(r.run));
+    rv_replayed_fini(&r);
+    world_fini(&w);
+    return text;
+}
+
+/* The n-th fault point of all lives together fails. False: there were fewer. */
+static bool survive(int i, int n, const char *want)
+{
+    struct fate f = {.i = i, .breaker = {.points = "", .at = n}};
+    struct rv_run_row row = {0};
+
+    ck_assert_int_eq(rv_store_open("memory:", &(struct rv_store_opts){0}, &f.store, NULL), 0);
+    world_break(f.store, &f.breaker);
+    for (bool over = false; !over;) {
+        ck_assert_int_lt(f.n_lives, MAX_LIVES);
+        live(&f);
+        over = look(&f, &row) && rv_run_status_is_final(row.status);
+        rv_run_row_fini(&row);
+    }
+    world_break(f.store, NULL);
+    char *got = journaled(&f);
+    ck_assert_msg(strcmp(got, want) == 0, "point %d (%s):\n%s\n%s", n, f.breaker.where, got, want);
+    free(got);
+    rv_store_close(f.store);
+    return f.breaker.fired;
+}
+
+START_TEST(a_run_whose_process_died_at_any_point_ends_as_if_it_had_not)
 {
     char *want = uninterrupted(_i);
     int n = 0;
 
-    while (die_and_recover(_i, n, want))
+    while (survive(_i, n, want))
         n++;
-    ck_assert_int_gt(n, 1);
+    ck_assert_int_ge(n, 6); /* a blob, the run, its end: each before and after */
+    free(want);
+}
+END_TEST
+
+/* Dies at its n-th append, and the process that goes on with it at the m-th point of its own. */
+static void die_twice(int i, int n, const char *want)
+{
+    for (int m = 0;; m++) {
+        struct fate f = {.i = i, .breaker = {.points = "append", .at = n}};
+        struct rv_run_row row = {0};
+        bool second = false;
+
+        ck_assert_int_eq(rv_store_open("memory:", &(struct rv_store_opts){0}, &f.store, NULL), 0);
+        world_break(f.store, &f.breaker);
+        for (bool over = false; !over;) {
+            ck_assert_int_lt(f.n_lives, MAX_LIVES);
+            live(&f);
+            over = look(&f, &row) && rv_run_status_is_final(row.status);
+            rv_run_row_fini(&row);
+            if (f.n_lives == 1)
+                f.breaker = (struct breaker){.points = "", .at = m};
+            second = f.n_lives > 1 && f.breaker.fired;
+        }
+        world_break(f.store, NULL);
+        char *got = journaled(&f);
+        ck_assert_msg(strcmp(got, want) == 0, "points %d, %d (%s):\n%s\n%s", n, m, f.breaker.where, got, want);
+        free(got);
+        rv_store_close(f.store);
+        if (!second)
+            return;
+    }
+}
+
+START_TEST(nor_does_it_matter_when_the_next_one_dies_as_well)
+{
+    char *want = uninterrupted(_i);
+
+    for (int n = 0; n < 8; n++)
+        die_twice(_i, n, want);
     free(want);
 }
 END_TEST
@@ -147,7 +197,8 @@ Suite *recover_suite(void)
     TCase *tc = tcase_create("recover");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_run_that_died_at_any_point_ends_as_if_it_had_not, 0, RV_COUNT(runs));
+    tcase_add_loop_test(tc, a_run_whose_process_died_at_any_point_ends_as_if_it_had_not, 0, RV_COUNT(runs));
+    tcase_add_loop_test(tc, nor_does_it_matter_when_the_next_one_dies_as_well, 0, RV_COUNT(runs));
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,5 +1,6 @@
 #include "tests/unit/shell/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,7 +125,7 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
 {
     const struct rv_engine_opts opts = {.workers = how->workers ? how->workers : 2,
                                         .virtual_time = !how->real_time,
-                                        .virtual_start_us = START_US,
+                                        .virtual_start_us = how->start_us ? how->start_us : START_US,
                                         .clock = how->clock,
                                         .log = how->log,
                                         .store = how->store,
@@ -151,14 +152,15 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
     return x;
 }
 
-static void keep(struct world *w, const struct how *how, const rv_envelope *env)
+static int keep(struct world *w, const struct how *how, const rv_envelope *env, rv_err **err)
 {
     struct rv_journal_start start = {.pipeline = w->pipeline, .env = env, .owner = "test/1"};
     char hash[RV_STORE_HASH_MAX];
     bool flags[64] = {false};
-    rv_err *err = NULL;
 
-    must(rv_store_put_blob(how->store, RV_STR_LIT("{}"), hash, &err), err, "bundle");
+    int rc = rv_store_put_blob(how->store, RV_STR_LIT("{}"), hash, err);
+    if (rc < 0)
+        return rc;
     start.bundle = hash;
     start.now_us = w->started_us;
     start.begin = (struct rv_journal_begin){.mode = how->mode - 1,
@@ -170,19 +172,28 @@ static void keep(struct world *w, const struct how *how, const rv_envelope *env)
         rv_script_stages(w->script, w->pipeline, flags);
         start.begin.scripted = flags;
     }
-    must(rv_journal_create(how->store, &start, &w->journal, &err), err, "journal");
+    return rv_journal_create(how->store, &start, &w->journal, err);
+}
+
+int world_try_start(struct world *w, const struct how *how, const char *input, rv_err **err)
+{
+    struct rv_exec_opts x = ready(w, how);
+    rv_envelope *env = world_envelope(input, w->started_us);
+
+    int rc = how->store ? keep(w, how, env, err) : 0;
+    if (rc < 0) {
+        rv_envelope_free(env);
+        return rc;
+    }
+    x.journal = w->journal;
+    return rv_engine_start(w->engine, &x, env, NULL, &w->exec, err);
 }
 
 void world_start(struct world *w, const struct how *how, const char *input)
 {
-    struct rv_exec_opts x = ready(w, how);
-    rv_envelope *env = world_envelope(input, w->started_us);
     rv_err *err = NULL;
 
-    if (how->store)
-        keep(w, how, env);
-    x.journal = w->journal;
-    must(rv_engine_start(w->engine, &x, env, NULL, &w->exec, &err), err, "start");
+    must(world_try_start(w, how, input, &err), err, "start");
 }
 
 int world_continue(struct world *w, const struct how *how, const char *run, const struct rv_response *response,
@@ -203,6 +214,60 @@ void world_run(struct world *w, const struct how *how, const char *pipeline, con
     world_load(w, pipeline, script, how->capabilities);
     world_start(w, how, "what is it?");
     must(rv_engine_wait(w->engine, w->exec, &err), err, "wait");
+}
+
+static int break_at(void *self, const char *point, rv_err **err)
+{
+    struct breaker *b = self;
+
+    if (strncmp(point, b->points, strlen(b->points)) != 0 || b->seen++ != b->at)
+        return 0;
+    b->fired = true;
+    snprintf(b->where, sizeof b->where, "%s", point);
+    return RV_FAIL(err, RV_E_IO, "the process dies at %s", point);
+}
+
+void world_break(rv_store *store, struct breaker *b)
+{
+    rv_store_set_faults(store, (struct rv_store_faults){b ? break_at : NULL, b});
+}
+
+void world_die(const struct how *how, const char *pipeline, const char *script, int n)
+{
+    struct breaker b = {.points = "append", .at = 2 * n - 2}; /* each has a point before and one after */
+    struct world w;
+
+    world_load(&w, pipeline, script, how->capabilities);
+    world_break(how->store, &b);
+    world_start(&w, how, "what is it?");
+    ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, NULL), RV_E_IO);
+    ck_assert(b.fired);
+    world_break(how->store, NULL);
+    world_fini(&w);
+}
+
+const char *world_run_id(void)
+{
+    static char id[64];
+    rv_envelope *env = world_envelope("what is it?", 0);
+
+    snprintf(id, sizeof id, "%s", rv_envelope_fields(env)->envelope_id);
+    rv_envelope_free(env);
+    return id;
+}
+
+char *world_essence(const rv_envelope *env)
+{
+    rv_buf b = RV_BUF_INIT(1 << 20);
+    json_object *outputs = NULL;
+
+    ck_assert_int_eq(rv_envelope_outputs(env, &outputs, NULL), 0);
+    rv_buf_printf(&b, "%s %lld %s ", rv_run_status_text(rv_envelope_fields(env)->status),
+                  (long long)rv_envelope_fields(env)->agent_hop_count,
+                  rv_envelope_fields(env)->termination_reason ? rv_envelope_fields(env)->termination_reason : "");
+    rv_json_write(outputs, &b);
+    json_object_put(outputs);
+    return rv_buf_steal(&b, NULL);
 }
 
 void world_fini(struct world *w)

@@ -18,6 +18,15 @@ struct world {
     int64_t started_us;
 };
 
+/* A store of which the at-th of the points whose name begins like that fails, once. */
+struct breaker {
+    const char *points; /* "": all */
+    int at, seen;
+    bool fired;
+    char where[32]; /* the point that failed */
+};
+void world_break(rv_store *store, struct breaker *b);
+
 /* How to run; zeroed: simulated time, two workers. */
 struct how {
     bool real_time, use_mocks, saves, no_answers;
@@ -26,16 +35,24 @@ struct how {
     const char *const *capabilities; /* NULL-terminated; found in the build */
     struct rv_clock clock;
     rv_log *log;
-    rv_store *store; /* keep the run in it; borrowed; NULL: nowhere */
+    int64_t start_us; /* 0: a fixed time */
+    rv_store *store;  /* keep the run in it; borrowed; NULL: nowhere */
 };
 
 void world_load(struct world *w, const char *pipeline, const char *script, const char *const *capabilities);
 /** An engine and a fresh envelope with fixed ids and that input, started. */
 void world_start(struct world *w, const struct how *how, const char *input);
+int world_try_start(struct world *w, const struct how *how, const char *input, rv_err **err); /* may fail */
 /** Go on with the kept run as another process would: a new engine, the script from its beginning. What
  * rv_engine_continue says. */
 int world_continue(struct world *w, const struct how *how, const char *run, const struct rv_response *response,
                    rv_err **err);
+/** A run that is kept in the store and whose process dies at the n-th append (from 1; the run's making is none). */
+void world_die(const struct how *how, const char *pipeline, const char *script, int n);
+/** Its id. */
+const char *world_run_id(void);
+/** Everything of a run that must not depend on when which process did it; free() it. */
+char *world_essence(const rv_envelope *env);
 /** Load, start and wait; fails the test when that fails. */
 void world_run(struct world *w, const struct how *how, const char *pipeline, const char *script);
 void world_fini(struct world *w);
