@@ -111,7 +111,9 @@ struct rv_store_append {
 /** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err);
 /** Several appends as one transaction (a group commit): nothing of them is durable before the commit. On failure of
- *  commit all are gone. An append that is refused in between (RV_E_STATE) leaves the others as they were. */
+ *  commit all are gone. An append that is refused in between (RV_E_STATE) leaves the others as they were. Every other
+ *  write may be part of a group, too; upkeep may not (RV_E_STATE). When a write fails half-way, for want of space or
+ *  memory, the whole group is rolled back, and further writes and the commit say so with that code. */
 RV_MUST_CHECK int rv_store_begin(rv_store *s, rv_err **err);
 RV_MUST_CHECK int rv_store_commit(rv_store *s, rv_err **err);
 void rv_store_rollback(rv_store *s);
@@ -152,12 +154,13 @@ struct rv_store_claim {
     const char *dead;  /* an owner that is known to live no more: its lease counts as ended; may be NULL */
     int64_t now_us, until_us;
 };
-/** Become the owner. *fence is one more than any before. RV_E_STATE: somebody's lease lasts (names owner and end). */
+/** Become the owner. *fence is one more than any before. RV_E_STATE: somebody's lease lasts (names owner and end), be
+ * it the same owner's. */
 RV_MUST_CHECK int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                  const struct rv_store_claim *claim, int64_t *fence, rv_err **err);
-/** Extend every lease of that owner that has not been taken over. */
+/** Extend every lease of that owner that has not been taken over. None is cut short. */
 RV_MUST_CHECK int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **err);
-/** Give it up. Fine if it was taken over meanwhile. */
+/** Give it up. Fine if it was taken over meanwhile; RV_E_NOT_FOUND if it was deleted. */
 RV_MUST_CHECK int rv_store_release(rv_store *s, const char *run, int64_t fence, rv_err **err);
 /** Ask whoever runs it to cancel. RV_E_STATE when it is over. The flag goes when the run ends. */
 RV_MUST_CHECK int rv_store_request_cancel(rv_store *s, const struct rv_store_scope *scope, const char *run,
@@ -168,11 +171,13 @@ RV_MUST_CHECK int rv_store_list_cancels(rv_store *s, const char *owner,
                                         rv_err **err);
 
 /* --- Blobs and bundles: bytes by the SHA-256 of their content --- */
+/** Dated by the system's clock, anew when it is there already: see rv_store_sweep(). */
 RV_MUST_CHECK int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv_err **err);
 /** Appended to out. RV_E_NOT_FOUND; RV_E_INVALID when the bytes are not those of the hash. */
 RV_MUST_CHECK int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err);
 
 /* --- Snapshots: what makes recovery faster and may be deleted at any time. One a run, the newest. --- */
+/** RV_E_STATE: fenced off, or seq is not written yet. One that is older than the present one is not kept. */
 RV_MUST_CHECK int rv_store_put_snapshot(rv_store *s, const char *run, int64_t fence, int64_t seq, rv_str body,
                                         rv_err **err);
 /** *seq 0: there is none. Appended to out. */

@@ -134,6 +134,26 @@ START_TEST(a_shared_value_lives_as_long_as_one_run_has_it)
 }
 END_TEST
 
+START_TEST(a_write_that_was_undone_holds_no_value)
+{
+    struct world world, *w = &world;
+    char *value = large(4);
+
+    world_open(w, _i);
+    make_run(w, "r1");
+    make_run(w, "r2");
+    OK(append(w, "r1", 1, 2, "", value));
+    OK(rv_store_begin(w->s, &w->err));
+    OK(append(w, "r2", 1, 2, "", value));
+    rv_store_rollback(w->s);
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
+    OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
+    ck_assert_int_eq(stats_of(w).blobs, 1); /* the bundle */
+    free(value);
+    world_close(w);
+}
+END_TEST
+
 START_TEST(a_bundle_lives_as_long_as_a_run_has_it)
 {
     struct world world, *w = &world;
@@ -296,6 +316,7 @@ Suite *values_suite(void)
     ADD(tc, equal_values_cost_their_bytes_once);
     ADD(tc, short_values_are_kept_with_their_records);
     ADD(tc, a_shared_value_lives_as_long_as_one_run_has_it);
+    ADD(tc, a_write_that_was_undone_holds_no_value);
     ADD(tc, a_bundle_lives_as_long_as_a_run_has_it);
     ADD(tc, a_young_blob_is_not_swept);
     ADD(tc, sweeping_gives_the_space_back);

@@ -121,6 +121,7 @@ static const struct {
     {"DELETE FROM records WHERE seq = 30", "should have 60 records and has 59, the last 60", RV_E_INVALID},
     {"DELETE FROM records WHERE seq = 60", "should have 60 records and has 59, the last 59", RV_E_INVALID},
     {"DELETE FROM records WHERE seq = 1", "should have 60 records", RV_E_INVALID},
+    {"UPDATE records SET seq = 99 WHERE seq = 60", "should have 60 records and has 60, the last 99", RV_E_INVALID},
     {"UPDATE runs SET n_records = 59", "should have 59 records and has 60", 59},
     {"UPDATE runs SET n_pending = 2", "should have 2 pending interrupts and has 0", 60},
     {"DELETE FROM blobs WHERE key > 20", "refers to one of blobs that is not there", RV_E_INVALID},
