@@ -162,6 +162,14 @@ int sim_people_answered(struct sim_seed *s, const struct rv_event *ev, rv_err **
     return 0;
 }
 
+/* What the call came to, as far as a person can see. */
+static int say_result(json_object **data, rv_err **err)
+{
+    *data = json_object_new_object();
+    return *data ? rv_json_set_text(*data, "note", "seen by a person", err)
+                 : RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
+}
+
 static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
 {
     struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = s->now_us};
@@ -177,6 +185,8 @@ static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
     if (rv_interrupt_asks_outcome(w->kind, w->data) && rv_json_get_text(w->data, "idempotency_key", &text))
         s->asked_key = rv_str_dup(rv_str_of(text));
     int rc = id && (s->asked_key || !text) ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
+    if (rc == 0 && rv_str_is(ev.response.decision, "happened") && sim_draw(&s->tape, 2))
+        rc = say_result(&ev.response.data, err);
     ev.response.interrupt_id = rv_str_of(id);
     if (rc == 0) {
         sim_say_event(s, &ev, NULL);
@@ -186,6 +196,8 @@ static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
     s->asked_key = NULL;
     if (rc == 0 && refused)
         sim_break(s, RV_SIM_KEEPS_ANSWERS, "an answer that fits its interrupt is refused (%s)", rv_code_text(refused));
+    json_object_put(ev.response.data);
+    ev.response.data = NULL;
     bool accepted = s->n_answered > n_before;
     if (rc == 0 && !s->is_broken && accepted && s->run && sim_chance(&s->tape, s->rates[RV_SIM_PERSON_TWICE])) {
         sim_injected(s, RV_SIM_PERSON_TWICE);

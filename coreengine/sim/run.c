@@ -182,8 +182,8 @@ static int explain(struct worker *me, int64_t index, struct rv_sim_report *out, 
 
     int rc = sim_once(&me->setup, me->work->opts->first_seed + (uint64_t)index, NULL, 0, NULL, &tally, &s, err);
     if (rc == 0 && !s.is_broken)
-        rc = RV_FAIL(err, RV_E_INTERNAL, "seed %llu broke \"%s\" once and does not again: it is not deterministic",
-                     (unsigned long long)s.seed, "something");
+        rc = RV_FAIL(err, RV_E_INTERNAL, "seed %llu broke something once and does not again: it is not deterministic",
+                     (unsigned long long)s.seed);
     if (rc == 0)
         rc = sim_shrink(&me->setup, &s, &out->failure, err);
     sim_seed_fini(&s);
@@ -223,10 +223,7 @@ static int collect(struct work *w, struct worker *workers, size_t n, struct rv_s
     struct rv_hash hash;
 
     if (w->rc < 0) {
-        if (err)
-            *err = w->err;
-        else
-            rv_err_free(w->err);
+        *err = w->err;
         return w->rc;
     }
     for (size_t i = 0; i < n; i++)
@@ -238,8 +235,8 @@ static int collect(struct work *w, struct worker *workers, size_t n, struct rv_s
     return w->failed_at < w->opts->n_seeds ? explain(&workers[0], w->failed_at, out, err) : 0;
 }
 
-int sim_run_tampered(const struct rv_sim_opts *opts, const struct sim_tamper *tamper, struct rv_sim_report *out,
-                     rv_err **err)
+static int run_with(const struct rv_sim_opts *opts, const struct sim_tamper *tamper, struct rv_sim_report *out,
+                    rv_err **err)
 {
     struct work w = {.opts = opts, .tamper = tamper, .lock = PTHREAD_MUTEX_INITIALIZER, .failed_at = opts->n_seeds};
     int64_t began_us = now_us();
@@ -266,6 +263,20 @@ int sim_run_tampered(const struct rv_sim_opts *opts, const struct sim_tamper *ta
     free(w.hashes);
     if (rc < 0)
         rv_sim_report_fini(out);
+    return rc;
+}
+
+/* Inside there always is a place for an error: what breaks an invariant is read from it. */
+int sim_run_tampered(const struct rv_sim_opts *opts, const struct sim_tamper *tamper, struct rv_sim_report *out,
+                     rv_err **err)
+{
+    rv_err *own = NULL;
+    int rc = run_with(opts, tamper, out, &own);
+
+    if (err)
+        *err = own;
+    else
+        rv_err_free(own);
     return rc;
 }
 

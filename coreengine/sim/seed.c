@@ -72,11 +72,12 @@ static int deliver(struct sim_seed *s, rv_err **err)
     struct rv_event ev;
 
     pass_time(s, s->calls[at].due_us);
-    if (s->is_broken)
-        return 0;
+    int rc = s->is_broken ? 0 : sim_process_renew(s, err);
+    if (rc < 0 || s->is_broken)
+        return rc;
     struct sim_call c = sim_call_take(s, at, &ev);
     sim_say_event(s, &ev, &c);
-    int rc = sim_process_step(s, &ev, NULL, err);
+    rc = sim_process_step(s, &ev, NULL, err);
     sim_call_fini(&c);
     return rc;
 }

@@ -48,6 +48,7 @@ RV_MUST_CHECK int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err);
     X(EVENTS, "events", "events are gapless and in order, and done is the last")                                       \
     X(ANSWERS, "answers", "an interrupt is answered once, in time, by an answer of its kind")                          \
     X(REPLAY, "replay", "the journal gives the same events, effects and state, byte for byte, as a whole and in part") \
+    X(OUTPUTS, "outputs", "what a stage came up with is there when the run ends")                                      \
     X(OWNER, "owner", "who lost a run writes nothing to it")                                                           \
     X(CORE, "core", "the core takes every event that fits")
 #define RV_SIM_INVARIANT_CONST(n, t, m) RV_SIM_KEEPS_##n,

@@ -225,15 +225,22 @@ void sim_injected(struct sim_seed *s, enum rv_sim_fault fault);
 /* seed.c */
 RV_MUST_CHECK int sim_seed_run(struct sim_seed *s, rv_err **err);
 
-/* process.c: the simulated process */
+/* process.c, takeover.c: the simulated process */
 RV_MUST_CHECK int sim_process_begin(struct sim_seed *s, rv_err **err);
 /** One event for the core, journaled and acted on; the process may die on the way. *refused (may be NULL): the code of
  *  an answer that was not accepted; then nothing happened. */
 RV_MUST_CHECK int sim_process_step(struct sim_seed *s, const struct rv_event *ev, int *refused, rv_err **err);
 RV_MUST_CHECK int sim_process_crash(struct sim_seed *s, rv_err **err);
+/** Time has passed, and the process has kept its lease meanwhile. */
+RV_MUST_CHECK int sim_process_renew(struct sim_seed *s, rv_err **err);
 /** Another process takes over: recovery, or an answer. */
 RV_MUST_CHECK int sim_process_open(struct sim_seed *s, rv_err **err);
 void sim_process_fini(struct sim_seed *s);
+/* shared with takeover.c */
+RV_MUST_CHECK int sim_process_perform(struct sim_seed *s, struct rv_effect *e, rv_err **err);
+void sim_process_forget(struct sim_seed *s, rv_journal *j); /* nothing of it reaches the store; NULL is fine */
+void sim_process_drop_run(struct sim_seed *s);
+void sim_process_next_owner(struct sim_seed *s);
 
 /* calls.c */
 RV_MUST_CHECK int sim_call_start(struct sim_seed *s, struct rv_effect *e, rv_err **err);

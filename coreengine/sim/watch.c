@@ -207,6 +207,30 @@ static void emitted(struct sim_seed *s, const struct rv_effect *e)
     }
 }
 
+/* The envelope has counted what was seen, and has what its stages came up with. */
+static void check_envelope(struct sim_seed *s)
+{
+    const struct rv_pipeline *p = s->subject->pipeline;
+    const rv_envelope *env = rv_run_envelope(s->run);
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    bool found = true;
+
+    if (f->agent_hop_count != s->watch.n_visits)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld stage visits, and the envelope counts %lld",
+                  (long long)s->watch.n_visits, (long long)f->agent_hop_count);
+    if (f->llm_call_count < s->watch.n_llm)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld model calls, and the envelope counts %lld", (long long)s->watch.n_llm,
+                  (long long)f->llm_call_count);
+    for (size_t i = 0; i < p->n_agents && f->parallel_mode; i++) { /* in loops outputs are cleared */
+        if (!rv_envelope_is_completed(env, rv_str_of(p->agents[i].name)))
+            continue;
+        (void)rv_envelope_output(env, rv_str_of(p->agents[i].output_key), &found);
+        if (!found)
+            sim_break(s, RV_SIM_KEEPS_OUTPUTS, "stage \"%s\" is completed, and its output \"%s\" is not there",
+                      p->agents[i].name, p->agents[i].output_key);
+    }
+}
+
 static void finished(struct sim_seed *s, size_t at)
 {
     struct sim_watch *w = &s->watch;
@@ -220,6 +244,7 @@ static void finished(struct sim_seed *s, size_t at)
     for (size_t i = 0; i < s->subject->pipeline->n_agents; i++)
         if (w->is_open[i])
             sim_break(s, RV_SIM_KEEPS_EVENTS, "the run ends, and stage \"%s\" has not", sim_stage_name(s, (int)i));
+    check_envelope(s);
 }
 
 int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)

@@ -72,6 +72,9 @@ int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
         return 0;
     }
     struct sim_key *k = sim_world_find(&s->world, e->key);
+    if (!k && e->attempt > 1)
+        sim_break(s, RV_SIM_KEEPS_NO_REPEAT, "attempt %lld of tool \"%s\" has a key of its own, %s",
+                  (long long)e->attempt, e->name, e->key);
     if (!k) {
         k = new_key(&s->world, e);
         if (!k)

@@ -1,0 +1,65 @@
+#include "tests/unit/sim/suites.h"
+
+static const struct rv_tool_info *no_tool(void *self, rv_str name)
+{
+    (void)self;
+    (void)name;
+    return NULL;
+}
+
+/* Hooks need no specification to be played. */
+static const struct rv_entry_info *any_entry(void *self, enum rv_name_kind kind, rv_str name)
+{
+    (void)self;
+    (void)kind;
+    (void)name;
+    return NULL;
+}
+
+static const rv_template *no_prompt(void *self, rv_str key)
+{
+    (void)self;
+    (void)key;
+    return NULL;
+}
+
+static const struct rv_catalog nothing = {no_tool, any_entry, no_prompt, NULL};
+
+void subjects_init(struct subjects *s, const char *path, size_t n)
+{
+    *s = (struct subjects){.n = n, .findings = rv_findings_new()};
+    ck_assert_ptr_nonnull(s->findings);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_int_eq(rv_pipeline_load(path, s->findings, &s->pipelines[i], NULL), 0);
+        ck_assert(s->pipelines[i] && s->pipelines[i]->is_sound);
+        const struct rv_pipeline *p = s->pipelines[i];
+        s->catalogs[i] = nothing;
+        if (p->n_tests > 0 && p->tests[0].inline_script) {
+            ck_assert_int_eq(rv_script_from_node(p->tests[0].inline_script, s->findings, &s->scripts[i], NULL), 0);
+            ck_assert_ptr_nonnull(s->scripts[i]);
+            s->catalogs[i] = rv_script_catalog(s->scripts[i], &nothing);
+        }
+        s->of[i] = (struct rv_sim_subject){.pipeline = p, .catalog = &s->catalogs[i]};
+    }
+    ck_assert_uint_eq(rv_findings_n_errors(s->findings), 0);
+}
+
+void subjects_fini(struct subjects *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        rv_script_free(s->scripts[i]);
+        rv_pipeline_free(s->pipelines[i]);
+    }
+    rv_findings_free(s->findings);
+}
+
+struct rv_sim_opts subjects_opts(const struct subjects *s, int64_t n_seeds)
+{
+    struct rv_sim_opts o = RV_SIM_OPTS_INIT;
+
+    o.subjects = s->of;
+    o.n_subjects = s->n;
+    o.first_seed = 1;
+    o.n_seeds = n_seeds;
+    return o;
+}

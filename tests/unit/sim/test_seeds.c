@@ -1,0 +1,202 @@
+/* Whole simulations: the same every time, everything that may happen does, nothing that must hold is broken. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kit/kit.h"
+#include "tests/unit/sim/suites.h"
+
+static const char *const pipelines[] = {
+    RV_SOURCE_DIR "/tests/sim/effects.yaml",  RV_SOURCE_DIR "/tests/sim/branches.yaml",
+    RV_SOURCE_DIR "/tests/sim/bounds.yaml",   RV_SOURCE_DIR "/pipelines/loop.yaml",
+    RV_SOURCE_DIR "/pipelines/parallel.yaml", RV_SOURCE_DIR "/pipelines/clarify.yaml",
+    RV_SOURCE_DIR "/pipelines/policies.yaml", RV_SOURCE_DIR "/pipelines/hooks.yaml",
+};
+
+static struct rv_sim_report run(const struct rv_sim_opts *o)
+{
+    struct rv_sim_report r;
+    rv_err *err = NULL;
+
+    if (rv_sim_run(o, &r, &err) < 0)
+        ck_abort_msg("%s", rv_kit_err_take(err));
+    if (r.has_failure)
+        ck_abort_msg("seed %llu: %s\n%s", (unsigned long long)r.failure.seed, r.failure.text, r.failure.trace);
+    return r;
+}
+
+START_TEST(nothing_breaks_and_the_hash_depends_on_the_seeds_alone)
+{
+    struct subjects one, four;
+    subjects_init(&one, pipelines[_i], 1);
+    subjects_init(&four, pipelines[_i], 4);
+    struct rv_sim_opts o = subjects_opts(&one, 300), threads = subjects_opts(&four, 300);
+    struct rv_sim_report a = run(&o), b = run(&o), c = run(&threads);
+
+    ck_assert_str_eq(a.hash, b.hash);
+    ck_assert_str_eq(a.hash, c.hash);
+    ck_assert_int_eq(a.n_steps, c.n_steps);
+    ck_assert_mem_eq(a.faults, c.faults, sizeof a.faults);
+    ck_assert_mem_eq(a.by_status, c.by_status, sizeof a.by_status);
+    rv_sim_report_fini(&b);
+    o.first_seed = 2;
+    b = run(&o);
+    ck_assert_str_ne(a.hash, b.hash);
+    rv_sim_report_fini(&a);
+    rv_sim_report_fini(&b);
+    rv_sim_report_fini(&c);
+    subjects_fini(&one);
+    subjects_fini(&four);
+}
+END_TEST
+
+START_TEST(every_fault_every_status_and_every_route_occurs)
+{
+    int64_t faults[RV_N_SIM_FAULTS] = {0}, statuses[RV_N_RUN] = {0};
+
+    for (size_t i = 0; i < RV_COUNT(pipelines); i++) {
+        struct subjects s;
+        subjects_init(&s, pipelines[i], 2);
+        struct rv_sim_opts o = subjects_opts(&s, 1000);
+        struct rv_sim_report r = run(&o);
+        for (size_t f = 0; f < RV_N_SIM_FAULTS; f++)
+            faults[f] += r.faults[f];
+        for (size_t k = 0; k < RV_N_RUN; k++)
+            statuses[k] += r.by_status[k];
+        for (size_t k = 0; k < r.n_places; k++)
+            ck_assert_msg(r.places[k].hits > 0, "%s: place %zu of stage %d is never reached", pipelines[i], k,
+                          r.places[k].stage);
+        rv_sim_report_fini(&r);
+        subjects_fini(&s);
+    }
+    for (size_t f = 0; f < RV_N_SIM_FAULTS; f++)
+        ck_assert_msg(faults[f] > 0, "%s never occurs", rv_sim_fault_text((enum rv_sim_fault)f));
+    for (size_t k = RV_RUN_COMPLETED; k < RV_N_RUN; k++)
+        ck_assert_msg(statuses[k] > 0, "no run is %s", rv_run_status_text((enum rv_run_status)k));
+}
+END_TEST
+
+START_TEST(without_faults_none_occurs)
+{
+    struct subjects s;
+    subjects_init(&s, pipelines[0], 1);
+    struct rv_sim_opts o = subjects_opts(&s, 200);
+    o.faults = 0;
+    struct rv_sim_report r = run(&o);
+
+    for (size_t f = 0; f < RV_N_SIM_FAULTS; f++)
+        ck_assert_int_eq(r.faults[f], 0);
+    ck_assert_int_gt(r.by_status[RV_RUN_COMPLETED], 0);
+    rv_sim_report_fini(&r);
+    subjects_fini(&s);
+}
+END_TEST
+
+START_TEST(a_script_answers_what_it_has_entries_for)
+{
+    struct subjects s;
+    subjects_init(&s, pipelines[0], 1);
+    s.of[0].script = s.scripts[0];
+    struct rv_sim_opts o = subjects_opts(&s, 50);
+    o.faults = 0;
+    struct rv_sim_report r = run(&o);
+
+    ck_assert_int_eq(r.by_status[RV_RUN_COMPLETED], 50); /* as its test expects */
+    rv_sim_report_fini(&r);
+    subjects_fini(&s);
+}
+END_TEST
+
+START_TEST(one_seed_is_told_step_by_step)
+{
+    struct subjects s;
+    subjects_init(&s, pipelines[3], 1);
+    struct rv_sim_opts o = subjects_opts(&s, 1);
+    o.trace = true;
+    struct rv_sim_report r = run(&o);
+
+    ck_assert_ptr_nonnull(r.trace);
+    ck_assert_ptr_nonnull(strstr(r.trace, "stage writer"));
+    ck_assert_ptr_nonnull(strstr(r.trace, "the run is "));
+    rv_sim_report_fini(&r);
+    subjects_fini(&s);
+}
+END_TEST
+
+START_TEST(the_report_reads_as_text_and_as_json)
+{
+    rv_buf text = RV_BUF_INIT(1 << 20), json = RV_BUF_INIT(1 << 20);
+    rv_jw w = rv_jw_on(&json);
+    json_object *tree = NULL;
+    struct subjects s;
+    subjects_init(&s, pipelines[3], 1);
+    struct rv_sim_opts o = subjects_opts(&s, 100);
+    struct rv_sim_report r = run(&o);
+
+    rv_sim_report_write_text(&r, s.pipelines[0], &text);
+    rv_sim_report_write_json(&r, s.pipelines[0], &w);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "100 seeds"));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), r.hash));
+    ck_assert_int_eq(rv_json_parse(rv_buf_str(&json), NULL, &tree, NULL), 0);
+    int64_t n = 0;
+    ck_assert(rv_json_get_int(tree, "seeds", &n));
+    ck_assert_int_eq(n, 100);
+    json_object_put(tree);
+    rv_buf_fini(&text);
+    rv_buf_fini(&json);
+    rv_sim_report_fini(&r);
+    subjects_fini(&s);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    int rc;
+    unsigned bits;
+} lists[] = {
+    {"all", 0, RV_SIM_ALL_FAULTS},
+    {"none", 0, 0},
+    {"cancel", 0, 1u << RV_SIM_CANCEL},
+    {"crash-idle, cancel", 0, 1u << RV_SIM_CRASH_IDLE | 1u << RV_SIM_CANCEL},
+    {"crash", 0,
+     1u << RV_SIM_CRASH_BEFORE | 1u << RV_SIM_CRASH_AFTER | 1u << RV_SIM_CRASH_AMID | 1u << RV_SIM_CRASH_IDLE},
+    {"", RV_E_INVALID, 0},
+    {"crash-sometimes", RV_E_INVALID, 0},
+    {"cancel,,zombie", RV_E_INVALID, 0},
+};
+
+START_TEST(a_list_of_faults_is_read)
+{
+    unsigned bits = 0;
+
+    ck_assert_int_eq(rv_sim_faults_of(rv_str_of(lists[_i].text), &bits, NULL), lists[_i].rc);
+    ck_assert_uint_eq(bits, lists[_i].bits);
+}
+END_TEST
+
+START_TEST(a_misspelt_fault_names_the_nearest)
+{
+    rv_err *err = NULL;
+    unsigned bits;
+
+    ck_assert_int_eq(rv_sim_faults_of(RV_STR_LIT("tool-eror"), &bits, &err), RV_E_INVALID);
+    char *text = rv_kit_err_take(err);
+    ck_assert_ptr_nonnull(strstr(text, "did you mean \"tool-error\"?"));
+    free(text);
+}
+END_TEST
+
+TCase *seeds_case(void)
+{
+    TCase *tc = tcase_create("seeds");
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, nothing_breaks_and_the_hash_depends_on_the_seeds_alone, 0, (int)RV_COUNT(pipelines));
+    tcase_add_test(tc, every_fault_every_status_and_every_route_occurs);
+    tcase_add_test(tc, without_faults_none_occurs);
+    tcase_add_test(tc, a_script_answers_what_it_has_entries_for);
+    tcase_add_test(tc, one_seed_is_told_step_by_step);
+    tcase_add_test(tc, the_report_reads_as_text_and_as_json);
+    tcase_add_loop_test(tc, a_list_of_faults_is_read, 0, (int)RV_COUNT(lists));
+    tcase_add_test(tc, a_misspelt_fault_names_the_nearest);
+    return tc;
+}
