@@ -117,6 +117,16 @@ void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b)
                 "runs are kept (default ~/.local/state)\n");
 }
 
+/* A bar would end the cell of a table. */
+static void cell(rv_buf *b, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '|')
+            rv_buf_putc(b, '\\');
+        rv_buf_putc(b, *text);
+    }
+}
+
 static void reference_options(const struct rv_cli_option *o, size_t n, rv_buf *b)
 {
     if (!n)
@@ -127,11 +137,11 @@ static void reference_options(const struct rv_cli_option *o, size_t n, rv_buf *b
         if (o[i].letter)
             rv_buf_printf(b, ", `-%c`", o[i].letter);
         bool listed = o[i].words && strcmp(o[i].words, "FILE") != 0 && strcmp(o[i].words, "DIR") != 0;
-        rv_buf_printf(b, " | %s | %s%s |\n",
-                      listed     ? o[i].words
-                      : o[i].arg ? o[i].arg
-                                 : "",
-                      o[i].doc, o[i].many ? "; may be repeated" : "");
+        rv_buf_puts(b, " | ");
+        cell(b, listed ? o[i].words : o[i].arg ? o[i].arg : "");
+        rv_buf_puts(b, " | ");
+        cell(b, o[i].doc);
+        rv_buf_puts(b, o[i].many ? "; may be repeated |\n" : " |\n");
     }
 }
 

@@ -112,17 +112,52 @@ static int folder_fault(const char *path)
     return fault;
 }
 
-static void check_state_folder(struct checkup *c)
+static void check_new_store(const char *path, struct checkup *c)
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    const char *base = state && state[0] == '/' ? state : home;
+    char *folder = rv_str_dup(rv_str_of(path));
+    char *slash = folder ? strrchr(folder, '/') : NULL;
 
-    if (!base || base[0] != '/')
-        line(c, 2, "state folder", "neither XDG_STATE_HOME nor HOME is set: interrupted runs need --save FILE");
-    else if (folder_fault(base) != 0)
-        line(c, 2, "state folder", "%s can not be written: interrupted runs need --save FILE", base);
+    if (slash)
+        slash[slash == folder] = '\0';
+    bool named = getenv("REEVE_STORE") && getenv("REEVE_STORE")[0]; /* its folders are not made */
+    const char *where = slash ? folder : ".";
+    int fault = !folder ? ENOMEM : !named ? folder_fault(where) : access(where, W_OK | X_OK) == 0 ? 0 : errno;
+    if (fault)
+        line(c, 2, "store", "%s can not be made (%s): runs need --store FILE or --no-store", path, strerror(fault));
     else
-        line(c, 0, "state folder", "%s%s", base, base == state ? "/reeve/runs" : "/.local/state/reeve/runs");
+        line(c, 0, "store", "%s (there is none yet: the first run makes it)", path);
+    free(folder);
+}
+
+static void check_store(const struct rv_cli *cli, const struct rv_cli_args *args, struct checkup *c)
+{
+    rv_buf path = RV_BUF_INIT(MAX_TEXT_BYTES);
+    struct rv_store_stats stats = {0};
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+
+    int rc = rv_cli_store_path(args, &path, &err);
+    if (rc < 0) {
+        line(c, 2, "store", "%s: runs need --store FILE or --no-store", rv_err_text(err));
+        rv_err_free(err);
+        rv_buf_fini(&path);
+        return;
+    }
+    rc = rv_cli_store_open(cli, args, RV_CLI_STORE_READ, &store, &err);
+    if (rc == 0)
+        rc = rv_store_stats(store, &stats, &err);
+    if (rc == RV_E_NOT_FOUND)
+        check_new_store(rv_buf_cstr(&path), c);
+    else if (rc < 0)
+        line(c, 2, "store", "%s", rv_err_text(rv_err_cause(err) ? rv_err_cause(err) : err));
+    else if (access(rv_buf_cstr(&path), W_OK) != 0)
+        line(c, 2, "store", "%s can be read, but not written: %s", rv_buf_cstr(&path), strerror(errno));
+    else
+        line(c, 0, "store", "%s: %lld runs, %lld wait for an answer", rv_buf_cstr(&path), (long long)stats.runs,
+             (long long)stats.pending);
+    rv_err_free(err);
+    rv_store_close(store);
+    rv_buf_fini(&path);
 }
 
 static void check_tools(struct checkup *c)
@@ -151,10 +186,9 @@ static int doctor(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     struct checkup c = {.text = RV_BUF_INIT(MAX_TEXT_BYTES), .color = cli->out_color};
 
-    (void)args;
     line(&c, 0, "reeve", "%s, capability ABI %d", RV_VERSION, RV_CAP_ABI);
     check_capabilities(cli, &c);
-    check_state_folder(&c);
+    check_store(cli, args, &c);
     check_tools(&c);
     line(&c, 1, "model providers", "this build has the scripted one: model stages answer from --script files or mocks");
     int status = rv_cli_print(cli, &c.text);
@@ -236,9 +270,8 @@ const struct rv_cli_verb rv_verb_doctor = {
     .name = "doctor",
     .args = "",
     .summary = "check the environment",
-    .text =
-        "Says what reeve finds on this machine: capabilities, the folder of interrupted runs, what is needed to build\n"
-        "capabilities, model providers. Exit status 1 if something would keep it from working.",
+    .text = "Says what reeve finds on this machine: capabilities, the store of runs, what is needed to build\n"
+            "capabilities, model providers. Exit status 1 if something would keep it from working.",
     .examples = "reeve doctor",
     .run = doctor,
 };

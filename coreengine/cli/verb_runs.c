@@ -9,6 +9,7 @@
 
 #define SHOWN_BY_DEFAULT 50
 #define MAX_LIST_BYTES   ((size_t)256 << 20)
+#define MIN_PREVIEW      ((size_t)8) /* less of a question says nothing */
 
 struct entry {
     const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
@@ -266,8 +267,12 @@ static void write_remark(const struct list *l, size_t i, int64_t now_us, size_t 
 
     if (e->n_pending) {
         const struct rv_pending *p = &l->waiting[e->first_waiting].p;
-        rv_buf_printf(b, "%s: ", p->kind);
-        rv_cli_write_preview(p->text, max > 30 ? max - 30 : 0, b);
+        size_t used = strlen(p->kind) + (e->n_pending > 1 ? 20 : 5);
+        rv_buf_puts(b, p->kind);
+        if (max >= used + MIN_PREVIEW) {
+            rv_buf_puts(b, ": ");
+            rv_cli_write_preview(p->text, max - used, b);
+        }
         if (e->n_pending > 1)
             rv_buf_printf(b, " (and %zu more)", e->n_pending - 1);
         return;
