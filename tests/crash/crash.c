@@ -27,7 +27,7 @@ static const struct phase {
     long step, sparser; /* every step-th point; with --sample every sparser-th */
 } phases[] = {
     {"run", 0, false, false, 1, 7},      {"answer", 1, false, false, 1, 5}, {"gc", 1, false, true, 1, 7},
-    {"recovery", 0, true, false, 3, 31}, {"second", 1, true, false, 3, 29},
+    {"recovery", 0, true, false, 4, 31}, {"second", 1, true, false, 4, 29},
 };
 
 struct matrix {
