@@ -54,7 +54,7 @@ const char *const live_pipelines[] = {
     "  - {name: a, stage_order: 1, has_llm: true, model_role: r, pre_process: x.pre, post_process: x.post, "
     "default_next: b}\n"
     "  - {name: b, stage_order: 2, has_policies: true, policies: [x.p, x.q], has_llm: true, model_role: r, "
-    "max_retries: 2, default_next: c}\n"
+    "max_retries: 2, mock_handler: x.mock, default_next: c}\n"
     "  - {name: c, stage_order: 3, mock_handler: x.mock, mock: true, routing_function: x.route}\n",
     /* retries and loops */
     "name: t\nmax_iterations: 3\nmodels: {r: scripted}\nagents:\n"

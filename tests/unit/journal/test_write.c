@@ -252,6 +252,30 @@ START_TEST(a_paused_run_shows_what_it_waits_for)
 }
 END_TEST
 
+START_TEST(who_answers_by_itself_keeps_the_run_through_a_pause)
+{
+    struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
+
+    rv_journal_hold(l->j, true);
+    start(l);
+    ck_assert_int_eq(reply(l, "{\"outcome\":\"clarify\"}", NULL), 0);
+    struct rv_run_row row = row_of(LIVE_RUN);
+    ck_assert_int_eq(row.status, RV_RUN_INTERRUPTED);
+    ck_assert_int_eq(row.n_pending, 1);
+    ck_assert_str_eq(row.owner, "here/1");
+    rv_run_row_fini(&row);
+    const struct rv_event answer = {
+        .kind = RV_EVENT_ANSWER, .now_us = ++l->now_us, .response = {.text = RV_STR_LIT("that")}};
+    ck_assert_int_eq(live_step(l, &answer, NULL), 0);
+    ck_assert_int_eq(reply(l, "{\"outcome\":\"clarify\"}", NULL), 0);
+    live_check_at(l, rv_journal_seq(l->j), false);
+    live_free(l);
+    row = row_of(LIVE_RUN);
+    ck_assert_ptr_null(row.owner);
+    rv_run_row_fini(&row);
+}
+END_TEST
+
 /* --- pending rows of stages that ran side by side --- */
 
 struct rows {
@@ -485,6 +509,7 @@ TCase *write_case(void)
     tcase_add_test(tc, who_lost_the_run_writes_nothing_more);
     tcase_add_test(tc, an_owner_that_is_gone_is_not_waited_for);
     tcase_add_test(tc, a_paused_run_shows_what_it_waits_for);
+    tcase_add_test(tc, who_answers_by_itself_keeps_the_run_through_a_pause);
     tcase_add_test(tc, interrupts_that_are_queued_are_listed_behind_the_pending_one);
     tcase_add_test(tc, a_long_question_and_a_long_answer_are_no_trouble);
     tcase_add_test(tc, a_stage_that_a_hook_made_up_may_be_long);
