@@ -33,9 +33,14 @@ static void renew(rv_engine *e, int64_t now_us)
         e->renew_at_us = now_us + RETRY_US;
         return;
     }
-    for (rv_exec *x = e->execs; x; x = x->next)
-        if (x->opts.journal)
+    for (rv_exec *x = e->execs; x; x = x->next) {
+        if (!x->opts.journal)
+            continue;
+        if (now_us < rv_journal_lease_until_us(x->opts.journal))
             rv_journal_renewed(x->opts.journal, until_us);
+        else
+            x->hoped_until_us = until_us; /* unless it was taken over meanwhile: the next step will tell */
+    }
     e->renew_at_us = now_us + lease_us(e) / 3;
 }
 
@@ -73,6 +78,13 @@ int64_t rv_leases_due_us(const rv_engine *e)
     if (!keeps_leases(e))
         return RV_NEVER;
     return e->renew_at_us < e->look_at_us ? e->renew_at_us : e->look_at_us;
+}
+
+void rv_lease_proved(rv_exec *x)
+{
+    if (x->hoped_until_us > 0)
+        rv_journal_renewed(x->opts.journal, x->hoped_until_us);
+    x->hoped_until_us = 0;
 }
 
 int rv_lease_check(const rv_exec *x, rv_err **err)

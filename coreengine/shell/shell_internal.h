@@ -7,12 +7,12 @@
 
 #include "coreengine/shell/shell.h"
 
-#define RV_SHELL_MAX_WORKERS  256               /* threads; more than any machine of ours has cores */
-#define RV_SHELL_MAX_STUCK    64                /* given-up calls that still run; further calls fail at once */
-#define RV_SHELL_MAX_ERROR    ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
-#define RV_SHELL_TYPE_MAX     80                /* name of an error type */
-#define RV_NEVER              INT64_MAX         /* a due time that does not come */
-#define RV_NOWHERE            SIZE_MAX          /* place of a call that is in no queue */
+#define RV_SHELL_MAX_WORKERS 256               /* threads; more than any machine of ours has cores */
+#define RV_SHELL_MAX_STUCK   64                /* given-up calls that still run; further calls fail at once */
+#define RV_SHELL_MAX_ERROR   ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
+#define RV_SHELL_TYPE_MAX    80                /* name of an error type */
+#define RV_NEVER             INT64_MAX         /* a due time that does not come */
+#define RV_NOWHERE           SIZE_MAX          /* place of a call that is in no queue */
 
 /* --- workers.c: a bounded pool --- */
 
@@ -140,9 +140,10 @@ struct rv_exec {
     struct rv_effects effects;
     struct call *calls;
     bool over, cancel_asked;
-    bool recovers;             /* the effects at hand were asked for by another process */
-    bool answers;              /* interrupts are answered by the script */
-    int64_t last_us;           /* the core was told this time; what it is told next is not older */
+    bool recovers;          /* the effects at hand were asked for by another process */
+    bool answers;           /* interrupts are answered by the script */
+    int64_t hoped_until_us; /* its lease ran out before it was renewed until then: it may be somebody else's; 0: no */
+    int64_t last_us;        /* the core was told this time; what it is told next is not older */
     struct kept_replies *kept; /* of the script, to calls under way when the process died; owned; NULL: none */
     enum rv_run_status status;
     int rc; /* why it broke */
@@ -196,6 +197,8 @@ void rv_call_forget_asked(struct call *c);
 /** Renew what is due, and cancel what others asked to be cancelled. */
 void rv_leases_tend(rv_engine *e);
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
+/** A step of the run could be journaled: nobody has taken it over. */
+void rv_lease_proved(rv_exec *x);
 /** May this run begin something that must not be done twice? RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
