@@ -10,6 +10,7 @@ int main(void)
     srunner_add_suite(runner, health_suite());
     srunner_add_suite(runner, replay_suite());
     srunner_add_suite(runner, recover_suite());
+    srunner_add_suite(runner, lease_suite());
     srunner_add_suite(runner, outcomes_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

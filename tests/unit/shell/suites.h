@@ -9,6 +9,7 @@ Suite *workers_suite(void);
 Suite *health_suite(void);
 Suite *replay_suite(void);
 Suite *recover_suite(void);
+Suite *lease_suite(void);
 Suite *outcomes_suite(void);
 
 #endif

@@ -75,7 +75,7 @@ static const struct {
     {"no_result", "", NULL},
     {"unprobed", "", NULL},
     {"echoes", "x: 1", "\"arguments\":{\"x\":1}"}, /* the probe sees the arguments as they were sent */
-    {"greet", "name: Ada", "Ada"},            /* safe: called again */
+    {"greet", "name: Ada", "Ada"},                 /* safe: called again */
     {"doze", "ms: 1", "\"slept\":true"},
     {"hesitate", "ms: 1", "\"from\":\"tool\""},
 };

@@ -129,7 +129,8 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
                                         .clock = how->clock,
                                         .log = how->log,
                                         .store = how->store,
-                                        .owner = "test/1"};
+                                        .owner = "test/1",
+                                        .lease_us = how->lease_us};
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
     rv_err *err = NULL;
 
@@ -163,6 +164,7 @@ static int keep(struct world *w, const struct how *how, const rv_envelope *env, 
         return rc;
     start.bundle = hash;
     start.now_us = w->started_us;
+    start.lease_us = how->lease_us;
     start.begin = (struct rv_journal_begin){.mode = how->mode - 1,
                                             .use_mocks = how->use_mocks,
                                             .has_script = w->script != NULL,
@@ -202,7 +204,7 @@ int world_continue(struct world *w, const struct how *how, const char *run, cons
     const struct rv_store_scope all = {NULL, NULL};
     struct rv_exec_opts x = ready(w, how);
 
-    int rc = rv_journal_open(how->store, &all, run, "test/2", w->started_us, 0, &w->journal, err);
+    int rc = rv_journal_open(how->store, &all, run, "test/1", w->started_us, how->lease_us, &w->journal, err);
     x.journal = w->journal;
     return rc < 0 ? rc : rv_engine_continue(w->engine, &x, &all, response, &w->exec, err);
 }

@@ -36,6 +36,7 @@ struct how {
     struct rv_clock clock;
     rv_log *log;
     int64_t start_us; /* 0: a fixed time */
+    int64_t lease_us; /* 0: the default */
     rv_store *store;  /* keep the run in it; borrowed; NULL: nowhere */
 };
 
