@@ -1,3 +1,4 @@
+/* Runs with their journals: made, driven by a seed, replayed and compared. */
 #include "tests/unit/journal/live.h"
 
 #include <stdlib.h>

@@ -62,6 +62,13 @@ void live_go(struct live *l, int max_steps);
 void live_hand_over(struct live *l);
 int live_pick(struct live *l, int n);
 
+/* Single steps (live_steps.c). */
+void live_start(struct live *l);
+/** To the first open call, with that reply. What live_step() says. */
+int live_reply(struct live *l, const char *text, rv_err **err);
+/** The code and a part of the message, or the test ends; takes the error. */
+void live_must_say(int rc, int want, rv_err **err, const char *text);
+
 /** The blob that runs are started with; its hash. */
 const char *live_bundle(rv_store *store);
 struct rv_store_scope live_scope(void);

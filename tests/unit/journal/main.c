@@ -10,6 +10,7 @@ int main(void)
 
     suite_add_tcase(s, owner_case());
     suite_add_tcase(s, write_case());
+    suite_add_tcase(s, faults_case());
     suite_add_tcase(s, format_case());
     suite_add_tcase(s, replay_case());
     suite_add_tcase(s, random_case());

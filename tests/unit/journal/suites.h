@@ -6,6 +6,7 @@
 TCase *replay_case(void);
 TCase *write_case(void);
 TCase *damage_case(void);
+TCase *faults_case(void);
 TCase *growth_case(void);
 TCase *format_case(void);
 TCase *owner_case(void);

@@ -29,32 +29,6 @@ static struct rv_run_row row_of(const char *run)
     return row;
 }
 
-static void must_say(int rc, int want, rv_err **err, const char *text)
-{
-    char *said = rv_kit_err_take(*err);
-
-    *err = NULL;
-    ck_assert_msg(rc == want && strstr(said, text), "%d: %s\nwanted %d: %s", rc, said, want, text);
-    free(said);
-}
-
-static void start(struct live *l)
-{
-    const struct rv_event ev = {.kind = RV_EVENT_START, .now_us = l->now_us};
-    ck_assert_int_eq(live_step(l, &ev, NULL), 0);
-}
-
-static int reply(struct live *l, const char *text, rv_err **err)
-{
-    const struct rv_event ev = {.kind = l->calls[0].kind == RV_EFFECT_CALL_LLM    ? RV_EVENT_LLM_DONE
-                                        : l->calls[0].kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE
-                                                                                  : RV_EVENT_HOOK_DONE,
-                                .now_us = ++l->now_us,
-                                .call_id = l->calls[0].id,
-                                .reply = rv_str_of(text)};
-    return live_step(l, &ev, err);
-}
-
 START_TEST(a_new_run_is_ready_and_owned)
 {
     struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
@@ -101,7 +75,7 @@ START_TEST(a_run_can_be_made_for_others)
     ck_assert_ptr_null(row.owner);
     ck_assert_str_eq(row.parent, LIVE_RUN);
     rv_run_row_fini(&row);
-    must_say(rv_journal_create(store, &s, NULL, &err), RV_E_EXISTS, &err, "begin the journal of run");
+    live_must_say(rv_journal_create(store, &s, NULL, &err), RV_E_EXISTS, &err, "begin the journal of run");
     rv_envelope_free(env);
     live_free(l);
 }
@@ -150,19 +124,19 @@ START_TEST(an_end_frees_the_run_and_nobody_takes_it_then)
     rv_journal *j = NULL;
     rv_err *err = NULL;
 
-    start(l);
+    live_start(l);
     struct rv_run_row row = row_of(LIVE_RUN);
     ck_assert_int_eq(row.status, RV_RUN_RUNNING);
     ck_assert_str_eq(row.stage, "a");
     rv_run_row_fini(&row);
-    ck_assert_int_eq(reply(l, "{\"v\":1}", NULL), 0);
+    ck_assert_int_eq(live_reply(l, "{\"v\":1}", NULL), 0);
     row = row_of(LIVE_RUN);
     ck_assert_int_eq(row.status, RV_RUN_COMPLETED);
     ck_assert_ptr_null(row.owner);
     ck_assert_int_eq(row.n_records, 4);
     rv_run_row_fini(&row);
-    must_say(rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, &err), RV_E_STATE, &err,
-             "run \"env_live\" is over (completed)");
+    live_must_say(rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, &err), RV_E_STATE, &err,
+                  "run \"env_live\" is over (completed)");
     live_free(l);
 }
 END_TEST
@@ -175,18 +149,18 @@ START_TEST(who_lost_the_run_writes_nothing_more)
     rv_journal *other = NULL;
     rv_err *err = NULL;
 
-    start(l);
-    must_say(rv_journal_open(store, &scope, LIVE_RUN, "there/2", LIVE_T0 + 1, 0, &other, &err), RV_E_STATE, &err,
-             "here/1");
+    live_start(l);
+    live_must_say(rv_journal_open(store, &scope, LIVE_RUN, "there/2", LIVE_T0 + 1, 0, &other, &err), RV_E_STATE, &err,
+                  "here/1");
     ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/2", late, 0, &other, NULL), 0);
     ck_assert_int_eq(rv_journal_seq(other), 4); /* begin, start, the hook's started, owner */
-    must_say(reply(l, "{}", &err), RV_E_STATE, &err, "there/2");
+    live_must_say(live_reply(l, "{}", &err), RV_E_STATE, &err, "there/2");
     struct rv_run_row row = row_of(LIVE_RUN);
     ck_assert_int_eq(row.n_records, 4);
     ck_assert_str_eq(row.owner, "there/2");
     rv_run_row_fini(&row);
     const struct rv_event again = {.kind = RV_EVENT_CANCEL, .now_us = late};
-    must_say(rv_journal_step(l->j, &again, &l->fx, l->run, &err), RV_E_STATE, &err, "recover the run");
+    live_must_say(rv_journal_step(l->j, &again, &l->fx, l->run, &err), RV_E_STATE, &err, "recover the run");
     live_free(l); /* and takes the new owner nothing away */
     row = row_of(LIVE_RUN);
     ck_assert_str_eq(row.owner, "there/2");
@@ -227,8 +201,8 @@ START_TEST(a_paused_run_shows_what_it_waits_for)
     rv_journal *j = NULL;
     rv_err *err = NULL;
 
-    start(l);
-    ck_assert_int_eq(reply(l, "{\"v\":1,\"clarification_question\":\"which?\"}", NULL), 0);
+    live_start(l);
+    ck_assert_int_eq(live_reply(l, "{\"v\":1,\"clarification_question\":\"which?\"}", NULL), 0);
     struct rv_run_row row = row_of(LIVE_RUN);
     ck_assert_int_eq(row.status, RV_RUN_INTERRUPTED);
     ck_assert_int_eq(row.n_pending, 1);
@@ -236,7 +210,7 @@ START_TEST(a_paused_run_shows_what_it_waits_for)
     ck_assert_int_eq(row.expires_us, rv_envelope_interrupt(rv_run_envelope(l->run)).expires_at_us);
     rv_run_row_fini(&row);
     const struct rv_event cancel = {.kind = RV_EVENT_CANCEL, .now_us = l->now_us};
-    must_say(rv_journal_step(l->j, &cancel, &l->fx, l->run, &err), RV_E_STATE, &err, "open its journal again");
+    live_must_say(rv_journal_step(l->j, &cancel, &l->fx, l->run, &err), RV_E_STATE, &err, "open its journal again");
     ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, NULL), 0);
     ck_assert_int_eq(rv_journal_seq(j), 4); /* no OWNER record: an answer follows */
     rv_journal_free(l->j);
@@ -257,8 +231,8 @@ START_TEST(who_answers_by_itself_keeps_the_run_through_a_pause)
     struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
 
     rv_journal_hold(l->j, true);
-    start(l);
-    ck_assert_int_eq(reply(l, "{\"outcome\":\"clarify\"}", NULL), 0);
+    live_start(l);
+    ck_assert_int_eq(live_reply(l, "{\"outcome\":\"clarify\"}", NULL), 0);
     struct rv_run_row row = row_of(LIVE_RUN);
     ck_assert_int_eq(row.status, RV_RUN_INTERRUPTED);
     ck_assert_int_eq(row.n_pending, 1);
@@ -267,7 +241,7 @@ START_TEST(who_answers_by_itself_keeps_the_run_through_a_pause)
     const struct rv_event answer = {
         .kind = RV_EVENT_ANSWER, .now_us = ++l->now_us, .response = {.text = RV_STR_LIT("that")}};
     ck_assert_int_eq(live_step(l, &answer, NULL), 0);
-    ck_assert_int_eq(reply(l, "{\"outcome\":\"clarify\"}", NULL), 0);
+    ck_assert_int_eq(live_reply(l, "{\"outcome\":\"clarify\"}", NULL), 0);
     live_check_at(l, rv_journal_seq(l->j), false);
     live_free(l);
     row = row_of(LIVE_RUN);
@@ -309,10 +283,10 @@ START_TEST(interrupts_that_are_queued_are_listed_behind_the_pending_one)
                               "  - {name: c, stage_order: 3, has_llm: true, model_role: r}\n",
                               1, RV_UNSET);
 
-    start(l);
-    ck_assert_int_eq(reply(l, "{\"outcome\":\"clarify\",\"clarification_question\":\"a?\"}", NULL), 0);
-    ck_assert_int_eq(reply(l, "{\"outcome\":\"confirm\",\"confirmation_message\":\"b!\"}", NULL), 0);
-    ck_assert_int_eq(reply(l, "{\"outcome\":\"clarify\",\"clarification_question\":\"c?\"}", NULL), 0);
+    live_start(l);
+    ck_assert_int_eq(live_reply(l, "{\"outcome\":\"clarify\",\"clarification_question\":\"a?\"}", NULL), 0);
+    ck_assert_int_eq(live_reply(l, "{\"outcome\":\"confirm\",\"confirmation_message\":\"b!\"}", NULL), 0);
+    ck_assert_int_eq(live_reply(l, "{\"outcome\":\"clarify\",\"clarification_question\":\"c?\"}", NULL), 0);
     ck_assert_int_eq(rv_store_list_pending(store, &scope, LIVE_RUN, add_row, &r, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&r.text), "a:clarification:a? b:confirmation:b! c:clarification:c? ");
     rv_buf_fini(&r.text);
@@ -351,8 +325,8 @@ START_TEST(a_long_question_and_a_long_answer_are_no_trouble)
     struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
     int n_rows = 0;
 
-    start(l);
-    ck_assert_int_eq(reply(l, question, NULL), 0);
+    live_start(l);
+    ck_assert_int_eq(live_reply(l, question, NULL), 0);
     ck_assert_int_eq(rv_run_status(l->run), RV_RUN_INTERRUPTED);
     ck_assert_int_eq(rv_store_list_pending(store, &scope, LIVE_RUN, look_at_row, &n_rows, NULL), 0);
     ck_assert_int_eq(n_rows, 1);
@@ -372,128 +346,12 @@ START_TEST(a_stage_that_a_hook_made_up_may_be_long)
     char *text = long_text("{\"envelope\":{\"current_stage\":\"", 5000, "\"}}");
     struct live *l = live_new(store, live_pipelines[1], 1, RV_UNSET);
 
-    start(l);
+    live_start(l);
     while (l->n_calls > 0)
-        ck_assert_int_eq(reply(l, l->calls[0].kind == RV_EFFECT_CALL_HOOK ? text : "{\"v\":1}", NULL), 0);
+        ck_assert_int_eq(live_reply(l, l->calls[0].kind == RV_EFFECT_CALL_HOOK ? text : "{\"v\":1}", NULL), 0);
     live_check_at(l, rv_journal_seq(l->j), false);
     free(text);
     live_free(l);
-}
-END_TEST
-
-/* --- faults of the store --- */
-
-struct fault {
-    int left; /* points to pass before the failure */
-    bool fired;
-    char point[64];
-};
-
-static int at(void *self, const char *point, rv_err **err)
-{
-    struct fault *f = self;
-
-    if (f->fired || f->left-- > 0)
-        return 0;
-    f->fired = true;
-    snprintf(f->point, sizeof f->point, "%s", point);
-    return RV_FAIL(err, RV_E_IO, "injected at %s", point);
-}
-
-/* Journal a run whose store fails at the n-th point; true when it never came to that. */
-static bool run_with_fault(int n, const struct live *good)
-{
-    struct fault f = {.left = n};
-    struct played got;
-    rv_err *err = NULL;
-
-    struct live *l = live_new(store, live_pipelines[3], 7, RV_UNSET);
-    l->is_calm = true;
-    rv_store_set_faults(store, (struct rv_store_faults){at, &f});
-    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = l->now_us};
-    int rc = live_step(l, &ev, &err);
-    while (rc == 0 && l->n_calls > 0)
-        rc =
-            reply(l, l->calls[0].kind == RV_EFFECT_CALL_TOOL ? "{}" : "{\"steps\":[{\"tool\":\"put\"}],\"v\":0}", &err);
-    rv_store_set_faults(store, (struct rv_store_faults){0});
-    if (rc < 0) {
-        must_say(rc, RV_E_IO, &err, "injected");
-        ev.kind = RV_EVENT_CANCEL;
-        must_say(rv_journal_step(l->j, &ev, &l->fx, l->run, &err), RV_E_STATE, &err, "recover the run");
-        int64_t before = l->shots[l->n_shots - 1].seq;
-        ck_assert_int_eq(play(l, 0, false, &got, NULL), 0);
-        if (strcmp(f.point, "append") == 0)
-            ck_assert_int_eq(got.r.seq, before);
-        if (strcmp(f.point, "append.done") == 0)
-            ck_assert_int_gt(got.r.seq, before);
-        const struct shot *want = good->shots;
-        while (want->seq < got.r.seq)
-            want++;
-        char *state = live_state(got.r.run);
-        ck_assert_str_eq(state, want->state); /* a whole step, or none of it */
-        free(state);
-        played_fini(&got);
-    }
-    live_free(l);
-    return !f.fired;
-}
-
-START_TEST(a_step_that_failed_is_the_last)
-{
-    struct live *good = live_new(store, live_pipelines[3], 7, RV_UNSET);
-    int n = 0;
-
-    good->is_calm = true;
-    start(good);
-    while (good->n_calls > 0)
-        ck_assert_int_eq(
-            reply(good, good->calls[0].kind == RV_EFFECT_CALL_TOOL ? "{}" : "{\"steps\":[{\"tool\":\"put\"}],\"v\":0}",
-                  NULL),
-            0);
-    rv_journal_free(good->j);
-    good->j = NULL;
-    do {
-        close_store();
-        open_store();
-    } while (!run_with_fault(n++, good));
-    ck_assert_int_gt(n, 8);
-    live_free(good);
-}
-END_TEST
-
-START_TEST(taking_over_may_fail_and_be_tried_again)
-{
-    const struct rv_store_scope scope = live_scope();
-    bool more = true;
-
-    for (int n = 0; more; n++) {
-        struct fault f = {.left = n};
-        rv_journal *j = NULL;
-        rv_err *err = NULL;
-        close_store();
-        open_store();
-        struct live *l = live_new(store, live_pipelines[1], 1, RV_UNSET);
-        start(l);
-        rv_journal_free(l->j);
-        l->j = NULL;
-        rv_store_set_faults(store, (struct rv_store_faults){at, &f});
-        int rc = rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, &err);
-        rv_store_set_faults(store, (struct rv_store_faults){0});
-        more = f.fired;
-        if (f.fired)
-            must_say(rc, RV_E_IO, &err, "injected");
-        rv_journal_free(j);
-        l->now_us += RV_LEASE_DEFAULT_US + 1; /* a claim whose answer was lost ends by itself */
-        ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/3", l->now_us, 0, &l->j, NULL), 0);
-        struct played got;
-        ck_assert_int_eq(play(l, 0, false, &got, NULL), 0);
-        char *state = live_state(got.r.run);
-        ck_assert_str_eq(state, l->shots[l->n_shots - 1].state);
-        ck_assert_uint_eq(got.r.open.n, 1);
-        free(state);
-        played_fini(&got);
-        live_free(l);
-    }
 }
 END_TEST
 
@@ -513,7 +371,5 @@ TCase *write_case(void)
     tcase_add_test(tc, interrupts_that_are_queued_are_listed_behind_the_pending_one);
     tcase_add_test(tc, a_long_question_and_a_long_answer_are_no_trouble);
     tcase_add_test(tc, a_stage_that_a_hook_made_up_may_be_long);
-    tcase_add_test(tc, a_step_that_failed_is_the_last);
-    tcase_add_test(tc, taking_over_may_fail_and_be_tried_again);
     return tc;
 }
