@@ -136,7 +136,9 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     if (rc < 0 || !x->opts.journal)
         return rc;
     rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
-    if (rc < 0)
+    if (rc == 0)
+        rv_lease_proved(x);
+    else
         rv_err_hint(err,
                     "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
                     rv_journal_run(x->opts.journal));
