@@ -184,14 +184,14 @@ static int own_and_end(rv_store *s, bool has_file, rv_err **err)
         rc = rv_store_release(s, "r1", 2, err);
     if (rc == 0)
         rc = rv_store_check(s, err);
-    if (rc == 0 && has_file)
-        rc = rv_store_backup(s, copy, err);
     if (rc == 0)
         rc = rv_store_delete_run(s, &scope, "r1", T0, err);
     if (rc == 0)
         rc = rv_store_drop_snapshots(s, err);
     if (rc == 0)
         rc = rv_store_sweep(s, LATER, 0, &freed, err);
+    if (rc == 0 && has_file) /* last: it alone waits for the disk */
+        rc = rv_store_backup(s, copy, err);
     return rc;
 }
 
