@@ -99,6 +99,8 @@ static bool holds(struct sim_seed *s, const struct rv_rule *rule, json_object *o
     struct rv_scope scope = rv_stage_scope_init(&values, s->subject->pipeline, env, obj, false);
     int rc = rv_expr_test(rule->when, &scope, &yes, NULL);
     rv_stage_scope_fini(&values);
+    if (rc == RV_E_NOMEM)
+        s->tape.rc = rc; /* the rule is just not met for any other reason */
     return rc == 0 && yes;
 }
 

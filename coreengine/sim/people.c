@@ -100,9 +100,10 @@ static int refused_answer(struct sim_seed *s, const struct rv_response *r, const
     rv_envelope_write_state(rv_run_envelope(s->run), &before);
     int rc = rv_run_step(s->run, &ev, &fx, &said);
     rv_envelope_write_state(rv_run_envelope(s->run), &after);
+    bool no_memory = rc == RV_E_NOMEM || before.rc < 0 || after.rc < 0;
     if (rc == 0)
         sim_break(s, RV_SIM_KEEPS_ANSWERS, "an answer %s is accepted", why);
-    else if (fx.n > 0 || !rv_str_eq(rv_buf_str(&before), rv_buf_str(&after)))
+    else if (!no_memory && (fx.n > 0 || !rv_str_eq(rv_buf_str(&before), rv_buf_str(&after))))
         sim_break(s, RV_SIM_KEEPS_ANSWERS, "an answer %s is refused and changes something", why);
     else
         sim_say(s, "refused: %s", rv_err_text(said));
@@ -110,7 +111,7 @@ static int refused_answer(struct sim_seed *s, const struct rv_response *r, const
     rv_effects_fini(&fx);
     rv_buf_fini(&before);
     rv_buf_fini(&after);
-    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "answer an interrupt") : 0;
+    return no_memory ? RV_FAIL(err, RV_E_NOMEM, "answer an interrupt") : 0;
 }
 
 static int wrong_answer(struct sim_seed *s, const struct waiting *w, rv_err **err)

@@ -19,7 +19,7 @@ struct sim_tape {
     const uint32_t *script; /* a replay's decisions; zero where it ends */
     size_t n_script;
     bool is_replay;
-    int rc; /* sticky RV_E_NOMEM */
+    int rc; /* sticky RV_E_NOMEM, of whatever has no other way to tell */
     struct rv_rand_state state;
     struct rv_rand rand; /* points to state: a tape does not move */
 };

@@ -137,7 +137,10 @@ static json_object *parse(struct sim_seed *s, const struct rv_effect *e)
     const struct rv_json_opts opts = {.max_bytes = SIM_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *line = NULL;
 
-    if (rv_json_parse(rv_effect_text(&s->fx, e), &opts, &line, NULL) < 0)
+    int rc = rv_json_parse(rv_effect_text(&s->fx, e), &opts, &line, NULL);
+    if (rc == RV_E_NOMEM)
+        s->tape.rc = rc;
+    else if (rc < 0)
         sim_break(s, RV_SIM_KEEPS_EVENTS, "an event is no JSON");
     return line;
 }

@@ -36,7 +36,7 @@ static int forget_one(void *self, struct sim_seed *s, struct rv_replayed *r, rv_
     (void)s;
     (void)err;
     if (r->open.n > 0)
-        r->open.items[--r->open.n].kind = RV_EFFECT_SAVE;
+        r->open.items[r->open.n - 1].kind = RV_EFFECT_SAVE;
     return 0;
 }
 

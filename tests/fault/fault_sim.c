@@ -1,0 +1,94 @@
+/* Every allocation of a simulation fails once, with crashes, recoveries and answers: no crash, no leak, RV_E_NOMEM; or
+ * the simulated process took it for the death it was to die, and all is well. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "coreengine/sim/sim.h"
+#include "tests/kit/fault.h"
+#include "tests/kit/kit.h"
+
+#define STEP 7 /* most allocations of a run are like those beside them */
+
+static const char *const pipelines[] = {RV_SOURCE_DIR "/tests/sim/effects.yaml",
+                                        RV_SOURCE_DIR "/tests/sim/branches.yaml"};
+
+static const struct rv_tool_info *no_tool(void *self, rv_str name)
+{
+    (void)self;
+    (void)name;
+    return NULL;
+}
+
+static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
+{
+    (void)self;
+    (void)kind;
+    (void)name;
+    return NULL;
+}
+
+static const rv_template *no_prompt(void *self, rv_str key)
+{
+    (void)self;
+    (void)key;
+    return NULL;
+}
+
+START_TEST(every_failed_allocation_of_a_simulation_is_reported)
+{
+    const struct rv_catalog nothing = {no_tool, no_entry, no_prompt, NULL};
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    rv_script *script = NULL;
+    struct rv_sim_opts o = RV_SIM_OPTS_INIT;
+    struct rv_sim_report r;
+
+    ck_assert_int_eq(rv_pipeline_load(pipelines[_i], findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_script_from_node(p->tests[0].inline_script, findings, &script, NULL), 0);
+    const struct rv_catalog catalog = rv_script_catalog(script, &nothing);
+    const struct rv_sim_subject subject = {.pipeline = p, .catalog = &catalog};
+    o.subjects = &subject;
+    o.n_subjects = 1;
+    o.first_seed = 10;
+    o.n_seeds = 3;
+    ck_assert_int_eq(rv_sim_run(&o, &r, NULL), 0);
+    ck_assert_int_gt(r.n_recoveries, 0);
+    rv_sim_report_fini(&r);
+
+    for (size_t n = 0;; n += n < 500 ? 1 : STEP) {
+        rv_err *err = NULL;
+        rv_fault_arm(n);
+        int rc = rv_sim_run(&o, &r, &err);
+        bool failure = rc == 0 && r.has_failure;
+        if (rc == 0)
+            rv_sim_report_fini(&r);
+        rv_err_free(err);
+        bool fired = rv_fault_disarm();
+        ck_assert_msg(rc == 0 || rc == RV_E_NOMEM, "allocation %zu: code %d", n, rc);
+        ck_assert_msg(!failure, "allocation %zu breaks an invariant", n);
+        ck_assert_msg(rv_fault_balance() == 0, "allocation %zu: %ld blocks are lost", n, rv_fault_balance());
+        if (!fired)
+            break;
+    }
+    rv_script_free(script);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fault_sim");
+    TCase *tc = tcase_create("fault");
+    SRunner *runner;
+    int n_failed;
+
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, every_failed_allocation_of_a_simulation_is_reported, 0, (int)RV_COUNT(pipelines));
+    suite_add_tcase(s, tc);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
