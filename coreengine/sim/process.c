@@ -113,6 +113,7 @@ int sim_process_begin(struct sim_seed *s, rv_err **err)
         return rc;
     }
     rc = rv_run_new(s->subject->pipeline, s->subject->catalog, &opts, env, &s->run, err);
+    sim_say_event(s, &start, NULL);
     return rc < 0 ? rc : sim_process_step(s, &start, NULL, err);
 }
 

@@ -57,7 +57,7 @@ static void write_places(const struct rv_sim_report *r, const struct rv_pipeline
     count_places(r, true, &n, &n_hit);
     count_places(r, false, &n_routes, &n_routes_hit);
     rv_buf_printf(b, "  stages  %zu of %zu, routes %zu of %zu\n", n_hit, n, n_routes_hit, n_routes);
-    for (size_t i = 0; i < r->n_places; i++)
+    for (size_t i = 0; i < r->n_places && r->n_seeds > 1; i++)
         if (r->places[i].hits == 0) {
             rv_buf_puts(b, "          never: ");
             place_text(&r->places[i], p, b);

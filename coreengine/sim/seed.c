@@ -148,9 +148,7 @@ int sim_seed_run(struct sim_seed *s, rv_err **err)
     if (rc == 0 && !s->is_broken)
         rc = sim_ledger_verify(s, err);
     if (rc == 0 && !s->is_broken && s->run) {
-        enum rv_run_status status = rv_run_status(s->run);
-        s->tally->by_status[status]++;
-        sim_say(s, "the run is %s", rv_run_status_text(status));
+        s->tally->by_status[rv_run_status(s->run)]++;
     }
     return rc;
 }

@@ -173,8 +173,10 @@ static int go_on(struct sim_seed *s, rv_err **err)
     struct rv_effects open = s->replayed.open;
     int64_t me = s->n_owners;
 
-    if (s->replayed.n_events == 0)
+    if (s->replayed.n_events == 0) {
+        sim_say_event(s, &start, NULL);
         return sim_process_step(s, &start, NULL, err);
+    }
     if (rv_run_is_finished(s->run))
         return 0;
     s->replayed.open = (struct rv_effects){0}; /* the steps below may replace what was replayed */

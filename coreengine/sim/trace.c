@@ -132,21 +132,101 @@ static void say_call(struct sim_seed *s, const struct rv_effect *e)
                 sim_stage_name(s, e->stage), (long long)e->visit, (long long)e->attempt);
 }
 
-/* The core's own words, but for what the calls say already. */
+static const char *member(json_object *line, const char *key)
+{
+    const char *text = NULL;
+    return rv_json_get_text(line, key, &text) ? text : "";
+}
+
+static int64_t number(json_object *line, const char *key)
+{
+    int64_t n = 0;
+    return rv_json_get_int(line, key, &n) ? n : 0;
+}
+
+static void put_text(rv_buf *b, json_object *line, const char *before, const char *key)
+{
+    if (!member(line, key)[0])
+        return;
+    rv_buf_puts(b, before);
+    put_short(b, rv_str_of(member(line, key)));
+}
+
+static void put_completed(json_object *line, rv_buf *b)
+{
+    json_object *output = NULL;
+    rv_buf text = RV_BUF_INIT(SIM_MAX_TEXT);
+
+    rv_buf_printf(b, "stage %s ends: %s", member(line, "stage"), member(line, "status"));
+    put_text(b, line, ", ", "error");
+    if (json_object_object_get_ex(line, "output", &output) && output) {
+        rv_json_write(output, &text);
+        rv_buf_puts(b, ", ");
+        put_short(b, rv_buf_str(&text));
+    }
+    rv_buf_fini(&text);
+}
+
+/* False: the calls say it already. */
+static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
+{
+    switch (kind) {
+    case RV_EMIT_STAGE_STARTED:
+        rv_buf_printf(b, "stage %s begins, visit %lld", member(line, "stage"), (long long)number(line, "visit"));
+        return true;
+    case RV_EMIT_STAGE_COMPLETED:
+        put_completed(line, b);
+        return true;
+    case RV_EMIT_ROUTING_DECISION:
+        rv_buf_printf(b, "%s -> %s (%s)", member(line, "from"), member(line, "to"), member(line, "reason"));
+        return true;
+    case RV_EMIT_ITERATION:
+        rv_buf_printf(b, "loop back %lld", (long long)number(line, "iteration"));
+        return true;
+    case RV_EMIT_RETRY:
+        rv_buf_printf(b, "attempt %lld failed", (long long)number(line, "attempt"));
+        put_text(b, line, ": ", "error");
+        return true;
+    case RV_EMIT_TOOL_RESULT:
+        rv_buf_printf(b, "step %s, tool %s: %s", member(line, "step_id"), member(line, "tool"), member(line, "status"));
+        put_text(b, line, ", ", "error");
+        return true;
+    case RV_EMIT_INTERRUPT_PENDING:
+        rv_buf_printf(b, "stage %s asks, %s %s", member(line, "stage"), member(line, "kind"), member(line, "id"));
+        put_text(b, line, ": ", "question");
+        put_text(b, line, ": ", "message");
+        return true;
+    case RV_EMIT_STAGE_SKIPPED:
+        rv_buf_printf(b, "stage %s is skipped", member(line, "stage"));
+        return true;
+    case RV_EMIT_DONE:
+        rv_buf_printf(b, "the run is %s", member(line, "status"));
+        put_text(b, line, ": ", "termination_reason");
+        return true;
+    case RV_EMIT_WARNING:
+        put_text(b, line, "warning: ", "message");
+        return true;
+    case RV_EMIT_PIPELINE_STARTED:
+    case RV_EMIT_LLM_CALL_START:
+    case RV_EMIT_LLM_RESULT:
+    case RV_EMIT_TOOL_CALL_START:
+    case RV_EMIT_BATCH:
+    case RV_EMIT_ERROR:
+    case RV_N_EMITS:
+        break;
+    }
+    return false;
+}
+
 static void say_emit(struct sim_seed *s, const struct rv_effect *e)
 {
-    rv_str line = rv_effect_text(&s->fx, e);
-    const char *type = memmem(line.ptr, line.len, "\"type\":", 7);
-
-    if (!type || e->emit == RV_EMIT_LLM_CALL_START || e->emit == RV_EMIT_TOOL_CALL_START ||
-        e->emit == RV_EMIT_LLM_RESULT || e->emit == RV_EMIT_PIPELINE_STARTED)
-        return;
-    const char *time = memmem(line.ptr, line.len, "\"time\":", 7);
-    const char *rest = time ? strchr(time, ',') : NULL;
+    const struct rv_json_opts opts = {.max_bytes = SIM_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH};
+    json_object *line = NULL;
     rv_buf b = RV_BUF_INIT(SIM_MAX_TRACE);
-    if (rest && (size_t)(rest - line.ptr) < line.len)
-        put_short(&b, (rv_str){rest + 1, line.len - (size_t)(rest - line.ptr) - 2});
-    sim_say(s, "    %s %s", rv_emit_text(e->emit), rv_buf_cstr(&b));
+
+    if (rv_json_parse(rv_effect_text(&s->fx, e), &opts, &line, NULL) == 0 && put_emit(e->emit, line, &b))
+        sim_say(s, "    %s", rv_buf_cstr(&b));
+    json_object_put(line);
     rv_buf_fini(&b);
 }
 
