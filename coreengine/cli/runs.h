@@ -79,17 +79,22 @@ struct rv_cli_steps {
     struct rv_cli_call *calls; /* in order of asking */
     size_t n_calls, cap_calls;
     int64_t n_ended;
-    /* The state behind one step, if asked for. */
-    int64_t want; /* its number; -1: none */
-    char *state;  /* owned; NULL: there is none */
-    size_t state_len;
-    int64_t state_seq;
-    rv_run *shadow; /* the same run, saving its state; owned */
-    struct rv_effects effects;
+    size_t batch_left; /* stages of the batch under way that have not ended */
 };
-/** Read a run's steps; want as above. The rest of *out may be garbage. Gives what the replay gave, too. */
-RV_MUST_CHECK int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, int64_t want,
-                                    struct rv_cli_steps *out, struct rv_replayed *replayed, rv_err **err);
+/** Read a run's steps. Gives what the replay gave, too. */
+RV_MUST_CHECK int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, struct rv_cli_steps *out,
+                                    struct rv_replayed *replayed, rv_err **err);
 void rv_cli_steps_fini(struct rv_cli_steps *s);
+
+/* --- saved.c: the state behind a step --- */
+struct rv_cli_saved {
+    rv_buf state; /* the state dict's text; yours */
+    int64_t seq;  /* of the record that ended the step */
+    /* of the search */
+    int64_t step, n_steps, next_boundary;
+};
+/** step as `fork --at` takes it. RV_E_NOT_FOUND: there is none; RV_E_STATE: its batch went on. */
+RV_MUST_CHECK int rv_cli_saved_read(rv_store *store, const struct rv_cli_past *p, int64_t step,
+                                    struct rv_cli_saved *out, rv_err **err);
 
 #endif

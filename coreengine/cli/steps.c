@@ -1,5 +1,5 @@
-/* The visits of a run and their calls, gathered while its journal is replayed. A step is a visit that ended; behind
- * most of them the run saves its state, and there another run can begin. */
+/* The visits of a run and their calls, gathered while its journal is replayed. A step is a visit that ended; another
+ * run can begin behind it, unless its batch goes on. */
 #include "coreengine/cli/runs.h"
 
 #include <stdlib.h>
@@ -121,115 +121,78 @@ static bool is_answer(const struct rv_event *ev)
     return ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE;
 }
 
-static void mark_saved(struct rv_cli_steps *s)
+/* A state is saved behind a step, unless others of its batch are not done. */
+static void mark_boundary(struct rv_cli_steps *s)
 {
     for (size_t i = s->n; i-- > 0;)
-        if (s->items[i].number == s->n_ended) {
-            s->items[i].can_fork = s->n_ended > 0;
+        if (s->n_ended > 0 && s->items[i].number == s->n_ended) {
+            s->items[i].can_fork = true;
             return;
         }
 }
 
-/* The shadow tells where states are saved: between the end of one step and the beginning of the next. */
-static int take_effects(struct rv_cli_steps *s, const struct rv_event *ev, int64_t seq, rv_err **err)
+static int begin_batch(struct rv_cli_steps *s, rv_str line, rv_err **err)
 {
-    int rc = 0;
+    json_object *batch = NULL;
 
-    for (size_t i = 0; i < s->effects.n && rc == 0; i++) {
-        struct rv_effect *e = &s->effects.items[i];
-        if (e->kind == RV_EFFECT_EMIT && e->emit == RV_EMIT_STAGE_STARTED)
-            rc = begin_step(s, e, ev->now_us, err);
-        else if (e->kind == RV_EFFECT_EMIT && e->emit == RV_EMIT_STAGE_COMPLETED)
-            rc = end_step(s, e, rv_effect_text(&s->effects, e), ev->now_us, seq, err);
-        else if (e->kind == RV_EFFECT_CALL_LLM || e->kind == RV_EFFECT_CALL_TOOL || e->kind == RV_EFFECT_CALL_HOOK)
-            rc = begin_call(s, e, ev->now_us, err);
-        else if (e->kind == RV_EFFECT_CANCEL_CALL)
-            end_call(s, e->call_id, RV_CLI_CALL_CANCELLED, ev->now_us);
-        if (e->kind != RV_EFFECT_SAVE)
-            continue;
-        mark_saved(s);
-        if (s->want == s->n_ended && s->want > 0 && !s->state) {
-            s->state = e->request;
-            s->state_len = e->request_len;
-            s->state_seq = seq;
-            e->request = NULL;
-        }
-    }
-    return rc;
-}
-
-static int begin_shadow(struct rv_cli_steps *s, const struct rv_replay_opts *p, const struct rv_journal_begin *begin,
-                        const rv_run *run, rv_err **err)
-{
-    struct rv_run_opts opts = RV_RUN_OPTS_INIT;
-    rv_envelope *env = NULL;
-
-    int rc = rv_envelope_dup(rv_run_envelope(run), &env, err);
+    int rc = rv_json_parse(line, NULL, &batch, err);
     if (rc < 0)
         return rc;
-    opts.mode = begin->mode;
-    opts.use_mocks = begin->use_mocks;
-    opts.scripted_stages = begin->scripted;
-    opts.max_parallel = begin->max_parallel;
-    opts.saves = true;
-    return rv_run_new(p->pipeline, p->catalog, &opts, env, &s->shadow, err);
+    json_object *stages = rv_json_get_arr(batch, "stages");
+    s->batch_left = stages ? json_object_array_length(stages) : 0;
+    json_object_put(batch);
+    return 0;
 }
 
-static int keep_first_state(struct rv_cli_steps *s, const rv_run *run, int64_t seq, rv_err **err)
+static int take_emit(struct rv_cli_steps *s, const struct rv_effect *e, rv_str line, int64_t now_us, int64_t seq,
+                     rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
-
-    rv_envelope_write_state(rv_run_envelope(run), &text);
-    int rc = rv_buf_check(&text, "state", err);
-    if (rc == 0) {
-        s->state = rv_buf_steal(&text, &s->state_len);
-        s->state_seq = seq;
-    }
-    rv_buf_fini(&text);
+    if (e->emit == RV_EMIT_STAGE_STARTED)
+        return begin_step(s, e, now_us, err);
+    if (e->emit == RV_EMIT_BATCH)
+        return begin_batch(s, line, err);
+    if (e->emit != RV_EMIT_STAGE_COMPLETED)
+        return 0;
+    int rc = end_step(s, e, line, now_us, seq, err);
+    if (s->batch_left > 0)
+        s->batch_left--;
+    if (rc == 0 && s->batch_left == 0)
+        mark_boundary(s);
     return rc;
 }
-
-struct reading {
-    struct rv_cli_steps *steps;
-    struct rv_replay_opts opts; /* pipeline and catalog */
-    struct rv_journal_begin begin;
-};
 
 static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
                    const struct rv_effects *effects, const rv_run *run, rv_err **err)
 {
-    struct reading *r = self;
-    struct rv_cli_steps *s = r->steps;
+    struct rv_cli_steps *s = self;
+    int rc = 0;
 
-    (void)effects; /* the shadow makes the same ones, and saves */
-    if (!ev) {
-        int rc = s->want == 0 ? keep_first_state(s, run, record->seq, err) : 0;
-        return rc < 0 ? rc : begin_shadow(s, &r->opts, &r->begin, run, err);
-    }
-    if (is_answer(ev))
+    (void)run;
+    if (ev && is_answer(ev))
         end_call(s, ev->call_id,
                  ev->unknown  ? RV_CLI_CALL_UNKNOWN
                  : ev->failed ? RV_CLI_CALL_FAILED
                               : RV_CLI_CALL_FINISHED,
                  ev->now_us);
-    rv_effects_clear(&s->effects);
-    int rc = rv_run_step(s->shadow, ev, &s->effects, err);
-    return rc < 0 ? rc : take_effects(s, ev, record->seq, err);
+    for (size_t i = 0; ev && i < effects->n && rc == 0; i++) {
+        const struct rv_effect *e = &effects->items[i];
+        if (e->kind == RV_EFFECT_EMIT)
+            rc = take_emit(s, e, rv_effect_text(effects, e), ev->now_us, record->seq, err);
+        else if (e->kind == RV_EFFECT_CALL_LLM || e->kind == RV_EFFECT_CALL_TOOL || e->kind == RV_EFFECT_CALL_HOOK)
+            rc = begin_call(s, e, ev->now_us, err);
+        else if (e->kind == RV_EFFECT_CANCEL_CALL)
+            end_call(s, e->call_id, RV_CLI_CALL_CANCELLED, ev->now_us);
+        else if (e->kind == RV_EFFECT_FINISH)
+            mark_boundary(s);
+    }
+    return rc;
 }
 
-int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, int64_t want, struct rv_cli_steps *out,
+int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, struct rv_cli_steps *out,
                       struct rv_replayed *replayed, rv_err **err)
 {
-    struct reading r = {.steps = out, .opts = {.pipeline = rv_cli_past_pipeline(p), .catalog = &p->catalog}};
-
-    *out = (struct rv_cli_steps){.want = want};
-    int rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, r.opts.pipeline, &r.begin, err);
-    if (rc == 0)
-        rc = rv_cli_past_replay(store, p, 0, on_step, &r, replayed, err);
-    rv_run_free(out->shadow);
-    out->shadow = NULL;
-    rv_effects_fini(&out->effects);
-    rv_journal_begin_fini(&r.begin);
+    *out = (struct rv_cli_steps){0};
+    int rc = rv_cli_past_replay(store, p, 0, on_step, out, replayed, err);
     if (rc < 0)
         rv_cli_steps_fini(out);
     return rc;
@@ -243,6 +206,5 @@ void rv_cli_steps_fini(struct rv_cli_steps *s)
         free(s->calls[i].name);
     free(s->items);
     free(s->calls);
-    free(s->state);
     memset(s, 0, sizeof *s);
 }

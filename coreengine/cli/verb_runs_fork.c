@@ -5,37 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first step from there on that a run can be forked behind; 0: there is none. */
-static int64_t next_boundary(const struct rv_cli_steps *steps, int64_t at)
-{
-    int64_t next = 0;
-
-    for (size_t i = 0; i < steps->n; i++) {
-        const struct rv_cli_step *s = &steps->items[i];
-        if (s->can_fork && s->number >= at && (!next || s->number < next))
-            next = s->number;
-    }
-    return next;
-}
-
-static int no_such_step(const struct rv_cli_steps *steps, const struct rv_cli_past *p, int64_t at, rv_err **err)
-{
-    int rc;
-
-    if (at > steps->n_ended) {
-        rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no step %lld", p->row.id, (long long)at);
-        rv_err_hint(err, "its last one is %lld; `reeve runs show %s` lists them, and 0 is its beginning",
-                    (long long)steps->n_ended, p->row.id);
-        return rc;
-    }
-    int64_t next = next_boundary(steps, at);
-    rc = RV_FAIL(err, RV_E_STATE, "step %lld of run \"%s\" ended while others of its batch went on", (long long)at,
-                 p->row.id);
-    if (next)
-        rv_err_hint(err, "the batch ends with step %lld", (long long)next);
-    return rc;
-}
-
 /* The state as JSON, under another id and with what --set says. */
 static int changed_state(const struct rv_cli_args *args, rv_str text, const char *id, json_object **out, rv_err **err)
 {
@@ -59,25 +28,25 @@ static int changed_state(const struct rv_cli_args *args, rv_str text, const char
     return rc;
 }
 
-static int make_run(rv_store *store, const struct rv_cli_past *p, const struct rv_cli_steps *steps,
-                    struct rv_journal_begin *begin, json_object *state, rv_err **err)
+static int make_run(rv_store *store, const struct rv_cli_past *p, int64_t parent_seq, json_object *state, rv_err **err)
 {
-    rv_envelope *env = NULL;
-    int64_t now = rv_cli_now_us();
-
-    int rc = rv_envelope_load(state, rv_rand_system(), now, &env, err);
-    if (rc < 0)
-        return RV_WRAP(err, rc, "read the state of the new run");
-    const struct rv_journal_start start = {
+    struct rv_journal_start start = {
         .bundle = p->row.bundle,
         .pipeline = rv_cli_past_pipeline(p),
-        .begin = *begin,
-        .env = env,
         .parent = p->row.id,
-        .parent_seq = steps->state_seq,
-        .now_us = now,
+        .parent_seq = parent_seq,
+        .now_us = rv_cli_now_us(),
     };
-    rc = rv_journal_create(store, &start, NULL, err);
+    rv_envelope *env = NULL;
+
+    int rc = rv_envelope_load(state, rv_rand_system(), start.now_us, &env, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "read the state of the new run");
+    start.env = env;
+    rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, start.pipeline, &start.begin, err);
+    if (rc == 0)
+        rc = rv_journal_create(store, &start, NULL, err);
+    rv_journal_begin_fini(&start.begin);
     rv_envelope_free(env);
     return rc;
 }
@@ -85,29 +54,20 @@ static int make_run(rv_store *store, const struct rv_cli_past *p, const struct r
 static int fork_run(const struct rv_cli_args *args, rv_store *store, int64_t at, const char *id, rv_err **err)
 {
     struct rv_cli_past p;
-    struct rv_cli_steps steps = {0};
-    struct rv_replayed replayed = {0};
-    struct rv_journal_begin begin = {0};
+    struct rv_cli_saved saved;
     json_object *state = NULL;
 
     int rc = rv_cli_past_open(store, args->words[0], &p, err);
     if (rc < 0)
         return rc;
-    rc = rv_cli_steps_read(store, &p, at, &steps, &replayed, err);
+    rc = rv_cli_saved_read(store, &p, at, &saved, err);
     if (rc == 0) {
-        if (!steps.state)
-            rc = no_such_step(&steps, &p, at, err);
+        rc = changed_state(args, rv_buf_str(&saved.state), id, &state, err);
         if (rc == 0)
-            rc = changed_state(args, (rv_str){steps.state, steps.state_len}, id, &state, err);
-        if (rc == 0)
-            rc = rv_journal_read_begin(store, &rv_cli_scope, p.row.id, rv_cli_past_pipeline(&p), &begin, err);
-        if (rc == 0)
-            rc = make_run(store, &p, &steps, &begin, state, err);
-        rv_replayed_fini(&replayed);
+            rc = make_run(store, &p, saved.seq, state, err);
+        json_object_put(state);
+        rv_buf_fini(&saved.state);
     }
-    json_object_put(state);
-    rv_journal_begin_fini(&begin);
-    rv_cli_steps_fini(&steps);
     rv_cli_past_fini(&p);
     return rc;
 }

@@ -57,7 +57,7 @@ static int read_picture(rv_store *store, const char *word, struct picture *p, rv
     int rc = rv_cli_past_open(store, word, &p->past, err);
 
     if (rc == 0)
-        rc = rv_cli_steps_read(store, &p->past, -1, &p->steps, &p->replayed, err);
+        rc = rv_cli_steps_read(store, &p->past, &p->steps, &p->replayed, err);
     if (rc == 0 && !(p->pending = json_object_new_array()))
         rc = RV_FAIL(err, RV_E_NOMEM, "show a run");
     if (rc == 0)

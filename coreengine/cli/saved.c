@@ -1,0 +1,111 @@
+/* The state behind a step of a run. The run saves it between the end of one visit and the beginning of the next, within
+ * one step of the core: a second run beside the replay, which does save, is told the same. */
+#include "coreengine/cli/runs.h"
+
+#include <string.h>
+
+#define FOUND 1 /* ends the replay: no code of an error is positive */
+
+struct search {
+    const struct rv_cli_past *past;
+    struct rv_journal_begin begin;
+    struct rv_cli_saved *out;
+    rv_run *shadow; /* owned */
+    struct rv_effects effects;
+};
+
+static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
+{
+    struct rv_run_opts opts = RV_RUN_OPTS_INIT;
+    rv_envelope *env = NULL;
+
+    int rc = rv_envelope_dup(rv_run_envelope(run), &env, err);
+    if (rc < 0)
+        return rc;
+    opts.mode = s->begin.mode;
+    opts.use_mocks = s->begin.use_mocks;
+    opts.scripted_stages = s->begin.scripted;
+    opts.max_parallel = s->begin.max_parallel;
+    opts.saves = true;
+    return rv_run_new(rv_cli_past_pipeline(s->past), &s->past->catalog, &opts, env, &s->shadow, err);
+}
+
+static int take_first(struct search *s, const rv_run *run, int64_t seq, rv_err **err)
+{
+    rv_envelope_write_state(rv_run_envelope(run), &s->out->state);
+    s->out->seq = seq;
+    int rc = rv_buf_check(&s->out->state, "state", err);
+    return rc < 0 ? rc : FOUND;
+}
+
+/* Counts the steps that end; the first state saved behind the wanted one is it. */
+static int look_for_state(struct search *s, int64_t seq, rv_err **err)
+{
+    for (size_t i = 0; i < s->effects.n; i++) {
+        const struct rv_effect *e = &s->effects.items[i];
+        if (e->kind == RV_EFFECT_EMIT && e->emit == RV_EMIT_STAGE_COMPLETED)
+            s->out->n_steps++;
+        if (e->kind != RV_EFFECT_SAVE || s->out->n_steps < s->out->step)
+            continue;
+        s->out->next_boundary = s->out->n_steps;
+        if (s->out->n_steps > s->out->step)
+            return FOUND; /* it ended in the middle of a batch, of which this is the end */
+        rv_buf_add(&s->out->state, e->request, e->request_len);
+        s->out->seq = seq;
+        int rc = rv_buf_check(&s->out->state, "state", err);
+        return rc < 0 ? rc : FOUND;
+    }
+    return 0;
+}
+
+static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    struct search *s = self;
+
+    (void)effects; /* the shadow makes the same ones, and saves */
+    if (!ev)
+        return s->out->step == 0 ? take_first(s, run, record->seq, err) : begin_shadow(s, run, err);
+    rv_effects_clear(&s->effects);
+    int rc = rv_run_step(s->shadow, ev, &s->effects, err);
+    return rc < 0 ? rc : look_for_state(s, record->seq, err);
+}
+
+static int not_there(const struct rv_cli_past *p, const struct rv_cli_saved *saved, rv_err **err)
+{
+    int rc;
+
+    if (saved->n_steps < saved->step) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no step %lld", p->row.id, (long long)saved->step);
+        rv_err_hint(err, "its last one is %lld; `reeve runs show %s` lists them, and 0 is its beginning",
+                    (long long)saved->n_steps, p->row.id);
+        return rc;
+    }
+    rc = RV_FAIL(err, RV_E_STATE, "step %lld of run \"%s\" ended while others of its batch went on",
+                 (long long)saved->step, p->row.id);
+    if (saved->next_boundary)
+        rv_err_hint(err, "the batch ends with step %lld", (long long)saved->next_boundary);
+    return rc;
+}
+
+int rv_cli_saved_read(rv_store *store, const struct rv_cli_past *p, int64_t step, struct rv_cli_saved *out,
+                      rv_err **err)
+{
+    struct search s = {.past = p, .out = out};
+    struct rv_replayed replayed = {0};
+
+    *out = (struct rv_cli_saved){.step = step, .state = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
+    int rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, rv_cli_past_pipeline(p), &s.begin, err);
+    if (rc == 0)
+        rc = rv_cli_past_replay(store, p, 0, on_step, &s, &replayed, err);
+    if (rc == 0)
+        rv_replayed_fini(&replayed);
+    rv_run_free(s.shadow);
+    rv_effects_fini(&s.effects);
+    rv_journal_begin_fini(&s.begin);
+    if (rc >= 0)
+        rc = out->state.len ? 0 : not_there(p, out, err);
+    if (rc < 0)
+        rv_buf_fini(&out->state);
+    return rc;
+}
