@@ -253,7 +253,7 @@ enum rv_run_status bench_run(struct bench *b, char id[RV_ID_MAX])
     return finish(b, exec, j);
 }
 
-enum rv_run_status bench_resume(struct bench *b, const char *id, rv_str text)
+enum rv_run_status bench_resume(struct bench *b, const char *id, rv_str text, int64_t *accepted_ns)
 {
     const struct rv_response response = {.text = text};
     rv_journal *j = NULL;
@@ -267,6 +267,8 @@ enum rv_run_status bench_resume(struct bench *b, const char *id, rv_str text)
     struct rv_exec_opts x = exec_opts(b, j);
     if (rv_engine_continue(b->engine, &x, &all, &response, &exec, &err) < 0)
         bench_die("continue", err);
+    if (accepted_ns)
+        *accepted_ns = bench_now_ns();
     return finish(b, exec, j);
 }
 

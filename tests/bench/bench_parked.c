@@ -1,8 +1,8 @@
 /* Runs that wait for a person: what each costs the process that parked it, and what it takes to go on with one.
  *
- *   bench_parked RUNS RESUMES STORE [LIMIT_MS [REEVE]]
+ *   bench_parked RUNS RESUMES FOLDER [LIMIT_MS [REEVE]]
  *
- * Parks RUNS runs in the new file STORE through one engine and compares the process's memory after the first hundred
+ * Parks RUNS runs in a new file in FOLDER through one engine and compares the process's memory after the first hundred
  * with that at the end. Then answers RESUMES of them at random, with each kind of commit, once in this process and,
  * with REEVE, once each as `reeve resume`. Prints one JSON object per line. With LIMIT_MS it is a check: a run may cost
  * at most 1 KB, and half of the resumes with sync normal must be done within that time. */
@@ -83,24 +83,27 @@ static const char *pick(char (*ids)[RV_ID_MAX], size_t *left, struct rv_rand ran
     return id;
 }
 
+/* How long until the answer was accepted, durably; until the run was over; and what that took of the processor. */
 static int64_t resume(const char *store, const char *sync, char (*ids)[RV_ID_MAX], size_t *left, size_t n,
                       struct rv_rand rand)
 {
-    static int64_t took[MAX_RESUMES], used[MAX_RESUMES];
+    static int64_t accepted[MAX_RESUMES], took[MAX_RESUMES], used[MAX_RESUMES];
     struct bench b;
 
     open_world(&b, store, bench_sync(sync));
     for (size_t i = 0; i < n; i++) {
         const char *id = pick(ids, left, rand);
         int64_t begun = bench_now_ns(), cpu = bench_cpu_ns();
-        if (bench_resume(&b, id, RV_STR_LIT("PostgreSQL")) != RV_RUN_COMPLETED)
+        if (bench_resume(&b, id, RV_STR_LIT("PostgreSQL"), &accepted[i]) != RV_RUN_COMPLETED)
             bench_die("a run that was answered did not complete", NULL);
         used[i] = bench_cpu_ns() - cpu;
         took[i] = bench_now_ns() - begun;
+        accepted[i] -= begun;
     }
     bench_close(&b);
-    print_times("in process", sync, took, n);
-    print_times("in process, CPU", sync, used, n);
+    print_times("answered", sync, accepted, n);
+    print_times("over", sync, took, n);
+    print_times("over, processor", sync, used, n);
     return took[n / 2];
 }
 
@@ -159,7 +162,29 @@ static void resume_as_process(const char *reeve, const char *store, const char *
 
     for (size_t i = 0; i < MAX_SPAWNS; i++)
         took[i] = spawn(reeve, store, sync, pick(ids, left, rand));
-    print_times("reeve resume", sync, took, MAX_SPAWNS);
+    print_times("process", sync, took, MAX_SPAWNS);
+}
+
+static char *store_in(const char *folder)
+{
+    rv_buf path = RV_BUF_INIT(4096);
+
+    rv_buf_printf(&path, "%s/parked.db", folder);
+    char *text = rv_buf_steal(&path, NULL);
+    if (!text)
+        bench_die("no memory", NULL);
+    return text;
+}
+
+static void remove_store(const char *store)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    char path[4096];
+
+    for (size_t i = 0; i < RV_COUNT(ends); i++) {
+        snprintf(path, sizeof path, "%s%s", store, ends[i]);
+        unlink(path);
+    }
 }
 
 int main(int argc, char **argv)
@@ -170,22 +195,25 @@ int main(int argc, char **argv)
     int64_t limit_ns = argc > 4 ? (int64_t)bench_number(argv[4], 0) * 1000000 : 0, half_ns[RV_COUNT(syncs)];
 
     if (argc < 4) {
-        fprintf(stderr, "usage: bench_parked RUNS RESUMES STORE [LIMIT_MS [REEVE]]\n");
+        fprintf(stderr, "usage: bench_parked RUNS RESUMES FOLDER [LIMIT_MS [REEVE]]\n");
         return 2;
     }
     size_t left = bench_number(argv[1], FIRST + 1), n = bench_number(argv[2], 1);
     if (n > MAX_RESUMES || left < RV_COUNT(syncs) * (n + MAX_SPAWNS))
         bench_die("too many resumes, or too few runs for them", NULL);
-    char(*ids)[RV_ID_MAX] = calloc(left, sizeof *ids);
+    char(*ids)[RV_ID_MAX] = calloc(left, sizeof *ids), *store = store_in(argv[3]);
     if (!ids)
         bench_die("no memory", NULL);
-    int64_t each = park(argv[3], ids, left);
+    remove_store(store);
+    int64_t each = park(store, ids, left);
     for (size_t i = 0; i < RV_COUNT(syncs); i++) {
-        half_ns[i] = resume(argv[3], syncs[i], ids, &left, n, rand);
+        half_ns[i] = resume(store, syncs[i], ids, &left, n, rand);
         if (argc > 5)
-            resume_as_process(argv[5], argv[3], syncs[i], ids, &left, rand);
+            resume_as_process(argv[5], store, syncs[i], ids, &left, rand);
     }
-    probe_disk(argv[3]);
+    probe_disk(store);
+    remove_store(store);
+    free(store);
     free(ids);
     if (limit_ns && each > MOST)
         bench_die("a parked run costs more than 1 KB", NULL);
