@@ -97,6 +97,8 @@ void drive_pump(struct drive *d);
 void drive_pump_one(struct drive *d); /* one answer */
 /** Start and pump; the status. */
 enum rv_run_status drive_run(struct drive *d);
+/** Save and load the envelope and make a new run of it, which begins with the next event. */
+void drive_reload(struct drive *d);
 /** Save and load the envelope, make a new run of it, answer its interrupt and pump. A code < 0: the answer was refused.
  */
 int drive_resume(struct drive *d, const struct rv_response *response, rv_err **err);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void new_run(struct drive *d)
+void drive_reload(struct drive *d)
 {
     d->opts.first = d->keeps_numbers ? rv_run_counters(d->run) : (struct rv_run_counters){0};
     rv_envelope *env = rv_run_steal_envelope(d->run);
@@ -20,9 +20,11 @@ static void new_run(struct drive *d)
     rv_buf_clear(&d->effects);
     rv_buf_clear(&d->events);
     rv_buf_clear(&d->lines);
-    if (!d->keeps_numbers)
+    if (!d->keeps_numbers) {
         d->next_seq = d->last_call_id = 0;
-    d->n_done = d->n_finish = d->n_visits = d->n_llm = 0;
+        d->n_visits = d->n_llm = 0;
+    }
+    d->n_done = d->n_finish = 0;
     d->finished = false;
 }
 
@@ -31,7 +33,7 @@ int drive_resume(struct drive *d, const struct rv_response *response, rv_err **e
     struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = d->now_us, .response = *response};
 
     if (d->finished)
-        new_run(d);
+        drive_reload(d);
     int rc = drive_step(d, &ev, err);
     if (rc == 0)
         drive_pump(d);

@@ -1,6 +1,7 @@
-/* Thousands of random pipelines against random answers and failures. Whatever comes: the run ends, no bound and no
- * proof is exceeded, batches are exactly the ready stages, and a recording replays. The driver checks order, saving and
- * loading. */
+/* Thousands of random pipelines against random answers, failures, outcomes that nobody knows, crashes and people who
+ * answer in any order. Whatever comes: the run ends or waits, no bound and no proof is exceeded, batches are exactly
+ * the ready stages, numbers go on across pauses, and a recording replays. The driver checks order, saving and loading.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,14 @@
 #endif
 #define SEEDS      10
 #define MAX_STAGES 8
+#define BEGINS                                                                                                         \
+    "{'envelope_id':'env_1','outputs':{'plan':{'steps':[{'tool':'read'},{'tool':'wipe','parameters':{'n':1}},"         \
+    "{'tool':'wipe'}]}}}"
 
 struct luck {
     struct rv_rand_state state;
     struct rv_rand rand;
+    int n_answered, n_queued, n_unknown, n_crashes; /* a test that meets none of these proves nothing */
 };
 
 static int pick(struct luck *l, int n)
@@ -85,14 +90,16 @@ static void write_rules(struct luck *l, rv_buf *b, int n)
 static void write_stage(struct luck *l, rv_buf *b, int stage, int n)
 {
     char text[16];
-    bool llm = chance(l, 45), tools = !llm && chance(l, 30);
+    bool llm = chance(l, 45), tools = !llm && chance(l, 55);
 
     rv_buf_printf(b, "  - name: s%d\n    stage_order: %d\n", stage, chance(l, 90) ? stage : 0);
     if (llm)
         rv_buf_printf(b, "    has_llm: true\n    model_role: r\n    max_retries: %d\n", pick(l, 4));
     if (tools)
-        rv_buf_printf(b, "    has_tools: true\n    tool_access: %s\n    plan_from: s%d\n    max_retries: %d\n",
-                      chance(l, 60) ? "all" : "read", pick(l, n), pick(l, 2));
+        rv_buf_printf(b, "    has_tools: true\n    tool_access: %s\n    max_retries: %d\n",
+                      chance(l, 70) ? "all" : "read", pick(l, 2));
+    if (tools && chance(l, 40)) /* else it has the plan that all runs begin with */
+        rv_buf_printf(b, "    plan_from: s%d\n", pick(l, n));
     if (chance(l, 60))
         rv_buf_printf(b, "    default_next: %s\n", target(l, n, text));
     if (chance(l, 40))
@@ -188,6 +195,8 @@ static const char *answer(struct drive *d, const struct drive_call *c, bool *han
     struct luck *l = d->answer_self;
 
     *handled = true;
+    if (c->kind == RV_EFFECT_CALL_TOOL && chance(l, 15))
+        return "#";
     if (chance(l, 12))
         return rare[pick(l, RV_COUNT(rare))];
     if (c->kind == RV_EFFECT_CALL_HOOK && c->entry == RV_NAME_POLICY)
@@ -294,16 +303,87 @@ static int64_t number(struct drive *d, const char *path)
     return strtoll(drive_state(d, path), NULL, 10);
 }
 
-static void resume_some(struct drive *d, struct luck *l)
+/* --- pauses and crashes --- */
+
+static void check_bounds(struct drive *d)
 {
-    for (int i = 0; i < 3 && rv_run_status(d->run) == RV_RUN_INTERRUPTED; i++) {
-        struct rv_response r = {.text = RV_STR_LIT("x"),
-                                .has_approved = true,
-                                .approved = chance(l, 80),
-                                .decision = RV_STR_LIT("approve")};
-        ck_assert_int_eq(drive_resume(d, &r, NULL), 0);
-        ck_assert_int_le(number(d, "agent_hop_count"), d->p->max_agent_hops);
-        ck_assert_int_le(number(d, "llm_call_count"), d->p->max_llm_calls);
+    ck_assert_int_eq(number(d, "agent_hop_count"), (int64_t)d->n_visits);
+    ck_assert_int_ge(number(d, "llm_call_count"), (int64_t)d->n_llm);
+    ck_assert_int_le(number(d, "agent_hop_count"), d->p->max_agent_hops);
+    ck_assert_int_le(number(d, "llm_call_count"), d->p->max_llm_calls);
+    ck_assert_int_le(number(d, "iteration"), d->p->max_iterations + 1); /* the loop that is too many ends the run */
+}
+
+/* Some of it in another process. */
+static void pump_with_crashes(struct drive *d, struct luck *l)
+{
+    while (!d->finished) {
+        if (chance(l, 10)) {
+            drive_recover(d, pick(l, 20000000));
+            l->n_crashes++;
+        }
+        drive_pump_one(d);
+    }
+}
+
+/* Where the state has what waits: the pending one or one of the queue. */
+static const char *some_question(struct drive *d, struct luck *l, char place[40])
+{
+    int n = (int)number(d, "metadata.queued_interrupts.n"), i = pick(l, n + 1);
+
+    if (i == 0)
+        return "interrupt";
+    snprintf(place, 40, "metadata.queued_interrupts.%d", i - 1);
+    return place;
+}
+
+/* What a person might say to the question there; the texts live in `id`. */
+static struct rv_response some_answer(struct drive *d, struct luck *l, const char *place, char id[64])
+{
+    static const char *const words[2][3] = {{"approve", "reject", "modify"}, {"happened", "not_happened", "fail"}};
+    char path[80];
+
+    snprintf(path, sizeof path, "%s.data.reason", place);
+    bool asks_outcome = strcmp(drive_state(d, path), "\"outcome_unknown\"") == 0;
+    l->n_unknown += asks_outcome;
+    l->n_answered++;
+    l->n_queued += strcmp(place, "interrupt") != 0;
+    snprintf(path, sizeof path, "%s.id", place);
+    const char *text = drive_state(d, path);
+    snprintf(id, 64, "%.*s", (int)strlen(text) - 2, text + 1);
+    struct rv_response r = {.text = RV_STR_LIT("x"),
+                            .has_approved = true,
+                            .approved = chance(l, 85),
+                            .decision = rv_str_of(words[asks_outcome][pick(l, 3)]),
+                            .interrupt_id = rv_str_of(id)};
+    if (strcmp(place, "interrupt") == 0 && chance(l, 50))
+        r.interrupt_id = (rv_str){NULL, 0};
+    return r;
+}
+
+/* Answered in any order, in this run or in one made from its state; *from becomes the state it was made from. */
+static void answer_some(struct drive *d, struct luck *l, char **from)
+{
+    for (int i = 0; i < 8 && rv_run_status(d->run) == RV_RUN_INTERRUPTED; i++) {
+        char place[40], id[64];
+        struct rv_response r = some_answer(d, l, some_question(d, l, place), id);
+        const struct rv_response wrong = {.text = RV_STR_LIT("x"), .interrupt_id = RV_STR_LIT("int_of_nobody")};
+        if (chance(l, 20))
+            ck_assert_int_eq(drive_go_on(d, &wrong, NULL), RV_E_NOT_FOUND);
+        if (chance(l, 5)) {
+            drive_cancel(d);
+            ck_assert_int_eq(rv_run_status(d->run), RV_RUN_CANCELLED);
+            break;
+        }
+        if (chance(l, 40)) {
+            free(*from);
+            *from = drive_dump(rv_run_envelope(d->run));
+            drive_reload(d);
+        }
+        const struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = d->now_us, .response = r};
+        drive_must_step(d, &ev);
+        pump_with_crashes(d, l);
+        check_bounds(d);
     }
 }
 
@@ -311,33 +391,36 @@ static void check_one(struct luck *l, const char *yaml, enum rv_run_mode mode)
 {
     struct drive *d = drive_new(yaml, tools, RV_COUNT(tools));
     struct rv_proof proof = {0};
+    char *from = rv_str_dup(RV_STR_LIT(BEGINS));
 
+    drive_envelope(d, from);
+    d->keeps_numbers = true;
     d->opts.mode = mode;
     d->opts.max_parallel = chance(l, 30) ? (size_t)(1 + pick(l, 3)) : 0;
     d->answer = answer;
     d->answer_self = l;
     d->jitter = 1 + rv_rand_u64(l->rand) / 2;
     ck_assert_int_eq(rv_pipeline_prove(d->p, mode, &proof, NULL), 0);
-    drive_run(d);
+    drive_start(d);
+    pump_with_crashes(d, l);
     ck_assert_msg((int64_t)d->n_visits <= proof.max_visits, "%zu visits, %d proved for\n%s\n%s", d->n_visits,
                   (int)proof.max_visits, yaml, drive_story(d));
     ck_assert_msg((int64_t)d->n_llm <= proof.max_llm_calls, "%zu calls, %d proved for\n%s\n%s", d->n_llm,
                   (int)proof.max_llm_calls, yaml, drive_story(d));
-    ck_assert_int_eq(number(d, "agent_hop_count"), (int64_t)d->n_visits);
-    ck_assert_int_ge(number(d, "llm_call_count"), (int64_t)d->n_llm);
-    ck_assert_int_le(number(d, "llm_call_count"), d->p->max_llm_calls);
+    check_bounds(d);
     if (mode == RV_MODE_PARALLEL)
         check_batches(d);
+    answer_some(d, l, &from);
     if (chance(l, 10))
-        ck_assert(drive_replays(d, NULL));
-    resume_some(d, l);
+        ck_assert(drive_replays(d, from));
+    free(from);
     rv_proof_fini(&proof);
     drive_free(d);
 }
 
 START_TEST(no_run_escapes_its_bounds)
 {
-    struct luck l;
+    struct luck l = {0};
     rv_buf yaml = RV_BUF_INIT(1 << 16);
 
     l.rand = rv_rand_seeded(&l.state, 77000u + (uint64_t)_i);
@@ -347,6 +430,9 @@ START_TEST(no_run_escapes_its_bounds)
         check_one(&l, rv_buf_cstr(&yaml), RV_MODE_SEQUENTIAL);
         check_one(&l, rv_buf_cstr(&yaml), RV_MODE_PARALLEL);
     }
+    ck_assert_msg(l.n_answered > PIPELINES / 4 && l.n_queued > PIPELINES / 50 && l.n_unknown > PIPELINES / 50 &&
+                      l.n_crashes > PIPELINES / 2,
+                  "%d answers, %d queued, %d unknown, %d crashes", l.n_answered, l.n_queued, l.n_unknown, l.n_crashes);
     rv_buf_fini(&yaml);
 }
 END_TEST
