@@ -295,5 +295,7 @@ int rv_journal_read_begin(rv_store *store, const struct rv_store_scope *scope, c
         rc = RV_FAIL(err, RV_E_INVALID, "the journal of run \"%s\" is empty", run);
     if (rc == 0)
         *out = b.begin;
+    else
+        rv_journal_begin_fini(&b.begin); /* it may have been read all the same */
     return rc;
 }
