@@ -311,7 +311,10 @@ int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct 
     else
         rv_envelope_free(env);
     RV_IGNORE(close_watch(s, &w, rc == 0, &watch_err), "watch_err says it, after the answer");
+    bool began = exec != NULL; /* then it is no fault of the command line, whatever the error is */
     int status = rc < 0 ? rv_cli_report(s->cli, err) : conclude(s, exec, watch_err);
+    if (rc == RV_E_STATE && began && status == RV_EXIT_USAGE)
+        status = RV_EXIT_FAILED;
     rv_exec_free(exec);
     rv_cli_engine_free(s->loaded, engine);
     return status;

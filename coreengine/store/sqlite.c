@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "coreengine/store/sqlite_internal.h"
 
@@ -164,11 +165,27 @@ static int set_up(struct sql_store *st, enum rv_store_sync sync, rv_err **err)
     return rc;
 }
 
+/* Whoever died while making the file left a journal that only a writer can undo. Nothing is lost if that fails: then
+ * opening says why. */
+static void undo_what_was_begun(struct sql_store *st)
+{
+    rv_buf journal = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
+
+    rv_buf_printf(&journal, "%s-journal", st->path);
+    if (journal.rc == 0 && access(rv_buf_cstr(&journal), F_OK) == 0 &&
+        connect_to(st, st->path, SQLITE_OPEN_READWRITE, NULL) == 0)
+        RV_IGNORE(rv_sql_exec(st, "SELECT count(*) FROM sqlite_schema", "look", NULL), "opening says what is wrong");
+    disconnect(st);
+    rv_buf_fini(&journal);
+}
+
 static int open_file(struct sql_store *st, const struct rv_store_opts *opts, rv_err **err)
 {
     bool is_fixed = opts->read_only && is_on_read_only_medium(st->path);
     int rc;
 
+    if (opts->read_only && !is_fixed)
+        undo_what_was_begun(st);
     if (is_fixed)
         rc = connect_immutable(st, err);
     else
