@@ -4,9 +4,9 @@
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {terms_case,     create_case, values_case,      history_case,
-                                            interrupt_case, goals_case,  result_case,      state_case,
-                                            fork_case,      patch_case,  state_random_case};
+    static TCase *(*const cases[])(void) = {terms_case,     create_case, values_case, history_case,
+                                            interrupt_case, queue_case,  goals_case,  result_case,
+                                            state_case,     fork_case,   patch_case,  state_random_case};
     Suite *suite = suite_create("envelope");
     SRunner *runner;
     int n_failed;

@@ -9,6 +9,7 @@ TCase *create_case(void);
 TCase *values_case(void);
 TCase *history_case(void);
 TCase *interrupt_case(void);
+TCase *queue_case(void);
 TCase *goals_case(void);
 TCase *result_case(void);
 TCase *state_case(void);
