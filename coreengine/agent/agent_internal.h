@@ -25,7 +25,8 @@ struct tool_progress {
     int64_t total_ms;
     bool all_succeeded;
     bool approved;           /* the step at `at` was approved by a person */
-    int64_t call_started_us; /* of the first attempt */
+    int64_t call_started_us; /* of the first attempt; time that does not count is taken out */
+    int64_t called_us;       /* when that was */
     int64_t key_visit;       /* whose idempotency key the step at `at` has; 0: this visit's */
     enum {
         WORD_NONE,

@@ -46,6 +46,8 @@ static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *w
     if (rc == 0)
         rc = rv_json_set_int(kept, "key_visit", v->tools.key_visit ? v->tools.key_visit : v->visit_no, err);
     if (rc == 0)
+        rc = rv_json_set_int(kept, "called_us", v->tools.called_us, err);
+    if (rc == 0)
         rc = rv_json_set_int(kept, "total_time_ms", v->tools.total_ms, err);
     if (rc == 0)
         rc = rv_json_set_bool(kept, "all_succeeded", v->tools.all_succeeded, err);
@@ -85,7 +87,7 @@ int rv_visit_ask_outcome(rv_visit *v, const struct visit_step *step, const char 
     char started[RV_TIME_MAX];
     int rc = data ? describe_step(v, step, data, err) : RV_FAIL(err, RV_E_NOMEM, "ask for the outcome of a call");
 
-    rv_time_format(v->tools.call_started_us, started);
+    rv_time_format(v->tools.called_us, started);
     if (rc == 0)
         rc = rv_json_set_text(data, "reason", RV_OUTCOME_UNKNOWN, err);
     if (rc == 0)
@@ -131,6 +133,7 @@ static void take_answer(rv_visit *v, json_object *kept)
     json_object *said = NULL;
 
     (void)rv_json_get_int(kept, "key_visit", &v->tools.key_visit);
+    (void)rv_json_get_int(kept, "called_us", &v->tools.called_us);
     v->tools.approved = true; /* it was called: whoever had to approve it did */
     if (!answer || !rv_json_get_text(answer, "decision", &decision))
         v->tools.word = WORD_ASK;

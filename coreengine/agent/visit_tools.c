@@ -209,7 +209,7 @@ static int call_tool(rv_visit *v, rv_str tool, const struct rv_tool_info *info, 
         .key = rv_buf_cstr(&key),
     };
     if (v->attempt == 1)
-        v->tools.call_started_us = v->now_us;
+        v->tools.call_started_us = v->tools.called_us = v->now_us;
     rc = rv_visit_call(v, &call, &request, out, err);
     bool asked = rc == 0 && v->waiting_for;
     const struct rv_effect *e = asked ? &out->items[out->n - 1] : NULL;

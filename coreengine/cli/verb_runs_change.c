@@ -264,6 +264,7 @@ static const struct rv_cli_option recover_options[] = {
     {"workers", 'w', "N", "threads for capability code (default: cores)", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_SYNC_OPTION,
+    RV_CLI_LEASE_OPTION,
 };
 
 const struct rv_cli_verb rv_verb_runs_recover = {

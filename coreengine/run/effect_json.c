@@ -1,4 +1,4 @@
-/* Effects as JSON: what a replay is compared by, and what --trace prints. */
+/* Effects as JSON: what a replay is compared by. */
 #include "coreengine/run/run.h"
 
 static const char *const kind_texts[] = {
