@@ -158,10 +158,9 @@ START_TEST(a_run_that_is_deleted_gives_its_space_back)
                                     .answers = true};
     bench_open(&b, &opts);
     ck_assert_int_eq(bench_run(&b, gone), RV_RUN_INTERRUPTED);
-    rv_store_close(b.store);
-    b.store = NULL;
+    bench_close(&b);
     int64_t one = file_size();
-    ck_assert_int_eq(rv_store_open(path, &(struct rv_store_opts){.sync = RV_STORE_SYNC_OFF}, &b.store, &err), 0);
+    bench_open(&b, &opts);
     ck_assert_int_eq(bench_run(&b, stays), RV_RUN_INTERRUPTED);
     ck_assert_int_eq(rv_store_delete_run(b.store, &all, gone, rv_engine_now_us(b.engine) + AN_HOUR, &err), 0);
     ck_assert_int_eq(rv_store_sweep(b.store, rv_engine_now_us(b.engine) + AN_HOUR, 0, &freed, &err), 0);
