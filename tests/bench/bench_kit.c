@@ -65,12 +65,15 @@ int64_t bench_heap_bytes(void)
 
 int64_t bench_resident_bytes(void)
 {
-    long pages = 0;
+    char line[128] = "", *second = NULL;
     FILE *f = fopen("/proc/self/statm", "re");
-    if (!f || fscanf(f, "%*s %ld", &pages) != 1)
+
+    if (f && fgets(line, sizeof line, f))
+        second = strchr(line, ' '); /* pages in all, pages in memory, ... */
+    if (!second)
         bench_die("/proc/self/statm can not be read", NULL);
     fclose(f);
-    return (int64_t)pages * sysconf(_SC_PAGESIZE);
+    return strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
 
 enum rv_store_sync bench_sync(const char *word)
