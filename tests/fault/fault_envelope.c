@@ -21,7 +21,10 @@ static int broken_line;
 static const char base_text[] =
     "{\"envelope_id\":\"e\",\"request_id\":\"r\",\"session_id\":\"s\",\"outputs\":{\"plan\":{\"plan_id\":1},\"critic\":"
     "{}},"
-    "\"metadata\":{\"k\":1},\"state\":{\"l\":[1]},\"stage_order\":[\"a\",\"b\"],\"active_stages\":{\"a\":true},"
+    "\"metadata\":{\"k\":1,\"queued_interrupts\":[{\"kind\":\"timeout\",\"id\":\"queued_1\"},"
+    "{\"kind\":\"confirmation\",\"id\":\"queued_2\",\"message\":\"m\",\"data\":{\"d\":1},\"stage\":\"b\"},7]},"
+    "\"state\":{"
+    "\"l\":[1]},\"stage_order\":[\"a\",\"b\"],\"active_stages\":{\"a\":true},"
     "\"failed_stages\":{\"b\":\"x\"},\"loop_feedback\":[\"f\"],\"errors\":[{\"e\":1}],"
     "\"all_goals\":[\"g\"],\"remaining_goals\":[\"g\"],\"goal_completion_status\":{\"g\":\"pending\"},"
     "\"interrupt\":{\"kind\":\"confirmation\",\"id\":\"i\",\"message\":\"m\",\"response\":{\"approved\":true}},"
@@ -193,6 +196,22 @@ static int resolve(rv_envelope *env)
 
     return rv_envelope_resolve(env, &answer, NOW, NULL);
 }
+static int select_queued(rv_envelope *env)
+{
+    return rv_envelope_select_interrupt(env, RV_STR_LIT("queued_2"), NULL);
+}
+static int promote(rv_envelope *env)
+{
+    bool promoted = false;
+
+    return rv_envelope_promote_interrupt(env, NOW, &promoted, NULL);
+}
+static int check_queued(rv_envelope *env)
+{
+    const struct rv_response answer = {.has_approved = true, .approved = true, .interrupt_id = RV_STR_LIT("queued_2")};
+
+    return rv_envelope_check_response(env, &answer, NOW, NULL);
+}
 static int init_goals(rv_envelope *env)
 {
     static const char *const goals[] = {"x", "y"};
@@ -239,6 +258,9 @@ static const struct {
     {"terminate", terminate},
     {"raise", raise_interrupt},
     {"resolve", resolve},
+    {"check", check_queued},
+    {"select", select_queued},
+    {"promote", promote},
     {"init_goals", init_goals},
     {"advance", advance},
     {"iterate", iterate},
