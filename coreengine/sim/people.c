@@ -42,11 +42,17 @@ static size_t find_waiting(const rv_envelope *env, struct waiting *w)
 /* Somebody looks whether it happened, and says what is so. */
 static void say_outcome(struct sim_seed *s, const struct waiting *w, struct rv_response *r)
 {
-    const char *key = NULL;
+    const char *key = NULL, *started = "(nothing)";
+    char asked[RV_TIME_MAX];
     struct sim_key *k = rv_json_get_text(w->data, "idempotency_key", &key) ? sim_world_find(&s->world, key) : NULL;
 
     if (!key)
         sim_break(s, RV_SIM_KEEPS_ANSWERS, "a question about a call does not say with which key it was made");
+    if (k)
+        rv_time_format(k->asked_us, asked);
+    if (k && (!rv_json_get_text(w->data, "started_at", &started) || strcmp(started, asked) != 0))
+        sim_break(s, RV_SIM_KEEPS_ANSWERS, "a question about a call says that it was made at %s, and it was at %s",
+                  started, asked);
     if (sim_draw(&s->tape, 8) == 7)
         r->decision = RV_STR_LIT("fail");
     else if (k && k->effects > 0)

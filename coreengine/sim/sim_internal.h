@@ -113,6 +113,7 @@ struct sim_key {
     int effect_class;
     int64_t visit;     /* of the first call */
     int64_t asked;     /* performed so often */
+    int64_t asked_us;  /* when the core asked for it last */
     int64_t effects;   /* that happened */
     int64_t last_call; /* call id */
     bool finished;     /* a success of it is journaled */

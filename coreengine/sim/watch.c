@@ -66,6 +66,9 @@ static int call(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
     if (e->kind == RV_EFFECT_CALL_LLM && ++w->n_llm > s->subject->pipeline->max_llm_calls)
         sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld model calls, max_llm_calls is %lld", (long long)w->n_llm,
                   (long long)s->subject->pipeline->max_llm_calls);
+    struct sim_key *k = e->key ? sim_world_find(&s->world, e->key) : NULL;
+    if (k)
+        k->asked_us = s->last_event_us;
     return opened(w, e->call_id, err);
 }
 

@@ -93,6 +93,8 @@ int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
                   "non_idempotent tool \"%s\" is called again with key %s, and nobody said it may be", k->tool, k->key);
     }
     k->asked++;
+    if (k->asked == 1)
+        k->asked_us = s->last_event_us;
     k->released = false;
     k->last_call = e->call_id;
     return 0;
