@@ -191,6 +191,54 @@ START_TEST(nor_does_it_matter_when_the_next_one_dies_as_well)
 }
 END_TEST
 
+/* --- performed only when noted down --- */
+
+/* What a run performs whose n-th append fails, before or after it took effect; *fired false: there are fewer. */
+static char *performed(int i, int n, bool after, bool *fired)
+{
+    struct breaker b = {.points = "append", .at = 2 * n + after};
+    struct how how = {.capabilities = capabilities};
+    struct world w;
+
+    ck_assert_int_eq(rv_store_open("memory:", &(struct rv_store_opts){0}, &how.store, NULL), 0);
+    world_load(&w, runs[i].pipeline, runs[i].script, capabilities);
+    world_break(how.store, &b);
+    int rc = world_try_start(&w, &how, "what is it?", NULL);
+    if (rc == 0)
+        rc = rv_engine_wait(w.engine, w.exec, NULL);
+    ck_assert_int_eq(rc, b.fired ? RV_E_IO : 0);
+    *fired = b.fired;
+    char *text = rv_str_dup(rv_buf_str(&w.effects));
+    world_break(how.store, NULL);
+    world_fini(&w);
+    rv_store_close(how.store);
+    return text;
+}
+
+START_TEST(nothing_of_a_step_is_performed_that_could_not_be_noted_down)
+{
+    bool fired = false;
+    char *whole = performed(_i, 1000, false, &fired);
+    size_t len = 0;
+    int n = 0;
+
+    ck_assert(!fired);
+    for (fired = true; fired; n++) {
+        char *before = performed(_i, n, false, &fired), *after = performed(_i, n, true, &fired);
+        ck_assert_str_eq(before, after);
+        ck_assert(strncmp(before, whole, strlen(before)) == 0);
+        /* all of the steps before, each of which had something done, and nothing of this one */
+        ck_assert(n == 0 ? before[0] == '\0' : strlen(before) > len);
+        len = strlen(before);
+        free(before);
+        free(after);
+    }
+    ck_assert_uint_eq(len, strlen(whole));
+    ck_assert_int_gt(n, 1);
+    free(whole);
+}
+END_TEST
+
 Suite *recover_suite(void)
 {
     Suite *s = suite_create("recover");
@@ -199,6 +247,7 @@ Suite *recover_suite(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_run_whose_process_died_at_any_point_ends_as_if_it_had_not, 0, RV_COUNT(runs));
     tcase_add_loop_test(tc, nor_does_it_matter_when_the_next_one_dies_as_well, 0, RV_COUNT(runs));
+    tcase_add_loop_test(tc, nothing_of_a_step_is_performed_that_could_not_be_noted_down, 0, RV_COUNT(runs));
     suite_add_tcase(s, tc);
     return s;
 }
