@@ -14,6 +14,7 @@
 struct own {
     struct rv_cli_loaded loaded;
     struct rv_catalog plugins, *scripts; /* each script's tools on top of those before */
+    const char **tools;                  /* all that are known */
     bool is_loaded;
 };
 
@@ -22,6 +23,34 @@ static void own_fini(struct own *o)
     if (o->is_loaded)
         rv_cli_loaded_fini(&o->loaded);
     free(o->scripts);
+    free(o->tools);
+}
+
+/* The names of all tools, borrowed; a name may come twice. */
+static int list_tools(struct own *o, struct rv_sim_subject *subject, rv_err **err)
+{
+    const struct rv_cli_loaded *l = &o->loaded;
+    struct rv_known_names known = rv_plugins_names(l->plugins);
+    size_t n_scripts = (l->test_scripts ? l->pipeline->n_tests : 0) + 1, n = 0;
+
+    for (size_t i = 0; i <= n_scripts; i++) { /* the capabilities, the script, those of the tests */
+        const rv_script *s = i == 1 ? l->script : i > 1 ? l->test_scripts[i - 2] : NULL;
+        const char *const *names = NULL;
+        size_t more = 0;
+        if (i == 0)
+            names = known.list(known.self, RV_NAME_TOOL, &more);
+        else if (s)
+            names = rv_script_tool_names(s, &more);
+        const char **tools = realloc(o->tools, (n + more + 1) * sizeof *tools);
+        if (!tools)
+            return RV_FAIL(err, RV_E_NOMEM, "list the tools of pipeline \"%s\"", l->pipeline->name);
+        o->tools = tools;
+        for (size_t k = 0; k < more; k++)
+            o->tools[n++] = names[k];
+    }
+    subject->tools = o->tools;
+    subject->n_tools = n;
+    return 0;
 }
 
 /* Without a script of its own the tools of the pipeline's tests are known, so that their schemas are. */
@@ -52,7 +81,7 @@ static int own_load(struct rv_cli *cli, const char *path, const char *script, st
         top = &o->scripts[n];
     }
     *subject = (struct rv_sim_subject){.pipeline = l->pipeline, .catalog = top, .script = l->script};
-    return 0;
+    return list_tools(o, subject, err);
 }
 
 static void show_progress(void *self, int64_t done, int64_t total)
@@ -172,7 +201,7 @@ static int simulate(struct rv_cli *cli, struct request *q, struct own *owns, str
 
 static int sim(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct rv_sim_subject subjects[MAX_WORKERS] = {{NULL, NULL, NULL}};
+    struct rv_sim_subject subjects[MAX_WORKERS] = {{.pipeline = NULL}};
     struct own *owns = calloc(MAX_WORKERS, sizeof *owns);
     struct request q;
     rv_err *err = NULL;

@@ -145,18 +145,22 @@ static int of_required(struct sim_hints *h, const struct rv_agent_config *a, rv_
 }
 
 /* The stage's plan is another stage's output; the tools it may name are those it may call. */
-static int of_plan(struct sim_hints *h, const struct rv_pipeline *p, const struct rv_agent_config *a, rv_err **err)
+static int of_plan(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent_config *a,
+                   rv_err **err)
 {
+    const struct rv_pipeline *p = subject->pipeline;
+    const char *const *names = a->allowed_tools.is_set ? a->allowed_tools.items : subject->tools;
+    size_t n = a->allowed_tools.is_set ? a->allowed_tools.n : subject->n_tools;
     struct sim_shape *shape = sim_hints_of_key(h, p, rv_str_of(a->plan_from));
 
     if (!a->has_tools || a->has_llm || !shape)
         return 0;
-    const char **tools = realloc(shape->tools, (shape->n_tools + a->allowed_tools.n + 1) * sizeof *tools);
+    const char **tools = realloc(shape->tools, (shape->n_tools + n + 1) * sizeof *tools);
     if (!tools)
         return RV_FAIL(err, RV_E_NOMEM, "note the tools of a plan");
     shape->tools = tools;
-    for (size_t i = 0; i < a->allowed_tools.n; i++)
-        shape->tools[shape->n_tools++] = a->allowed_tools.items[i];
+    for (size_t i = 0; i < n; i++)
+        shape->tools[shape->n_tools++] = names[i];
     return 0;
 }
 
@@ -173,7 +177,7 @@ static int fill(struct sim_hints *h, const struct rv_sim_subject *subject, rv_er
         if (rc == 0)
             rc = of_prompt(h, subject, a, err);
         if (rc == 0)
-            rc = of_plan(h, p, a, err);
+            rc = of_plan(h, subject, a, err);
     }
     struct sim_shape *shape =
         rc == 0 && p->response.output_key ? sim_hints_of_key(h, p, rv_str_of(p->response.output_key)) : NULL;

@@ -61,6 +61,8 @@ struct rv_sim_subject {
     const struct rv_pipeline *pipeline; /* sound; borrowed, as all below */
     const struct rv_catalog *catalog;   /* specifications only: nothing in it is called. NULL: nothing is known */
     rv_script *script;                  /* answers what it has entries for; NULL: none */
+    const char *const *tools;           /* that plans may name where a stage has no whitelist */
+    size_t n_tools;
 };
 
 struct rv_sim_opts {

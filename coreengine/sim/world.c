@@ -94,7 +94,7 @@ int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
     }
     k->asked++;
     if (k->asked == 1)
-        k->asked_us = s->last_event_us;
+        k->asked_us = e->at_us ? e->at_us : s->last_event_us; /* recovered: when it was asked for at first */
     k->released = false;
     k->last_call = e->call_id;
     return 0;
