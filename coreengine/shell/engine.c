@@ -87,11 +87,16 @@ void rv_engine_signalled(rv_engine *e)
 
 int64_t rv_exec_now_us(rv_exec *x)
 {
-    int64_t now_us = rv_engine_now_us(x->engine);
+    int64_t now_us = rv_engine_now_us(x->engine) + x->ahead_us;
 
     if (now_us > x->last_us)
         x->last_us = now_us;
     return x->last_us;
+}
+
+int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us)
+{
+    return run_us > x->ahead_us ? run_us - x->ahead_us : run_us;
 }
 
 /* Takes env on every path. */

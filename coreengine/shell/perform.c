@@ -203,7 +203,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     if (!c || !c->name)
         return RV_FAIL(err, RV_E_NOMEM, "make a call");
     c->stage = e->stage;
-    c->deadline_us = e->deadline_us;
+    c->deadline_us = e->deadline_us ? rv_exec_due_us(x, e->deadline_us) : 0;
     c->what = what_of(e);
     if (e->kind == RV_EFFECT_CALL_LLM) {
         c->event = RV_EVENT_LLM_DONE;
@@ -217,7 +217,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
 
 static int arm_timer(rv_exec *x, const struct rv_effect *e, rv_err **err)
 {
-    struct call *c = rv_call_new(x, CALL_ANSWER, e->at_us, e->call_id);
+    struct call *c = rv_call_new(x, CALL_ANSWER, rv_exec_due_us(x, e->at_us), e->call_id);
 
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "arm a timer");

@@ -154,6 +154,15 @@ static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **e
     return rc;
 }
 
+/* A clock that went back since then must not stop the run's time until it has caught up: no deadline would come. */
+static void keep_time(rv_exec *x, int64_t last_us)
+{
+    int64_t now_us = rv_engine_now_us(x->engine);
+
+    x->last_us = last_us;
+    x->ahead_us = last_us > now_us ? last_us - now_us : 0;
+}
+
 /* open: the calls whose answers are missing; the caller's. */
 static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_effects *open, rv_err **err)
 {
@@ -177,7 +186,7 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
     }
     *open = r.open;
     memset(&r.open, 0, sizeof r.open);
-    x->last_us = r.last_us;
+    keep_time(x, r.last_us);
     p->n_events = r.n_events;
     rv_replayed_fini(&r);
     return 0;

@@ -144,6 +144,7 @@ struct rv_exec {
     bool answers;           /* interrupts are answered by the script */
     int64_t hoped_until_us; /* its lease ran out before it was renewed until then: it may be somebody else's; 0: no */
     int64_t last_us;        /* the core was told this time; what it is told next is not older */
+    int64_t ahead_us; /* its time is so far before this process's: the clock went back since its journal was written */
     struct kept_replies *kept; /* of the script, to calls under way when the process died; owned; NULL: none */
     enum rv_run_status status;
     int rc; /* why it broke */
@@ -153,6 +154,8 @@ struct rv_exec {
 /* engine.c */
 /** Now, as the core of that run may hear it. */
 int64_t rv_exec_now_us(rv_exec *x);
+/** When a time that its core has named comes, by the engine's clock. */
+int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us);
 /** A run of e with everything but its rv_run. */
 RV_MUST_CHECK int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err);
 /** Tell the core, and the journal. Performs nothing: the effects wait in x->effects. */
