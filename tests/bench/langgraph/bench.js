@@ -9,7 +9,7 @@ import { Annotation, END, MemorySaver, START, StateGraph } from "@langchain/lang
 const [shape, count, times, keeper] = process.argv.slice(2);
 const n = Number(count);
 const repeat = Number(times);
-const WARM_VISITS = 1500;
+const WARM_VISITS = 2500;
 if (!["chain", "parallel", "loop"].includes(shape) || !(n >= 1) || !(repeat >= 1) || !["none", "memory"].includes(keeper)) {
   console.error("usage: bench.js chain|parallel|loop N REPEAT none|memory");
   process.exit(2);
