@@ -66,6 +66,11 @@ static int add_response(const struct rv_record *r, json_object *body, rv_err **e
     return rv_json_set_take(body, "response", response, err);
 }
 
+static bool is_within(int64_t n, int64_t most)
+{
+    return n >= 0 && n <= most;
+}
+
 int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *scratch, struct rv_event *ev,
                         rv_err **err)
 {
@@ -79,8 +84,9 @@ int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *sc
         rc = rv_event_read_json(*own, ev, err);
     if (rc < 0)
         return rc;
-    if (ev->now_us < 0 || ev->call_id < 0 || ev->input_tokens < 0 || ev->output_tokens < 0)
-        return RV_FAIL(err, RV_E_INVALID, "a number of it is negative");
+    if (!is_within(ev->now_us, RV_JOURNAL_MAX_US) || !is_within(ev->call_id, INT64_MAX) ||
+        !is_within(ev->input_tokens, RV_JOURNAL_MAX_TOKENS) || !is_within(ev->output_tokens, RV_JOURNAL_MAX_TOKENS))
+        return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
     if (ev->kind != RV_EVENT_LLM_DONE && ev->kind != RV_EVENT_TOOL_DONE && ev->kind != RV_EVENT_HOOK_DONE)
         return 0;
     rv_str text = r->value.ptr ? r->value : RV_STR_LIT("");
@@ -156,7 +162,7 @@ int rv_record_get_begin(const struct rv_record *r, const struct rv_pipeline *p, 
     int rc = rv_record_get_body(r, &body, err);
     if (rc == 0)
         rc = get_begin(body, p, &b, err);
-    if (rc == 0 && (!rv_json_get_int(body, "now_us", now_us) || *now_us < 0))
+    if (rc == 0 && (!rv_json_get_int(body, "now_us", now_us) || !is_within(*now_us, RV_JOURNAL_MAX_US)))
         rc = RV_FAIL(err, RV_E_INVALID, "it has no time");
     json_object_put(body);
     if (rc < 0)

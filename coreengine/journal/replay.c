@@ -114,7 +114,7 @@ static int on_owner(struct replay *r, const struct rv_record *rec, rv_err **err)
     int64_t us = 0;
 
     int rc = rv_record_get_body(rec, &body, err);
-    if (rc == 0 && rv_json_get_int(body, "now_us", &us) && us > r->out.last_us)
+    if (rc == 0 && rv_json_get_int(body, "now_us", &us) && us > r->out.last_us && us <= RV_JOURNAL_MAX_US)
         r->out.last_us = us;
     json_object_put(body);
     return rc < 0 ? fail_record(rec, err, rc) : 0;

@@ -84,6 +84,29 @@ static const char *const questions[] = {
     " FROM runs r LEFT JOIN pending p ON p.run = r.key GROUP BY r.key HAVING count(p.n) <> r.n_pending",
 };
 
+/* What a row of runs can not be read with, see rv_sql_check_numbers(). */
+static int check_rows(struct report *r, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(4096);
+
+    rv_buf_puts(&sql,
+                "SELECT 'run \"' || id || '\" has a status or a number that can not be' FROM runs WHERE status NOT "
+                "IN (''");
+    for (int i = 0; i < RV_N_RUN; i++)
+        rv_buf_printf(&sql, ", '%s'", rv_run_status_text((enum rv_run_status)i));
+    rv_buf_puts(&sql, ") OR min(parent_seq, created_us, updated_us, expires_us, n_records, fence, lease_until_us, "
+                      "n_pending) < 0 OR ");
+    rv_buf_printf(&sql,
+                  "max(parent_seq, created_us, updated_us, expires_us, n_records, fence, lease_until_us, n_pending) > "
+                  "%lld",
+                  (long long)RV_SQL_MAX_NUMBER);
+    int rc = rv_buf_check(&sql, "query", err);
+    if (rc == 0)
+        rc = ask(r, rv_buf_cstr(&sql), err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
 int rv_sql_check(void *self, rv_err **err)
 {
     struct sql_store *st = self;
@@ -93,6 +116,8 @@ int rv_sql_check(void *self, rv_err **err)
 
     for (size_t i = 0; i < RV_COUNT(questions) && rc == 0; i++)
         rc = ask(&r, questions[i], err);
+    if (rc == 0)
+        rc = check_rows(&r, err);
     if (rc == 0)
         rc = check_blobs(&r, err);
     rv_sql_end_read(st, began);

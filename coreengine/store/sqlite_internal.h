@@ -123,6 +123,10 @@ extern const int rv_sql_n_schema;
 RV_MUST_CHECK int rv_sql_bring_forward(struct sql_store *st, const char *const *steps, int n_steps, rv_err **err);
 
 /* sqlite_runs.c */
+#define RV_SQL_MAX_NUMBER (INT64_C(1) << 61) /* of a run's row: more is damage, and sums must not overflow */
+/** RV_E_INVALID: one of them is no number that a run can have. */
+RV_MUST_CHECK int rv_sql_check_numbers(struct sql_store *st, const char *id, const int64_t *numbers, size_t n,
+                                       rv_err **err);
 struct sql_found {
     int64_t key, fence, n_records, lease_until_us, n_pending;
     enum rv_run_status status;

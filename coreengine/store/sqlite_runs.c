@@ -3,6 +3,18 @@
 
 #include "coreengine/store/sqlite_internal.h"
 
+int rv_sql_check_numbers(struct sql_store *st, const char *id, const int64_t *numbers, size_t n, rv_err **err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (numbers[i] < 0 || numbers[i] > RV_SQL_MAX_NUMBER) {
+            RV_FAIL(err, RV_E_INVALID, "\"%s\": run \"%s\" is damaged: %lld is no number that it can have", st->path,
+                    id, (long long)numbers[i]);
+            rv_err_hint(err, "`reeve gc --check` lists what else is");
+            return RV_E_INVALID;
+        }
+    return 0;
+}
+
 static int read_found(struct sql_store *st, sqlite3_stmt *stmt, const char *id, struct sql_found *out, rv_err **err)
 {
     bool lacked = false;
@@ -21,7 +33,10 @@ static int read_found(struct sql_store *st, sqlite3_stmt *stmt, const char *id, 
     };
     snprintf(out->owner, sizeof out->owner, "%s", owner ? owner : "");
     rc = rv_run_status_of(rv_str_of(status), &out->status, err);
-    return rc < 0 ? RV_WRAP(err, rc, "\"%s\": run \"%s\" is damaged", st->path, id) : 0;
+    if (rc < 0)
+        return RV_WRAP(err, rc, "\"%s\": run \"%s\" is damaged", st->path, id);
+    const int64_t numbers[] = {out->fence, out->n_records, out->lease_until_us, out->n_pending};
+    return rv_sql_check_numbers(st, id, numbers, RV_COUNT(numbers), err);
 }
 
 /* 1: found, 0: there is none. */

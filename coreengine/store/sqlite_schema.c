@@ -63,6 +63,9 @@ static int compare(struct sql_store *st, const struct header *h, int current, rv
         rv_err_hint(err, "name another file; this one was made by another program");
         return RV_E_INVALID;
     }
+    if (h->version < 0)
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" has schema version %lld, which there never was", st->path,
+                       (long long)h->version);
     if (h->version > current) {
         RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program knows versions up to %d", st->path,
                 (long long)h->version, current);
