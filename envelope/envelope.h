@@ -69,6 +69,10 @@ RV_MUST_CHECK int rv_envelope_remove_output(rv_envelope *env, rv_str key, rv_err
 size_t rv_envelope_n_outputs(const rv_envelope *env);
 /** All outputs as one object, insertion order; *out is the caller's. Costs O(outputs): not for hot paths. */
 RV_MUST_CHECK int rv_envelope_outputs(const rv_envelope *env, json_object **out, rv_err **err);
+/** The same as JSON text: for hot paths, where the object is not wanted. */
+void rv_envelope_write_outputs(const rv_envelope *env, rv_jw *w);
+void rv_envelope_write_metadata(const rv_envelope *env, rv_jw *w);
+void rv_envelope_write_state_values(const rv_envelope *env, rv_jw *w);
 json_object *rv_envelope_metadata(const rv_envelope *env, rv_str key, bool *found);
 RV_MUST_CHECK int rv_envelope_set_metadata(rv_envelope *env, rv_str key, json_object *value, rv_err **err);
 RV_MUST_CHECK int rv_envelope_all_metadata(const rv_envelope *env, json_object **out, rv_err **err);

@@ -135,6 +135,32 @@ static int as_object(const rv_envelope *env, enum rv_map_id id, json_object **ou
     return 0;
 }
 
+static void write_map(const rv_envelope *env, enum rv_map_id id, rv_jw *w)
+{
+    struct rv_cursor c = rv_cursor_on(env, id);
+    const struct rv_entry *e;
+
+    rv_jw_obj(w);
+    while ((e = rv_cursor_next(&c)) != NULL)
+        rv_jw_kv_value(w, e->name->text, e->value);
+    rv_jw_obj_end(w);
+}
+
+void rv_envelope_write_outputs(const rv_envelope *env, rv_jw *w)
+{
+    write_map(env, RV_MAP_OUTPUTS, w);
+}
+
+void rv_envelope_write_metadata(const rv_envelope *env, rv_jw *w)
+{
+    write_map(env, RV_MAP_METADATA, w);
+}
+
+void rv_envelope_write_state_values(const rv_envelope *env, rv_jw *w)
+{
+    write_map(env, RV_MAP_STATE, w);
+}
+
 json_object *rv_envelope_output(const rv_envelope *env, rv_str key, bool *found)
 {
     return get(env, RV_MAP_OUTPUTS, key, found);

@@ -3,19 +3,6 @@
 
 #include <string.h>
 
-typedef int (*map_all)(const rv_envelope *env, json_object **out, rv_err **err);
-
-static void write_map(const rv_visit *v, rv_jw *w, const char *key, map_all get_all)
-{
-    json_object *all = NULL;
-    int rc = get_all(v->env, &all, NULL);
-    if (rc == 0)
-        rv_jw_kv_value(w, key, all);
-    else
-        w->out->rc = rc; /* the request can not be built: reported when it is checked */
-    json_object_put(all);
-}
-
 static void write_interrupt(const rv_visit *v, rv_jw *w)
 {
     struct rv_interrupt in = rv_envelope_interrupt(v->env);
@@ -90,18 +77,24 @@ void rv_visit_write_view(const rv_visit *v, const struct rv_str_list *sees, rv_j
         rv_jw_kv_int(w, "llm_call_count", f->llm_call_count);
         rv_jw_kv_int(w, "agent_hop_count", f->agent_hop_count);
     }
-    if (wants(sees, "outputs"))
-        write_map(v, w, "outputs", rv_envelope_outputs);
-    else
+    if (wants(sees, "outputs")) {
+        rv_jw_key(w, "outputs");
+        rv_envelope_write_outputs(v->env, w);
+    } else {
         write_members(v, sees, "outputs", rv_envelope_output, w);
-    if (wants(sees, "metadata"))
-        write_map(v, w, "metadata", rv_envelope_all_metadata);
-    else
+    }
+    if (wants(sees, "metadata")) {
+        rv_jw_key(w, "metadata");
+        rv_envelope_write_metadata(v->env, w);
+    } else {
         write_members(v, sees, "metadata", rv_envelope_metadata, w);
-    if (wants(sees, "state"))
-        write_map(v, w, "state", rv_envelope_all_state);
-    else
+    }
+    if (wants(sees, "state")) {
+        rv_jw_key(w, "state");
+        rv_envelope_write_state_values(v->env, w);
+    } else {
         write_members(v, sees, "state", rv_envelope_state_value, w);
+    }
     if (wants(sees, "loop_feedback"))
         rv_jw_kv_value(w, "loop_feedback", rv_envelope_feedback(v->env));
     if (wants(sees, "prior_plans"))
