@@ -131,8 +131,9 @@ RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const char *
 RV_MUST_CHECK int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded *out, rv_err **err);
 /** Read them for a pipeline that is loaded: their faults become findings, their tools stay unknown to the pipeline. */
 RV_MUST_CHECK int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err);
-/** What a bundle holds, with its capabilities opened. Takes bundle on every path. */
-RV_MUST_CHECK int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, struct rv_cli_loaded *out, rv_err **err);
+/** What a bundle holds, with its capabilities opened if there will be calls. Takes bundle on every path. */
+RV_MUST_CHECK int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, bool calls, struct rv_cli_loaded *out,
+                                     rv_err **err);
 void rv_cli_loaded_fini(struct rv_cli_loaded *l);
 /** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
 void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e);

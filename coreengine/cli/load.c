@@ -207,7 +207,7 @@ int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded
     return load(cli, path, NULL, true, out, err);
 }
 
-int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, struct rv_cli_loaded *out, rv_err **err)
+int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, bool calls, struct rv_cli_loaded *out, rv_err **err)
 {
     memset(out, 0, sizeof *out);
     out->bundle = bundle;
@@ -215,7 +215,7 @@ int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, struct rv_cli_load
     out->script = rv_bundle_script(bundle);
     out->findings = rv_findings_new();
     int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a bundle");
-    if (rc == 0)
+    if (rc == 0 && calls)
         rc = open_plugins(cli, out, out->script != NULL, err);
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);
