@@ -146,13 +146,17 @@ static int record_calls(json_object *calls, struct rv_tool_health *h, int64_t *l
     for (size_t i = 0; i < json_object_array_length(calls); i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         int64_t latency_ms = 0;
-        int rc = rv_fn_check_shape("{at: string, ok: bool, latency_ms?: int}", call, err);
+        int rc = rv_fn_check_shape("{at: string, ok: bool, latency_ms?: int, error_type?: string, message?: string}",
+                                   call, err);
         if (rc == 0)
             rc = rv_time_parse(rv_fn_str(call, "at"), last_us, err);
         if (rc < 0)
             return RV_WRAP(err, rc, "calls[%zu]", i);
         RV_IGNORE(!rv_json_get_int(call, "latency_ms", &latency_ms), "left out means 0");
         rv_tool_health_record(h, *last_us, rv_fn_flag(call, "ok"), latency_ms);
+        rv_str type = rv_fn_str(call, "error_type"), message = rv_fn_str(call, "message");
+        if (!rv_fn_flag(call, "ok") && (type.ptr || message.ptr))
+            rv_tool_health_note_error(h, type, message);
     }
     return 0;
 }
@@ -173,6 +177,8 @@ static int tool_health(json_object *in, rv_jw *out, rv_err **err)
     rv_jw_key(out, "success_rate");
     rv_jw_double(out, rv_tool_health_success_rate(&h));
     rv_jw_kv_bool(out, "breaker_open", rv_tool_breaker_open(&h, now_us));
+    rv_jw_key(out, "errors");
+    rv_tool_health_write_errors(&h, out);
     rv_jw_obj_end(out);
     return 0;
 }
@@ -189,7 +195,9 @@ static const struct rv_fn items[] = {
      "{valid: bool, message: string, value?: any}", "check a value against a JSON Schema", validate_schema},
     {"tool_line", "{name: word, description?: word, input_schema?: object}", "string", "a tool as prompts show it",
      tool_line},
-    {"tool_health", "{calls: list, now?: string}", "{status: string, success_rate: number, breaker_open: bool}",
-     "health and circuit breaker after calls of {at, ok, latency_ms?}", tool_health},
+    {"tool_health", "{calls: list, now?: string}",
+     "{status: string, success_rate: number, breaker_open: bool, errors: list}",
+     "health, circuit breaker and kinds of errors after calls of {at, ok, latency_ms?, error_type?, message?}",
+     tool_health},
 };
 const struct rv_fn_group rv_fn_group_tools = {items, RV_COUNT(items)};

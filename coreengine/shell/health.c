@@ -47,33 +47,63 @@ static bool is_callers_fault(const char *type)
     return false;
 }
 
+/* The standard result of a reply that reports an error; NULL: it reports none. */
+static json_object *reported_error(rv_str reply)
+{
+    json_object *raw = NULL, *standard = NULL;
+    const char *status = NULL;
+
+    /* Without one of these words it can not; looking is cheaper than parsing. */
+    if (!reply.len || (!memmem(reply.ptr, reply.len, "\"status\"", 8) && !memmem(reply.ptr, reply.len, "\"error\"", 7)))
+        return NULL;
+    if (rv_json_parse(reply, NULL, &raw, NULL) < 0 || rv_tool_result_normalize(raw, &standard, NULL) < 0 ||
+        !rv_json_get_text(standard, "status", &status) || strcmp(status, "error") != 0) {
+        json_object_put(standard);
+        standard = NULL;
+    }
+    json_object_put(raw);
+    return standard;
+}
+
+bool rv_reply_reports_error(rv_str reply)
+{
+    json_object *standard = reported_error(reply);
+    json_object *error = rv_json_get_obj(standard, "error");
+    const char *type = "";
+
+    bool reports = standard && (!error || !rv_json_get_text(error, "error_type", &type) || !is_callers_fault(type));
+    json_object_put(standard);
+    return reports;
+}
+
+/* Of a call that failed, or whose reply says that it did. */
+static void note_error(struct rv_tool_health *h, const struct call *c)
+{
+    json_object *standard = c->failed ? NULL : reported_error(rv_buf_str(&c->text));
+    json_object *error = rv_json_get_obj(standard, "error");
+    const char *type = c->error_type[0] ? c->error_type : "ExecutionError", *message = "";
+
+    if (error) {
+        type = "ToolError";
+        RV_IGNORE(!rv_json_get_text(error, "error_type", &type), "left out means ToolError");
+        RV_IGNORE(!rv_json_get_text(error, "message", &message), "left out means none");
+    }
+    rv_tool_health_note_error(h, rv_str_of(type), c->failed ? rv_buf_str(&c->text) : rv_str_of(message));
+    json_object_put(standard);
+}
+
 void rv_tool_note(struct call *c)
 {
     rv_engine *e = c->x->engine;
     int64_t now = rv_engine_now_us(e);
     bool ok = c->failed ? is_callers_fault(c->error_type) : !c->reports_error;
 
-    if (c->health >= 0)
-        rv_tool_health_record(&e->tools[c->health].health, now, ok, (now - c->started_us) / 1000);
-}
-
-bool rv_reply_reports_error(rv_str reply)
-{
-    json_object *raw = NULL, *standard = NULL;
-    const char *status = NULL, *type = "";
-    bool reports = false;
-
-    /* Without one of these words it can not; looking is cheaper than parsing. */
-    if (!reply.len || (!memmem(reply.ptr, reply.len, "\"status\"", 8) && !memmem(reply.ptr, reply.len, "\"error\"", 7)))
-        return false;
-    if (rv_json_parse(reply, NULL, &raw, NULL) == 0 && rv_tool_result_normalize(raw, &standard, NULL) == 0 &&
-        rv_json_get_text(standard, "status", &status) && strcmp(status, "error") == 0) {
-        json_object *error = rv_json_get_obj(standard, "error");
-        reports = !error || !rv_json_get_text(error, "error_type", &type) || !is_callers_fault(type);
-    }
-    json_object_put(raw);
-    json_object_put(standard);
-    return reports;
+    if (c->health < 0)
+        return;
+    struct rv_tool_health *h = &e->tools[c->health].health;
+    rv_tool_health_record(h, now, ok, (now - c->started_us) / 1000);
+    if (!ok)
+        note_error(h, c);
 }
 
 static int by_name(const void *a, const void *b)
@@ -102,6 +132,8 @@ void rv_engine_write_health(const rv_engine *e, rv_jw *w)
         rv_jw_double(w, rv_tool_health_success_rate(h));
         rv_jw_kv_int(w, "calls", (int64_t)h->n);
         rv_jw_kv_bool(w, "breaker_open", rv_tool_breaker_open(h, rv_engine_now_us(e)));
+        rv_jw_key(w, "errors");
+        rv_tool_health_write_errors(h, w);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);

@@ -94,7 +94,8 @@ rv_exec_envelope(const rv_exec *x);              /* borrowed; NULL once it was s
 rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */
 void rv_exec_free(rv_exec *x);                   /* cancels if under way */
 
-/** Health of the tools this engine has called: array of {tool, status, success_rate, calls, breaker_open}. */
+/** Health of the tools this engine has called: array of {tool, status, success_rate, calls, breaker_open, errors}, the
+ *  latter the kinds of errors that count against it as [{error_type, message, count}], most frequent first. */
 void rv_engine_write_health(const rv_engine *e, rv_jw *w);
 
 #endif

@@ -123,17 +123,33 @@ RV_MUST_CHECK int rv_tool_step_result(const struct rv_step_result *s, json_objec
 #define RV_HEALTH_MIN_CALLS  5         /* below: unknown */
 #define RV_BREAKER_ERRORS    5         /* errors ... */
 #define RV_BREAKER_WINDOW_US 300000000 /* ... within this time block the tool */
+#define RV_HEALTH_ERRORS     16        /* kinds of errors that are told apart; the one not seen for longest gives way */
+#define RV_HEALTH_TYPE_MAX   48        /* bytes of a type ... */
+#define RV_HEALTH_HEAD_MAX   96        /* ... and of the head of a message */
+struct rv_tool_error_kind {
+    char type[RV_HEALTH_TYPE_MAX + 1];
+    char head[RV_HEALTH_HEAD_MAX + 1]; /* the message's first line: numbers are "#", what is quoted is "..." */
+    int64_t count;
+    uint64_t last; /* number of the last error of this kind */
+};
 struct rv_tool_health {
     struct {
         int64_t at_us, latency_ms;
         bool ok;
     } calls[RV_HEALTH_WINDOW];
     size_t n, next;
+    struct rv_tool_error_kind errors[RV_HEALTH_ERRORS];
+    size_t n_errors;
+    uint64_t n_noted;
 };
 void rv_tool_health_record(struct rv_tool_health *h, int64_t now_us, bool ok, int64_t latency_ms);
 enum rv_health rv_tool_health_status(const struct rv_tool_health *h);
 double rv_tool_health_success_rate(const struct rv_tool_health *h); /* 1.0 when there are no calls */
 bool rv_tool_breaker_open(const struct rv_tool_health *h, int64_t now_us);
+/** Count an error; errors that differ in numbers and quoted parts only are of one kind. Any bytes. */
+void rv_tool_health_note_error(struct rv_tool_health *h, rv_str type, rv_str message);
+/** Array of {error_type, message, count}: the most frequent first, and of equal ones the latest. */
+void rv_tool_health_write_errors(const struct rv_tool_health *h, rv_jw *w);
 enum rv_health rv_health_worst(enum rv_health a,
                                enum rv_health b); /* unknown is better than degraded, worse than healthy */
 

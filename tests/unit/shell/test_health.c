@@ -39,23 +39,34 @@ static const struct {
     const char *health;
 } cases[] = {
     {4, "[{result: {}}]", 0,
-     "[{\"tool\":\"look\",\"status\":\"unknown\",\"success_rate\":1.0,\"calls\":4,\"breaker_open\":false}]"},
+     "[{\"tool\":\"look\",\"status\":\"unknown\",\"success_rate\":1.0,\"calls\":4,\"breaker_open\":false,\"errors\":[]}"
+     "]"},
     {6, "[{result: {}}]", 0,
-     "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":6,\"breaker_open\":false}]"},
+     "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":6,\"breaker_open\":false,\"errors\":[]}"
+     "]"},
     {7, "[{error: broken}]", 2,
-     "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.0,\"calls\":5,\"breaker_open\":true}]"},
+     "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.0,\"calls\":5,\"breaker_open\":true,"
+     "\"errors\":[{\"error_type\":\"ExecutionError\",\"message\":\"broken\",\"count\":5}]}]"},
     {7, "[{result: {status: error, error: said so}}]", 2,
-     "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.0,\"calls\":5,\"breaker_open\":true}]"},
+     "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.0,\"calls\":5,\"breaker_open\":true,"
+     "\"errors\":[{\"error_type\":\"ToolError\",\"message\":\"said so\",\"count\":5}]}]"},
+    {3, "[{error: {type: TimeoutError, message: late by 20 ms}}, {error: {type: TimeoutError, message: late by 7 ms}}]",
+     0,
+     "[{\"tool\":\"look\",\"status\":\"unknown\",\"success_rate\":0.0,\"calls\":3,\"breaker_open\":false,"
+     "\"errors\":[{\"error_type\":\"TimeoutError\",\"message\":\"late by # ms\",\"count\":3}]}]"},
     {7, "[{error: {type: NotFoundError, message: no such file}}]", 0,
-     "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":7,\"breaker_open\":false}]"},
+     "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":7,\"breaker_open\":false,\"errors\":[]}"
+     "]"},
     {5, "[{result: {}, delay_ms: 3000}]", 0,
-     "[{\"tool\":\"look\",\"status\":\"degraded\",\"success_rate\":1.0,\"calls\":5,\"breaker_open\":false}]"},
+     "[{\"tool\":\"look\",\"status\":\"degraded\",\"success_rate\":1.0,\"calls\":5,\"breaker_open\":false,\"errors\":[]"
+     "}]"},
     {8,
      "[{error: a}, {error: a}, {error: a}, {error: a}, {result: {}, delay_ms: 29000}, {result: {}, delay_ms: 29000},"
      " {error: b}, {result: {}}]",
      1,
      "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.2857142857142857,\"calls\":7,\"breaker_open\":"
-     "true}]"},
+     "true,\"errors\":[{\"error_type\":\"ExecutionError\",\"message\":\"a\",\"count\":4},"
+     "{\"error_type\":\"ExecutionError\",\"message\":\"b\",\"count\":1}]}]"},
 };
 
 START_TEST(five_failures_block_a_tool)

@@ -1,5 +1,8 @@
 /* Section 10, tool health and breaker: borders of every figure. */
 #include "coreengine/tools/tools.h"
+
+#include <stdlib.h>
+
 #include "tests/unit/tools/suites.h"
 
 #define SECOND_US 1000000
@@ -133,6 +136,93 @@ START_TEST(worst_health_ranks_unknown_between_healthy_and_degraded)
 }
 END_TEST
 
+static const struct {
+    const char *id, *first, *second, *want; /* two errors of one type; want: the message of the first, or both */
+} kind_cases[] = {
+    {"10/errors: the same", "no such key", "no such key", "no such key"},
+    {"10/errors: another", "no such key", "no such file", NULL},
+    {"10/errors: numbers", "line 7 of 12", "line 104 of 9", "line # of #"},
+    {"10/errors: units stay", "late by 7ms", "late by 12ms", "late by #ms"},
+    {"10/errors: addresses", "at 0x7f3a", "at 0x11", "at #"},
+    {"10/errors: hashes", "commit 4be1c0", "commit 99aa7f", "commit #"},
+    {"10/errors: words of hexadecimal digits are words", "bad face", "bad cafe", NULL},
+    {"10/errors: double quotes", "no \"a b\" here", "no \"x \\\" y\" here", "no \"...\" here"},
+    {"10/errors: single quotes", "no 'it's' here", "no 'that' here", "no '...' here"},
+    {"10/errors: backquotes", "no `a`", "no `b`", "no `...`"},
+    {"10/errors: an apostrophe is no quote", "can't say it, won't do", "can't say it, won't do",
+     "can't say it, won't do"},
+    {"10/errors: an open quote is text", "no \"end", "no \"end", "no \"end"},
+    {"10/errors: the first line counts", "broken\n at 1", "broken\n in 2", "broken"},
+    {"10/errors: nothing said", "", "", ""},
+    {"10/errors: bytes that are no text", "a\xff\tb", "a\xfe\tb", "a? b"},
+    {"10/errors: a head only",
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\xc3\xa4 one",
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\xc3\xa4 two",
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+};
+
+START_TEST(errors_of_one_kind_differ_in_numbers_and_quotes_only)
+{
+    struct rv_tool_health h = {.n = 0};
+
+    rv_tool_health_note_error(&h, RV_STR_LIT("ToolError"), rv_str_of(kind_cases[_i].first));
+    rv_tool_health_note_error(&h, RV_STR_LIT("ToolError"), rv_str_of(kind_cases[_i].second));
+    if (!kind_cases[_i].want) {
+        ck_assert_msg(h.n_errors == 2, "%s", kind_cases[_i].id);
+        return;
+    }
+    ck_assert_msg(h.n_errors == 1, "%s: \"%s\", \"%s\"", kind_cases[_i].id, h.errors[0].head, h.errors[1].head);
+    ck_assert_str_eq(h.errors[0].head, kind_cases[_i].want);
+    ck_assert_int_eq(h.errors[0].count, 2);
+}
+END_TEST
+
+static char *written_errors(const struct rv_tool_health *h)
+{
+    rv_buf b = RV_BUF_INIT(1 << 16);
+    rv_jw w = rv_jw_on(&b);
+
+    rv_tool_health_write_errors(h, &w);
+    ck_assert_int_eq(b.rc, 0);
+    return rv_buf_steal(&b, NULL);
+}
+
+START_TEST(errors_are_listed_by_count_and_the_latest_of_equal_ones_first)
+{
+    struct rv_tool_health h = {.n = 0};
+    static const char *const types[] = {"A", "B", "C", "B", "D"};
+
+    char *text = written_errors(&h);
+    ck_assert_str_eq(text, "[]");
+    free(text);
+    for (size_t i = 0; i < RV_COUNT(types); i++)
+        rv_tool_health_note_error(&h, rv_str_of(types[i]), RV_STR_LIT("no"));
+    text = written_errors(&h);
+    ck_assert_str_eq(text, "[{\"error_type\":\"B\",\"message\":\"no\",\"count\":2},"
+                           "{\"error_type\":\"D\",\"message\":\"no\",\"count\":1},"
+                           "{\"error_type\":\"C\",\"message\":\"no\",\"count\":1},"
+                           "{\"error_type\":\"A\",\"message\":\"no\",\"count\":1}]");
+    free(text);
+}
+END_TEST
+
+START_TEST(the_kind_of_error_not_seen_for_longest_gives_way)
+{
+    struct rv_tool_health h = {.n = 0};
+    char type[] = "a";
+
+    for (int i = 0; i < RV_HEALTH_ERRORS; i++, type[0]++)
+        rv_tool_health_note_error(&h, rv_str_of(type), RV_STR_LIT(""));
+    rv_tool_health_note_error(&h, RV_STR_LIT("a"), RV_STR_LIT("")); /* now "b" is the oldest */
+    rv_tool_health_note_error(&h, RV_STR_LIT("new"), RV_STR_LIT(""));
+    ck_assert_uint_eq(h.n_errors, RV_HEALTH_ERRORS);
+    ck_assert_str_eq(h.errors[0].type, "a");
+    ck_assert_int_eq(h.errors[0].count, 2);
+    ck_assert_str_eq(h.errors[1].type, "new");
+    ck_assert_int_eq(h.errors[1].count, 1);
+}
+END_TEST
+
 TCase *health_case(void)
 {
     TCase *tc = tcase_create("health");
@@ -144,5 +234,8 @@ TCase *health_case(void)
     tcase_add_loop_test(tc, breaker_opens_on_five_errors_within_300_seconds, 0, (int)RV_COUNT(breaker_cases));
     tcase_add_test(tc, breaker_counts_errors_by_their_own_time);
     tcase_add_test(tc, worst_health_ranks_unknown_between_healthy_and_degraded);
+    tcase_add_loop_test(tc, errors_of_one_kind_differ_in_numbers_and_quotes_only, 0, (int)RV_COUNT(kind_cases));
+    tcase_add_test(tc, errors_are_listed_by_count_and_the_latest_of_equal_ones_first);
+    tcase_add_test(tc, the_kind_of_error_not_seen_for_longest_gives_way);
     return tc;
 }
