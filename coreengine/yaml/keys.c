@@ -44,7 +44,8 @@ static void quoted(const struct rv_key_reader *r, const struct rv_node *node, ch
     snprintf(out, MAX_QUOTED + 8, " %s%.*s%s%s", mark, RV_STR_ARG(cut), cut.len < node->text.len ? "..." : "", mark);
 }
 
-static const char *type_hint(const struct rv_node *node, const char *what, char out[MAX_QUOTED + 64])
+/* Tells nothing of a hidden value but its kind, which the finding has. */
+static const char *type_hint(const struct rv_node *node, const char *what, bool hidden, char out[MAX_QUOTED + 64])
 {
     bool wants_string = strcmp(what, "a string") == 0;
     bool wants_number = strcmp(what, "an integer") == 0 || strcmp(what, "a number") == 0;
@@ -53,12 +54,13 @@ static const char *type_hint(const struct rv_node *node, const char *what, char 
         return "leave the key out to get its default";
     if (strcmp(what, "a boolean") == 0 && node->kind == RV_NODE_STR)
         return "booleans are written true and false";
-    if (wants_string && (node->kind == RV_NODE_INT || node->kind == RV_NODE_FLOAT || node->kind == RV_NODE_BOOL) &&
+    if (wants_string && !hidden &&
+        (node->kind == RV_NODE_INT || node->kind == RV_NODE_FLOAT || node->kind == RV_NODE_BOOL) &&
         node->text.len <= MAX_QUOTED) {
         snprintf(out, MAX_QUOTED + 64, "put it in quotes: \"%s\"", node->text.ptr);
         return out;
     }
-    if (wants_number && node->kind == RV_NODE_STR && node->is_quoted && node->text.len > 0 &&
+    if (wants_number && !hidden && node->kind == RV_NODE_STR && node->is_quoted && node->text.len > 0 &&
         strspn(node->text.ptr, "0123456789.-") == node->text.len)
         return "write the number without quotes";
     if (wants_number)
@@ -71,11 +73,11 @@ void rv_keys_wrong_type(struct rv_key_reader *r, const struct rv_node *node, con
 {
     char value[MAX_QUOTED + 8];
     char hint[MAX_QUOTED + 64];
-    const char *said = type_hint(node, what, hint);
+    const char *said = type_hint(node, what, r->hide_values, hint);
 
     quoted(r, node, value);
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, r->hide_values ? NULL : said, "%s%s must be %s, not %s%s",
-                    path_of(r), key, what, rv_node_kind_text(node->kind), value);
+    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, said, "%s%s must be %s, not %s%s", path_of(r), key, what,
+                    rv_node_kind_text(node->kind), value);
 }
 
 static void out_of_memory(struct rv_key_reader *r)
@@ -163,24 +165,36 @@ static bool has_range(const struct rv_key *key)
     return key->min != 0 || key->max != 0;
 }
 
+/* What may be written instead. A hidden value is not to be told by which bound it broke. */
+static void range_hint(const struct rv_key_reader *r, const struct rv_key *key, bool low, char out[MAX_QUOTED + 64])
+{
+    if (r->hide_values && key->max >= key->min)
+        snprintf(out, MAX_QUOTED + 64, "legal: %.15g to %.15g", key->min, key->max);
+    else if (r->hide_values)
+        snprintf(out, MAX_QUOTED + 64, "legal: %.15g or more", key->min);
+    else if (key->default_text)
+        snprintf(out, MAX_QUOTED + 64, "left out, it is %.*s", MAX_QUOTED, key->default_text);
+    else
+        snprintf(out, MAX_QUOTED + 64, "the nearest legal value is %.15g", low ? key->min : key->max);
+}
+
 /* Says which bound is broken; true when there is one. */
 static bool out_of_range(struct rv_key_reader *r, const struct rv_node *node, const struct rv_key *key, double value)
 {
     bool low = has_range(key) && value < key->min;
     bool high = has_range(key) && key->max >= key->min && value > key->max;
-
-    char hint[MAX_QUOTED + 64];
+    char hint[MAX_QUOTED + 64] = "";
 
     if (!low && !high && isfinite(value))
         return false;
-    if (key->default_text)
-        snprintf(hint, sizeof hint, "left out, it is %.*s", MAX_QUOTED, key->default_text);
+    if (has_range(key))
+        range_hint(r, key, low, hint);
     if (r->hide_values)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s is out of range", path_of(r), key->name);
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint[0] ? hint : NULL, "%s%s is out of range", path_of(r),
+                        key->name);
     else if (low || high)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, key->default_text ? hint : NULL,
-                        "%s%s must be at %s %.17g, not %s", path_of(r), key->name, low ? "least" : "most",
-                        low ? key->min : key->max, node->text.ptr);
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s must be at %s %.17g, not %s", path_of(r),
+                        key->name, low ? "least" : "most", low ? key->min : key->max, node->text.ptr);
     else
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s must be a finite number, not %s", path_of(r),
                         key->name, node->text.ptr);

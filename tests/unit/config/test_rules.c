@@ -80,7 +80,8 @@ static const struct {
     {"W19", HEAD "  - {name: a}\nedge_limits: [{from: b, to: a, max_count: 1}]\n",
      "t.yaml:4:22: error: edge limit: from names \"b\", which is no stage\n  hint: stages: a\n"},
     {"W19", HEAD "  - {name: a}\nedge_limits: [{from: a, to: a, max_count: 0}]\n",
-     "t.yaml:4:43: error: edge limit: max_count must be at least 1, not 0\n"},
+     "t.yaml:4:43: error: edge limit: max_count must be at least 1, not 0\n"
+     "  hint: the nearest legal value is 1\n"},
     {"W19",
      HEAD "  - {name: a}\nedge_limits:\n  - {from: a, to: a, max_count: 1}\n  - {from: a, to: a, max_count: 2}\n",
      "t.yaml:6:5: error: edge limit: the way from \"a\" to \"a\" is limited twice; the first time on line 5\n"
@@ -128,7 +129,8 @@ static const struct {
      "  hint: left out, it is 0\n"
      "t.yaml:3:49: error: agent \"a\": max_retries must be at least 0, not -2\n"
      "  hint: left out, it is 0\n"
-     "t.yaml:3:65: error: agent \"a\": max_visits must be at least 1, not 0\n"},
+     "t.yaml:3:65: error: agent \"a\": max_visits must be at least 1, not 0\n"
+     "  hint: the nearest legal value is 1\n"},
     /* cycles */
     {"W20", HEAD "  - {name: a, requires: [c]}\n  - {name: b, after: [a]}\n  - {name: c, requires: [b]}\n",
      "t.yaml:3:26: error: dependency cycle: \"a\" requires \"c\" (3:26), \"c\" requires \"b\" (5:26), \"b\" is after "

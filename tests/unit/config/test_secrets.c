@@ -99,7 +99,8 @@ static const struct {
      "t.yaml:2:13: error: model \"a\": must be provider:model once its ${} is put in\n"
      "  hint: for example \"openai:gpt-4.1-mini\", or \"scripted\"\n"},
     {"name: x\nmodels: {a: {model: 'p:m', temperature: " SECRET "}}\n",
-     "t.yaml:2:41: error: model \"a\": temperature must be a number, not string\n"},
+     "t.yaml:2:41: error: model \"a\": temperature must be a number, not string\n"
+     "  hint: write a number, without unit or quotes\n"},
 };
 
 START_TEST(faults_have_places_and_no_secrets)

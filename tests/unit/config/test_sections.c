@@ -17,7 +17,7 @@ static const struct {
     {"name: x\nmodels: {a: {temperature: 1}}\n", "t.yaml:2:13: error: model \"a\": model is required\n"
                                                  "  hint: for example model: openai:gpt-4.1-mini\n"},
     {"name: x\nmodels: {a: {model: 'p:m', temperature: 3}}\n",
-     "t.yaml:2:41: error: model \"a\": temperature is out of range\n"},
+     "t.yaml:2:41: error: model \"a\": temperature is out of range\n  hint: legal: 0 to 2\n"},
     {"name: x\nmodels: {a: {model: 'p:m', price: {input: 1}}}\n",
      "t.yaml:2:35: error: model \"a\": price.output is required\n"},
     {"name: x\nmodels: {a: {model: 'p:m', price: {input: 1, output: 2, cached: 3}, any: {thing: 1}}}\n",

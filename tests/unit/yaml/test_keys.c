@@ -8,7 +8,7 @@ struct thing {
     const char *name, *note;
     bool on, has_size;
     int64_t size;
-    double share;
+    double share, least;
     int mode;
     struct rv_str_list tags;
     json_object *any;
@@ -36,6 +36,7 @@ static const struct rv_key keys[] = {
     {.name = "mode", .type = RV_KEY_TERM, .offset = AT(mode), .term_list = "run_mode"},
     {.name = "tags", .type = RV_KEY_STR_LIST, .offset = AT(tags)},
     {.name = "any", .type = RV_KEY_JSON, .offset = AT(any)},
+    {.name = "least", .type = RV_KEY_FLOAT, .offset = AT(least), .min = 0.25, .max = -1},
     {.name = "inner", .type = RV_KEY_MAP, .offset = AT(inner_n), .keys = inner_keys, .n_keys = RV_COUNT(inner_keys)},
 };
 
@@ -99,7 +100,7 @@ static const struct {
     {"[1]", "t.yaml:1:1: error: thing \"x\": must be a map, not list\n"},
     {"nmae: a\nname: b", "t.yaml:1:1: error: thing \"x\": unknown key \"nmae\"\n  hint: did you mean \"name\"?\n"},
     {"{name: b, qqqqqqqq: 1}", "t.yaml:1:11: error: thing \"x\": unknown key \"qqqqqqqq\"\n"
-                               "  hint: keys here: name, note, on, size, share, mode, tags, any, inner\n"},
+                               "  hint: keys here: name, note, on, size, share, mode, tags, any, least, inner\n"},
     {"{name: b, on:1}", "t.yaml:1:11: error: thing \"x\": unknown key \"on:1\"\n"
                         "  hint: a blank belongs between \":\" and the value\n"},
     {"name: 12", "t.yaml:1:7: error: thing \"x\": name must be a string, not integer 12\n"
@@ -111,22 +112,28 @@ static const struct {
     {"{name: b, size: '3'}", "t.yaml:1:17: error: thing \"x\": size must be an integer, not string \"3\"\n"
                              "  hint: write the number without quotes\n"},
     {"{name: b, size: 3.5}", "t.yaml:1:17: error: thing \"x\": size must be an integer, not number 3.5\n"
-     "  hint: write a whole number, without unit or quotes\n"},
+                             "  hint: write a whole number, without unit or quotes\n"},
     {"{name: b, size: 0}", "t.yaml:1:17: error: thing \"x\": size must be at least 1, not 0\n"
-     "  hint: left out, it is 7\n"},
+                           "  hint: left out, it is 7\n"},
     {"{name: b, size: 101}", "t.yaml:1:17: error: thing \"x\": size must be at most 100, not 101\n"
-     "  hint: left out, it is 7\n"},
+                             "  hint: left out, it is 7\n"},
     {"{name: b, share: .nan}", "t.yaml:1:18: error: thing \"x\": share must be a finite number, not .nan\n"},
     {"{name: b, share: .inf}", "t.yaml:1:18: error: thing \"x\": share must be at most 1, not .inf\n"
-     "  hint: left out, it is 0.5\n"},
+                               "  hint: left out, it is 0.5\n"},
     {"{name: b, mode: paralel}", "t.yaml:1:17: error: thing \"x\": mode is \"paralel\", which is no run mode\n"
                                  "  hint: did you mean \"parallel\"? legal: sequential, parallel\n"},
     {"{name: b, tags: x}", "t.yaml:1:17: error: thing \"x\": tags must be a list of strings, not string \"x\"\n"
-     "  hint: write a list: [a, b]\n"},
+                           "  hint: write a list: [a, b]\n"},
     {"{name: b, tags: [a, 2]}", "t.yaml:1:21: error: thing \"x\": tags[1] must be a string, not integer 2\n"
                                 "  hint: put it in quotes: \"2\"\n"},
     {"{name: b, any: .inf}", "t.yaml:1:16: error: the number .inf has no JSON form\n"},
-    {"{name: b, inner: {n: 10}}", "t.yaml:1:22: error: thing \"x\": inner.n must be at most 9, not 10\n"},
+    {"{name: b, inner: {n: 10}}", "t.yaml:1:22: error: thing \"x\": inner.n must be at most 9, not 10\n"
+                                  "  hint: the nearest legal value is 9\n"},
+    {"{name: b, inner: {n: -7}}", "t.yaml:1:22: error: thing \"x\": inner.n must be at least 1, not -7\n"
+                                  "  hint: the nearest legal value is 1\n"},
+    {"{name: b, least: 0}", "t.yaml:1:18: error: thing \"x\": least must be at least 0.25, not 0\n"
+                            "  hint: the nearest legal value is 0.25\n"},
+    {"{name: b, least: .inf}", "t.yaml:1:18: error: thing \"x\": least must be a finite number, not .inf\n"},
     {"{name: b, inner: {m: 1}}", "t.yaml:1:19: error: thing \"x\": unknown key \"inner.m\"\n  hint: keys here: n\n"
                                  "t.yaml:1:18: error: thing \"x\": inner.n is required\n"},
 };
@@ -148,11 +155,14 @@ START_TEST(hides_values_that_may_be_secrets)
 {
     rv_arena *arena = rv_arena_new(1 << 20);
     struct thing t;
-    char *found = read_thing("{name: 12, size: s3cret, share: 7777}", &t, arena, true);
+    char *found = read_thing("{name: 12, size: s3cret, share: 7777, tags: ['4', 4], least: -1}", &t, arena, true);
 
     ck_assert_str_eq(found, "t.yaml:1:8: error: thing \"x\": name must be a string, not integer\n"
                             "t.yaml:1:18: error: thing \"x\": size must be an integer, not string\n"
-                            "t.yaml:1:33: error: thing \"x\": share is out of range\n");
+                            "  hint: write a whole number, without unit or quotes\n"
+                            "t.yaml:1:33: error: thing \"x\": share is out of range\n  hint: legal: 0 to 1\n"
+                            "t.yaml:1:51: error: thing \"x\": tags[1] must be a string, not integer\n"
+                            "t.yaml:1:62: error: thing \"x\": least is out of range\n  hint: legal: 0.25 or more\n");
     free(found);
     rv_arena_free(arena);
 }
