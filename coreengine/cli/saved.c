@@ -1,5 +1,5 @@
 /* The state behind a step of a run. The run saves it between the end of one visit and the beginning of the next, within
- * one step of the core: a second run beside the replay, which does save, is told the same. */
+ * one step of the core: a second run beside the replay is told the same, and saves in the steps that may pass there. */
 #include "coreengine/cli/runs.h"
 
 #include <string.h>
@@ -26,7 +26,6 @@ static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
     opts.use_mocks = s->begin.use_mocks;
     opts.scripted_stages = s->begin.scripted;
     opts.max_parallel = s->begin.max_parallel;
-    opts.saves = true;
     return rv_run_new(rv_cli_past_pipeline(s->past), &s->past->catalog, &opts, env, &s->shadow, err);
 }
 
@@ -36,6 +35,16 @@ static int take_first(struct search *s, const rv_run *run, int64_t seq, rv_err *
     s->out->seq = seq;
     int rc = rv_buf_check(&s->out->state, "state", err);
     return rc < 0 ? rc : FOUND;
+}
+
+/* States are large: one is only written where the wanted one can be. */
+static bool comes_near(const struct search *s, const struct rv_effects *effects)
+{
+    int64_t n = s->out->n_steps;
+
+    for (size_t i = 0; i < effects->n; i++)
+        n += effects->items[i].kind == RV_EFFECT_EMIT && effects->items[i].emit == RV_EMIT_STAGE_COMPLETED;
+    return n >= s->out->step;
 }
 
 /* Counts the steps that end; the first state saved behind the wanted one is it. */
@@ -63,10 +72,10 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 {
     struct search *s = self;
 
-    (void)effects; /* the shadow makes the same ones, and saves */
     if (!ev)
         return s->out->step == 0 ? take_first(s, run, record->seq, err) : begin_shadow(s, run, err);
     rv_effects_clear(&s->effects);
+    rv_run_set_saves(s->shadow, comes_near(s, effects)); /* the shadow makes the same ones */
     int rc = rv_run_step(s->shadow, ev, &s->effects, err);
     return rc < 0 ? rc : look_for_state(s, record->seq, err);
 }

@@ -203,6 +203,11 @@ const rv_envelope *rv_run_envelope(const rv_run *run)
     return run->env;
 }
 
+void rv_run_set_saves(rv_run *run, bool saves)
+{
+    run->opts.saves = saves;
+}
+
 rv_envelope *rv_run_steal_envelope(rv_run *run)
 {
     rv_envelope *env = run->env;

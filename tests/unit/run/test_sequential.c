@@ -399,6 +399,25 @@ START_TEST(a_loaded_envelope_is_judged_where_it_stands)
 }
 END_TEST
 
+START_TEST(saving_can_begin_and_end_on_the_way)
+{
+    struct drive *d = drive_new("name: t\nagents: [{name: a, has_llm: true, model_role: m, default_next: b},\n"
+                                "  {name: b, has_llm: true, model_role: m}]\n",
+                                NULL, 0);
+
+    d->opts.saves = false;
+    drive_start(d);
+    for (int i = 1; i <= 2; i++) { /* the end of each stage */
+        size_t before = d->n_saves;
+        rv_run_set_saves(d->run, i == _i);
+        drive_pump_one(d);
+        ck_assert_uint_eq(d->n_saves - before, i == _i ? i : 0); /* the last one ends the run, too */
+    }
+    ck_assert(rv_run_is_finished(d->run));
+    drive_free(d);
+}
+END_TEST
+
 START_TEST(a_very_long_stage_name_can_be_reported)
 {
     rv_buf state = RV_BUF_INIT(8192);
@@ -453,5 +472,6 @@ TCase *sequential_case(void)
     tcase_add_loop_test(tc, a_loaded_envelope_is_judged_where_it_stands, 0, RV_COUNT(loaded));
     tcase_add_test(tc, a_very_long_stage_name_can_be_reported);
     tcase_add_test(tc, the_state_is_saved_after_each_stage_and_at_every_end);
+    tcase_add_loop_test(tc, saving_can_begin_and_end_on_the_way, 0, 3);
     return tc;
 }
