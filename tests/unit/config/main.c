@@ -3,7 +3,7 @@
 int main(void)
 {
     static TCase *(*const cases[])(void) = {defaults_case, rules_case, sections_case, secrets_case, names_case,
-                                            broken_case,   views_case, growth_case,   texts_case};
+                                            broken_case,   views_case, growth_case,   texts_case,   capabilities_case};
     Suite *suite = suite_create("config");
     SRunner *runner;
     int n_failed;

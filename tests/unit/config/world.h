@@ -16,6 +16,7 @@ TCase *broken_case(void);
 TCase *views_case(void);
 TCase *growth_case(void);
 TCase *texts_case(void);
+TCase *capabilities_case(void);
 
 struct loaded {
     struct rv_pipeline *p;
