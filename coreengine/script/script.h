@@ -66,6 +66,12 @@ void rv_script_reply_fini(struct rv_script_reply *r);
 bool rv_script_answer(rv_script *s, struct rv_response *out, int64_t *delay_ms);
 /** Start from the first entries again. */
 void rv_script_rewind(rv_script *s);
+/** How far it has been handed out, as JSON for rv_script_set_position() (docs/reference/journal.md). *out is yours;
+ * NULL: nothing has been. */
+RV_MUST_CHECK int rv_script_position(const rv_script *s, json_object **out, rv_err **err);
+/** Go on where a script of the same text stood; NULL: from the first entries. RV_E_INVALID: it does not fit, and the
+ * script stands at its first entries. */
+RV_MUST_CHECK int rv_script_set_position(rv_script *s, json_object *position, rv_err **err);
 /** JSON Schema of the script format. */
 void rv_script_write_schema(rv_jw *w);
 

@@ -222,6 +222,131 @@ START_TEST(rewinding_starts_over)
 }
 END_TEST
 
+/* --- positions --- */
+
+static void hand_out(rv_script *s, enum rv_script_kind kind, const char *name, int64_t visit, const char *want)
+{
+    const struct rv_script_call call = {.kind = kind, .stage = name, .tool = name, .visit = visit};
+    struct rv_script_reply reply;
+
+    int rc = rv_script_next(s, &call, &reply, NULL);
+    ck_assert_int_eq(rc, want ? 0 : RV_E_NOT_FOUND);
+    if (want)
+        ck_assert_str_eq(rv_buf_cstr(&reply.body), want);
+    if (want)
+        rv_script_reply_fini(&reply);
+}
+
+static char *position_of(const rv_script *s)
+{
+    json_object *at = NULL;
+    rv_buf text = RV_BUF_INIT(4096);
+
+    ck_assert_int_eq(rv_script_position(s, &at, NULL), 0);
+    if (at)
+        rv_json_write(at, &text);
+    json_object_put(at);
+    rv_buf_puts(&text, at ? "" : "none");
+    return rv_buf_steal(&text, NULL);
+}
+
+static const char by_name[] = "models: {a: [{text: one}, {text: two}], b: [{text: b}]}\n"
+                              "tools: {look: [{result: {n: 1}}, {result: {n: 2}}]}\nanswers: [{text: x}, {text: y}]\n"
+                              "repeat: false\n";
+static const char flat[] = "models: [{stage: a, visit: 1, text: one}, {stage: a, visit: 2, text: two},\n"
+                           "  {stage: a, visit: 3, text: three}, {stage: a, visit: 4, text: four}]\nrepeat: false\n";
+
+START_TEST(another_goes_on_where_one_stood)
+{
+    struct rv_response r;
+    rv_script *s = script_of(by_name, NULL);
+    char *at = position_of(s);
+
+    ck_assert_str_eq(at, "none");
+    free(at);
+    hand_out(s, RV_SCRIPT_MODEL, "a", 1, "one");
+    hand_out(s, RV_SCRIPT_TOOL, "look", 1, "{\"n\":1}");
+    ck_assert(rv_script_answer(s, &r, NULL));
+    at = position_of(s);
+    ck_assert_str_eq(at, "{\"models\":{\"a\":1},\"tools\":{\"look\":1},\"answers\":1}");
+    rv_script_free(s);
+
+    s = script_of(by_name, NULL);
+    hand_out(s, RV_SCRIPT_MODEL, "b", 1, "b"); /* is not used there */
+    json_object *json = rv_kit_json(at);
+    ck_assert_int_eq(rv_script_set_position(s, json, NULL), 0);
+    char *again = position_of(s);
+    ck_assert_str_eq(again, at);
+    hand_out(s, RV_SCRIPT_MODEL, "a", 2, "two");
+    hand_out(s, RV_SCRIPT_MODEL, "a", 3, NULL);
+    hand_out(s, RV_SCRIPT_MODEL, "b", 1, "b");
+    hand_out(s, RV_SCRIPT_TOOL, "look", 1, "{\"n\":2}");
+    ck_assert(rv_script_answer(s, &r, NULL) && rv_str_is(r.text, "y"));
+    ck_assert_int_eq(rv_script_set_position(s, NULL, NULL), 0);
+    hand_out(s, RV_SCRIPT_MODEL, "a", 1, "one");
+    json_object_put(json);
+    free(again);
+    free(at);
+    rv_script_free(s);
+}
+END_TEST
+
+START_TEST(entries_that_were_used_out_of_order_stay_used)
+{
+    rv_script *s = script_of(flat, NULL);
+
+    hand_out(s, RV_SCRIPT_MODEL, "a", 1, "one");
+    hand_out(s, RV_SCRIPT_MODEL, "a", 3, "three");
+    char *at = position_of(s);
+    ck_assert_str_eq(at, "{\"models\":[1,2]}");
+    rv_script_free(s);
+    s = script_of(flat, NULL);
+    json_object *json = rv_kit_json(at);
+    ck_assert_int_eq(rv_script_set_position(s, json, NULL), 0);
+    hand_out(s, RV_SCRIPT_MODEL, "a", 3, NULL);
+    hand_out(s, RV_SCRIPT_MODEL, "a", 2, "two");
+    free(at);
+    at = position_of(s);
+    ck_assert_str_eq(at, "{\"models\":3}");
+    free(at);
+    json_object_put(json);
+    rv_script_free(s);
+}
+END_TEST
+
+static const char *const misfits[] = {
+    "{'models':{'a':3}}",
+    "{'models':{'a':-1}}",
+    "{'models':{'c':1}}",
+    "{'models':2}",
+    "{'models':{'a':[]}}",
+    "{'models':{'a':[0,2]}}",
+    "{'models':{'a':'1'}}",
+    "{'stages':{'a':1}}",
+    "{'stages':1}",
+    "{'answers':3}",
+    "{'answers':[1]}",
+    "{'models':{'a':[1,-1]}}",
+    "{'models':{'a':1},'tools':{'look':null}}",
+};
+
+START_TEST(a_position_of_another_script_is_refused)
+{
+    rv_script *s = script_of(by_name, NULL);
+    json_object *json = rv_kit_json(misfits[_i]);
+    rv_err *err = NULL;
+
+    hand_out(s, RV_SCRIPT_MODEL, "b", 1, "b");
+    ck_assert_int_eq(rv_script_set_position(s, json, &err), RV_E_INVALID);
+    rv_err_free(err);
+    char *at = position_of(s);
+    ck_assert_str_eq(at, "none");
+    free(at);
+    json_object_put(json);
+    rv_script_free(s);
+}
+END_TEST
+
 Suite *next_suite(void)
 {
     Suite *suite = suite_create("next");
@@ -233,6 +358,9 @@ Suite *next_suite(void)
     tcase_add_test(tc, what_else_a_reply_says);
     tcase_add_test(tc, answers_come_in_order_and_end);
     tcase_add_test(tc, rewinding_starts_over);
+    tcase_add_test(tc, another_goes_on_where_one_stood);
+    tcase_add_test(tc, entries_that_were_used_out_of_order_stay_used);
+    tcase_add_loop_test(tc, a_position_of_another_script_is_refused, 0, RV_COUNT(misfits));
     suite_add_tcase(suite, tc);
     return suite;
 }
