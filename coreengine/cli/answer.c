@@ -8,6 +8,7 @@
 
 #define MAX_QUESTIONS 256
 #define ASK_BYTES     300 /* of a question, in a message */
+#define STORE_BYTES   16384
 
 struct questions {
     const struct rv_cli_args *args;
@@ -63,14 +64,17 @@ static int not_there(rv_store *store, const struct rv_run_row *row, struct quest
 {
     int rc;
 
-    if (q->wanted.ptr && rv_store_read(store, &rv_cli_scope, row->id, 1, 0, on_record, q, NULL) == 0 && q->found)
+    if (q->wanted.ptr && rv_store_read(store, &rv_cli_scope, row->id, 1, 0, on_record, q, NULL) == 0 && q->found) {
         rc = RV_FAIL(err, RV_E_STATE, "\"%.*s\" of run \"%s\" was answered already", RV_STR_ARG(q->wanted), row->id);
-    else if (q->n == 0)
-        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for nothing: it is %s", row->id,
-                     rv_run_status_text(row->status));
-    else
+    } else if (q->n > 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no question \"%.*s\"", row->id,
                      RV_STR_ARG(rv_utf8_cut(q->wanted, 64)));
+    } else {
+        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for nothing: it is %s", row->id,
+                     rv_run_status_text(row->status));
+        if (row->status == RV_RUN_RUNNING)
+            rv_err_hint(err, "another answer may have just been given: try again when it is through");
+    }
     if (q->how.len > 0)
         rv_err_hint(err, "it waits for:\n%s", rv_buf_cstr(&q->how));
     return rc;
@@ -82,11 +86,15 @@ static int check(const struct questions *q, const struct rv_run_row *row, rv_err
     int rc;
 
     if (q->expires_us && q->expires_us <= rv_cli_now_us()) {
+        rv_buf store = RV_BUF_INIT(STORE_BYTES);
+        rv_cli_write_store(q->args, &store);
         rc = RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: the %s of run \"%s\" has expired",
                      rv_interrupt_kind_text(q->kind), row->id);
         rv_err_hint(err,
-                    "`reeve runs fork %s --at STEP --go` goes on from an earlier step, `reeve runs cancel %s` ends it",
-                    row->id, row->id);
+                    "`reeve runs fork %s --at STEP --go%s` goes on from an earlier step, `reeve runs cancel %s%s` ends "
+                    "it",
+                    row->id, rv_buf_cstr(&store), row->id, rv_buf_cstr(&store));
+        rv_buf_fini(&store);
         return rc;
     }
     if ((q->kind == RV_INTERRUPT_CLARIFICATION && !r->text.ptr) ||

@@ -144,6 +144,7 @@ bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool 
 RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err);
 RV_MUST_CHECK int rv_cli_set(json_object *root, const char *assignment, rv_err **err); /* "a.b=value" */
 RV_MUST_CHECK int rv_cli_check_state_key(const char *assignment, rv_err **err);        /* of a state: is a known key */
+RV_MUST_CHECK int rv_cli_check_asks(const rv_envelope *env, rv_err **err);             /* what waits has a question */
 
 /* stores.c: where runs are kept, and which of them is meant */
 enum rv_cli_store_use {

@@ -115,6 +115,14 @@ static int set_input(const struct rv_cli_args *args, json_object *state, rv_err 
     return rc;
 }
 
+int rv_cli_check_asks(const rv_envelope *env, rv_err **err)
+{
+    if (!rv_envelope_fields(env)->interrupt_pending || rv_envelope_interrupt(env).exists)
+        return 0;
+    return RV_FAIL(err, RV_E_INVALID,
+                   "state key \"interrupt_pending\" is true, but \"interrupt\" says nothing is asked");
+}
+
 int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err)
 {
     const char *path = rv_cli_value(args, "envelope"), *text, *assignment;
@@ -143,11 +151,8 @@ int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **
             rv_err_hint(
                 err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
     }
-    if (rc == 0 && rv_envelope_fields(*out)->interrupt_pending && !rv_envelope_interrupt(*out).exists) {
+    if (rc == 0 && (rc = rv_cli_check_asks(*out, err)) < 0)
         rv_envelope_free(*out);
-        rc = RV_FAIL(err, RV_E_INVALID,
-                     "state key \"interrupt_pending\" is true, but \"interrupt\" says nothing is asked");
-    }
     json_object_put(state);
     return rc;
 }

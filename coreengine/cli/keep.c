@@ -125,22 +125,24 @@ struct question {
 static void write_question(const struct rv_cli_session *s, const struct question *q, bool several, const char *run,
                            rv_buf *b)
 {
-    const char *store = rv_cli_value(s->args, "store");
-
     rv_buf_printf(b, "waits for %s (%s)", rv_interrupt_kind_text(q->kind), q->id);
     if (q->stage)
         rv_buf_printf(b, " in stage %s", q->stage);
-    rv_buf_printf(b, ": %s\n", q->ask);
+    rv_buf_puts(b, ": ");
+    rv_cli_write_lines(rv_str_of(q->ask), b);
+    rv_buf_putc(b, '\n');
     if (q->data) {
         rv_buf_puts(b, "  ");
         rv_json_write(q->data, b);
         rv_buf_putc(b, '\n');
     }
-    rv_buf_printf(b, "answer with: reeve resume %s", run);
-    if (several)
-        rv_buf_printf(b, " --interrupt %s", q->id);
-    if (store)
-        rv_buf_printf(b, " --store %s", store);
+    rv_buf_puts(b, "answer with: reeve resume ");
+    rv_cli_write_word(run, b);
+    if (several) {
+        rv_buf_puts(b, " --interrupt ");
+        rv_cli_write_word(q->id, b);
+    }
+    rv_cli_write_store(s->args, b);
     rv_buf_printf(b, " %s\n", rv_cli_how_to_answer(q->kind, q->data));
 }
 

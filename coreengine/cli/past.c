@@ -67,23 +67,73 @@ enum rv_cli_owner rv_cli_owner_of(const struct rv_run_row *row, int64_t now_us)
     return row->lease_until_us <= now_us ? RV_CLI_OWNER_LATE : RV_CLI_OWNER_LIVES;
 }
 
+void rv_cli_write_word(const char *word, rv_buf *b)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
+
+    if (word[0] && word[strspn(word, plain)] == '\0') {
+        rv_buf_puts(b, word);
+        return;
+    }
+    rv_buf_putc(b, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            rv_buf_puts(b, "'\\''");
+        else
+            rv_buf_putc(b, *word);
+    rv_buf_putc(b, '\'');
+}
+
+void rv_cli_write_store(const struct rv_cli_args *args, rv_buf *b)
+{
+    const char *store = rv_cli_value(args, "store");
+
+    if (!store)
+        return;
+    rv_buf_puts(b, " --store ");
+    rv_cli_write_word(store, b);
+}
+
 void rv_cli_write_resume(const struct rv_cli_args *args, const struct rv_pending *pending, bool is_only, rv_buf *b)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
-    const char *store = rv_cli_value(args, "store");
     enum rv_interrupt_kind kind;
     json_object *body = NULL;
 
-    rv_buf_printf(b, "reeve resume %s", pending->run);
-    if (!is_only)
-        rv_buf_printf(b, " --interrupt %s", pending->id);
-    if (store)
-        rv_buf_printf(b, " --store %s", store);
+    rv_buf_puts(b, "reeve resume ");
+    rv_cli_write_word(pending->run, b);
+    if (!is_only) {
+        rv_buf_puts(b, " --interrupt ");
+        rv_cli_write_word(pending->id, b);
+    }
+    rv_cli_write_store(args, b);
     if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
         rv_json_parse(pending->body, &opts, &body, NULL) == 0)
         rv_buf_printf(b, " %s", rv_cli_how_to_answer(kind, rv_json_get_obj(body, "data")));
     rv_buf_putc(b, '\n');
     json_object_put(body);
+}
+
+/* Also of those that are two bytes: U+0080 to U+009F. */
+static bool is_control(rv_str text, size_t at)
+{
+    unsigned char c = (unsigned char)text.ptr[at], next = at + 1 < text.len ? (unsigned char)text.ptr[at + 1] : 0;
+
+    return c < ' ' || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
+}
+
+void rv_cli_write_lines(rv_str text, rv_buf *b)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (!is_control(text, i) || text.ptr[i] == '\t') {
+            rv_buf_putc(b, text.ptr[i]);
+        } else if (text.ptr[i] == '\n') {
+            rv_buf_puts(b, "\n  ");
+        } else {
+            rv_buf_putc(b, ' ');
+            i += (unsigned char)text.ptr[i] == 0xc2; /* its second byte */
+        }
+    }
 }
 
 void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b)

@@ -36,6 +36,12 @@ int64_t rv_cli_now_us(void);
 
 /** The command that answers that interrupt, as a line. is_only: the run waits for nothing else. */
 void rv_cli_write_resume(const struct rv_cli_args *args, const struct rv_pending *pending, bool is_only, rv_buf *b);
+/** A word of a command that can be pasted into a shell, quoted where it has to be. */
+void rv_cli_write_word(const char *word, rv_buf *b);
+/** " --store FILE", if the command line names one. */
+void rv_cli_write_store(const struct rv_cli_args *args, rv_buf *b);
+/** Text of a model or a tool for a terminal: nothing that moves the cursor, later lines indented. */
+void rv_cli_write_lines(rv_str text, rv_buf *b);
 /** One line of text, cut after max bytes. */
 void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b);
 const char *rv_cli_status_color(enum rv_run_status status); /* how a terminal shows it */
@@ -88,13 +94,15 @@ void rv_cli_steps_fini(struct rv_cli_steps *s);
 
 /* --- saved.c: the state behind a step --- */
 struct rv_cli_saved {
-    rv_buf state; /* the state dict's text; yours */
-    int64_t seq;  /* of the record that ended the step */
+    rv_buf state;           /* the state dict's text */
+    int64_t seq;            /* of the record that ended the step */
+    json_object *script_at; /* how far its script was handed out by then; NULL: not at all, or it has none */
     /* of the search */
     int64_t step, n_steps, next_boundary;
 };
 /** step as `fork --at` takes it. RV_E_NOT_FOUND: there is none; RV_E_STATE: its batch went on. */
 RV_MUST_CHECK int rv_cli_saved_read(rv_store *store, const struct rv_cli_past *p, int64_t step,
                                     struct rv_cli_saved *out, rv_err **err);
+void rv_cli_saved_fini(struct rv_cli_saved *s);
 
 #endif

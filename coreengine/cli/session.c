@@ -1,5 +1,6 @@
 /* One run as the command line sees it: observers in, result out. */
 #include "coreengine/cli/runfile.h"
+#include "coreengine/cli/runs.h"
 
 #include <string.h>
 
@@ -164,8 +165,10 @@ static void explain_end(const struct rv_cli_session *s, enum rv_run_status statu
         return;
     rv_buf_printf(&text, "%sreeve:%s run %s", s->cli->err_color ? "\033[1;31m" : "", s->cli->err_color ? "\033[0m" : "",
                   rv_run_status_text(status));
-    if (f->termination_reason)
-        rv_buf_printf(&text, ": %s", f->termination_reason);
+    if (f->termination_reason) {
+        rv_buf_puts(&text, ": ");
+        rv_cli_write_lines(rv_str_of(f->termination_reason), &text);
+    }
     if (f->terminal_reason != RV_REASON_NONE)
         rv_buf_printf(&text, "  [%s]", rv_reason_text(f->terminal_reason));
     rv_buf_putc(&text, '\n');

@@ -28,13 +28,14 @@ static int changed_state(const struct rv_cli_args *args, rv_str text, const char
     return rc;
 }
 
-static int make_run(rv_store *store, const struct rv_cli_past *p, int64_t parent_seq, json_object *state, rv_err **err)
+static int make_run(rv_store *store, const struct rv_cli_past *p, const struct rv_cli_saved *from, json_object *state,
+                    rv_err **err)
 {
     struct rv_journal_start start = {
         .bundle = p->row.bundle,
         .pipeline = rv_cli_past_pipeline(p),
         .parent = p->row.id,
-        .parent_seq = parent_seq,
+        .parent_seq = from->seq,
         .now_us = rv_cli_now_us(),
     };
     rv_envelope *env = NULL;
@@ -43,7 +44,11 @@ static int make_run(rv_store *store, const struct rv_cli_past *p, int64_t parent
     if (rc < 0)
         return RV_WRAP(err, rc, "read the state of the new run");
     start.env = env;
-    rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, start.pipeline, &start.begin, err);
+    rc = rv_cli_check_asks(env, err);
+    if (rc == 0)
+        rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, start.pipeline, &start.begin, err);
+    json_object_put(start.begin.script_at);
+    start.begin.script_at = json_object_get(from->script_at);
     if (rc == 0)
         rc = rv_journal_create(store, &start, NULL, err);
     rv_journal_begin_fini(&start.begin);
@@ -64,9 +69,9 @@ static int fork_run(const struct rv_cli_args *args, rv_store *store, int64_t at,
     if (rc == 0) {
         rc = changed_state(args, rv_buf_str(&saved.state), id, &state, err);
         if (rc == 0)
-            rc = make_run(store, &p, saved.seq, state, err);
+            rc = make_run(store, &p, &saved, state, err);
         json_object_put(state);
-        rv_buf_fini(&saved.state);
+        rv_cli_saved_fini(&saved);
     }
     rv_cli_past_fini(&p);
     return rc;
@@ -96,10 +101,12 @@ static int fork_verb(struct rv_cli *cli, const struct rv_cli_args *args)
         rv_buf_fini(&text);
         status = rv_cli_continue(cli, args, store, id, NULL, false);
     } else {
-        rv_buf text = RV_BUF_INIT(256), hint = RV_BUF_INIT(256);
+        rv_buf text = RV_BUF_INIT(256), hint = RV_BUF_INIT(16384);
         rv_buf_printf(&text, "%s\n", id);
         status = rv_cli_print(cli, &text);
-        rv_buf_printf(&hint, "run it with: reeve runs recover %s\n", id);
+        rv_buf_printf(&hint, "run it with: reeve runs recover %s", id);
+        rv_cli_write_store(args, &hint);
+        rv_buf_putc(&hint, '\n');
         rv_cli_err(rv_buf_str(&hint));
         rv_buf_fini(&hint);
     }
@@ -126,8 +133,8 @@ const struct rv_cli_verb rv_verb_runs_fork = {
     .summary = "another run, from the state behind a step of this one",
     .text =
         "The new run has an id of its own and the same bundle; it begins with the state that this run had behind that\n"
-        "step, changed by --set, and does everything after it itself, calls included. Prints the new id. Nothing of\n"
-        "the old run changes.",
+        "step, changed by --set, and does everything after it itself, calls included. Its script, if there is one,\n"
+        "goes on behind the entries that were used by then. Prints the new id. Nothing of the old run changes.",
     .examples = "reeve runs fork last --at 2\n"
                 "reeve runs fork last --at 1 --set outputs.plan.steps=[] --go",
     .options = fork_options,
