@@ -67,8 +67,8 @@ struct rv_agent_config {
     int state_merge; /* enum rv_merge_how for this output_key, or RV_UNSET */
     int index;       /* position in stage order */
     struct rv_src src, name_src, error_next_src, default_next_src, output_key_src, prompt_key_src, model_role_src,
-        pre_process_src, post_process_src, mock_handler_src, routing_function_src,
-        plan_from_src; /* line 0: not given */
+        pre_process_src, post_process_src, mock_handler_src, routing_function_src, plan_from_src,
+        has_policies_src; /* line 0: not given */
 };
 
 struct rv_edge_limit {

@@ -1,4 +1,4 @@
-/* Names that only capabilities know: every one a pipeline uses must be registered. */
+/* Names that only capabilities know: every one a pipeline uses must be registered, and what needs one must have it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -84,12 +84,26 @@ static void check_prompt(const struct checker *c, const struct rv_agent_config *
                     "agent \"%s\": prompt_key names \"%s\", which is no known prompt", a->name, a->prompt_key);
 }
 
+/* A file may leave them open, and gets a warning; what is made to run has to have one (rule 5.1). */
+static void check_has_policy(const struct checker *c, const struct rv_agent_config *a)
+{
+    char hint[RV_HINT_MAX];
+
+    if (!a->has_policies || a->policies.n > 0)
+        return;
+    snprintf(hint, sizeof hint, "name one, for example policies: [%.200s], or remove has_policies",
+             c->known[RV_NAME_POLICY].n > 0 ? c->known[RV_NAME_POLICY].items[0] : "capability.name");
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->has_policies_src, hint,
+                    "agent \"%s\": has_policies needs a policy, and none is bound", a->name);
+}
+
 static void check_agent(const struct checker *c, const struct rv_agent_config *a)
 {
     for (size_t i = 0; i < a->allowed_tools.n; i++)
         check(c, a, RV_NAME_TOOL, "allowed_tools", a->allowed_tools.items[i], &a->allowed_tools.srcs[i]);
     for (size_t i = 0; i < a->policies.n; i++)
         check(c, a, RV_NAME_POLICY, "policies", a->policies.items[i], &a->policies.srcs[i]);
+    check_has_policy(c, a);
     check(c, a, RV_NAME_HOOK, "pre_process", a->pre_process, &a->pre_process_src);
     check(c, a, RV_NAME_HOOK, "post_process", a->post_process, &a->post_process_src);
     check(c, a, RV_NAME_MOCK, "mock_handler", a->mock_handler, &a->mock_handler_src);

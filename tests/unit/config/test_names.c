@@ -1,4 +1,5 @@
 /* Names that only capabilities know. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/unit/config/world.h"
@@ -17,15 +18,20 @@ static const char *const *list(void *self, enum rv_name_kind kind, size_t *n)
     return names[kind];
 }
 
-static void expect(const char *text, const char *want)
+static const char *const *list_nothing(void *self, enum rv_name_kind kind, size_t *n)
 {
-    struct loaded l = load_text(text, ".");
+    (void)self;
+    (void)kind;
+    *n = 0;
+    return NULL;
+}
+
+static void expect_of(const struct rv_known_names *known, struct loaded l, const char *want)
+{
     rv_findings *findings = rv_findings_new();
     rv_buf b = RV_BUF_INIT(1 << 20);
-    struct rv_known_names known = {list, NULL};
 
-    ck_assert_str_eq(l.findings, "");
-    rv_pipeline_check_names(l.p, &known, findings);
+    rv_pipeline_check_names(l.p, known, findings);
     rv_findings_sort(findings);
     rv_findings_write_text(findings, false, &b);
     ck_assert_str_eq(rv_buf_cstr(&b), want);
@@ -34,6 +40,51 @@ static void expect(const char *text, const char *want)
     rv_findings_free(findings);
     loaded_fini(&l);
 }
+
+static void expect(const char *text, const char *want)
+{
+    struct loaded l = load_text(text, ".");
+
+    ck_assert_str_eq(l.findings, "");
+    expect_of(&(struct rv_known_names){list, NULL}, l, want);
+}
+
+static const struct {
+    const char *keys, *want, *want_unknown; /* where capabilities have policies, and where nothing is known */
+} policy_cases[] = {
+    {"has_policies: true, policies: [c.deny]", "",
+     "t.yaml:3:47: error: agent \"a\": policies names \"c.deny\", which is no known policy\n"
+     "  hint: no policies are known here: name the capability that brings them under `capabilities` (`reeve inspect` "
+     "lists those that are found), or play them with --script\n"},
+    {"has_policies: false", "", ""},
+    {"policies: []", "", ""},
+    {"has_policies: true",
+     "t.yaml:3:29: error: agent \"a\": has_policies needs a policy, and none is bound\n"
+     "  hint: name one, for example policies: [c.allow], or remove has_policies\n",
+     "t.yaml:3:29: error: agent \"a\": has_policies needs a policy, and none is bound\n"
+     "  hint: name one, for example policies: [capability.name], or remove has_policies\n"},
+    {"policies: [], has_policies: true",
+     "t.yaml:3:43: error: agent \"a\": has_policies needs a policy, and none is bound\n"
+     "  hint: name one, for example policies: [c.allow], or remove has_policies\n",
+     "t.yaml:3:43: error: agent \"a\": has_policies needs a policy, and none is bound\n"
+     "  hint: name one, for example policies: [capability.name], or remove has_policies\n"},
+    {"mock: true, mock_handler: c.mock, has_policies: true",
+     "t.yaml:3:63: error: agent \"a\": has_policies needs a policy, and none is bound\n"
+     "  hint: name one, for example policies: [c.allow], or remove has_policies\n",
+     NULL},
+};
+
+START_TEST(policies_that_are_on_need_one_to_ask)
+{
+    const struct rv_known_names known = {list, NULL}, nothing = {list_nothing, NULL};
+    char text[256];
+
+    snprintf(text, sizeof text, "name: x\nagents:\n  - {name: a, %s}\n", policy_cases[_i].keys);
+    expect_of(&known, load_text(text, "."), policy_cases[_i].want);
+    if (policy_cases[_i].want_unknown)
+        expect_of(&nothing, load_text(text, "."), policy_cases[_i].want_unknown);
+}
+END_TEST
 
 START_TEST(known_names_pass)
 {
@@ -83,5 +134,6 @@ TCase *names_case(void)
 
     tcase_add_test(tc, known_names_pass);
     tcase_add_test(tc, unknown_names_are_found_by_kind);
+    tcase_add_loop_test(tc, policies_that_are_on_need_one_to_ask, 0, (int)RV_COUNT(policy_cases));
     return tc;
 }
