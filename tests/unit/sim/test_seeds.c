@@ -12,6 +12,13 @@ static const char *const pipelines[] = {
     RV_SOURCE_DIR "/pipelines/policies.yaml", RV_SOURCE_DIR "/pipelines/hooks.yaml",
 };
 
+/* Instrumented programs are up to twenty times slower, and meet the same code with fewer seeds. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SEEDS 60
+#else
+#define SEEDS 300
+#endif
+
 static struct rv_sim_report run(const struct rv_sim_opts *o)
 {
     struct rv_sim_report r;
@@ -29,7 +36,7 @@ START_TEST(nothing_breaks_and_the_hash_depends_on_the_seeds_alone)
     struct subjects one, four;
     subjects_init(&one, pipelines[_i], 1);
     subjects_init(&four, pipelines[_i], 4);
-    struct rv_sim_opts o = subjects_opts(&one, 300), threads = subjects_opts(&four, 300);
+    struct rv_sim_opts o = subjects_opts(&one, SEEDS), threads = subjects_opts(&four, SEEDS);
     struct rv_sim_report a = run(&o), b = run(&o), c = run(&threads);
 
     ck_assert_str_eq(a.hash, b.hash);
@@ -56,7 +63,7 @@ START_TEST(every_fault_every_status_and_every_route_occurs)
     for (size_t i = 0; i < RV_COUNT(pipelines); i++) {
         struct subjects s;
         subjects_init(&s, pipelines[i], 2);
-        struct rv_sim_opts o = subjects_opts(&s, 1000);
+        struct rv_sim_opts o = subjects_opts(&s, SEEDS > 100 ? 1000 : 400);
         struct rv_sim_report r = run(&o);
         for (size_t f = 0; f < RV_N_SIM_FAULTS; f++)
             faults[f] += r.faults[f];
