@@ -9,6 +9,7 @@
 struct search {
     const struct rv_cli_past *past;
     struct rv_journal_begin begin;
+    rv_script *script; /* the run's, which goes with it; borrowed; NULL: none */
     struct rv_cli_saved *out;
     rv_run *shadow; /* owned */
     struct rv_effects effects;
@@ -29,12 +30,20 @@ static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
     return rv_run_new(rv_cli_past_pipeline(s->past), &s->past->catalog, &opts, env, &s->shadow, err);
 }
 
+/* The state is there. */
+static int take(struct search *s, int64_t seq, rv_err **err)
+{
+    s->out->seq = seq;
+    int rc = rv_buf_check(&s->out->state, "state", err);
+    if (rc == 0 && s->script)
+        rc = rv_script_position(s->script, &s->out->script_at, err);
+    return rc < 0 ? rc : FOUND;
+}
+
 static int take_first(struct search *s, const rv_run *run, int64_t seq, rv_err **err)
 {
     rv_envelope_write_state(rv_run_envelope(run), &s->out->state);
-    s->out->seq = seq;
-    int rc = rv_buf_check(&s->out->state, "state", err);
-    return rc < 0 ? rc : FOUND;
+    return take(s, seq, err);
 }
 
 /* States are large: one is only written where the wanted one can be. */
@@ -50,30 +59,36 @@ static bool comes_near(const struct search *s, const struct rv_effects *effects)
 /* Counts the steps that end; the first state saved behind the wanted one is it. */
 static int look_for_state(struct search *s, int64_t seq, rv_err **err)
 {
-    for (size_t i = 0; i < s->effects.n; i++) {
+    const struct rv_pipeline *p = rv_cli_past_pipeline(s->past);
+    int rc = 0;
+
+    for (size_t i = 0; i < s->effects.n && rc == 0; i++) {
         const struct rv_effect *e = &s->effects.items[i];
+        if (s->script)
+            rc = rv_script_pass(s->script, p, s->begin.scripted, e, err);
         if (e->kind == RV_EFFECT_EMIT && e->emit == RV_EMIT_STAGE_COMPLETED)
             s->out->n_steps++;
-        if (e->kind != RV_EFFECT_SAVE || s->out->n_steps < s->out->step)
+        if (rc < 0 || e->kind != RV_EFFECT_SAVE || s->out->n_steps < s->out->step)
             continue;
         s->out->next_boundary = s->out->n_steps;
         if (s->out->n_steps > s->out->step)
             return FOUND; /* it ended in the middle of a batch, of which this is the end */
         rv_buf_add(&s->out->state, e->request, e->request_len);
-        s->out->seq = seq;
-        int rc = rv_buf_check(&s->out->state, "state", err);
-        return rc < 0 ? rc : FOUND;
+        return take(s, seq, err);
     }
-    return 0;
+    return rc;
 }
 
 static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
                    const struct rv_effects *effects, const rv_run *run, rv_err **err)
 {
     struct search *s = self;
+    struct rv_response response;
 
     if (!ev)
         return s->out->step == 0 ? take_first(s, run, record->seq, err) : begin_shadow(s, run, err);
+    if (ev->kind == RV_EVENT_ANSWER && s->script && s->begin.answers_from_script)
+        (void)rv_script_answer(s->script, &response, NULL);
     rv_effects_clear(&s->effects);
     rv_run_set_saves(s->shadow, comes_near(s, effects)); /* the shadow makes the same ones */
     int rc = rv_run_step(s->shadow, ev, &s->effects, err);
@@ -105,6 +120,10 @@ int rv_cli_saved_read(rv_store *store, const struct rv_cli_past *p, int64_t step
 
     *out = (struct rv_cli_saved){.step = step, .state = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
     int rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, rv_cli_past_pipeline(p), &s.begin, err);
+    if (rc == 0 && s.begin.has_script) {
+        s.script = rv_bundle_script(p->bundle);
+        rc = s.script ? rv_script_set_position(s.script, s.begin.script_at, err) : 0;
+    }
     if (rc == 0)
         rc = rv_cli_past_replay(store, p, 0, on_step, &s, &replayed, err);
     if (rc == 0)
@@ -115,6 +134,13 @@ int rv_cli_saved_read(rv_store *store, const struct rv_cli_past *p, int64_t step
     if (rc >= 0)
         rc = out->state.len ? 0 : not_there(p, out, err);
     if (rc < 0)
-        rv_buf_fini(&out->state);
+        rv_cli_saved_fini(out);
     return rc;
+}
+
+void rv_cli_saved_fini(struct rv_cli_saved *s)
+{
+    rv_buf_fini(&s->state);
+    json_object_put(s->script_at);
+    s->script_at = NULL;
 }

@@ -149,6 +149,7 @@ static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_j
             return RV_FAIL(err, RV_E_INVALID, "max_parallel is negative");
         b->max_parallel = (size_t)parallel;
     }
+    b->script_at = json_object_get(rv_json_get_obj(body, "script_at"));
     json_object *scripted = rv_json_get_arr(body, "scripted");
     return scripted ? get_scripted(scripted, p, b, err) : 0;
 }
@@ -177,6 +178,8 @@ void rv_journal_begin_fini(struct rv_journal_begin *b)
     free(b->own);
     b->own = NULL;
     b->scripted = NULL;
+    json_object_put(b->script_at);
+    b->script_at = NULL;
 }
 
 /* --- states --- */

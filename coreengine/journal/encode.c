@@ -45,6 +45,8 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
     }
     if (any)
         rv_jw_arr_end(&w);
+    if (b->script_at)
+        rv_jw_kv_value(&w, "script_at", b->script_at);
     rv_jw_obj_end(&w);
 }
 

@@ -147,8 +147,9 @@ static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **e
         x->answers = begin.answers_from_script;
         rv_journal_hold(x->opts.journal, x->answers);
         x->kept = calloc(1, sizeof *x->kept);
-        if (!x->kept)
-            rc = RV_FAIL(err, RV_E_NOMEM, "recover a run");
+        rc = x->kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "recover a run");
+        if (rc == 0 && begin.script_at) /* of a run that began where another one stood */
+            rc = rv_script_set_position(x->opts.script, begin.script_at, err);
     }
     rv_journal_begin_fini(&begin);
     return rc;

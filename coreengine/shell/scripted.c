@@ -5,25 +5,31 @@
 
 #define SCRIPT_ENTRY "script" /* the mock of a stage that a script plays */
 
-bool rv_script_plays(const rv_exec *x, const struct rv_effect *e)
+static bool plays(const rv_script *script, const bool *scripted, const struct rv_effect *e)
 {
-    if (!x->opts.script)
+    if (!script)
         return false;
     if (e->kind == RV_EFFECT_CALL_TOOL)
-        return rv_script_has_tool(x->opts.script, rv_str_of(e->name));
+        return rv_script_has_tool(script, rv_str_of(e->name));
     if (e->kind == RV_EFFECT_CALL_HOOK)
-        return e->entry == RV_NAME_MOCK && x->scripted && x->scripted[e->stage] && strcmp(e->name, SCRIPT_ENTRY) == 0;
+        return e->entry == RV_NAME_MOCK && scripted && scripted[e->stage] && strcmp(e->name, SCRIPT_ENTRY) == 0;
     return e->kind == RV_EFFECT_CALL_LLM;
 }
 
-int rv_script_ask(const rv_exec *x, const struct rv_effect *e, struct rv_script_reply *out, rv_err **err)
+bool rv_script_plays(const rv_exec *x, const struct rv_effect *e)
+{
+    return plays(x->opts.script, x->scripted, e);
+}
+
+static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_effect *e, struct rv_script_reply *out,
+               rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
     json_object *request = NULL, *prompt = NULL;
     struct rv_script_call from = {.kind = e->kind == RV_EFFECT_CALL_TOOL   ? RV_SCRIPT_TOOL
                                           : e->kind == RV_EFFECT_CALL_HOOK ? RV_SCRIPT_STAGE
                                                                            : RV_SCRIPT_MODEL,
-                                  .stage = x->opts.pipeline->agents[e->stage].name,
+                                  .stage = p->agents[e->stage].name,
                                   .tool = e->kind == RV_EFFECT_CALL_TOOL ? e->name : NULL,
                                   .visit = e->visit,
                                   .text = {e->request, e->request_len}};
@@ -35,9 +41,29 @@ int rv_script_ask(const rv_exec *x, const struct rv_effect *e, struct rv_script_
         from.text = rv_json_str(prompt);
     }
     if (rc == 0)
-        rc = rv_script_next(x->opts.script, &from, out, err);
+        rc = rv_script_next(script, &from, out, err);
     json_object_put(request);
     return rc;
+}
+
+int rv_script_ask(const rv_exec *x, const struct rv_effect *e, struct rv_script_reply *out, rv_err **err)
+{
+    return ask(x->opts.script, x->opts.pipeline, e, out, err);
+}
+
+int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *scripted, const struct rv_effect *e,
+                   rv_err **err)
+{
+    struct rv_script_reply reply;
+    rv_err *hole = NULL;
+
+    if (!plays(script, scripted, e))
+        return 0;
+    int rc = ask(script, p, e, &reply, &hole);
+    rv_err_free(hole); /* it had no answer then either */
+    if (rc == 0)
+        rv_script_reply_fini(&reply);
+    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "bring a script to where it stood") : 0;
 }
 
 void rv_call_schedule(struct call *c)

@@ -94,6 +94,11 @@ rv_exec_envelope(const rv_exec *x);              /* borrowed; NULL once it was s
 rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */
 void rv_exec_free(rv_exec *x);                   /* cancels if under way */
 
+/** A run of that pipeline asked for this, and if the script plays it, the script has answered: bring it there. For who
+ * replays a journal. scripted: as in struct rv_journal_begin. */
+RV_MUST_CHECK int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *scripted,
+                                 const struct rv_effect *e, rv_err **err);
+
 /** Health of the tools this engine has called: array of {tool, status, success_rate, calls, breaker_open, errors}, the
  *  latter the kinds of errors that count against it as [{error_type, message, count}], most frequent first. */
 void rv_engine_write_health(const rv_engine *e, rv_jw *w);

@@ -181,8 +181,9 @@ START_TEST(the_page_tells_of_every_member)
         live_go(l, 100);
         ck_assert_int_eq(rv_store_read(store, &scope, LIVE_RUN, 1, 0, read_one, &reader, NULL), 0);
         rv_buf b = RV_BUF_INIT(4096);
-        const struct rv_journal_begin begin = {RV_MODE_PARALLEL, true, true, true, 5, scripted, NULL};
+        struct rv_journal_begin begin = {RV_MODE_PARALLEL, true, true, true, 5, scripted, NULL, rv_kit_json("{}")};
         rv_record_put_begin(&begin, l->p, 5, &b);
+        rv_journal_begin_fini(&begin);
         must_tell_all(reader.page, "begin", rv_buf_str(&b));
         rv_buf_fini(&b);
         live_free(l);

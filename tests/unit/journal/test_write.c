@@ -102,7 +102,8 @@ START_TEST(a_begin_is_read_as_it_was_written)
                                            .has_script = true,
                                            .answers_from_script = true,
                                            .max_parallel = 3,
-                                           .scripted = scripted}};
+                                           .scripted = scripted,
+                                           .script_at = rv_kit_json("{'models':{'a':[1,3]},'answers':1}")}};
     ck_assert_int_eq(rv_journal_create(store, &s, NULL, NULL), 0);
     ck_assert_int_eq(rv_journal_read_begin(store, &scope, "env_b", l->p, &got, NULL), 0);
     ck_assert_int_eq(got.mode, RV_MODE_PARALLEL);
@@ -110,7 +111,9 @@ START_TEST(a_begin_is_read_as_it_was_written)
     ck_assert_uint_eq(got.max_parallel, 3);
     for (size_t i = 0; i < RV_COUNT(scripted); i++)
         ck_assert_int_eq(got.scripted[i], scripted[i]);
+    ck_assert(rv_json_equal(got.script_at, s.begin.script_at));
     rv_journal_begin_fini(&got);
+    rv_journal_begin_fini(&s.begin);
     ck_assert_int_eq(rv_journal_read_begin(store, &scope, "none", l->p, &got, NULL), RV_E_NOT_FOUND);
     rv_envelope_free(env);
     live_free(l);
