@@ -1,6 +1,7 @@
 /* Command lines by table: --name VALUE, --name=VALUE, -n VALUE, flags, "--" ends options. */
 #include "coreengine/cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,8 +139,9 @@ int rv_cli_int(const struct rv_cli_args *args, const char *name, int64_t least, 
 
     if (!text)
         return 0;
+    errno = 0;
     long long v = strtoll(text, &end, 10);
-    if (end == text || *end || v < least || v > most)
+    if (end == text || *end || errno || v < least || v > most) /* errno: it was cut to the largest there is */
         return RV_FAIL(err, RV_E_INVALID, "option --%s needs a whole number from %lld to %lld, not \"%s\"", name,
                        (long long)least, (long long)most, text);
     *inout = v;
