@@ -186,6 +186,7 @@ struct rv_cli_session {
     bool cancels;         /* continues, to end it as cancelled */
     const char *parent;   /* of a new run that takes another's place; NULL: none */
     int64_t parent_seq;
+    json_object *script_at; /* of a new run: how far its script was handed out before; borrowed; NULL: not at all */
 };
 /** Run or resume (response not NULL) and print what was asked for. env is taken (NULL when it continues). Gives the
  * exit status. */

@@ -11,6 +11,8 @@ struct move {
     rv_store *store;
     struct rv_cli_past past;
     struct rv_replayed was;
+    struct rv_cli_script script; /* where it stood */
+    json_object *script_at;      /* owned; NULL: the new run begins with the first entries */
     struct rv_cli_loaded next;
 };
 
@@ -42,6 +44,39 @@ static int load_next(struct move *m, const char *word, rv_err **err)
             rc = RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors", path);
     }
     rv_buf_fini(&same);
+    return rc;
+}
+
+static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    struct move *m = self;
+    int rc = 0;
+
+    (void)record;
+    (void)run;
+    if (ev)
+        rv_cli_script_told(&m->script, ev);
+    for (size_t i = 0; ev && i < effects->n && rc == 0; i++)
+        rc = rv_cli_script_asked(&m->script, &effects->items[i], err);
+    return rc;
+}
+
+/* Its place is of use only in the same text. */
+static int keep_place(struct move *m, rv_err **err)
+{
+    rv_buf was = RV_BUF_INIT(RV_CLI_MAX_TEXT), is = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    const char *name;
+
+    if (!m->script.script || !m->next.script)
+        return 0;
+    int rc = rv_script_source(m->script.script, &name, &was, err);
+    if (rc == 0)
+        rc = rv_script_source(m->next.script, &name, &is, err);
+    if (rc == 0 && rv_str_eq(rv_buf_str(&was), rv_buf_str(&is)))
+        rc = rv_cli_script_at(&m->script, &m->script_at, err);
+    rv_buf_fini(&was);
+    rv_buf_fini(&is);
     return rc;
 }
 
@@ -94,7 +129,8 @@ static int move_over(struct move *m, const char *id, rv_err **err)
                                .loaded = &m->next,
                                .store = m->store,
                                .parent = m->past.row.id,
-                               .parent_seq = m->was.seq};
+                               .parent_seq = m->was.seq,
+                               .script_at = m->script_at};
 
     rv_owner_name(owner);
     int rc = state_of_new(m, id, &env, err);
@@ -123,7 +159,9 @@ int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
     int rc = rv_cli_past_open(store, run, &m.past, err);
     if (rc < 0)
         return rc;
-    rc = rv_cli_past_replay(store, &m.past, 0, NULL, NULL, &m.was, err);
+    rc = rv_cli_script_open(store, &m.past, &m.script, err);
+    if (rc == 0)
+        rc = rv_cli_past_replay(store, &m.past, 0, on_step, &m, &m.was, err);
     if (rc == 0 && !(rv_run_is_finished(m.was.run) && rv_run_status(m.was.run) == RV_RUN_INTERRUPTED))
         rc = RV_FAIL(err, RV_E_STATE, "only a run that waits can go on with another pipeline; run \"%s\" is %s",
                      m.past.row.id, rv_run_status_text(m.past.row.status));
@@ -131,11 +169,15 @@ int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
         rc = load_next(&m, word, err);
     if (rc == 0)
         rc = rv_bundle_fits(m.next.pipeline, rv_run_envelope(m.was.run), err);
+    if (rc == 0)
+        rc = keep_place(&m, err);
     rv_id_make(rv_rand_system(), "env_", id);
     if (rc == 0)
         rc = move_over(&m, id, err);
     rv_cli_loaded_fini(&m.next);
     rv_replayed_fini(&m.was);
+    rv_cli_script_fini(&m.script);
+    json_object_put(m.script_at);
     if (rc < 0)
         rc = RV_WRAP(err, rc, "go on with another pipeline than run \"%s\" was started with", m.past.row.id);
     rv_cli_past_fini(&m.past);

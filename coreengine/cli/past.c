@@ -58,6 +58,44 @@ int rv_cli_past_replay(rv_store *store, const struct rv_cli_past *p, int64_t upt
     return rv_journal_replay(store, &rv_cli_scope, p->row.id, &opts, out, err);
 }
 
+int rv_cli_script_open(rv_store *store, const struct rv_cli_past *p, struct rv_cli_script *out, rv_err **err)
+{
+    *out = (struct rv_cli_script){.pipeline = rv_cli_past_pipeline(p)};
+    int rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, out->pipeline, &out->begin, err);
+    if (rc < 0 || !out->begin.has_script)
+        return rc;
+    out->script = rv_bundle_script(p->bundle);
+    rc = out->script ? rv_script_set_position(out->script, out->begin.script_at, err) : 0;
+    if (rc < 0)
+        rv_cli_script_fini(out);
+    return rc;
+}
+
+void rv_cli_script_told(struct rv_cli_script *s, const struct rv_event *ev)
+{
+    struct rv_response response;
+
+    if (s->script && s->begin.answers_from_script && ev->kind == RV_EVENT_ANSWER)
+        (void)rv_script_answer(s->script, &response, NULL);
+}
+
+int rv_cli_script_asked(struct rv_cli_script *s, const struct rv_effect *e, rv_err **err)
+{
+    return rv_script_pass(s->script, s->pipeline, s->begin.scripted, e, err);
+}
+
+int rv_cli_script_at(const struct rv_cli_script *s, json_object **out, rv_err **err)
+{
+    *out = NULL;
+    return s->script ? rv_script_position(s->script, out, err) : 0;
+}
+
+void rv_cli_script_fini(struct rv_cli_script *s)
+{
+    rv_journal_begin_fini(&s->begin);
+    s->script = NULL;
+}
+
 enum rv_cli_owner rv_cli_owner_of(const struct rv_run_row *row, int64_t now_us)
 {
     if (!row->owner)

@@ -24,6 +24,21 @@ typedef int (*rv_cli_on_step)(void *self, const struct rv_record *record, const 
 RV_MUST_CHECK int rv_cli_past_replay(rv_store *store, const struct rv_cli_past *p, int64_t upto, rv_cli_on_step on_step,
                                      void *self, struct rv_replayed *out, rv_err **err);
 
+/* How far the run's script has been handed out, while its journal is replayed. */
+struct rv_cli_script {
+    rv_script *script; /* of the past's bundle; borrowed; NULL: the run has none */
+    const struct rv_pipeline *pipeline;
+    struct rv_journal_begin begin; /* of the run */
+};
+/** Where it stood when the run began. */
+RV_MUST_CHECK int rv_cli_script_open(rv_store *store, const struct rv_cli_past *p, struct rv_cli_script *out,
+                                     rv_err **err);
+void rv_cli_script_told(struct rv_cli_script *s, const struct rv_event *ev);
+RV_MUST_CHECK int rv_cli_script_asked(struct rv_cli_script *s, const struct rv_effect *e, rv_err **err);
+/** As struct rv_journal_begin has it; yours. */
+RV_MUST_CHECK int rv_cli_script_at(const struct rv_cli_script *s, json_object **out, rv_err **err);
+void rv_cli_script_fini(struct rv_cli_script *s);
+
 /* Who runs it. */
 enum rv_cli_owner {
     RV_CLI_OWNER_NONE,  /* nobody */

@@ -8,8 +8,7 @@
 
 struct search {
     const struct rv_cli_past *past;
-    struct rv_journal_begin begin;
-    rv_script *script; /* the run's, which goes with it; borrowed; NULL: none */
+    struct rv_cli_script script;
     struct rv_cli_saved *out;
     rv_run *shadow; /* owned */
     struct rv_effects effects;
@@ -23,10 +22,10 @@ static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
     int rc = rv_envelope_dup(rv_run_envelope(run), &env, err);
     if (rc < 0)
         return rc;
-    opts.mode = s->begin.mode;
-    opts.use_mocks = s->begin.use_mocks;
-    opts.scripted_stages = s->begin.scripted;
-    opts.max_parallel = s->begin.max_parallel;
+    opts.mode = s->script.begin.mode;
+    opts.use_mocks = s->script.begin.use_mocks;
+    opts.scripted_stages = s->script.begin.scripted;
+    opts.max_parallel = s->script.begin.max_parallel;
     return rv_run_new(rv_cli_past_pipeline(s->past), &s->past->catalog, &opts, env, &s->shadow, err);
 }
 
@@ -35,8 +34,8 @@ static int take(struct search *s, int64_t seq, rv_err **err)
 {
     s->out->seq = seq;
     int rc = rv_buf_check(&s->out->state, "state", err);
-    if (rc == 0 && s->script)
-        rc = rv_script_position(s->script, &s->out->script_at, err);
+    if (rc == 0)
+        rc = rv_cli_script_at(&s->script, &s->out->script_at, err);
     return rc < 0 ? rc : FOUND;
 }
 
@@ -59,13 +58,11 @@ static bool comes_near(const struct search *s, const struct rv_effects *effects)
 /* Counts the steps that end; the first state saved behind the wanted one is it. */
 static int look_for_state(struct search *s, int64_t seq, rv_err **err)
 {
-    const struct rv_pipeline *p = rv_cli_past_pipeline(s->past);
     int rc = 0;
 
     for (size_t i = 0; i < s->effects.n && rc == 0; i++) {
         const struct rv_effect *e = &s->effects.items[i];
-        if (s->script)
-            rc = rv_script_pass(s->script, p, s->begin.scripted, e, err);
+        rc = rv_cli_script_asked(&s->script, e, err);
         if (e->kind == RV_EFFECT_EMIT && e->emit == RV_EMIT_STAGE_COMPLETED)
             s->out->n_steps++;
         if (rc < 0 || e->kind != RV_EFFECT_SAVE || s->out->n_steps < s->out->step)
@@ -83,12 +80,10 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
                    const struct rv_effects *effects, const rv_run *run, rv_err **err)
 {
     struct search *s = self;
-    struct rv_response response;
 
     if (!ev)
         return s->out->step == 0 ? take_first(s, run, record->seq, err) : begin_shadow(s, run, err);
-    if (ev->kind == RV_EVENT_ANSWER && s->script && s->begin.answers_from_script)
-        (void)rv_script_answer(s->script, &response, NULL);
+    rv_cli_script_told(&s->script, ev);
     rv_effects_clear(&s->effects);
     rv_run_set_saves(s->shadow, comes_near(s, effects)); /* the shadow makes the same ones */
     int rc = rv_run_step(s->shadow, ev, &s->effects, err);
@@ -119,18 +114,14 @@ int rv_cli_saved_read(rv_store *store, const struct rv_cli_past *p, int64_t step
     struct rv_replayed replayed = {0};
 
     *out = (struct rv_cli_saved){.step = step, .state = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
-    int rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, rv_cli_past_pipeline(p), &s.begin, err);
-    if (rc == 0 && s.begin.has_script) {
-        s.script = rv_bundle_script(p->bundle);
-        rc = s.script ? rv_script_set_position(s.script, s.begin.script_at, err) : 0;
-    }
+    int rc = rv_cli_script_open(store, p, &s.script, err);
     if (rc == 0)
         rc = rv_cli_past_replay(store, p, 0, on_step, &s, &replayed, err);
     if (rc == 0)
         rv_replayed_fini(&replayed);
     rv_run_free(s.shadow);
     rv_effects_fini(&s.effects);
-    rv_journal_begin_fini(&s.begin);
+    rv_cli_script_fini(&s.script);
     if (rc >= 0)
         rc = out->state.len ? 0 : not_there(p, out, err);
     if (rc < 0)
