@@ -100,6 +100,22 @@ static bool is_on_read_only_medium(const char *path)
     return statvfs(path, &info) == 0 && (info.f_flag & ST_RDONLY);
 }
 
+/* Neither the file nor its folder is ours to write to, and nobody has it open. The index could not be made here either.
+ * Whoever may write and begins just now disturbs this reader, not the store. */
+static bool is_put_away(const char *path)
+{
+    rv_buf log = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL), folder = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
+    const char *slash = strrchr(path, '/'); /* there is one: see rv_store_sqlite_open() */
+
+    rv_buf_printf(&log, "%s-wal", path);
+    rv_buf_add(&folder, path, (size_t)(slash - path) + 1);
+    bool is = log.rc == 0 && folder.rc == 0 && access(path, W_OK) != 0 && access(rv_buf_cstr(&folder), W_OK) != 0 &&
+              access(rv_buf_cstr(&log), F_OK) != 0;
+    rv_buf_fini(&log);
+    rv_buf_fini(&folder);
+    return is;
+}
+
 static int connect_immutable(struct sql_store *st, rv_err **err)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -181,7 +197,7 @@ static void undo_what_was_begun(struct sql_store *st)
 
 static int open_file(struct sql_store *st, const struct rv_store_opts *opts, rv_err **err)
 {
-    bool is_fixed = opts->read_only && is_on_read_only_medium(st->path);
+    bool is_fixed = opts->read_only && (is_on_read_only_medium(st->path) || is_put_away(st->path));
     int rc;
 
     if (opts->read_only && !is_fixed)
