@@ -1,6 +1,7 @@
 /* Shell completion, from the table of verbs. */
 #include "coreengine/cli/cli.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LIST_IDS "reeve runs list --ids 2>/dev/null" /* words that are runs */
@@ -77,7 +78,12 @@ static void bash_completion(rv_buf *b)
     for (size_t i = 0; rv_cli_verbs[i]; i++)
         if (!rv_cli_verbs[i]->hidden)
             rv_buf_printf(b, "%s ", rv_cli_verbs[i]->name);
-    rv_buf_puts(b, "help --help --version\" -- \"$cur\"))\n    return\n  fi\n  case \"$prev\" in\n");
+    rv_buf_puts(b, "help --help --version\" -- \"$cur\"))\n    return\n  fi\n"
+                   "  if [ \"$verb\" = help ]; then\n    COMPREPLY=($(compgen -W \"");
+    for (size_t i = 0; rv_cli_verbs[i]; i++)
+        if (!rv_cli_verbs[i]->hidden)
+            rv_buf_printf(b, "%s ", rv_cli_verbs[i]->name);
+    rv_buf_puts(b, "\" -- \"$cur\"))\n    return\n  fi\n  case \"$prev\" in\n");
     for (size_t i = 0; i < rv_cli_n_common_options; i++)
         bash_value(&rv_cli_common_options[i], b);
     each_leaf(bash_values, b);
@@ -106,9 +112,19 @@ static void quoted(rv_buf *b, const char *text)
     }
 }
 
+/* "--name=" takes its value as the next word or behind the sign; a letter rules out its name and the other way round.
+ */
 static void zsh_option(const struct rv_cli_option *o, rv_buf *b)
 {
-    rv_buf_printf(b, "      '%s--%s[", o->many ? "*" : "", o->name);
+    const char *sign = o->arg ? "=" : "";
+
+    rv_buf_puts(b, "      ");
+    if (o->letter && o->many)
+        rv_buf_printf(b, "'*'{-%c,--%s%s}'[", o->letter, o->name, sign);
+    else if (o->letter)
+        rv_buf_printf(b, "'(-%c --%s)'{-%c,--%s%s}'[", o->letter, o->name, o->letter, o->name, sign);
+    else
+        rv_buf_printf(b, "'%s--%s%s[", o->many ? "*" : "", o->name, sign);
     quoted(b, o->doc);
     rv_buf_puts(b, "]");
     if (o->arg && o->words && strcmp(o->words, "FILE") == 0)
@@ -148,8 +164,10 @@ static void zsh_below(const struct rv_cli_verb *v, rv_buf *b)
 {
     rv_buf_printf(b, "    %s)\n  local -a below\n  below=", v->name);
     zsh_names(v->subs, b);
-    rv_buf_puts(b, "  if (( CURRENT == 2 )); then\n    _describe 'verb' below\n    return\n  fi\n"
-                   "  local sub=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $sub in\n");
+    rv_buf_puts(b,
+                "  if (( CURRENT == 2 )) && [[ $PREFIX != -* ]]; then\n    _describe 'verb' below\n    return\n  fi\n"
+                "  local sub=$words[2]\n  if [[ $sub != -* ]]; then\n    shift words\n    (( CURRENT-- ))\n  fi\n"
+                "  case $sub in\n");
     for (size_t i = 1; v->subs[i]; i++)
         zsh_verb(v->subs[i], rv_cli_short_name(v->subs[i]), b);
     zsh_verb(v->subs[0], "*", b);
@@ -160,8 +178,12 @@ static void zsh_completion(rv_buf *b)
 {
     rv_buf_puts(b, "#compdef reeve\n_reeve() {\n  local -a verbs\n  verbs=");
     zsh_names(rv_cli_verbs, b);
-    rv_buf_puts(b, "  if (( CURRENT == 2 )); then\n    _describe 'verb' verbs\n    return\n  fi\n"
-                   "  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $verb in\n");
+    rv_buf_puts(
+        b, "  if (( CURRENT == 2 )) && [[ $PREFIX == -* ]]; then\n    compadd -- --help --version\n    return\n  fi\n"
+           "  if (( CURRENT == 3 )) && [[ $words[2] == help ]]; then\n    _describe 'verb' verbs\n    return\n  fi\n"
+           "  verbs+=('help:explain a verb')\n"
+           "  if (( CURRENT == 2 )); then\n    _describe 'verb' verbs\n    return\n  fi\n"
+           "  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $verb in\n");
     for (size_t v = 0; rv_cli_verbs[v]; v++) {
         if (rv_cli_verbs[v]->subs)
             zsh_below(rv_cli_verbs[v], b);
@@ -173,15 +195,22 @@ static void zsh_completion(rv_buf *b)
 
 /* --- fish --- */
 
-/* "runs list" is seen when both words are. */
+/* "runs list" is seen when both words are; the first below a verb also when none is. */
 static void fish_condition(const struct rv_cli_verb *v, rv_buf *b)
 {
     const char *sub = strchr(v->name, ' ');
-    int n = (int)strcspn(v->name, " ");
+    char first[32];
 
-    rv_buf_printf(b, "complete -c reeve -n '__fish_seen_subcommand_from %.*s", n, v->name);
-    if (sub)
+    rv_buf_printf(b, "complete -c reeve -n '__fish_seen_subcommand_from %.*s", (int)strcspn(v->name, " "), v->name);
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(v->name, " "), v->name);
+    const struct rv_cli_verb *above = sub ? rv_cli_find_verb(first, NULL) : NULL;
+    if (above && above->subs[0] == v) {
+        rv_buf_puts(b, "; and not __fish_seen_subcommand_from");
+        for (size_t i = 1; above->subs[i]; i++)
+            rv_buf_printf(b, " %s", rv_cli_short_name(above->subs[i]));
+    } else if (sub) {
         rv_buf_printf(b, "; and __fish_seen_subcommand_from%s", sub);
+    }
     rv_buf_putc(b, '\'');
 }
 
@@ -220,21 +249,42 @@ static void fish_verb(const struct rv_cli_verb *verb, rv_buf *b)
     }
 }
 
+/* A verb, where none was named yet or where help asks for one. */
+static void fish_name(const char *name, const char *summary, rv_buf *b)
+{
+    static const char *const places[] = {"__fish_use_subcommand", "__fish_seen_subcommand_from help"};
+
+    for (size_t i = 0; i < RV_COUNT(places); i++) {
+        rv_buf_printf(b, "complete -c reeve -n '%s' -f -a %s -d '", places[i], name);
+        fish_text(summary, b);
+        rv_buf_puts(b, "'\n");
+    }
+}
+
+static void fish_below(const struct rv_cli_verb *verb, rv_buf *b)
+{
+    for (size_t i = 0; verb->subs[i]; i++) {
+        rv_buf_printf(b, "complete -c reeve -n '__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from",
+                      verb->name);
+        for (size_t k = 0; verb->subs[k]; k++)
+            rv_buf_printf(b, " %s", rv_cli_short_name(verb->subs[k]));
+        rv_buf_printf(b, "' -f -a %s -d '", rv_cli_short_name(verb->subs[i]));
+        fish_text(verb->subs[i]->summary, b);
+        rv_buf_puts(b, "'\n");
+    }
+}
+
 static void fish_completion(rv_buf *b)
 {
+    rv_buf_puts(b, "complete -c reeve -n __fish_use_subcommand -f -a help -d 'explain a verb'\n"
+                   "complete -c reeve -n __fish_use_subcommand -l help -d 'what there is'\n"
+                   "complete -c reeve -n __fish_use_subcommand -l version -d 'which reeve this is'\n");
     for (size_t v = 0; rv_cli_verbs[v]; v++) {
-        const struct rv_cli_verb *verb = rv_cli_verbs[v];
-        if (verb->hidden)
+        if (rv_cli_verbs[v]->hidden)
             continue;
-        rv_buf_printf(b, "complete -c reeve -n __fish_use_subcommand -f -a %s -d '", verb->name);
-        fish_text(verb->summary, b);
-        rv_buf_puts(b, "'\n");
-        for (size_t i = 0; verb->subs && verb->subs[i]; i++) {
-            rv_buf_printf(b, "complete -c reeve -n '__fish_seen_subcommand_from %s' -f -a %s -d '", verb->name,
-                          rv_cli_short_name(verb->subs[i]));
-            fish_text(verb->subs[i]->summary, b);
-            rv_buf_puts(b, "'\n");
-        }
+        fish_name(rv_cli_verbs[v]->name, rv_cli_verbs[v]->summary, b);
+        if (rv_cli_verbs[v]->subs)
+            fish_below(rv_cli_verbs[v], b);
     }
     each_leaf(fish_verb, b);
 }
