@@ -5,12 +5,13 @@
 #include <string.h>
 #include <time.h>
 
-#define POLL_MS 150 /* at least; a journal that takes long to read is read less often */
+#define POLL_MS 150
 
 struct stream {
-    int64_t next; /* number of the event or record to be printed next */
-    bool broken;  /* nobody reads any more */
-    bool gap;     /* events before it are missing: the replay began behind them */
+    int64_t next;          /* number of the event or record to be printed next */
+    bool broken;           /* nobody reads any more */
+    bool gap;              /* events before it are missing: the replay began behind them */
+    rv_follower *follower; /* owned; NULL: nothing was replayed yet */
 };
 
 static int print_events(void *self, const struct rv_record *record, const struct rv_event *ev,
@@ -54,39 +55,41 @@ static int print_record(void *self, const struct rv_record *r, rv_err **err)
     return rc;
 }
 
-static int replay_events(rv_store *store, const struct rv_cli_past *p, bool from_snapshot, struct stream *s,
-                         rv_err **err)
+static int begin_events(rv_store *store, const struct rv_cli_past *p, bool from_snapshot, struct stream *s,
+                        rv_err **err)
 {
     const struct rv_replay_opts opts = {.pipeline = rv_cli_past_pipeline(p),
                                         .catalog = &p->catalog,
                                         .from_snapshot = from_snapshot,
                                         .on_step = print_events,
                                         .self = s};
-    struct rv_replayed replayed = {0};
 
-    int rc = rv_journal_replay(store, &rv_cli_scope, p->row.id, &opts, &replayed, err);
-    if (rc == 0) {
-        s->gap |= rv_run_counters(replayed.run).next_seq > s->next; /* the snapshot is younger than what was printed */
-        rv_replayed_fini(&replayed);
+    int rc = rv_journal_follow(store, &rv_cli_scope, p->row.id, &opts, &s->follower, err);
+    if (rc == 0 && from_snapshot)
+        s->gap |= rv_run_counters(rv_follower_run(s->follower)).next_seq > s->next; /* it is younger than that */
+    return rc;
+}
+
+/* A snapshot that is old enough saves reading what is not to be printed. */
+static int print_first(rv_store *store, const struct rv_cli_past *p, struct stream *s, rv_err **err)
+{
+    int rc = s->next > 1 ? begin_events(store, p, true, s, err) : 0;
+
+    if (rc == 0 && (s->gap || !s->follower)) {
+        s->gap = false;
+        rv_follower_free(s->follower);
+        s->follower = NULL;
+        rc = begin_events(store, p, false, s, err);
     }
     return rc;
 }
 
-/* What the store has beyond what was printed. A snapshot that is old enough saves reading most of it again. */
+/* What the store has beyond what was printed. */
 static int print_more(rv_store *store, const struct rv_cli_past *p, bool records, struct stream *s, rv_err **err)
 {
-    int rc = 0;
-
     if (records)
         return rv_store_read(store, &rv_cli_scope, p->row.id, s->next, 0, print_record, s, err);
-    s->gap = s->next == 1;
-    if (!s->gap)
-        rc = replay_events(store, p, true, s, err);
-    if (rc == 0 && s->gap && !s->broken) {
-        s->gap = false;
-        rc = replay_events(store, p, false, s, err);
-    }
-    return rc;
+    return s->follower ? rv_follower_more(s->follower, err) : print_first(store, p, s, err);
 }
 
 static void pause_ms(int64_t ms)
@@ -97,12 +100,11 @@ static void pause_ms(int64_t ms)
 
 static int follow(rv_store *store, struct rv_cli_past *p, bool records, struct stream *s, rv_err **err)
 {
-    int64_t pause = POLL_MS;
     int rc = 0;
 
     while (rc == 0 && !s->broken && !rv_run_status_is_final(p->row.status)) {
         struct rv_run_row row;
-        pause_ms(pause);
+        pause_ms(POLL_MS);
         rc = rv_store_get_run(store, &rv_cli_scope, p->row.id, &row, err);
         if (rc < 0)
             break;
@@ -111,11 +113,8 @@ static int follow(rv_store *store, struct rv_cli_past *p, bool records, struct s
         p->row = row;
         if (!grew)
             continue;
-        int64_t began = rv_cli_now_us();
         rc = print_more(store, p, records, s, err);
         s->broken = !rv_cli_out_now(RV_STR_LIT(""));
-        pause = (rv_cli_now_us() - began) / 250; /* a fifth of the time is spent reading at most */
-        pause = pause < POLL_MS ? POLL_MS : pause;
     }
     return rc;
 }
@@ -141,6 +140,7 @@ static int events(struct rv_cli *cli, const struct rv_cli_args *args)
         rc = follow(store, &p, records, &s, &err);
     if (rc < 0)
         status = rv_cli_report(cli, err);
+    rv_follower_free(s.follower);
     rv_cli_past_fini(&p);
     rv_store_close(store);
     return status;

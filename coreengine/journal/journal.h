@@ -108,6 +108,16 @@ struct rv_replayed {
 RV_MUST_CHECK int rv_journal_replay(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                     const struct rv_replay_opts *opts, struct rv_replayed *out, rv_err **err);
 void rv_replayed_fini(struct rv_replayed *r);
+/* A replay that goes on while the run does. Used by one thread. */
+typedef struct rv_follower rv_follower;
+/** Replays what there is, as rv_journal_replay() with opts->upto 0. store, the texts of scope, and what opts points to
+ * are borrowed for the follower's life. */
+RV_MUST_CHECK int rv_journal_follow(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                                    const struct rv_replay_opts *opts, rv_follower **out, rv_err **err);
+/** Feeds what was added since; 0 also when nothing was. After a failure it can only be freed. */
+RV_MUST_CHECK int rv_follower_more(rv_follower *f, rv_err **err);
+const rv_run *rv_follower_run(const rv_follower *f); /* stands where the journal was read to; borrowed */
+void rv_follower_free(rv_follower *f);
 /** The BEGIN record alone. pipeline: to read the stage names by. */
 RV_MUST_CHECK int rv_journal_read_begin(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                         const struct rv_pipeline *pipeline, struct rv_journal_begin *out, rv_err **err);

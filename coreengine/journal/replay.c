@@ -1,4 +1,5 @@
 /* Replay: a journal fed to a new run. Nothing is performed; what the core asks for is compared with what was asked. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/journal/journal_internal.h"
@@ -213,15 +214,26 @@ static int read_rest(struct replay *r, rv_store *store, const struct rv_store_sc
     return rc == 0 ? settle(r, is_cut, err) : rc;
 }
 
-static int replay(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run, rv_err **err)
+/* How many records there are now. */
+static int count_records(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t *out,
+                         rv_err **err)
 {
     struct rv_run_row row = {0};
 
     int rc = rv_store_get_run(store, scope, run, &row, err);
-    int64_t end = row.n_records, upto = r->opts->upto > 0 && r->opts->upto < end ? r->opts->upto : end;
+    *out = row.n_records;
     rv_run_row_fini(&row);
+    return rc;
+}
+
+static int replay(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run, rv_err **err)
+{
+    int64_t end = 0;
+
+    int rc = count_records(store, scope, run, &end, err);
     if (rc < 0)
         return rc;
+    int64_t upto = r->opts->upto > 0 && r->opts->upto < end ? r->opts->upto : end;
     if (r->opts->from_snapshot)
         rc = rv_snapshot_get(store, scope, run, upto, &r->snapshot, err);
     if (rc == 0)
@@ -229,6 +241,21 @@ static int replay(struct replay *r, rv_store *store, const struct rv_store_scope
     if (rc == 0 && !r->out.run)
         rc = RV_FAIL(err, RV_E_INVALID, "the journal is empty");
     return rc == 0 ? read_rest(r, store, scope, run, upto, upto < end, err) : rc;
+}
+
+/* All but what came out. */
+static void fini(struct replay *r)
+{
+    rv_open_calls_clear(&r->open);
+    rv_effects_fini(&r->open.all);
+    rv_effects_fini(&r->step);
+    rv_snapshot_fini(&r->snapshot);
+    rv_buf_fini(&r->scratch);
+}
+
+static int fail_run(const char *run, rv_err **err, int rc)
+{
+    return rc < 0 && rc != RV_E_NOMEM ? RV_WRAP(err, rc, "replay run \"%s\"", run) : rc;
 }
 
 int rv_journal_replay(rv_store *store, const struct rv_store_scope *scope, const char *run,
@@ -245,14 +272,9 @@ int rv_journal_replay(rv_store *store, const struct rv_store_scope *scope, const
         *out = r.out;
     } else {
         rv_replayed_fini(&r.out);
-        if (rc < 0 && rc != RV_E_NOMEM)
-            rc = RV_WRAP(err, rc, "replay run \"%s\"", run);
+        rc = fail_run(run, err, rc);
     }
-    rv_open_calls_clear(&r.open);
-    rv_effects_fini(&r.open.all);
-    rv_effects_fini(&r.step);
-    rv_snapshot_fini(&r.snapshot);
-    rv_buf_fini(&r.scratch);
+    fini(&r);
     return rc;
 }
 
@@ -262,6 +284,67 @@ void rv_replayed_fini(struct rv_replayed *r)
     rv_effects_fini(&r->open);
     rv_journal_begin_fini(&r->begin);
     *r = (struct rv_replayed){0};
+}
+
+/* --- a journal that grows --- */
+
+struct rv_follower {
+    rv_store *store;             /* borrowed, as the texts of scope */
+    struct rv_store_scope scope; /* of the caller's choice */
+    char *run;
+    struct rv_replay_opts opts;
+    struct replay replay;
+};
+
+int rv_journal_follow(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                      const struct rv_replay_opts *opts, rv_follower **out, rv_err **err)
+{
+    rv_follower *f = calloc(1, sizeof *f);
+
+    if (f)
+        f->run = rv_str_dup(rv_str_of(run));
+    if (!f || !f->run) {
+        free(f);
+        return RV_FAIL(err, RV_E_NOMEM, "follow run \"%s\"", run);
+    }
+    f->store = store;
+    f->scope = *scope;
+    f->opts = *opts;
+    f->opts.upto = 0;
+    f->replay = (struct replay){
+        .opts = &f->opts, .out = {.begin = {.mode = RV_UNSET}}, .scratch = RV_BUF_INIT(RV_STORE_MAX_VALUE)};
+    int rc = replay(&f->replay, store, scope, run, err);
+    if (rc != 0) {
+        rv_follower_free(f);
+        return fail_run(run, err, rc);
+    }
+    *out = f;
+    return 0;
+}
+
+int rv_follower_more(rv_follower *f, rv_err **err)
+{
+    int64_t end = 0;
+
+    int rc = count_records(f->store, &f->scope, f->run, &end, err);
+    if (rc == 0 && end > f->replay.out.seq)
+        rc = read_rest(&f->replay, f->store, &f->scope, f->run, end, false, err);
+    return fail_run(f->run, err, rc);
+}
+
+const rv_run *rv_follower_run(const rv_follower *f)
+{
+    return f->replay.out.run;
+}
+
+void rv_follower_free(rv_follower *f)
+{
+    if (!f)
+        return;
+    fini(&f->replay);
+    rv_replayed_fini(&f->replay.out);
+    free(f->run);
+    free(f);
 }
 
 /* --- the begin alone --- */

@@ -268,6 +268,8 @@ int live_step(struct live *l, const struct rv_event *ev, rv_err **err)
     end_call(l, ev->call_id);
     take_effects(l);
     take_shot(l);
+    if (l->after)
+        l->after(l->self, l);
     return 0;
 }
 

@@ -43,8 +43,10 @@ struct live {
     struct shot *shots;
     size_t n_shots;
     int64_t n_events;
-    bool is_calm; /* no failures, no other processes, no cancel */
-    int n_pauses; /* answered */
+    bool is_calm;                              /* no failures, no other processes, no cancel */
+    int n_pauses;                              /* answered */
+    void (*after)(void *self, struct live *l); /* each step; NULL: nothing */
+    void *self;
 };
 
 extern const struct rv_catalog live_catalog; /* tools of every effect class; knows no entry and no prompt */
