@@ -59,7 +59,7 @@ enum rv_cap_kind {
     RV_CAP_PROMPT = 6,
     /* Did a call of a tool happen? Named like a tool of the same capability. Asked after a crash, when the call with
      * call->idempotency_key had been begun and nobody knows how it ended. Changes nothing; may be asked again.
-     * args: {key, arguments (as the tool was sent them), stage, started_at?}.
+     * args: {key, arguments (as the tool was sent them), stage, started_at? (when it was made, RFC 3339)}.
      * reply: {happened: true, result: {what the tool would have replied}}, {happened: false}, or {} for "can not tell";
      *        anything else is an error. An error, or fail(), counts as "can not tell".
      * spec: description, timeout_ms */

@@ -40,18 +40,32 @@ static int keep(struct call *c, struct rv_effect *e, rv_err **err)
     return 0;
 }
 
-/* {key, arguments, stage} */
+/* A probe has as long as it says, and not longer than the call it asks about. */
+static void bound_probe(rv_exec *x, struct call *c)
+{
+    const struct rv_entry_info *info = x->under.entry(x->under.self, RV_NAME_PROBE, rv_str_of(c->name));
+    int64_t until_us = info && info->timeout_ms > 0 ? c->started_us + info->timeout_ms * 1000 : 0;
+
+    if (until_us && (!c->deadline_us || until_us < c->deadline_us))
+        c->deadline_us = until_us;
+}
+
+/* {key, arguments, stage, started_at} */
 static int probe(rv_exec *x, struct call *c, rv_err **err)
 {
     rv_buf args = RV_BUF_INIT(2 * RV_JSON_MAX_BYTES);
     struct rv_effect ask = *c->asked;
+    char started[RV_TIME_MAX];
     rv_jw w = rv_jw_on(&args);
 
+    bound_probe(x, c);
+    rv_time_format(c->asked->at_us, started);
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "key", c->asked->key);
     rv_jw_key(&w, "arguments");
     rv_jw_raw(&w, (rv_str){c->asked->request, c->asked->request_len});
     rv_jw_kv_text(&w, "stage", x->opts.pipeline->agents[c->stage].name);
+    rv_jw_kv_text(&w, "started_at", started);
     rv_jw_obj_end(&w);
     int rc = rv_buf_check(&args, "question to a probe", err);
     ask.kind = RV_EFFECT_CALL_HOOK;
@@ -91,7 +105,8 @@ static bool make_it(struct call *c)
     c->asked = NULL;
     rv_buf_fini(&c->text);
     c->text = RV_BUF_INIT(RV_SHELL_MAX_ERROR);
-    c->due_us = rv_engine_now_us(x->engine);
+    c->due_us = c->started_us = rv_engine_now_us(x->engine);
+    c->deadline_us = e.deadline_us ? rv_exec_due_us(x, e.deadline_us) : 0; /* it was the probe's */
     rv_due_moved(&x->engine->due, c);
     int rc = rv_lease_check(x, &err);
     if (rc == 0)

@@ -1,5 +1,6 @@
 /* Tools that take their time and never ask whether anybody still waits. args: {"ms": n}, at most ten seconds.
- * `hesitate` is quick and may have happened: it is its probe that is slow. */
+ * `hesitate` and `dither` are quick and may have happened: it is their probes that are slow. The one of `dither` says
+ * that it will not be. */
 #include <reeve/capability.h>
 
 #include <stdlib.h>
@@ -52,6 +53,8 @@ static const struct rv_cap_entry entries[] = {
     {RV_CAP_HOOK, "doze", RV_CAP_JSON({"description" : "The same as a hook."}), doze_hook},
     {RV_CAP_TOOL, "hesitate", RV_CAP_JSON({"risk" : "write"}), hesitate},
     {RV_CAP_PROBE, "hesitate", RV_CAP_JSON({"description" : "Takes as long."}), probe_hesitate},
+    {RV_CAP_TOOL, "dither", RV_CAP_JSON({"risk" : "write"}), hesitate},
+    {RV_CAP_PROBE, "dither", RV_CAP_JSON({"timeout_ms" : 50}), probe_hesitate},
     RV_CAP_END,
 };
 

@@ -75,7 +75,8 @@ static const struct {
     {"no_result", "", NULL},
     {"unprobed", "", NULL},
     {"echoes", "x: 1", "\"arguments\":{\"x\":1}"}, /* the probe sees the arguments as they were sent */
-    {"greet", "name: Ada", "Ada"},                 /* safe: called again */
+    {"echoes", "x: 1", "\"stage\":\"t\",\"started_at\":\"2023-11-14T22:13:20"}, /* and when that was */
+    {"greet", "name: Ada", "Ada"},                                              /* safe: called again */
     {"doze", "ms: 1", "\"slept\":true"},
     {"hesitate", "ms: 1", "\"from\":\"tool\""},
 };
@@ -112,6 +113,30 @@ START_TEST(a_probe_that_hangs_until_the_deadline_leaves_it_to_a_person)
     ck_assert_str_eq(world_status(&l.w), "interrupted");
     char *state = world_state(&l.w);
     ck_assert_ptr_nonnull(strstr(state, "\"reason\":\"outcome_unknown\""));
+    ck_assert_ptr_null(strstr(state, "TimeoutError"));
+    free(state);
+    end(&l);
+}
+END_TEST
+
+static const struct {
+    const char *ms, *timeout, *status;
+} bounds[] = {
+    {"ms: 1", "30", "completed"},       /* in time: it did not happen */
+    {"ms: 400", "30", "interrupted"},   /* later than the probe says it will be, whatever the tool has */
+    {"ms: 400", "0.02", "interrupted"}, /* nor does it get more than the tool has left */
+};
+
+START_TEST(a_probe_has_its_own_time)
+{
+    struct life l;
+
+    die_after_the_call(&l, "dither", bounds[_i / 2].ms, bounds[_i / 2].timeout);
+    l.how.start_us = START_US + HOUR_US;
+    l.how.real_time = _i % 2;
+    go_on(&l, NULL);
+    ck_assert_str_eq(world_status(&l.w), bounds[_i / 2].status);
+    char *state = world_state(&l.w);
     ck_assert_ptr_null(strstr(state, "TimeoutError"));
     free(state);
     end(&l);
@@ -233,6 +258,7 @@ Suite *outcomes_suite(void)
     tcase_add_loop_test(tc, a_call_under_way_is_settled_by_its_class_and_its_probe, 0,
                         RV_COUNT(calls) * RV_COUNT(gaps));
     tcase_add_loop_test(tc, a_probe_that_hangs_until_the_deadline_leaves_it_to_a_person, 0, 2);
+    tcase_add_loop_test(tc, a_probe_has_its_own_time, 0, 2 * RV_COUNT(bounds));
     tcase_add_loop_test(tc, the_outside_world_is_changed_as_often_as_the_class_allows, 0, RV_COUNT(effects));
     tcase_add_test(tc, several_deaths_in_a_row_take_no_time_from_a_call);
     tcase_add_loop_test(tc, a_run_that_waits_takes_an_answer_and_nothing_else, 0, 2);
