@@ -282,7 +282,7 @@ static void write_remark(const struct list *l, size_t i, int64_t now_us, size_t 
     else if (unfinished && owner == RV_CLI_OWNER_NONE)
         rv_buf_puts(b, "nobody runs it");
     else if (unfinished && owner != RV_CLI_OWNER_LIVES)
-        rv_buf_puts(b, "its owner is gone");
+        rv_buf_puts(b, owner == RV_CLI_OWNER_LATE ? "its owner let its lease end" : "its owner is gone");
 }
 
 static size_t widest(size_t width, const char *text)

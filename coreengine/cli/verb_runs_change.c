@@ -61,6 +61,7 @@ struct found {
     enum verdict verdict;
     enum rv_run_status status;
     bool cancel; /* somebody asked for it */
+    bool late;   /* its owner may live, but let its lease end */
 };
 struct findings {
     struct found *items;
@@ -95,7 +96,8 @@ static int add(void *self, const struct rv_run_row *row, rv_err **err)
                         .lease_until_us = row->lease_until_us,
                         .verdict = judge(row, f->now_us),
                         .status = row->status,
-                        .cancel = row->cancel_requested};
+                        .cancel = row->cancel_requested,
+                        .late = rv_cli_owner_of(row, f->now_us) == RV_CLI_OWNER_LATE};
     f->n++; /* what it has of texts is freed with the list */
     return x->id && (x->owner || !row->owner) ? 0 : RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
 }
@@ -134,6 +136,11 @@ static void say(const struct found *x, const char *fmt, ...)
     rv_buf_fini(&text);
 }
 
+static const char *why_free(const struct found *x)
+{
+    return !x->owner ? "" : x->late ? "; its owner let its lease end" : "; its owner is gone";
+}
+
 static void say_left_alone(const struct found *x)
 {
     char until[RV_TIME_MAX];
@@ -167,7 +174,7 @@ static int recover_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
 {
     struct rv_run_row row;
 
-    say(x, "%s%s", x->cancel ? "is cancelled" : "goes on", x->owner ? "; its owner is gone" : "");
+    say(x, "%s%s", x->cancel ? "is cancelled" : "goes on", why_free(x));
     int status = rv_cli_continue(cli, args, store, x->id, NULL, x->cancel);
     *left = false;
     if (status == RV_EXIT_USAGE && rv_store_get_run(store, &rv_cli_scope, x->id, &row, NULL) == 0) {
@@ -201,7 +208,7 @@ static int recover_all(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
         if (left) {
             say_left_alone(x);
         } else if (dry) {
-            say(x, "would %s%s", x->cancel ? "be cancelled" : "go on", x->owner ? "; its owner is gone" : "");
+            say(x, "would %s%s", x->cancel ? "be cancelled" : "go on", why_free(x));
         } else {
             int one = recover_one(cli, args, store, x, &left);
             bool failed = one == RV_EXIT_FAILED || one == RV_EXIT_USAGE;
