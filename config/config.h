@@ -278,6 +278,8 @@ void rv_proof_fini(struct rv_proof *proof);
 /** Warnings beyond validation: stages no route reaches, stages that can not reach the end, rules that an earlier
  *  identical one hides, unused prompts and models, ... */
 void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings);
+/** Warnings about what only a script makes run: stages whose role has no model, since the file has no models. */
+void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findings);
 
 /* --- Views --- */
 void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w); /* normalised, defaults filled in, secrets hidden */

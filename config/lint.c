@@ -1,6 +1,8 @@
 /* Warnings about pipelines that can be run and are probably not what was meant. */
+#include <stdio.h>
 #include <string.h>
 
+#include "config/config_internal.h"
 #include "config/lint_internal.h"
 
 struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p)
@@ -219,4 +221,26 @@ void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings)
     if (rc < 0)
         rv_findings_add_err(findings, RV_SEVERITY_ERROR, NULL, err);
     rv_err_free(err);
+}
+
+void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findings)
+{
+    char hint[RV_HINT_MAX];
+
+    /* With a section of models a role without one is an error, or optional: then it may be gone, and the file is right.
+     */
+    if (!p->is_sound || p->private->has_models)
+        return;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent_config *a = &p->agents[i];
+        struct rv_src src = src_or_stage(a->model_role_src, a);
+
+        if (!rv_agent_calls_model(a))
+            continue;
+        snprintf(hint, sizeof hint,
+                 "give it one, for example models: {%.200s: provider:model}, or play it with --script", a->model_role);
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,
+                        "stage \"%s\" asks role \"%s\", which has no model: without --script it fails", a->name,
+                        a->model_role);
+    }
 }

@@ -69,6 +69,8 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
     bool sound = rc == 0 && l.pipeline && rv_findings_n_errors(l.findings) == 0;
     if (sound)
         rv_pipeline_lint(l.pipeline, l.findings);
+    if (sound && !l.script)
+        rv_pipeline_lint_unscripted(l.pipeline, l.findings);
     rv_findings_sort(l.findings);
     if (sound) {
         int mode = l.pipeline->default_run_mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;

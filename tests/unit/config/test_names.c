@@ -53,7 +53,7 @@ static const struct {
     const char *keys, *want, *want_unknown; /* where capabilities have policies, and where nothing is known */
 } policy_cases[] = {
     {"has_policies: true, policies: [c.deny]", "",
-     "t.yaml:3:47: error: agent \"a\": policies names \"c.deny\", which is no known policy\n"
+     "t.yaml:3:46: error: agent \"a\": policies names \"c.deny\", which is no known policy\n"
      "  hint: no policies are known here: name the capability that brings them under `capabilities` (`reeve inspect` "
      "lists those that are found), or play them with --script\n"},
     {"has_policies: false", "", ""},
@@ -128,6 +128,43 @@ START_TEST(unknown_names_are_found_by_kind)
 }
 END_TEST
 
+#define ASKS "agents:\n  - {name: a, has_llm: true, model_role: writer"
+#define NO_MODEL                                                                                                       \
+    ": warning: stage \"a\" asks role \"writer\", which has no model: without --script it fails\n"                     \
+    "  hint: give it one, for example models: {writer: provider:model}, or play it with --script\n"
+
+static const struct {
+    const char *text, *want;
+} unscripted_cases[] = {
+    {"name: x\n" ASKS "}\n", "t.yaml:3:42" NO_MODEL},
+    {"name: x\n" ASKS "}\n  - {name: b, stage_order: 2, has_llm: true, model_role: reader}\n",
+     "t.yaml:3:42" NO_MODEL
+     "t.yaml:4:58: warning: stage \"b\" asks role \"reader\", which has no model: without --script it fails\n"
+     "  hint: give it one, for example models: {reader: provider:model}, or play it with --script\n"},
+    {"name: x\n" ASKS ", has_tools: true, tool_access: all}\n", "t.yaml:3:42" NO_MODEL},
+    {"name: x\nmodels: {writer: 'scripted:any'}\n" ASKS "}\n", ""},
+    {"name: x\nmodels: {writer: 'openai:m'}\n" ASKS "}\n", ""},
+    {"name: x\nmodels: {writer: {model: \"${env:RV_TEST_MISSING}\", optional: true}}\n" ASKS "}\n", ""},
+    {"name: x\n" ASKS ", mock: true, mock_handler: c.mock}\n", ""},
+    {"name: x\nagents: [{name: a, model_role: writer}]\n", ""},
+};
+
+START_TEST(a_stage_whose_role_has_no_model_needs_a_script)
+{
+    struct loaded l = load_text(unscripted_cases[_i].text, ".");
+    rv_findings *findings = rv_findings_new();
+    rv_buf b = RV_BUF_INIT(1 << 20);
+
+    ck_assert_uint_eq(l.n_errors, 0);
+    rv_pipeline_lint_unscripted(l.p, findings);
+    rv_findings_write_text(findings, false, &b);
+    ck_assert_str_eq(rv_buf_cstr(&b), unscripted_cases[_i].want);
+    rv_buf_fini(&b);
+    rv_findings_free(findings);
+    loaded_fini(&l);
+}
+END_TEST
+
 TCase *names_case(void)
 {
     TCase *tc = tcase_create("names");
@@ -135,5 +172,6 @@ TCase *names_case(void)
     tcase_add_test(tc, known_names_pass);
     tcase_add_test(tc, unknown_names_are_found_by_kind);
     tcase_add_loop_test(tc, policies_that_are_on_need_one_to_ask, 0, (int)RV_COUNT(policy_cases));
+    tcase_add_loop_test(tc, a_stage_whose_role_has_no_model_needs_a_script, 0, (int)RV_COUNT(unscripted_cases));
     return tc;
 }
