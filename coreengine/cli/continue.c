@@ -49,11 +49,15 @@ int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store
     if (rc == 0 && !rv_cli_sound(cli, &loaded, false)) {
         status = RV_EXIT_USAGE;
     } else {
+        /* taking the run over and its next step are one commit: the session ends the group */
+        if (rc == 0)
+            rc = rv_store_begin(store, &err);
         if (rc == 0)
             rc =
                 rv_journal_open(store, &rv_cli_scope, run, owner, clock.now_us(clock.self), lease_us, &s.journal, &err);
         status = rc < 0 ? rv_cli_report(cli, err) : rv_cli_session_run(&s, NULL, response);
     }
+    rv_store_rollback(store); /* nothing to do, unless it did not come to a commit */
     rv_journal_free(s.journal);
     rv_run_row_fini(&row);
     rv_cli_loaded_fini(&loaded);

@@ -84,6 +84,7 @@ struct rv_replay_opts {
     const struct rv_pipeline *pipeline; /* of the run's bundle; borrowed, outlives the run that comes out */
     const struct rv_catalog *catalog;   /* likewise */
     int64_t upto;                       /* last record to look at; 0: all */
+    bool without_events;                /* on_step is not shown the observable events: a fifth faster */
     bool from_snapshot;                 /* begin with the newest snapshot at or before upto, if there is one */
     /** After each step; borrowed for the call. ev NULL: the BEGIN record was read. A code ends the replay. May be NULL
      */

@@ -48,7 +48,7 @@ RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, stru
 void rv_pendings_fini(struct pendings *p);
 
 /* snapshot.c */
-#define RV_SNAPSHOT_EVERY 2048 /* records: replaying so many takes some 50 ms */
+#define RV_SNAPSHOT_EVERY 2048 /* records: replaying so many takes some 7 ms */
 struct snapshot {
     int64_t seq; /* 0: there is none that can be used */
     struct rv_run_counters counters;

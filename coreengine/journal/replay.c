@@ -177,7 +177,7 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     opts.use_mocks = r->out.begin.use_mocks;
     opts.scripted_stages = r->out.begin.scripted;
     opts.max_parallel = r->out.begin.max_parallel;
-    opts.emits = true;
+    opts.emits = r->opts->on_step && !r->opts->without_events; /* they are numbered all the same */
     opts.saves = false;
     rc = rv_run_new(r->opts->pipeline, r->opts->catalog, &opts, env, &r->out.run, err);
     if (rc < 0)

@@ -208,6 +208,11 @@ void rv_run_set_saves(rv_run *run, bool saves)
     run->opts.saves = saves;
 }
 
+void rv_run_set_emits(rv_run *run, bool emits)
+{
+    run->shared.emits = emits;
+}
+
 rv_envelope *rv_run_steal_envelope(rv_run *run)
 {
     rv_envelope *env = run->env;

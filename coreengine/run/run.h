@@ -42,6 +42,8 @@ const rv_envelope *rv_run_envelope(const rv_run *run); /* borrowed */
 rv_envelope *rv_run_steal_envelope(rv_run *run);       /* yours; the run can only be freed then */
 /** From the next step on, as opts.saves says it: for whoever wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, bool saves);
+/** From the next step on, as opts.emits says it. */
+void rv_run_set_emits(rv_run *run, bool emits);
 /** Stages under way, in stage order, into out[0..max); the number of them all. */
 size_t rv_run_active(const rv_run *run, int *out, size_t max);
 

@@ -170,6 +170,7 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
     rv_exec *x = p->x;
     const struct rv_replay_opts opts = {.pipeline = x->opts.pipeline,
                                         .catalog = &x->catalog,
+                                        .without_events = true,
                                         .from_snapshot = !x->kept, /* a script has to see every call */
                                         .on_step = on_step,
                                         .self = p};
@@ -180,6 +181,8 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
         return rc;
     x->run = r.run;
     r.run = NULL;
+    rv_run_set_emits(x->run, rv_observes(x));
+    rv_run_set_saves(x->run, x->opts.saves);
     if (r.begin.own) { /* the run looks at it as long as it lives */
         free(x->scripted);
         x->scripted = r.begin.own;
