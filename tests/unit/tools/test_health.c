@@ -223,6 +223,27 @@ START_TEST(the_kind_of_error_not_seen_for_longest_gives_way)
 }
 END_TEST
 
+START_TEST(any_bytes_make_a_kind_that_can_be_written)
+{
+    static const char parts[] = "\"'`\\ \n\t0aF9xz\xc3\xa4\xff\xe2\x82";
+    struct rv_tool_health h = {.n = 0};
+    unsigned seed = 1;
+    char bytes[5000];
+
+    for (size_t len = 0; len <= sizeof bytes; len += len < 200 ? 1 : 400) {
+        for (size_t i = 0; i < len; i++) {
+            seed = seed * 1103515245 + 12345;
+            bytes[i] = parts[(seed >> 16) % sizeof parts];
+        }
+        rv_tool_health_note_error(&h, (rv_str){bytes, len / 2}, (rv_str){bytes, len});
+        char *text = written_errors(&h);
+        ck_assert(rv_utf8_valid(rv_str_of(text), NULL));
+        free(text);
+    }
+    ck_assert_uint_eq(h.n_errors, RV_HEALTH_ERRORS);
+}
+END_TEST
+
 TCase *health_case(void)
 {
     TCase *tc = tcase_create("health");
@@ -236,6 +257,7 @@ TCase *health_case(void)
     tcase_add_test(tc, worst_health_ranks_unknown_between_healthy_and_degraded);
     tcase_add_loop_test(tc, errors_of_one_kind_differ_in_numbers_and_quotes_only, 0, (int)RV_COUNT(kind_cases));
     tcase_add_test(tc, errors_are_listed_by_count_and_the_latest_of_equal_ones_first);
+    tcase_add_test(tc, any_bytes_make_a_kind_that_can_be_written);
     tcase_add_test(tc, the_kind_of_error_not_seen_for_longest_gives_way);
     return tc;
 }
