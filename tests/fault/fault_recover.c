@@ -27,7 +27,7 @@ struct parts {
 
 static int journal(rv_store *store, const struct rv_pipeline *p, const bool *flags, rv_err **err)
 {
-    json_object *state = NULL;
+    json_object *state = NULL, *script_at = NULL;
     struct rv_rand_state rand;
     rv_envelope *env = NULL;
     char hash[RV_STORE_HASH_MAX];
@@ -38,14 +38,20 @@ static int journal(rv_store *store, const struct rv_pipeline *p, const bool *fla
     json_object_put(state);
     if (rc == 0)
         rc = rv_store_put_blob(store, RV_STR_LIT("{}"), hash, err);
-    const struct rv_journal_start start = {
-        .bundle = hash,
-        .pipeline = p,
-        .begin = {.mode = RV_UNSET, .has_script = true, .max_parallel = RV_SHELL_MAX_PARALLEL, .scripted = flags},
-        .env = env,
-        .now_us = START_US};
+    if (rc == 0)
+        rc = rv_json_parse(RV_STR_LIT("{\"tools\":{\"look\":0}}"), NULL, &script_at, err);
+    const struct rv_journal_start start = {.bundle = hash,
+                                           .pipeline = p,
+                                           .begin = {.mode = RV_UNSET,
+                                                     .has_script = true,
+                                                     .max_parallel = RV_SHELL_MAX_PARALLEL,
+                                                     .scripted = flags,
+                                                     .script_at = script_at},
+                                           .env = env,
+                                           .now_us = START_US};
     if (rc == 0)
         rc = rv_journal_create(store, &start, NULL, err);
+    json_object_put(script_at);
     rv_envelope_free(env);
     return rc;
 }
@@ -84,9 +90,56 @@ static int live(const struct parts *parts, rv_store *store, int n, const struct 
     return rc;
 }
 
+static const bool flags[] = {true, false, false};
+
+struct reader {
+    const struct parts *parts;
+    rv_script *script;
+};
+
+static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    struct reader *r = self;
+    int rc = 0;
+
+    (void)record;
+    (void)run;
+    for (size_t i = 0; ev && i < effects->n && rc == 0; i++)
+        rc = rv_script_pass(r->script, r->parts->pipeline, flags, &effects->items[i], err);
+    return rc;
+}
+
+/* Who reads the run brings its script to where it stands, and takes down its place. */
+static int follow(const struct parts *parts, rv_store *store, rv_err **err)
+{
+    rv_findings *f = rv_findings_new();
+    struct reader reader = {.parts = parts};
+    rv_follower *follower = NULL;
+    json_object *at = NULL;
+
+    int rc = f ? rv_script_from_node(parts->script, f, &reader.script, err) : RV_E_NOMEM;
+    if (rc == 0) {
+        const struct rv_catalog catalog = rv_script_catalog(reader.script, &rv_catalog_empty);
+        const struct rv_replay_opts opts = {
+            .pipeline = parts->pipeline, .catalog = &catalog, .on_step = on_step, .self = &reader};
+        rc = rv_journal_follow(store, &all, RUN, &opts, &follower, err);
+        if (rc == 0)
+            rc = rv_follower_more(follower, err);
+        rv_follower_free(follower);
+    }
+    if (rc == 0)
+        rc = rv_script_position(reader.script, &at, err);
+    if (rc == 0)
+        rc = rv_script_set_position(reader.script, at, err);
+    json_object_put(at);
+    rv_script_free(reader.script);
+    rv_findings_free(f);
+    return rc;
+}
+
 static int scenario(const struct parts *parts, bool *over)
 {
-    static const bool flags[] = {true, false, false};
     const struct rv_response answer = {.text = RV_STR_LIT("this")};
     rv_store *store = NULL;
     rv_err *err = NULL;
@@ -97,6 +150,8 @@ static int scenario(const struct parts *parts, bool *over)
         rc = journal(store, parts->pipeline, flags, &err);
     for (int n = 0; rc == 0 && n < 3; n++)
         rc = live(parts, store, n, n == 2 ? &answer : NULL, over, &err);
+    if (rc == 0)
+        rc = follow(parts, store, &err);
     rv_store_close(store);
     rv_err_free(err);
     return rc;
