@@ -110,10 +110,10 @@ void rv_cli_note_left_behind(const struct rv_cli *cli, rv_store *store)
 const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data)
 {
     if (rv_interrupt_asks_outcome(kind, data))
-        return "--decision happened [--data RESULT] (or not_happened, fail)";
+        return "--decision happened   # or not_happened, fail; its result: --data JSON";
     return kind == RV_INTERRUPT_CLARIFICATION  ? "--text \"...\""
-           : kind == RV_INTERRUPT_CONFIRMATION ? "--approve (or --deny)"
-           : kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve (or reject, modify)"
+           : kind == RV_INTERRUPT_CONFIRMATION ? "--approve   # or --deny"
+           : kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve   # or reject, modify"
                                                : "";
 }
 

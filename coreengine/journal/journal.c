@@ -12,6 +12,7 @@ struct rv_journal {
     int64_t fence, seq, lease_until_us;
     int64_t snapshot_seq; /* of the newest snapshot; -1: not looked yet */
     bool is_owned;        /* there is a lease to give up */
+    bool owner_may_live;  /* whoever had it before, that is */
     bool holds;           /* and a pause is no reason to */
     bool is_paused;       /* interrupted or over, and the lease was given up with it */
     bool has_failed;      /* what became of a step is not known: nothing may follow it */
@@ -176,6 +177,7 @@ static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *
         rc = fail_over(j->run, row.status, err);
     } else {
         c.dead = row.owner && rv_owner_is_dead(row.owner) ? row.owner : NULL;
+        j->owner_may_live = row.owner && !c.dead;
         rc = rv_store_claim(j->store, scope, j->run, &c, &j->fence, err);
     }
     rv_run_row_fini(&row);
@@ -351,6 +353,11 @@ static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv
     if (is_end && a.status == RV_RUN_INTERRUPTED)
         keep_snapshot(j, ev->now_us, run);
     return 0;
+}
+
+bool rv_journal_owner_may_live(const rv_journal *j)
+{
+    return j->owner_may_live;
 }
 
 void rv_journal_hold(rv_journal *j, bool holds)

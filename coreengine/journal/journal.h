@@ -66,6 +66,8 @@ void rv_journal_free(rv_journal *j); /* gives the lease up if the run is not ove
 const char *rv_journal_run(const rv_journal *j);
 int64_t rv_journal_seq(const rv_journal *j);            /* of the last record */
 int64_t rv_journal_lease_until_us(const rv_journal *j); /* as far as this process knows */
+/** It was taken from an owner who is not known to be gone: a call of theirs may still be under way. */
+bool rv_journal_owner_may_live(const rv_journal *j);
 /** One step: what the core was told and what it wants done. Durable on return, or within the store's group. Adds the
  * run's status, stage and pending interrupts to its row; when it is finished, the lease ends. RV_E_STATE when the run
  * was taken over meanwhile: then nothing may be performed. */

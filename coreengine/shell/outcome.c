@@ -86,7 +86,9 @@ int rv_call_find_outcome(rv_exec *x, struct call *c, struct rv_effect *e, rv_err
 
     RV_LOG(x->engine->opts.log, WARN, "call.outcome_unknown", RV_F_TEXT("tool", e->name),
            RV_F_I64("call_id", e->call_id), RV_F_TEXT("key", e->key));
-    if (!x->opts.plugins || !info || !info->has_probe) {
+    /* what a probe does not see yet may still come of an owner who lives */
+    bool settled = rv_exec_now_us(x) >= x->under_way_until_us;
+    if (!x->opts.plugins || !info || !info->has_probe || !settled) {
         unknown(c);
         return 0;
     }

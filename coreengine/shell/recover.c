@@ -202,10 +202,17 @@ static void ask_again(const struct past *p, struct rv_effects *open)
 {
     rv_exec *x = p->x;
 
+    bool may_live = rv_journal_owner_may_live(x->opts.journal);
+
     for (size_t i = 0; i < open->n; i++)
-        for (size_t g = 0; g < p->n_gaps && open->items[i].deadline_us; g++)
+        for (size_t g = 0; g < p->n_gaps && open->items[i].deadline_us; g++) {
+            int64_t *deadline_us = &open->items[i].deadline_us;
+            bool is_last = g + 1 == p->n_gaps; /* the time since the owner was last heard of */
+            if (is_last && may_live && *deadline_us > x->under_way_until_us)
+                x->under_way_until_us = *deadline_us;
             if (open->items[i].call_id < p->gaps[g].next_call_id)
-                open->items[i].deadline_us += p->gaps[g].us;
+                *deadline_us += p->gaps[g].us;
+        }
     rv_effects_fini(&x->effects);
     x->effects = *open;
     memset(open, 0, sizeof *open);

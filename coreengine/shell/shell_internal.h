@@ -141,6 +141,7 @@ struct rv_exec {
     struct call *calls;
     bool over, cancel_asked;
     bool recovers;          /* the effects at hand were asked for by another process */
+    int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
     bool answers;           /* interrupts are answered by the script */
     int64_t hoped_until_us; /* its lease ran out before it was renewed until then: it may be somebody else's; 0: no */
     int64_t last_us;        /* the core was told this time; what it is told next is not older */
