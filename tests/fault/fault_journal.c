@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/journal/journal_internal.h"
+#include "tests/kit/catalog.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 
@@ -21,32 +22,8 @@ static const struct rv_tool_info tools[] = {
     {.name = "read", .description = "", .risk = RV_RISK_READ_ONLY, .effect = RV_UNSET, .category = RV_UNSET},
     {.name = "wipe", .description = "", .risk = RV_RISK_DESTRUCTIVE, .effect = RV_UNSET, .category = RV_UNSET},
 };
-
-static const struct rv_tool_info *find_tool(void *self, rv_str name)
-{
-    (void)self;
-    for (size_t i = 0; i < RV_COUNT(tools); i++)
-        if (rv_str_is(name, tools[i].name))
-            return &tools[i];
-    return NULL;
-}
-
-static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    (void)self;
-    (void)kind;
-    (void)name;
-    return NULL;
-}
-
-static const rv_template *no_prompt(void *self, rv_str key)
-{
-    (void)self;
-    (void)key;
-    return NULL;
-}
-
-static const struct rv_catalog catalog = {find_tool, no_entry, no_prompt, NULL};
+static struct rv_kit_tools tool_list = {tools, RV_COUNT(tools)};
+static const struct rv_catalog catalog = RV_KIT_CATALOG(&tool_list);
 static const struct rv_store_scope scope = {0};
 static struct rv_pipeline *pipeline;
 static int n_steps, n_pauses; /* of the last scenario: proves that it got somewhere */

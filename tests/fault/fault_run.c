@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/run/run.h"
+#include "tests/kit/catalog.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 
@@ -31,30 +32,6 @@ static const struct rv_tool_info tools[] = {
     {.name = "read", .description = "", .risk = RV_RISK_READ_ONLY, .effect = RV_UNSET, .category = RV_UNSET},
     {.name = "wipe", .description = "", .risk = RV_RISK_DESTRUCTIVE, .effect = RV_UNSET, .category = RV_UNSET},
 };
-
-static const struct rv_tool_info *find_tool(void *self, rv_str name)
-{
-    (void)self;
-    for (size_t i = 0; i < RV_COUNT(tools); i++)
-        if (rv_str_is(name, tools[i].name))
-            return &tools[i];
-    return NULL;
-}
-
-static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    (void)self;
-    (void)kind;
-    (void)name;
-    return NULL;
-}
-
-static const rv_template *no_prompt(void *self, rv_str key)
-{
-    (void)self;
-    (void)key;
-    return NULL;
-}
 
 struct asked {
     int64_t id;
@@ -184,7 +161,9 @@ static int run_all(const struct rv_pipeline *p, const struct rv_catalog *catalog
 static int parse_and_run(int which)
 {
     struct rv_rand_state state;
-    const struct rv_catalog catalog = {find_tool, no_entry, no_prompt, NULL};
+
+    struct rv_kit_tools tool_list = {tools, RV_COUNT(tools)};
+    const struct rv_catalog catalog = RV_KIT_CATALOG(&tool_list);
     const struct rv_envelope_seed seed = {.raw_input = RV_STR_LIT("hi")};
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;

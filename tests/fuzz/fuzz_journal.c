@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/journal/journal.h"
+#include "tests/kit/catalog.h"
 
 #define MAX_RECORDS 200
 #define RUN         "env_live" /* as in the states of the corpus */
@@ -25,32 +26,8 @@ static const struct rv_tool_info tools[] = {
     {.name = "send", .description = "", .risk = RV_RISK_WRITE, .effect = RV_UNSET, .category = RV_UNSET},
     {.name = "wipe", .description = "", .risk = RV_RISK_DESTRUCTIVE, .effect = RV_UNSET, .category = RV_UNSET},
 };
-
-static const struct rv_tool_info *find_tool(void *self, rv_str name)
-{
-    (void)self;
-    for (size_t i = 0; i < RV_COUNT(tools); i++)
-        if (rv_str_is(name, tools[i].name))
-            return &tools[i];
-    return NULL;
-}
-
-static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    (void)self;
-    (void)kind;
-    (void)name;
-    return NULL;
-}
-
-static const rv_template *no_prompt(void *self, rv_str key)
-{
-    (void)self;
-    (void)key;
-    return NULL;
-}
-
-static const struct rv_catalog catalog = {find_tool, no_entry, no_prompt, NULL};
+static struct rv_kit_tools tool_list = {tools, RV_COUNT(tools)};
+static const struct rv_catalog catalog = RV_KIT_CATALOG(&tool_list);
 
 static void must(bool holds)
 {

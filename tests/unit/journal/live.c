@@ -1,5 +1,6 @@
 /* Runs with their journals: made, driven by a seed, replayed and compared. */
 #include "tests/unit/journal/live.h"
+#include "tests/kit/catalog.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,32 +21,8 @@ static const struct rv_tool_info tools[] = {
      .effect = RV_EFFECT_NON_IDEMPOTENT,
      .category = RV_UNSET},
 };
-
-static const struct rv_tool_info *find_tool(void *self, rv_str name)
-{
-    (void)self;
-    for (size_t i = 0; i < RV_COUNT(tools); i++)
-        if (rv_str_is(name, tools[i].name))
-            return &tools[i];
-    return NULL;
-}
-
-static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    (void)self;
-    (void)kind;
-    (void)name;
-    return NULL;
-}
-
-static const rv_template *no_prompt(void *self, rv_str key)
-{
-    (void)self;
-    (void)key;
-    return NULL;
-}
-
-const struct rv_catalog live_catalog = {find_tool, no_entry, no_prompt, NULL};
+static struct rv_kit_tools tool_list = {tools, RV_COUNT(tools)};
+const struct rv_catalog live_catalog = RV_KIT_CATALOG(&tool_list);
 
 const char *const live_pipelines[] = {
     /* one stage, one call */
