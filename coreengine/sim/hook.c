@@ -142,14 +142,11 @@ static int legal(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *
 int sim_hook_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err)
 {
     static const enum rv_sim_fault kinds[] = {RV_SIM_HOOK_ERROR, RV_SIM_HOOK_REPLY};
-    uint32_t rates[] = {s->rates[kinds[0]], s->rates[kinds[1]]};
-    size_t fault = sim_pick(&s->tape, rates, RV_COUNT(rates));
+    size_t fault = sim_inject(s, kinds, RV_COUNT(kinds));
     struct sim_rng r = sim_rng_of(sim_bits(&s->tape));
     bool found = false;
     int rc = 0;
 
-    if (fault)
-        sim_injected(s, kinds[fault - 1]);
     if (fault == 1) {
         bool late = sim_below(&r, 2) == 1;
         sim_outcome_fail(o, late ? "TimeoutError" : "ExecutionError", false, late ? "no answer in time" : "it failed");

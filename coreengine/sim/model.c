@@ -125,14 +125,11 @@ static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_r
 int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err)
 {
     static const enum rv_sim_fault kinds[] = {RV_SIM_MODEL_ERROR, RV_SIM_MODEL_TIMEOUT, RV_SIM_MODEL_REPLY};
-    uint32_t rates[] = {s->rates[kinds[0]], s->rates[kinds[1]], s->rates[kinds[2]]};
-    size_t fault = sim_pick(&s->tape, rates, RV_COUNT(rates));
+    size_t fault = sim_inject(s, kinds, RV_COUNT(kinds));
     struct sim_rng r = sim_rng_of(sim_bits(&s->tape));
     bool found = false;
     int rc = 0;
 
-    if (fault)
-        sim_injected(s, kinds[fault - 1]);
     if (fault == 1) {
         overloaded(s, o);
         return 0;

@@ -1,6 +1,7 @@
 /* One seed: the loop of virtual time, from the first event to an end, with everything that may come between. */
 #include "coreengine/sim/sim_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,19 @@ int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const 
 void sim_injected(struct sim_seed *s, enum rv_sim_fault fault)
 {
     s->tally->faults[fault]++;
+}
+
+size_t sim_inject(struct sim_seed *s, const enum rv_sim_fault *kinds, size_t n)
+{
+    uint32_t rates[SIM_MAX_KINDS];
+
+    assert(n <= SIM_MAX_KINDS);
+    for (size_t i = 0; i < n; i++)
+        rates[i] = s->rates[kinds[i]];
+    size_t fault = sim_pick(&s->tape, rates, n);
+    if (fault)
+        sim_injected(s, kinds[fault - 1]);
+    return fault;
 }
 
 /* Which faults this run has, and how often: a few kinds at a time find more than all of them a little. */

@@ -222,6 +222,9 @@ void sim_break(struct sim_seed *s, enum rv_sim_invariant inv, const char *fmt, .
 /** An engine call failed that must not: out of memory goes up, anything else breaks the invariant. Takes *err. */
 RV_MUST_CHECK int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const char *what, rv_err **err);
 void sim_injected(struct sim_seed *s, enum rv_sim_fault fault);
+/** Perhaps one of these, by this run's rates, and noted: its number from 1; 0: none. At most SIM_MAX_KINDS. */
+#define SIM_MAX_KINDS 4
+size_t sim_inject(struct sim_seed *s, const enum rv_sim_fault *kinds, size_t n);
 
 /* seed.c */
 RV_MUST_CHECK int sim_seed_run(struct sim_seed *s, rv_err **err);

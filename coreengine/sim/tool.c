@@ -62,16 +62,13 @@ static int put_result(const struct rv_tool_info *info, struct sim_rng *r, rv_buf
 int sim_tool_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err)
 {
     static const enum rv_sim_fault kinds[] = {RV_SIM_TOOL_ERROR, RV_SIM_TOOL_TIMEOUT, RV_SIM_TOOL_REPLY};
-    uint32_t rates[] = {s->rates[kinds[0]], s->rates[kinds[1]], s->rates[kinds[2]]};
     const struct rv_catalog *c = s->subject->catalog;
     const struct rv_tool_info *info = c ? c->tool(c->self, rv_str_of(e->name)) : NULL;
-    size_t fault = sim_pick(&s->tape, rates, RV_COUNT(rates));
+    size_t fault = sim_inject(s, kinds, RV_COUNT(kinds));
     struct sim_rng r = sim_rng_of(sim_bits(&s->tape));
     bool found = false, anyway = sim_chance(&s->tape, HAPPENS_ANYWAY);
     int rc = 0;
 
-    if (fault)
-        sim_injected(s, kinds[fault - 1]);
     if (fault == 1) {
         fail(s, o);
     } else if (fault == 2) {
