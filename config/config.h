@@ -34,6 +34,17 @@ struct rv_rule {
 };
 
 enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT };
+/* How a model is made to answer in the shape of output_schema. */
+enum rv_output_via { RV_OUTPUT_VIA_AUTO, RV_OUTPUT_VIA_NATIVE, RV_OUTPUT_VIA_TOOL, RV_OUTPUT_VIA_PROMPT };
+
+/* Limits of one visit of a model stage; 0: none. The request limit is looked at before each request, the tool call limit
+ * before the calls of a reply are made, the token limits after each reply and before the next request. */
+struct rv_llm_limits {
+    int64_t request_limit, tool_calls_limit, input_tokens_limit, output_tokens_limit, total_tokens_limit;
+};
+#define RV_LLM_DEFAULT_ROUNDS    10 /* replies of a visit that call tools */
+#define RV_LLM_DEFAULT_REPAIRS   1  /* replies that do not fit output_schema and are asked for again */
+#define RV_LLM_DEFAULT_BAD_CALLS 3  /* tool calls of a visit that can not be made: unknown, malformed, invalid */
 
 /* One stage. Names of hooks and the like are "capability.name". Strings are never NULL unless said. */
 struct rv_agent_config {
@@ -52,6 +63,10 @@ struct rv_agent_config {
     int64_t max_tokens;
     const char *output_key; /* defaults to name */
     int output_mode;        /* enum rv_output_mode */
+    json_object *output_schema; /* JSON Schema of the output; NULL: none. Owned by the pipeline */
+    int output_via;             /* enum rv_output_via */
+    int64_t max_repairs, max_rounds, max_bad_calls;
+    struct rv_llm_limits limits;
     struct rv_str_list required_output_fields;
     struct rv_rule *rules;
     size_t n_rules;
@@ -67,7 +82,7 @@ struct rv_agent_config {
     int state_merge; /* enum rv_merge_how for this output_key, or RV_UNSET */
     int index;       /* position in stage order */
     struct rv_src src, name_src, error_next_src, default_next_src, output_key_src, prompt_key_src, model_role_src,
-        pre_process_src, post_process_src, mock_handler_src, routing_function_src, plan_from_src,
+        output_schema_src, allowed_tools_src, pre_process_src, post_process_src, mock_handler_src, routing_function_src, plan_from_src,
         has_policies_src; /* line 0: not given */
 };
 
@@ -78,6 +93,12 @@ struct rv_edge_limit {
     struct rv_src src, from_src, to_src;
 };
 
+/* What a million tokens cost, in micro-USD. */
+struct rv_price {
+    int64_t input, output;
+    int64_t cached, cache_write; /* input that a cache had, or was given; RV_UNSET: as other input */
+};
+
 struct rv_model_config {
     const char *role;
     const char *provider, *model;                   /* "openai:gpt-4.1-mini" split at the first colon */
@@ -85,8 +106,13 @@ struct rv_model_config {
     double temperature;
     int64_t max_tokens;
     json_object *options; /* everything else a provider takes (base_url, api_key, ...); may be NULL; holds secrets */
-    bool has_price;
-    double price_input, price_output; /* US dollars per million tokens */
+    bool has_price;           /* given here, or known from a table of prices */
+    bool price_from_table;
+    struct rv_price price;
+    int64_t max_input_tokens;  /* the model's window, from the table; 0: not known */
+    int64_t max_request_bytes; /* longer requests are refused before they are sent; 0: no limit of its own */
+    struct rv_str_list fallback; /* roles that are asked, in this order, when this one can not answer */
+    const struct rv_model_config **fallback_models; /* the same, found; n of fallback */
     struct rv_src src;
 };
 
@@ -164,6 +190,9 @@ struct rv_pipeline {
     size_t n_tests;
     struct rv_state_field *state_fields;
     size_t n_state_fields;
+    bool has_budget;
+    int64_t budget_micro_usd; /* of one run, with everything it starts */
+    struct rv_src budget_src;
     struct rv_execution_config execution;
     struct rv_str_list retry_archive, retry_clear, stage_reset; /* is_set false: the defaults */
     struct rv_response_place response;                          /* final response */
@@ -184,6 +213,9 @@ RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *d
 struct rv_chosen_model {
     const char *role;
     const char *provider, *model; /* provider NULL: the role was left out */
+    bool has_price;               /* the price a table gave it */
+    struct rv_price price;
+    int64_t max_input_tokens;
 };
 /* Where the parts of a pipeline come from that are not in its text; zeroed: files and the environment. */
 struct rv_pipeline_opts {

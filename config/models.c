@@ -179,8 +179,10 @@ static void read_mapping(struct model_read *m, const struct rv_node *map)
     const char *model;
 
     rv_keys_read(m->reader, map, model_keys, RV_COUNT(model_keys), &raw);
-    raw.model.price_input = raw.price_input;
-    raw.model.price_output = raw.price_output;
+    raw.model.price = (struct rv_price){.input = (int64_t)(raw.price_input * 1e6 + 0.5),
+                                        .output = (int64_t)(raw.price_output * 1e6 + 0.5),
+                                        .cached = RV_UNSET,
+                                        .cache_write = RV_UNSET};
     *m->out = raw.model;
     m->how.missing_ok = raw.model.optional && !m->l->opts->models;
     if (m->chosen) {

@@ -21,6 +21,23 @@ typedef struct rv_envelope rv_envelope;
 #define RV_STATE_MAX_KEYS  64 /* top-level ones */
 #define RV_STATE_MAX_DEPTH (RV_JSON_MAX_DEPTH + 8)
 
+/* What model calls took. Tokens are counted as their provider counts them. */
+struct rv_usage {
+    int64_t calls;                                             /* that were answered, or may have been charged for */
+    int64_t input_tokens, output_tokens;                       /* all of them: those below are among these */
+    int64_t cached_tokens, cache_write_tokens, reasoning_tokens; /* input read from and written to a cache; output */
+    int64_t cost_micro_usd;                                    /* 0 where no price is known */
+    bool estimated;                                            /* part of it is the worst case: nobody told */
+};
+/** Adds, without overflow. */
+void rv_usage_add(struct rv_usage *sum, const struct rv_usage *part);
+bool rv_usage_is_zero(const struct rv_usage *u);
+/** {calls, input_tokens, output_tokens, cached_tokens?, cache_write_tokens?, reasoning_tokens?, cost_micro_usd?,
+ * estimated?}: what is 0 or false is left out but for the first three. */
+void rv_usage_write_json(const struct rv_usage *u, rv_jw *w);
+/** What was written; members that are missing or no count are 0. */
+void rv_usage_read_json(json_object *json, struct rv_usage *out);
+
 /* What a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
 struct rv_envelope_seed {
     rv_str raw_input, user_id, session_id, request_id;
@@ -50,6 +67,7 @@ struct rv_envelope_fields {
     enum rv_reason terminal_reason; /* RV_REASON_NONE: none */
     const char *termination_reason; /* text or NULL */
     enum rv_run_status status;      /* of the last run or resume; RV_RUN_READY at first */
+    struct rv_usage usage;          /* of all model calls so far */
 };
 const struct rv_envelope_fields *rv_envelope_fields(const rv_envelope *env);
 
@@ -120,6 +138,9 @@ int64_t rv_envelope_processing_ms(const rv_envelope *env); /* sum over the histo
 RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type,
                                         int64_t now_us, rv_err **err);
 size_t rv_envelope_n_errors(const rv_envelope *env);
+
+/** Counts a model call's usage. */
+void rv_envelope_add_usage(rv_envelope *env, const struct rv_usage *usage);
 
 /* --- Visits and edges, kept across resumes --- */
 int64_t rv_envelope_visits(const rv_envelope *env, rv_str stage); /* counted by record_start */

@@ -214,6 +214,7 @@ enum rv_row_kind {
     RV_ROW_ERRORS,
     RV_ROW_RECORDS,
     RV_ROW_INTERRUPT,
+    RV_ROW_USAGE, /* left out while nothing was used */
 };
 enum rv_row_patch { RV_PATCH_SET, RV_PATCH_MERGE, RV_PATCH_SAME };
 struct rv_row {

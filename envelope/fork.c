@@ -13,6 +13,7 @@ int rv_envelope_fork(const rv_envelope *env, rv_envelope **out, rv_err **err)
     if (!fork)
         return RV_FAIL(err, RV_E_NOMEM, "fork the envelope");
     fork->f = env->f;
+    fork->f.usage = (struct rv_usage){0}; /* its own: the merge adds it */
     fork->stage = env->stage;
     for (size_t i = 0; i < RV_N_TEXTS; i++)
         fork->text[i] = (struct rv_text){env->text[i].ptr, env->text[i].len, true};
@@ -316,6 +317,7 @@ int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct 
         commit_counts(env, fork, RV_MAP_EDGES);
         commit_records(env, fork);
         env->f.llm_call_count = rv_counter_add(env->f.llm_call_count, fork->f.llm_call_count - fork->base_llm_calls);
+        rv_usage_add(&env->f.usage, &fork->f.usage);
         env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, fork->f.agent_hop_count - fork->base_hops);
         if (p.queue)
             rv_map_put_ref(&env->map[RV_MAP_METADATA], rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS)), p.queue);

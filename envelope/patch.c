@@ -61,6 +61,14 @@ static bool same_counts(const rv_envelope *env, const rv_envelope *given, enum r
     return true;
 }
 
+static bool same_usage(const struct rv_usage *a, const struct rv_usage *b)
+{
+    return a->calls == b->calls && a->input_tokens == b->input_tokens && a->output_tokens == b->output_tokens &&
+           a->cached_tokens == b->cached_tokens && a->cache_write_tokens == b->cache_write_tokens &&
+           a->reasoning_tokens == b->reasoning_tokens && a->cost_micro_usd == b->cost_micro_usd &&
+           a->estimated == b->estimated;
+}
+
 static bool is_same(const struct patch *p, const struct rv_row *row)
 {
     const char *a = (const char *)&p->env->f;
@@ -72,6 +80,8 @@ static bool is_same(const struct patch *p, const struct rv_row *row)
         return same_records(p->env, p->given);
     if (row->kind == RV_ROW_COUNTS || row->kind == RV_ROW_EDGES)
         return same_counts(p->env, p->given, (enum rv_map_id)row->at);
+    if (row->kind == RV_ROW_USAGE)
+        return same_usage(&p->env->f.usage, &p->given->f.usage);
     return memcmp(a + row->at, b + row->at, sizeof(int64_t)) == 0;
 }
 
@@ -235,6 +245,7 @@ static void commit_row(struct patch *p, const struct rv_row *row)
     case RV_ROW_COUNTS:
     case RV_ROW_EDGES:
     case RV_ROW_RECORDS:
+    case RV_ROW_USAGE:
         break; /* never changed by a patch */
     }
 }

@@ -103,6 +103,10 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
     rv_jw_kv_int(&w, "iteration", f->iteration);
     rv_jw_kv_int(&w, "llm_call_count", f->llm_call_count);
     rv_jw_kv_int(&w, "processing_time_ms", rv_envelope_processing_ms(env));
+    if (!rv_usage_is_zero(&env->f.usage)) {
+        rv_jw_key(&w, "usage");
+        rv_usage_write_json(&env->f.usage, &w);
+    }
     rv_jw_key(&w, "errors");
     rv_errors_write(env, &w);
     write_outputs(env, &w);

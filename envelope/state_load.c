@@ -169,6 +169,11 @@ static int read_row(struct rv_state_reader *rd, const struct rv_row *row, json_o
         return rv_read_records(rd, row, v);
     case RV_ROW_INTERRUPT:
         return rv_read_interrupt(rd, v, &rd->env->interrupt);
+    case RV_ROW_USAGE:
+        if (v && !is(v, json_type_object))
+            return rv_read_bad(rd, (struct rv_state_place){row->key, -1, NULL}, "an object", v);
+        rv_usage_read_json(v, &rd->env->f.usage);
+        return 0;
     }
     return 0;
 }

@@ -50,6 +50,7 @@ static const struct rv_row rows[] = {
     {"state", RV_ROW_VALUES, RV_MAP_STATE, RV_PATCH_MERGE},
     {"stage_visits", RV_ROW_COUNTS, RV_MAP_VISITS, RV_PATCH_SAME},
     {"suspended", RV_ROW_WORK, RV_MAP_SUSPENDED, RV_PATCH_SET},
+    {"usage", RV_ROW_USAGE, 0, RV_PATCH_SAME},
 };
 _Static_assert(RV_COUNT(rows) < RV_STATE_MAX_KEYS, "a bit per row, and state_version");
 
@@ -242,6 +243,9 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
         else
             rv_jw_null(w);
         break;
+    case RV_ROW_USAGE:
+        rv_usage_write_json(&env->f.usage, w);
+        break;
     }
 }
 
@@ -252,6 +256,8 @@ void rv_envelope_write_state(const rv_envelope *env, rv_buf *b)
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "state_version", RV_STATE_VERSION);
     for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        if (rows[i].kind == RV_ROW_USAGE && rv_usage_is_zero(&env->f.usage))
+            continue;
         rv_jw_key(&w, rows[i].key);
         write_row(env, &rows[i], &w);
     }

@@ -61,7 +61,8 @@
     X(USER_CANCELLED, "user_cancelled", "a person said no or stopped it")   \
     X(TOOL_FAILED, "tool_failed_fatally", "a stage failed and nothing caught it") \
     X(LLM_FAILED, "llm_failed_fatally", "a model stage failed and nothing caught it") \
-    X(POLICY, "policy_violation", "a policy denied it")
+    X(POLICY, "policy_violation", "a policy denied it")                     \
+    X(BUDGET, "budget_exceeded", "the money for the run is used up")
 
 #define RV_INTERRUPT_KINDS(X)                                       \
     X(CLARIFICATION, "clarification", "a question to the user")     \
@@ -135,6 +136,29 @@
     X(QUERY, "query", "a question with one answer")  \
     X(COMMAND, "command", "something to be done")
 
+/* What went wrong between the engine and a model: every provider's errors, in one list. */
+#define RV_LLM_ERRORS(X)                                                                          \
+    X(RATE_LIMITED, "rate_limited", "too many requests, or a quota is used up")                  \
+    X(OVERLOADED, "overloaded", "the model is busy or its server has a fault; may be tried again") \
+    X(TIMEOUT, "timeout", "no answer in time; may be tried again")                               \
+    X(CONNECTION, "connection", "no connection, or it broke; may be tried again")                \
+    X(PROTOCOL, "protocol", "the answer could not be understood; may be tried again")            \
+    X(BAD_REQUEST, "bad_request", "the request is refused as wrong")                             \
+    X(AUTH, "auth", "the key is missing or refused")                                             \
+    X(CONTEXT_TOO_LONG, "context_too_long", "the prompt is too long for the model")              \
+    X(CONTENT_FILTER, "content_filter", "the provider will not answer that")                     \
+    X(CANCELLED, "cancelled", "nobody wants the answer any more")
+
+/* Why a model stopped. */
+#define RV_FINISH_REASONS(X)                                                    \
+    X(STOP, "stop", "it had said everything")                                  \
+    X(LENGTH, "length", "the longest reply was reached: it is cut off")        \
+    X(TOOL_CALLS, "tool_calls", "it wants tools to be called")                 \
+    X(CONTENT_FILTER, "content_filter", "the provider cut it off")             \
+    X(REFUSAL, "refusal", "the model will not answer")                         \
+    X(PAUSE, "pause", "the provider wants to be asked to go on")               \
+    X(OTHER, "other", "for a reason that is not known here")
+
 /* What a run came to. `ready` has not run yet, `running` is between a start and an end. */
 #define RV_RUN_STATUSES(X)                                              \
     X(READY, "ready", "not started")                                    \
@@ -166,7 +190,9 @@
     T(health, HEALTH, RV_HEALTHS, "health status")                                \
     T(history_status, HISTORY, RV_HISTORY_STATUSES, "history status")             \
     T(message_category, MESSAGE, RV_MESSAGE_CATEGORIES, "message category")       \
-    T(run_status, RUN, RV_RUN_STATUSES, "run status")
+    T(run_status, RUN, RV_RUN_STATUSES, "run status")                             \
+    T(llm_error, LLM_ERROR, RV_LLM_ERRORS, "model error kind")                    \
+    T(finish_reason, FINISH, RV_FINISH_REASONS, "finish reason")
 
 /* Enums: RV_OUTCOME_SUCCESS, ..., RV_N_OUTCOME. Value -1 (RV_UNSET) means "not set" wherever a field allows that. */
 #define RV_UNSET (-1)
@@ -210,6 +236,10 @@ enum rv_history_status { RV_HISTORY_STATUSES(RV_TERM_CONST_HISTORY) RV_N_HISTORY
 enum rv_message_category { RV_MESSAGE_CATEGORIES(RV_TERM_CONST_MESSAGE) RV_N_MESSAGE };
 #define RV_TERM_CONST_RUN(n, t, m) RV_RUN_##n,
 enum rv_run_status { RV_RUN_STATUSES(RV_TERM_CONST_RUN) RV_N_RUN };
+#define RV_TERM_CONST_LLM_ERROR(n, t, m) RV_LLM_ERROR_##n,
+enum rv_llm_error { RV_LLM_ERRORS(RV_TERM_CONST_LLM_ERROR) RV_N_LLM_ERROR };
+#define RV_TERM_CONST_FINISH(n, t, m) RV_FINISH_##n,
+enum rv_finish_reason { RV_FINISH_REASONS(RV_TERM_CONST_FINISH) RV_N_FINISH };
 
 /* const char *rv_outcome_text(enum rv_outcome): wire text; NULL for a value outside the list (RV_UNSET too).
  * int rv_outcome_of(rv_str, enum rv_outcome *, rv_err **): exact match; RV_E_INVALID quotes the text, lists the legal

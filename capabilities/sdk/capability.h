@@ -20,7 +20,8 @@
  *
  * ABI log
  *   1  first version
- *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7")
+ *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7"), RV_CAP_PROVIDER and
+ *      emit() (kind 8)
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -64,6 +65,15 @@ enum rv_cap_kind {
      *        anything else is an error. An error, or fail(), counts as "can not tell".
      * spec: description, timeout_ms */
     RV_CAP_PROBE = 7,
+    /* Answers for models: `model: mycap.local:some-model` asks provider "local" of capability "mycap".
+     * args: {role, provider, model, system?, history?, prompt, turns?, tools?, tool_choice?, output?, options,
+     *       output_mode}; the page on providers describes it. emit() may hand out pieces meanwhile.
+     * reply: {text?, tool_calls?: [{id?, name, arguments (text or object)}], finish_reason?, usage?: {input_tokens?,
+     *        output_tokens?, cached_tokens?, reasoning_tokens?}}; text or tool_calls must be there.
+     * fail(): the type is one of rate_limited overloaded timeout connection protocol bad_request auth context_too_long
+     *         content_filter; anything else counts as protocol.
+     * spec: description, timeout_ms */
+    RV_CAP_PROVIDER = 8,
 };
 
 struct rv_cap_call {
@@ -85,6 +95,9 @@ struct rv_cap_call {
     int (*fail)(struct rv_cap_call *call, const char *type, const char *message);
     /** Write to the host's log; level 0 debug .. 3 error. */
     void (*log)(const struct rv_cap_call *call, int level, const char *message);
+    /** Providers: hand out a piece of the answer while it is made: {"text": "..."} or {"thinking": "..."}. Copied. Returns
+     *  nonzero when nobody wants more: end then. Only there if `size` says so. */
+    int (*emit)(struct rv_cap_call *call, const char *json);
 };
 
 typedef int (*rv_cap_fn)(void *self, struct rv_cap_call *call);

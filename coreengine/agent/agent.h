@@ -10,6 +10,7 @@
 #ifndef RV_AGENT_H
 #define RV_AGENT_H
 
+#include "coreengine/llm/llm.h"
 #include "coreengine/tools/tools.h"
 
 /* --- Effects: what the core wants done ------------------------------------------------------------------------- */
@@ -101,7 +102,8 @@ struct rv_event {
     rv_str error;           /* failed: text */
     bool retryable;         /* failed: a repeat may help */
     bool unknown;           /* TOOL_DONE: the caller died, nobody knows whether the tool ran; a person decides */
-    int64_t input_tokens, output_tokens; /* LLM_DONE; 0: not reported */
+    struct rv_llm_answer llm; /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
+                                 that had come */
     struct rv_response response;         /* ANSWER */
 };
 
@@ -116,6 +118,8 @@ struct rv_visit_shared {
     int64_t next_call_id;        /* starts at 1 */
     int64_t next_seq;            /* of observable events, emitted or not; starts at 1 */
     int64_t llm_left;            /* model calls that may still be started; retries take from it */
+    int64_t spent_micro_usd;     /* settled cost of this run's model calls */
+    int64_t reserved_micro_usd;  /* the most that those under way can cost; with a budget */
 };
 
 enum rv_visit_end {

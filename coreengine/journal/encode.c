@@ -117,14 +117,14 @@ static rv_str put_done(const struct rv_event *ev, rv_jw *w, rv_buf *value)
             rv_jw_kv_text(w, "error_type", ev->error_type);
         if (ev->retryable)
             rv_jw_kv_bool(w, "retryable", true);
+        if (ev->reply.len && rv_utf8_valid(ev->reply, NULL))
+            rv_jw_kv_str(w, "partial", ev->reply);
         text = ev->error;
     } else {
         text = ev->reply;
     }
-    if (ev->input_tokens)
-        rv_jw_kv_int(w, "input_tokens", ev->input_tokens);
-    if (ev->output_tokens)
-        rv_jw_kv_int(w, "output_tokens", ev->output_tokens);
+    if (ev->kind == RV_EVENT_LLM_DONE)
+        rv_llm_answer_write(&ev->llm, w);
     if (text.len == 0)
         return (rv_str){NULL, 0};
     if (rv_utf8_valid(text, NULL))

@@ -46,13 +46,13 @@ void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
             rv_jw_kv_text(w, "error_type", ev->error_type);
         rv_jw_kv_str(w, "error", ev->error);
         rv_jw_kv_bool(w, "retryable", ev->retryable);
+        if (ev->reply.len)
+            rv_jw_kv_str(w, "partial", ev->reply);
     } else if (is_done(ev->kind)) {
         rv_jw_kv_str(w, "reply", ev->reply);
     }
-    if (ev->input_tokens || ev->output_tokens) {
-        rv_jw_kv_int(w, "input_tokens", ev->input_tokens);
-        rv_jw_kv_int(w, "output_tokens", ev->output_tokens);
-    }
+    if (ev->kind == RV_EVENT_LLM_DONE)
+        rv_llm_answer_write(&ev->llm, w);
     if (ev->kind == RV_EVENT_ANSWER)
         write_response(&ev->response, w);
     rv_jw_obj_end(w);
@@ -75,7 +75,7 @@ static void read_response(json_object *json, struct rv_response *out)
 
 int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
 {
-    struct rv_event ev = {.kind = RV_EVENT_CANCEL};
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .llm = RV_LLM_ANSWER_NONE};
     const char *text = NULL;
     json_object *part = NULL;
     size_t kind = 0;
@@ -99,8 +99,9 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
     if (json_object_object_get_ex(json, "error", &part))
         ev.error = rv_json_str(part);
     (void)rv_json_get_text(json, "error_type", &ev.error_type);
-    (void)rv_json_get_int(json, "input_tokens", &ev.input_tokens);
-    (void)rv_json_get_int(json, "output_tokens", &ev.output_tokens);
+    if (json_object_object_get_ex(json, "partial", &part))
+        ev.reply = rv_json_str(part);
+    rv_llm_answer_read(json, &ev.llm);
     if (ev.kind == RV_EVENT_ANSWER) {
         part = rv_json_get_obj(json, "response");
         if (part)

@@ -86,14 +86,10 @@ int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_sc
                                     .retryable = e->retryable,
                                     .delay_ms = e->delay_ms,
                                     .body = RV_BUF_INIT(RV_JSON_MAX_BYTES),
-                                    .chunks = e->chunks,
-                                    .n_chunks = e->n_chunks,
-                                    .input_tokens = e->input_tokens,
-                                    .output_tokens = e->output_tokens,
-                                    .finish_reason = e->finish_reason,
-                                    .has_tool_calls = e->has_tool_calls};
-    if (!e->failed)
-        rv_buf_add_str(&reply.body, e->body);
+                                    .deltas = e->deltas,
+                                    .n_deltas = e->n_deltas,
+                                    .answer = e->answer};
+    rv_buf_add_str(&reply.body, e->body);
     int rc = rv_buf_check(&reply.body, "reply of a script", err);
     if (rc < 0) {
         rv_buf_fini(&reply.body);

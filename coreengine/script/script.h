@@ -7,6 +7,7 @@
 #ifndef RV_SCRIPT_H
 #define RV_SCRIPT_H
 
+#include "coreengine/llm/llm.h"
 #include "coreengine/tools/tools.h"
 
 typedef struct rv_script rv_script;
@@ -49,12 +50,15 @@ struct rv_script_reply {
     const char *error;      /* failed: text; borrowed */
     bool retryable;
     int64_t delay_ms;     /* before the answer; for chunks: before each one */
-    rv_buf body;          /* not failed: MODEL: the text; TOOL: result JSON; STAGE: {output, raise?} */
-    const rv_str *chunks; /* MODEL given as chunks: the parts of body; borrowed; NULL: whole */
-    size_t n_chunks;
-    int64_t input_tokens, output_tokens;
-    const char *finish_reason; /* "stop" unless said */
-    bool has_tool_calls;       /* MODEL: tool_calls were scripted */
+    rv_buf body;          /* MODEL: the text, of a failure what came before it; TOOL: result JSON; STAGE: {output,
+                             raise?} */
+    struct rv_script_delta {  /* MODEL given as chunks, with the wait before each; borrowed; NULL: whole */
+        int64_t delay_ms;
+        bool is_thinking;     /* not part of body */
+        rv_str text;
+    } *deltas;
+    size_t n_deltas;
+    struct rv_llm_answer answer; /* MODEL: finish, tool_calls, usage, error_kind, retry_after_us; views are borrowed */
 };
 /** The next answer to such a call. RV_E_NOT_FOUND: nothing matches or the list ran dry; the text says which call. */
 RV_MUST_CHECK int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_script_reply *out,

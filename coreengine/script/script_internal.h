@@ -16,11 +16,10 @@ struct script_entry {
     bool failed, retryable;
     const char *error_type, *error;
     rv_str body;
-    rv_str *chunks;
-    size_t n_chunks;
-    int64_t delay_ms, input_tokens, output_tokens;
-    const char *finish_reason;
-    bool has_tool_calls;
+    struct rv_script_delta *deltas;
+    size_t n_deltas;
+    int64_t delay_ms;
+    struct rv_llm_answer answer; /* its views live in the arena */
     struct rv_src src;
 };
 

@@ -15,6 +15,7 @@
 
 #include "coreengine/journal/journal.h"
 #include "coreengine/plugin/plugin.h"
+#include "coreengine/provider/provider.h"
 #include "coreengine/run/run.h"
 #include "coreengine/script/script.h"
 
@@ -33,6 +34,7 @@ struct rv_engine_opts {
     rv_store *store;          /* of the journals of its runs; borrowed; NULL: none. Leases are renewed there */
     const char *owner;        /* of the leases; borrowed; with a store */
     int64_t lease_us;         /* 0: RV_LEASE_DEFAULT_US */
+    struct rv_provider_env env; /* where providers find keys and addresses; zeroed: the process's environment */
 };
 RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err);
 /** Ends what runs. Does not wait for calls that ignore their cancellation (their memory is then left to the process, or
@@ -57,7 +59,10 @@ struct rv_exec_opts {
     bool saves;
     size_t max_parallel; /* stages of a batch at once; 0: 64, whatever the number of workers */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* each EMIT; may be NULL */
-    void (*on_delta)(void *self, int stage, rv_str text);                 /* streamed model text; may be NULL */
+    /** A piece of what a model says; may be NULL. False: the stream is held until rv_exec_read_on(). */
+    bool (*on_delta)(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d);
+    /** The exact body that is sent to a provider, once for each attempt; may be NULL. */
+    void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_state)(void *self, rv_str state);                           /* each SAVE; may be NULL */
     void (*on_input)(void *self, const struct rv_event *ev);              /* each event before the core gets it */
     /* each effect before it is performed: a trace */
@@ -86,6 +91,7 @@ RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_o
 /** Drive the loop until that run is over (or waits for an answer). RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID,
  * RV_E_TIMEOUT for an answer of the script that does not fit its interrupt (the run is then over, as interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
+void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x); /* asks; rv_engine_wait then ends soon */
 bool rv_exec_is_over(const rv_exec *x);
 enum rv_run_status rv_exec_status(const rv_exec *x);

@@ -142,8 +142,7 @@ struct sim_call sim_call_take(struct sim_seed *s, size_t at, struct rv_event *ev
                             .failed = c.outcome.failed,
                             .error_type = c.outcome.error_type,
                             .retryable = c.outcome.retryable,
-                            .input_tokens = c.outcome.input_tokens,
-                            .output_tokens = c.outcome.output_tokens};
+                            .llm = c.outcome.llm};
     ev->kind = c.kind == RV_EFFECT_CALL_LLM    ? RV_EVENT_LLM_DONE
                : c.kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE
                : c.kind == RV_EFFECT_ARM_TIMER ? RV_EVENT_TIMER

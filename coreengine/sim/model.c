@@ -37,8 +37,7 @@ int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_scr
         sim_outcome_fail(o, reply.error_type, reply.retryable, reply.error ? reply.error : "");
     else
         rv_buf_add_str(&o->text, rv_buf_str(&reply.body));
-    o->input_tokens = reply.input_tokens;
-    o->output_tokens = reply.output_tokens;
+    o->llm = reply.answer;
     rv_script_reply_fini(&reply);
     return rv_buf_check(&o->text, "scripted reply", err);
 }
@@ -138,12 +137,12 @@ int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_o
         sim_outcome_fail(o, "TimeoutError", true, "no answer in time");
         return 0;
     }
-    o->input_tokens = (int64_t)e->request_len / 4;
+    o->llm.usage.input_tokens = (int64_t)e->request_len / 4;
     rc = sim_script_answer(s, e, RV_SCRIPT_MODEL, (rv_str){e->request, e->request_len}, o, &found, err);
     if (rc == 0 && !found)
         rc = good_text(s, e, &r, &o->text, err);
     if (rc == 0 && fault == 3 && !o->failed)
         spoil(&r, &o->text);
-    o->output_tokens = (int64_t)o->text.len / 4;
+    o->llm.usage.output_tokens = (int64_t)o->text.len / 4;
     return rc < 0 ? rc : rv_buf_check(&o->text, "reply", err);
 }

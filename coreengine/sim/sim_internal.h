@@ -94,7 +94,7 @@ struct sim_outcome {
     bool failed, retryable;
     const char *error_type; /* static */
     rv_buf text;            /* reply, or the error's text */
-    int64_t input_tokens, output_tokens;
+    struct rv_llm_answer llm;
     bool takes_effect; /* TOOL: the world changes */
 };
 /* A call that is under way, or a timer. */

@@ -1,0 +1,84 @@
+/* HTTP to the outside: libcurl's multi interface on a libuv loop. Connections are reused, nothing blocks, a slow reader
+ * pauses the transfer. libcurl and what comes with it is opened when the first request is made, not before.
+ *
+ * Everything belongs to the loop's thread. Callbacks come from the loop, never from within a function of this header
+ * (rv_http_cancel is followed by none). */
+#ifndef RV_HTTP_H
+#define RV_HTTP_H
+
+#include "coreengine/base/base.h"
+
+#define RV_HTTP_MAX_HEADERS  64
+#define RV_HTTP_MAX_HEAD     ((size_t)64 << 10) /* bytes of all headers of an answer */
+
+typedef struct rv_http rv_http;
+typedef struct rv_http_call rv_http_call;
+struct uv_loop_s;
+
+struct rv_http_opts {
+    struct uv_loop_s *loop; /* borrowed; outlives the client */
+    size_t max_connections; /* kept open for reuse; 0: 64 */
+    const char *user_agent; /* NULL: "reeve/VERSION" */
+    rv_log *log;            /* borrowed; may be NULL */
+};
+/** Opens libcurl. RV_E_NOT_FOUND: it is not there (the hint says what to install), RV_E_NOMEM, RV_E_INTERNAL. */
+RV_MUST_CHECK int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err);
+/** Cancels what is under way and closes all handles on the loop: the loop must be run once more (until the close
+ * callbacks were delivered) before it is closed; rv_http_free() does that itself with uv_run(UV_RUN_NOWAIT). */
+void rv_http_free(rv_http *h);
+
+struct rv_http_request {
+    const char *method; /* "POST" */
+    const char *url;    /* http:// or https:// only; redirects are not followed */
+    const char *const *headers; /* "Name: value"; no line ends, or the request is RV_E_INVALID */
+    size_t n_headers;
+    rv_str body;                                            /* borrowed until on_end or cancel */
+    int64_t connect_us, first_byte_us, idle_us, total_us;   /* limits; 0: none */
+    size_t max_body;                                        /* of the answer, after decompression; 0: 64 MiB */
+    const char *ca_file;                                    /* certificates to trust instead of the system's; NULL */
+    const char *proxy;                                      /* NULL: by http_proxy, https_proxy, no_proxy; "": none */
+};
+struct rv_http_head {
+    int status;          /* of the final answer: 1xx is skipped */
+    rv_str content_type; /* as sent; empty: none */
+    struct {
+        rv_str name, value; /* name in lower case */
+    } headers[RV_HTTP_MAX_HEADERS];
+    size_t n_headers;
+};
+/** The value of a header by its lower-case name; ptr NULL: it is not there. */
+rv_str rv_http_header(const struct rv_http_head *head, const char *name);
+
+enum rv_http_fault {
+    RV_HTTP_OK,
+    RV_HTTP_UNREACHABLE,   /* no connection: resolving, connecting, TLS. Nothing was sent */
+    RV_HTTP_CUT,           /* the connection broke after something was sent */
+    RV_HTTP_CONNECT_TIME,  /* the time to connect is over. Nothing was sent */
+    RV_HTTP_FIRST_BYTE_TIME,
+    RV_HTTP_IDLE_TIME,
+    RV_HTTP_TOTAL_TIME,
+    RV_HTTP_TOO_LARGE,     /* more than max_body */
+    RV_HTTP_BAD_ANSWER,    /* no HTTP, broken compression, too large a head */
+    RV_HTTP_LOCAL,         /* memory, descriptors, an option libcurl does not know */
+};
+struct rv_http_end {
+    enum rv_http_fault fault;
+    bool was_sent;         /* the request may have reached the server */
+    const char *text;      /* for people: what failed, with the host; "" when OK. Borrowed */
+    int64_t connect_us, first_byte_us, total_us; /* from the start of the call; 0: did not come to that */
+};
+struct rv_http_events {
+    void (*on_head)(void *self, const struct rv_http_head *head);
+    /** A part of the body. False: hold the transfer until rv_http_resume(); this part was taken. Time on hold does not
+     * count as idle. */
+    bool (*on_body)(void *self, rv_str bytes);
+    void (*on_end)(void *self, const struct rv_http_end *end); /* once, last; the call is gone afterwards */
+    void *self;
+};
+/** RV_E_INVALID (address or header), RV_E_NOMEM, RV_E_INTERNAL; else on_end will come. */
+RV_MUST_CHECK int rv_http_start(rv_http *h, const struct rv_http_request *req, const struct rv_http_events *events,
+                                rv_http_call **out, rv_err **err);
+void rv_http_resume(rv_http_call *c);
+void rv_http_cancel(rv_http_call *c); /* closes its connection; no callback follows */
+
+#endif

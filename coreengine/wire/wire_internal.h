@@ -1,0 +1,87 @@
+/* Shared by the files of wire only: one answer while it is read, and what a wire has to bring. */
+#ifndef RV_WIRE_INTERNAL_H
+#define RV_WIRE_INTERNAL_H
+
+#include "coreengine/wire/wire.h"
+
+/* One tool call while its arguments come. */
+struct wire_call {
+    int64_t key;      /* the provider's number of it; -1: none */
+    rv_buf id, name;  /* id may stay empty: one is made up at the end */
+    rv_buf arguments; /* text */
+    bool started, ended; /* its deltas were handed out */
+};
+
+struct wire_codec;
+struct rv_wire_reader {
+    struct rv_wire_target target; /* a copy; its pointers are borrowed */
+    const struct wire_codec *codec;
+    rv_llm_delta_fn on_delta;
+    void *self;
+    rv_sse *sse; /* one of these three frames the body */
+    rv_ndjson *ndjson;
+    rv_buf whole;
+    bool is_whole;
+    bool has_begun, is_broken, saw_end; /* saw_end: the protocol's own end mark */
+    int broken_kind;                    /* enum rv_llm_error */
+    rv_buf broken_why;
+    rv_buf text, half;  /* half: an unfinished UTF-8 sequence at the end of the text so far */
+    size_t total_bytes; /* of text and arguments */
+    struct wire_call *calls;
+    size_t n_calls, cap_calls;
+    json_object *blocks; /* Anthropic: thinking blocks to be handed back; owned */
+    int64_t block_index; /* and the block that is open */
+    int block_kind;
+    int finish; /* enum rv_finish_reason or RV_UNSET */
+    struct rv_usage usage;
+    bool has_usage;
+};
+
+/* What a wire brings. Each returns 0 or RV_E_NOMEM; everything else is said by rv_reader_break(). */
+struct wire_codec {
+    int (*request)(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err);
+    int (*event)(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err); /* one event or line of the stream */
+    int (*whole)(rv_wire_reader *r, json_object *reply, rv_err **err);       /* an answer that came at once */
+    /* the error object of a body or event: *kind is set by the status before and may be changed */
+    void (*fault)(json_object *body, int status, int *kind, bool *retryable, rv_buf *text);
+};
+extern const struct wire_codec rv_wire_openai, rv_wire_anthropic, rv_wire_ollama;
+
+/* reader.c: what the codecs tell of the answer. Text is given to the caller in whole UTF-8 sequences. */
+RV_MUST_CHECK int rv_reader_text(rv_wire_reader *r, rv_str text, rv_err **err);
+RV_MUST_CHECK int rv_reader_thinking(rv_wire_reader *r, rv_str text, rv_err **err);
+/** The call with that key, made when it is new; NULL (with rc in *rc: 0 when the reply was broken for having too many).
+ */
+struct wire_call *rv_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err **err);
+/** Hands out its start, once, when it has a name. */
+RV_MUST_CHECK int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err);
+RV_MUST_CHECK int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_err **err);
+void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c);
+void rv_reader_finish(rv_wire_reader *r, int finish);
+void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);
+/** The answer is no good: what was wrong, once (the first counts). */
+void rv_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);
+/** Parse one JSON object of the stream, capped; *out NULL (and the reply broken) when it is none. */
+RV_MUST_CHECK int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err);
+
+/* body.c: pieces of requests that wires share */
+/** Is the output of this request to come this way, given what the target can? enum below. */
+enum wire_via { WIRE_VIA_NONE, WIRE_VIA_NATIVE, WIRE_VIA_TOOL, WIRE_VIA_PROMPT };
+RV_MUST_CHECK int rv_body_via(const struct rv_wire_target *t, json_object *request, enum wire_via *via, rv_err **err);
+/** The schema of the output without its top-level description; *out is the caller's. */
+RV_MUST_CHECK int rv_body_schema(json_object *request, json_object **out, rv_err **err);
+/** The words that ask for JSON of that schema (WIRE_VIA_PROMPT); appended. */
+void rv_body_ask_for_json(json_object *schema, rv_buf *text);
+/** Calls fn for system (role "system"), history, prompt (role "user") and turns, in this order, as messages. */
+typedef int (*rv_body_message_fn)(void *self, const char *role, json_object *message, rv_str content, rv_err **err);
+RV_MUST_CHECK int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err);
+/** Members of extra_body over those written: call it at the end of the body's object. Keys it will write must be left out
+ * by rv_body_has_extra(). */
+bool rv_body_has_extra(const struct rv_wire_target *t, const char *key);
+void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
+
+/* strict.c */
+/** The schema in the strict subset of OpenAI's structured outputs; *out NULL: it can not be said in it. */
+RV_MUST_CHECK int rv_schema_to_strict(json_object *schema, json_object **out, rv_err **err);
+
+#endif
