@@ -4,29 +4,12 @@
 
 #include "coreengine/script/script_internal.h"
 
-/* In the order of the `error kind` words of tables.c. */
-static const struct {
-    const char *type, *text;
-    bool retryable;
-} kinds[] = {
-    {"LLMError", "rate limited", true},
-    {"LLMError", "the model is overloaded", true},
-    {"TimeoutError", "the model did not answer in time", true},
-    {"LLMError", "the connection broke", true},
-    {"LLMError", "the answer could not be understood", true},
-    {"LLMError", "the request was refused as invalid", false},
-    {"LLMError", "the key was refused", false},
-    {"LLMError", "the prompt is too long for the model", false},
-    {"LLMError", "the provider's content filter refused it", false},
-};
-
 static void finding(struct script_reader *r, const struct rv_src *src, const char *hint, const char *text)
 {
     rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, src, hint, "%s", text);
 }
 
-/* Bytes of b into the arena; false when memory is short. */
-static bool keep(struct script_reader *r, rv_buf *b, rv_str *out)
+bool rv_script_keep(struct script_reader *r, rv_buf *b, rv_str *out)
 {
     char *copy = b->rc < 0 ? NULL : rv_arena_dup(r->s->arena, rv_buf_str(b));
 
@@ -40,83 +23,17 @@ static bool keep(struct script_reader *r, rv_buf *b, rv_str *out)
     return copy != NULL;
 }
 
-static const char *keep_text(struct script_reader *r, rv_buf *b)
-{
-    rv_str out = {"", 0};
-    return keep(r, b, &out) ? out.ptr : "";
-}
-
 static void make_error(struct script_reader *r, enum rv_script_kind kind, const struct script_raw_error *e,
                        struct script_entry *out)
 {
-    rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES + 256);
-    bool has_message = e->message && e->message[0];
-
     out->failed = true;
+    if (kind == RV_SCRIPT_MODEL) {
+        rv_script_model_fail(r, e, out);
+        return;
+    }
     out->error_type = e->type && e->type[0] ? e->type : "ExecutionError";
+    out->error = e->message && e->message[0] ? e->message : "it failed";
     out->retryable = e->recoverable;
-    if (kind != RV_SCRIPT_MODEL) {
-        out->error = has_message ? e->message : "it failed";
-        return;
-    }
-    int k = e->kind >= 0 && e->kind < (int)RV_COUNT(kinds) ? e->kind : 0;
-    out->error_type = kinds[k].type;
-    out->retryable = kinds[k].retryable;
-    rv_buf_puts(&text, has_message ? e->message : kinds[k].text);
-    if (e->status)
-        rv_buf_printf(&text, " (status %lld)", (long long)e->status);
-    if (e->retry_after_ms)
-        rv_buf_printf(&text, " (retry after %lld ms)", (long long)e->retry_after_ms);
-    out->error = keep_text(r, &text);
-}
-
-static void make_chunks(struct script_reader *r, const struct rv_str_list *list, struct script_entry *out, rv_buf *body)
-{
-    out->chunks = rv_script_array(r, list->n, sizeof *out->chunks);
-    if (!out->chunks)
-        return;
-    out->n_chunks = list->n;
-    for (size_t i = 0; i < list->n; i++) {
-        out->chunks[i] = rv_str_of(list->items[i]);
-        rv_buf_add_str(body, out->chunks[i]);
-    }
-}
-
-static void make_model(struct script_reader *r, const struct script_raw_entry *raw, struct script_entry *out)
-{
-    int n = raw->has_json + raw->has_text + raw->chunks.is_set;
-    rv_buf body = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-
-    if (n + raw->has_error > 1)
-        finding(r, &raw->src, "one of json, text, chunks and error", "says its reply in more than one way");
-    else if (n + raw->has_error == 0 && !raw->tool_calls)
-        finding(r, &raw->src, "one of json, text, chunks and error", "has no reply");
-    out->finish_reason = raw->finish_reason;
-    out->input_tokens = raw->input_tokens;
-    out->output_tokens = raw->output_tokens;
-    out->has_tool_calls = raw->tool_calls != NULL;
-    if (raw->has_json)
-        rv_json_write(raw->json, &body);
-    else if (raw->has_text)
-        rv_buf_puts(&body, raw->text);
-    else
-        make_chunks(r, &raw->chunks, out, &body);
-    if (n > 0) {
-        keep(r, &body, &out->body);
-    } else if (raw->tool_calls) { /* no text: the names, for whoever has to say that nobody asked for them */
-        for (size_t i = 0; i < json_object_array_length(raw->tool_calls); i++) {
-            const char *name = "";
-            RV_IGNORE(rv_json_get_text(json_object_array_get_idx(raw->tool_calls, i), "name", &name), "was checked");
-            rv_buf_printf(&body, "%s%s", i ? ", " : "", name);
-        }
-        out->failed = true;
-        out->error_type = "LLMError";
-        rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);
-        rv_buf_printf(&text, "the model asked for tools (%.200s), model stages do not call tools", rv_buf_cstr(&body));
-        rv_buf_fini(&body);
-        out->error = keep_text(r, &text);
-    }
-    rv_buf_fini(&body);
 }
 
 static void write_raise(const struct script_raw_entry *raw, rv_jw *w)
@@ -154,7 +71,7 @@ static void make_stage(struct script_reader *r, struct script_raw_entry *raw, st
     if (raw->has_raise && raw->raise_kind != RV_UNSET)
         write_raise(raw, &w);
     rv_jw_obj_end(&w);
-    keep(r, &body, &out->body);
+    rv_script_keep(r, &body, &out->body);
 }
 
 static void make_tool(struct script_reader *r, const struct script_raw_entry *raw, struct script_entry *out)
@@ -166,7 +83,7 @@ static void make_tool(struct script_reader *r, const struct script_raw_entry *ra
     if (!raw->has_result && !raw->has_error)
         finding(r, &raw->src, "result: {...}, or error: \"why\"", "has neither a result nor an error");
     rv_json_write(raw->result, &body);
-    keep(r, &body, &out->body);
+    rv_script_keep(r, &body, &out->body);
 }
 
 static const char *matcher(const char *text)
@@ -177,7 +94,6 @@ static const char *matcher(const char *text)
 void rv_script_raw_fini(struct script_raw_entry *raw)
 {
     json_object_put(raw->json);
-    json_object_put(raw->tool_calls);
     json_object_put(raw->output);
     json_object_put(raw->raise_data);
     json_object_put(raw->result);
@@ -191,12 +107,12 @@ void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, str
                                  .contains = matcher(raw->contains),
                                  .visit = raw->visit,
                                  .delay_ms = raw->delay_ms,
-                                 .finish_reason = "stop",
+                                 .answer = RV_LLM_ANSWER_NONE,
                                  .src = raw->src};
     r->at = raw->src;
     switch (kind) {
     case RV_SCRIPT_MODEL:
-        make_model(r, raw, out);
+        rv_script_model_make(r, raw, out);
         break;
     case RV_SCRIPT_STAGE:
         make_stage(r, raw, out);

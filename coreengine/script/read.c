@@ -17,7 +17,7 @@ static void read_entry(struct script_reader *r, enum rv_script_kind kind, const 
                        struct script_entry *out)
 {
     const struct script_table *t = rv_script_table(kind);
-    struct script_raw_entry raw = {.outcome = RV_UNSET, .raise_kind = RV_UNSET, .src = node->src};
+    struct script_raw_entry raw = {.outcome = RV_UNSET, .raise_kind = RV_UNSET, .finish = RV_UNSET, .src = node->src};
 
     size_t before = rv_findings_n_errors(r->keys.findings);
     rv_keys_read(&r->keys, node, t->keys, t->n_keys, &raw);
@@ -374,5 +374,6 @@ void rv_script_free(rv_script *s)
     rv_index_fini(&s->tool_index);
     rv_arena_free(s->arena);
     rv_yaml_free(s->doc);
+    free(s->all_tool_names);
     free(s);
 }

@@ -66,6 +66,8 @@ void rv_script_write_schema(rv_jw *w)
     rv_jw_key(w, "script");
     rv_keys_write_schema(keys, n, w);
     write_table(w, "model_entry", rv_script_table(RV_SCRIPT_MODEL));
+    write_table(w, "chunk", &rv_script_chunk_table);
+    write_table(w, "tool_call", &rv_script_call_table);
     write_table(w, "stage_entry", rv_script_table(RV_SCRIPT_STAGE));
     write_table(w, "tool_entry", rv_script_table(RV_SCRIPT_TOOL));
     write_table(w, "tool", rv_script_tool_table());

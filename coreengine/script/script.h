@@ -49,14 +49,14 @@ struct rv_script_reply {
     const char *error_type; /* failed: "LLMError", "TimeoutError", ...; borrowed */
     const char *error;      /* failed: text; borrowed */
     bool retryable;
-    int64_t delay_ms;     /* before the answer; for chunks: before each one */
-    rv_buf body;          /* MODEL: the text, of a failure what came before it; TOOL: result JSON; STAGE: {output,
-                             raise?} */
-    struct rv_script_delta {  /* MODEL given as chunks, with the wait before each; borrowed; NULL: whole */
+    int64_t delay_ms;        /* before the answer; for chunks: before each one */
+    rv_buf body;             /* MODEL: the text, of a failure what came before it; TOOL: result JSON; STAGE: {output,
+                                raise?} */
+    struct rv_script_delta { /* MODEL given as chunks, with the wait before each; borrowed; NULL: whole */
         int64_t delay_ms;
-        bool is_thinking;     /* not part of body */
+        bool is_thinking; /* not part of body */
         rv_str text;
-    } *deltas;
+    } * deltas;
     size_t n_deltas;
     struct rv_llm_answer answer; /* MODEL: finish, tool_calls, usage, error_kind, retry_after_us; views are borrowed */
 };

@@ -63,7 +63,8 @@ struct rv_script {
     struct script_answer *answers;
     size_t n_answers, next_answer;
     bool repeat;
-    struct rv_catalog under; /* of the catalog that was asked for last */
+    const char **all_tool_names; /* owned: what the catalog listed last */
+    struct rv_catalog under;     /* of the catalog that was asked for last */
 };
 
 /* While reading. */
@@ -76,8 +77,8 @@ struct script_reader {
 /* What the tables read an entry into, before it is made ready. */
 struct script_raw_error {
     const char *message, *type;
-    int kind; /* MODEL */
-    bool recoverable;
+    int kind; /* MODEL: enum rv_llm_error */
+    bool recoverable, retryable, has_retryable, billed;
     int64_t status, retry_after_ms;
 };
 struct script_raw_entry {
@@ -88,11 +89,15 @@ struct script_raw_entry {
     struct script_raw_error error;
     /* model */
     json_object *json; /* owned, as the other values here */
-    bool has_json, has_text;
-    const char *text, *finish_reason;
-    struct rv_str_list chunks;
-    json_object *tool_calls;
-    int64_t input_tokens, output_tokens;
+    bool has_json, has_text, has_chunks, has_usage, has_opaque;
+    rv_str text, opaque, tool_calls; /* the last two as JSON */
+    int finish;                      /* enum rv_finish_reason */
+
+    struct script_raw_chunk *chunks; /* in the arena */
+    size_t n_chunks;
+    struct rv_usage usage;
+    const char *answered_by;
+    int64_t attempts;
     /* stage */
     json_object *output, *raise_data;
     int outcome, raise_kind;
@@ -102,6 +107,11 @@ struct script_raw_entry {
     json_object *result;
     bool has_result;
 };
+struct script_raw_chunk {
+    rv_str text;
+    bool has_text, has_thinking, has_delay;
+    int64_t delay_ms;
+};
 
 /* The tables of an entry, by kind. */
 struct script_table {
@@ -110,6 +120,7 @@ struct script_table {
     size_t n_keys;
 };
 const struct script_table *rv_script_table(enum rv_script_kind kind);
+extern const struct script_table rv_script_model_table, rv_script_chunk_table, rv_script_call_table;
 const struct script_table *rv_script_answer_table(void);
 const struct script_table *rv_script_tool_table(void);
 
@@ -129,10 +140,42 @@ struct script_raw_answer {
 };
 const char *rv_script_decision_text(int decision);
 
+/* The rows that entries of every kind have. */
+#define SCRIPT_AT(member) offsetof(struct script_raw_entry, member)
+#define SCRIPT_MATCHERS                                                                                                \
+    {.name = "stage", .type = RV_KEY_STR, .offset = SCRIPT_AT(stage), .doc = "Matcher: only calls of that stage."},    \
+        {.name = "visit",                                                                                              \
+         .type = RV_KEY_INT,                                                                                           \
+         .offset = SCRIPT_AT(visit),                                                                                   \
+         .min = 1,                                                                                                     \
+         .max = 1e9,                                                                                                   \
+         .doc = "Matcher: only in that visit of the stage, counted from 1."},                                          \
+        {.name = "contains",                                                                                           \
+         .type = RV_KEY_STR,                                                                                           \
+         .offset = SCRIPT_AT(contains),                                                                                \
+         .doc = "Matcher: only when the prompt, what followed it in the stage, or the arguments contain that text."},  \
+    {                                                                                                                  \
+        .name = "delay_ms", .type = RV_KEY_INT, .offset = SCRIPT_AT(delay_ms), .min = 0,                               \
+        .max = RV_SCRIPT_MAX_DELAY_MS,                                                                                 \
+        .doc = "Time until the answer; with chunks, before each that says none of its own."                            \
+    }
+#define SCRIPT_ERROR_SCHEMA(members)                                                                                   \
+    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members   \
+    "}}]}"
+/** Reads a map that is the value of a key; path: "error." and the like. */
+void rv_script_read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
+                           const struct rv_key *keys, size_t n, void *target);
+
 /** Make an entry ready from what was read; frees the raw one's values. Faults become findings. */
 void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct script_raw_entry *raw,
                           struct script_entry *out);
 void rv_script_raw_fini(struct script_raw_entry *raw); /* its values */
+/** The part of it that only replies of models have. */
+void rv_script_model_make(struct script_reader *r, struct script_raw_entry *raw, struct script_entry *out);
+/** Its error, for a model; for others rv_script_entry_make() does it. */
+void rv_script_model_fail(struct script_reader *r, const struct script_raw_error *e, struct script_entry *out);
+/** The text of a buffer in the arena, and the buffer is freed; false: a finding was made, or memory is short. */
+bool rv_script_keep(struct script_reader *r, rv_buf *b, rv_str *out);
 /** The rows of the whole file. */
 const struct rv_key *rv_script_keys(size_t *n);
 /** Memory for n items in the arena; NULL is recorded in the reader. */

@@ -4,23 +4,7 @@
 
 #include "coreengine/script/script_internal.h"
 
-#define AT(member) offsetof(struct script_raw_entry, member)
-#define ERROR_SCHEMA(members)                                                                                          \
-    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members   \
-    "}}]}"
-
-static const struct rv_term kind_terms[] = {
-    {"rate_limited", "too many requests; may be tried again"},
-    {"overloaded", "the model is busy or its server has a fault; may be tried again"},
-    {"timeout", "no answer in time; may be tried again"},
-    {"connection", "the connection broke; may be tried again"},
-    {"protocol", "the answer could not be understood; may be tried again"},
-    {"bad_request", "the request is refused as wrong"},
-    {"auth", "the key is refused"},
-    {"context_too_long", "the prompt is too long"},
-    {"content_filter", "the provider will not answer that"},
-};
-static const struct rv_term_list kinds = {"error_kind", "error kind", kind_terms, RV_COUNT(kind_terms)};
+#define AT(member) SCRIPT_AT(member)
 
 static const struct rv_term type_terms[] = {
     {"ProcessingError", "the stage itself"}, {"LLMError", "the model"},       {"ParseError", "the model's reply"},
@@ -44,27 +28,6 @@ const char *rv_script_decision_text(int decision)
 
 /* --- errors: a text, or a map --- */
 
-static const struct rv_key model_error_keys[] = {
-    {.name = "kind",
-     .type = RV_KEY_TERM,
-     .offset = AT(error.kind),
-     .required = true,
-     .terms = &kinds,
-     .doc = "What went wrong; decides whether another attempt is made."},
-    {.name = "status",
-     .type = RV_KEY_INT,
-     .offset = AT(error.status),
-     .min = 100,
-     .max = 599,
-     .doc = "HTTP status, for the text."},
-    {.name = "retry_after_ms",
-     .type = RV_KEY_INT,
-     .offset = AT(error.retry_after_ms),
-     .min = 0,
-     .max = RV_SCRIPT_MAX_DELAY_MS,
-     .doc = "What the provider asks to wait, for the text."},
-    {.name = "message", .type = RV_KEY_STR, .offset = AT(error.message), .doc = "The text."},
-};
 struct stage_error {
     struct script_raw_error error;
     int type;
@@ -99,26 +62,13 @@ static void wrong_error(struct rv_key_reader *r, const struct rv_node *node)
     rv_keys_wrong_type(r, node, "error", "a text or a map");
 }
 
-static void read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
-                        const struct rv_key *keys, size_t n, void *target)
+void rv_script_read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
+                           const struct rv_key *keys, size_t n, void *target)
 {
     const char *outer = r->path;
     r->path = path;
     rv_keys_read(r, node, keys, n, target);
     r->path = outer;
-}
-
-static void read_model_error(struct rv_key_reader *r, const struct rv_node *node, void *target)
-{
-    struct script_raw_entry *raw = target;
-
-    raw->error.kind = 1; /* a bare text is a fault of the provider: `overloaded` */
-    if (node->kind == RV_NODE_STR)
-        raw->error.message = node->text.ptr;
-    else if (node->kind == RV_NODE_MAP)
-        read_within(r, node, "error.", model_error_keys, RV_COUNT(model_error_keys), raw);
-    else
-        wrong_error(r, node);
 }
 
 static void read_stage_error(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -129,7 +79,7 @@ static void read_stage_error(struct rv_key_reader *r, const struct rv_node *node
     if (node->kind == RV_NODE_STR)
         e.error.message = node->text.ptr;
     else if (node->kind == RV_NODE_MAP)
-        read_within(r, node, "error.", stage_error_keys, RV_COUNT(stage_error_keys), &e);
+        rv_script_read_within(r, node, "error.", stage_error_keys, RV_COUNT(stage_error_keys), &e);
     else
         wrong_error(r, node);
     raw->error.message = e.error.message;
@@ -143,7 +93,7 @@ static void read_tool_error(struct rv_key_reader *r, const struct rv_node *node,
     if (node->kind == RV_NODE_STR)
         raw->error.message = node->text.ptr;
     else if (node->kind == RV_NODE_MAP)
-        read_within(r, node, "error.", tool_error_keys, RV_COUNT(tool_error_keys), raw);
+        rv_script_read_within(r, node, "error.", tool_error_keys, RV_COUNT(tool_error_keys), raw);
     else
         wrong_error(r, node);
 }
@@ -186,24 +136,6 @@ static void read_input_schema(struct rv_key_reader *r, const struct rv_node *nod
     read_object(r, node, "input_schema", target);
 }
 
-static void read_tool_calls(struct rv_key_reader *r, const struct rv_node *node, void *target)
-{
-    if (node->kind != RV_NODE_LIST || node->n == 0) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
-                        "tool_calls must be a list of {name, arguments}, at least one");
-        return;
-    }
-    for (size_t i = 0; i < node->n; i++) {
-        const struct rv_node *name = rv_node_get(node->items[i], "name");
-        if (!name || name->kind != RV_NODE_STR) {
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->items[i]->src, NULL, "tool_calls: a call needs a name");
-            return;
-        }
-    }
-    if (rv_node_to_json(node, target, NULL) == RV_E_NOMEM)
-        r->rc = RV_E_NOMEM;
-}
-
 static void keep_node(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     (void)r;
@@ -212,20 +144,6 @@ static void keep_node(struct rv_key_reader *r, const struct rv_node *node, void 
 
 /* --- entries --- */
 
-static const struct rv_key usage_keys[] = {
-    {.name = "input_tokens",
-     .type = RV_KEY_INT,
-     .offset = AT(input_tokens),
-     .min = 0,
-     .max = 1e12,
-     .doc = "Tokens read."},
-    {.name = "output_tokens",
-     .type = RV_KEY_INT,
-     .offset = AT(output_tokens),
-     .min = 0,
-     .max = 1e12,
-     .doc = "Tokens written."},
-};
 static const struct rv_key raise_keys[] = {
     {.name = "kind",
      .type = RV_KEY_TERM,
@@ -243,63 +161,8 @@ static const struct rv_key raise_keys[] = {
      .doc = "What goes with it."},
 };
 
-#define MATCHERS                                                                                                       \
-    {.name = "stage", .type = RV_KEY_STR, .offset = AT(stage), .doc = "Matcher: only calls of that stage."},           \
-        {.name = "visit",                                                                                              \
-         .type = RV_KEY_INT,                                                                                           \
-         .offset = AT(visit),                                                                                          \
-         .min = 1,                                                                                                     \
-         .max = 1e9,                                                                                                   \
-         .doc = "Matcher: only in that visit of the stage, counted from 1."},                                          \
-        {.name = "contains",                                                                                           \
-         .type = RV_KEY_STR,                                                                                           \
-         .offset = AT(contains),                                                                                       \
-         .doc = "Matcher: only when the prompt or the arguments contain that text."},                                  \
-    {                                                                                                                  \
-        .name = "delay_ms", .type = RV_KEY_INT, .offset = AT(delay_ms), .min = 0, .max = RV_SCRIPT_MAX_DELAY_MS,       \
-        .doc = "Time until the answer; with chunks, before each."                                                      \
-    }
-
-static const struct rv_key model_keys[] = {
-    MATCHERS,
-    {.name = "json",
-     .type = RV_KEY_JSON,
-     .offset = AT(json),
-     .is_set_offset = AT(has_json),
-     .schema = "true",
-     .doc = "The reply is this value as JSON text."},
-    {.name = "text", .type = RV_KEY_STR, .offset = AT(text), .is_set_offset = AT(has_text), .doc = "The reply."},
-    {.name = "chunks",
-     .type = RV_KEY_STR_LIST,
-     .offset = AT(chunks),
-     .doc = "The reply in parts, as a model streams it."},
-    {.name = "tool_calls",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(tool_calls),
-     .read = read_tool_calls,
-     .schema = "{\"type\":\"array\",\"minItems\":1,\"items\":{\"type\":\"object\",\"required\":[\"name\"]}}",
-     .doc = "Tools that the model asks for, each {name, arguments}."},
-    {.name = "usage",
-     .type = RV_KEY_MAP,
-     .keys = usage_keys,
-     .n_keys = RV_COUNT(usage_keys),
-     .doc = "Tokens to report."},
-    {.name = "finish_reason",
-     .type = RV_KEY_STR,
-     .offset = AT(finish_reason),
-     .default_text = "\"stop\"",
-     .doc = "Why the model stopped."},
-    {.name = "error",
-     .type = RV_KEY_CUSTOM,
-     .offset = 0,
-     .read = read_model_error,
-     .is_set_offset = AT(has_error),
-     .schema = ERROR_SCHEMA("\"kind\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},"
-                            "\"retry_after_ms\":{\"type\":\"integer\"},\"message\":{\"type\":\"string\"}"),
-     .doc = "The call fails: a text, or {kind, status, retry_after_ms, message}."},
-};
 static const struct rv_key stage_keys[] = {
-    MATCHERS,
+    SCRIPT_MATCHERS,
     {.name = "output",
      .type = RV_KEY_CUSTOM,
      .offset = AT(output),
@@ -322,12 +185,12 @@ static const struct rv_key stage_keys[] = {
      .offset = 0,
      .read = read_stage_error,
      .is_set_offset = AT(has_error),
-     .schema = ERROR_SCHEMA("\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"}"),
+     .schema = SCRIPT_ERROR_SCHEMA("\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"}"),
      .doc = "The stage fails: a text, or {type, message}."},
 };
 static const struct rv_key tool_keys[] = {
     {.name = "tool", .type = RV_KEY_STR, .offset = AT(tool), .doc = "Of a flat list: the tool; required there."},
-    MATCHERS,
+    SCRIPT_MATCHERS,
     {.name = "result",
      .type = RV_KEY_CUSTOM,
      .offset = AT(result),
@@ -340,19 +203,16 @@ static const struct rv_key tool_keys[] = {
      .offset = 0,
      .read = read_tool_error,
      .is_set_offset = AT(has_error),
-     .schema = ERROR_SCHEMA("\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
-                            "\"recoverable\":{\"type\":\"boolean\"}"),
+     .schema = SCRIPT_ERROR_SCHEMA("\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
+                                   "\"recoverable\":{\"type\":\"boolean\"}"),
      .doc = "The call fails: a text, or {type, message, recoverable}."},
 };
-static const struct script_table tables[RV_SCRIPT_N_KINDS] = {
-    [RV_SCRIPT_MODEL] = {"model reply", model_keys, RV_COUNT(model_keys)},
-    [RV_SCRIPT_STAGE] = {"stage entry", stage_keys, RV_COUNT(stage_keys)},
-    [RV_SCRIPT_TOOL] = {"tool entry", tool_keys, RV_COUNT(tool_keys)},
-};
+static const struct script_table stage_table = {"stage entry", stage_keys, RV_COUNT(stage_keys)};
+static const struct script_table tool_table = {"tool entry", tool_keys, RV_COUNT(tool_keys)};
 
 const struct script_table *rv_script_table(enum rv_script_kind kind)
 {
-    return &tables[kind];
+    return kind == RV_SCRIPT_MODEL ? &rv_script_model_table : kind == RV_SCRIPT_STAGE ? &stage_table : &tool_table;
 }
 
 #undef AT

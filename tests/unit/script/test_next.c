@@ -71,7 +71,7 @@ START_TEST(replies_of_models)
         }
         ck_assert_msg(rc == 0, "%s, call %zu", models[_i].name, i);
         ck_assert_msg(strcmp(rv_buf_cstr(&reply.body), want) == 0, "%s: %s", models[_i].name, rv_buf_cstr(&reply.body));
-        ck_assert_str_eq(reply.finish_reason, "stop");
+        ck_assert_int_eq(reply.answer.finish, RV_FINISH_STOP);
         rv_script_reply_fini(&reply);
     }
     rv_script_free(s);
@@ -94,8 +94,7 @@ static const struct {
     {"{error: {kind: auth}}", "LLMError", "the key was refused", false},
     {"{error: {kind: context_too_long}}", "LLMError", "the prompt is too long for the model", false},
     {"{error: {kind: content_filter}}", "LLMError", "the provider's content filter refused it", false},
-    {"{tool_calls: [{name: a}, {name: b}]}", "LLMError",
-     "the model asked for tools (a, b), model stages do not call tools", false},
+    {"{error: {kind: cancelled}}", "CancelledError", "the call was cancelled", false},
 };
 
 START_TEST(errors_of_models)
@@ -168,13 +167,16 @@ START_TEST(what_else_a_reply_says)
                   NULL);
 
     ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
-    ck_assert_uint_eq(reply.n_chunks, 2);
-    ck_assert(rv_str_is(reply.chunks[1], "y"));
+    ck_assert_uint_eq(reply.n_deltas, 2);
+    ck_assert(rv_str_is(reply.deltas[1].text, "y"));
+    ck_assert_int_eq(reply.deltas[1].delay_ms, 20);
     ck_assert_int_eq(reply.delay_ms, 20);
-    ck_assert_int_eq(reply.input_tokens, 90);
-    ck_assert_int_eq(reply.output_tokens, 4);
-    ck_assert_str_eq(reply.finish_reason, "length");
-    ck_assert(reply.has_tool_calls && !reply.failed);
+    ck_assert(reply.answer.has_usage);
+    ck_assert_int_eq(reply.answer.usage.input_tokens, 90);
+    ck_assert_int_eq(reply.answer.usage.output_tokens, 4);
+    ck_assert_int_eq(reply.answer.finish, RV_FINISH_LENGTH);
+    ck_assert(!reply.failed);
+    ck_assert(rv_str_is(reply.answer.tool_calls, "[{\"id\":\"call_1\",\"name\":\"t\",\"arguments\":\"{}\"}]"));
     rv_script_reply_fini(&reply);
     rv_script_free(s);
 }

@@ -19,16 +19,17 @@ static const struct {
     {"models: {a: [{txt: x}]}",
      "s.yaml:1:15: error: model reply \"a\": unknown key \"txt\"\n  hint: did you mean \"text\"?"},
     {"models: {a: [{error: {kind: rate_limit}}]}", "s.yaml:1:29: error: model reply \"a\": error.kind is "
-                                                   "\"rate_limit\", which is no error kind\n  hint: did you mean "
+                                                   "\"rate_limit\", which is no model error kind\n  hint: did you mean "
                                                    "\"rate_limited\"?"},
     {"models: {a: [{error: {kind: timeout, status: 9}}]}",
      "s.yaml:1:46: error: model reply \"a\": error.status must be at least 100"},
     {"models: {a: [{error: 3}]}",
      "s.yaml:1:22: error: model reply \"a\": error must be a text or a map, not integer 3"},
     {"models: {a: [{text: x, delay_ms: -1}]}", "s.yaml:1:34: error: model reply \"a\": delay_ms must be at least 0"},
-    {"models: {a: [{tool_calls: [{}]}]}", "s.yaml:1:28: error: model reply \"a\": tool_calls: a call needs a name"},
+    {"models: {a: [{tool_calls: [{}]}]}", "s.yaml:1:28: error: model reply \"a\": tool_calls.name is required"},
     {"models: {a: [{tool_calls: []}]}",
-     "s.yaml:1:27: error: model reply \"a\": tool_calls must be a list of {name, arguments}, at least one"},
+     "s.yaml:1:27: error: model reply \"a\": tool_calls must be a list of {name, arguments}, at least one and at "
+     "most 128"},
     {"stages: [{stage: a, ouput: {}}]",
      "s.yaml:1:21: error: stage entry: unknown key \"ouput\"\n  hint: did you mean \"output\"?\n"},
     {"stages: {a: [{}]}", "s.yaml:1:14: error: stage entry \"a\": says nothing"},
