@@ -71,8 +71,8 @@ bool rv_wire_is_done(const rv_wire_reader *r);
 /** True once a delta was handed out: the request must not be repeated in silence. */
 bool rv_wire_has_begun(const rv_wire_reader *r);
 /** The body is over. why NULL: it ended as it should; else what cut it, for the message (kind: connection, timeout or
- * cancelled). out is initialised by the callee. A stream without its end mark is a failure (protocol) with the text that
- * came. A reply that is cut off by its length keeps only the tool calls that are surely complete. */
+ * cancelled). out is initialised by the callee. A stream without its end mark is a failure (protocol) with the text
+ * that came. A reply that is cut off by its length keeps only the tool calls that are surely complete. */
 RV_MUST_CHECK int rv_wire_end(rv_wire_reader *r, const char *why, enum rv_llm_error kind, struct rv_llm_reply *out,
                               rv_err **err);
 void rv_wire_reader_free(rv_wire_reader *r);

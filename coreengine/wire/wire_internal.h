@@ -4,11 +4,18 @@
 
 #include "coreengine/wire/wire.h"
 
+/* Some servers cut their text between two UTF-16 units, so that one character comes as the escapes of two JSON strings:
+ * the first half waits here for the second. */
+struct wire_half {
+    unsigned high; /* 0: nothing waits */
+};
+
 /* One tool call while its arguments come. */
 struct wire_call {
     int64_t key;      /* the provider's number of it; -1: none */
-    rv_buf id, name;  /* id may stay empty: one is made up at the end */
+    rv_buf id, name;  /* id may stay empty: one is made up when the call starts, as it is when another call has it */
     rv_buf arguments; /* text */
+    struct wire_half half;
     bool started, ended; /* its deltas were handed out */
 };
 
@@ -21,17 +28,27 @@ struct rv_wire_reader {
     rv_sse *sse; /* one of these three frames the body */
     rv_ndjson *ndjson;
     rv_buf whole;
-    bool is_whole;
-    bool has_begun, is_broken, saw_end; /* saw_end: the protocol's own end mark */
-    int broken_kind;                    /* enum rv_llm_error */
+    bool is_whole, is_stranger; /* stranger: neither of the three; its beginning is kept for the message */
+    bool has_begun, is_broken;
+    bool saw_end;         /* the protocol's own end mark: the rest is not looked at */
+    bool may_end;         /* what has to come has come: an end of the stream is a good one from here */
+    int broken_kind;      /* enum rv_llm_error */
+    bool broken_for_good; /* the provider says that it is no use to try again */
     rv_buf broken_why;
-    rv_buf text, half;  /* half: an unfinished UTF-8 sequence at the end of the text so far */
-    size_t total_bytes; /* of text and arguments */
+    rv_buf text;
+    struct wire_half half, thinking_half;
+    bool has_halves;        /* the event that is read holds marks, see half.c */
+    rv_buf scratch, joined; /* a piece of text while it is put together; kept for their memory */
+    bool no_short_way;      /* tests: every chunk is parsed to a tree */
+    size_t total_bytes;     /* of text, thinking and arguments */
     struct wire_call *calls;
     size_t n_calls, cap_calls;
     json_object *blocks; /* Anthropic: thinking blocks to be handed back; owned */
     int64_t block_index; /* and the block that is open */
     int block_kind;
+    rv_buf block_text, block_signature; /* what a thinking block has so far */
+    size_t block_bytes;                 /* of all that are kept, as JSON */
+    struct wire_half block_half;
     int finish; /* enum rv_finish_reason or RV_UNSET */
     struct rv_usage usage;
     bool has_usage;
@@ -50,8 +67,8 @@ extern const struct wire_codec rv_wire_openai, rv_wire_anthropic, rv_wire_ollama
 /* reader.c: what the codecs tell of the answer. Text is given to the caller in whole UTF-8 sequences. */
 RV_MUST_CHECK int rv_reader_text(rv_wire_reader *r, rv_str text, rv_err **err);
 RV_MUST_CHECK int rv_reader_thinking(rv_wire_reader *r, rv_str text, rv_err **err);
-/** The call with that key, made when it is new; NULL (with rc in *rc: 0 when the reply was broken for having too many).
- */
+/** The call with that key, made when it is new (with key -1 always); NULL (with rc in *rc: 0 when the reply was broken
+ * for having too many). The pointer dies with the next new call. */
 struct wire_call *rv_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err **err);
 /** Hands out its start, once, when it has a name. */
 RV_MUST_CHECK int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err);
@@ -61,8 +78,41 @@ void rv_reader_finish(rv_wire_reader *r, int finish);
 void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);
 /** The answer is no good: what was wrong, once (the first counts). */
 void rv_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);
+/** The same by an error object of the provider in the middle of the stream: the codec's fault() reads it, with status 0
+ * and the kind "overloaded" to start from. */
+RV_MUST_CHECK int rv_reader_fault(rv_wire_reader *r, json_object *body, rv_err **err);
 /** Parse one JSON object of the stream, capped; *out NULL (and the reply broken) when it is none. */
 RV_MUST_CHECK int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err);
+
+#define WIRE_MAX_WHOLE (2 * RV_LLM_MAX_REPLY) /* of an answer that comes at once: its text with escapes */
+#define WIRE_MAX_WHY   ((size_t)8 << 10)      /* what is said of an answer that is no good */
+/** What a frame's reading came to: anything but a lack of memory breaks the reply. Frees why. */
+RV_MUST_CHECK int rv_reader_stopped(rv_wire_reader *r, int rc, rv_err *why, rv_err **err);
+/** Hand out a piece of the answer itself. */
+void rv_reader_hand(rv_wire_reader *r, struct rv_llm_delta d);
+/** Count n more bytes; false (and the reply broken): they are too many. */
+bool rv_reader_fits(rv_wire_reader *r, size_t n);
+
+/* half.c */
+/** The JSON text with each half of a surrogate pair that stands alone replaced by a mark; *has false: there is none,
+ * and out is left alone. */
+void rv_half_mark(rv_str json, rv_buf *out, bool *has);
+/** text with its marks joined, to each other and to what waits in h; a half that will never be whole is U+FFFD. Either
+ * text itself or a view of scratch, whose failure the caller checks. */
+rv_str rv_half_join(struct wire_half *h, bool has_marks, rv_str text, rv_buf *scratch);
+/** At the end: true when a half still waits; what stands for it then. */
+bool rv_half_is_lost(struct wire_half *h, rv_str *lost);
+
+/* reader_end.c */
+/** Whether text is one complete JSON object; RV_E_NOMEM only. */
+RV_MUST_CHECK int rv_reader_is_object(rv_str text, bool *is, rv_err **err);
+
+/* show.c: words for people */
+#define WIRE_MAX_SHOWN 300 /* bytes of an answer that a message shows */
+/** The beginning of bytes of any kind, on one line, what is no text replaced. Appended. */
+void rv_wire_show(rv_str bytes, rv_buf *out);
+/** "provider:model". Appended. */
+void rv_wire_name_target(const struct rv_wire_target *t, rv_buf *out);
 
 /* body.c: pieces of requests that wires share */
 /** Is the output of this request to come this way, given what the target can? enum below. */
@@ -72,11 +122,12 @@ RV_MUST_CHECK int rv_body_via(const struct rv_wire_target *t, json_object *reque
 RV_MUST_CHECK int rv_body_schema(json_object *request, json_object **out, rv_err **err);
 /** The words that ask for JSON of that schema (WIRE_VIA_PROMPT); appended. */
 void rv_body_ask_for_json(json_object *schema, rv_buf *text);
-/** Calls fn for system (role "system"), history, prompt (role "user") and turns, in this order, as messages. */
+/** Calls fn for system (role "system"), history, prompt (role "user") and turns, in this order, as messages. message is
+ * NULL for the system text and for the prompt, which are texts only. */
 typedef int (*rv_body_message_fn)(void *self, const char *role, json_object *message, rv_str content, rv_err **err);
 RV_MUST_CHECK int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err);
-/** Members of extra_body over those written: call it at the end of the body's object. Keys it will write must be left out
- * by rv_body_has_extra(). */
+/** Members of extra_body over those written: call it at the end of the body's object. Keys it will write must be left
+ * out by rv_body_has_extra(). */
 bool rv_body_has_extra(const struct rv_wire_target *t, const char *key);
 void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
 
