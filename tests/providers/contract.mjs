@@ -1,0 +1,107 @@
+// node contract.mjs REEVE [PART OF A NAME]: the same pipeline comes to the same envelope, whoever answers alike: a script,
+// or our replay server on the wire of OpenAI, of Anthropic, of Ollama. The requests are compared too: each wire must carry
+// the same conversation, and none what its vendor would refuse.
+import {readFileSync, writeFileSync} from 'node:fs'
+import {join} from 'node:path'
+import {conversations} from './conversations.mjs'
+import {check, equal, eventsOf, finish, here, inTurns, run, scratch} from './kit.mjs'
+import {ReplayServer} from './replay-server.mjs'
+import {comparable} from './wires/request.mjs'
+import {wires} from './wires/wires.mjs'
+
+const SEEDS = [1, 2]
+const [reeve, part] = process.argv.slice(2)
+
+// What differs from run to run and from provider to provider: ids, times, who answered.
+const volatile = /(^|_)id$|_at$|^(time|timestamp|model|provider|processing_time_ms|duration_ms|execution_time_ms|latency_ms|first_token_ms)$/
+function settled(value) {
+  if (Array.isArray(value)) return value.map(settled)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !volatile.test(key)).map(([key, v]) => [key, settled(v)]))
+}
+
+const toolDefaults = {weather: [{result: {}}], now: [{result: {}}]}
+const slug = (c) => c.name.replace(/\W+/g, '-')
+
+function writeFiles(c) {
+  const text = readFileSync(join(here, 'pipelines', c.pipeline), 'utf8').replace('VIA', c.via ?? 'auto')
+  const files = {pipeline: join(scratch, `${slug(c)}.yaml`), script: join(scratch, `${slug(c)}-all.yaml`), tools: join(scratch, `${slug(c)}-tools.yaml`)}
+  const usage = (u) => ({input_tokens: u.input, output_tokens: u.output, ...(u.cached ? {cached_tokens: u.cached} : {})})
+  const tools = c.tools ? {tools: {...toolDefaults, ...c.tools}} : {}
+  const replies = c.replies.map((r) => ({
+    ...(r.text === undefined && (!r.calls || r.is_cut) ? {text: ''} : r.text === undefined ? {} : {text: r.text}),
+    ...(r.calls && !r.is_cut ? {tool_calls: r.calls.map((x) => ({name: x.name, arguments: x.arguments}))} : {}),
+    finish_reason: r.finish, usage: usage(r.usage),
+  }))
+  const stage = c.pipeline === 'verdict.yaml' ? 'verdict' : 'answer'
+  writeFileSync(files.pipeline, text)
+  writeFileSync(files.script, JSON.stringify({models: {[stage]: replies}, repeat: false, ...tools}))
+  writeFileSync(files.tools, JSON.stringify(tools))
+  return files
+}
+
+// One run in each form of output; the server starts the conversation anew for each.
+async function forms(c, files, script, server, model) {
+  const out = {}
+  for (const form of ['json', 'state', 'events']) {
+    server?.play(c.replies)
+    const args = ['run', files.pipeline, `--${form}`, '--quiet', '--no-store', '--input', c.input, ...(script ? ['--script', script] : [])]
+    const ran = await run(reeve, args, {env: {PEER_MODEL: model, PEER_URL: server?.baseUrl ?? 'http://127.0.0.1:1', PEER_KEY: 'peer'}})
+    out.status = ran.status
+    out.err = ran.err
+    try {
+      out[form] = form === 'events' ? eventsOf(ran.out) : JSON.parse(ran.out)
+    } catch {
+      out[form] = {unreadable: ran.out.slice(0, 300), err: ran.err.slice(0, 500), status: ran.status}
+    }
+  }
+  return out
+}
+
+function checkWants(c, got, who) {
+  const what = (text) => `${c.name}, ${who}: ${text}`
+  const {wants} = c
+  if (wants) equal({status: got.json.status, outputs: got.json.outputs}, wants, what('comes to what is wanted'))
+  if (c.usage) equal(got.json.usage, c.usage, what('the usage is summed up'))
+  for (const type of c.never ?? []) check(![].concat(got.events).some((e) => e.type === type), what(`no event ${type}`))
+}
+
+function checkRequests(c, server, who) {
+  const requests = server.requests.map((r) => comparable(server.wire.readRequest(r)))
+  equal(server.complaints, [], `${c.name}, ${who}: nothing that the vendor would refuse`)
+  equal(requests.length, c.replies.length, `${c.name}, ${who}: a request for each reply`)
+  for (const {request, role, contains} of c.tells ?? []) {
+    const told = requests[request - 1]?.messages.slice(1).filter((m) => !role || m.role === role).map((m) => m.text).join('\n') ?? ''
+    check(told.includes(contains), `${c.name}, ${who}: request ${request} tells the model of "${contains}"`, requests[request - 1] ?? null)
+  }
+  return requests
+}
+
+async function play(c) {
+  const files = writeFiles(c)
+  const scripted = await forms(c, files, files.script, null, 'scripted')
+  checkWants(c, scripted, 'script')
+  let first = null
+  for (const [name, wire] of Object.entries(wires)) {
+    if (c.not_on?.[name]) continue
+    for (const seed of SEEDS) {
+      const who = `${name}, cuts ${seed}`
+      const server = await new ReplayServer(name, seed).start()
+      const got = await forms(c, files, c.tools ? files.tools : null, server, wire.model)
+      checkWants(c, got, who)
+      for (const form of ['json', 'state', 'events'])
+        equal(settled(got[form]), settled(scripted[form]), `${c.name}, ${who}: --${form} as with the script`)
+      equal(got.status, scripted.status, `${c.name}, ${who}: exit status as with the script`)
+      const requests = checkRequests(c, server, who)
+      // By words and by tools wires may ask differently; what was said is the same.
+      const said = requests.map((r) => r.messages)
+      first ??= {who, said}
+      equal(said, first.said, `${c.name}, ${who}: the same conversation as ${first.who}`)
+      await server.stop()
+    }
+  }
+}
+
+const chosen = conversations.filter((c) => !part || c.name.includes(part))
+await inTurns(chosen, 2, play)
+finish(`contract, ${chosen.length} conversations`)
