@@ -23,7 +23,7 @@ typedef struct rv_envelope rv_envelope;
 
 /* What model calls took. Tokens are counted as their provider counts them. */
 struct rv_usage {
-    int64_t calls;                                             /* that were answered, or may have been charged for */
+    int64_t calls;                                             /* whose tokens were told, or that may have been charged for */
     int64_t input_tokens, output_tokens;                       /* all of them: those below are among these */
     int64_t cached_tokens, cache_write_tokens, reasoning_tokens; /* input read from and written to a cache; output */
     int64_t cost_micro_usd;                                    /* 0 where no price is known */

@@ -148,8 +148,9 @@ bool rv_visit_waits_for(const rv_visit *v, int64_t call_id);
 RV_MUST_CHECK int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Give up: records the visit as failed with a CancelledError and asks to cancel what is under way. */
 RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err);
-/** Nobody worked on it for that long: its deadline moves. */
-void rv_visit_delay(rv_visit *v, int64_t gap_us);
+/** The run goes on in another process after nobody worked on it for that long: its deadline moves, and a model call that
+ * was under way counts as charged for. That can end the visit, for want of money. */
+RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
 bool rv_visit_is_done(const rv_visit *v);
 const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when done */
 int rv_visit_stage(const rv_visit *v);

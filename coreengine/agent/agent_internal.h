@@ -18,6 +18,15 @@ enum visit_phase {
     PHASE_DONE,
 };
 
+/* A safe tool call among several that a reply asked for and that run side by side. */
+struct flight {
+    int64_t call_id, attempt,
+        started_us;     /* call_id: of the call, or of the timer before its next attempt; 0: answered */
+    bool waits;         /* for that timer */
+    json_object *entry; /* its entry of `results`, once it is answered; owned */
+};
+#define FLYING INT64_MAX /* rv_visit.waiting_for: the calls of `flights` */
+
 struct tool_progress {
     json_object *steps;   /* array; owned */
     json_object *results; /* array; owned */
@@ -34,15 +43,33 @@ struct tool_progress {
         WORD_FAIL,     /* or that the stage is to fail */
         WORD_ASK,      /* nobody has answered: ask again */
     } word;
-    json_object *said; /* owned; NULL: an empty result */
-    char step_id[48];  /* "step_<index>" when the step has none */
+    json_object *said;      /* owned; NULL: an empty result */
+    char step_id[48];       /* "step_<index>" when the step has none */
+    struct flight *flights; /* the steps from `at` on that run side by side; owned; NULL: none */
+    size_t n_flights, n_answered;
+};
+
+/* What a model stage and its model have said to each other in this visit, after the prompt. */
+struct talk {
+    char *prompt; /* owned; NULL: not rendered yet */
+    size_t prompt_len;
+    json_object *turns;   /* messages; owned; NULL: none */
+    json_object *offered; /* tools as a request has them; owned; NULL: not looked up yet */
+    rv_schema *schema;    /* the agent's output_schema; owned; NULL: not compiled yet */
+    bool acting;          /* the tools that the last reply asked for are being called */
+    bool has_call;        /* a model call was taken from llm_left and not made yet */
+    int64_t rounds, repairs, bad_calls, tool_calls;
+    int64_t requests;    /* made so far */
+    size_t steps_before; /* tool calls of earlier rounds */
+    struct rv_usage usage;
+    int64_t reserved_micro_usd; /* of the call under way */
 };
 
 struct rv_visit {
     struct rv_visit_shared *shared;      /* borrowed; outlives the visit */
     const struct rv_agent_config *agent; /* borrowed from the pipeline */
     rv_envelope *env;                    /* borrowed: the run's envelope or this stage's fork */
-    bool route, llm_reserved;
+    bool route;
     enum visit_phase phase;
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
     int64_t waiting_for;             /* call id, 0: nothing */
@@ -61,6 +88,8 @@ struct rv_visit {
     json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
     struct tool_progress tools;
+    struct talk talk;
+    enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
     enum rv_route_by routed_by;
     int routed_rule;
     int routed_to;
@@ -78,9 +107,13 @@ struct visit_call {
     int64_t timeout_ms;
     int effect_class;
     const char *key; /* copied; NULL: none */
+    int64_t attempt; /* 0: the visit's */
 };
 /** Ask for a call; the visit then waits. Takes the bytes of request. A passed stage deadline ends the visit instead. */
 int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err);
+/** A timer before another attempt of something that was tried `attempt` times: its id, or 0 when the deadline does not
+ * leave the time (or memory is short, which sticks in out). */
+int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out);
 /** Wait before the next attempt; false if there is none (attempts, deadline or model calls are used up). */
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out);
 /** Raise an interrupt on the envelope unless one is pending. data is borrowed or NULL. A question about a call's
@@ -94,15 +127,86 @@ void rv_visit_preview(rv_jw *w, const char *key, rv_str text);
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
 
-/* visit_llm.c */
+/* visit_llm.c: asking */
 int rv_visit_llm(rv_visit *v, struct rv_effects *out, rv_err **err);
+const char *rv_visit_role(const rv_visit *v);
+const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
+int64_t rv_visit_max_tokens(const rv_visit *v);
+
+/* visit_reply.c: what a model's reply comes to */
 int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+
+/* visit_talk.c: messages */
+void rv_talk_fini(struct talk *t);
+/** The tools that the stage's model may call, as a request has them; NULL in *offered when there are none. Borrowed. */
+RV_MUST_CHECK int rv_talk_offered(rv_visit *v, json_object **offered, rv_err **err);
+/** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL. */
+RV_MUST_CHECK int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
+RV_MUST_CHECK int rv_talk_add_user(rv_visit *v, rv_str text, rv_err **err);
+RV_MUST_CHECK int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err);
+/** The calls of the last reply were made: their results become messages, and the model is asked again. */
+int rv_talk_acted(rv_visit *v, rv_err **err);
+/** What is kept of it while the stage waits for a person; *out is the caller's. And back. */
+RV_MUST_CHECK int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err);
+
+/* visit_money.c: what calls cost, and the limits of a visit */
+/** Set aside the most that a call can cost; false when the visit failed for want of money or a limit (*rc). */
+bool rv_money_reserve(rv_visit *v, size_t request_bytes, struct rv_effects *out, int *rc, rv_err **err);
+/** The call is over: what it took, counted with the visit, the run and the envelope. */
+void rv_money_settle(rv_visit *v, const struct rv_event *ev);
+/** Nobody knows what became of the call under way: it counts as charged for, and is set aside again for its repetition.
+ * False when that fails the visit. */
+bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
+/** The limits on tokens; false when one failed the visit. */
+bool rv_money_within_limits(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
+
+/* output.c: structured output */
+/** Is it what the agent's output_schema asks for? A null for an optional member that may not be null counts as absent:
+ * value is changed so. RV_E_INVALID lists the faults. */
+RV_MUST_CHECK int rv_output_check(rv_visit *v, json_object *value, rv_err **err);
 
 /* visit_tools.c */
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 json_object *rv_visit_plan(const rv_visit *v); /* the plan's steps as they stand; borrowed; NULL: none */
 void rv_visit_tools_fini(struct tool_progress *t);
+void rv_visit_tools_clear(struct tool_progress *t); /* the same, ready for other steps */
+
+/* What was decided about a step before its tool may run. */
+enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_BAD };
+struct step_judgement {
+    enum step_verdict verdict;
+    const struct rv_tool_info *info; /* RUNS, ASKS */
+    const char *error_type;          /* IS_BAD */
+    bool recoverable;
+    rv_buf text; /* IS_BAD: why; owned */
+};
+RV_MUST_CHECK int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err);
+rv_str rv_step_tool(const rv_visit *v, size_t index);
+rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size);
+json_object *rv_step_parameters(const rv_visit *v, size_t index);
+void rv_step_write_key(const rv_visit *v, size_t index, rv_buf *key);
+/** The entry of `results` for a step whose call was answered; *out is the caller's. */
+RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out,
+                                rv_err **err);
+/** Is another attempt of the call worth it? */
+bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries);
+/** The entry of one that could not be called, or failed. */
+RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
+                                int64_t ms, json_object **out, rv_err **err);
+/** A step has its entry: counted, and told to observers. */
+void rv_step_tell(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out);
+/** Ask for the call of a step; the caller waits for it. attempt is 1-based. *call_id 0: the visit ended instead. */
+RV_MUST_CHECK int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info,
+                               int64_t *call_id, struct rv_effects *out, rv_err **err);
+
+/* visit_flights.c: safe calls side by side */
+/** Begin the calls from `at` on that may run so; *n 0: there are not at least two. */
+RV_MUST_CHECK int rv_flights_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err);
+bool rv_flights_wait_for(const rv_visit *v, int64_t call_id);
+RV_MUST_CHECK int rv_flights_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_flights_cancel(rv_visit *v, struct rv_effects *out, rv_err **err);
 
 /* visit_gate.c */
 struct visit_step {

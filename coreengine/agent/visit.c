@@ -59,7 +59,8 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     v->agent = agent;
     v->env = env;
     v->route = route;
-    v->llm_reserved = llm_reserved;
+    v->talk.has_call = llm_reserved;
+    v->bound = RV_REASON_NONE;
     v->attempt = 1;
     v->now_us = v->started_us = now_us;
     v->deadline_us = stage_deadline(v);
@@ -91,6 +92,7 @@ void rv_visit_free(rv_visit *v)
     if (!v)
         return;
     rv_visit_tools_fini(&v->tools);
+    rv_talk_fini(&v->talk);
     json_object_put(v->output);
     json_object_put(v->previous);
     json_object_put(v->approved_policies);
@@ -151,7 +153,7 @@ static int advance(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 bool rv_visit_waits_for(const rv_visit *v, int64_t call_id)
 {
-    return v->waiting_for == call_id && call_id != 0;
+    return (v->waiting_for == call_id && call_id != 0) || rv_flights_wait_for(v, call_id);
 }
 
 /* What went wrong, as text that may be kept and shown: valid UTF-8 and of bounded size, whoever wrote it. */
@@ -181,14 +183,17 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
     rv_buf text = RV_BUF_INIT(2 * ERROR_MAX_BYTES);
 
     assert(rv_visit_waits_for(v, ev->call_id));
-    if (ev->kind != v->waiting_kind)
+    bool flying = v->waiting_for == FLYING;
+    if (!flying && ev->kind != v->waiting_kind)
         return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" can not end this way", (long long)ev->call_id,
                        v->agent->name);
     int rc = clean_error(ev, &text, &clean, err);
     if (rc == 0) {
         v->now_us = ev->now_us;
-        v->waiting_for = 0;
-        if (ev->kind == RV_EVENT_LLM_DONE)
+        v->waiting_for = flying ? FLYING : 0;
+        if (flying)
+            rc = rv_flights_on(v, &clean, out, err);
+        else if (ev->kind == RV_EVENT_LLM_DONE)
             rc = rv_visit_llm_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_TOOL_DONE)
             rc = rv_visit_tool_done(v, &clean, out, err);
@@ -204,23 +209,41 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
 int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     v->now_us = now_us;
-    if (v->waiting_for) {
+    if (v->waiting_for == FLYING) {
+        int rc = rv_flights_cancel(v, out, err);
+        if (rc < 0)
+            return rc;
+    } else if (v->waiting_for) {
         struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL);
         if (!e)
             return RV_FAIL(err, RV_E_NOMEM, "cancel stage \"%s\"", v->agent->name);
         e->call_id = v->waiting_for;
         e->stage = v->agent->index;
-        v->waiting_for = 0;
     }
+    v->waiting_for = 0;
     return rv_visit_fail(v, out, "CancelledError", err, "%s", why);
 }
 
-void rv_visit_delay(rv_visit *v, int64_t gap_us)
+int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
+    int64_t call = v->waiting_for;
+    int rc = 0;
+
     v->deadline_us += gap_us < INT64_MAX - v->deadline_us ? gap_us : 0;
     v->now_us += gap_us;
     if (v->tools.call_started_us)
         v->tools.call_started_us += gap_us;
+    for (size_t i = 0; i < v->tools.n_flights; i++)
+        v->tools.flights[i].started_us += gap_us;
+    if (!call || v->waiting_kind != RV_EVENT_LLM_DONE || rv_money_recover(v, out, &rc, err) || rc < 0)
+        return rc;
+    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL); /* it is not made again: nothing can pay for it */
+    if (!e)
+        return RV_FAIL(err, RV_E_NOMEM, "recover stage \"%s\"", v->agent->name);
+    e->call_id = call;
+    e->stage = v->agent->index;
+    v->waiting_for = 0;
+    return 0;
 }
 
 bool rv_visit_is_done(const rv_visit *v)

@@ -30,7 +30,7 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     e->call_id = v->shared->next_call_id++;
     e->stage = v->agent->index;
     e->visit = v->visit_no;
-    e->attempt = v->attempt;
+    e->attempt = call->attempt ? call->attempt : v->attempt;
     e->entry = call->entry;
     e->name = call->name;
     e->effect_class = call->effect_class;
@@ -51,37 +51,47 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     return 0;
 }
 
-bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
+int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out)
 {
     int64_t wait = BACKOFF_FIRST_US;
     rv_jw w;
 
-    if (v->attempt > max_retries || (needs_llm && v->shared->llm_left <= 0))
-        return false;
-    for (int64_t i = 1; i < v->attempt && wait < BACKOFF_MAX_US; i++)
+    for (int64_t i = 1; i < attempt && wait < BACKOFF_MAX_US; i++)
         wait *= 2;
     if (wait > BACKOFF_MAX_US)
         wait = BACKOFF_MAX_US;
     if (v->now_us + wait >= v->deadline_us)
-        return false;
+        return 0;
 
     if (rv_emit_begin(v->shared, out, RV_EMIT_RETRY, v->agent->index, v->visit_no, v->now_us, &w)) {
-        rv_jw_kv_int(&w, "attempt", v->attempt);
+        rv_jw_kv_int(&w, "attempt", attempt);
         rv_jw_kv_int(&w, "wait_ms", wait / 1000);
         rv_jw_kv_text(&w, "error", why);
         rv_emit_end(out, &w);
     }
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
     if (!e)
-        return false; /* sticky in out: the step fails as a whole */
+        return 0; /* sticky in out: the step fails as a whole */
     e->call_id = v->shared->next_call_id++;
     e->stage = v->agent->index;
     e->visit = v->visit_no;
     e->at_us = v->now_us + wait;
-    if (needs_llm)
+    return e->call_id;
+}
+
+bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
+{
+    if (v->attempt > max_retries || (needs_llm && v->shared->llm_left <= 0))
+        return false;
+    int64_t timer = rv_visit_back_off(v, v->attempt, why, out);
+    if (!timer)
+        return false;
+    if (needs_llm) {
         v->shared->llm_left--;
+        v->talk.has_call = true;
+    }
     v->attempt++;
-    v->waiting_for = e->call_id;
+    v->waiting_for = timer;
     v->waiting_kind = RV_EVENT_TIMER;
     v->phase = PHASE_BACKOFF;
     return true;

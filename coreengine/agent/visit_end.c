@@ -174,6 +174,10 @@ static void emit_completed(rv_visit *v, const char *status, const char *next, st
     rv_jw_kv_text(&w, "next_stage", next);
     rv_jw_kv_int(&w, "duration_ms", duration_ms(v));
     rv_jw_kv_int(&w, "llm_calls", counted_llm_calls(v));
+    if (!rv_usage_is_zero(&v->talk.usage)) {
+        rv_jw_key(&w, "usage");
+        rv_usage_write_json(&v->talk.usage, &w);
+    }
     if (v->error_text) {
         rv_jw_kv_text(&w, "error_type", v->error_type);
         rv_jw_kv_text(&w, "error", v->error_text);
@@ -280,6 +284,8 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
  * out; a prompt that can not be made, or an error that the output itself states, is the stage's. */
 static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_phase phase)
 {
+    if (v->bound != RV_REASON_NONE)
+        return v->bound;
     if (strcmp(type, "PolicyError") == 0)
         return RV_REASON_POLICY;
     if (strcmp(type, "CancelledError") == 0)

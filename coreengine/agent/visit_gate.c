@@ -51,6 +51,11 @@ static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *w
         rc = rv_json_set_int(kept, "total_time_ms", v->tools.total_ms, err);
     if (rc == 0)
         rc = rv_json_set_bool(kept, "all_succeeded", v->tools.all_succeeded, err);
+    json_object *talk = NULL;
+    if (rc == 0 && v->talk.acting)
+        rc = rv_talk_keep(v, &talk, err);
+    if (rc == 0 && talk)
+        rc = rv_json_set_take(kept, "talk", talk, err);
     if (rc == 0)
         rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
     if (rc == 0) {
@@ -177,9 +182,12 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
                rv_json_get_int(kept, "at", &at) && at >= 0) {
         json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
         /* A plan that was made anew meanwhile starts from its first step; the approval was for the old one. */
-        if (steps && results &&
-            rv_json_equal(steps, rv_visit_plan(v))) { /* a copy: the kept results must not change if this visit fails */
+        json_object *talk = v->agent->has_llm ? rv_json_get_obj(kept, "talk") : NULL;
+        bool same_plan = talk || (!v->agent->has_llm && rv_json_equal(steps, rv_visit_plan(v)));
+        if (steps && results && same_plan) { /* a copy: the kept results must not change if this visit fails */
             int rc = rv_json_dup(results, &v->tools.results, err);
+            if (rc == 0 && talk)
+                rc = rv_talk_take(v, talk, err);
             if (rc < 0)
                 return rc;
             v->tools.steps = json_object_get(steps);

@@ -17,9 +17,9 @@
  *            | {role: "assistant", content?, tool_calls?: [{id, name, arguments}], opaque?}
  *            | {role: "tool", tool_call_id, name, content, is_error?}
  *
- * `arguments` is the text that the model wrote, valid JSON or not. `opaque` is {provider, ...}: what that provider wants
- * to be handed back with the turn; others leave it out. Every tool call of an assistant message is followed by its
- * tool message, in order, before anything else. */
+ * `arguments` is the text that the model wrote, valid JSON or not. `opaque` is {provider, ...}: what that provider
+ * wants to be handed back with the turn; others leave it out. Every tool call of an assistant message is followed by
+ * its tool message, in order, before anything else. */
 #ifndef RV_LLM_H
 #define RV_LLM_H
 
@@ -32,23 +32,23 @@
 
 /* What a model call came to besides its text: views, borrowed for the call they are handed to. */
 struct rv_llm_answer {
-    int finish;             /* enum rv_finish_reason; RV_UNSET: not said */
-    rv_str tool_calls;      /* JSON array [{id, name, arguments}] as in a message; empty: none */
-    rv_str opaque;          /* JSON object, see above; empty: none */
-    const char *role;       /* of the fallback that answered; NULL: the role that was asked */
-    struct rv_usage usage;  /* calls and cost are 0: the core counts and prices */
-    bool has_usage;         /* false: the provider told none */
-    int error_kind;         /* failed: enum rv_llm_error; RV_UNSET: not known */
-    bool may_be_billed;     /* failed: the provider may charge for it all the same */
-    int64_t retry_after_us; /* failed: what the provider asks to wait; 0: nothing */
+    int finish;                         /* enum rv_finish_reason; RV_UNSET: not said */
+    rv_str tool_calls;                  /* JSON array [{id, name, arguments}] as in a message; empty: none */
+    rv_str opaque;                      /* JSON object, see above; empty: none */
+    const char *role;                   /* of the fallback that answered; NULL: the role that was asked */
+    struct rv_usage usage;              /* calls and cost are 0: the core counts and prices */
+    bool has_usage;                     /* false: the provider told none */
+    int error_kind;                     /* failed: enum rv_llm_error; RV_UNSET: not known */
+    bool may_be_billed;                 /* failed: the provider may charge for it all the same */
+    int64_t retry_after_us;             /* failed: what the provider asks to wait; 0: nothing */
     int64_t latency_us, first_token_us; /* from the first byte sent; 0: not measured */
-    int64_t attempts;       /* requests that were sent for it; 0 counts as 1 */
+    int64_t attempts;                   /* requests that were sent for it; 0 counts as 1 */
 };
 #define RV_LLM_ANSWER_NONE ((struct rv_llm_answer){.finish = RV_UNSET, .error_kind = RV_UNSET})
 
-/** Adds the members that say something ({finish_reason?, tool_calls?, opaque?, answered_by?, usage?, error_kind?, billed?,
- * retry_after_us?, latency_us?, first_token_us?, attempts?}) to an object, as texts and numbers. tool_calls and opaque are
- * written as texts: they are compared byte for byte. */
+/** Adds the members that say something ({finish_reason?, tool_calls?, opaque?, answered_by?, usage?, error_kind?,
+ * billed?, retry_after_us?, latency_us?, first_token_us?, attempts?}) to an object, as texts and numbers. tool_calls
+ * and opaque are written as texts: they are compared byte for byte. */
 void rv_llm_answer_write(const struct rv_llm_answer *a, rv_jw *w);
 /** What was written; borrows from json. Members that are missing or unknown are not set. */
 void rv_llm_answer_read(json_object *json, struct rv_llm_answer *out);
@@ -56,10 +56,10 @@ void rv_llm_answer_read(json_object *json, struct rv_llm_answer *out);
 /* The same, owned, while it is put together. */
 struct rv_llm_reply {
     bool failed, retryable;
-    rv_buf text;       /* failed: what had come before it broke */
-    rv_buf error;      /* failed: text for people, with the provider's own words; never empty */
-    rv_buf tool_calls; /* JSON, or empty */
-    rv_buf opaque;     /* JSON, or empty */
+    rv_buf text;                 /* failed: what had come before it broke */
+    rv_buf error;                /* failed: text for people, with the provider's own words; never empty */
+    rv_buf tool_calls;           /* JSON, or empty */
+    rv_buf opaque;               /* JSON, or empty */
     struct rv_llm_answer answer; /* its views are not set; see rv_llm_reply_answer() */
 };
 void rv_llm_reply_init(struct rv_llm_reply *r); /* text and tool calls: at most RV_LLM_MAX_REPLY */
@@ -73,23 +73,24 @@ bool rv_llm_error_is_retryable(enum rv_llm_error kind);
 /** The error type of a stage's failure: "TimeoutError", "CancelledError", else "LLMError". Static. */
 const char *rv_llm_error_type(int kind);
 
-/* --- What comes while a model answers, in this order for each piece: a tool call starts, its arguments, its end. --- */
-#define RV_LLM_DELTAS(X)                                                           \
-    X(TEXT, "text", "a piece of the text")                                         \
-    X(THINKING, "thinking", "a piece of what the model thinks aloud")              \
-    X(TOOL_START, "tool_call_start", "the model begins to call a tool")            \
-    X(TOOL_ARGUMENTS, "tool_call_arguments", "a piece of the arguments' text")     \
-    X(TOOL_END, "tool_call_end", "the arguments are complete")                     \
-    X(USAGE, "usage", "the tokens so far")                                         \
+/* --- What comes while a model answers, in this order for each piece: a tool call starts, its arguments, its end. ---
+ */
+#define RV_LLM_DELTAS(X)                                                                                               \
+    X(TEXT, "text", "a piece of the text")                                                                             \
+    X(THINKING, "thinking", "a piece of what the model thinks aloud")                                                  \
+    X(TOOL_START, "tool_call_start", "the model begins to call a tool")                                                \
+    X(TOOL_ARGUMENTS, "tool_call_arguments", "a piece of the arguments' text")                                         \
+    X(TOOL_END, "tool_call_end", "the arguments are complete")                                                         \
+    X(USAGE, "usage", "the tokens so far")                                                                             \
     X(FINISH, "finish", "why the model stopped")
 #define RV_LLM_DELTA_CONST(n, t, m) RV_LLM_DELTA_##n,
 enum rv_llm_delta_kind { RV_LLM_DELTAS(RV_LLM_DELTA_CONST) RV_N_LLM_DELTAS };
 const char *rv_llm_delta_text(enum rv_llm_delta_kind kind);
 struct rv_llm_delta {
     enum rv_llm_delta_kind kind;
-    rv_str text;     /* TEXT, THINKING, TOOL_ARGUMENTS: whole UTF-8 sequences; never empty */
-    size_t index;    /* TOOL_*: of the call within the reply, from 0 */
-    rv_str id, name; /* TOOL_START */
+    rv_str text;           /* TEXT, THINKING, TOOL_ARGUMENTS: whole UTF-8 sequences; never empty */
+    size_t index;          /* TOOL_*: of the call within the reply, from 0 */
+    rv_str id, name;       /* TOOL_START */
     struct rv_usage usage; /* USAGE: totals so far, not differences */
     int finish;            /* FINISH: enum rv_finish_reason */
 };
@@ -102,7 +103,7 @@ void rv_llm_delta_write(const struct rv_llm_delta *d, rv_jw *w);
  * own. */
 int64_t rv_llm_cost(const struct rv_price *price, const struct rv_usage *usage);
 /** The most that a call with a request of so many bytes and a reply of so many tokens can cost: a token is a byte at
- * least. Saturates. */
+ * least, and what providers add unseen is allowed for. Saturates. */
 int64_t rv_llm_worst_cost(const struct rv_price *price, int64_t request_bytes, int64_t max_output_tokens);
 
 #endif

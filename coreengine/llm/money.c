@@ -1,7 +1,8 @@
 /* What model calls cost, in whole micro-USD, always rounded up: a sum of calls is never less than the bill. */
 #include "coreengine/llm/llm.h"
 
-#define MILLION 1000000
+#define MILLION       1000000
+#define HIDDEN_TOKENS 1024 /* what a provider adds to a request unseen: templates, words about tools */
 
 /* a * b, or the largest number. Both are 0 at least. */
 static int64_t times(int64_t a, int64_t b)
@@ -53,5 +54,6 @@ int64_t rv_llm_worst_cost(const struct rv_price *price, int64_t request_bytes, i
         dearest = price->cached;
     if (price->cache_write > dearest)
         dearest = price->cache_write;
-    return round_up(plus(times(count(request_bytes), dearest), times(count(max_output_tokens), price->output)));
+    return round_up(plus(times(plus(count(request_bytes), HIDDEN_TOKENS), dearest),
+                         times(count(max_output_tokens), price->output)));
 }

@@ -64,6 +64,10 @@ static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct
     rv_jw_kv_text(&w, "error", error_text);
     rv_jw_kv_int(&w, "stage_visits", f->agent_hop_count);
     rv_jw_kv_int(&w, "llm_calls", f->llm_call_count);
+    if (!rv_usage_is_zero(&f->usage)) {
+        rv_jw_key(&w, "usage");
+        rv_usage_write_json(&f->usage, &w);
+    }
     rv_emit_end(out, &w);
 }
 
@@ -90,6 +94,8 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
 
 enum rv_run_status rv_run_failure_status(enum rv_reason reason)
 {
+    if (reason == RV_REASON_BUDGET || reason == RV_REASON_MAX_LLM_CALLS)
+        return RV_RUN_TERMINATED;
     return reason == RV_REASON_USER_CANCELLED ? RV_RUN_CANCELLED : RV_RUN_FAILED;
 }
 

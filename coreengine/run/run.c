@@ -29,6 +29,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         .emits = opts->emits,
         .next_call_id = opts->first.next_call_id > 0 ? opts->first.next_call_id : 1,
         .next_seq = opts->first.next_seq > 0 ? opts->first.next_seq : 1,
+        .spent_micro_usd = rv_envelope_fields(env)->usage.cost_micro_usd,
     };
     *out = run;
     return 0;
@@ -119,18 +120,26 @@ static int on_cancel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err
                : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, now_us, out, err);
 }
 
-/* The calls under way are asked for again by whoever replays them; only time is put right here. */
-static void on_recover(rv_run *run, int64_t now_us)
+/* The calls under way are asked for again by whoever replays them; time and money are put right here. */
+static int on_recover(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     int64_t gap_us = now_us > run->last_us ? now_us - run->last_us : 0;
+    bool ended = false;
+    int rc = 0;
 
-    if (run->visit)
-        rv_visit_delay(run->visit, gap_us);
-    for (size_t i = 0; i < run->n_begun; i++) {
-        rv_visit *v = run->branches[run->batch[i]].visit;
-        if (v && !rv_visit_is_done(v))
-            rv_visit_delay(v, gap_us);
+    if (run->visit) {
+        rc = rv_visit_recover(run->visit, gap_us, out, err);
+        ended = rv_visit_is_done(run->visit);
     }
+    for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
+        rv_visit *v = run->branches[run->batch[i]].visit;
+        if (!v || rv_visit_is_done(v))
+            continue;
+        rc = rv_visit_recover(v, gap_us, out, err);
+        run->n_done += rv_visit_is_done(v);
+        ended = ended || rv_visit_is_done(v);
+    }
+    return rc == 0 && ended ? advance(run, now_us, out, err) : rc;
 }
 
 static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -167,8 +176,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_CANCEL:
         return on_cancel(run, ev->now_us, out, err);
     case RV_EVENT_RECOVER:
-        on_recover(run, ev->now_us);
-        return 0;
+        return on_recover(run, ev->now_us, out, err);
     }
     return RV_FAIL(err, RV_E_INVALID, "unknown event kind %d", (int)ev->kind);
 }

@@ -1,0 +1,90 @@
+/* Structured output: is what the model gave what its schema asks for? */
+#include "coreengine/agent/agent_internal.h"
+
+#include <json-c/linkhash.h>
+#include <string.h>
+
+#define MAX_LEVELS 64 /* of a schema that is followed for members to leave out; deeper ones are left alone */
+
+static int ensure_schema(rv_visit *v, rv_err **err)
+{
+    if (v->talk.schema)
+        return 0;
+    int rc = rv_schema_compile(v->agent->output_schema, "output_schema", &v->talk.schema, err);
+    return rc < 0 ? RV_WRAP(err, rc, "agent \"%s\"", v->agent->name) : 0;
+}
+
+/* The schema that "#/$defs/name" stands for, or the schema itself. */
+static json_object *resolve(json_object *root, json_object *schema)
+{
+    static const char prefix[] = "#/$defs/";
+    const char *ref = NULL;
+
+    if (!rv_json_get_text(schema, "$ref", &ref) || strncmp(ref, prefix, sizeof prefix - 1) != 0)
+        return schema;
+    json_object *defs = rv_json_get_obj(root, "$defs");
+    return defs ? rv_json_get_obj(defs, ref + sizeof prefix - 1) : NULL;
+}
+
+/* True when the schema surely refuses null: it states types, and null is none of them. */
+static bool refuses_null(json_object *schema)
+{
+    json_object *type = NULL;
+
+    if (!json_object_is_type(schema, json_type_object) || !json_object_object_get_ex(schema, "type", &type))
+        return false;
+    if (json_object_is_type(type, json_type_string))
+        return !rv_str_is(rv_json_str(type), "null");
+    if (!json_object_is_type(type, json_type_array))
+        return false;
+    for (size_t i = 0; i < json_object_array_length(type); i++)
+        if (rv_str_is(rv_json_str(json_object_array_get_idx(type, i)), "null"))
+            return false;
+    return true;
+}
+
+static bool is_required(json_object *schema, const char *name)
+{
+    json_object *required = rv_json_get_arr(schema, "required");
+
+    for (size_t i = 0; required && i < json_object_array_length(required); i++)
+        if (rv_str_is(rv_json_str(json_object_array_get_idx(required, i)), name))
+            return true;
+    return false;
+}
+
+/* Providers' strict modes know no optional members: a model says null for "not there". */
+static void drop_nulls(json_object *root, json_object *schema, json_object *value, int level)
+{
+    schema = resolve(root, schema);
+    json_object *properties = rv_json_get_obj(schema, "properties"), *items = rv_json_get_obj(schema, "items");
+
+    if (!schema || level > MAX_LEVELS)
+        return;
+    if (json_object_is_type(value, json_type_array) && items) {
+        for (size_t i = 0; i < json_object_array_length(value); i++)
+            drop_nulls(root, items, json_object_array_get_idx(value, i), level + 1);
+    }
+    if (!json_object_is_type(value, json_type_object) || !properties)
+        return;
+    json_object_object_foreach (properties, name, property) {
+        json_object *member = NULL;
+        if (!json_object_object_get_ex(value, name, &member))
+            continue;
+        if (member)
+            drop_nulls(root, property, member, level + 1);
+        else if (!is_required(schema, name) && refuses_null(resolve(root, property)))
+            json_object_object_del(value, name);
+    }
+}
+
+int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
+{
+    json_object *schema = v->agent->output_schema;
+    int rc = ensure_schema(v, err);
+
+    if (rc < 0)
+        return rc;
+    drop_nulls(schema, schema, value, 0);
+    return rv_schema_check(v->talk.schema, value, err);
+}

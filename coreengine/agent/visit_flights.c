@@ -1,0 +1,154 @@
+/* Tool calls of one reply that run side by side: those in a row that are safe and need nobody's approval. Their results
+ * are taken in the order of the calls, whoever answers first. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* May the step run beside others? */
+static int is_eligible(const rv_visit *v, size_t index, bool *yes, rv_err **err)
+{
+    struct step_judgement j;
+    int rc = rv_step_judge(v, index, &j, err);
+
+    *yes = rc == 0 && j.verdict == STEP_RUNS && rv_tool_effect(j.info) == RV_EFFECT_SAFE;
+    if (rc == 0)
+        rv_buf_fini(&j.text);
+    return rc;
+}
+
+static int count_eligible(const rv_visit *v, size_t *n, rv_err **err)
+{
+    size_t steps = json_object_array_length(v->tools.steps);
+    bool yes = true;
+    int rc = 0;
+
+    *n = 0;
+    while (rc == 0 && v->tools.at + *n < steps) {
+        rc = is_eligible(v, v->tools.at + *n, &yes, err);
+        if (!yes)
+            break;
+        ++*n;
+    }
+    return rc;
+}
+
+static int take_off(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err)
+{
+    struct flight *f = &v->tools.flights[i];
+    const struct rv_catalog *catalog = &v->shared->catalog;
+    const struct rv_tool_info *info = catalog->tool(catalog->self, rv_step_tool(v, v->tools.at + i));
+
+    f->waits = false;
+    int rc = rv_step_call(v, v->tools.at + i, f->attempt, info, &f->call_id, out, err);
+    if (rc == 0 && f->call_id)
+        v->waiting_for = FLYING;
+    return rc;
+}
+
+int rv_flights_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err)
+{
+    struct tool_progress *t = &v->tools;
+    size_t eligible = 0;
+
+    *n = 0;
+    int rc = count_eligible(v, &eligible, err);
+    if (rc < 0 || eligible < 2)
+        return rc;
+    t->flights = calloc(eligible, sizeof *t->flights);
+    if (!t->flights)
+        return RV_FAIL(err, RV_E_NOMEM, "call the tools of agent \"%s\"", v->agent->name);
+    *n = t->n_flights = eligible;
+    t->n_answered = 0;
+    for (size_t i = 0; i < eligible && rc == 0 && v->phase == PHASE_MAIN; i++) {
+        t->flights[i].attempt = 1;
+        t->flights[i].started_us = v->now_us;
+        rc = take_off(v, i, out, err);
+    }
+    return rc;
+}
+
+static struct flight *find(const rv_visit *v, int64_t call_id)
+{
+    for (size_t i = 0; i < v->tools.n_flights; i++)
+        if (v->tools.flights[i].call_id == call_id)
+            return &v->tools.flights[i];
+    return NULL;
+}
+
+bool rv_flights_wait_for(const rv_visit *v, int64_t call_id)
+{
+    return v->waiting_for == FLYING && call_id != 0 && find(v, call_id);
+}
+
+/* All have answered: the entries follow in the order of the calls. */
+static int land(rv_visit *v, rv_err **err)
+{
+    struct tool_progress *t = &v->tools;
+    int rc = 0;
+
+    for (size_t i = 0; i < t->n_flights && rc == 0; i++) {
+        json_object *entry = t->flights[i].entry;
+        t->flights[i].entry = NULL;
+        rc = rv_json_push_take(t->results, entry, err);
+    }
+    t->at += t->n_flights;
+    free(t->flights);
+    t->flights = NULL;
+    t->n_flights = t->n_answered = 0;
+    v->waiting_for = 0;
+    v->last_call = 0;
+    v->attempt = 1;
+    return rc;
+}
+
+static int answered(rv_visit *v, struct flight *f, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    size_t step = v->tools.at + (size_t)(f - v->tools.flights);
+    int64_t retries = 0, call_id = f->call_id;
+
+    if (rv_step_may_repeat(v, step, ev, &retries) && f->attempt <= retries) {
+        char *why = rv_str_dup(ev->error);
+        f->call_id = why ? rv_visit_back_off(v, f->attempt, why, out) : 0;
+        f->waits = f->call_id != 0;
+        free(why);
+        f->attempt += f->waits;
+        if (f->waits)
+            return 0;
+    }
+    f->call_id = 0;
+    int rc = rv_step_entry(v, step, ev, (v->now_us - f->started_us) / 1000, &f->entry, err);
+    if (rc == 0) {
+        v->tools.n_answered++;
+        rv_step_tell(v, step, f->entry, call_id, out);
+    }
+    return rc;
+}
+
+int rv_flights_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    struct flight *f = find(v, ev->call_id);
+    enum rv_event_kind fits = f->waits ? RV_EVENT_TIMER : RV_EVENT_TOOL_DONE;
+
+    if (ev->kind != fits)
+        return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" can not end this way", (long long)ev->call_id,
+                       v->agent->name);
+    int rc = f->waits ? take_off(v, (size_t)(f - v->tools.flights), out, err) : answered(v, f, ev, out, err);
+    return rc == 0 && v->tools.n_answered == v->tools.n_flights && v->phase != PHASE_DONE ? land(v, err) : rc;
+}
+
+int rv_flights_cancel(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    for (size_t i = 0; i < v->tools.n_flights; i++) {
+        struct flight *f = &v->tools.flights[i];
+        if (!f->call_id)
+            continue;
+        struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL);
+        if (!e)
+            return RV_FAIL(err, RV_E_NOMEM, "cancel stage \"%s\"", v->agent->name);
+        e->call_id = f->call_id;
+        e->stage = v->agent->index;
+        f->call_id = 0;
+    }
+    return 0;
+}

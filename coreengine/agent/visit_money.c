@@ -1,0 +1,137 @@
+/* What model calls cost: set aside before they are made, settled when they are over; and the limits of a visit on
+ * tokens. All of it follows from events and prices, so a replay spends the same. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <inttypes.h>
+
+static const struct rv_price *price_of(const struct rv_model_config *model)
+{
+    return model && model->has_price ? &model->price : NULL;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* The most that the call can cost, whoever of the role and its fallbacks answers it. */
+static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
+{
+    const struct rv_model_config *model = rv_visit_model(v);
+    int64_t bytes = (int64_t)request_bytes, tokens = rv_visit_max_tokens(v);
+    int64_t worst = rv_llm_worst_cost(price_of(model), bytes, tokens);
+
+    for (size_t i = 0; model && model->fallback_models && i < model->fallback.n; i++) {
+        int64_t cost = rv_llm_worst_cost(price_of(model->fallback_models[i]), bytes, tokens);
+        worst = cost > worst ? cost : worst;
+    }
+    return worst;
+}
+
+static int fail_for_money(rv_visit *v, int64_t needed, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_visit_shared *s = v->shared;
+    int64_t budget = s->pipeline->budget_micro_usd;
+
+    v->bound = RV_REASON_BUDGET;
+    return rv_visit_fail(v, out, "LLMError", err,
+                         "agent \"%s\": the next model call may cost $%" PRId64 ".%06d, and of budget.usd "
+                         "($%" PRId64 ".%06d) $%" PRId64 ".%06d is spent and $%" PRId64
+                         ".%06d set aside for calls under way: raise budget.usd, or lower max_tokens",
+                         v->agent->name, needed / 1000000, (int)(needed % 1000000), budget / 1000000,
+                         (int)(budget % 1000000), s->spent_micro_usd / 1000000, (int)(s->spent_micro_usd % 1000000),
+                         s->reserved_micro_usd / 1000000, (int)(s->reserved_micro_usd % 1000000));
+}
+
+static bool set_aside(rv_visit *v, int64_t worst, struct rv_effects *out, int *rc, rv_err **err)
+{
+    struct rv_visit_shared *s = v->shared;
+
+    if (s->pipeline->has_budget &&
+        plus(plus(s->spent_micro_usd, s->reserved_micro_usd), worst) > s->pipeline->budget_micro_usd) {
+        *rc = fail_for_money(v, worst, out, err);
+        return false;
+    }
+    v->talk.reserved_micro_usd = worst;
+    s->reserved_micro_usd = plus(s->reserved_micro_usd, worst);
+    return true;
+}
+
+bool rv_money_reserve(rv_visit *v, size_t request_bytes, struct rv_effects *out, int *rc, rv_err **err)
+{
+    return set_aside(v, worst_cost(v, request_bytes), out, rc, err);
+}
+
+static void give_back(rv_visit *v)
+{
+    v->shared->reserved_micro_usd -= v->talk.reserved_micro_usd;
+    v->talk.reserved_micro_usd = 0;
+}
+
+static void count(rv_visit *v, const struct rv_usage *used)
+{
+    rv_usage_add(&v->talk.usage, used);
+    rv_envelope_add_usage(v->env, used);
+    v->shared->spent_micro_usd = plus(v->shared->spent_micro_usd, used->cost_micro_usd);
+}
+
+/* The price of whoever answered. */
+static const struct rv_price *answering_price(const rv_visit *v, const char *role)
+{
+    return price_of(role ? rv_pipeline_model(v->shared->pipeline, rv_str_of(role)) : rv_visit_model(v));
+}
+
+void rv_money_settle(rv_visit *v, const struct rv_event *ev)
+{
+    const struct rv_llm_answer *a = &ev->llm;
+    struct rv_usage used = a->has_usage ? a->usage : (struct rv_usage){0};
+    int64_t worst = v->talk.reserved_micro_usd;
+
+    give_back(v);
+    if (!a->has_usage && (worst == 0 || (ev->failed && !a->may_be_billed)))
+        return;
+    used.calls = 1;
+    used.estimated = false;
+    used.cost_micro_usd = a->has_usage ? rv_llm_cost(answering_price(v, a->role), &used) : 0;
+    if (!a->has_usage || ev->failed) { /* nobody told all of it: it counts as the most it can have been */
+        used.estimated = true;
+        used.cost_micro_usd = used.cost_micro_usd > worst ? used.cost_micro_usd : worst;
+    }
+    count(v, &used);
+}
+
+bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
+{
+    int64_t worst = v->talk.reserved_micro_usd;
+    struct rv_usage used = {.calls = 1, .cost_micro_usd = worst, .estimated = true};
+
+    if (worst == 0)
+        return true;
+    give_back(v);
+    count(v, &used);
+    return set_aside(v, worst, out, rc, err);
+}
+
+static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, struct rv_effects *out, int *rc,
+                   rv_err **err)
+{
+    if (limit == 0 || used <= limit)
+        return true;
+    *rc = rv_visit_fail(v, out, "LLMError", err,
+                        "agent \"%s\" used %" PRId64 " tokens, limits.%s allows %" PRId64
+                        ": raise it, or give the model less to read and write",
+                        v->agent->name, used, key, limit);
+    return false;
+}
+
+bool rv_money_within_limits(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
+{
+    const struct rv_llm_limits *l = &v->agent->limits;
+    const struct rv_usage *u = &v->talk.usage;
+
+    return within(v, "input_tokens_limit", u->input_tokens, l->input_tokens_limit, out, rc, err) &&
+           within(v, "output_tokens_limit", u->output_tokens, l->output_tokens_limit, out, rc, err) &&
+           within(v, "total_tokens_limit", plus(u->input_tokens, u->output_tokens), l->total_tokens_limit, out, rc,
+                  err);
+}

@@ -1,0 +1,291 @@
+/* The conversation of a model stage within one visit: messages after the prompt, the tools it offers, and both of it
+ * while the stage waits for a person. Every call of a model's turn gets its result, in order, before anything else is
+ * said: all providers insist on that. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RESULT_MAX ((size_t)1 << 20) /* bytes of a tool's result that a model is shown; more is an error result */
+#define KEPT_MAX   ((size_t)64 << 20)
+
+void rv_talk_fini(struct talk *t)
+{
+    free(t->prompt);
+    json_object_put(t->turns);
+    json_object_put(t->offered);
+    rv_schema_free(t->schema);
+}
+
+/* --- tools on offer --- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What the agent may call by name: its whitelist, or all there are. Sorted; the caller's. */
+static int names_on_offer(const rv_visit *v, const char ***out, size_t *n, rv_err **err)
+{
+    const struct rv_catalog *catalog = &v->shared->catalog;
+    const struct rv_str_list *listed = &v->agent->allowed_tools;
+    const char *const *all = NULL;
+
+    *n = 0;
+    if (listed->is_set) {
+        all = (const char *const *)listed->items;
+        *n = listed->n;
+    } else if (catalog->tool_names) {
+        all = catalog->tool_names(catalog->self, n);
+    }
+    const char **names = calloc(*n + 1, sizeof *names);
+    if (!names)
+        return RV_FAIL(err, RV_E_NOMEM, "list the tools of agent \"%s\"", v->agent->name);
+    for (size_t i = 0; i < *n; i++)
+        names[i] = all[i];
+    qsort(names, *n, sizeof *names, by_name);
+    *out = names;
+    return 0;
+}
+
+static int describe_tool(const struct rv_tool_info *info, json_object *list, rv_err **err)
+{
+    json_object *tool = json_object_new_object();
+    int rc = rv_json_push_take(list, tool, err);
+
+    if (rc == 0)
+        rc = rv_json_set_text(tool, "name", info->name, err);
+    if (rc == 0 && info->description && info->description[0])
+        rc = rv_json_set_text(tool, "description", info->description, err);
+    if (rc < 0)
+        return rc;
+    if (info->input_json)
+        return rv_json_set_ref(tool, "parameters", info->input_json, err);
+    json_object *any = json_object_new_object();
+    rc = rv_json_set_take(tool, "parameters", any, err);
+    return rc == 0 ? rv_json_set_text(any, "type", "object", err) : rc;
+}
+
+static int look_up(rv_visit *v, rv_err **err)
+{
+    const struct rv_catalog *catalog = &v->shared->catalog;
+    const char **names = NULL;
+    size_t n = 0;
+
+    v->talk.offered = json_object_new_array();
+    if (!v->talk.offered)
+        return RV_FAIL(err, RV_E_NOMEM, "list the tools of agent \"%s\"", v->agent->name);
+    if (!v->agent->has_tools)
+        return 0;
+    int rc = names_on_offer(v, &names, &n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rv_str name = rv_str_of(names[i]);
+        const struct rv_tool_info *info = catalog->tool(catalog->self, name);
+        bool is_new = i == 0 || strcmp(names[i], names[i - 1]) != 0;
+        if (info && is_new && rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, name, info, NULL))
+            rc = describe_tool(info, v->talk.offered, err);
+    }
+    free(names);
+    return rc;
+}
+
+int rv_talk_offered(rv_visit *v, json_object **offered, rv_err **err)
+{
+    int rc = v->talk.offered ? 0 : look_up(v, err);
+
+    *offered = rc == 0 && json_object_array_length(v->talk.offered) > 0 ? v->talk.offered : NULL;
+    return rc;
+}
+
+/* --- messages --- */
+
+static int new_message(rv_visit *v, const char *role, json_object **out, rv_err **err)
+{
+    if (!v->talk.turns && !(v->talk.turns = json_object_new_array()))
+        return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
+    *out = json_object_new_object();
+    int rc = rv_json_push_take(v->talk.turns, *out, err);
+    return rc == 0 ? rv_json_set_text(*out, "role", role, err) : rc;
+}
+
+int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_LLM_MAX_REPLY, .what = "what a provider wants back"};
+    json_object *message = NULL, *opaque = NULL;
+
+    int rc = new_message(v, "assistant", &message, err);
+    if (rc == 0 && ev->reply.len > 0)
+        rc = rv_json_set_str(message, "content", ev->reply, err);
+    if (rc == 0 && calls)
+        rc = rv_json_set_ref(message, "tool_calls", calls, err);
+    if (rc < 0 || ev->llm.opaque.len == 0)
+        return rc;
+    rv_err *cause = NULL;
+    rc = rv_json_parse(ev->llm.opaque, &opts, &opaque, &cause);
+    rv_err_free(cause);
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, rc, "keep a conversation");
+    if (rc < 0 || !json_object_is_type(opaque, json_type_object)) { /* not what we ever wrote: the turn goes without */
+        json_object_put(opaque);
+        return 0;
+    }
+    return rv_json_set_take(message, "opaque", opaque, err);
+}
+
+int rv_talk_add_user(rv_visit *v, rv_str text, rv_err **err)
+{
+    json_object *message = NULL;
+    int rc = new_message(v, "user", &message, err);
+
+    return rc == 0 ? rv_json_set_str(message, "content", text, err) : rc;
+}
+
+int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err)
+{
+    json_object *message = NULL;
+    int rc = new_message(v, "tool", &message, err);
+
+    if (rc == 0)
+        rc = rv_json_set_str(message, "tool_call_id", id, err);
+    if (rc == 0)
+        rc = rv_json_set_str(message, "name", name, err);
+    if (rc == 0)
+        rc = rv_json_set_str(message, "content", content, err);
+    return rc == 0 && is_error ? rv_json_set_bool(message, "is_error", true, err) : rc;
+}
+
+static void write_error(const char *type, const char *text, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    rv_jw_key(&w, "error");
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "type", type);
+    rv_jw_kv_text(&w, "message", text);
+    rv_jw_obj_end(&w);
+    rv_jw_obj_end(&w);
+}
+
+/* What the model is shown of an entry of `results`: the data, or what went wrong. */
+static void write_result(json_object *entry, rv_buf *out, bool *is_error)
+{
+    const char *status = NULL, *type = "ToolError", *text = "it failed";
+    json_object *error = rv_json_get_obj(entry, "error"), *data = NULL;
+
+    *is_error = !rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0;
+    if (!*is_error) {
+        json_object_object_get_ex(entry, "data", &data);
+        rv_json_write(data, out);
+        if (out->rc != RV_E_LIMIT)
+            return;
+        *is_error = true;
+        type = "ToolError";
+        text = "the result is too long to be shown: ask for less";
+    } else if (error) {
+        RV_IGNORE(!rv_json_get_text(error, "type", &type), "else the default");
+        RV_IGNORE(!rv_json_get_text(error, "message", &text), "else the default");
+    }
+    rv_buf_clear(out);
+    write_error(type, text, out);
+}
+
+int rv_talk_acted(rv_visit *v, rv_err **err)
+{
+    size_t n = json_object_array_length(v->tools.steps);
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rv_buf content = RV_BUF_INIT(RESULT_MAX);
+        char scratch[48];
+        bool is_error = false;
+
+        write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
+        rc = rv_buf_check(&content, "tool result", err);
+        if (rc == 0)
+            rc = rv_talk_add_result(v, rv_step_id(v, i, scratch, sizeof scratch), rv_step_tool(v, i),
+                                    rv_buf_str(&content), is_error, err);
+        rv_buf_fini(&content);
+    }
+    v->talk.steps_before += n;
+    v->talk.acting = false;
+    rv_visit_tools_clear(&v->tools);
+    v->attempt = 1;
+    return rc;
+}
+
+/* --- while the stage waits --- */
+
+int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **err)
+{
+    const struct talk *t = &v->talk;
+    rv_buf usage = RV_BUF_INIT(KEPT_MAX);
+    json_object *kept = json_object_new_object(), *copy = NULL;
+    int rc = kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
+    rv_jw w = rv_jw_on(&usage);
+
+    rv_usage_write_json(&t->usage, &w);
+    if (rc == 0)
+        rc = rv_json_set_str(kept, "prompt", (rv_str){t->prompt, t->prompt_len}, err);
+    if (rc == 0 && t->turns)
+        rc = rv_json_dup(t->turns, &copy, err);
+    if (rc == 0 && copy)
+        rc = rv_json_set_take(kept, "turns", copy, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "rounds", t->rounds, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "repairs", t->repairs, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "bad_calls", t->bad_calls, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "tool_calls", t->tool_calls, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "requests", t->requests, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "steps_before", (int64_t)t->steps_before, err);
+    copy = NULL;
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&usage), NULL, &copy, err);
+    if (rc == 0)
+        rc = rv_json_set_take(kept, "usage", copy, err);
+    rv_buf_fini(&usage);
+    if (rc < 0) {
+        json_object_put(kept);
+        return rc;
+    }
+    *out = kept;
+    return 0;
+}
+
+static void take_count(json_object *kept, const char *key, int64_t *out)
+{
+    int64_t n = 0;
+
+    if (rv_json_get_int(kept, key, &n) && n > 0)
+        *out = n;
+}
+
+int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err)
+{
+    struct talk *t = &v->talk;
+    json_object *prompt = NULL, *turns = rv_json_get_arr(kept, "turns");
+    int64_t steps = 0;
+
+    json_object_object_get_ex(kept, "prompt", &prompt);
+    rv_str text = rv_json_str(prompt);
+    t->prompt = rv_str_dup(text);
+    t->prompt_len = text.len;
+    if (!t->prompt)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
+    int rc = turns ? rv_json_dup(turns, &t->turns, err) : 0;
+    take_count(kept, "rounds", &t->rounds);
+    take_count(kept, "repairs", &t->repairs);
+    take_count(kept, "bad_calls", &t->bad_calls);
+    take_count(kept, "tool_calls", &t->tool_calls);
+    take_count(kept, "requests", &t->requests);
+    take_count(kept, "steps_before", &steps);
+    t->steps_before = (size_t)steps;
+    rv_usage_read_json(rv_json_get_obj(kept, "usage"), &t->usage);
+    t->acting = true;
+    return rc;
+}
