@@ -107,6 +107,13 @@ static void check_stage(const struct rv_pipeline *p, enum rv_script_kind kind, c
     rv_buf_fini(&hint);
 }
 
+static void check_role(const struct rv_pipeline *p, const struct script_entry *e, rv_findings *findings)
+{
+    if (e->answer.role && p->n_models > 0 && !rv_pipeline_model(p, rv_str_of(e->answer.role)))
+        rv_findings_add(findings, RV_SEVERITY_ERROR, &e->src, "answered_by is a role of the pipeline's models",
+                        "script: unknown model role \"%s\"", e->answer.role);
+}
+
 /* May any stage call it, as far as the pipeline alone tells? */
 static bool is_callable(const struct rv_pipeline *p, const char *tool)
 {
@@ -131,9 +138,11 @@ void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_finding
             const struct script_list *list = &section->lists[i];
             if (!section->is_flat && kind != RV_SCRIPT_TOOL)
                 check_stage(p, (enum rv_script_kind)kind, list->name, &list->src, findings);
-            for (size_t e = 0; e < list->n; e++)
+            for (size_t e = 0; e < list->n; e++) {
                 if (list->items[e].stage)
                     check_stage(p, (enum rv_script_kind)kind, list->items[e].stage, &list->items[e].src, findings);
+                check_role(p, &list->items[e], findings);
+            }
         }
     }
     for (size_t i = 0; i < s->n_tools; i++)

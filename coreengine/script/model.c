@@ -78,7 +78,7 @@ void rv_script_model_make(struct script_reader *r, struct script_raw_entry *raw,
     rv_buf body = RV_BUF_INIT(RV_LLM_MAX_REPLY);
 
     check_ways(r, raw);
-    if (raw->finish != RV_UNSET)
+    if (raw->has_finish)
         out->answer.finish = raw->finish;
     else if (!raw->has_error)
         out->answer.finish = raw->tool_calls.len ? RV_FINISH_TOOL_CALLS : RV_FINISH_STOP;

@@ -4,7 +4,8 @@
 
 #include "coreengine/script/script_internal.h"
 
-#define AT(member) SCRIPT_AT(member)
+#define AT(member)                SCRIPT_AT(member)
+#define WORD(name, text, meaning) "\"" text "\","
 
 static void out_of_memory(struct rv_key_reader *r)
 {
@@ -176,8 +177,9 @@ static void read_chunks(struct rv_key_reader *r, const struct rv_node *node, voi
 /* --- calls of tools --- */
 
 struct raw_call {
-    const char *id, *name;
-    rv_str arguments;
+    const char *id;
+    rv_str name, arguments;
+    bool has_name;
     struct rv_src src;
 };
 
@@ -187,15 +189,25 @@ static void read_arguments(struct rv_key_reader *r, const struct rv_node *node, 
     read_json_text(r, node, "tool_calls.arguments", &call->arguments);
 }
 
+static void read_name(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    if (node->kind == RV_NODE_STR)
+        *(rv_str *)target = node->text;
+    else
+        rv_keys_wrong_type(r, node, "tool_calls.name", "a string");
+}
+
 static const struct rv_key call_keys[] = {
     {.name = "id",
      .type = RV_KEY_STR,
      .offset = offsetof(struct raw_call, id),
      .doc = "What its result refers to; call_1, call_2, ... when left out."},
-    {.name = "name",
-     .type = RV_KEY_STR,
+    {.name = "name", /* models have been seen to call a tool "" */
+     .type = RV_KEY_CUSTOM,
      .offset = offsetof(struct raw_call, name),
-     .required = true,
+     .read = read_name,
+     .is_set_offset = offsetof(struct raw_call, has_name),
+     .schema = "{\"type\":\"string\"}",
      .doc = "The tool, whether there is one of that name or not."},
     {.name = "arguments",
      .type = RV_KEY_CUSTOM,
@@ -245,7 +257,7 @@ static void write_calls(struct rv_key_reader *r, const struct raw_call *calls, s
     for (size_t i = 0; i < n; i++) {
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "id", calls[i].id);
-        rv_jw_kv_text(&w, "name", calls[i].name);
+        rv_jw_kv_str(&w, "name", calls[i].name);
         rv_jw_kv_str(&w, "arguments", calls[i].arguments);
         rv_jw_obj_end(&w);
     }
@@ -270,11 +282,34 @@ static void read_tool_calls(struct rv_key_reader *r, const struct rv_node *node,
         rv_script_read_within(r, node->items[i], "tool_calls.", call_keys, RV_COUNT(call_keys), &calls[i]);
         if (calls[i].id && !calls[i].id[0])
             calls[i].id = NULL;
+        if (node->items[i]->kind == RV_NODE_MAP && !calls[i].has_name)
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &calls[i].src, NULL, "tool_calls.name is required");
     }
     if (r->rc == 0 && rv_findings_n_errors(r->findings) == before)
         number_calls(r, calls, node->n);
     if (r->rc == 0 && rv_findings_n_errors(r->findings) == before)
         write_calls(r, calls, node->n, &raw->tool_calls);
+}
+
+/* --- why it stopped: a word, or null when the provider did not say --- */
+
+static void read_finish(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct script_raw_entry *raw = target;
+    enum rv_finish_reason finish;
+    rv_err *err = NULL;
+
+    if (node->kind == RV_NODE_NULL) {
+        raw->finish = RV_UNSET;
+    } else if (node->kind != RV_NODE_STR) {
+        rv_keys_wrong_type(r, node, "finish_reason", "a string or null");
+    } else if (rv_finish_reason_of(node->text, &finish, &err) == 0) {
+        raw->finish = (int)finish;
+    } else {
+        const char *hint = rv_err_hint_text(err);
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "finish_reason: %s", rv_err_text(err));
+    }
+    rv_err_free(err);
 }
 
 /* --- the entry --- */
@@ -324,10 +359,12 @@ static const struct rv_key model_keys[] = {
      .is_set_offset = AT(has_usage),
      .doc = "Tokens to report."},
     {.name = "finish_reason",
-     .type = RV_KEY_TERM,
-     .offset = AT(finish),
-     .term_list = "finish_reason",
-     .doc = "Why the model stopped; left out, `tool_calls` when it asks for tools, else `stop`."},
+     .type = RV_KEY_CUSTOM,
+     .read = read_finish,
+     .is_set_offset = AT(has_finish),
+     .schema = "{\"enum\":[" RV_FINISH_REASONS(WORD) "null]}",
+     .doc = "Why the model stopped, null when the provider did not say; left out, `tool_calls` when it asks for tools, "
+            "`stop` when not, null beside an error."},
     {.name = "opaque",
      .type = RV_KEY_CUSTOM,
      .offset = AT(opaque),
@@ -349,9 +386,10 @@ static const struct rv_key model_keys[] = {
      .offset = 0,
      .read = read_error,
      .is_set_offset = AT(has_error),
-     .schema = SCRIPT_ERROR_SCHEMA("\"kind\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},"
-                                   "\"retry_after_ms\":{\"type\":\"integer\"},\"retryable\":{\"type\":\"boolean\"},"
-                                   "\"billed\":{\"type\":\"boolean\"},\"message\":{\"type\":\"string\"}"),
+     .schema = SCRIPT_ERROR_SCHEMA("\"kind\":{\"type\":\"string\",\"enum\":[" RV_LLM_ERRORS(
+         WORD) "null]},\"status\":{\"type\":\"integer\"},"
+               "\"retry_after_ms\":{\"type\":\"integer\"},\"retryable\":{\"type\":\"boolean\"},"
+               "\"billed\":{\"type\":\"boolean\"},\"message\":{\"type\":\"string\"}"),
      .doc = "The call fails: a text, or {kind, status, retry_after_ms, retryable, billed, message}. A text or chunks "
             "beside it came before it broke."},
 };

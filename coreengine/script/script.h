@@ -22,6 +22,8 @@ void rv_script_free(rv_script *s);
 /** What rv_script_parse() makes the same script from: the text it was read from, byte for byte; of a node, the node as
  * JSON (entries then have other places). Appended to text; *name is borrowed. */
 RV_MUST_CHECK int rv_script_source(const rv_script *s, const char **name, rv_buf *text, rv_err **err);
+/** JSON as a script may have it: characters that YAML would read otherwise are escaped. */
+void rv_script_add_json(rv_str json, rv_buf *out);
 /** Names of stages and tools in the script that the pipeline does not have: findings. */
 void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_findings *findings);
 
@@ -42,23 +44,23 @@ struct rv_script_call {
     const char *stage;
     const char *tool; /* TOOL */
     int64_t visit;    /* 1-based, of the stage */
-    rv_str text;      /* prompt, or arguments: for `contains` */
+    rv_str text;      /* for `contains`. MODEL: the prompt and the contents of the turns after it; else the arguments */
 };
 struct rv_script_reply {
     bool failed;
     const char *error_type; /* failed: "LLMError", "TimeoutError", ...; borrowed */
     const char *error;      /* failed: text; borrowed */
     bool retryable;
-    int64_t delay_ms;        /* before the answer; for chunks: before each one */
+    int64_t delay_ms;        /* before the answer; not used when there are deltas */
     rv_buf body;             /* MODEL: the text, of a failure what came before it; TOOL: result JSON; STAGE: {output,
                                 raise?} */
     struct rv_script_delta { /* MODEL given as chunks, with the wait before each; borrowed; NULL: whole */
         int64_t delay_ms;
         bool is_thinking; /* not part of body */
-        rv_str text;
+        rv_str text;      /* empty: a wait and nothing else */
     } * deltas;
     size_t n_deltas;
-    struct rv_llm_answer answer; /* MODEL: finish, tool_calls, usage, error_kind, retry_after_us; views are borrowed */
+    struct rv_llm_answer answer; /* MODEL: what the entry says; times are 0. Views are borrowed */
 };
 /** The next answer to such a call. RV_E_NOT_FOUND: nothing matches or the list ran dry; the text says which call. */
 RV_MUST_CHECK int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_script_reply *out,

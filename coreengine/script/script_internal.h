@@ -91,8 +91,8 @@ struct script_raw_entry {
     json_object *json; /* owned, as the other values here */
     bool has_json, has_text, has_chunks, has_usage, has_opaque;
     rv_str text, opaque, tool_calls; /* the last two as JSON */
-    int finish;                      /* enum rv_finish_reason */
-
+    int finish;                      /* enum rv_finish_reason or RV_UNSET */
+    bool has_finish;
     struct script_raw_chunk *chunks; /* in the arena */
     size_t n_chunks;
     struct rv_usage usage;

@@ -22,7 +22,7 @@ static size_t odd_character(const unsigned char *p, size_t n, unsigned *code)
 }
 
 /* JSON is YAML but for those characters; they only stand in strings, which both escape alike. */
-static void add_as_yaml(rv_str json, rv_buf *out)
+void rv_script_add_json(rv_str json, rv_buf *out)
 {
     size_t from = 0, at = 0;
 
@@ -51,7 +51,7 @@ static int write_node(const struct rv_node *node, rv_buf *out, rv_err **err)
         rc = rv_buf_check(&text, "text of a script", err);
     }
     if (rc == 0)
-        add_as_yaml(rv_buf_str(&text), out);
+        rv_script_add_json(rv_buf_str(&text), out);
     json_object_put(json);
     rv_buf_fini(&text);
     return rc;

@@ -12,6 +12,32 @@ static void require(bool fact)
         abort();
 }
 
+/* What the core is promised about replies of models. */
+static void see_reply(const struct rv_script_reply *reply)
+{
+    json_object *calls = NULL;
+    size_t text = 0;
+
+    require(reply->failed == (reply->answer.error_kind != RV_UNSET));
+    require(!reply->failed || reply->answer.tool_calls.len == 0);
+    for (size_t i = 0; i < reply->n_deltas; i++) {
+        require(reply->deltas[i].delay_ms >= 0);
+        text += reply->deltas[i].is_thinking ? 0 : reply->deltas[i].text.len;
+    }
+    require(reply->n_deltas == 0 || text == reply->body.len);
+    if (reply->answer.tool_calls.len == 0)
+        return;
+    require(rv_json_parse(reply->answer.tool_calls, NULL, &calls, NULL) == 0);
+    require(json_object_is_type(calls, json_type_array) && json_object_array_length(calls) > 0);
+    for (size_t i = 0; i < json_object_array_length(calls); i++) {
+        const char *text_of = NULL;
+        json_object *call = json_object_array_get_idx(calls, i);
+        require(rv_json_get_text(call, "id", &text_of) && text_of[0]);
+        require(rv_json_get_text(call, "name", &text_of) && rv_json_get_text(call, "arguments", &text_of));
+    }
+    json_object_put(calls);
+}
+
 static void ask(rv_script *s, enum rv_script_kind kind, const char *name, int64_t visit)
 {
     const struct rv_script_call call = {
@@ -23,7 +49,10 @@ static void ask(rv_script *s, enum rv_script_kind kind, const char *name, int64_
     require((rc < 0) == (err != NULL));
     if (rc == 0) {
         require(reply.failed ? reply.error && reply.error_type : reply.error == NULL);
-        require(reply.n_chunks == 0 || reply.chunks);
+        require((reply.n_deltas == 0) == (reply.deltas == NULL));
+        require(reply.answer.finish == RV_UNSET || rv_finish_reason_text((enum rv_finish_reason)reply.answer.finish));
+        if (kind == RV_SCRIPT_MODEL)
+            see_reply(&reply);
         rv_script_reply_fini(&reply);
     }
     rv_err_free(err);
