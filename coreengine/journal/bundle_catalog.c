@@ -338,7 +338,19 @@ static const rv_template *find_prompt(void *self, rv_str key)
     return at < 0 ? NULL : b->catalog.prompts[at];
 }
 
+static const char *tool_name(void *self, size_t i)
+{
+    const rv_bundle *b = self;
+    size_t n = 0;
+    const char *const *scripted = b->script ? rv_script_tool_names(b->script, &n) : NULL;
+
+    if (i < b->catalog.n_tools)
+        return b->catalog.tools[i].info.name;
+    i -= b->catalog.n_tools;
+    return i < n ? scripted[i] : NULL;
+}
+
 struct rv_catalog rv_bundle_catalog(const rv_bundle *b)
 {
-    return (struct rv_catalog){find_tool, find_entry, find_prompt, (void *)(uintptr_t)b};
+    return (struct rv_catalog){find_tool, find_entry, find_prompt, (void *)(uintptr_t)b, tool_name};
 }

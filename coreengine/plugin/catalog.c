@@ -117,17 +117,26 @@ static const rv_template *find_prompt(void *self, rv_str key)
     return e ? e->prompt : NULL;
 }
 
-struct rv_catalog rv_plugins_catalog(rv_plugins *p)
-{
-    return (struct rv_catalog){find_tool, find_entry, find_prompt, p};
-}
-
 static const char *const *list_names(void *self, enum rv_name_kind kind, size_t *n)
 {
     const struct rv_plugins *p = self;
 
     *n = p->names.n_lists[kind];
     return p->names.lists[kind];
+}
+
+static const char *tool_name(void *self, size_t i)
+{
+    size_t n;
+    const char *const *names = list_names(self, RV_NAME_TOOL, &n);
+
+    return i < n ? names[i] : NULL;
+}
+
+struct rv_catalog rv_plugins_catalog(rv_plugins *p)
+{
+    return (struct rv_catalog){
+        .tool = find_tool, .entry = find_entry, .prompt = find_prompt, .self = p, .tool_name = tool_name};
 }
 
 struct rv_known_names rv_plugins_names(rv_plugins *p)

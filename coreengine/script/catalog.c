@@ -54,31 +54,20 @@ static const rv_template *find_prompt(void *self, rv_str key)
     return s->under.prompt(s->under.self, key);
 }
 
-/* Those of the catalog under it, and the script's own that it does not have. Nothing when memory is short. */
-static const char *const *list_tools(void *self, size_t *n)
+static const char *tool_name(void *self, size_t i)
 {
-    rv_script *s = self;
-    size_t n_under = 0;
-    const char *const *under = s->under.tool_names ? s->under.tool_names(s->under.self, &n_under) : NULL;
-    const char **names = realloc(s->all_tool_names, (n_under + s->n_tools + 1) * sizeof *names);
+    const rv_script *s = self;
 
-    *n = 0;
-    if (!names)
-        return NULL;
-    s->all_tool_names = names;
-    for (size_t i = 0; i < n_under; i++)
-        names[(*n)++] = under[i];
-    for (size_t i = 0; i < s->n_tools; i++)
-        if (!s->under.tool(s->under.self, rv_str_of(s->tool_names[i])))
-            names[(*n)++] = s->tool_names[i];
-    return names;
+    if (i < s->n_tools)
+        return s->tool_names[i];
+    return s->under.tool_name ? s->under.tool_name(s->under.self, i - s->n_tools) : NULL;
 }
 
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under)
 {
     if (under->self != s) /* else it is this script's already, and would ask itself for ever */
         s->under = *under;
-    return (struct rv_catalog){find_tool, find_entry, find_prompt, s, list_tools};
+    return (struct rv_catalog){find_tool, find_entry, find_prompt, s, tool_name};
 }
 
 const char *const *rv_script_tool_names(const rv_script *s, size_t *n)

@@ -374,6 +374,5 @@ void rv_script_free(rv_script *s)
     rv_index_fini(&s->tool_index);
     rv_arena_free(s->arena);
     rv_yaml_free(s->doc);
-    free(s->all_tool_names);
     free(s);
 }

@@ -63,7 +63,6 @@ struct rv_script {
     struct script_answer *answers;
     size_t n_answers, next_answer;
     bool repeat;
-    const char **all_tool_names; /* owned: what the catalog listed last */
     struct rv_catalog under;     /* of the catalog that was asked for last */
 };
 

@@ -56,8 +56,9 @@ struct rv_catalog {
     const struct rv_entry_info *(*entry)(void *self, enum rv_name_kind kind, rv_str name);
     const rv_template *(*prompt)(void *self, rv_str key);
     void *self;
-    /** The names of all tools, in any order; borrowed. NULL: they can not be listed. */
-    const char *const *(*tool_names)(void *self, size_t *n);
+    /** The name of the tool with that number, in any order, perhaps twice; NULL: there are no more. The function may be
+     * NULL: they can not be listed. */
+    const char *(*tool_name)(void *self, size_t i);
 };
 extern const struct rv_catalog rv_catalog_empty; /* knows nothing */
 
