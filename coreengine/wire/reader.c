@@ -7,15 +7,6 @@
 
 #define MAX_STRANGER ((size_t)2 * WIRE_MAX_SHOWN)
 
-static const struct wire_codec *codec_of(enum rv_wire_kind wire)
-{
-    static const struct wire_codec *const codecs[RV_N_WIRES] = {[RV_WIRE_OPENAI] = &rv_wire_openai,
-                                                                [RV_WIRE_ANTHROPIC] = &rv_wire_anthropic,
-                                                                [RV_WIRE_OLLAMA] = &rv_wire_ollama};
-
-    return codecs[wire];
-}
-
 /* --- frames --- */
 
 static int on_event(void *self, const struct rv_sse_event *ev, rv_err **err)
@@ -65,7 +56,7 @@ int rv_wire_reader_new(const struct rv_wire_target *t, rv_str content_type, rv_l
     if (!r)
         return RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
     r->target = *t;
-    r->codec = codec_of(t->wire);
+    r->codec = rv_wire_codec(t->wire);
     r->on_delta = on_delta;
     r->self = self;
     r->whole = RV_BUF_INIT(WIRE_MAX_WHOLE);

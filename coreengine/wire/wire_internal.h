@@ -43,7 +43,7 @@ struct rv_wire_reader {
     size_t total_bytes;     /* of text, thinking and arguments */
     struct wire_call *calls;
     size_t n_calls, cap_calls;
-    json_object *blocks; /* Anthropic: thinking blocks to be handed back; owned */
+    json_object *blocks; /* Anthropic: thinking blocks to be handed back, as opaque {provider, blocks}; owned */
     int64_t block_index; /* and the block that is open */
     int block_kind;
     rv_buf block_text, block_signature; /* what a thinking block has so far */
@@ -63,6 +63,7 @@ struct wire_codec {
     void (*fault)(json_object *body, int status, int *kind, bool *retryable, rv_buf *text);
 };
 extern const struct wire_codec rv_wire_openai, rv_wire_anthropic, rv_wire_ollama;
+const struct wire_codec *rv_wire_codec(enum rv_wire_kind wire);
 
 /* reader.c: what the codecs tell of the answer. Text is given to the caller in whole UTF-8 sequences. */
 RV_MUST_CHECK int rv_reader_text(rv_wire_reader *r, rv_str text, rv_err **err);
@@ -130,6 +131,20 @@ RV_MUST_CHECK int rv_body_messages(json_object *request, rv_body_message_fn fn, 
  * out by rv_body_has_extra(). */
 bool rv_body_has_extra(const struct rv_wire_target *t, const char *key);
 void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
+
+/* fault.c */
+/** What a bad status means; *retryable: whether the same request may succeed later. */
+enum rv_llm_error rv_fault_kind(int status, bool *retryable);
+
+/* openai_stream.c, openai_fault.c: parts of rv_wire_openai */
+RV_MUST_CHECK int rv_openai_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err);
+RV_MUST_CHECK int rv_openai_whole(rv_wire_reader *r, json_object *reply, rv_err **err);
+void rv_openai_fault(json_object *body, int status, int *kind, bool *retryable, rv_buf *text);
+
+/* openai_chunk.c */
+/** True: data is a chunk of the stream that holds nothing but one piece of text or of thinking, or nothing at all, and
+ * here it is, a view of data or of scratch. False: it may be anything, parse it. */
+bool rv_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *is_thinking);
 
 /* strict.c */
 /** The schema in the strict subset of OpenAI's structured outputs; *out NULL: it can not be said in it. */

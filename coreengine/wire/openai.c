@@ -1,0 +1,269 @@
+/* OpenAI Chat Completions: the body of a request. Only what was asked for is sent: many servers that speak this
+ * protocol refuse members that they do not know, even when they are null. */
+#include "coreengine/wire/wire_internal.h"
+
+#define MAX_NAME 64 /* of a schema: letters, digits, '_' and '-' */
+
+struct writer {
+    const struct rv_wire_target *t;
+    rv_jw *w;
+    enum wire_via via;
+    json_object *schema; /* of the output; NULL: none */
+};
+
+/** Writes the key, unless the target has a value of its own for it. */
+static bool key(const struct writer *x, const char *name)
+{
+    if (rv_body_has_extra(x->t, name))
+        return false;
+    rv_jw_key(x->w, name);
+    return true;
+}
+
+static rv_str text_of(json_object *obj, const char *name)
+{
+    json_object *value = NULL;
+
+    return json_object_object_get_ex(obj, name, &value) ? rv_json_str(value) : (rv_str){NULL, 0};
+}
+
+/* --- messages --- */
+
+static int write_calls(rv_jw *w, json_object *calls, rv_err **err)
+{
+    size_t n = json_object_array_length(calls);
+
+    rv_jw_key(w, "tool_calls");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < n; i++) {
+        json_object *call = json_object_array_get_idx(calls, i);
+        if (!json_object_is_type(call, json_type_object))
+            return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
+        rv_jw_obj(w);
+        rv_jw_kv_str(w, "id", text_of(call, "id"));
+        rv_jw_kv_text(w, "type", "function");
+        rv_jw_key(w, "function");
+        rv_jw_obj(w);
+        rv_jw_kv_str(w, "name", text_of(call, "name"));
+        rv_jw_kv_str(w, "arguments", text_of(call, "arguments"));
+        rv_jw_obj_end(w);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+    return 0;
+}
+
+static int write_prompt(const struct writer *x, rv_str content, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
+    int rc;
+
+    rv_buf_add_str(&text, content);
+    rv_body_ask_for_json(x->schema, &text);
+    rc = rv_buf_check(&text, "a prompt", err);
+    if (rc == 0)
+        rv_jw_kv_str(x->w, "content", rv_buf_str(&text));
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int write_message(void *self, const char *role, json_object *message, rv_str content, rv_err **err)
+{
+    const struct writer *x = self;
+    json_object *calls = message ? rv_json_get_arr(message, "tool_calls") : NULL;
+    bool has_calls = calls && json_object_array_length(calls) > 0;
+    int rc = 0;
+
+    if (x->t->developer_role && rv_str_is(rv_str_of(role), "system"))
+        role = "developer";
+    rv_jw_obj(x->w);
+    rv_jw_kv_text(x->w, "role", role);
+    if (rv_str_is(rv_str_of(role), "tool"))
+        rv_jw_kv_str(x->w, "tool_call_id", text_of(message, "tool_call_id"));
+    if (!message && x->via == WIRE_VIA_PROMPT && rv_str_is(rv_str_of(role), "user"))
+        rc = write_prompt(x, content, err);
+    else if (has_calls && content.len == 0)
+        rv_jw_kv_text(x->w, "content", NULL);
+    else
+        rv_jw_kv_str(x->w, "content", content);
+    if (rc == 0 && has_calls)
+        rc = write_calls(x->w, calls, err);
+    rv_jw_obj_end(x->w);
+    return rc;
+}
+
+static int write_messages(struct writer *x, json_object *request, rv_err **err)
+{
+    int rc;
+
+    if (!key(x, "messages"))
+        return 0;
+    rv_jw_arr(x->w);
+    rc = rv_body_messages(request, write_message, x, err);
+    rv_jw_arr_end(x->w);
+    return rc;
+}
+
+/* --- tools --- */
+
+static void write_tool(rv_jw *w, rv_str name, rv_str description, json_object *parameters)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "type", "function");
+    rv_jw_key(w, "function");
+    rv_jw_obj(w);
+    rv_jw_kv_str(w, "name", name);
+    if (description.len)
+        rv_jw_kv_str(w, "description", description);
+    if (parameters)
+        rv_jw_kv_value(w, "parameters", parameters);
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+}
+
+static int check_output_tool(const struct writer *x, rv_err **err)
+{
+    const char *type = NULL;
+
+    if (json_object_object_get_ex(x->schema, "type", NULL) &&
+        (!rv_json_get_text(x->schema, "type", &type) || !rv_str_is(rv_str_of(type), "object")))
+        return RV_FAIL(err, RV_E_INVALID,
+                       "a tool can only hand over output that is an object: its schema is not of type "
+                       "\"object\"");
+    return 0;
+}
+
+static int write_tools(const struct writer *x, json_object *request, rv_err **err)
+{
+    json_object *tools = rv_json_get_arr(request, "tools");
+    size_t n = tools ? json_object_array_length(tools) : 0;
+    const char *choice = NULL;
+    bool has_choice = rv_json_get_text(request, "tool_choice", &choice);
+    int rc = x->via == WIRE_VIA_TOOL ? check_output_tool(x, err) : 0;
+
+    if (rc < 0 || (n == 0 && x->via != WIRE_VIA_TOOL))
+        return rc;
+    if (key(x, "tools")) {
+        rv_jw_arr(x->w);
+        for (size_t i = 0; i < n; i++) {
+            json_object *tool = json_object_array_get_idx(tools, i);
+            if (!json_object_is_type(tool, json_type_object))
+                return RV_FAIL(err, RV_E_INVALID, "a tool of the request is no object");
+            write_tool(x->w, text_of(tool, "name"), text_of(tool, "description"), rv_json_get_obj(tool, "parameters"));
+        }
+        if (x->via == WIRE_VIA_TOOL)
+            write_tool(x->w, rv_str_of(RV_OUTPUT_TOOL), rv_str_of(RV_OUTPUT_TOOL_DESCRIPTION), x->schema);
+        rv_jw_arr_end(x->w);
+    }
+    if (x->via == WIRE_VIA_TOOL)
+        choice = "required"; /* the answer itself is a call */
+    if ((has_choice || x->via == WIRE_VIA_TOOL) && key(x, "tool_choice"))
+        rv_jw_text(x->w, choice);
+    if (x->t->no_parallel_calls && key(x, "parallel_tool_calls"))
+        rv_jw_bool(x->w, false);
+    return 0;
+}
+
+/* --- structured output --- */
+
+static void write_schema_name(rv_jw *w, rv_str name)
+{
+    char legal[MAX_NAME];
+    size_t n = name.len < MAX_NAME ? name.len : MAX_NAME;
+
+    for (size_t i = 0; i < n; i++) {
+        char c = name.ptr[i];
+        bool is_legal = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+        legal[i] = is_legal ? c : '_';
+    }
+    rv_jw_kv_str(w, "name", n ? (rv_str){legal, n} : RV_STR_LIT("output"));
+}
+
+static int write_output(const struct writer *x, json_object *request, rv_err **err)
+{
+    json_object *strict = NULL;
+    int rc;
+
+    if (x->via != WIRE_VIA_NATIVE || !key(x, "response_format"))
+        return 0;
+    rc = x->t->no_strict_output ? 0 : rv_schema_to_strict(x->schema, &strict, err);
+    if (rc < 0)
+        return rc;
+    rv_jw_obj(x->w);
+    rv_jw_kv_text(x->w, "type", "json_schema");
+    rv_jw_key(x->w, "json_schema");
+    rv_jw_obj(x->w);
+    write_schema_name(x->w, text_of(rv_json_get_obj(request, "output"), "name"));
+    rv_jw_kv_value(x->w, "schema", strict ? strict : x->schema);
+    if (strict)
+        rv_jw_kv_bool(x->w, "strict", true);
+    rv_jw_obj_end(x->w);
+    rv_jw_obj_end(x->w);
+    json_object_put(strict);
+    return 0;
+}
+
+/* --- the rest --- */
+
+static void write_sampling(const struct writer *x, json_object *options)
+{
+    json_object *temperature = NULL, *seed = NULL;
+    const char *max_tokens = x->t->old_max_tokens ? "max_tokens" : "max_completion_tokens";
+    int64_t n = 0;
+
+    if (!options)
+        return;
+    if (!x->t->no_sampling) {
+        json_object_object_get_ex(options, "temperature", &temperature);
+        json_object_object_get_ex(options, "seed", &seed);
+    }
+    if (temperature && key(x, "temperature"))
+        rv_jw_value(x->w, temperature);
+    if (seed && key(x, "seed"))
+        rv_jw_value(x->w, seed);
+    if (rv_json_get_int(options, "num_predict", &n) && n > 0 && key(x, max_tokens))
+        rv_jw_int(x->w, n);
+}
+
+static int write_body(struct writer *x, json_object *request, rv_err **err)
+{
+    int rc;
+
+    rv_jw_obj(x->w);
+    if (key(x, "model"))
+        rv_jw_text(x->w, x->t->model);
+    rc = write_messages(x, request, err);
+    if (rc == 0)
+        rc = write_tools(x, request, err);
+    if (rc == 0)
+        rc = write_output(x, request, err);
+    if (rc < 0)
+        return rc;
+    write_sampling(x, rv_json_get_obj(request, "options"));
+    if (key(x, "stream"))
+        rv_jw_bool(x->w, true);
+    if (!x->t->no_stream_usage && key(x, "stream_options")) {
+        rv_jw_obj(x->w);
+        rv_jw_kv_bool(x->w, "include_usage", true);
+        rv_jw_obj_end(x->w);
+    }
+    rv_body_write_extra(x->t, x->w);
+    rv_jw_obj_end(x->w);
+    return 0;
+}
+
+static int write_request(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err)
+{
+    struct writer x = {t, w, WIRE_VIA_NONE, NULL};
+    int rc = rv_body_via(t, request, &x.via, err);
+
+    if (rc == 0 && x.via != WIRE_VIA_NONE)
+        rc = rv_body_schema(request, &x.schema, err);
+    if (rc == 0)
+        rc = write_body(&x, request, err);
+    json_object_put(x.schema);
+    return rc;
+}
+
+const struct wire_codec rv_wire_openai = {
+    .request = write_request, .event = rv_openai_event, .whole = rv_openai_whole, .fault = rv_openai_fault};
