@@ -52,6 +52,7 @@ async function forms(c, files, script, server, model) {
     try {
       out[form] = form === 'events' ? eventsOf(ran.out) : JSON.parse(ran.out)
     } catch {
+      check(false, `${c.name}: --${form} can be read`, ran.out.slice(0, 300), ran.err.slice(0, 500))
       out[form] = {unreadable: ran.out.slice(0, 300), err: ran.err.slice(0, 500), status: ran.status}
     }
   }

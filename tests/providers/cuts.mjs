@@ -70,7 +70,7 @@ async function play(row, server) {
     const fine = result.status === 'success'
       ? over && outputs.get(at)?.response === ANSWER
       : (ending === 'breaks' ? ['connection', 'protocol'] : ['protocol']).includes(result.error_kind) && at < length &&
-        Math.abs((result.partial_bytes ?? 0) - text.length) === 0
+        (result.partial ?? '') === text
     if (!fine) wrong.push({at, text, result})
   }
   check(wrong.length === 0, `${row.name}: each cut is what it is`, `${wrong.length} of ${stages.length}`, ...wrong.slice(0, 3))

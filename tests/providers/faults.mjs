@@ -56,7 +56,7 @@ async function play(row, server) {
     check([want.kind].flat().includes(result.error_kind), what(`the kind is ${want.kind}`), ...seen)
     equal([done.status, done.terminal_reason, ran.status], ['failed', 'llm_failed_fatally', 1], what('the run fails as rule 7.5 has it'))
     for (const text of want.says ?? []) check(result.error?.includes(text), what(`the error names "${text}"`), ...seen)
-    check(Boolean(want.partial) === (result.partial_bytes > 0), what(want.partial ? 'the text that came is kept' : 'no text came'), ...seen)
+    check(Boolean(want.partial) === Boolean(result.partial), what(want.partial ? 'the text that came is kept' : 'no text came'), ...seen)
   } else {
     equal([done.status, ran.status], ['completed', 0], what('the run completes'))
     if (!want.either) equal(events.find((e) => e.type === 'stage_completed')?.output, {response: ANSWER}, what('the answer is whole'))
