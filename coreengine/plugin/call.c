@@ -14,6 +14,8 @@ struct call_state {
     uint32_t magic;
     const struct rv_plugin_ears *ears;
     rv_buf *out; /* where the reply is appended */
+    bool can_emit, enough;
+    size_t emitted; /* bytes of all pieces */
     struct rv_plugin_said *said;
 };
 
@@ -99,6 +101,34 @@ static int host_fail(struct rv_cap_call *call, const char *type, const char *mes
 {
     rv_plugin_said_failure(state_of(call)->said, type, message);
     return 1;
+}
+
+static int refuse_piece(struct call_state *s, enum rv_piece_fault fault)
+{
+    if (s->said->piece_fault == RV_PIECE_GOOD)
+        s->said->piece_fault = fault;
+    s->enough = true;
+    return 1;
+}
+
+/* The rules that need no look into the piece, where the function runs; rv_plugin_piece() has the rest. */
+static int host_emit(struct rv_cap_call *call, const char *json)
+{
+    struct call_state *s = state_of(call);
+    size_t len;
+
+    if (!s->can_emit)
+        return 1;
+    if (s->said->n_replies > 0 || s->said->n_failures > 0)
+        return refuse_piece(s, RV_PIECE_LATE);
+    if (!json)
+        return refuse_piece(s, RV_PIECE_NULL);
+    len = strnlen(json, RV_CAP_MAX_REPLY - s->emitted + 1);
+    if (len > RV_CAP_MAX_REPLY - s->emitted)
+        return refuse_piece(s, RV_PIECE_LARGE);
+    s->emitted += len;
+    s->enough = s->enough || s->ears->cancelled(s->ears->self) || s->ears->emit(s->ears->self, (rv_str){json, len});
+    return s->enough;
 }
 
 static void host_log(const struct rv_cap_call *call, int level, const char *message)
@@ -209,7 +239,8 @@ static int fail_unknown(const rv_plugins *p, const struct rv_plugin_call *call, 
 void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
                    const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said)
 {
-    struct call_state state = {.magic = CALL_MAGIC, .ears = ears, .out = out, .said = said};
+    struct call_state state = {
+        .magic = CALL_MAGIC, .ears = ears, .out = out, .can_emit = e->kind == RV_NAME_PROVIDER, .said = said};
     struct rv_cap_call view = {.size = sizeof view,
                                .name = e->bare,
                                .args = args,
@@ -223,21 +254,23 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
                                .cancelled = host_cancelled,
                                .reply = host_reply,
                                .fail = host_fail,
-                               .log = host_log};
+                               .log = host_log,
+                               .emit = host_emit};
 
     said->returned = e->fn(e->owner->self, &view);
 }
 
 struct here {
     const struct rv_plugin_entry *entry;
-    const atomic_bool *cancelled; /* borrowed; may be NULL */
+    struct rv_plugin_pieces *pieces;
 };
 
 static bool is_cancelled_here(void *self)
 {
     const struct here *here = self;
+    const atomic_bool *cancelled = here->pieces->call->cancelled;
 
-    return here->cancelled && atomic_load_explicit(here->cancelled, memory_order_relaxed);
+    return here->pieces->enough || (cancelled && atomic_load_explicit(cancelled, memory_order_relaxed));
 }
 
 static void log_here(void *self, enum rv_log_level level, const char *text)
@@ -247,11 +280,19 @@ static void log_here(void *self, enum rv_log_level level, const char *text)
     rv_plugin_log(here->entry, level, text);
 }
 
-static int call_here(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, rv_buf *out,
+static bool emit_here(void *self, rv_str json)
+{
+    const struct here *here = self;
+
+    return rv_plugin_piece(here->pieces, json);
+}
+
+static int call_here(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
                      struct rv_plugin_said *said, rv_err **err)
 {
-    struct here here = {e, call->cancelled};
-    const struct rv_plugin_ears ears = {is_cancelled_here, log_here, &here};
+    const struct rv_plugin_call *call = pieces->call;
+    struct here here = {e, pieces};
+    const struct rv_plugin_ears ears = {is_cancelled_here, log_here, emit_here, &here};
     char *args = rv_str_dup(call->args.len ? call->args : RV_STR_LIT("{}")); /* NUL-terminated, the plugin's to read */
 
     if (!args)
@@ -264,6 +305,7 @@ static int call_here(const struct rv_plugin_entry *e, const struct rv_plugin_cal
 int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err)
 {
     const struct rv_plugin_entry *e = rv_plugin_find(p, call->kind, rv_str_of(call->name));
+    struct rv_plugin_pieces pieces = {.call = call};
     struct rv_plugin_said said;
     size_t start = out->len;
     int rc;
@@ -272,7 +314,11 @@ int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *ou
         return fail_unknown(p, call, err);
     said.n_replies = said.n_failures = said.returned = 0; /* its texts are kilobytes that nobody reads until then */
     said.no_text = said.too_large = false;
-    rc = e->owner->isolated ? rv_isolated_call(e, call, out, &said, err) : call_here(e, call, out, &said, err);
+    said.piece_fault = RV_PIECE_GOOD;
+    rc = e->owner->isolated ? rv_isolated_call(e, &pieces, out, &said, err) : call_here(e, &pieces, out, &said, err);
+    if (rc == 0)
+        rc = rv_plugin_pieces_check(&pieces, said.piece_fault, err);
+    rv_plugin_pieces_fini(&pieces);
     if (rc == 0)
         rc = judge(e->kind, &said, out, start, err);
     if (rc < 0 && out->len > start)

@@ -21,6 +21,7 @@ static const struct {
     [RV_CAP_ROUTE] = {"routing function", RV_NAME_ROUTE},
     [RV_CAP_PROMPT] = {"prompt", RV_NAME_PROMPT},
     [RV_CAP_PROBE] = {"probe", RV_NAME_PROBE},
+    [RV_CAP_PROVIDER] = {"provider", RV_NAME_PROVIDER},
 };
 
 static int check_versions(const struct rv_cap_desc *given, rv_err **err)
@@ -123,7 +124,7 @@ static int read_entry(struct rv_plugin_entry *e, size_t i, const struct rv_cap_e
     rv_str name;
     int rc;
 
-    if (given->kind < RV_CAP_TOOL || given->kind > RV_CAP_PROBE)
+    if (given->kind < RV_CAP_TOOL || given->kind > RV_PLUGIN_LAST_KIND)
         return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: there is no kind %d", i, given->kind);
     noun = kinds[given->kind].noun;
     e->kind = kinds[given->kind].kind;

@@ -237,6 +237,16 @@ static void send_log(void *self, enum rv_log_level level, const char *message)
     RV_IGNORE(rv_wire_send(&call->host->wire, &head, (rv_str){NULL, 0}, NULL, NULL), "a log line is worth no failure");
 }
 
+/* Blocks while the engine is not ready for more: what a provider hands out never piles up. */
+static bool send_piece(void *self, rv_str json)
+{
+    const struct host_call *call = self;
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(64);
+
+    rv_buf_puts(&head, "{\"emit\":true}");
+    return rv_wire_send(&call->host->wire, &head, json, NULL, NULL) < 0;
+}
+
 static int send_said(struct host *h, const struct rv_plugin_said *said, const rv_buf *reply, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_WIRE_MAX_HEAD);
@@ -250,6 +260,8 @@ static int send_said(struct host *h, const struct rv_plugin_said *said, const rv
         rv_jw_kv_bool(&w, "no_text", true);
     if (said->too_large)
         rv_jw_kv_bool(&w, "too_large", true);
+    if (said->piece_fault != RV_PIECE_GOOD)
+        rv_jw_kv_int(&w, "piece_fault", said->piece_fault);
     if (reply->rc < 0)
         rv_jw_kv_bool(&w, "no_memory", true);
     if (is_spent(h))
@@ -282,7 +294,7 @@ static const char *text_of(json_object *head, const char *key)
 static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv_frame *frame, rv_err **err)
 {
     struct host_call state = {.host = h};
-    const struct rv_plugin_ears ears = {is_cancelled, send_log, &state};
+    const struct rv_plugin_ears ears = {is_cancelled, send_log, send_piece, &state};
     struct rv_plugin_call view = {.kind = e->kind,
                                   .run_id = text_of(frame->head, "run"),
                                   .stage = text_of(frame->head, "stage"),

@@ -167,7 +167,7 @@ static int read_manifest(struct rv_isolated *iso, rv_err **err)
 
         /* A kind of 0 would end the list early, and then positions here and there were not the same. */
         if (!json_object_is_type(entry, json_type_object) || !rv_json_get_int(entry, "kind", &kind) ||
-            kind < RV_CAP_TOOL || kind > RV_CAP_PROBE)
+            kind < RV_CAP_TOOL || kind > RV_PLUGIN_LAST_KIND)
             return RV_FAIL(err, RV_E_PLUGIN, "its manifest has an entry of no kind");
         iso->entries[i] = (struct rv_cap_entry){(int32_t)kind, text_or_null(entry, "name"), text_or_null(entry, "spec"),
                                                 kind == RV_CAP_PROMPT ? NULL : never};

@@ -165,7 +165,7 @@ static bool flag_of(json_object *head, const char *key)
 static int read_said(json_object *head, struct rv_plugin_said *said, bool *spent, rv_err **err)
 {
     const char *type = NULL, *message = NULL;
-    int n_failures = count_of(head, "failures");
+    int n_failures = count_of(head, "failures"), fault;
 
     if (flag_of(head, "no_memory"))
         return RV_FAIL(err, RV_E_PLUGIN, "its process had no memory for the answer");
@@ -173,6 +173,8 @@ static int read_said(json_object *head, struct rv_plugin_said *said, bool *spent
     said->returned = count_of(head, "returned");
     said->no_text = flag_of(head, "no_text");
     said->too_large = flag_of(head, "too_large");
+    fault = count_of(head, "piece_fault");
+    said->piece_fault = fault > RV_PIECE_GOOD && fault < RV_N_PIECE_FAULTS ? (enum rv_piece_fault)fault : RV_PIECE_GOOD;
     *spent = flag_of(head, "spent");
     if (n_failures > 0) {
         RV_IGNORE(rv_json_get_text(head, "type", &type), "left out: the usual one");
@@ -190,44 +192,95 @@ static void pass_on_log(const struct rv_plugin_entry *e, json_object *head, int6
     rv_plugin_log(e, level < RV_LOG_TRACE || level > RV_LOG_ERROR ? RV_LOG_ERROR : (enum rv_log_level)level, text);
 }
 
-/* Log lines, then the answer. */
-static int hear(const struct rv_plugin_entry *e, struct rv_process *c, const struct rv_wait *wait, rv_buf *out,
-                struct rv_plugin_said *said, bool *spent, rv_err **err)
+/* One call while it is under way, as this side sees it. */
+struct talk {
+    const struct rv_plugin_entry *entry;
+    struct rv_process *child;
+    struct rv_plugin_pieces *pieces;
+    size_t emitted; /* bytes of all pieces */
+    rv_buf *out;
+    struct rv_plugin_said *said;
+    bool told;  /* the child knows that nobody wants more */
+    bool spent; /* it takes no further call */
+};
+
+static int tell_enough(struct talk *t, const struct rv_wait *wait, rv_err **err)
 {
-    struct rv_frame frame;
-    json_object *what;
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(64);
+
+    t->told = true;
+    rv_buf_puts(&head, "{\"cancel\":true}");
+    return rv_wire_send(&t->child->wire, &head, (rv_str){NULL, 0}, wait, err);
+}
+
+/* The host in the child keeps the limit by itself: a piece beyond it is not the host's. */
+static int take_piece(struct talk *t, rv_str json, const struct rv_wait *wait, rv_err **err)
+{
+    bool enough;
+
+    if (t->entry->kind != RV_NAME_PROVIDER)
+        return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is no answer");
+    if (json.len > RV_CAP_MAX_REPLY - t->emitted)
+        return rv_plugin_pieces_fail(RV_PIECE_LARGE, err);
+    t->emitted += json.len;
+    enough = rv_plugin_piece(t->pieces, json);
+    return enough && !t->told ? tell_enough(t, wait, err) : 0;
+}
+
+/* What may come any number of times. 1: it was such a message. */
+static int hear_on_the_way(struct talk *t, const struct rv_frame *frame, const struct rv_wait *wait, rv_err **err)
+{
     int64_t level = 0;
+    int rc = 0;
+
+    if (rv_json_get_int(frame->head, "log", &level))
+        pass_on_log(t->entry, frame->head, level);
+    else if (flag_of(frame->head, "emit"))
+        rc = take_piece(t, frame->body, wait, err);
+    else
+        return 0;
+    if (rc == 0) /* a child that talks without a pause has no longer than one that is silent */
+        rc = rv_wire_may_wait(wait, err);
+    return rc < 0 ? rc : 1;
+}
+
+static int hear_answer(struct talk *t, const struct rv_frame *frame, rv_err **err)
+{
     int rc;
 
-    for (;;) {
-        rc = rv_wire_receive(&c->wire, &frame, wait, err);
+    if (!json_object_object_get_ex(frame->head, "replies", NULL))
+        return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is no answer");
+    rc = read_said(frame->head, t->said, &t->spent, err);
+    if (rc == 0)
+        rv_buf_add_str(t->out, frame->body);
+    return rc;
+}
+
+/* Log lines and pieces, then the answer. */
+static int hear(struct talk *t, const struct rv_wait *wait, rv_err **err)
+{
+    struct rv_frame frame;
+    int rc;
+
+    do {
+        rc = rv_wire_receive(&t->child->wire, &frame, wait, err);
         if (rc < 0)
             return rc;
-        if (!rv_json_get_int(frame.head, "log", &level))
-            break;
-        pass_on_log(e, frame.head, level);
+        rc = hear_on_the_way(t, &frame, wait, err);
+        if (rc == 0)
+            rc = hear_answer(t, &frame, err);
         json_object_put(frame.head);
-    }
-    if (json_object_object_get_ex(frame.head, "replies", &what))
-        rc = read_said(frame.head, said, spent, err);
-    else
-        rc = RV_FAIL(err, RV_E_PLUGIN, "its process sent what is no answer");
-    if (rc == 0)
-        rv_buf_add_str(out, frame.body);
-    json_object_put(frame.head);
+    } while (rc > 0);
     return rc;
 }
 
 /* The answer is not wanted any more: say so, and give the function a moment to come back. True: it did. */
-static bool comes_back(const struct rv_plugin_entry *e, struct rv_process *c, rv_buf *out, struct rv_plugin_said *said,
-                       bool *spent)
+static bool comes_back(struct talk *t)
 {
     const struct rv_wait grace = {rv_wire_now_us() + GRACE_US, NULL};
-    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(64);
 
-    rv_buf_puts(&head, "{\"cancel\":true}");
-    return rv_wire_send(&c->wire, &head, (rv_str){NULL, 0}, &grace, NULL) == 0 &&
-           hear(e, c, &grace, out, said, spent, NULL) == 0;
+    t->pieces->enough = true;
+    return (t->told || tell_enough(t, &grace, NULL) == 0) && hear(t, &grace, NULL) == 0;
 }
 
 static int fail_dead(const struct rv_plugin_entry *e, struct rv_isolated *iso, struct rv_process *c, rv_err **err)
@@ -246,12 +299,11 @@ static int fail_dead(const struct rv_plugin_entry *e, struct rv_isolated *iso, s
 }
 
 /* A call that was not answered by the time it should have been, or was cancelled. */
-static int give_up(const struct rv_plugin_entry *e, struct rv_process *c, int rc, rv_buf *out,
-                   struct rv_plugin_said *said, bool *spent, bool *usable, rv_err **err)
+static int give_up(struct talk *t, int rc, bool *usable, rv_err **err)
 {
-    size_t start = out->len;
+    size_t start = t->out->len;
 
-    *usable = comes_back(e, c, out, said, spent);
+    *usable = comes_back(t);
     if (rc == RV_E_CANCELLED && *usable) { /* what it said of itself says more */
         if (err) {
             rv_err_free(*err);
@@ -259,40 +311,41 @@ static int give_up(const struct rv_plugin_entry *e, struct rv_process *c, int rc
         }
         return 0;
     }
-    if (out->len > start)
-        rv_buf_truncate(out, start);
+    if (t->out->len > start)
+        rv_buf_truncate(t->out, start);
     return rc;
 }
 
-int rv_isolated_call(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, rv_buf *out,
+int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
                      struct rv_plugin_said *said, rv_err **err)
 {
+    const struct rv_plugin_call *call = pieces->call;
     struct rv_isolated *iso = e->owner->isolated;
     int64_t now_us = rv_wire_now_us();
     bool has_end = call->timeout_ms > 0 && call->timeout_ms <= RV_PLUGIN_MAX_TIMEOUT_MS;
     const struct rv_wait wait = {has_end ? now_us + call->timeout_ms * 1000 : RV_WAIT_FOREVER, call->cancelled};
-    struct rv_process *c = NULL;
-    bool spent = false, usable = true;
-    int rc = take(iso, &wait, &c, err);
+    struct talk talk = {.entry = e, .pieces = pieces, .out = out, .said = said};
+    bool usable = true;
+    int rc = take(iso, &wait, &talk.child, err);
 
     if (rc < 0)
         return rc;
-    rc = send_call(e, call, c, &wait, err);
+    rc = send_call(e, call, talk.child, &wait, err);
     if (rc == 0) {
-        rc = hear(e, c, &wait, out, said, &spent, err);
+        rc = hear(&talk, &wait, err);
         if (rc == RV_E_TIMEOUT || rc == RV_E_CANCELLED)
-            rc = give_up(e, c, rc, out, said, &spent, &usable, err);
+            rc = give_up(&talk, rc, &usable, err);
         else
             usable = rc == 0;
     } else {
         usable = false;
     }
     if (rc == RV_E_IO)
-        return fail_dead(e, iso, c, err);
-    if (usable && !spent) {
-        give_back(iso, c);
+        return fail_dead(e, iso, talk.child, err);
+    if (usable && !talk.spent) {
+        give_back(iso, talk.child);
     } else {
-        rv_process_kill(c);
+        rv_process_kill(talk.child);
         leave(iso);
     }
     return rc;

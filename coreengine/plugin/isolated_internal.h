@@ -8,6 +8,7 @@
  *   {call, name, run, ...} + arguments ->
  *   {cancel: true}, at most once       ->   (may come late; then it is passed over)
  *                                      <-   {log, text}, any number
+ *                                      <-   {emit: true} + a piece, any number, of providers
  *                                      <-   {said: {...}} + the reply
  *
  * A frame is a head, a small JSON object, and a body, bytes that are handed on as they are: so a reply is the same to
@@ -53,6 +54,8 @@ RV_MUST_CHECK int rv_wire_send(struct rv_wire *w, const rv_buf *head, rv_str bod
 /** The next frame. RV_E_IO (the other side is gone), RV_E_TIMEOUT, RV_E_CANCELLED (both: ask again later), RV_E_PLUGIN
  * (no frame). */
 RV_MUST_CHECK int rv_wire_receive(struct rv_wire *w, struct rv_frame *out, const struct rv_wait *wait, rv_err **err);
+/** Whether there is time left: for who takes messages as fast as they come. RV_E_TIMEOUT, RV_E_CANCELLED. */
+RV_MUST_CHECK int rv_wire_may_wait(const struct rv_wait *wait, rv_err **err);
 /** Whether bytes, or the end, are there already. */
 bool rv_wire_is_ready(const struct rv_wire *w);
 int64_t rv_wire_now_us(void);

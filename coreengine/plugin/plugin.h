@@ -1,5 +1,6 @@
 /* Capabilities: finds, checks, opens and calls the shared objects that bring tools, hooks, policies, mocks, routing
- * functions and prompts. Everything a plugin hands over is checked before it is used: ABI, sizes, names, JSON, schemas.
+ * functions, prompts and providers of models. Everything a plugin hands over is checked before it is used: ABI, sizes,
+ * names, JSON, schemas.
  */
 #ifndef RV_PLUGIN_H
 #define RV_PLUGIN_H
@@ -42,18 +43,23 @@ struct rv_known_names rv_plugins_names(rv_plugins *p);
 
 /* One call into a capability. */
 struct rv_plugin_call {
-    enum rv_name_kind kind; /* TOOL, HOOK, POLICY, MOCK, ROUTE or PROBE */
+    enum rv_name_kind kind; /* TOOL, HOOK, POLICY, MOCK, ROUTE, PROBE or PROVIDER */
     const char *name;       /* tools and probes: the tool's; the rest "capability.name" */
     rv_str args;            /* JSON text */
     const char *run_id, *stage, *user_id, *session_id, *idempotency_key; /* "" when unknown */
     int64_t timeout_ms;                                                  /* <= 0: none */
     const atomic_bool *cancelled;                                        /* borrowed; may be NULL */
+    /** Of a provider: a piece of its answer, {"text": "..."} or {"thinking": "..."}, checked and not empty; all of them
+     *  together are at most RV_CAP_MAX_REPLY. On the thread of the call. Nonzero: nobody wants more. May be NULL. */
+    int (*on_emit)(void *self, rv_str json);
+    void *emit_self;
 };
 /** Any thread; blocks until the plugin returns. The reply (valid JSON object text, at most RV_CAP_MAX_REPLY) is
  * appended to out. RV_E_NOT_FOUND (unknown), RV_E_TOOL (the plugin failed: the text is its message, the hint its error
  * type, see rv_plugin_error_type), RV_E_PLUGIN (no answer, two answers, garbage; isolated: its process died),
  * RV_E_TIMEOUT and RV_E_CANCELLED (isolated only: in the engine's process nothing can end a call). The reply of a probe
- * has `happened` (a boolean) and with true `result` (an object), or nothing. */
+ * has `happened` (a boolean) and with true `result` (an object), or nothing. A provider that hands out what is no piece
+ * is RV_E_PLUGIN; good pieces before it have been handed on. */
 RV_MUST_CHECK int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err);
 /** The other side of `isolation: process`: loads what the engine at the other end of the socket names and answers its
  * calls, until that end is closed. For a process of its own: sets limits, ignores SIGINT, SIGTERM and SIGHUP. Gives the
@@ -63,6 +69,14 @@ int rv_plugin_host(int fd);
 /** The error type that a plugin gave to fail(), e.g. "NotFoundError"; "ExecutionError" when it gave none. Static or
  * borrowed. */
 const char *rv_plugin_error_type(const rv_err *err);
+
+/* --- Providers: from what a call gave to a reply of a model. Both initialise *out. --- */
+struct rv_llm_reply;
+/** The reply that a provider gave. RV_E_PLUGIN: it breaks the rules of capability.h (*out is as it was then). */
+RV_MUST_CHECK int rv_plugin_llm_reply(rv_str json, struct rv_llm_reply *out, rv_err **err);
+/** Why a call of a provider failed, by kind: the type that it gave to fail() where that is a kind, else what kept it
+ * from answering. The text is empty: pieces that came before are the caller's to add. */
+void rv_plugin_llm_failure(const rv_err *e, struct rv_llm_reply *out);
 
 /** For `inspect`: array of {name, version, description, path, tools: [...], hooks: [...], ...}. */
 void rv_plugins_write_json(rv_plugins *p, rv_jw *w);

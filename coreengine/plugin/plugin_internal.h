@@ -13,6 +13,7 @@
 #define RV_PLUGIN_MAX_ENTRY_SIZE 1024                /* of one descriptor row of a plugin built later than we are */
 #define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day */
 #define RV_PLUGIN_MAX_DEPTH      128                 /* nesting of a reply */
+#define RV_PLUGIN_LAST_KIND      RV_CAP_PROVIDER     /* of enum rv_cap_kind */
 
 struct rv_plugin;   /* one opened capability */
 struct rv_isolated; /* the processes of one that does not share ours */
@@ -27,7 +28,7 @@ struct rv_plugin_entry {
     const char *description;
     struct rv_tool_info tool;  /* tools */
     rv_schema *input, *output; /* owned */
-    struct rv_entry_info info; /* hooks, policies, mocks, routing functions, probes */
+    struct rv_entry_info info; /* hooks, policies, mocks, routing functions, probes, providers */
     rv_template *prompt;       /* prompts; owned */
     const char *prompt_text;
 };
@@ -98,11 +99,28 @@ RV_MUST_CHECK int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc
 RV_MUST_CHECK int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);
 void rv_plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
 
+/* pieces.c */
+enum rv_piece_fault { RV_PIECE_GOOD, RV_PIECE_NULL, RV_PIECE_LARGE, RV_PIECE_LATE, RV_N_PIECE_FAULTS };
+/* What a call of a provider has handed out so far, in the engine's process: a child is not believed. */
+struct rv_plugin_pieces {
+    const struct rv_plugin_call *call; /* borrowed */
+    bool enough;                       /* nobody wants more */
+    int rc;                            /* of the first piece that was none; 0: all were good */
+    rv_err *err;
+};
+void rv_plugin_pieces_fini(struct rv_plugin_pieces *p);
+/** The next piece, as it came: checked and handed on. True: no more of it. */
+bool rv_plugin_piece(struct rv_plugin_pieces *p, rv_str json);
+/** 0, or RV_E_PLUGIN and what was wrong with a piece: as seen here, or where the function ran. */
+RV_MUST_CHECK int rv_plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault, rv_err **err);
+RV_MUST_CHECK int rv_plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err);
+
 /* call.c */
 /* What a capability did in one call, besides the bytes of its reply. Judged after the call, by the engine's process. */
 struct rv_plugin_said {
     int n_replies, n_failures, returned;
     bool no_text, too_large;
+    enum rv_piece_fault piece_fault; /* the first one */
     char type[RV_PLUGIN_MAX_NAME + 1];
     char message[RV_PLUGIN_MAX_TEXT + 1];
 };
@@ -110,6 +128,7 @@ struct rv_plugin_said {
 struct rv_plugin_ears {
     bool (*cancelled)(void *self);
     void (*log)(void *self, enum rv_log_level level, const char *text); /* the text is clean */
+    bool (*emit)(void *self, rv_str json); /* any bytes within the limit; true: nobody wants more */
     void *self;
 };
 /** Run the entry's function in this process; args ends with NUL. The reply is appended to out. */
@@ -135,7 +154,7 @@ void rv_isolated_free(struct rv_isolated *iso);
 
 /* isolated_call.c */
 /** One call in a process of its own. *said is filled when this gives 0. */
-RV_MUST_CHECK int rv_isolated_call(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, rv_buf *out,
+RV_MUST_CHECK int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
                                    struct rv_plugin_said *said, rv_err **err);
 
 #endif

@@ -8,7 +8,7 @@
 static const char *const tool_keys[] = {"description", "risk",         "category",     "effect",
                                         "timeout_ms",  "input_schema", "output_schema"};
 static const char *const call_keys[] = {"description", "sees", "timeout_ms"};
-static const char *const probe_keys[] = {"description", "timeout_ms"};
+static const char *const plain_keys[] = {"description", "timeout_ms"}; /* of those that see no envelope */
 static const char *const prompt_keys[] = {"description", "text"};
 
 int rv_plugin_read_object(const char *text, const char *what, json_object **out, rv_err **err)
@@ -199,8 +199,8 @@ int rv_plugin_read_spec(struct rv_plugin_entry *e, const char *text, rv_err **er
     case RV_NAME_ROUTE:
         return read_called(e, call_keys, RV_COUNT(call_keys), err);
     case RV_NAME_PROBE:
-        return read_called(e, probe_keys, RV_COUNT(probe_keys), err);
     case RV_NAME_PROVIDER:
+        return read_called(e, plain_keys, RV_COUNT(plain_keys), err);
     case RV_N_NAME_KINDS:
         break;
     }

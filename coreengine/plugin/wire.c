@@ -46,20 +46,33 @@ bool rv_wire_is_ready(const struct rv_wire *w)
     return w->in.len > w->used || poll(&p, 1, 0) != 0;
 }
 
+static int time_left(const struct rv_wait *wait, int64_t *left_us, rv_err **err)
+{
+    *left_us = RV_WAIT_FOREVER;
+    if (wait && wait->cancelled && atomic_load_explicit(wait->cancelled, memory_order_relaxed))
+        return RV_FAIL(err, RV_E_CANCELLED, "it was cancelled");
+    if (wait && wait->until_us != RV_WAIT_FOREVER)
+        *left_us = wait->until_us - rv_wire_now_us();
+    return *left_us > 0 ? 0 : RV_FAIL(err, RV_E_TIMEOUT, "there was no answer in time");
+}
+
+int rv_wire_may_wait(const struct rv_wait *wait, rv_err **err)
+{
+    int64_t left_us;
+
+    return time_left(wait, &left_us, err);
+}
+
 static int wait_for(int fd, short events, const struct rv_wait *wait, rv_err **err)
 {
     struct pollfd p = {.fd = fd, .events = events};
 
     for (;;) {
-        int64_t left_us = RV_WAIT_FOREVER;
-        int ms = -1, n;
+        int64_t left_us;
+        int rc = time_left(wait, &left_us, err), ms = -1, n;
 
-        if (wait && wait->cancelled && atomic_load_explicit(wait->cancelled, memory_order_relaxed))
-            return RV_FAIL(err, RV_E_CANCELLED, "it was cancelled");
-        if (wait && wait->until_us != RV_WAIT_FOREVER)
-            left_us = wait->until_us - rv_wire_now_us();
-        if (left_us <= 0)
-            return RV_FAIL(err, RV_E_TIMEOUT, "there was no answer in time");
+        if (rc < 0)
+            return rc;
         if (left_us != RV_WAIT_FOREVER)
             ms = left_us > 3600000000 ? 3600000 : (int)((left_us + 999) / 1000);
         if (wait && wait->cancelled && (ms < 0 || ms > RV_WIRE_SLICE_MS))

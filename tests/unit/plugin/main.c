@@ -12,6 +12,8 @@ int main(void)
     srunner_add_suite(runner, isolated_suite());
     srunner_add_suite(runner, hostile_child_suite());
     srunner_add_suite(runner, probe_suite());
+    srunner_add_suite(runner, provider_suite());
+    srunner_add_suite(runner, provider_reply_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

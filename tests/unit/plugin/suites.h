@@ -14,6 +14,8 @@ Suite *hello_suite(void);
 Suite *isolated_suite(void);
 Suite *hostile_child_suite(void);
 Suite *probe_suite(void);
+Suite *provider_suite(void);
+Suite *provider_reply_suite(void);
 
 #define TEST_MEMORY_MB 256 /* of each process of an isolated capability */
 
