@@ -146,6 +146,11 @@ void rv_openai_fault(json_object *body, int status, int *kind, bool *retryable, 
  * here it is, a view of data or of scratch. False: it may be anything, parse it. */
 bool rv_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *is_thinking);
 
+/* arguments.c */
+/** The arguments of a call as an object; {} for a text that is none: it was answered with an error, and the turn has to be
+ * sayable all the same. */
+RV_MUST_CHECK int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);
+
 /* strict.c */
 /** The schema in the strict subset of OpenAI's structured outputs; *out NULL: it can not be said in it. */
 RV_MUST_CHECK int rv_schema_to_strict(json_object *schema, json_object **out, rv_err **err);
