@@ -1,4 +1,4 @@
-/* The tables of agents and routing rules, and how they are read. What needs other stages is checked later. */
+/* The table of agents, and how they are read. What needs other stages is checked later. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -13,127 +13,26 @@ static const struct rv_term output_modes[] = {
 static const struct rv_term_list output_mode_list = {"output_mode", "output mode", output_modes,
                                                      RV_COUNT(output_modes)};
 
-/* A rule as it is written; which keys go together is decided afterwards. */
-struct raw_rule {
-    const char *condition, *when, *target_name;
-    json_object *value;
-    bool has_condition, has_value, has_when;
-    struct rv_src condition_src, target_src;
+static const struct rv_term output_vias[] = {
+    [RV_OUTPUT_VIA_AUTO] = {"auto", "the best that the provider can do"},
+    [RV_OUTPUT_VIA_NATIVE] = {"native", "the provider holds the model to the schema"},
+    [RV_OUTPUT_VIA_TOOL] = {"tool", "the model hands the output to a tool"},
+    [RV_OUTPUT_VIA_PROMPT] = {"prompt", "the prompt says what the output must be"},
 };
-#define RULE(member) offsetof(struct raw_rule, member)
+static const struct rv_term_list output_via_list = {"output_via", "way to structured output", output_vias,
+                                                    RV_COUNT(output_vias)};
 
-static const struct rv_key rule_keys[] = {
-    {.name = "condition",
-     .type = RV_KEY_STR,
-     .offset = RULE(condition),
-     .is_set_offset = RULE(has_condition),
-     .src_offset = RULE(condition_src),
-     .doc = "A top-level key of the stage's own output; the rule matches when it equals value."},
-    {.name = "value",
-     .type = RV_KEY_JSON,
-     .offset = RULE(value),
-     .is_set_offset = RULE(has_value),
-     .schema = "true",
-     .doc = "What the output's value is compared with, by type and value; 1 equals 1.0."},
-    {.name = "when",
-     .type = RV_KEY_STR,
-     .offset = RULE(when),
-     .is_set_offset = RULE(has_when),
-     .doc =
-         "An expression over output, outputs, envelope, metadata, state, interrupt and models; instead of condition."},
-    {.name = "target",
-     .type = RV_KEY_STR,
-     .offset = RULE(target_name),
-     .required = true,
-     .src_offset = RULE(target_src),
-     .doc = "A stage, or end, clarification or confirmation."},
-};
-static const struct rv_key_table rule_table = {
-    .name = "rule",
-    .title = "A routing rule; the first that matches decides",
-    .keys = rule_keys,
-    .n_keys = RV_COUNT(rule_keys),
-    .more =
-        "\"oneOf\":[{\"required\":[\"condition\",\"value\"],\"not\":{\"required\":[\"when\"]}},"
-        "{\"required\":[\"when\"],\"not\":{\"anyOf\":[{\"required\":[\"condition\"]},{\"required\":[\"value\"]}]}}]",
-};
-
-const struct rv_key_table *rv_rule_table(void)
-{
-    return &rule_table;
-}
-
-static void compile_when(struct rv_key_reader *r, const struct rv_node *node, const char *label, rv_expr **out)
-{
-    static const char *const variables[] = {"output", "outputs",   "envelope", "metadata",
-                                            "state",  "interrupt", "models"};
-    struct rv_src src = rv_node_text_src(node);
-    rv_err *err = NULL;
-    int rc = rv_expr_compile(node->text, &src, variables, RV_COUNT(variables), out, &err);
-
-    if (rc == RV_E_NOMEM) {
-        r->rc = rc;
-    } else if (rc < 0) {
-        rc = RV_WRAP(&err, rc, "agent \"%s\": %s: \"when\"", r->owner_name, label);
-        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
-    } else if (!rv_expr_may_be_bool(*out)) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
-                        "%s: \"when\" is never true or false", label);
+#define LIMIT(key, text)                                                                                               \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_INT, .offset = offsetof(struct rv_llm_limits, key), .min = 1, .doc = text         \
     }
-    rv_err_free(err);
-}
-
-static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_t number, struct rv_rule *rule)
-{
-    struct raw_rule raw = {0};
-    const char *outer = r->path;
-    const struct rv_node *when = rv_node_get(node, "when");
-    size_t n_errors = rv_findings_n_errors(r->findings);
-    char label[32];
-    char path[48];
-
-    snprintf(label, sizeof label, "rule %zu", number);
-    snprintf(path, sizeof path, "routing_rules[%zu].", number - 1);
-    r->path = path;
-    rv_keys_read(r, node, rule_keys, RV_COUNT(rule_keys), &raw);
-    r->path = outer;
-
-    rule->src = node->src;
-    rule->target_name = raw.target_name;
-    rule->target_src = raw.target_src.line > 0 ? raw.target_src : node->src;
-    rule->target = RV_TARGET_UNKNOWN;
-    rule->condition = raw.has_condition ? raw.condition : NULL;
-    rule->value = raw.value; /* the pipeline's now */
-    if (when && when->kind == RV_NODE_STR)
-        compile_when(r, when, label, &rule->when);
-    if (rv_findings_n_errors(r->findings) > n_errors)
-        return; /* a mistyped key is not a missing one besides */
-    if (raw.has_when && (raw.has_condition || raw.has_value))
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "split it into two rules, or say both in \"when\"",
-                        "%s has \"when\" and \"%s\"", label, raw.has_condition ? "condition" : "value");
-    else if (!raw.has_when && !raw.has_condition)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "a rule without a test belongs into \"default_next\"",
-                        "%s has neither \"condition\" with \"value\" nor \"when\"", label);
-    else if (!raw.has_when && !raw.has_value)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write \"value: null\" to compare with null",
-                        "%s has \"condition\" but no \"value\"", label);
-}
-
-static void read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target)
-{
-    struct rv_agent_config *a = (struct rv_agent_config *)((char *)target - AT(rules));
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "routing_rules", RV_MAX_RULES_PER_AGENT, &ok);
-
-    if (!ok)
-        return;
-    a->rules = rv_loader_array(rv_loader_of(r), n, sizeof *a->rules);
-    if (!a->rules)
-        return;
-    a->n_rules = n;
-    for (size_t i = 0; i < n; i++)
-        read_rule(r, node->items[i], i + 1, &a->rules[i]);
-}
+static const struct rv_key limit_keys[] = {
+    LIMIT(request_limit, "Requests to the model; looked at before each."),
+    LIMIT(tool_calls_limit, "Tool calls; looked at before the calls of a reply are made."),
+    LIMIT(input_tokens_limit, "Tokens of input; looked at after each reply, like the two below."),
+    LIMIT(output_tokens_limit, "Tokens of output."),
+    LIMIT(total_tokens_limit, "Tokens of both."),
+};
 
 /* A list of names, or a map from name to bool in which only `true` allows. */
 static void read_allowed_tools(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -205,7 +104,7 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_BOOL,
      .offset = AT(has_tools),
      .default_text = "false",
-     .doc = "The stage runs the steps of a plan as tools, unless has_llm is set."},
+     .doc = "The stage has tools: with has_llm the model may call them, else it runs the steps of a plan."},
     {.name = "has_policies",
      .type = RV_KEY_BOOL,
      .offset = AT(has_policies),
@@ -216,7 +115,7 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_TERM,
      .offset = AT(tool_access),
      .term_list = "tool_access",
-     .doc = "Which tools, by their risk; unset: those of allowed_tools, or none."},
+     .doc = "Which tools, by their risk; unset: those of allowed_tools, or none. A model is offered these only."},
     {.name = "allowed_tools",
      .type = RV_KEY_CUSTOM,
      .offset = AT(allowed_tools),
@@ -259,6 +158,27 @@ static const struct rv_key agent_keys[] = {
      .terms = &output_mode_list,
      .default_text = "\"json\"",
      .doc = "What becomes of a model's reply."},
+    {.name = "output_schema",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(output_schema),
+     .src_offset = AT(output_schema_src),
+     .read = rv_read_output_schema,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "JSON Schema that the output of a model must fit, of type object; or {file: path} for one in a file."},
+    {.name = "output_via",
+     .type = RV_KEY_TERM,
+     .offset = AT(output_via),
+     .src_offset = AT(output_via_src),
+     .terms = &output_via_list,
+     .default_text = "\"auto\"",
+     .doc = "How the model is made to answer by output_schema."},
+    {.name = "max_repairs",
+     .type = RV_KEY_INT,
+     .offset = AT(max_repairs),
+     .min = 0,
+     .max = 10,
+     .default_text = "1",
+     .doc = "How often a model is told what was wrong with its output and asked again, in one visit."},
     {.name = "required_output_fields",
      .type = RV_KEY_STR_LIST,
      .offset = AT(required_output_fields),
@@ -266,7 +186,7 @@ static const struct rv_key agent_keys[] = {
     {.name = "routing_rules",
      .type = RV_KEY_CUSTOM,
      .offset = AT(rules),
-     .read = read_rules,
+     .read = rv_read_rules,
      .schema = "{\"type\":\"array\",\"maxItems\":256,\"items\":{\"$ref\":\"#/$defs/rule\"}}",
      .doc = "Where to go next; the first rule that matches decides."},
     {.name = "default_next",
@@ -298,6 +218,26 @@ static const struct rv_key agent_keys[] = {
      .max = 100,
      .default_text = "0",
      .doc = "Further attempts after a failure that may pass."},
+    {.name = "max_rounds",
+     .type = RV_KEY_INT,
+     .offset = AT(max_rounds),
+     .min = 1,
+     .max = 1000,
+     .default_text = "10",
+     .doc = "Replies of one visit that call tools."},
+    {.name = "max_bad_calls",
+     .type = RV_KEY_INT,
+     .offset = AT(max_bad_calls),
+     .min = 0,
+     .max = 100,
+     .default_text = "3",
+     .doc = "Tool calls of one visit that can not be made, and are answered with what is wrong with them."},
+    {.name = "limits",
+     .type = RV_KEY_MAP,
+     .offset = AT(limits),
+     .keys = limit_keys,
+     .n_keys = RV_COUNT(limit_keys),
+     .doc = "Limits of one visit of a model stage; each is unset unless given."},
     {.name = "max_visits",
      .type = RV_KEY_INT,
      .offset = AT(max_visits),

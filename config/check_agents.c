@@ -112,6 +112,27 @@ static void check_role(struct rv_loader *l, const struct rv_agent_config *a)
                     "agent \"%s\": model_role names \"%s\", which is no role of models", a->name, a->model_role);
 }
 
+/* What a schema itself says wrong is found where schemas are known. */
+static void check_output_schema(struct rv_loader *l, const struct rv_agent_config *a)
+{
+    json_object *type = NULL;
+
+    if (a->output_schema_src.line == 0)
+        return;
+    if (!a->has_llm)
+        finding(l, a, RV_SEVERITY_ERROR, &a->output_schema_src, "set has_llm, or leave it out",
+                "output_schema is for the reply of a model, and has_llm is not set");
+    else if (a->output_mode == RV_OUTPUT_TEXT)
+        finding(l, a, RV_SEVERITY_ERROR, &a->output_schema_src, "leave one of the two out",
+                "output_schema needs output_mode json, not text");
+    if (!a->output_schema)
+        return; /* a finding already */
+    json_object_object_get_ex(a->output_schema, "type", &type);
+    if (!json_object_is_type(type, json_type_string) || strcmp(json_object_get_string(type), "object") != 0)
+        finding(l, a, RV_SEVERITY_ERROR, &a->output_schema_src, "write \"type: object\" at its top",
+                "output_schema must describe an object");
+}
+
 static void warn(struct rv_loader *l, const struct rv_agent_config *a)
 {
     if (a->has_policies && a->policies.n == 0)
@@ -119,10 +140,11 @@ static void warn(struct rv_loader *l, const struct rv_agent_config *a)
                 "has_policies is set but no policy is named");
     if (a->has_tools && a->tool_access == RV_UNSET && !a->allowed_tools.is_set)
         finding(l, a, RV_SEVERITY_WARNING, &a->src, "set tool_access or allowed_tools",
-                "has_tools is set but no tool may be used: no access is given");
-    if (a->has_llm && a->has_tools)
-        finding(l, a, RV_SEVERITY_WARNING, &a->src, "split it into two stages",
-                "has_llm and has_tools are both set: only the model runs");
+                a->has_llm ? "has_llm and has_tools are set but the model is offered no tool: no access is given"
+                           : "has_tools is set but no tool may be used: no access is given");
+    if (a->output_via != RV_OUTPUT_VIA_AUTO && a->output_schema_src.line == 0)
+        finding(l, a, RV_SEVERITY_WARNING, &a->output_via_src, "give an output_schema",
+                "output_via says how to come to an output that nothing describes");
     if (a->default_target == a->index && a->max_visits == 0)
         finding(l, a, RV_SEVERITY_WARNING, &a->default_next_src, "set max_visits",
                 "default_next names the agent itself, so only the bounds of the pipeline end the loop");
@@ -155,6 +177,7 @@ void rv_check_agents(struct rv_loader *l)
                     "the name is reserved for the engine");
         check_name_text(l, a);
         check_role(l, a);
+        check_output_schema(l, a);
         check_targets(l, a);
         check_dependencies(l, a, "requires", &a->requires, a->requires_index, "it cannot require itself");
         check_dependencies(l, a, "after", &a->after, a->after_index, "it cannot be after itself");

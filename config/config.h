@@ -37,8 +37,8 @@ enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT };
 /* How a model is made to answer in the shape of output_schema. */
 enum rv_output_via { RV_OUTPUT_VIA_AUTO, RV_OUTPUT_VIA_NATIVE, RV_OUTPUT_VIA_TOOL, RV_OUTPUT_VIA_PROMPT };
 
-/* Limits of one visit of a model stage; 0: none. The request limit is looked at before each request, the tool call limit
- * before the calls of a reply are made, the token limits after each reply and before the next request. */
+/* Limits of one visit of a model stage; 0: none. The request limit is looked at before each request, the tool call
+ * limit before the calls of a reply are made, the token limits after each reply and before the next request. */
 struct rv_llm_limits {
     int64_t request_limit, tool_calls_limit, input_tokens_limit, output_tokens_limit, total_tokens_limit;
 };
@@ -61,8 +61,8 @@ struct rv_agent_config {
     bool has_temperature, has_max_tokens;
     double temperature;
     int64_t max_tokens;
-    const char *output_key; /* defaults to name */
-    int output_mode;        /* enum rv_output_mode */
+    const char *output_key;     /* defaults to name */
+    int output_mode;            /* enum rv_output_mode */
     json_object *output_schema; /* JSON Schema of the output; NULL: none. Owned by the pipeline */
     int output_via;             /* enum rv_output_via */
     int64_t max_repairs, max_rounds, max_bad_calls;
@@ -82,8 +82,8 @@ struct rv_agent_config {
     int state_merge; /* enum rv_merge_how for this output_key, or RV_UNSET */
     int index;       /* position in stage order */
     struct rv_src src, name_src, error_next_src, default_next_src, output_key_src, prompt_key_src, model_role_src,
-        output_schema_src, allowed_tools_src, pre_process_src, post_process_src, mock_handler_src, routing_function_src, plan_from_src,
-        has_policies_src; /* line 0: not given */
+        output_schema_src, output_via_src, allowed_tools_src, pre_process_src, post_process_src, mock_handler_src,
+        routing_function_src, plan_from_src, has_policies_src; /* line 0: not given */
 };
 
 struct rv_edge_limit {
@@ -106,11 +106,11 @@ struct rv_model_config {
     double temperature;
     int64_t max_tokens;
     json_object *options; /* everything else a provider takes (base_url, api_key, ...); may be NULL; holds secrets */
-    bool has_price;           /* given here, or known from a table of prices */
+    bool has_price;       /* given here, or known from a table of prices */
     bool price_from_table;
     struct rv_price price;
-    int64_t max_input_tokens;  /* the model's window, from the table; 0: not known */
-    int64_t max_request_bytes; /* longer requests are refused before they are sent; 0: no limit of its own */
+    int64_t max_input_tokens;    /* the model's window, from the table; 0: not known */
+    int64_t max_request_bytes;   /* longer requests are refused before they are sent; 0: no limit of its own */
     struct rv_str_list fallback; /* roles that are asked, in this order, when this one can not answer */
     const struct rv_model_config **fallback_models; /* the same, found; n of fallback */
     struct rv_src src;

@@ -5,16 +5,16 @@
 #include "config/analysis_internal.h"
 #include "config/config.h"
 
-#define RV_MAX_MODELS             256
-#define RV_MAX_PROMPTS            4096
-#define RV_MAX_CAPABILITIES       256
-#define RV_MAX_TEST_CONFIGS       4096
-#define RV_MAX_STATE_FIELDS       1024
-#define RV_MAX_EDGE_LIMITS        10000
-#define RV_MAX_PROMPT_BYTES       ((size_t)1 << 20)   /* one prompt file */
-#define RV_MAX_PROMPT_TOTAL_BYTES ((size_t)16 << 20)  /* all prompt files of a pipeline */
-#define RV_MAX_SECRET_BYTES       ((size_t)64 << 10)  /* one ${file:} */
-#define RV_PIPELINE_MAX_ARENA     ((size_t)256 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
+#define RV_MAX_MODELS           256
+#define RV_MAX_PROMPTS          4096
+#define RV_MAX_CAPABILITIES     256
+#define RV_MAX_TEST_CONFIGS     4096
+#define RV_MAX_STATE_FIELDS     1024
+#define RV_MAX_EDGE_LIMITS      10000
+#define RV_MAX_PROMPT_BYTES     ((size_t)1 << 20)   /* one prompt file */
+#define RV_MAX_FILE_TOTAL_BYTES ((size_t)16 << 20)  /* all prompt and schema files of a pipeline */
+#define RV_MAX_SECRET_BYTES     ((size_t)64 << 10)  /* one ${file:} */
+#define RV_PIPELINE_MAX_ARENA   ((size_t)256 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
 
 /* How a model or capability was written, so that explaining it never prints what an indirection gave. */
 struct rv_written {
@@ -37,7 +37,7 @@ struct rv_pipeline_private {
     bool has_models; /* the key is there, even if every role was dropped */
     rv_str text;     /* the YAML, in the arena as the files are */
     struct rv_text_file *files;
-    size_t n_files; /* room is there for one per prompt */
+    size_t n_files; /* room is there for one per prompt and agent */
 };
 
 /* One load. Readers of table rows reach it by rv_key_reader.user. */
@@ -47,9 +47,10 @@ struct rv_loader {
     rv_findings *findings;
     const struct rv_pipeline_opts *opts; /* never NULL */
     const struct rv_node *root;
-    size_t n_prompt_bytes; /* of prompt files so far */
-    rv_index file_index;   /* path -> one of the pipeline's files */
-    int rc;                /* RV_E_NOMEM; sticky */
+    size_t n_file_bytes;      /* of text files so far */
+    rv_index file_index;      /* path -> one of the pipeline's files */
+    struct rv_prices *prices; /* NULL until a model is looked for in them */
+    int rc;                   /* RV_E_NOMEM; sticky */
 };
 
 /* The tables, in the order of the reference page. */
@@ -65,6 +66,7 @@ const struct rv_key_table *rv_pipeline_table(void);
 const struct rv_key_table *rv_agent_table(void);
 const struct rv_key_table *rv_rule_table(void);
 const struct rv_key_table *rv_edge_limit_table(void);
+const struct rv_key_table *rv_budget_table(void);
 const struct rv_key_table *rv_model_table(void);
 const struct rv_key_table *rv_price_table(void);
 const struct rv_key_table *rv_prompt_table(void);
@@ -78,6 +80,8 @@ const struct rv_key_table *rv_test_error_table(void);
 
 /* Readers of the sections (rv_key.read). */
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -87,12 +91,22 @@ void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *ta
 void rv_execution_defaults(struct rv_loader *l);
 
 /* Steps after reading, in this order; each adds findings. */
-void rv_finish_agents(struct rv_loader *l);  /* sort, index, resolve names, compile nothing */
-void rv_check_agents(struct rv_loader *l);   /* one agent at a time */
-void rv_check_pipeline(struct rv_loader *l); /* what spans stages: edge limits, resume stages, outputs, state */
-void rv_check_cycles(struct rv_loader *l);   /* requires and after */
-void rv_check_prompts(struct rv_loader *l);  /* placeholders */
-void rv_check_tests(struct rv_loader *l);    /* stage names in expectations */
+void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; without circles */
+void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */
+void rv_check_agents(struct rv_loader *l);      /* one agent at a time */
+void rv_check_pipeline(struct rv_loader *l);    /* what spans stages: edge limits, resume stages, outputs, state */
+void rv_check_cycles(struct rv_loader *l);      /* requires and after */
+void rv_check_models(struct rv_loader *l);      /* a budget needs prices */
+void rv_check_prompts(struct rv_loader *l);     /* placeholders */
+void rv_check_tests(struct rv_loader *l);       /* stage names in expectations */
+
+/* --- Money: US dollars as written, to integers --- */
+#define RV_MAX_USD 1e6
+int64_t rv_micro_usd_down(double usd); /* what is less than a micro-dollar is left out */
+int64_t rv_micro_usd_near(double usd); /* half a micro-dollar counts as one */
+
+/** used[i] becomes true for each of the pipeline's models that a stage can ask, by its role or as a fallback. */
+void rv_mark_used_models(const struct rv_pipeline *p, bool *used);
 
 /* Small things that several sections need. */
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);
@@ -107,9 +121,9 @@ const char *rv_loader_path(struct rv_loader *l, rv_str path);
 /** Read a regular file, at most max_bytes, NUL-terminated in the arena. False: a finding at src says why (or NOMEM). */
 bool rv_loader_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, size_t max_bytes,
                     rv_str *out);
-/** The text of a prompt file; a path is read once and then remembered. The rest as rv_loader_file(). */
-bool rv_loader_prompt_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src,
-                           rv_str *out);
+/** The text of a prompt or schema file; a path is read once and then remembered. The rest as rv_loader_file(). */
+bool rv_loader_text_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src,
+                         rv_str *out);
 /** `did you mean "x"? stages: a, b, c` into out; what: "stages". Empty when findings are not kept any more. */
 #define RV_HINT_MAX 1024
 void rv_name_hint(const rv_findings *f, rv_str name, const char *what, const char *const *names, size_t n,
@@ -123,5 +137,6 @@ struct rv_indirection {
     bool replaced, is_missing; /* out */
 };
 json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *node, struct rv_indirection *how);
+bool rv_has_indirection(rv_str text);
 
 #endif

@@ -44,6 +44,30 @@ static void write_rules(const struct rv_agent_config *a, rv_jw *w)
     rv_jw_arr_end(w);
 }
 
+static void write_limits(const struct rv_llm_limits *limits, rv_jw *w)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } rows[] = {
+        {"request_limit", limits->request_limit},           {"tool_calls_limit", limits->tool_calls_limit},
+        {"input_tokens_limit", limits->input_tokens_limit}, {"output_tokens_limit", limits->output_tokens_limit},
+        {"total_tokens_limit", limits->total_tokens_limit},
+    };
+    bool any = false;
+
+    for (size_t i = 0; i < RV_COUNT(rows); i++)
+        any = any || rows[i].value > 0;
+    if (!any)
+        return;
+    rv_jw_key(w, "limits");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < RV_COUNT(rows); i++)
+        if (rows[i].value > 0)
+            rv_jw_kv_int(w, rows[i].key, rows[i].value);
+    rv_jw_obj_end(w);
+}
+
 static void write_agent(const struct rv_agent_config *a, rv_jw *w)
 {
     rv_jw_obj(w);
@@ -65,6 +89,11 @@ static void write_agent(const struct rv_agent_config *a, rv_jw *w)
         rv_jw_kv_int(w, "max_tokens", a->max_tokens);
     rv_jw_kv_text(w, "output_key", a->output_key);
     rv_explain_term(w, rv_agent_table(), "output_mode", a->output_mode);
+    if (a->output_schema) {
+        rv_jw_kv_value(w, "output_schema", a->output_schema);
+        rv_explain_term(w, rv_agent_table(), "output_via", a->output_via);
+        rv_jw_kv_int(w, "max_repairs", a->max_repairs);
+    }
     write_list(w, "required_output_fields", &a->required_output_fields);
     write_rules(a, w);
     rv_jw_kv_text(w, "default_next", a->default_next[0] ? a->default_next : "end");
@@ -72,6 +101,11 @@ static void write_agent(const struct rv_agent_config *a, rv_jw *w)
     write_if(w, "routing_function", a->routing_function);
     rv_jw_kv_int(w, "timeout_seconds", a->timeout_seconds);
     rv_jw_kv_int(w, "max_retries", a->max_retries);
+    if (a->has_llm && a->has_tools) {
+        rv_jw_kv_int(w, "max_rounds", a->max_rounds);
+        rv_jw_kv_int(w, "max_bad_calls", a->max_bad_calls);
+    }
+    write_limits(&a->limits, w);
     if (a->max_visits > 0)
         rv_jw_kv_int(w, "max_visits", a->max_visits);
     rv_jw_kv_text(w, "plan_from", a->plan_from);
@@ -218,6 +252,12 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_kv_int(w, "max_iterations", p->max_iterations);
     rv_jw_kv_int(w, "max_llm_calls", p->max_llm_calls);
     rv_jw_kv_int(w, "max_agent_hops", p->max_agent_hops);
+    if (p->has_budget) {
+        rv_jw_key(w, "budget");
+        rv_jw_obj(w);
+        rv_explain_double(w, "usd", (double)p->budget_micro_usd / 1e6);
+        rv_jw_obj_end(w);
+    }
     rv_jw_kv_int(w, "default_timeout_seconds", p->default_timeout_seconds);
     write_if(w, "clarification_resume_stage", p->clarification_resume_stage);
     write_if(w, "confirmation_resume_stage", p->confirmation_resume_stage);

@@ -87,24 +87,40 @@ static void write_guarded(rv_jw *w, const struct rv_node *node)
     }
 }
 
+static void write_option(rv_jw *w, const struct rv_node *key, const struct rv_node *node)
+{
+    rv_jw_key_str(w, key->text);
+    if (is_secret_name(key->text))
+        rv_jw_text(w, SECRET);
+    else
+        write_guarded(w, node);
+}
+
+/* As the provider gets them: `options` is no map within a map there. */
 static void write_options(rv_jw *w, const struct rv_node *map)
 {
-    const struct rv_key_table *table = rv_model_table();
+    const struct rv_node *options = rv_node_get(map, "options");
 
     rv_jw_key(w, "options");
     rv_jw_obj(w);
-    for (size_t i = 0; i < map->n; i++) {
-        bool is_own = false;
-        for (size_t k = 0; k < table->n_keys; k++)
-            is_own = is_own || rv_str_is(map->keys[i]->text, table->keys[k].name);
-        if (is_own)
-            continue;
-        rv_jw_key_str(w, map->keys[i]->text);
-        if (is_secret_name(map->keys[i]->text))
-            rv_jw_text(w, SECRET);
-        else
-            write_guarded(w, map->items[i]);
-    }
+    for (size_t i = 0; i < map->n; i++)
+        if (rv_model_key_is_sent(map->keys[i]->text))
+            write_option(w, map->keys[i], map->items[i]);
+    for (size_t i = 0; options && i < options->n; i++)
+        write_option(w, options->keys[i], options->items[i]);
+    rv_jw_obj_end(w);
+}
+
+static void write_price(rv_jw *w, const struct rv_price *price)
+{
+    rv_jw_key(w, "price");
+    rv_jw_obj(w);
+    rv_explain_double(w, "input", (double)price->input / 1e6);
+    rv_explain_double(w, "output", (double)price->output / 1e6);
+    if (price->cached != RV_UNSET)
+        rv_explain_double(w, "cached", (double)price->cached / 1e6);
+    if (price->cache_write != RV_UNSET)
+        rv_explain_double(w, "cache_write", (double)price->cache_write / 1e6);
     rv_jw_obj_end(w);
 }
 
@@ -124,13 +140,21 @@ void rv_explain_models(const struct rv_pipeline *p, rv_jw *w)
             rv_explain_double(w, "temperature", m->temperature);
         if (m->has_max_tokens)
             rv_jw_kv_int(w, "max_tokens", m->max_tokens);
+        if (m->max_request_bytes > 0)
+            rv_jw_kv_int(w, "max_request_bytes", m->max_request_bytes);
+        if (m->max_input_tokens > 0)
+            rv_jw_kv_int(w, "max_input_tokens", m->max_input_tokens);
         rv_jw_kv_bool(w, "optional", m->optional);
+        if (m->fallback.n > 0) {
+            rv_jw_key(w, "fallback");
+            rv_jw_arr(w);
+            for (size_t k = 0; k < m->fallback.n; k++)
+                rv_jw_text(w, m->fallback.items[k]);
+            rv_jw_arr_end(w);
+        }
         if (m->has_price) {
-            rv_jw_key(w, "price");
-            rv_jw_obj(w);
-            rv_explain_double(w, "input", m->price_input);
-            rv_explain_double(w, "output", m->price_output);
-            rv_jw_obj_end(w);
+            write_price(w, &m->price);
+            rv_jw_kv_bool(w, "price_from_table", m->price_from_table);
         }
         if (m->options)
             write_options(w, written->node);

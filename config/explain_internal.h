@@ -2,7 +2,7 @@
 #ifndef RV_CONFIG_EXPLAIN_INTERNAL_H
 #define RV_CONFIG_EXPLAIN_INTERNAL_H
 
-#include "config/config_internal.h"
+#include "config/models_internal.h"
 
 void rv_explain_double(rv_jw *w, const char *key, double d);
 /** The word of a TERM key's value, by the key's own table row; nothing when it is not set. */

@@ -22,6 +22,11 @@ static const char *next_indirection(rv_str text, size_t from)
     return env < file ? env : file;
 }
 
+bool rv_has_indirection(rv_str text)
+{
+    return next_indirection(text, 0) != NULL;
+}
+
 /* "${word:" or "${word}" of another kind: surely meant as one of the two. */
 static void check_others(struct rv_loader *l, rv_str text, const struct rv_src *src)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config_internal.h"
+#include "config/models_internal.h"
 
 #define AT(member) offsetof(struct rv_pipeline, member)
 #define MAX_BOUND  1e9 /* a larger bound bounds nothing */
@@ -75,6 +75,51 @@ static const struct rv_key response_keys[] = {
      .default_text = "\"final_response\"",
      .doc = "Its field; a string."},
 };
+
+struct raw_budget {
+    const char *unused; /* offset 0 */
+    double usd;
+};
+static const struct rv_key budget_keys[] = {
+    {.name = "usd",
+     .type = RV_KEY_FLOAT,
+     .offset = offsetof(struct raw_budget, usd),
+     .required = true,
+     .min = 0,
+     .max = RV_MAX_USD,
+     .doc = "US dollars, a micro-dollar at least; what is less is left out."},
+};
+static const struct rv_key_table budget_table = {
+    .name = "budget",
+    .title = "What one run may cost, with everything it starts",
+    .keys = budget_keys,
+    .n_keys = RV_COUNT(budget_keys),
+};
+
+static void read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_pipeline *p = rv_loader_of(r)->p;
+    const struct rv_node *usd = rv_node_get(node, "usd");
+    size_t n_errors = rv_findings_n_errors(r->findings);
+    struct raw_budget raw = {0};
+    const char *outer = r->path;
+
+    (void)target;
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_wrong_type(r, node, "budget", "a map");
+        return;
+    }
+    r->path = "budget.";
+    rv_keys_read(r, node, budget_keys, RV_COUNT(budget_keys), &raw);
+    r->path = outer;
+    if (rv_findings_n_errors(r->findings) > n_errors)
+        return;
+    p->budget_micro_usd = rv_micro_usd_down(raw.usd);
+    p->has_budget = true;
+    if (p->budget_micro_usd < 1)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &usd->src, "a run that may cost nothing can ask no model",
+                        "budget.usd must be at least 0.000001, not %s", usd->text.ptr);
+}
 
 static void read_edge_limits(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
@@ -162,6 +207,12 @@ static const struct rv_key pipeline_keys[] = {
     BOUND(max_iterations, "3", "Loop-backs a run may make."),
     BOUND(max_llm_calls, "10", "Model calls a run may make."),
     BOUND(max_agent_hops, "21", "Stage visits a run may make."),
+    {.name = "budget",
+     .type = RV_KEY_CUSTOM,
+     .read = read_budget,
+     .src_offset = AT(budget_src),
+     .schema = "{\"$ref\":\"#/$defs/budget\"}",
+     .doc = "What a run may cost; every model that it can ask needs a price then."},
     {.name = "default_timeout_seconds",
      .type = RV_KEY_INT,
      .offset = AT(default_timeout_seconds),
@@ -216,6 +267,11 @@ const struct rv_key_table *rv_pipeline_table(void)
     return &pipeline_table;
 }
 
+const struct rv_key_table *rv_budget_table(void)
+{
+    return &budget_table;
+}
+
 const struct rv_key_table *rv_edge_limit_table(void)
 {
     return &edge_limit_table;
@@ -228,6 +284,16 @@ const struct rv_key_table *rv_state_field_table(void)
 
 /* --- The steps --- */
 
+/* Prompts and agents can each name one; which of the sections comes first is the author's choice. */
+static void reserve_files(struct rv_loader *l)
+{
+    const struct rv_node *prompts = rv_node_get(l->root, "prompts"), *agents = rv_node_get(l->root, "agents");
+    size_t n = prompts && prompts->n <= RV_MAX_PROMPTS ? prompts->n : 0;
+
+    n += agents && agents->n <= RV_MAX_STAGES ? agents->n : 0;
+    l->p->private->files = rv_loader_array(l, n, sizeof *l->p->private->files);
+}
+
 static void read_all(struct rv_loader *l)
 {
     const struct rv_node *name = rv_node_get(l->root, "name");
@@ -236,6 +302,7 @@ static void read_all(struct rv_loader *l)
     if (name && name->kind == RV_NODE_STR)
         r.owner_name = name->text.ptr;
     rv_execution_defaults(l);
+    reserve_files(l);
     rv_keys_read(&r, l->root, pipeline_keys, RV_COUNT(pipeline_keys), l->p);
     if (r.rc < 0)
         l->rc = r.rc;
@@ -252,10 +319,12 @@ static bool knows_stages(const struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_agents, rv_check_pipeline, rv_check_cycles, rv_check_prompts, rv_check_tests,
+        rv_check_agents, rv_check_pipeline, rv_check_cycles, rv_check_models, rv_check_prompts, rv_check_tests,
     };
 
     read_all(l);
+    if (l->rc == 0)
+        rv_resolve_fallbacks(l);
     if (l->rc == 0)
         rv_finish_agents(l);
     for (size_t i = 0; i < RV_COUNT(checks) && l->rc == 0 && knows_stages(l); i++)
@@ -320,6 +389,7 @@ int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const
     p = NULL; /* the caller's now */
 done:
     rv_index_fini(&l.file_index);
+    rv_prices_free(l.prices);
     rv_pipeline_free(p);
     return rc;
 }
@@ -361,6 +431,7 @@ void rv_pipeline_free(struct rv_pipeline *p)
             json_object_put(p->agents[i].rules[k].value);
             rv_expr_free(p->agents[i].rules[k].when);
         }
+        json_object_put(p->agents[i].output_schema);
     }
     for (size_t i = 0; i < p->n_models; i++)
         json_object_put(p->models[i].options);

@@ -1,90 +1,7 @@
 /* The `models` section: roles, what stands behind them, and what of that must never be shown. */
-#include <stddef.h>
 #include <string.h>
 
-#include "config/config_internal.h"
-
-/* A mapping as written. Strings that may hold indirections are taken from the nodes instead. */
-struct raw_model {
-    struct rv_model_config model;
-    const char *provider, *name;
-    double price_input, price_output;
-};
-#define AT(member) offsetof(struct raw_model, member)
-
-static const struct rv_key price_keys[] = {
-    {.name = "input",
-     .type = RV_KEY_FLOAT,
-     .offset = AT(price_input),
-     .required = true,
-     .min = 0,
-     .max = 1e6,
-     .doc = "US dollars for a million tokens of input."},
-    {.name = "output",
-     .type = RV_KEY_FLOAT,
-     .offset = AT(price_output),
-     .required = true,
-     .min = 0,
-     .max = 1e6,
-     .doc = "US dollars for a million tokens of output."},
-};
-static const struct rv_key_table price_table = {
-    .name = "price",
-    .title = "The price of a model",
-    .keys = price_keys,
-    .n_keys = RV_COUNT(price_keys),
-};
-
-static const struct rv_key model_keys[] = {
-    {.name = "model",
-     .type = RV_KEY_STR,
-     .offset = AT(name),
-     .doc = "provider:model, or the model alone when provider is given."},
-    {.name = "provider", .type = RV_KEY_STR, .offset = AT(provider), .doc = "Name of the provider."},
-    {.name = "temperature",
-     .type = RV_KEY_FLOAT,
-     .offset = AT(model.temperature),
-     .min = 0,
-     .max = 2,
-     .is_set_offset = AT(model.has_temperature),
-     .doc = "Used when the stage gives none."},
-    {.name = "max_tokens",
-     .type = RV_KEY_INT,
-     .offset = AT(model.max_tokens),
-     .min = 1,
-     .max = 1e8,
-     .is_set_offset = AT(model.has_max_tokens),
-     .doc = "Longest reply, when the stage gives none."},
-    {.name = "optional",
-     .type = RV_KEY_BOOL,
-     .offset = AT(model.optional),
-     .default_text = "false",
-     .doc = "Leave the role out while a variable it names with ${env:} is not set."},
-    {.name = "price",
-     .type = RV_KEY_MAP,
-     .keys = price_keys,
-     .n_keys = RV_COUNT(price_keys),
-     .is_set_offset = AT(model.has_price),
-     .doc = "What the model costs."},
-};
-static const struct rv_key_table model_table = {
-    .name = "model",
-    .title = "A model behind a role; further keys (base_url, api_key, ...) go to the provider",
-    .keys = model_keys,
-    .n_keys = RV_COUNT(model_keys),
-    .is_open = true,
-    .more = "\"anyOf\":[{\"required\":[\"model\"]},{\"required\":[\"provider\"]}]",
-};
-
-const struct rv_key_table *rv_model_table(void)
-{
-    return &model_table;
-}
-
-const struct rv_key_table *rv_price_table(void)
-{
-    return &price_table;
-}
+#include "config/models_internal.h"
 
 struct model_read {
     struct rv_loader *l;
@@ -144,45 +61,45 @@ static void split_name(struct model_read *m, const char *text, const struct rv_n
         bad_name(m, node);
 }
 
-static bool is_own_key(rv_str key)
+static void set_option(struct model_read *m, const struct rv_node *key, json_object *value)
 {
-    for (size_t i = 0; i < RV_COUNT(model_keys); i++)
-        if (rv_str_is(key, model_keys[i].name))
-            return true;
-    return false;
+    if (m->l->rc == 0 && !m->out->options && !(m->out->options = json_object_new_object()))
+        m->l->rc = RV_E_NOMEM;
+    if (m->l->rc == 0 && rv_json_set_ref(m->out->options, key->text.ptr, value, NULL) < 0)
+        m->l->rc = RV_E_NOMEM;
 }
 
+static void read_option(struct model_read *m, const struct rv_node *key, const struct rv_node *node)
+{
+    json_object *value = rv_resolve_indirections(m->l, node, &m->how);
+
+    set_option(m, key, value);
+    json_object_put(value);
+}
+
+/* What goes to the provider: the keys it has in every table, and the members of `options` beside them. */
 static void read_options(struct model_read *m, const struct rv_node *map)
 {
-    for (size_t i = 0; i < map->n && m->l->rc == 0; i++) {
-        json_object *value;
+    const struct rv_node *options = rv_node_get(map, "options");
 
-        if (is_own_key(map->keys[i]->text))
-            continue;
-        if (!m->out->options && !(m->out->options = json_object_new_object())) {
-            m->l->rc = RV_E_NOMEM;
-            return;
-        }
-        value = rv_resolve_indirections(m->l, map->items[i], &m->how);
-        if (m->l->rc == 0 && rv_json_set_ref(m->out->options, map->keys[i]->text.ptr, value, NULL) < 0)
-            m->l->rc = RV_E_NOMEM;
-        json_object_put(value);
-    }
+    for (size_t i = 0; i < map->n && m->l->rc == 0; i++)
+        if (rv_model_key_is_sent(map->keys[i]->text))
+            read_option(m, map->keys[i], map->items[i]);
+    for (size_t i = 0; options && options->kind == RV_NODE_MAP && i < options->n && m->l->rc == 0; i++)
+        read_option(m, options->keys[i], options->items[i]);
 }
 
 static void read_mapping(struct model_read *m, const struct rv_node *map)
 {
     struct raw_model raw = {.model = *m->out};
+    const struct rv_key_table *table = rv_model_table();
     const struct rv_node *provider_node = rv_node_get(map, "provider");
     const struct rv_node *model_node = rv_node_get(map, "model");
     const char *provider;
     const char *model;
 
-    rv_keys_read(m->reader, map, model_keys, RV_COUNT(model_keys), &raw);
-    raw.model.price = (struct rv_price){.input = (int64_t)(raw.price_input * 1e6 + 0.5),
-                                        .output = (int64_t)(raw.price_output * 1e6 + 0.5),
-                                        .cached = RV_UNSET,
-                                        .cache_write = RV_UNSET};
+    rv_keys_read(m->reader, map, table->keys, table->n_keys, &raw);
+    raw.model.price = rv_price_of(&raw.price);
     *m->out = raw.model;
     m->how.missing_ok = raw.model.optional && !m->l->opts->models;
     if (m->chosen) {
@@ -213,11 +130,35 @@ static const struct rv_chosen_model *find_chosen(const struct rv_pipeline_opts *
 
 static void take_chosen(struct model_read *m)
 {
-    m->written->hides_name = true;
     m->out->provider = rv_arena_dup(m->l->arena, rv_str_of(m->chosen->provider));
     m->out->model = rv_arena_dup(m->l->arena, rv_str_of(m->chosen->model));
     if (!m->out->provider || !m->out->model)
         m->l->rc = RV_E_NOMEM;
+}
+
+static bool names_something(const struct rv_node *node)
+{
+    return node && node->kind == RV_NODE_STR && rv_has_indirection(node->text);
+}
+
+/* The price and the window of a model are those of the day a run began. */
+static void set_price(struct model_read *m)
+{
+    struct rv_model_config *out = m->out;
+    const struct rv_chosen_model *from = m->chosen;
+    struct rv_chosen_model found = {.role = NULL};
+
+    if (!from && !m->l->opts->models && out->provider[0]) {
+        rv_prices_find(m->l, out->provider, out->model, &found);
+        from = &found;
+    }
+    if (!from)
+        return;
+    out->max_input_tokens = from->max_input_tokens;
+    if (out->has_price || !from->has_price)
+        return;
+    out->has_price = out->price_from_table = true;
+    out->price = from->price;
 }
 
 static void read_model(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
@@ -228,7 +169,6 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
                                    .owner_kind = "model",
                                    .owner_name = key->text.ptr,
                                    .user = l,
-                                   .is_open = true,
                                    .hide_values = true};
     struct model_read m = {.l = l, .reader = &reader, .out = out, .written = written};
 
@@ -240,8 +180,11 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
     *is_dropped = m.chosen && !m.chosen->provider;
     if (*is_dropped)
         return;
-    if (m.chosen)
+    if (m.chosen) {
         take_chosen(&m);
+        written->hides_name = names_something(node) || names_something(rv_node_get(node, "model")) ||
+                              names_something(rv_node_get(node, "provider"));
+    }
     if (node->kind == RV_NODE_STR) {
         const char *text = m.chosen ? NULL : model_text(&m, node);
         if (text)
@@ -254,6 +197,8 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
     }
     if (reader.rc < 0)
         l->rc = reader.rc;
+    if (l->rc == 0)
+        set_price(&m);
     *is_dropped = m.how.is_missing && out->optional && !l->opts->models;
 }
 
@@ -264,6 +209,11 @@ static void note_chosen(struct rv_loader *l, const struct rv_model_config *model
     note->role = model->role;
     note->provider = is_dropped ? NULL : model->provider;
     note->model = is_dropped ? NULL : model->model;
+    if (is_dropped)
+        return;
+    note->has_price = model->price_from_table;
+    note->price = note->has_price ? model->price : (struct rv_price){.cached = RV_UNSET, .cache_write = RV_UNSET};
+    note->max_input_tokens = model->max_input_tokens;
 }
 
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -286,7 +236,7 @@ void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *t
         bool is_dropped = false;
 
         read_model(l, node->keys[i], node->items[i], out, written, &is_dropped);
-        if (is_dropped || written->hides_name)
+        if (is_dropped || written->hides_name || out->price_from_table || out->max_input_tokens > 0)
             note_chosen(l, out, is_dropped);
         if (is_dropped) {
             json_object_put(out->options);

@@ -60,14 +60,8 @@ static void read_file(struct rv_key_reader *r, const struct rv_node *node, struc
         return;
     out->file = rv_loader_path(l, rv_str_of(raw.file));
     snprintf(what, sizeof what, "prompt \"%.100s\"", out->key);
-    if (!out->file || !rv_loader_prompt_file(l, what, out->file, &place->src, &text))
+    if (!out->file || !rv_loader_text_file(l, what, out->file, &place->src, &text))
         return;
-    l->n_prompt_bytes += text.len;
-    if (l->n_prompt_bytes > RV_MAX_PROMPT_TOTAL_BYTES) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &place->src, NULL, "all prompt files together exceed %zu bytes",
-                        RV_MAX_PROMPT_TOTAL_BYTES);
-        return;
-    }
     out->src = (struct rv_src){out->file, 1, 1};
     compile(l, text, NULL, out);
 }
@@ -81,7 +75,6 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
     (void)target;
     if (!ok)
         return;
-    l->p->private->files = rv_loader_array(l, n, sizeof *l->p->private->files);
     l->p->prompts = rv_loader_array(l, n, sizeof *l->p->prompts);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_prompt_config *out = &l->p->prompts[i];

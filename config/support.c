@@ -130,8 +130,7 @@ static bool given_file(struct rv_loader *l, const char *what, const char *path, 
     return out->ptr != NULL;
 }
 
-bool rv_loader_prompt_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src,
-                           rv_str *out)
+bool rv_loader_text_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, rv_str *out)
 {
     struct rv_pipeline_private *private = l->p->private;
     int at = rv_index_get(&l->file_index, rv_str_of(path));
@@ -143,6 +142,12 @@ bool rv_loader_prompt_file(struct rv_loader *l, const char *what, const char *pa
     if (l->opts->file ? !given_file(l, what, path, src, out)
                       : !rv_loader_file(l, what, path, src, RV_MAX_PROMPT_BYTES, out))
         return false;
+    l->n_file_bytes += out->len;
+    if (l->n_file_bytes > RV_MAX_FILE_TOTAL_BYTES) {
+        rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, NULL, "%s: all text files together exceed %zu bytes", what,
+                        RV_MAX_FILE_TOTAL_BYTES);
+        return false;
+    }
     if (rv_index_add(&l->file_index, rv_str_of(path), (int)private->n_files) < 0) {
         l->rc = RV_E_NOMEM;
         return false;

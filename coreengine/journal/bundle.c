@@ -49,7 +49,21 @@ static int write_files(const struct rv_pipeline *p, rv_jw *w, rv_err **err)
     return 0;
 }
 
-/* What the environment decided: with other names, or another set of roles, the run would go another way. */
+static void write_price(const struct rv_price *price, rv_jw *w)
+{
+    rv_jw_key(w, "price");
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "input", price->input);
+    rv_jw_kv_int(w, "output", price->output);
+    if (price->cached != RV_UNSET)
+        rv_jw_kv_int(w, "cached", price->cached);
+    if (price->cache_write != RV_UNSET)
+        rv_jw_kv_int(w, "cache_write", price->cache_write);
+    rv_jw_obj_end(w);
+}
+
+/* What was decided outside of the text: with other names, another set of roles or other prices, the run would go
+ * another way. */
 static void write_chosen(const struct rv_pipeline *p, rv_jw *w)
 {
     size_t n;
@@ -66,6 +80,10 @@ static void write_chosen(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_obj(w);
         rv_jw_kv_text(w, "provider", chosen[i].provider);
         rv_jw_kv_text(w, "model", chosen[i].model);
+        if (chosen[i].has_price)
+            write_price(&chosen[i].price, w);
+        if (chosen[i].max_input_tokens > 0)
+            rv_jw_kv_int(w, "max_input_tokens", chosen[i].max_input_tokens);
         rv_jw_obj_end(w);
     }
     rv_jw_obj_end(w);

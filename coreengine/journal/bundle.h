@@ -3,7 +3,8 @@
  * {reeve_bundle: 1, pipeline: {file, dir, text, models}, files: {path: text}, script: {file, text}?, catalog: {tools,
  * entries, prompts}}. A run keeps the bundle it was started with; changing a file makes another bundle. The same files
  * and capabilities give the same bytes. What ${env:} and ${file:} give is never in it, with one exception that decides
- * a run: `models` says which optional roles were left out (null) and which provider and model a role got by them. */
+ * a run: `models` says which optional roles were left out (null), which provider and model a role got by them, and what
+ * a table of prices knew of a model. */
 #ifndef RV_BUNDLE_H
 #define RV_BUNDLE_H
 

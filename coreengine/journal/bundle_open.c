@@ -8,7 +8,8 @@
 
 static const char *const bundle_keys[] = {"reeve_bundle", "pipeline", "files", "script", "catalog"};
 static const char *const pipeline_keys[] = {"file", "dir", "base", "text", "models"};
-static const char *const model_keys[] = {"provider", "model"};
+static const char *const model_keys[] = {"provider", "model", "price", "max_input_tokens"};
+static const char *const price_keys[] = {"input", "output", "cached", "cache_write"};
 static const char *const script_keys[] = {"file", "text"};
 
 /* The files by the paths they were read from; base stands for dir when the pipeline is opened from elsewhere. */
@@ -89,6 +90,34 @@ struct pipeline_parts {
     size_t n_models;
 };
 
+/* A number from 0; *out stays as it is when key is absent and that is allowed. */
+static int read_amount(json_object *obj, const char *key, bool required, int64_t *out, rv_err **err)
+{
+    if (!required && !json_object_object_get_ex(obj, key, NULL))
+        return 0;
+    if (!rv_json_get_int(obj, key, out) || *out < 0)
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" must be an integer from 0", key);
+    return 0;
+}
+
+static int read_price(json_object *value, struct rv_chosen_model *m, rv_err **err)
+{
+    json_object *price = NULL;
+    int rc = rv_bundle_object(value, "price", false, &price, err);
+
+    m->price = (struct rv_price){.cached = RV_UNSET, .cache_write = RV_UNSET};
+    if (rc < 0 || (rc = read_amount(value, "max_input_tokens", false, &m->max_input_tokens, err)) < 0 || !price)
+        return rc;
+    if ((rc = rv_bundle_check_keys(price, "a price", price_keys, RV_COUNT(price_keys), err)) < 0 ||
+        (rc = read_amount(price, "input", true, &m->price.input, err)) < 0 ||
+        (rc = read_amount(price, "output", true, &m->price.output, err)) < 0 ||
+        (rc = read_amount(price, "cached", false, &m->price.cached, err)) < 0 ||
+        (rc = read_amount(price, "cache_write", false, &m->price.cache_write, err)) < 0)
+        return rc;
+    m->has_price = true;
+    return 0;
+}
+
 static int read_models(json_object *obj, struct pipeline_parts *parts, rv_err **err)
 {
     json_object *map = NULL;
@@ -109,7 +138,7 @@ static int read_models(json_object *obj, struct pipeline_parts *parts, rv_err **
                            rv_json_type_text(value));
         if ((rc = rv_bundle_check_keys(value, "a model", model_keys, RV_COUNT(model_keys), err)) < 0 ||
             (rc = rv_bundle_text(value, "provider", true, &m->provider, err)) < 0 ||
-            (rc = rv_bundle_text(value, "model", true, &m->model, err)) < 0)
+            (rc = rv_bundle_text(value, "model", true, &m->model, err)) < 0 || (rc = read_price(value, m, err)) < 0)
             return RV_WRAP(err, rc, "model \"%s\"", role);
     }
     return 0;

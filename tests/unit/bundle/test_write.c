@@ -7,7 +7,7 @@
 static const char pipeline_text[] =
     "name: t\n"
     "models:\n"
-    "  default: {model: 'openai:gpt', api_key: '${env:RV_BUNDLE_KEY}', header: 'Bearer ${file:key.txt}'}\n"
+    "  default: {model: 'openai:gpt', api_key: '${env:RV_BUNDLE_KEY}', headers: {x: 'Bearer ${file:key.txt}'}}\n"
     "  extra: {model: '${env:RV_BUNDLE_MODEL}', optional: true}\n"
     "capabilities: [hello]\n"
     "agents:\n"

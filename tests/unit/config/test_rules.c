@@ -190,9 +190,11 @@ static const struct {
     {"warn", HEAD "  - {name: a, has_tools: true}\n",
      "t.yaml:3:5: warning: agent \"a\": has_tools is set but no tool may be used: no access is given\n"
      "  hint: set tool_access or allowed_tools\n"},
-    {"warn", HEAD "  - {name: a, has_llm: true, model_role: r, has_tools: true, tool_access: all}\n",
-     "t.yaml:3:5: warning: agent \"a\": has_llm and has_tools are both set: only the model runs\n"
-     "  hint: split it into two stages\n"},
+    {"warn", HEAD "  - {name: a, has_llm: true, model_role: r, has_tools: true, tool_access: all}\n", ""},
+    {"warn", HEAD "  - {name: a, has_llm: true, model_role: r, has_tools: true}\n",
+     "t.yaml:3:5: warning: agent \"a\": has_llm and has_tools are set but the model is offered no tool: no access is "
+     "given\n"
+     "  hint: set tool_access or allowed_tools\n"},
     {"warn", HEAD "  - {name: a, default_next: a}\n",
      "t.yaml:3:29: warning: agent \"a\": default_next names the agent itself, so only the bounds of the pipeline end "
      "the loop\n  hint: set max_visits\n"},

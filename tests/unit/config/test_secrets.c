@@ -31,7 +31,7 @@ START_TEST(indirections_are_replaced_in_models_and_capabilities_only)
     struct loaded l =
         load_with_secret("name: ${env:RV_TEST_SECRET}\n"
                          "models:\n"
-                         "  a: {model: \"${env:RV_TEST_MODEL}\", headers: [\"Bearer ${env:RV_TEST_SECRET}!\"]}\n"
+                         "  a: {model: \"${env:RV_TEST_MODEL}\", headers: {h: \"Bearer ${env:RV_TEST_SECRET}!\"}}\n"
                          "capabilities: [{name: c, config: {k: \"${env:RV_TEST_SECRET}\", o: \"$other {x}\"}}]\n");
     const char *text = NULL;
 
@@ -40,7 +40,7 @@ START_TEST(indirections_are_replaced_in_models_and_capabilities_only)
     ck_assert_str_eq(l.p->models[0].provider, "openai");
     ck_assert_str_eq(l.p->models[0].model, SECRET);
     ck_assert_str_eq(
-        json_object_get_string(json_object_array_get_idx(rv_json_get_arr(l.p->models[0].options, "headers"), 0)),
+        json_object_get_string(json_object_object_get(rv_json_get_obj(l.p->models[0].options, "headers"), "h")),
         "Bearer " SECRET "!");
     ck_assert(rv_json_get_text(l.p->capabilities[0].config, "k", &text));
     ck_assert_str_eq(text, SECRET);
@@ -56,8 +56,8 @@ START_TEST(inserted_text_is_not_looked_at_again)
     const char *text = NULL;
 
     setenv("RV_TEST_LOOP", "${env:RV_TEST_SECRET}", 1);
-    l = load_with_secret("name: x\nmodels: {a: {model: 'p:m', k: \"${env:RV_TEST_LOOP}\"}}\n");
-    ck_assert(rv_json_get_text(l.p->models[0].options, "k", &text));
+    l = load_with_secret("name: x\nmodels: {a: {model: 'p:m', proxy: \"${env:RV_TEST_LOOP}\"}}\n");
+    ck_assert(rv_json_get_text(l.p->models[0].options, "proxy", &text));
     ck_assert_str_eq(text, "${env:RV_TEST_SECRET}");
     loaded_fini(&l);
 }
@@ -84,17 +84,17 @@ END_TEST
 static const struct {
     const char *text, *want;
 } faults[] = {
-    {"name: x\nmodels: {a: {model: 'p:m', k: \"${env:RV_TEST_MISSING}\"}}\n",
-     "t.yaml:2:31: error: the environment variable \"RV_TEST_MISSING\" is not set\n"
+    {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${env:RV_TEST_MISSING}\"}}\n",
+     "t.yaml:2:35: error: the environment variable \"RV_TEST_MISSING\" is not set\n"
      "  hint: set it; a model with \"optional: true\" is left out while it is not set\n"},
     {"name: x\nmodels: {a: \"${env:RV_TEST_MISSING}\"}\n",
      "t.yaml:2:13: error: the environment variable \"RV_TEST_MISSING\" is not set\n"
      "  hint: set it; a model with \"optional: true\" is left out while it is not set\n"},
-    {"name: x\nmodels: {a: {model: 'p:m', k: \"${env:NO GOOD}\"}}\n",
-     "t.yaml:2:31: error: \"NO GOOD\" is no name of an environment variable\n  hint: write ${env:NAME}\n"},
-    {"name: x\nmodels: {a: {model: 'p:m', k: \"${env:OPEN\"}}\n", "t.yaml:2:31: error: \"${\" without \"}\"\n"},
-    {"name: x\nmodels: {a: {model: 'p:m', k: \"${file:nowhere}\"}}\n",
-     "t.yaml:2:31: error: ${file:}: cannot open \"nowhere\": No such file or directory\n"},
+    {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${env:NO GOOD}\"}}\n",
+     "t.yaml:2:35: error: \"NO GOOD\" is no name of an environment variable\n  hint: write ${env:NAME}\n"},
+    {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${env:OPEN\"}}\n", "t.yaml:2:35: error: \"${\" without \"}\"\n"},
+    {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${file:nowhere}\"}}\n",
+     "t.yaml:2:35: error: ${file:}: cannot open \"nowhere\": No such file or directory\n"},
     {"name: x\nmodels: {a: \"${env:RV_TEST_SECRET}\"}\n", /* not provider:model, but what it is stays hidden */
      "t.yaml:2:13: error: model \"a\": must be provider:model once its ${} is put in\n"
      "  hint: for example \"openai:gpt-4.1-mini\", or \"scripted\"\n"},
@@ -117,8 +117,8 @@ START_TEST(an_optional_role_is_left_out_while_its_variable_is_missing)
 {
     struct loaded l = load_with_secret("name: x\n"
                                        "models:\n"
-                                       "  a: {model: 'p:m', k: \"${env:RV_TEST_MISSING}\", optional: true}\n"
-                                       "  b: {model: 'p:m', k: \"${env:RV_TEST_SECRET}\", optional: true}\n"
+                                       "  a: {model: 'p:m', proxy: \"${env:RV_TEST_MISSING}\", optional: true}\n"
+                                       "  b: {model: 'p:m', proxy: \"${env:RV_TEST_SECRET}\", optional: true}\n"
                                        "agents:\n"
                                        "  - {name: s, has_llm: true, model_role: a}\n");
 
@@ -132,12 +132,12 @@ END_TEST
 
 START_TEST(explaining_shows_no_secret)
 {
-    struct loaded l =
-        load_with_secret("name: x\n"
-                         "models:\n"
-                         "  a: {model: \"${env:RV_TEST_MODEL}\", h: [\"${env:RV_TEST_SECRET}\"], url: http://x,\n"
-                         "      api_key: literal-" SECRET ", deep: {auth_token: literal-" SECRET "}}\n"
-                         "capabilities: [{name: c, config: {k: \"${env:RV_TEST_SECRET}\", n: 1}}]\n");
+    struct loaded l = load_with_secret(
+        "name: x\n"
+        "models:\n"
+        "  a: {model: \"${env:RV_TEST_MODEL}\", headers: {h: \"${env:RV_TEST_SECRET}\"}, base_url: http://x,\n"
+        "      api_key: literal-" SECRET ", extra_body: {auth_token: literal-" SECRET "}}\n"
+        "capabilities: [{name: c, config: {k: \"${env:RV_TEST_SECRET}\", n: 1}}]\n");
     rv_buf b = RV_BUF_INIT(1 << 20);
     rv_jw w = rv_jw_on(&b);
 
@@ -145,7 +145,7 @@ START_TEST(explaining_shows_no_secret)
     rv_pipeline_write_json(l.p, &w);
     ck_assert_ptr_null(strstr(rv_buf_cstr(&b), SECRET));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&b), "\"provider\":\"[secret]\""));
-    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&b), "\"url\":\"http://x\",\"api_key\":\"[secret]\""));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&b), "\"base_url\":\"http://x\",\"api_key\":\"[secret]\""));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&b), "\"config\":{\"k\":\"[secret]\",\"n\":1}"));
     rv_buf_fini(&b);
     loaded_fini(&l);

@@ -20,8 +20,10 @@ static const struct {
      "t.yaml:2:41: error: model \"a\": temperature is out of range\n  hint: legal: 0 to 2\n"},
     {"name: x\nmodels: {a: {model: 'p:m', price: {input: 1}}}\n",
      "t.yaml:2:35: error: model \"a\": price.output is required\n"},
-    {"name: x\nmodels: {a: {model: 'p:m', price: {input: 1, output: 2, cached: 3}, any: {thing: 1}}}\n",
-     "t.yaml:2:57: error: model \"a\": unknown key \"price.cached\"\n  hint: keys here: input, output\n"},
+    {"name: x\nmodels: {a: {model: 'p:m', price: {input: 1, output: 2, free: 3}, base_ulr: u}}\n",
+     "t.yaml:2:57: error: model \"a\": unknown key \"price.free\"\n  hint: keys here: input, output, cached, "
+     "cache_write\n"
+     "t.yaml:2:67: error: model \"a\": unknown key \"base_ulr\"\n  hint: did you mean \"base_url\"?\n"},
     {"name: x\nmodels: 1\nagents: [{name: a, has_llm: true, model_role: r}]\n",
      "t.yaml:2:9: error: pipeline \"x\": models must be a map, not integer 1\n"},
     /* prompts (5.5) */
@@ -121,7 +123,7 @@ START_TEST(models_are_split_and_keep_what_their_provider_takes)
                                  "  default: openai:gpt:4\n"
                                  "  play: scripted\n"
                                  "  judge: {provider: p, model: 'm:x', temperature: 0, max_tokens: 8, base_url: u,\n"
-                                 "          price: {input: 3, output: 15.5}, nested: {a: [1]}}\n");
+                                 "          price: {input: 3, output: 15.5}, options: {nested: {a: [1]}}}\n");
     const struct rv_model_config *m = rv_pipeline_model(l.p, RV_STR_LIT("default"));
 
     ck_assert_str_eq(m->provider, "openai");
@@ -135,7 +137,9 @@ START_TEST(models_are_split_and_keep_what_their_provider_takes)
     ck_assert_str_eq(m->provider, "p");
     ck_assert_str_eq(m->model, "m:x");
     ck_assert(m->has_temperature && m->has_max_tokens && m->has_price);
-    ck_assert_double_eq(m->price_output, 15.5);
+    ck_assert_int_eq(m->price.input, 3000000);
+    ck_assert_int_eq(m->price.output, 15500000);
+    ck_assert_int_eq(m->price.cached, RV_UNSET);
     ck_assert_int_eq(json_object_object_length(m->options), 2);
     loaded_fini(&l);
 }

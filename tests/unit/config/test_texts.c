@@ -102,14 +102,15 @@ START_TEST(a_file_from_memory_is_checked_like_one_of_the_disk)
 END_TEST
 
 static const char models_text[] = "name: t\nagents: [{name: a, has_llm: true, model_role: gone}]\n"
-                                  "models:\n  kept: {model: 'p:m', optional: true, k: '${env:RV_TEXTS_NONE}'}\n"
+                                  "models:\n  kept: {model: 'p:m', optional: true, proxy: '${env:RV_TEXTS_NONE}'}\n"
                                   "  gone: {model: 'p:m', optional: true}\n"
                                   "  named: '${env:RV_TEXTS_NONE}'\n  half: 'p:${file:none}'\n"
                                   "  plain: 'p:${env:RV_TEXTS_SET}'\n";
 
 START_TEST(what_was_chosen_stands_whatever_the_environment_says)
 {
-    static const struct rv_chosen_model chosen[] = {{"gone", NULL, NULL}, {"named", "openai", "big"}};
+    static const struct rv_chosen_model chosen[] = {{.role = "gone"},
+                                                    {.role = "named", .provider = "openai", .model = "big"}};
     const struct rv_pipeline_opts opts = {.models = chosen, .n_models = RV_COUNT(chosen), .offline = true};
     char *said;
     size_t n;
@@ -143,7 +144,7 @@ START_TEST(without_a_choice_the_environment_says)
 
     unsetenv("RV_TEXTS_NONE");
     struct rv_pipeline *p = parse(
-        "name: t\nagents: [{name: a}]\nmodels:\n  kept: {model: 'p:m', optional: true, k: '${env:RV_TEXTS_NONE}'}\n"
+        "name: t\nagents: [{name: a}]\nmodels:\n  kept: {model: 'p:m', optional: true, proxy: '${env:RV_TEXTS_NONE}'}\n"
         "  other: {model: 'p:m'}\n",
         &opts, &said);
     size_t n;

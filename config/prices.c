@@ -1,0 +1,239 @@
+/* What models cost, where the pipeline does not say it: the table of prices.json, built in, under the user's own.
+ *
+ * A name is found as it is; or as that name with a date, "latest" or a version behind it, which is the same model; or
+ * by the longest name that ends in "*". Nothing else is near enough: "gpt-5-pro" is no "gpt-5". */
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/models_internal.h"
+
+#define MAX_ROWS   10000
+#define MAX_WINDOW 1e9
+
+int64_t rv_micro_usd_down(double usd)
+{
+    return (int64_t)floor(usd * 1e6 * (1 + 4 * DBL_EPSILON)); /* 0.57 is a little less than it says */
+}
+
+int64_t rv_micro_usd_near(double usd)
+{
+    return (int64_t)(usd * 1e6 + 0.5);
+}
+
+/* The user's table. */
+struct rv_prices {
+    rv_yaml *doc; /* names point into it */
+    struct rv_price_row *rows;
+    size_t n;
+};
+
+void rv_prices_free(struct rv_prices *prices)
+{
+    if (!prices)
+        return;
+    rv_yaml_free(prices->doc);
+    free(prices->rows);
+    free(prices);
+}
+
+/* --- Reading --- */
+
+struct raw_row {
+    struct raw_price price;
+    int64_t window;
+};
+#define AT(member) offsetof(struct raw_row, member)
+#define USD(key, is_required, flag)                                                                                    \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_FLOAT, .offset = AT(price.key), .required = is_required, .max = RV_MAX_USD,       \
+        .is_set_offset = flag                                                                                          \
+    }
+static const struct rv_key row_keys[] = {
+    USD(input, true, 0),
+    USD(output, true, 0),
+    USD(cached, false, AT(price.has_cached)),
+    USD(cache_write, false, AT(price.has_cache_write)),
+    {.name = "window", .type = RV_KEY_INT, .offset = AT(window), .min = 1, .max = MAX_WINDOW},
+};
+
+struct raw_table {
+    const char *unused; /* offset 0 */
+    const char *as_of, *note;
+    const struct rv_node *models;
+};
+static void take_models(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    if (node->kind != RV_NODE_MAP)
+        rv_keys_wrong_type(r, node, "models", "a map");
+    else if (node->n > MAX_ROWS)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "models has %zu entries (the limit is %d)", node->n,
+                        MAX_ROWS);
+    else
+        *(const struct rv_node **)target = node;
+}
+static const struct rv_key table_keys[] = {
+    {.name = "as_of", .type = RV_KEY_STR, .offset = offsetof(struct raw_table, as_of)},
+    {.name = "note", .type = RV_KEY_STR, .offset = offsetof(struct raw_table, note)},
+    {.name = "models",
+     .type = RV_KEY_CUSTOM,
+     .required = true,
+     .offset = offsetof(struct raw_table, models),
+     .read = take_models},
+};
+
+static void read_row(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node)
+{
+    struct rv_key_reader r = {
+        .arena = l->arena, .findings = l->findings, .owner_kind = "price of", .owner_name = key->text.ptr, .user = l};
+    struct raw_row raw = {.window = 0};
+
+    if (!memchr(key->text.ptr, ':', key->text.len))
+        rv_keys_finding(&r, RV_SEVERITY_ERROR, &key->src, "for example \"openai:gpt-4.1-mini\", or \"openai:*\"",
+                        "the name must be provider:model");
+    rv_keys_read(&r, node, row_keys, RV_COUNT(row_keys), &raw);
+    if (r.rc < 0)
+        l->rc = r.rc;
+    l->prices->rows[l->prices->n++] =
+        (struct rv_price_row){.name = key->text.ptr, .price = rv_price_of(&raw.price), .window = raw.window};
+}
+
+static void read_table(struct rv_loader *l, const char *path)
+{
+    struct rv_key_reader r = {
+        .arena = l->arena, .findings = l->findings, .owner_kind = "prices", .owner_name = path, .user = l};
+    struct raw_table raw = {.models = NULL};
+    struct rv_src src = {path, 1, 1};
+    rv_err *err = NULL;
+    int rc = rv_yaml_read(path, l->findings, &l->prices->doc, &err); /* JSON is YAML, and this reader knows places */
+    const struct rv_node *root = l->prices->doc ? rv_yaml_root(l->prices->doc) : NULL;
+
+    if (rc == RV_E_NOMEM)
+        l->rc = rc;
+    else if (rc < 0)
+        rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &src, err);
+    rv_err_free(err);
+    if (rc < 0 || !l->prices->doc)
+        return;
+    if (!root) {
+        rv_keys_finding(&r, RV_SEVERITY_ERROR, &src, "begin with {\"models\": {", "the file is empty");
+        return;
+    }
+    rv_keys_read(&r, root, table_keys, RV_COUNT(table_keys), &raw);
+    if (r.rc < 0)
+        l->rc = r.rc;
+    if (l->rc < 0 || !raw.models)
+        return;
+    l->prices->rows = calloc(raw.models->n + 1, sizeof *l->prices->rows);
+    if (!l->prices->rows)
+        l->rc = RV_E_NOMEM;
+    for (size_t i = 0; i < raw.models->n && l->rc == 0; i++)
+        read_row(l, raw.models->keys[i], raw.models->items[i]);
+}
+
+/* $REEVE_PRICES, which must be there, or the file among the user's settings, which need not. NULL: none. */
+static const char *find_table(struct rv_loader *l)
+{
+    const char *named = getenv("REEVE_PRICES"), *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *dir = config && config[0] == '/' ? config : home && home[0] == '/' ? home : NULL;
+    const char *below = dir == config ? "/reeve/prices.json" : "/.config/reeve/prices.json";
+    char *path;
+    size_t n;
+
+    if (named && named[0])
+        return rv_utf8_valid(rv_str_of(named), NULL) ? named : NULL;
+    if (!dir || !rv_utf8_valid(rv_str_of(dir), NULL))
+        return NULL;
+    n = strlen(dir);
+    path = rv_arena_alloc(l->arena, n + strlen(below) + 1);
+    if (!path) {
+        l->rc = RV_E_NOMEM;
+        return NULL;
+    }
+    memcpy(path, dir, n);
+    memcpy(path + n, below, strlen(below) + 1);
+    return access(path, F_OK) == 0 ? path : NULL;
+}
+
+static bool open_table(struct rv_loader *l)
+{
+    const char *path;
+
+    if (l->prices)
+        return true;
+    l->prices = calloc(1, sizeof *l->prices);
+    if (!l->prices)
+        l->rc = RV_E_NOMEM;
+    path = l->rc == 0 ? find_table(l) : NULL;
+    if (path)
+        read_table(l, path);
+    return l->rc == 0;
+}
+
+/* --- Looking up --- */
+
+/* "-2025-04-14", "-20250514", "-latest" and "@20250514" name a version of the model before them. */
+static bool is_version(const char *rest)
+{
+    size_t n = strspn(rest + 1, "0123456789");
+
+    if (rest[0] == '@')
+        return rest[1] != 0;
+    if (rest[0] != '-')
+        return false;
+    if (strcmp(rest, "-latest") == 0 || (n == 8 && rest[9] == 0))
+        return true;
+    return n == 4 && rest[5] == '-' && strspn(rest + 6, "0123456789") == 2 && rest[8] == '-' &&
+           strspn(rest + 9, "0123456789") == 2 && rest[11] == 0;
+}
+
+/* How well a row fits: 0 not at all, else the more the better. */
+static size_t fit(const char *row, const char *name)
+{
+    size_t n = strlen(row);
+
+    if (strcmp(row, name) == 0)
+        return SIZE_MAX;
+    if (n > 0 && row[n - 1] == '*')
+        return strncmp(row, name, n - 1) == 0 ? n : 0;
+    return strncmp(row, name, n) == 0 && is_version(name + n) ? SIZE_MAX - 1 : 0;
+}
+
+static void look(const struct rv_price_row *rows, size_t n, const char *name, const struct rv_price_row **best,
+                 size_t *best_fit)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t f = fit(rows[i].name, name);
+
+        if (f > *best_fit) {
+            *best = &rows[i];
+            *best_fit = f;
+        }
+    }
+}
+
+void rv_prices_find(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out)
+{
+    const struct rv_price_row *best = NULL;
+    size_t best_fit = 0;
+    rv_buf name = RV_BUF_INIT(RV_YAML_MAX_BYTES);
+
+    if (strcmp(provider, "scripted") == 0 || !open_table(l)) /* a script costs what the pipeline says */
+        return;
+    rv_buf_printf(&name, "%s:%s", provider, model);
+    if (name.rc == 0) {
+        look(l->prices->rows, l->prices->n, rv_buf_cstr(&name), &best, &best_fit);
+        look(rv_price_rows, rv_n_price_rows, rv_buf_cstr(&name), &best, &best_fit);
+    } else {
+        l->rc = name.rc == RV_E_NOMEM ? RV_E_NOMEM : l->rc;
+    }
+    rv_buf_fini(&name);
+    if (!best)
+        return;
+    out->has_price = true;
+    out->price = best->price;
+    out->max_input_tokens = best->window;
+}
