@@ -13,35 +13,70 @@ const mock = new LLMock({port: 0, host: '127.0.0.1', logLevel: 'silent'})
 const usage = {prompt_tokens: 42, completion_tokens: 7, input_tokens: 42, output_tokens: 7}
 const TEXT = 'Wood floats, and so does cork: it is lighter than water. Ünïcödé too. 🪵'
 mock.on({userMessage: /What floats/}, {content: TEXT, usage}, {chunkSize: 3})
-mock.on({userMessage: /warmer/, hasToolResult: false}, {
-  toolCalls: [{name: 'weather', arguments: '{"city":"Oslo"}'}, {name: 'weather', arguments: '{"city":"Bern"}'}], usage,
-}, {chunkSize: 4})
+mock.on(
+  {userMessage: /warmer/, hasToolResult: false},
+  {
+    toolCalls: [
+      {name: 'weather', arguments: '{"city":"Oslo"}'},
+      {name: 'weather', arguments: '{"city":"Bern"}'},
+    ],
+    usage,
+  },
+  {chunkSize: 4},
+)
 mock.on({userMessage: /warmer/, hasToolResult: true}, {content: 'In Bern.', usage})
 mock.on({userMessage: /by native/}, {content: '{"verdict":"yes","score":7}', usage}, {chunkSize: 5})
-mock.on({userMessage: /by prompt/}, {content: 'Sure:\n```json\n{"verdict":"yes","score":7}\n```', usage}, {chunkSize: 5})
-mock.on({userMessage: /by tool/, toolName: 'final_result'}, {toolCalls: [{name: 'final_result', arguments: '{"verdict":"yes","score":7}'}], usage})
+mock.on(
+  {userMessage: /by prompt/},
+  {content: 'Sure:\n```json\n{"verdict":"yes","score":7}\n```', usage},
+  {chunkSize: 5},
+)
+mock.on(
+  {userMessage: /by tool/, toolName: 'final_result'},
+  {toolCalls: [{name: 'final_result', arguments: '{"verdict":"yes","score":7}'}], usage},
+)
 for (const status of [400, 401, 404, 429, 500, 503])
   mock.on({userMessage: `status ${status}.`}, {error: {message: `mocked ${status}`, type: 'mocked_error'}, status})
 mock.on({userMessage: /cut short/}, {content: TEXT, usage}, {chunkSize: 3, truncateAfterChunks: 4})
 await mock.start()
 
 const tools = join(scratch, 'tools.yaml')
-writeFileSync(tools, JSON.stringify({tools: {
-  weather: {
-    description: 'The weather of a city.',
-    input_schema: {type: 'object', properties: {city: {type: 'string'}}, required: ['city'], additionalProperties: false},
-    calls: [{contains: 'Oslo', result: {degrees: -3}}, {contains: 'Bern', result: {degrees: 11}}],
-  },
-  now: [{result: {hour: 12}}],
-}}))
+writeFileSync(
+  tools,
+  JSON.stringify({
+    tools: {
+      weather: {
+        description: 'The weather of a city.',
+        input_schema: {
+          type: 'object',
+          properties: {city: {type: 'string'}},
+          required: ['city'],
+          additionalProperties: false,
+        },
+        calls: [
+          {contains: 'Oslo', result: {degrees: -3}},
+          {contains: 'Bern', result: {degrees: 11}},
+        ],
+      },
+      now: [{result: {hour: 12}}],
+    },
+  }),
+)
 
 async function ask(wire, pipeline, input, args = []) {
   const base = {openai: `${mock.url}/v1`, anthropic: mock.url, ollama: mock.url}[wire.name]
-  const ran = await run(reeve, ['run', pipeline, '--events', '--quiet', '--no-store', '--input', input, ...args],
-    {env: {PEER_MODEL: wire.model, PEER_URL: base, PEER_KEY: 'peer'}})
+  const ran = await run(reeve, ['run', pipeline, '--events', '--quiet', '--no-store', '--input', input, ...args], {
+    env: {PEER_MODEL: wire.model, PEER_URL: base, PEER_KEY: 'peer'},
+  })
   const events = eventsOf(ran.out)
   const of = (type) => events.filter((e) => e.type === type)
-  return {status: ran.status, of, output: of('stage_completed').at(-1)?.output, result: of('llm_result').at(-1), seen: [ran.err.slice(0, 800), ran.out.slice(-1200)]}
+  return {
+    status: ran.status,
+    of,
+    output: of('stage_completed').at(-1)?.output,
+    result: of('llm_result').at(-1),
+    seen: [ran.err.slice(0, 800), ran.out.slice(-1200)],
+  }
 }
 const pipelineFile = (name) => join(here, 'pipelines', name)
 
@@ -54,8 +89,19 @@ for (const wire of Object.values(wires)) {
   if (counts) equal([text.result?.input_tokens, text.result?.output_tokens], [42, 7], what('tokens are in the event'))
 
   const called = await ask(wire, pipelineFile('tools.yaml'), 'Where is it warmer?', ['--script', tools])
-  check(called.status === 0 && called.output?.response === 'In Bern.', what('an answer after two tools'), ...called.seen)
-  equal(called.of('tool_result').map((e) => [e.tool, e.status]), [['weather', 'success'], ['weather', 'success']], what('both tools were called'))
+  check(
+    called.status === 0 && called.output?.response === 'In Bern.',
+    what('an answer after two tools'),
+    ...called.seen,
+  )
+  equal(
+    called.of('tool_result').map((e) => [e.tool, e.status]),
+    [
+      ['weather', 'success'],
+      ['weather', 'success'],
+    ],
+    what('both tools were called'),
+  )
   equal(called.of('llm_result').length, 2, what('in two requests'))
 
   for (const via of ['native', 'prompt', 'tool']) {
@@ -66,15 +112,30 @@ for (const wire of Object.values(wires)) {
     equal(verdict.output, {verdict: 'yes', score: 7}, what(`structured output by ${via}, its value`))
   }
 
-  const kinds = {400: 'bad_request', 401: 'auth', 404: 'bad_request', 429: 'rate_limited', 500: 'overloaded', 503: 'overloaded'}
+  const kinds = {
+    400: 'bad_request',
+    401: 'auth',
+    404: 'bad_request',
+    429: 'rate_limited',
+    500: 'overloaded',
+    503: 'overloaded',
+  }
   for (const [status, kind] of Object.entries(kinds)) {
     const failed = await ask(wire, pipelineFile('chat.yaml'), `Please fail with status ${status}.`)
     equal([failed.status, failed.result?.error_kind], [1, kind], what(`status ${status}`))
-    check(failed.result?.error?.includes(`mocked ${status}`), what(`status ${status}, in the mock's own words`), ...failed.seen)
+    check(
+      failed.result?.error?.includes(`mocked ${status}`),
+      what(`status ${status}, in the mock's own words`),
+      ...failed.seen,
+    )
   }
 
   const cut = await ask(wire, pipelineFile('chat.yaml'), 'Be cut short.')
-  check(cut.status === 1 && ['connection', 'protocol'].includes(cut.result?.error_kind), what('a stream that is cut is no answer'), ...cut.seen)
+  check(
+    cut.status === 1 && ['connection', 'protocol'].includes(cut.result?.error_kind),
+    what('a stream that is cut is no answer'),
+    ...cut.seen,
+  )
 }
 await mock.stop()
 finish('aimock')

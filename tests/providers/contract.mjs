@@ -13,11 +13,16 @@ const SEEDS = [1, 2]
 const [reeve, part] = process.argv.slice(2)
 
 // What differs from run to run and from provider to provider: ids, times, who answered.
-const volatile = /(^|_)id$|_at$|^(time|timestamp|model|provider|processing_time_ms|duration_ms|execution_time_ms|latency_ms|first_token_ms)$/
+const volatile =
+  /(^|_)id$|_at$|^(time|timestamp|model|provider|processing_time_ms|duration_ms|execution_time_ms|latency_ms|first_token_ms)$/
 function settled(value) {
   if (Array.isArray(value)) return value.map(settled)
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !volatile.test(key)).map(([key, v]) => [key, settled(v)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !volatile.test(key))
+      .map(([key, v]) => [key, settled(v)]),
+  )
 }
 
 const toolDefaults = {weather: [{result: {}}], now: [{result: {}}]}
@@ -25,13 +30,22 @@ const slug = (c) => c.name.replace(/\W+/g, '-')
 
 function writeFiles(c) {
   const text = readFileSync(join(here, 'pipelines', c.pipeline), 'utf8').replace('VIA', c.via ?? 'auto')
-  const files = {pipeline: join(scratch, `${slug(c)}.yaml`), script: join(scratch, `${slug(c)}-all.yaml`), tools: join(scratch, `${slug(c)}-tools.yaml`)}
-  const usage = (u) => ({input_tokens: u.input, output_tokens: u.output, ...(u.cached ? {cached_tokens: u.cached} : {})})
+  const files = {
+    pipeline: join(scratch, `${slug(c)}.yaml`),
+    script: join(scratch, `${slug(c)}-all.yaml`),
+    tools: join(scratch, `${slug(c)}-tools.yaml`),
+  }
+  const usage = (u) => ({
+    input_tokens: u.input,
+    output_tokens: u.output,
+    ...(u.cached ? {cached_tokens: u.cached} : {}),
+  })
   const tools = c.tools ? {tools: {...toolDefaults, ...c.tools}} : {}
   const replies = c.replies.map((r) => ({
     ...(r.text === undefined && (!r.calls || r.is_cut) ? {text: ''} : r.text === undefined ? {} : {text: r.text}),
     ...(r.calls && !r.is_cut ? {tool_calls: r.calls.map((x) => ({name: x.name, arguments: x.arguments}))} : {}),
-    finish_reason: r.finish, usage: usage(r.usage),
+    finish_reason: r.finish,
+    usage: usage(r.usage),
   }))
   const stage = c.pipeline === 'verdict.yaml' ? 'verdict' : 'answer'
   writeFileSync(files.pipeline, text)
@@ -45,8 +59,19 @@ async function forms(c, files, script, server, model) {
   const out = {}
   for (const form of ['json', 'state', 'events']) {
     server?.play(c.replies)
-    const args = ['run', files.pipeline, `--${form}`, '--quiet', '--no-store', '--input', c.input, ...(script ? ['--script', script] : [])]
-    const ran = await run(reeve, args, {env: {PEER_MODEL: model, PEER_URL: server?.baseUrl ?? 'http://127.0.0.1:1', PEER_KEY: 'peer'}})
+    const args = [
+      'run',
+      files.pipeline,
+      `--${form}`,
+      '--quiet',
+      '--no-store',
+      '--input',
+      c.input,
+      ...(script ? ['--script', script] : []),
+    ]
+    const ran = await run(reeve, args, {
+      env: {PEER_MODEL: model, PEER_URL: server?.baseUrl ?? 'http://127.0.0.1:1', PEER_KEY: 'peer'},
+    })
     out.status = ran.status
     out.err = ran.err
     try {
@@ -72,8 +97,17 @@ function checkRequests(c, server, who) {
   equal(server.complaints, [], `${c.name}, ${who}: nothing that the vendor would refuse`)
   equal(requests.length, c.replies.length, `${c.name}, ${who}: a request for each reply`)
   for (const {request, role, contains} of c.tells ?? []) {
-    const told = requests[request - 1]?.messages.slice(1).filter((m) => !role || m.role === role).map((m) => m.text).join('\n') ?? ''
-    check(told.includes(contains), `${c.name}, ${who}: request ${request} tells the model of "${contains}"`, requests[request - 1] ?? null)
+    const told =
+      requests[request - 1]?.messages
+        .slice(1)
+        .filter((m) => !role || m.role === role)
+        .map((m) => m.text)
+        .join('\n') ?? ''
+    check(
+      told.includes(contains),
+      `${c.name}, ${who}: request ${request} tells the model of "${contains}"`,
+      requests[request - 1] ?? null,
+    )
   }
   return requests
 }

@@ -10,7 +10,10 @@
 const usage = (input, output, cached) => ({input, output, ...(cached ? {cached} : {})})
 const say = (text, input, output) => ({text, finish: 'stop', usage: usage(input, output)})
 const ask = (calls, input, output, text) => ({
-  ...(text ? {text} : {}), calls: calls.map(([name, args]) => ({name, arguments: args})), finish: 'tool_calls', usage: usage(input, output),
+  ...(text ? {text} : {}),
+  calls: calls.map(([name, args]) => ({name, arguments: args})),
+  finish: 'tool_calls',
+  usage: usage(input, output),
 })
 
 const city = {type: 'object', properties: {city: {type: 'string'}}, required: ['city'], additionalProperties: false}
@@ -57,7 +60,15 @@ export const conversations = [
     input: 'Where is it warmer?',
     tools: weather,
     replies: [
-      ask([['weather', '{"city": "Oslo"}'], ['weather', '{"city":"Bern"}']], 60, 30, 'I look both up.'),
+      ask(
+        [
+          ['weather', '{"city": "Oslo"}'],
+          ['weather', '{"city":"Bern"}'],
+        ],
+        60,
+        30,
+        'I look both up.',
+      ),
       say('It is warmer in Bern.', 140, 7),
     ],
     wants: answered('It is warmer in Bern.'),
@@ -96,7 +107,14 @@ export const conversations = [
     input: 'Where is it warmer?',
     tools: weather,
     replies: [
-      ask([['weather', '{"city": "Oslo"'], ['weather', '{"city":"Bern"}']], 50, 10),
+      ask(
+        [
+          ['weather', '{"city": "Oslo"'],
+          ['weather', '{"city":"Bern"}'],
+        ],
+        50,
+        10,
+      ),
       ask([['weather', '{"city":"Oslo"}']], 90, 6),
       say('In Bern.', 120, 4),
     ],
@@ -108,7 +126,11 @@ export const conversations = [
     pipeline: 'tools.yaml',
     input: 'Where is it warmer?',
     tools: weather,
-    replies: [ask([['weather', '{"town":"Oslo"}']], 50, 10), ask([['weather', '{"city":"Oslo"}']], 90, 6), say('Here.', 120, 4)],
+    replies: [
+      ask([['weather', '{"town":"Oslo"}']], 50, 10),
+      ask([['weather', '{"city":"Oslo"}']], 90, 6),
+      say('Here.', 120, 4),
+    ],
     wants: answered('Here.'),
     tells: [{request: 2, role: 'tool', contains: 'city'}],
   },
@@ -124,7 +146,9 @@ export const conversations = [
     pipeline: 'tools.yaml',
     input: 'Where is it warmer?',
     tools: weather,
-    replies: [{calls: [{name: 'weather', arguments: '{"city": "Os'}], is_cut: true, finish: 'length', usage: usage(20, 64)}],
+    replies: [
+      {calls: [{name: 'weather', arguments: '{"city": "Os'}], is_cut: true, finish: 'length', usage: usage(20, 64)},
+    ],
     not_on: {ollama: 'calls come whole there'},
     never: ['tool_call_start'],
   },
@@ -136,7 +160,9 @@ function structured(via) {
   const good = '{"verdict":"yes","score":7}'
   const byTool = via === 'tool'
   const reply = (text, input, output) =>
-    byTool ? ask([['final_result', text]], input, output) : say(via === 'prompt' ? `My verdict: ${text}` : text, input, output)
+    byTool
+      ? ask([['final_result', text]], input, output)
+      : say(via === 'prompt' ? `My verdict: ${text}` : text, input, output)
   return {
     name: `structured output, ${via}, with a repair`,
     pipeline: 'verdict.yaml',

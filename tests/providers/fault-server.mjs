@@ -1,4 +1,4 @@
-// A server that misbehaves on demand: each row of fault-rows.mjs has a path of its own, and says what becomes of the socket.
+// A server that misbehaves on demand: each row of rows/rows.mjs has a path of its own, and says what becomes of the socket.
 import {spawn, spawnSync} from 'node:child_process'
 import {once} from 'node:events'
 import {readFileSync} from 'node:fs'
@@ -71,8 +71,29 @@ class Exchange {
 
 function certificate(folder, name, subject) {
   const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)]
-  const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
-    '-keyout', key, '-out', cert, '-subj', '/CN=peer', '-addext', `subjectAltName=${subject}`], {encoding: 'utf8'})
+  const made = spawnSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+      '-subj',
+      '/CN=peer',
+      '-addext',
+      `subjectAltName=${subject}`,
+    ],
+    {encoding: 'utf8'},
+  )
   if (made.status !== 0) throw new Error(`openssl: ${made.stderr}`)
   return {key: readFileSync(key), cert: readFileSync(cert), path: cert}
 }
@@ -85,7 +106,7 @@ async function listen(server, backlog) {
 }
 
 export class FaultServer {
-  // rows: by name, as in fault-rows.mjs. folder: for the certificates.
+  // rows: by name, as in rows/rows.mjs. folder: for the certificates.
   constructor(rows, folder) {
     this.rows = new Map(rows.map((row) => [row.name, row]))
     this.folder = folder
@@ -94,9 +115,10 @@ export class FaultServer {
   }
 
   async start() {
-    const handle = (request, response) => this.#answer(request, response).catch((e) => {
-      if (e.code !== 'ECONNRESET') this.troubles.push(String(e.stack)) // a client may hang up
-    })
+    const handle = (request, response) =>
+      this.#answer(request, response).catch((e) => {
+        if (e.code !== 'ECONNRESET') this.troubles.push(String(e.stack)) // a client may hang up
+      })
     const welcome = (socket) => {
       socket.on('error', () => {})
       socket.closing = new Promise((resolve) => socket.once('close', resolve))
@@ -128,13 +150,20 @@ export class FaultServer {
   async baseUrl(row) {
     const tail = `/${row.name}` + ((row.wire ?? 'openai') === 'openai' ? '/v1' : '')
     switch (row.address) {
-      case undefined: return `http://127.0.0.1:${portOf(this.plain)}${tail}`
-      case 'refused': return `http://127.0.0.1:${this.refusedPort}${tail}`
-      case 'unknown': return `http://peer.invalid${tail}`
-      case 'tls': return `https://127.0.0.1:${portOf(this.tls)}${tail}`
-      case 'tls-wrong-host': return `https://127.0.0.1:${portOf(this.otherTls)}${tail}`
-      case 'tls-on-plain-port': return `https://127.0.0.1:${portOf(this.plain)}${tail}`
-      case 'full': return `http://127.0.0.1:${await this.#fullPort()}${tail}`
+      case undefined:
+        return `http://127.0.0.1:${portOf(this.plain)}${tail}`
+      case 'refused':
+        return `http://127.0.0.1:${this.refusedPort}${tail}`
+      case 'unknown':
+        return `http://${'peer-'.repeat(13)}peer${tail}` // no name may be as long: nobody is asked
+      case 'tls':
+        return `https://127.0.0.1:${portOf(this.tls)}${tail}`
+      case 'tls-wrong-host':
+        return `https://127.0.0.1:${portOf(this.otherTls)}${tail}`
+      case 'tls-on-plain-port':
+        return `https://127.0.0.1:${portOf(this.plain)}${tail}`
+      case 'full':
+        return `http://127.0.0.1:${await this.#fullPort()}${tail}`
     }
     throw new Error(`row ${row.name}: no address ${row.address}`)
   }
@@ -150,8 +179,15 @@ export class FaultServer {
   // A port whose queue is full: its process is stopped and has as many connections waiting as it asked for.
   async #fullPort() {
     if (!this.full) {
-      const child = spawn(process.execPath, ['-e', `const s = require('net').createServer().listen({port: 0, host: '127.0.0.1', backlog: 1},
-        () => { console.log(s.address().port); setTimeout(() => {}, 600000) })`], {stdio: ['ignore', 'pipe', 'inherit']})
+      const child = spawn(
+        process.execPath,
+        [
+          '-e',
+          `const s = require('net').createServer().listen({port: 0, host: '127.0.0.1', backlog: 1},
+        () => { console.log(s.address().port); setTimeout(() => {}, 600000) })`,
+        ],
+        {stdio: ['ignore', 'pipe', 'inherit']},
+      )
       const [line] = await once(child.stdout, 'data')
       child.kill('SIGSTOP')
       const port = Number(line)

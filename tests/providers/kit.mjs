@@ -17,7 +17,9 @@ export function check(ok, what, ...details) {
   if (ok) held++
   else {
     failures.push(what)
-    console.error(`NOT: ${what}${details.map((d) => '\n  ' + (typeof d === 'string' ? d : JSON.stringify(d))).join('')}`)
+    console.error(
+      `NOT: ${what}${details.map((d) => '\n  ' + (typeof d === 'string' ? d : JSON.stringify(d))).join('')}`,
+    )
   }
   return ok
 }
@@ -52,8 +54,11 @@ export function run(program, args, {env = {}, seconds = 30, input = ''} = {}) {
         leftovers = false
       }
       resolve({
-        status: signal ?? status, out: Buffer.concat(out).toString('utf8'), err: Buffer.concat(err).toString('utf8'),
-        seconds: (performance.now() - began) / 1000, leftovers,
+        status: signal ?? status,
+        out: Buffer.concat(out).toString('utf8'),
+        err: Buffer.concat(err).toString('utf8'),
+        seconds: (performance.now() - began) / 1000,
+        leftovers,
       })
     })
     child.stdin.on('error', () => {})
@@ -63,13 +68,16 @@ export function run(program, args, {env = {}, seconds = 30, input = ''} = {}) {
 
 // Lines of JSON; a line that is none becomes an event that no check will take for one.
 export function eventsOf(text) {
-  return text.split('\n').filter(Boolean).map((line) => {
-    try {
-      return JSON.parse(line)
-    } catch {
-      return {type: 'no JSON', line}
-    }
-  })
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => {
+      try {
+        return JSON.parse(line)
+      } catch {
+        return {type: 'no JSON', line}
+      }
+    })
 }
 
 // So many at a time, in order.

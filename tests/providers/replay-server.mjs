@@ -16,7 +16,9 @@ export class ReplayServer {
   constructor(wireName, seed = 1) {
     this.wire = wires[wireName]
     this.next = random(seed)
-    this.server = createServer((request, response) => this.#answer(request, response).catch((e) => this.complaints.push(String(e))))
+    this.server = createServer((request, response) =>
+      this.#answer(request, response).catch((e) => this.complaints.push(String(e))),
+    )
     this.play([])
   }
 
@@ -46,7 +48,8 @@ export class ReplayServer {
     const reply = this.replies[n - 1]
 
     if (request.url !== this.wire.path) this.complaints.push(`asked for ${request.url}`)
-    if (!/^application\/json/.test(request.headers['content-type'])) this.complaints.push(`content-type ${request.headers['content-type']}`)
+    if (!/^application\/json/.test(request.headers['content-type']))
+      this.complaints.push(`content-type ${request.headers['content-type']}`)
     this.complaints.push(...this.wire.complaints(body, request.headers))
     if (!reply) {
       this.complaints.push(`request ${n}, of ${this.replies.length} replies`)

@@ -21,9 +21,14 @@ const vendors = {
       ['an unknown role', (b) => (b.messages[0].role = 'tools')],
       ['a tool without a type', (b) => (b.tools = [{function: {name: 'a'}}])],
       ['a result that says to no call', (b) => b.messages.push({role: 'tool', content: 'x'})],
-      ['an unknown member of a call', (b) => b.messages.push({
-        role: 'assistant', tool_calls: [{id: 'a', type: 'function', index: 0, function: {name: 'a', arguments: ''}}],
-      })],
+      [
+        'an unknown member of a call',
+        (b) =>
+          b.messages.push({
+            role: 'assistant',
+            tool_calls: [{id: 'a', type: 'function', index: 0, function: {name: 'a', arguments: ''}}],
+          }),
+      ],
       ['an unknown way to choose a tool', (b) => (b.tool_choice = 'any')],
     ],
   },
@@ -37,7 +42,10 @@ const vendors = {
       ['a role that is not one', (b) => b.messages.push({role: 'tool', content: 'x'})],
       ['a schema that is not of an object', (b) => (b.tools = [{name: 'a', input_schema: {type: 'string'}}])],
       ['a tool choice that is a word', (b) => (b.tool_choice = 'auto')],
-      ['a result that says to no call', (b) => b.messages.push({role: 'user', content: [{type: 'tool_result', content: 'x'}]})],
+      [
+        'a result that says to no call',
+        (b) => b.messages.push({role: 'user', content: [{type: 'tool_result', content: 'x'}]}),
+      ],
     ],
   },
 }
@@ -46,13 +54,22 @@ rmSync(work, {recursive: true, force: true})
 mkdirSync(work, {recursive: true})
 symlinkSync(join(modules, 'node_modules'), join(work, 'node_modules'))
 writeFileSync(join(work, 'package.json'), '{"type": "module"}\n')
-writeFileSync(join(work, 'tsconfig.json'), JSON.stringify({
-  compilerOptions: {
-    strict: true, noEmit: true, target: 'es2022', module: 'nodenext', moduleResolution: 'nodenext', skipLibCheck: true,
-    lib: ['es2022', 'dom', 'dom.iterable', 'dom.asynciterable'], types: [],
-  },
-  include: ['*.ts'],
-}))
+writeFileSync(
+  join(work, 'tsconfig.json'),
+  JSON.stringify({
+    compilerOptions: {
+      strict: true,
+      noEmit: true,
+      target: 'es2022',
+      module: 'nodenext',
+      moduleResolution: 'nodenext',
+      skipLibCheck: true,
+      lib: ['es2022', 'dom', 'dom.iterable', 'dom.asynciterable'],
+      types: [],
+    },
+    include: ['*.ts'],
+  }),
+)
 
 const files = new Map() // name: what it shows, and whether it has to be refused
 function write(file, vendor, body, what, isWrong) {
@@ -63,7 +80,15 @@ for (const [name, vendor] of Object.entries(vendors)) {
   const folder = join(root, 'tests/golden/wire', name)
   const golden = readdirSync(folder).filter((f) => f.endsWith('.json') && !f.endsWith('.request.json'))
   check(golden.length > 0, `${name}: there are golden request bodies`)
-  golden.forEach((file, i) => write(`${name}-golden-${i}.ts`, vendor, JSON.parse(readFileSync(join(folder, file), 'utf8')), `${name}/${file}`, false))
+  golden.forEach((file, i) =>
+    write(
+      `${name}-golden-${i}.ts`,
+      vendor,
+      JSON.parse(readFileSync(join(folder, file), 'utf8')),
+      `${name}/${file}`,
+      false,
+    ),
+  )
   write(`${name}-right.ts`, vendor, vendor.right, `${name}, the least that is right`, false)
   vendor.wrong.forEach(([what, spoil], i) => {
     const body = structuredClone(vendor.right)
@@ -72,7 +97,10 @@ for (const [name, vendor] of Object.entries(vendors)) {
   })
 }
 
-const tsc = spawnSync(process.execPath, [join(modules, 'node_modules/typescript/bin/tsc'), '-p', work], {encoding: 'utf8', cwd: work})
+const tsc = spawnSync(process.execPath, [join(modules, 'node_modules/typescript/bin/tsc'), '-p', work], {
+  encoding: 'utf8',
+  cwd: work,
+})
 const complaints = new Map()
 let file = null
 for (const line of tsc.stdout.split('\n')) {

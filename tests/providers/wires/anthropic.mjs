@@ -29,17 +29,32 @@ export function stream(reply, next, id) {
   events.push({
     type: 'message_start',
     message: {
-      id: `msg_${id}`, type: 'message', role: 'assistant', model: 'claude-sonnet-4-5', content: [], stop_reason: null, stop_sequence: null,
+      id: `msg_${id}`,
+      type: 'message',
+      role: 'assistant',
+      model: 'claude-sonnet-4-5',
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
       usage: {...inputUsage(reply.usage), output_tokens: 1},
     },
   })
   events.push({type: 'ping'})
-  if (reply.text) block({type: 'text', text: ''}, pieces(reply.text, 9, next).map((text) => ({type: 'text_delta', text})))
+  if (reply.text)
+    block(
+      {type: 'text', text: ''},
+      pieces(reply.text, 9, next).map((text) => ({type: 'text_delta', text})),
+    )
   ;(reply.calls ?? []).forEach((call, i) =>
-    block({type: 'tool_use', id: `toolu_${id}_${i}`, name: call.name, input: {}},
-      ['', ...pieces(call.arguments, 7, next)].map((partial_json) => ({type: 'input_json_delta', partial_json}))))
+    block(
+      {type: 'tool_use', id: `toolu_${id}_${i}`, name: call.name, input: {}},
+      ['', ...pieces(call.arguments, 7, next)].map((partial_json) => ({type: 'input_json_delta', partial_json})),
+    ),
+  )
   events.push({
-    type: 'message_delta', delta: {stop_reason: finishWords[reply.finish], stop_sequence: null}, usage: {output_tokens: reply.usage.output},
+    type: 'message_delta',
+    delta: {stop_reason: finishWords[reply.finish], stop_sequence: null},
+    usage: {output_tokens: reply.usage.output},
   })
   return events.map((e) => `event: ${e.type}\ndata: ${JSON.stringify(e)}\n\n`).join('') + end
 }
@@ -47,17 +62,28 @@ export function stream(reply, next, id) {
 export function whole(reply, id) {
   const content = reply.text ? [{type: 'text', text: reply.text}] : []
   ;(reply.calls ?? []).forEach((call, i) =>
-    content.push({type: 'tool_use', id: `toolu_${id}_${i}`, name: call.name, input: asObject(call.arguments)}))
+    content.push({type: 'tool_use', id: `toolu_${id}_${i}`, name: call.name, input: asObject(call.arguments)}),
+  )
   return {
-    id: `msg_${id}`, type: 'message', role: 'assistant', model: 'claude-sonnet-4-5', content,
-    stop_reason: finishWords[reply.finish], stop_sequence: null, usage: {...inputUsage(reply.usage), output_tokens: reply.usage.output},
+    id: `msg_${id}`,
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-sonnet-4-5',
+    content,
+    stop_reason: finishWords[reply.finish],
+    stop_sequence: null,
+    usage: {...inputUsage(reply.usage), output_tokens: reply.usage.output},
   }
 }
 
 export const error = (type, message) => ({type: 'error', error: {type, message}, request_id: 'req_1'})
 
 const blocksOf = (content) => (typeof content === 'string' ? [{type: 'text', text: content}] : content)
-const textOf = (content) => blocksOf(content ?? []).filter((b) => b.type === 'text').map((b) => b.text).join('')
+const textOf = (content) =>
+  blocksOf(content ?? [])
+    .filter((b) => b.type === 'text')
+    .map((b) => b.text)
+    .join('')
 
 export function readRequest(body) {
   const messages = body.system ? [{role: 'system', text: textOf(body.system), calls: []}] : []
@@ -93,11 +119,13 @@ export function complaints(body, headers) {
     if (!blocks.length) out.push('a message without content')
     const results = blocks.filter((b) => b.type === 'tool_result').map((b) => b.tool_use_id)
     if ([...results].sort().join() !== [...open].sort().join()) out.push(`answers to ${results}, calls were ${open}`)
-    if (results.length && blocks.slice(0, results.length).some((b) => b.type !== 'tool_result')) out.push('tool results are not first')
+    if (results.length && blocks.slice(0, results.length).some((b) => b.type !== 'tool_result'))
+      out.push('tool results are not first')
     if (blocks.some((b) => b.type === 'text' && b.text === '')) out.push('an empty text block')
     open = blocks.filter((b) => b.type === 'tool_use').map((b) => b.id)
     for (const b of blocks)
-      if (b.type === 'tool_use' && (typeof b.input !== 'object' || b.input === null || Array.isArray(b.input))) out.push('input is no object')
+      if (b.type === 'tool_use' && (typeof b.input !== 'object' || b.input === null || Array.isArray(b.input)))
+        out.push('input is no object')
     before = m.role
   }
   if (open.length) out.push(`no answer to ${open}`)

@@ -8,17 +8,28 @@ export const basePath = ''
 export const path = '/api/chat'
 export const contentType = 'application/x-ndjson'
 
-const line = (message, more = {}) =>
-  ({model: 'llama3.2', created_at: '2026-08-01T12:00:00.123456Z', message: {role: 'assistant', content: '', ...message}, done: false, ...more})
+const line = (message, more = {}) => ({
+  model: 'llama3.2',
+  created_at: '2026-08-01T12:00:00.123456Z',
+  message: {role: 'assistant', content: '', ...message},
+  done: false,
+  ...more,
+})
 
 const lastOf = (reply) => ({
-  done: true, done_reason: reply.finish === 'length' ? 'length' : 'stop',
-  total_duration: 9000000, load_duration: 1000000, prompt_eval_count: reply.usage.input, prompt_eval_duration: 2000000,
-  eval_count: reply.usage.output, eval_duration: 6000000,
+  done: true,
+  done_reason: reply.finish === 'length' ? 'length' : 'stop',
+  total_duration: 9000000,
+  load_duration: 1000000,
+  prompt_eval_count: reply.usage.input,
+  prompt_eval_duration: 2000000,
+  eval_count: reply.usage.output,
+  eval_duration: 6000000,
 })
 
 // Arguments are an object on this wire, whole, and calls have no ids.
-const callsOf = (reply) => (reply.calls ?? []).map((c) => ({function: {name: c.name, arguments: asObject(c.arguments)}}))
+const callsOf = (reply) =>
+  (reply.calls ?? []).map((c) => ({function: {name: c.name, arguments: asObject(c.arguments)}}))
 
 export function stream(reply, next) {
   const lines = pieces(reply.text ?? '', 9, next).map((content) => line({content}))
@@ -40,7 +51,11 @@ export function readRequest(body) {
   let made = 0
   const messages = body.messages.map((m) => {
     if (m.role === 'tool') return {role: 'tool', answers: m.tool_call_id ?? open.shift(), text: m.content}
-    const calls = (m.tool_calls ?? []).map((c) => ({id: c.id ?? `made ${++made}`, name: c.function.name, arguments: c.function.arguments}))
+    const calls = (m.tool_calls ?? []).map((c) => ({
+      id: c.id ?? `made ${++made}`,
+      name: c.function.name,
+      arguments: c.function.arguments,
+    }))
     open = calls.map((c) => c.id)
     return {role: m.role, text: m.content ?? '', calls}
   })

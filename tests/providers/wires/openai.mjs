@@ -20,11 +20,19 @@ const usageOf = (usage) => ({
 })
 
 const callsOf = (reply, id) =>
-  (reply.calls ?? []).map((c, i) => ({id: `call_${id}_${i}`, type: 'function', function: {name: c.name, arguments: c.arguments}}))
+  (reply.calls ?? []).map((c, i) => ({
+    id: `call_${id}_${i}`,
+    type: 'function',
+    function: {name: c.name, arguments: c.arguments},
+  }))
 
 export function stream(reply, next, id, requested) {
   const head = {id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created: 1790000000, model: 'gpt-4.1-mini'}
-  const chunk = (delta, finish_reason = null) => ({...head, choices: [{index: 0, delta, logprobs: null, finish_reason}], usage: null})
+  const chunk = (delta, finish_reason = null) => ({
+    ...head,
+    choices: [{index: 0, delta, logprobs: null, finish_reason}],
+    usage: null,
+  })
   const calls = callsOf(reply, id)
   const chunks = [chunk({role: 'assistant', content: calls.length && !reply.text ? null : '', refusal: null})]
 
@@ -41,10 +49,19 @@ export function stream(reply, next, id, requested) {
 
 export function whole(reply, id) {
   const calls = callsOf(reply, id)
-  const message = {role: 'assistant', content: reply.text ?? null, refusal: null, ...(calls.length ? {tool_calls: calls} : {})}
+  const message = {
+    role: 'assistant',
+    content: reply.text ?? null,
+    refusal: null,
+    ...(calls.length ? {tool_calls: calls} : {}),
+  }
   return {
-    id: `chatcmpl-${id}`, object: 'chat.completion', created: 1790000000, model: 'gpt-4.1-mini',
-    choices: [{index: 0, message, logprobs: null, finish_reason: finishWords[reply.finish]}], usage: usageOf(reply.usage),
+    id: `chatcmpl-${id}`,
+    object: 'chat.completion',
+    created: 1790000000,
+    model: 'gpt-4.1-mini',
+    choices: [{index: 0, message, logprobs: null, finish_reason: finishWords[reply.finish]}],
+    usage: usageOf(reply.usage),
   }
 }
 
@@ -54,7 +71,11 @@ export function readRequest(body) {
   const messages = body.messages.map((m) => {
     const text = m.content ?? ''
     if (m.role === 'tool') return {role: 'tool', answers: m.tool_call_id, text}
-    const calls = (m.tool_calls ?? []).map((c) => ({id: c.id, name: c.function.name, arguments: asObject(c.function.arguments)}))
+    const calls = (m.tool_calls ?? []).map((c) => ({
+      id: c.id,
+      name: c.function.name,
+      arguments: asObject(c.function.arguments),
+    }))
     return {role: m.role === 'developer' ? 'system' : m.role, text, calls}
   })
   return {
@@ -74,13 +95,15 @@ export function complaints(body, headers) {
   const open = new Set()
   for (const m of body.messages ?? []) {
     if (open.size && m.role !== 'tool') out.push(`no answer to ${[...open]}`)
-    if (m.role === 'tool' && !open.delete(m.tool_call_id)) out.push(`an answer to ${m.tool_call_id}, which was not called`)
+    if (m.role === 'tool' && !open.delete(m.tool_call_id))
+      out.push(`an answer to ${m.tool_call_id}, which was not called`)
     for (const c of m.tool_calls ?? []) open.add(c.id)
     if (m.role === 'assistant' && !m.content && !m.tool_calls?.length) out.push('an assistant message without content')
     if (m.tool_calls && !m.tool_calls.length) out.push('tool_calls is empty')
   }
   if (open.size) out.push(`no answer to ${[...open]}`)
-  for (const t of body.tools ?? []) if (!/^[\w-]{1,64}$/.test(t.function?.name)) out.push(`tool name ${t.function?.name}`)
+  for (const t of body.tools ?? [])
+    if (!/^[\w-]{1,64}$/.test(t.function?.name)) out.push(`tool name ${t.function?.name}`)
   if (body.tools && !body.tools.length) out.push('tools is empty')
   if (body.tool_choice && !body.tools) out.push('tool_choice without tools')
   if (body.response_format?.json_schema?.strict) strict(body.response_format.json_schema.schema, '$', out)
