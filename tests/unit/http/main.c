@@ -1,0 +1,20 @@
+#include <stdlib.h>
+
+#include "world.h"
+
+int main(void)
+{
+    Suite *suite = suite_create("http");
+    SRunner *runner;
+    int failed;
+
+    suite_add_tcase(suite, request_case());
+    suite_add_tcase(suite, answers_case());
+    suite_add_tcase(suite, broken_case());
+    suite_add_tcase(suite, limits_case());
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

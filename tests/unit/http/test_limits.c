@@ -1,0 +1,210 @@
+/* Limits of time, each on its own. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "world.h"
+
+#define MS 1000
+
+static struct world w;
+
+static void set_up(void)
+{
+    world_init(&w);
+}
+
+static void tear_down(void)
+{
+    world_fini(&w);
+}
+
+static void expect(struct call *c, enum rv_http_fault fault, int64_t at_least_us)
+{
+    ck_assert_msg(c->end.fault == fault, "%d: %s", c->end.fault, c->text);
+    ck_assert_int_ge(c->end.total_us, at_least_us);
+    ck_assert_int_lt(c->end.total_us, at_least_us + 10000 * MS);
+}
+
+START_TEST(a_server_that_never_answers)
+{
+    struct rv_http_request req = get(&w, "/");
+    struct call c = {0};
+
+    req.first_byte_us = 40 * MS;
+    fetch(&w, &c, &req);
+    expect(&c, RV_HTTP_FIRST_BYTE_TIME, 40 * MS);
+    ck_assert(c.end.was_sent);
+    ck_assert_int_gt(c.end.connect_us, 0);
+    ck_assert_int_eq(c.end.first_byte_us, 0);
+    ck_assert_ptr_nonnull(strstr(c.text, ": no answer within 40 ms"));
+}
+END_TEST
+
+START_TEST(an_interim_answer_is_not_the_first_byte)
+{
+    struct rv_http_request req = get(&w, "/");
+    struct call c = {0};
+
+    req.first_byte_us = 40 * MS;
+    w.server.answer = RV_STR_LIT("HTTP/1.1 102 Processing\r\n\r\n");
+    fetch(&w, &c, &req);
+    expect(&c, RV_HTTP_FIRST_BYTE_TIME, 40 * MS);
+    ck_assert_uint_eq(c.n_heads, 0);
+}
+END_TEST
+
+static const char *const halves[] = {
+    "HTTP/1.1 200 OK\r\nContent-Le",
+    "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+};
+
+START_TEST(an_answer_that_stops)
+{
+    struct rv_http_request req = get(&w, "/");
+    struct call c = {0};
+
+    req.idle_us = 40 * MS;
+    req.first_byte_us = 10000 * MS;
+    w.server.answer = rv_str_of(halves[_i]);
+    fetch(&w, &c, &req);
+    if (_i == 0) /* half a line is not seen: it is no answer yet */
+        expect(&c, RV_HTTP_IDLE_TIME, 40 * MS);
+    else
+        expect(&c, RV_HTTP_IDLE_TIME, c.end.first_byte_us + 40 * MS);
+    ck_assert(c.end.was_sent);
+    call_fini(&c);
+}
+END_TEST
+
+static void tick(uv_timer_t *timer)
+{
+    struct world *world = timer->data;
+
+    server_write(&world->server, ".");
+}
+
+/* Each gap is shorter than the limit, all together are longer. */
+START_TEST(a_slow_answer_that_goes_on_is_not_idle)
+{
+    struct rv_http_request req = get(&w, "/");
+    struct call c = {0};
+    uv_timer_t timer;
+
+    req.idle_us = 200 * MS;
+    req.total_us = 600 * MS;
+    w.server.answer = RV_STR_LIT("HTTP/1.1 200 OK\r\n\r\n");
+    uv_timer_init(&w.loop, &timer);
+    timer.data = &w;
+    uv_timer_start(&timer, tick, 20, 20);
+    fetch(&w, &c, &req);
+    uv_close((uv_handle_t *)&timer, NULL);
+    expect(&c, RV_HTTP_TOTAL_TIME, 600 * MS);
+    ck_assert_uint_gt(c.body.len, 2);
+    call_fini(&c);
+}
+END_TEST
+
+START_TEST(an_endless_answer)
+{
+    static char many[4096];
+    struct rv_http_request req = get(&w, "/");
+    struct call c = {0};
+
+    w.server.answer = RV_STR_LIT("HTTP/1.1 200 OK\r\n\r\n");
+    w.server.more = (rv_str){memset(many, 'x', sizeof many), sizeof many};
+    w.server.after = ENDLESS;
+    if (_i == 0) {
+        req.max_body = 100000;
+        fetch(&w, &c, &req);
+        ck_assert_int_eq(c.end.fault, RV_HTTP_TOO_LARGE);
+        ck_assert_uint_le(c.body.len, 100000);
+    } else {
+        req.total_us = 50 * MS;
+        fetch(&w, &c, &req);
+        expect(&c, RV_HTTP_TOTAL_TIME, 50 * MS);
+    }
+    call_fini(&c);
+}
+END_TEST
+
+/* A port whose queue of connections is full: the next one is neither taken nor refused. */
+START_TEST(a_server_that_does_not_take_the_connection)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), fillers[8];
+    struct rv_http_request req;
+    struct call c = {0};
+    char url[60];
+
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(listener, 0), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+    for (size_t i = 0; i < RV_COUNT(fillers); i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        ck_assert(connect(fillers[i], (struct sockaddr *)&address, sizeof address) == 0 || errno == EINPROGRESS);
+    }
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/", ntohs(address.sin_port));
+    req = (struct rv_http_request){.method = "GET", .url = url, .proxy = "", .connect_us = 50 * MS};
+    if (_i == 1)
+        req = (struct rv_http_request){.method = "GET", .url = url, .proxy = "", .total_us = 50 * MS};
+    fetch(&w, &c, &req);
+    expect(&c, _i == 0 ? RV_HTTP_CONNECT_TIME : RV_HTTP_TOTAL_TIME, 49 * MS);
+    ck_assert(!c.end.was_sent);
+    ck_assert_int_eq(c.end.connect_us, 0);
+    for (size_t i = 0; i < RV_COUNT(fillers); i++)
+        close(fillers[i]);
+    close(listener);
+}
+END_TEST
+
+/* Many calls with limits in no order: the heap gives them back in order. */
+static int64_t ends[60];
+static size_t n_ends;
+
+static void note_end(struct call *c)
+{
+    ends[n_ends++] = c->end.total_us;
+}
+
+START_TEST(limits_of_many_calls_come_up_in_order)
+{
+    static struct call calls[60];
+    struct rv_http_request req = get(&w, "/");
+
+    n_ends = 0;
+    for (size_t i = 0; i < RV_COUNT(calls); i++) {
+        calls[i] = (struct call){.on_end = note_end};
+        req.total_us = (int64_t)(30 + i * 37 % 60) * MS;
+        begin(&w, &calls[i], &req);
+    }
+    for (size_t i = 0; i < RV_COUNT(calls); i += 3) /* out of the middle */
+        cancel(&calls[i]);
+    run_all(&w);
+    ck_assert_uint_eq(n_ends, 40);
+    for (size_t i = 0; i < RV_COUNT(calls); i++)
+        if (i % 3 != 0)
+            expect(&calls[i], RV_HTTP_TOTAL_TIME, (int64_t)(30 + i * 37 % 60) * MS);
+}
+END_TEST
+
+TCase *limits_case(void)
+{
+    TCase *tc = tcase_create("limits");
+
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_set_timeout(tc, 10);
+    tcase_add_test(tc, a_server_that_never_answers);
+    tcase_add_test(tc, an_interim_answer_is_not_the_first_byte);
+    tcase_add_loop_test(tc, an_answer_that_stops, 0, RV_COUNT(halves));
+    tcase_add_test(tc, a_slow_answer_that_goes_on_is_not_idle);
+    tcase_add_loop_test(tc, an_endless_answer, 0, 2);
+    tcase_add_loop_test(tc, a_server_that_does_not_take_the_connection, 0, 2);
+    tcase_add_test(tc, limits_of_many_calls_come_up_in_order);
+    return tc;
+}
