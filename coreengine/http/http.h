@@ -2,7 +2,8 @@
  * pauses the transfer. libcurl and what comes with it is opened when the first request is made, not before.
  *
  * Everything belongs to the loop's thread. Callbacks come from the loop, never from within a function of this header
- * (rv_http_cancel is followed by none). */
+ * (rv_http_cancel is followed by none). Some come from timers, after which uv_run(UV_RUN_ONCE) goes on to sleep: who waits
+ * that way for something that a callback does calls uv_stop() there. rv_http_free() must not be called in a callback. */
 #ifndef RV_HTTP_H
 #define RV_HTTP_H
 

@@ -53,6 +53,7 @@ static void on_head(void *self, const struct rv_http_head *head)
 
     ck_assert_uint_eq(c->n_ends, 0);
     c->n_heads++;
+    uv_stop(&c->w->loop); /* or it may sleep before whoever waits for this looks again */
     c->status = head->status;
     c->n_headers = head->n_headers;
     snprintf(c->content_type, sizeof c->content_type, "%.*s", RV_STR_ARG(head->content_type));
@@ -72,6 +73,7 @@ static bool on_body(void *self, rv_str bytes)
     ck_assert_uint_gt(bytes.len, 0);
     rv_buf_add_str(&c->body, bytes);
     c->n_parts++;
+    uv_stop(&c->w->loop);
     if (c->on_body)
         c->on_body(c);
     return c->hold_after == 0 || c->n_parts < c->hold_after;
@@ -87,6 +89,7 @@ static void on_end(void *self, const struct rv_http_end *end)
     c->end.text = c->text;
     ck_assert_int_eq(end->fault == RV_HTTP_OK, end->text[0] == '\0');
     c->w->n_open--;
+    uv_stop(&c->w->loop);
     if (c->on_end)
         c->on_end(c);
     c->handle = NULL;
