@@ -29,20 +29,15 @@ static int names_on_offer(const rv_visit *v, const char ***out, size_t *n, rv_er
 {
     const struct rv_catalog *catalog = &v->shared->catalog;
     const struct rv_str_list *listed = &v->agent->allowed_tools;
-    const char *const *all = NULL;
 
-    *n = 0;
-    if (listed->is_set) {
-        all = (const char *const *)listed->items;
-        *n = listed->n;
-    } else if (catalog->tool_names) {
-        all = catalog->tool_names(catalog->self, n);
-    }
+    *n = listed->is_set ? listed->n : 0;
+    while (!listed->is_set && catalog->tool_name && catalog->tool_name(catalog->self, *n))
+        ++*n;
     const char **names = calloc(*n + 1, sizeof *names);
     if (!names)
         return RV_FAIL(err, RV_E_NOMEM, "list the tools of agent \"%s\"", v->agent->name);
     for (size_t i = 0; i < *n; i++)
-        names[i] = all[i];
+        names[i] = listed->is_set ? listed->items[i] : catalog->tool_name(catalog->self, i);
     qsort(names, *n, sizeof *names, by_name);
     *out = names;
     return 0;

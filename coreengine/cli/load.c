@@ -42,7 +42,7 @@ static int open_plugins(struct rv_cli *cli, struct rv_cli_loaded *l, bool script
     return rc;
 }
 
-/* What is registered, plus what the script plays: its tools, and any provider. */
+/* What is registered or built in, plus what the script plays: its tools, and any provider. */
 struct known {
     struct rv_known_names plugins;
     const char **tools; /* sorted, as lists of names are */
@@ -94,19 +94,25 @@ static int check_names(struct rv_cli_loaded *l, rv_err **err)
 {
     bool scripted = is_scripted(l);
     struct known k = {.plugins = rv_plugins_names(l->plugins)};
-    size_t n = 0, n_listed = 0;
+    size_t n = 0, n_listed = 0, n_built_in = 0, n_plugged = 0;
     const char *const *tools = k.plugins.list(k.plugins.self, RV_NAME_TOOL, &n);
+    const char *const *plugged = k.plugins.list(k.plugins.self, RV_NAME_PROVIDER, &n_plugged);
+    const struct rv_provider_info *built_in = rv_provider_list(&n_built_in);
 
     for (size_t i = 0; i < l->pipeline->n_agents; i++)
         n_listed += l->pipeline->agents[i].allowed_tools.n;
     k.tools = calloc(n + n_listed + 1, sizeof *k.tools);
-    k.providers = calloc(l->pipeline->n_models + 1, sizeof *k.providers);
+    k.providers = calloc(l->pipeline->n_models + n_built_in + n_plugged + 1, sizeof *k.providers);
     if (!k.tools || !k.providers) {
         free(k.tools);
         free(k.providers);
         return RV_FAIL(err, RV_E_NOMEM, "check names");
     }
     k.providers[k.n_providers++] = "scripted";
+    for (size_t i = 0; i < n_built_in; i++)
+        k.providers[k.n_providers++] = built_in[i].name;
+    for (size_t i = 0; i < n_plugged; i++)
+        k.providers[k.n_providers++] = plugged[i];
     for (size_t i = 0; scripted && i < l->pipeline->n_models; i++)
         k.providers[k.n_providers++] = l->pipeline->models[i].provider;
     qsort(k.providers, k.n_providers, sizeof *k.providers, by_text);

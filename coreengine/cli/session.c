@@ -2,6 +2,8 @@
 #include "coreengine/cli/runfile.h"
 #include "coreengine/cli/runs.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_OUTPUT_BYTES ((size_t)256 << 20)
@@ -11,6 +13,8 @@ struct watch {
     rv_progress *progress;
     rv_recorder *recorder;
     bool events;      /* --events: event lines on stdout */
+    bool deltas;      /* --deltas: pieces of what models say among them */
+    FILE *payloads;   /* --debug-payload: what is sent to providers; owned, or stderr. NULL: not asked for */
     rv_exec *exec;    /* borrowed; NULL until the run was begun */
     rv_err *save_err; /* first failure of --save; owned */
 };
@@ -28,9 +32,44 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
         rv_recorder_event(w->recorder, e, line);
 }
 
-static void on_delta(void *self, int stage, rv_str text)
+/* A line of --events. Pieces are not kept with the run, so they have no number. */
+static void print_delta(const struct watch *w, int stage, int64_t call_id, const struct rv_llm_delta *d)
 {
-    rv_progress_delta(((struct watch *)self)->progress, stage, text);
+    rv_buf line = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
+    rv_jw j = rv_jw_on(&line);
+
+    rv_llm_delta_write(d, &j);
+    rv_jw_kv_text(&j, "stage", w->session->loaded->pipeline->agents[stage].name);
+    rv_jw_kv_int(&j, "call_id", call_id);
+    rv_jw_obj_end(&j);
+    rv_buf_putc(&line, '\n');
+    if (!rv_cli_out_now(rv_buf_str(&line)) && w->exec)
+        rv_exec_cancel(w->exec);
+    rv_buf_fini(&line);
+}
+
+static bool on_delta(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d)
+{
+    struct watch *w = self;
+
+    if (w->deltas)
+        print_delta(w, stage, call_id, d);
+    rv_progress_delta(w->progress, stage, d->kind == RV_LLM_DELTA_TEXT ? d->text : (rv_str){NULL, 0});
+    if (w->recorder)
+        rv_recorder_delta(w->recorder, stage, call_id, d, rv_clock_system().now_us(rv_clock_system().self));
+    return true;
+}
+
+/* One line for each request: the body has no line end in it. */
+static void on_payload(void *self, int64_t call_id, const char *provider, rv_str body)
+{
+    struct watch *w = self;
+
+    (void)call_id;
+    (void)provider;
+    fwrite(body.ptr, 1, body.len, w->payloads);
+    putc('\n', w->payloads);
+    fflush(w->payloads);
 }
 
 static void on_state(void *self, rv_str state)
@@ -176,6 +215,29 @@ static void explain_end(const struct rv_cli_session *s, enum rv_run_status statu
     rv_buf_fini(&text);
 }
 
+static int open_payloads(struct watch *w, const char *path, rv_err **err)
+{
+    if (!path)
+        return 0;
+    if (strcmp(path, "-") == 0) {
+        w->payloads = stderr;
+        return 0;
+    }
+    w->payloads = fopen(path, "we");
+    if (w->payloads)
+        return 0;
+    return RV_FAIL(err, RV_E_IO, "write payloads to \"%s\": %s", path, strerror(errno));
+}
+
+static int close_payloads(struct watch *w, const char *path, rv_err **err)
+{
+    bool failed = w->payloads && ferror(w->payloads);
+
+    if (w->payloads && w->payloads != stderr)
+        failed |= fclose(w->payloads) != 0;
+    return failed ? RV_FAIL(err, RV_E_IO, "write payloads to \"%s\": %s", path, strerror(errno)) : 0;
+}
+
 static int open_watch(struct rv_cli_session *s, struct watch *w, rv_err **err)
 {
     bool data = rv_cli_flag(s->args, "json") || rv_cli_flag(s->args, "state") || rv_cli_flag(s->args, "events");
@@ -183,11 +245,14 @@ static int open_watch(struct rv_cli_session *s, struct watch *w, rv_err **err)
     bool timeline = rv_cli_flag(s->args, "timeline") || (live && !data);
 
     *w = (struct watch){.session = s, .events = rv_cli_flag(s->args, "events")};
+    w->deltas = w->events && rv_cli_flag(s->args, "deltas");
     if (live || timeline)
         w->progress = rv_progress_new(s->cli, s->loaded->pipeline, live, timeline);
     if (rv_cli_value(s->args, "record") && !(w->recorder = rv_recorder_new()))
         return RV_FAIL(err, RV_E_NOMEM, "record the run");
-    return 0;
+    if (w->recorder)
+        rv_recorder_hide(w->recorder, s->loaded->pipeline);
+    return open_payloads(w, rv_cli_value(s->args, "debug-payload"), err);
 }
 
 /* What was to be written besides the answer. ran: the run was; else nothing of it is. */
@@ -204,6 +269,8 @@ static int close_watch(struct rv_cli_session *s, struct watch *w, bool ran, rv_e
     if (w->recorder && ran)
         rc = rv_recorder_write(w->recorder, rv_cli_value(s->args, "record"), err);
     rv_recorder_free(w->recorder);
+    if (rc == 0)
+        rc = close_payloads(w, rv_cli_value(s->args, "debug-payload"), err);
     if (w->save_err && ran && rc == 0) {
         rc = rv_err_code(w->save_err);
         *err = w->save_err;
@@ -267,8 +334,10 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
     x.self = w;
     if (w->events || w->progress || w->recorder)
         x.on_event = on_event;
-    if (w->progress)
+    if (w->progress || w->deltas || w->recorder)
         x.on_delta = on_delta;
+    if (w->payloads)
+        x.on_payload = on_payload;
     if (w->recorder)
         x.on_input = on_input;
     if (kept_in(s)) {

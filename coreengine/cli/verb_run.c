@@ -9,10 +9,13 @@
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},                                           \
         {"state", 0, NULL, "print the whole state as one JSON object", NULL, false},                                   \
         {"events", 'e', NULL, "print each event as a line of JSON instead of the answer", NULL, false},                \
+        {"deltas", 0, NULL, "with --events: also what models say, piece by piece", NULL, false},                       \
         {"timeline", 't', NULL, "draw the timeline, also when not on a terminal", NULL, false},                        \
         {"quiet", 'q', NULL, "no progress", NULL, false},                                                              \
         {"save", 0, "FILE", "keep the state here after each stage and at the end, for `reeve resume`", "FILE", false}, \
         {"record", 0, "FILE", "write a script that plays this run again", "FILE", false},                              \
+        {"debug-payload", 0,    "FILE", "write each request to a provider as it is sent, a line each; - is stderr",    \
+         "FILE",          false},                                                                                      \
         {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},                        \
         {"no-store", 0, NULL, "keep nothing (--save keeps the run in its file only)", NULL, false},                    \
         RV_CLI_STORE_OPTION, RV_CLI_SYNC_OPTION, RV_CLI_LEASE_OPTION,                                                  \

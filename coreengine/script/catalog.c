@@ -22,6 +22,11 @@ void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *fla
     }
 }
 
+bool rv_script_has_models(const rv_script *s)
+{
+    return s->sections[RV_SCRIPT_MODEL].n > 0;
+}
+
 bool rv_script_has_tool(const rv_script *s, rv_str tool)
 {
     return rv_index_get(&s->tool_index, tool) >= 0;

@@ -30,6 +30,7 @@ void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_finding
 /** Which stages the script answers for as a whole (its `stages`); flags[0..n_agents) are set. */
 void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags);
 bool rv_script_has_tool(const rv_script *s, rv_str tool);
+bool rv_script_has_models(const rv_script *s); /* it answers for models at all */
 /** The tools it answers for, sorted; borrowed. */
 const char *const *rv_script_tool_names(const rv_script *s, size_t *n);
 /** The definition of one of them, borrowed; NULL: it answers for no such tool. */

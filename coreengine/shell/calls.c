@@ -19,6 +19,7 @@ struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_
     c->health = -1;
     c->stage = -1;
     c->text = RV_BUF_INIT(RV_SHELL_MAX_ERROR);
+    c->answer = RV_LLM_ANSWER_NONE;
     if (rv_due_push(&x->engine->due, c) < 0) {
         free(c);
         return NULL;
@@ -51,7 +52,12 @@ void rv_call_free(struct call *c)
     if (c->job)
         rv_pool_give_up(c->x->engine->pool, c->job);
     rv_call_detach(c);
+    rv_model_free(c->model);
+    if (c->llm)
+        rv_llm_reply_fini(c->llm);
+    free(c->llm);
     rv_buf_fini(&c->text);
+    rv_buf_fini(&c->partial);
     rv_call_forget_asked(c);
     free(c->name);
     free(c);
@@ -76,7 +82,7 @@ static void begin_failure(struct call *c, const char *type, bool retryable)
 {
     c->failed = true;
     c->retryable = retryable;
-    c->n_chunks = 0;
+    c->n_deltas = 0;
     snprintf(c->error_type, sizeof c->error_type, "%s", type);
     rv_buf_fini(&c->text);
     c->text = RV_BUF_INIT(RV_SHELL_MAX_ERROR);
@@ -110,6 +116,31 @@ void rv_call_timed_out(struct call *c)
         rv_pool_give_up(c->x->engine->pool, c->job);
     c->job = NULL;
     rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name, (long long)ms);
+    if (c->event == RV_EVENT_LLM_DONE) {
+        c->answer = RV_LLM_ANSWER_NONE;
+        c->answer.error_kind = RV_LLM_ERROR_TIMEOUT;
+        c->answer.may_be_billed = true;
+    }
+}
+
+void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply)
+{
+    c->failed = reply->failed;
+    c->answer = rv_llm_reply_answer(reply);
+    rv_buf_fini(&c->text);
+    c->text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+    if (!reply->failed) {
+        rv_buf_add_str(&c->text, rv_buf_str(&reply->text));
+        return;
+    }
+    c->retryable = reply->retryable;
+    snprintf(c->error_type, sizeof c->error_type, "%s", rv_llm_error_type(reply->answer.error_kind));
+    rv_buf_add_str(&c->text, rv_buf_str(&reply->error));
+    if (reply->text.len > 0) {
+        rv_buf_fini(&c->partial);
+        c->partial = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+        rv_buf_add_str(&c->partial, rv_buf_str(&reply->text));
+    }
 }
 
 void rv_call_job_done(struct job *j)
@@ -121,12 +152,18 @@ void rv_call_job_done(struct job *j)
     c->failed = j->failed;
     c->reports_error = j->reports_error;
     memcpy(c->error_type, j->error_type, sizeof c->error_type);
-    rv_buf_fini(&c->text);
-    c->text = j->failed ? j->error : j->reply;
-    if (j->failed)
-        j->error = RV_BUF_INIT(0);
-    else
-        j->reply = RV_BUF_INIT(0);
+    if (j->llm) {
+        c->llm = j->llm;
+        j->llm = NULL;
+        rv_call_take_llm(c, c->llm);
+    } else {
+        rv_buf_fini(&c->text);
+        c->text = j->failed ? j->error : j->reply;
+        if (j->failed)
+            j->error = RV_BUF_INIT(0);
+        else
+            j->reply = RV_BUF_INIT(0);
+    }
     if (!e->opts.virtual_time) {
         c->due_us = rv_engine_now_us(e);
         rv_due_moved(&e->due, c);

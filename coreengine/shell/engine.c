@@ -35,6 +35,7 @@ void rv_engine_free(rv_engine *e)
         x->prev = x->next = NULL;
     }
     rv_signals_unwatch(e);
+    rv_models_free(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);
     rv_due_fini(&e->due);
@@ -242,6 +243,12 @@ void rv_exec_break(rv_exec *x, int rc, rv_err *err)
     x->rc = rc;
     rv_err_free(x->err);
     x->err = err;
+}
+
+void rv_exec_read_on(rv_exec *x)
+{
+    for (struct call *c = x->calls; c; c = c->next)
+        rv_model_read_on(c);
 }
 
 void rv_exec_cancel(rv_exec *x)

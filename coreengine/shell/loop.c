@@ -88,6 +88,11 @@ int rv_loop_ensure(rv_engine *e, rv_err **err)
     return 0;
 }
 
+struct uv_loop_s *rv_loop_uv(struct shell_loop *l)
+{
+    return &l->uv;
+}
+
 void rv_loop_wake(void *loop)
 {
     struct shell_loop *l = loop;

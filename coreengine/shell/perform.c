@@ -17,46 +17,60 @@ static int fail_with(struct call *c, const char *type, int rc, rv_err **err)
 
 /* --- models --- */
 
+static int model_failed(struct call *c, int rc, enum rv_llm_error kind, rv_err **err)
+{
+    rc = fail_with(c, "LLMError", rc, err);
+    c->answer.error_kind = (int)kind;
+    return rc;
+}
+
 static void no_provider(struct call *c, const char *provider, const char *model)
 {
-    bool is_scripted = provider && strcmp(provider, "scripted") == 0;
-
-    if (is_scripted)
+    if (provider && strcmp(provider, "scripted") == 0)
         rv_call_fail(c, "LLMError", false,
                      "model role \"%s\" has the scripted provider, and there is no script: give one with --script",
                      c->name);
     else if (provider)
-        rv_call_fail(c, "LLMError", false,
-                     "model role \"%s\" is %s:%s, but this build has only the scripted provider: --script can answer "
-                     "for it",
-                     c->name, provider, model ? model : "");
+        rv_call_fail(
+            c, "LLMError", false,
+            "model role \"%s\" is %s:%s, which takes real time, and this run's time is simulated: a script can "
+            "answer for it",
+            c->name, provider, model ? model : "");
     else
         rv_call_fail(c, "LLMError", false,
-                     "model role \"%s\" has no model, and this build has only the scripted provider: --script can "
-                     "answer for it",
-                     c->name);
+                     "model role \"%s\" has no model: name one under models, or answer for it with --script", c->name);
+    c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
 }
 
-static int call_model(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err)
+/* Who answers, if not the script. */
+static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_object *request, rv_err **err)
+{
+    const char *provider = NULL, *model = NULL;
+
+    RV_IGNORE(!rv_json_get_text(request, "provider", &provider), "may be null");
+    RV_IGNORE(!rv_json_get_text(request, "model", &model), "may be null");
+    if (provider && rv_provider_is_capability(provider))
+        return rv_call_capability(x, c, e, err);
+    if (!provider || strcmp(provider, "scripted") == 0 || x->engine->opts.virtual_time) {
+        no_provider(c, provider, model);
+        return 0;
+    }
+    int rc = rv_model_ask(c, request, err);
+    return rc < 0 ? model_failed(c, rc, RV_LLM_ERROR_CONNECTION, err) : 0;
+}
+
+static int call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
-    const char *provider = NULL, *model = NULL;
     json_object *request = NULL;
 
-    int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
-    if (rc < 0)
-        return rc;
-    RV_IGNORE(rv_json_get_text(request, "provider", &provider), "may be null");
-    RV_IGNORE(rv_json_get_text(request, "model", &model), "may be null");
-    if (x->opts.script) {
-        rc = rv_call_script(c, e, err);
-        if (rc < 0 && rc != RV_E_NOMEM && (!provider || strcmp(provider, "scripted") != 0))
-            rc = RV_WRAP(err, rc, "no other provider than the scripted one is in this build");
-        if (rc < 0)
-            rc = fail_with(c, "LLMError", rc, err);
-    } else {
-        no_provider(c, provider, model);
+    if (rv_script_plays(x, e)) {
+        int rc = rv_call_script(c, e, err);
+        return rc < 0 ? model_failed(c, rc, RV_LLM_ERROR_BAD_REQUEST, err) : 0;
     }
+    int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
+    if (rc == 0)
+        rc = call_provider(x, c, e, request, err);
     json_object_put(request);
     return rc;
 }
@@ -70,6 +84,22 @@ static char *dup_text(const char *text, bool *ok)
     return copy;
 }
 
+static enum rv_name_kind kind_of(const struct rv_effect *e)
+{
+    if (e->kind == RV_EFFECT_CALL_LLM)
+        return RV_NAME_PROVIDER;
+    return e->kind == RV_EFFECT_CALL_TOOL ? RV_NAME_TOOL : e->entry;
+}
+
+/* The entry that is called: of a model role, its provider. */
+static const char *entry_of(const rv_exec *x, const struct rv_effect *e)
+{
+    if (e->kind != RV_EFFECT_CALL_LLM)
+        return e->name;
+    const struct rv_model_config *model = rv_pipeline_model(x->opts.pipeline, rv_str_of(e->name));
+    return model ? model->provider : "";
+}
+
 static struct job *new_job(rv_exec *x, struct call *c, struct rv_effect *e)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(x->run));
@@ -80,8 +110,8 @@ static struct job *new_job(rv_exec *x, struct call *c, struct rv_effect *e)
         return NULL;
     atomic_init(&j->cancelled, false);
     j->plugins = x->opts.plugins;
-    j->kind = e->kind == RV_EFFECT_CALL_TOOL ? RV_NAME_TOOL : e->entry;
-    j->name = dup_text(e->name, &ok);
+    j->kind = kind_of(e);
+    j->name = dup_text(entry_of(x, e), &ok);
     j->run_id = dup_text(f->envelope_id, &ok);
     j->user_id = dup_text(f->user_id, &ok);
     j->session_id = dup_text(f->session_id, &ok);

@@ -198,7 +198,41 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
 
 /* The open calls are what is to be performed next. They have as long as they had left when the process that made them
  * died, or the last one that made them again. */
-static void ask_again(const struct past *p, struct rv_effects *open)
+static bool is_cancelled(const struct rv_effects *effects, int64_t call_id)
+{
+    for (size_t i = 0; i < effects->n; i++)
+        if (effects->items[i].kind == RV_EFFECT_CANCEL_CALL && effects->items[i].call_id == call_id)
+            return true;
+    return false;
+}
+
+/* What the step that recovered the run wants done, after the open calls that it did not cancel. */
+static int add_step_effects(struct rv_effects *step, struct rv_effects *open, rv_err **err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < open->n; i++)
+        if (!is_cancelled(step, open->items[i].call_id))
+            n++;
+    struct rv_effect *items = calloc(n + step->n + 1, sizeof *items);
+    if (!items)
+        return RV_FAIL(err, RV_E_NOMEM, "recover a run");
+    n = 0;
+    for (size_t i = 0; i < open->n; i++)
+        if (!is_cancelled(step, open->items[i].call_id)) {
+            items[n++] = open->items[i];
+            open->items[i] = (struct rv_effect){0};
+        }
+    if (step->n)
+        memcpy(items + n, step->items, step->n * sizeof *items);
+    free(step->items);
+    step->items = items;
+    step->cap = n + step->n + 1;
+    step->n += n;
+    return 0;
+}
+
+static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err)
 {
     rv_exec *x = p->x;
 
@@ -213,10 +247,8 @@ static void ask_again(const struct past *p, struct rv_effects *open)
             if (open->items[i].call_id < p->gaps[g].next_call_id)
                 *deadline_us += p->gaps[g].us;
         }
-    rv_effects_fini(&x->effects);
-    x->effects = *open;
-    memset(open, 0, sizeof *open);
     x->recovers = true;
+    return add_step_effects(&x->effects, open, err);
 }
 
 static int next_event(const rv_exec *x, const struct rv_response *response, bool cancel, int64_t n_events,
@@ -260,7 +292,7 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
     if (rc == 0 && ev.kind == RV_EVENT_RECOVER) {
         rc = note_gap(&p, ev.now_us, x->run, err);
         if (rc == 0)
-            ask_again(&p, &open);
+            rc = ask_again(&p, &open, err);
     }
     rv_effects_fini(&open);
     free(p.gaps);

@@ -5,27 +5,54 @@
 
 #define SCRIPT_ENTRY "script" /* the mock of a stage that a script plays */
 
-static bool plays(const rv_script *script, const bool *scripted, const struct rv_effect *e)
+/* A script that says nothing of models leaves them to their providers, where they have one. */
+static bool plays_model(const rv_script *script, const struct rv_pipeline *p, const struct rv_effect *e)
+{
+    const struct rv_model_config *model = rv_pipeline_model(p, rv_str_of(e->name));
+
+    return rv_script_has_models(script) || !model || strcmp(model->provider, "scripted") == 0;
+}
+
+static bool plays(const rv_script *script, const struct rv_pipeline *p, const bool *scripted, const struct rv_effect *e)
 {
     if (!script)
         return false;
+    if (e->kind == RV_EFFECT_CALL_LLM)
+        return plays_model(script, p, e);
     if (e->kind == RV_EFFECT_CALL_TOOL)
         return rv_script_has_tool(script, rv_str_of(e->name));
     if (e->kind == RV_EFFECT_CALL_HOOK)
         return e->entry == RV_NAME_MOCK && scripted && scripted[e->stage] && strcmp(e->name, SCRIPT_ENTRY) == 0;
-    return e->kind == RV_EFFECT_CALL_LLM;
+    return false;
 }
 
 bool rv_script_plays(const rv_exec *x, const struct rv_effect *e)
 {
-    return plays(x->opts.script, x->scripted, e);
+    return plays(x->opts.script, x->opts.pipeline, x->scripted, e);
+}
+
+/* What a model was told, for matchers: the prompt and what followed it. */
+static int told(json_object *request, rv_buf *text, rv_err **err)
+{
+    json_object *part = NULL, *turns = rv_json_get_arr(request, "turns");
+
+    json_object_object_get_ex(request, "prompt", &part);
+    rv_buf_add_str(text, rv_json_str(part));
+    for (size_t i = 0; turns && i < json_object_array_length(turns); i++) {
+        part = NULL;
+        json_object_object_get_ex(json_object_array_get_idx(turns, i), "content", &part);
+        rv_buf_putc(text, '\n');
+        rv_buf_add_str(text, rv_json_str(part));
+    }
+    return rv_buf_check(text, "what a model was told", err);
 }
 
 static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_effect *e, struct rv_script_reply *out,
                rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
-    json_object *request = NULL, *prompt = NULL;
+    json_object *request = NULL;
+    rv_buf text = RV_BUF_INIT(2 * e->request_len + 1);
     struct rv_script_call from = {.kind = e->kind == RV_EFFECT_CALL_TOOL   ? RV_SCRIPT_TOOL
                                           : e->kind == RV_EFFECT_CALL_HOOK ? RV_SCRIPT_STAGE
                                                                            : RV_SCRIPT_MODEL,
@@ -37,12 +64,14 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
 
     if (e->kind == RV_EFFECT_CALL_LLM) {
         rc = rv_json_parse(from.text, &opts, &request, err);
-        json_object_object_get_ex(request, "prompt", &prompt);
-        from.text = rv_json_str(prompt);
+        if (rc == 0)
+            rc = told(request, &text, err);
+        from.text = rv_buf_str(&text);
     }
     if (rc == 0)
         rc = rv_script_next(script, &from, out, err);
     json_object_put(request);
+    rv_buf_fini(&text);
     return rc;
 }
 
@@ -57,7 +86,7 @@ int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *s
     struct rv_script_reply reply;
     rv_err *hole = NULL;
 
-    if (!plays(script, scripted, e))
+    if (!plays(script, p, scripted, e))
         return 0;
     int rc = ask(script, p, e, &reply, &hole);
     rv_err_free(hole); /* it had no answer then either */
@@ -80,18 +109,17 @@ void rv_call_schedule(struct call *c)
 
 static void take_reply(struct call *c, struct rv_script_reply *reply)
 {
-    c->delay_us = reply->delay_ms * 1000;
-    if (reply->failed) {
+    rv_buf *body = reply->failed ? &c->partial : &c->text;
+
+    c->delay_us = (reply->n_deltas ? reply->deltas[0].delay_ms : reply->delay_ms) * 1000;
+    c->answer = reply->answer;
+    if (reply->failed)
         rv_call_fail(c, reply->error_type, reply->retryable, "%s", reply->error);
-    } else {
-        rv_buf_fini(&c->text);
-        c->text = reply->body;
-        reply->body = RV_BUF_INIT(0);
-        c->chunks = reply->chunks;
-        c->n_chunks = reply->n_chunks;
-        c->input_tokens = reply->input_tokens;
-        c->output_tokens = reply->output_tokens;
-    }
+    rv_buf_fini(body);
+    *body = reply->body;
+    reply->body = RV_BUF_INIT(0);
+    c->deltas = reply->deltas;
+    c->n_deltas = reply->n_deltas;
     rv_script_reply_fini(reply);
     rv_call_schedule(c);
 }

@@ -27,13 +27,13 @@ typedef struct rv_exec rv_exec;     /* one run in an engine */
 struct rv_engine_opts {
     size_t workers; /* worker threads at most; 0: the number of cores */
     bool virtual_time;
-    int64_t virtual_start_us; /* where simulated time begins */
-    bool handle_signals;      /* SIGINT and SIGTERM cancel all runs; a second one exits with 130 at once */
-    struct rv_clock clock;    /* real time; zeroed: the system's */
-    rv_log *log;              /* borrowed; may be NULL */
-    rv_store *store;          /* of the journals of its runs; borrowed; NULL: none. Leases are renewed there */
-    const char *owner;        /* of the leases; borrowed; with a store */
-    int64_t lease_us;         /* 0: RV_LEASE_DEFAULT_US */
+    int64_t virtual_start_us;   /* where simulated time begins */
+    bool handle_signals;        /* SIGINT and SIGTERM cancel all runs; a second one exits with 130 at once */
+    struct rv_clock clock;      /* real time; zeroed: the system's */
+    rv_log *log;                /* borrowed; may be NULL */
+    rv_store *store;            /* of the journals of its runs; borrowed; NULL: none. Leases are renewed there */
+    const char *owner;          /* of the leases; borrowed; with a store */
+    int64_t lease_us;           /* 0: RV_LEASE_DEFAULT_US */
     struct rv_provider_env env; /* where providers find keys and addresses; zeroed: the process's environment */
 };
 RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err);
@@ -63,8 +63,8 @@ struct rv_exec_opts {
     bool (*on_delta)(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d);
     /** The exact body that is sent to a provider, once for each attempt; may be NULL. */
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
-    void (*on_state)(void *self, rv_str state);                           /* each SAVE; may be NULL */
-    void (*on_input)(void *self, const struct rv_event *ev);              /* each event before the core gets it */
+    void (*on_state)(void *self, rv_str state);              /* each SAVE; may be NULL */
+    void (*on_input)(void *self, const struct rv_event *ev); /* each event before the core gets it */
     /* each effect before it is performed: a trace */
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
     void *self;
@@ -92,7 +92,7 @@ RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_o
  * RV_E_TIMEOUT for an answer of the script that does not fit its interrupt (the run is then over, as interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
 void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
-void rv_exec_cancel(rv_exec *x); /* asks; rv_engine_wait then ends soon */
+void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
 bool rv_exec_is_over(const rv_exec *x);
 enum rv_run_status rv_exec_status(const rv_exec *x);
 const rv_envelope *

@@ -35,8 +35,19 @@ struct job {
     bool reports_error; /* a tool's reply that says so itself */
     char error_type[RV_SHELL_TYPE_MAX];
     rv_buf error, reply;
+    struct rv_llm_reply *llm; /* of a provider; owned. NULL: memory ran out, which error says */
+    struct pool *pool;        /* where it runs; borrowed */
 };
 void rv_job_free(struct job *j);
+/* A piece of the answer that a provider makes on a worker. */
+struct piece {
+    struct piece *next;
+    struct job *job; /* borrowed */
+    bool is_thinking;
+    char *text; /* owned */
+    size_t len;
+};
+void rv_piece_free(struct piece *p);
 
 struct pool;
 /** wake is called from a worker, under the pool's lock, whenever a job is done; NULL: never. */
@@ -47,8 +58,9 @@ void rv_pool_free(struct pool *p);
 RV_MUST_CHECK int rv_pool_submit(struct pool *p, struct job *j, rv_err **err);
 /** The answer is not wanted any more: takes j, whatever its state. */
 void rv_pool_give_up(struct pool *p, struct job *j);
-/** The jobs that are done, first done first; a list by `next`. */
-struct job *rv_pool_take_done(struct pool *p);
+/** The jobs that are done, first done first; a list by `next`. Also the pieces that were handed out until then, of jobs
+ * that nobody gave up, in order; the caller's. */
+struct job *rv_pool_take_done(struct pool *p, struct piece **pieces);
 /** Wait until some job is done, was poked, or that long has passed. */
 void rv_pool_wait(struct pool *p, int64_t us);
 void rv_pool_poke(struct pool *p); /* any thread */
@@ -79,11 +91,15 @@ struct call {
     bool reports_error;
 
     bool failed, retryable;
-    char error_type[RV_SHELL_TYPE_MAX]; /* "": by kind */
-    rv_buf text;                        /* reply or error */
-    int64_t input_tokens, output_tokens;
-    const rv_str *chunks; /* borrowed from the script; still to be streamed */
-    size_t n_chunks, chunk_at;
+    char error_type[RV_SHELL_TYPE_MAX];   /* "": by kind */
+    rv_buf text;                          /* reply or error */
+    rv_buf partial;                       /* of a model call that failed: what came before */
+    struct rv_llm_answer answer;          /* of a model call; its views live in the script, `llm` or `model` */
+    struct rv_llm_reply *llm;             /* owned; NULL: none */
+    struct model_call *model;             /* over HTTP; owned; NULL: none */
+    const struct rv_script_delta *deltas; /* borrowed from the script; still to be streamed */
+    size_t n_deltas, delta_at;
+    bool told_text; /* a piece of the text was handed out */
     int64_t delay_us;
     struct rv_response response; /* RESUME; borrowed from the script */
     struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
@@ -108,6 +124,7 @@ struct tool_record {
 };
 
 struct shell_loop; /* libuv's part */
+struct model_call; /* model.c */
 
 struct rv_engine {
     struct rv_engine_opts opts;
@@ -124,6 +141,8 @@ struct rv_engine {
     struct tool_record *tools;
     size_t n_tools, cap_tools;
     rv_index tool_index;
+    rv_http *http;                   /* NULL until a model is asked over HTTP */
+    rv_providers *providers;         /* likewise */
     int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see lease.c */
 };
 
@@ -140,9 +159,9 @@ struct rv_exec {
     struct rv_effects effects;
     struct call *calls;
     bool over, cancel_asked;
-    bool recovers;          /* the effects at hand were asked for by another process */
+    bool recovers;              /* the effects at hand were asked for by another process */
     int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
-    bool answers;           /* interrupts are answered by the script */
+    bool answers;               /* interrupts are answered by the script */
     int64_t hoped_until_us; /* its lease ran out before it was renewed until then: it may be somebody else's; 0: no */
     int64_t last_us;        /* the core was told this time; what it is told next is not older */
     int64_t ahead_us; /* its time is so far before this process's: the clock went back since its journal was written */
@@ -182,6 +201,8 @@ struct call *rv_call_find(rv_exec *x, int64_t call_id);
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
 void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err);
 void rv_call_timed_out(struct call *c);
+/** What a model call came to; its views stay borrowed from reply. */
+void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
 /** Its job is done: take over the answer. Frees the job. */
 void rv_call_job_done(struct job *j);
 
@@ -231,6 +252,23 @@ RV_MUST_CHECK int rv_call_tool(rv_exec *x, struct call *c, struct rv_effect *e, 
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
 
+/* model.c: models over HTTP */
+/** Ask the provider of the call's role. */
+RV_MUST_CHECK int rv_model_ask(struct call *c, json_object *request, rv_err **err);
+/** It is due: a wait is over, or the deadline has come. True: the call is answered. */
+bool rv_model_due(struct call *c);
+void rv_model_read_on(struct call *c); /* if its stream was held */
+void rv_model_free(struct model_call *m);
+void rv_models_free(rv_engine *e); /* connections and what the runs share; before the loop goes */
+
+/* deltas.c: pieces of answers on their way to whoever watches */
+/** False: the stream is to be held. */
+bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
+/** What a whole answer has that was not told piece by piece: its text, calls, usage and end. */
+void rv_delta_tell_rest(struct call *c);
+/** A provider on a worker handed out a piece. */
+void rv_delta_piece(const struct piece *p);
+
 /* health.c */
 /** Index of that tool's record; -1 when memory is short (then it is not watched). */
 int rv_tool_watch(rv_engine *e, const char *tool);
@@ -240,6 +278,7 @@ bool rv_reply_reports_error(rv_str reply);
 
 /* loop.c: real time */
 RV_MUST_CHECK int rv_loop_ensure(rv_engine *e, rv_err **err);
+struct uv_loop_s *rv_loop_uv(struct shell_loop *l);
 /** Sleep until that time, a finished job, a signal or a wake. */
 RV_MUST_CHECK int rv_loop_sleep(rv_engine *e, int64_t until_us, rv_err **err);
 void rv_loop_wake(void *loop); /* any thread */

@@ -20,14 +20,16 @@ static void tell(rv_exec *x, const struct rv_event *ev)
 /* Hand out one part of a streamed reply; false: that was not the last. */
 static bool stream(struct call *c)
 {
-    rv_exec *x = c->x;
-
-    if (c->failed || c->chunk_at >= c->n_chunks)
+    if (c->delta_at >= c->n_deltas)
         return true;
-    if (x->opts.on_delta)
-        x->opts.on_delta(x->opts.self, c->stage, c->chunks[c->chunk_at]);
-    if (++c->chunk_at == c->n_chunks)
+    const struct rv_script_delta *d = &c->deltas[c->delta_at];
+    const struct rv_llm_delta piece = {.kind = d->is_thinking ? RV_LLM_DELTA_THINKING : RV_LLM_DELTA_TEXT,
+                                       .text = d->text};
+    if (d->text.len > 0)
+        RV_IGNORE(!rv_delta_tell(c, &piece), "what a script says does not have to be held");
+    if (++c->delta_at == c->n_deltas)
         return true;
+    c->delay_us = c->deltas[c->delta_at].delay_ms * 1000;
     rv_call_schedule(c);
     return false;
 }
@@ -36,6 +38,8 @@ static void answer(struct call *c)
 {
     rv_exec *x = c->x;
 
+    if (c->model && !rv_model_due(c))
+        return;
     if (c->job) { /* due because nobody answered */
         RV_LOG(x->engine->opts.log, WARN, "call.timeout", RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name),
                RV_F_I64("call_id", c->call_id));
@@ -45,6 +49,8 @@ static void answer(struct call *c)
         return;
     if (c->asked && !rv_call_probed(c))
         return;
+    if (c->event == RV_EVENT_LLM_DONE)
+        rv_delta_tell_rest(c);
     rv_call_detach(c); /* the run may end in this event, and with it all that is left */
     rv_tool_note(c);
     struct rv_event ev = {.kind = c->event,
@@ -54,12 +60,13 @@ static void answer(struct call *c)
                           .error_type = c->error_type[0] ? c->error_type : NULL,
                           .retryable = c->retryable,
                           .unknown = c->unknown,
-                          .input_tokens = c->input_tokens,
-                          .output_tokens = c->output_tokens};
-    if (c->failed)
+                          .llm = c->answer};
+    if (c->failed) {
         ev.error = rv_buf_str(&c->text);
-    else
+        ev.reply = rv_buf_str(&c->partial);
+    } else {
         ev.reply = rv_buf_str(&c->text);
+    }
     tell(x, &ev);
     rv_call_free(c);
 }
@@ -135,8 +142,15 @@ static bool cancel_asked(rv_engine *e)
 static void collect(rv_engine *e)
 {
     struct pool *pool = e->pool;
-    struct job *j = pool ? rv_pool_take_done(pool) : NULL;
+    struct piece *piece = NULL;
+    struct job *j = pool ? rv_pool_take_done(pool, &piece) : NULL;
 
+    while (piece) {
+        struct piece *next = piece->next;
+        rv_delta_piece(piece);
+        rv_piece_free(piece);
+        piece = next;
+    }
     while (j) {
         struct job *next = j->next;
         rv_call_job_done(j);

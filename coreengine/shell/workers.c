@@ -17,6 +17,7 @@ struct pool {
     pthread_cond_t done;  /* a job is done, a worker is gone, or somebody poked */
     struct job *queue, **queue_end;
     struct job *finished, **finished_end;
+    struct piece *pieces, **pieces_end;
     size_t n_queued, n_running;
     size_t n_threads, n_idle, n_stuck; /* stuck: running what was given up; part of n_threads */
     size_t limit;                      /* of threads that are not stuck */
@@ -39,7 +40,16 @@ void rv_job_free(struct job *j)
     free(j->key);
     rv_buf_fini(&j->error);
     rv_buf_fini(&j->reply);
+    if (j->llm)
+        rv_llm_reply_fini(j->llm);
+    free(j->llm);
     free(j);
+}
+
+void rv_piece_free(struct piece *p)
+{
+    free(p->text);
+    free(p);
 }
 
 /* --- what a worker does --- */
@@ -57,6 +67,68 @@ static void say_error(struct job *j, const rv_err *err)
     }
 }
 
+static struct piece *new_piece(struct job *j, rv_str json)
+{
+    struct piece *p = calloc(1, sizeof *p);
+    json_object *said = NULL, *text = NULL;
+
+    if (!p || rv_json_parse(json, NULL, &said, NULL) < 0) {
+        free(p);
+        return NULL;
+    }
+    p->is_thinking = json_object_object_get_ex(said, "thinking", &text);
+    if (!p->is_thinking)
+        json_object_object_get_ex(said, "text", &text);
+    p->job = j;
+    p->text = rv_str_dup(rv_json_str(text));
+    p->len = rv_json_str(text).len;
+    json_object_put(said);
+    if (!p->text) {
+        free(p);
+        return NULL;
+    }
+    return p;
+}
+
+/* A provider hands out a piece. */
+static int emit(void *self, rv_str json)
+{
+    struct job *j = self;
+    struct pool *p = j->pool;
+    struct piece *piece = new_piece(j, json);
+
+    if (!piece)
+        return -1;
+    pthread_mutex_lock(&p->lock);
+    bool wanted = !j->given_up && !p->stopping;
+    if (wanted) {
+        *p->pieces_end = piece;
+        p->pieces_end = &piece->next;
+        if (p->wake)
+            p->wake(p->wake_self);
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (!wanted)
+        rv_piece_free(piece);
+    return wanted ? 0 : -1;
+}
+
+/* What a provider's call came to, as a reply. */
+static void take_reply(struct job *j, const rv_err *failure)
+{
+    rv_err *err = NULL;
+
+    j->llm = calloc(1, sizeof *j->llm);
+    if (!j->llm)
+        return;
+    if (failure) {
+        rv_plugin_llm_failure(failure, j->llm);
+    } else if (rv_plugin_llm_reply(rv_buf_str(&j->reply), j->llm, &err) < 0) {
+        rv_plugin_llm_failure(err, j->llm);
+        rv_err_free(err);
+    }
+}
+
 static void run_job(struct job *j)
 {
     const struct rv_plugin_call call = {.kind = j->kind,
@@ -68,7 +140,9 @@ static void run_job(struct job *j)
                                         .session_id = j->session_id,
                                         .idempotency_key = j->key,
                                         .timeout_ms = j->timeout_ms,
-                                        .cancelled = &j->cancelled};
+                                        .cancelled = &j->cancelled,
+                                        .on_emit = j->kind == RV_NAME_PROVIDER ? emit : NULL,
+                                        .emit_self = j};
     rv_err *err = NULL;
 
     rv_buf_init(&j->reply, RV_JSON_MAX_BYTES);
@@ -77,6 +151,8 @@ static void run_job(struct job *j)
         say_error(j, err);
     else if (j->kind == RV_NAME_TOOL)
         j->reports_error = rv_reply_reports_error(rv_buf_str(&j->reply));
+    if (j->kind == RV_NAME_PROVIDER)
+        take_reply(j, err);
     rv_err_free(err);
 }
 
@@ -196,6 +272,7 @@ int rv_pool_new(size_t n_workers, void (*wake)(void *self), void *self, struct p
     p->limit = n_workers;
     p->queue_end = &p->queue;
     p->finished_end = &p->finished;
+    p->pieces_end = &p->pieces;
     p->n_refs = 1;
     p->wake = wake;
     p->wake_self = self;
@@ -218,6 +295,23 @@ static void free_list(struct job *j)
     }
 }
 
+/* Those of a job, or of all (NULL); the lock is held. */
+static void drop_pieces(struct pool *p, const struct job *j)
+{
+    struct piece **at = &p->pieces;
+
+    while (*at) {
+        struct piece *piece = *at;
+        if (j && piece->job != j) {
+            at = &piece->next;
+            continue;
+        }
+        *at = piece->next;
+        rv_piece_free(piece);
+    }
+    p->pieces_end = at;
+}
+
 void rv_pool_free(struct pool *p)
 {
     if (!p)
@@ -228,6 +322,7 @@ void rv_pool_free(struct pool *p)
     free_list(p->queue);
     free_list(p->finished);
     p->queue = p->finished = NULL;
+    drop_pieces(p, NULL);
     pthread_cond_broadcast(&p->work);
     while (p->n_threads > p->n_stuck) /* idle ones only: they leave at once */
         pthread_cond_wait(&p->done, &p->lock);
@@ -248,6 +343,7 @@ int rv_pool_submit(struct pool *p, struct job *j, rv_err **err)
     if (rc == 0) {
         j->next = NULL;
         j->state = JOB_QUEUED;
+        j->pool = p;
         *p->queue_end = j;
         p->queue_end = &j->next;
         pthread_cond_signal(&p->work);
@@ -277,6 +373,7 @@ void rv_pool_give_up(struct pool *p, struct job *j)
 
     pthread_mutex_lock(&p->lock);
     atomic_store(&j->cancelled, true);
+    drop_pieces(p, j);
     switch (j->state) {
     case JOB_QUEUED:
         unlink_job(&p->queue, &p->queue_end, j);
@@ -298,12 +395,15 @@ void rv_pool_give_up(struct pool *p, struct job *j)
         rv_job_free(j);
 }
 
-struct job *rv_pool_take_done(struct pool *p)
+struct job *rv_pool_take_done(struct pool *p, struct piece **pieces)
 {
     pthread_mutex_lock(&p->lock);
     struct job *list = p->finished;
     p->finished = NULL;
     p->finished_end = &p->finished;
+    *pieces = p->pieces;
+    p->pieces = NULL;
+    p->pieces_end = &p->pieces;
     pthread_mutex_unlock(&p->lock);
     return list;
 }
