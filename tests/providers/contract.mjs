@@ -96,6 +96,7 @@ function checkRequests(c, server, who) {
   const requests = server.requests.map((r) => comparable(server.wire.readRequest(r)))
   equal(server.complaints, [], `${c.name}, ${who}: nothing that the vendor would refuse`)
   equal(requests.length, c.replies.length, `${c.name}, ${who}: a request for each reply`)
+  equal(server.connections, 1, `${c.name}, ${who}: all on one connection`)
   for (const {request, role, contains} of c.tells ?? []) {
     const told =
       requests[request - 1]?.messages
@@ -110,6 +111,20 @@ function checkRequests(c, server, who) {
     )
   }
   return requests
+}
+
+// What was recorded while a server answered plays the same run without one.
+async function checkRecord(c, files, server, model, got, who) {
+  const record = join(scratch, `${slug(c)}-${server.wire.name}-record.yaml`)
+  const env = {PEER_MODEL: model, PEER_URL: server.baseUrl, PEER_KEY: 'peer-secret'}
+  const args = ['run', files.pipeline, '--json', '--quiet', '--no-store', '--input', c.input]
+  server.play(c.replies)
+  const live = await run(reeve, [...args, '--record', record, ...(c.tools ? ['--script', files.tools] : [])], {env})
+  const replayed = await run(reeve, [...args, '--script', record], {env: {...env, PEER_URL: 'http://127.0.0.1:1'}})
+  const read = (ran) => (ran.out.startsWith('{') ? settled(JSON.parse(ran.out)) : ran)
+  equal(read(live), settled(got.json), `${c.name}, ${who}: the same while it is recorded`)
+  equal(read(replayed), settled(got.json), `${c.name}, ${who}: the same when the record is played`)
+  check(!readFileSync(record, 'utf8').includes('peer-secret'), `${c.name}, ${who}: no key in the record`)
 }
 
 async function play(c) {
@@ -132,6 +147,7 @@ async function play(c) {
       const said = requests.map((r) => r.messages)
       first ??= {who, said}
       equal(said, first.said, `${c.name}, ${who}: the same conversation as ${first.who}`)
+      if (seed === SEEDS[0]) await checkRecord(c, files, server, wire.model, got, who)
       await server.stop()
     }
   }

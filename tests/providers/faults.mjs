@@ -20,16 +20,18 @@ const weather = {
 // A pipeline is YAML, and JSON is that too.
 function pipelineOf(row, baseUrl, server) {
   const {ca_file, ...knobs} = row.knobs ?? {}
+  const model = {
+    model: wires[row.wire ?? 'openai'].model,
+    base_url: baseUrl,
+    api_key: KEY,
+    ...knobs,
+    ...(ca_file ? {ca_file: server.caFile(ca_file)} : {}),
+  }
   return {
     name: row.name,
     models: {
-      default: {
-        model: wires[row.wire ?? 'openai'].model,
-        base_url: baseUrl,
-        api_key: KEY,
-        ...knobs,
-        ...(ca_file ? {ca_file: server.caFile(ca_file)} : {}),
-      },
+      default: {...model, ...(row.fallback ? {fallback: ['second']} : {})},
+      ...(row.fallback ? {second: {...model, model: `${row.wire ?? 'openai'}:second`}} : {}),
     },
     execution: {llm_timeout: row.llm_timeout ?? 30},
     agents: [
@@ -58,7 +60,15 @@ async function play(row, server) {
     writeFileSync(script, JSON.stringify({tools: {weather}}))
     args.push('--script', script)
   }
-  const ran = await run(reeve, args, {seconds: want.seconds + 10})
+  let signalled = false
+  const ran = await run(reeve, args, {
+    seconds: want.seconds + 10,
+    onOut(text, child) {
+      if (!row.signal || signalled || !text.includes('llm_call_start')) return
+      signalled = true
+      setTimeout(() => child.kill(row.signal), 200) // the request is under way by then
+    },
+  })
   const events = eventsOf(ran.out)
   const result = events.filter((e) => e.type === 'llm_result').at(-1)
   const done = events.find((e) => e.type === 'done')
@@ -70,7 +80,7 @@ async function play(row, server) {
     `${ran.seconds.toFixed(2)} s, status ${ran.status}`,
   ]
 
-  if (!check(result && done, what('there is a result and an end'), ...seen)) return
+  if (!check(done && (result || want.bound), what('there is a result and an end'), ...seen)) return
   check(ran.seconds <= want.seconds, what(`ends within ${want.seconds} s`), ...seen)
   check(ran.seconds >= (want.least ?? 0), what(`waits ${want.least} s`), ...seen)
   check(!ran.leftovers, what('leaves no process'))
@@ -100,6 +110,7 @@ async function play(row, server) {
     if (!want.either)
       equal(events.find((e) => e.type === 'stage_completed')?.output, {response: ANSWER}, what('the answer is whole'))
   }
+  if (want.by) equal(result.answered_by, want.by, what(`${want.by} answers`))
   if (want.attempts) {
     equal(result.attempts ?? 1, want.attempts, what('attempts are counted'))
     if (!row.address) equal(server.requestsOf(row).length, want.attempts, what('so many requests were sent'))

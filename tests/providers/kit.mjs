@@ -30,8 +30,9 @@ export function finish(suite) {
   process.exit(failures.length ? 1 : 0)
 }
 
-// Run a program to its end: {status, out, err, seconds}. Nothing of this process's keys and proxies is handed on.
-export function run(program, args, {env = {}, seconds = 30, input = ''} = {}) {
+// Run a program to its end: {status, out, err, seconds, leftovers}. Nothing of this process's keys and proxies is handed
+// on. onOut sees what is written as it comes, and may send signals.
+export function run(program, args, {env = {}, seconds = 30, input = '', onOut} = {}) {
   const began = performance.now()
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
@@ -42,7 +43,10 @@ export function run(program, args, {env = {}, seconds = 30, input = ''} = {}) {
     const out = []
     const err = []
     const limit = setTimeout(() => child.kill('SIGKILL'), seconds * 1000)
-    child.stdout.on('data', (part) => out.push(part))
+    child.stdout.on('data', (part) => {
+      out.push(part)
+      onOut?.(part.toString('latin1'), child)
+    })
     child.stderr.on('data', (part) => err.push(part))
     child.on('error', reject)
     child.on('close', (status, signal) => {

@@ -19,6 +19,7 @@ export class ReplayServer {
     this.server = createServer((request, response) =>
       this.#answer(request, response).catch((e) => this.complaints.push(String(e))),
     )
+    this.server.on('connection', () => this.connections++)
     this.play([])
   }
 
@@ -26,6 +27,7 @@ export class ReplayServer {
     this.replies = replies
     this.requests = []
     this.complaints = []
+    this.connections = 0
   }
 
   async start() {
@@ -50,6 +52,7 @@ export class ReplayServer {
     if (request.url !== this.wire.path) this.complaints.push(`asked for ${request.url}`)
     if (!/^application\/json/.test(request.headers['content-type']))
       this.complaints.push(`content-type ${request.headers['content-type']}`)
+    if (request.headers.expect) this.complaints.push(`waits for us: expect ${request.headers.expect}`)
     this.complaints.push(...this.wire.complaints(body, request.headers))
     if (!reply) {
       this.complaints.push(`request ${n}, of ${this.replies.length} replies`)

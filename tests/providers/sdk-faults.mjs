@@ -32,6 +32,7 @@ const judged = faults.filter(
     (r.wire ?? 'openai') === 'openai' &&
     !r.address &&
     !r.tools &&
+    !r.fallback &&
     !lenient.has(r.name) &&
     !r.want.either &&
     !r.name.startsWith('gigabyte'),

@@ -25,6 +25,29 @@ const forEver = {max_llm_calls: 1000}
 
 export const bounds = [
   {
+    name: 'no-money',
+    pipeline: {budget: {usd: 0.000001}},
+    knobs: {price: {input: 3, output: 15}},
+    serve: say({text: 'Wood.', finish: 'stop'}),
+    want: {bound: ['terminated', 'budget_exceeded', 4], requests: 0, says: ['budget'], seconds: 3},
+  },
+  {
+    name: 'money-for-one-round',
+    tools: true,
+    pipeline: {budget: {usd: 0.002}},
+    agent: {max_tokens: 100},
+    knobs: {price: {input: 1, output: 10}},
+    serve: say({calls: [oslo], finish: 'tool_calls', usage: {input: 500, output: 90}}),
+    want: {bound: ['terminated', 'budget_exceeded', 4], requests: 1, says: ['budget'], seconds: 3},
+  },
+  {
+    name: 'cancelled',
+    signal: 'SIGINT',
+    serve: (x) => x.untilClosed(),
+    want: {bound: ['cancelled', 'user_cancelled', 130], requests: 1, says: [], seconds: 3},
+  },
+
+  {
     name: 'tools-for-ever',
     tools: true,
     pipeline: forEver,

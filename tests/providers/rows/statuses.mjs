@@ -10,6 +10,7 @@ import {
   quick,
   openaiStatus,
   anthropicStatus,
+  good,
 } from './serve.mjs'
 
 export const statuses = [
@@ -137,5 +138,20 @@ export const statuses = [
     serve: openaiError(500, 'server_error', null, {'x-should-retry': 'false'}),
     knobs: {max_attempts: 3},
     want: {kind: 'overloaded', attempts: 1, seconds: 2},
+  },
+  {
+    name: 'fallback',
+    fallback: true,
+    serve: (x) => (x.body.model === 'second' ? good(x) : openaiError(503, 'server_error', null)(x)),
+    knobs: quick,
+    want: {by: 'second', seconds: 3},
+  },
+  {
+    name: 'fallback-of-a-bad-key',
+    fallback: true,
+    serve: (x) =>
+      x.body.model === 'second' ? good(x) : openaiError(401, 'invalid_request_error', 'invalid_api_key')(x),
+    knobs: quick,
+    want: {by: 'second', seconds: 3},
   },
 ]
