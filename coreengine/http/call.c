@@ -35,7 +35,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *self)
         return refuse(c, c->head.text.rc == RV_E_NOMEM ? RV_HTTP_LOCAL : RV_HTTP_BAD_ANSWER, c->head.problem);
     if (!c->answer_us && c->head.phase != RV_HEAD_STATUS && c->head.status >= 200) {
         c->answer_us = c->last_us;
-        rv_due_update(c);
+        rv_http_due_update(c);
     }
     if (is_complete) {
         struct rv_http_head head;
@@ -70,7 +70,7 @@ static size_t on_write(char *bytes, size_t size, size_t n, void *self)
         return 0;
     if (!goes_on) {
         c->is_held = true;
-        rv_due_update(c);
+        rv_http_due_update(c);
         RV_IGNORE(c->h->curl->easy_pause(c->easy, CURLPAUSE_RECV), "in its own callback a transfer can be paused");
     }
     return len;
@@ -88,7 +88,7 @@ static int on_connected(void *self, char *ip, char *local_ip, int port, int loca
     c->sent_us = rv_http_now();
     if (!c->connected_us)
         c->connected_us = c->sent_us;
-    rv_due_update(c);
+    rv_http_due_update(c);
     return CURL_PREREQFUNC_OK;
 }
 
@@ -161,7 +161,7 @@ static void unlink_call(rv_http_call *c)
     rv_http *h = c->h;
 
     rv_http_todo_drop(c);
-    rv_due_remove(c);
+    rv_http_due_remove(c);
     if (!c->is_fresh)
         RV_IGNORE(h->curl->multi_remove_handle(h->multi, c->easy), "it was added");
     if (c->prev)
@@ -223,7 +223,7 @@ int rv_http_start(rv_http *h, const struct rv_http_request *req, const struct rv
     if (rc == 0 && set_callbacks(c) != CURLE_OK)
         rc = RV_FAIL(err, RV_E_INTERNAL, "start a request to %s: libcurl does not know an option", c->origin);
     if (rc == 0)
-        rc = rv_due_add(c, err);
+        rc = rv_http_due_add(c, err);
     if (rc < 0) {
         free_call(c);
         return rc;
@@ -320,7 +320,7 @@ static void go_on(rv_http_call *c)
 
     c->wants_resume = c->is_held = false;
     c->last_us = rv_http_now();
-    rv_due_update(c);
+    rv_http_due_update(c);
     if (c->is_over) {
         end_call(c);
         return;

@@ -91,7 +91,7 @@ static void on_clock(uv_timer_t *timer)
 
     h->armed_us = RV_HTTP_NEVER;
     rv_http_enter(h); /* so that all callbacks come from one place, below */
-    rv_due_expire(h, rv_http_now());
+    rv_http_due_expire(h, rv_http_now());
     rv_http_leave(h);
 }
 

@@ -59,7 +59,7 @@ static void sift(rv_http_call *c)
     put(h, slot, c);
 }
 
-int rv_due_add(rv_http_call *c, rv_err **err)
+int rv_http_due_add(rv_http_call *c, rv_err **err)
 {
     rv_http *h = c->h;
 
@@ -72,11 +72,11 @@ int rv_due_add(rv_http_call *c, rv_err **err)
         h->due_cap = cap;
     }
     put(h, h->n_calls++, c);
-    rv_due_update(c);
+    rv_http_due_update(c);
     return 0;
 }
 
-void rv_due_remove(rv_http_call *c)
+void rv_http_due_remove(rv_http_call *c)
 {
     rv_http *h = c->h;
     rv_http_call *last = h->due[--h->n_calls];
@@ -87,7 +87,7 @@ void rv_due_remove(rv_http_call *c)
     }
 }
 
-void rv_due_update(rv_http_call *c)
+void rv_http_due_update(rv_http_call *c)
 {
     enum rv_http_fault fault;
 
@@ -106,7 +106,7 @@ static bool has_moved(rv_http_call *c)
     return true;
 }
 
-void rv_due_expire(rv_http *h, int64_t now_us)
+void rv_http_due_expire(rv_http *h, int64_t now_us)
 {
     while (h->n_calls > 0 && h->due[0]->due_us <= now_us) {
         rv_http_call *c = h->due[0];
@@ -120,6 +120,6 @@ void rv_due_expire(rv_http *h, int64_t now_us)
                 rv_http_todo(c);
             }
         }
-        rv_due_update(c);
+        rv_http_due_update(c);
     }
 }

@@ -2,15 +2,16 @@
  * pauses the transfer. libcurl and what comes with it is opened when the first request is made, not before.
  *
  * Everything belongs to the loop's thread. Callbacks come from the loop, never from within a function of this header
- * (rv_http_cancel is followed by none). Some come from timers, after which uv_run(UV_RUN_ONCE) goes on to sleep: who waits
- * that way for something that a callback does calls uv_stop() there. rv_http_free() must not be called in a callback. */
+ * (rv_http_cancel is followed by none). Some come from timers, after which uv_run(UV_RUN_ONCE) goes on to sleep: who
+ * waits that way for something that a callback does calls uv_stop() there. rv_http_free() must not be called in a
+ * callback. */
 #ifndef RV_HTTP_H
 #define RV_HTTP_H
 
 #include "coreengine/base/base.h"
 
-#define RV_HTTP_MAX_HEADERS  64
-#define RV_HTTP_MAX_HEAD     ((size_t)64 << 10) /* bytes of all headers of an answer */
+#define RV_HTTP_MAX_HEADERS 64
+#define RV_HTTP_MAX_HEAD    ((size_t)64 << 10) /* bytes of all headers of an answer */
 
 typedef struct rv_http rv_http;
 typedef struct rv_http_call rv_http_call;
@@ -29,15 +30,15 @@ RV_MUST_CHECK int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv
 void rv_http_free(rv_http *h);
 
 struct rv_http_request {
-    const char *method; /* "POST" */
-    const char *url;    /* http:// or https:// only; redirects are not followed */
+    const char *method;         /* "POST" */
+    const char *url;            /* http:// or https:// only; redirects are not followed */
     const char *const *headers; /* "Name: value"; no line ends, or the request is RV_E_INVALID */
     size_t n_headers;
-    rv_str body;                                            /* borrowed until on_end or cancel */
-    int64_t connect_us, first_byte_us, idle_us, total_us;   /* limits; 0: none */
-    size_t max_body;                                        /* of the answer, after decompression; 0: 64 MiB */
-    const char *ca_file;                                    /* certificates to trust instead of the system's; NULL */
-    const char *proxy;                                      /* NULL: by http_proxy, https_proxy, no_proxy; "": none */
+    rv_str body;                                          /* borrowed until on_end or cancel */
+    int64_t connect_us, first_byte_us, idle_us, total_us; /* limits; 0: none */
+    size_t max_body;                                      /* of the answer, after decompression; 0: 64 MiB */
+    const char *ca_file;                                  /* certificates to trust instead of the system's; NULL */
+    const char *proxy;                                    /* NULL: by http_proxy, https_proxy, no_proxy; "": none */
 };
 struct rv_http_head {
     int status;          /* of the final answer: 1xx is skipped */
@@ -52,20 +53,20 @@ rv_str rv_http_header(const struct rv_http_head *head, const char *name);
 
 enum rv_http_fault {
     RV_HTTP_OK,
-    RV_HTTP_UNREACHABLE,   /* no connection: resolving, connecting, TLS. Nothing was sent */
-    RV_HTTP_CUT,           /* the connection broke after something was sent */
-    RV_HTTP_CONNECT_TIME,  /* the time to connect is over. Nothing was sent */
+    RV_HTTP_UNREACHABLE,  /* no connection: resolving, connecting, TLS. Nothing was sent */
+    RV_HTTP_CUT,          /* the connection broke after something was sent */
+    RV_HTTP_CONNECT_TIME, /* the time to connect is over. Nothing was sent */
     RV_HTTP_FIRST_BYTE_TIME,
     RV_HTTP_IDLE_TIME,
     RV_HTTP_TOTAL_TIME,
-    RV_HTTP_TOO_LARGE,     /* more than max_body */
-    RV_HTTP_BAD_ANSWER,    /* no HTTP, broken compression, too large a head */
-    RV_HTTP_LOCAL,         /* memory, descriptors, an option libcurl does not know */
+    RV_HTTP_TOO_LARGE,  /* more than max_body */
+    RV_HTTP_BAD_ANSWER, /* no HTTP, broken compression, too large a head */
+    RV_HTTP_LOCAL,      /* memory, descriptors, an option libcurl does not know */
 };
 struct rv_http_end {
     enum rv_http_fault fault;
-    bool was_sent;         /* the request may have reached the server */
-    const char *text;      /* for people: what failed, with the host; "" when OK. Borrowed */
+    bool was_sent;                               /* the request may have reached the server */
+    const char *text;                            /* for people: what failed, with the host; "" when OK. Borrowed */
     int64_t connect_us, first_byte_us, total_us; /* from the start of the call; 0: did not come to that */
 };
 struct rv_http_events {

@@ -129,10 +129,10 @@ bool rv_head_line(struct rv_head_reader *r, rv_str line);
 void rv_head_read(struct rv_head_reader *r, struct rv_http_head *out);
 
 /* due.c */
-RV_MUST_CHECK int rv_due_add(rv_http_call *c, rv_err **err); /* counts it in h->n_calls */
-void rv_due_remove(rv_http_call *c);
-void rv_due_update(rv_http_call *c);            /* its limits moved */
-void rv_due_expire(rv_http *h, int64_t now_us); /* puts a fault on what is late and has it dealt with */
+RV_MUST_CHECK int rv_http_due_add(rv_http_call *c, rv_err **err); /* counts it in h->n_calls */
+void rv_http_due_remove(rv_http_call *c);
+void rv_http_due_update(rv_http_call *c);            /* its limits moved */
+void rv_http_due_expire(rv_http *h, int64_t now_us); /* puts a fault on what is late and has it dealt with */
 
 /* fault.c */
 bool rv_http_is_scarce(int os_error); /* an errno that says that this process or machine has run out of something */
