@@ -238,6 +238,10 @@ void rv_progress_free(rv_progress *p);
 /* record.c: a script from a real run */
 typedef struct rv_recorder rv_recorder;
 rv_recorder *rv_recorder_new(void);
+/** What that pipeline has under names of secrets is not written down, should an answer repeat it. */
+void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p);
+/** A piece of a reply; text and thinking are recorded with their time. now_us: rv_engine_now_us(). */
+void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us);
 void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line);
 void rv_recorder_input(rv_recorder *r, const struct rv_event *ev);
 RV_MUST_CHECK int rv_recorder_write(rv_recorder *r, const char *path, rv_err **err);

@@ -1,0 +1,15 @@
+#include <stdlib.h>
+
+#include "tests/unit/cli/suites.h"
+
+int main(void)
+{
+    SRunner *runner = srunner_create(record_suite());
+    int failed;
+
+    srunner_add_suite(runner, record_property_suite());
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

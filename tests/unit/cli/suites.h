@@ -1,0 +1,9 @@
+#ifndef RV_TESTS_CLI_SUITES_H
+#define RV_TESTS_CLI_SUITES_H
+
+#include <check.h>
+
+Suite *record_suite(void);
+Suite *record_property_suite(void);
+
+#endif
