@@ -12,6 +12,8 @@ int main(void)
     suite_add_tcase(suite, answers_case());
     suite_add_tcase(suite, broken_case());
     suite_add_tcase(suite, limits_case());
+    suite_add_tcase(suite, hold_case());
+    suite_add_tcase(suite, life_case());
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -24,6 +24,7 @@ struct call {
     void (*on_body)(struct call *c);
     void (*on_end)(struct call *c);
     struct call *other; /* for those */
+    char *body_sent;    /* likewise */
     int status;
     char content_type[80];
     char headers[4096]; /* "name=value;" */
