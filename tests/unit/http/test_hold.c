@@ -116,8 +116,7 @@ static void go_on(uv_timer_t *timer)
 START_TEST(held_at_every_part_the_body_is_whole)
 {
     RV_AUTO(rv_buf_fini)
-    rv_buf answer = RV_BUF_INIT(8 << 20),
-           plain = RV_BUF_INIT(8 << 20), packed = RV_BUF_INIT(8 << 20);
+    rv_buf answer = RV_BUF_INIT(8 << 20), plain = RV_BUF_INIT(8 << 20), packed = RV_BUF_INIT(8 << 20);
     char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "body.gz"), command[400];
     struct rv_http_request req = get(&w, "/");
     struct call c = {.hold_after = 1};

@@ -1,0 +1,159 @@
+/* https: a server is believed when its certificate is, and only then is anything sent. The server is that of the
+ * openssl program, with certificates made for the test. */
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/kit/kit.h"
+#include "world.h"
+
+static struct world w;
+static char *dir;
+static pid_t server;
+static FILE *server_says;
+static int port;
+
+static char *file(const char *name)
+{
+    return rv_kit_path(dir, name);
+}
+
+static void make_certificate(const char *name, const char *alt_name)
+{
+    char command[1000];
+
+    snprintf(command, sizeof command,
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test"
+             " -addext subjectAltName=%s -keyout '%s/%s.key' -out '%s/%s.pem' 2>/dev/null",
+             alt_name, dir, name, dir, name);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* Port 0 is any free one; the program prints which. */
+static void start_server(void)
+{
+    char *key = file("server.key"), *cert = file("server.pem"), line[200];
+    char *argv[] = {"openssl", "s_server", "-accept", "127.0.0.1:0", "-key", key, "-cert", cert, "-www", NULL};
+    posix_spawn_file_actions_t actions;
+    int fds[2];
+
+    ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_eq(posix_spawn_file_actions_init(&actions), 0);
+    ck_assert_int_eq(posix_spawn_file_actions_adddup2(&actions, fds[1], 1), 0);
+    ck_assert_int_eq(posix_spawn_file_actions_addclose(&actions, fds[0]), 0);
+    ck_assert_int_eq(posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0), 0);
+    ck_assert_int_eq(posix_spawnp(&server, "openssl", &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(fds[1]);
+    server_says = fdopen(fds[0], "r");
+    ck_assert_ptr_nonnull(server_says);
+    port = 0;
+    while (port == 0 && fgets(line, sizeof line, server_says))
+        if (strncmp(line, "ACCEPT ", 7) == 0 && strrchr(line, ':'))
+            port = (int)strtol(strrchr(line, ':') + 1, NULL, 10);
+    ck_assert_int_gt(port, 0);
+    free(key);
+    free(cert);
+}
+
+static void set_up(void)
+{
+    dir = rv_kit_tmpdir();
+    make_certificate("server", "IP:127.0.0.1");
+    make_certificate("other", "IP:127.0.0.1");
+    start_server();
+    world_init(&w);
+}
+
+static void tear_down(void)
+{
+    world_fini(&w);
+    kill(server, SIGKILL);
+    waitpid(server, NULL, 0);
+    fclose(server_says);
+    rv_kit_tmpdir_remove(dir);
+}
+
+static const struct {
+    const char *host, *ca_file;
+    enum rv_http_fault fault;
+    const char *text;
+} cases[] = {
+    {"127.0.0.1", "server.pem", RV_HTTP_OK, ""},
+    {"127.0.0.1", NULL, RV_HTTP_UNREACHABLE, "certificate"},
+    {"127.0.0.1", "other.pem", RV_HTTP_UNREACHABLE, "certificate"},
+    {"here.test", "server.pem", RV_HTTP_UNREACHABLE, "here.test"}, /* a certificate for another name */
+    {"127.0.0.1", "missing.pem", RV_HTTP_LOCAL, "missing.pem"},
+};
+
+START_TEST(only_a_server_with_a_trusted_certificate_is_spoken_to)
+{
+    struct rv_http_request req = {.method = "GET", .proxy = ""};
+    char *ca_file = cases[_i].ca_file ? file(cases[_i].ca_file) : NULL, url[100];
+    struct call c = {0};
+
+    snprintf(url, sizeof url, "https://%s:%d/", cases[_i].host, port);
+    req.url = url;
+    req.ca_file = ca_file;
+    fetch(&w, &c, &req);
+    ck_assert_msg(c.end.fault == cases[_i].fault, "%d: %s", c.end.fault, c.text);
+    ck_assert_int_eq(c.end.was_sent, cases[_i].fault == RV_HTTP_OK);
+    ck_assert_int_eq(c.status, cases[_i].fault == RV_HTTP_OK ? 200 : 0);
+    ck_assert_msg(strstr(c.text, cases[_i].text) != NULL, "%s", c.text);
+    call_fini(&c);
+    free(ca_file);
+}
+END_TEST
+
+/* A connection that was made for one who trusts the server is not given to one who does not. */
+START_TEST(trust_is_not_shared_between_calls)
+{
+    struct rv_http_request req = {.method = "GET", .proxy = ""};
+    char *ca_file = file("server.pem"), url[100];
+    struct call trusting = {0}, other = {0};
+
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/", port);
+    req.url = url;
+    req.ca_file = ca_file;
+    fetch(&w, &trusting, &req);
+    ck_assert_int_eq(trusting.end.fault, RV_HTTP_OK);
+    req.ca_file = NULL;
+    fetch(&w, &other, &req);
+    ck_assert_int_eq(other.end.fault, RV_HTTP_UNREACHABLE);
+    call_fini(&trusting);
+    free(ca_file);
+}
+END_TEST
+
+START_TEST(a_server_without_tls_is_not_spoken_to)
+{
+    struct rv_http_request req = get(&w, "/");
+    struct call c = {0};
+    char url[100];
+
+    w.server.answer = RV_STR_LIT("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    w.server.on_read = server_hang_up;
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/", w.server.port);
+    req.url = url;
+    fetch(&w, &c, &req);
+    ck_assert_int_eq(c.end.fault, RV_HTTP_UNREACHABLE);
+    ck_assert(!c.end.was_sent);
+}
+END_TEST
+
+TCase *tls_case(void)
+{
+    TCase *tc = tcase_create("tls");
+
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_set_timeout(tc, 20);
+    tcase_add_loop_test(tc, only_a_server_with_a_trusted_certificate_is_spoken_to, 0, RV_COUNT(cases));
+    tcase_add_test(tc, trust_is_not_shared_between_calls);
+    tcase_add_test(tc, a_server_without_tls_is_not_spoken_to);
+    return tc;
+}
