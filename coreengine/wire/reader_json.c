@@ -5,7 +5,7 @@ int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **e
 {
     /* What servers write is taken as every other client takes it: the last of equal keys, big counters as they are. */
     static const struct rv_json_opts opts = {
-        .max_bytes = WIRE_MAX_WHOLE, .allow_duplicates = true, .big_ints_as_double = true, .what = "what came"};
+        .max_bytes = WIRE_MAX_WHOLE, .allow_duplicates = true, .big_ints_as_double = true, .what = "its JSON"};
     rv_buf marked = RV_BUF_INIT(WIRE_MAX_WHOLE), shown = RV_BUF_INIT(WIRE_MAX_WHY / 2);
     json_object *value = NULL;
     rv_err *why = NULL;
@@ -21,11 +21,11 @@ int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **e
     if (rc == RV_E_NOMEM || shown.rc == RV_E_NOMEM) {
         rc = RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
     } else if (rc < 0) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer is not what it should be: %s: %s", rv_err_text(why),
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer can not be understood: %s: %s", rv_err_text(why),
                         rv_buf_cstr(&shown));
         rc = 0;
     } else if (!json_object_is_type(value, json_type_object)) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer is not what it should be: no JSON object: %s",
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer can not be understood: no JSON object: %s",
                         rv_buf_cstr(&shown));
     } else {
         *out = value;
