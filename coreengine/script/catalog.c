@@ -1,5 +1,4 @@
 /* What a script knows by name: for the core, for the checks of a pipeline, and against a pipeline. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/script/script_internal.h"

@@ -100,6 +100,17 @@ static void read_json_text(struct rv_key_reader *r, const struct rv_node *node, 
 
 static void read_opaque(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
+    json_object *json = NULL;
+
+    if (node->kind == RV_NODE_STR) {
+        int rc = rv_json_parse(node->text, NULL, &json, NULL);
+        bool is_object = rc == 0 && json_object_is_type(json, json_type_object);
+        json_object_put(json);
+        if (rc == RV_E_NOMEM)
+            out_of_memory(r);
+        else if (!is_object)
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "opaque must be a map, or a JSON object as text");
+    }
     read_json_text(r, node, "opaque", target);
 }
 
@@ -186,7 +197,7 @@ struct raw_call {
 static void read_arguments(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct raw_call *call = target;
-    read_json_text(r, node, "tool_calls.arguments", &call->arguments);
+    read_json_text(r, node, "arguments", &call->arguments);
 }
 
 static void read_name(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -194,7 +205,7 @@ static void read_name(struct rv_key_reader *r, const struct rv_node *node, void 
     if (node->kind == RV_NODE_STR)
         *(rv_str *)target = node->text;
     else
-        rv_keys_wrong_type(r, node, "tool_calls.name", "a string");
+        rv_keys_wrong_type(r, node, "name", "a string");
 }
 
 static const struct rv_key call_keys[] = {

@@ -37,6 +37,10 @@ static const struct {
     {"stages: [{stage: nobody, output: {}}]", "s.yaml:1:10: error: script: unknown stage \"nobody\"\n"},
     {"models: [{contains: x, text: y}]", ""},
     {"tools: {lok: [{result: {}}]}", "s.yaml:1:9: warning: script: no stage of the pipeline may call tool \"lok\"\n"},
+    {"models: {plan: [{text: x, answered_by: default}]}", ""},
+    {"models: {plan: [{text: y}, {text: x, answered_by: defalt}]}",
+     "s.yaml:1:28: error: script: unknown model role \"defalt\"\n  hint: answered_by is a role of the pipeline's "
+     "models\n"},
     {"tools: [{tool: look, stage: acct, result: {}}]",
      "s.yaml:1:9: error: script: unknown stage \"acct\"\n  hint: did you mean \"act\"?\n"},
 };
@@ -89,6 +93,38 @@ static const struct rv_tool_info *known_tool(void *self, rv_str name)
     return rv_str_is(name, "look") ? &known : NULL;
 }
 
+static const char *known_name(void *self, size_t i)
+{
+    static const char *const names[] = {"look", "other"};
+    (void)self;
+    return i < RV_COUNT(names) ? names[i] : NULL;
+}
+
+/* All names, with a blank behind each. */
+static void want_names(const struct rv_catalog *c, const char *want)
+{
+    rv_buf names = RV_BUF_INIT(1 << 10);
+
+    for (size_t i = 0; c->tool_name(c->self, i); i++)
+        rv_buf_printf(&names, "%s ", c->tool_name(c->self, i));
+    ck_assert_str_eq(rv_buf_cstr(&names), want);
+    rv_buf_fini(&names);
+}
+
+START_TEST(a_catalog_names_the_tools_of_both)
+{
+    rv_script *s = script_of("tools: {peek: [{result: {}}], look: [{result: {}}]}", NULL);
+    struct rv_catalog under = rv_catalog_empty;
+
+    struct rv_catalog c = rv_script_catalog(s, &under);
+    want_names(&c, "look peek ");
+    under.tool_name = known_name;
+    c = rv_script_catalog(s, &under);
+    want_names(&c, "look peek look other ");
+    rv_script_free(s);
+}
+END_TEST
+
 START_TEST(tools_of_the_script_fill_the_gaps_of_a_catalog)
 {
     rv_script *s = script_of("tools:\n  look: [{result: {}}]\n  plain: [{result: {}}]\n"
@@ -130,6 +166,7 @@ Suite *catalog_suite(void)
 
     tcase_add_loop_test(tc, names_that_the_pipeline_does_not_have_are_found, 0, RV_COUNT(checks));
     tcase_add_loop_test(tc, scripted_stages_are_flagged, 0, RV_COUNT(stages));
+    tcase_add_test(tc, a_catalog_names_the_tools_of_both);
     tcase_add_test(tc, tools_of_the_script_fill_the_gaps_of_a_catalog);
     suite_add_tcase(suite, tc);
     return suite;

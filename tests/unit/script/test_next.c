@@ -95,6 +95,10 @@ static const struct {
     {"{error: {kind: context_too_long}}", "LLMError", "the prompt is too long for the model", false},
     {"{error: {kind: content_filter}}", "LLMError", "the provider's content filter refused it", false},
     {"{error: {kind: cancelled}}", "CancelledError", "the call was cancelled", false},
+    {"{error: {kind: auth, retryable: true}}", "LLMError", "the key was refused", true},
+    {"{error: {kind: timeout, retryable: false}}", "TimeoutError", "the model did not answer in time", false},
+    {"{error: {kind: rate_limited, message: slow down, retry_after_ms: 20}}", "LLMError", "slow down", true},
+    {"{text: so far, error: {kind: connection}}", "LLMError", "the connection broke", true},
 };
 
 START_TEST(errors_of_models)
@@ -179,6 +183,105 @@ START_TEST(what_else_a_reply_says)
     ck_assert(rv_str_is(reply.answer.tool_calls, "[{\"id\":\"call_1\",\"name\":\"t\",\"arguments\":\"{}\"}]"));
     rv_script_reply_fini(&reply);
     rv_script_free(s);
+}
+END_TEST
+
+/* What a reply comes to besides its text, as journals keep it. */
+static const struct {
+    const char *entry, *body, *answer;
+} results[] = {
+    {"{text: x}", "x", "{'finish_reason':'stop'}"},
+    {"{text: x, finish_reason: null}", "x", "{}"},
+    {"{text: x, finish_reason: refusal}", "x", "{'finish_reason':'refusal'}"},
+    {"{text: x, usage: {}}", "x", "{'finish_reason':'stop','usage':{'input_tokens':0,'output_tokens':0}}"},
+    {"{text: x, usage: {input_tokens: 9, output_tokens: 8, cached_tokens: 7, cache_write_tokens: 6, "
+     "reasoning_tokens: 5}}",
+     "x",
+     "{'finish_reason':'stop','usage':{'input_tokens':9,'output_tokens':8,'cached_tokens':7,"
+     "'cache_write_tokens':6,'reasoning_tokens':5}}"},
+    {"{text: x, opaque: {provider: p, n: 1.50}, answered_by: other, attempts: 3}", "x",
+     "{'finish_reason':'stop','opaque':'{\\'provider\\':\\'p\\',\\'n\\':1.50}','answered_by':'other','attempts':3}"},
+    {"{text: x, opaque: '{ \"a\": 1}'}", "x", "{'finish_reason':'stop','opaque':'{ \\'a\\': 1}'}"},
+    {"{tool_calls: [{name: a, arguments: {q: [1, 2.50]}}, {name: b, id: mine, arguments: '{broken'}]}", "",
+     "{'finish_reason':'tool_calls','tool_calls':'[{\\'id\\':\\'call_1\\',\\'name\\':\\'a\\',\\'arguments\\':"
+     "\\'{\\\\\\'q\\\\\\':[1,2.50]}\\'},{\\'id\\':\\'mine\\',\\'name\\':\\'b\\',\\'arguments\\':\\'{broken\\'}]'}"},
+    {"{text: look, tool_calls: [{name: a, id: call_2}, {name: ''}]}", "look",
+     "{'finish_reason':'tool_calls','tool_calls':'[{\\'id\\':\\'call_2\\',\\'name\\':\\'a\\',\\'arguments\\':"
+     "\\'{}\\'},{\\'id\\':\\'call_3\\',\\'name\\':\\'\\',\\'arguments\\':\\'{}\\'}]'}"},
+    {"{chunks: [so, ' far'], error: {kind: overloaded, retry_after_ms: 7, billed: true}}", "so far",
+     "{'error_kind':'overloaded','billed':true,'retry_after_us':7000}"},
+    {"{error: oops, finish_reason: length, usage: {input_tokens: 1}}", "",
+     "{'finish_reason':'length','usage':{'input_tokens':1,'output_tokens':0},'error_kind':'overloaded'}"},
+};
+
+START_TEST(what_replies_come_to)
+{
+    char text[512], want[1024];
+    const struct rv_script_call call = {.kind = RV_SCRIPT_MODEL, .stage = "a", .visit = 1};
+    struct rv_script_reply reply;
+    rv_buf answer = RV_BUF_INIT(1 << 16);
+    rv_jw w = rv_jw_on(&answer);
+
+    snprintf(text, sizeof text, "models: {a: [%s]}", results[_i].entry);
+    rv_script *s = script_of(text, NULL);
+    ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&reply.body), results[_i].body);
+    rv_jw_obj(&w);
+    rv_llm_answer_write(&reply.answer, &w);
+    rv_jw_obj_end(&w);
+    snprintf(want, sizeof want, "%s", results[_i].answer);
+    for (char *c = want; *c; c++)
+        if (*c == '\'')
+            *c = '"';
+    ck_assert_str_eq(rv_buf_cstr(&answer), want);
+    rv_script_reply_fini(&reply);
+    rv_script_free(s);
+    rv_buf_fini(&answer);
+}
+END_TEST
+
+START_TEST(chunks_have_kinds_and_waits_of_their_own)
+{
+    static const struct {
+        bool is_thinking;
+        int64_t delay_ms;
+        const char *text;
+    } want[] = {{false, 20, "x"}, {true, 5, "hm"}, {false, 0, "y"}, {false, 20, "z"}, {false, 9, ""}};
+    const struct rv_script_call call = {.kind = RV_SCRIPT_MODEL, .stage = "a", .visit = 1};
+    struct rv_script_reply reply;
+    rv_script *s = script_of("models: {a: [{chunks: [x, {thinking: hm, delay_ms: 5}, {text: y, delay_ms: 0}, {text: z},"
+                             " {delay_ms: 9}], delay_ms: 20}]}",
+                             NULL);
+
+    ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&reply.body), "xyz");
+    ck_assert_uint_eq(reply.n_deltas, RV_COUNT(want));
+    for (size_t i = 0; i < RV_COUNT(want); i++) {
+        ck_assert_int_eq(reply.deltas[i].is_thinking, want[i].is_thinking);
+        ck_assert_int_eq(reply.deltas[i].delay_ms, want[i].delay_ms);
+        ck_assert(rv_str_is(reply.deltas[i].text, want[i].text));
+    }
+    rv_script_reply_fini(&reply);
+    rv_script_free(s);
+}
+END_TEST
+
+START_TEST(a_reply_without_chunks_is_whole)
+{
+    static const char *const entries[] = {"{text: x}", "{json: 1}", "{chunks: []}", "{error: no}",
+                                          "{tool_calls: [{name: t}]}"};
+    const struct rv_script_call call = {.kind = RV_SCRIPT_MODEL, .stage = "a", .visit = 1};
+
+    for (size_t i = 0; i < RV_COUNT(entries); i++) {
+        char text[128];
+        struct rv_script_reply reply;
+        snprintf(text, sizeof text, "models: {a: [%s]}", entries[i]);
+        rv_script *s = script_of(text, NULL);
+        ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
+        ck_assert_msg(!reply.deltas && reply.n_deltas == 0, "%s", entries[i]);
+        rv_script_reply_fini(&reply);
+        rv_script_free(s);
+    }
 }
 END_TEST
 
@@ -358,6 +461,9 @@ Suite *next_suite(void)
     tcase_add_loop_test(tc, errors_of_models, 0, RV_COUNT(errors));
     tcase_add_loop_test(tc, entries_of_stages_and_tools, 0, RV_COUNT(others));
     tcase_add_test(tc, what_else_a_reply_says);
+    tcase_add_loop_test(tc, what_replies_come_to, 0, RV_COUNT(results));
+    tcase_add_test(tc, chunks_have_kinds_and_waits_of_their_own);
+    tcase_add_test(tc, a_reply_without_chunks_is_whole);
     tcase_add_test(tc, answers_come_in_order_and_end);
     tcase_add_test(tc, rewinding_starts_over);
     tcase_add_test(tc, another_goes_on_where_one_stood);

@@ -30,6 +30,37 @@ static const struct {
     {"models: {a: [{tool_calls: []}]}",
      "s.yaml:1:27: error: model reply \"a\": tool_calls must be a list of {name, arguments}, at least one and at "
      "most 128"},
+    {"models: {a: [{tool_calls: [t]}]}", "s.yaml:1:28: error: model reply \"a\": must be a map"},
+    {"models: {a: [{tool_calls: [{name: t, args: {}}]}]}",
+     "s.yaml:1:38: error: model reply \"a\": unknown key \"tool_calls.args\"\n  hint: "},
+    {"models: {a: [{tool_calls: [{name: t, arguments: [1]}]}]}",
+     "s.yaml:1:49: error: model reply \"a\": tool_calls.arguments must be a map or a text, not list"},
+    {"models: {a: [{tool_calls: [{name: t, id: x}, {name: t, id: x}]}]}",
+     "s.yaml:1:46: error: model reply \"a\": tool_calls: id \"x\" is used twice\n  hint: leave the id out"},
+    {"models: {a: [{tool_calls: [{name: t}], error: no}]}",
+     "s.yaml:1:14: error: model reply \"a\": has both an error and tool calls"},
+    {"models: {a: [{json: 1, error: no}]}",
+     "s.yaml:1:14: error: model reply \"a\": says its reply in more than one way"},
+    {"models: {a: [{text: x, chunks: []}]}",
+     "s.yaml:1:14: error: model reply \"a\": says its reply in more than one way"},
+    {"models: {a: [{text: 3}]}",
+     "s.yaml:1:21: error: model reply \"a\": text must be a string, not integer 3\n  hint: put it in quotes: \"3\""},
+    {"models: {a: [{chunks: x}]}",
+     "s.yaml:1:23: error: model reply \"a\": chunks must be a list of texts and maps, not string \"x\""},
+    {"models: {a: [{chunks: [[x]]}]}",
+     "s.yaml:1:24: error: model reply \"a\": a chunk must be a text or a map, not list"},
+    {"models: {a: [{chunks: [{txt: x}]}]}", "s.yaml:1:25: error: model reply \"a\": unknown key \"chunks.txt\""},
+    {"models: {a: [{chunks: [{text: x, thinking: y}]}]}",
+     "s.yaml:1:24: error: model reply \"a\": chunks: a chunk has either text or thinking"},
+    {"models: {a: [{chunks: [{text: x, delay_ms: -1}]}]}",
+     "s.yaml:1:44: error: model reply \"a\": chunks.delay_ms must be at least 0"},
+    {"models: {a: [{text: x, finish_reason: stopp}]}",
+     "s.yaml:1:39: error: model reply \"a\": finish_reason: unknown finish reason \"stopp\": legal are stop, "},
+    {"models: {a: [{text: x, usage: {input: 3}}]}",
+     "s.yaml:1:32: error: model reply \"a\": unknown key \"usage.input\""},
+    {"models: {a: [{text: x, opaque: '[1]'}]}",
+     "s.yaml:1:32: error: model reply \"a\": opaque must be a map, or a JSON object as text"},
+    {"models: {a: [{text: x, attempts: 0}]}", "s.yaml:1:34: error: model reply \"a\": attempts must be at least 1"},
     {"stages: [{stage: a, ouput: {}}]",
      "s.yaml:1:21: error: stage entry: unknown key \"ouput\"\n  hint: did you mean \"output\"?\n"},
     {"stages: {a: [{}]}", "s.yaml:1:14: error: stage entry \"a\": says nothing"},
@@ -110,10 +141,20 @@ END_TEST
 START_TEST(the_schema_is_a_schema_that_accepts_what_is_read)
 {
     static const char text[] =
-        "{'models': {'a': [{'text': 'x', 'delay_ms': 3}], 'b': [{'error': {'kind': 'timeout'}}]},"
+        "{'models': {'a': [{'text': 'x', 'delay_ms': 3, 'finish_reason': 'length'}, {'chunks': ['a', {'thinking': 'b',"
+        " 'delay_ms': 1}], 'error': {'kind': 'timeout', 'retryable': false, 'billed': true}}], 'b': [{'error': {'kind':"
+        " 'timeout'}}, {'tool_calls': [{'name': 't', 'arguments': '{'}, {'name': 'u', 'id': 'x', 'arguments': {}}],"
+        " 'usage': {'cached_tokens': 3}, 'opaque': {}, 'answered_by': 'r', 'attempts': 2, 'finish_reason': null}]},"
         " 'tools': {'t': {'risk': 'write', 'calls': [{'result': {}}]}, 'u': [{'error': 'no'}]},"
         " 'stages': [{'stage': 's', 'output': {}}], 'answers': [{'approved': true}], 'repeat': false}";
-    static const char bad[] = "{'models': {'a': [{'txt': 'x'}]}}";
+    static const char *const bad[] = {
+        "{'models': {'a': [{'txt': 'x'}]}}",
+        "{'models': {'a': [{'chunks': [{'txt': 'x'}]}]}}",
+        "{'models': {'a': [{'tool_calls': [{'names': 'x'}]}]}}",
+        "{'models': {'a': [{'error': {'kind': 'unheard_of'}}]}}",
+        "{'models': {'a': [{'error': {'kind': null}}]}}",
+        "{'models': {'a': [{'finish_reason': 'unheard_of'}]}}",
+    };
     rv_buf b = RV_BUF_INIT(1 << 20);
     rv_jw w = rv_jw_on(&b);
     rv_schema *schema = NULL;
@@ -121,16 +162,19 @@ START_TEST(the_schema_is_a_schema_that_accepts_what_is_read)
 
     rv_script_write_schema(&w);
     ck_assert_int_eq(b.rc, 0);
-    json_object *json = rv_kit_json(rv_buf_cstr(&b)), *good = rv_kit_json(text), *wrong = rv_kit_json(bad);
+    json_object *json = rv_kit_json(rv_buf_cstr(&b)), *good = rv_kit_json(text);
     int rc = rv_schema_compile(json, "script", &schema, &err);
     ck_assert_msg(rc == 0, "%s", rc < 0 ? rv_kit_err_take(err) : "");
     rc = rv_schema_check(schema, good, &err);
     ck_assert_msg(rc == 0, "%s", rc < 0 ? rv_kit_err_take(err) : "");
-    ck_assert_int_eq(rv_schema_check(schema, wrong, NULL), RV_E_INVALID);
+    for (size_t i = 0; i < RV_COUNT(bad); i++) {
+        json_object *wrong = rv_kit_json(bad[i]);
+        ck_assert_msg(rv_schema_check(schema, wrong, NULL) == RV_E_INVALID, "%s", bad[i]);
+        json_object_put(wrong);
+    }
     rv_schema_free(schema);
     json_object_put(json);
     json_object_put(good);
-    json_object_put(wrong);
     rv_buf_fini(&b);
 }
 END_TEST
