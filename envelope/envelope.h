@@ -32,8 +32,8 @@ struct rv_usage {
 /** Adds, without overflow. */
 void rv_usage_add(struct rv_usage *sum, const struct rv_usage *part);
 bool rv_usage_is_zero(const struct rv_usage *u);
-/** {calls, input_tokens, output_tokens, cached_tokens?, cache_write_tokens?, reasoning_tokens?, cost_micro_usd?,
- * estimated?}: what is 0 or false is left out but for the first three. */
+/** {calls?, input_tokens, output_tokens, cached_tokens?, cache_write_tokens?, reasoning_tokens?, cost_micro_usd?,
+ * estimated?}: what is 0 or false is left out, but for the input and output. */
 void rv_usage_write_json(const struct rv_usage *u, rv_jw *w);
 /** What was written; members that are missing or no count are 0. */
 void rv_usage_read_json(json_object *json, struct rv_usage *out);

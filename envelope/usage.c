@@ -34,7 +34,7 @@ static void write_unless_0(rv_jw *w, const char *key, int64_t n)
 void rv_usage_write_json(const struct rv_usage *u, rv_jw *w)
 {
     rv_jw_obj(w);
-    rv_jw_kv_int(w, "calls", u->calls);
+    write_unless_0(w, "calls", u->calls);
     rv_jw_kv_int(w, "input_tokens", u->input_tokens);
     rv_jw_kv_int(w, "output_tokens", u->output_tokens);
     write_unless_0(w, "cached_tokens", u->cached_tokens);

@@ -124,7 +124,7 @@ static rv_str put_done(const struct rv_event *ev, rv_jw *w, rv_buf *value)
         text = ev->reply;
     }
     if (ev->kind == RV_EVENT_LLM_DONE)
-        rv_llm_answer_write(&ev->llm, w);
+        rv_event_write_answer(ev, w);
     if (text.len == 0)
         return (rv_str){NULL, 0};
     if (rv_utf8_valid(text, NULL))

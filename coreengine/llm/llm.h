@@ -106,4 +106,24 @@ int64_t rv_llm_cost(const struct rv_price *price, const struct rv_usage *usage);
  * least, and what providers add unseen is allowed for. Saturates. */
 int64_t rv_llm_worst_cost(const struct rv_price *price, int64_t request_bytes, int64_t max_output_tokens);
 
+enum rv_llm_bound_state {
+    RV_LLM_BOUND_PROVED,
+    RV_LLM_BOUND_NO_PRICE,  /* what `role` costs is not known */
+    RV_LLM_BOUND_NO_LENGTH, /* how long a request to it can be is not known */
+};
+/* What a run can cost at most, and what that is made of. */
+struct rv_llm_bound {
+    enum rv_llm_bound_state state;
+    int64_t cost_micro_usd; /* PROVED: of a run */
+    bool is_budget;         /* the budget is less than the calls can come to */
+    int64_t max_calls, call_micro_usd;
+    const char *role; /* of the dearest model of the dearest call; NULL: no call costs anything. Borrowed */
+    int64_t model_micro_usd, request_size, reply_tokens, attempts; /* its part of the call */
+    bool is_window;     /* request_size is in tokens, since that is all the model can take in; else in bytes */
+    bool has_fallbacks; /* call_micro_usd has those too */
+};
+/** From the configuration alone. max_llm_calls: of struct rv_proof. Without a budget everything that is sent for a call
+ * counts, the repeated and what is asked of fallbacks. */
+void rv_llm_prove_cost(const struct rv_pipeline *p, int64_t max_llm_calls, struct rv_llm_bound *out);
+
 #endif

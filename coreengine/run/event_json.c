@@ -31,6 +31,17 @@ static void write_response(const struct rv_response *r, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+void rv_event_write_answer(const struct rv_event *ev, rv_jw *w)
+{
+    struct rv_llm_answer answer = ev->llm;
+
+    if (ev->failed)
+        answer.finish = RV_UNSET;
+    else
+        answer.error_kind = RV_UNSET;
+    rv_llm_answer_write(&answer, w);
+}
+
 void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
 {
     rv_jw_obj(w);
@@ -52,7 +63,7 @@ void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
         rv_jw_kv_str(w, "reply", ev->reply);
     }
     if (ev->kind == RV_EVENT_LLM_DONE)
-        rv_llm_answer_write(&ev->llm, w);
+        rv_event_write_answer(ev, w);
     if (ev->kind == RV_EVENT_ANSWER)
         write_response(&ev->response, w);
     rv_jw_obj_end(w);

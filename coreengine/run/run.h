@@ -48,6 +48,8 @@ void rv_run_set_emits(rv_run *run, bool emits);
 size_t rv_run_active(const rv_run *run, int *out, size_t max);
 
 /* --- Events and effects as JSON, for recording, replay and comparison --- */
+/** The members of ev.llm that say something: a failure has a kind, an answer a finish reason. */
+void rv_event_write_answer(const struct rv_event *ev, rv_jw *w);
 void rv_event_write_json(const struct rv_event *ev, rv_jw *w);
 /** Reads what was written. Texts borrow from json. RV_E_INVALID. */
 RV_MUST_CHECK int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err);

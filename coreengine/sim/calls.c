@@ -34,7 +34,7 @@ static struct sim_call *add(struct sim_seed *s, rv_err **err)
         s->cap_calls = cap;
     }
     struct sim_call *c = &s->calls[s->n_calls++];
-    *c = (struct sim_call){.outcome.text = RV_BUF_INIT(SIM_MAX_TEXT)};
+    *c = (struct sim_call){.outcome = {.text = RV_BUF_INIT(SIM_MAX_TEXT), .llm = RV_LLM_ANSWER_NONE}};
     return c;
 }
 

@@ -46,14 +46,21 @@ static void overloaded(struct sim_seed *s, struct sim_outcome *o)
 {
     static const struct {
         const char *text;
-        bool retryable;
+        enum rv_llm_error kind;
+        bool may_be_billed;
     } faults[] = {
-        {"429: too many requests", true}, {"529: overloaded", true},   {"500: internal error", true},
-        {"connection reset", true},       {"401: no such key", false}, {"400: prompt too long", false},
+        {"429: too many requests", RV_LLM_ERROR_RATE_LIMITED, false},
+        {"529: overloaded", RV_LLM_ERROR_OVERLOADED, false},
+        {"500: internal error", RV_LLM_ERROR_OVERLOADED, false},
+        {"connection reset", RV_LLM_ERROR_CONNECTION, true},
+        {"401: no such key", RV_LLM_ERROR_AUTH, false},
+        {"400: prompt too long", RV_LLM_ERROR_CONTEXT_TOO_LONG, false},
     };
     size_t i = sim_draw(&s->tape, RV_COUNT(faults));
 
-    sim_outcome_fail(o, "LLMError", faults[i].retryable, faults[i].text);
+    sim_outcome_fail(o, "LLMError", rv_llm_error_is_retryable(faults[i].kind), faults[i].text);
+    o->llm.error_kind = (int)faults[i].kind;
+    o->llm.may_be_billed = faults[i].may_be_billed;
 }
 
 /* Text that holds no whole object, or not the one that was asked for. */
@@ -135,14 +142,19 @@ int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_o
     }
     if (fault == 2) {
         sim_outcome_fail(o, "TimeoutError", true, "no answer in time");
+        o->llm.error_kind = RV_LLM_ERROR_TIMEOUT;
+        o->llm.may_be_billed = true;
         return 0;
     }
-    o->llm.usage.input_tokens = (int64_t)e->request_len / 4;
     rc = sim_script_answer(s, e, RV_SCRIPT_MODEL, (rv_str){e->request, e->request_len}, o, &found, err);
     if (rc == 0 && !found)
         rc = good_text(s, e, &r, &o->text, err);
     if (rc == 0 && fault == 3 && !o->failed)
         spoil(&r, &o->text);
-    o->llm.usage.output_tokens = (int64_t)o->text.len / 4;
+    if (!o->failed) {
+        o->llm.has_usage = true;
+        o->llm.usage.input_tokens = (int64_t)e->request_len / 4;
+        o->llm.usage.output_tokens = (int64_t)o->text.len / 4;
+    }
     return rc < 0 ? rc : rv_buf_check(&o->text, "reply", err);
 }

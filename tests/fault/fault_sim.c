@@ -36,7 +36,7 @@ static const rv_template *no_prompt(void *self, rv_str key)
 
 START_TEST(every_failed_allocation_of_a_simulation_is_reported)
 {
-    const struct rv_catalog nothing = {no_tool, no_entry, no_prompt, NULL};
+    const struct rv_catalog nothing = {.tool = no_tool, .entry = no_entry, .prompt = no_prompt};
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;
     rv_script *script = NULL;

@@ -38,7 +38,7 @@ static inline const rv_template *rv_kit_no_prompt(void *self, rv_str key)
 /* Initialises a struct rv_catalog; list: a struct rv_kit_tools *, borrowed. */
 #define RV_KIT_CATALOG(list)                                                                                           \
     {                                                                                                                  \
-        rv_kit_find_tool, rv_kit_no_entry, rv_kit_no_prompt, list                                                      \
+        .tool = rv_kit_find_tool, .entry = rv_kit_no_entry, .prompt = rv_kit_no_prompt, .self = list                   \
     }
 
 #endif

@@ -113,7 +113,7 @@ START_TEST(all_that_can_be_declared_is_kept)
 
     made_begin(&m);
     world_parse(&w, "name: t\nagents: [{name: a}]\n", ".");
-    const struct rv_catalog catalog = {made_tool, made_entry, made_prompt, &m};
+    const struct rv_catalog catalog = {.tool = made_tool, .entry = made_entry, .prompt = made_prompt, .self = &m};
     const struct rv_known_names names = {made_names, NULL};
     const struct rv_bundle_source from = {.pipeline = w.pipeline, .catalog = &catalog, .names = &names};
     ck_assert_int_eq(rv_bundle_write(&from, &text, NULL, NULL), 0);

@@ -300,7 +300,7 @@ static struct rv_event answer_to(struct live *l, const struct live_call *c)
                                                    : RV_EVENT_HOOK_DONE;
         ev.reply = reply_to(l, c);
         if (c->kind == RV_EFFECT_CALL_LLM && chance(l, 50))
-            ev.input_tokens = 5, ev.output_tokens = live_pick(l, 3);
+            ev.llm.has_usage = true, ev.llm.usage.input_tokens = 5, ev.llm.usage.output_tokens = live_pick(l, 3);
     }
     ev.now_us = l->now_us;
     if (ev.kind == RV_EVENT_TIMER || l->is_calm)

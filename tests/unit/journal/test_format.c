@@ -8,13 +8,17 @@
 #include "tests/unit/journal/live.h"
 #include "tests/unit/journal/suites.h"
 
+#define SAID(...) {.finish = RV_FINISH_STOP, .error_kind = RV_UNSET, .has_usage = true, __VA_ARGS__}
 #define CASES(X)                                                                                                       \
     X(.kind = RV_EVENT_START)                                                                                          \
     X(.kind = RV_EVENT_CANCEL)                                                                                         \
     X(.kind = RV_EVENT_RECOVER)                                                                                        \
     X(.kind = RV_EVENT_TIMER, .call_id = 7)                                                                            \
-    X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .reply = RV_STR_LIT("a \"b\"\n\xc3\xa9"), .input_tokens = 3)            \
-    X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .output_tokens = 9, .reply = RV_STR_LIT(""))                            \
+    X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .reply = RV_STR_LIT("a \"b\"\n\xc3\xa9"), .llm = SAID(.usage.input_tokens = 3))  \
+    X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .llm = SAID(.usage.output_tokens = 9), .reply = RV_STR_LIT(""))         \
+    X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .llm = SAID(.tool_calls = RV_STR_LIT("[{\"id\":\"a\"}]")))              \
+    X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .failed = true, .error = RV_STR_LIT("cut"), .reply = RV_STR_LIT("par"), \
+      .llm = {.finish = RV_UNSET, .error_kind = RV_LLM_ERROR_PROTOCOL, .may_be_billed = true})                         \
     X(.kind = RV_EVENT_HOOK_DONE, .call_id = 8, .reply = RV_STR_LIT("{}"))                                             \
     X(.kind = RV_EVENT_TOOL_DONE, .call_id = 9, .unknown = true)                                                       \
     X(.kind = RV_EVENT_TOOL_DONE, .call_id = 9, .failed = true, .error = RV_STR_LIT("bad"), .retryable = true)         \

@@ -53,8 +53,9 @@ static void turn(struct live *l)
                            .now_us = l->now_us += 1000000,
                            .call_id = l->calls[0].id,
                            .reply = {reply, NEW_TEXT},
-                           .input_tokens = 1234,
-                           .output_tokens = 321};
+                           .llm.has_usage = true,
+                           .llm.usage.input_tokens = 1234,
+                           .llm.usage.output_tokens = 321};
     if (live_step(l, &ev, &err) < 0)
         rv_kit_die("%s", rv_kit_err_take(err));
     ck_assert_int_eq(rv_run_status(l->run), RV_RUN_INTERRUPTED);

@@ -63,7 +63,7 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
         rv_kit_die("no driver");
     d->findings = rv_findings_new();
     d->effects = d->events = d->lines = RV_BUF_INIT(DRIVE_MAX_TEXT);
-    d->catalog = (struct rv_catalog){find_tool, find_entry, find_prompt, d};
+    d->catalog = (struct rv_catalog){.tool = find_tool, .entry = find_entry, .prompt = find_prompt, .self = d};
     d->opts = RV_RUN_OPTS_INIT;
     d->opts.saves = true;
     d->now_us = DRIVE_T0;

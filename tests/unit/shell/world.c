@@ -65,6 +65,7 @@ void world_load(struct world *w, const char *pipeline, const char *script, const
                         .effects = RV_BUF_INIT(LINES),
                         .inputs = RV_BUF_INIT(LINES),
                         .deltas = RV_BUF_INIT(LINES),
+                        .pieces = RV_BUF_INIT(LINES),
                         .states = RV_BUF_INIT(LINES)};
     must(rv_pipeline_parse(rv_str_of(pipeline), "p.yaml", ".", f, &w->pipeline, &err), err, "pipeline");
     must_be_clean(f, "pipeline");
@@ -97,10 +98,16 @@ static void on_input(void *self, const struct rv_event *ev)
     rv_buf_putc(&w->inputs, '\n');
 }
 
-static void on_delta(void *self, int stage, rv_str text)
+static bool on_delta(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d)
 {
     struct world *w = self;
-    rv_buf_printf(&w->deltas, "%d@%lld %.*s\n", stage, (long long)world_elapsed_ms(w), RV_STR_ARG(text));
+
+    (void)call_id;
+    if (d->kind == RV_LLM_DELTA_TEXT)
+        rv_buf_printf(&w->deltas, "%d@%lld %.*s\n", stage, (long long)world_elapsed_ms(w), RV_STR_ARG(d->text));
+    else
+        rv_buf_printf(&w->pieces, "%s\n", rv_llm_delta_text(d->kind));
+    return true;
 }
 
 static void on_state(void *self, rv_str state)
@@ -289,6 +296,7 @@ void world_fini(struct world *w)
     rv_buf_fini(&w->effects);
     rv_buf_fini(&w->inputs);
     rv_buf_fini(&w->deltas);
+    rv_buf_fini(&w->pieces);
     rv_buf_fini(&w->states);
 }
 

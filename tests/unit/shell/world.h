@@ -14,7 +14,7 @@ struct world {
     rv_engine *engine;
     rv_exec *exec;
     rv_journal *journal;                            /* with how.store */
-    rv_buf events, effects, inputs, deltas, states; /* one line each */
+    rv_buf events, effects, inputs, deltas, pieces, states; /* one line each */
     int64_t started_us;
 };
 

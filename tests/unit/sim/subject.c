@@ -23,7 +23,7 @@ static const rv_template *no_prompt(void *self, rv_str key)
     return NULL;
 }
 
-static const struct rv_catalog nothing = {no_tool, any_entry, no_prompt, NULL};
+static const struct rv_catalog nothing = {.tool = no_tool, .entry = any_entry, .prompt = no_prompt};
 
 void subjects_init(struct subjects *s, const char *path, size_t n)
 {
