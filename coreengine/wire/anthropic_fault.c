@@ -31,28 +31,13 @@ static const struct {
     {"content filtering", RV_LLM_ERROR_CONTENT_FILTER},    {"credit balance", RV_LLM_ERROR_RATE_LIMITED},
 };
 
-static void judge_status(int status, int *kind, bool *retryable)
-{
-    if (status == 401 || status == 403)
-        *kind = RV_LLM_ERROR_AUTH;
-    else if (status == 402)
-        *kind = RV_LLM_ERROR_RATE_LIMITED;
-    else if (status == 413)
-        *kind = RV_LLM_ERROR_CONTEXT_TOO_LONG;
-    else if (status == 529)
-        *kind = RV_LLM_ERROR_OVERLOADED;
-    else
-        return;
-    *retryable = status == 529;
-}
-
 void rv_anthropic_fault(json_object *body, int status, int *kind, bool *retryable, rv_buf *text)
 {
     json_object *error = body ? rv_json_get_obj(body, "error") : NULL;
     json_object *details = error ? rv_json_get_obj(error, "details") : NULL;
     rv_str type = error ? rv_anthropic_text(error, "type") : (rv_str){NULL, 0}, message;
 
-    judge_status(status, kind, retryable);
+    (void)status; /* says what its type says again */
     if (!error)
         return;
     for (size_t i = 0; i < RV_COUNT(error_types); i++) {

@@ -59,6 +59,13 @@ static void begin_turn(struct conversation *c, const char *role)
     c->open = role;
 }
 
+/* A turn of the user, who did not say anything. */
+static void fall_silent(struct conversation *c)
+{
+    begin_turn(c, "user");
+    write_text(c->w, RV_STR_LIT(SILENCE));
+}
+
 /* The turn of that role, joined to an open one of the same. */
 static void open_turn(struct conversation *c, const char *role)
 {
@@ -66,10 +73,8 @@ static void open_turn(struct conversation *c, const char *role)
 
     if (c->open && rv_str_is(rv_str_of(c->open), role))
         return;
-    if (!c->has_begun && !is_user) {
-        begin_turn(c, "user");
-        write_text(c->w, RV_STR_LIT(SILENCE));
-    }
+    if (!c->has_begun && !is_user)
+        fall_silent(c);
     c->has_begun = true;
     begin_turn(c, role);
 }
@@ -118,27 +123,34 @@ static int write_call(struct conversation *c, json_object *call, rv_err **err)
     return rc;
 }
 
-/* Blocks that the same provider gave with that turn; everything in them is its own. */
-static void write_thinking(struct conversation *c, json_object *message)
+/* Blocks that the same provider gave with that turn; NULL: none. */
+static json_object *thinking_of(const struct conversation *c, json_object *message)
 {
     json_object *opaque = rv_json_get_obj(message, "opaque");
     json_object *blocks = opaque ? rv_json_get_arr(opaque, "blocks") : NULL;
+
+    if (!blocks || !json_object_array_length(blocks))
+        return NULL;
+    return rv_str_is(rv_anthropic_text(opaque, "provider"), c->target->provider) ? blocks : NULL;
+}
+
+/* Everything in them is the provider's own. */
+static void write_thinking(rv_jw *w, json_object *blocks)
+{
     size_t n = blocks ? json_object_array_length(blocks) : 0;
 
-    if (!n || !rv_str_is(rv_anthropic_text(opaque, "provider"), c->target->provider))
-        return;
     for (size_t i = 0; i < n; i++) {
         json_object *block = json_object_array_get_idx(blocks, i);
         rv_str type =
             json_object_is_type(block, json_type_object) ? rv_anthropic_text(block, "type") : (rv_str){NULL, 0};
         if (rv_str_is(type, "thinking") || rv_str_is(type, "redacted_thinking"))
-            rv_jw_value(c->w, block);
+            rv_jw_value(w, block);
     }
 }
 
 static int add_assistant(struct conversation *c, json_object *message, rv_str text, rv_err **err)
 {
-    json_object *calls = rv_json_get_arr(message, "tool_calls");
+    json_object *calls = rv_json_get_arr(message, "tool_calls"), *thinking = thinking_of(c, message);
     size_t n = calls ? json_object_array_length(calls) : 0;
     int rc = 0;
 
@@ -146,8 +158,10 @@ static int add_assistant(struct conversation *c, json_object *message, rv_str te
         return 0; /* thoughts alone are no turn */
     if (n > RV_LLM_MAX_TOOL_CALLS)
         return RV_FAIL(err, RV_E_INVALID, "a message has more than %d tool calls", RV_LLM_MAX_TOOL_CALLS);
+    if (thinking && c->open && rv_str_is(rv_str_of(c->open), "assistant"))
+        fall_silent(c); /* thinking opens a turn: it can not be joined to another */
     open_turn(c, "assistant");
-    write_thinking(c, message);
+    write_thinking(c->w, thinking);
     if (!is_blank(text))
         write_text(c->w, text);
     for (size_t i = 0; rc == 0 && i < n; i++) {

@@ -213,7 +213,8 @@ static void read_usage(rv_wire_reader *r, json_object *usage)
     overwrite(usage, "cache_creation_input_tokens", &u.cache_write_tokens);
     overwrite(usage, "output_tokens", &u.output_tokens);
     u.input_tokens = plus(plain, plus(u.cached_tokens, u.cache_write_tokens));
-    rv_reader_usage(r, &u);
+    if (u.input_tokens || u.output_tokens) /* zeros are of a server that does not count */
+        rv_reader_usage(r, &u);
 }
 
 static void read_stop_reason(rv_wire_reader *r, json_object *from)

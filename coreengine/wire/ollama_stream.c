@@ -62,31 +62,21 @@ static int read_message(rv_wire_reader *r, json_object *message, rv_err **err)
     return rc;
 }
 
-static bool read_count(json_object *line, const char *key, int64_t *count)
+static int64_t count_of(json_object *line, const char *key)
 {
-    int64_t n;
+    int64_t n = 0;
 
-    if (!rv_json_get_int(line, key, &n) || n < 0)
-        return false;
-    *count = n;
-    return true;
-}
-
-static void read_usage(rv_wire_reader *r, json_object *line)
-{
-    struct rv_usage u = r->usage;
-    bool has_input = read_count(line, "prompt_eval_count", &u.input_tokens);
-    bool has_output = read_count(line, "eval_count", &u.output_tokens);
-
-    if (has_input || has_output)
-        rv_reader_usage(r, &u);
+    return rv_json_get_int(line, key, &n) && n > 0 ? n : 0;
 }
 
 static void read_end(rv_wire_reader *r, json_object *line)
 {
     rv_str reason = rv_ollama_text(line, "done_reason");
+    struct rv_usage totals = {.input_tokens = count_of(line, "prompt_eval_count"),
+                              .output_tokens = count_of(line, "eval_count")};
 
-    read_usage(r, line);
+    if (totals.input_tokens || totals.output_tokens)
+        rv_reader_usage(r, &totals);
     if (rv_str_is(reason, "length"))
         rv_reader_finish(r, RV_FINISH_LENGTH);
     else if (rv_str_is(reason, "stop") || !reason.len) /* older servers give none */

@@ -16,6 +16,11 @@ int main(void)
     suite_add_tcase(s, openai_chunk_case());
     suite_add_tcase(s, fault_case());
     suite_add_tcase(s, volume_case());
+    suite_add_tcase(s, bodies_case());
+    suite_add_tcase(s, order_case());
+    suite_add_tcase(s, anthropic_case());
+    suite_add_tcase(s, ollama_case());
+    suite_add_tcase(s, embed_case());
     runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);

@@ -17,5 +17,6 @@ TCase *anthropic_case(void);
 TCase *bodies_case(void);
 TCase *embed_case(void);
 TCase *ollama_case(void);
+TCase *order_case(void);
 
 #endif

@@ -1,0 +1,124 @@
+/* The bodies of requests, compared with tests/golden/wire: one request, said on each wire, to targets that differ. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "coreengine/wire/wire.h"
+#include "tests/kit/kit.h"
+#include "tests/unit/wire/suites.h"
+
+static const struct {
+    const char *golden;  /* of each wire: tests/golden/wire/<wire>/<golden>.json */
+    const char *request; /* tests/golden/wire/requests/<request>.json; NULL: the same name */
+    struct rv_wire_target target;
+    const char *extra; /* NULL: none */
+} bodies[] = {
+    {.golden = "plain"},
+    {.golden = "conversation"},
+    {.golden = "tools"},
+    {.golden = "required"},
+    {.golden = "no-tools"},
+    {.golden = "output-auto"},
+    {.golden = "output-tool"},
+    {.golden = "output-prompt"},
+    {.golden = "output-without-native", .request = "output-auto", .target = {.no_native_output = true}},
+    {.golden = "output-without-tools",
+     .request = "output-auto",
+     .target = {.no_native_output = true, .no_tools = true}},
+    {.golden = "one-call", .request = "required", .target = {.no_parallel_calls = true}},
+    {.golden = "one-call-auto", .request = "tools", .target = {.no_parallel_calls = true}},
+    {.golden = "no-sampling", .request = "required", .target = {.no_sampling = true}},
+    {.golden = "extra-thinking",
+     .request = "required",
+     .extra = "{'thinking':{'type':'enabled','budget_tokens':1024},'think':true,'max_tokens':9000,'temperature':1,"
+              "'options':{'num_ctx':9,'top_k':3}}"},
+    {.golden = "extra-effort",
+     .request = "output-auto",
+     .extra = "{'output_config':{'effort':'low'},'metadata':null,'model':'other','keep_alive':'5m'}"},
+};
+
+static const struct {
+    const char *name;
+    enum rv_wire_kind wire;
+} wires[] = {{"anthropic", RV_WIRE_ANTHROPIC}, {"ollama", RV_WIRE_OLLAMA}};
+
+START_TEST(bodies_are_as_in_the_golden_files)
+{
+    const char *name = bodies[_i].golden, *request_name = bodies[_i].request ? bodies[_i].request : name;
+    char path[128];
+    char *text;
+    json_object *request, *extra = bodies[_i].extra ? rv_kit_json(bodies[_i].extra) : NULL;
+
+    snprintf(path, sizeof path, "tests/golden/wire/requests/%s.json", request_name);
+    text = rv_kit_read(path);
+    request = rv_kit_json(text);
+    free(text);
+    for (size_t i = 0; i < RV_COUNT(wires); i++) {
+        struct rv_wire_target t = bodies[_i].target;
+        rv_buf body = RV_BUF_INIT(1 << 20), pretty = RV_BUF_INIT(1 << 20);
+        rv_err *err = NULL;
+        json_object *json;
+
+        t.wire = wires[i].wire;
+        t.provider = wires[i].name;
+        t.model = "m-1";
+        t.extra_body = extra;
+        ck_assert_msg(rv_wire_request(&t, request, &body, &err) == 0, "%s: %s", name, rv_err_text(err));
+        json = rv_kit_json(rv_buf_cstr(&body));
+        rv_json_write_pretty(json, &pretty);
+        rv_buf_putc(&pretty, '\n');
+        snprintf(path, sizeof path, "wire/%s/%s.json", wires[i].name, name);
+        ck_assert(rv_kit_golden(path, rv_buf_cstr(&pretty)));
+        json_object_put(json);
+        rv_buf_fini(&body);
+        rv_buf_fini(&pretty);
+    }
+    json_object_put(request);
+    json_object_put(extra);
+}
+END_TEST
+
+static const struct {
+    const char *what, *request, *want;
+} refused[] = {
+    {"a call without a result",
+     "{'prompt':'x','turns':[{'role':'assistant','tool_calls':[{'id':'a','name':'f','arguments':'{}'}]}]}",
+     "the tool call \"a\" of the history has no result right after it"},
+    {"a text before the result",
+     "{'prompt':'x','turns':[{'role':'assistant','tool_calls':[{'id':'a','name':'f','arguments':'{}'}]},{'role':'user',"
+     "'content':'y'},{'role':'tool','tool_call_id':'a','name':'f','content':'z'}]}",
+     "the tool call \"a\" of the history has no result right after it"},
+    {"a result twice",
+     "{'prompt':'x','turns':[{'role':'assistant','tool_calls':[{'id':'a','name':'f','arguments':'{}'}]},{'role':'tool',"
+     "'tool_call_id':'a','name':'f','content':'z'},{'role':'tool','tool_call_id':'a','name':'f','content':'z'}]}",
+     "a tool message answers \"a\", and no call before it has that id"},
+    {"a role", "{'prompt':'x','turns':[{'role':'narrator','content':'y'}]}", "\"narrator\" is no role of a message"},
+    {"a call", "{'prompt':'x','turns':[{'role':'assistant','tool_calls':[7]}]}",
+     "a tool call of the history is no object"},
+    {"a tool", "{'prompt':'x','tools':[7]}", "tool 1 of the request is no object"},
+    {"a list as input", "{'prompt':'x','tools':[{'name':'f','parameters':{'type':'array'}}]}",
+     "tool \"f\": its input is not of type \"object\""},
+};
+
+START_TEST(what_anthropic_would_refuse_is_not_sent)
+{
+    const struct rv_wire_target t = {.wire = RV_WIRE_ANTHROPIC, .provider = "anthropic", .model = "m"};
+    json_object *request = rv_kit_json(refused[_i].request);
+    rv_buf body = RV_BUF_INIT(1 << 20);
+    rv_err *err = NULL;
+
+    ck_assert_msg(rv_wire_request(&t, request, &body, &err) == RV_E_INVALID, "%s", refused[_i].what);
+    ck_assert_str_eq(rv_err_text(err), refused[_i].want);
+    rv_err_free(err);
+    rv_buf_fini(&body);
+    json_object_put(request);
+}
+END_TEST
+
+TCase *bodies_case(void)
+{
+    TCase *tc = tcase_create("bodies");
+
+    tcase_add_loop_test(tc, bodies_are_as_in_the_golden_files, 0, RV_COUNT(bodies));
+    tcase_add_loop_test(tc, what_anthropic_would_refuse_is_not_sent, 0, RV_COUNT(refused));
+    return tc;
+}
