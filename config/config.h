@@ -14,6 +14,7 @@
 #define RV_MAX_RULES_PER_AGENT    256
 #define RV_LLM_DEFAULT_MAX_TOKENS 2000
 #define RV_LLM_CONTEXT_TOKENS     16384
+#define RV_LLM_DEFAULT_ATTEMPTS   3 /* requests that are sent for one call: max_attempts of a model */
 
 /* Where a rule or default leads: a stage index >= 0, or one of these. */
 enum rv_target {
@@ -296,7 +297,7 @@ size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state 
  * its parts only max_agent_hops and max_llm_calls hold. */
 struct rv_proof {
     int64_t max_visits;               /* no run visits more stages than this */
-    int64_t max_llm_calls;            /* no run makes more model calls than this, retries included */
+    int64_t max_llm_calls;            /* no run makes more model calls than this, with retries, rounds and repairs */
     int64_t max_mocked_visits;        /* max_visits if mocks or scripts may stand in for stages that call models */
     bool visits_exact, llm_exact;     /* the path below reaches the number; else it is only an upper bound */
     int *visits_path, *llm_path;      /* owned; stage indices */

@@ -80,6 +80,7 @@ const struct rv_key_table *rv_test_error_table(void);
 
 /* Readers of the sections (rv_key.read). */
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -96,7 +97,7 @@ void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, c
 void rv_check_agents(struct rv_loader *l);      /* one agent at a time */
 void rv_check_pipeline(struct rv_loader *l);    /* what spans stages: edge limits, resume stages, outputs, state */
 void rv_check_cycles(struct rv_loader *l);      /* requires and after */
-void rv_check_models(struct rv_loader *l);      /* a budget needs prices */
+void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 void rv_check_prompts(struct rv_loader *l);     /* placeholders */
 void rv_check_tests(struct rv_loader *l);       /* stage names in expectations */
 

@@ -1,6 +1,8 @@
 /* Warnings about pipelines that can be run and are probably not what was meant. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "config/config_internal.h"
 #include "config/lint_internal.h"
@@ -111,35 +113,47 @@ static int lint_prompts(const struct rv_pipeline *p, rv_findings *findings, rv_e
     return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "list the prompts in use") : 0;
 }
 
-/* A stage without a role of its own, or with one that has no model, may fall back to "default". */
-static bool is_model_used(const struct rv_pipeline *p, const char *role)
+/* Keys belong into the environment or a file of their own, not into what is shared and kept. */
+static void lint_keys(const struct rv_pipeline *p, size_t i, rv_findings *findings)
 {
-    bool is_default = strcmp(role, "default") == 0;
+    static const char *const headers[] = {"authorization", "x-api-key", "api-key"};
+    const struct rv_written *written = p->private ? p->private->models : NULL; /* NULL: nobody wrote it */
+    const struct rv_node *key = written ? rv_node_get(written[i].node, "api_key") : NULL;
+    const struct rv_node *map = written ? rv_node_get(written[i].node, "headers") : NULL;
 
-    for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
-        bool has_own = false;
+    if (key && key->kind == RV_NODE_STR && key->text.len > 0 && !rv_has_indirection(key->text))
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &key->src, "write ${env:NAME} or ${file:path}",
+                        "model \"%s\": api_key is written out, and everybody who has the file has the key",
+                        p->models[i].role);
+    for (size_t k = 0; map && map->kind == RV_NODE_MAP && k < map->n; k++) {
+        const struct rv_node *value = map->items[k];
+        bool is_key = false;
 
-        if (!a->has_llm)
-            continue;
-        if (strcmp(a->model_role, role) == 0)
-            return true;
-        for (size_t j = 0; j < p->n_models && is_default; j++)
-            has_own |= strcmp(p->models[j].role, a->model_role) == 0;
-        if (is_default && !has_own)
-            return true;
+        for (size_t h = 0; h < RV_COUNT(headers); h++)
+            is_key = is_key || strcasecmp(map->keys[k]->text.ptr, headers[h]) == 0;
+        if (is_key && value->kind == RV_NODE_STR && !rv_has_indirection(value->text))
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &value->src, "write ${env:NAME} or ${file:path}",
+                            "model \"%s\": the header %s is written out, and everybody who has the file has the key",
+                            p->models[i].role, map->keys[k]->text.ptr);
     }
-    return false;
 }
 
-static void lint_models(const struct rv_pipeline *p, rv_findings *findings)
+static int lint_models(const struct rv_pipeline *p, rv_findings *findings, rv_err **err)
 {
+    bool *used = calloc(p->n_models + 1, sizeof *used);
+
+    if (!used)
+        return RV_FAIL(err, RV_E_NOMEM, "list the models in use");
+    rv_mark_used_models(p, used);
     for (size_t i = 0; i < p->n_models; i++) {
-        if (!is_model_used(p, p->models[i].role))
+        if (!used[i])
             rv_findings_add(findings, RV_SEVERITY_WARNING, &p->models[i].src, NULL,
                             "model \"%s\" is never used: no stage with has_llm has it as model_role",
                             p->models[i].role);
+        lint_keys(p, i, findings);
     }
+    free(used);
+    return 0;
 }
 
 static void lint_unused_in_parallel(const struct rv_pipeline *p, rv_findings *findings)
@@ -210,8 +224,9 @@ void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings)
 
     if (!p->is_sound) /* what an unknown name was meant to be is not known, so every conclusion could be wrong */
         return;
-    lint_models(p, findings);
-    rc = lint_prompts(p, findings, &err);
+    rc = lint_models(p, findings, &err);
+    if (rc == 0)
+        rc = lint_prompts(p, findings, &err);
     if (rc == 0 && p->default_run_mode == RV_MODE_PARALLEL) {
         lint_unused_in_parallel(p, findings);
         lint_parallel_bounds(p, findings);

@@ -76,51 +76,6 @@ static const struct rv_key response_keys[] = {
      .doc = "Its field; a string."},
 };
 
-struct raw_budget {
-    const char *unused; /* offset 0 */
-    double usd;
-};
-static const struct rv_key budget_keys[] = {
-    {.name = "usd",
-     .type = RV_KEY_FLOAT,
-     .offset = offsetof(struct raw_budget, usd),
-     .required = true,
-     .min = 0,
-     .max = RV_MAX_USD,
-     .doc = "US dollars, a micro-dollar at least; what is less is left out."},
-};
-static const struct rv_key_table budget_table = {
-    .name = "budget",
-    .title = "What one run may cost, with everything it starts",
-    .keys = budget_keys,
-    .n_keys = RV_COUNT(budget_keys),
-};
-
-static void read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target)
-{
-    struct rv_pipeline *p = rv_loader_of(r)->p;
-    const struct rv_node *usd = rv_node_get(node, "usd");
-    size_t n_errors = rv_findings_n_errors(r->findings);
-    struct raw_budget raw = {0};
-    const char *outer = r->path;
-
-    (void)target;
-    if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "budget", "a map");
-        return;
-    }
-    r->path = "budget.";
-    rv_keys_read(r, node, budget_keys, RV_COUNT(budget_keys), &raw);
-    r->path = outer;
-    if (rv_findings_n_errors(r->findings) > n_errors)
-        return;
-    p->budget_micro_usd = rv_micro_usd_down(raw.usd);
-    p->has_budget = true;
-    if (p->budget_micro_usd < 1)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &usd->src, "a run that may cost nothing can ask no model",
-                        "budget.usd must be at least 0.000001, not %s", usd->text.ptr);
-}
-
 static void read_edge_limits(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
@@ -209,7 +164,7 @@ static const struct rv_key pipeline_keys[] = {
     BOUND(max_agent_hops, "21", "Stage visits a run may make."),
     {.name = "budget",
      .type = RV_KEY_CUSTOM,
-     .read = read_budget,
+     .read = rv_read_budget,
      .src_offset = AT(budget_src),
      .schema = "{\"$ref\":\"#/$defs/budget\"}",
      .doc = "What a run may cost; every model that it can ask needs a price then."},
@@ -267,11 +222,6 @@ const struct rv_key_table *rv_pipeline_table(void)
     return &pipeline_table;
 }
 
-const struct rv_key_table *rv_budget_table(void)
-{
-    return &budget_table;
-}
-
 const struct rv_key_table *rv_edge_limit_table(void)
 {
     return &edge_limit_table;
@@ -319,7 +269,7 @@ static bool knows_stages(const struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_agents, rv_check_pipeline, rv_check_cycles, rv_check_models, rv_check_prompts, rv_check_tests,
+        rv_check_agents, rv_check_pipeline, rv_check_cycles, rv_check_budget, rv_check_prompts, rv_check_tests,
     };
 
     read_all(l);

@@ -45,6 +45,7 @@ static void pay(struct tally *t, int stage, const struct rv_walk_edge *e)
         t->calls_surely += calls > 0 && !(e && e->skips_surely);
         return;
     case RV_WALK_CALLS:
+        t->is_sure &= !t->g->asks_again[stage];
         t->calls_surely = rv_sat_add(t->calls_surely, calls);
         if (t->calls_surely > t->g->max_calls)
             t->calls_surely = t->g->max_calls;

@@ -18,11 +18,28 @@ int64_t rv_sat_add(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
 }
 
+bool rv_agent_may_ask_again(const struct rv_agent_config *a)
+{
+    return rv_agent_calls_model(a) && (a->has_tools || a->output_schema);
+}
+
+/* Replies that a visit can go on from: rounds of tools, calls of tools that nobody offered, repairs. */
+static int64_t most_replies(const struct rv_agent_config *a)
+{
+    int64_t bad = a->max_bad_calls < a->max_rounds ? a->max_bad_calls : a->max_rounds;
+    int64_t rounds = a->has_tools ? a->max_rounds : a->output_schema ? bad : 0;
+
+    return rv_sat_add(1, rv_sat_add(rounds, a->output_schema ? a->max_repairs : 0));
+}
+
 int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent_config *a)
 {
     int64_t cap = p->execution.max_llm_retries, retries = a->max_retries < cap ? a->max_retries : cap;
+    int64_t calls = rv_sat_mul(most_replies(a), rv_sat_add(1, retries > 0 ? retries : 0));
 
-    return rv_agent_calls_model(a) ? rv_sat_add(1, retries > 0 ? retries : 0) : 0;
+    if (a->limits.request_limit > 0 && calls > a->limits.request_limit)
+        calls = a->limits.request_limit;
+    return rv_agent_calls_model(a) ? calls : 0;
 }
 
 /* Edges of one stage while they are gathered: slot[to] is 1 + the index of the edge to that stage. */
@@ -180,6 +197,7 @@ static void set_costs(const struct rv_pipeline *p, struct rv_walk_graph *g)
         const struct rv_agent_config *a = &p->agents[s];
 
         g->calls[s] = rv_agent_most_calls(p, a);
+        g->asks_again[s] = rv_agent_may_ask_again(a);
         g->visit_limit[s] = a->max_visits > 0 ? a->max_visits : 0;
     }
 }
@@ -243,9 +261,10 @@ int rv_walk_graph_build(const struct rv_pipeline *p, struct rv_walk_graph *out, 
 
     g.start = calloc(g.n + 1, sizeof(*g.start));
     g.calls = calloc(g.n + 1, sizeof(*g.calls));
+    g.asks_again = calloc(g.n + 1, sizeof(*g.asks_again));
     g.visit_limit = calloc(g.n + 1, sizeof(*g.visit_limit));
     g.reached = calloc(g.n + 1, sizeof(*g.reached));
-    if (!g.start || !g.calls || !g.visit_limit || !g.reached) {
+    if (!g.start || !g.calls || !g.asks_again || !g.visit_limit || !g.reached) {
         rc = RV_FAIL(err, RV_E_NOMEM, "build the graph of stages");
         goto done;
     }
@@ -268,6 +287,7 @@ void rv_walk_graph_fini(struct rv_walk_graph *g)
     free(g->edges);
     free(g->start);
     free(g->calls);
+    free(g->asks_again);
     free(g->visit_limit);
     free(g->reached);
     *g = (struct rv_walk_graph){0};

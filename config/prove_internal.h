@@ -28,7 +28,8 @@ struct rv_walk_graph {
     struct rv_walk_edge *edges; /* owned; by from, then to; no pair twice */
     size_t n_edges;
     size_t *start;        /* owned; edges of stage s are edges[start[s] .. start[s + 1]) */
-    int64_t *calls;       /* owned; model calls of one visit at most, retries included; 0: none */
+    int64_t *calls;       /* owned; model calls of one visit at most; 0: none */
+    bool *asks_again;     /* owned; tools and schemas decide whether the number is reached: no walk is sure of it */
     int64_t *visit_limit; /* owned; 0: unlimited */
     bool *reached;        /* owned; from the entry over these edges */
     int64_t max_hops, max_calls;
@@ -84,7 +85,10 @@ RV_MUST_CHECK int rv_walk_closed_bound(const struct rv_walk_graph *g, enum rv_wa
 int64_t rv_sat_mul(int64_t a, int64_t b);
 int64_t rv_sat_add(int64_t a, int64_t b);
 
-/** Model calls of one visit at most: its retries are max_retries, but never more than execution.max_llm_retries. */
+/** Does a visit go on with a further call after a reply: to call tools, or to have the output repaired? */
+bool rv_agent_may_ask_again(const struct rv_agent_config *a);
+/** Model calls of one visit at most: each reply that is needed, and its retries, which are max_retries but never more
+ * than execution.max_llm_retries. */
 int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent_config *a);
 RV_MUST_CHECK int rv_prove_sequential(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err);
 RV_MUST_CHECK int rv_prove_parallel(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err);

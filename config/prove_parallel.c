@@ -73,6 +73,7 @@ static int by_size_down(const void *a, const void *b)
 /* What no order of events can exceed. */
 struct ceiling {
     int64_t visits, mocked_visits, calls;
+    bool asks_again; /* some stage does */
 };
 
 /* A stage whose hook fails before the model is asked spends nothing, and its error route lets the run go on. */
@@ -92,6 +93,7 @@ static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err
     *out = (struct ceiling){0};
     for (size_t i = 0; i < p->n_agents; i++) {
         calls[i] = rv_agent_most_calls(p, &p->agents[i]);
+        out->asks_again |= rv_agent_may_ask_again(&p->agents[i]);
         callers += calls[i] > 0 && !may_skip_call(&p->agents[i]);
     }
     if (n > 1)
@@ -128,7 +130,7 @@ int rv_prove_parallel(const struct rv_pipeline *p, struct rv_proof *out, rv_err 
     proof.max_mocked_visits = most.mocked_visits;
     proof.max_llm_calls = most.calls;
     proof.visits_exact = visits.visits == most.visits;
-    proof.llm_exact = calls.calls == most.calls;
+    proof.llm_exact = calls.calls == most.calls && !most.asks_again;
     *out = proof;
     proof = (struct rv_proof){0};
 done:

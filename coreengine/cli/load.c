@@ -192,6 +192,8 @@ static int load(struct rv_cli *cli, const char *path, const char *script_path, b
             rc = open_plugins(cli, out, script_path || is_scripted(out), err);
         if (rc == 0)
             rc = check_names(out, err);
+        if (rc == 0)
+            rc = rv_schema_check_pipeline(out->own, out->findings, err);
     }
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);

@@ -1,4 +1,5 @@
 /* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
+#include "coreengine/cli/lint_cost.h"
 #include "coreengine/cli/retention.h"
 #include "coreengine/cli/verbs.h"
 
@@ -14,7 +15,8 @@ static void write_path(const struct rv_pipeline *p, const int *path, size_t n, r
         rv_buf_puts(b, " -> ...");
 }
 
-static void write_proof(const struct rv_pipeline *p, const struct rv_proof *proof, rv_buf *b)
+static void write_proof(const struct rv_pipeline *p, const struct rv_proof *proof, const struct rv_llm_bound *bound,
+                        rv_buf *b)
 {
     rv_buf_printf(b, "%s: at most %lld stage visits%s and %lld model calls%s in a run\n", p->file,
                   (long long)proof->max_visits, proof->visits_exact ? "" : " (upper bound)",
@@ -29,9 +31,11 @@ static void write_proof(const struct rv_pipeline *p, const struct rv_proof *proo
         write_path(p, proof->llm_path, proof->n_llm_path, b);
         rv_buf_putc(b, '\n');
     }
+    rv_lint_cost_text(bound, b);
 }
 
-static void proof_json(const struct rv_pipeline *p, const struct rv_proof *proof, rv_jw *w)
+static void proof_json(const struct rv_pipeline *p, const struct rv_proof *proof, const struct rv_llm_bound *bound,
+                       rv_jw *w)
 {
     rv_jw_key(w, "bounds");
     rv_jw_obj(w);
@@ -50,6 +54,7 @@ static void proof_json(const struct rv_pipeline *p, const struct rv_proof *proof
     for (size_t i = 0; i < proof->n_llm_path; i++)
         rv_jw_text(w, p->agents[proof->llm_path[i]].name);
     rv_jw_arr_end(w);
+    rv_lint_cost_json(bound, w);
     rv_jw_obj_end(w);
 }
 
@@ -59,6 +64,9 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
 {
     struct rv_cli_loaded l;
     struct rv_proof proof = {0};
+    struct rv_llm_bound bound;
+    const char *max_cost = rv_cli_value(args, "max-cost");
+    double max_usd = 0;
     int status = RV_EXIT_COMPLETED;
 
     int rc = rv_cli_load(cli, path, rv_cli_value(args, "script"), &l, err);
@@ -71,15 +79,19 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         rv_pipeline_lint(l.pipeline, l.findings);
     if (sound && !l.script)
         rv_pipeline_lint_unscripted(l.pipeline, l.findings);
-    rv_findings_sort(l.findings);
+    bool too_dear = false;
     if (sound) {
         int mode = l.pipeline->default_run_mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
         rc = rv_pipeline_prove(l.pipeline, (enum rv_run_mode)mode, &proof, err);
+        rv_llm_prove_cost(l.pipeline, proof.max_llm_calls, &bound);
+        if (rc == 0 && max_cost && rv_lint_max_cost(max_cost, &max_usd))
+            too_dear = rv_lint_cost_check(l.pipeline, &bound, max_usd, l.findings);
     }
+    rv_findings_sort(l.findings);
     bool strict = rv_cli_flag(args, "strict") && rv_findings_n(l.findings);
     if (rc < 0)
         status = rv_cli_report(cli, *err);
-    else if (!sound || strict)
+    else if (!sound || strict || too_dear)
         status = RV_EXIT_USAGE;
     if (json) {
         rv_jw_obj(json);
@@ -88,7 +100,7 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         rv_jw_key(json, "findings");
         rv_findings_write_json(l.findings, json);
         if (sound && rc == 0)
-            proof_json(l.pipeline, &proof, json);
+            proof_json(l.pipeline, &proof, &bound, json);
         rv_jw_obj_end(json);
     } else {
         rv_buf found = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -96,7 +108,7 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         rv_cli_err(rv_buf_str(&found));
         rv_buf_fini(&found);
         if (sound && rc == 0)
-            write_proof(l.pipeline, &proof, text);
+            write_proof(l.pipeline, &proof, &bound, text);
     }
     rv_proof_fini(&proof);
     rv_cli_loaded_fini(&l);
@@ -107,9 +119,13 @@ static int lint(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
+    const char *max_cost = rv_cli_value(args, "max-cost");
     bool json = rv_cli_flag(args, "json");
     int status = RV_EXIT_COMPLETED;
+    double usd;
 
+    if (max_cost && !rv_lint_max_cost(max_cost, &usd))
+        return rv_cli_usage(cli, args, "--max-cost takes US dollars, for example 0.50, not \"%s\"", max_cost);
     if (json)
         rv_jw_arr(&w);
     for (size_t i = 0; i < args->n_words; i++) {
@@ -215,6 +231,7 @@ static const struct rv_cli_option lint_options[] = {
     {"script", 's', "FILE", "check a script along with the pipeline", "FILE", false},
     {"json", 'j', NULL, "findings and bounds as JSON", NULL, false},
     {"strict", 0, NULL, "warnings count as errors", NULL, false},
+    {"max-cost", 0, "USD", "an error unless a run is proved to cost no more", NULL, false},
 };
 static const struct rv_cli_option graph_options[] = {
     {"format", 'f', "FORMAT", "how to draw (default ascii)", "ascii mermaid dot svg", false},
@@ -231,8 +248,11 @@ const struct rv_cli_verb rv_verb_lint = {
         "Loads each pipeline exactly as `run` does and reports everything that is wrong, each with its place, and "
         "then\n"
         "what is probably not meant. For a sound pipeline it proves how many stage visits and model calls a run can\n"
-        "cost at most and shows the path. Exit status 2 if anything is wrong.",
-    .examples = "reeve lint pipelines/*.yaml\nreeve lint pipelines/loop.yaml --json --strict",
+        "make at most and shows the path, and where prices are known what the calls can cost. Exit status 2 if "
+        "anything\n"
+        "is wrong.",
+    .examples = "reeve lint pipelines/*.yaml\nreeve lint pipelines/loop.yaml --json --strict\n"
+                "reeve lint pipelines/loop.yaml --max-cost 0.50",
     .options = lint_options,
     .n_options = RV_COUNT(lint_options),
     .min_words = 1,

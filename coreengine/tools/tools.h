@@ -26,6 +26,9 @@ void rv_schema_free(rv_schema *s);
 RV_MUST_CHECK int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err);
 /** Set absent top-level properties that have a default. value must be an object that the caller may change. */
 RV_MUST_CHECK int rv_schema_fill_defaults(const rv_schema *s, json_object *value, rv_err **err);
+/** Every output_schema of a pipeline must be such a schema: findings with the place of the key, and the JSON pointer in
+ * it. Sets is_sound false on an error. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_schema_check_pipeline(struct rv_pipeline *p, rv_findings *findings, rv_err **err);
 
 /* --- Definitions --- */
 struct rv_tool_info {

@@ -110,10 +110,15 @@ static void used_models(struct world *w)
     world_llm(w, 1, 0);
     w->agents[1].model_role = "judge";
 }
-static void default_model_as_fallback(struct world *w)
+static void model_as_fallback(struct world *w)
 {
-    used_models(w);
-    w->agents[0].model_role = "writer";
+    static const struct rv_model_config *judge[] = {&models[1]};
+    static const char *names[] = {"judge"};
+
+    unused_models(w);
+    world_llm(w, 0, 0);
+    models[0].fallback = (struct rv_str_list){.items = names, .n = 1};
+    models[0].fallback_models = judge;
 }
 static void parallel_ignores(struct world *w)
 {
@@ -197,7 +202,7 @@ static const struct {
      {"model \"default\" is never used: no stage with has_llm has it as model_role",
       "model \"judge\" is never used: no stage with has_llm has it as model_role"}},
     {"used models", used_models, {NULL}},
-    {"the default model stands in", default_model_as_fallback, {NULL}},
+    {"a fallback is used", model_as_fallback, {NULL}},
     {"what parallel mode does not use (7.7)",
      parallel_ignores,
      {"stage \"s0\": default_next is not used in parallel mode",

@@ -1,4 +1,4 @@
-/* What must hold between models: fallbacks lead to other models and come to an end, and a budget needs prices. */
+/* Fallbacks: from roles to models, which are others and come to an end. */
 #include <stdio.h>
 #include <string.h>
 
@@ -82,46 +82,4 @@ void rv_resolve_fallbacks(struct rv_loader *l)
         resolve(l, &l->p->models[i]);
     for (size_t i = 0; i < l->p->n_models && l->rc == 0; i++)
         find_circle(l, &l->p->models[i], marks);
-}
-
-/* --- A budget --- */
-
-static void mark_used(const struct rv_pipeline *p, const struct rv_model_config *m, bool *used)
-{
-    bool *mark = &used[m - p->models];
-
-    if (*mark)
-        return; /* circles are findings, and may be there */
-    *mark = true;
-    for (size_t i = 0; i < m->fallback.n; i++)
-        mark_used(p, m->fallback_models[i], used);
-}
-
-void rv_mark_used_models(const struct rv_pipeline *p, bool *used)
-{
-    for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
-        const struct rv_model_config *m =
-            a->has_llm ? rv_pipeline_model(p, rv_str_of(a->model_role[0] ? a->model_role : "default")) : NULL;
-
-        if (m)
-            mark_used(p, m, used);
-    }
-}
-
-void rv_check_models(struct rv_loader *l)
-{
-    bool *used = rv_loader_array(l, l->p->n_models, sizeof *used);
-
-    if (!used || !l->p->has_budget)
-        return;
-    rv_mark_used_models(l->p, used);
-    for (size_t i = 0; i < l->p->n_models; i++) {
-        const struct rv_model_config *m = &l->p->models[i];
-
-        if (used[i] && !m->has_price)
-            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->src,
-                            "say it, in US dollars for a million tokens: price: {input: 0.4, output: 1.6}",
-                            "model \"%s\": there is a budget, and what this model costs is not known", m->role);
-    }
 }
