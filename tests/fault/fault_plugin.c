@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/llm/llm.h"
 #include "coreengine/plugin/plugin.h"
 #include "tests/kit/fault.h"
 
@@ -84,11 +85,68 @@ static int find_path(void)
     return rc;
 }
 
+static int take_piece(void *self, rv_str json)
+{
+    (void)self;
+    return json.len == 0;
+}
+
+/* A provider that hands out pieces, and its answer as a reply. */
+static int ask_provider(void)
+{
+    const struct rv_capability_config which[] = {{.name = "hello"}, {.name = "models"}};
+    const struct rv_plugin_call good = {.kind = RV_NAME_PROVIDER, .name = "models.good", .on_emit = take_piece};
+    const struct rv_plugin_call bad = {.kind = RV_NAME_PROVIDER, .name = "models.both", .on_emit = take_piece};
+    rv_plugins *p = NULL;
+    rv_buf out = RV_BUF_INIT((size_t)1 << 20);
+    struct rv_llm_reply reply;
+    rv_err *err = NULL;
+    int rc = rv_plugins_new(&opts, &p, &err);
+
+    rv_llm_reply_init(&reply);
+    for (size_t i = 0; i < RV_COUNT(which) && rc == 0; i++) /* two: the C library sets something up for the second */
+        rc = rv_plugins_load(p, &which[i], &err);
+    if (rc == 0)
+        rc = rv_plugins_call(p, &good, &out, &err);
+    if (rc == 0)
+        rc = rv_plugin_llm_reply(rv_buf_str(&out), &reply, &err);
+    if (rc == 0) {
+        rc = rv_plugins_call(p, &bad, &out, &err); /* it has to be refused, and has an error then */
+        rc = rc == RV_E_PLUGIN ? 0 : rc ? rc : RV_E_INTERNAL;
+        rv_llm_reply_fini(&reply);
+        rv_plugin_llm_failure(err, &reply);
+    }
+    rv_llm_reply_fini(&reply);
+    rv_buf_fini(&out);
+    rv_plugins_free(p);
+    rv_err_free(err);
+    return rc;
+}
+
+/* Each part of a reply. */
+static int read_reply(void)
+{
+    static const char json[] =
+        "{\"text\": \"hi\", \"finish_reason\": \"stop\", \"usage\": {\"input_tokens\": 1, \"output_tokens\": 2}, "
+        "\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"id\": \"x\", \"name\": \"g\", "
+        "\"arguments\": \"{}\"}]}";
+    struct rv_llm_reply reply;
+    rv_err *err = NULL;
+    int rc = rv_plugin_llm_reply(rv_str_of(json), &reply, &err);
+
+    if (rc == 0)
+        rv_llm_reply_fini(&reply);
+    rv_err_free(err);
+    return rc;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
 } scenarios[] = {{"load, inspect, call", load_inspect_call},
                  {"load and call in a process of its own", load_and_call_isolated},
+                 {"ask a provider", ask_provider},
+                 {"read a provider's reply", read_reply},
                  {"path", find_path}};
 
 START_TEST(every_allocation_of_the_loader_may_fail)
@@ -126,13 +184,19 @@ static const struct {
     {RV_NAME_TOOL, "read_file", "{\"path\": \"fault/plugin.cmake\"}"},
     {RV_NAME_TOOL, "search_files", "{\"query\": \"hostile plugins and faults\"}"},
     {RV_NAME_TOOL, "write_file", "{\"path\": \"nowhere/x\", \"text\": \"y\"}"},
+    {RV_NAME_PROVIDER, "echo.model", "{\"prompt\": \"one two\", \"options\": {\"num_predict\": 9}}"},
+    {RV_NAME_PROVIDER, "echo.model", "{\"prompt\": \"call: f {}\", \"tools\": [{\"name\": \"f\"}]}"},
+    {RV_NAME_PROVIDER, "echo.model",
+     "{\"prompt\": \"x\", \"output\": {\"schema\": {\"required\": [\"a\", \"b\"], \"properties\": {\"a\": "
+     "{\"type\": \"array\", \"minItems\": 2}, \"b\": {\"enum\": [1]}}}}}"},
     {RV_NAME_HOOK, "files.plan_search", ENV},
     {RV_NAME_HOOK, "files.judge_coverage", ENV},
     {RV_NAME_HOOK, "files.write_answer", ENV},
 };
 
-static int open_files(rv_plugins **p)
+static int open_all(rv_plugins **p)
 {
+    const struct rv_capability_config echo = {.name = "echo"};
     struct rv_capability_config which = {.name = "files"};
     int rc = rv_json_parse(RV_STR_LIT("{\"roots\": [\"fault\", \"plugins\"]}"), NULL, &which.config, NULL);
 
@@ -141,6 +205,8 @@ static int open_files(rv_plugins **p)
         rc = rv_plugins_new(&opts, p, NULL);
     if (rc == 0)
         rc = rv_plugins_load(*p, &which, NULL);
+    if (rc == 0)
+        rc = rv_plugins_load(*p, &echo, NULL);
     json_object_put(which.config);
     return rc;
 }
@@ -167,7 +233,7 @@ START_TEST(every_allocation_of_a_call_may_fail)
         .kind = calls[_i].kind, .name = calls[_i].name, .args = rv_str_of(calls[_i].args)};
     rv_plugins *p;
 
-    ck_assert_int_eq(open_files(&p), 0);
+    ck_assert_int_eq(open_all(&p), 0);
     for (size_t n = 0;; n = n == 0 ? before + skipped : n + 1) {
         rv_buf out = RV_BUF_INIT((size_t)1 << 20);
         rv_err *err = NULL;
