@@ -1,8 +1,8 @@
 /* reeve capability SDK: the only header a plugin needs. C11 or C++, no engine symbols, JSON text across the border.
  *
  * A capability is one shared object that exports one function, rv_capability(), which returns a constant descriptor.
- * The descriptor lists entries: tools and their probes, hooks, policies, mocks, routing functions and prompts, each with
- * a name, a specification as JSON text, and (but for prompts) a function. So `reeve lint` and `reeve inspect` know
+ * The descriptor lists entries: tools and their probes, hooks, policies, mocks, routing functions, prompts and providers of
+ * models, each with a name, a specification as JSON text, and (but for prompts) a function. So `reeve lint` and `reeve inspect` know
  * everything a capability offers without running any of it.
  *
  *     static int greet(void *self, struct rv_cap_call *call)
@@ -20,8 +20,8 @@
  *
  * ABI log
  *   1  first version
- *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7"), RV_CAP_PROVIDER and
- *      emit() (kind 8)
+ *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7"); RV_CAP_PROVIDER (kind 8) and
+ *      emit() of the call, which every engine that knows kind 8 has
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -67,9 +67,10 @@ enum rv_cap_kind {
     RV_CAP_PROBE = 7,
     /* Answers for models: `model: mycap.local:some-model` asks provider "local" of capability "mycap".
      * args: {role, provider, model, system?, history?, prompt, turns?, tools?, tool_choice?, output?, options,
-     *       output_mode}; the page on providers describes it. emit() may hand out pieces meanwhile.
+     *       output_mode}; docs/reference/sdk.md describes it. emit() may hand out pieces meanwhile.
      * reply: {text?, tool_calls?: [{id?, name, arguments (text or object)}], finish_reason?, usage?: {input_tokens?,
-     *        output_tokens?, cached_tokens?, reasoning_tokens?}}; text or tool_calls must be there.
+     *        output_tokens?, cached_tokens?, reasoning_tokens?}}; text or tool_calls must be there, another member is an
+     *        error. text is the whole of it, pieces or not.
      * fail(): the type is one of rate_limited overloaded timeout connection protocol bad_request auth context_too_long
      *         content_filter; anything else counts as protocol.
      * spec: description, timeout_ms */
@@ -96,7 +97,8 @@ struct rv_cap_call {
     /** Write to the host's log; level 0 debug .. 3 error. */
     void (*log)(const struct rv_cap_call *call, int level, const char *message);
     /** Providers: hand out a piece of the answer while it is made: {"text": "..."} or {"thinking": "..."}. Copied. Returns
-     *  nonzero when nobody wants more: end then. Only there if `size` says so. */
+     *  nonzero when nobody wants more: end then. Before reply() or fail(), all pieces at most RV_CAP_MAX_REPLY; what is no
+     *  piece fails the call. Elsewhere it only says that nobody wants more. Older hosts: only there if `size` says so. */
     int (*emit)(struct rv_cap_call *call, const char *json);
 };
 

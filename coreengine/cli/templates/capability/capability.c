@@ -1,7 +1,7 @@
 /* @NAME@: a capability for reeve. One tool, two hooks, and the table that names them.
  *
  * Only <reeve/capability.h> is needed. JSON text comes in and goes out; a capability that does more than this one reads
- * it with a JSON library. */
+ * it with a JSON library. RV_CAP_PROVIDER in the header is for capabilities that answer for a model. */
 #include <reeve/capability.h>
 
 #include <string.h>
