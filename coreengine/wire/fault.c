@@ -37,10 +37,8 @@ static int read_object(rv_str body, json_object **out, rv_err **err)
     static const struct rv_json_opts opts = {
         .max_bytes = RV_WIRE_MAX_ERROR, .allow_duplicates = true, .big_ints_as_double = true};
     json_object *value = NULL, *found = NULL;
-    rv_err *why = NULL;
-    int rc = rv_json_parse(body, &opts, &value, &why);
+    int rc = rv_json_parse(body, &opts, &value, NULL);
 
-    rv_err_free(why);
     if (rc == RV_E_NOMEM)
         return RV_FAIL(err, RV_E_NOMEM, "no memory to read an error");
     if (rc == 0 && json_object_is_type(value, json_type_array) && json_object_array_length(value) > 0)

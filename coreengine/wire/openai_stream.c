@@ -259,6 +259,8 @@ int rv_openai_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
     }
     if (!name.len && !r->no_short_way && rv_openai_short_chunk(data, &r->scratch, &text, &is_thinking))
         return is_thinking ? rv_reader_thinking(r, text, err) : rv_reader_text(r, text, err);
+    if (r->scratch.rc)
+        return rv_buf_check(&r->scratch, "the reply", err);
     rc = rv_reader_json(r, data, &chunk, err);
     if (rc == 0 && chunk && (get(chunk, "error") || rv_str_is(name, "error")))
         rc = rv_reader_fault(r, chunk, err);

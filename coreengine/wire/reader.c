@@ -105,7 +105,7 @@ void rv_wire_reader_free(rv_wire_reader *r)
 
 int rv_reader_stopped(rv_wire_reader *r, int rc, rv_err *why, rv_err **err)
 {
-    if (rc == RV_E_NOMEM)
+    if (rc < 0 && rv_err_is(why, RV_E_NOMEM)) /* also where only the words found none */
         rc = RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
     else if (rc < 0)
         rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "%s", rv_err_text(why));

@@ -111,9 +111,11 @@ static int end_calls(rv_wire_reader *r, rv_buf *out, size_t *n_kept, rv_err **er
         }
     }
     rv_jw_arr_end(&w);
+    if (rc == 0)
+        rc = rv_buf_check(out, "the tool calls of a reply", err);
     if (rc == 0 && *n_kept == 0)
         rv_buf_clear(out);
-    return rc < 0 ? rc : rv_buf_check(out, "the tool calls of a reply", err);
+    return rc;
 }
 
 static int settled_finish(const rv_wire_reader *r, size_t n_calls)

@@ -18,7 +18,7 @@ int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **e
         rc = rv_json_parse(r->has_halves ? rv_buf_str(&marked) : text, &opts, &value, &why);
     if (rc < 0 || !json_object_is_type(value, json_type_object))
         rv_wire_show(text, &shown);
-    if (rc == RV_E_NOMEM || shown.rc == RV_E_NOMEM) {
+    if (rv_err_is(why, RV_E_NOMEM) || shown.rc == RV_E_NOMEM) { /* also where only the words found none */
         rc = RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
     } else if (rc < 0) {
         rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer can not be understood: %s: %s", rv_err_text(why),

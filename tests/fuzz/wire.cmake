@@ -1,0 +1,2 @@
+rv_fuzz(wire_sse SOURCES fuzz_wire_sse.c USES rv::wire)
+rv_fuzz(wire_openai SOURCES fuzz_wire_openai.c USES rv::wire)
