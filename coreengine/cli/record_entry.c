@@ -180,8 +180,10 @@ static int put_calls(json_object *entry, rv_str calls, rv_err **err)
         return rc;
     if (json_object_is_type(from, json_type_array) && json_object_array_length(from) > 0) {
         list = json_object_new_array();
-        ids = json_object_new_object();
-        rc = ids ? rv_json_set_take(entry, "tool_calls", list, err) : RV_FAIL(err, RV_E_NOMEM, "record tool calls");
+        rc = rv_json_set_take(entry, "tool_calls", list, err);
+        ids = rc == 0 ? json_object_new_object() : NULL;
+        if (rc == 0 && !ids)
+            rc = RV_FAIL(err, RV_E_NOMEM, "record tool calls");
     }
     for (size_t i = 0; rc == 0 && list && i < json_object_array_length(from); i++) {
         json_object *call = json_object_array_get_idx(from, i), *out = json_object_new_object(), *part = NULL;
