@@ -30,7 +30,7 @@
 #define RESERVE     16   /* the part of the memory limit without which a child takes no further call */
 
 struct host {
-    struct rv_wire wire;
+    struct rv_channel channel;
     struct rv_plugin *plugin;
     char *base_dir;
     size_t memory; /* bytes; 0: no limit */
@@ -57,7 +57,7 @@ static void limit(int which, rlim_t value)
 static void *watch(void *self)
 {
     struct host *h = self;
-    struct pollfd p = {.fd = h->wire.fd, .events = POLLRDHUP};
+    struct pollfd p = {.fd = h->channel.fd, .events = POLLRDHUP};
     struct timespec rest = {LEAVE_MS / 1000, 0};
 
     while (poll(&p, 1, WATCH_MS) <= 0) /* a socket that a plugin closed stays whole for those who wait for it */
@@ -104,7 +104,7 @@ static int settle(struct host *h, json_object *head, rv_err **err)
 /* A capability that has eaten what it may have would fail every later call: the engine takes another child then. */
 static bool is_spent(const struct host *h)
 {
-    int fd = fcntl(h->wire.fd, F_DUPFD_CLOEXEC, 0);
+    int fd = fcntl(h->channel.fd, F_DUPFD_CLOEXEC, 0);
     void *reserve;
 
     if (fd < 0)
@@ -148,14 +148,14 @@ static void write_manifest(const struct rv_plugin *pl, rv_jw *w)
 
 static int send_error(struct host *h, rv_err *fault, rv_err **err)
 {
-    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_WIRE_MAX_HEAD);
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_CHANNEL_MAX_HEAD);
     rv_jw w = rv_jw_on(&head);
 
     rv_jw_obj(&w);
-    rv_wire_write_err(&w, fault);
+    rv_channel_write_err(&w, fault);
     rv_jw_obj_end(&w);
     rv_err_free(fault);
-    return rv_wire_send(&h->wire, &head, (rv_str){NULL, 0}, NULL, err);
+    return rv_channel_send(&h->channel, &head, (rv_str){NULL, 0}, NULL, err);
 }
 
 static int send_done(struct host *h, const char *key, rv_str body, rv_err **err)
@@ -166,7 +166,7 @@ static int send_done(struct host *h, const char *key, rv_str body, rv_err **err)
     rv_jw_obj(&w);
     rv_jw_kv_bool(&w, key, true);
     rv_jw_obj_end(&w);
-    return rv_wire_send(&h->wire, &head, body, NULL, err);
+    return rv_channel_send(&h->channel, &head, body, NULL, err);
 }
 
 static int read_plugin(struct host *h, json_object *head, rv_buf *manifest, rv_err **err)
@@ -191,7 +191,7 @@ static int read_plugin(struct host *h, json_object *head, rv_buf *manifest, rv_e
 
 static int load(struct host *h, json_object *head, rv_err **err)
 {
-    RV_AUTO(rv_buf_fini) rv_buf manifest = RV_BUF_INIT(RV_WIRE_MAX_MANIFEST);
+    RV_AUTO(rv_buf_fini) rv_buf manifest = RV_BUF_INIT(RV_CHANNEL_MAX_MANIFEST);
     rv_err *fault = NULL;
 
     return read_plugin(h, head, &manifest, &fault) < 0 ? send_error(h, fault, err)
@@ -216,14 +216,14 @@ static bool is_cancelled(void *self)
 {
     struct host_call *call = self;
 
-    call->cancelled = call->cancelled || rv_wire_is_ready(&call->host->wire);
+    call->cancelled = call->cancelled || rv_channel_is_ready(&call->host->channel);
     return call->cancelled;
 }
 
 static void send_log(void *self, enum rv_log_level level, const char *message)
 {
     const struct host_call *call = self;
-    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_WIRE_MAX_HEAD);
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_CHANNEL_MAX_HEAD);
     rv_jw w = rv_jw_on(&head);
     char text[RV_PLUGIN_MAX_TEXT + 1];
 
@@ -234,7 +234,8 @@ static void send_log(void *self, enum rv_log_level level, const char *message)
     rv_jw_kv_int(&w, "log", level);
     rv_jw_kv_text(&w, "text", text);
     rv_jw_obj_end(&w);
-    RV_IGNORE(rv_wire_send(&call->host->wire, &head, (rv_str){NULL, 0}, NULL, NULL), "a log line is worth no failure");
+    RV_IGNORE(rv_channel_send(&call->host->channel, &head, (rv_str){NULL, 0}, NULL, NULL),
+              "a log line is worth no failure");
 }
 
 /* Blocks while the engine is not ready for more: what a provider hands out never piles up. */
@@ -244,12 +245,12 @@ static bool send_piece(void *self, rv_str json)
     RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(64);
 
     rv_buf_puts(&head, "{\"emit\":true}");
-    return rv_wire_send(&call->host->wire, &head, json, NULL, NULL) < 0;
+    return rv_channel_send(&call->host->channel, &head, json, NULL, NULL) < 0;
 }
 
 static int send_said(struct host *h, const struct rv_plugin_said *said, const rv_buf *reply, rv_err **err)
 {
-    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_WIRE_MAX_HEAD);
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_CHANNEL_MAX_HEAD);
     rv_jw w = rv_jw_on(&head);
 
     rv_jw_obj(&w);
@@ -271,7 +272,7 @@ static int send_said(struct host *h, const struct rv_plugin_said *said, const rv
         rv_jw_kv_text(&w, "message", said->message);
     }
     rv_jw_obj_end(&w);
-    return rv_wire_send(&h->wire, &head, rv_buf_str(reply), NULL, err);
+    return rv_channel_send(&h->channel, &head, rv_buf_str(reply), NULL, err);
 }
 
 static const struct rv_plugin_entry *entry_of(const struct host *h, json_object *head)
@@ -344,8 +345,8 @@ int rv_plugin_host(int fd)
     signal(SIGINT, SIG_IGN); /* whether a run ends is the engine's to decide */
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    rv_wire_init(&h.wire, fd, RV_WIRE_MAX_ARGS);
-    while ((rc = rv_wire_receive(&h.wire, &frame, NULL, NULL)) == 0) {
+    rv_channel_init(&h.channel, fd, RV_CHANNEL_MAX_ARGS);
+    while ((rc = rv_channel_receive(&h.channel, &frame, NULL, NULL)) == 0) {
         rc = answer(&h, &frame, NULL);
         json_object_put(frame.head);
         if (rc < 0)
@@ -354,6 +355,6 @@ int rv_plugin_host(int fd)
     rv_plugin_free(h.plugin);
     free(h.base_dir);
     /* The socket stays open: the thread that watches it still does. */
-    rv_buf_fini(&h.wire.in);
+    rv_buf_fini(&h.channel.in);
     return rc == RV_E_IO ? 0 : 1;
 }

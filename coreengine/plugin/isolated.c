@@ -64,14 +64,14 @@ static int ask(struct rv_process *c, const rv_buf *head, rv_str body, const char
 {
     json_object *fault = NULL;
     bool yes = false;
-    int rc = rv_wire_send(&c->wire, head, body, wait, err);
+    int rc = rv_channel_send(&c->channel, head, body, wait, err);
 
     if (rc == 0)
-        rc = rv_wire_receive(&c->wire, out, wait, err);
+        rc = rv_channel_receive(&c->channel, out, wait, err);
     if (rc < 0)
         return rc;
     if (json_object_object_get_ex(out->head, "error", &fault))
-        rc = rv_wire_read_err(fault, err);
+        rc = rv_channel_read_err(fault, err);
     else if (!rv_json_get_bool(out->head, key, &yes) || !yes)
         rc = RV_FAIL(err, RV_E_PLUGIN, "its process answered something else than was asked");
     json_object_put(out->head);
@@ -82,8 +82,8 @@ static int ask(struct rv_process *c, const rv_buf *head, rv_str body, const char
 static int ask_to_load(const struct rv_isolated *iso, struct rv_process *c, const struct rv_wait *wait,
                        json_object **manifest, rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = RV_WIRE_MAX_MANIFEST, .what = "manifest"};
-    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_WIRE_MAX_HEAD);
+    const struct rv_json_opts opts = {.max_bytes = RV_CHANNEL_MAX_MANIFEST, .what = "manifest"};
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_CHANNEL_MAX_HEAD);
     rv_jw w = rv_jw_on(&head);
     struct rv_frame frame = {NULL, {NULL, 0}};
     int rc;
@@ -113,14 +113,14 @@ static int ask_to_open(const struct rv_isolated *iso, struct rv_process *c, cons
     rv_buf_puts(&head, "{\"open\":true}");
     rc = ask(c, &head, rv_str_of(iso->config), "opened", wait, &frame, err);
     if (rc == 0)
-        c->wire.max_body = RV_CAP_MAX_REPLY;
+        c->channel.max_body = RV_CAP_MAX_REPLY;
     return rc;
 }
 
 int rv_isolated_start(const struct rv_isolated *iso, const struct rv_wait *wait, struct rv_process **out,
                       json_object **manifest, rv_err **err)
 {
-    int64_t until_us = rv_wire_now_us() + (int64_t)LOAD_MS * 1000;
+    int64_t until_us = rv_channel_now_us() + (int64_t)LOAD_MS * 1000;
     struct rv_wait patience = {until_us, wait ? wait->cancelled : NULL};
     struct rv_process *c = NULL;
     int rc;
@@ -223,7 +223,7 @@ int rv_isolated_fetch(const struct rv_plugins *p, const struct rv_capability_con
 
 int rv_isolated_open(struct rv_isolated *iso, rv_buf *config, rv_err **err)
 {
-    const struct rv_wait patience = {rv_wire_now_us() + (int64_t)LOAD_MS * 1000, NULL};
+    const struct rv_wait patience = {rv_channel_now_us() + (int64_t)LOAD_MS * 1000, NULL};
     struct rv_process *c = iso->idle;
     int rc;
 

@@ -42,7 +42,7 @@ static void count_death(struct rv_isolated *iso)
         for (int i = 2; i < iso->n_deaths && delay_us < MAX_BACKOFF_US; i++)
             delay_us *= 2;
     }
-    iso->not_before_us = rv_wire_now_us() + (delay_us < MAX_BACKOFF_US ? delay_us : MAX_BACKOFF_US);
+    iso->not_before_us = rv_channel_now_us() + (delay_us < MAX_BACKOFF_US ? delay_us : MAX_BACKOFF_US);
     iso->n_children--;
     pthread_cond_signal(&iso->freed);
     pthread_mutex_unlock(&iso->lock);
@@ -57,12 +57,12 @@ static int wait_for_room(struct rv_isolated *iso, const struct rv_wait *wait, rv
     if (wait->cancelled && atomic_load_explicit(wait->cancelled, memory_order_relaxed))
         return RV_FAIL(err, RV_E_CANCELLED, "it was cancelled while %d other calls ran", RV_ISOLATED_MAX_CHILDREN);
     if (wait->until_us != RV_WAIT_FOREVER)
-        left_us = wait->until_us - rv_wire_now_us();
+        left_us = wait->until_us - rv_channel_now_us();
     if (left_us <= 0)
         return RV_FAIL(err, RV_E_TIMEOUT, "its turn did not come in time: %d other calls ran",
                        RV_ISOLATED_MAX_CHILDREN);
-    if (left_us > RV_WIRE_SLICE_MS * 1000)
-        left_us = RV_WIRE_SLICE_MS * 1000;
+    if (left_us > RV_CHANNEL_SLICE_MS * 1000)
+        left_us = RV_CHANNEL_SLICE_MS * 1000;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += left_us * 1000;
     if (until.tv_nsec >= 1000000000) {
@@ -86,7 +86,7 @@ static int take_or_reserve(struct rv_isolated *iso, const struct rv_wait *wait, 
         iso->idle = (*out)->next;
         (*out)->next = NULL;
     } else if (rc == 0) {
-        int64_t left_us = iso->not_before_us - rv_wire_now_us();
+        int64_t left_us = iso->not_before_us - rv_channel_now_us();
         if (iso->n_deaths > 1 && left_us > 0)
             rc = RV_FAIL(err, RV_E_PLUGIN, "its process died %d times in a row and is not started again for %lld ms",
                          iso->n_deaths, (long long)(left_us + 999) / 1000);
@@ -108,7 +108,7 @@ static int take(struct rv_isolated *iso, const struct rv_wait *wait, struct rv_p
             return rc;
         if (!*out)
             break;
-        if (!rv_wire_is_ready(&(*out)->wire))
+        if (!rv_channel_is_ready(&(*out)->channel))
             return 0;
         rv_process_kill(*out); /* nothing is due from an idle child: it died, or talks out of turn */
         leave(iso);
@@ -126,7 +126,7 @@ static int take(struct rv_isolated *iso, const struct rv_wait *wait, struct rv_p
 static int send_call(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, struct rv_process *c,
                      const struct rv_wait *wait, rv_err **err)
 {
-    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_WIRE_MAX_HEAD);
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_CHANNEL_MAX_HEAD);
     rv_jw w = rv_jw_on(&head);
     enum rv_log_level level = RV_LOG_TRACE;
 
@@ -144,7 +144,7 @@ static int send_call(const struct rv_plugin_entry *e, const struct rv_plugin_cal
     if (call->cancelled && atomic_load_explicit(call->cancelled, memory_order_relaxed))
         rv_jw_kv_bool(&w, "cancelled", true);
     rv_jw_obj_end(&w);
-    return rv_wire_send(&c->wire, &head, call->args.len ? call->args : RV_STR_LIT("{}"), wait, err);
+    return rv_channel_send(&c->channel, &head, call->args.len ? call->args : RV_STR_LIT("{}"), wait, err);
 }
 
 static int count_of(json_object *head, const char *key)
@@ -210,7 +210,7 @@ static int tell_enough(struct talk *t, const struct rv_wait *wait, rv_err **err)
 
     t->told = true;
     rv_buf_puts(&head, "{\"cancel\":true}");
-    return rv_wire_send(&t->child->wire, &head, (rv_str){NULL, 0}, wait, err);
+    return rv_channel_send(&t->child->channel, &head, (rv_str){NULL, 0}, wait, err);
 }
 
 /* The host in the child keeps the limit by itself: a piece beyond it is not the host's. */
@@ -240,7 +240,7 @@ static int hear_on_the_way(struct talk *t, const struct rv_frame *frame, const s
     else
         return 0;
     if (rc == 0) /* a child that talks without a pause has no longer than one that is silent */
-        rc = rv_wire_may_wait(wait, err);
+        rc = rv_channel_may_wait(wait, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -263,7 +263,7 @@ static int hear(struct talk *t, const struct rv_wait *wait, rv_err **err)
     int rc;
 
     do {
-        rc = rv_wire_receive(&t->child->wire, &frame, wait, err);
+        rc = rv_channel_receive(&t->child->channel, &frame, wait, err);
         if (rc < 0)
             return rc;
         rc = hear_on_the_way(t, &frame, wait, err);
@@ -277,7 +277,7 @@ static int hear(struct talk *t, const struct rv_wait *wait, rv_err **err)
 /* The answer is not wanted any more: say so, and give the function a moment to come back. True: it did. */
 static bool comes_back(struct talk *t)
 {
-    const struct rv_wait grace = {rv_wire_now_us() + GRACE_US, NULL};
+    const struct rv_wait grace = {rv_channel_now_us() + GRACE_US, NULL};
 
     t->pieces->enough = true;
     return (t->told || tell_enough(t, &grace, NULL) == 0) && hear(t, &grace, NULL) == 0;
@@ -321,7 +321,7 @@ int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
 {
     const struct rv_plugin_call *call = pieces->call;
     struct rv_isolated *iso = e->owner->isolated;
-    int64_t now_us = rv_wire_now_us();
+    int64_t now_us = rv_channel_now_us();
     bool has_end = call->timeout_ms > 0 && call->timeout_ms <= RV_PLUGIN_MAX_TIMEOUT_MS;
     const struct rv_wait wait = {has_end ? now_us + call->timeout_ms * 1000 : RV_WAIT_FOREVER, call->cancelled};
     struct talk talk = {.entry = e, .pieces = pieces, .out = out, .said = said};

@@ -21,10 +21,10 @@
 
 #include "coreengine/plugin/plugin_internal.h"
 
-#define RV_WIRE_MAX_HEAD     ((size_t)64 << 10)
-#define RV_WIRE_MAX_ARGS     ((size_t)64 << 20) /* body from the engine */
-#define RV_WIRE_MAX_MANIFEST ((size_t)16 << 20) /* body from the child while it loads */
-#define RV_WIRE_SLICE_MS     10                 /* how late a cancellation is seen, at most */
+#define RV_CHANNEL_MAX_HEAD     ((size_t)64 << 10)
+#define RV_CHANNEL_MAX_ARGS     ((size_t)64 << 20) /* body from the engine */
+#define RV_CHANNEL_MAX_MANIFEST ((size_t)16 << 20) /* body from the child while it loads */
+#define RV_CHANNEL_SLICE_MS     10                 /* how late a cancellation is seen, at most */
 
 /* Until when somebody waits. */
 struct rv_wait {
@@ -33,7 +33,7 @@ struct rv_wait {
 };
 #define RV_WAIT_FOREVER INT64_MAX
 
-struct rv_wire {
+struct rv_channel {
     int fd;
     rv_buf in;   /* what has come and is not used up */
     size_t used; /* bytes of it that were handed out */
@@ -41,32 +41,33 @@ struct rv_wire {
 };
 struct rv_frame {
     json_object *head; /* an object; the receiver's to put */
-    rv_str body;       /* of the wire, until the next receive */
+    rv_str body;       /* of the channel, until the next receive */
 };
 
-/* wire.c */
-void rv_wire_init(struct rv_wire *w, int fd, size_t max_body);
-void rv_wire_fini(struct rv_wire *w); /* closes */
+/* channel.c */
+void rv_channel_init(struct rv_channel *c, int fd, size_t max_body);
+void rv_channel_fini(struct rv_channel *c); /* closes */
 /** Send one frame. RV_E_IO (the other side is gone), RV_E_TIMEOUT, RV_E_CANCELLED, RV_E_LIMIT. After a failure the
- * wire is of no use: part of the frame may be on its way. */
-RV_MUST_CHECK int rv_wire_send(struct rv_wire *w, const rv_buf *head, rv_str body, const struct rv_wait *wait,
-                               rv_err **err);
+ * channel is of no use: part of the frame may be on its way. */
+RV_MUST_CHECK int rv_channel_send(struct rv_channel *c, const rv_buf *head, rv_str body, const struct rv_wait *wait,
+                                  rv_err **err);
 /** The next frame. RV_E_IO (the other side is gone), RV_E_TIMEOUT, RV_E_CANCELLED (both: ask again later), RV_E_PLUGIN
  * (no frame). */
-RV_MUST_CHECK int rv_wire_receive(struct rv_wire *w, struct rv_frame *out, const struct rv_wait *wait, rv_err **err);
+RV_MUST_CHECK int rv_channel_receive(struct rv_channel *c, struct rv_frame *out, const struct rv_wait *wait,
+                                     rv_err **err);
 /** Whether there is time left: for who takes messages as fast as they come. RV_E_TIMEOUT, RV_E_CANCELLED. */
-RV_MUST_CHECK int rv_wire_may_wait(const struct rv_wait *wait, rv_err **err);
+RV_MUST_CHECK int rv_channel_may_wait(const struct rv_wait *wait, rv_err **err);
 /** Whether bytes, or the end, are there already. */
-bool rv_wire_is_ready(const struct rv_wire *w);
-int64_t rv_wire_now_us(void);
+bool rv_channel_is_ready(const struct rv_channel *c);
+int64_t rv_channel_now_us(void);
 /** Write an error as the value of "error"; read it back as a chain below *err, with codes that can be believed. */
-void rv_wire_write_err(rv_jw *w, const rv_err *fault);
-RV_MUST_CHECK int rv_wire_read_err(json_object *list, rv_err **err);
+void rv_channel_write_err(rv_jw *w, const rv_err *fault);
+RV_MUST_CHECK int rv_channel_read_err(json_object *list, rv_err **err);
 
 /* process.c */
 struct rv_process {
     pid_t pid; /* 0: none */
-    struct rv_wire wire;
+    struct rv_channel channel;
     struct rv_process *next;
 };
 /** Start program as a host with one end of a new socket. */

@@ -77,7 +77,7 @@ int rv_process_start(const char *program, struct rv_process **out, rv_err **err)
         return rc == ENOMEM ? RV_FAIL(err, RV_E_NOMEM, "start \"%s\" for a capability", program)
                             : RV_FAIL(err, RV_E_IO, "start \"%s\" for a capability: errno %d", program, rc);
     }
-    rv_wire_init(&c->wire, ends[0], RV_WIRE_MAX_MANIFEST);
+    rv_channel_init(&c->channel, ends[0], RV_CHANNEL_MAX_MANIFEST);
     *out = c;
     return 0;
 }
@@ -95,11 +95,11 @@ static bool has_ended(struct rv_process *c, int *status)
 
 static bool ends_within(struct rv_process *c, int64_t us, int *status)
 {
-    int64_t until_us = rv_wire_now_us() + us;
+    int64_t until_us = rv_channel_now_us() + us;
 
     while (!has_ended(c, status)) {
         struct timespec step = {0, STEP_NS};
-        if (rv_wire_now_us() > until_us)
+        if (rv_channel_now_us() > until_us)
             return false;
         nanosleep(&step, NULL);
     }
@@ -121,7 +121,7 @@ static void end_by_force(struct rv_process *c)
 void rv_process_kill(struct rv_process *c)
 {
     end_by_force(c);
-    rv_wire_fini(&c->wire);
+    rv_channel_fini(&c->channel);
     free(c);
 }
 
@@ -142,13 +142,13 @@ void rv_process_bury(struct rv_process *c, rv_buf *how)
 
 void rv_process_dismiss(struct rv_process *list)
 {
-    int64_t until_us = rv_wire_now_us() + LEAVE_US;
+    int64_t until_us = rv_channel_now_us() + LEAVE_US;
 
     for (struct rv_process *c = list; c; c = c->next)
-        rv_wire_fini(&c->wire); /* the end of its input is what tells a child to leave */
+        rv_channel_fini(&c->channel); /* the end of its input is what tells a child to leave */
     while (list) {
         struct rv_process *next = list->next;
-        int64_t left_us = until_us - rv_wire_now_us();
+        int64_t left_us = until_us - rv_channel_now_us();
         int status;
 
         RV_IGNORE(ends_within(list, left_us > 0 ? left_us : 0, &status), "it is killed then");

@@ -18,32 +18,32 @@ struct lengths {
     uint32_t head, body;
 };
 
-int64_t rv_wire_now_us(void)
+int64_t rv_channel_now_us(void)
 {
     struct rv_clock clock = rv_clock_system();
 
     return clock.now_us(clock.self);
 }
 
-void rv_wire_init(struct rv_wire *w, int fd, size_t max_body)
+void rv_channel_init(struct rv_channel *c, int fd, size_t max_body)
 {
-    *w = (struct rv_wire){.fd = fd, .max_body = max_body};
-    rv_buf_init(&w->in, sizeof(struct lengths) + RV_WIRE_MAX_HEAD + RV_WIRE_MAX_ARGS + CHUNK);
+    *c = (struct rv_channel){.fd = fd, .max_body = max_body};
+    rv_buf_init(&c->in, sizeof(struct lengths) + RV_CHANNEL_MAX_HEAD + RV_CHANNEL_MAX_ARGS + CHUNK);
 }
 
-void rv_wire_fini(struct rv_wire *w)
+void rv_channel_fini(struct rv_channel *c)
 {
-    if (w->fd >= 0)
-        close(w->fd);
-    w->fd = -1;
-    rv_buf_fini(&w->in);
+    if (c->fd >= 0)
+        close(c->fd);
+    c->fd = -1;
+    rv_buf_fini(&c->in);
 }
 
-bool rv_wire_is_ready(const struct rv_wire *w)
+bool rv_channel_is_ready(const struct rv_channel *c)
 {
-    struct pollfd p = {.fd = w->fd, .events = POLLIN};
+    struct pollfd p = {.fd = c->fd, .events = POLLIN};
 
-    return w->in.len > w->used || poll(&p, 1, 0) != 0;
+    return c->in.len > c->used || poll(&p, 1, 0) != 0;
 }
 
 static int time_left(const struct rv_wait *wait, int64_t *left_us, rv_err **err)
@@ -52,11 +52,11 @@ static int time_left(const struct rv_wait *wait, int64_t *left_us, rv_err **err)
     if (wait && wait->cancelled && atomic_load_explicit(wait->cancelled, memory_order_relaxed))
         return RV_FAIL(err, RV_E_CANCELLED, "it was cancelled");
     if (wait && wait->until_us != RV_WAIT_FOREVER)
-        *left_us = wait->until_us - rv_wire_now_us();
+        *left_us = wait->until_us - rv_channel_now_us();
     return *left_us > 0 ? 0 : RV_FAIL(err, RV_E_TIMEOUT, "there was no answer in time");
 }
 
-int rv_wire_may_wait(const struct rv_wait *wait, rv_err **err)
+int rv_channel_may_wait(const struct rv_wait *wait, rv_err **err)
 {
     int64_t left_us;
 
@@ -75,8 +75,8 @@ static int wait_for(int fd, short events, const struct rv_wait *wait, rv_err **e
             return rc;
         if (left_us != RV_WAIT_FOREVER)
             ms = left_us > 3600000000 ? 3600000 : (int)((left_us + 999) / 1000);
-        if (wait && wait->cancelled && (ms < 0 || ms > RV_WIRE_SLICE_MS))
-            ms = RV_WIRE_SLICE_MS;
+        if (wait && wait->cancelled && (ms < 0 || ms > RV_CHANNEL_SLICE_MS))
+            ms = RV_CHANNEL_SLICE_MS;
         n = poll(&p, 1, ms);
         if (n > 0)
             return 0;
@@ -95,7 +95,7 @@ static void advance(struct iovec *parts, size_t n, size_t sent)
     }
 }
 
-int rv_wire_send(struct rv_wire *w, const rv_buf *head, rv_str body, const struct rv_wait *wait, rv_err **err)
+int rv_channel_send(struct rv_channel *c, const rv_buf *head, rv_str body, const struct rv_wait *wait, rv_err **err)
 {
     struct lengths lengths = {(uint32_t)head->len, (uint32_t)body.len};
     struct iovec parts[] = {
@@ -105,15 +105,15 @@ int rv_wire_send(struct rv_wire *w, const rv_buf *head, rv_str body, const struc
 
     if (rc < 0)
         return rc;
-    if (head->len > RV_WIRE_MAX_HEAD || body.len > RV_WIRE_MAX_ARGS)
+    if (head->len > RV_CHANNEL_MAX_HEAD || body.len > RV_CHANNEL_MAX_ARGS)
         return RV_FAIL(err, RV_E_LIMIT, "a message to a capability's process is larger than %zu bytes",
-                       RV_WIRE_MAX_ARGS);
+                       RV_CHANNEL_MAX_ARGS);
     while (parts[0].iov_len + parts[1].iov_len + parts[2].iov_len > 0) {
-        ssize_t n = sendmsg(w->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0)
             advance(parts, RV_COUNT(parts), (size_t)n);
         else if (errno == EAGAIN)
-            rc = wait_for(w->fd, POLLOUT, wait, err);
+            rc = wait_for(c->fd, POLLOUT, wait, err);
         else if (errno != EINTR)
             rc = RV_FAIL(err, RV_E_IO, "the process of a capability is gone");
         if (rc < 0)
@@ -123,62 +123,62 @@ int rv_wire_send(struct rv_wire *w, const rv_buf *head, rv_str body, const struc
 }
 
 /* 1: *lengths is known; 0: more bytes are needed. */
-static int look(const struct rv_wire *w, struct lengths *lengths, rv_err **err)
+static int look(const struct rv_channel *c, struct lengths *lengths, rv_err **err)
 {
-    if (w->in.len - w->used < sizeof *lengths)
+    if (c->in.len - c->used < sizeof *lengths)
         return 0;
-    memcpy(lengths, w->in.ptr + w->used, sizeof *lengths);
-    if (lengths->head > RV_WIRE_MAX_HEAD || lengths->body > w->max_body)
+    memcpy(lengths, c->in.ptr + c->used, sizeof *lengths);
+    if (lengths->head > RV_CHANNEL_MAX_HEAD || lengths->body > c->max_body)
         return RV_FAIL(err, RV_E_PLUGIN, "its process sent a message that is too large");
-    return w->in.len - w->used - sizeof *lengths >= (size_t)lengths->head + lengths->body;
+    return c->in.len - c->used - sizeof *lengths >= (size_t)lengths->head + lengths->body;
 }
 
-static int fill(struct rv_wire *w, const struct rv_wait *wait, rv_err **err)
+static int fill(struct rv_channel *c, const struct rv_wait *wait, rv_err **err)
 {
     char chunk[CHUNK];
-    ssize_t n = recv(w->fd, chunk, sizeof chunk, MSG_DONTWAIT);
+    ssize_t n = recv(c->fd, chunk, sizeof chunk, MSG_DONTWAIT);
 
     if (n > 0) {
-        rv_buf_add(&w->in, chunk, (size_t)n);
-        return rv_buf_check(&w->in, "message of a capability's process", err);
+        rv_buf_add(&c->in, chunk, (size_t)n);
+        return rv_buf_check(&c->in, "message of a capability's process", err);
     }
     if (n < 0 && errno == EAGAIN)
-        return wait_for(w->fd, POLLIN, wait, err);
+        return wait_for(c->fd, POLLIN, wait, err);
     if (n < 0 && errno == EINTR)
         return 0;
     return RV_FAIL(err, RV_E_IO, "the process of a capability is gone");
 }
 
 /* What was handed out is not needed any more; the rest, usually nothing, moves to the front. */
-static void compact(struct rv_wire *w)
+static void compact(struct rv_channel *c)
 {
-    if (w->used == 0)
+    if (c->used == 0)
         return;
-    memmove(w->in.ptr, w->in.ptr + w->used, w->in.len - w->used);
-    rv_buf_truncate(&w->in, w->in.len - w->used);
-    w->used = 0;
-    if (w->in.len == 0 && w->in.cap > KEEP) { /* one large reply must not cost its size for good */
-        size_t max = w->in.max;
-        rv_buf_fini(&w->in);
-        rv_buf_init(&w->in, max);
+    memmove(c->in.ptr, c->in.ptr + c->used, c->in.len - c->used);
+    rv_buf_truncate(&c->in, c->in.len - c->used);
+    c->used = 0;
+    if (c->in.len == 0 && c->in.cap > KEEP) { /* one large reply must not cost its size for good */
+        size_t max = c->in.max;
+        rv_buf_fini(&c->in);
+        rv_buf_init(&c->in, max);
     }
 }
 
-int rv_wire_receive(struct rv_wire *w, struct rv_frame *out, const struct rv_wait *wait, rv_err **err)
+int rv_channel_receive(struct rv_channel *c, struct rv_frame *out, const struct rv_wait *wait, rv_err **err)
 {
     const struct rv_json_opts opts = {
-        .max_bytes = RV_WIRE_MAX_HEAD, .max_depth = 8, .what = "message of a capability's process"};
+        .max_bytes = RV_CHANNEL_MAX_HEAD, .max_depth = 8, .what = "message of a capability's process"};
     struct lengths lengths = {0, 0};
     json_object *head = NULL;
     int rc;
 
-    compact(w);
-    while ((rc = look(w, &lengths, err)) == 0)
-        if ((rc = fill(w, wait, err)) < 0)
+    compact(c);
+    while ((rc = look(c, &lengths, err)) == 0)
+        if ((rc = fill(c, wait, err)) < 0)
             return rc;
     if (rc < 0)
         return rc;
-    rc = rv_json_parse((rv_str){w->in.ptr + sizeof lengths, lengths.head}, &opts, &head, err);
+    rc = rv_json_parse((rv_str){c->in.ptr + sizeof lengths, lengths.head}, &opts, &head, err);
     if (rc < 0)
         return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "its process sent what is no message");
     if (!json_object_is_type(head, json_type_object)) {
@@ -186,12 +186,12 @@ int rv_wire_receive(struct rv_wire *w, struct rv_frame *out, const struct rv_wai
         return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is no message");
     }
     out->head = head;
-    out->body = (rv_str){w->in.ptr + sizeof lengths + lengths.head, lengths.body};
-    w->used = sizeof lengths + lengths.head + lengths.body;
+    out->body = (rv_str){c->in.ptr + sizeof lengths + lengths.head, lengths.body};
+    c->used = sizeof lengths + lengths.head + lengths.body;
     return 0;
 }
 
-void rv_wire_write_err(rv_jw *w, const rv_err *fault)
+void rv_channel_write_err(rv_jw *w, const rv_err *fault)
 {
     char text[RV_PLUGIN_MAX_TEXT + 1];
 
@@ -221,7 +221,7 @@ static int code_of(json_object *link)
     return code == RV_E_NOMEM ? RV_E_LIMIT : (int)code;
 }
 
-int rv_wire_read_err(json_object *list, rv_err **err)
+int rv_channel_read_err(json_object *list, rv_err **err)
 {
     size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
     char clean[RV_PLUGIN_MAX_TEXT + 1];

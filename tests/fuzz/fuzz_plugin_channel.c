@@ -19,7 +19,7 @@ static void look_at(const struct rv_frame *frame)
     if (!json_object_is_type(frame->head, json_type_object) || frame->body.len > MAX_BODY)
         abort();
     if (json_object_object_get_ex(frame->head, "error", &fault)) {
-        int rc = rv_wire_read_err(fault, &err);
+        int rc = rv_channel_read_err(fault, &err);
         if (rc >= 0 || rc < -RV_N_CODES || rc == RV_E_NOMEM || rv_err_code(err) != rc)
             abort();
     }
@@ -28,7 +28,7 @@ static void look_at(const struct rv_frame *frame)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct rv_wire wire;
+    struct rv_channel channel;
     struct rv_frame frame;
     int ends[2], rc;
 
@@ -37,13 +37,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0 && send(ends[1], data, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size)
         size = 0;
     close(ends[1]);
-    rv_wire_init(&wire, ends[0], MAX_BODY);
-    while ((rc = rv_wire_receive(&wire, &frame, NULL, NULL)) == 0) {
+    rv_channel_init(&channel, ends[0], MAX_BODY);
+    while ((rc = rv_channel_receive(&channel, &frame, NULL, NULL)) == 0) {
         look_at(&frame);
         json_object_put(frame.head);
     }
     if (rc != RV_E_IO && rc != RV_E_PLUGIN)
         abort();
-    rv_wire_fini(&wire);
+    rv_channel_fini(&channel);
     return 0;
 }
