@@ -1,0 +1,130 @@
+/* Keys are nowhere to be seen: not in what failed, however it failed and whatever the server says, nor in what is shown
+ * for diagnosis. */
+#include <string.h>
+
+#include "coreengine/provider/provider_internal.h"
+#include "tests/unit/provider/suites.h"
+#include "tests/unit/provider/world.h"
+
+#define HEADER_SECRET "hush-hush-hush"
+#define PASSWORD      "pass-word-word"
+#define ECHO_ALL      KEY " and " HEADER_SECRET " and " PASSWORD " twice " KEY KEY
+
+static const struct {
+    const char *id;
+    struct answer answer;
+} cases[] = {
+    {"error body", {.status = 401, .body = "{\"error\":{\"message\":\"Incorrect API key: " ECHO_ALL "\"}}"}},
+    {"web page", {.status = 502, .type = "text/html", .body = "<html>" ECHO_ALL "</html>"}},
+    {"content type", {.status = 502, .type = "text/" KEY, .body = "x"}},
+    {"good status", {.status = 200, .type = "text/plain", .body = ECHO_ALL}},
+    {"error in a stream",
+     {.status = 200, .body = "data: {\"error\":{\"message\":\"" ECHO_ALL "\",\"code\":\"" KEY "\"}}\n\n"}},
+    {"request id", {.status = 500, .headers = "x-request-id: " KEY}},
+    {"redirection", {.status = 301, .headers = "location: http://h/" KEY "?" KEY}},
+    {"unreachable", {.fault = RV_HTTP_UNREACHABLE}},
+    {"first byte", {.fault = RV_HTTP_FIRST_BYTE_TIME, .was_sent = true}},
+};
+static const char *const secrets[] = {KEY, HEADER_SECRET, PASSWORD};
+
+static void check_none(const char *id, const char *text)
+{
+    for (size_t i = 0; i < RV_COUNT(secrets); i++)
+        ck_assert_msg(!strstr(text, secrets[i]), "%s: %s", id, text);
+}
+
+START_TEST(no_text_has_a_secret)
+{
+    struct rv_exchange_opts opts;
+    struct world w;
+    rv_exchange *x;
+    rv_buf b = RV_BUF_INIT(100000);
+    rv_jw j = rv_jw_on(&b);
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m",
+                "{'base_url':'https://user:" PASSWORD "@h/v1?token=" HEADER_SECRET "','headers':{'X-Secret':"
+                "'" HEADER_SECRET "'},'proxy':'http://me:" PASSWORD "@proxy:1'}");
+    opts = world_opts(&w, "default");
+    x = world_exchange(&w, &opts);
+    world_drive(&w, x, &cases[_i].answer, 1);
+    ck_assert(rv_exchange_reply(x)->failed);
+    ck_assert_uint_ge(w.n_sent, 1);
+    check_none(cases[_i].id, world_error(x));
+    check_none(cases[_i].id, w.bodies[0]);
+    rv_providers_write_json(w.providers, w.now_us, &j);
+    ck_assert_int_eq(b.rc, 0);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&b), "\"https://h/v1\""));
+    check_none("diagnosis", rv_buf_cstr(&b));
+    rv_buf_fini(&b);
+    rv_exchange_free(x);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_key_that_can_not_be_sent_is_not_shown_either)
+{
+    struct rv_exchange_opts opts;
+    struct world w;
+    rv_exchange *x;
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m", "{'api_key':'" KEY "\\n'}");
+    opts = world_opts(&w, "default");
+    x = world_exchange(&w, &opts);
+    world_drive(&w, x, NULL, 0);
+    check_none("key", world_error(x));
+    ck_assert_ptr_nonnull(strstr(world_error(x), "api_key can not be sent"));
+    rv_exchange_free(x);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(an_address_that_is_none_is_not_shown)
+{
+    struct rv_exchange_opts opts;
+    struct world w;
+    rv_exchange *x;
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m", "{'base_url':'user:" PASSWORD "@h/v1'}");
+    opts = world_opts(&w, "default");
+    x = world_exchange(&w, &opts);
+    world_drive(&w, x, NULL, 0);
+    check_none("address", world_error(x));
+    rv_exchange_free(x);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(any_bytes_become_text)
+{
+    struct answer a = {
+        .status = 500, .type = "text/plain", .body = "a\xff\x1b[31m\xe2\x82 \xe2\x82\xac\xc3\xa9\xed\xa0\x80\n"};
+    struct rv_exchange_opts opts;
+    struct world w;
+    rv_exchange *x;
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m\xff", NULL);
+    opts = world_opts(&w, "default");
+    x = world_exchange(&w, &opts);
+    world_drive(&w, x, &a, 1);
+    ck_assert(rv_utf8_valid(rv_buf_str(&rv_exchange_reply(x)->error), NULL));
+    for (const char *c = world_error(x); *c; c++)
+        ck_assert((unsigned char)*c >= ' ');
+    rv_exchange_free(x);
+    world_fini(&w);
+}
+END_TEST
+
+TCase *secrets_case(void)
+{
+    TCase *tc = tcase_create("secrets");
+
+    tcase_add_loop_test(tc, no_text_has_a_secret, 0, (int)RV_COUNT(cases));
+    tcase_add_test(tc, a_key_that_can_not_be_sent_is_not_shown_either);
+    tcase_add_test(tc, an_address_that_is_none_is_not_shown);
+    tcase_add_test(tc, any_bytes_become_text);
+    return tc;
+}
