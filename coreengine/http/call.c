@@ -274,6 +274,7 @@ void rv_http_call_drop(rv_http_call *c)
 {
     rv_http *h = c->h;
 
+    c->is_ended = true;
     unlink_call(c);
     free_call(c);
     rv_http_arm(h);

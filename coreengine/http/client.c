@@ -63,12 +63,13 @@ static void read_messages(rv_http *h)
     }
 }
 
-void rv_http_enter(rv_http *h)
+/* Around each call of libcurl that may run a transfer; only from the loop. */
+static void enter(rv_http *h)
 {
     h->in_curl++;
 }
 
-void rv_http_leave(rv_http *h)
+static void leave(rv_http *h)
 {
     h->in_curl--;
     assert(h->in_curl == 0);
@@ -90,9 +91,9 @@ static void on_clock(uv_timer_t *timer)
     rv_http *h = timer->data;
 
     h->armed_us = RV_HTTP_NEVER;
-    rv_http_enter(h); /* so that all callbacks come from one place, below */
+    enter(h); /* so that all callbacks come from one place, below */
     rv_http_due_expire(h, rv_http_now());
-    rv_http_leave(h);
+    leave(h);
 }
 
 void rv_http_arm(rv_http *h)
@@ -115,9 +116,9 @@ static void visit(rv_http *h, curl_socket_t fd, int what)
 {
     int n_running;
 
-    rv_http_enter(h);
+    enter(h);
     RV_IGNORE(h->curl->multi_socket_action(h->multi, fd, what, &n_running), "each call learns of its own failure");
-    rv_http_leave(h);
+    leave(h);
 }
 
 static void on_curl_timer(uv_timer_t *timer)
@@ -189,16 +190,14 @@ static int fail_watch(rv_http *h, CURL *easy)
 {
     void *call = NULL;
 
-    if (h->curl->easy_getinfo(easy, CURLINFO_PRIVATE, &call) == CURLE_OK && call) {
-        rv_http_call *c = call;
-        if (c->fault == RV_HTTP_OK) {
-            c->fault = RV_HTTP_LOCAL;
-            c->reason = "its socket can not be watched";
-        }
-        if (!c->is_ended) {
-            rv_http_todo(c);
-            rv_http_arm(h);
-        }
+    if (h->curl->easy_getinfo(easy, CURLINFO_PRIVATE, &call) != CURLE_OK || !call)
+        return 0;
+    rv_http_call *c = call;
+    if (c->fault == RV_HTTP_OK && !c->is_ended) {
+        c->fault = RV_HTTP_LOCAL;
+        c->reason = "its socket can not be watched";
+        rv_http_todo(c);
+        rv_http_arm(h);
     }
     return 0;
 }

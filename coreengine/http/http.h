@@ -23,7 +23,8 @@ struct rv_http_opts {
     const char *user_agent; /* NULL: "reeve/VERSION" */
     rv_log *log;            /* borrowed; may be NULL */
 };
-/** Opens libcurl. RV_E_NOT_FOUND: it is not there (the hint says what to install), RV_E_NOMEM, RV_E_INTERNAL. */
+/** Opens libcurl. RV_E_NOT_FOUND: it is not there (the hint says what to install), RV_E_VERSION, RV_E_NOMEM,
+ * RV_E_INTERNAL. */
 RV_MUST_CHECK int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err);
 /** Cancels what is under way and closes all handles on the loop: the loop must be run once more (until the close
  * callbacks were delivered) before it is closed; rv_http_free() does that itself with uv_run(UV_RUN_NOWAIT). */

@@ -2,7 +2,7 @@
  *
  * One rule shapes all of it: libcurl must not be entered from its own callbacks, and users' callbacks run inside
  * libcurl's. So what a user asks for in a callback (start, cancel, resume) is noted in the call, the call is put on the
- * client's list of things to do, and rv_http_leave() does it once libcurl has returned. */
+ * client's list of things to do, and client.c has it done once libcurl has returned. */
 #ifndef RV_HTTP_INTERNAL_H
 #define RV_HTTP_INTERNAL_H
 
@@ -107,8 +107,6 @@ RV_MUST_CHECK int rv_curl_open(const struct rv_curl **out, rv_err **err);
 int64_t rv_http_now(void); /* monotonic, in microseconds */
 
 /* client.c */
-void rv_http_enter(rv_http *h); /* around each call of libcurl that may run a transfer; only from the loop */
-void rv_http_leave(rv_http *h);
 void rv_http_todo(rv_http_call *c);      /* have rv_http_call_act() run from the loop */
 void rv_http_todo_drop(rv_http_call *c); /* not any more */
 void rv_http_arm(rv_http *h);            /* set the clock to what is due next */

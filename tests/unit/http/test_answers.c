@@ -224,6 +224,39 @@ START_TEST(a_body_is_bounded_by_what_it_unpacks_to)
 }
 END_TEST
 
+static void resume_at_once(uv_timer_t *timer)
+{
+    struct call *c = timer->data;
+
+    c->hold_after = 0;
+    rv_http_resume(c->handle);
+}
+
+/* What libcurl unpacks while its reader is not ready is bounded by what it had read. */
+START_TEST(a_held_body_that_unpacks_to_too_much_is_refused_later)
+{
+    RV_AUTO(rv_buf_fini) rv_buf answer = RV_BUF_INIT(1 << 20);
+    struct rv_http_request req = get(&w, "/");
+    struct call c = {.hold_after = 1};
+    char *dir = make_bomb(&answer);
+    uv_timer_t timer;
+
+    req.max_body = 100000;
+    w.server.answer = rv_buf_str(&answer);
+    uv_timer_init(&w.loop, &timer);
+    timer.data = &c;
+    begin(&w, &c, &req);
+    run_until(&w, &c.n_parts, 1);
+    uv_timer_start(&timer, resume_at_once, 0, 0);
+    run_all(&w);
+    uv_close((uv_handle_t *)&timer, NULL);
+    ck_assert_int_eq(c.end.fault, RV_HTTP_TOO_LARGE);
+    ck_assert_uint_le(c.body.len, req.max_body);
+    call_fini(&c);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 TCase *answers_case(void)
 {
     TCase *tc = tcase_create("answers");
@@ -235,5 +268,6 @@ TCase *answers_case(void)
     tcase_add_test(tc, an_answer_to_head_has_no_body);
     tcase_add_loop_test(tc, heads_are_bounded, 0, RV_COUNT(heads));
     tcase_add_loop_test(tc, a_body_is_bounded_by_what_it_unpacks_to, 0, RV_COUNT(sizes));
+    tcase_add_test(tc, a_held_body_that_unpacks_to_too_much_is_refused_later);
     return tc;
 }

@@ -40,7 +40,7 @@ void world_fini(struct world *w)
 
 struct rv_http_request get(struct world *w, const char *path)
 {
-    static char url[200];
+    static _Thread_local char url[200];
 
     snprintf(url, sizeof url, "http://127.0.0.1:%d%s", w->server.port, path);
     return (struct rv_http_request){.method = "GET", .url = url, .proxy = ""};

@@ -61,5 +61,6 @@ TCase *hold_case(void);
 TCase *request_case(void);
 TCase *names_case(void);
 TCase *tls_case(void);
+TCase *threads_case(void);
 
 #endif
