@@ -226,7 +226,8 @@ static int check_error(const struct rv_wire_target *t, json_object *body, rv_err
         return 0;
     rv_wire_codec(t->wire)->fault(body, 0, &kind, &retryable, &text);
     rv_wire_show(rv_buf_str(&text), &shown);
-    rc = rv_buf_check(&shown, "the error of a provider", err);
+    rc = text.rc == RV_E_NOMEM ? rv_buf_check(&text, "the error of a provider", err)
+                               : rv_buf_check(&shown, "the error of a provider", err);
     if (rc == 0)
         rc = RV_FAIL(err, RV_E_PROVIDER, "the provider answers with an error: %s", rv_buf_cstr(&shown));
     rv_buf_fini(&text);
