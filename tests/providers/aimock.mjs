@@ -1,8 +1,8 @@
 // node aimock.mjs REEVE: pipelines on a mock of the vendors that other people wrote, on the wires of OpenAI, Anthropic and
 // Ollama: text, tools in parallel, structured output, what was used, and errors with their status.
-import {readFileSync, writeFileSync} from 'node:fs'
+import {writeFileSync} from 'node:fs'
 import {join} from 'node:path'
-import {check, equal, eventsOf, finish, here, run, scratch} from './kit.mjs'
+import {check, equal, eventsOf, finish, pipelineFile, run, scratch} from './kit.mjs'
 import {load} from './packages.mjs'
 import {wires} from './wires/wires.mjs'
 
@@ -58,7 +58,6 @@ writeFileSync(
           {contains: 'Bern', result: {degrees: 11}},
         ],
       },
-      now: [{result: {hour: 12}}],
     },
   }),
 )
@@ -78,17 +77,18 @@ async function ask(wire, pipeline, input, args = []) {
     seen: [ran.err.slice(0, 800), ran.out.slice(-1200)],
   }
 }
-const pipelineFile = (name) => join(here, 'pipelines', name)
+const chat = pipelineFile('chat.yaml', 'chat')
+const withTools = pipelineFile('tools.yaml', 'with-tools', {TOOLS: '[weather]'})
 
 for (const wire of Object.values(wires)) {
   const what = (text) => `${wire.name}: ${text}`
   const counts = wire.name !== 'ollama' // this mock counts nothing on that wire
 
-  const text = await ask(wire, pipelineFile('chat.yaml'), 'What floats?')
+  const text = await ask(wire, chat, 'What floats?')
   equal([text.status, text.output], [0, {response: TEXT}], what('a text'))
   if (counts) equal([text.result?.input_tokens, text.result?.output_tokens], [42, 7], what('tokens are in the event'))
 
-  const called = await ask(wire, pipelineFile('tools.yaml'), 'Where is it warmer?', ['--script', tools])
+  const called = await ask(wire, withTools, 'Where is it warmer?', ['--script', tools])
   check(
     called.status === 0 && called.output?.response === 'In Bern.',
     what('an answer after two tools'),
@@ -105,8 +105,7 @@ for (const wire of Object.values(wires)) {
   equal(called.of('llm_result').length, 2, what('in two requests'))
 
   for (const via of ['native', 'prompt', 'tool']) {
-    const file = join(scratch, `verdict-${via}.yaml`)
-    writeFileSync(file, readFileSync(pipelineFile('verdict.yaml'), 'utf8').replace('VIA', via))
+    const file = pipelineFile('verdict.yaml', `verdict-${via}`, {VIA: via})
     const verdict = await ask(wire, file, `Does wood float, by ${via}?`)
     check(verdict.status === 0, what(`structured output by ${via}`), ...verdict.seen)
     equal(verdict.output, {verdict: 'yes', score: 7}, what(`structured output by ${via}, its value`))
@@ -121,7 +120,7 @@ for (const wire of Object.values(wires)) {
     503: 'overloaded',
   }
   for (const [status, kind] of Object.entries(kinds)) {
-    const failed = await ask(wire, pipelineFile('chat.yaml'), `Please fail with status ${status}.`)
+    const failed = await ask(wire, chat, `Please fail with status ${status}.`)
     equal([failed.status, failed.result?.error_kind], [1, kind], what(`status ${status}`))
     check(
       failed.result?.error?.includes(`mocked ${status}`),
@@ -130,7 +129,7 @@ for (const wire of Object.values(wires)) {
     )
   }
 
-  const cut = await ask(wire, pipelineFile('chat.yaml'), 'Be cut short.')
+  const cut = await ask(wire, chat, 'Be cut short.')
   check(
     cut.status === 1 && ['connection', 'protocol'].includes(cut.result?.error_kind),
     what('a stream that is cut is no answer'),

@@ -4,12 +4,13 @@
 import {readFileSync, writeFileSync} from 'node:fs'
 import {join} from 'node:path'
 import {conversations} from './conversations.mjs'
-import {check, equal, eventsOf, finish, here, inTurns, run, scratch} from './kit.mjs'
+import {check, equal, eventsOf, finish, inTurns, pipelineFile, run, scratch} from './kit.mjs'
 import {ReplayServer} from './replay-server.mjs'
 import {comparable} from './wires/request.mjs'
 import {wires} from './wires/wires.mjs'
 
 const SEEDS = [1, 2]
+const PRICE = {input: 1, output: 2} // of the pipelines; a dollar for a million tokens is a micro-dollar each
 const [reeve, part] = process.argv.slice(2)
 
 // What differs from run to run and from provider to provider: ids, times, who answered.
@@ -25,13 +26,14 @@ function settled(value) {
   )
 }
 
-const toolDefaults = {weather: [{result: {}}], now: [{result: {}}]}
 const slug = (c) => c.name.replace(/\W+/g, '-')
 
 function writeFiles(c) {
-  const text = readFileSync(join(here, 'pipelines', c.pipeline), 'utf8').replace('VIA', c.via ?? 'auto')
   const files = {
-    pipeline: join(scratch, `${slug(c)}.yaml`),
+    pipeline: pipelineFile(c.pipeline, slug(c), {
+      VIA: c.via ?? 'auto',
+      TOOLS: JSON.stringify(Object.keys(c.tools ?? {})),
+    }),
     script: join(scratch, `${slug(c)}-all.yaml`),
     tools: join(scratch, `${slug(c)}-tools.yaml`),
   }
@@ -40,7 +42,7 @@ function writeFiles(c) {
     output_tokens: u.output,
     ...(u.cached ? {cached_tokens: u.cached} : {}),
   })
-  const tools = c.tools ? {tools: {...toolDefaults, ...c.tools}} : {}
+  const tools = c.tools ? {tools: c.tools} : {}
   const replies = c.replies.map((r) => ({
     ...(r.text === undefined && (!r.calls || r.is_cut) ? {text: ''} : r.text === undefined ? {} : {text: r.text}),
     ...(r.calls && !r.is_cut ? {tool_calls: r.calls.map((x) => ({name: x.name, arguments: x.arguments}))} : {}),
@@ -48,7 +50,6 @@ function writeFiles(c) {
     usage: usage(r.usage),
   }))
   const stage = c.pipeline === 'verdict.yaml' ? 'verdict' : 'answer'
-  writeFileSync(files.pipeline, text)
   writeFileSync(files.script, JSON.stringify({models: {[stage]: replies}, repeat: false, ...tools}))
   writeFileSync(files.tools, JSON.stringify(tools))
   return files
@@ -88,7 +89,10 @@ function checkWants(c, got, who) {
   const what = (text) => `${c.name}, ${who}: ${text}`
   const {wants} = c
   if (wants) equal({status: got.json.status, outputs: got.json.outputs}, wants, what('comes to what is wanted'))
-  if (c.usage) equal(got.json.usage, c.usage, what('the usage is summed up'))
+  if (c.usage) {
+    const cost = c.usage.input_tokens * PRICE.input + c.usage.output_tokens * PRICE.output
+    equal(got.json.usage, {...c.usage, cost_micro_usd: cost}, what('the usage is summed up'))
+  }
   for (const type of c.never ?? []) check(![].concat(got.events).some((e) => e.type === type), what(`no event ${type}`))
 }
 

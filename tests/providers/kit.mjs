@@ -1,6 +1,6 @@
 // What the suites share: running the program, reading its events, counting what held.
 import {spawn} from 'node:child_process'
-import {mkdtempSync, rmSync} from 'node:fs'
+import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs'
 import {tmpdir} from 'node:os'
 import {dirname, join} from 'node:path'
 import {fileURLToPath} from 'node:url'
@@ -68,6 +68,15 @@ export function run(program, args, {env = {}, seconds = 30, input = '', onOut} =
     child.stdin.on('error', () => {})
     child.stdin.end(input)
   })
+}
+
+// A pipeline of pipelines/ with its words in capitals filled in, as a file of its own.
+export function pipelineFile(name, copy, words = {}) {
+  let text = readFileSync(join(here, 'pipelines', name), 'utf8')
+  for (const [word, value] of Object.entries(words)) text = text.replace(word, value)
+  const file = join(scratch, `${copy}.yaml`)
+  writeFileSync(file, text)
+  return file
 }
 
 // Lines of JSON; a line that is none becomes an event that no check will take for one.

@@ -78,7 +78,7 @@ export const bodies = [
     name: 'gigabyte-of-text',
     serve: (x) => x.flood(200, SSE, Buffer.from(delta({content: 'a'.repeat(1000)}).repeat(1000)), 1024),
     knobs: quick,
-    want: {kind: 'protocol', seconds: 20},
+    want: {kind: 'protocol', seconds: 20, partial: true},
   },
   {
     name: 'gigabyte-in-a-nutshell',
@@ -142,7 +142,7 @@ export const bodies = [
     name: 'done-without-finish',
     serve: body(upToText('openai', 'content":"W') + 'data: [DONE]\n\n'),
     knobs: quick,
-    want: {either: true, kind: 'protocol', seconds: 2},
+    want: {either: true, kind: 'protocol', seconds: 2, partial: true},
   },
   {
     name: 'no-message-stop',

@@ -34,10 +34,10 @@ export const bounds = [
   {
     name: 'money-for-one-round',
     tools: true,
-    pipeline: {budget: {usd: 0.002}},
+    pipeline: {budget: {usd: 0.004}},
     agent: {max_tokens: 100},
     knobs: {price: {input: 1, output: 10}},
-    serve: say({calls: [oslo], finish: 'tool_calls', usage: {input: 500, output: 90}}),
+    serve: say({calls: [oslo], finish: 'tool_calls', usage: {input: 1000, output: 90}}),
     want: {bound: ['terminated', 'budget_exceeded', 4], requests: 1, says: ['budget'], seconds: 3},
   },
   {

@@ -10,17 +10,19 @@ export function asObject(text) {
   }
 }
 
-// Ids of calls are the provider's or made up: name them by their order. Neighbours of one role are one message to all.
+// Ids of calls are the provider's or made up: name them by their order. Arguments that are no JSON are an empty object to
+// those wires that can not say them.
 export function comparable(request) {
   const names = new Map()
-  const nameOf = (id) => {
-    if (!names.has(id)) names.set(id, `call ${names.size + 1}`)
-    return names.get(id)
+  let made = 0
+  const called = (c) => {
+    names.set(c.id, `call ${++made}`) // an id may come again in a later turn
+    return {...c, id: names.get(c.id), arguments: typeof c.arguments === 'string' ? {} : c.arguments}
   }
   const messages = request.messages.map((m) => ({
     ...m,
-    ...(m.calls ? {calls: m.calls.map((c) => ({...c, id: nameOf(c.id)}))} : {}),
-    ...(m.answers === undefined ? {} : {answers: nameOf(m.answers)}),
+    ...(m.calls ? {calls: m.calls.map(called)} : {}),
+    ...(m.answers === undefined ? {} : {answers: names.get(m.answers)}),
   }))
   return {...request, messages}
 }
