@@ -84,8 +84,6 @@ bool rv_plugin_piece(struct rv_plugin_pieces *p, rv_str json)
     p->rc = check_piece(json, &is_empty, &p->err);
     if (p->rc < 0)
         p->enough = true;
-    else if (call->cancelled && atomic_load_explicit(call->cancelled, memory_order_relaxed))
-        p->enough = true;
     else if (!is_empty && call->on_emit)
         p->enough = call->on_emit(call->emit_self, json) != 0;
     return p->enough;

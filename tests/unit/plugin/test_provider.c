@@ -23,6 +23,16 @@ struct listener {
     atomic_bool cancelled;
 };
 
+/* For as long as it takes a flood to fill a socket. */
+static void dawdle(void)
+{
+    struct rv_clock clock = rv_clock_system();
+    int64_t until_us = clock.now_us(clock.self) + 50000;
+
+    while (clock.now_us(clock.self) < until_us)
+        continue;
+}
+
 static int take_piece(void *self, rv_str json)
 {
     struct listener *l = self;
@@ -30,8 +40,10 @@ static int take_piece(void *self, rv_str json)
     rv_buf_add_str(&l->heard, json);
     rv_buf_putc(&l->heard, '|');
     l->n++;
-    if (l->n == l->cancel_at)
+    if (l->n == l->cancel_at) {
+        dawdle(); /* what comes meanwhile is there, and must not be handed on */
         atomic_store(&l->cancelled, true);
+    }
     return l->n == l->enough_at;
 }
 
@@ -129,6 +141,21 @@ START_TEST(a_listener_that_has_enough_hears_no_more_and_the_answer_counts)
     ck_assert_int_eq(l.n, 3);
     if (_i == 0)
         ck_assert_str_eq(rv_buf_cstr(&out), "{\"text\": \"2\"}"); /* told at once; elsewhere a little later */
+    rv_buf_fini(&l.heard);
+    rv_buf_fini(&out);
+    rv_plugins_free(p);
+}
+END_TEST
+
+START_TEST(a_provider_is_told_that_nobody_wants_more)
+{
+    rv_plugins *p = models_at(_i);
+    rv_buf out = RV_BUF_INIT(4096);
+    struct listener l = {.enough_at = 1};
+
+    ck_assert_int_eq(ask(p, "models.waits", 0, &l, &out, NULL), 0); /* it waits for a cancellation, long */
+    ck_assert_int_eq(l.n, 1);
+    ck_assert_str_eq(rv_buf_cstr(&out), "{\"text\": \"refused\"}");
     rv_buf_fini(&l.heard);
     rv_buf_fini(&out);
     rv_plugins_free(p);
@@ -285,6 +312,7 @@ Suite *provider_suite(void)
                         N_HOMES * (int)RV_COUNT(answers));
     tcase_add_loop_test(tc, a_call_without_a_listener_is_answered_all_the_same, 0, N_HOMES);
     tcase_add_loop_test(tc, a_listener_that_has_enough_hears_no_more_and_the_answer_counts, 0, N_HOMES);
+    tcase_add_loop_test(tc, a_provider_is_told_that_nobody_wants_more, 0, N_HOMES);
     tcase_add_loop_test(tc, nothing_is_handed_on_once_a_call_was_cancelled, 0, N_HOMES);
     tcase_add_loop_test(tc, a_flood_ends_at_the_limit_and_fails_the_call, 0, N_HOMES);
     tcase_add_loop_test(tc, a_tool_has_nobody_to_hand_pieces_to, 0, N_HOMES);
