@@ -53,8 +53,8 @@ const vendors = {
 // Members that a pipeline's extra_body put there: whoever asks for them answers for them.
 const theirs = {
   'openai/extra_body.json': ['chat_template_kwargs'],
-  'anthropic/extra-effort.json': ['metadata'],
-  'anthropic/extra-thinking.json': ['think'],
+  'anthropic/extra-effort.json': ['metadata', 'keep_alive'],
+  'anthropic/extra-thinking.json': ['think', 'options'],
 }
 
 function readGolden(name) {
