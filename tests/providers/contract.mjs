@@ -1,10 +1,11 @@
 // node contract.mjs REEVE [PART OF A NAME]: the same pipeline comes to the same envelope, whoever answers alike: a script,
 // or our replay server on the wire of OpenAI, of Anthropic, of Ollama. The requests are compared too: each wire must carry
 // the same conversation, and none what its vendor would refuse.
-import {readFileSync, writeFileSync} from 'node:fs'
+import {readFileSync} from 'node:fs'
 import {join} from 'node:path'
 import {conversations} from './conversations.mjs'
-import {check, equal, eventsOf, finish, inTurns, pipelineFile, run, scratch} from './kit.mjs'
+import {check, equal, eventsOf, finish, inTurns, scratch} from './kit.mjs'
+import {KEY, runConversation, slug, writeFiles} from './play.mjs'
 import {ReplayServer} from './replay-server.mjs'
 import {comparable} from './wires/request.mjs'
 import {wires} from './wires/wires.mjs'
@@ -26,60 +27,17 @@ function settled(value) {
   )
 }
 
-const slug = (c) => c.name.replace(/\W+/g, '-')
-
-function writeFiles(c) {
-  const files = {
-    pipeline: pipelineFile(c.pipeline, slug(c), {
-      VIA: c.via ?? 'auto',
-      TOOLS: JSON.stringify(Object.keys(c.tools ?? {})),
-    }),
-    script: join(scratch, `${slug(c)}-all.yaml`),
-    tools: join(scratch, `${slug(c)}-tools.yaml`),
-  }
-  const usage = (u) => ({
-    input_tokens: u.input,
-    output_tokens: u.output,
-    ...(u.cached ? {cached_tokens: u.cached} : {}),
-  })
-  const tools = c.tools ? {tools: c.tools} : {}
-  const replies = c.replies.map((r) => ({
-    ...(r.text === undefined && (!r.calls || r.is_cut) ? {text: ''} : r.text === undefined ? {} : {text: r.text}),
-    ...(r.calls && !r.is_cut ? {tool_calls: r.calls.map((x) => ({name: x.name, arguments: x.arguments}))} : {}),
-    finish_reason: r.finish,
-    usage: usage(r.usage),
-  }))
-  const stage = c.pipeline === 'verdict.yaml' ? 'verdict' : 'answer'
-  writeFileSync(files.script, JSON.stringify({models: {[stage]: replies}, repeat: false, ...tools}))
-  writeFileSync(files.tools, JSON.stringify(tools))
-  return files
-}
-
 // One run in each form of output; the server starts the conversation anew for each.
-async function forms(c, files, script, server, model) {
+async function forms(c, files, script, server) {
   const out = {}
   for (const form of ['json', 'state', 'events']) {
-    server?.play(c.replies)
-    const args = [
-      'run',
-      files.pipeline,
-      `--${form}`,
-      '--quiet',
-      '--no-store',
-      '--input',
-      c.input,
-      ...(script ? ['--script', script] : []),
-    ]
-    const ran = await run(reeve, args, {
-      env: {PEER_MODEL: model, PEER_URL: server?.baseUrl ?? 'http://127.0.0.1:1', PEER_KEY: 'peer'},
-    })
+    const ran = await runConversation(reeve, c, files, {form, script, server})
     out.status = ran.status
-    out.err = ran.err
     try {
       out[form] = form === 'events' ? eventsOf(ran.out) : JSON.parse(ran.out)
     } catch {
       check(false, `${c.name}: --${form} can be read`, ran.out.slice(0, 300), ran.err.slice(0, 500))
-      out[form] = {unreadable: ran.out.slice(0, 300), err: ran.err.slice(0, 500), status: ran.status}
+      out[form] = {unreadable: ran.out.slice(0, 300)}
     }
   }
   return out
@@ -118,30 +76,28 @@ function checkRequests(c, server, who) {
 }
 
 // What was recorded while a server answered plays the same run without one.
-async function checkRecord(c, files, server, model, got, who) {
+async function checkRecord(c, files, server, got, who) {
   const record = join(scratch, `${slug(c)}-${server.wire.name}-record.yaml`)
-  const env = {PEER_MODEL: model, PEER_URL: server.baseUrl, PEER_KEY: 'peer-secret'}
-  const args = ['run', files.pipeline, '--json', '--quiet', '--no-store', '--input', c.input]
-  server.play(c.replies)
-  const live = await run(reeve, [...args, '--record', record, ...(c.tools ? ['--script', files.tools] : [])], {env})
-  const replayed = await run(reeve, [...args, '--script', record], {env: {...env, PEER_URL: 'http://127.0.0.1:1'}})
+  const tools = c.tools ? files.tools : null
+  const live = await runConversation(reeve, c, files, {form: 'json', script: tools, server, more: ['--record', record]})
+  const replayed = await runConversation(reeve, c, files, {form: 'json', script: record})
   const read = (ran) => (ran.out.startsWith('{') ? settled(JSON.parse(ran.out)) : ran)
   equal(read(live), settled(got.json), `${c.name}, ${who}: the same while it is recorded`)
   equal(read(replayed), settled(got.json), `${c.name}, ${who}: the same when the record is played`)
-  check(!readFileSync(record, 'utf8').includes('peer-secret'), `${c.name}, ${who}: no key in the record`)
+  check(!readFileSync(record, 'utf8').includes(KEY), `${c.name}, ${who}: no key in the record`)
 }
 
 async function play(c) {
   const files = writeFiles(c)
-  const scripted = await forms(c, files, files.script, null, 'scripted')
+  const scripted = await forms(c, files, files.script, null)
   checkWants(c, scripted, 'script')
   let first = null
-  for (const [name, wire] of Object.entries(wires)) {
+  for (const name of Object.keys(wires)) {
     if (c.not_on?.[name]) continue
     for (const seed of SEEDS) {
       const who = `${name}, cuts ${seed}`
       const server = await new ReplayServer(name, seed).start()
-      const got = await forms(c, files, c.tools ? files.tools : null, server, wire.model)
+      const got = await forms(c, files, c.tools ? files.tools : null, server)
       checkWants(c, got, who)
       for (const form of ['json', 'state', 'events'])
         equal(settled(got[form]), settled(scripted[form]), `${c.name}, ${who}: --${form} as with the script`)
@@ -151,7 +107,7 @@ async function play(c) {
       const said = requests.map((r) => r.messages)
       first ??= {who, said}
       equal(said, first.said, `${c.name}, ${who}: the same conversation as ${first.who}`)
-      if (seed === SEEDS[0]) await checkRecord(c, files, server, wire.model, got, who)
+      if (seed === SEEDS[0]) await checkRecord(c, files, server, got, who)
       await server.stop()
     }
   }

@@ -1,13 +1,17 @@
-// node sdk-types.mjs WORK_DIR: the request bodies of the golden files, checked by the vendors' own type definitions. Each
-// body is written as a literal of the type of a streaming request, so that a member that does not exist is an error too.
-// That the checker can say no is shown with bodies that are wrong in one place each.
+// node sdk-types.mjs WORK_DIR REEVE: the request bodies of the golden files, and those that the program sends in our
+// conversations, checked by the vendors' own type definitions. Each body is written as a literal of the type of a streaming
+// request, so that a member that does not exist is an error too. That the checker can say no is shown with bodies that are
+// wrong in one place each.
 import {spawnSync} from 'node:child_process'
 import {mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs'
 import {join} from 'node:path'
+import {conversations} from './conversations.mjs'
 import {check, finish, root} from './kit.mjs'
 import {modules} from './packages.mjs'
+import {runConversation, writeFiles} from './play.mjs'
+import {ReplayServer} from './replay-server.mjs'
 
-const [work] = process.argv.slice(2)
+const [work, reeve] = process.argv.slice(2)
 
 const vendors = {
   openai: {
@@ -87,6 +91,20 @@ writeFileSync(
   }),
 )
 
+// Every request of the program, conversation by conversation.
+async function sent(wire) {
+  const server = await new ReplayServer(wire).start()
+  const bodies = []
+  for (const c of conversations) {
+    const written = writeFiles(c)
+    await runConversation(reeve, c, written, {form: 'json', script: c.tools ? written.tools : null, server})
+    check(server.requests.length > 0, `${wire}: the program asks (${c.name})`)
+    bodies.push(...server.requests.map((body, i) => [`${wire}, request ${i + 1} of "${c.name}"`, body]))
+  }
+  await server.stop()
+  return bodies
+}
+
 const files = new Map() // name: what it shows, and whether it has to be refused
 function write(file, vendor, body, what, isWrong) {
   files.set(file, {what, isWrong})
@@ -99,6 +117,7 @@ for (const [name, vendor] of Object.entries(vendors)) {
   golden.forEach((file, i) =>
     write(`${name}-golden-${i}.ts`, vendor, readGolden(`${name}/${file}`), `${name}/${file}`, false),
   )
+  for (const [what, body] of await sent(name)) write(`${name}-sent-${files.size}.ts`, vendor, body, what, false)
   write(`${name}-right.ts`, vendor, vendor.right, `${name}, the least that is right`, false)
   vendor.wrong.forEach(([what, spoil], i) => {
     const body = structuredClone(vendor.right)
