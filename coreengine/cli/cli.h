@@ -240,6 +240,8 @@ typedef struct rv_recorder rv_recorder;
 rv_recorder *rv_recorder_new(void);
 /** What that pipeline has under names of secrets is not written down, should an answer repeat it. */
 void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p);
+/** The tools that the run knows are declared in the script: it plays without their capabilities. */
+void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c);
 /** A piece of a reply; text and thinking are recorded with their time. now_us: rv_engine_now_us(). */
 void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us);
 void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line);

@@ -11,8 +11,9 @@
 struct rv_recorder {
     struct rv_record_call *calls; /* under way */
     size_t n_calls, cap_calls;
-    json_object *models; /* stage -> list of entries, in the order in which the calls were made */
-    json_object *tools;  /* tool -> list of entries */
+    json_object *models;   /* stage -> list of entries, in the order in which the calls were made */
+    json_object *tools;    /* tool -> list of entries */
+    json_object *declared; /* tool -> what a script says of it besides */
     json_object *answers;
     struct rv_record_secrets secrets;
     int64_t last_us; /* the latest time that was seen */
@@ -26,8 +27,9 @@ rv_recorder *rv_recorder_new(void)
         return NULL;
     r->models = json_object_new_object();
     r->tools = json_object_new_object();
+    r->declared = json_object_new_object();
     r->answers = json_object_new_array();
-    if (!r->models || !r->tools || !r->answers) {
+    if (!r->models || !r->tools || !r->declared || !r->answers) {
         rv_recorder_free(r);
         return NULL;
     }
@@ -49,6 +51,7 @@ void rv_recorder_free(rv_recorder *r)
     free(r->calls);
     json_object_put(r->models);
     json_object_put(r->tools);
+    json_object_put(r->declared);
     json_object_put(r->answers);
     rv_record_secrets_fini(&r->secrets);
     free(r);
@@ -57,6 +60,11 @@ void rv_recorder_free(rv_recorder *r)
 void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p)
 {
     r->failed |= rv_record_secrets_of(&r->secrets, p, NULL) < 0;
+}
+
+void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c)
+{
+    r->failed |= rv_record_declare(r->declared, p, c, NULL) < 0;
 }
 
 static void note_time(rv_recorder *r, int64_t now_us)
@@ -224,6 +232,8 @@ static int close_calls(rv_recorder *r, rv_err **err)
         rc = rv_record_no_answer(c, r->last_us, err);
         end_call(r, c);
     }
+    if (rc == 0)
+        rc = rv_record_join(r->declared, r->tools, err);
     if (rc == 0)
         rc = rv_record_hide(&r->secrets, r->models, err);
     if (rc == 0)

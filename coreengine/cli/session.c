@@ -309,6 +309,16 @@ static int begin(struct rv_cli_session *s, rv_engine *engine, const struct rv_ex
     return rv_engine_start(engine, x, env, response, exec, err);
 }
 
+/* What the run can call, for whoever plays it from the recording. */
+static void record_tools(const struct rv_cli_session *s, struct watch *w, const struct rv_exec_opts *x)
+{
+    struct rv_catalog catalog = x->plugins ? rv_plugins_catalog(x->plugins) : rv_catalog_empty;
+
+    if (x->script)
+        catalog = rv_script_catalog(x->script, &catalog);
+    rv_recorder_tools(w->recorder, s->loaded->pipeline, x->catalog ? x->catalog : &catalog);
+}
+
 static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, const struct rv_response *response,
                  rv_engine **engine, rv_exec **exec, rv_err **err)
 {
@@ -338,8 +348,10 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
         x.on_delta = on_delta;
     if (w->payloads)
         x.on_payload = on_payload;
-    if (w->recorder)
+    if (w->recorder) {
         x.on_input = on_input;
+        record_tools(s, w, &x);
+    }
     if (kept_in(s)) {
         x.saves = true;
         x.on_state = on_state;

@@ -158,6 +158,7 @@ static void read_named(struct script_reader *r, enum rv_script_kind kind, const 
     for (size_t i = 0; i < node->n && r->keys.rc == 0; i++) {
         struct script_list *list = &section->lists[section->n];
         const struct rv_node *entries = node->items[i];
+        bool is_declared = kind == RV_SCRIPT_TOOL && entries->kind == RV_NODE_MAP;
 
         list->name = node->keys[i]->text.ptr;
         list->src = node->keys[i]->src;
@@ -167,8 +168,8 @@ static void read_named(struct script_reader *r, enum rv_script_kind kind, const 
         section->n++;
         if (kind == RV_SCRIPT_TOOL)
             entries = add_tool(r, list->name, &node->keys[i]->src, entries);
-        if (entries)
-            read_list(r, kind, list->name, entries, list);
+        if (entries && !(is_declared && entries->kind == RV_NODE_LIST && entries->n == 0))
+            read_list(r, kind, list->name, entries, list); /* of a tool it may be enough to know it */
     }
 }
 

@@ -267,7 +267,7 @@ static const struct rv_key declaration_keys[] = {
      .read = keep_node,
      .required = true,
      .schema = "{\"$ref\":\"#/$defs/tool_entries\"}",
-     .doc = "The entries."},
+     .doc = "The entries; may be empty for a tool that is not called."},
 };
 static const struct script_table declaration_table = {"tool", declaration_keys, RV_COUNT(declaration_keys)};
 

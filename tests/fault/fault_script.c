@@ -121,7 +121,9 @@ static int record(void)
 
     rv_script_rewind(played);
     if (rc == 0) {
+        const struct rv_catalog catalog = rv_script_catalog(played, &rv_catalog_empty);
         rv_recorder_hide(r, pipeline);
+        rv_recorder_tools(r, pipeline, &catalog);
         rc = record_calls(r, RV_SCRIPT_MODEL, "a", 1, 4, &err);
     }
     if (rc == 0)
@@ -161,7 +163,7 @@ END_TEST
 START_TEST(recording_what_is_played)
 {
     static const char text[] = "name: p\nmodels: {r: {model: 'openai:x', api_key: sk-0123456789}}\n"
-                               "agents: [{name: a, has_llm: true, model_role: r}]\n";
+                               "agents: [{name: a, has_llm: true, model_role: r, has_tools: true, tool_access: all}]\n";
     char *dir = rv_kit_tmpdir();
     rv_findings *f = rv_findings_new();
 

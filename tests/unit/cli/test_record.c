@@ -143,6 +143,36 @@ START_TEST(secrets_that_answers_repeat_are_hidden)
 }
 END_TEST
 
+START_TEST(tools_are_declared_for_a_run_without_their_capabilities)
+{
+    static const char text[] = "name: p\nagents:\n"
+                               "  - {name: a, has_tools: true, tool_access: read, allowed_tools: [look, find, none]}\n"
+                               "  - {name: b, has_tools: true, tool_access: read}\n";
+    static const char tools[] =
+        "tools: {look: {description: d, input_schema: {type: object}, calls: [{result: {}}]}, find: "
+        "[{result: {}}], wipe: {risk: destructive, calls: [{result: {}}]}, peek: {effect: "
+        "idempotent, calls: []}}";
+    rv_recorder *r = rv_recorder_new();
+    rv_findings *f = rv_findings_new();
+    rv_script *s = play_script(RV_STR_LIT(tools));
+    struct rv_catalog catalog = rv_script_catalog(s, &rv_catalog_empty);
+    struct rv_pipeline *p = NULL;
+    const struct rv_event ev = {
+        .kind = RV_EVENT_TOOL_DONE, .now_us = T0, .call_id = 1, .reply = RV_STR_LIT("{}"), .llm = RV_LLM_ANSWER_NONE};
+
+    ck_assert_int_eq(rv_pipeline_parse(rv_str_of(text), "p.yaml", ".", f, &p, NULL), 0);
+    rv_recorder_tools(r, p, &catalog);
+    play_start(r, false, "look", 1, T0);
+    rv_recorder_input(r, &ev);
+    want(r, "{\"tools\":{\"look\":{\"description\":\"d\",\"input_schema\":{\"type\":\"object\"},\"calls\":[{\"result\":"
+            "{}}]},"
+            "\"find\":{\"calls\":[]},\"peek\":{\"effect\":\"idempotent\",\"calls\":[]}},\"repeat\":false}\n");
+    rv_pipeline_free(p);
+    rv_script_free(s);
+    rv_findings_free(f);
+}
+END_TEST
+
 /* More pieces than a script can have: neighbours are joined, and the rest is as it was. */
 START_TEST(a_recording_always_fits_a_script)
 {
@@ -225,6 +255,7 @@ Suite *record_suite(void)
     tcase_add_test(tc, a_call_that_was_given_up_takes_longer_than_anybody_waited);
     tcase_add_test(tc, bytes_that_are_no_text_are_replaced);
     tcase_add_test(tc, secrets_that_answers_repeat_are_hidden);
+    tcase_add_test(tc, tools_are_declared_for_a_run_without_their_capabilities);
     tcase_add_test(tc, a_recording_always_fits_a_script);
     tcase_add_test(tc, what_people_answer_is_recorded);
     tcase_add_test(tc, a_recording_that_can_not_be_played_is_written_and_said);
