@@ -111,6 +111,7 @@ static int start_role(rv_exchange *x, const struct rv_model_config *model, bool 
     rv_err *why = NULL;
     int rc;
 
+    rv_attempt_fini(x);
     rv_endpoint_fini(&x->endpoint);
     x->ticket.gate = NULL;
     x->model = model;
@@ -249,8 +250,14 @@ static bool waits_for_place(rv_exchange *x, int64_t *at_us)
     char why[sizeof x->why_no_repeat];
 
     if (x->now_us >= deadline) {
-        snprintf(why, sizeof why, "the deadline passed after %" PRId64 " ms of waiting for a place (max_concurrent)",
-                 (x->now_us - x->queued_us) / RV_US_PER_MS);
+        int64_t waited_ms = (x->now_us - x->queued_us) / RV_US_PER_MS;
+        if (waited_ms > 0)
+            snprintf(why, sizeof why,
+                     "the deadline passed after %" PRId64
+                     " ms of waiting for its turn (max_concurrent, requests_per_minute, tokens_per_minute)",
+                     waited_ms);
+        else
+            snprintf(why, sizeof why, "the deadline had passed before it could be asked");
         give_up(x, RV_LLM_ERROR_TIMEOUT, why);
         return false;
     }

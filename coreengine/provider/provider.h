@@ -49,8 +49,10 @@ struct rv_exchange_opts {
     uint64_t random;                    /* for the jitter of waits */
     bool charged;                       /* there is a budget: do not repeat what may have been charged for */
     rv_llm_delta_fn on_delta;           /* may be NULL */
-    void (*on_ready)(void *self);       /* it waited for a place, and has one: ask rv_exchange_next() again */
-    void *self;                         /* of both */
+    /** It waited for its turn, which may have come: ask rv_exchange_next() again, now or soon, since those behind it wait
+     * for it. Called from within a function on another exchange, never on its own. May be NULL. */
+    void (*on_ready)(void *self);
+    void *self; /* of both */
 };
 /** Takes nothing. RV_E_NOMEM only: whatever keeps it from being sent (unknown provider, no key, no address) is its reply,
  * there at once. */

@@ -144,6 +144,38 @@ START_TEST(request_ids_are_kept_when_they_can_be_shown)
 }
 END_TEST
 
+START_TEST(any_bytes_are_no_worse_than_nothing)
+{
+    static const char bytes[] = "0123456789.:-, hmsuadTZGMSunNovRx\xff";
+    static const char *const names[] = {
+        "retry-after",  "retry-after-ms", "x-ratelimit-reset-requests", "anthropic-ratelimit-tokens-reset",
+        "x-request-id", "location"};
+    struct rv_rand_state state;
+    struct rv_rand rand = rv_rand_seeded(&state, 11);
+
+    for (int round = 0; round < 20000; round++) {
+        struct rv_http_head head = {.status = 302, .n_headers = RV_COUNT(names) + 2};
+        struct rv_hints hints;
+        char text[RV_COUNT(names)][40];
+        for (size_t i = 0; i < RV_COUNT(names); i++) {
+            size_t n = rv_rand_below(rand, sizeof text[i]);
+            for (size_t k = 0; k < n; k++)
+                text[i][k] = bytes[rv_rand_below(rand, sizeof bytes)];
+            head.headers[i].name = rv_str_of(names[i]);
+            head.headers[i].value = (rv_str){text[i], n};
+        }
+        head.headers[RV_COUNT(names)].name = RV_STR_LIT("x-ratelimit-remaining-requests");
+        head.headers[RV_COUNT(names)].value = RV_STR_LIT("0");
+        head.headers[RV_COUNT(names) + 1].name = RV_STR_LIT("anthropic-ratelimit-tokens-remaining");
+        head.headers[RV_COUNT(names) + 1].value = RV_STR_LIT("0");
+        rv_hints_read(&head, START_US, 60 * S, &hints);
+        ck_assert(hints.retry_after_us >= -1);
+        ck_assert(hints.closed_until_us == 0 ||
+                  (hints.closed_until_us > START_US && hints.closed_until_us <= START_US + 60 * S));
+    }
+}
+END_TEST
+
 TCase *hints_case(void)
 {
     TCase *tc = tcase_create("hints");
@@ -151,6 +183,7 @@ TCase *hints_case(void)
     tcase_add_loop_test(tc, durations_are_read_as_they_are_written, 0, (int)RV_COUNT(durations));
     tcase_add_loop_test(tc, all_three_forms_of_dates_are_read, 0, (int)RV_COUNT(dates));
     tcase_add_loop_test(tc, heads_hint_at_waits_and_limits, 0, (int)RV_COUNT(heads));
+    tcase_add_test(tc, any_bytes_are_no_worse_than_nothing);
     tcase_add_test(tc, request_ids_are_kept_when_they_can_be_shown);
     return tc;
 }

@@ -115,7 +115,7 @@ START_TEST(a_deadline_ends_the_wait_for_a_place)
     w.now_us = START_US + 3 * S;
     ck_assert_int_eq(rv_exchange_next(b, w.now_us, &at), RV_EXCHANGE_DONE);
     ck_assert_int_eq(rv_exchange_reply(b)->answer.error_kind, RV_LLM_ERROR_TIMEOUT);
-    ck_assert_ptr_nonnull(strstr(world_error(b), "after 3000 ms of waiting for a place (max_concurrent)"));
+    ck_assert_ptr_nonnull(strstr(world_error(b), "after 3000 ms of waiting for its turn (max_concurrent, "));
     world_answer(&w, a, &good);
     ck_assert_int_eq(rv_exchange_next(c, w.now_us, &at), RV_EXCHANGE_SEND);
     rv_exchange_free(a);

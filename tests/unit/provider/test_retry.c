@@ -309,6 +309,7 @@ START_TEST(a_deadline_that_has_passed_sends_nothing)
     x = world_exchange(&w, &opts);
     world_drive(&w, x, NULL, 0);
     ck_assert_int_eq(rv_exchange_reply(x)->answer.error_kind, RV_LLM_ERROR_TIMEOUT);
+    ck_assert_ptr_nonnull(strstr(world_error(x), "the deadline had passed before it could be asked"));
     ck_assert_uint_eq(w.n_sent, 0);
     rv_exchange_free(x);
     world_fini(&w);
