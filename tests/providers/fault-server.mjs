@@ -3,6 +3,7 @@ import {spawn, spawnSync} from 'node:child_process'
 import {once} from 'node:events'
 import {readFileSync} from 'node:fs'
 import {createServer} from 'node:http'
+import {createSecureServer} from 'node:http2'
 import {createServer as createTlsServer} from 'node:https'
 import {connect, createServer as createPlainServer} from 'node:net'
 import {join} from 'node:path'
@@ -128,8 +129,9 @@ export class FaultServer {
     this.plain = await listen(createServer(handle))
     this.tls = await listen(createTlsServer(this.local, handle))
     this.otherTls = await listen(createTlsServer(this.other, handle))
+    this.http2 = await listen(createSecureServer({...this.local, allowHTTP1: false}, handle))
     this.plain.on('connection', welcome)
-    for (const server of [this.tls, this.otherTls]) server.on('secureConnection', welcome)
+    for (const server of [this.tls, this.otherTls, this.http2]) server.on('secureConnection', welcome)
     const closed = await listen(createPlainServer())
     this.refusedPort = portOf(closed)
     closed.close()
@@ -138,6 +140,7 @@ export class FaultServer {
   }
 
   async stop() {
+    this.http2.close()
     for (const server of [this.plain, this.tls, this.otherTls]) {
       server.closeAllConnections()
       server.close()
@@ -151,11 +154,15 @@ export class FaultServer {
     const tail = `/${row.name}` + ((row.wire ?? 'openai') === 'openai' ? '/v1' : '')
     switch (row.address) {
       case undefined:
-        return `http://127.0.0.1:${portOf(this.plain)}${tail}`
+        return this.plainUrl + tail
       case 'refused':
         return `http://127.0.0.1:${this.refusedPort}${tail}`
       case 'unknown':
         return `http://${'peer-'.repeat(13)}peer${tail}` // no name may be as long: nobody is asked
+      case 'http2':
+        return `https://127.0.0.1:${portOf(this.http2)}${tail}`
+      case 'behind-a-proxy': // which is asked for it; nobody else knows that name
+        return `http://model.invalid${tail}`
       case 'tls':
         return `https://127.0.0.1:${portOf(this.tls)}${tail}`
       case 'tls-wrong-host':
@@ -166,6 +173,10 @@ export class FaultServer {
         return `http://127.0.0.1:${await this.#fullPort()}${tail}`
     }
     throw new Error(`row ${row.name}: no address ${row.address}`)
+  }
+
+  get plainUrl() {
+    return `http://127.0.0.1:${portOf(this.plain)}`
   }
 
   caFile(which) {
@@ -199,7 +210,7 @@ export class FaultServer {
   }
 
   async #answer(request, response) {
-    const name = request.url.split('/')[1]
+    const name = new URL(request.url, this.plainUrl).pathname.split('/')[1] // a proxy is sent the whole address
     const row = this.rows.get(name)
     const bytes = await readBody(request)
     if (!row) {

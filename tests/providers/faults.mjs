@@ -19,12 +19,13 @@ const weather = {
 
 // A pipeline is YAML, and JSON is that too.
 function pipelineOf(row, baseUrl, server) {
-  const {ca_file, ...knobs} = row.knobs ?? {}
+  const {ca_file, proxy, ...knobs} = row.knobs ?? {}
   const model = {
     model: wires[row.wire ?? 'openai'].model,
     base_url: baseUrl,
     api_key: KEY,
     ...knobs,
+    ...(proxy ? {proxy: server.plainUrl} : {}),
     ...(ca_file ? {ca_file: server.caFile(ca_file)} : {}),
   }
   return {

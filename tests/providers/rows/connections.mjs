@@ -24,6 +24,20 @@ export const connections = [
   {name: 'tls-trusted', address: 'tls', knobs: {ca_file: 'local'}, serve: good, want: {seconds: 3}},
   {name: 'tls-self-signed', address: 'tls', knobs: quick, serve: good, want: {kind: 'connection', seconds: 3}},
   {
+    name: 'http2',
+    address: 'http2',
+    knobs: {ca_file: 'local'},
+    serve: (x) => (x.request.httpVersion === '2.0' ? good(x) : x.send(505, {}, '')),
+    want: {seconds: 3},
+  },
+  {
+    name: 'through-a-proxy',
+    address: 'behind-a-proxy',
+    knobs: {proxy: 'plain'},
+    serve: (x) => (x.request.url.startsWith('http://model.invalid/') ? good(x) : x.send(400, {}, '')),
+    want: {seconds: 3},
+  },
+  {
     name: 'tls-wrong-host',
     address: 'tls-wrong-host',
     knobs: {...quick, ca_file: 'other'},
