@@ -9,8 +9,7 @@
 
 #define DEFAULT_MAX_BODY ((size_t)64 << 20)
 
-/* --- what libcurl calls
- * ---------------------------------------------------------------------------------------------*/
+/* --- what libcurl calls --------------------------------------------------------------------------------------------*/
 
 /* A fault of ours ends the transfer: the callback refuses, and this is why. */
 static size_t refuse(rv_http_call *c, enum rv_http_fault fault, const char *reason)
@@ -130,8 +129,7 @@ static CURLcode set_callbacks(rv_http_call *c)
     return rc;
 }
 
-/* --- its life
- * -------------------------------------------------------------------------------------------------------*/
+/* --- its life ------------------------------------------------------------------------------------------------------*/
 
 static void free_call(rv_http_call *c)
 {
@@ -311,8 +309,10 @@ void rv_http_call_over(rv_http_call *c, CURLcode rc)
     c->is_over = true;
     if (c->is_cancelled)
         rv_http_call_drop(c);
-    else if (!c->is_held || rc != CURLE_OK || c->fault != RV_HTTP_OK) /* else when the user goes on */
+    else if (!c->is_held || rc != CURLE_OK || c->fault != RV_HTTP_OK)
         end_call(c);
+    /* else in go_on(): nothing follows on hold. (libcurl 7.88 does not finish a paused transfer, but nowhere says so.)
+     */
 }
 
 static void go_on(rv_http_call *c)

@@ -20,8 +20,7 @@ int64_t rv_http_now(void)
     return (int64_t)(uv_hrtime() / 1000);
 }
 
-/* --- things to do
- * ---------------------------------------------------------------------------------------------------*/
+/* --- things to do --------------------------------------------------------------------------------------------------*/
 
 void rv_http_todo(rv_http_call *c)
 {
@@ -83,8 +82,7 @@ static void leave(rv_http *h)
     rv_http_arm(h);
 }
 
-/* --- time
- * -----------------------------------------------------------------------------------------------------------*/
+/* --- time ----------------------------------------------------------------------------------------------------------*/
 
 static void on_clock(uv_timer_t *timer)
 {
@@ -108,7 +106,6 @@ void rv_http_arm(rv_http *h)
         return;
     }
     int64_t wait_us = due_us - rv_http_now();
-    uv_update_time(h->loop); /* the loop may not have run for long */
     uv_timer_start(&h->clock, on_clock, wait_us > 0 ? (uint64_t)(wait_us + 999) / 1000 : 0, 0);
 }
 
@@ -133,15 +130,12 @@ static int want_time(CURLM *multi, long timeout_ms, void *self)
     (void)multi;
     if (timeout_ms < 0)
         uv_timer_stop(&h->curl_timer);
-    else {
-        uv_update_time(h->loop);
+    else /* too early when the loop has not run for long: libcurl then asks again */
         uv_timer_start(&h->curl_timer, on_curl_timer, (uint64_t)timeout_ms, 0);
-    }
     return 0;
 }
 
-/* --- sockets
- * --------------------------------------------------------------------------------------------------------*/
+/* --- sockets -------------------------------------------------------------------------------------------------------*/
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
@@ -224,8 +218,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *self, void 
     return uv_poll_start(&w->poll, events, on_poll) < 0 ? fail_watch(h, easy) : 0;
 }
 
-/* --- the client
- * -----------------------------------------------------------------------------------------------------*/
+/* --- the client ----------------------------------------------------------------------------------------------------*/
 
 static void on_timer_closed(uv_handle_t *handle)
 {

@@ -229,7 +229,7 @@ static void resume_at_once(uv_timer_t *timer)
     struct call *c = timer->data;
 
     c->hold_after = 0;
-    rv_http_resume(c->handle);
+    resume(c);
 }
 
 /* What libcurl unpacks while its reader is not ready is bounded by what it had read. */

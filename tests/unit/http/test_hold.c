@@ -64,7 +64,7 @@ START_TEST(the_server_is_held_back_with_the_reader)
     ck_assert_uint_lt(n_written, (size_t)64 << 20);
 
     c.hold_after = 0;
-    rv_http_resume(c.handle);
+    resume(&c);
     ck_assert_uint_eq(c.n_parts, 1); /* not from within */
     run_until(&w, &w.server.n_written, n_written + 10000000);
     ck_assert_uint_gt(c.body.len, len);
@@ -93,8 +93,8 @@ START_TEST(nothing_comes_on_hold_even_when_all_is_here)
     ck_assert_uint_eq(c.n_parts, 1);
     ck_assert_uint_eq(c.n_ends, 0);
     c.hold_after = 0;
-    rv_http_resume(c.handle);
-    rv_http_resume(c.handle); /* once more is once */
+    resume(&c);
+    resume(&c); /* once more is once */
     run_all(&w);
     ck_assert_msg(c.end.fault == RV_HTTP_OK, "%s", c.text);
     ck_assert_str_eq(rv_buf_cstr(&c.body), "0123456789");
@@ -109,7 +109,7 @@ static void go_on(uv_timer_t *timer)
 
     c->hold_after = c->n_parts + 1;
     if (c->handle)
-        rv_http_resume(c->handle);
+        resume(c);
 }
 
 /* A large packed body: what libcurl had unpacked when it was told to hold comes in order, nothing twice. */
@@ -174,7 +174,7 @@ START_TEST(idleness_counts_again_after_hold)
     run_until(&w, &c.n_parts, 1);
     run_until_still(&c.n_ends, 50);
     ck_assert_uint_eq(c.n_ends, 0);
-    rv_http_resume(c.handle);
+    resume(&c);
     run_all(&w);
     ck_assert_int_eq(c.end.fault, RV_HTTP_IDLE_TIME);
     call_fini(&c);

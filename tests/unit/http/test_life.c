@@ -1,4 +1,6 @@
 /* Many calls: connections used again, in parallel, cancelled at any time, started and cancelled from callbacks. */
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,8 +81,64 @@ START_TEST(two_hundred_run_side_by_side_and_their_connections_are_kept)
 }
 END_TEST
 
-/* --- cancelling
- * -----------------------------------------------------------------------------------------------------*/
+/* Many are in use, few may be kept: one that becomes free while the many are busy is still kept. */
+START_TEST(connections_in_use_do_not_count_among_those_kept)
+{
+    static struct call busy[10];
+    struct rv_http_request req = get(&w, "/");
+
+    rv_http_free(w.http);
+    ck_assert_int_eq(rv_http_new(&(struct rv_http_opts){.loop = &w.loop, .max_connections = 2}, &w.http, NULL), 0);
+    w.server.answer = rv_str_of(stalled);
+    for (size_t i = 0; i < RV_COUNT(busy); i++) {
+        begin(&w, &busy[i], &req);
+        run_until(&w, &busy[i].n_parts, 1);
+    }
+    w.server.answer = rv_str_of(hello);
+    for (int i = 0; i < 10; i++) {
+        struct call c = {0};
+
+        begin(&w, &c, &req);
+        run_until(&w, &c.n_ends, 1);
+        call_fini(&c);
+    }
+    ck_assert_uint_eq(w.server.n_connections, RV_COUNT(busy) + 1);
+    for (size_t i = 0; i < RV_COUNT(busy); i++) {
+        cancel(&busy[i]);
+        call_fini(&busy[i]);
+    }
+}
+END_TEST
+
+static int family_of(int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof address;
+
+    return getsockname(fd, (struct sockaddr *)&address, &len) == 0 ? address.ss_family : AF_UNSPEC;
+}
+
+START_TEST(child_processes_do_not_get_connections)
+{
+    struct rv_http_request req = get(&w, "/");
+    struct call c = {0};
+    int n_sockets = 0;
+
+    w.server.answer = rv_str_of(stalled);
+    begin(&w, &c, &req);
+    run_until(&w, &c.n_parts, 1);
+    for (int fd = 0; fd < 256; fd++)
+        if (family_of(fd) == AF_INET) {
+            ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+            n_sockets++;
+        }
+    ck_assert_int_eq(n_sockets, 3); /* the server's two and ours */
+    cancel(&c);
+    call_fini(&c);
+}
+END_TEST
+
+/* --- cancelling ----------------------------------------------------------------------------------------------------*/
 
 START_TEST(cancelled_before_the_loop_ran)
 {
@@ -123,7 +181,7 @@ START_TEST(cancelled_on_hold_and_after_resume)
     begin(&w, &c, &req);
     run_until(&w, &c.n_parts, 1);
     if (_i == 1)
-        rv_http_resume(c.handle);
+        resume(&c);
     cancel(&c);
     while (w.server.n_open > 0)
         uv_run(&w.loop, UV_RUN_ONCE);
@@ -158,8 +216,7 @@ START_TEST(the_client_goes_with_calls_under_way)
 }
 END_TEST
 
-/* --- from callbacks
- * -------------------------------------------------------------------------------------------------*/
+/* --- from callbacks ------------------------------------------------------------------------------------------------*/
 
 static void cancel_self(struct call *c)
 {
@@ -234,6 +291,24 @@ START_TEST(a_call_cancels_another_from_its_callback)
 }
 END_TEST
 
+START_TEST(a_call_that_another_cancelled_lets_its_connection_go)
+{
+    struct call a = {.on_body = cancel_other}, b = {0};
+    struct rv_http_request req = get(&w, "/");
+
+    w.server.answer = rv_str_of(stalled);
+    a.other = &b;
+    begin(&w, &b, &req);
+    run_until(&w, &b.n_parts, 1);
+    begin(&w, &a, &req);
+    while (w.server.n_open != 1 || a.n_parts == 0)
+        uv_run(&w.loop, UV_RUN_ONCE);
+    cancel(&a);
+    call_fini(&a);
+    call_fini(&b);
+}
+END_TEST
+
 static void start_other(struct call *c)
 {
     struct rv_http_request req = get(&w, "/");
@@ -293,12 +368,15 @@ TCase *life_case(void)
     tcase_add_test(tc, one_connection_serves_a_hundred_requests);
     tcase_add_test(tc, a_kept_connection_that_the_server_closed_is_replaced);
     tcase_add_test(tc, two_hundred_run_side_by_side_and_their_connections_are_kept);
+    tcase_add_test(tc, connections_in_use_do_not_count_among_those_kept);
+    tcase_add_test(tc, child_processes_do_not_get_connections);
     tcase_add_test(tc, cancelled_before_the_loop_ran);
     tcase_add_loop_test(tc, cancelled_while_waiting_the_connection_is_closed, 0, 2);
     tcase_add_loop_test(tc, cancelled_on_hold_and_after_resume, 0, 2);
     tcase_add_test(tc, the_client_goes_with_calls_under_way);
     tcase_add_loop_test(tc, a_call_cancels_itself_from_its_own_callback, 0, 3);
     tcase_add_loop_test(tc, a_call_cancels_another_from_its_callback, 0, 9);
+    tcase_add_test(tc, a_call_that_another_cancelled_lets_its_connection_go);
     tcase_add_loop_test(tc, a_call_starts_another_from_its_callback, 0, 3);
     tcase_add_test(tc, a_call_that_was_started_in_a_callback_is_cancelled_there);
     return tc;

@@ -76,7 +76,9 @@ static bool on_body(void *self, rv_str bytes)
     uv_stop(&c->w->loop);
     if (c->on_body)
         c->on_body(c);
-    return c->hold_after == 0 || c->n_parts < c->hold_after;
+    ck_assert(!c->is_held);
+    c->is_held = c->hold_after > 0 && c->n_parts >= c->hold_after;
+    return !c->is_held;
 }
 
 static void on_end(void *self, const struct rv_http_end *end)
@@ -88,6 +90,7 @@ static void on_end(void *self, const struct rv_http_end *end)
     snprintf(c->text, sizeof c->text, "%s", end->text);
     c->end.text = c->text;
     ck_assert_int_eq(end->fault == RV_HTTP_OK, end->text[0] == '\0');
+    ck_assert(!c->is_held || end->fault != RV_HTTP_OK);
     c->w->n_open--;
     uv_stop(&c->w->loop);
     if (c->on_end)
@@ -138,6 +141,12 @@ void fetch_answer(struct world *w, struct call *c, const char *answer, enum afte
 void call_fini(struct call *c)
 {
     rv_buf_fini(&c->body);
+}
+
+void resume(struct call *c)
+{
+    c->is_held = false;
+    rv_http_resume(c->handle);
 }
 
 void cancel(struct call *c)

@@ -19,7 +19,8 @@ struct world {
 struct call {
     struct world *w;
     rv_http_call *handle;
-    size_t hold_after;               /* parts; 0: never hold */
+    size_t hold_after; /* parts; 0: never hold */
+    bool is_held;
     void (*on_head)(struct call *c); /* optional, from within the callback */
     void (*on_body)(struct call *c);
     void (*on_end)(struct call *c);
@@ -52,6 +53,7 @@ void fetch(struct world *w, struct call *c, const struct rv_http_request *req);
 void fetch_answer(struct world *w, struct call *c, const char *answer, enum after_answer after);
 void call_fini(struct call *c);
 void cancel(struct call *c);
+void resume(struct call *c);
 
 TCase *answers_case(void);
 TCase *broken_case(void);
