@@ -81,9 +81,7 @@ static struct wire_call *unnumbered_call(rv_wire_reader *r, rv_str id, rv_str na
         if (is_complete || !rv_str_eq(rv_buf_str(&c->name), name))
             c = NULL;
     }
-    if (c || (!id.len && !name.len && r->n_calls))
-        return c;
-    return rv_reader_call(r, -1, rc, err);
+    return c ? c : rv_reader_call(r, -1, rc, err);
 }
 
 static int read_arguments(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)

@@ -54,7 +54,8 @@ const char *rv_wire_path(enum rv_wire_kind wire);
 
 /** The body of a streaming request, compact JSON, appended. Only what the request has is sent. The schema of structured
  * output loses its top-level description (prompts have it). via "auto" is native where the target can, else by the
- * output tool, else (no tools either) by words in the prompt.
+ * output tool, else (no tools either) by words in the prompt. In OpenAI's strict mode, which is asked for where the
+ * schema can be said in it, the model writes null for what the schema lets it leave out.
  *  @return RV_E_INVALID: the request can not be said on this wire (the text says why), RV_E_LIMIT, RV_E_NOMEM */
 RV_MUST_CHECK int rv_wire_request(const struct rv_wire_target *t, json_object *request, rv_buf *body, rv_err **err);
 
@@ -72,7 +73,9 @@ bool rv_wire_is_done(const rv_wire_reader *r);
 bool rv_wire_has_begun(const rv_wire_reader *r);
 /** The body is over. why NULL: it ended as it should; else what cut it, for the message (kind: connection, timeout or
  * cancelled). out is initialised by the callee. A stream without its end mark is a failure (protocol) with the text
- * that came. A reply that is cut off by its length keeps only the tool calls that are surely complete. */
+ * that came. A reply that is cut off by its length keeps only the tool calls that are surely complete. Deltas
+ * are handed out here too: ends of tool calls that the wire does not mark, the finish reason of a good reply and, where
+ * the answer came at once, all of them. */
 RV_MUST_CHECK int rv_wire_end(rv_wire_reader *r, const char *why, enum rv_llm_error kind, struct rv_llm_reply *out,
                               rv_err **err);
 void rv_wire_reader_free(rv_wire_reader *r);
