@@ -171,9 +171,8 @@ int rv_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err **err)
     if (why.rc == RV_E_NOMEM) {
         rc = rv_buf_check(&why, "what cut an answer", err);
     } else if (good) {
-        /* After its end mark nothing can be missing, however the connection ended. */
-        bool whole = end->fault == RV_HTTP_OK || rv_wire_is_done(x->reader);
-        rc = rv_wire_end(x->reader, whole ? NULL : rv_buf_cstr(&why), kind_of(end->fault), &x->reply, err);
+        const char *cut = end->fault == RV_HTTP_OK ? NULL : rv_buf_cstr(&why);
+        rc = rv_wire_end(x->reader, cut, kind_of(end->fault), &x->reply, err);
         if (end->fault == RV_HTTP_TOO_LARGE)
             x->reply.retryable = false; /* it would be as large again */
     } else if (x->status) {

@@ -113,6 +113,31 @@ START_TEST(who_is_told_to_wait_holds_the_others_too)
 }
 END_TEST
 
+START_TEST(an_answer_that_says_nothing_ends_no_limit)
+{
+    static const struct answer last = {.status = 200,
+                                       .headers = "x-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 9s"};
+    struct rv_exchange_opts opts;
+    struct world w;
+    rv_exchange *first, *second;
+    int64_t at;
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m", NULL);
+    opts = world_opts(&w, "default");
+    first = world_exchange(&w, &opts);
+    second = world_exchange(&w, &opts);
+    ck_assert_int_eq(rv_exchange_next(first, w.now_us, &at), RV_EXCHANGE_SEND);
+    ck_assert_int_eq(rv_exchange_next(second, w.now_us, &at), RV_EXCHANGE_SEND);
+    world_answer(&w, first, &last);
+    world_answer(&w, second, &good);
+    rv_exchange_free(first);
+    rv_exchange_free(second);
+    ck_assert_int_eq(call(&w, &good), 9 * S);
+    world_fini(&w);
+}
+END_TEST
+
 START_TEST(a_rate_that_passes_the_deadline_fails_at_once)
 {
     struct rv_exchange_opts opts;
@@ -173,6 +198,7 @@ TCase *rates_case(void)
     tcase_add_test(tc, less_than_one_request_fits_a_bucket);
     tcase_add_test(tc, tokens_are_estimated_then_settled);
     tcase_add_test(tc, a_limit_that_is_used_up_holds_everyone);
+    tcase_add_test(tc, an_answer_that_says_nothing_ends_no_limit);
     tcase_add_test(tc, who_is_told_to_wait_holds_the_others_too);
     tcase_add_test(tc, a_rate_that_passes_the_deadline_fails_at_once);
     tcase_add_test(tc, who_waits_behind_another_learns_its_own_time);

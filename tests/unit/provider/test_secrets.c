@@ -8,7 +8,8 @@
 
 #define HEADER_SECRET "hush-hush-hush"
 #define PASSWORD      "pass-word-word"
-#define ECHO_ALL      KEY " and " HEADER_SECRET " and " PASSWORD " twice " KEY KEY
+#define PROXY_WORD    "word-of-the-proxy"
+#define ECHO_ALL      KEY " and " HEADER_SECRET " and " PASSWORD " and " PROXY_WORD " twice " KEY KEY
 
 static const struct {
     const char *id;
@@ -25,7 +26,7 @@ static const struct {
     {"unreachable", {.fault = RV_HTTP_UNREACHABLE}},
     {"first byte", {.fault = RV_HTTP_FIRST_BYTE_TIME, .was_sent = true}},
 };
-static const char *const secrets[] = {KEY, HEADER_SECRET, PASSWORD};
+static const char *const secrets[] = {KEY, HEADER_SECRET, PASSWORD, PROXY_WORD};
 
 static void check_none(const char *id, const char *text)
 {
@@ -44,7 +45,7 @@ START_TEST(no_text_has_a_secret)
     world_init(&w);
     world_model(&w, "default", "openai", "m",
                 "{'base_url':'https://user:" PASSWORD "@h/v1?token=" HEADER_SECRET "','headers':{'X-Secret':"
-                "'" HEADER_SECRET "'},'proxy':'http://me:" PASSWORD "@proxy:1'}");
+                "'" HEADER_SECRET "'},'proxy':'http://me:" PROXY_WORD "@proxy:1'}");
     opts = world_opts(&w, "default");
     x = world_exchange(&w, &opts);
     world_drive(&w, x, &cases[_i].answer, 1);
