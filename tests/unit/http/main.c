@@ -16,6 +16,7 @@ int main(void)
     suite_add_tcase(suite, life_case());
     suite_add_tcase(suite, names_case());
     suite_add_tcase(suite, tls_case());
+    suite_add_tcase(suite, h2_case());
     suite_add_tcase(suite, threads_case());
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,62 +1,29 @@
 /* https: a server is believed when its certificate is, and only then is anything sent. The server is that of the
  * openssl program, with certificates made for the test. */
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "child.h"
 #include "tests/kit/kit.h"
 #include "world.h"
 
 static struct world w;
 static char *dir;
-static pid_t server;
-static FILE *server_says;
-static int port;
+static struct child server;
 
 static char *file(const char *name)
 {
     return rv_kit_path(dir, name);
 }
 
-static void make_certificate(const char *name, const char *alt_name)
-{
-    char command[1000];
-
-    snprintf(command, sizeof command,
-             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test"
-             " -addext subjectAltName=%s -keyout '%s/%s.key' -out '%s/%s.pem' 2>/dev/null",
-             alt_name, dir, name, dir, name);
-    ck_assert_int_eq(system(command), 0);
-}
-
 /* Port 0 is any free one; the program prints which. */
 static void start_server(void)
 {
-    char *key = file("server.key"), *cert = file("server.pem"), line[200];
+    char *key = file("server.key"), *cert = file("server.pem");
     char *argv[] = {"openssl", "s_server", "-accept", "127.0.0.1:0", "-key", key, "-cert", cert, "-www", NULL};
-    posix_spawn_file_actions_t actions;
-    int fds[2];
 
-    ck_assert_int_eq(pipe(fds), 0);
-    ck_assert_int_eq(posix_spawn_file_actions_init(&actions), 0);
-    ck_assert_int_eq(posix_spawn_file_actions_adddup2(&actions, fds[1], 1), 0);
-    ck_assert_int_eq(posix_spawn_file_actions_addclose(&actions, fds[0]), 0);
-    ck_assert_int_eq(posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0), 0);
-    ck_assert_int_eq(posix_spawnp(&server, "openssl", &actions, NULL, argv, environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-    close(fds[1]);
-    server_says = fdopen(fds[0], "r");
-    ck_assert_ptr_nonnull(server_says);
-    port = 0;
-    while (port == 0 && fgets(line, sizeof line, server_says))
-        if (strncmp(line, "ACCEPT ", 7) == 0 && strrchr(line, ':'))
-            port = (int)strtol(strrchr(line, ':') + 1, NULL, 10);
-    ck_assert_int_gt(port, 0);
+    child_start(&server, argv, "ACCEPT ");
     free(key);
     free(cert);
 }
@@ -64,8 +31,8 @@ static void start_server(void)
 static void set_up(void)
 {
     dir = rv_kit_tmpdir();
-    make_certificate("server", "IP:127.0.0.1");
-    make_certificate("other", "IP:127.0.0.1");
+    make_certificate(dir, "server");
+    make_certificate(dir, "other");
     start_server();
     world_init(&w);
 }
@@ -73,9 +40,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     world_fini(&w);
-    kill(server, SIGKILL);
-    waitpid(server, NULL, 0);
-    fclose(server_says);
+    child_stop(&server);
     rv_kit_tmpdir_remove(dir);
 }
 
@@ -97,7 +62,7 @@ START_TEST(only_a_server_with_a_trusted_certificate_is_spoken_to)
     char *ca_file = cases[_i].ca_file ? file(cases[_i].ca_file) : NULL, url[100];
     struct call c = {0};
 
-    snprintf(url, sizeof url, "https://%s:%d/", cases[_i].host, port);
+    snprintf(url, sizeof url, "https://%s:%d/", cases[_i].host, server.port);
     req.url = url;
     req.ca_file = ca_file;
     fetch(&w, &c, &req);
@@ -117,7 +82,7 @@ START_TEST(trust_is_not_shared_between_calls)
     char *ca_file = file("server.pem"), url[100];
     struct call trusting = {0}, other = {0};
 
-    snprintf(url, sizeof url, "https://127.0.0.1:%d/", port);
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/", server.port);
     req.url = url;
     req.ca_file = ca_file;
     fetch(&w, &trusting, &req);

@@ -63,6 +63,7 @@ TCase *hold_case(void);
 TCase *request_case(void);
 TCase *names_case(void);
 TCase *tls_case(void);
+TCase *h2_case(void);
 TCase *threads_case(void);
 
 #endif
