@@ -35,8 +35,9 @@ bool rv_usage_is_zero(const struct rv_usage *u);
 /** {calls?, input_tokens, output_tokens, cached_tokens?, cache_write_tokens?, reasoning_tokens?, cost_micro_usd?,
  * estimated?}: what is 0 or false is left out, but for the input and output. */
 void rv_usage_write_json(const struct rv_usage *u, rv_jw *w);
-/** What was written; members that are missing or no count are 0. */
-void rv_usage_read_json(json_object *json, struct rv_usage *out);
+#define RV_USAGE_MAX ((int64_t)1 << 52) /* a count above it is none */
+/** What was written; members that are missing are 0. False: one is no count; it is 0 then. */
+bool rv_usage_read_json(json_object *json, struct rv_usage *out);
 
 /* What a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
 struct rv_envelope_seed {

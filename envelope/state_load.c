@@ -172,7 +172,8 @@ static int read_row(struct rv_state_reader *rd, const struct rv_row *row, json_o
     case RV_ROW_USAGE:
         if (v && !is(v, json_type_object))
             return rv_read_bad(rd, (struct rv_state_place){row->key, -1, NULL}, "an object", v);
-        rv_usage_read_json(v, &rd->env->f.usage);
+        if (!rv_usage_read_json(v, &rd->env->f.usage))
+            return rv_read_bad(rd, (struct rv_state_place){row->key, -1, NULL}, "an object of counts", v);
         return 0;
     }
     return 0;

@@ -23,9 +23,9 @@ static void write_calls(json_object *calls, rv_jw *w)
     rv_jw_arr_end(w);
 }
 
-static void write_answer(const struct rv_llm_answer *a, rv_jw *w)
+static void write_answer(const struct rv_llm_answer *a, bool failed, rv_jw *w)
 {
-    if (a->finish >= 0)
+    if (!failed && a->finish >= 0)
         rv_jw_kv_text(w, "finish_reason", rv_finish_reason_text((enum rv_finish_reason)a->finish));
     if (a->role)
         rv_jw_kv_text(w, "answered_by", a->role);
@@ -68,7 +68,7 @@ static void emit_result(rv_visit *v, const struct rv_event *ev, json_object *cal
         if (calls && json_object_array_length(calls) > 0)
             write_calls(calls, &w);
     }
-    write_answer(&ev->llm, &w);
+    write_answer(&ev->llm, ev->failed, &w);
     if (v->talk.usage.cost_micro_usd > spent_before)
         rv_jw_kv_int(&w, "cost_micro_usd", v->talk.usage.cost_micro_usd - spent_before);
     rv_emit_end(out, &w);

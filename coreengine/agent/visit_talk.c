@@ -280,7 +280,7 @@ int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err)
     take_count(kept, "requests", &t->requests);
     take_count(kept, "steps_before", &steps);
     t->steps_before = (size_t)steps;
-    rv_usage_read_json(rv_json_get_obj(kept, "usage"), &t->usage);
+    RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(kept, "usage"), &t->usage), "it was written here; else it is 0");
     t->acting = true;
     return rc;
 }

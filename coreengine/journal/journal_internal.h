@@ -6,7 +6,6 @@
 
 #define RV_JOURNAL_VERSION    1                  /* of the records' format; a newer one is refused */
 #define RV_JOURNAL_MAX_US     (INT64_C(1) << 60) /* a later time is no time: sums of a few must not overflow */
-#define RV_JOURNAL_MAX_TOKENS (INT64_C(1) << 40) /* of one reply */
 
 /* encode.c: bodies, appended; failures stick in the buffer. */
 void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipeline *p, int64_t now_us, rv_buf *body);

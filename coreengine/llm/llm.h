@@ -50,8 +50,8 @@ struct rv_llm_answer {
  * billed?, retry_after_us?, latency_us?, first_token_us?, attempts?}) to an object, as texts and numbers. tool_calls
  * and opaque are written as texts: they are compared byte for byte. */
 void rv_llm_answer_write(const struct rv_llm_answer *a, rv_jw *w);
-/** What was written; borrows from json. Members that are missing or unknown are not set. */
-void rv_llm_answer_read(json_object *json, struct rv_llm_answer *out);
+/** What was written; borrows from json. Members that are missing or unknown are not set. False: a count is none. */
+bool rv_llm_answer_read(json_object *json, struct rv_llm_answer *out);
 
 /* The same, owned, while it is put together. */
 struct rv_llm_reply {

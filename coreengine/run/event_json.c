@@ -112,7 +112,8 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
     (void)rv_json_get_text(json, "error_type", &ev.error_type);
     if (json_object_object_get_ex(json, "partial", &part))
         ev.reply = rv_json_str(part);
-    rv_llm_answer_read(json, &ev.llm);
+    if (!rv_llm_answer_read(json, &ev.llm))
+        return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
     if (ev.kind == RV_EVENT_ANSWER) {
         part = rv_json_get_obj(json, "response");
         if (part)

@@ -15,7 +15,8 @@ static const struct {
     {"tool_category", "read write execute network system unified composite resilient standalone internal"},
     {"severity", "critical error warning"},
     {"reason", "completed max_iterations_exceeded max_llm_calls_exceeded max_agent_hops_exceeded max_loop_exceeded "
-               "max_stage_visits_exceeded user_cancelled tool_failed_fatally llm_failed_fatally policy_violation"},
+               "max_stage_visits_exceeded user_cancelled tool_failed_fatally llm_failed_fatally policy_violation "
+               "budget_exceeded"},
     {"interrupt_kind", "clarification confirmation agent_review checkpoint resource_exhausted timeout system_error"},
     {"interrupt_status", "pending resolved expired cancelled"},
     {"run_mode", "sequential parallel"},
@@ -29,6 +30,10 @@ static const struct {
     {"history_status", "running success error skipped"},
     {"message_category", "event query command"},
     {"run_status", "ready running completed interrupted terminated failed cancelled"},
+    {"llm_error",
+     "rate_limited overloaded timeout connection protocol bad_request auth context_too_long content_filter "
+     "cancelled"},
+    {"finish_reason", "stop length tool_calls content_filter refusal pause other"},
 };
 
 START_TEST(rule_2_each_list_has_exactly_its_words)

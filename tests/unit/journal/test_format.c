@@ -8,13 +8,17 @@
 #include "tests/unit/journal/live.h"
 #include "tests/unit/journal/suites.h"
 
-#define SAID(...) {.finish = RV_FINISH_STOP, .error_kind = RV_UNSET, .has_usage = true, __VA_ARGS__}
+#define SAID(...)                                                                                                      \
+    {                                                                                                                  \
+        .finish = RV_FINISH_STOP, .error_kind = RV_UNSET, .has_usage = true, __VA_ARGS__                               \
+    }
 #define CASES(X)                                                                                                       \
     X(.kind = RV_EVENT_START)                                                                                          \
     X(.kind = RV_EVENT_CANCEL)                                                                                         \
     X(.kind = RV_EVENT_RECOVER)                                                                                        \
     X(.kind = RV_EVENT_TIMER, .call_id = 7)                                                                            \
-    X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .reply = RV_STR_LIT("a \"b\"\n\xc3\xa9"), .llm = SAID(.usage.input_tokens = 3))  \
+    X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .reply = RV_STR_LIT("a \"b\"\n\xc3\xa9"),                               \
+      .llm = SAID(.usage.input_tokens = 3))                                                                            \
     X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .llm = SAID(.usage.output_tokens = 9), .reply = RV_STR_LIT(""))         \
     X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .llm = SAID(.tool_calls = RV_STR_LIT("[{\"id\":\"a\"}]")))              \
     X(.kind = RV_EVENT_LLM_DONE, .call_id = 7, .failed = true, .error = RV_STR_LIT("cut"), .reply = RV_STR_LIT("par"), \
