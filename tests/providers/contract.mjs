@@ -4,10 +4,11 @@
 import {readFileSync} from 'node:fs'
 import {join} from 'node:path'
 import {conversations} from './conversations.mjs'
+import {joined} from './deltas.mjs'
 import {check, equal, eventsOf, finish, inTurns, scratch} from './kit.mjs'
 import {KEY, runConversation, slug, writeFiles} from './play.mjs'
 import {ReplayServer} from './replay-server.mjs'
-import {comparable} from './wires/request.mjs'
+import {asObject, comparable} from './wires/request.mjs'
 import {wires} from './wires/wires.mjs'
 
 const SEEDS = [1, 2]
@@ -87,10 +88,33 @@ async function checkRecord(c, files, server, got, who) {
   check(!readFileSync(record, 'utf8').includes(KEY), `${c.name}, ${who}: no key in the record`)
 }
 
+// What models say is handed on piece by piece, and what is sent to them can be looked at. Without a server: of a script.
+async function checkPieces(c, files, script, server, who) {
+  const payload = join(scratch, `${slug(c)}-payload.ndjson`)
+  const more = ['--deltas', ...(server ? ['--debug-payload', payload] : [])]
+  const ran = await runConversation(reeve, c, files, {form: 'events', script, server, more})
+  const calls = new Map() // in the order in which they were made
+  for (const e of eventsOf(ran.out).filter((x) => x.type === 'delta'))
+    calls.set(e.call_id, [...(calls.get(e.call_id) ?? []), e])
+  const got = [...calls.values()].map(joined)
+  const want = c.replies.map((r, i) => ({
+    text: r.text ?? '',
+    calls: (server || !r.is_cut ? (r.calls ?? []) : []).map((x) => ({...x, arguments: asObject(x.arguments)})),
+    usage: {input: r.usage.input, output: r.usage.output},
+    finish: r.finish,
+    wrong: [],
+    open: r.is_cut ? got[i]?.open : 0, // some wires close what was cut off
+  }))
+  equal(got, want, `${c.name}, ${who}: the pieces are the replies`)
+  if (server)
+    equal(eventsOf(readFileSync(payload, 'utf8')), server.requests, `${c.name}, ${who}: the payloads are the requests`)
+}
+
 async function play(c) {
   const files = writeFiles(c)
   const scripted = await forms(c, files, files.script, null)
   checkWants(c, scripted, 'script')
+  await checkPieces(c, files, files.script, null, 'script')
   let first = null
   for (const name of Object.keys(wires)) {
     if (c.not_on?.[name]) continue
@@ -107,6 +131,7 @@ async function play(c) {
       const said = requests.map((r) => r.messages)
       first ??= {who, said}
       equal(said, first.said, `${c.name}, ${who}: the same conversation as ${first.who}`)
+      await checkPieces(c, files, c.tools ? files.tools : null, server, who)
       if (seed === SEEDS[0]) await checkRecord(c, files, server, got, who)
       await server.stop()
     }
