@@ -28,6 +28,7 @@ void rv_attempt_start(rv_exchange *x)
     x->hints = (struct rv_hints){.retry_after_us = -1, .should_retry = -1};
     x->status = 0;
     x->was_local = x->attempt_may_be_billed = false;
+    x->is_taken = false;
     x->sent_us = x->now_us;
     x->first_token_us = 0;
     x->attempts++;

@@ -292,8 +292,8 @@ enum rv_exchange_want rv_exchange_next(rv_exchange *x, int64_t now_us, int64_t *
     *at_us = INT64_MAX;
     if (x->state == RV_EXCHANGE_OVER)
         return RV_EXCHANGE_DONE;
-    if (x->state == RV_EXCHANGE_SENT)
-        return RV_EXCHANGE_WAIT;
+    if (x->state == RV_EXCHANGE_SENT) /* asking must not lose a request */
+        return x->is_taken ? RV_EXCHANGE_WAIT : RV_EXCHANGE_SEND;
     x->now_us = now_us;
     if (x->state == RV_EXCHANGE_BACKOFF) {
         if (now_us < x->wait_until_us) {
@@ -315,8 +315,9 @@ enum rv_exchange_want rv_exchange_next(rv_exchange *x, int64_t now_us, int64_t *
     return x->state == RV_EXCHANGE_OVER ? RV_EXCHANGE_DONE : RV_EXCHANGE_WAIT;
 }
 
-const struct rv_http_request *rv_exchange_request(const rv_exchange *x)
+const struct rv_http_request *rv_exchange_request(rv_exchange *x)
 {
+    x->is_taken = true;
     return &x->http;
 }
 

@@ -172,6 +172,7 @@ struct rv_exchange {
     struct rv_endpoint endpoint;
     rv_buf body;
     struct rv_http_request http;
+    bool is_taken; /* the driver has it */
     struct rv_ticket ticket;
     int64_t attempts, role_attempts; /* sent in all, and of this role */
     int64_t wait_until_us, queued_us;

@@ -330,12 +330,43 @@ START_TEST(what_comes_after_the_end_changes_nothing)
     x = world_exchange(&w, &opts);
     world_answer(&w, x, &a); /* nothing was asked yet */
     ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_SEND);
+    ck_assert_ptr_nonnull(rv_exchange_request(x));
     ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_WAIT);
     ck_assert(at == INT64_MAX);
     world_answer(&w, x, &a);
     world_answer(&w, x, &a);
     ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_DONE);
     ck_assert_int_eq(rv_exchange_reply(x)->answer.attempts, 1);
+    rv_exchange_free(x);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(asking_twice_loses_no_request)
+{
+    struct answer bad = {.status = 503};
+    struct rv_exchange_opts opts;
+    struct world w;
+    rv_exchange *x;
+    int64_t at;
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m", NULL);
+    opts = world_opts(&w, "default");
+    x = world_exchange(&w, &opts);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_SEND);
+    rv_exchange_request(x);
+    ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_WAIT);
+    world_answer(&w, x, &bad);
+    ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_WAIT);
+    w.now_us = at;
+    for (int i = 0; i < 3; i++) /* the next attempt is another request */
+        ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_SEND);
+    rv_exchange_request(x);
+    world_answer(&w, x, &(struct answer){.status = 200});
+    ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_DONE);
+    ck_assert_int_eq(rv_exchange_reply(x)->answer.attempts, 2);
     rv_exchange_free(x);
     world_fini(&w);
 }
@@ -374,6 +405,7 @@ TCase *retry_case(void)
     tcase_add_loop_test(tc, no_wait_passes_the_deadline, 0, (int)RV_COUNT(deadlines));
     tcase_add_test(tc, a_deadline_that_has_passed_sends_nothing);
     tcase_add_test(tc, what_comes_after_the_end_changes_nothing);
+    tcase_add_test(tc, asking_twice_loses_no_request);
     tcase_add_test(tc, the_hint_of_the_last_failure_is_in_the_reply);
     return tc;
 }

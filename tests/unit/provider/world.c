@@ -166,7 +166,7 @@ void world_answer(struct world *w, rv_exchange *x, const struct answer *a)
     ck_assert_int_eq(rv_exchange_on_end(x, &end, w->now_us, NULL), 0);
 }
 
-static void note(struct world *w, const rv_exchange *x)
+static void note(struct world *w, rv_exchange *x)
 {
     const struct rv_http_request *r = rv_exchange_request(x);
 
