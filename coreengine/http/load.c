@@ -29,18 +29,24 @@ static int fail_open(rv_err **err)
     return rc;
 }
 
-static int resolve(void *lib, struct rv_curl *out, rv_err **err)
-{
-    void *symbol;
-
-    /* ISO C has no cast from object to function pointers, so the bytes are copied. */
-#define X(name)                                                                                                        \
-    symbol = dlsym(lib, "curl_" #name);                                                                                \
-    if (!symbol)                                                                                                       \
-        return RV_FAIL(err, RV_E_VERSION, "\"%s\" has no function curl_" #name "()", LIBRARY);                         \
-    memcpy(&out->name, &symbol, sizeof symbol);
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {
+#define X(name) {"curl_" #name, offsetof(struct rv_curl, name)},
     RV_CURL_FUNCTIONS(X)
 #undef X
+};
+
+static int resolve(void *lib, struct rv_curl *out, rv_err **err)
+{
+    for (size_t i = 0; i < RV_COUNT(functions); i++) {
+        void *symbol = dlsym(lib, functions[i].name);
+        if (!symbol)
+            return RV_FAIL(err, RV_E_VERSION, "\"%s\" has no function %s()", LIBRARY, functions[i].name);
+        /* ISO C has no cast from object to function pointers, so the bytes are copied. */
+        memcpy((char *)out + functions[i].offset, &symbol, sizeof symbol);
+    }
     return 0;
 }
 
@@ -60,21 +66,18 @@ static int set_up(struct rv_curl *out, rv_err **err)
 
 static int open_once(rv_err **err)
 {
-    struct rv_curl curl;
-
     if (is_open)
         return 0;
     void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!lib)
         return fail_open(err);
-    int rc = resolve(lib, &curl, err);
+    int rc = resolve(lib, &table, err);
     if (rc == 0)
-        rc = set_up(&curl, err);
+        rc = set_up(&table, err);
     if (rc < 0) {
         dlclose(lib);
         return rc;
     }
-    table = curl;
     is_open = true;
     return 0;
 }
