@@ -8,6 +8,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
+    suite_add_tcase(suite, load_case());
     suite_add_tcase(suite, request_case());
     suite_add_tcase(suite, answers_case());
     suite_add_tcase(suite, broken_case());
@@ -17,7 +18,6 @@ int main(void)
     suite_add_tcase(suite, names_case());
     suite_add_tcase(suite, tls_case());
     suite_add_tcase(suite, h2_case());
-    suite_add_tcase(suite, threads_case());
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

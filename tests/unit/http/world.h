@@ -64,6 +64,6 @@ TCase *request_case(void);
 TCase *names_case(void);
 TCase *tls_case(void);
 TCase *h2_case(void);
-TCase *threads_case(void);
+TCase *load_case(void);
 
 #endif

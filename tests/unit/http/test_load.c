@@ -1,4 +1,5 @@
-/* libcurl is opened once, whoever comes first; each thread has a loop and a client of its own. */
+/* libcurl is opened when the first client is made, once, whoever comes first. */
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include "world.h"
@@ -6,6 +7,28 @@
 #define N_THREADS 8
 
 static pthread_barrier_t all_here;
+
+static bool is_loaded(void)
+{
+    void *lib = dlopen("libcurl.so.4", RTLD_NOW | RTLD_NOLOAD);
+
+    if (lib)
+        dlclose(lib);
+    return lib != NULL;
+}
+
+/* Runs first, so that it holds without forks too. */
+START_TEST(who_makes_no_client_does_without_libcurl)
+{
+    struct world w;
+
+    ck_assert(!is_loaded());
+    world_init(&w);
+    ck_assert(is_loaded());
+    world_fini(&w);
+    ck_assert(is_loaded());
+}
+END_TEST
 
 static void *use_a_client(void *unused)
 {
@@ -34,11 +57,12 @@ START_TEST(threads_make_clients_at_the_same_time)
 }
 END_TEST
 
-TCase *threads_case(void)
+TCase *load_case(void)
 {
-    TCase *tc = tcase_create("threads");
+    TCase *tc = tcase_create("load");
 
     tcase_set_timeout(tc, 20);
+    tcase_add_test(tc, who_makes_no_client_does_without_libcurl);
     tcase_add_test(tc, threads_make_clients_at_the_same_time);
     return tc;
 }
