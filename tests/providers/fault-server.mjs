@@ -5,7 +5,7 @@ import {readFileSync} from 'node:fs'
 import {createServer} from 'node:http'
 import {createSecureServer} from 'node:http2'
 import {createServer as createTlsServer} from 'node:https'
-import {connect, createServer as createPlainServer} from 'node:net'
+import {connect} from 'node:net'
 import {join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
 import {readBody} from './replay-server.mjs'
@@ -132,10 +132,6 @@ export class FaultServer {
     this.http2 = await listen(createSecureServer({...this.local, allowHTTP1: false}, handle))
     this.plain.on('connection', welcome)
     for (const server of [this.tls, this.otherTls, this.http2]) server.on('secureConnection', welcome)
-    const closed = await listen(createPlainServer())
-    this.refusedPort = portOf(closed)
-    closed.close()
-    await once(closed, 'close')
     return this
   }
 
@@ -156,7 +152,7 @@ export class FaultServer {
       case undefined:
         return this.plainUrl + tail
       case 'refused':
-        return `http://127.0.0.1:${this.refusedPort}${tail}`
+        return `http://127.0.0.1:1${tail}` // nobody listens there
       case 'unknown':
         return `http://${'peer-'.repeat(13)}peer${tail}` // no name may be as long: nobody is asked
       case 'http2':

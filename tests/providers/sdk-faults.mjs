@@ -43,10 +43,10 @@ await inTurns(judged, 4, async (row) => {
     apiKey: 'peer',
     maxRetries: (row.knobs?.max_attempts ?? 3) - 1,
     logLevel: 'off',
-    timeout: 8000,
+    timeout: 20000,
   })
   const abort = new AbortController()
-  const limit = setTimeout(() => abort.abort(), 2500)
+  const limit = setTimeout(() => abort.abort(), row.want.kind === 'timeout' ? 1500 : 15000)
   let text = ''
   let failure = null
   try {
