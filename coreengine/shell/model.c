@@ -12,6 +12,7 @@ struct model_call {
     rv_http_call *http;   /* NULL: no request is under way */
     json_object *request; /* owned */
     bool held;            /* whoever watches does not want more now */
+    bool is_done;         /* the call has its answer */
 };
 
 static void advance(struct model_call *m);
@@ -111,7 +112,9 @@ static void on_end(void *self, const struct rv_http_end *end)
 static void on_ready(void *self)
 {
     struct model_call *m = self;
-    due_at(m->call, now_us(m));
+
+    if (!m->is_done && !m->http)
+        due_at(m->call, now_us(m));
 }
 
 /* --- requests --- */
@@ -150,14 +153,9 @@ static bool send_request(struct model_call *m)
 
 static void done(struct model_call *m)
 {
+    m->is_done = true;
     rv_call_take_llm(m->call, rv_exchange_reply(m->exchange));
     due_at(m->call, now_us(m));
-}
-
-static bool is_done(struct model_call *m)
-{
-    int64_t at_us = 0;
-    return !m->http && rv_exchange_next(m->exchange, now_us(m), &at_us) == RV_EXCHANGE_DONE;
 }
 
 /* Do what the exchange wants next. It may break the run. */
@@ -203,7 +201,7 @@ bool rv_model_due(struct call *c)
 {
     struct model_call *m = c->model;
 
-    if (is_done(m))
+    if (m->is_done)
         return true;
     if (!m->http && c->deadline_us && now_us(m) >= c->deadline_us) { /* it waited for a place, or another attempt */
         rv_call_timed_out(c);
