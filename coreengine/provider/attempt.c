@@ -2,6 +2,7 @@
 #include "coreengine/provider/provider_internal.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define MAX_TYPE 256 /* bytes of a content type that are kept */
 
@@ -105,9 +106,22 @@ static enum rv_llm_error kind_of(enum rv_http_fault fault)
     return RV_LLM_ERROR_PROTOCOL;
 }
 
+/* The transport names the host first, and so does the text that this one becomes a part of. */
+static const char *without_host(const rv_exchange *x, const char *text)
+{
+    size_t n = strlen(x->endpoint.host);
+    const char *rest = text + n;
+
+    if (strncmp(text, x->endpoint.host, n) != 0)
+        return text;
+    if (rest[0] == ':' && rest[1] != ' ')
+        rest += 1 + strspn(rest + 1, "0123456789");
+    return rest[0] == ':' && rest[1] == ' ' && rest[2] ? rest + 2 : text;
+}
+
 static void say_why(const rv_exchange *x, const struct rv_http_end *end, rv_buf *why)
 {
-    const char *text = end->text && end->text[0] ? end->text : NULL;
+    const char *text = end->text && end->text[0] ? without_host(x, end->text) : NULL;
 
     switch (end->fault) {
     case RV_HTTP_CONNECT_TIME:

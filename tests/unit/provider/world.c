@@ -162,6 +162,8 @@ void world_answer(struct world *w, rv_exchange *x, const struct answer *a)
     }
     if (a->fault == RV_HTTP_UNREACHABLE || a->fault == RV_HTTP_CUT)
         end.text = "the other side is gone";
+    if (a->text)
+        end.text = a->text;
     w->now_us += a->took_us;
     ck_assert_int_eq(rv_exchange_on_end(x, &end, w->now_us, NULL), 0);
 }

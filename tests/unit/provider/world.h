@@ -29,7 +29,8 @@ struct answer {
     enum rv_http_fault fault;
     bool was_sent;
     int64_t took_us;
-    bool is_refused; /* the driver could not even start it */
+    bool is_refused;  /* the driver could not even start it */
+    const char *text; /* of the end; NULL: a usual one */
 };
 
 struct world {
