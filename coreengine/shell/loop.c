@@ -93,6 +93,11 @@ struct uv_loop_s *rv_loop_uv(struct shell_loop *l)
     return &l->uv;
 }
 
+void rv_loop_stir(struct shell_loop *l)
+{
+    uv_stop(&l->uv);
+}
+
 void rv_loop_wake(void *loop)
 {
     struct shell_loop *l = loop;

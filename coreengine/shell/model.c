@@ -55,13 +55,17 @@ static int64_t now_us(const struct model_call *m)
 
 static void due_at(struct call *c, int64_t us)
 {
+    rv_engine *e = c->x->engine;
+
     c->due_us = us;
-    rv_due_moved(&c->x->engine->due, c);
+    rv_due_moved(&e->due, c);
+    rv_loop_stir(e->loop); /* this may come from within its sleep, which was to last until something else is due */
 }
 
 /* Memory is short: the run can not go on. */
 static void give_up(struct model_call *m, int rc, rv_err *err)
 {
+    rv_loop_stir(m->call->x->engine->loop);
     rv_exec_break(m->call->x, rc, err); /* m is gone with its call */
 }
 

@@ -281,7 +281,8 @@ RV_MUST_CHECK int rv_loop_ensure(rv_engine *e, rv_err **err);
 struct uv_loop_s *rv_loop_uv(struct shell_loop *l);
 /** Sleep until that time, a finished job, a signal or a wake. */
 RV_MUST_CHECK int rv_loop_sleep(rv_engine *e, int64_t until_us, rv_err **err);
-void rv_loop_wake(void *loop); /* any thread */
+void rv_loop_wake(void *loop);           /* any thread */
+void rv_loop_stir(struct shell_loop *l); /* from one of its callbacks: what is due has changed, sleep no longer */
 void rv_loop_free(struct shell_loop *l);
 
 /* signals.c */
