@@ -3,14 +3,19 @@
 
 #include <json-c/linkhash.h>
 
-static bool may_another_help(int kind)
+/* A wrong request stays wrong, but a fallback that could not even be asked says nothing of the request. */
+static bool may_another_help(const rv_exchange *x)
 {
-    return kind != RV_LLM_ERROR_BAD_REQUEST && kind != RV_LLM_ERROR_CANCELLED;
+    int kind = x->reply.answer.error_kind;
+
+    if (kind == RV_LLM_ERROR_BAD_REQUEST)
+        return x->model != x->asked && x->role_attempts == 0;
+    return kind != RV_LLM_ERROR_CANCELLED;
 }
 
 bool rv_fallback_wanted(const rv_exchange *x)
 {
-    return may_another_help(x->reply.answer.error_kind) && !x->has_begun && !(x->opts.charged && x->may_be_billed) &&
+    return may_another_help(x) && !x->has_begun && !(x->opts.charged && x->may_be_billed) &&
            !(x->opts.deadline_us && x->now_us >= x->opts.deadline_us);
 }
 

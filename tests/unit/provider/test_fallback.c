@@ -172,6 +172,29 @@ START_TEST(a_fallback_that_is_not_there_is_left_out)
 }
 END_TEST
 
+START_TEST(a_fallback_that_can_not_be_asked_hands_over)
+{
+    struct answer answers[] = {{.status = 401}, {.status = 200}};
+    struct rv_exchange_opts opts;
+    struct world w;
+    rv_exchange *x;
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m", NULL);
+    world_model(&w, "b", "hello.echo", "n", NULL); /* a capability's: not asked over HTTP */
+    world_model(&w, "c", "openai", "o", NULL);
+    world_fallback(&w, "default", "b", "c");
+    opts = world_opts(&w, "default");
+    x = world_exchange(&w, &opts);
+    world_drive(&w, x, answers, 2);
+    ck_assert_uint_eq(w.n_sent, 2);
+    ck_assert_str_eq(rv_exchange_role(x), "c");
+    ck_assert(!rv_exchange_reply(x)->failed);
+    rv_exchange_free(x);
+    world_fini(&w);
+}
+END_TEST
+
 START_TEST(a_fallback_is_asked_while_a_repeat_would_be_too_late)
 {
     struct answer answers[] = {{.status = 429, .headers = "retry-after: 20"}, {.status = 200}};
@@ -245,6 +268,7 @@ TCase *fallback_case(void)
     tcase_add_test(tc, too_long_a_request_is_told_with_both_figures);
     tcase_add_test(tc, a_later_role_may_succeed_when_repeated_if_an_earlier_might);
     tcase_add_test(tc, a_fallback_that_is_not_there_is_left_out);
+    tcase_add_test(tc, a_fallback_that_can_not_be_asked_hands_over);
     tcase_add_test(tc, a_fallback_is_asked_while_a_repeat_would_be_too_late);
     tcase_add_loop_test(tc, the_request_keeps_its_limits_when_another_role_is_asked, 0, (int)RV_COUNT(adapted));
     return tc;
