@@ -111,6 +111,29 @@ void rv_cli_write_moment(rv_buf *b, int64_t us);   /* "2026-11-21 21:05:00", UTC
 /** "90s", "15min", "12h", "30d", "4w". */
 RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err);
 
+/* figures.c */
+#define RV_CLI_MAX_MONEY 32
+/** "$0.0123": no digit of a micro-dollar is lost, cents are always there. In out, or static. */
+const char *rv_cli_money(int64_t micro_usd, char out[RV_CLI_MAX_MONEY]);
+void rv_cli_write_count(rv_buf *b, int64_t n); /* "16,384" */
+
+/* tally.c: what model calls took */
+struct rv_cli_spent {             /* one call */
+    bool is_told;                 /* its tokens were */
+    struct rv_usage usage;        /* calls is 1 */
+    int64_t latency_ms, first_ms; /* until the first piece; 0: not measured */
+};
+/** From the members of an llm_result event. */
+void rv_cli_spent_read(json_object *result, struct rv_cli_spent *out);
+void rv_cli_spent_write(const struct rv_cli_spent *s, rv_buf *b); /* ", 120 in, 40 out, $0.0012" */
+typedef struct rv_cli_tally rv_cli_tally;
+rv_cli_tally *rv_cli_tally_new(const struct rv_pipeline *p); /* borrowed; NULL: no memory */
+void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_cli_spent *s);
+/** A table, a line for each stage that asked a model; nothing when no usage was told. total: of the run, where it is
+ * known better than by adding up; else NULL. */
+void rv_cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, bool color, rv_buf *b);
+void rv_cli_tally_free(rv_cli_tally *t);
+
 /* load.c: a pipeline with all that belongs to it */
 struct rv_cli_loaded {
     rv_findings *findings;

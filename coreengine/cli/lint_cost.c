@@ -1,39 +1,15 @@
 /* What lint says about money: what a run can cost at most, or what is missing to know it. */
 #include "coreengine/cli/lint_cost.h"
 
+#include "coreengine/cli/cli.h"
+
 #include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MICRO     1000000
-#define MAX_MONEY 32
-#define MAX_WHY   512
-
-/* "$0.0123": no digit of a micro-dollar is lost, cents are always there. */
-static const char *money(int64_t micro_usd, char out[MAX_MONEY])
-{
-    int n;
-
-    if (micro_usd == INT64_MAX)
-        return "more than can be counted";
-    n = snprintf(out, MAX_MONEY, "$%" PRId64 ".%06d", micro_usd / MICRO, (int)(micro_usd % MICRO));
-    while (n > 3 && out[n - 1] == '0' && out[n - 4] != '.')
-        out[--n] = 0;
-    while (n > 4 && out[n - 1] == '0' && out[n - 3] != '.')
-        out[--n] = 0;
-    return out;
-}
-
-/* 16384 as "16,384" */
-static void add_number(rv_buf *b, int64_t n)
-{
-    char digits[32];
-    size_t len = (size_t)snprintf(digits, sizeof digits, "%" PRId64, n);
-
-    for (size_t i = 0; i < len; i++)
-        rv_buf_printf(b, "%s%c", i > 0 && (len - i) % 3 == 0 ? "," : "", digits[i]);
-}
+#define MICRO   1000000
+#define MAX_WHY 512
 
 static void why_not(const struct rv_llm_bound *bound, char out[MAX_WHY], const char **hint)
 {
@@ -48,15 +24,15 @@ static void why_not(const struct rv_llm_bound *bound, char out[MAX_WHY], const c
 
 static void add_calls(const struct rv_llm_bound *bound, rv_buf *b)
 {
-    add_number(b, bound->max_calls);
+    rv_cli_write_count(b, bound->max_calls);
     rv_buf_printf(b, " model call%s, %sat most ", bound->max_calls == 1 ? "" : "s",
                   bound->max_calls == 1 ? "" : "each ");
     if (bound->attempts > 1)
         rv_buf_printf(b, "%" PRId64 " requests of ", bound->attempts);
-    add_number(b, bound->request_size);
+    rv_cli_write_count(b, bound->request_size);
     rv_buf_puts(b, bound->is_window ? " tokens" : " bytes");
     rv_buf_puts(b, bound->attempts > 1 ? " and replies of " : " of request and ");
-    add_number(b, bound->reply_tokens);
+    rv_cli_write_count(b, bound->reply_tokens);
     rv_buf_puts(b, bound->attempts > 1 ? " tokens" : " tokens of reply");
     if (bound->has_fallbacks)
         rv_buf_puts(b, ", fallbacks besides");
@@ -64,7 +40,7 @@ static void add_calls(const struct rv_llm_bound *bound, rv_buf *b)
 
 void rv_lint_cost_text(const struct rv_llm_bound *bound, rv_buf *b)
 {
-    char text[MAX_MONEY], why[MAX_WHY];
+    char text[RV_CLI_MAX_MONEY], why[MAX_WHY];
     const char *hint = NULL;
 
     if (bound->state != RV_LLM_BOUND_PROVED) {
@@ -74,7 +50,7 @@ void rv_lint_cost_text(const struct rv_llm_bound *bound, rv_buf *b)
     }
     if (!bound->role && !bound->is_budget)
         return;
-    rv_buf_printf(b, "  cost: at most %s", money(bound->cost_micro_usd, text));
+    rv_buf_printf(b, "  cost: at most %s", rv_cli_money(bound->cost_micro_usd, text));
     if (bound->is_budget) {
         rv_buf_puts(b, ", which is the budget");
     } else {
@@ -119,7 +95,7 @@ bool rv_lint_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *
                         rv_findings *findings)
 {
     struct rv_src src = {p->file, 1, 1};
-    char text[MAX_MONEY], why[MAX_WHY];
+    char text[RV_CLI_MAX_MONEY], why[MAX_WHY];
     const char *hint = NULL;
 
     if (bound->state != RV_LLM_BOUND_PROVED) {
@@ -129,8 +105,8 @@ bool rv_lint_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *
     }
     if ((double)bound->cost_micro_usd <= max_usd * MICRO * (1 + 4 * DBL_EPSILON)) /* 0.57 is a little less */
         return false;
-    rv_findings_add(findings, RV_SEVERITY_ERROR, &src,
-                    "give it a budget, or lower max_llm_calls, max_tokens or max_request_bytes",
-                    "a run can cost %s, which is more than --max-cost allows", money(bound->cost_micro_usd, text));
+    rv_findings_add(
+        findings, RV_SEVERITY_ERROR, &src, "give it a budget, or lower max_llm_calls, max_tokens or max_request_bytes",
+        "a run can cost %s, which is more than --max-cost allows", rv_cli_money(bound->cost_micro_usd, text));
     return true;
 }

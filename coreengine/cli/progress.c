@@ -1,5 +1,5 @@
 /* What a person sees of a run: a line for each stage as it ends, what is waited for and how long, and at the end a
- * timeline.
+ * timeline and what models took.
  *
  * The live line is redrawn by a small thread, because the loop thread sleeps while it waits; the mutex guards
  * everything that both touch. */
@@ -34,6 +34,7 @@ struct rv_progress {
     size_t n, cap;
     int64_t begun_us, offset_us; /* offset: engine time minus our own clock */
     size_t received;             /* bytes of model text so far */
+    rv_cli_tally *usage;         /* owned; NULL: no memory for it, or no timeline */
 };
 
 static int64_t now_us(void)
@@ -131,6 +132,7 @@ rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline 
     if (!g)
         return NULL;
     *g = (rv_progress){.cli = cli, .pipeline = p, .live = live, .timeline = timeline, .utf8 = is_utf8()};
+    g->usage = timeline ? rv_cli_tally_new(p) : NULL;
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->wake, NULL);
     if (live)
@@ -197,6 +199,14 @@ static void end_span(rv_progress *p, const struct rv_effect *e, json_object *jso
         print_end(p, s, json, b);
 }
 
+static void count_call(rv_progress *p, int stage, json_object *result)
+{
+    struct rv_cli_spent spent;
+
+    rv_cli_spent_read(result, &spent);
+    rv_cli_tally_add(p->usage, stage, &spent);
+}
+
 void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
 {
     rv_buf b = RV_BUF_INIT(1 << 20);
@@ -217,6 +227,8 @@ void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
         begin_span(p, e, at, &b);
     else if (e->emit == RV_EMIT_STAGE_COMPLETED)
         end_span(p, e, json, at, &b);
+    else if (e->emit == RV_EMIT_LLM_RESULT)
+        count_call(p, e->stage, json);
     else if (p->live && e->emit == RV_EMIT_RETRY && rv_json_get_text(json, "error", &text)) {
         erase(p, &b);
         rv_buf_printf(&b, "! %s: %s; trying again\n", p->pipeline->agents[e->stage].name, text);
@@ -300,6 +312,7 @@ void rv_progress_write_timeline(const rv_progress *p, rv_buf *b)
         rv_cli_write_duration(b, s->ended_us - s->begun_us);
         rv_buf_puts(b, s->status == 'e' ? "  failed\n" : s->status == 'k' ? "  skipped\n" : "\n");
     }
+    rv_cli_tally_write(p->usage, NULL, p->cli->err_color, b);
 }
 
 void rv_progress_free(rv_progress *p)
@@ -309,6 +322,7 @@ void rv_progress_free(rv_progress *p)
     rv_progress_stop(p);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
+    rv_cli_tally_free(p->usage);
     free(p->spans);
     free(p);
 }

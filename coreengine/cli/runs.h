@@ -84,6 +84,8 @@ struct rv_cli_call {
     enum rv_cli_call_end end;
     size_t next; /* index of the next call of its visit; RV_CLI_NO_CALL: none */
     int64_t begun_us, ended_us;
+    bool has_spent;            /* CALL_LLM: it came back */
+    struct rv_cli_spent spent; /* likewise */
 };
 struct rv_cli_step {
     int64_t number; /* what `fork --at` takes; 0: it has not ended */

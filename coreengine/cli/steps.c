@@ -116,6 +116,24 @@ static void end_call(struct rv_cli_steps *s, int64_t call_id, enum rv_cli_call_e
     }
 }
 
+static int take_result(struct rv_cli_steps *s, rv_str line, rv_err **err)
+{
+    json_object *result = NULL, *id = NULL;
+
+    int rc = rv_json_parse(line, NULL, &result, err);
+    if (rc < 0)
+        return rc;
+    json_object_object_get_ex(result, "call_id", &id);
+    for (size_t i = s->n_calls; i-- > 0;)
+        if (s->calls[i].id == json_object_get_int64(id)) {
+            rv_cli_spent_read(result, &s->calls[i].spent);
+            s->calls[i].has_spent = true;
+            break;
+        }
+    json_object_put(result);
+    return 0;
+}
+
 static bool is_answer(const struct rv_event *ev)
 {
     return ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE;
@@ -151,6 +169,8 @@ static int take_emit(struct rv_cli_steps *s, const struct rv_effect *e, rv_str l
         return begin_step(s, e, now_us, err);
     if (e->emit == RV_EMIT_BATCH)
         return begin_batch(s, line, err);
+    if (e->emit == RV_EMIT_LLM_RESULT)
+        return take_result(s, line, err);
     if (e->emit != RV_EMIT_STAGE_COMPLETED)
         return 0;
     int rc = end_step(s, e, line, now_us, seq, err);

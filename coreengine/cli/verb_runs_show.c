@@ -147,13 +147,21 @@ static void write_call(const struct rv_cli_call *c, rv_jw *w)
     rv_jw_kv_text(w, "outcome", rv_cli_call_end_text(c->end));
     put_time(w, "begun_at", c->begun_us);
     put_time(w, "ended_at", c->ended_us);
+    if (c->has_spent && (c->spent.is_told || c->spent.usage.cost_micro_usd)) {
+        rv_jw_key(w, "usage");
+        rv_usage_write_json(&c->spent.usage, w);
+    }
+    if (c->spent.latency_ms)
+        rv_jw_kv_int(w, "latency_ms", c->spent.latency_ms);
+    if (c->spent.first_ms)
+        rv_jw_kv_int(w, "first_token_ms", c->spent.first_ms);
     rv_jw_obj_end(w);
 }
 
 static void write_step(const struct picture *p, size_t i, rv_jw *w)
 {
     static const char *const keys[] = {"status",     "outcome", "output_key", "output",
-                                       "next_stage", "error",   "error_type"};
+                                       "next_stage", "error",   "error_type", "usage"};
     const struct rv_cli_step *s = &p->steps.items[i];
     json_object *part;
 
@@ -193,6 +201,8 @@ static void write_json(const struct picture *p, rv_buf *b)
     for (size_t i = 0; i < p->steps.n; i++)
         write_step(p, i, &w);
     rv_jw_arr_end(&w);
+    rv_jw_key(&w, "usage");
+    rv_usage_write_json(&rv_envelope_fields(rv_run_envelope(p->replayed.run))->usage, &w);
     rv_jw_kv_value(&w, "pending", p->pending);
     rv_envelope_write_state(rv_run_envelope(p->replayed.run), &state);
     if (state.rc < 0 && b->rc == 0)
@@ -250,6 +260,8 @@ static void write_call_line(const struct picture *p, const struct rv_cli_call *c
         rv_buf_puts(b, ", ");
         rv_cli_write_duration(b, c->ended_us - c->begun_us);
     }
+    if (c->has_spent)
+        rv_cli_spent_write(&c->spent, b);
     rv_buf_putc(b, '\n');
 }
 
@@ -288,6 +300,19 @@ static void write_steps(const struct picture *p, rv_buf *b)
         }
 }
 
+/* The total is the envelope's: it has what was set aside for calls that were under way when a process died. */
+static void write_usage(const struct picture *p, rv_buf *b)
+{
+    rv_cli_tally *t = rv_cli_tally_new(rv_cli_past_pipeline(&p->past));
+
+    for (size_t i = 0; i < p->steps.n; i++)
+        for (size_t c = p->steps.items[i].first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next)
+            if (p->steps.calls[c].has_spent)
+                rv_cli_tally_add(t, p->steps.items[i].stage, &p->steps.calls[c].spent);
+    rv_cli_tally_write(t, &rv_envelope_fields(rv_run_envelope(p->replayed.run))->usage, p->cli->out_color, b);
+    rv_cli_tally_free(t);
+}
+
 static int write_outputs(const struct picture *p, rv_buf *b, rv_err **err)
 {
     json_object *outputs = NULL;
@@ -313,6 +338,7 @@ static int write_picture(const struct picture *p, rv_buf *b, rv_err **err)
 {
     write_head(p, b);
     write_steps(p, b);
+    write_usage(p, b);
     if (p->answers.len)
         rv_buf_printf(b, "%swaits for%s\n%s", mark(p, "\033[1m"), mark(p, "\033[0m"), rv_buf_cstr(&p->answers));
     return write_outputs(p, b, err);
@@ -354,8 +380,8 @@ const struct rv_cli_verb rv_verb_runs_show = {
     .args = "RUN",
     .summary = "what a run did, step by step",
     .text = "Replays the journal without performing anything and shows what the run was started with, each visit of a\n"
-            "stage with its calls and what came of them, what the run waits for and its outputs. A call that is "
-            "\"started\"\n"
+            "stage with its calls and what came of them, what models took in tokens, money and time (medians), what\n"
+            "the run waits for and its outputs. A call that is \"started\"\n"
             "has no answer in the journal. The numbers of steps are those that `reeve runs fork --at` takes.",
     .examples = "reeve runs show last\n"
                 "reeve runs show last --json | jq '.steps[] | {stage, status}'",

@@ -1,0 +1,293 @@
+/* What model calls took: tokens, money, time. Read from llm_result events, shown per call and as a table per stage. */
+#include "coreengine/cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SAMPLES   100000 /* times of further calls are not among the medians */
+#define MAX_NAME      28
+#define MAX_CELL      48
+#define CELL_DISTANCE 2
+
+struct row {
+    int64_t calls, told; /* told: those whose tokens were */
+    struct rv_usage usage;
+};
+struct sample {
+    int stage;
+    int64_t latency_ms, first_ms;
+};
+struct rv_cli_tally {
+    const struct rv_pipeline *pipeline; /* borrowed */
+    struct row *rows;                   /* one for each stage */
+    struct sample *samples;
+    size_t n_samples, cap_samples;
+};
+
+static int64_t count_of(json_object *obj, const char *key)
+{
+    json_object *value = NULL;
+    int64_t n;
+
+    if (!json_object_object_get_ex(obj, key, &value) || !json_object_is_type(value, json_type_int))
+        return 0;
+    n = json_object_get_int64(value);
+    return n > 0 && n <= RV_USAGE_MAX ? n : 0;
+}
+
+void rv_cli_spent_read(json_object *result, struct rv_cli_spent *out)
+{
+    const char *status = NULL;
+    bool failed = rv_json_get_text(result, "status", &status) && strcmp(status, "error") == 0;
+
+    *out = (struct rv_cli_spent){
+        .is_told = json_object_object_get_ex(result, "input_tokens", NULL),
+        .usage = {.calls = 1,
+                  .input_tokens = count_of(result, "input_tokens"),
+                  .output_tokens = count_of(result, "output_tokens"),
+                  .cached_tokens = count_of(result, "cached_tokens"),
+                  .reasoning_tokens = count_of(result, "reasoning_tokens"),
+                  .cost_micro_usd = count_of(result, "cost_micro_usd")},
+        .latency_ms = count_of(result, "latency_ms"),
+        .first_ms = count_of(result, "first_token_ms"),
+    };
+    out->usage.estimated = out->usage.cost_micro_usd > 0 && (failed || !out->is_told);
+}
+
+static void write_money(const struct rv_usage *u, rv_buf *b)
+{
+    char text[RV_CLI_MAX_MONEY];
+
+    rv_buf_printf(b, "%s%s", u->estimated ? "~" : "", rv_cli_money(u->cost_micro_usd, text));
+}
+
+void rv_cli_spent_write(const struct rv_cli_spent *s, rv_buf *b)
+{
+    const struct rv_usage *u = &s->usage;
+
+    if (s->is_told) {
+        rv_buf_puts(b, ", ");
+        rv_cli_write_count(b, u->input_tokens);
+        rv_buf_puts(b, " in");
+        if (u->cached_tokens) {
+            rv_buf_puts(b, " (");
+            rv_cli_write_count(b, u->cached_tokens);
+            rv_buf_puts(b, " cached)");
+        }
+        rv_buf_puts(b, ", ");
+        rv_cli_write_count(b, u->output_tokens);
+        rv_buf_puts(b, " out");
+        if (u->reasoning_tokens) {
+            rv_buf_puts(b, " (");
+            rv_cli_write_count(b, u->reasoning_tokens);
+            rv_buf_puts(b, " reasoning)");
+        }
+    }
+    if (u->cost_micro_usd) {
+        rv_buf_puts(b, ", ");
+        write_money(u, b);
+    }
+    if (s->first_ms) {
+        rv_buf_puts(b, ", first token after ");
+        rv_cli_write_duration(b, s->first_ms * 1000);
+    }
+}
+
+rv_cli_tally *rv_cli_tally_new(const struct rv_pipeline *p)
+{
+    rv_cli_tally *t = calloc(1, sizeof *t);
+
+    if (t) {
+        t->pipeline = p;
+        t->rows = calloc(p->n_agents ? p->n_agents : 1, sizeof *t->rows);
+    }
+    if (t && !t->rows) {
+        free(t);
+        t = NULL;
+    }
+    return t;
+}
+
+void rv_cli_tally_free(rv_cli_tally *t)
+{
+    if (!t)
+        return;
+    free(t->rows);
+    free(t->samples);
+    free(t);
+}
+
+static void add_sample(rv_cli_tally *t, int stage, const struct rv_cli_spent *s)
+{
+    if (t->n_samples == t->cap_samples && t->cap_samples < MAX_SAMPLES) {
+        size_t cap = t->cap_samples ? t->cap_samples * 2 : 32;
+        struct sample *more = realloc(t->samples, cap * sizeof *more);
+        if (more) {
+            t->samples = more;
+            t->cap_samples = cap;
+        }
+    }
+    if (t->n_samples < t->cap_samples)
+        t->samples[t->n_samples++] = (struct sample){stage, s->latency_ms, s->first_ms};
+}
+
+void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_cli_spent *s)
+{
+    if (!t || stage < 0 || (size_t)stage >= t->pipeline->n_agents)
+        return;
+    struct row *r = &t->rows[stage];
+    r->calls++;
+    r->told += s->is_told;
+    rv_usage_add(&r->usage, &s->usage);
+    if (s->latency_ms || s->first_ms)
+        add_sample(t, stage, s);
+}
+
+/* --- the table --- */
+
+enum column { CALLS, INPUT, CACHED, OUTPUT, REASONING, COST, FIRST, LATENCY, N_COLUMNS };
+static const char *const titles[N_COLUMNS] = {"calls",     "input", "cached",      "output",
+                                              "reasoning", "cost",  "first token", "latency"};
+
+struct line {
+    const char *name;
+    char cells[N_COLUMNS][MAX_CELL]; /* empty: nothing to say */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of a stage, or with -1 of all; 0: nothing was measured. */
+static int64_t median_ms(const rv_cli_tally *t, int stage, bool first, int64_t *scratch)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n_samples; i++) {
+        int64_t ms = first ? t->samples[i].first_ms : t->samples[i].latency_ms;
+        if (ms && (stage < 0 || t->samples[i].stage == stage))
+            scratch[n++] = ms;
+    }
+    if (n == 0)
+        return 0;
+    qsort(scratch, n, sizeof *scratch, by_size);
+    return n % 2 ? scratch[n / 2] : (scratch[n / 2 - 1] + scratch[n / 2]) / 2;
+}
+
+static void put(struct line *l, enum column c, rv_buf *text)
+{
+    snprintf(l->cells[c], MAX_CELL, "%s", rv_buf_cstr(text));
+    rv_buf_clear(text);
+}
+
+static void put_count(struct line *l, enum column c, int64_t n, bool also_zero)
+{
+    rv_buf text = RV_BUF_INIT(MAX_CELL);
+
+    if (n || also_zero)
+        rv_cli_write_count(&text, n);
+    put(l, c, &text);
+    rv_buf_fini(&text);
+}
+
+static void put_time(struct line *l, enum column c, int64_t ms)
+{
+    rv_buf text = RV_BUF_INIT(MAX_CELL);
+
+    if (ms)
+        rv_cli_write_duration(&text, ms * 1000);
+    put(l, c, &text);
+    rv_buf_fini(&text);
+}
+
+static void fill(const rv_cli_tally *t, int stage, const struct row *r, int64_t *scratch, struct line *l)
+{
+    rv_buf money = RV_BUF_INIT(MAX_CELL);
+
+    put_count(l, CALLS, r->calls, true);
+    put_count(l, INPUT, r->usage.input_tokens, r->told > 0);
+    put_count(l, CACHED, r->usage.cached_tokens, false);
+    put_count(l, OUTPUT, r->usage.output_tokens, r->told > 0);
+    put_count(l, REASONING, r->usage.reasoning_tokens, false);
+    if (r->usage.cost_micro_usd)
+        write_money(&r->usage, &money);
+    put(l, COST, &money);
+    rv_buf_fini(&money);
+    put_time(l, FIRST, median_ms(t, stage, true, scratch));
+    put_time(l, LATENCY, median_ms(t, stage, false, scratch));
+}
+
+static size_t widest(size_t width, const char *text)
+{
+    size_t n = strlen(text);
+
+    return n > width ? n : width;
+}
+
+static void print(const struct line *lines, size_t n, bool color, rv_buf *b)
+{
+    size_t name = strlen("all"), width[N_COLUMNS] = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        name = widest(name, lines[i].name);
+        for (size_t c = 0; c < N_COLUMNS; c++)
+            width[c] = widest(width[c], lines[i].cells[c]);
+    }
+    name = name > MAX_NAME ? MAX_NAME : name;
+    rv_buf_printf(b, "%s%-*s", color ? "\033[1m" : "", (int)name + 2, "usage");
+    for (size_t c = 0; c < N_COLUMNS; c++)
+        if (width[c]) {
+            width[c] = widest(width[c], titles[c]);
+            rv_buf_printf(b, "%*s", (int)(width[c] + CELL_DISTANCE), titles[c]);
+        }
+    rv_buf_printf(b, "%s\n", color ? "\033[0m" : "");
+    for (size_t i = 0; i < n; i++) {
+        rv_buf_printf(b, "  %-*.*s", (int)name, (int)name, lines[i].name);
+        for (size_t c = 0; c < N_COLUMNS; c++)
+            if (width[c])
+                rv_buf_printf(b, "%*s", (int)(width[c] + CELL_DISTANCE),
+                              lines[i].cells[c][0] ? lines[i].cells[c] : "-");
+        rv_buf_putc(b, '\n');
+    }
+}
+
+static bool is_known(const struct row *r)
+{
+    return r->told > 0 || r->usage.cost_micro_usd > 0;
+}
+
+void rv_cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, bool color, rv_buf *b)
+{
+    struct row all = {0};
+    size_t n = 0;
+
+    if (!t)
+        return;
+    struct line *lines = calloc(t->pipeline->n_agents + 1, sizeof *lines);
+    int64_t *scratch = calloc(t->n_samples + 1, sizeof *scratch);
+    for (size_t i = 0; lines && scratch && i < t->pipeline->n_agents; i++) {
+        const struct row *r = &t->rows[i];
+        if (!r->calls)
+            continue;
+        lines[n].name = t->pipeline->agents[i].name;
+        fill(t, (int)i, r, scratch, &lines[n++]);
+        all.calls += r->calls;
+        all.told += r->told;
+        rv_usage_add(&all.usage, &r->usage);
+    }
+    bool is_more = total && total->cost_micro_usd != all.usage.cost_micro_usd;
+    if (is_more)
+        all.usage = *total;
+    if (n > 1 || (n == 1 && is_more)) {
+        lines[n].name = "all";
+        fill(t, -1, &all, scratch, &lines[n++]);
+    }
+    if (n && is_known(&all))
+        print(lines, n, color, b);
+    free(lines);
+    free(scratch);
+}
