@@ -95,16 +95,16 @@ enum rv_event_kind {
 struct rv_event {
     enum rv_event_kind kind;
     int64_t now_us;
-    int64_t call_id;        /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
-    bool failed;            /* *_DONE */
-    rv_str reply;           /* *_DONE, not failed: JSON text; LLM_DONE: the model's text */
-    const char *error_type; /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
-    rv_str error;           /* failed: text */
-    bool retryable;         /* failed: a repeat may help */
-    bool unknown;           /* TOOL_DONE: the caller died, nobody knows whether the tool ran; a person decides */
-    struct rv_llm_answer llm; /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
-                                 that had come */
-    struct rv_response response;         /* ANSWER */
+    int64_t call_id;             /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
+    bool failed;                 /* *_DONE */
+    rv_str reply;                /* *_DONE, not failed: JSON text; LLM_DONE: the model's text */
+    const char *error_type;      /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
+    rv_str error;                /* failed: text */
+    bool retryable;              /* failed: a repeat may help */
+    bool unknown;                /* TOOL_DONE: the caller died, nobody knows whether the tool ran; a person decides */
+    struct rv_llm_answer llm;    /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
+                                    that had come */
+    struct rv_response response; /* ANSWER */
 };
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */
@@ -148,8 +148,8 @@ bool rv_visit_waits_for(const rv_visit *v, int64_t call_id);
 RV_MUST_CHECK int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Give up: records the visit as failed with a CancelledError and asks to cancel what is under way. */
 RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err);
-/** The run goes on in another process after nobody worked on it for that long: its deadline moves, and a model call that
- * was under way counts as charged for. That can end the visit, for want of money. */
+/** The run goes on in another process after nobody worked on it for that long: its deadline moves, and a model call
+ * that was under way counts as charged for. That can end the visit, for want of money. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
 bool rv_visit_is_done(const rv_visit *v);
 const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when done */

@@ -153,17 +153,21 @@ RV_MUST_CHECK int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err);
 /* visit_money.c: what calls cost, and the limits of a visit */
 /** Set aside the most that a call can cost; false when the visit failed for want of money or a limit (*rc). */
 bool rv_money_reserve(rv_visit *v, size_t request_bytes, struct rv_effects *out, int *rc, rv_err **err);
+/** The call was not made after all. */
+void rv_money_release(rv_visit *v);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
 void rv_money_settle(rv_visit *v, const struct rv_event *ev);
-/** Nobody knows what became of the call under way: it counts as charged for, and is set aside again for its repetition.
+/** Nobody will know what became of the call under way: it counts as charged for, and observers are told why. */
+void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
+/** The same of one that is made again: the money is set aside once more.
  * False when that fails the visit. */
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
 
 /* output.c: structured output */
-/** Is it what the agent's output_schema asks for? A null for an optional member that may not be null counts as absent:
- * value is changed so. RV_E_INVALID lists the faults. */
+/** Is it what the agent's output_schema and required_output_fields ask for? A null for an optional member that may not
+ * be null counts as absent: value is changed so. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_output_check(rv_visit *v, json_object *value, rv_err **err);
 
 /* visit_tools.c */

@@ -80,11 +80,16 @@ static void drop_nulls(json_object *root, json_object *schema, json_object *valu
 
 int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
 {
+    const struct rv_str_list *need = &v->agent->required_output_fields;
     json_object *schema = v->agent->output_schema;
     int rc = ensure_schema(v, err);
 
     if (rc < 0)
         return rc;
     drop_nulls(schema, schema, value, 0);
-    return rv_schema_check(v->talk.schema, value, err);
+    rc = rv_schema_check(v->talk.schema, value, err);
+    for (size_t i = 0; rc == 0 && i < need->n; i++)
+        if (!json_object_object_get_ex(value, need->items[i], NULL))
+            rc = RV_FAIL(err, RV_E_INVALID, "required field \"%s\" is missing", need->items[i]);
+    return rc;
 }

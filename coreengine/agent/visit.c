@@ -221,6 +221,7 @@ int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effe
         e->stage = v->agent->index;
     }
     v->waiting_for = 0;
+    rv_money_lose(v, "a model call was cancelled under way: it counts as charged for", out);
     return rv_visit_fail(v, out, "CancelledError", err, "%s", why);
 }
 

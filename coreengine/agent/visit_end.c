@@ -158,7 +158,8 @@ static int64_t duration_ms(const rv_visit *v)
 
 static int64_t counted_llm_calls(const rv_visit *v)
 {
-    return v->llm_path && v->llm_calls == 0 ? 1 : v->llm_calls;
+    bool is_first = v->llm_path && !v->resumed; /* what goes on was counted when it began */
+    return is_first && v->llm_calls == 0 ? 1 : v->llm_calls;
 }
 
 static void emit_completed(rv_visit *v, const char *status, const char *next, struct rv_effects *out)

@@ -41,9 +41,10 @@ static int take_off(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err)
 
     f->waits = false;
     int rc = rv_step_call(v, v->tools.at + i, f->attempt, info, &f->call_id, out, err);
-    if (rc == 0 && f->call_id)
-        v->waiting_for = FLYING;
-    return rc;
+    if (rc < 0 || !f->call_id) /* the visit ended instead: nobody waits for the others */
+        return rc < 0 ? rc : rv_flights_cancel(v, out, err);
+    v->waiting_for = FLYING;
+    return 0;
 }
 
 int rv_flights_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err)
@@ -96,6 +97,8 @@ static int land(rv_visit *v, rv_err **err)
     free(t->flights);
     t->flights = NULL;
     t->n_flights = t->n_answered = 0;
+    t->approved = false; /* that was said of the step at hand */
+    t->key_visit = 0;
     v->waiting_for = 0;
     v->last_call = 0;
     v->attempt = 1;
@@ -109,7 +112,9 @@ static int answered(rv_visit *v, struct flight *f, const struct rv_event *ev, st
 
     if (rv_step_may_repeat(v, step, ev, &retries) && f->attempt <= retries) {
         char *why = rv_str_dup(ev->error);
-        f->call_id = why ? rv_visit_back_off(v, f->attempt, why, out) : 0;
+        if (!why)
+            return RV_FAIL(err, RV_E_NOMEM, "repeat a call of stage \"%s\"", v->agent->name);
+        f->call_id = rv_visit_back_off(v, f->attempt, why, out);
         f->waits = f->call_id != 0;
         free(why);
         f->attempt += f->waits;

@@ -165,6 +165,18 @@ static int approve_policy(rv_visit *v, json_object *kept, rv_err **err)
     return rc;
 }
 
+/* Each step before the one at hand has its result, and the conversation ends with the turn that asks for them all. */
+static bool is_whole(json_object *steps, json_object *results, json_object *talk, size_t at)
+{
+    json_object *turns = talk ? rv_json_get_arr(talk, "turns") : NULL;
+    size_t n = turns ? json_object_array_length(turns) : 0;
+    json_object *calls = n ? rv_json_get_arr(json_object_array_get_idx(turns, n - 1), "tool_calls") : NULL;
+
+    if (at >= json_object_array_length(steps) || json_object_array_length(results) != at)
+        return false;
+    return !talk || (calls && json_object_array_length(calls) == json_object_array_length(steps));
+}
+
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
 {
     rv_str name = rv_str_of(v->agent->name);
@@ -184,7 +196,9 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
         /* A plan that was made anew meanwhile starts from its first step; the approval was for the old one. */
         json_object *talk = v->agent->has_llm ? rv_json_get_obj(kept, "talk") : NULL;
         bool same_plan = talk || (!v->agent->has_llm && rv_json_equal(steps, rv_visit_plan(v)));
-        if (steps && results && same_plan) { /* a copy: the kept results must not change if this visit fails */
+        if (steps && results && same_plan &&
+            is_whole(steps, results, talk,
+                     (size_t)at)) { /* a copy: the kept results must not change if this visit fails */
             int rc = rv_json_dup(results, &v->tools.results, err);
             if (rc == 0 && talk)
                 rc = rv_talk_take(v, talk, err);

@@ -176,8 +176,10 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     rv_jw w;
 
     int rc = rv_visit_call(v, &call, request, out, err);
-    if (rc < 0 || !v->waiting_for || out->n == before)
+    if (rc < 0 || !v->waiting_for || out->n == before) {
+        rv_money_release(v);
         return rc;
+    }
     v->llm_calls++;
     v->talk.requests++;
     v->talk.has_call = false;

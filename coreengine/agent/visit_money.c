@@ -54,7 +54,8 @@ static bool set_aside(rv_visit *v, int64_t worst, struct rv_effects *out, int *r
         return false;
     }
     v->talk.reserved_micro_usd = worst;
-    s->reserved_micro_usd = plus(s->reserved_micro_usd, worst);
+    if (s->pipeline->has_budget)
+        s->reserved_micro_usd += worst;
     return true;
 }
 
@@ -63,9 +64,10 @@ bool rv_money_reserve(rv_visit *v, size_t request_bytes, struct rv_effects *out,
     return set_aside(v, worst_cost(v, request_bytes), out, rc, err);
 }
 
-static void give_back(rv_visit *v)
+void rv_money_release(rv_visit *v)
 {
-    v->shared->reserved_micro_usd -= v->talk.reserved_micro_usd;
+    if (v->shared->pipeline->has_budget)
+        v->shared->reserved_micro_usd -= v->talk.reserved_micro_usd;
     v->talk.reserved_micro_usd = 0;
 }
 
@@ -79,7 +81,9 @@ static void count(rv_visit *v, const struct rv_usage *used)
 /* The price of whoever answered. */
 static const struct rv_price *answering_price(const rv_visit *v, const char *role)
 {
-    return price_of(role ? rv_pipeline_model(v->shared->pipeline, rv_str_of(role)) : rv_visit_model(v));
+    const struct rv_model_config *fallback = role ? rv_pipeline_model(v->shared->pipeline, rv_str_of(role)) : NULL;
+
+    return price_of(fallback ? fallback : rv_visit_model(v));
 }
 
 void rv_money_settle(rv_visit *v, const struct rv_event *ev)
@@ -88,7 +92,7 @@ void rv_money_settle(rv_visit *v, const struct rv_event *ev)
     struct rv_usage used = a->has_usage ? a->usage : (struct rv_usage){0};
     int64_t worst = v->talk.reserved_micro_usd;
 
-    give_back(v);
+    rv_money_release(v);
     if (!a->has_usage && (worst == 0 || (ev->failed && !a->may_be_billed)))
         return;
     used.calls = 1;
@@ -101,16 +105,30 @@ void rv_money_settle(rv_visit *v, const struct rv_event *ev)
     count(v, &used);
 }
 
+void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out)
+{
+    int64_t worst = v->talk.reserved_micro_usd;
+    const struct rv_usage used = {.calls = 1, .cost_micro_usd = worst, .estimated = true};
+    rv_jw w;
+
+    if (worst == 0)
+        return;
+    rv_money_release(v);
+    count(v, &used);
+    if (!rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w))
+        return;
+    rv_jw_kv_text(&w, "warning", why);
+    rv_jw_kv_int(&w, "call_id", v->last_call);
+    rv_jw_kv_int(&w, "cost_micro_usd", worst);
+    rv_emit_end(out, &w);
+}
+
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
 {
     int64_t worst = v->talk.reserved_micro_usd;
-    struct rv_usage used = {.calls = 1, .cost_micro_usd = worst, .estimated = true};
 
-    if (worst == 0)
-        return true;
-    give_back(v);
-    count(v, &used);
-    return set_aside(v, worst, out, rc, err);
+    rv_money_lose(v, "nobody knows what became of a model call: it counts as charged for, and is made again", out);
+    return worst == 0 || set_aside(v, worst, out, rc, err);
 }
 
 static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, struct rv_effects *out, int *rc,

@@ -328,7 +328,7 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv
     if (v->talk.repairs >= v->agent->max_repairs) {
         int rc = RV_WRAP(&cause, rv_err_code(cause),
                          "agent \"%s\": the output does not fit output_schema, after %lld "
-                         "of max_repairs (%lld) repairs",
+                         "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
                          v->agent->name, (long long)v->talk.repairs, (long long)v->agent->max_repairs);
         RV_IGNORE(rc, "the error carries it");
         return rv_visit_fail_cause(v, out, "ParseError", cause, err);
@@ -342,6 +342,11 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv
     return rc;
 }
 
+static int cut_off(const rv_visit *v, int rc, rv_err **cause)
+{
+    return RV_WRAP(cause, rc, "the reply was cut off at max_tokens (%lld)", (long long)rv_visit_max_tokens(v));
+}
+
 static int structured(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
 {
     const struct rv_str_list *need = &v->agent->required_output_fields;
@@ -352,6 +357,8 @@ static int structured(rv_visit *v, const struct rv_event *ev, json_object *calls
                    : rv_extract_object(ev->reply, need->items, need->n, &value, &cause);
     if (rc == 0)
         rc = rv_output_check(v, value, &cause);
+    else if (rc != RV_E_NOMEM && ev->llm.finish == RV_FINISH_LENGTH)
+        rc = cut_off(v, rc, &cause);
     if (rc == 0) {
         v->output = value;
         v->phase = PHASE_CHECK;
@@ -374,7 +381,7 @@ static int plain(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
     } else {
         rc = rv_extract_object(ev->reply, need->items, need->n, &v->output, &cause);
         if (rc < 0 && ev->llm.finish == RV_FINISH_LENGTH)
-            rc = RV_WRAP(&cause, rc, "the reply was cut off at max_tokens (%lld)", (long long)rv_visit_max_tokens(v));
+            rc = cut_off(v, rc, &cause);
         if (rc < 0)
             rc = wrap_reply(v, rc, ev->reply, &cause);
     }

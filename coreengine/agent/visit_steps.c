@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_NAME 200 /* bytes of a tool's name in an error: a model may have made it up */
+
 static json_object *step_of(const rv_visit *v, size_t index)
 {
     return json_object_array_get_idx(v->tools.steps, index);
@@ -118,7 +120,7 @@ static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *
 {
     json_object *offered = v->talk.offered;
 
-    bad(out, "NotFoundError", false, "tool not found: \"%.*s\"", RV_STR_ARG(tool));
+    bad(out, "NotFoundError", false, "tool not found: \"%.*s\"", RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)));
     for (size_t i = 0; v->talk.acting && offered && i < json_object_array_length(offered); i++) {
         const char *name = "";
         RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(offered, i), "name", &name), "it has one");
@@ -136,7 +138,7 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
         unknown_tool(v, tool, out);
     else if (!allowed)
         bad(out, "AccessDenied", false, "access denied: agent \"%s\" may not call tool \"%.*s\": %s", v->agent->name,
-            RV_STR_ARG(tool), why);
+            RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)), why);
 }
 
 int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err)

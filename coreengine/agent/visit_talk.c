@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RESULT_MAX ((size_t)1 << 20) /* bytes of a tool's result that a model is shown; more is an error result */
+#define RESULT_MAX ((size_t)1 << 20)  /* bytes of a tool's result that a model is shown; more is an error result */
+#define ERROR_MAX  ((size_t)64 << 10) /* of the message of an error result */
+#define TYPE_MAX   200                /* of its type: a tool may have made it up */
 #define KEPT_MAX   ((size_t)64 << 20)
 
 void rv_talk_fini(struct talk *t)
@@ -107,9 +109,12 @@ int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
 {
     const struct rv_json_opts opts = {.max_bytes = RV_LLM_MAX_REPLY, .what = "what a provider wants back"};
     json_object *message = NULL, *opaque = NULL;
+    bool has_text = rv_str_trim(ev->reply).len > 0;
 
+    if (!has_text && !calls && ev->llm.opaque.len == 0)
+        return 0; /* it said nothing, and providers take no turn without anything in it */
     int rc = new_message(v, "assistant", &message, err);
-    if (rc == 0 && ev->reply.len > 0)
+    if (rc == 0 && has_text)
         rc = rv_json_set_str(message, "content", ev->reply, err);
     if (rc == 0 && calls)
         rc = rv_json_set_ref(message, "tool_calls", calls, err);
@@ -152,12 +157,13 @@ int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool
 static void write_error(const char *type, const char *text, rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);
+    rv_str head = rv_utf8_cut(rv_str_of(text), ERROR_MAX);
 
     rv_jw_obj(&w);
     rv_jw_key(&w, "error");
     rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "type", type);
-    rv_jw_kv_text(&w, "message", text);
+    rv_jw_kv_str(&w, "type", rv_utf8_cut(rv_str_of(type), TYPE_MAX));
+    rv_jw_kv_str(&w, "message", head);
     rv_jw_obj_end(&w);
     rv_jw_obj_end(&w);
 }
@@ -256,7 +262,7 @@ static void take_count(json_object *kept, const char *key, int64_t *out)
 {
     int64_t n = 0;
 
-    if (rv_json_get_int(kept, key, &n) && n > 0)
+    if (rv_json_get_int(kept, key, &n) && n > 0 && n <= RV_USAGE_MAX)
         *out = n;
 }
 

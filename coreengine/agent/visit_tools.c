@@ -79,11 +79,12 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
         rc = step_ended(v, entry, out, err);
     if (rc < 0 || !v->talk.acting || ++v->talk.bad_calls <= v->agent->max_bad_calls)
         return rc;
-    return rv_visit_fail(
-        v, out, "LLMError", err,
-        "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is %lld; "
-        "the last: %s",
-        v->agent->name, (long long)v->talk.bad_calls, (long long)v->agent->max_bad_calls, rv_buf_cstr(&j->text));
+    return rv_visit_fail(v, out, "LLMError", err,
+                         "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
+                         "%lld: raise it, or tell "
+                         "the model what there is; the last: %s",
+                         v->agent->name, (long long)v->talk.bad_calls, (long long)v->agent->max_bad_calls,
+                         rv_buf_cstr(&j->text));
 }
 
 static int run_step(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
@@ -219,7 +220,9 @@ int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
         return ask_outcome(v, out, err);
     if (rv_step_may_repeat(v, v->tools.at, ev, &retries)) {
         char *why = rv_str_dup(ev->error);
-        bool again = why && rv_visit_retry(v, retries, false, why, out);
+        if (!why)
+            return RV_FAIL(err, RV_E_NOMEM, "repeat a call of stage \"%s\"", v->agent->name);
+        bool again = rv_visit_retry(v, retries, false, why, out);
         free(why);
         if (again)
             return 0;
