@@ -15,6 +15,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_explain,
     &rv_verb_schema,
     &rv_verb_inspect,
+    &rv_verb_embed,
     &rv_verb_fn,
     &rv_verb_new,
     &rv_verb_doctor,
