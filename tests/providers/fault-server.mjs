@@ -10,6 +10,9 @@ import {join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
 import {readBody} from './replay-server.mjs'
 
+// What a client that hangs up leaves behind; many rows want it to.
+const HANGS_UP = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_DESTROYED'])
+
 // What a row's `serve` is handed. Writes to a client that is gone end quietly: that is what many rows want.
 class Exchange {
   constructor(request, response, row, attempt, body) {
@@ -118,7 +121,7 @@ export class FaultServer {
   async start() {
     const handle = (request, response) =>
       this.#answer(request, response).catch((e) => {
-        if (e.code !== 'ECONNRESET') this.troubles.push(String(e.stack)) // a client may hang up
+        if (!HANGS_UP.has(e.code)) this.troubles.push(String(e.stack))
       })
     const welcome = (socket) => {
       socket.on('error', () => {})
