@@ -162,13 +162,16 @@ void bench_open(struct bench *b, const struct bench_opts *o)
         keep_bundle(b);
     }
     engine.store = b->store;
-    if (rv_engine_new(&engine, &b->engine, &err) < 0)
+    b->engine = o->engine;
+    b->shares_engine = o->engine != NULL;
+    if (!b->engine && rv_engine_new(&engine, &b->engine, &err) < 0)
         bench_die("engine", err);
 }
 
 void bench_close(struct bench *b)
 {
-    rv_engine_free(b->engine);
+    if (!b->shares_engine)
+        rv_engine_free(b->engine);
     rv_plugins_free(b->plugins);
     rv_script_free(b->script);
     free((void *)(uintptr_t)b->scripted);
@@ -193,7 +196,7 @@ rv_envelope *bench_envelope(void)
     return env;
 }
 
-static rv_journal *new_journal(struct bench *b, const rv_envelope *env)
+rv_journal *bench_journal(struct bench *b, const rv_envelope *env)
 {
     const struct rv_journal_start start = {
         .bundle = b->bundle,
@@ -210,12 +213,12 @@ static rv_journal *new_journal(struct bench *b, const rv_envelope *env)
     rv_journal *j = NULL;
     rv_err *err = NULL;
 
-    if (rv_journal_create(b->store, &start, &j, &err) < 0)
+    if (b->store && rv_journal_create(b->store, &start, &j, &err) < 0)
         bench_die("journal", err);
     return j;
 }
 
-static struct rv_exec_opts exec_opts(const struct bench *b, rv_journal *j)
+struct rv_exec_opts bench_exec_opts(const struct bench *b, rv_journal *j)
 {
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
 
@@ -227,7 +230,7 @@ static struct rv_exec_opts exec_opts(const struct bench *b, rv_journal *j)
     return x;
 }
 
-static enum rv_run_status finish(struct bench *b, rv_exec *exec, rv_journal *j)
+enum rv_run_status bench_finish(struct bench *b, rv_exec *exec, rv_journal *j)
 {
     rv_err *err = NULL;
 
@@ -249,11 +252,11 @@ enum rv_run_status bench_run(struct bench *b, char id[RV_ID_MAX])
         snprintf(id, RV_ID_MAX, "%s", rv_envelope_fields(env)->envelope_id);
     if (b->script)
         rv_script_rewind(b->script);
-    rv_journal *j = b->store ? new_journal(b, env) : NULL;
-    struct rv_exec_opts x = exec_opts(b, j);
+    rv_journal *j = bench_journal(b, env);
+    struct rv_exec_opts x = bench_exec_opts(b, j);
     if (rv_engine_start(b->engine, &x, env, NULL, &exec, &err) < 0)
         bench_die("start", err);
-    return finish(b, exec, j);
+    return bench_finish(b, exec, j);
 }
 
 enum rv_run_status bench_resume(struct bench *b, const char *id, rv_str text, int64_t *accepted_ns)
@@ -267,12 +270,12 @@ enum rv_run_status bench_resume(struct bench *b, const char *id, rv_str text, in
         rv_script_rewind(b->script);
     if (rv_journal_open(b->store, &all, id, owner, rv_engine_now_us(b->engine), 0, &j, &err) < 0)
         bench_die("take over", err);
-    struct rv_exec_opts x = exec_opts(b, j);
+    struct rv_exec_opts x = bench_exec_opts(b, j);
     if (rv_engine_continue(b->engine, &x, &all, &response, &exec, &err) < 0)
         bench_die("continue", err);
     if (accepted_ns)
         *accepted_ns = bench_now_ns();
-    return finish(b, exec, j);
+    return bench_finish(b, exec, j);
 }
 
 int64_t bench_records(struct bench *b)

@@ -23,6 +23,7 @@ struct bench {
     rv_store *store; /* NULL: none */
     char bundle[RV_STORE_HASH_MAX];
     rv_engine *engine;
+    bool shares_engine;
     const bool *scripted; /* of the script; per stage */
     bool answers;         /* the script answers interrupts too */
 };
@@ -32,10 +33,16 @@ struct bench_opts {
     const char *store;           /* where; NULL: nothing is kept */
     enum rv_store_sync sync;
     bool answers;
+    rv_engine *engine; /* to run in, with its store; NULL: one is made */
 };
 void bench_open(struct bench *b, const struct bench_opts *opts);
 void bench_close(struct bench *b);
 rv_envelope *bench_envelope(void);
+/** The journal of a new run; NULL where nothing is kept. */
+rv_journal *bench_journal(struct bench *b, const rv_envelope *env);
+struct rv_exec_opts bench_exec_opts(const struct bench *b, rv_journal *j);
+/** Waits until that run is over or waits, and frees both. Gives its status. */
+enum rv_run_status bench_finish(struct bench *b, rv_exec *exec, rv_journal *j);
 /** A run from its beginning until it is over or waits. id (may be NULL) gets its name. Gives its status. */
 enum rv_run_status bench_run(struct bench *b, char id[RV_ID_MAX]);
 /** The same for one that waits: taken over, answered with that text. *accepted_ns (may be NULL): when the answer was
