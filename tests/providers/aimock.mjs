@@ -1,5 +1,5 @@
 // node aimock.mjs REEVE: pipelines on a mock of the vendors that other people wrote, on the wires of OpenAI, Anthropic and
-// Ollama: text, tools in parallel, structured output, what was used, and errors with their status.
+// Ollama: text, tools in parallel, structured output, what was used, errors with their status, and vectors of texts.
 import {writeFileSync} from 'node:fs'
 import {join} from 'node:path'
 import {check, equal, eventsOf, finish, pipelineFile, run, scratch} from './kit.mjs'
@@ -135,6 +135,28 @@ for (const wire of Object.values(wires)) {
     what('a stream that is cut is no answer'),
     ...cut.seen,
   )
+}
+// Texts as vectors, beside what the vendor's own client gets.
+{
+  const texts = ['a rope', 'a knot', 'Ünïcödé 🪵']
+  const OpenAI = load('openai').default
+  const client = new OpenAI({baseURL: `${mock.url}/v1`, apiKey: 'peer'})
+  const theirs = await client.embeddings.create({model: 'text-embedding-3-small', input: texts, dimensions: 64})
+  const args = [
+    'embed',
+    '--model',
+    'openai:text-embedding-3-small',
+    '--base-url',
+    `${mock.url}/v1`,
+    '--dimensions',
+    '64',
+    '--json',
+  ]
+  const ran = await run(reeve, [...args, ...texts], {env: {OPENAI_API_KEY: 'peer'}})
+  const ours = ran.status === 0 ? JSON.parse(ran.out) : {embeddings: []}
+  check(ours.embeddings.length === texts.length && ours.dimensions === 64, 'a vector for each text', ran.err)
+  const off = ours.embeddings.flatMap((v, i) => v.map((x, k) => Math.abs(x - theirs.data[i].embedding[k])))
+  check(Math.max(...off) < 1e-6, "the vendor's client gets the same vectors", `off by ${Math.max(...off)}`)
 }
 await mock.stop()
 finish('aimock')
