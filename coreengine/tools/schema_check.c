@@ -73,11 +73,25 @@ static size_t n_characters(rv_str s)
     return n;
 }
 
+static bool fault_format(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+{
+    rv_buf line;
+
+    if (!rv_schema_begin_fault(c, at, &line))
+        return false;
+    rv_buf_printf(&line, "expected %s such as \"%s\"", n->format->name, n->format->example);
+    return rv_schema_fault_found(c, &line, v);
+}
+
 static bool check_string(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
-    if (n->length.min == 0 && n->length.max == SIZE_MAX)
-        return true;
-    return check_range(c, &n->length, n_characters(rv_json_str(v)), "characters", at);
+    bool ok = true;
+
+    if (n->length.min > 0 || n->length.max < SIZE_MAX)
+        ok = check_range(c, &n->length, n_characters(rv_json_str(v)), "characters", at);
+    if (n->format && !n->format->fits(rv_json_str(v)))
+        ok = fault_format(c, n, v, at);
+    return ok;
 }
 
 static bool check_number(struct rv_schema_check *c, const node *n, json_object *v, const path *at)

@@ -265,6 +265,16 @@ static int read_note_text(struct place *p, json_object *v, void *slot)
     return read_text(p, v, &unused);
 }
 
+/* One that is not known is a note, as the standard has it. */
+static int read_format(struct place *p, json_object *v, void *slot)
+{
+    const char *unused;
+
+    (void)slot;
+    p->node->format = rv_schema_format_of(rv_json_str(v));
+    return read_text(p, v, &unused);
+}
+
 static int read_note(struct place *p, json_object *v, void *slot)
 {
     (void)p;
@@ -309,7 +319,7 @@ static const struct keyword {
     {"default", read_default, SLOT(default_value)},
     {"title", read_text, SLOT(title)},
     {"description", read_note_text, 0},
-    {"format", read_note_text, 0},
+    {"format", read_format, 0},
     {"$schema", read_note_text, 0},
     {"$comment", read_note_text, 0},
     {"examples", read_note, 0},

@@ -31,6 +31,14 @@ struct rv_schema_range {
     size_t min, max; /* max is SIZE_MAX when there is none */
 };
 
+/* A format of strings that is checked. */
+struct rv_schema_format {
+    const char *name;
+    bool (*fits)(rv_str text);
+    const char *example;
+};
+const struct rv_schema_format *rv_schema_format_of(rv_str name); /* NULL: of that name none is */
+
 /* One schema. Everything here lives in the arena or is borrowed from the document; constant once compiled, so any
  * thread may check with it. */
 struct rv_schema_node {
@@ -48,6 +56,7 @@ struct rv_schema_node {
     struct rv_schema_list prefix_items, all_of, any_of, one_of;
     struct rv_schema_node *additional, *items, *not_schema; /* NULL: absent */
     const char *title, *ref;                                /* NULL: absent */
+    const struct rv_schema_format *format;                  /* NULL: absent, or one that is not checked */
     struct rv_schema_node *target;                          /* of ref */
     unsigned char mark;                                     /* of the search for cycles */
 };

@@ -120,6 +120,8 @@ void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b)
         write_values(n->required, b);
     } else if (n->types) {
         rv_schema_write_types(n->types, b);
+        if (n->format)
+            rv_buf_printf(b, " (%s)", n->format->name);
     } else if (n->title) {
         rv_buf_add_str(b, rv_utf8_cut(rv_str_of(n->title), MAX_VALUE));
     } else {

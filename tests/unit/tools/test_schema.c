@@ -100,6 +100,13 @@ static const struct {
     {"{'oneOf':[{'type':'integer'},{'minimum':2}]}", "1", NULL},
     {"{'oneOf':[{'type':'integer'},{'minimum':2}]}", "3",
      "(root): expected to fit exactly one of 2 alternatives, fits 2"},
+    {"{'properties':{'at':{'format':'date-time','minLength':9}}}", "{'at':'tomorrow'}",
+     "/at: expected at least 9 characters, found 8; "
+     "/at: expected date-time such as \"2026-03-09T16:05:00Z\", found string \"tomorrow\""},
+    {"{'anyOf':[{'type':'string','format':'date'},{'type':'null'}]}", "'soon'",
+     "(root): expected date such as \"2026-03-09\", found string \"soon\""},
+    {"{'anyOf':[{'type':'string','format':'date'},{'type':'string','format':'time'}]}", "'soon'",
+     "(root): expected string (date), or string (time), found string \"soon\""},
     {"{'not':{'type':'string'}}", "1", NULL},
     {"{'not':{'type':'string'}}", "'x'", "(root): expected anything but string, found string \"x\""},
     {"{'not':{'anyOf':[{'type':'string'},{'type':'null'}]}}", "true", NULL},
@@ -132,6 +139,82 @@ START_TEST(value_fits_or_every_fault_is_named)
     rv_err_free(err);
     rv_schema_free(s);
     json_object_put(value);
+}
+END_TEST
+
+/* What is of a format (yes) and what is not (no), each a list of texts. */
+static const struct {
+    const char *format, *yes, *no;
+} formats[] = {
+    {"date-time",
+     "['2026-03-09T16:05:00Z','2026-03-09t16:05:00.123456789z','1998-12-31T23:59:60Z','1998-12-31T15:59:60.1-08:00',"
+     "'2024-02-29T00:00:00+23:59','2000-02-29T00:00:00-00:00']",
+     "['','2026-03-09','16:05:00Z','2026-03-09 16:05:00Z','2026-03-09T16:05:00','2026-03-09T16:05Z',"
+     "'2026-03-09T24:00:00Z','2026-03-09T16:60:00Z','1998-12-31T23:58:60Z','2026-03-09T16:05:00.Z',"
+     "'2026-03-09T16:05:00Z ','2026-03-09T16:05:00+24:00','2026-03-09T16:05:00+0100','2023-02-29T00:00:00Z']"},
+    {"date", "['2026-03-09','2024-02-29','2000-02-29','0000-01-01']",
+     "['1900-02-29','2026-3-9','2026-00-01','2026-13-01','2026-04-31','2026-01-00','26-03-09','20260309','2026-W10',"
+     "'2026-03-09Z','+2026-03-09','2026-03-0\\u0669']"},
+    {"time", "['16:05:00Z','16:05:00.5+01:00','01:29:60+01:30']",
+     "['16:05:00','16:05Z','16:05:00 Z','16:05:00,5Z','01:29:60+01:31','4:05:00Z']"},
+    {"duration", "['P1Y2M3DT4H5M6S','P1D','PT36H','P4W','P1Y3D','PT0S','P00012345678901234567890D']",
+     "['','P','PT','P1DT','1D','P1','PT1D','P1H','P1D2M','P1Y2W','P1W2D','PT1.5S','-P1D','p1d','P1DT1HT1S','P1D ']"},
+    {"email",
+     "['ada@example.com','a.b+c~@x-1.org','ada@localhost','\\u0022a "
+     "b@c\\\\\\u0022\\u0022@example.com','ada@[192.0.2.1]',"
+     "'ada@[IPv6:2001:db8::1]']",
+     "['','ada','@example.com','ada@','a@b@c.org','.a@b.org','a.@b.org','a..b@c.org','a b@c.org','a@b_c.org',"
+     "'a@[192.0.2.300]','a@[IPv6:192.0.2.1]','a@[]','a@[','\\u0022a@c.org','a@b.org ','Ada <a@b.org>',"
+     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@b.org','\\u00e4@b.org']"},
+    {"hostname", "['example','www.example.com','1.2.3','a-b.c--d','xn--4gbwdl.xn--wgbh1c']",
+     "['','.','a.','.a','a..b','-a.b','a-.b','a_b','a b','\\u00e4.de',"
+     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.b']"},
+    {"ipv4", "['192.0.2.1','0.0.0.0','255.255.255.255']",
+     "['','192.0.2','192.0.2.256','192.0.2.01','192.0.2.1.','0x7f.0.0.1','127.1','192.0.2.1\\u0000','192.0.2.1/24']"},
+    {"ipv6", "['::','::1','2001:db8::192.0.2.1','1:2:3:4:5:6:7:8']",
+     "['','1','1::2::3',':1:2:3:4:5:6:7','1:2:3:4:5:6:7:8:9','12345::','::1%eth0','[::1]','192.0.2.1','::1/64']"},
+    {"uri",
+     "['https://example.com','https://u:p@example.com:8080/a/b;c?d=e/?#f?','mailto:a@b.org','urn:isbn:1','file:///etc',"
+     "'http://[::1]:80/','http://[2001:db8::7]?x','a+b-c.d:','x:/a%20b']",
+     "['','example.com','/a','//example.com','1a:b','ht tp://a',':a','http://a b','http://[::1','http://[1]/',"
+     "'http://[::1]x','http://a:b','http://a:65536','http://a@b@c/','x:%2','x:%zz','x:a#b#c','x:\\\\a','x:\\u00e4',"
+     "'x:<a>','http://a/[b]']"},
+    {"uri-reference", "['','/a','a/b:c','./a:b','?q','#f','//example.com/a','https://example.com','../a?b#c']",
+     "['1a:b','a b','a#b#c','\\\\a','%','//a:b','a^b']"},
+    {"uuid",
+     "['0b8f4c1e-2d6a-4f0e-9c3b-5a7d1e9f2c48','00000000-0000-0000-0000-000000000000',"
+     "'0B8F4C1E-2D6A-4F0E-9C3B-5A7D1E9F2C48']",
+     "['','0b8f4c1e2d6a4f0e9c3b5a7d1e9f2c48','{0b8f4c1e-2d6a-4f0e-9c3b-5a7d1e9f2c48}',"
+     "'0b8f4c1e-2d6a-4f0e-9c3b-5a7d1e9f2c4',"
+     "'0b8f4c1e-2d6a-4f0e-9c3b-5a7d1e9f2c4g','0b8f4c1e-2d6a-4f0e-9c3b05a7d1e9f2c48']"},
+    {"iri", "['anything',1,null]", "[]"},
+};
+
+static void check_texts(const rv_schema *s, const char *texts, int want)
+{
+    json_object *list = rv_kit_json(texts);
+
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        json_object *v = json_object_array_get_idx(list, i);
+        rv_err *err = NULL;
+        int rc = rv_schema_check(s, v, &err);
+        ck_assert_msg(rc == want, "%s: %d", json_object_get_string(v), rc);
+        rv_err_free(err);
+    }
+    json_object_put(list);
+}
+
+START_TEST(texts_are_of_their_format)
+{
+    char text[80];
+    rv_schema *s = NULL;
+
+    snprintf(text, sizeof text, "{'format':'%s'}", formats[_i].format);
+    compile(text, &s);
+    check_texts(s, "[1,null,true,[],{}]", 0); /* it asks something of strings only */
+    check_texts(s, formats[_i].yes, 0);
+    check_texts(s, formats[_i].no, RV_E_INVALID);
+    rv_schema_free(s);
 }
 END_TEST
 
@@ -292,6 +375,7 @@ TCase *schema_case(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, value_fits_or_every_fault_is_named, 0, (int)RV_COUNT(cases));
+    tcase_add_loop_test(tc, texts_are_of_their_format, 0, (int)RV_COUNT(formats));
     tcase_add_test(tc, twenty_faults_are_listed_and_the_rest_counted);
     tcase_add_test(tc, huge_names_and_values_are_cut_in_messages);
     tcase_add_test(tc, exponential_check_ends_with_a_limit);
