@@ -1,0 +1,452 @@
+/* Which models are at hand: keys in the environment, and servers of models on this machine. Nothing is sent to anybody
+ * else, no key is tried, and no value of a variable is shown: it may be a secret. */
+#include "coreengine/cli/doctor.h"
+#include "coreengine/cli/fetch.h"
+#include "coreengine/provider/provider.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SERVERS  32
+#define MAX_MODELS   200 /* of one server */
+#define MAX_NAME     200
+#define MAX_LIST     ((size_t)4 << 20)
+#define CONNECT_US   INT64_C(300000)
+#define TOTAL_US     INT64_C(2000000) /* one that is answering somebody else takes a moment */
+#define SHOWN_MODELS 3
+
+const char rv_doctor_ways[] =
+    "  1. a key: export OPENAI_API_KEY=... (from platform.openai.com/api-keys) or ANTHROPIC_API_KEY=... (from\n"
+    "     console.anthropic.com); `reeve inspect --providers` lists all others\n"
+    "  2. a model on this machine with Ollama (ollama.com/download): ollama pull qwen3:4b\n"
+    "  3. the same with llama.cpp: llama-server -hf ggml-org/gemma-3-1b-it-GGUF --port 8080; or any server that is\n"
+    "     compatible with OpenAI's, by OPENAI_BASE_URL\n";
+
+struct server {
+    const struct rv_provider_info *provider;
+    struct rv_embed_target target; /* its headers ask for the list of models, too */
+    char *address, *url;           /* owned; of the base, of the list */
+    char *models[MAX_MODELS];      /* owned */
+    size_t n_models;
+    bool answers;        /* something is there */
+    const char *problem; /* static; answers, but there is no list; NULL: there is one */
+};
+struct rv_doctor_models {
+    struct server servers[MAX_SERVERS];
+    size_t n_servers;
+    rv_buf http;     /* what HTTP is done with */
+    rv_buf http_err; /* why it is not; empty: it is */
+    rv_buf model;    /* the one that is at hand; empty: none */
+    bool has_key;    /* some */
+};
+
+/* A model of each provider that is cheap and good enough to begin with; where there is none, people have to say. */
+static const struct {
+    const char *provider, *model;
+} first_choices[] = {
+    {"openai", "gpt-4.1-mini"},
+    {"anthropic", "claude-haiku-4-5"},
+    {"gemini", "gemini-2.5-flash"},
+    {"mistral", "mistral-small-latest"},
+    {"groq", "llama-3.3-70b-versatile"},
+    {"deepseek", "deepseek-chat"},
+    {"xai", "grok-3-mini"},
+    {"together", "meta-llama/Llama-3.3-70B-Instruct-Turbo"},
+    {"openrouter", "openai/gpt-4.1-mini"},
+};
+
+static const char *variable(const char *name)
+{
+    const char *value = name ? getenv(name) : NULL;
+
+    return value && value[0] ? value : NULL;
+}
+
+static const char *get_variable(void *self, const char *name)
+{
+    (void)self;
+    return getenv(name);
+}
+
+/* --- servers on this machine --- */
+
+static bool is_loopback(const char *url)
+{
+    static const char *const hosts[] = {"localhost", "[::1]"};
+    const char *host = strstr(url, "://");
+
+    host = host ? host + 3 : url;
+    for (size_t i = 0; i < RV_COUNT(hosts); i++) {
+        size_t n = strlen(hosts[i]);
+        if (strncmp(host, hosts[i], n) == 0 && (!host[n] || host[n] == ':' || host[n] == '/'))
+            return true;
+    }
+    return strncmp(host, "127.", 4) == 0 && host[strspn(host, "0123456789.")] != '@' && !strchr(host, '@');
+}
+
+static bool is_known(const struct rv_doctor_models *m, const char *url)
+{
+    for (size_t i = 0; i < m->n_servers; i++)
+        if (strcmp(m->servers[i].url, url) == 0)
+            return true;
+    return false;
+}
+
+static char *joined(rv_str base, const char *path)
+{
+    rv_buf text = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
+    size_t len;
+
+    rv_buf_add_str(&text, base);
+    rv_buf_puts(&text, path);
+    char *url = rv_buf_steal(&text, &len);
+    rv_buf_fini(&text);
+    return url;
+}
+
+/* Where a provider's embeddings are is where its list of models is, but for the path: address, variables and keys are
+ * found in one place. */
+static int add_server(struct rv_doctor_models *m, const struct rv_provider_info *p, rv_err **err)
+{
+    const char *path = rv_wire_embed_path(p->wire);
+    struct rv_provider_env env = {get_variable, NULL};
+    struct server s = {.provider = p};
+    int rc = 0;
+
+    if (!path || !p->base_url || m->n_servers == MAX_SERVERS)
+        return 0;
+    rc = rv_provider_embed_target(env, p->name, "any", NULL, &s.target, err);
+    if (rc == RV_E_INVALID) { /* no key, no address, no embeddings: it is not on this machine */
+        rv_err_free(*err);
+        *err = NULL;
+        return 0;
+    }
+    if (rc < 0)
+        return rc;
+    size_t len = strlen(s.target.url), tail = strlen(path);
+    rv_str base = {s.target.url, len > tail ? len - tail : 0};
+    s.address = rv_str_dup(base);
+    s.url = joined(base, p->wire == RV_WIRE_OLLAMA ? "/v1/models" : "/models");
+    if (!s.address || !s.url)
+        rc = RV_FAIL(err, RV_E_NOMEM, "look for servers of models");
+    if (rc == 0 && is_loopback(s.address) && !is_known(m, s.url)) {
+        m->servers[m->n_servers++] = s;
+        return 0;
+    }
+    free(s.address);
+    free(s.url);
+    rv_embed_target_fini(&s.target);
+    return rc;
+}
+
+static int find_servers(struct rv_doctor_models *m, rv_err **err)
+{
+    size_t n;
+    const struct rv_provider_info *list = rv_provider_list(&n);
+    int rc = 0;
+
+    for (int pass = 0; pass < 2; pass++) /* what is set names a server better than its port does */
+        for (size_t i = 0; rc == 0 && i < n; i++)
+            if ((variable(list[i].base_url_env) != NULL) == (pass == 0))
+                rc = add_server(m, &list[i], err);
+    return rc;
+}
+
+/* It is printed and put into commands. */
+static bool is_name(const char *s)
+{
+    size_t n = strlen(s);
+
+    for (size_t i = 0; i < n; i++)
+        if (s[i] <= ' ' || s[i] > '~')
+            return false;
+    return n > 0 && n <= MAX_NAME;
+}
+
+static void read_models(struct server *s, rv_str body)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_LIST};
+    json_object *list = NULL, *data = NULL;
+
+    s->problem = "its list of models can not be read";
+    if (rv_json_parse(body, &opts, &list, NULL) < 0)
+        return;
+    if (json_object_is_type(list, json_type_object) && (data = rv_json_get_arr(list, "data")))
+        s->problem = NULL;
+    for (size_t i = 0; data && i < json_object_array_length(data) && s->n_models < MAX_MODELS; i++) {
+        json_object *entry = json_object_array_get_idx(data, i);
+        const char *id = NULL;
+        if (json_object_is_type(entry, json_type_object) && rv_json_get_text(entry, "id", &id) && is_name(id) &&
+            (s->models[s->n_models] = rv_str_dup(rv_str_of(id))))
+            s->n_models++;
+    }
+    json_object_put(list);
+}
+
+static void take_answer(struct server *s, const struct rv_cli_fetch *f)
+{
+    bool timed_out = f->fault == RV_HTTP_FIRST_BYTE_TIME || f->fault == RV_HTTP_TOTAL_TIME;
+
+    s->answers = f->fault != RV_HTTP_UNREACHABLE && f->fault != RV_HTTP_CONNECT_TIME;
+    if (!s->answers)
+        return;
+    if (timed_out)
+        s->problem = "it does not answer in time";
+    else if (f->fault != RV_HTTP_OK)
+        s->problem = "it is no HTTP server";
+    else if (f->status == 401 || f->status == 403)
+        s->problem = "it wants a key";
+    else if (f->status != 200)
+        s->problem = "it is no server of models";
+    else
+        read_models(s, rv_buf_str(&f->body));
+}
+
+/* --- the HTTP library --- */
+
+/* Found where it was opened for the first request; ISO C has no cast from object to function pointers. */
+static void read_version(struct rv_doctor_models *m)
+{
+    void *lib = dlopen("libcurl.so.4", RTLD_NOW | RTLD_NOLOAD);
+    void *symbol = lib ? dlsym(lib, "curl_version") : NULL;
+    char *(*version)(void) = NULL;
+
+    memcpy(&version, &symbol, sizeof symbol);
+    const char *text = version ? version() : "libcurl";
+    size_t n = strcspn(text, " "); /* its name, and who does TLS: "libcurl/7.88.1 OpenSSL/3.0.19 zlib/..." */
+    n += text[n] ? 1 + strcspn(text + n + 1, " ") : 0;
+    rv_buf_printf(&m->http, "%.*s%s", (int)n, text, strstr(text, "nghttp2/") ? ", with HTTP/2" : "");
+    if (lib)
+        dlclose(lib);
+}
+
+static int ask_servers(const struct rv_cli *cli, struct rv_doctor_models *m, rv_err **err)
+{
+    struct rv_cli_fetch fetches[MAX_SERVERS] = {0};
+
+    for (size_t i = 0; i < m->n_servers; i++)
+        fetches[i].request = (struct rv_http_request){.method = "GET",
+                                                      .url = m->servers[i].url,
+                                                      .headers = (const char *const *)m->servers[i].target.headers,
+                                                      .n_headers = m->servers[i].target.n_headers,
+                                                      .connect_us = CONNECT_US,
+                                                      .first_byte_us = TOTAL_US,
+                                                      .total_us = TOTAL_US,
+                                                      .max_body = MAX_LIST,
+                                                      .proxy = ""};
+    int rc = rv_cli_fetch_all(cli, fetches, m->n_servers, err);
+    if (rc == 0)
+        read_version(m);
+    for (size_t i = 0; i < m->n_servers; i++) {
+        if (rc == 0)
+            take_answer(&m->servers[i], &fetches[i]);
+        rv_cli_fetch_fini(&fetches[i]);
+    }
+    if (rc < 0 && rc != RV_E_NOMEM) {
+        rv_err_write_text(*err, false, &m->http_err);
+        rv_err_free(*err);
+        *err = NULL;
+        rc = 0;
+    }
+    return rc;
+}
+
+/* --- the choice --- */
+
+static bool has_part(const char *name, const char *part)
+{
+    size_t n = strlen(part);
+
+    for (; *name; name++) {
+        size_t i = 0;
+        while (i < n && tolower((unsigned char)name[i]) == part[i])
+            i++;
+        if (i == n)
+            return true;
+    }
+    return false;
+}
+
+/* Those that make vectors, ranks or sounds do not answer. */
+static const char *talking_model(const struct server *s)
+{
+    static const char *const others[] = {"embed", "rerank", "bge-", "minilm", "whisper", "tts"};
+
+    for (size_t i = 0; i < s->n_models; i++) {
+        bool talks = true;
+        for (size_t k = 0; k < RV_COUNT(others); k++)
+            talks = talks && !has_part(s->models[i], others[k]);
+        if (talks)
+            return s->models[i];
+    }
+    return NULL;
+}
+
+static void choose(struct rv_doctor_models *m)
+{
+    for (size_t i = 0; i < m->n_servers; i++) {
+        const char *model = talking_model(&m->servers[i]);
+        if (model) {
+            rv_buf_printf(&m->model, "%s:%s", m->servers[i].provider->name, model);
+            return;
+        }
+    }
+    for (size_t i = 0; i < RV_COUNT(first_choices); i++) {
+        const struct rv_provider_info *p = rv_provider_find(rv_str_of(first_choices[i].provider));
+        /* elsewhere the model may not be there */
+        if (p && variable(p->key_env) && !variable(p->base_url_env)) {
+            rv_buf_printf(&m->model, "%s:%s", p->name, first_choices[i].model);
+            return;
+        }
+    }
+}
+
+int rv_doctor_models_find(const struct rv_cli *cli, struct rv_doctor_models **out, rv_err **err)
+{
+    struct rv_doctor_models *m = calloc(1, sizeof *m);
+    size_t n;
+    const struct rv_provider_info *list = rv_provider_list(&n);
+
+    if (!m)
+        return RV_FAIL(err, RV_E_NOMEM, "look for models");
+    m->http = m->http_err = m->model = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
+    for (size_t i = 0; i < n; i++)
+        m->has_key = m->has_key || variable(list[i].key_env);
+    int rc = find_servers(m, err);
+    if (rc == 0)
+        rc = ask_servers(cli, m, err);
+    if (rc == 0 && m->http_err.len == 0)
+        choose(m);
+    if (rc < 0) {
+        rv_doctor_models_free(m);
+        return rc;
+    }
+    *out = m;
+    return 0;
+}
+
+void rv_doctor_models_free(struct rv_doctor_models *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->n_servers; i++) {
+        struct server *s = &m->servers[i];
+        for (size_t k = 0; k < s->n_models; k++)
+            free(s->models[k]);
+        free(s->address);
+        free(s->url);
+        rv_embed_target_fini(&s->target);
+    }
+    rv_buf_fini(&m->http);
+    rv_buf_fini(&m->http_err);
+    rv_buf_fini(&m->model);
+    free(m);
+}
+
+const char *rv_doctor_model(const struct rv_doctor_models *m)
+{
+    return m->model.len ? rv_buf_cstr(&m->model) : NULL;
+}
+
+const char *rv_doctor_why_none(const struct rv_doctor_models *m)
+{
+    bool answers = false;
+
+    for (size_t i = 0; i < m->n_servers; i++)
+        answers = answers || (m->servers[i].answers && !m->servers[i].problem);
+    if (m->http_err.len)
+        return "requests can not be made, there is no HTTP library";
+    if (m->has_key)
+        return "a key is set, but which model it is for has to be said";
+    return answers ? "a server on this machine answers, but has no model that talks"
+                   : "no key is set, and no server of models answers on this machine";
+}
+
+/* --- showing --- */
+
+static void show_server(const struct server *s, struct rv_checkup *c)
+{
+    rv_buf models = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
+
+    for (size_t i = 0; i < s->n_models && i < SHOWN_MODELS; i++)
+        rv_buf_printf(&models, "%s%s", i ? ", " : "", s->models[i]);
+    if (s->n_models > SHOWN_MODELS)
+        rv_buf_printf(&models, " and %zu more", s->n_models - SHOWN_MODELS);
+    if (s->problem)
+        rv_checkup_line(c, RV_CHECK_NOTE, "model server", "%s: something is there, but %s", s->address, s->problem);
+    else
+        rv_checkup_line(c, s->n_models ? RV_CHECK_OK : RV_CHECK_NOTE, "model server", "%s (%s): %s", s->address,
+                        s->provider->name, s->n_models ? rv_buf_cstr(&models) : "it has no model yet");
+    rv_buf_fini(&models);
+}
+
+static void show_variables(struct rv_checkup *c)
+{
+    size_t n;
+    const struct rv_provider_info *list = rv_provider_list(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (variable(list[i].key_env))
+            rv_checkup_line(c, RV_CHECK_OK, "model key", "%s is set: %s", list[i].key_env, list[i].name);
+        if (variable(list[i].base_url_env))
+            rv_checkup_line(c, RV_CHECK_OK, "model address", "%s is set: %s is asked there", list[i].base_url_env,
+                            list[i].name);
+    }
+}
+
+static void show_none(const struct rv_doctor_models *m, struct rv_checkup *c)
+{
+    rv_checkup_line(c, RV_CHECK_NOTE, "model", "none is at hand: %s", rv_doctor_why_none(m));
+    rv_buf_printf(&c->text, "  scripts and mocks need none; three ways to get one:\n%s", rv_doctor_ways);
+}
+
+void rv_doctor_models_check(const struct rv_doctor_models *m, struct rv_checkup *c)
+{
+    if (m->http_err.len)
+        rv_checkup_line(c, m->has_key ? RV_CHECK_BAD : RV_CHECK_NOTE, "http", "%s", rv_buf_cstr(&m->http_err));
+    else
+        rv_checkup_line(c, RV_CHECK_OK, "http", "%s", rv_buf_cstr(&m->http));
+    show_variables(c);
+    for (size_t i = 0; i < m->n_servers; i++)
+        if (m->servers[i].answers)
+            show_server(&m->servers[i], c);
+    if (m->model.len)
+        rv_checkup_line(c, RV_CHECK_OK, "model", "%s is at hand", rv_buf_cstr(&m->model));
+    else
+        show_none(m, c);
+}
+
+void rv_doctor_models_json(const struct rv_doctor_models *m, rv_jw *w)
+{
+    size_t n;
+    const struct rv_provider_info *list = rv_provider_list(&n);
+
+    rv_jw_kv_text(w, "model", rv_doctor_model(m));
+    rv_jw_kv_text(w, "http", m->http_err.len ? NULL : rv_buf_cstr(&m->http));
+    rv_jw_key(w, "keys");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < n; i++)
+        if (variable(list[i].key_env))
+            rv_jw_text(w, list[i].key_env);
+    rv_jw_arr_end(w);
+    rv_jw_key(w, "servers");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < m->n_servers; i++) {
+        const struct server *s = &m->servers[i];
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "provider", s->provider->name);
+        rv_jw_kv_text(w, "address", s->address);
+        rv_jw_kv_bool(w, "answers", s->answers);
+        rv_jw_kv_text(w, "problem", s->problem);
+        rv_jw_key(w, "models");
+        rv_jw_arr(w);
+        for (size_t k = 0; k < s->n_models; k++)
+            rv_jw_text(w, s->models[k]);
+        rv_jw_arr_end(w);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
