@@ -36,6 +36,8 @@ bool rv_usage_is_zero(const struct rv_usage *u);
  * estimated?}: what is 0 or false is left out, but for the input and output. */
 void rv_usage_write_json(const struct rv_usage *u, rv_jw *w);
 #define RV_USAGE_MAX ((int64_t)1 << 52) /* a count above it is none */
+/** The count under key, 0 when it is missing. False: it is there and no count; *out is 0 then. */
+bool rv_usage_read_count(json_object *json, const char *key, int64_t *out);
 /** What was written; members that are missing are 0. False: one is no count; it is 0 then. */
 bool rv_usage_read_json(json_object *json, struct rv_usage *out);
 

@@ -46,7 +46,7 @@ void rv_usage_write_json(const struct rv_usage *u, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static bool read_count(json_object *json, const char *key, int64_t *out)
+bool rv_usage_read_count(json_object *json, const char *key, int64_t *out)
 {
     json_object *value = NULL;
     int64_t n = 0;
@@ -65,13 +65,13 @@ bool rv_usage_read_json(json_object *json, struct rv_usage *out)
     *out = (struct rv_usage){0};
     if (!json_object_is_type(json, json_type_object))
         return json == NULL;
-    bool good = read_count(json, "calls", &out->calls);
-    good &= read_count(json, "input_tokens", &out->input_tokens);
-    good &= read_count(json, "output_tokens", &out->output_tokens);
-    good &= read_count(json, "cached_tokens", &out->cached_tokens);
-    good &= read_count(json, "cache_write_tokens", &out->cache_write_tokens);
-    good &= read_count(json, "reasoning_tokens", &out->reasoning_tokens);
-    good &= read_count(json, "cost_micro_usd", &out->cost_micro_usd);
+    bool good = rv_usage_read_count(json, "calls", &out->calls);
+    good &= rv_usage_read_count(json, "input_tokens", &out->input_tokens);
+    good &= rv_usage_read_count(json, "output_tokens", &out->output_tokens);
+    good &= rv_usage_read_count(json, "cached_tokens", &out->cached_tokens);
+    good &= rv_usage_read_count(json, "cache_write_tokens", &out->cache_write_tokens);
+    good &= rv_usage_read_count(json, "reasoning_tokens", &out->reasoning_tokens);
+    good &= rv_usage_read_count(json, "cost_micro_usd", &out->cost_micro_usd);
     if (!rv_json_get_bool(json, "estimated", &out->estimated))
         out->estimated = false;
     return good;

@@ -42,20 +42,6 @@ static rv_str text_of(json_object *json, const char *key)
     return json_object_object_get_ex(json, key, &part) ? rv_json_str(part) : (rv_str){NULL, 0};
 }
 
-/* False: it is there and no count. */
-static bool read_count(json_object *json, const char *key, int64_t *out)
-{
-    json_object *value = NULL;
-    int64_t n = 0;
-
-    if (!json_object_object_get_ex(json, key, &value))
-        return true;
-    if (!rv_json_get_int(json, key, &n) || n < 0 || n > RV_USAGE_MAX)
-        return false;
-    *out = n;
-    return true;
-}
-
 bool rv_llm_answer_read(json_object *json, struct rv_llm_answer *out)
 {
     enum rv_finish_reason finish;
@@ -74,15 +60,15 @@ bool rv_llm_answer_read(json_object *json, struct rv_llm_answer *out)
     out->has_usage = usage != NULL;
     bool good = !usage || rv_usage_read_json(usage, &out->usage);
     if (!usage) { /* journals of version 0.1 have the two counts as members of the record */
-        good &= read_count(json, "input_tokens", &out->usage.input_tokens);
-        good &= read_count(json, "output_tokens", &out->usage.output_tokens);
+        good &= rv_usage_read_count(json, "input_tokens", &out->usage.input_tokens);
+        good &= rv_usage_read_count(json, "output_tokens", &out->usage.output_tokens);
         out->has_usage = out->usage.input_tokens > 0 || out->usage.output_tokens > 0;
     }
     if (!rv_json_get_bool(json, "billed", &out->may_be_billed))
         out->may_be_billed = false;
-    good &= read_count(json, "retry_after_us", &out->retry_after_us);
-    good &= read_count(json, "latency_us", &out->latency_us);
-    good &= read_count(json, "first_token_us", &out->first_token_us);
-    good &= read_count(json, "attempts", &out->attempts);
+    good &= rv_usage_read_count(json, "retry_after_us", &out->retry_after_us);
+    good &= rv_usage_read_count(json, "latency_us", &out->latency_us);
+    good &= rv_usage_read_count(json, "first_token_us", &out->first_token_us);
+    good &= rv_usage_read_count(json, "attempts", &out->attempts);
     return good;
 }
