@@ -108,6 +108,23 @@ void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv
     }
 }
 
+/* Who wants a model to have longer has to know what to change. */
+static void say_limit(struct call *c)
+{
+    const struct rv_execution_config *e = &c->x->opts.pipeline->execution;
+    const struct rv_agent_config *a = &c->x->opts.pipeline->agents[c->stage];
+    bool is_agents = e->has_agent_timeout && e->agent_timeout_ms < a->timeout_seconds * 1000;
+
+    if (c->allowed_us >= e->llm_timeout_ms * 1000)
+        rv_buf_puts(&c->text, ": raise execution.llm_timeout");
+    else if (is_agents)
+        rv_buf_printf(&c->text, ": that was left of %lld ms for stage \"%s\"; raise execution.agent_timeout",
+                      (long long)e->agent_timeout_ms, a->name);
+    else
+        rv_buf_printf(&c->text, ": that was left of the %lld s for stage \"%s\"; raise its timeout_seconds",
+                      (long long)a->timeout_seconds, a->name);
+}
+
 void rv_call_timed_out(struct call *c)
 {
     int64_t ms = (c->deadline_us - c->started_us + 999) / 1000; /* the call began a moment after the step */
@@ -117,6 +134,10 @@ void rv_call_timed_out(struct call *c)
     c->job = NULL;
     rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name, (long long)ms);
     if (c->event == RV_EVENT_LLM_DONE) {
+        if (c->allowed_us)
+            say_limit(c);
+        else
+            rv_buf_puts(&c->text, ": execution.llm_timeout and its stage's timeout_seconds leave it no longer");
         c->answer = RV_LLM_ANSWER_NONE;
         c->answer.error_kind = RV_LLM_ERROR_TIMEOUT;
         c->answer.may_be_billed = true;

@@ -257,6 +257,8 @@ void rv_exec_cancel(rv_exec *x)
         return;
     x->cancel_asked = true;
     x->engine->any_cancel = true;
+    if (x->engine->loop) /* a piece that made somebody ask for this may have come in the middle of a sleep */
+        rv_loop_stir(x->engine->loop);
 }
 
 bool rv_exec_is_over(const rv_exec *x)

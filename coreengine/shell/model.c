@@ -162,6 +162,19 @@ static void done(struct model_call *m)
     due_at(m->call, now_us(m));
 }
 
+/* An exchange ends at the deadline by itself, and its text says what it waited for. */
+static void wait_until(struct model_call *m, int64_t at_us)
+{
+    struct call *c = m->call;
+
+    if (c->deadline_us && now_us(m) >= c->deadline_us) {
+        m->is_done = true;
+        rv_call_timed_out(c);
+        at_us = c->deadline_us;
+    }
+    due_at(c, c->deadline_us && at_us > c->deadline_us ? c->deadline_us : at_us);
+}
+
 /* Do what the exchange wants next. It may break the run. */
 static void advance(struct model_call *m)
 {
@@ -174,9 +187,7 @@ static void advance(struct model_call *m)
                 return;
             break;
         case RV_EXCHANGE_WAIT:
-            if (m->call->deadline_us && at_us > m->call->deadline_us)
-                at_us = m->call->deadline_us;
-            due_at(m->call, at_us);
+            wait_until(m, at_us);
             return;
         case RV_EXCHANGE_DONE:
             done(m);
@@ -207,10 +218,6 @@ bool rv_model_due(struct call *c)
 
     if (m->is_done)
         return true;
-    if (!m->http && c->deadline_us && now_us(m) >= c->deadline_us) { /* it waited for a place, or another attempt */
-        rv_call_timed_out(c);
-        return true;
-    }
     if (m->http)
         time_out(m);
     else

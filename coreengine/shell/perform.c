@@ -237,6 +237,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     c->what = what_of(e);
     if (e->kind == RV_EFFECT_CALL_LLM) {
         c->event = RV_EVENT_LLM_DONE;
+        c->allowed_us = e->deadline_us && !x->recovers ? e->deadline_us - x->last_us : 0;
         return call_model(x, c, e, err);
     }
     c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;

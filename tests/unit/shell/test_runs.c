@@ -142,7 +142,15 @@ static const struct {
      "rate limited (status 429) (retry after 500 ms)"},
     {ONE_LLM, "models: {ask: [{error: {kind: timeout, message: too slow}}]}", "TimeoutError", "too slow"},
     {ONE_LLM, "models: {ask: [{text: x, delay_ms: 600000}]}", "TimeoutError",
-     "model role \\\"default\\\" did not answer within 120000 ms"},
+     "model role \\\"default\\\" did not answer within 120000 ms: raise execution.llm_timeout"},
+    {"name: l\nmodels: {default: scripted}\nagents: [{name: ask, has_llm: true, model_role: default, timeout_seconds: "
+     "5}]",
+     "models: {ask: [{text: x, delay_ms: 600000}]}", "TimeoutError",
+     "did not answer within 5000 ms: that was left of the 5 s for stage \\\"ask\\\"; raise its timeout_seconds"},
+    {"name: l\nexecution: {agent_timeout: 0.2}\nmodels: {default: scripted}\n"
+     "agents: [{name: ask, has_llm: true, model_role: default}]",
+     "models: {ask: [{text: x, delay_ms: 600000}]}", "TimeoutError",
+     "within 200 ms: that was left of 200 ms for stage \\\"ask\\\"; raise execution.agent_timeout"},
     {ERRORS, "stages: {help: [{error: never}], work: [{error: {type: PolicyError, message: not allowed}}]}",
      "PolicyError", "not allowed"},
     {"name: h\nagents: [{name: a, pre_process: hello.count}]", NULL, "HookError",
