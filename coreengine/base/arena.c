@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A loaded pipeline takes a handful; a larger request gets a block of its own. */
+/* Each block is twice as large as the one before: many arenas stay small, and a loaded pipeline takes a handful of the
+ * largest. A larger request gets a block of its own. */
+#define FIRST_BLOCK ((size_t)512)
 #define BLOCK_BYTES ((size_t)8 << 10)
 
 struct block {
@@ -17,6 +19,7 @@ struct block {
 struct rv_arena {
     struct block *head; /* owned list; the first one is being filled */
     size_t total, max;  /* bytes handed out, and their ceiling */
+    size_t next_block;  /* bytes of the next one */
 };
 
 rv_arena *rv_arena_new(size_t max_bytes)
@@ -24,7 +27,7 @@ rv_arena *rv_arena_new(size_t max_bytes)
     rv_arena *a = calloc(1, sizeof *a);
 
     if (a)
-        a->max = max_bytes;
+        *a = (rv_arena){.max = max_bytes, .next_block = FIRST_BLOCK};
     return a;
 }
 
@@ -55,12 +58,17 @@ void *rv_arena_alloc(rv_arena *a, size_t size)
     if (size > a->max - a->total)
         return NULL;
     if (!b || size > b->size - b->used) {
-        size_t want = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        bool is_own = size > BLOCK_BYTES;
+        while (a->next_block < size && a->next_block < BLOCK_BYTES)
+            a->next_block *= 2;
+        size_t want = is_own ? size : a->next_block;
         struct block *fresh = calloc(1, sizeof *fresh + want);
         if (!fresh)
             return NULL;
         fresh->size = want;
-        if (b && want > BLOCK_BYTES) { /* full from the start: the present block goes on being filled */
+        if (!is_own && a->next_block < BLOCK_BYTES)
+            a->next_block *= 2;
+        if (b && is_own) { /* full from the start: the present block goes on being filled */
             fresh->next = b->next;
             b->next = fresh;
         } else {

@@ -9,6 +9,12 @@
 
 #define MAX_DIGITS 15 /* of the numbers that are skipped */
 
+/* A chunk is some two hundred bytes around a word or two: what is done for each byte counts. */
+#define IS(str, word) ((str).len == sizeof(word) - 1 && memcmp((str).ptr, (word), sizeof(word) - 1) == 0)
+
+/* Bytes that stand for themselves in a string: printable ASCII but for the quote and the backslash. */
+static const bool is_plain_byte[256] = {[' '] = true, ['!'] = true, ['#' ... '['] = true, [']' ... '~'] = true};
+
 struct cursor {
     const char *p, *end;
 };
@@ -22,7 +28,7 @@ struct piece {
 
 static void skip_blanks(struct cursor *c)
 {
-    while (c->p < c->end && (*c->p == ' ' || *c->p == '\n' || *c->p == '\r' || *c->p == '\t'))
+    while (c->p < c->end && *c->p <= ' ' && (*c->p == ' ' || *c->p == '\n' || *c->p == '\r' || *c->p == '\t'))
         c->p++;
 }
 
@@ -49,6 +55,15 @@ static bool take_null(struct cursor *c)
     return take_word(c, "null", 4);
 }
 
+static void skip_plain(struct cursor *c)
+{
+    const char *p = c->p, *end = c->end;
+
+    while (p < end && is_plain_byte[(unsigned char)*p])
+        p++;
+    c->p = p;
+}
+
 /* A string of plain ASCII. */
 static bool take_plain(struct cursor *c, rv_str *out)
 {
@@ -57,8 +72,7 @@ static bool take_plain(struct cursor *c, rv_str *out)
     if (!take(c, '"'))
         return false;
     from = c->p;
-    while (c->p < c->end && *c->p >= ' ' && *c->p < 0x7F && *c->p != '"' && *c->p != '\\')
-        c->p++;
+    skip_plain(c);
     *out = (rv_str){from, (size_t)(c->p - from)};
     return c->p < c->end && *c->p++ == '"';
 }
@@ -155,7 +169,10 @@ static bool take_text(struct cursor *c, rv_buf *scratch, rv_str *out)
     if (!take(c, '"'))
         return false;
     rv_buf_clear(scratch);
-    for (from = c->p; c->p < c->end && *c->p != '"';) {
+    for (from = c->p;;) {
+        skip_plain(c);
+        if (c->p == c->end || *c->p == '"')
+            break;
         unsigned char byte = (unsigned char)*c->p;
         if (byte < ' ')
             return false;
@@ -218,11 +235,11 @@ static bool read_delta(struct cursor *c, struct piece *x)
         return false;
     while (next_key(c, &is_first, &key, &more)) {
         bool ok;
-        if (rv_str_is(key, "content"))
+        if (IS(key, "content"))
             ok = take_piece(c, x, &x->has_content, false);
-        else if (rv_str_is(key, "reasoning_content") || rv_str_is(key, "reasoning"))
+        else if (IS(key, "reasoning_content") || IS(key, "reasoning"))
             ok = take_piece(c, x, &x->has_reasoning, true);
-        else if (rv_str_is(key, "tool_calls") || rv_str_is(key, "function_call") || rv_str_is(key, "refusal"))
+        else if (IS(key, "tool_calls") || IS(key, "function_call") || IS(key, "refusal"))
             ok = take_null(c);
         else
             ok = skip_scalar(c);
@@ -241,12 +258,12 @@ static bool read_choice(struct cursor *c, struct piece *x)
         return false;
     while (next_key(c, &is_first, &key, &more)) {
         bool ok;
-        if (rv_str_is(key, "delta")) {
+        if (IS(key, "delta")) {
             ok = !x->has_delta && read_delta(c, x);
             x->has_delta = true;
-        } else if (rv_str_is(key, "index")) {
-            ok = take_number(c, &number) && rv_str_is(number, "0");
-        } else if (rv_str_is(key, "finish_reason") || rv_str_is(key, "message")) {
+        } else if (IS(key, "index")) {
+            ok = take_number(c, &number) && IS(number, "0");
+        } else if (IS(key, "finish_reason") || IS(key, "message")) {
             ok = take_null(c);
         } else {
             ok = skip_scalar(c);
@@ -266,10 +283,10 @@ static bool read_chunk(struct cursor *c, struct piece *x)
         return false;
     while (next_key(c, &is_first, &key, &more)) {
         bool ok;
-        if (rv_str_is(key, "choices")) {
+        if (IS(key, "choices")) {
             ok = !x->has_choices && take(c, '[') && read_choice(c, x) && take(c, ']');
             x->has_choices = true;
-        } else if (rv_str_is(key, "usage") || rv_str_is(key, "error")) {
+        } else if (IS(key, "usage") || IS(key, "error")) {
             ok = take_null(c);
         } else {
             ok = skip_scalar(c);
