@@ -257,7 +257,8 @@ const struct rv_cli_verb rv_verb_inspect = {
     .text = "CAPABILITY is a name on the capability path or a path to a .so file; without one, all that are found are\n"
             "listed with their tools, hooks, policies, mocks, routing functions, providers and prompts. Nothing of "
             "them is\n"
-            "called. --providers lists the providers of models that need no capability: the words before the colon in\n"
+            "called. --providers lists all providers of models, built in or of capabilities: the words before the "
+            "colon in\n"
             "`model: provider:model`.",
     .examples = "reeve inspect\nreeve inspect files --json\nreeve inspect hello --check\nreeve inspect --providers",
     .options = inspect_options,
