@@ -12,6 +12,7 @@ int main(void)
     srunner_add_suite(runner, recover_suite());
     srunner_add_suite(runner, lease_suite());
     srunner_add_suite(runner, outcomes_suite());
+    srunner_add_suite(runner, models_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

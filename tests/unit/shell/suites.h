@@ -11,5 +11,6 @@ Suite *replay_suite(void);
 Suite *recover_suite(void);
 Suite *lease_suite(void);
 Suite *outcomes_suite(void);
+Suite *models_suite(void);
 
 #endif
