@@ -199,6 +199,7 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
         .key = rv_buf_cstr(&key),
         .attempt = attempt,
     };
+    v->waiting_for = 0; /* others may be under way: this one may end the visit */
     rc = rv_visit_call(v, &call, &request, out, err);
     bool asked = rc == 0 && v->waiting_for;
     const struct rv_effect *e = asked ? &out->items[out->n - 1] : NULL;

@@ -15,6 +15,9 @@ int main(void)
     suite_add_tcase(s, tools_case());
     suite_add_tcase(s, hooks_case());
     suite_add_tcase(s, hostile_case());
+    suite_add_tcase(s, loop_case());
+    suite_add_tcase(s, structured_case());
+    suite_add_tcase(s, limits_case());
     runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);

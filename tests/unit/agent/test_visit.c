@@ -114,8 +114,7 @@ static void fail_at(size_t i, struct drive *d)
     ck_assert_str_eq(drive_state(d, "processing_history.0.status"), "\"error\"");
     ck_assert_str_ne(drive_state(d, "processing_history.0.error"), "absent");
     ck_assert_str_eq(drive_state(d, "outputs.a"), "absent"); /* not stored, or taken back (W25) */
-    d->answers = NULL;
-    d->n_answers = 0;
+    drive_answers(d, NULL, 0);
 }
 
 START_TEST(an_unrouted_failure_ends_the_run_with_its_reason)

@@ -1,11 +1,14 @@
 /* The driver. Checked in every run that it drives: call ids and seq rise without gaps, `done` comes once and last,
- * FINISH is the last effect and comes once, a stage's start precedes all else of it, and the state that a run ends with
- * loads back byte-identical. */
+ * FINISH is the last effect and comes once, a stage's start precedes all else of it, every tool call that a model asked
+ * for is followed by its result in order when the model is asked again, money is neither lost nor overspent, and the
+ * state that a run ends with loads back byte-identical. */
 #include "tests/unit/run/drive.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "coreengine/run/run_internal.h"
 
 static struct rv_rand_state seed_state;
 
@@ -33,6 +36,14 @@ static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind
     (void)kind;
     (void)name;
     return d->has_entry ? &d->entry : NULL;
+}
+
+/* Every tool twice, as a catalog made of two others may have it. */
+static const char *tool_name(void *self, size_t i)
+{
+    struct drive *d = self;
+
+    return i < 2 * d->n_tools ? d->tools[i % d->n_tools].name : NULL;
 }
 
 static const rv_template *find_prompt(void *self, rv_str key)
@@ -63,7 +74,8 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
         rv_kit_die("no driver");
     d->findings = rv_findings_new();
     d->effects = d->events = d->lines = RV_BUF_INIT(DRIVE_MAX_TEXT);
-    d->catalog = (struct rv_catalog){.tool = find_tool, .entry = find_entry, .prompt = find_prompt, .self = d};
+    d->catalog = (struct rv_catalog){
+        .tool = find_tool, .entry = find_entry, .prompt = find_prompt, .self = d, .tool_name = tool_name};
     d->opts = RV_RUN_OPTS_INIT;
     d->opts.saves = true;
     d->now_us = DRIVE_T0;
@@ -84,6 +96,8 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
                                             .timeout_ms = tools[i].timeout_ms,
                                             .input = compile(d, tools[i].input),
                                             .output = compile(d, tools[i].output)};
+        if (tools[i].input)
+            d->tools[i].input_json = d->documents[tools[i].output ? d->n_schemas - 2 : d->n_schemas - 1];
     }
     d->n_tools = n_tools;
     d->open = calloc(d->p->n_agents + 1, sizeof *d->open);
@@ -117,6 +131,7 @@ void drive_free(struct drive *d)
     rv_buf_fini(&d->effects);
     rv_buf_fini(&d->events);
     rv_buf_fini(&d->lines);
+    free(d->answers);
     free(d->used);
     free(d->open);
     free(d->last_save);
@@ -142,14 +157,6 @@ void drive_envelope(struct drive *d, const char *state)
         rv_kit_die("%s", rv_err_text(err));
 }
 
-void drive_answers(struct drive *d, const struct drive_answer *answers, size_t n)
-{
-    free(d->used);
-    d->used = calloc(n + 1, sizeof *d->used);
-    d->answers = answers;
-    d->n_answers = n;
-}
-
 char *drive_dump(const rv_envelope *env)
 {
     rv_buf b = RV_BUF_INIT(DRIVE_MAX_TEXT);
@@ -162,9 +169,52 @@ char *drive_dump(const rv_envelope *env)
 
 /* --- taking effects in --- */
 
+static const char *text_in(json_object *message, const char *key)
+{
+    const char *text = NULL;
+    return rv_json_get_text(message, key, &text) ? text : "";
+}
+
+/* What all providers insist on: the calls of a turn are answered next, in order and nothing between, no result stands
+ * alone, and no turn is empty. */
+static void check_turns(json_object *request)
+{
+    json_object *turns = rv_json_get_arr(request, "turns");
+    size_t n = turns ? json_object_array_length(turns) : 0;
+
+    for (size_t i = 0; i < n;) {
+        json_object *turn = json_object_array_get_idx(turns, i++), *calls = rv_json_get_arr(turn, "tool_calls");
+        const char *role = text_in(turn, "role");
+        bool speaks = strcmp(role, "assistant") == 0;
+        ck_assert_msg(speaks || strcmp(role, "user") == 0, "turn %zu of %s", i, json_object_to_json_string(turns));
+        ck_assert(calls || text_in(turn, "content")[0] || rv_json_get_obj(turn, "opaque"));
+        ck_assert(speaks || !calls);
+        for (size_t j = 0; calls && j < json_object_array_length(calls); j++) {
+            json_object *call = json_object_array_get_idx(calls, j), *result = json_object_array_get_idx(turns, i++);
+            ck_assert_msg(i <= n && strcmp(text_in(result, "role"), "tool") == 0 &&
+                              strcmp(text_in(result, "tool_call_id"), text_in(call, "id")) == 0 &&
+                              strcmp(text_in(result, "name"), text_in(call, "name")) == 0,
+                          "call %zu has no result in %s", j, json_object_to_json_string(turns));
+            ck_assert_msg(text_in(result, "content")[0], "an empty result: %s", json_object_to_json_string(turns));
+        }
+    }
+}
+
+/* The same key is for the same call: of another attempt, or made again after a person's word. */
+static void check_key(const struct drive *d, const struct rv_effect *e)
+{
+    for (size_t i = d->n_calls > 64 ? d->n_calls - 64 : 0; e->key && i < d->n_calls; i++) {
+        const struct drive_call *c = &d->calls[i];
+        if (c->key && strcmp(c->key, e->key) == 0)
+            ck_assert_msg(c->stage == e->stage && strcmp(c->name, e->name) == 0 && strcmp(c->request, e->request) == 0,
+                          "call %d has the key of call %d: %s", (int)e->call_id, (int)c->call_id, e->key);
+    }
+}
+
 static void add_call(struct drive *d, const struct rv_effect *e)
 {
     ck_assert_int_eq(e->call_id, d->last_call_id + 1);
+    check_key(d, e);
     d->last_call_id = e->call_id;
     if (d->n_calls % 64 == 0) {
         d->calls = realloc(d->calls, (d->n_calls + 64) * sizeof *d->calls);
@@ -188,6 +238,8 @@ static void add_call(struct drive *d, const struct rv_effect *e)
         json_object *json = NULL;
         const struct rv_json_opts opts = {.max_bytes = DRIVE_MAX_TEXT, .max_depth = 300};
         ck_assert_msg(rv_json_parse((rv_str){e->request, e->request_len}, &opts, &json, NULL) == 0, "%s", e->request);
+        if (e->kind == RV_EFFECT_CALL_LLM)
+            check_turns(json);
         json_object_put(json);
         ck_assert_int_gt(e->deadline_us, d->now_us);
     }
@@ -200,6 +252,7 @@ static void cancel_call(struct drive *d, int64_t call_id)
         if (d->calls[i].call_id == call_id) {
             ck_assert_msg(!d->calls[i].over, "call %d is cancelled after its end", (int)call_id);
             d->calls[i].over = true;
+            d->n_cancelled++;
             return;
         }
     ck_abort_msg("call %d is cancelled but was not made", (int)call_id);
@@ -247,6 +300,17 @@ static void take_line(struct drive *d, const struct rv_effect *e)
     }
 }
 
+/* Nothing is set aside after the end, and what the run spent is what its state says, within the budget. */
+static void check_money(const struct drive *d)
+{
+    const struct rv_visit_shared *s = &d->run->shared;
+
+    ck_assert_int_eq(s->reserved_micro_usd, 0);
+    ck_assert_int_eq(s->spent_micro_usd, rv_envelope_fields(d->run->env)->usage.cost_micro_usd);
+    if (d->p->has_budget && !d->overruns)
+        ck_assert_int_le(s->spent_micro_usd, d->p->budget_micro_usd);
+}
+
 static void check_end(struct drive *d)
 {
     const rv_envelope *env = rv_run_envelope(d->run);
@@ -258,6 +322,9 @@ static void check_end(struct drive *d)
 
     ck_assert(rv_run_is_finished(d->run));
     ck_assert_int_eq(rv_run_active(d->run, NULL, 0), 0);
+    for (size_t i = 0; i < d->n_calls; i++)
+        ck_assert_msg(d->calls[i].over, "call %d is under way after the end", (int)d->calls[i].call_id);
+    check_money(d);
     if (d->opts.emits)
         ck_assert_uint_eq(d->n_done, 1);
     if (d->opts.saves)
@@ -330,6 +397,11 @@ int drive_step(struct drive *d, const struct rv_event *ev, rv_err **err)
         d->env = NULL;
         ck_assert_int_eq(rv_run_new(d->p, &d->catalog, &d->opts, env, &d->run, NULL), 0);
     }
+    for (size_t i = d->n_calls; ev->call_id && i-- > 0;)
+        if (d->calls[i].call_id == ev->call_id) {
+            d->calls[i].over = true;
+            break;
+        }
     int rc = rv_run_step(d->run, ev, &d->fx, err);
     if (rc < 0) {
         ck_assert_uint_eq(d->fx.n, 0);
@@ -360,156 +432,4 @@ void drive_must_step(struct drive *d, const struct rv_event *ev)
         char *text = rv_kit_err_take(err);
         ck_abort_msg("step failed: %s", text);
     }
-}
-
-/* --- answering --- */
-
-static const char *kind_word(const struct drive_call *c)
-{
-    static const char *const entries[RV_N_NAME_KINDS] = {
-        [RV_NAME_HOOK] = "hook", [RV_NAME_POLICY] = "policy", [RV_NAME_MOCK] = "mock", [RV_NAME_ROUTE] = "route"};
-
-    return c->kind == RV_EFFECT_CALL_LLM ? "llm" : c->kind == RV_EFFECT_CALL_TOOL ? "tool" : entries[c->entry];
-}
-
-static bool answers_to(const struct drive *d, const char *to, const struct drive_call *c)
-{
-    const char *colon = strchr(to, ':'), *word = kind_word(c);
-    const char *name = c->kind == RV_EFFECT_CALL_LLM ? d->p->agents[c->stage].name : c->name;
-
-    return colon && (size_t)(colon - to) == strlen(word) && strncmp(to, word, strlen(word)) == 0 &&
-           strcmp(colon + 1, name) == 0;
-}
-
-static const struct drive_answer *table_answer(struct drive *d, const struct drive_call *c)
-{
-    for (size_t i = 0; i < d->n_answers; i++)
-        if (!d->used[i] && answers_to(d, d->answers[i].to, c)) {
-            d->used[i] = !d->answers[i].stays;
-            return &d->answers[i];
-        }
-    return NULL;
-}
-
-static const char *default_reply(const struct drive_call *c)
-{
-    if (c->kind != RV_EFFECT_CALL_HOOK)
-        return "{}";
-    return c->entry == RV_NAME_POLICY ? "{'decision':'allow'}" : "";
-}
-
-static void give(struct drive *d, struct drive_call *c, const char *text)
-{
-    struct rv_event ev = {.kind = c->kind == RV_EFFECT_CALL_LLM    ? RV_EVENT_LLM_DONE
-                                  : c->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE
-                                                                   : RV_EVENT_HOOK_DONE,
-                          .now_us = d->now_us,
-                          .call_id = c->call_id};
-    char *copy = rv_str_dup(rv_str_of(text)), *colon = strchr(copy, ':');
-    bool fails = (copy[0] == '!' || copy[0] == '?') && colon;
-
-    if (copy[0] == '#') {
-        ev.unknown = true;
-    } else if (fails) {
-        *colon = '\0';
-        ev.failed = true;
-        ev.retryable = copy[0] == '?';
-        ev.error_type = copy[1] ? copy + 1 : NULL;
-        ev.error = rv_str_of(colon + 1);
-    } else {
-        if (!strchr(copy, '"'))
-            for (char *q = copy; *q; q++)
-                if (*q == '\'')
-                    *q = '"';
-        ev.reply = rv_str_of(copy);
-    }
-    c->over = true;
-    drive_must_step(d, &ev);
-    free(copy);
-}
-
-static void answer_call(struct drive *d, size_t i)
-{
-    struct drive_call *c = &d->calls[i];
-
-    if (c->kind == RV_EFFECT_ARM_TIMER) {
-        struct rv_event ev = {.kind = RV_EVENT_TIMER, .now_us = d->now_us, .call_id = c->call_id};
-        c->over = true;
-        drive_must_step(d, &ev);
-        return;
-    }
-    bool handled = false;
-    const char *text = d->answer ? d->answer(d, c, &handled) : NULL;
-    if (!handled) {
-        const struct drive_answer *a = table_answer(d, c);
-        text = a ? a->reply : default_reply(c);
-    }
-    give(d, c, text);
-}
-
-static int64_t jittered(uint64_t seed, int64_t call_id)
-{
-    uint64_t z = (seed + (uint64_t)call_id) * 0x9e3779b97f4a7c15u;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    return 1 + (int64_t)((z ^ z >> 31) % 5000000);
-}
-
-/* The call to be answered next: earliest time, then lowest id. A table answer's latency is looked up at first sight. */
-static size_t next_due(struct drive *d)
-{
-    size_t best = SIZE_MAX;
-
-    for (size_t i = d->n_calls > 4096 ? d->n_calls - 4096 : 0; i < d->n_calls; i++) {
-        struct drive_call *c = &d->calls[i];
-        if (c->over)
-            continue;
-        if (c->due_us < 0) {
-            c->due_us = d->now_us + (d->jitter ? jittered(d->jitter, c->call_id) : DRIVE_LATENCY_US);
-            for (size_t j = 0; j < d->n_answers; j++)
-                if (!d->used[j] && answers_to(d, d->answers[j].to, c)) {
-                    if (d->answers[j].latency_us)
-                        c->due_us = d->now_us + d->answers[j].latency_us;
-                    break;
-                }
-        }
-        if (best == SIZE_MAX || c->due_us < d->calls[best].due_us)
-            best = i;
-    }
-    return best;
-}
-
-void drive_start(struct drive *d)
-{
-    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = d->now_us};
-    drive_must_step(d, &ev);
-}
-
-void drive_pump_one(struct drive *d)
-{
-    size_t i = next_due(d);
-
-    ck_assert_msg(i != SIZE_MAX, "the run waits for nothing");
-    if (d->calls[i].due_us > d->now_us)
-        d->now_us = d->calls[i].due_us;
-    answer_call(d, i);
-}
-
-void drive_pump(struct drive *d)
-{
-    while (!d->finished)
-        drive_pump_one(d);
-}
-
-enum rv_run_status drive_run(struct drive *d)
-{
-    drive_start(d);
-    drive_pump(d);
-    return rv_run_status(d->run);
-}
-
-void drive_cancel(struct drive *d)
-{
-    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = d->now_us};
-    drive_must_step(d, &ev);
 }

@@ -22,6 +22,13 @@ struct drive_answer {
     bool stays;
     int64_t latency_us;
 };
+/* The same with what else a model says: `calls` are the tools it asks for, "id name arguments" with " | " between, and
+ * `more` is what a record keeps of an answer ({'usage': ..., 'finish_reason': ...}). reply NULL: no text. */
+struct drive_said {
+    const char *to, *reply, *calls, *more;
+    bool stays;
+    int64_t latency_us;
+};
 
 struct drive_tool {
     const char *name;
@@ -56,20 +63,23 @@ struct drive {
     struct rv_effects fx;
     struct drive_call *calls;
     size_t n_calls;
-    const struct drive_answer *answers;
+    struct drive_said *answers; /* owned; the texts are borrowed */
     size_t n_answers;
     bool *used; /* one per answer */
     /* What replaces the table; may return NULL for it. The text lives until the next call. */
     const char *(*answer)(struct drive *d, const struct drive_call *c, bool *handled);
+    bool (*say)(struct drive *d, const struct drive_call *c, struct drive_said *out); /* where the table has nothing */
     void *answer_self;
     uint64_t jitter;               /* not 0: answers take between 1 us and 5 s, by this seed */
     bool keep;                     /* keep effects and events; off for long runs */
     rv_buf effects, events, lines; /* one JSON value a line */
     int64_t next_seq, last_call_id;
     size_t n_done, n_finish, n_saves, n_visits, n_llm;
+    size_t n_cancelled;
     char *last_save;
     bool finished;
     bool keeps_numbers; /* a run made from a saved state goes on with call ids and seq */
+    bool overruns;      /* its models may take more than was set aside for them */
     bool *open;         /* per stage: a visit is under way */
     int completed;      /* the stage whose completion was the last line, or -1 */
 };
@@ -84,6 +94,13 @@ void drive_answers(struct drive *d, const struct drive_answer *answers, size_t n
     do {                                                                                                               \
         static const struct drive_answer drive_table[] = {__VA_ARGS__};                                                \
         drive_answers((d), drive_table, RV_COUNT(drive_table));                                                        \
+    } while (0)
+
+void drive_talk(struct drive *d, const struct drive_said *answers, size_t n);
+#define DRIVE_TALK(d, ...)                                                                                             \
+    do {                                                                                                               \
+        static const struct drive_said drive_table[] = {__VA_ARGS__};                                                  \
+        drive_talk((d), drive_table, RV_COUNT(drive_table));                                                           \
     } while (0)
 
 /** One event; the effects are taken in. The code of rv_run_step(). */
