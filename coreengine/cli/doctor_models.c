@@ -1,21 +1,12 @@
 /* Which models are at hand: keys in the environment, and servers of models on this machine. Nothing is sent to anybody
  * else, no key is tried, and no value of a variable is shown: it may be a secret. */
 #include "coreengine/cli/doctor.h"
-#include "coreengine/cli/fetch.h"
-#include "coreengine/provider/provider.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SERVERS  32
-#define MAX_MODELS   200 /* of one server */
-#define MAX_NAME     200
-#define MAX_LIST     ((size_t)4 << 20)
-#define CONNECT_US   INT64_C(300000)
-#define TOTAL_US     INT64_C(2000000) /* one that is answering somebody else takes a moment */
+#define MAX_TEXT     ((size_t)64 << 10)
 #define SHOWN_MODELS 3
 
 const char rv_doctor_ways[] =
@@ -24,24 +15,6 @@ const char rv_doctor_ways[] =
     "  2. a model on this machine with Ollama (ollama.com/download): ollama pull qwen3:4b\n"
     "  3. the same with llama.cpp: llama-server -hf ggml-org/gemma-3-1b-it-GGUF --port 8080; or any server that is\n"
     "     compatible with OpenAI's, by OPENAI_BASE_URL\n";
-
-struct server {
-    const struct rv_provider_info *provider;
-    struct rv_embed_target target; /* its headers ask for the list of models, too */
-    char *address, *url;           /* owned; of the base, of the list */
-    char *models[MAX_MODELS];      /* owned */
-    size_t n_models;
-    bool answers;        /* something is there */
-    const char *problem; /* static; answers, but there is no list; NULL: there is one */
-};
-struct rv_doctor_models {
-    struct server servers[MAX_SERVERS];
-    size_t n_servers;
-    rv_buf http;     /* what HTTP is done with */
-    rv_buf http_err; /* why it is not; empty: it is */
-    rv_buf model;    /* the one that is at hand; empty: none */
-    bool has_key;    /* some */
-};
 
 /* A model of each provider that is cheap and good enough to begin with; where there is none, people have to say. */
 static const struct {
@@ -58,200 +31,11 @@ static const struct {
     {"openrouter", "openai/gpt-4.1-mini"},
 };
 
-static const char *variable(const char *name)
+const char *rv_doctor_variable(const char *name)
 {
     const char *value = name ? getenv(name) : NULL;
 
     return value && value[0] ? value : NULL;
-}
-
-static const char *get_variable(void *self, const char *name)
-{
-    (void)self;
-    return getenv(name);
-}
-
-/* --- servers on this machine --- */
-
-static bool is_loopback(const char *url)
-{
-    static const char *const hosts[] = {"localhost", "[::1]"};
-    const char *host = strstr(url, "://");
-
-    host = host ? host + 3 : url;
-    for (size_t i = 0; i < RV_COUNT(hosts); i++) {
-        size_t n = strlen(hosts[i]);
-        if (strncmp(host, hosts[i], n) == 0 && (!host[n] || host[n] == ':' || host[n] == '/'))
-            return true;
-    }
-    return strncmp(host, "127.", 4) == 0 && host[strspn(host, "0123456789.")] != '@' && !strchr(host, '@');
-}
-
-static bool is_known(const struct rv_doctor_models *m, const char *url)
-{
-    for (size_t i = 0; i < m->n_servers; i++)
-        if (strcmp(m->servers[i].url, url) == 0)
-            return true;
-    return false;
-}
-
-static char *joined(rv_str base, const char *path)
-{
-    rv_buf text = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
-    size_t len;
-
-    rv_buf_add_str(&text, base);
-    rv_buf_puts(&text, path);
-    char *url = rv_buf_steal(&text, &len);
-    rv_buf_fini(&text);
-    return url;
-}
-
-/* Where a provider's embeddings are is where its list of models is, but for the path: address, variables and keys are
- * found in one place. */
-static int add_server(struct rv_doctor_models *m, const struct rv_provider_info *p, rv_err **err)
-{
-    const char *path = rv_wire_embed_path(p->wire);
-    struct rv_provider_env env = {get_variable, NULL};
-    struct server s = {.provider = p};
-    int rc = 0;
-
-    if (!path || !p->base_url || m->n_servers == MAX_SERVERS)
-        return 0;
-    rc = rv_provider_embed_target(env, p->name, "any", NULL, &s.target, err);
-    if (rc == RV_E_INVALID) { /* no key, no address, no embeddings: it is not on this machine */
-        rv_err_free(*err);
-        *err = NULL;
-        return 0;
-    }
-    if (rc < 0)
-        return rc;
-    size_t len = strlen(s.target.url), tail = strlen(path);
-    rv_str base = {s.target.url, len > tail ? len - tail : 0};
-    s.address = rv_str_dup(base);
-    s.url = joined(base, p->wire == RV_WIRE_OLLAMA ? "/v1/models" : "/models");
-    if (!s.address || !s.url)
-        rc = RV_FAIL(err, RV_E_NOMEM, "look for servers of models");
-    if (rc == 0 && is_loopback(s.address) && !is_known(m, s.url)) {
-        m->servers[m->n_servers++] = s;
-        return 0;
-    }
-    free(s.address);
-    free(s.url);
-    rv_embed_target_fini(&s.target);
-    return rc;
-}
-
-static int find_servers(struct rv_doctor_models *m, rv_err **err)
-{
-    size_t n;
-    const struct rv_provider_info *list = rv_provider_list(&n);
-    int rc = 0;
-
-    for (int pass = 0; pass < 2; pass++) /* what is set names a server better than its port does */
-        for (size_t i = 0; rc == 0 && i < n; i++)
-            if ((variable(list[i].base_url_env) != NULL) == (pass == 0))
-                rc = add_server(m, &list[i], err);
-    return rc;
-}
-
-/* It is printed and put into commands. */
-static bool is_name(const char *s)
-{
-    size_t n = strlen(s);
-
-    for (size_t i = 0; i < n; i++)
-        if (s[i] <= ' ' || s[i] > '~')
-            return false;
-    return n > 0 && n <= MAX_NAME;
-}
-
-static void read_models(struct server *s, rv_str body)
-{
-    const struct rv_json_opts opts = {.max_bytes = MAX_LIST};
-    json_object *list = NULL, *data = NULL;
-
-    s->problem = "its list of models can not be read";
-    if (rv_json_parse(body, &opts, &list, NULL) < 0)
-        return;
-    if (json_object_is_type(list, json_type_object) && (data = rv_json_get_arr(list, "data")))
-        s->problem = NULL;
-    for (size_t i = 0; data && i < json_object_array_length(data) && s->n_models < MAX_MODELS; i++) {
-        json_object *entry = json_object_array_get_idx(data, i);
-        const char *id = NULL;
-        if (json_object_is_type(entry, json_type_object) && rv_json_get_text(entry, "id", &id) && is_name(id) &&
-            (s->models[s->n_models] = rv_str_dup(rv_str_of(id))))
-            s->n_models++;
-    }
-    json_object_put(list);
-}
-
-static void take_answer(struct server *s, const struct rv_cli_fetch *f)
-{
-    bool timed_out = f->fault == RV_HTTP_FIRST_BYTE_TIME || f->fault == RV_HTTP_TOTAL_TIME;
-
-    s->answers = f->fault != RV_HTTP_UNREACHABLE && f->fault != RV_HTTP_CONNECT_TIME;
-    if (!s->answers)
-        return;
-    if (timed_out)
-        s->problem = "it does not answer in time";
-    else if (f->fault != RV_HTTP_OK)
-        s->problem = "it is no HTTP server";
-    else if (f->status == 401 || f->status == 403)
-        s->problem = "it wants a key";
-    else if (f->status != 200)
-        s->problem = "it is no server of models";
-    else
-        read_models(s, rv_buf_str(&f->body));
-}
-
-/* --- the HTTP library --- */
-
-/* Found where it was opened for the first request; ISO C has no cast from object to function pointers. */
-static void read_version(struct rv_doctor_models *m)
-{
-    void *lib = dlopen("libcurl.so.4", RTLD_NOW | RTLD_NOLOAD);
-    void *symbol = lib ? dlsym(lib, "curl_version") : NULL;
-    char *(*version)(void) = NULL;
-
-    memcpy(&version, &symbol, sizeof symbol);
-    const char *text = version ? version() : "libcurl";
-    size_t n = strcspn(text, " "); /* its name, and who does TLS: "libcurl/7.88.1 OpenSSL/3.0.19 zlib/..." */
-    n += text[n] ? 1 + strcspn(text + n + 1, " ") : 0;
-    rv_buf_printf(&m->http, "%.*s%s", (int)n, text, strstr(text, "nghttp2/") ? ", with HTTP/2" : "");
-    if (lib)
-        dlclose(lib);
-}
-
-static int ask_servers(const struct rv_cli *cli, struct rv_doctor_models *m, rv_err **err)
-{
-    struct rv_cli_fetch fetches[MAX_SERVERS] = {0};
-
-    for (size_t i = 0; i < m->n_servers; i++)
-        fetches[i].request = (struct rv_http_request){.method = "GET",
-                                                      .url = m->servers[i].url,
-                                                      .headers = (const char *const *)m->servers[i].target.headers,
-                                                      .n_headers = m->servers[i].target.n_headers,
-                                                      .connect_us = CONNECT_US,
-                                                      .first_byte_us = TOTAL_US,
-                                                      .total_us = TOTAL_US,
-                                                      .max_body = MAX_LIST,
-                                                      .proxy = ""};
-    int rc = rv_cli_fetch_all(cli, fetches, m->n_servers, err);
-    if (rc == 0)
-        read_version(m);
-    for (size_t i = 0; i < m->n_servers; i++) {
-        if (rc == 0)
-            take_answer(&m->servers[i], &fetches[i]);
-        rv_cli_fetch_fini(&fetches[i]);
-    }
-    if (rc < 0 && rc != RV_E_NOMEM) {
-        rv_err_write_text(*err, false, &m->http_err);
-        rv_err_free(*err);
-        *err = NULL;
-        rc = 0;
-    }
-    return rc;
 }
 
 /* --- the choice --- */
@@ -271,7 +55,7 @@ static bool has_part(const char *name, const char *part)
 }
 
 /* Those that make vectors, ranks or sounds do not answer. */
-static const char *talking_model(const struct server *s)
+static const char *talking_model(const struct rv_doctor_server *s)
 {
     static const char *const others[] = {"embed", "rerank", "bge-", "minilm", "whisper", "tts"};
 
@@ -297,7 +81,7 @@ static void choose(struct rv_doctor_models *m)
     for (size_t i = 0; i < RV_COUNT(first_choices); i++) {
         const struct rv_provider_info *p = rv_provider_find(rv_str_of(first_choices[i].provider));
         /* elsewhere the model may not be there */
-        if (p && variable(p->key_env) && !variable(p->base_url_env)) {
+        if (p && rv_doctor_variable(p->key_env) && !rv_doctor_variable(p->base_url_env)) {
             rv_buf_printf(&m->model, "%s:%s", p->name, first_choices[i].model);
             return;
         }
@@ -312,12 +96,12 @@ int rv_doctor_models_find(const struct rv_cli *cli, struct rv_doctor_models **ou
 
     if (!m)
         return RV_FAIL(err, RV_E_NOMEM, "look for models");
-    m->http = m->http_err = m->model = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
+    m->http = m->http_err = m->model = RV_BUF_INIT(MAX_TEXT);
     for (size_t i = 0; i < n; i++)
-        m->has_key = m->has_key || variable(list[i].key_env);
-    int rc = find_servers(m, err);
+        m->has_key = m->has_key || rv_doctor_variable(list[i].key_env);
+    int rc = rv_doctor_find_servers(m, err);
     if (rc == 0)
-        rc = ask_servers(cli, m, err);
+        rc = rv_doctor_ask_servers(cli, m, err);
     if (rc == 0 && m->http_err.len == 0)
         choose(m);
     if (rc < 0) {
@@ -333,7 +117,7 @@ void rv_doctor_models_free(struct rv_doctor_models *m)
     if (!m)
         return;
     for (size_t i = 0; i < m->n_servers; i++) {
-        struct server *s = &m->servers[i];
+        struct rv_doctor_server *s = &m->servers[i];
         for (size_t k = 0; k < s->n_models; k++)
             free(s->models[k]);
         free(s->address);
@@ -367,9 +151,9 @@ const char *rv_doctor_why_none(const struct rv_doctor_models *m)
 
 /* --- showing --- */
 
-static void show_server(const struct server *s, struct rv_checkup *c)
+static void show_server(const struct rv_doctor_server *s, struct rv_checkup *c)
 {
-    rv_buf models = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
+    rv_buf models = RV_BUF_INIT(MAX_TEXT);
 
     for (size_t i = 0; i < s->n_models && i < SHOWN_MODELS; i++)
         rv_buf_printf(&models, "%s%s", i ? ", " : "", s->models[i]);
@@ -389,9 +173,9 @@ static void show_variables(struct rv_checkup *c)
     const struct rv_provider_info *list = rv_provider_list(&n);
 
     for (size_t i = 0; i < n; i++) {
-        if (variable(list[i].key_env))
+        if (rv_doctor_variable(list[i].key_env))
             rv_checkup_line(c, RV_CHECK_OK, "model key", "%s is set: %s", list[i].key_env, list[i].name);
-        if (variable(list[i].base_url_env))
+        if (rv_doctor_variable(list[i].base_url_env))
             rv_checkup_line(c, RV_CHECK_OK, "model address", "%s is set: %s is asked there", list[i].base_url_env,
                             list[i].name);
     }
@@ -429,13 +213,13 @@ void rv_doctor_models_json(const struct rv_doctor_models *m, rv_jw *w)
     rv_jw_key(w, "keys");
     rv_jw_arr(w);
     for (size_t i = 0; i < n; i++)
-        if (variable(list[i].key_env))
+        if (rv_doctor_variable(list[i].key_env))
             rv_jw_text(w, list[i].key_env);
     rv_jw_arr_end(w);
     rv_jw_key(w, "servers");
     rv_jw_arr(w);
     for (size_t i = 0; i < m->n_servers; i++) {
-        const struct server *s = &m->servers[i];
+        const struct rv_doctor_server *s = &m->servers[i];
         rv_jw_obj(w);
         rv_jw_kv_text(w, "provider", s->provider->name);
         rv_jw_kv_text(w, "address", s->address);
