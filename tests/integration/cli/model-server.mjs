@@ -62,7 +62,11 @@ const server = createServer(async (request, out) => {
   if (request.url === '/v1/models') {
     out.writeHead(200, {'content-type': 'application/json'})
     out.end(JSON.stringify({object: 'list', data: [{id: 'loop-embed'}, {id: 'loop/tiny:1b'}]}))
-  } else if (request.url === '/v1/chat/completions') await chat(body, out)
+  } else if (request.url === '/slow/models') return // never an answer
+  else if (request.url === '/locked/models') refuse(out, 401, 'no key')
+  else if (request.url === '/odd/models') out.end('{"data": 1')
+  else if (request.url === '/empty/models') out.end('{"data": [{"id": 7}, {"id": "two words"}, {}, null]}')
+  else if (request.url === '/v1/chat/completions') await chat(body, out)
   else if (request.url === '/v1/embeddings') embed(body, out)
   else refuse(out, 404, 'there is nothing')
 })
