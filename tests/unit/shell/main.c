@@ -13,6 +13,9 @@ int main(void)
     srunner_add_suite(runner, lease_suite());
     srunner_add_suite(runner, outcomes_suite());
     srunner_add_suite(runner, models_suite());
+    srunner_add_suite(runner, pieces_suite());
+    srunner_add_suite(runner, model_times_suite());
+    srunner_add_suite(runner, model_load_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -12,5 +12,8 @@ Suite *recover_suite(void);
 Suite *lease_suite(void);
 Suite *outcomes_suite(void);
 Suite *models_suite(void);
+Suite *pieces_suite(void);
+Suite *model_times_suite(void);
+Suite *model_load_suite(void);
 
 #endif
