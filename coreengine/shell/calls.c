@@ -109,13 +109,15 @@ void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv
 }
 
 /* Who wants a model to have longer has to know what to change. */
-static void say_limit(struct call *c)
+void rv_call_say_limit(struct call *c)
 {
     const struct rv_execution_config *e = &c->x->opts.pipeline->execution;
     const struct rv_agent_config *a = &c->x->opts.pipeline->agents[c->stage];
     bool is_agents = e->has_agent_timeout && e->agent_timeout_ms < a->timeout_seconds * 1000;
 
-    if (c->allowed_us >= e->llm_timeout_ms * 1000)
+    if (!c->allowed_us)
+        rv_buf_puts(&c->text, ": execution.llm_timeout and its stage's timeout_seconds leave it no longer");
+    else if (c->allowed_us >= e->llm_timeout_ms * 1000)
         rv_buf_puts(&c->text, ": raise execution.llm_timeout");
     else if (is_agents)
         rv_buf_printf(&c->text, ": that was left of %lld ms for stage \"%s\"; raise execution.agent_timeout",
@@ -134,10 +136,7 @@ void rv_call_timed_out(struct call *c)
     c->job = NULL;
     rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name, (long long)ms);
     if (c->event == RV_EVENT_LLM_DONE) {
-        if (c->allowed_us)
-            say_limit(c);
-        else
-            rv_buf_puts(&c->text, ": execution.llm_timeout and its stage's timeout_seconds leave it no longer");
+        rv_call_say_limit(c);
         c->answer = RV_LLM_ANSWER_NONE;
         c->answer.error_kind = RV_LLM_ERROR_TIMEOUT;
         c->answer.may_be_billed = true;

@@ -157,9 +157,15 @@ static bool send_request(struct model_call *m)
 
 static void done(struct model_call *m)
 {
+    const struct rv_llm_reply *reply = rv_exchange_reply(m->exchange);
+    struct call *c = m->call;
+
     m->is_done = true;
-    rv_call_take_llm(m->call, rv_exchange_reply(m->exchange));
-    due_at(m->call, now_us(m));
+    rv_call_take_llm(c, reply);
+    if (reply->failed && reply->answer.error_kind == RV_LLM_ERROR_TIMEOUT && c->deadline_us &&
+        now_us(m) + DEADLINE_SLACK_US >= c->deadline_us)
+        rv_call_say_limit(c);
+    due_at(c, now_us(m));
 }
 
 /* An exchange ends at the deadline by itself, and its text says what it waited for. */

@@ -83,7 +83,7 @@ struct call {
     enum rv_event_kind event;
     int stage;
     int64_t started_us, deadline_us;
-    int64_t allowed_us; /* of a model call: what the core gave it; 0: unknown, another process has used some of it */
+    int64_t allowed_us;  /* of a model call: what the core gave it; 0: unknown, another process has used some of it */
     struct job *job;     /* under way on a worker; then due_us is when to give up */
     int64_t patience_us; /* simulated time: real time at which the job is given up */
     const char *what;    /* "tool", "hook", ...: for messages; static */
@@ -202,6 +202,7 @@ struct call *rv_call_find(rv_exec *x, int64_t call_id);
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
 void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err);
 void rv_call_timed_out(struct call *c);
+void rv_call_say_limit(struct call *c); /* to the text of a model call that its deadline ended */
 /** What a model call came to; its views stay borrowed from reply. */
 void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
 /** Its job is done: take over the answer. Frees the job. */

@@ -30,14 +30,14 @@ static const struct {
      .ms = 200,
      .type = "TimeoutError",
      .kind = "timeout",
-     .text = "llm_timeout of execution"},
+     .text = ": raise execution.llm_timeout"},
     {"first byte, the stage's time",
      says_nothing,
      {.stage = "timeout_seconds: 1"},
      .ms = 1000,
      .type = "TimeoutError",
      .kind = "timeout",
-     .text = "timeout_seconds of the stage"},
+     .text = ": that was left of the 1 s for stage \\\"ask\\\"; raise its timeout_seconds"},
     {"first byte, the role's time",
      says_nothing,
      {.role = "first_byte_timeout_ms: 100, max_attempts: 1"},
@@ -51,7 +51,7 @@ static const struct {
      .ms = 200,
      .type = "TimeoutError",
      .kind = "timeout",
-     .text = "llm_timeout of execution",
+     .text = ": raise execution.llm_timeout",
      .partial = "Hello"},
     {"in the middle, the role's time",
      hangs_in_the_middle,
@@ -68,7 +68,7 @@ static const struct {
      .ms = 300,
      .type = "TimeoutError",
      .kind = "timeout",
-     .text = "llm_timeout of execution",
+     .text = ": raise execution.llm_timeout",
      .partial = "0 "},
     {"a wait that would take too long",
      is_busy_for_long,
@@ -140,6 +140,7 @@ START_TEST(a_wait_for_a_place_ends_in_its_time)
     says(line, "error_type", "TimeoutError");
     says(line, "error_kind", "timeout");
     ck_assert_msg(strstr(line, "of waiting for its turn (max_concurrent, ") != NULL, "%s", line);
+    ck_assert_ptr_nonnull(strstr(line, "): raise execution.llm_timeout\""));
     ck_assert_msg(took >= 198 && took < 200 + LATE_MS, "%lld ms", (long long)took);
     ck_assert_uint_eq(second.n_payloads, 0);
     ck_assert_uint_eq(model_server_count(&all.server, &all.server.n_requests), 1);
