@@ -1,6 +1,6 @@
 /* A thousand models that stream at once into one engine: what each of their pieces costs, and each stream.
  *
- *   bench_stream PORT STREAMS PIECES EVERY_MS none|memory [MAX_CPU_US MAX_KB]
+ *   bench_stream PORT STREAMS PIECES EVERY_MS openai|anthropic none|memory [MAX_CPU_US MAX_KB]
  *
  * PORT is that of mock_llm. Each stream is a run of one stage. With a pace the runs begin a few at a time; without one
  * (EVERY_MS 0) all at once. "memory" keeps each in a journal. Prints a line of JSON: processor time of this process for
@@ -41,19 +41,20 @@ static bool on_delta(void *self, int stage, int64_t call_id, const struct rv_llm
     return true;
 }
 
-static void open_world(struct world *w, const char *port, const char *pieces, const char *every_ms, const char *store)
+static void open_world(struct world *w, char **args)
 {
+    const char *port = args[1], *pieces = args[3], *every_ms = args[4], *provider = args[5], *store = args[6];
     rv_buf pipeline = RV_BUF_INIT(4096);
 
     rv_buf_printf(&pipeline,
                   "name: streams\n"
                   "models:\n"
-                  "  default: {model: \"openai:mock\", base_url: \"http://127.0.0.1:%s/%s/%s/v1\", api_key: none}\n"
+                  "  default: {model: \"%s:mock\", base_url: \"http://127.0.0.1:%s/%s/%s%s\", api_key: none}\n"
                   "prompts:\n"
                   "  ask: \"Answer {{raw_input}} in a few words.\"\n"
                   "agents:\n"
                   "  - {name: answer, has_llm: true, model_role: default, prompt_key: ask, output_mode: text}\n",
-                  port, pieces, every_ms);
+                  provider, port, pieces, every_ms, strcmp(provider, "openai") == 0 ? "/v1" : "");
     const struct bench_opts models = {.pipeline = rv_buf_str(&pipeline),
                                       .store = strcmp(store, "none") == 0 ? NULL : "memory:"};
     bench_open(&w->models, &models);
@@ -103,8 +104,9 @@ int main(int argc, char **argv)
 {
     struct world w = {.n_streams = 0};
 
-    if (argc != 6 && argc != 8) {
-        fprintf(stderr, "usage: bench_stream PORT STREAMS PIECES EVERY_MS none|memory [MAX_CPU_US MAX_KB]\n");
+    if (argc != 7 && argc != 9) {
+        fprintf(stderr,
+                "usage: bench_stream PORT STREAMS PIECES EVERY_MS openai|anthropic none|memory [MAX_CPU_US MAX_KB]\n");
         return 2;
     }
     w.n_streams = bench_number(argv[2], 1);
@@ -113,12 +115,12 @@ int main(int argc, char **argv)
     w.streams = calloc(w.n_streams, sizeof *w.streams);
     if (!w.streams)
         bench_die("no memory", NULL);
-    open_world(&w, argv[1], argv[3], argv[4], argv[5]);
+    open_world(&w, argv);
     run(&w, is_paced);
-    bool ok = tally_print(w.tally, "reeve", strcmp(argv[5], "none") == 0 ? "run" : "run, journal");
-    if (argc == 8 && tally_cpu_ns_each(w.tally) > (int64_t)bench_number(argv[6], 1) * 1000)
+    bool ok = tally_print(w.tally, argv[5], strcmp(argv[6], "none") == 0 ? "run" : "run, journal");
+    if (argc == 9 && tally_cpu_ns_each(w.tally) > (int64_t)bench_number(argv[7], 1) * 1000)
         bench_die("a piece of a stream costs too much of the processor", NULL);
-    if (argc == 8 && tally_bytes_each(w.tally) > (int64_t)bench_number(argv[7], 1) * 1024)
+    if (argc == 9 && tally_bytes_each(w.tally) > (int64_t)bench_number(argv[8], 1) * 1024)
         bench_die("a stream takes too much memory", NULL);
     bench_close(&w.ticks);
     bench_close(&w.models);

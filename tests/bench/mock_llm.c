@@ -2,12 +2,14 @@
  *
  *   mock_llm PORT_FILE
  *
- * Speaks Chat Completions on a port of the loopback that it writes into PORT_FILE (NUMBER and a line end), until it is
- * killed. The address of a request says what is sent: POST /CHUNKS/EVERY_MS/v1/chat/completions streams CHUNKS pieces,
- * one every EVERY_MS milliseconds by the clock (late ones do not move those behind them), or all of them at once with
- * EVERY_MS 0. Each piece has a text of 40 bytes, "ASKED SENT ", both nanoseconds of the monotonic clock, which
- * is the same for all processes: when the request was complete, and when the piece was sent. */
+ * Speaks Chat Completions and Messages on a port of the loopback that it writes into PORT_FILE (NUMBER and a line end),
+ * until it is killed. The address of a request says what is sent: POST /PIECES/EVERY_MS/v1/chat/completions, or
+ * /PIECES/EVERY_MS/v1/messages, streams so many pieces, one every EVERY_MS milliseconds by the clock (late ones do not
+ * move those behind them), or as fast as they are taken with EVERY_MS 0. Each piece has a text of 40 bytes, "ASKED SENT
+ * ", both nanoseconds of the monotonic clock, which is the same for all processes: when the request was complete, and
+ * when the piece was sent. */
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +24,14 @@
 #define SPREAD       619  /* odd: first pieces of neighbours are not due in the same millisecond */
 #define BACKLOG      4096 /* all clients may come at once */
 
+/* What a protocol has around the text of a piece, and around all pieces. */
+struct words {
+    const char *start, *before, *after, *end;
+};
 struct peer {
     uv_tcp_t tcp;
+    const struct words *words;
+    bool has_begun;
     struct peer *next, **slot; /* of those that are due in the same millisecond; slot NULL: it waits for nothing */
     char request[MAX_REQUEST];
     size_t n_request;
@@ -75,6 +83,32 @@ static void drop(struct peer *p)
 
 /* --- what is said --- */
 
+#define CHUNK                                                                                                          \
+    "data: {\"id\":\"chatcmpl-0123456789\",\"object\":\"chat.completion.chunk\",\"created\":1750000000,"               \
+    "\"model\":\"mock\",\"system_fingerprint\":null,\"choices\":["
+
+static const struct words openai = {
+    .start = "",
+    .before = CHUNK "{\"index\":0,\"delta\":{\"content\":\"",
+    .after = "\"},\"logprobs\":null,\"finish_reason\":null}]}\n\n",
+    .end = CHUNK "{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n" CHUNK
+                 "],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":12,\"total_tokens\":21}}\n\ndata: [DONE]\n\n",
+};
+static const struct words anthropic = {
+    .start = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_0123456789\",\"type\":"
+             "\"message\",\"role\":\"assistant\",\"model\":\"mock\",\"content\":[],\"stop_reason\":null,"
+             "\"stop_sequence\":null,\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n"
+             "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":"
+             "{\"type\":\"text\",\"text\":\"\"}}\n\n",
+    .before = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
+              "\"text_delta\",\"text\":\"",
+    .after = "\"}}\n\n",
+    .end = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"
+           "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\","
+           "\"stop_sequence\":null},\"usage\":{\"output_tokens\":12}}\n\n"
+           "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+};
+
 static size_t add_framed(char *to, const char *text, size_t n)
 {
     size_t at = (size_t)snprintf(to, PIECE_MAX, "%zx\r\n", n);
@@ -87,25 +121,14 @@ static size_t add_framed(char *to, const char *text, size_t n)
 static size_t add_piece(char *to, const struct peer *p)
 {
     char text[PIECE_MAX];
-    int n =
-        snprintf(text, sizeof text,
-                 "data: {\"id\":\"chatcmpl-0123456789\",\"object\":\"chat.completion.chunk\",\"created\":1750000000,"
-                 "\"model\":\"mock\",\"system_fingerprint\":null,\"choices\":[{\"index\":0,\"delta\":{\"content\":"
-                 "\"%019llu %019llu \"},\"logprobs\":null,\"finish_reason\":null}]}\n\n",
-                 (unsigned long long)p->asked_ns, (unsigned long long)uv_hrtime());
+    int n = snprintf(text, sizeof text, "%s%019llu %019llu %s", p->words->before, (unsigned long long)p->asked_ns,
+                     (unsigned long long)uv_hrtime(), p->words->after);
     return add_framed(to, text, (size_t)n);
 }
 
-static size_t add_end(char *to)
+static size_t add_end(char *to, const struct peer *p)
 {
-    static const char head[] = "data: {\"id\":\"chatcmpl-0123456789\",\"object\":\"chat.completion.chunk\",\"created\":"
-                               "1750000000,\"model\":\"mock\",\"choices\":[";
-    char text[2 * PIECE_MAX];
-    int n = snprintf(text, sizeof text,
-                     "%s{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n%s],\"usage\":{\"prompt_tokens\":9,"
-                     "\"completion_tokens\":12,\"total_tokens\":21}}\n\ndata: [DONE]\n\n",
-                     head, head);
-    size_t at = add_framed(to, text, (size_t)n);
+    size_t at = add_framed(to, p->words->end, strlen(p->words->end));
     memcpy(to + at, "0\r\n\r\n", 5);
     return at + 5;
 }
@@ -126,16 +149,19 @@ static void on_written(uv_write_t *write, int status)
 static void stream(struct peer *p)
 {
     unsigned long n = p->every_ms ? 1 : p->left < AT_ONCE ? p->left : AT_ONCE;
-    struct parcel *parcel = malloc(sizeof *parcel + (n + 4) * PIECE_MAX);
+    struct parcel *parcel = malloc(sizeof *parcel + (n + 6) * PIECE_MAX);
 
     if (!parcel)
         die("no memory");
     *parcel = (struct parcel){.peer = p};
+    if (!p->has_begun && p->words->start[0])
+        parcel->n += add_framed(parcel->bytes, p->words->start, strlen(p->words->start));
+    p->has_begun = true;
     for (unsigned long i = 0; i < n; i++)
         parcel->n += add_piece(parcel->bytes + parcel->n, p);
     p->left -= n;
     if (p->left == 0)
-        parcel->n += add_end(parcel->bytes + parcel->n);
+        parcel->n += add_end(parcel->bytes + parcel->n, p);
     uv_buf_t buf = uv_buf_init(parcel->bytes, (unsigned)parcel->n);
     parcel->write.data = parcel;
     if (uv_write(&parcel->write, (uv_stream_t *)&p->tcp, &buf, 1, on_written) < 0) {
@@ -172,10 +198,12 @@ static void answer(struct peer *p, const char *path)
     char *end;
 
     p->asked_ns = uv_hrtime();
+    p->has_begun = false;
     p->left = strtoul(path + 1, &end, 10);
     p->every_ms = *end == '/' ? strtoul(end + 1, &end, 10) : MAX_EVERY_MS;
     if (p->left < 1 || p->every_ms >= MAX_EVERY_MS || *end != '/')
-        die("the path of a request is not /CHUNKS/EVERY_MS/v1/chat/completions");
+        die("the path of a request is not /PIECES/EVERY_MS/v1/...");
+    p->words = strncmp(end, "/v1/messages", 12) == 0 ? &anthropic : &openai;
     if (uv_try_write((uv_stream_t *)&p->tcp, &buf, 1) != (int)buf.len) {
         drop(p);
         return;
