@@ -202,6 +202,14 @@ bool rv_model_key_is_sent(rv_str name)
     return false;
 }
 
+bool rv_model_key_is_int(rv_str name)
+{
+    for (size_t i = 0; i < RV_COUNT(model_keys); i++)
+        if (rv_str_is(name, model_keys[i].name))
+            return model_keys[i].type == RV_KEY_INT;
+    return false;
+}
+
 struct rv_price rv_price_of(const struct raw_price *raw)
 {
     return (struct rv_price){

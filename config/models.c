@@ -1,4 +1,5 @@
 /* The `models` section: roles, what stands behind them, and what of that must never be shown. */
+#include <math.h>
 #include <string.h>
 
 #include "config/models_internal.h"
@@ -71,8 +72,12 @@ static void set_option(struct model_read *m, const struct rv_node *key, json_obj
 
 static void read_option(struct model_read *m, const struct rv_node *key, const struct rv_node *node)
 {
-    json_object *value = rv_resolve_indirections(m->l, node, &m->how);
+    bool is_whole = node->kind == RV_NODE_FLOAT && rv_model_key_is_int(key->text) && fabs(node->f64) < 1e15;
+    json_object *value = is_whole ? json_object_new_int64((int64_t)node->f64) /* 3.0 is 3, as everywhere */
+                                  : rv_resolve_indirections(m->l, node, &m->how);
 
+    if (!value && is_whole)
+        m->l->rc = RV_E_NOMEM;
     set_option(m, key, value);
     json_object_put(value);
 }

@@ -34,7 +34,8 @@ static int check_names(struct filter_run *r, rv_findings *findings, rv_err **err
     for (size_t i = 0; i < r->pipeline->n_models; i++)
         r->providers[i] = r->pipeline->models[i].provider;
     rv_pipeline_check_names(r->pipeline, &(struct rv_known_names){list_known, r}, findings);
-    return rv_fn_findings(findings, err);
+    int rc = rv_schema_check_pipeline(r->pipeline, findings, err);
+    return rc < 0 ? rc : rv_fn_findings(findings, err);
 }
 
 static int read_script(struct filter_run *r, json_object *config, rv_findings *findings, rv_err **err)

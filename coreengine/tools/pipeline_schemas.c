@@ -5,7 +5,7 @@ static int check(const struct rv_agent_config *a, rv_findings *findings, rv_err 
 {
     rv_schema *schema = NULL;
     rv_err *fault = NULL;
-    int rc = rv_schema_compile(a->output_schema, "output_schema", &schema, &fault);
+    int rc = rv_schema_compile(a->output_schema, "the output", &schema, &fault);
 
     rv_schema_free(schema);
     if (rc < 0 && rc != RV_E_NOMEM) {

@@ -10,10 +10,11 @@
 static const char bundle_text[] =
     "{'reeve_bundle':1,'pipeline':{'file':'d/p.yaml','dir':'d','text':'name: t\\nmodels:\\n"
     "  one:\\n    model: ${env:RV_FAULT_NONE}\\n    optional: true\\n"
-    "  two:\\n    model: ${env:RV_FAULT_NONE}\\n    key: ${file:none}\\nagents:\\n"
+    "  two:\\n    model: ${env:RV_FAULT_NONE}\\n    api_key: ${file:none}\\nagents:\\n"
     "  - {name: a, has_llm: true, model_role: two, prompt_key: p, default_next: b}\\n"
     "  - {name: b, has_tools: true, allowed_tools: [look]}\\nprompts: {p: {file: p.md}, q: {file: q.md}}\\n',"
-    "'models':{'one':null,'two':{'provider':'openai','model':'m'}}},'files':{'d/p.md':'Do {{raw_input}}','d/q.md':'x'},"
+    "'models':{'one':null,'two':{'provider':'openai','model':'m','price':{'input':1,'output':2,'cached':3},'max_input_"
+    "tokens':9}}},'files':{'d/p.md':'Do {{raw_input}}','d/q.md':'x'},"
     "'script':{'file':'s.yaml','text':'models: {a: [{json: {x: 1}}]}\\ntools: {own: [{result: {}}]}\\n'},"
     "'catalog':{'tools':{'look':{'description':'Look.','risk':'read_only','input_schema':{'type':'object'},"
     "'output_schema':true}},'entries':{'hook':{'c.h':{'sees':['raw_input']}},'probe':{'look':{}}},"

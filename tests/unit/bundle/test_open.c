@@ -9,7 +9,7 @@ static const char secrets[] = "name: t\n"
                               "  default: {model: 'openai:gpt', api_key: '${env:RV_OPEN_KEY}'}\n"
                               "  named: '${env:RV_OPEN_MODEL}'\n"
                               "  extra: {model: 'x:y', api_key: '${env:RV_OPEN_EXTRA}', optional: true}\n"
-                              "  filed: {model: 'openai:${file:model.txt}', key: '${file:key.txt}'}\n"
+                              "  filed: {model: 'openai:${file:model.txt}', api_key: '${file:key.txt}'}\n"
                               "capabilities: [{name: c, config: {k: '${env:RV_OPEN_KEY}'}}]\n"
                               "agents:\n"
                               "  - {name: a, has_llm: true, model_role: default, prompt_key: ask, default_next: b}\n"
@@ -73,6 +73,41 @@ START_TEST(offline_nothing_but_the_bundle_is_needed)
 }
 END_TEST
 
+START_TEST(prices_are_those_of_the_day_the_bundle_was_made)
+{
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "prices.json"), *text;
+    static const char pipeline[] =
+        "name: t\nbudget: {usd: 1}\nmodels:\n  default: openai:gpt-4.1-mini\n  mine: 'corp:big'\n"
+        "agents:\n  - {name: a, has_llm: true, model_role: default, default_next: b}\n"
+        "  - {name: b, has_llm: true, model_role: mine}\n";
+    struct world w;
+
+    rv_kit_write(path, "{\"models\": {\"corp:*\": {\"input\": 2, \"cached\": 0.5, \"output\": 3}}}");
+    setenv("REEVE_PRICES", path, 1);
+    world_parse(&w, pipeline, ".");
+    text = world_bundle(&w, NULL);
+    world_fini(&w);
+    ck_assert_ptr_nonnull(strstr(text, "\"mine\":{\"provider\":\"corp\",\"model\":\"big\",\"price\":{\"input\":2000000,"
+                                       "\"output\":3000000,\"cached\":500000}}"));
+    ck_assert_ptr_nonnull(strstr(text, "\"cached\":100000},\"max_input_tokens\":1047576}"));
+    rv_kit_write(path, "{\"models\": {\"corp:*\": {\"input\": 99, \"output\": 99}}}");
+    for (int offline = 0; offline < 2; offline++) {
+        rv_bundle *b = world_open(text, offline);
+        const struct rv_model_config *m = rv_pipeline_model(rv_bundle_pipeline(b), RV_STR_LIT("mine"));
+
+        ck_assert(m->has_price && m->price_from_table && m->price.input == 2000000 && m->price.cached == 500000);
+        ck_assert_int_eq(m->price.cache_write, RV_UNSET);
+        m = rv_pipeline_model(rv_bundle_pipeline(b), RV_STR_LIT("default"));
+        ck_assert(m->has_price && m->price.output == 1600000 && m->max_input_tokens == 1047576);
+        rv_bundle_free(b);
+    }
+    free(text);
+    free(path);
+    rv_kit_tmpdir_remove(dir);
+    unsetenv("REEVE_PRICES");
+}
+END_TEST
+
 START_TEST(online_a_missing_secret_is_an_error_that_names_it)
 {
     char *text = orphaned(NULL);
@@ -99,7 +134,7 @@ START_TEST(online_secrets_are_read_again)
     const struct rv_pipeline *p = rv_bundle_pipeline(b);
     ck_assert(rv_json_get_text(rv_pipeline_model(p, RV_STR_LIT("default"))->options, "api_key", &key));
     ck_assert_str_eq(key, "changed");
-    ck_assert(rv_json_get_text(rv_pipeline_model(p, RV_STR_LIT("filed"))->options, "key", &key));
+    ck_assert(rv_json_get_text(rv_pipeline_model(p, RV_STR_LIT("filed"))->options, "api_key", &key));
     ck_assert_str_eq(key, "s3cr3t");
     ck_assert(rv_json_get_text(p->capabilities[0].config, "k", &key));
     ck_assert_str_eq(key, "changed");
@@ -187,6 +222,7 @@ Suite *open_suite(void)
     TCase *tc = tcase_create("open");
 
     tcase_add_test(tc, offline_nothing_but_the_bundle_is_needed);
+    tcase_add_test(tc, prices_are_those_of_the_day_the_bundle_was_made);
     tcase_add_test(tc, online_a_missing_secret_is_an_error_that_names_it);
     tcase_add_test(tc, online_secrets_are_read_again);
     tcase_add_loop_test(tc, an_optional_role_is_there_if_it_was_there, 0, RV_COUNT(roles));

@@ -1,13 +1,18 @@
+#include <stdlib.h>
+
 #include "tests/unit/config/world.h"
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {defaults_case, rules_case, sections_case, secrets_case, names_case,
-                                            broken_case,   views_case, growth_case,   texts_case,   capabilities_case};
+    static TCase *(*const cases[])(void) = {defaults_case, rules_case,  sections_case, secrets_case, names_case,
+                                            broken_case,   views_case,  growth_case,   texts_case,   capabilities_case,
+                                            models_case,   prices_case, outputs_case};
     Suite *suite = suite_create("config");
     SRunner *runner;
     int n_failed;
 
+    unsetenv("REEVE_PRICES"); /* those of whoever runs the tests are none of theirs */
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     for (size_t i = 0; i < RV_COUNT(cases); i++)
         suite_add_tcase(suite, cases[i]());
     runner = srunner_create(suite);

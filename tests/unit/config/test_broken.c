@@ -15,7 +15,8 @@ static const char *const *list(void *self, enum rv_name_kind kind, size_t *n)
     return kind == RV_NAME_TOOL ? tools : kind == RV_NAME_HOOK ? hooks : providers;
 }
 
-static const char *const broken[] = {"bad-yaml", "unknown-agent", "wrong-type", "missing-tool", "dependency-cycle"};
+static const char *const broken[] = {"bad-yaml",     "unknown-agent",    "wrong-type",
+                                     "missing-tool", "dependency-cycle", "model-keys"};
 
 START_TEST(findings_are_as_recorded)
 {

@@ -17,6 +17,9 @@ TCase *views_case(void);
 TCase *growth_case(void);
 TCase *texts_case(void);
 TCase *capabilities_case(void);
+TCase *models_case(void);
+TCase *prices_case(void);
+TCase *outputs_case(void);
 
 struct loaded {
     struct rv_pipeline *p;

@@ -18,6 +18,7 @@ int main(void)
     suite_add_tcase(s, schema_case());
     suite_add_tcase(s, schema_compile_case());
     suite_add_tcase(s, step_result_case());
+    suite_add_tcase(s, pipeline_schemas_case());
     runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);
