@@ -280,8 +280,10 @@ void rv_cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, boo
         rv_usage_add(&all.usage, &r->usage);
     }
     bool is_more = total && total->cost_micro_usd != all.usage.cost_micro_usd;
-    if (is_more)
+    if (is_more) {
         all.usage = *total;
+        all.calls = total->calls > all.calls ? total->calls : all.calls;
+    }
     if (n > 1 || (n == 1 && is_more)) {
         lines[n].name = "all";
         fill(t, -1, &all, scratch, &lines[n++]);

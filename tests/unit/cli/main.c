@@ -8,6 +8,7 @@ int main(void)
     int failed;
 
     srunner_add_suite(runner, record_property_suite());
+    srunner_add_suite(runner, tally_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -5,5 +5,6 @@
 
 Suite *record_suite(void);
 Suite *record_property_suite(void);
+Suite *tally_suite(void);
 
 #endif
