@@ -1,10 +1,10 @@
-/* What model calls took: sums and JSON. */
+/* What model calls took: sums and JSON. A sum stops at the largest count that is read back. */
 #include "envelope/envelope_internal.h"
 
 static void add(int64_t *sum, int64_t part)
 {
-    if (__builtin_add_overflow(*sum, part, sum))
-        *sum = INT64_MAX;
+    if (__builtin_add_overflow(*sum, part, sum) || *sum > RV_USAGE_MAX)
+        *sum = RV_USAGE_MAX;
 }
 
 void rv_usage_add(struct rv_usage *sum, const struct rv_usage *part)

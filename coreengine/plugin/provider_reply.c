@@ -198,7 +198,7 @@ static int read_count(json_object *usage, const char *key, int64_t *out, rv_err 
 {
     if (!json_object_object_get_ex(usage, key, NULL))
         return 0;
-    if (!rv_json_get_int(usage, key, out) || *out < 0)
+    if (!rv_json_get_int(usage, key, out) || *out < 0 || *out > RV_USAGE_MAX)
         return RV_FAIL(err, RV_E_PLUGIN, "the usage of its answer has \"%s\" that is no count", key);
     return 0;
 }

@@ -191,13 +191,7 @@ static void overwrite(json_object *usage, const char *key, int64_t *count)
     int64_t n;
 
     if (rv_json_get_int(usage, key, &n) && n >= 0)
-        *count = n;
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+        *count = n <= RV_USAGE_MAX ? n : RV_USAGE_MAX + 1; /* too large to be true: rv_reader_usage() refuses it */
 }
 
 /* Counters are totals of the whole reply; what is not said stays. Their input is without what a cache read or wrote. */
@@ -212,7 +206,7 @@ static void read_usage(rv_wire_reader *r, json_object *usage)
     overwrite(usage, "cache_read_input_tokens", &u.cached_tokens);
     overwrite(usage, "cache_creation_input_tokens", &u.cache_write_tokens);
     overwrite(usage, "output_tokens", &u.output_tokens);
-    u.input_tokens = plus(plain, plus(u.cached_tokens, u.cache_write_tokens));
+    u.input_tokens = plain + u.cached_tokens + u.cache_write_tokens;
     if (u.input_tokens || u.output_tokens) /* zeros are of a server that does not count */
         rv_reader_usage(r, &u);
 }

@@ -107,6 +107,35 @@ int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_
     return 0;
 }
 
+static void look_at(struct wire_brackets *b, char c)
+{
+    if (b->in_text) {
+        b->in_text = c != '"' || b->is_escaped;
+        b->is_escaped = c == '\\' && !b->is_escaped;
+    } else if (c == '"') {
+        b->in_text = true;
+    } else if (c == '{' || c == '[') {
+        b->depth++;
+    } else if ((c == '}' || c == ']') && b->depth > 0) {
+        b->are_closed = --b->depth == 0;
+    }
+}
+
+int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err)
+{
+    struct wire_brackets *b = &c->brackets;
+    int rc;
+
+    *is = false;
+    for (; b->at < c->arguments.len && !b->are_closed; b->at++)
+        look_at(b, c->arguments.ptr[b->at]);
+    if (!b->are_closed || b->is_none)
+        return 0;
+    rc = rv_reader_is_object(rv_buf_str(&c->arguments), is, err);
+    b->is_none = rc == 0 && !*is;
+    return rc;
+}
+
 void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c)
 {
     if (c->started && !c->ended)

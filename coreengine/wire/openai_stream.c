@@ -75,7 +75,7 @@ static struct wire_call *unnumbered_call(rv_wire_reader *r, rv_str id, rv_str na
 
     *rc = 0;
     if (c && !id.len && name.len && c->started) {
-        *rc = rv_reader_is_object(rv_buf_str(&c->arguments), &is_complete, err);
+        *rc = rv_reader_call_is_complete(c, &is_complete, err);
         if (*rc < 0)
             return NULL;
         if (is_complete || !rv_str_eq(rv_buf_str(&c->name), name))

@@ -233,10 +233,22 @@ static bool same_usage(const struct rv_usage *a, const struct rv_usage *b)
            a->reasoning_tokens == b->reasoning_tokens;
 }
 
+static bool is_count(int64_t n)
+{
+    return n >= 0 && n <= RV_USAGE_MAX;
+}
+
 void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals)
 {
     bool is_new = !r->has_usage || !same_usage(&r->usage, totals);
 
+    if (r->has_false_usage || !is_count(totals->input_tokens) || !is_count(totals->output_tokens) ||
+        !is_count(totals->cached_tokens) || !is_count(totals->cache_write_tokens) ||
+        !is_count(totals->reasoning_tokens)) {
+        r->has_false_usage = true; /* the other counts are worth no more */
+        r->has_usage = false;
+        return;
+    }
     r->usage = *totals;
     r->has_usage = true;
     if (is_new && r->has_begun)

@@ -114,21 +114,34 @@ static int read_line(rv_sse *s, rv_str line, rv_err **err)
     return read_field(s, field, value, err);
 }
 
-/* Where the line ends that begins at p; NULL: not in these bytes. */
-static const char *find_end(const char *p, size_t n)
+/* Where the line ends that begins at p; NULL: not in these bytes. *lf: the next line feed, or the end of the bytes, as
+ * it was found for a line before; it is looked for once, not again for each of a thousand lines before it. */
+static const char *find_end(const char *p, const char *end, const char **lf)
 {
-    const char *lf = memchr(p, '\n', n);
-    const char *cr = memchr(p, '\r', lf ? (size_t)(lf - p) : n);
+    const char *cr;
 
-    return cr ? cr : lf;
+    if (*lf < p) {
+        *lf = memchr(p, '\n', (size_t)(end - p));
+        if (!*lf)
+            *lf = end;
+    }
+    cr = memchr(p, '\r', (size_t)(*lf - p));
+    if (cr)
+        return cr;
+    return *lf < end ? *lf : NULL;
 }
 
 int rv_sse_read(rv_sse *s, rv_str bytes, rv_err **err)
 {
-    const char *p = bytes.ptr, *end = p + bytes.len, *stop;
+    const char *p = bytes.ptr, *end = p + bytes.len, *stop, *lf;
     rv_str line;
     int rc;
 
+    if (p == end)
+        return 0;
+    lf = memchr(p, '\n', bytes.len);
+    if (!lf)
+        lf = end;
     while (p < end) {
         if (s->skip_lf) {
             s->skip_lf = false;
@@ -137,7 +150,7 @@ int rv_sse_read(rv_sse *s, rv_str bytes, rv_err **err)
                 continue;
             }
         }
-        stop = find_end(p, (size_t)(end - p));
+        stop = find_end(p, end, &lf);
         line = (rv_str){p, (size_t)((stop ? stop : end) - p)};
         if (!stop || s->line.len) {
             rv_buf_add_str(&s->line, line);

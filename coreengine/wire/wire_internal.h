@@ -10,12 +10,22 @@ struct wire_half {
     unsigned high; /* 0: nothing waits */
 };
 
+/* How far the brackets of arguments were looked at: each byte once, however many pieces they come in. */
+struct wire_brackets {
+    size_t at;
+    unsigned depth;
+    bool in_text, is_escaped;
+    bool are_closed; /* those that were opened first */
+    bool is_none;    /* what they closed is no object, and no further piece will make it one */
+};
+
 /* One tool call while its arguments come. */
 struct wire_call {
     int64_t key;      /* the provider's number of it; -1: none */
     rv_buf id, name;  /* id may stay empty: one is made up when the call starts, as it is when another call has it */
     rv_buf arguments; /* text */
     struct wire_half half;
+    struct wire_brackets brackets;
     bool started, ended; /* its deltas were handed out */
 };
 
@@ -51,7 +61,7 @@ struct rv_wire_reader {
     struct wire_half block_half;
     int finish; /* enum rv_finish_reason or RV_UNSET */
     struct rv_usage usage;
-    bool has_usage;
+    bool has_usage, has_false_usage;
 };
 
 /* What a wire brings. Each returns 0 or RV_E_NOMEM; everything else is said by rv_reader_break(). */
@@ -75,7 +85,10 @@ struct wire_call *rv_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err
 RV_MUST_CHECK int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err);
 RV_MUST_CHECK int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_err **err);
 void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c);
+/** Whether its arguments are one complete object by now; RV_E_NOMEM only. */
+RV_MUST_CHECK int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err);
 void rv_reader_finish(rv_wire_reader *r, int finish);
+/** Counts that can not be true are not told: a journal could not hold them. */
 void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);
 /** The answer is no good: what was wrong, once (the first counts). */
 void rv_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);

@@ -256,6 +256,24 @@ START_TEST(an_open_record_goes_on_after_a_load)
 }
 END_TEST
 
+START_TEST(sums_of_usage_can_always_be_loaded)
+{
+    const struct rv_usage much = {.calls = 1, .input_tokens = RV_USAGE_MAX, .output_tokens = RV_USAGE_MAX};
+    rv_envelope *env = world_load("{}"), *again;
+    char *text;
+
+    rv_envelope_add_usage(env, &much);
+    rv_envelope_add_usage(env, &much);
+    text = world_state(env);
+    again = world_load(text);
+    ck_assert_int_eq(rv_envelope_fields(again)->usage.calls, 2);
+    ck_assert_int_eq(rv_envelope_fields(again)->usage.input_tokens, RV_USAGE_MAX);
+    free(text);
+    rv_envelope_free(again);
+    rv_envelope_free(env);
+}
+END_TEST
+
 TCase *state_case(void)
 {
     TCase *tc = tcase_create("state");
@@ -269,5 +287,6 @@ TCase *state_case(void)
     tcase_add_test(tc, a_false_member_of_a_set_is_no_member);
     tcase_add_test(tc, a_loaded_envelope_shares_nothing_with_the_text_it_came_from);
     tcase_add_test(tc, an_open_record_goes_on_after_a_load);
+    tcase_add_test(tc, sums_of_usage_can_always_be_loaded);
     return tc;
 }

@@ -60,7 +60,7 @@ static const struct {
     {"{\"input_tokens\": 7, \"output_tokens\": 0}", true, 7, 0, 0, 0},
     {"{\"input_tokens\": 7, \"output_tokens\": 5, \"cached_tokens\": 7, \"reasoning_tokens\": 4}", true, 7, 5, 7, 4},
     {"{\"output_tokens\": 5}", false, 0, 5, 0, 0}, /* half of it does not tell what was used */
-    {"{\"input_tokens\": 9223372036854775807, \"output_tokens\": 1}", true, INT64_MAX, 1, 0, 0},
+    {"{\"input_tokens\": 4503599627370496, \"output_tokens\": 1}", true, RV_USAGE_MAX, 1, 0, 0},
 };
 
 START_TEST(usage_is_taken_when_both_counts_are_there)
@@ -117,6 +117,7 @@ static const struct {
     {"{\"text\": \"hi\", \"usage\": 7}", "\"usage\" that is no object but integer"},
     {"{\"text\": \"hi\", \"usage\": {\"tokens\": 7}}", "unknown member \"tokens\""},
     {"{\"text\": \"hi\", \"usage\": {\"input_tokens\": -1}}", "\"input_tokens\" that is no count"},
+    {"{\"text\": \"hi\", \"usage\": {\"input_tokens\": 4503599627370497}}", "\"input_tokens\" that is no count"},
     {"{\"text\": \"hi\", \"usage\": {\"output_tokens\": 1.5}}", "\"output_tokens\" that is no count"},
     {"{\"text\": \"hi\", \"usage\": {\"output_tokens\": \"1\"}}", "\"output_tokens\" that is no count"},
     {"{\"text\": \"hi\", \"usage\": {\"cached_tokens\": 1}}", "more \"cached_tokens\" than"},

@@ -46,6 +46,11 @@ static const struct {
      "1\n"
      "finish tool_calls\n= \ncalls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"},"
      "{\"id\":\"b\",\"name\":\"g\",\"arguments\":\"{\\\"y\\\":2}\"}]\nfinish tool_calls\n"},
+    {"counts that can not be true are not told",
+     DELTA("\"content\":\"a\"") FINISH("stop")
+         DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":9223372036854775807,\"completion_tokens\":3}}")
+             DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":3}}") DONE,
+     "text a\nfinish stop\n= a\nfinish stop\n"},
     {"empty arguments",
      CALL("\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}") FINISH("tool_calls") DONE,
      "start 0 a f\nend 0\nfinish tool_calls\n= \ncalls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"}]\n"

@@ -83,6 +83,33 @@ START_TEST(there_may_be_a_hundred_thousand_deltas)
 }
 END_TEST
 
+/* Each piece might complete the arguments, which are long already: that must not be found out by reading them all. */
+START_TEST(pieces_that_repeat_a_name_are_each_read_once)
+{
+    rv_buf body = RV_BUF_INIT(64 * MEGABYTE);
+    char *text = malloc(5 * MEGABYTE + 1), *got;
+
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'x', 5 * MEGABYTE);
+    text[5 * MEGABYTE] = '\0';
+    for (size_t i = 0; i < 2; i++)
+        rv_buf_printf(&body,
+                      "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\","
+                      "\"arguments\":\"%s%.*s\"}}]}}]}\n\n",
+                      i ? "" : "{\\\"a\\\":\\\"", (int)(5 * MEGABYTE / 2), text);
+    for (size_t i = 0; i < 60000; i++)
+        rv_buf_puts(&body, "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\","
+                           "\"arguments\":\"}\"}}]}}]}\n\n");
+    put_end(&body);
+    ck_assert_int_eq(body.rc, 0);
+    got = hear(&(struct hear){.target = &target, .only_reply = true}, rv_buf_str(&body));
+    ck_assert_ptr_null(strstr(got, "call_2"));
+    free(got);
+    free(text);
+    rv_buf_fini(&body);
+}
+END_TEST
+
 /* The same piece until the reply is too long. */
 static char *hear_too_much(const char *event, size_t n)
 {
@@ -174,6 +201,7 @@ TCase *volume_case(void)
     tcase_add_test(c, a_stream_of_a_megabyte_may_be_cut_anywhere);
     tcase_add_test(c, one_delta_may_be_a_megabyte);
     tcase_add_test(c, there_may_be_a_hundred_thousand_deltas);
+    tcase_add_test(c, pieces_that_repeat_a_name_are_each_read_once);
     tcase_add_loop_test(c, a_reply_that_is_too_long_is_broken, 0, 3);
     tcase_add_test(c, an_event_that_is_too_long_breaks_the_reply);
     tcase_add_test(c, an_answer_at_once_that_is_too_long_breaks_the_reply);
