@@ -58,6 +58,20 @@ static void hide_user(struct rv_endpoint *e, const char *url)
         hide(e, (rv_str){colon + 1, user.len - (size_t)(colon + 1 - user.ptr)});
 }
 
+/* Some gateways take their key there. */
+static void hide_query(struct rv_endpoint *e, rv_str query)
+{
+    for (int i = 0; query.len && i < RV_PROVIDER_MAX_QUERY; i++) {
+        const char *amp = memchr(query.ptr, '&', query.len);
+        rv_str pair = {query.ptr, amp ? (size_t)(amp - query.ptr) : query.len};
+        const char *is = memchr(pair.ptr, '=', pair.len);
+        rv_str name = {pair.ptr, is ? (size_t)(is - pair.ptr) : pair.len};
+        if (is && !rv_str_is(name, "api-version"))
+            hide(e, (rv_str){is + 1, pair.len - name.len - 1});
+        query = (rv_str){query.ptr + pair.len + (amp ? 1 : 0), query.len - pair.len - (amp ? 1 : 0)};
+    }
+}
+
 /* --- Address --- */
 
 static int find_base(struct building *b, rv_err **err)
@@ -95,6 +109,7 @@ static int find_base(struct building *b, rv_err **err)
     b->at_home = !info->base_url || (rv_url_check(rv_str_of(info->base_url), &home, NULL) == 0 &&
                                      home.len == host.len && strncasecmp(home.ptr, host.ptr, host.len) == 0);
     hide_user(b->e, b->base);
+    hide_query(b->e, rv_url_query(rv_str_of(b->base)));
     return 0;
 }
 

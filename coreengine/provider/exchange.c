@@ -369,7 +369,7 @@ static void tell_gate(rv_exchange *x)
     else if (!x->was_local)
         rv_breaker_failed(&gate->breaker, a->error_kind, x->now_us);
     if (a->has_usage)
-        rv_gate_settle(&x->ticket, call, a->usage.input_tokens + a->usage.output_tokens);
+        rv_gate_settle(&x->ticket, call, a->usage.input_tokens + a->usage.output_tokens, x->now_us);
     rv_gate_close(gate, x->hints.closed_until_us);
     if (x->reply.failed && a->error_kind == RV_LLM_ERROR_RATE_LIMITED && x->reply.retryable &&
         x->hints.retry_after_us > 0 && x->hints.retry_after_us <= call->max_retry_wait_us)

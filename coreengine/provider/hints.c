@@ -225,6 +225,7 @@ void rv_hints_read(const struct rv_http_head *head, int64_t now_us, int64_t max_
     for (size_t i = 0; i < RV_COUNT(id_names) && !id.len; i++)
         id = header(head, id_names[i]);
     copy_shown(out->request_id, sizeof out->request_id, id, "");
-    if (head->status >= 300 && head->status < 400)
-        copy_shown(out->location, sizeof out->location, header(head, "location"), "?#@");
+    rv_str location = header(head, "location"); /* with an "@" in it, it may name a user and a password */
+    if (head->status >= 300 && head->status < 400 && location.len && !memchr(location.ptr, '@', location.len))
+        copy_shown(out->location, sizeof out->location, location, "?#");
 }

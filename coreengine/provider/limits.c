@@ -10,6 +10,8 @@
 #define MINUTE_US (60 * RV_US_PER_S)
 /* What a full bucket holds: a tenth of a minute's worth, so that no minute sees much more than its figure. */
 #define BUCKET_US (MINUTE_US / 10)
+/* A bucket is never empty for longer: what a provider counted may be wrong. */
+#define MAX_DEBT_US (10 * MINUTE_US)
 
 static int64_t cost_of(int64_t amount, int64_t per_minute)
 {
@@ -131,10 +133,12 @@ void rv_gate_leave(struct rv_ticket *t)
     t->is_inside = t->is_probe = false;
 }
 
-void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens)
+void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us)
 {
-    t->gate->tokens_full_us +=
-        cost_of(tokens, limits->tokens_per_minute) - cost_of(t->tokens, limits->tokens_per_minute);
+    int64_t cost = cost_of(tokens, limits->tokens_per_minute) - cost_of(t->tokens, limits->tokens_per_minute);
+    int64_t *full_us = &t->gate->tokens_full_us, latest = later(*full_us, now_us + MAX_DEBT_US);
+
+    *full_us = *full_us < latest - cost ? *full_us + cost : latest;
 }
 
 void rv_gate_close(struct rv_gate *g, int64_t until_us)

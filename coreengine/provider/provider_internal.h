@@ -7,7 +7,8 @@
 #define RV_PROVIDER_MAX_BODY    ((size_t)64 << 20) /* bytes of a request, whatever max_request_bytes says */
 #define RV_PROVIDER_MAX_VALUE   ((size_t)8 << 10)  /* of a key, a header, an address */
 #define RV_PROVIDER_MAX_HEADERS 32                 /* that options may add */
-#define RV_PROVIDER_MAX_SECRETS (RV_PROVIDER_MAX_HEADERS + 5)
+#define RV_PROVIDER_MAX_QUERY   8                  /* values of an address that are looked at */
+#define RV_PROVIDER_MAX_SECRETS (RV_PROVIDER_MAX_HEADERS + RV_PROVIDER_MAX_QUERY + 5)
 #define RV_US_PER_MS            INT64_C(1000)
 #define RV_US_PER_S             INT64_C(1000000)
 
@@ -63,6 +64,8 @@ char *rv_url_join(rv_arena *a, rv_str base, const char *path, const char *query)
 char *rv_url_shown(rv_arena *a, rv_str url);
 /** The "user:password" of an address; empty: none. */
 rv_str rv_url_user(rv_str url);
+/** What stands behind its "?"; empty: nothing. */
+rv_str rv_url_query(rv_str url);
 /** True if nothing but an optional "/" follows the host. */
 bool rv_url_is_bare(rv_str url);
 /** text with everything but letters, digits and "-._~" as %XX. NULL: no memory. */
@@ -145,7 +148,7 @@ enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_opt
 /** Out of the queue or the place, whichever it is in. Follow it by rv_gate_wake(), last of all. */
 void rv_gate_leave(struct rv_ticket *t);
 /** What the tokens came to in truth, after rv_gate_leave(). */
-void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens);
+void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us);
 void rv_gate_close(struct rv_gate *g, int64_t until_us);
 /** Tells whoever is first in the queue that there is a place, if there may be one: calls its on_ready. */
 void rv_gate_wake(struct rv_gate *g);

@@ -9,6 +9,10 @@
 #define MAX_STORY ((size_t)1 << 10) /* of one role before the last */
 #define MAX_TEXT  ((size_t)32 << 10)
 
+#define CUT          "..." /* what a wire shows where it cuts a text */
+#define MIN_PART     8     /* bytes of a secret: fewer may be a word of any text */
+#define MIN_CUT_PART 4     /* the same, at a cut */
+
 void rv_report_fail(rv_exchange *x, enum rv_llm_error kind, const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
@@ -25,6 +29,20 @@ void rv_report_fail(rv_exchange *x, enum rv_llm_error kind, const char *fmt, ...
     rv_buf_fini(&text);
 }
 
+/* How much of s is the beginning of a secret that must not be seen: all of it, half of it, or what was left where the
+ * text around it was cut. */
+static size_t hidden_part(rv_str secret, rv_str s)
+{
+    size_t n = 0;
+
+    while (n < secret.len && n < s.len && secret.ptr[n] == s.ptr[n])
+        n++;
+    if (n == secret.len || (n >= MIN_PART && n >= secret.len / 2))
+        return n;
+    bool is_cut = n == s.len || (s.len - n >= strlen(CUT) && memcmp(s.ptr + n, CUT, strlen(CUT)) == 0);
+    return is_cut && n >= MIN_CUT_PART ? n : 0;
+}
+
 /* Any bytes may have come: what is left is UTF-8 without control characters, and shows no secret. */
 static void add_clean(const struct rv_endpoint *e, rv_str s, rv_buf *out)
 {
@@ -32,10 +50,10 @@ static void add_clean(const struct rv_endpoint *e, rv_str s, rv_buf *out)
 
     while (i < s.len) {
         size_t hidden = 0, bad = s.len;
-        for (size_t k = 0; k < e->n_secrets; k++)
-            if (e->secrets[k].len > hidden && s.len - i >= e->secrets[k].len &&
-                memcmp(s.ptr + i, e->secrets[k].ptr, e->secrets[k].len) == 0)
-                hidden = e->secrets[k].len;
+        for (size_t k = 0; k < e->n_secrets; k++) {
+            size_t n = hidden_part(e->secrets[k], (rv_str){s.ptr + i, s.len - i});
+            hidden = n > hidden ? n : hidden;
+        }
         if (hidden) {
             rv_buf_puts(out, "[hidden]");
             i += hidden;

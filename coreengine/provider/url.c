@@ -149,6 +149,11 @@ rv_str rv_url_user(rv_str url)
     return split(url).user;
 }
 
+rv_str rv_url_query(rv_str url)
+{
+    return split(url).query;
+}
+
 bool rv_url_is_bare(rv_str url)
 {
     return split(url).path.len == 0;

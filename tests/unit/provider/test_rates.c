@@ -67,6 +67,22 @@ START_TEST(tokens_are_estimated_then_settled)
 }
 END_TEST
 
+START_TEST(tokens_that_nobody_can_have_used_hold_for_minutes_not_for_ever)
+{
+    static const struct answer much = {
+        .status = 200,
+        .body = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}],"
+                "\"usage\":{\"prompt_tokens\":4503599627370496,\"completion_tokens\":4503599627370496}}\n\n"};
+    struct world w;
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m", "{'tokens_per_minute':60}");
+    for (int i = 0; i < 20; i++)
+        ck_assert_int_eq(call(&w, &much), i * 600 * S);
+    world_fini(&w);
+}
+END_TEST
+
 START_TEST(a_limit_that_is_used_up_holds_everyone)
 {
     static const struct answer last = {
@@ -197,6 +213,7 @@ TCase *rates_case(void)
     tcase_add_test(tc, requests_per_minute_are_spread_after_a_small_burst);
     tcase_add_test(tc, less_than_one_request_fits_a_bucket);
     tcase_add_test(tc, tokens_are_estimated_then_settled);
+    tcase_add_test(tc, tokens_that_nobody_can_have_used_hold_for_minutes_not_for_ever);
     tcase_add_test(tc, a_limit_that_is_used_up_holds_everyone);
     tcase_add_test(tc, an_answer_that_says_nothing_ends_no_limit);
     tcase_add_test(tc, who_is_told_to_wait_holds_the_others_too);

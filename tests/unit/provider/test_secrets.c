@@ -9,7 +9,9 @@
 #define HEADER_SECRET "hush-hush-hush"
 #define PASSWORD      "pass-word-word"
 #define PROXY_WORD    "word-of-the-proxy"
-#define ECHO_ALL      KEY " and " HEADER_SECRET " and " PASSWORD " and " PROXY_WORD " twice " KEY KEY
+#define QUERY_WORD    "word-of-the-query"
+#define FILL          "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define ECHO_ALL      QUERY_WORD " and " KEY " and " HEADER_SECRET " and " PASSWORD " and " PROXY_WORD " twice " KEY KEY
 
 static const struct {
     const char *id;
@@ -23,10 +25,20 @@ static const struct {
      {.status = 200, .body = "data: {\"error\":{\"message\":\"" ECHO_ALL "\",\"code\":\"" KEY "\"}}\n\n"}},
     {"request id", {.status = 500, .headers = "x-request-id: " KEY}},
     {"redirection", {.status = 301, .headers = "location: http://h/" KEY "?" KEY}},
+    {"redirection to a user",
+     {.status = 301, .headers = "location: http://" HEADER_SECRET ":" PASSWORD "@h/v1/chat/completions"}},
+    {"redirection without a scheme", {.status = 301, .headers = "location: //me:" PASSWORD "@h/"}},
+    {"half of it at a cut",
+     {.status = 502, .type = "text/html", .body = FILL FILL FILL "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" KEY FILL}},
+    {"some of it at a cut",
+     {.status = 502,
+      .type = "text/html",
+      .body = FILL FILL FILL "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" KEY FILL}},
+    {"half of it", {.status = 500, .body = "{\"error\":{\"message\":\"key sk-test-0123456 is wrong\"}}"}},
     {"unreachable", {.fault = RV_HTTP_UNREACHABLE}},
     {"first byte", {.fault = RV_HTTP_FIRST_BYTE_TIME, .was_sent = true}},
 };
-static const char *const secrets[] = {KEY, HEADER_SECRET, PASSWORD, PROXY_WORD};
+static const char *const secrets[] = {KEY, HEADER_SECRET, PASSWORD, PROXY_WORD, QUERY_WORD, "sk-test-0123456", "xsk-t"};
 
 static void check_none(const char *id, const char *text)
 {
@@ -44,7 +56,8 @@ START_TEST(no_text_has_a_secret)
 
     world_init(&w);
     world_model(&w, "default", "openai", "m",
-                "{'base_url':'https://user:" PASSWORD "@h/v1?token=" HEADER_SECRET "','headers':{'X-Secret':"
+                "{'base_url':'https://user:" PASSWORD "@h/v1?api-version=2024-10-21&token=" QUERY_WORD
+                "','headers':{'X-Secret':"
                 "'" HEADER_SECRET "'},'proxy':'http://me:" PROXY_WORD "@proxy:1'}");
     opts = world_opts(&w, "default");
     x = world_exchange(&w, &opts);
