@@ -23,6 +23,7 @@ struct rv_cli_tally {
     struct row *rows;                   /* one for each stage */
     struct sample *samples;
     size_t n_samples, cap_samples;
+    int rc; /* sticky RV_E_NOMEM: samples are missing */
 };
 
 static int64_t count_of(json_object *obj, const char *key)
@@ -123,6 +124,7 @@ static void add_sample(rv_cli_tally *t, int stage, const struct rv_cli_spent *s)
     if (t->n_samples == t->cap_samples && t->cap_samples < MAX_SAMPLES) {
         size_t cap = t->cap_samples ? t->cap_samples * 2 : 32;
         struct sample *more = realloc(t->samples, cap * sizeof *more);
+        t->rc = more ? t->rc : RV_E_NOMEM;
         if (more) {
             t->samples = more;
             t->cap_samples = cap;
@@ -153,6 +155,7 @@ static const char *const titles[N_COLUMNS] = {"calls",     "input", "cached",   
 struct line {
     const char *name;
     char cells[N_COLUMNS][MAX_CELL]; /* empty: nothing to say */
+    int rc;                          /* sticky, of a cell */
 };
 
 static int by_size(const void *a, const void *b)
@@ -181,6 +184,7 @@ static int64_t median_ms(const rv_cli_tally *t, int stage, bool first, int64_t *
 static void put(struct line *l, enum column c, rv_buf *text)
 {
     snprintf(l->cells[c], MAX_CELL, "%s", rv_buf_cstr(text));
+    l->rc = l->rc < 0 ? l->rc : text->rc;
     rv_buf_clear(text);
 }
 
@@ -233,6 +237,7 @@ static void print(const struct line *lines, size_t n, bool color, rv_buf *b)
     size_t name = strlen("all"), width[N_COLUMNS] = {0};
 
     for (size_t i = 0; i < n; i++) {
+        b->rc = b->rc < 0 ? b->rc : lines[i].rc;
         name = widest(name, lines[i].name);
         for (size_t c = 0; c < N_COLUMNS; c++)
             width[c] = widest(width[c], lines[i].cells[c]);
@@ -288,6 +293,8 @@ void rv_cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, boo
         lines[n].name = "all";
         fill(t, -1, &all, scratch, &lines[n++]);
     }
+    if ((!lines || !scratch || t->rc < 0) && b->rc == 0)
+        b->rc = RV_E_NOMEM;
     if (n && is_known(&all))
         print(lines, n, color, b);
     free(lines);

@@ -52,6 +52,8 @@ static const struct rv_cli_option resume_options[] = {
 static int exclusive(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     int n = rv_cli_flag(args, "json") + rv_cli_flag(args, "state") + rv_cli_flag(args, "events");
+    if (rv_cli_flag(args, "deltas") && !rv_cli_flag(args, "events"))
+        return rv_cli_usage(cli, args, "--deltas are pieces among the lines of --events: give both");
     return n > 1 ? rv_cli_usage(cli, args, "--json, --state and --events exclude each other") : 0;
 }
 

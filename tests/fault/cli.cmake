@@ -1,0 +1,5 @@
+set(rv_cli ${PROJECT_SOURCE_DIR}/coreengine/cli)
+rv_test(fault_cli
+    SOURCES fault_cli.c ${rv_cli}/tally.c ${rv_cli}/figures.c ${rv_cli}/times.c
+    USES rv::script rv::kit rv::fault
+    LABELS fault)
