@@ -34,9 +34,11 @@ static void skip_blanks(struct cursor *c)
 
 static bool take(struct cursor *c, char what)
 {
-    skip_blanks(c);
-    if (c->p == c->end || *c->p != what)
-        return false;
+    if (c->p == c->end || *c->p != what) { /* there hardly ever are blanks */
+        skip_blanks(c);
+        if (c->p == c->end || *c->p != what)
+            return false;
+    }
     c->p++;
     return true;
 }
@@ -203,11 +205,10 @@ static bool take_text(struct cursor *c, rv_buf *scratch, rv_str *out)
 /* The next key of the object; false with *more false at its end, with *more true where it is not plain. */
 static bool next_key(struct cursor *c, bool *is_first, rv_str *key, bool *more)
 {
-    *more = false;
-    if (take(c, '}'))
-        return false;
-    *more = true;
-    if (!*is_first && !take(c, ','))
+    bool has_comma = !*is_first && take(c, ',');
+
+    *more = has_comma || !take(c, '}');
+    if (!*more || !(has_comma || *is_first))
         return false;
     *is_first = false;
     return take_plain(c, key) && take(c, ':');
