@@ -208,3 +208,8 @@ int rv_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err **err)
     x->may_be_billed |= x->attempt_may_be_billed;
     return rv_buf_check(&x->reply.error, "what went wrong with a model", err);
 }
+
+bool rv_exchange_has_answer(const rv_exchange *x)
+{
+    return x->reader && rv_wire_is_done(x->reader);
+}

@@ -70,6 +70,9 @@ const struct rv_http_request *rv_exchange_request(rv_exchange *x);
 RV_MUST_CHECK int rv_exchange_on_head(rv_exchange *x, const struct rv_http_head *head, int64_t now_us, rv_err **err);
 RV_MUST_CHECK int rv_exchange_on_body(rv_exchange *x, rv_str bytes, int64_t now_us, rv_err **err);
 RV_MUST_CHECK int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t now_us, rv_err **err);
+/** The answer has all it needs, or is broken for good, and its body goes on: whatever more comes is not looked at, and the
+ * request may be ended by rv_exchange_on_end() with RV_HTTP_OK. */
+bool rv_exchange_has_answer(const rv_exchange *x);
 /** The request could not even be started: counts as unreachable. */
 RV_MUST_CHECK int rv_exchange_not_sent(rv_exchange *x, const rv_err *why, int64_t now_us, rv_err **err);
 const struct rv_llm_reply *rv_exchange_reply(const rv_exchange *x); /* after DONE; borrowed */

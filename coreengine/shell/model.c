@@ -4,7 +4,8 @@
 
 #include "coreengine/shell/shell_internal.h"
 
-#define DEADLINE_SLACK_US 50000 /* the request's own limit comes first: it says more */
+#define LINGER_US         200000 /* from an answer's end mark to the end of its body, which keeps the connection */
+#define DEADLINE_SLACK_US 50000  /* the request's own limit comes first: it says more */
 
 struct model_call {
     struct call *call;
@@ -13,6 +14,7 @@ struct model_call {
     json_object *request; /* owned */
     bool held;            /* whoever watches does not want more now */
     bool is_done;         /* the call has its answer */
+    bool lingers;         /* all was said, and the body goes on */
 };
 
 static void advance(struct model_call *m);
@@ -97,6 +99,10 @@ static bool on_body(void *self, rv_str bytes)
         give_up(m, rc, err);
         return true;
     }
+    if (!m->lingers && rv_exchange_has_answer(m->exchange)) {
+        m->lingers = true;
+        due_at(m->call, now_us(m) + LINGER_US);
+    }
     return !m->held;
 }
 
@@ -135,7 +141,7 @@ static bool send_request(struct model_call *m)
 
     if (o->on_payload)
         o->on_payload(o->self, c->call_id, model ? model->provider : "", request->body);
-    m->held = false;
+    m->held = m->lingers = false;
     int rc = rv_http_start(c->x->engine->http, request, &events, &m->http, &err);
     if (rc == 0) {
         due_at(c, c->deadline_us ? c->deadline_us + DEADLINE_SLACK_US : RV_NEVER);
@@ -202,11 +208,12 @@ static void advance(struct model_call *m)
     }
 }
 
-/* The deadline has come and nobody noticed: whatever is under way ends. */
-static void time_out(struct model_call *m)
+/* The request under way ends now: nothing more is wanted of it, or the deadline has come and nobody noticed. */
+static void end_request(struct model_call *m)
 {
-    const struct rv_http_end end = {
+    const struct rv_http_end late = {
         .fault = RV_HTTP_TOTAL_TIME, .was_sent = true, .text = "the deadline of the call has passed"};
+    const struct rv_http_end end = m->lingers ? (struct rv_http_end){.was_sent = true, .text = ""} : late;
     rv_err *err = NULL;
 
     rv_http_cancel(m->http);
@@ -225,7 +232,7 @@ bool rv_model_due(struct call *c)
     if (m->is_done)
         return true;
     if (m->http)
-        time_out(m);
+        end_request(m);
     else
         advance(m);
     return false; /* it is due again, or gone with its run */
