@@ -86,8 +86,9 @@ static int take_rows(struct job *job, rv_str body, rv_err **err)
     struct rv_embeddings rows = {0};
 
     int rc = rv_wire_embed_read(&job->target.wire, body, job->n, &rows, err);
-    if (rc < 0)
-        return rc;
+    if (rc < 0) /* what it answers is no fault of the command line */
+        return RV_WRAP(err, rc == RV_E_PARSE ? RV_E_PROVIDER : rc, "read the embeddings of \"%s\"",
+                       job->target.wire.provider);
     for (size_t i = 0; i < rows.n; i++) {
         rv_buf *out = job->as_json ? &job->rows : &lines;
         if (job->as_json)

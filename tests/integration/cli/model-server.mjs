@@ -49,8 +49,14 @@ function refuse(out, status, message) {
 function embed(body, out) {
   if (body.model === 'no-such-model') return refuse(out, 404, 'no such model; your key was sk-looplooploop')
   const data = body.input.map((text, index) => ({object: 'embedding', index, embedding: [text.length, index, 0.1]}))
+  if (body.model === 'forgetful') data.pop()
   out.writeHead(200, {'content-type': 'application/json'})
   out.end(JSON.stringify({object: 'list', data: data.reverse(), usage: {prompt_tokens: body.input.length * 2}}))
+}
+
+function embedForOllama(body, out) {
+  out.writeHead(200, {'content-type': 'application/json'})
+  out.end(JSON.stringify({embeddings: body.input.map((text) => [text.length, -0.5]), prompt_eval_count: 3}))
 }
 
 const server = createServer(async (request, out) => {
@@ -68,6 +74,7 @@ const server = createServer(async (request, out) => {
   else if (request.url === '/empty/models') out.end('{"data": [{"id": 7}, {"id": "two words"}, {}, null]}')
   else if (request.url === '/v1/chat/completions') await chat(body, out)
   else if (request.url === '/v1/embeddings') embed(body, out)
+  else if (request.url === '/api/embed') embedForOllama(body, out)
   else refuse(out, 404, 'there is nothing')
 })
 server.listen(0, '127.0.0.1', () => {
