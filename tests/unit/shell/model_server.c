@@ -1,6 +1,7 @@
 #include "tests/unit/shell/model_server.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,7 +278,11 @@ static void on_stop(uv_async_t *async)
 static void *serve(void *self)
 {
     struct model_server *s = self;
+    sigset_t pipe;
 
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE); /* whoever asked may be gone; the other threads are to live without this */
+    pthread_sigmask(SIG_BLOCK, &pipe, NULL);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     return NULL;
 }
