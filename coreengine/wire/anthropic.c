@@ -142,6 +142,25 @@ static void write_options(const struct rv_wire_target *t, json_object *request, 
         rv_jw_kv_value(w, "temperature", temperature);
 }
 
+/* Their mode for structured output takes closed schemas only. What can not be said so is handed over by the output
+ * tool, unless the request insists on the mode. */
+static int close_schema(const struct rv_wire_target *t, json_object *request, enum wire_via *via, json_object **schema,
+                        rv_err **err)
+{
+    json_object *strict = NULL;
+    int rc = rv_schema_to_strict(*schema, &strict, err);
+
+    if (rc < 0)
+        return rc;
+    if (strict) {
+        json_object_put(*schema);
+        *schema = strict;
+    } else if (!t->no_tools && !rv_str_is(rv_anthropic_text(rv_json_get_obj(request, "output"), "via"), "native")) {
+        *via = WIRE_VIA_TOOL;
+    }
+    return 0;
+}
+
 static int write_request(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err)
 {
     json_object *tools = rv_json_get_arr(request, "tools"), *schema = NULL;
@@ -150,8 +169,12 @@ static int write_request(const struct rv_wire_target *t, json_object *request, r
 
     if (rc == 0 && via != WIRE_VIA_NONE)
         rc = rv_body_schema(request, &schema, err);
-    if (rc < 0)
+    if (rc == 0 && via == WIRE_VIA_NATIVE)
+        rc = close_schema(t, request, &via, &schema, err);
+    if (rc < 0) {
+        json_object_put(schema);
         return rc;
+    }
     rv_jw_obj(w);
     write_options(t, request, w);
     rc = rv_anthropic_messages(t, request, via == WIRE_VIA_PROMPT ? schema : NULL, w, err);

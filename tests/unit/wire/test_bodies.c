@@ -18,6 +18,8 @@ static const struct {
     {.golden = "required"},
     {.golden = "no-tools"},
     {.golden = "output-auto"},
+    {.golden = "output-open"},
+    {.golden = "output-map"},
     {.golden = "output-tool"},
     {.golden = "output-prompt"},
     {.golden = "output-without-native", .request = "output-auto", .target = {.no_native_output = true}},
