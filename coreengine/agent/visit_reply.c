@@ -214,8 +214,8 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
     rc = read_arguments(member(call, "arguments"), &arguments, &cause);
     if (rc == 0)
         rc = rv_json_set_take(step, "parameters", arguments, err);
-    else if (rc == RV_E_NOMEM)
-        rc = RV_FAIL(err, rc, "read the arguments of a tool call");
+    else if (rv_err_is(cause, RV_E_NOMEM)) /* perhaps only for saying what is wrong */
+        rc = RV_FAIL(err, RV_E_NOMEM, "read the arguments of a tool call");
     else
         rc = rv_json_set_text(step, "fault", rv_err_text(cause), err);
     rv_err_free(cause);

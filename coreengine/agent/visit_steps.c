@@ -108,11 +108,12 @@ static int check_parameters(const rv_visit *v, size_t index, const struct rv_too
         return RV_FAIL(err, RV_E_NOMEM, "check tool parameters");
     int rc = rv_schema_check(info->input, params, &cause);
     json_object_put(empty);
-    if (rc < 0 && rc != RV_E_NOMEM)
+    bool no_memory = rv_err_is(cause, RV_E_NOMEM);
+    if (rc < 0 && !no_memory)
         bad(out, "ValidationError", true, "parameters of tool \"%.*s\": %s", RV_STR_ARG(rv_step_tool(v, index)),
             rv_err_text(cause));
     rv_err_free(cause);
-    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "check tool parameters") : 0;
+    return no_memory ? RV_FAIL(err, RV_E_NOMEM, "check tool parameters") : 0;
 }
 
 /* A model that is told what there is finds the right name by itself. */
@@ -311,7 +312,7 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
     if (rc == 0) {
         struct rv_step_result r = {.execution_ms = ms, .standard = standard};
         rc = entry_of(v, index, &r, out, err);
-    } else if (rc == RV_E_NOMEM) {
+    } else if (rv_err_is(cause, RV_E_NOMEM)) {
         rv_err_free(cause);
         rc = RV_FAIL(err, RV_E_NOMEM, "read a tool result");
     } else {

@@ -122,9 +122,10 @@ int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
         return rc;
     rv_err *cause = NULL;
     rc = rv_json_parse(ev->llm.opaque, &opts, &opaque, &cause);
+    bool no_memory = rv_err_is(cause, RV_E_NOMEM);
     rv_err_free(cause);
-    if (rc == RV_E_NOMEM)
-        return RV_FAIL(err, rc, "keep a conversation");
+    if (no_memory)
+        return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
     if (rc < 0 || !json_object_is_type(opaque, json_type_object)) { /* not what we ever wrote: the turn goes without */
         json_object_put(opaque);
         return 0;
@@ -226,6 +227,8 @@ int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **err)
     rv_jw w = rv_jw_on(&usage);
 
     rv_usage_write_json(&t->usage, &w);
+    if (rc == 0)
+        rc = rv_buf_check(&usage, "usage", err);
     if (rc == 0)
         rc = rv_json_set_str(kept, "prompt", (rv_str){t->prompt, t->prompt_len}, err);
     if (rc == 0 && t->turns)

@@ -26,7 +26,13 @@ static const char *const pipelines[] = {
     "  - {name: c, stage_order: 3, requires: [b]}\n  - {name: f, stage_order: 4, requires: [c], post_process: x.post}\n"
     "  - {name: g, stage_order: 5, requires: [a], has_tools: true, tool_access: all}\n"
     "  - {name: h, stage_order: 6, requires: [a], has_tools: true, tool_access: all}\n",
+    /* a conversation with tools, a repair, a gate and a call that nobody knows about, with a budget */
+    "name: t\nmodels: {r: {model: 'openai:x', price: {input: 1, output: 2}}}\nbudget: {usd: 1}\nagents:\n"
+    "  - {name: a, stage_order: 1, has_llm: true, model_role: r, has_tools: true, tool_access: all, max_retries: 1, "
+    "timeout_seconds: 9999, max_repairs: 2, "
+    "output_schema: {type: object, required: [v], properties: {v: {type: integer}, w: {type: string}}}}\n",
 };
+#define TALK 2 /* the last of them */
 
 static const struct rv_tool_info tools[] = {
     {.name = "read", .description = "", .risk = RV_RISK_READ_ONLY, .effect = RV_UNSET, .category = RV_UNSET},
@@ -51,6 +57,28 @@ static size_t take(const struct rv_effects *fx, struct asked *asked, size_t n)
                 (struct asked){e->call_id, e->kind, e->entry, e->stage, e->name && strcmp(e->name, "wipe") == 0};
     }
     return n;
+}
+
+/* What the model of the conversation says: tools side by side, tools that are wrong, no output, and one. */
+static void say(size_t n, struct rv_event *ev)
+{
+    static const char *const calls[] = {
+        "[{\"id\":\"1\",\"name\":\"read\",\"arguments\":\"{}\"},{\"id\":\"2\",\"name\":\"read\",\"arguments\":"
+        "\"\"},{\"id\":\"3\",\"name\":\"wipe\",\"arguments\":\"{\\\"a\\\":1}\"},{\"id\":\"4\",\"name\":\"none\","
+        "\"arguments\":\"{\"},{\"id\":\"5\",\"name\":\"wipe\",\"arguments\":\"\"}]",
+        "[{\"id\":\"1\",\"name\":\"final_result\",\"arguments\":\"{\\\"w\\\":7}\"},{\"id\":\"2\",\"name\":\"read\","
+        "\"arguments\":\"\"}]",
+    };
+
+    ev->failed = false;
+    ev->reply = n == 3 ? RV_STR_LIT("so {\"v\":1,\"w\":null}") : n == 2 ? RV_STR_LIT("no") : RV_STR_LIT("hm");
+    ev->llm = RV_LLM_ANSWER_NONE;
+    ev->llm.has_usage = n != 2;
+    ev->llm.usage.input_tokens = 9;
+    if (n == 0)
+        ev->llm.opaque = RV_STR_LIT("{\"provider\":\"p\"}");
+    if (n < RV_COUNT(calls))
+        ev->llm.tool_calls = rv_str_of(calls[n]);
 }
 
 /* The first model call of stage b fails for good, the first of all fails for now. */
@@ -79,6 +107,8 @@ static struct rv_event answer_to(const struct asked *a, bool sequential)
     return ev;
 }
 
+static int which;        /* of the pipelines */
+static size_t n_asked;   /* how often the model of the conversation answered */
 static size_t n_unknown; /* how often nobody knew whether the destructive tool ran */
 
 static int run_part(rv_run *run, const struct rv_event *first, bool sequential, rv_err **err)
@@ -95,6 +125,12 @@ static int run_part(rv_run *run, const struct rv_event *first, bool sequential, 
     n = take(&fx, asked, 0);
     while (rc == 0 && !rv_run_is_finished(run) && next < n) {
         struct rv_event ev = answer_to(&asked[next++], sequential);
+        if (which == TALK && ev.kind == RV_EVENT_LLM_DONE)
+            say(n_asked++, &ev);
+        if (which == TALK && ev.kind == RV_EVENT_TOOL_DONE && !asked[next - 1].is_wipe && ev.call_id == 2) {
+            ev.failed = ev.retryable = true;
+            ev.error = RV_STR_LIT("busy");
+        }
         if (ev.kind == RV_EVENT_TOOL_DONE && asked[next - 1].is_wipe && n_unknown < 2) {
             ev.unknown = true;
             n_unknown++;
@@ -158,7 +194,7 @@ static int run_all(const struct rv_pipeline *p, const struct rv_catalog *catalog
     return rc;
 }
 
-static int parse_and_run(int which)
+static int parse_and_run(int i)
 {
     struct rv_rand_state state;
 
@@ -171,12 +207,14 @@ static int parse_and_run(int which)
     rv_err *err = NULL;
     int rc = findings ? 0 : RV_E_NOMEM;
 
+    which = i;
+    n_asked = 0;
     if (rc == 0)
         rc = rv_pipeline_parse(rv_str_of(pipelines[which]), "t.yaml", ".", findings, &p, &err);
     if (rc == 0)
         rc = rv_envelope_new(&seed, rv_rand_seeded(&state, 3), 1000000, &env, &err);
     if (rc == 0)
-        rc = run_all(p, &catalog, env, which == 0, &err);
+        rc = run_all(p, &catalog, env, which != 1, &err);
     rv_pipeline_free(p);
     rv_findings_free(findings);
     rv_err_free(err);
@@ -187,6 +225,7 @@ START_TEST(every_allocation_may_fail_once)
 {
     ck_assert_int_eq(parse_and_run(_i), 0);
     ck_assert_uint_ge(n_parts, 5); /* it paused and was resumed */
+    ck_assert(_i != TALK || (n_asked == 4 && last_status == RV_RUN_COMPLETED));
     ck_assert_uint_eq(n_unknown, 2);
     for (size_t n = 0;; n++) {
         rv_fault_arm(n);
