@@ -117,7 +117,7 @@ void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out)
     count(v, &used);
     if (!rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w))
         return;
-    rv_jw_kv_text(&w, "warning", why);
+    rv_jw_kv_text(&w, "message", why);
     rv_jw_kv_int(&w, "call_id", v->last_call);
     rv_jw_kv_int(&w, "cost_micro_usd", worst);
     rv_emit_end(out, &w);
