@@ -194,6 +194,8 @@ int rv_doctor_ask_servers(const struct rv_cli *cli, struct rv_doctor_models *m, 
     }
     if (rc < 0 && rc != RV_E_NOMEM) {
         rv_err_write_text(*err, false, &m->http_err);
+        while (m->http_err.len && m->http_err.ptr[m->http_err.len - 1] == '\n')
+            rv_buf_truncate(&m->http_err, m->http_err.len - 1);
         rv_err_free(*err);
         *err = NULL;
         rc = 0;
