@@ -13,7 +13,7 @@ struct world {
     rv_plugins *plugins;
     rv_engine *engine;
     rv_exec *exec;
-    rv_journal *journal;                            /* with how.store */
+    rv_journal *journal;                                    /* with how.store */
     rv_buf events, effects, inputs, deltas, pieces, states; /* one line each */
     int64_t started_us;
 };
