@@ -59,7 +59,8 @@ struct rv_exec_opts {
     bool saves;
     size_t max_parallel; /* stages of a batch at once; 0: 64, whatever the number of workers */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* each EMIT; may be NULL */
-    /** A piece of what a model says; may be NULL. False: the stream is held until rv_exec_read_on(). */
+    /** A piece of what a model says; may be NULL. False: a stream that comes over HTTP is held until rv_exec_read_on(),
+     * and the server with it, as soon as the part that has arrived is told. The time counts. */
     bool (*on_delta)(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d);
     /** The exact body that is sent to a provider, once for each attempt; may be NULL. */
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
