@@ -130,7 +130,8 @@ static const struct rv_key model_keys[] = {
      .keys = price_keys,
      .n_keys = RV_COUNT(price_keys),
      .is_set_offset = AT(model.has_price),
-     .doc = "What the model costs; unset: as the table of prices says."},
+     .doc = "What the model costs; unset: as the table of prices says. That has names as they are, with a date or "
+            "-latest behind them, and patterns that end in *; the nearest counts."},
     {.name = "options",
      .type = RV_KEY_CUSTOM,
      .offset = AT(options),
