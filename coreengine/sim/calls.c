@@ -12,6 +12,7 @@ void sim_call_fini(struct sim_call *c)
     free(c->name);
     free(c->key);
     rv_buf_fini(&c->outcome.text);
+    rv_buf_fini(&c->outcome.calls);
 }
 
 void sim_calls_drop(struct sim_seed *s)
@@ -34,7 +35,8 @@ static struct sim_call *add(struct sim_seed *s, rv_err **err)
         s->cap_calls = cap;
     }
     struct sim_call *c = &s->calls[s->n_calls++];
-    *c = (struct sim_call){.outcome = {.text = RV_BUF_INIT(SIM_MAX_TEXT), .llm = RV_LLM_ANSWER_NONE}};
+    *c = (struct sim_call){
+        .outcome = {.text = RV_BUF_INIT(SIM_MAX_TEXT), .calls = RV_BUF_INIT(SIM_MAX_TEXT), .llm = RV_LLM_ANSWER_NONE}};
     return c;
 }
 

@@ -108,15 +108,18 @@ static void wrap(struct sim_rng *r, rv_buf *b)
 
 static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *r, rv_buf *b, rv_err **err)
 {
-    bool is_text = s->subject->pipeline->agents[e->stage].output_mode == RV_OUTPUT_TEXT;
+    const struct rv_agent_config *a = &s->subject->pipeline->agents[e->stage];
+    bool is_text = a->output_mode == RV_OUTPUT_TEXT, fits = false;
     json_object *v = NULL;
     int rc = 0;
 
     if (is_text)
         v = sim_words(r, 12);
+    else if (a->output_schema)
+        rc = sim_value(a->output_schema, NULL, r, &v, &fits, err);
     else
         rc = sim_output(s, e->stage, r, &v, err);
-    if (rc < 0 || !v)
+    if (rc < 0 || (!v && !a->output_schema)) /* a schema may be for null */
         return rc < 0 ? rc : RV_FAIL(err, RV_E_NOMEM, "make a reply");
     if (is_text)
         rv_buf_add_str(b, rv_json_str(v));
@@ -128,33 +131,53 @@ static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_r
     return rv_buf_check(b, "reply", err);
 }
 
+/* As many tokens as the texts may have, and not more than were asked for. */
+static void take_tokens(const struct rv_effect *e, json_object *request, struct sim_outcome *o)
+{
+    json_object *options = rv_json_get_obj(request, "options");
+    int64_t most = 0, output = (int64_t)(o->text.len + o->calls.len) / 4;
+
+    RV_IGNORE(!rv_json_get_int(options, "num_predict", &most), "every request has it");
+    o->llm.has_usage = true;
+    o->llm.usage.input_tokens = (int64_t)e->request_len / 4;
+    o->llm.usage.output_tokens = output < most ? output : most;
+}
+
+static int reply(struct sim_seed *s, const struct rv_effect *e, bool spoils, struct sim_outcome *o, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
+    struct sim_rng r = sim_rng_of(sim_bits(&s->tape));
+    json_object *request = NULL;
+    bool found = false;
+
+    int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
+    if (rc == 0)
+        rc = sim_script_answer(s, e, RV_SCRIPT_MODEL, (rv_str){e->request, e->request_len}, o, &found, err);
+    if (rc == 0 && !found)
+        rc = good_text(s, e, &r, &o->text, err);
+    if (rc == 0 && !found)
+        rc = sim_tool_calls(request, &r, o, err);
+    if (rc == 0 && spoils && !o->failed)
+        spoil(&r, &o->text);
+    if (rc == 0 && !o->failed)
+        take_tokens(e, request, o);
+    json_object_put(request);
+    return rc < 0 ? rc : rv_buf_check(&o->text, "reply", err);
+}
+
 int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err)
 {
     static const enum rv_sim_fault kinds[] = {RV_SIM_MODEL_ERROR, RV_SIM_MODEL_TIMEOUT, RV_SIM_MODEL_REPLY};
     size_t fault = sim_inject(s, kinds, RV_COUNT(kinds));
-    struct sim_rng r = sim_rng_of(sim_bits(&s->tape));
-    bool found = false;
-    int rc = 0;
 
     if (fault == 1) {
         overloaded(s, o);
-        return 0;
-    }
-    if (fault == 2) {
+    } else if (fault == 2) {
         sim_outcome_fail(o, "TimeoutError", true, "no answer in time");
         o->llm.error_kind = RV_LLM_ERROR_TIMEOUT;
         o->llm.may_be_billed = true;
-        return 0;
+    } else {
+        return reply(s, e, fault == 3, o, err);
     }
-    rc = sim_script_answer(s, e, RV_SCRIPT_MODEL, (rv_str){e->request, e->request_len}, o, &found, err);
-    if (rc == 0 && !found)
-        rc = good_text(s, e, &r, &o->text, err);
-    if (rc == 0 && fault == 3 && !o->failed)
-        spoil(&r, &o->text);
-    if (!o->failed) {
-        o->llm.has_usage = true;
-        o->llm.usage.input_tokens = (int64_t)e->request_len / 4;
-        o->llm.usage.output_tokens = (int64_t)o->text.len / 4;
-    }
-    return rc < 0 ? rc : rv_buf_check(&o->text, "reply", err);
+    return rv_buf_check(&o->text, "reply", err);
 }

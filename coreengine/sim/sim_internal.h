@@ -94,6 +94,7 @@ struct sim_outcome {
     bool failed, retryable;
     const char *error_type; /* static */
     rv_buf text;            /* reply, or the error's text */
+    rv_buf calls;           /* MODEL: tools it asks for; llm.tool_calls shows it */
     struct rv_llm_answer llm;
     bool takes_effect; /* TOOL: the world changes */
 };
@@ -165,7 +166,8 @@ struct sim_watch {
     bool is_done;    /* since the last start or answer */
     bool has_begun;
     int64_t n_answers;
-    int64_t *open; /* ids of calls and timers without an answer, ascending; owned */
+    int64_t told_micro_usd; /* what events say that model calls cost */
+    int64_t *open;          /* ids of calls and timers without an answer, ascending; owned */
     size_t n_open, cap_open;
 };
 RV_MUST_CHECK int sim_watch_init(struct sim_watch *w, const struct rv_pipeline *p, rv_err **err);
@@ -263,6 +265,8 @@ RV_MUST_CHECK int sim_plan(struct sim_seed *s, const struct sim_shape *shape, st
 RV_MUST_CHECK int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
 RV_MUST_CHECK int sim_tool_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
 RV_MUST_CHECK int sim_hook_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
+/** talk.c: the reply asks for some of the request's tools, perhaps. */
+RV_MUST_CHECK int sim_tool_calls(json_object *request, struct sim_rng *r, struct sim_outcome *o, rv_err **err);
 void sim_outcome_fail(struct sim_outcome *o, const char *type, bool retryable, const char *text);
 /** The script's answer, if it has one. */
 RV_MUST_CHECK int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_script_kind kind,

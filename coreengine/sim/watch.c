@@ -182,6 +182,21 @@ static void asked(struct sim_seed *s, const struct rv_effect *e)
     json_object_put(line);
 }
 
+/* What a model call cost, or one of which nobody knows what became. */
+static void paid(struct sim_seed *s, const struct rv_effect *e)
+{
+    static const char mark[] = "\"cost_micro_usd\":";
+    rv_str line = rv_effect_text(&s->fx, e);
+    int64_t cost = 0;
+
+    if (!memmem(line.ptr, line.len, mark, sizeof mark - 1))
+        return;
+    json_object *json = parse(s, e);
+    if (rv_json_get_int(json, "cost_micro_usd", &cost))
+        s->watch.told_micro_usd += cost;
+    json_object_put(json);
+}
+
 static void emitted(struct sim_seed *s, const struct rv_effect *e)
 {
     struct sim_watch *w = &s->watch;
@@ -208,9 +223,25 @@ static void emitted(struct sim_seed *s, const struct rv_effect *e)
         routed(s, e);
     } else if (e->emit == RV_EMIT_INTERRUPT_PENDING) {
         asked(s, e);
+    } else if (e->emit == RV_EMIT_LLM_RESULT || e->emit == RV_EMIT_WARNING) {
+        paid(s, e);
     } else if (e->emit == RV_EMIT_DONE) {
         w->is_done = true;
     }
+}
+
+/* What was spent is what observers were told, and within the budget. */
+static void check_money(struct sim_seed *s)
+{
+    const struct rv_pipeline *p = s->subject->pipeline;
+    int64_t spent = rv_envelope_fields(rv_run_envelope(s->run))->usage.cost_micro_usd;
+
+    if (p->has_budget && spent > p->budget_micro_usd)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "model calls cost %lld micro-USD, the budget is %lld", (long long)spent,
+                  (long long)p->budget_micro_usd);
+    if (spent != s->watch.told_micro_usd)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "the events say that model calls cost %lld micro-USD, the envelope %lld",
+                  (long long)s->watch.told_micro_usd, (long long)spent);
 }
 
 /* The envelope has counted what was seen, and has what its stages came up with. */
@@ -251,6 +282,7 @@ static void finished(struct sim_seed *s, size_t at)
         if (w->is_open[i])
             sim_break(s, RV_SIM_KEEPS_EVENTS, "the run ends, and stage \"%s\" has not", sim_stage_name(s, (int)i));
     check_envelope(s);
+    check_money(s);
 }
 
 int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)

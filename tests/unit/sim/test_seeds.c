@@ -10,6 +10,7 @@ static const char *const pipelines[] = {
     RV_SOURCE_DIR "/tests/sim/bounds.yaml",   RV_SOURCE_DIR "/pipelines/loop.yaml",
     RV_SOURCE_DIR "/pipelines/parallel.yaml", RV_SOURCE_DIR "/pipelines/clarify.yaml",
     RV_SOURCE_DIR "/pipelines/policies.yaml", RV_SOURCE_DIR "/pipelines/hooks.yaml",
+    RV_SOURCE_DIR "/tests/sim/talks.yaml",
 };
 
 /* Instrumented programs are up to twenty times slower, and meet the same code with fewer seeds. */
