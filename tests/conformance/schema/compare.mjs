@@ -13,9 +13,20 @@ const full = {
   name: 'x', description: 'd', mock: false, default_run_mode: 'parallel',
   capabilities: ['c', { name: 'n', config: { k: [1] }, isolation: 'process' }, { path: 'p.so' }],
   models: {
-    x: 'p:m',
-    r: { model: 'p:m', provider: 'p', temperature: 1, max_tokens: 5, optional: true, price: { input: 1, output: 2.5 }, extra: 'e' },
+    x: 'ollama:m',
+    r: {
+      model: 'p:m', provider: 'p', temperature: 1, max_tokens: 5, max_request_bytes: 9, optional: true, fallback: ['x'],
+      price: { input: 1, output: 2.5, cached: 0, cache_write: 3 }, options: { mine: 1 }, base_url: 'u', api_key: 'k',
+      organization: 'o', project: 'p', api_version: 'v', headers: { h: 'v' }, extra_body: { b: 1 },
+      quirks: {
+        old_max_tokens: true, developer_role: true, no_stream_usage: true, no_parallel_calls: true, no_sampling: true,
+        no_tools: true, no_native_output: true, no_strict_output: true,
+      },
+      connect_timeout_ms: 1, first_byte_timeout_ms: 2, idle_timeout_ms: 3, max_attempts: 4, max_retry_wait_ms: 0,
+      max_concurrent: 5, requests_per_minute: 6, tokens_per_minute: 7, ca_file: 'c', proxy: 'q',
+    },
   },
+  budget: { usd: 0.5 },
   max_iterations: 2, max_llm_calls: 3, max_agent_hops: 4, default_timeout_seconds: 5,
   clarification_resume_stage: 'x', confirmation_resume_stage: 'x', agent_review_resume_stage: 'x', agent_review_reject_stage: 'x',
   agents: [
@@ -28,7 +39,11 @@ const full = {
       default_next: 'x', error_next: 'end', routing_function: 'c.f', timeout_seconds: 0, max_retries: 1, max_visits: 2,
       plan_from: 'x', policies: ['c.p'], pre_process: 'c.a', post_process: 'c.b', mock_handler: 'c.m', mock: true,
     },
-    { name: 'z', allowed_tools: { a: true, b: false } },
+    {
+      name: 'z', allowed_tools: { a: true, b: false }, has_llm: true, model_role: 'x', output_schema: { type: 'object' },
+      output_via: 'tool', max_repairs: 0, max_rounds: 1, max_bad_calls: 0,
+      limits: { request_limit: 1, tool_calls_limit: 2, input_tokens_limit: 3, output_tokens_limit: 4, total_tokens_limit: 5 },
+    },
   ],
   edge_limits: [{ from: 'x', to: 'y', max_count: 2 }],
   prompts: { x: 'hello {{raw_input}}', f: { file: 'package.json' } },
@@ -77,6 +92,8 @@ const loaderOnly = [
   /which is no stage$/, /which is no role of models$/, /cannot (require|be after) itself$/, /duplicate agent name/,
   /the name is reserved/, /share the output_key/, /is limited twice/, /is declared twice/, /dependency cycle/,
   /needs a model_role$/, /: "when"/, /no regular file|cannot open/, /the name of a capability is empty$/,
+  /is for the reply of a model/, /must describe an object$/, /needs output_mode json/, /is a key of the model itself$/,
+  /can not be its own fallback$/, /leads back to it$/, /this model costs is not known$/, /must be at least 0\.000001/,
   /exclude each other$/, /which no stage makes$|can have no value/,
 ];
 
