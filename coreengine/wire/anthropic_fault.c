@@ -35,7 +35,7 @@ void rv_anthropic_fault(json_object *body, int status, int *kind, bool *retryabl
 {
     json_object *error = body ? rv_json_get_obj(body, "error") : NULL;
     json_object *details = error ? rv_json_get_obj(error, "details") : NULL;
-    rv_str type = error ? rv_anthropic_text(error, "type") : (rv_str){NULL, 0}, message;
+    rv_str type = error ? rv_wire_text(error, "type") : (rv_str){NULL, 0}, message;
 
     (void)status; /* says what its type says again */
     if (!error)
@@ -46,9 +46,9 @@ void rv_anthropic_fault(json_object *body, int status, int *kind, bool *retryabl
         *kind = (int)error_types[i].kind;
         *retryable = !error_types[i].is_final;
     }
-    if (details && rv_anthropic_text(details, "error_code").len && *kind == RV_LLM_ERROR_RATE_LIMITED)
+    if (details && rv_wire_text(details, "error_code").len && *kind == RV_LLM_ERROR_RATE_LIMITED)
         *retryable = false; /* the limit of what may be spent, not of how fast */
-    message = rv_anthropic_text(error, "message");
+    message = rv_wire_text(error, "message");
     rv_buf_add_str(text, message.len ? message : type);
     for (size_t i = 0; *kind == RV_LLM_ERROR_BAD_REQUEST && i < RV_COUNT(bad_requests); i++)
         if (strcasestr(rv_buf_cstr(text), bad_requests[i].words))

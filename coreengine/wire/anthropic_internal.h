@@ -4,14 +4,6 @@
 
 #include "coreengine/wire/wire_internal.h"
 
-/** The string under key; empty for anything else. */
-static inline rv_str rv_anthropic_text(json_object *obj, const char *key)
-{
-    json_object *part = NULL;
-
-    return json_object_object_get_ex(obj, key, &part) ? rv_json_str(part) : (rv_str){NULL, 0};
-}
-
 /* anthropic_messages.c */
 /** The members "system" and "messages". ask: the schema that the prompt has to ask for in words; NULL: none. */
 RV_MUST_CHECK int rv_anthropic_messages(const struct rv_wire_target *t, json_object *request, json_object *ask,

@@ -57,13 +57,6 @@ void rv_body_ask_for_json(json_object *schema, rv_buf *text)
     rv_json_write(schema, text);
 }
 
-static rv_str text_of(json_object *obj, const char *key)
-{
-    json_object *value = NULL;
-
-    return json_object_object_get_ex(obj, key, &value) ? rv_json_str(value) : (rv_str){NULL, 0};
-}
-
 static int each_message(json_object *request, const char *key, rv_body_message_fn fn, void *self, rv_err **err)
 {
     json_object *list = rv_json_get_arr(request, key);
@@ -76,7 +69,7 @@ static int each_message(json_object *request, const char *key, rv_body_message_f
 
         if (!json_object_is_type(message, json_type_object) || !rv_json_get_text(message, "role", &role))
             return RV_FAIL(err, RV_E_INVALID, "message %zu of \"%s\" has no role", i + 1, key);
-        rc = fn(self, role, message, text_of(message, "content"), err);
+        rc = fn(self, role, message, rv_wire_text(message, "content"), err);
         if (rc < 0)
             return rc;
     }
@@ -85,7 +78,7 @@ static int each_message(json_object *request, const char *key, rv_body_message_f
 
 int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err)
 {
-    rv_str system = text_of(request, "system");
+    rv_str system = rv_wire_text(request, "system");
     int rc = 0;
 
     if (system.len)
@@ -93,13 +86,109 @@ int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv
     if (rc == 0)
         rc = each_message(request, "history", fn, self, err);
     if (rc == 0)
-        rc = fn(self, "user", NULL, text_of(request, "prompt"), err);
+        rc = fn(self, "user", NULL, rv_wire_text(request, "prompt"), err);
     return rc < 0 ? rc : each_message(request, "turns", fn, self, err);
 }
+
+int rv_body_write_messages(const struct rv_wire_target *t, json_object *request, rv_body_message_fn fn, void *self,
+                           rv_jw *w, rv_err **err)
+{
+    int rc;
+
+    if (!rv_body_key(t, w, "messages"))
+        return 0;
+    rv_jw_arr(w);
+    rc = rv_body_messages(request, fn, self, err);
+    rv_jw_arr_end(w);
+    return rc;
+}
+
+int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
+    int rc;
+
+    rv_buf_add_str(&text, content);
+    if (ask)
+        rv_body_ask_for_json(ask, &text);
+    rc = rv_buf_check(&text, "a prompt", err);
+    if (rc == 0)
+        rv_jw_kv_str(w, "content", rv_buf_str(&text));
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* --- tools --- */
+
+int rv_body_check_output_tool(json_object *schema, rv_err **err)
+{
+    if (json_object_object_get_ex(schema, "type", NULL) && !rv_str_is(rv_wire_text(schema, "type"), "object"))
+        return RV_FAIL(err, RV_E_INVALID,
+                       "a tool can only hand over output that is an object: its schema is not of type \"object\"");
+    return 0;
+}
+
+static void write_parameters(json_object *parameters, rv_jw *w)
+{
+    rv_jw_key(w, "parameters");
+    if (parameters) {
+        rv_jw_value(w, parameters);
+        return;
+    }
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "type", "object");
+    rv_jw_key(w, "properties");
+    rv_jw_obj(w);
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+}
+
+static void write_tool(rv_str name, rv_str description, json_object *parameters, bool needs_parameters, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "type", "function");
+    rv_jw_key(w, "function");
+    rv_jw_obj(w);
+    rv_jw_kv_str(w, "name", name);
+    if (description.len)
+        rv_jw_kv_str(w, "description", description);
+    if (parameters || needs_parameters)
+        write_parameters(parameters, w);
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+}
+
+int rv_body_write_tools(json_object *tools, json_object *output_schema, bool needs_parameters, rv_jw *w, rv_err **err)
+{
+    size_t n = tools ? json_object_array_length(tools) : 0;
+
+    rv_jw_arr(w);
+    for (size_t i = 0; i < n; i++) {
+        json_object *tool = json_object_array_get_idx(tools, i);
+        if (!json_object_is_type(tool, json_type_object))
+            return RV_FAIL(err, RV_E_INVALID, "a tool of the request is no object");
+        write_tool(rv_wire_text(tool, "name"), rv_wire_text(tool, "description"), rv_json_get_obj(tool, "parameters"),
+                   needs_parameters, w);
+    }
+    if (output_schema)
+        write_tool(RV_STR_LIT(RV_OUTPUT_TOOL), RV_STR_LIT(RV_OUTPUT_TOOL_DESCRIPTION), output_schema, true, w);
+    rv_jw_arr_end(w);
+    return 0;
+}
+
+/* --- what the target adds --- */
 
 bool rv_body_has_extra(const struct rv_wire_target *t, const char *key)
 {
     return t->extra_body && json_object_object_get_ex(t->extra_body, key, NULL);
+}
+
+bool rv_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key)
+{
+    if (rv_body_has_extra(t, key))
+        return false;
+    rv_jw_key(w, key);
+    return true;
 }
 
 void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w)

@@ -10,15 +10,6 @@ struct writer {
     json_object *ask; /* the schema that the prompt asks for in words; NULL: none */
 };
 
-/** Writes the key, unless the target has a value of its own for it. */
-static bool key(const struct writer *x, const char *name)
-{
-    if (rv_body_has_extra(x->t, name))
-        return false;
-    rv_jw_key(x->w, name);
-    return true;
-}
-
 /* --- messages --- */
 
 static int write_calls(rv_jw *w, json_object *calls, rv_err **err)
@@ -33,30 +24,16 @@ static int write_calls(rv_jw *w, json_object *calls, rv_err **err)
         if (!json_object_is_type(call, json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
         rv_jw_obj(w);
-        rv_jw_kv_str(w, "id", rv_ollama_text(call, "id"));
+        rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
         rv_jw_key(w, "function");
         rv_jw_obj(w);
-        rv_jw_kv_str(w, "name", rv_ollama_text(call, "name"));
+        rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
         rv_jw_key(w, "arguments");
-        rc = rv_body_write_arguments(rv_ollama_text(call, "arguments"), w, err);
+        rc = rv_body_write_arguments(rv_wire_text(call, "arguments"), w, err);
         rv_jw_obj_end(w);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);
-    return rc;
-}
-
-static int write_prompt(const struct writer *x, rv_str content, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
-    int rc;
-
-    rv_buf_add_str(&text, content);
-    rv_body_ask_for_json(x->ask, &text);
-    rc = rv_buf_check(&text, "a prompt", err);
-    if (rc == 0)
-        rv_jw_kv_str(x->w, "content", rv_buf_str(&text));
-    rv_buf_fini(&text);
     return rc;
 }
 
@@ -69,82 +46,29 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     rv_jw_obj(x->w);
     rv_jw_kv_text(x->w, "role", role);
     if (!message && x->ask && rv_str_is(rv_str_of(role), "user"))
-        rc = write_prompt(x, content, err);
+        rc = rv_body_write_prompt(content, x->ask, x->w, err);
     else
         rv_jw_kv_str(x->w, "content", content);
     if (rc == 0 && calls && json_object_array_length(calls))
         rc = write_calls(x->w, calls, err);
     if (message && rv_str_is(rv_str_of(role), "tool")) {
-        rv_jw_kv_str(x->w, "tool_name", rv_ollama_text(message, "name"));
-        rv_jw_kv_str(x->w, "tool_call_id", rv_ollama_text(message, "tool_call_id"));
+        rv_jw_kv_str(x->w, "tool_name", rv_wire_text(message, "name"));
+        rv_jw_kv_str(x->w, "tool_call_id", rv_wire_text(message, "tool_call_id"));
     }
     rv_jw_obj_end(x->w);
     return rc;
 }
 
-static int write_messages(struct writer *x, json_object *request, rv_err **err)
-{
-    int rc;
-
-    if (!key(x, "messages"))
-        return 0;
-    rv_jw_arr(x->w);
-    rc = rv_body_messages(request, write_message, x, err);
-    rv_jw_arr_end(x->w);
-    return rc;
-}
-
-/* --- tools --- */
-
-static void write_tool(rv_jw *w, rv_str name, rv_str description, json_object *parameters)
-{
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "type", "function");
-    rv_jw_key(w, "function");
-    rv_jw_obj(w);
-    rv_jw_kv_str(w, "name", name);
-    if (description.len)
-        rv_jw_kv_str(w, "description", description);
-    rv_jw_key(w, "parameters");
-    if (parameters) {
-        rv_jw_value(w, parameters);
-    } else { /* the member has to be there */
-        rv_jw_obj(w);
-        rv_jw_kv_text(w, "type", "object");
-        rv_jw_key(w, "properties");
-        rv_jw_obj(w);
-        rv_jw_obj_end(w);
-        rv_jw_obj_end(w);
-    }
-    rv_jw_obj_end(w);
-    rv_jw_obj_end(w);
-}
-
 static int write_tools(const struct writer *x, json_object *request, json_object *output_schema, rv_err **err)
 {
-    json_object *tools = rv_json_get_arr(request, "tools"), *type = NULL;
-    size_t n = tools ? json_object_array_length(tools) : 0;
+    json_object *tools = rv_json_get_arr(request, "tools");
+    int rc = output_schema ? rv_body_check_output_tool(output_schema, err) : 0;
 
-    if (rv_str_is(rv_ollama_text(request, "tool_choice"), "none"))
-        n = 0; /* the only way to say it */
-    if (output_schema && json_object_object_get_ex(output_schema, "type", &type) &&
-        !rv_str_is(rv_json_str(type), "object"))
-        return RV_FAIL(err, RV_E_INVALID,
-                       "a tool can only hand over output that is an object: its schema is not of type \"object\"");
-    if ((n == 0 && !output_schema) || !key(x, "tools"))
-        return 0;
-    rv_jw_arr(x->w);
-    for (size_t i = 0; i < n; i++) {
-        json_object *tool = json_object_array_get_idx(tools, i);
-        if (!json_object_is_type(tool, json_type_object))
-            return RV_FAIL(err, RV_E_INVALID, "a tool of the request is no object");
-        write_tool(x->w, rv_ollama_text(tool, "name"), rv_ollama_text(tool, "description"),
-                   rv_json_get_obj(tool, "parameters"));
-    }
-    if (output_schema)
-        write_tool(x->w, RV_STR_LIT(RV_OUTPUT_TOOL), RV_STR_LIT(RV_OUTPUT_TOOL_DESCRIPTION), output_schema);
-    rv_jw_arr_end(x->w);
-    return 0;
+    if (rv_str_is(rv_wire_text(request, "tool_choice"), "none"))
+        tools = NULL; /* the only way to say it */
+    if (rc < 0 || (!output_schema && (!tools || json_object_array_length(tools) == 0)))
+        return rc;
+    return rv_body_key(x->t, x->w, "tools") ? rv_body_write_tools(tools, output_schema, true, x->w, err) : 0;
 }
 
 /* --- the rest --- */
@@ -192,19 +116,19 @@ static int write_body(struct writer *x, json_object *request, enum wire_via via,
     int rc;
 
     rv_jw_obj(x->w);
-    if (key(x, "model"))
+    if (rv_body_key(x->t, x->w, "model"))
         rv_jw_text(x->w, x->t->model);
-    rc = write_messages(x, request, err);
+    rc = rv_body_write_messages(x->t, request, write_message, x, x->w, err);
     if (rc == 0)
         rc = write_tools(x, request, via == WIRE_VIA_TOOL ? schema : NULL, err);
     if (rc < 0)
         return rc;
-    if (via == WIRE_VIA_NATIVE && key(x, "format"))
+    if (via == WIRE_VIA_NATIVE && rv_body_key(x->t, x->w, "format"))
         rv_jw_value(x->w, schema);
     write_options(x, rv_json_get_obj(request, "options"));
-    if (key(x, "truncate"))
+    if (rv_body_key(x->t, x->w, "truncate"))
         rv_jw_bool(x->w, false);
-    if (key(x, "stream"))
+    if (rv_body_key(x->t, x->w, "stream"))
         rv_jw_bool(x->w, true);
     write_extra(x);
     rv_jw_obj_end(x->w);

@@ -34,8 +34,8 @@ static int read_call(rv_wire_reader *r, json_object *call, rv_err **err)
     c = rv_reader_call(r, -1, &rc, err);
     if (!c)
         return rc;
-    rv_buf_add_str(&c->id, rv_ollama_text(call, "id"));
-    rv_buf_add_str(&c->name, rv_ollama_text(function, "name"));
+    rv_buf_add_str(&c->id, rv_wire_text(call, "id"));
+    rv_buf_add_str(&c->name, rv_wire_text(function, "name"));
     rc = rv_reader_call_starts(r, c, err);
     if (rc < 0 || r->is_broken)
         return rc;
@@ -50,10 +50,10 @@ static int read_message(rv_wire_reader *r, json_object *message, rv_err **err)
 {
     json_object *calls = rv_json_get_arr(message, "tool_calls");
     size_t n = calls ? json_object_array_length(calls) : 0;
-    int rc = rv_reader_thinking(r, rv_ollama_text(message, "thinking"), err);
+    int rc = rv_reader_thinking(r, rv_wire_text(message, "thinking"), err);
 
     if (rc == 0 && !r->is_broken)
-        rc = rv_reader_text(r, rv_ollama_text(message, "content"), err);
+        rc = rv_reader_text(r, rv_wire_text(message, "content"), err);
     for (size_t i = 0; rc == 0 && i < n && !r->is_broken; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         if (json_object_is_type(call, json_type_object))
@@ -71,7 +71,7 @@ static int64_t count_of(json_object *line, const char *key)
 
 static void read_end(rv_wire_reader *r, json_object *line)
 {
-    rv_str reason = rv_ollama_text(line, "done_reason");
+    rv_str reason = rv_wire_text(line, "done_reason");
     struct rv_usage totals = {.input_tokens = count_of(line, "prompt_eval_count"),
                               .output_tokens = count_of(line, "eval_count")};
 
@@ -124,7 +124,7 @@ void rv_ollama_fault(json_object *body, int status, int *kind, bool *retryable, 
     (void)status; /* says all there is to say */
     if (!body)
         return;
-    rv_buf_add_str(text, inner ? rv_ollama_text(inner, "message") : rv_ollama_text(body, "error"));
+    rv_buf_add_str(text, inner ? rv_wire_text(inner, "message") : rv_wire_text(body, "error"));
     for (size_t i = 0; i < RV_COUNT(too_long); i++) {
         if (strcasestr(rv_buf_cstr(text), too_long[i])) {
             *kind = RV_LLM_ERROR_CONTEXT_TOO_LONG;

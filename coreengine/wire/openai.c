@@ -11,22 +11,6 @@ struct writer {
     json_object *schema; /* of the output; NULL: none */
 };
 
-/** Writes the key, unless the target has a value of its own for it. */
-static bool key(const struct writer *x, const char *name)
-{
-    if (rv_body_has_extra(x->t, name))
-        return false;
-    rv_jw_key(x->w, name);
-    return true;
-}
-
-static rv_str text_of(json_object *obj, const char *name)
-{
-    json_object *value = NULL;
-
-    return json_object_object_get_ex(obj, name, &value) ? rv_json_str(value) : (rv_str){NULL, 0};
-}
-
 /* --- messages --- */
 
 static int write_calls(rv_jw *w, json_object *calls, rv_err **err)
@@ -40,31 +24,17 @@ static int write_calls(rv_jw *w, json_object *calls, rv_err **err)
         if (!json_object_is_type(call, json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
         rv_jw_obj(w);
-        rv_jw_kv_str(w, "id", text_of(call, "id"));
+        rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
         rv_jw_kv_text(w, "type", "function");
         rv_jw_key(w, "function");
         rv_jw_obj(w);
-        rv_jw_kv_str(w, "name", text_of(call, "name"));
-        rv_jw_kv_str(w, "arguments", text_of(call, "arguments"));
+        rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
+        rv_jw_kv_str(w, "arguments", rv_wire_text(call, "arguments"));
         rv_jw_obj_end(w);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);
     return 0;
-}
-
-static int write_prompt(const struct writer *x, rv_str content, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
-    int rc;
-
-    rv_buf_add_str(&text, content);
-    rv_body_ask_for_json(x->schema, &text);
-    rc = rv_buf_check(&text, "a prompt", err);
-    if (rc == 0)
-        rv_jw_kv_str(x->w, "content", rv_buf_str(&text));
-    rv_buf_fini(&text);
-    return rc;
 }
 
 static int write_message(void *self, const char *role, json_object *message, rv_str content, rv_err **err)
@@ -79,9 +49,9 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     rv_jw_obj(x->w);
     rv_jw_kv_text(x->w, "role", role);
     if (rv_str_is(rv_str_of(role), "tool"))
-        rv_jw_kv_str(x->w, "tool_call_id", text_of(message, "tool_call_id"));
+        rv_jw_kv_str(x->w, "tool_call_id", rv_wire_text(message, "tool_call_id"));
     if (!message && x->via == WIRE_VIA_PROMPT && rv_str_is(rv_str_of(role), "user"))
-        rc = write_prompt(x, content, err);
+        rc = rv_body_write_prompt(content, x->schema, x->w, err);
     else if (has_calls && content.len == 0)
         rv_jw_kv_text(x->w, "content", NULL);
     else
@@ -92,74 +62,27 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     return rc;
 }
 
-static int write_messages(struct writer *x, json_object *request, rv_err **err)
-{
-    int rc;
-
-    if (!key(x, "messages"))
-        return 0;
-    rv_jw_arr(x->w);
-    rc = rv_body_messages(request, write_message, x, err);
-    rv_jw_arr_end(x->w);
-    return rc;
-}
-
 /* --- tools --- */
-
-static void write_tool(rv_jw *w, rv_str name, rv_str description, json_object *parameters)
-{
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "type", "function");
-    rv_jw_key(w, "function");
-    rv_jw_obj(w);
-    rv_jw_kv_str(w, "name", name);
-    if (description.len)
-        rv_jw_kv_str(w, "description", description);
-    if (parameters)
-        rv_jw_kv_value(w, "parameters", parameters);
-    rv_jw_obj_end(w);
-    rv_jw_obj_end(w);
-}
-
-static int check_output_tool(const struct writer *x, rv_err **err)
-{
-    const char *type = NULL;
-
-    if (json_object_object_get_ex(x->schema, "type", NULL) &&
-        (!rv_json_get_text(x->schema, "type", &type) || !rv_str_is(rv_str_of(type), "object")))
-        return RV_FAIL(err, RV_E_INVALID,
-                       "a tool can only hand over output that is an object: its schema is not of type "
-                       "\"object\"");
-    return 0;
-}
 
 static int write_tools(const struct writer *x, json_object *request, rv_err **err)
 {
     json_object *tools = rv_json_get_arr(request, "tools");
-    size_t n = tools ? json_object_array_length(tools) : 0;
+    bool by_tool = x->via == WIRE_VIA_TOOL;
     const char *choice = NULL;
     bool has_choice = rv_json_get_text(request, "tool_choice", &choice);
-    int rc = x->via == WIRE_VIA_TOOL ? check_output_tool(x, err) : 0;
+    int rc = by_tool ? rv_body_check_output_tool(x->schema, err) : 0;
 
-    if (rc < 0 || (n == 0 && x->via != WIRE_VIA_TOOL))
+    if (rc < 0 || (!by_tool && (!tools || json_object_array_length(tools) == 0)))
         return rc;
-    if (key(x, "tools")) {
-        rv_jw_arr(x->w);
-        for (size_t i = 0; i < n; i++) {
-            json_object *tool = json_object_array_get_idx(tools, i);
-            if (!json_object_is_type(tool, json_type_object))
-                return RV_FAIL(err, RV_E_INVALID, "a tool of the request is no object");
-            write_tool(x->w, text_of(tool, "name"), text_of(tool, "description"), rv_json_get_obj(tool, "parameters"));
-        }
-        if (x->via == WIRE_VIA_TOOL)
-            write_tool(x->w, rv_str_of(RV_OUTPUT_TOOL), rv_str_of(RV_OUTPUT_TOOL_DESCRIPTION), x->schema);
-        rv_jw_arr_end(x->w);
-    }
-    if (x->via == WIRE_VIA_TOOL)
+    if (rv_body_key(x->t, x->w, "tools"))
+        rc = rv_body_write_tools(tools, by_tool ? x->schema : NULL, false, x->w, err);
+    if (rc < 0)
+        return rc;
+    if (by_tool)
         choice = "required"; /* the answer itself is a call */
-    if ((has_choice || x->via == WIRE_VIA_TOOL) && key(x, "tool_choice"))
+    if ((has_choice || by_tool) && rv_body_key(x->t, x->w, "tool_choice"))
         rv_jw_text(x->w, choice);
-    if (x->t->no_parallel_calls && key(x, "parallel_tool_calls"))
+    if (x->t->no_parallel_calls && rv_body_key(x->t, x->w, "parallel_tool_calls"))
         rv_jw_bool(x->w, false);
     return 0;
 }
@@ -184,7 +107,7 @@ static int write_output(const struct writer *x, json_object *request, rv_err **e
     json_object *strict = NULL;
     int rc;
 
-    if (x->via != WIRE_VIA_NATIVE || !key(x, "response_format"))
+    if (x->via != WIRE_VIA_NATIVE || !rv_body_key(x->t, x->w, "response_format"))
         return 0;
     rc = x->t->no_strict_output ? 0 : rv_schema_to_strict(x->schema, &strict, err);
     if (rc < 0)
@@ -193,7 +116,7 @@ static int write_output(const struct writer *x, json_object *request, rv_err **e
     rv_jw_kv_text(x->w, "type", "json_schema");
     rv_jw_key(x->w, "json_schema");
     rv_jw_obj(x->w);
-    write_schema_name(x->w, text_of(rv_json_get_obj(request, "output"), "name"));
+    write_schema_name(x->w, rv_wire_text(rv_json_get_obj(request, "output"), "name"));
     rv_jw_kv_value(x->w, "schema", strict ? strict : x->schema);
     if (strict)
         rv_jw_kv_bool(x->w, "strict", true);
@@ -217,11 +140,11 @@ static void write_sampling(const struct writer *x, json_object *options)
         json_object_object_get_ex(options, "temperature", &temperature);
         json_object_object_get_ex(options, "seed", &seed);
     }
-    if (temperature && key(x, "temperature"))
+    if (temperature && rv_body_key(x->t, x->w, "temperature"))
         rv_jw_value(x->w, temperature);
-    if (seed && key(x, "seed"))
+    if (seed && rv_body_key(x->t, x->w, "seed"))
         rv_jw_value(x->w, seed);
-    if (rv_json_get_int(options, "num_predict", &n) && n > 0 && key(x, max_tokens))
+    if (rv_json_get_int(options, "num_predict", &n) && n > 0 && rv_body_key(x->t, x->w, max_tokens))
         rv_jw_int(x->w, n);
 }
 
@@ -230,9 +153,9 @@ static int write_body(struct writer *x, json_object *request, rv_err **err)
     int rc;
 
     rv_jw_obj(x->w);
-    if (key(x, "model"))
+    if (rv_body_key(x->t, x->w, "model"))
         rv_jw_text(x->w, x->t->model);
-    rc = write_messages(x, request, err);
+    rc = rv_body_write_messages(x->t, request, write_message, x, x->w, err);
     if (rc == 0)
         rc = write_tools(x, request, err);
     if (rc == 0)
@@ -240,9 +163,9 @@ static int write_body(struct writer *x, json_object *request, rv_err **err)
     if (rc < 0)
         return rc;
     write_sampling(x, rv_json_get_obj(request, "options"));
-    if (key(x, "stream"))
+    if (rv_body_key(x->t, x->w, "stream"))
         rv_jw_bool(x->w, true);
-    if (!x->t->no_stream_usage && key(x, "stream_options")) {
+    if (!x->t->no_stream_usage && rv_body_key(x->t, x->w, "stream_options")) {
         rv_jw_obj(x->w);
         rv_jw_kv_bool(x->w, "include_usage", true);
         rv_jw_obj_end(x->w);

@@ -32,13 +32,6 @@ static const struct {
 /* Servers that have no code for it say it in one of these ways. */
 static const char *const too_long[] = {"maximum context length", "context size", "context window", "context length"};
 
-static rv_str text_of(json_object *obj, const char *key)
-{
-    json_object *value = NULL;
-
-    return json_object_object_get_ex(obj, key, &value) ? rv_json_str(value) : (rv_str){NULL, 0};
-}
-
 static bool apply_word(rv_str word, int status, int *kind, bool *retryable)
 {
     for (size_t i = 0; word.len && i < RV_COUNT(words); i++) {
@@ -78,17 +71,17 @@ void rv_openai_fault(json_object *body, int status, int *kind, bool *retryable, 
     int64_t number = 0;
 
     if (!error) { /* an error that is a text, or no "error" at all */
-        message = text_of(body, "error");
+        message = rv_wire_text(body, "error");
         if (!message.len)
-            message = text_of(body, "message");
+            message = rv_wire_text(body, "message");
         if (!message.len)
-            message = text_of(body, "detail");
+            message = rv_wire_text(body, "detail");
         error = body;
     } else {
-        message = text_of(error, "message");
+        message = rv_wire_text(error, "message");
     }
-    code = text_of(error, "code");
-    type = text_of(error, "type");
+    code = rv_wire_text(error, "code");
+    type = rv_wire_text(error, "type");
     if (status == 0 && rv_json_get_int(error, "code", &number) && number >= 400 && number < 600) {
         status = (int)number;
         *kind = (int)rv_fault_kind(status, retryable);

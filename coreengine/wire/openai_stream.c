@@ -10,11 +10,6 @@ static json_object *get(json_object *obj, const char *key)
     return value;
 }
 
-static rv_str text_of(json_object *obj, const char *key)
-{
-    return rv_json_str(get(obj, key));
-}
-
 /* --- usage --- */
 
 static int64_t count_of(json_object *obj, const char *key)
@@ -104,7 +99,7 @@ static int read_function(rv_wire_reader *r, struct wire_call *c, rv_str id, json
         if (c->id.len == 0)
             rv_buf_add_str(&c->id, id);
         if (c->name.len == 0)
-            rv_buf_add_str(&c->name, text_of(function, "name"));
+            rv_buf_add_str(&c->name, rv_wire_text(function, "name"));
     }
     rc = rv_reader_call_starts(r, c, err);
     if (rc < 0 || r->is_broken)
@@ -115,14 +110,14 @@ static int read_function(rv_wire_reader *r, struct wire_call *c, rv_str id, json
 static int read_call(rv_wire_reader *r, json_object *item, rv_err **err)
 {
     json_object *function = rv_json_get_obj(item, "function");
-    rv_str id = text_of(item, "id"), name;
+    rv_str id = rv_wire_text(item, "id"), name;
     struct wire_call *c;
     int64_t index = -1;
     int rc = 0;
 
     if (!function)
         return 0;
-    name = text_of(function, "name");
+    name = rv_wire_text(function, "name");
     if (rv_json_get_int(item, "index", &index) && index >= 0)
         c = numbered_call(r, index, id, name, &rc, err);
     else
@@ -160,18 +155,18 @@ static int read_content(rv_wire_reader *r, json_object *content, rv_err **err)
     for (size_t i = 0; rc == 0 && i < json_object_array_length(content); i++) {
         json_object *part = json_object_array_get_idx(content, i);
         if (json_object_is_type(part, json_type_object))
-            rc = rv_reader_text(r, text_of(part, "text"), err);
+            rc = rv_reader_text(r, rv_wire_text(part, "text"), err);
     }
     return rc;
 }
 
 static int read_delta(rv_wire_reader *r, json_object *delta, rv_err **err)
 {
-    rv_str thinking = text_of(delta, "reasoning_content"), refusal = text_of(delta, "refusal");
+    rv_str thinking = rv_wire_text(delta, "reasoning_content"), refusal = rv_wire_text(delta, "refusal");
     int rc;
 
     if (thinking.len == 0)
-        thinking = text_of(delta, "reasoning");
+        thinking = rv_wire_text(delta, "reasoning");
     rc = rv_reader_thinking(r, thinking, err);
     if (rc == 0)
         rc = read_content(r, get(delta, "content"), err);
@@ -237,7 +232,7 @@ static int read_answer(rv_wire_reader *r, json_object *answer, const char *delta
         if (piece)
             rc = read_delta(r, piece, err);
         if (rc == 0)
-            read_finish(r, text_of(choice, "finish_reason"));
+            read_finish(r, rv_wire_text(choice, "finish_reason"));
     }
     return rc;
 }

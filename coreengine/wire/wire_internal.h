@@ -128,6 +128,14 @@ void rv_wire_show(rv_str bytes, rv_buf *out);
 /** "provider:model". Appended. */
 void rv_wire_name_target(const struct rv_wire_target *t, rv_buf *out);
 
+/** The string under key; empty for anything else. */
+static inline rv_str rv_wire_text(json_object *obj, const char *key)
+{
+    json_object *part = NULL;
+
+    return json_object_object_get_ex(obj, key, &part) ? rv_json_str(part) : (rv_str){NULL, 0};
+}
+
 /* body.c: pieces of requests that wires share */
 /** Is the output of this request to come this way, given what the target can? enum below. */
 enum wire_via { WIRE_VIA_NONE, WIRE_VIA_NATIVE, WIRE_VIA_TOOL, WIRE_VIA_PROMPT };
@@ -140,9 +148,22 @@ void rv_body_ask_for_json(json_object *schema, rv_buf *text);
  * NULL for the system text and for the prompt, which are texts only. */
 typedef int (*rv_body_message_fn)(void *self, const char *role, json_object *message, rv_str content, rv_err **err);
 RV_MUST_CHECK int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err);
+/** The member "messages", one by one as above. */
+RV_MUST_CHECK int rv_body_write_messages(const struct rv_wire_target *t, json_object *request, rv_body_message_fn fn,
+                                         void *self, rv_jw *w, rv_err **err);
+/** The member "content" of a prompt. ask: the schema that it has to ask for in words; NULL: none. */
+RV_MUST_CHECK int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **err);
+/** RV_E_INVALID: a tool can not hand over output of that schema. */
+RV_MUST_CHECK int rv_body_check_output_tool(json_object *schema, rv_err **err);
+/** An array of the tools, each as {type: "function", function}. output_schema: of the output tool, which is one more;
+ * NULL: none. needs_parameters: a tool without them has to have empty ones. */
+RV_MUST_CHECK int rv_body_write_tools(json_object *tools, json_object *output_schema, bool needs_parameters, rv_jw *w,
+                                      rv_err **err);
 /** Members of extra_body over those written: call it at the end of the body's object. Keys it will write must be left
  * out by rv_body_has_extra(). */
 bool rv_body_has_extra(const struct rv_wire_target *t, const char *key);
+/** Writes the key, unless the target has a value of its own for it. */
+bool rv_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key);
 void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
 
 /* fault.c */
