@@ -145,6 +145,14 @@ static void on_payload(void *self, int64_t call_id, const char *provider, rv_str
     rv_buf_putc(&t->payloads, '\n');
 }
 
+static void on_input(void *self, const struct rv_event *ev)
+{
+    struct talk *t = self;
+
+    if (ev->kind == RV_EVENT_LLM_DONE)
+        t->may_be_billed = ev->llm.may_be_billed;
+}
+
 void talk_begin(struct talks *a, struct talk *t, const struct rv_pipeline *pipeline)
 {
     struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
@@ -158,6 +166,7 @@ void talk_begin(struct talks *a, struct talk *t, const struct rv_pipeline *pipel
     opts.on_delta = on_delta;
     opts.on_event = on_event;
     opts.on_payload = on_payload;
+    opts.on_input = on_input;
     opts.self = t;
     rv_envelope *env = world_envelope("what is it?", rv_engine_now_us(a->engine));
     must(rv_engine_start(a->engine, &opts, env, NULL, &t->exec, &err), err, "start");

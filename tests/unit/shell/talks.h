@@ -24,6 +24,7 @@ struct talk {
     rv_buf heard; /* in order: pieces in <>, usage as [usage], finish as [finish], events as their types in {} */
     rv_buf events, payloads; /* a line each */
     size_t n_pieces, n_payloads;
+    bool may_be_billed; /* the last call, if it failed */
 };
 
 /** A pipeline of one stage "ask": what its execution section, its role and its stage say more, in YAML's flow style. */
