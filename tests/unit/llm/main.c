@@ -11,6 +11,7 @@ int main(void)
     unsetenv("REEVE_PRICES");
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     suite_add_tcase(suite, bound_case());
+    suite_add_tcase(suite, money_case());
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);

@@ -5,5 +5,6 @@
 #include <check.h>
 
 TCase *bound_case(void);
+TCase *money_case(void);
 
 #endif
