@@ -65,7 +65,7 @@ function(rv_capability name)
 endfunction()
 
 # Where runs are kept that a test starts without saying where: not among those of whoever runs the tests.
-set(RV_TEST_PLACES "XDG_STATE_HOME=${PROJECT_BINARY_DIR}/tests/state")
+set(RV_TEST_PLACES "XDG_STATE_HOME=${PROJECT_BINARY_DIR}/tests/state;XDG_CONFIG_HOME=${PROJECT_BINARY_DIR}/tests/config")
 
 function(rv_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;USES;ARGS;LABELS")

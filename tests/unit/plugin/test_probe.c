@@ -98,7 +98,7 @@ START_TEST(the_catalog_says_which_tools_have_a_probe)
     ck_assert(!catalog.tool(catalog.self, RV_STR_LIT("unprobed"))->has_probe);
     probe = catalog.entry(catalog.self, RV_NAME_PROBE, RV_STR_LIT("happened"));
     ck_assert_ptr_nonnull(probe);
-    ck_assert_int_eq(probe->timeout_ms, 50);
+    ck_assert_int_eq(probe->timeout_ms, 500);
     ck_assert_ptr_null(catalog.entry(catalog.self, RV_NAME_PROBE, RV_STR_LIT("unprobed")));
 
     rv_plugins_write_json(p, &w);
