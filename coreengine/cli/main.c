@@ -155,6 +155,7 @@ int main(int argc, char **argv)
     struct rv_cli cli = {.program = argv[0], .out_tty = isatty(STDOUT_FILENO), .err_tty = isatty(STDERR_FILENO)};
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
     cli.out_color = cli.out_tty && !plain;
     cli.err_color = cli.err_tty && !plain;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {

@@ -12,11 +12,12 @@ struct watch {
     struct rv_cli_session *session;
     rv_progress *progress;
     rv_recorder *recorder;
-    bool events;      /* --events: event lines on stdout */
-    bool deltas;      /* --deltas: pieces of what models say among them */
-    FILE *payloads;   /* --debug-payload: what is sent to providers; owned, or stderr. NULL: not asked for */
-    rv_exec *exec;    /* borrowed; NULL until the run was begun */
-    rv_err *save_err; /* first failure of --save; owned */
+    bool events;       /* --events: event lines on stdout */
+    bool deltas;       /* --deltas: pieces of what models say among them */
+    FILE *payloads;    /* --debug-payload: what is sent to providers; owned, or stderr. NULL: not asked for */
+    int payload_errno; /* of the first that could not be written; 0: none */
+    rv_exec *exec;     /* borrowed; NULL until the run was begun */
+    rv_err *save_err;  /* first failure of --save; owned */
 };
 
 static void on_event(void *self, const struct rv_effect *e, rv_str line)
@@ -67,9 +68,11 @@ static void on_payload(void *self, int64_t call_id, const char *provider, rv_str
 
     (void)call_id;
     (void)provider;
+    errno = 0;
     fwrite(body.ptr, 1, body.len, w->payloads);
     putc('\n', w->payloads);
-    fflush(w->payloads);
+    if ((fflush(w->payloads) != 0 || ferror(w->payloads)) && !w->payload_errno)
+        w->payload_errno = errno ? errno : EIO;
 }
 
 static void on_state(void *self, rv_str state)
@@ -231,11 +234,10 @@ static int open_payloads(struct watch *w, const char *path, rv_err **err)
 
 static int close_payloads(struct watch *w, const char *path, rv_err **err)
 {
-    bool failed = w->payloads && ferror(w->payloads);
-
-    if (w->payloads && w->payloads != stderr)
-        failed |= fclose(w->payloads) != 0;
-    return failed ? RV_FAIL(err, RV_E_IO, "write payloads to \"%s\": %s", path, strerror(errno)) : 0;
+    if (w->payloads && w->payloads != stderr && fclose(w->payloads) != 0 && !w->payload_errno)
+        w->payload_errno = errno;
+    return w->payload_errno ? RV_FAIL(err, RV_E_IO, "write payloads to \"%s\": %s", path, strerror(w->payload_errno))
+                            : 0;
 }
 
 static int open_watch(struct rv_cli_session *s, struct watch *w, rv_err **err)
