@@ -80,7 +80,7 @@ static void emit_warning(rv_visit *v, const char *text, struct rv_effects *out)
 
     if (!rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w))
         return;
-    rv_jw_kv_text(&w, "warning", text);
+    rv_jw_kv_text(&w, "message", text);
     rv_emit_end(out, &w);
 }
 
