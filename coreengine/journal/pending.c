@@ -90,7 +90,7 @@ static int add(struct pendings *p, rv_index *ids, struct view *v, const char *st
     if (!fits(v->stage, RV_MAX_STAGE_NAME))
         v->stage = stage;
     write_view(v, false, &p->bodies);
-    if (p->bodies.rc == 0 && p->bodies.len - at > RV_STORE_MAX_BODY) {
+    if (p->bodies.rc == 0 && p->bodies.len - at > RV_STORE_MAX_QUESTION) {
         rv_buf_truncate(&p->bodies, at);
         write_view(v, true, &p->bodies);
     }

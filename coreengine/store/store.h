@@ -16,10 +16,12 @@ typedef struct rv_store rv_store;
 
 #define RV_STORE_INLINE_MAX ((size_t)1024)      /* a longer value is kept once, by its hash */
 #define RV_STORE_MAX_VALUE  ((size_t)256 << 20) /* one value or blob */
-#define RV_STORE_MAX_BODY   ((size_t)1 << 20)   /* one record's body, one pending row's body */
-#define RV_STORE_HASH_MAX   RV_HASH_MAX
-#define RV_STORE_MAX_ID     200 /* bytes of a run id, tenant, user, owner or interrupt id */
-#define RV_STORE_TENANT     "default"
+/* One record's body: the calls of a reply, twice escaped, and what its provider wants back stand in it. */
+#define RV_STORE_MAX_BODY     ((size_t)96 << 20)
+#define RV_STORE_MAX_QUESTION ((size_t)1 << 20) /* one pending row's text, and its body */
+#define RV_STORE_HASH_MAX     RV_HASH_MAX
+#define RV_STORE_MAX_ID       200 /* bytes of a run id, tenant, user, owner or interrupt id */
+#define RV_STORE_TENANT       "default"
 
 enum rv_store_sync {
     RV_STORE_SYNC_FULL,   /* each commit survives a power cut; the default */

@@ -126,8 +126,8 @@ static int check_pending(const struct rv_store_append *a, size_t i, rv_err **err
     if ((rc = rv_store_check_id("interrupt id", p->id, err)) < 0 ||
         (rc = check_text("kind", p->kind, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = check_text("stage", p->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = check_bytes("text", p->text, RV_STORE_MAX_BODY, err)) < 0 ||
-        (rc = check_bytes("body", p->body, RV_STORE_MAX_BODY, err)) < 0 ||
+        (rc = check_bytes("text", p->text, RV_STORE_MAX_QUESTION, err)) < 0 ||
+        (rc = check_bytes("body", p->body, RV_STORE_MAX_QUESTION, err)) < 0 ||
         (rc = check_time("the time", p->created_us, err)) < 0 || (rc = check_time("the end", p->expires_us, err)) < 0)
         return RV_WRAP(err, rc, "run \"%s\": pending interrupt %zu", a->run, i);
     for (size_t k = 0; k < i; k++)

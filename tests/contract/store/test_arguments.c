@@ -172,7 +172,7 @@ START_TEST(an_append_with_bad_parts_is_refused)
     p.text = RV_STR_LIT("\xfe");
     FAILS(RV_E_INVALID, rv_store_append(w->s, &a, &w->err));
     p.text = (rv_str){NULL, 0};
-    p.body = (rv_str){large, RV_STORE_MAX_BODY + 1};
+    p.body = (rv_str){large, RV_STORE_MAX_QUESTION + 1};
     FAILS(RV_E_LIMIT, rv_store_append(w->s, &a, &w->err));
     p.body = (rv_str){NULL, 0};
     p.expires_us = -1;

@@ -314,7 +314,7 @@ static int look_at_row(void *self, const struct rv_pending *p, rv_err **err)
 {
     (void)err;
     ck_assert_uint_le(p->text.len, 65536);
-    ck_assert_uint_le(p->body.len, RV_STORE_MAX_BODY);
+    ck_assert_uint_le(p->body.len, RV_STORE_MAX_QUESTION);
     ck_assert_ptr_nonnull(memmem(p->body.ptr, p->body.len, "\"shortened\":true", 16));
     ++*(int *)self;
     return 0;
@@ -341,6 +341,37 @@ START_TEST(a_long_question_and_a_long_answer_are_no_trouble)
     free(question);
     free(answer);
     live_free(l);
+}
+END_TEST
+
+/* The longest texts that a wire lets through, of bytes that take the most room: cut off, or complete. */
+START_TEST(whatever_a_model_said_is_kept)
+{
+    const size_t n = RV_LLM_MAX_REPLY;
+    char *partial = malloc(n), *calls = malloc(4 * n), *opaque = malloc(n / 2);
+    struct live *l = live_new(store, live_pipelines[2], 1, RV_UNSET);
+
+    ck_assert(partial && calls && opaque);
+    memset(partial, 1, n);
+    memset(calls, '\\', 4 * n);
+    memset(opaque, '"', n / 2);
+    live_start(l);
+    struct rv_event ev = {
+        .kind = RV_EVENT_LLM_DONE, .now_us = ++l->now_us, .call_id = l->calls[0].id, .llm = RV_LLM_ANSWER_NONE};
+    if (_i == 0) {
+        ev.failed = true;
+        ev.error = RV_STR_LIT("cut");
+        ev.reply = (rv_str){partial, n};
+    } else {
+        ev.llm.tool_calls = (rv_str){calls, 4 * n};
+        ev.llm.opaque = (rv_str){opaque, n / 2};
+    }
+    ck_assert_int_eq(live_step(l, &ev, NULL), 0);
+    live_check_at(l, rv_journal_seq(l->j), false);
+    live_free(l);
+    free(partial);
+    free(calls);
+    free(opaque);
 }
 END_TEST
 
@@ -373,6 +404,7 @@ TCase *write_case(void)
     tcase_add_test(tc, who_answers_by_itself_keeps_the_run_through_a_pause);
     tcase_add_test(tc, interrupts_that_are_queued_are_listed_behind_the_pending_one);
     tcase_add_test(tc, a_long_question_and_a_long_answer_are_no_trouble);
+    tcase_add_loop_test(tc, whatever_a_model_said_is_kept, 0, 2);
     tcase_add_test(tc, a_stage_that_a_hook_made_up_may_be_long);
     return tc;
 }
