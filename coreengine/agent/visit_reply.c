@@ -375,8 +375,13 @@ static int plain(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
     int rc;
 
     if (v->agent->output_mode == RV_OUTPUT_TEXT) {
-        rc = text_output(ev->reply, &v->output, &cause);
-        if (rc == 0 && ev->llm.finish == RV_FINISH_LENGTH)
+        bool is_cut = ev->llm.finish == RV_FINISH_LENGTH;
+        bool says_nothing = is_cut && rv_str_trim(ev->reply).len == 0;
+        rc = says_nothing ? RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name)
+                          : text_output(ev->reply, &v->output, &cause);
+        if (says_nothing)
+            rc = cut_off(v, rc, &cause);
+        else if (rc == 0 && is_cut)
             emit_warning(v, "the reply was cut off at its longest: raise max_tokens", out);
     } else {
         rc = rv_extract_object(ev->reply, need->items, need->n, &v->output, &cause);
@@ -394,6 +399,11 @@ static int plain(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
 /* The provider's own loop paused: it wants its words back and goes on. */
 static int go_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
+    if (!v->agent->has_tools) /* nor is it counted by the proof of model calls */
+        return rv_visit_fail(v, out, "LLMError", err,
+                             "agent \"%s\": the provider paused its answer, which only stages with tools go on with: "
+                             "set has_tools",
+                             v->agent->name);
     if (v->talk.rounds >= v->agent->max_rounds)
         return rv_visit_fail(v, out, "LLMError", err,
                              "agent \"%s\": the provider paused its answer %lld times, max_rounds is %lld: raise it",

@@ -325,6 +325,13 @@ static const struct {
      RV_RUN_FAILED,
      1,
      "the provider's content filter cut the answer off"},
+    {{""},
+     {0},
+     {"{'finish_reason':'length'}"},
+     "max_tokens: 9\n    output_mode: text",
+     RV_RUN_FAILED,
+     1,
+     "the reply was cut off at max_tokens (9): agent \\\"a\\\": the reply has no text"},
     {{NULL}, {"c1 read {}"}, {"{'finish_reason':'content_filter'}"}, ALL, RV_RUN_FAILED, 1, "content filter"},
     {{"so far", "{'v':1}"},
      {0},
@@ -375,6 +382,20 @@ START_TEST(why_the_model_stopped_decides)
     replays(d);
     drive_free(d);
     rv_buf_fini(&yaml);
+}
+END_TEST
+
+START_TEST(a_stage_without_tools_does_not_go_on_after_a_pause)
+{
+    struct drive *d =
+        drive_new("name: t\nmodels: {r: 'openai:gpt-x'}\nagents: [{name: a, has_llm: true, model_role: r}]", NULL, 0);
+
+    drive_envelope(d, NULL);
+    DRIVE_TALK(d, {"llm:a", .reply = "so far", .more = "{'finish_reason':'pause'}"});
+    ck_assert_int_eq(drive_run(d), RV_RUN_FAILED);
+    ck_assert_uint_eq(d->n_llm, 1);
+    ck_assert_ptr_nonnull(strstr(drive_state(d, "errors.0.error"), "paused its answer"));
+    drive_free(d);
 }
 END_TEST
 
@@ -435,6 +456,7 @@ TCase *loop_case(void)
     tcase_add_loop_test(tc, what_goes_wrong_with_a_call_is_told_to_the_model, 0, RV_COUNT(faults));
     tcase_add_loop_test(tc, a_result_that_is_too_long_is_an_error_result, 0, RV_COUNT(huge));
     tcase_add_loop_test(tc, why_the_model_stopped_decides, 0, RV_COUNT(finishes));
+    tcase_add_test(tc, a_stage_without_tools_does_not_go_on_after_a_pause);
     tcase_add_test(tc, a_provider_gets_its_own_words_back);
     tcase_add_loop_test(tc, tool_calls_that_are_none_fail_the_attempt, 0, RV_COUNT(no_lists));
     return tc;
