@@ -54,6 +54,7 @@ struct talk {
     char *prompt; /* owned; NULL: not rendered yet */
     size_t prompt_len;
     json_object *turns;   /* messages; owned; NULL: none */
+    json_object *ids;     /* of the tool calls in turns, as keys; owned; NULL: not collected yet */
     json_object *offered; /* tools as a request has them; owned; NULL: not looked up yet */
     rv_schema *schema;    /* the agent's output_schema; owned; NULL: not compiled yet */
     bool acting;          /* the tools that the last reply asked for are being called */
@@ -140,7 +141,8 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
 void rv_talk_fini(struct talk *t);
 /** The tools that the stage's model may call, as a request has them; NULL in *offered when there are none. Borrowed. */
 RV_MUST_CHECK int rv_talk_offered(rv_visit *v, json_object **offered, rv_err **err);
-/** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL. */
+/** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
+ * another one. */
 RV_MUST_CHECK int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
 RV_MUST_CHECK int rv_talk_add_user(rv_visit *v, rv_str text, rv_err **err);
 RV_MUST_CHECK int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err);
@@ -149,6 +151,9 @@ int rv_talk_acted(rv_visit *v, rv_err **err);
 /** What is kept of it while the stage waits for a person; *out is the caller's. And back. */
 RV_MUST_CHECK int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err);
+
+/* visit_ids.c */
+RV_MUST_CHECK int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
 
 /* visit_money.c: what calls cost, and the limits of a visit */
 /** Set aside the most that a call can cost; false when the visit failed for want of money or a limit (*rc). */

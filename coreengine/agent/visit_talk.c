@@ -15,6 +15,7 @@ void rv_talk_fini(struct talk *t)
 {
     free(t->prompt);
     json_object_put(t->turns);
+    json_object_put(t->ids);
     json_object_put(t->offered);
     rv_schema_free(t->schema);
 }
@@ -113,7 +114,9 @@ int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
 
     if (!has_text && !calls && ev->llm.opaque.len == 0)
         return 0; /* it said nothing, and providers take no turn without anything in it */
-    int rc = new_message(v, "assistant", &message, err);
+    int rc = calls ? rv_talk_tell_apart(v, calls, err) : 0;
+    if (rc == 0)
+        rc = new_message(v, "assistant", &message, err);
     if (rc == 0 && has_text)
         rc = rv_json_set_str(message, "content", ev->reply, err);
     if (rc == 0 && calls)

@@ -20,6 +20,7 @@ int main(void)
     suite_add_tcase(s, limits_case());
     suite_add_tcase(s, pauses_case());
     suite_add_tcase(s, money_case());
+    suite_add_tcase(s, ids_case());
     runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);

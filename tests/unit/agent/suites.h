@@ -16,5 +16,6 @@ TCase *pauses_case(void);
 TCase *limits_case(void);
 TCase *structured_case(void);
 TCase *money_case(void);
+TCase *ids_case(void);
 
 #endif

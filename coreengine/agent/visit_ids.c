@@ -1,0 +1,70 @@
+/* Ids of tool calls: results are told apart by them, so no two calls of a visit share one. Providers that have none,
+ * and some that have, count each reply from the start again: an id that was there before gets another name. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MADE_MAX 32 /* "call_" and a number */
+
+static const char *id_of(json_object *call)
+{
+    json_object *id = NULL;
+
+    json_object_object_get_ex(call, "id", &id);
+    return json_object_is_type(id, json_type_string) ? json_object_get_string(id) : "";
+}
+
+static bool is_taken(const struct talk *t, const char *id)
+{
+    return json_object_object_get_ex(t->ids, id, NULL);
+}
+
+static int note(struct talk *t, const char *id, rv_err **err)
+{
+    return rv_json_set_bool(t->ids, id, true, err);
+}
+
+/* The ids of the turns so far. */
+static int collect(struct talk *t, rv_err **err)
+{
+    size_t n = t->turns ? json_object_array_length(t->turns) : 0;
+    int rc = 0;
+
+    if (t->ids)
+        return 0;
+    t->ids = json_object_new_object();
+    if (!t->ids)
+        return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *calls = rv_json_get_arr(json_object_array_get_idx(t->turns, i), "tool_calls");
+        for (size_t k = 0; calls && k < json_object_array_length(calls) && rc == 0; k++)
+            rc = note(t, id_of(json_object_array_get_idx(calls, k)), err);
+    }
+    return rc;
+}
+
+static int rename_call(struct talk *t, json_object *call, rv_err **err)
+{
+    char made[MADE_MAX];
+    int64_t n = json_object_object_length(t->ids);
+
+    do
+        snprintf(made, sizeof made, "call_%" PRId64, ++n);
+    while (is_taken(t, made));
+    int rc = rv_json_set_text(call, "id", made, err);
+    return rc < 0 ? rc : note(t, made, err);
+}
+
+int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
+{
+    struct talk *t = &v->talk;
+    int rc = collect(t, err);
+
+    for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
+        json_object *call = json_object_array_get_idx(calls, i);
+        const char *id = id_of(call);
+        rc = is_taken(t, id) ? rename_call(t, call, err) : note(t, id, err);
+    }
+    return rc;
+}
