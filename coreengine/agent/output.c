@@ -67,14 +67,14 @@ static void drop_nulls(json_object *root, json_object *schema, json_object *valu
     }
     if (!json_object_is_type(value, json_type_object) || !properties)
         return;
-    json_object_object_foreach (properties, name, property) {
-        json_object *member = NULL;
-        if (!json_object_object_get_ex(value, name, &member))
+    json_object_object_foreach (value, name, member) { /* those that are there: of a schema's thousands, few may be */
+        json_object *property = NULL;
+        if (!json_object_object_get_ex(properties, name, &property))
             continue;
         if (member)
             drop_nulls(root, property, member, level + 1);
-        else if (!is_required(schema, name) && refuses_null(resolve(root, property)))
-            json_object_object_del(value, name);
+        else if (refuses_null(resolve(root, property)) && !is_required(schema, name))
+            json_object_object_del(value, name); /* the loop has its successor already */
     }
 }
 
