@@ -202,14 +202,16 @@ static bool check_additional(struct rv_schema_check *c, const node *n, json_obje
 static bool check_properties(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     const struct lh_entry *e = lh_table_head(json_object_get_object(n->property_names));
+    size_t i, left = (size_t)json_object_object_length(v); /* a small value of a large schema is no long work */
     bool ok = true;
-    size_t i;
 
-    for (i = 0; e && (ok || !c->quiet) && !c->rc; e = lh_entry_next(e), i++) {
+    for (i = 0; e && left > 0 && (ok || !c->quiet) && !c->rc; e = lh_entry_next(e), i++) {
         path here = {at, lh_entry_k(e), 0, at->depth + 1};
         json_object *child;
-        if (json_object_object_get_ex(v, here.key, &child) &&
-            !rv_schema_check_node(c, n->properties.items[i], child, &here))
+        if (!json_object_object_get_ex(v, here.key, &child))
+            continue;
+        left--;
+        if (!rv_schema_check_node(c, n->properties.items[i], child, &here))
             ok = false;
     }
     return ok;

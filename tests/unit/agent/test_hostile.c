@@ -115,6 +115,32 @@ START_TEST(an_output_that_is_no_object_any_more_is_survived)
 }
 END_TEST
 
+/* What a schema asks for is looked for in what is there, not the other way round. */
+START_TEST(many_small_parts_of_a_large_schema_are_no_long_work)
+{
+    rv_buf yaml = RV_BUF_INIT(1 << 20), reply = RV_BUF_INIT(1 << 20);
+
+    rv_buf_puts(&yaml, "name: t\nmodels: {r: 'scripted'}\nagents:\n  - name: a\n    has_llm: true\n    model_role: r\n"
+                       "    output_schema: {type: object, properties: {l: {type: array, items: {type: object, "
+                       "properties: {");
+    for (int i = 0; i < 4000; i++)
+        rv_buf_printf(&yaml, "p%d: {type: string}, ", i);
+    rv_buf_puts(&yaml, "q: {type: string}}}}}}\n");
+    rv_buf_puts(&reply, "{\"l\":[{\"q\":null}");
+    for (int i = 0; i < 200000; i++)
+        rv_buf_puts(&reply, ",{}");
+    rv_buf_puts(&reply, "]}");
+    struct drive *d = drive_new(rv_buf_cstr(&yaml), NULL, 0);
+    const struct drive_said said = {"llm:a", .reply = rv_buf_cstr(&reply)};
+    drive_talk(d, &said, 1);
+    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+    ck_assert_str_eq(drive_state(d, "outputs.a.l.0"), "{}");
+    drive_free(d);
+    rv_buf_fini(&yaml);
+    rv_buf_fini(&reply);
+}
+END_TEST
+
 TCase *hostile_case(void)
 {
     TCase *tc = tcase_create("hostile");
@@ -123,5 +149,6 @@ TCase *hostile_case(void)
     tcase_add_test(tc, an_error_text_without_measure_is_cut);
     tcase_add_test(tc, an_event_of_another_kind_than_the_call_is_refused);
     tcase_add_test(tc, an_output_that_is_no_object_any_more_is_survived);
+    tcase_add_test(tc, many_small_parts_of_a_large_schema_are_no_long_work);
     return tc;
 }
