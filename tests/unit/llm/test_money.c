@@ -86,11 +86,14 @@ END_TEST
 
 /* --- what records keep --- */
 
+#define WITH_CALLS                                                                                                     \
+    "{\"finish_reason\":\"tool_calls\",\"tool_calls\":\"[{}]\",\"opaque\":\"{}\",\"answered_by\":\"f\",\"usage\":{"    \
+    "\"input_tokens\":3,\"output_tokens\":2,\"cached_tokens\":1},\"latency_us\":9,\"first_token_us\":4,\"attempts\":"  \
+    "2}"
 static const char *const answers[] = {
     "{}",
     "{\"finish_reason\":\"stop\"}",
-    "{\"finish_reason\":\"tool_calls\",\"tool_calls\":\"[{}]\",\"opaque\":\"{}\",\"answered_by\":\"f\",\"usage\":{"
-    "\"input_tokens\":3,\"output_tokens\":2,\"cached_tokens\":1},\"latency_us\":9,\"first_token_us\":4,\"attempts\":2}",
+    WITH_CALLS,
     "{\"error_kind\":\"overloaded\",\"billed\":true,\"retry_after_us\":5}",
 };
 
