@@ -65,8 +65,10 @@ static RV_PRINTF(6, 0) int push_link(rv_err **err, int code, const char *c_file,
         file_size = strlen(src->file) + 1;
     link = malloc(sizeof *link + len + 1 + file_size);
     if (!link) {
-        if (!*err) /* a chain that exists says more than "out of memory" */
+        if (!*err)
             *err = &oom;
+        else if (*err != &oom) /* a chain that exists says more than "out of memory" */
+            (*err)->lost_link = true;
         return code;
     }
     *link = (rv_err){.code = code, .n_links = *err ? (*err)->n_links + 1 : 1, .c_file = c_file, .c_line = c_line};
@@ -161,7 +163,7 @@ const rv_err *rv_err_cause(const rv_err *err)
 bool rv_err_is(const rv_err *err, int code)
 {
     for (; err; err = err->cause)
-        if (err->code == code)
+        if (err->code == code || (code == RV_E_NOMEM && err->lost_link))
             return true;
     return false;
 }

@@ -193,6 +193,22 @@ static const struct {
     {"log", log_lines, false},    {"bytes", bytes, false}, {"files", files, true},
 };
 
+START_TEST(an_error_that_misses_a_link_says_so)
+{
+    rv_err *err = NULL;
+    int rc = RV_FAIL(&err, RV_E_PARSE, "no number");
+
+    ck_assert(!rv_err_is(err, RV_E_NOMEM));
+    rv_fault_arm(0);
+    rc = RV_WRAP(&err, rc, "line 3");
+    bool fired = rv_fault_disarm();
+    ck_assert_int_eq(rc, RV_E_PARSE);
+    ck_assert_str_eq(rv_err_text(err), fired ? "no number" : "line 3");
+    ck_assert_int_eq(rv_err_is(err, RV_E_NOMEM), fired);
+    rv_err_free(err);
+}
+END_TEST
+
 START_TEST(every_allocation_may_fail)
 {
     size_t n, total;
@@ -229,6 +245,7 @@ int main(void)
     if (fd < 0 || rv_json_parse(RV_STR_LIT(text), NULL, &tree, NULL) < 0)
         return 1;
     close(fd);
+    tcase_add_test(tc, an_error_that_misses_a_link_says_so);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
