@@ -2,9 +2,6 @@
  * and some that have, count each reply from the start again: an id that was there before gets another name. */
 #include "coreengine/agent/agent_internal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #define MADE_MAX 32 /* "call_" and a number */
 
 static const char *id_of(json_object *call)
@@ -46,14 +43,20 @@ static int collect(struct talk *t, rv_err **err)
 
 static int rename_call(struct talk *t, json_object *call, rv_err **err)
 {
-    char made[MADE_MAX];
-    int64_t n = json_object_object_length(t->ids);
+    rv_buf made = RV_BUF_INIT(MADE_MAX);
+    int n = json_object_object_length(t->ids);
 
-    do
-        snprintf(made, sizeof made, "call_%" PRId64, ++n);
-    while (is_taken(t, made));
-    int rc = rv_json_set_text(call, "id", made, err);
-    return rc < 0 ? rc : note(t, made, err);
+    do {
+        rv_buf_clear(&made);
+        rv_buf_printf(&made, "call_%d", ++n);
+    } while (made.rc == 0 && is_taken(t, rv_buf_cstr(&made)));
+    int rc = rv_buf_check(&made, "id of a tool call", err);
+    if (rc == 0)
+        rc = rv_json_set_text(call, "id", rv_buf_cstr(&made), err);
+    if (rc == 0)
+        rc = note(t, rv_buf_cstr(&made), err);
+    rv_buf_fini(&made);
+    return rc;
 }
 
 int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
