@@ -1,21 +1,9 @@
 /* The proof of what a run can cost: every call at its worst, as often as calls can be made. */
-#include "coreengine/llm/llm.h"
+#include "coreengine/llm/llm_internal.h"
 
 #include <string.h>
 
 #define PROBE_BYTES 1000000 /* what costs nothing for so many costs nothing */
-
-static int64_t times(int64_t a, int64_t b)
-{
-    int64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
 
 /* A script costs nothing unless the pipeline says it does. */
 static bool is_free(const struct rv_model_config *m)

@@ -1,21 +1,8 @@
 /* What model calls cost, in whole micro-USD, always rounded up: a sum of calls is never less than the bill. */
-#include "coreengine/llm/llm.h"
+#include "coreengine/llm/llm_internal.h"
 
 #define MILLION       1000000
 #define HIDDEN_TOKENS 1024 /* what a provider adds to a request unseen: templates, words about tools */
-
-/* a * b, or the largest number. Both are 0 at least. */
-static int64_t times(int64_t a, int64_t b)
-{
-    int64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
 
 static int64_t count(int64_t n)
 {

@@ -299,20 +299,8 @@ static int read_input(rv_wire_reader *r, int64_t index, json_object *block, rv_e
 {
     struct wire_call *c = find_call(r, index);
     json_object *input = rv_json_get_obj(block, "input");
-    rv_buf text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
-    int rc = 0;
 
-    if (c && input) {
-        rv_json_write(input, &text);
-        if (text.rc == RV_E_LIMIT)
-            rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply is longer than %zu bytes", RV_LLM_MAX_REPLY);
-        else
-            rc = rv_buf_check(&text, "the arguments of a tool call", err);
-        if (rc == 0 && !r->is_broken)
-            rc = rv_reader_arguments(r, c, rv_buf_str(&text), err);
-    }
-    rv_buf_fini(&text);
-    return rc;
+    return c && input ? rv_reader_arguments_object(r, c, input, err) : 0;
 }
 
 int rv_anthropic_whole(rv_wire_reader *r, json_object *reply, rv_err **err)

@@ -5,22 +5,11 @@
 
 static int write_arguments(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
-    int rc = 0;
-
     if (json_object_is_type(arguments, json_type_string))
         return rv_reader_arguments(r, c, rv_json_str(arguments), err); /* what others write that speak like it */
     if (!arguments)
         return rv_reader_arguments(r, c, RV_STR_LIT("{}"), err);
-    rv_json_write(arguments, &text);
-    if (text.rc == RV_E_LIMIT)
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply is longer than %zu bytes", RV_LLM_MAX_REPLY);
-    else
-        rc = rv_buf_check(&text, "the arguments of a tool call", err);
-    if (rc == 0 && !r->is_broken)
-        rc = rv_reader_arguments(r, c, rv_buf_str(&text), err);
-    rv_buf_fini(&text);
-    return rc;
+    return rv_reader_arguments_object(r, c, arguments, err);
 }
 
 static int read_call(rv_wire_reader *r, json_object *call, rv_err **err)

@@ -84,6 +84,9 @@ struct wire_call *rv_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err
 /** Hands out its start, once, when it has a name. */
 RV_MUST_CHECK int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err);
 RV_MUST_CHECK int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_err **err);
+/** The same, from arguments that came as a value (arguments.c). */
+RV_MUST_CHECK int rv_reader_arguments_object(rv_wire_reader *r, struct wire_call *c, json_object *arguments,
+                                             rv_err **err);
 void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c);
 /** Whether its arguments are one complete object by now; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err);
@@ -181,8 +184,8 @@ void rv_openai_fault(json_object *body, int status, int *kind, bool *retryable, 
 bool rv_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *is_thinking);
 
 /* arguments.c */
-/** The arguments of a call as an object; {} for a text that is none: it was answered with an error, and the turn has to be
- * sayable all the same. */
+/** The arguments of a call as an object; {} for a text that is none: it was answered with an error, and the turn has to
+ * be sayable all the same. */
 RV_MUST_CHECK int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);
 
 /* strict.c */
