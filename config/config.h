@@ -5,6 +5,7 @@
 #ifndef RV_CONFIG_H
 #define RV_CONFIG_H
 
+#include "coreengine/agentdoc/agentdoc.h"
 #include "coreengine/expr/expr.h"
 #include "coreengine/yaml/yaml.h"
 #include "envelope/envelope.h"
@@ -47,6 +48,16 @@ struct rv_llm_limits {
 #define RV_LLM_DEFAULT_REPAIRS   1  /* replies that do not fit output_schema and are asked for again */
 #define RV_LLM_DEFAULT_BAD_CALLS 3  /* tool calls of a visit that can not be made: unknown, malformed, invalid */
 
+/* Whose words reach people, and are kept, when an agent that was asked has said some: its own, the asking one's, both.
+ */
+#define RV_CHILD_TEXTS(X)                                                                                              \
+    X(CHILD, "child", "once the asked agent has spoken, the asking one is not heard any more")                         \
+    X(PARENT, "parent", "only the asking agent is heard")                                                              \
+    X(BOTH, "both", "both are heard")
+#define RV_CHILD_TEXT_CONST(n, t, m) RV_CHILD_TEXT_##n,
+enum rv_child_text { RV_CHILD_TEXTS(RV_CHILD_TEXT_CONST) RV_N_CHILD_TEXTS };
+const char *rv_child_text_text(enum rv_child_text how);
+
 /* One stage. Names of hooks and the like are "capability.name". Strings are never NULL unless said. */
 struct rv_agent_config {
     const char *name;
@@ -79,12 +90,22 @@ struct rv_agent_config {
     const char *plan_from; /* output key of the plan; default "plan" */
     const char *pre_process, *post_process, *mock_handler, *routing_function; /* "" unset */
     struct rv_str_list policies;
-    bool mock;       /* use the mock handler; set here or for the whole pipeline */
-    int state_merge; /* enum rv_merge_how for this output_key, or RV_UNSET */
-    int index;       /* position in stage order */
+    bool mock;              /* use the mock handler; set here or for the whole pipeline */
+    const char *agent_name; /* `agent`: the declared agent that the stage is made from; "": none */
+    int structured;         /* `structured_output`: in place of the document's; RV_UNSET, 0 or 1 */
+    bool joins_session;     /* of a declared agent: history in, rows out; true unless the file says otherwise */
+    int child_text;         /* enum rv_child_text */
+    bool child_text_resets; /* the asking agent is heard again after each delegation */
+    /* Of a declared agent, once it is bound (rv_pipeline_bind_agents()): */
+    const struct rv_agentdoc *doc; /* NULL: not a declared agent */
+    const char *system;            /* layer 1 of the prompt; "": none */
+    const char *chained_tool;      /* "": none */
+    json_object *chained_map;      /* NULL: none */
+    int state_merge;               /* enum rv_merge_how for this output_key, or RV_UNSET */
+    int index;                     /* position in stage order */
     struct rv_src src, name_src, error_next_src, default_next_src, output_key_src, prompt_key_src, model_role_src,
         output_schema_src, output_via_src, allowed_tools_src, pre_process_src, post_process_src, mock_handler_src,
-        routing_function_src, plan_from_src, has_policies_src; /* line 0: not given */
+        routing_function_src, plan_from_src, has_policies_src, agent_src; /* line 0: not given */
 };
 
 struct rv_edge_limit {
@@ -198,6 +219,10 @@ struct rv_pipeline {
     struct rv_str_list retry_archive, retry_clear, stage_reset; /* is_set false: the defaults */
     struct rv_response_place response;                          /* final response */
     bool mock;
+    const char *schema_dir;              /* folder of agent documents, as resolved against `dir`; "": none */
+    int64_t max_delegation_depth;        /* agents that may be asked, one by the other, below a stage */
+    int64_t max_delegation_repeats;      /* times that one agent may stand in such a chain */
+    int64_t delegation_timeout_ms;       /* of one delegated agent, where the call does not say */
     bool is_sound;                       /* no error was found: may be run */
     struct rv_pipeline_private *private; /* owned: arena, documents, dependents */
 };
@@ -233,6 +258,39 @@ RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const ch
                                          const struct rv_pipeline_opts *opts, rv_findings *findings,
                                          struct rv_pipeline **out, rv_err **err);
 void rv_pipeline_free(struct rv_pipeline *p);
+
+/* --- Declared agents: documents that stages are made from --- */
+struct rv_agent_source {
+    /** The document of that name: text and place (path or other words for where it is from) are borrowed until the next
+     *  call. RV_E_NOT_FOUND, RV_E_INVALID. */
+    int (*find)(void *self, const char *name, rv_str *text, const char **place, rv_err **err);
+    void *self;
+};
+/** Make every stage that has `agent` what its document says; keys of the stage win over it. Prompt, output schema,
+ * mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations caps requests), chained
+ *  tool. A model of the document becomes a role of its own unless the stage names one. What is wrong are findings, at
+ *  the `agent` key or in the document. Then those checks run that need all of it; is_sound may become false. */
+RV_MUST_CHECK int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source *source,
+                                          rv_findings *findings, rv_err **err);
+/* A document that was bound, for whoever has to make the same pipeline again. */
+struct rv_bound_agent {
+    const char *name, *place;
+    rv_str text;
+};
+const struct rv_bound_agent *rv_pipeline_bound_agents(const struct rv_pipeline *p, size_t *n);
+
+/* An agent that another one asked: a pipeline of one stage, named like the agent. */
+struct rv_delegate {
+    const char *name;
+    rv_str document;
+    int structured;         /* RV_UNSET: as the document says */
+    const char *model_role; /* of the asking stage: for a document that names no model */
+    int child_text;         /* enum rv_child_text, for the agents that it asks */
+};
+/** It has the models, prices, budget and execution of `of`, which it borrows: `of` outlives it. RV_E_INVALID: the
+ *  document has faults (says the first, with its place). */
+RV_MUST_CHECK int rv_pipeline_delegate(const struct rv_pipeline *of, const struct rv_delegate *d,
+                                       struct rv_pipeline **out, rv_err **err);
 
 /* --- What a pipeline was made from, borrowed: with it rv_pipeline_parse_with() makes the same one --- */
 struct rv_text_file {

@@ -21,7 +21,7 @@
  * ABI log
  *   1  first version
  *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7"); RV_CAP_PROVIDER (kind 8) and
- *      emit() of the call, which every engine that knows kind 8 has
+ *      emit() of the call, which every engine that knows kind 8 has; RV_CAP_AGENT (kind 9) and `context` of the call
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -75,6 +75,8 @@ enum rv_cap_kind {
      *         content_filter; anything else counts as protocol.
      * spec: description, timeout_ms */
     RV_CAP_PROVIDER = 8,
+    /* no function. spec: an agent document, YAML or JSON, whose `name` is the entry's name with '-' for '_' */
+    RV_CAP_AGENT = 9,
 };
 
 struct rv_cap_call {
@@ -100,6 +102,9 @@ struct rv_cap_call {
      *  nonzero when nobody wants more: end then. Before reply() or fail(), all pieces at most RV_CAP_MAX_REPLY; what is no
      *  piece fails the call. Elsewhere it only says that nobody wants more. Older hosts: only there if `size` says so. */
     int (*emit)(struct rv_cap_call *call, const char *json);
+    /** Who asks, in which conversation, by which agent: {user_id?, tenant_id, session_id?, agent_schema_uri?, client_id?,
+     *  is_eval, ...}; "{}" outside a conversation. Older hosts: only there if `size` says so. */
+    const char *context;
 };
 
 typedef int (*rv_cap_fn)(void *self, struct rv_cap_call *call);

@@ -10,6 +10,7 @@
 #ifndef RV_AGENT_H
 #define RV_AGENT_H
 
+#include "coreengine/context/context.h"
 #include "coreengine/llm/llm.h"
 #include "coreengine/tools/tools.h"
 
@@ -22,6 +23,7 @@ enum rv_effect_kind {
     RV_EFFECT_ARM_TIMER,   /* a timer event for call_id at `at_us` */
     RV_EFFECT_EMIT,        /* an observable event, as one line of JSON */
     RV_EFFECT_SAVE,        /* the state dict to be saved now */
+    RV_EFFECT_KEEP,        /* rows for the session of the run: durable with the step, see rv_turn_read() */
     RV_EFFECT_FINISH,      /* the run is over (or waits for an answer); always the last effect */
 };
 
@@ -40,6 +42,9 @@ enum rv_effect_kind {
     X(ITERATION, "iteration_incremented", "a loop-back was taken")                                                     \
     X(BATCH, "parallel_batch", "stages start side by side")                                                            \
     X(INTERRUPT_PENDING, "interrupt_pending", "the run needs an answer")                                               \
+    X(ACTION, "action", "a tool's result is an action for whoever watches: its type and payload")                      \
+    X(AGENT_STARTED, "agent_started", "an agent that was asked begins")                                                \
+    X(AGENT_COMPLETED, "agent_completed", "it has answered or failed; precedes the tool_result of the call")           \
     X(WARNING, "warning", "something is probably not as meant")                                                        \
     X(ERROR, "error", "what ended the run badly")                                                                      \
     X(DONE, "done", "the run is over or waits; always last, always once")
@@ -48,6 +53,14 @@ enum rv_emit_kind { RV_EMITS(RV_EMIT_CONST) RV_N_EMITS };
 const char *rv_emit_text(enum rv_emit_kind kind);
 
 #define RV_KEY_MAX 160 /* bytes of an idempotency key */
+
+/* Of whom something is that a delegated agent does. Lives as long as the run. */
+struct rv_origin {
+    const char *agent;               /* its name */
+    int depth;                       /* 1: asked by a stage */
+    const char *parent_tool_call_id; /* the id of the tool call by which it was asked */
+    const struct rv_origin *parent;  /* NULL: a stage asked */
+};
 
 struct rv_effect {
     enum rv_effect_kind kind;
@@ -59,13 +72,15 @@ struct rv_effect {
     char *owned_name;        /* owned or NULL */
     char *request;           /* CALL_*: JSON text; SAVE: state dict. Owned; take it by setting it to NULL */
     size_t request_len;
-    int64_t deadline_us;       /* CALL_*: answer by then or report a timeout; 0: none */
-    int64_t at_us;             /* ARM_TIMER */
-    int effect_class;          /* CALL_TOOL: enum rv_effect_class */
-    char *key;                 /* CALL_TOOL: idempotency key, the same for every attempt; owned */
-    enum rv_emit_kind emit;    /* EMIT */
-    size_t text_at, text_len;  /* EMIT: where its line stands in rv_effects.text (without line end) */
-    enum rv_run_status status; /* FINISH */
+    int64_t deadline_us;                /* CALL_*: answer by then or report a timeout; 0: none */
+    int64_t at_us;                      /* ARM_TIMER */
+    int effect_class;                   /* CALL_TOOL: enum rv_effect_class */
+    char *key;                          /* CALL_TOOL: idempotency key, the same for every attempt; owned */
+    enum rv_emit_kind emit;             /* EMIT */
+    size_t text_at, text_len;           /* EMIT: where its line stands in rv_effects.text (without line end) */
+    enum rv_run_status status;          /* FINISH */
+    const struct rv_origin *origin;     /* NULL: the stage's own */
+    const struct rv_pipeline *pipeline; /* CALL_*: where its names, roles and limits are; lives as long as the run */
 };
 /* Zero it before first use. One owner; reused from step to step. */
 struct rv_effects {
@@ -97,7 +112,8 @@ struct rv_event {
     int64_t now_us;
     int64_t call_id;             /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
     bool failed;                 /* *_DONE */
-    rv_str reply;                /* *_DONE, not failed: JSON text; LLM_DONE: the model's text */
+    rv_str reply;                /* *_DONE, not failed: JSON text; LLM_DONE: the model's text; CANCEL: what had come of
+                                    model calls under way, [{call_id, text}], or empty */
     const char *error_type;      /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
     rv_str error;                /* failed: text */
     bool retryable;              /* failed: a repeat may help */
@@ -112,14 +128,15 @@ struct rv_event {
 struct rv_visit_shared {
     const struct rv_pipeline *pipeline;
     struct rv_catalog catalog;
-    const bool *scripted_stages; /* per stage: a script answers for it; NULL: none */
-    bool use_mocks;              /* every stage with a mock handler is mocked */
-    bool emits;                  /* false: no EMIT effects (nobody listens) */
-    int64_t next_call_id;        /* starts at 1 */
-    int64_t next_seq;            /* of observable events, emitted or not; starts at 1 */
-    int64_t llm_left;            /* model calls that may still be started; retries take from it */
-    int64_t spent_micro_usd;     /* settled cost of this run's model calls */
-    int64_t reserved_micro_usd;  /* the most that those under way can cost; with a budget */
+    const bool *scripted_stages;                /* per stage: a script answers for it; NULL: none */
+    bool use_mocks;                             /* every stage with a mock handler is mocked */
+    bool emits;                                 /* false: no EMIT effects (nobody listens) */
+    int64_t next_call_id;                       /* starts at 1 */
+    int64_t next_seq;                           /* of observable events, emitted or not; starts at 1 */
+    int64_t llm_left;                           /* model calls that may still be started; retries take from it */
+    int64_t spent_micro_usd;                    /* settled cost of this run's model calls */
+    int64_t reserved_micro_usd;                 /* the most that those under way can cost; with a budget */
+    const struct rv_conversation *conversation; /* NULL: none */
 };
 
 enum rv_visit_end {

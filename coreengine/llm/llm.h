@@ -5,7 +5,8 @@
  * The request of a model call is one JSON object:
  *
  *     {role, provider, model,            who is asked; provider and model may be null
- *      system?, history?: [message],     layers before the prompt, in this order
+ *      system?, instructions?,           what the model is and is told of this request: texts, in this order
+ *      history?: [message],              what was said before
  *      prompt,                           a text: the last word of the user
  *      turns?: [message],                what followed the prompt within this stage
  *      tools?: [{name, description?, parameters?}], tool_choice?: "auto" | "required" | "none",

@@ -5,7 +5,8 @@ static const char *const kind_texts[] = {
     [RV_EFFECT_CALL_LLM] = "call_llm",   [RV_EFFECT_CALL_TOOL] = "call_tool",
     [RV_EFFECT_CALL_HOOK] = "call_hook", [RV_EFFECT_CANCEL_CALL] = "cancel_call",
     [RV_EFFECT_ARM_TIMER] = "arm_timer", [RV_EFFECT_EMIT] = "emit",
-    [RV_EFFECT_SAVE] = "save",           [RV_EFFECT_FINISH] = "finish",
+    [RV_EFFECT_SAVE] = "save",           [RV_EFFECT_KEEP] = "keep",
+    [RV_EFFECT_FINISH] = "finish",
 };
 
 static void write_call(const struct rv_effect *e, rv_jw *w)
@@ -46,7 +47,8 @@ void rv_effect_write_json(const struct rv_effects *all, const struct rv_effect *
         rv_jw_raw(w, rv_effect_text(all, e));
         break;
     case RV_EFFECT_SAVE:
-        rv_jw_key(w, "state");
+    case RV_EFFECT_KEEP:
+        rv_jw_key(w, e->kind == RV_EFFECT_SAVE ? "state" : "turn");
         rv_jw_raw(w, (rv_str){e->request, e->request_len});
         break;
     case RV_EFFECT_FINISH:

@@ -21,6 +21,7 @@ struct rv_run_opts {
     bool emits;                   /* produce EMIT effects */
     bool saves;                   /* produce SAVE effects: after each stage or batch, and at the end */
     size_t max_parallel;          /* stages of a batch that run at once; 0: no limit */
+    const struct rv_conversation *conversation; /* that it belongs to; borrowed for the run; NULL: none */
 };
 #define RV_RUN_OPTS_INIT ((struct rv_run_opts){.mode = RV_UNSET, .emits = true})
 

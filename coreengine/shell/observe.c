@@ -19,6 +19,9 @@ static enum rv_log_level level_of(enum rv_emit_kind kind)
     case RV_EMIT_LLM_RESULT:
     case RV_EMIT_TOOL_CALL_START:
     case RV_EMIT_TOOL_RESULT:
+    case RV_EMIT_ACTION:
+    case RV_EMIT_AGENT_STARTED:
+    case RV_EMIT_AGENT_COMPLETED:
     case RV_EMIT_STAGE_COMPLETED:
     case RV_EMIT_ROUTING_DECISION:
     case RV_EMIT_STAGE_SKIPPED:

@@ -303,6 +303,8 @@ static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
         if (o->on_state)
             o->on_state(o->self, (rv_str){e->request, e->request_len});
         return 0;
+    case RV_EFFECT_KEEP: /* the journal has it */
+        return 0;
     case RV_EFFECT_FINISH:
         return finish(x, e->status, err);
     }

@@ -169,6 +169,7 @@ int sim_process_perform(struct sim_seed *s, struct rv_effect *e, rv_err **err)
         return 0;
     case RV_EFFECT_EMIT:
     case RV_EFFECT_SAVE:
+    case RV_EFFECT_KEEP:
         break;
     }
     return 0;

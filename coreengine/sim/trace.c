@@ -206,6 +206,9 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
     case RV_EMIT_WARNING:
         put_text(b, line, "warning: ", "message");
         return true;
+    case RV_EMIT_ACTION:
+    case RV_EMIT_AGENT_STARTED:
+    case RV_EMIT_AGENT_COMPLETED:
     case RV_EMIT_PIPELINE_STARTED:
     case RV_EMIT_LLM_CALL_START:
     case RV_EMIT_LLM_RESULT:
@@ -251,6 +254,7 @@ void sim_say_effects(struct sim_seed *s)
             say_emit(s, e);
             break;
         case RV_EFFECT_SAVE:
+        case RV_EFFECT_KEEP:
         case RV_EFFECT_FINISH:
             break;
         }

@@ -311,6 +311,7 @@ int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
             emitted(s, e);
             break;
         case RV_EFFECT_SAVE:
+        case RV_EFFECT_KEEP:
             break;
         case RV_EFFECT_FINISH:
             finished(s, i);

@@ -10,6 +10,7 @@
 #ifndef RV_STORE_H
 #define RV_STORE_H
 
+#include "coreengine/messages/messages.h"
 #include "envelope/terms.h"
 
 typedef struct rv_store rv_store;
@@ -45,7 +46,7 @@ const char *rv_store_url(const rv_store *s);
 /* Whose rows a call may see. Every read is scoped; there is no other way in. */
 struct rv_store_scope {
     const char *tenant; /* NULL: RV_STORE_TENANT */
-    const char *user;   /* NULL: all users of the tenant (an operator) */
+    const char *user;   /* NULL: all users of the tenant (an operator); "": what belongs to nobody */
 };
 
 /* --- Runs --- */
@@ -109,6 +110,10 @@ struct rv_store_append {
     const struct rv_pending *pending;
     size_t n_pending;
     bool release; /* the owner is done with it: the lease ends with this write */
+    const struct rv_turn
+        *turns; /* what the step adds to sessions, in the same transaction; as rv_store_add_messages()
+                   in the scope of the run's tenant and user, but a session that is not there is made */
+    size_t n_turns;
 };
 /** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err);
@@ -149,6 +154,103 @@ RV_MUST_CHECK int rv_store_list_pending(rv_store *s, const struct rv_store_scope
 /** Delete a run with its journal, pending rows and snapshot. RV_E_STATE while somebody's lease on it lasts. */
 RV_MUST_CHECK int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us,
                                       rv_err **err);
+
+/* --- Sessions and their messages --- */
+/* Rows without a user are nobody's in particular: in a scope, user "" sees only those, NULL (an operator) all, and
+ * anybody else only their own. What is outside the scope is RV_E_NOT_FOUND, whatever it is. */
+struct rv_session_row {
+    const char *id, *tenant, *user; /* user "": nobody */
+    const char *name, *description, *agent_name, *mode;
+    int64_t total_tokens, n_messages; /* messages: also the seq of the last one */
+    rv_str metadata;                  /* JSON object */
+    int64_t created_us, updated_us;
+    char *own; /* the texts' memory; NULL when they are borrowed */
+};
+void rv_session_row_fini(struct rv_session_row *row);
+/** The session of that id, or a new one as `fresh` says (name NULL: "chat-<id>", mode NULL: "chat"; id, tenant and user
+ *  must be given). RV_E_EXISTS: the id is another owner's, who is not named; also one that was deleted. out (may be
+ *  NULL) owns its texts. */
+RV_MUST_CHECK int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, struct rv_session_row *out,
+                                          rv_err **err);
+RV_MUST_CHECK int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                       struct rv_session_row *out, rv_err **err);
+struct rv_session_change {
+    const char *name, *mode;   /* NULL: as it is */
+    json_object *metadata;     /* shallow-merged: members replace members; NULL: as it is */
+    const char *const *remove; /* members of metadata that go */
+    size_t n_remove;
+    int64_t now_us;
+};
+RV_MUST_CHECK int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                          const struct rv_session_change *change, rv_err **err);
+struct rv_session_filter {
+    const char *agent_name, *name_contains; /* NULL: any; ASCII case does not matter */
+    int64_t since_us;                       /* touched since */
+    int64_t offset, limit;                  /* limit 0: no limit */
+};
+/** Last touched first. each as rv_store_list_runs(). */
+RV_MUST_CHECK int rv_store_list_sessions(rv_store *s, const struct rv_store_scope *scope,
+                                         const struct rv_session_filter *filter,
+                                         int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
+                                         void *self, rv_err **err);
+/** It and its messages can not be seen any more; its id stays taken. */
+RV_MUST_CHECK int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                          int64_t now_us, rv_err **err);
+
+struct rv_message_filter {
+    int64_t from_seq, upto_seq; /* 0: from the first, to the last */
+    bool newest_first;
+    bool with_children; /* also the rows of delegated agents */
+    int64_t limit;      /* 0: no limit */
+};
+/** Messages of a session (borrowed for the call). each returns 0, RV_STORE_ENOUGH to end the walk well, or a code that
+ *  is passed on. */
+#define RV_STORE_ENOUGH 1
+RV_MUST_CHECK int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                         const struct rv_message_filter *filter,
+                                         int (*each)(void *self, const struct rv_message *m, rv_err **err), void *self,
+                                         rv_err **err);
+/** Rows that no run wrote, in one transaction: the session must be there. Their seq is given here (in order), the
+ *  session's tokens grow by their token_count (of rows without parent_call_id), its name and metadata change as the
+ *  turn says. A row whose id is there already is passed over. */
+RV_MUST_CHECK int rv_store_add_messages(rv_store *s, const struct rv_store_scope *scope, const struct rv_turn *turn,
+                                        int64_t now_us, rv_err **err);
+
+/* --- Schemas: agent documents, by name. One may be everybody's (user "") or one user's own. --- */
+struct rv_schema_row {
+    const char *id; /* UUID that follows from name and user; may be NULL when it is put */
+    const char *tenant, *user;
+    const char *name, *kind, *version, *description;
+    rv_str content;                   /* the prompt */
+    rv_str json_schema;               /* the flat document, JSON */
+    rv_str document;                  /* the text it was made from, byte for byte */
+    const char *source;               /* "person", "built-in", "file": who put it */
+    const char *place;                /* of a file, its path; of a built-in, its capability; NULL */
+    char checksum[RV_STORE_HASH_MAX]; /* SHA-256 of document; given by the store */
+    int64_t created_us, updated_us;
+    char *own;
+};
+void rv_schema_row_fini(struct rv_schema_row *row);
+enum rv_schema_put {
+    RV_SCHEMA_PUT,      /* a person's word: replaces what is there, and revives what was deleted */
+    RV_SCHEMA_REGISTER, /* on first use: only where there is none, or one that was registered too and is now different
+                         */
+};
+/** *changed (may be NULL): something was written. RV_E_DENIED: it is another user's. */
+RV_MUST_CHECK int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_schema_put how,
+                                      int64_t now_us, bool *changed, rv_err **err);
+/** The user's own one of that kind and name, else everybody's. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_store_find_schema(rv_store *s, const struct rv_store_scope *scope, const char *kind,
+                                       const char *name, struct rv_schema_row *out, rv_err **err);
+/** All that the scope sees, by name, a user's own before everybody's. */
+RV_MUST_CHECK int rv_store_list_schemas(rv_store *s, const struct rv_store_scope *scope, const char *kind,
+                                        int (*each)(void *self, const struct rv_schema_row *row, rv_err **err),
+                                        void *self, rv_err **err);
+/** The user's own (scope user ""  or NULL: everybody's). RV_E_NOT_FOUND: there is none that may be deleted so. */
+RV_MUST_CHECK int rv_store_delete_schema(rv_store *s, const struct rv_store_scope *scope, const char *kind,
+                                         const char *name, int64_t now_us, rv_err **err);
+/** A number that differs from any earlier one after any change to schemas, by whatever process. */
+RV_MUST_CHECK int rv_store_schemas_version(rv_store *s, int64_t *out, rv_err **err);
 
 /* --- Ownership --- */
 struct rv_store_claim {

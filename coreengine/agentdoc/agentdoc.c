@@ -1,0 +1,2 @@
+/* Reading agent documents. */
+#include "coreengine/agentdoc/agentdoc.h"

@@ -1,0 +1,2 @@
+/* The agent context as a value. */
+#include "coreengine/context/context.h"
