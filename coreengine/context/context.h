@@ -7,6 +7,8 @@
 #include "coreengine/messages/messages.h"
 
 /* --- The agent context --- */
+#define RV_CONTEXT_MAX_TEXT 256  /* bytes of each text but the hint: ids, names and addresses are shorter */
+#define RV_CONTEXT_MAX_HINT 2000 /* bytes: what is known of a user goes into each prompt */
 /* Texts are borrowed. NULL: not known; an empty text counts as not known everywhere. */
 struct rv_context {
     const char *user_id;   /* NULL: anonymous */
@@ -30,14 +32,18 @@ struct rv_context_source {
     const char *auth_user_id, *auth_tenant_id, *auth_email;
 };
 /** X-User-Id, X-Tenant-Id, X-Session-Id, X-Model-Name, X-Agent-Schema, X-Is-Eval, X-Client-Id, X-User-Email,
- *  X-User-Name. is_eval: exactly true, 1 or yes, in any case. Values borrow from the source and are copied into room
- *  (which the caller keeps). RV_E_INVALID: a value that is no UTF-8, has control characters, or is too long. */
+ *  X-User-Name. is_eval: exactly true, 1 or yes, in any case. Values are copied into room (which the caller keeps).
+ *  RV_E_INVALID: a value that is no UTF-8, has control characters, is too long, or differs from an earlier one of the
+ *  same header. Who was authenticated by an address only is the user whose id belongs to it; X-User-Email counts only
+ *  where nobody was authenticated. */
 RV_MUST_CHECK int rv_context_from_headers(const struct rv_context_source *from, rv_arena *room, struct rv_context *out,
                                           rv_err **err);
 /** The child's: everything of the parent but the agent and the model, where they are given (not NULL, not empty). */
 struct rv_context rv_context_child(const struct rv_context *parent, const char *agent, const char *model);
 void rv_context_write_json(const struct rv_context *c, rv_jw *w);
-/** Strict: unknown members and wrong types are RV_E_INVALID. Borrows from json. */
+/** Whether it could be read back: each text is UTF-8 in one line (the hint: in lines) and not too long. */
+RV_MUST_CHECK int rv_context_check(const struct rv_context *c, rv_err **err);
+/** What is known only; strict: unknown members and wrong types are RV_E_INVALID. Borrows from json. */
 RV_MUST_CHECK int rv_context_read_json(json_object *json, struct rv_context *out, rv_err **err);
 /** The user id that belongs to an e-mail address: UUIDv5 (DNS) of it, trimmed and in lower case. */
 void rv_user_id_of_email(rv_str email, char out[37]);
@@ -57,6 +63,8 @@ void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_U
     X(ESCALATED, "escalated", "the active agent has given up; the fallback serves until somebody resolves it")
 #define RV_ROUTING_CONST(n, t, m) RV_ROUTING_##n,
 enum rv_routing_state { RV_ROUTING_STATES(RV_ROUTING_CONST) RV_N_ROUTING_STATES };
+const char *rv_routing_state_text(enum rv_routing_state state);
+int rv_routing_state_of(rv_str text); /* RV_UNSET: another word */
 #define RV_ROUTING_MAX_NAME 129
 struct rv_routing {
     char active_agent[RV_ROUTING_MAX_NAME]; /* "": none */
@@ -67,17 +75,24 @@ struct rv_routing {
 };
 #define RV_ROUTING_INIT ((struct rv_routing){.state = RV_ROUTING_IDLE, .fallback = "general", .max_turns = 20})
 bool rv_routing_needs_classification(const struct rv_routing *r);
-void rv_routing_activate(struct rv_routing *r, const char *agent, int64_t max_turns); /* max_turns 0: as it is */
-void rv_routing_increment(struct rv_routing *r);
+/** agent NULL or empty: the fallback; max_turns 0: as it is. Longer names are cut. */
+void rv_routing_activate(struct rv_routing *r, const char *agent, int64_t max_turns);
+void rv_routing_increment(struct rv_routing *r); /* escalated: counts only */
 void rv_routing_complete(struct rv_routing *r);
+/** The fallback becomes active; why NULL or empty: the name of the agent that gave up is kept instead. */
 void rv_routing_escalate(struct rv_routing *r, const char *why);
+void rv_routing_resolve(struct rv_routing *r); /* ends an escalation; nothing in any other state */
 /** Members in the order active_agent, state, target, turn_count, max_turns, fallback, escalation, delegation,
  *  transitions. */
 void rv_routing_write_json(const struct rv_routing *r, rv_jw *w);
-/** Lenient, since sessions keep it: what is missing or wrong is the default. */
+/** Lenient, since sessions keep it: what is missing or wrong is the default, an unknown state is idle. */
 void rv_routing_read_json(json_object *json, struct rv_routing *out);
 
 /* --- The conversation that a run belongs to --- */
+#define RV_CONVERSATION_MAX_NAME      1000                /* bytes of a session's name */
+#define RV_CONVERSATION_MAX_SECTIONS  16                  /* of one request */
+#define RV_CONVERSATION_SECTION_BYTES ((size_t)64 * 1024) /* of all sections together */
+#define RV_CONVERSATION_MAX_ZONE      (24 * 60 - 1)       /* minutes to either side, as RFC 3339 can write them */
 /* With its bundle and the state it begins from, this is what a run needs to be the same again. Borrowed for the run. */
 struct rv_conversation {
     struct rv_context context;
@@ -94,7 +109,9 @@ struct rv_conversation {
     char history_hash[RV_HASH_MAX]; /* of the messages' JSON text; "": there are none */
     json_object *history;           /* the messages; not written; NULL: none */
 };
-/** All but `history`. */
+/** Whether what is written of it could be read back; to be asked before a run is made with it. */
+RV_MUST_CHECK int rv_conversation_check(const struct rv_conversation *c, rv_err **err);
+/** All but `history`, and of the metadata only what a model may be shown. */
 void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w);
 /** A conversation of its own, with copies of everything; history is NULL. RV_E_INVALID names the member. */
 RV_MUST_CHECK int rv_conversation_read_json(json_object *json, struct rv_conversation **out, rv_err **err);
@@ -103,7 +120,7 @@ void rv_conversation_free(struct rv_conversation *c); /* of a read one; puts his
 /* --- Layer 2: what a model is told for one request, and nobody keeps --- */
 /** [Context], date, time with zone, user, session, agent, session context, routing, sections: the lines of
  *  docs/explanation/three-layers.md. Metadata beyond RV_CONTEXT_MAX_METADATA bytes is left out member by member, and
- *  that is said. */
+ *  that is said. agent NULL: that of the context. c NULL: nobody asks, in no session. No line feed at the end. */
 #define RV_CONTEXT_MAX_METADATA 2000
 void rv_instructions_write(const struct rv_conversation *c, const char *agent, int64_t now_us, rv_buf *out);
 /** JSON with ", " and ": " between, and every code point above ASCII escaped. */
