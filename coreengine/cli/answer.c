@@ -62,9 +62,10 @@ static int on_record(void *self, const struct rv_record *r, rv_err **err)
 
 static int not_there(rv_store *store, const struct rv_run_row *row, struct questions *q, rv_err **err)
 {
+    const struct rv_store_scope scope = rv_cli_scope(q->args);
     int rc;
 
-    if (q->wanted.ptr && rv_store_read(store, &rv_cli_scope, row->id, 1, 0, on_record, q, NULL) == 0 && q->found) {
+    if (q->wanted.ptr && rv_store_read(store, &scope, row->id, 1, 0, on_record, q, NULL) == 0 && q->found) {
         rc = RV_FAIL(err, RV_E_STATE, "\"%.*s\" of run \"%s\" was answered already", RV_STR_ARG(q->wanted), row->id);
     } else if (q->n > 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no question \"%.*s\"", row->id,
@@ -111,18 +112,13 @@ static int check(const struct questions *q, const struct rv_run_row *row, rv_err
 int rv_cli_check_answer(rv_store *store, const struct rv_run_row *row, const struct rv_cli_args *args,
                         struct rv_response *response, char id[RV_STORE_MAX_ID + 1], rv_err **err)
 {
-    const char *user = rv_cli_value(args, "user");
+    const struct rv_store_scope scope = rv_cli_scope(args);
     struct questions q = {.args = args,
                           .response = response,
                           .wanted = response->interrupt_id,
                           .ask = RV_BUF_INIT(4 * ASK_BYTES),
                           .how = RV_BUF_INIT(1 << 20)};
-    int rc = 0;
-
-    if (user && strcmp(user, row->user) != 0)
-        rc = RV_FAIL(err, RV_E_DENIED, "run \"%s\" is for user \"%s\", not \"%s\"", row->id, row->user, user);
-    if (rc == 0)
-        rc = rv_store_list_pending(store, &rv_cli_scope, row->id, on_pending, &q, err);
+    int rc = rv_store_list_pending(store, &scope, row->id, on_pending, &q, err);
     if (rc == 0 && !q.found)
         rc = not_there(store, row, &q, err);
     if (rc == 0 && !q.wanted.ptr && q.n > 1) {

@@ -186,13 +186,30 @@ enum rv_cli_store_use {
         "sync", 0, "WORD", "what a commit outlives: full a power cut (default), normal the process, off nothing",      \
             "full normal off", false                                                                                   \
     }
-extern const struct rv_store_scope rv_cli_scope; /* all of the store */
+#define RV_CLI_USER_OPTION                                                                                             \
+    {                                                                                                                  \
+        "user", 'u', "ID",                                                                                             \
+            "whose: only what is that user's is there; \"\": what is nobody's (default REEVE_USER, else "              \
+            "everybody's)",                                                                                            \
+            NULL, false                                                                                                \
+    }
+#define RV_CLI_TENANT_OPTION                                                                                           \
+    {                                                                                                                  \
+        "tenant", 0, "ID", "of which tenant (default REEVE_TENANT, else default)", NULL, false                         \
+    }
 /** --store, else REEVE_STORE, else the default place. RV_E_NOT_FOUND: nothing says where that is. */
 RV_MUST_CHECK int rv_cli_store_path(const struct rv_cli_args *args, rv_buf *out, rv_err **err);
 RV_MUST_CHECK int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use,
                                     rv_store **out, rv_err **err);
 /** The run that is meant by an id, the beginning of one, or "last". RV_E_NOT_FOUND, RV_E_INVALID (several). */
-RV_MUST_CHECK int rv_cli_find_run(rv_store *store, const char *word, struct rv_run_row *out, rv_err **err);
+RV_MUST_CHECK int rv_cli_find_run(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                  struct rv_run_row *out, rv_err **err);
+
+/* scope.c */
+/** Borrows from args and the environment. Without a user it is all of the tenant: an operator's. */
+struct rv_store_scope rv_cli_scope(const struct rv_cli_args *args);
+/** Is a state with that user_id of whoever the command line is for? RV_E_DENIED. */
+RV_MUST_CHECK int rv_cli_check_user(const struct rv_cli_args *args, const char *user_id, rv_err **err);
 
 /* session.c: a run with its observers */
 struct rv_cli_session {
@@ -229,7 +246,7 @@ RV_MUST_CHECK int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, 
 /** The options of `resume` for an answer; empty: none is needed. data: the interrupt's, may be NULL. */
 const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
 /** On a terminal: say that runs of dead processes wait to be recovered. */
-void rv_cli_note_left_behind(const struct rv_cli *cli, rv_store *store);
+void rv_cli_note_left_behind(const struct rv_cli *cli, const struct rv_store_scope *scope, rv_store *store);
 /** Say what a run waits for and how to answer it. run: the word for it on a command line. */
 void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env, const char *run);
 

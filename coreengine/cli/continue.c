@@ -25,6 +25,7 @@ static int open_bundle(struct rv_cli *cli, rv_store *store, const struct rv_run_
 int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
                     const struct rv_response *response, bool cancel)
 {
+    const struct rv_store_scope scope = rv_cli_scope(args);
     struct rv_cli_loaded loaded = {0};
     struct rv_run_row row = {0};
     struct rv_clock clock = rv_clock_system();
@@ -43,7 +44,7 @@ int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store
     rv_owner_name(owner);
     int rc = rv_cli_lease_us(args, &lease_us, &err);
     if (rc == 0)
-        rc = rv_store_get_run(store, &rv_cli_scope, run, &row, &err);
+        rc = rv_store_get_run(store, &scope, run, &row, &err);
     if (rc == 0)
         rc = open_bundle(cli, store, &row, !cancel, &loaded, &err);
     if (rc == 0 && !rv_cli_sound(cli, &loaded, false)) {
@@ -53,8 +54,7 @@ int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store
         if (rc == 0)
             rc = rv_store_begin(store, &err);
         if (rc == 0)
-            rc =
-                rv_journal_open(store, &rv_cli_scope, run, owner, clock.now_us(clock.self), lease_us, &s.journal, &err);
+            rc = rv_journal_open(store, &scope, run, owner, clock.now_us(clock.self), lease_us, &s.journal, &err);
         status = rc < 0 ? rv_cli_report(cli, err) : rv_cli_session_run(&s, NULL, response);
     }
     rv_store_rollback(store); /* nothing to do, unless it did not come to a commit */

@@ -125,6 +125,7 @@ int rv_cli_check_asks(const rv_envelope *env, rv_err **err)
 
 int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err)
 {
+    const char *user = rv_cli_scope(args).user;
     const char *path = rv_cli_value(args, "envelope"), *text, *assignment;
     json_object *state = NULL;
     int rc = 0;
@@ -135,8 +136,8 @@ int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **
         rc = RV_FAIL(err, RV_E_NOMEM, "make an envelope");
     if (rc == 0)
         rc = set_input(args, state, err);
-    if (rc == 0 && (text = rv_cli_value(args, "user")))
-        rc = rv_json_set_text(state, "user_id", text, err);
+    if (rc == 0 && user)
+        rc = rv_json_set_text(state, "user_id", user, err);
     if (rc == 0 && (text = rv_cli_value(args, "session")))
         rc = rv_json_set_text(state, "session_id", text, err);
     for (size_t i = 0; rc == 0 && (assignment = rv_cli_nth(args, "set", i)); i++) {
@@ -151,8 +152,13 @@ int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **
             rv_err_hint(
                 err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
     }
-    if (rc == 0 && (rc = rv_cli_check_asks(*out, err)) < 0)
-        rv_envelope_free(*out);
+    if (rc == 0) {
+        rc = rv_cli_check_asks(*out, err);
+        if (rc == 0)
+            rc = rv_cli_check_user(args, rv_envelope_fields(*out)->user_id, err);
+        if (rc < 0)
+            rv_envelope_free(*out);
+    }
     json_object_put(state);
     return rc;
 }

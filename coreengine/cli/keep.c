@@ -42,8 +42,13 @@ int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
     const char *mode = rv_cli_value(s->args, "mode");
     char hash[RV_STORE_HASH_MAX];
     bool *scripted = NULL;
-    struct rv_journal_start start = {
-        .bundle = hash, .pipeline = p, .env = env, .owner = s->owner, .parent = s->parent, .parent_seq = s->parent_seq};
+    struct rv_journal_start start = {.tenant = rv_cli_scope(s->args).tenant,
+                                     .bundle = hash,
+                                     .pipeline = p,
+                                     .env = env,
+                                     .owner = s->owner,
+                                     .parent = s->parent,
+                                     .parent_seq = s->parent_seq};
 
     int rc = put_bundle(s, hash, err);
     if (rc == 0)
@@ -87,7 +92,7 @@ static int count_left(void *self, const struct rv_run_row *row, rv_err **err)
     return 0;
 }
 
-void rv_cli_note_left_behind(const struct rv_cli *cli, rv_store *store)
+void rv_cli_note_left_behind(const struct rv_cli *cli, const struct rv_store_scope *scope, rv_store *store)
 {
     const struct rv_run_filter unfinished = {.statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING,
                                              .limit = MAX_LOOKED_AT};
@@ -96,7 +101,7 @@ void rv_cli_note_left_behind(const struct rv_cli *cli, rv_store *store)
 
     if (!cli->err_tty)
         return;
-    RV_IGNORE(rv_store_list_runs(store, &rv_cli_scope, &unfinished, count_left, &n, NULL), "a note, no more");
+    RV_IGNORE(rv_store_list_runs(store, scope, &unfinished, count_left, &n, NULL), "a note, no more");
     if (n > 0) {
         rv_buf_printf(&text, "note: %d unfinished run%s of a process that is gone; go on with `reeve runs recover`\n",
                       n, n == 1 ? "" : "s");

@@ -108,7 +108,7 @@ static int end_old(struct move *m, const char *owner, rv_err **err)
 
     if (ev.now_us < m->was.last_us)
         ev.now_us = m->was.last_us;
-    int rc = rv_journal_open(m->store, &rv_cli_scope, m->past.row.id, owner, ev.now_us, 0, &j, err);
+    int rc = rv_journal_open(m->store, &m->past.scope, m->past.row.id, owner, ev.now_us, 0, &j, err);
     if (rc == 0 && rv_journal_seq(j) != m->was.seq)
         rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" went on meanwhile", m->past.row.id);
     if (rc == 0)
@@ -154,9 +154,10 @@ static int move_over(struct move *m, const char *id, rv_err **err)
 int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
                    const char *word, char id[RV_ID_MAX], rv_err **err)
 {
+    const struct rv_store_scope scope = rv_cli_scope(args);
     struct move m = {.cli = cli, .args = args, .store = store};
 
-    int rc = rv_cli_past_open(store, run, &m.past, err);
+    int rc = rv_cli_past_open(store, &scope, run, &m.past, err);
     if (rc < 0)
         return rc;
     rc = rv_cli_script_open(store, &m.past, &m.script, err);

@@ -24,10 +24,11 @@ static int open_bundle(rv_store *store, struct rv_cli_past *p, rv_err **err)
     return 0;
 }
 
-int rv_cli_past_open(rv_store *store, const char *word, struct rv_cli_past *out, rv_err **err)
+int rv_cli_past_open(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_cli_past *out,
+                     rv_err **err)
 {
-    memset(out, 0, sizeof *out);
-    int rc = rv_cli_find_run(store, word, &out->row, err);
+    *out = (struct rv_cli_past){.scope = *scope};
+    int rc = rv_cli_find_run(store, scope, word, &out->row, err);
     if (rc == 0)
         rc = open_bundle(store, out, err);
     if (rc < 0)
@@ -55,13 +56,13 @@ int rv_cli_past_replay(rv_store *store, const struct rv_cli_past *p, int64_t upt
                                         .upto = upto,
                                         .on_step = on_step,
                                         .self = self};
-    return rv_journal_replay(store, &rv_cli_scope, p->row.id, &opts, out, err);
+    return rv_journal_replay(store, &p->scope, p->row.id, &opts, out, err);
 }
 
 int rv_cli_script_open(rv_store *store, const struct rv_cli_past *p, struct rv_cli_script *out, rv_err **err)
 {
     *out = (struct rv_cli_script){.pipeline = rv_cli_past_pipeline(p)};
-    int rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, out->pipeline, &out->begin, err);
+    int rc = rv_journal_read_begin(store, &p->scope, p->row.id, out->pipeline, &out->begin, err);
     if (rc < 0 || !out->begin.has_script)
         return rc;
     out->script = rv_bundle_script(p->bundle);
@@ -124,12 +125,15 @@ void rv_cli_write_word(const char *word, rv_buf *b)
 
 void rv_cli_write_store(const struct rv_cli_args *args, rv_buf *b)
 {
-    const char *store = rv_cli_value(args, "store");
+    static const char *const names[] = {"store", "user", "tenant"};
 
-    if (!store)
-        return;
-    rv_buf_puts(b, " --store ");
-    rv_cli_write_word(store, b);
+    for (size_t i = 0; i < RV_COUNT(names); i++) {
+        const char *value = rv_cli_value(args, names[i]);
+        if (!value)
+            continue;
+        rv_buf_printf(b, " --%s ", names[i]);
+        rv_cli_write_word(value, b);
+    }
 }
 
 void rv_cli_write_resume(const struct rv_cli_args *args, const struct rv_pending *pending, bool is_only, rv_buf *b)

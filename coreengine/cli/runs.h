@@ -9,12 +9,14 @@
 
 /* --- past.c: one run with what it was started with --- */
 struct rv_cli_past {
+    struct rv_store_scope scope; /* it was found in; borrowed */
     struct rv_run_row row;
     rv_bundle *bundle; /* opened offline: no capability is loaded */
     struct rv_catalog catalog;
 };
 /** word as rv_cli_find_run() takes it. */
-RV_MUST_CHECK int rv_cli_past_open(rv_store *store, const char *word, struct rv_cli_past *out, rv_err **err);
+RV_MUST_CHECK int rv_cli_past_open(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                   struct rv_cli_past *out, rv_err **err);
 void rv_cli_past_fini(struct rv_cli_past *p);
 const struct rv_pipeline *rv_cli_past_pipeline(const struct rv_cli_past *p);
 
@@ -53,7 +55,7 @@ int64_t rv_cli_now_us(void);
 void rv_cli_write_resume(const struct rv_cli_args *args, const struct rv_pending *pending, bool is_only, rv_buf *b);
 /** A word of a command that can be pasted into a shell, quoted where it has to be. */
 void rv_cli_write_word(const char *word, rv_buf *b);
-/** " --store FILE", if the command line names one. */
+/** " --store FILE --user ID --tenant ID", as far as the command line says so. */
 void rv_cli_write_store(const struct rv_cli_args *args, rv_buf *b);
 /** Text of a model or a tool for a terminal: nothing that moves the cursor, later lines indented. */
 void rv_cli_write_lines(rv_str text, rv_buf *b);

@@ -304,10 +304,12 @@ static int new_engine(struct rv_cli_session *s, rv_engine **engine, rv_err **err
 static int begin(struct rv_cli_session *s, rv_engine *engine, const struct rv_exec_opts *x, rv_envelope *env,
                  const struct rv_response *response, rv_exec **exec, rv_err **err)
 {
+    const struct rv_store_scope scope = rv_cli_scope(s->args);
+
     if (s->continues && s->cancels)
-        return rv_engine_continue_cancel(engine, x, &rv_cli_scope, exec, err);
+        return rv_engine_continue_cancel(engine, x, &scope, exec, err);
     if (s->continues)
-        return rv_engine_continue(engine, x, &rv_cli_scope, response, exec, err);
+        return rv_engine_continue(engine, x, &scope, response, exec, err);
     return rv_engine_start(engine, x, env, response, exec, err);
 }
 

@@ -9,9 +9,6 @@
 #define MAX_NAMED   8   /* runs that are listed when a word fits several */
 #define MAX_NEAREST 500 /* newest runs that a mistyped id is compared with */
 
-/* Whoever has the file may see all of it. */
-const struct rv_store_scope rv_cli_scope = {NULL, NULL};
-
 static const char *from_environment(const char *name)
 {
     const char *value = getenv(name);
@@ -146,7 +143,8 @@ static int collect(void *self, const struct rv_run_row *row, rv_err **err)
     return 0;
 }
 
-static int list_candidates(rv_store *store, const char *prefix, size_t max, struct candidates **out, rv_err **err)
+static int list_candidates(rv_store *store, const struct rv_store_scope *scope, const char *prefix, size_t max,
+                           struct candidates **out, rv_err **err)
 {
     struct rv_run_filter filter = {.id_prefix = prefix, .limit = (int64_t)max};
     struct candidates *c = calloc(1, sizeof *c);
@@ -154,7 +152,7 @@ static int list_candidates(rv_store *store, const char *prefix, size_t max, stru
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "look for a run");
     c->max = max;
-    int rc = rv_store_list_runs(store, &rv_cli_scope, &filter, collect, c, err);
+    int rc = rv_store_list_runs(store, scope, &filter, collect, c, err);
     if (rc < 0)
         free(c);
     else
@@ -162,19 +160,21 @@ static int list_candidates(rv_store *store, const char *prefix, size_t max, stru
     return rc;
 }
 
-static int unknown_run(rv_store *store, const char *word, rv_err **err)
+static int unknown_run(rv_store *store, const struct rv_store_scope *scope, const char *word, rv_err **err)
 {
     struct candidates *c = NULL;
     const char *ids[MAX_NEAREST], *near;
 
-    int rc = list_candidates(store, NULL, MAX_NEAREST, &c, err);
+    int rc = list_candidates(store, scope, NULL, MAX_NEAREST, &c, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < c->n; i++)
         ids[i] = c->ids[i];
     near = rv_nearest(rv_str_of(word), ids, c->n);
     rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown run \"%s\"", word);
-    if (c->n == 0)
+    if (c->n == 0 && scope->user)
+        rv_err_hint(err, "the store \"%s\" has no runs of user \"%s\"", rv_store_url(store), scope->user);
+    else if (c->n == 0)
         rv_err_hint(err, "the store \"%s\" has no runs", rv_store_url(store));
     else if (near)
         rv_err_hint(err, "did you mean %s? `reeve runs` lists all", near);
@@ -197,14 +197,15 @@ static int ambiguous(const char *word, const struct candidates *c, rv_err **err)
     return rc;
 }
 
-int rv_cli_find_run(rv_store *store, const char *word, struct rv_run_row *out, rv_err **err)
+int rv_cli_find_run(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_run_row *out,
+                    rv_err **err)
 {
     struct candidates *c = NULL;
     rv_err *cause = NULL;
     bool newest = strcmp(word, "last") == 0;
 
     if (!newest) {
-        int rc = rv_store_get_run(store, &rv_cli_scope, word, out, &cause);
+        int rc = rv_store_get_run(store, scope, word, out, &cause);
         if (rc != RV_E_NOT_FOUND) {
             if (rc < 0)
                 *err = cause;
@@ -212,15 +213,15 @@ int rv_cli_find_run(rv_store *store, const char *word, struct rv_run_row *out, r
         }
         rv_err_free(cause);
     }
-    int rc = list_candidates(store, newest ? NULL : word, newest ? 1 : MAX_NAMED + 1, &c, err);
+    int rc = list_candidates(store, scope, newest ? NULL : word, newest ? 1 : MAX_NAMED + 1, &c, err);
     if (rc < 0)
         return rc;
     if (c->n == 0 || !word[0])
-        rc = unknown_run(store, word, err);
+        rc = unknown_run(store, scope, word, err);
     else if (c->n > 1)
         rc = ambiguous(word, c, err);
     else
-        rc = rv_store_get_run(store, &rv_cli_scope, c->ids[0], out, err);
+        rc = rv_store_get_run(store, scope, c->ids[0], out, err);
     free(c);
     return rc;
 }

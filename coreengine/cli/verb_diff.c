@@ -20,6 +20,7 @@ struct side {
 
 struct comparison {
     rv_store *store;
+    struct rv_store_scope scope;
     bool exact;
     struct side a, b;
     int64_t n_same;
@@ -56,7 +57,7 @@ static int next_record(const struct comparison *c, struct side *s, rv_err **err)
         rv_buf_clear(&s->line);
         if (++s->seq > s->row.n_records)
             break;
-        rc = rv_store_read(c->store, &rv_cli_scope, s->row.id, s->seq, s->seq, take_record, &t, err);
+        rc = rv_store_read(c->store, &c->scope, s->row.id, s->seq, s->seq, take_record, &t, err);
         if (rc == 0 && (c->exact || !t.skip))
             return rv_normal_record(c->exact ? NULL : s->normal, rv_buf_str(&s->line), &s->tree, err);
     }
@@ -272,7 +273,7 @@ static void write_json(const struct comparison *c, rv_buf *b)
 static int open_side(struct comparison *c, struct side *s, const char *word, rv_err **err)
 {
     s->line = RV_BUF_INIT(RV_CLI_MAX_TEXT);
-    int rc = rv_cli_find_run(c->store, word, &s->row, err);
+    int rc = rv_cli_find_run(c->store, &c->scope, word, &s->row, err);
     if (rc == 0 && !(s->normal = rv_normal_new()))
         rc = RV_FAIL(err, RV_E_NOMEM, "compare runs");
     return rc;
@@ -288,8 +289,10 @@ static void side_fini(struct side *s)
 
 static int diff(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct comparison c = {
-        .exact = rv_cli_flag(args, "exact"), .at.path = RV_BUF_INIT(1 << 20), .bundle = RV_BUF_INIT(16 << 20)};
+    struct comparison c = {.scope = rv_cli_scope(args),
+                           .exact = rv_cli_flag(args, "exact"),
+                           .at.path = RV_BUF_INIT(1 << 20),
+                           .bundle = RV_BUF_INIT(16 << 20)};
     rv_err *err = NULL;
     int status;
 
@@ -328,6 +331,8 @@ static const struct rv_cli_option diff_options[] = {
     {"exact", 0, NULL, "compare bytes: ids, times and owners count", NULL, false},
     {"json", 'j', NULL, "as one JSON object", NULL, false},
     RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
 };
 
 const struct rv_cli_verb rv_verb_diff = {

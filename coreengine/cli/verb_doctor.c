@@ -100,6 +100,26 @@ static void check_new_store(const char *path, struct rv_checkup *c)
     free(folder);
 }
 
+static int count_run(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct rv_store_stats *stats = self;
+
+    (void)err;
+    stats->runs++;
+    stats->pending += row->n_pending;
+    return 0;
+}
+
+/* What there is for whoever asks. */
+static int count_runs(const struct rv_cli_args *args, rv_store *store, struct rv_store_stats *out, rv_err **err)
+{
+    const struct rv_store_scope scope = rv_cli_scope(args);
+    const struct rv_run_filter all = {0};
+
+    return scope.user || scope.tenant ? rv_store_list_runs(store, &scope, &all, count_run, out, err)
+                                      : rv_store_stats(store, out, err);
+}
+
 static void check_store(const struct rv_cli *cli, const struct rv_cli_args *args, struct rv_checkup *c)
 {
     rv_buf path = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -116,7 +136,7 @@ static void check_store(const struct rv_cli *cli, const struct rv_cli_args *args
     }
     rc = rv_cli_store_open(cli, args, RV_CLI_STORE_READ, &store, &err);
     if (rc == 0)
-        rc = rv_store_stats(store, &stats, &err);
+        rc = count_runs(args, store, &stats, &err);
     if (rc == RV_E_NOT_FOUND)
         check_new_store(rv_buf_cstr(&path), c);
     else if (rc < 0)

@@ -16,6 +16,7 @@ struct doomed {
     int line;       /* of the rule; 0: of the command line */
 };
 struct collection {
+    struct rv_store_scope scope;
     rv_retention *rules;
     int64_t now_us;
     rv_arena *arena;
@@ -70,7 +71,7 @@ static int delete_some(rv_store *store, struct collection *c, size_t from, size_
         return rc;
     for (size_t i = from; i < upto && rc == 0; i++) {
         rv_err *cause = NULL;
-        rc = rv_store_delete_run(store, &rv_cli_scope, c->items[i].id, c->now_us, &cause);
+        rc = rv_store_delete_run(store, &c->scope, c->items[i].id, c->now_us, &cause);
         n += rc == 0;
         n_owned += rc == RV_E_STATE;
         if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND) {
@@ -216,7 +217,8 @@ static int print_text(const struct rv_cli *cli, struct collection *c, bool dry)
 static int collect(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, rv_retention *rules)
 {
     const struct rv_run_filter all = {0};
-    struct collection c = {.rules = rules, .now_us = rv_cli_now_us(), .listed = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
+    struct collection c = {
+        .scope = rv_cli_scope(args), .rules = rules, .now_us = rv_cli_now_us(), .listed = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
     bool dry = rv_cli_flag(args, "dry-run");
     int64_t grace_us = DEFAULT_GRACE_US;
     rv_err *err = NULL;
@@ -227,7 +229,7 @@ static int collect(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
     if (rc == 0 && !(c.arena = rv_arena_new(MAX_LIST_BYTES)))
         rc = RV_FAIL(&err, RV_E_NOMEM, "list what is to be deleted");
     if (rc == 0 && rules)
-        rc = rv_store_list_runs(store, &rv_cli_scope, &all, judge, &c, &err);
+        rc = rv_store_list_runs(store, &c.scope, &all, judge, &c, &err);
     if (rc == 0 && !dry)
         rc = delete_all(store, &c, &err);
     if (rc == 0 && !dry)
@@ -288,6 +290,8 @@ static int gc(struct rv_cli *cli, const struct rv_cli_args *args)
              rv_cli_value(args, "rules") != NULL) >
         1)
         return rv_cli_usage(cli, args, "--check and --backup do nothing else: give them alone");
+    if ((checks || copy) && rv_cli_scope(args).user)
+        return rv_cli_usage(cli, args, "--check and --backup are of all users' rows: no user may be named");
     if (rv_cli_value(args, "older-than") && rv_cli_value(args, "rules"))
         return rv_cli_usage(cli, args, "--older-than and --rules exclude each other");
     if (!reads || rv_cli_flag(args, "dry-run")) {
@@ -314,6 +318,8 @@ static const struct rv_cli_option gc_options[] = {
     {"backup", 0, "FILE", "only write a copy of the store, while others use it", "FILE", false},
     {"json", 'j', NULL, "what was done as one JSON object", NULL, false},
     RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
     RV_CLI_SYNC_OPTION,
 };
 
@@ -324,7 +330,7 @@ const struct rv_cli_verb rv_verb_gc = {
     .text =
         "Deletes the runs that the rules do not keep, then the values that no run refers to. Without rules no run is\n"
         "deleted. A run that is not over is only deleted by a rule that names its status, and never while somebody\n"
-        "runs it. docs/reference/retention.md describes the rules.",
+        "runs it. docs/reference/retention.md describes the rules. With --user nobody else's runs are touched.",
     .examples = "reeve gc --dry-run\n"
                 "reeve gc --older-than 30d\n"
                 "reeve gc --check && reeve gc --backup runs.db",

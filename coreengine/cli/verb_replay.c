@@ -147,6 +147,7 @@ static int replay_past(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
 
 static int replay(struct rv_cli *cli, const struct rv_cli_args *args)
 {
+    const struct rv_store_scope scope = rv_cli_scope(args);
     struct rv_cli_past p;
     rv_store *store = NULL;
     rv_err *err = NULL;
@@ -159,7 +160,7 @@ static int replay(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_report(cli, err);
     if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
         return status;
-    if (rv_cli_past_open(store, args->words[0], &p, &err) < 0) {
+    if (rv_cli_past_open(store, &scope, args->words[0], &p, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {
         status = replay_past(cli, args, store, &p, upto);
@@ -175,6 +176,8 @@ static const struct rv_cli_option replay_options[] = {
     {"events", 'e', NULL, "print the events on the way", NULL, false},
     {"json", 'j', NULL, "the verdict as one JSON object", NULL, false},
     RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
 };
 
 const struct rv_cli_verb rv_verb_replay = {

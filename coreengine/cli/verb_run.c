@@ -18,7 +18,7 @@
          "FILE",          false},                                                                                      \
         {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},                        \
         {"no-store", 0, NULL, "keep nothing (--save keeps the run in its file only)", NULL, false},                    \
-        RV_CLI_STORE_OPTION, RV_CLI_SYNC_OPTION, RV_CLI_LEASE_OPTION,                                                  \
+        RV_CLI_STORE_OPTION, RV_CLI_TENANT_OPTION, RV_CLI_SYNC_OPTION, RV_CLI_LEASE_OPTION,                            \
         {"mock", 'm', NULL, "use the mock handlers of all stages that have one", NULL, false},                         \
     {                                                                                                                  \
         "workers", 'w', "N", "threads for capability code (default: cores)", NULL, false                               \
@@ -29,7 +29,7 @@ static const struct rv_cli_option run_options[] = {
     {"input-file", 0, "FILE", "the input from a file; - is standard input", "FILE", false},
     {"envelope", 0, "FILE", "start from a state dict (may be partial) instead of a fresh envelope", "FILE", false},
     {"set", 0, "PATH=VALUE", "set a part of the starting state, e.g. metadata.lang=en", NULL, true},
-    {"user", 'u', "ID", "who asks", NULL, false},
+    {"user", 'u', "ID", "who asks (default REEVE_USER)", NULL, false},
     {"session", 0, "ID", "the session it belongs to", NULL, false},
     {"mode", 0, "MODE", "one stage after the other, or all ready ones at once", "sequential parallel", false},
     OBSERVE_OPTIONS,
@@ -43,7 +43,7 @@ static const struct rv_cli_option resume_options[] = {
     {"decision", 0, "WORD", "of a review; of a call nobody knows the outcome of: happened, not_happened, fail",
      "approve reject modify happened not_happened fail", false},
     {"data", 0, "JSON", "an object that goes with the answer", NULL, false},
-    {"user", 'u', "ID", "who answers: refused unless the run is theirs (default: whoever has the store)", NULL, false},
+    {"user", 'u', "ID", "who answers: only their own runs are there (default REEVE_USER, else all are)", NULL, false},
     {"bundle", 0, "new|FILE",
      "go on with the pipeline as it is now (new), or with another, if the run still fits; as a new run", "FILE", false},
     OBSERVE_OPTIONS,
@@ -60,6 +60,7 @@ static int exclusive(struct rv_cli *cli, const struct rv_cli_args *args)
 /* In the store, unless nothing is to be kept or a file keeps it. Takes env. */
 static int run_kept(struct rv_cli_session *s, rv_envelope *env)
 {
+    const struct rv_store_scope scope = rv_cli_scope(s->args);
     char owner[RV_OWNER_MAX];
     rv_err *err = NULL;
 
@@ -69,7 +70,7 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
     s->owner = owner;
     int rc = rv_cli_store_open(s->cli, s->args, RV_CLI_STORE_MAKE, &s->store, &err);
     if (rc == 0) {
-        rv_cli_note_left_behind(s->cli, s->store);
+        rv_cli_note_left_behind(s->cli, &scope, s->store);
         rc = rv_cli_keep(s, env, &err);
     }
     int status;
@@ -189,6 +190,15 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
     return status;
 }
 
+/* May whoever the command line is for go on with it? */
+static int check_file_user(const struct rv_cli_args *args, const struct rv_runfile *file, rv_err **err)
+{
+    const char *user_id = "";
+
+    RV_IGNORE(rv_json_get_text(file->state, "user_id", &user_id), "a state without one is nobody's");
+    return rv_cli_check_user(args, user_id, err);
+}
+
 static int resume_from_file(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_response *response)
 {
     struct rv_runfile file = {0};
@@ -201,6 +211,8 @@ static int resume_from_file(struct rv_cli *cli, const struct rv_cli_args *args, 
         rc = rv_runfile_claim(rv_buf_cstr(&path), &claim, &err);
     if (rc == 0)
         rc = rv_runfile_read(rv_buf_cstr(&path), &file, &err);
+    if (rc == 0)
+        rc = check_file_user(args, &file, &err);
     const char *keep = claim >= 0 ? rv_buf_cstr(&path) : NULL;
     int status = rc < 0 ? rv_cli_report(cli, err) : resume_file(cli, args, keep, &file, response);
     if (claim >= 0)
@@ -231,6 +243,7 @@ static int continue_with(struct rv_cli *cli, const struct rv_cli_args *args, rv_
 
 static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_response *response)
 {
+    const struct rv_store_scope scope = rv_cli_scope(args);
     char id[RV_STORE_MAX_ID + 1];
     struct rv_run_row row = {0};
     rv_store *store = NULL;
@@ -238,7 +251,7 @@ static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args,
 
     int rc = rv_cli_store_open(cli, args, RV_CLI_STORE_CHANGE, &store, &err);
     if (rc == 0)
-        rc = rv_cli_find_run(store, args->words[0], &row, &err);
+        rc = rv_cli_find_run(store, &scope, args->words[0], &row, &err);
     if (rc == 0)
         rc = rv_cli_check_answer(store, &row, args, response, id, &err);
     int status = rc < 0 ? rv_cli_report(cli, err) : continue_with(cli, args, store, &row, response);
@@ -247,12 +260,17 @@ static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args,
     return status;
 }
 
-/* A run file is named by its path; anything else is a run of the store, or of the folder of run files. */
-static bool is_run_file(const char *word)
+/* A run file is named by its path; anything else is a run of the store, or of the folder of run files. In that folder
+ * one of somebody else's is not there. */
+static bool is_run_file(const struct rv_cli_args *args)
 {
     rv_buf path = RV_BUF_INIT(4096);
-    bool is = rv_runfile_path(word, &path, NULL) == 0;
+    struct rv_runfile file = {0};
+    bool is = rv_runfile_path(args->words[0], &path, NULL) == 0;
 
+    if (is && strcmp(rv_buf_cstr(&path), args->words[0]) != 0 && rv_cli_scope(args).user)
+        is = rv_runfile_read(rv_buf_cstr(&path), &file, NULL) == 0 && check_file_user(args, &file, NULL) == 0;
+    rv_runfile_fini(&file);
     rv_buf_fini(&path);
     return is;
 }
@@ -269,7 +287,7 @@ static int resume(struct rv_cli *cli, const struct rv_cli_args *args)
     int rc = read_response(args, &response, &data, &err);
     if (rc < 0)
         status = rv_cli_report(cli, err);
-    else if (is_run_file(args->words[0]))
+    else if (is_run_file(args))
         status = resume_from_file(cli, args, &response);
     else
         status = resume_from_store(cli, args, &response);

@@ -150,7 +150,8 @@ static int read_filter(const struct rv_cli_args *args, struct rv_run_filter *f, 
     return rv_cli_int(args, "limit", 0, 1000000, &f->limit, err);
 }
 
-static int read_list(rv_store *store, struct rv_run_filter filter, struct list *l, rv_err **err)
+static int read_list(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter, struct list *l,
+                     rv_err **err)
 {
     int64_t limit = filter.limit;
 
@@ -158,9 +159,9 @@ static int read_list(rv_store *store, struct rv_run_filter filter, struct list *
     if (!l->arena)
         return RV_FAIL(err, RV_E_NOMEM, "list runs");
     filter.limit = limit ? limit + 1 : 0; /* one more tells whether there are more */
-    int rc = rv_store_list_runs(store, &rv_cli_scope, &filter, take_row, l, err);
+    int rc = rv_store_list_runs(store, scope, &filter, take_row, l, err);
     if (rc == 0)
-        rc = rv_store_list_pending(store, &rv_cli_scope, NULL, take_pending, l, err);
+        rc = rv_store_list_pending(store, scope, NULL, take_pending, l, err);
     if (rc == 0)
         sort_waiting(l);
     if (rc == 0 && limit && (int64_t)l->n > limit) {
@@ -365,6 +366,7 @@ static int print_list(struct rv_cli *cli, const struct rv_cli_args *args, const 
 
 static int list(struct rv_cli *cli, const struct rv_cli_args *args)
 {
+    const struct rv_store_scope scope = rv_cli_scope(args);
     struct rv_run_filter filter;
     struct list l = {0};
     rv_store *store = NULL;
@@ -377,7 +379,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_report(cli, err);
     if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
         return status;
-    status = read_list(store, filter, &l, &err) < 0 ? rv_cli_report(cli, err) : print_list(cli, args, &l);
+    status = read_list(store, &scope, filter, &l, &err) < 0 ? rv_cli_report(cli, err) : print_list(cli, args, &l);
     rv_index_fini(&l.by_id);
     rv_arena_free(l.arena);
     rv_store_close(store);
@@ -394,6 +396,8 @@ static const struct rv_cli_option list_options[] = {
     {"json", 'j', NULL, "an array of objects", NULL, false},
     {"ids", 0, NULL, "ids only, one a line", NULL, false},
     RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
 };
 
 const struct rv_cli_verb rv_verb_runs_list = {

@@ -9,24 +9,26 @@
 
 /* --- cancel --- */
 
-static int request_cancel(rv_store *store, const char *word, struct rv_run_row *row, rv_err **err)
+static int request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_run_row *row,
+                          rv_err **err)
 {
-    int rc = rv_cli_find_run(store, word, row, err);
+    int rc = rv_cli_find_run(store, scope, word, row, err);
 
     if (rc < 0)
         return rc;
     char *id = rv_str_dup(rv_str_of(row->id));
-    rc = id ? rv_store_request_cancel(store, &rv_cli_scope, id, rv_cli_now_us(), err)
-            : RV_FAIL(err, RV_E_NOMEM, "cancel a run");
+    rc =
+        id ? rv_store_request_cancel(store, scope, id, rv_cli_now_us(), err) : RV_FAIL(err, RV_E_NOMEM, "cancel a run");
     rv_run_row_fini(row); /* who owns it is asked behind the request: whoever came before sees it, or is named here */
     if (rc == 0)
-        rc = rv_store_get_run(store, &rv_cli_scope, id, row, err);
+        rc = rv_store_get_run(store, scope, id, row, err);
     free(id);
     return rc;
 }
 
 static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
 {
+    const struct rv_store_scope scope = rv_cli_scope(args);
     struct rv_run_row row = {0};
     rv_store *store = NULL;
     rv_err *err = NULL;
@@ -34,7 +36,7 @@ static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
         return status;
-    if (request_cancel(store, args->words[0], &row, &err) < 0) {
+    if (request_cancel(store, &scope, args->words[0], &row, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else if (rv_cli_owner_of(&row, rv_cli_now_us()) == RV_CLI_OWNER_LIVES) {
         rv_buf text = RV_BUF_INIT(4096);
@@ -106,13 +108,14 @@ static int find_unfinished(rv_store *store, const struct rv_cli_args *args, stru
 {
     const struct rv_run_filter unfinished = {
         .statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING, .oldest_first = true, .limit = (int64_t)MAX_RUNS};
+    const struct rv_store_scope scope = rv_cli_scope(args);
     int rc = 0;
 
     if (args->n_words == 0)
-        return rv_store_list_runs(store, &rv_cli_scope, &unfinished, add, f, err);
+        return rv_store_list_runs(store, &scope, &unfinished, add, f, err);
     for (size_t i = 0; i < args->n_words && rc == 0; i++) {
         struct rv_run_row row;
-        rc = rv_cli_find_run(store, args->words[i], &row, err);
+        rc = rv_cli_find_run(store, &scope, args->words[i], &row, err);
         if (rc < 0)
             break;
         rc = add(f, &row, err);
@@ -172,12 +175,13 @@ static int worse(int a, int b)
 static int recover_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct found *x,
                        bool *left)
 {
+    const struct rv_store_scope scope = rv_cli_scope(args);
     struct rv_run_row row;
 
     say(x, "%s%s", x->cancel ? "is cancelled" : "goes on", why_free(x));
     int status = rv_cli_continue(cli, args, store, x->id, NULL, x->cancel);
     *left = false;
-    if (status == RV_EXIT_USAGE && rv_store_get_run(store, &rv_cli_scope, x->id, &row, NULL) == 0) {
+    if (status == RV_EXIT_USAGE && rv_store_get_run(store, &scope, x->id, &row, NULL) == 0) {
         *left = judge(&row, rv_cli_now_us()) != RECOVER;
         rv_run_row_fini(&row);
     }
@@ -247,6 +251,8 @@ static int recover(struct rv_cli *cli, const struct rv_cli_args *args)
 
 static const struct rv_cli_option cancel_options[] = {
     RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
     RV_CLI_SYNC_OPTION,
 };
 
@@ -270,6 +276,8 @@ static const struct rv_cli_option recover_options[] = {
     {"quiet", 'q', NULL, "no progress", NULL, false},
     {"workers", 'w', "N", "threads for capability code (default: cores)", NULL, false},
     RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
     RV_CLI_SYNC_OPTION,
     RV_CLI_LEASE_OPTION,
 };

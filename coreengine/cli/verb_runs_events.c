@@ -64,7 +64,7 @@ static int begin_events(rv_store *store, const struct rv_cli_past *p, bool from_
                                         .on_step = print_events,
                                         .self = s};
 
-    int rc = rv_journal_follow(store, &rv_cli_scope, p->row.id, &opts, &s->follower, err);
+    int rc = rv_journal_follow(store, &p->scope, p->row.id, &opts, &s->follower, err);
     if (rc == 0 && from_snapshot)
         s->gap |= rv_run_counters(rv_follower_run(s->follower)).next_seq > s->next; /* it is younger than that */
     return rc;
@@ -88,7 +88,7 @@ static int print_first(rv_store *store, const struct rv_cli_past *p, struct stre
 static int print_more(rv_store *store, const struct rv_cli_past *p, bool records, struct stream *s, rv_err **err)
 {
     if (records)
-        return rv_store_read(store, &rv_cli_scope, p->row.id, s->next, 0, print_record, s, err);
+        return rv_store_read(store, &p->scope, p->row.id, s->next, 0, print_record, s, err);
     return s->follower ? rv_follower_more(s->follower, err) : print_first(store, p, s, err);
 }
 
@@ -105,7 +105,7 @@ static int follow(rv_store *store, struct rv_cli_past *p, bool records, struct s
     while (rc == 0 && !s->broken && !rv_run_status_is_final(p->row.status)) {
         struct rv_run_row row;
         pause_ms(POLL_MS);
-        rc = rv_store_get_run(store, &rv_cli_scope, p->row.id, &row, err);
+        rc = rv_store_get_run(store, &p->scope, p->row.id, &row, err);
         if (rc < 0)
             break;
         bool grew = row.n_records != p->row.n_records;
@@ -124,6 +124,7 @@ static int events(struct rv_cli *cli, const struct rv_cli_args *args)
     struct rv_cli_past p = {0};
     struct stream s = {.next = 1};
     bool records = rv_cli_flag(args, "records");
+    const struct rv_store_scope scope = rv_cli_scope(args);
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status = RV_EXIT_COMPLETED;
@@ -132,7 +133,7 @@ static int events(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_report(cli, err);
     if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
         return status;
-    int rc = rv_cli_past_open(store, args->words[0], &p, &err);
+    int rc = rv_cli_past_open(store, &scope, args->words[0], &p, &err);
     if (rc == 0)
         rc = print_more(store, &p, records, &s, &err);
     s.broken = !rv_cli_out_now(RV_STR_LIT(""));
@@ -151,6 +152,8 @@ static const struct rv_cli_option events_options[] = {
     {"follow", 'f', NULL, "keep on until the run is over, also while it waits for an answer", NULL, false},
     {"records", 0, NULL, "the records of the journal instead of the events", NULL, false},
     RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
 };
 
 const struct rv_cli_verb rv_verb_runs_events = {

@@ -28,10 +28,11 @@ static int changed_state(const struct rv_cli_args *args, rv_str text, const char
     return rc;
 }
 
-static int make_run(rv_store *store, const struct rv_cli_past *p, const struct rv_cli_saved *from, json_object *state,
-                    rv_err **err)
+static int make_run(const struct rv_cli_args *args, rv_store *store, const struct rv_cli_past *p,
+                    const struct rv_cli_saved *from, json_object *state, rv_err **err)
 {
     struct rv_journal_start start = {
+        .tenant = p->row.tenant,
         .bundle = p->row.bundle,
         .pipeline = rv_cli_past_pipeline(p),
         .parent = p->row.id,
@@ -46,7 +47,9 @@ static int make_run(rv_store *store, const struct rv_cli_past *p, const struct r
     start.env = env;
     rc = rv_cli_check_asks(env, err);
     if (rc == 0)
-        rc = rv_journal_read_begin(store, &rv_cli_scope, p->row.id, start.pipeline, &start.begin, err);
+        rc = rv_cli_check_user(args, rv_envelope_fields(env)->user_id, err);
+    if (rc == 0)
+        rc = rv_journal_read_begin(store, &p->scope, p->row.id, start.pipeline, &start.begin, err);
     json_object_put(start.begin.script_at);
     start.begin.script_at = json_object_get(from->script_at);
     if (rc == 0)
@@ -58,18 +61,19 @@ static int make_run(rv_store *store, const struct rv_cli_past *p, const struct r
 
 static int fork_run(const struct rv_cli_args *args, rv_store *store, int64_t at, const char *id, rv_err **err)
 {
+    const struct rv_store_scope scope = rv_cli_scope(args);
     struct rv_cli_past p;
     struct rv_cli_saved saved;
     json_object *state = NULL;
 
-    int rc = rv_cli_past_open(store, args->words[0], &p, err);
+    int rc = rv_cli_past_open(store, &scope, args->words[0], &p, err);
     if (rc < 0)
         return rc;
     rc = rv_cli_saved_read(store, &p, at, &saved, err);
     if (rc == 0) {
         rc = changed_state(args, rv_buf_str(&saved.state), id, &state, err);
         if (rc == 0)
-            rc = make_run(store, &p, &saved, state, err);
+            rc = make_run(args, store, &p, &saved, state, err);
         json_object_put(state);
         rv_cli_saved_fini(&saved);
     }
@@ -124,6 +128,8 @@ static const struct rv_cli_option fork_options[] = {
     {"quiet", 'q', NULL, "with --go: no progress", NULL, false},
     {"workers", 'w', "N", "with --go: threads for capability code (default: cores)", NULL, false},
     RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
     RV_CLI_SYNC_OPTION,
 };
 

@@ -54,14 +54,15 @@ static int take_pending(void *self, const struct rv_pending *i, rv_err **err)
 
 static int read_picture(rv_store *store, const char *word, struct picture *p, rv_err **err)
 {
-    int rc = rv_cli_past_open(store, word, &p->past, err);
+    const struct rv_store_scope scope = rv_cli_scope(p->args);
+    int rc = rv_cli_past_open(store, &scope, word, &p->past, err);
 
     if (rc == 0)
         rc = rv_cli_steps_read(store, &p->past, &p->steps, &p->replayed, err);
     if (rc == 0 && !(p->pending = json_object_new_array()))
         rc = RV_FAIL(err, RV_E_NOMEM, "show a run");
     if (rc == 0)
-        rc = rv_store_list_pending(store, &rv_cli_scope, p->past.row.id, take_pending, p, err);
+        rc = rv_store_list_pending(store, &scope, p->past.row.id, take_pending, p, err);
     return rc < 0 ? RV_WRAP(err, rc, "show run \"%s\"", word) : 0;
 }
 
@@ -373,6 +374,8 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 static const struct rv_cli_option show_options[] = {
     {"json", 'j', NULL, "one object, with the whole state", NULL, false},
     RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
 };
 
 const struct rv_cli_verb rv_verb_runs_show = {
