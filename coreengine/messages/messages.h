@@ -33,6 +33,7 @@ int rv_message_type_of(rv_str text); /* RV_UNSET: another word */
 #define RV_TURN_CONST(n, t, m) RV_TURN_##n,
 enum rv_turn_status { RV_TURN_STATUSES(RV_TURN_CONST) RV_N_TURN_STATUSES };
 const char *rv_turn_status_text(enum rv_turn_status status);
+int rv_turn_status_of(rv_str text); /* RV_UNSET: another word */
 
 /* One row. Texts are borrowed; NULL: none. */
 struct rv_message {
@@ -60,7 +61,6 @@ struct rv_turn {
     const char *name;       /* the session's new name; NULL: as it is */
     json_object *metadata;  /* shallow-merged into the session's; NULL: as it is */
     const char *agent_name; /* of a session that is new */
-    const char *user_name;  /* reserved */
     struct rv_message *rows;
     size_t n_rows;
     json_object *json; /* what the texts borrow from */

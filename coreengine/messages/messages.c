@@ -1,2 +1,0 @@
-/* Words of messages, from the lists in messages.h. */
-#include "coreengine/messages/messages.h"
