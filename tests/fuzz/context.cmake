@@ -1,0 +1,1 @@
+rv_fuzz(context SOURCES fuzz_context.c USES rv::context)
