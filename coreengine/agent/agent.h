@@ -124,8 +124,11 @@ struct rv_event {
 };
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */
-/* What all visits of a run share. The run owns it. */
+struct rv_delegated; /* what a run keeps of the agents that were asked */
+/* What all visits of a run share. The run owns it. That of a delegated agent has a root: only its pipeline, origin,
+ * conversation and deadline are its own. */
 struct rv_visit_shared {
+    struct rv_visit_shared *root; /* NULL: this is it */
     const struct rv_pipeline *pipeline;
     struct rv_catalog catalog;
     const bool *scripted_stages;                /* per stage: a script answers for it; NULL: none */
@@ -137,7 +140,13 @@ struct rv_visit_shared {
     int64_t spent_micro_usd;                    /* settled cost of this run's model calls */
     int64_t reserved_micro_usd;                 /* the most that those under way can cost; with a budget */
     const struct rv_conversation *conversation; /* NULL: none */
+    struct rv_delegated *delegated;             /* of the root; owned, see rv_visit_shared_fini() */
+    const struct rv_origin *origin;             /* of a delegated agent; NULL: a stage's visit */
+    int asking_stage;                           /* of a delegated agent: the stage of the run below which it works */
+    int64_t deadline_us;                        /* of a delegated agent; 0: none of its own */
+    const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
 };
+void rv_visit_shared_fini(struct rv_visit_shared *s); /* of the root; no visit is left then */
 
 enum rv_visit_end {
     RV_VISIT_OK,     /* done, `next` says where to */
@@ -163,8 +172,10 @@ RV_MUST_CHECK int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_e
 bool rv_visit_waits_for(const rv_visit *v, int64_t call_id);
 /** The event that it waits for. */
 RV_MUST_CHECK int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-/** Give up: records the visit as failed with a CancelledError and asks to cancel what is under way. */
-RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err);
+/** Give up: records the visit as failed with a CancelledError and asks to cancel what is under way. partials: what had
+ * come of model calls, as the event says it; NULL or an array. */
+RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t now_us,
+                                  struct rv_effects *out, rv_err **err);
 /** The run goes on in another process after nobody worked on it for that long: its deadline moves, and a model call
  * that was under way counts as charged for. That can end the visit, for want of money. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);

@@ -13,6 +13,7 @@ enum visit_phase {
     PHASE_POLICY,
     PHASE_STORE,
     PHASE_POST,   /* post_process hook */
+    PHASE_CHAIN,  /* the tool that gets the output */
     PHASE_SETTLE, /* outcome and state after the output is final */
     PHASE_ROUTE,
     PHASE_DONE,
@@ -21,11 +22,13 @@ enum visit_phase {
 /* A safe tool call among several that a reply asked for and that run side by side. */
 struct flight {
     int64_t call_id, attempt,
-        started_us;     /* call_id: of the call, or of the timer before its next attempt; 0: answered */
-    bool waits;         /* for that timer */
-    json_object *entry; /* its entry of `results`, once it is answered; owned */
+        started_us;      /* call_id: of the call, or of the timer before its next attempt; 0: answered */
+    bool waits;          /* for that timer */
+    struct child *child; /* the agent that was asked, while it works; owned; NULL: none */
+    json_object *entry;  /* its entry of `results`, once it is answered; owned */
 };
 #define FLYING INT64_MAX /* rv_visit.waiting_for: the calls of `flights` */
+struct child;            /* visit_child.c */
 
 struct tool_progress {
     json_object *steps;   /* array; owned */
@@ -64,6 +67,12 @@ struct talk {
     size_t steps_before; /* tool calls of earlier rounds */
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
+    /* What becomes rows of the session. */
+    rv_buf said;                 /* what people were shown of it: own words and those of agents that were asked */
+    bool is_muted;               /* an agent that was asked has spoken, in place of this one */
+    json_object *child_rows;     /* by tool call id: the rows of the agent that it asked; owned; NULL: none */
+    json_object *final_calls;    /* of the reply that had the output; owned; NULL: none */
+    struct rv_usage child_usage; /* of the agents that were asked */
 };
 
 struct rv_visit {
@@ -97,7 +106,24 @@ struct rv_visit {
     struct rv_visit_result result;
     char *error_text; /* owned */
     const char *error_type;
+    rv_buf partial;            /* of the model call that failed or was cancelled: what had come */
+    json_object *chained;      /* what the chained tool answered; owned; NULL: nothing */
+    int64_t chain_call;        /* id of its call; 0: not made */
+    rv_buf rows;               /* of a delegated agent: its rows as JSON objects, with commas between */
+    char *session_name;        /* an observation named the session so; owned; NULL: none */
+    struct rv_routing routing; /* of a stage's visit with routing: as it is after this turn */
+    bool kept_rows;            /* the rows of the turn were written */
 };
+
+static inline struct rv_visit_shared *rv_visit_root(struct rv_visit_shared *s)
+{
+    return s->root ? s->root : s;
+}
+/** The stage that effects name: of a delegated agent, the one below which it works. */
+static inline int rv_visit_stage_of(const struct rv_visit *v)
+{
+    return v->shared->origin ? v->shared->asking_stage : v->agent->index;
+}
 
 /* visit_calls.c */
 struct visit_call {
@@ -144,6 +170,9 @@ RV_MUST_CHECK int rv_talk_offered(rv_visit *v, json_object **offered, rv_err **e
 /** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
  * another one. */
 RV_MUST_CHECK int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
+/** What the model is shown of an entry of `results`: the data, or what went wrong. At most RV_TALK_RESULT_MAX bytes. */
+#define RV_TALK_RESULT_MAX ((size_t)1 << 20)
+void rv_talk_write_result(json_object *entry, rv_buf *out, bool *is_error);
 RV_MUST_CHECK int rv_talk_add_user(rv_visit *v, rv_str text, rv_err **err);
 RV_MUST_CHECK int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err);
 /** The calls of the last reply were made: their results become messages, and the model is asked again. */
@@ -215,7 +244,72 @@ RV_MUST_CHECK int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const
 RV_MUST_CHECK int rv_flights_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err);
 bool rv_flights_wait_for(const rv_visit *v, int64_t call_id);
 RV_MUST_CHECK int rv_flights_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_flights_cancel(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** Give them up; partials as rv_visit_cancel(). */
+RV_MUST_CHECK int rv_flights_cancel(rv_visit *v, json_object *partials, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_flights_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
+
+/* visit_ask.c: agents as tools */
+#define RV_ASK_AGENT "ask_agent"
+/** The tool of that name: the engine's own, or the catalog's; NULL: unknown. */
+const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name);
+const char *rv_ask_agent_schema(void); /* of its parameters; static */
+bool rv_step_asks_agent(const rv_visit *v, size_t index);
+/* What a call of ask_agent asks for; borrowed from its parameters. */
+struct ask {
+    const char *agent;
+    rv_str text;
+    json_object *data; /* NULL: none */
+    int64_t timeout_us;
+    int structured; /* RV_UNSET, 0 or 1 */
+};
+/** May it be asked: how deep, how often, for whom? False: why says it. */
+bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why);
+
+/* visit_child.c: agents that were asked */
+/** The document came: begin. answer: the reply to the call. *child NULL: *entry has what kept it from beginning, or is
+ * NULL, too: the answer is no document (a script's stand-in). */
+RV_MUST_CHECK int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
+                                 struct rv_effects *out, rv_err **err);
+/** It may not be asked: what the call comes to. */
+RV_MUST_CHECK int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err);
+bool rv_child_waits_for(const struct child *c, int64_t call_id);
+RV_MUST_CHECK int rv_child_on(struct child *c, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+bool rv_child_is_done(const struct child *c);
+/** It is done: what its call came to, as an entry of `results`; rows, usage and words become the asking visit's. */
+RV_MUST_CHECK int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry,
+                               struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_child_cancel(struct child *c, const char *why, json_object *partials, int64_t now_us,
+                                  struct rv_effects *out, rv_err **err);
+/** The rows of one that is given up with the asking visit. */
+RV_MUST_CHECK int rv_child_give_up(rv_visit *v, size_t index, struct child *c, rv_err **err);
+RV_MUST_CHECK int rv_child_recover(struct child *c, int64_t gap_us, struct rv_effects *out, rv_err **err);
+void rv_child_free(struct child *c);
+
+/* visit_layers.c: what stands before the prompt */
+RV_MUST_CHECK int rv_visit_write_layers(const rv_visit *v, rv_jw *w, rv_err **err);
+
+/* visit_said.c: what people are shown, which is what is kept */
+void rv_said_init(struct talk *t);
+/** A reply's words. */
+void rv_said_own(rv_visit *v, rv_str text);
+/** Those of an agent that was asked. failed: the asking one has to be heard again. */
+void rv_said_child(rv_visit *v, rv_str text, bool failed);
+
+/* visit_rows.c: the turn as rows */
+/** Have the rows of the turn kept; nothing where no session is kept, or they are kept already. */
+RV_MUST_CHECK int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err);
+/** The rows of the chained call. */
+RV_MUST_CHECK int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err);
+/** A UUID that follows from the run, the visit and n. */
+void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);
+
+/* visit_chain.c */
+int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+
+/* visit_action.c */
+/** A tool's result may be an action: then it is told to observers, and may name the session or end a routing. */
+RV_MUST_CHECK int rv_visit_action(rv_visit *v, size_t index, json_object *entry, struct rv_effects *out, rv_err **err);
 
 /* visit_gate.c */
 struct visit_step {

@@ -66,8 +66,11 @@ struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind)
 bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
                    int64_t visit, int64_t now_us, rv_jw *w)
 {
-    if (!shared->emits) { /* the number is used all the same: it does not depend on who listens */
-        shared->next_seq++;
+    struct rv_visit_shared *root = shared->root ? shared->root : shared;
+    const struct rv_origin *origin = shared->origin;
+
+    if (!root->emits) { /* the number is used all the same: it does not depend on who listens */
+        root->next_seq++;
         return false;
     }
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_EMIT);
@@ -75,8 +78,11 @@ bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum 
         return false;
     if (!out->text.max)
         out->text.max = RV_EFFECTS_MAX_TEXT;
+    if (origin && stage >= 0)
+        stage = shared->asking_stage;
     e->emit = kind;
     e->stage = stage;
+    e->origin = origin;
     e->visit = visit;
     e->text_at = out->text.len;
 
@@ -84,12 +90,17 @@ bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum 
     rv_time_format(now_us, time);
     *w = rv_jw_on(&out->text);
     rv_jw_obj(w);
-    rv_jw_kv_int(w, "seq", shared->next_seq++);
+    rv_jw_kv_int(w, "seq", root->next_seq++);
     rv_jw_kv_text(w, "type", rv_emit_text(kind));
     rv_jw_kv_text(w, "time", time);
     if (stage >= 0) {
-        rv_jw_kv_text(w, "stage", shared->pipeline->agents[stage].name);
+        rv_jw_kv_text(w, "stage", root->pipeline->agents[stage].name);
         rv_jw_kv_int(w, "visit", visit);
+    }
+    if (origin) {
+        rv_jw_kv_text(w, "agent", origin->agent);
+        rv_jw_kv_int(w, "depth", origin->depth);
+        rv_jw_kv_text(w, "parent_tool_call_id", origin->parent_tool_call_id);
     }
     return true;
 }

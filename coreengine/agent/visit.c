@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_CHILD_ROWS  ((size_t)64 << 20)
 #define ERROR_MAX_BYTES ((size_t)64 << 10) /* of what a provider, tool or plugin says went wrong */
 
 bool rv_visit_is_scripted(const rv_visit *v)
@@ -42,7 +43,8 @@ static int64_t stage_deadline(const rv_visit *v)
         ms = x->agent_timeout_ms;
     if (v->agent->has_tools && !v->agent->has_llm && x->has_executor_timeout && x->executor_timeout_ms < ms)
         ms = x->executor_timeout_ms;
-    return v->started_us + ms * 1000;
+    int64_t at_us = v->started_us + ms * 1000, cap_us = v->shared->deadline_us;
+    return cap_us > 0 && cap_us < at_us ? cap_us : at_us;
 }
 
 int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route, bool llm_reserved,
@@ -68,12 +70,19 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     v->routed_rule = -1;
     v->result.next = RV_TARGET_NONE;
     v->result.reason = RV_REASON_NONE;
+    v->rows = RV_BUF_INIT(MAX_CHILD_ROWS);
+    v->partial = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+    rv_said_init(&v->talk);
+    v->routing = RV_ROUTING_INIT;
+    if (shared->conversation && shared->conversation->has_routing)
+        v->routing = shared->conversation->routing;
 
     int rc = rv_envelope_record_start(env, name, agent->stage_order, now_us, err);
     if (rc < 0)
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
-    if (rv_emit_begin(shared, out, RV_EMIT_STAGE_STARTED, stage, v->visit_no, now_us, &w))
+    if (rv_emit_begin(shared, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, stage, v->visit_no,
+                      now_us, &w))
         rv_emit_end(out, &w);
     rc = rv_visit_resume_work(v, err);
     if (rc == 0)
@@ -96,6 +105,10 @@ void rv_visit_free(rv_visit *v)
     json_object_put(v->output);
     json_object_put(v->previous);
     json_object_put(v->approved_policies);
+    json_object_put(v->chained);
+    rv_buf_fini(&v->rows);
+    rv_buf_fini(&v->partial);
+    free(v->session_name);
     free(v->confirm_message);
     free(v->error_text);
     free(v);
@@ -133,6 +146,8 @@ static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rv_visit_store(v, err);
     case PHASE_POST:
         return rv_visit_post(v, out, err);
+    case PHASE_CHAIN:
+        return rv_visit_chain(v, out, err);
     case PHASE_SETTLE:
         return rv_visit_settle(v, out, err);
     case PHASE_ROUTE:
@@ -195,6 +210,8 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
             rc = rv_flights_on(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_LLM_DONE)
             rc = rv_visit_llm_done(v, &clean, out, err);
+        else if (ev->kind == RV_EVENT_TOOL_DONE && v->phase == PHASE_CHAIN)
+            rc = rv_visit_chain_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_TOOL_DONE)
             rc = rv_visit_tool_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_HOOK_DONE)
@@ -206,11 +223,31 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
     return rc < 0 ? rc : advance(v, out, err);
 }
 
-int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
+/* What had come of the call under way when it was cancelled. */
+static int take_partial(rv_visit *v, json_object *partials, rv_err **err)
+{
+    for (size_t i = 0; partials && i < json_object_array_length(partials); i++) {
+        json_object *p = json_object_array_get_idx(partials, i), *text = NULL;
+        int64_t id = 0;
+        if (!json_object_is_type(p, json_type_object) || !rv_json_get_int(p, "call_id", &id) || id != v->waiting_for ||
+            !json_object_object_get_ex(p, "text", &text))
+            continue;
+        rv_buf_clear(&v->partial);
+        rv_buf_add_str(&v->partial, rv_json_str(text));
+        return rv_buf_check(&v->partial, "what had come of an answer", err);
+    }
+    return 0;
+}
+
+int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
+                    rv_err **err)
 {
     v->now_us = now_us;
+    int taken = take_partial(v, partials, err);
+    if (taken < 0)
+        return taken;
     if (v->waiting_for == FLYING) {
-        int rc = rv_flights_cancel(v, out, err);
+        int rc = rv_flights_cancel(v, partials, out, err);
         if (rc < 0)
             return rc;
     } else if (v->waiting_for) {
@@ -218,7 +255,7 @@ int rv_visit_cancel(rv_visit *v, const char *why, int64_t now_us, struct rv_effe
         if (!e)
             return RV_FAIL(err, RV_E_NOMEM, "cancel stage \"%s\"", v->agent->name);
         e->call_id = v->waiting_for;
-        e->stage = v->agent->index;
+        e->stage = rv_visit_stage_of(v);
     }
     v->waiting_for = 0;
     rv_money_lose(v, "a model call was cancelled under way: it counts as charged for", out);
@@ -234,15 +271,15 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
     v->now_us += gap_us;
     if (v->tools.call_started_us)
         v->tools.call_started_us += gap_us;
-    for (size_t i = 0; i < v->tools.n_flights; i++)
-        v->tools.flights[i].started_us += gap_us;
+    if (call == FLYING)
+        return rv_flights_recover(v, gap_us, out, err);
     if (!call || v->waiting_kind != RV_EVENT_LLM_DONE || rv_money_recover(v, out, &rc, err) || rc < 0)
         return rc;
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL); /* it is not made again: nothing can pay for it */
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "recover stage \"%s\"", v->agent->name);
     e->call_id = call;
-    e->stage = v->agent->index;
+    e->stage = rv_visit_stage_of(v);
     v->waiting_for = 0;
     return 0;
 }

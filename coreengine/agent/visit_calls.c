@@ -27,8 +27,10 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
         rv_buf_fini(request);
         return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
     }
-    e->call_id = v->shared->next_call_id++;
-    e->stage = v->agent->index;
+    e->call_id = rv_visit_root(v->shared)->next_call_id++;
+    e->stage = rv_visit_stage_of(v);
+    e->origin = v->shared->origin;
+    e->pipeline = v->shared->pipeline;
     e->visit = v->visit_no;
     e->attempt = call->attempt ? call->attempt : v->attempt;
     e->entry = call->entry;
@@ -72,8 +74,9 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
     if (!e)
         return 0; /* sticky in out: the step fails as a whole */
-    e->call_id = v->shared->next_call_id++;
-    e->stage = v->agent->index;
+    e->call_id = rv_visit_root(v->shared)->next_call_id++;
+    e->stage = rv_visit_stage_of(v);
+    e->origin = v->shared->origin;
     e->visit = v->visit_no;
     e->at_us = v->now_us + wait;
     return e->call_id;
@@ -81,13 +84,13 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
 
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
 {
-    if (v->attempt > max_retries || (needs_llm && v->shared->llm_left <= 0))
+    if (v->attempt > max_retries || (needs_llm && rv_visit_root(v->shared)->llm_left <= 0))
         return false;
     int64_t timer = rv_visit_back_off(v, v->attempt, why, out);
     if (!timer)
         return false;
     if (needs_llm) {
-        v->shared->llm_left--;
+        rv_visit_root(v->shared)->llm_left--;
         v->talk.has_call = true;
     }
     v->attempt++;

@@ -166,7 +166,8 @@ static void emit_completed(rv_visit *v, const char *status, const char *next, st
 {
     rv_jw w;
 
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_STAGE_COMPLETED, v->agent->index, v->visit_no, v->now_us, &w))
+    if (!rv_emit_begin(v->shared, out, v->shared->origin ? RV_EMIT_AGENT_COMPLETED : RV_EMIT_STAGE_COMPLETED,
+                       v->agent->index, v->visit_no, v->now_us, &w))
         return;
     rv_jw_kv_text(&w, "status", status);
     rv_jw_kv_text(&w, "outcome", rv_outcome_text(v->result.outcome));
@@ -203,8 +204,26 @@ static void emit_decision(rv_visit *v, int to, enum rv_route_by by, struct rv_ef
     rv_emit_end(out, &w);
 }
 
-static int record_end(rv_visit *v, enum rv_history_status status, rv_err **err)
+/* Is it to go on when a person has answered? Then its turn is not over. */
+static bool is_suspended(const rv_visit *v)
 {
+    return v->result.end == RV_VISIT_STAYED && rv_envelope_suspended(v->env, rv_str_of(v->agent->name));
+}
+
+static enum rv_turn_status turn_status(const rv_visit *v)
+{
+    if (!v->error_text)
+        return RV_TURN_COMPLETED;
+    return strcmp(v->error_type, "CancelledError") == 0 ? RV_TURN_CANCELLED : RV_TURN_FAILED;
+}
+
+static int record_end(rv_visit *v, enum rv_history_status status, struct rv_effects *out, rv_err **err)
+{
+    if (!is_suspended(v)) {
+        int rc = rv_visit_keep_rows(v, turn_status(v), out, err);
+        if (rc < 0)
+            return rc;
+    }
     struct rv_record_end end = {
         .status = status,
         .error = v->error_text ? rv_str_of(v->error_text) : (rv_str){NULL, 0},
@@ -243,7 +262,7 @@ int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err)
     find_feedback(v);
     int rc = rv_envelope_set_stage(v->env, rv_str_of(v->agent->name), err);
     if (rc == 0)
-        rc = record_end(v, ok_status(v), err);
+        rc = record_end(v, ok_status(v), out, err);
     if (rc == 0)
         emit_completed(v, rv_history_status_text(ok_status(v)), v->agent->name, out);
     return rc;
@@ -272,7 +291,7 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (next)
         rc = rv_envelope_set_stage(v->env, rv_str_of(next), err);
     if (rc == 0)
-        rc = record_end(v, ok_status(v), err);
+        rc = record_end(v, ok_status(v), out, err);
     if (rc < 0)
         return rc;
     emit_completed(v, rv_history_status_text(ok_status(v)), next, out);
@@ -312,7 +331,7 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
     if (rc == 0)
         rc = rv_envelope_add_error(v->env, name, text, type, v->now_us, err);
     if (rc == 0)
-        rc = record_end(v, RV_HISTORY_ERROR, err);
+        rc = record_end(v, RV_HISTORY_ERROR, out, err);
     const char *next = v->result.next == RV_TARGET_NONE ? NULL : rv_pipeline_target_name(v->shared->pipeline, to);
     if (rc == 0)
         emit_completed(v, "error", next, out);

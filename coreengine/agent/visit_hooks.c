@@ -60,7 +60,7 @@ int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err)
 int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     if (!v->agent->post_process[0]) {
-        v->phase = PHASE_SETTLE;
+        v->phase = PHASE_CHAIN;
         return 0;
     }
     return ask(v, RV_NAME_HOOK, "post_process", v->agent->post_process, v->output, out, err);
@@ -146,7 +146,7 @@ static int hook_reply(rv_visit *v, json_object *reply, rv_err **err)
         if (found && output != v->output)
             set_output(v, output);
     }
-    v->phase = is_post ? PHASE_SETTLE : PHASE_MAIN;
+    v->phase = is_post ? PHASE_CHAIN : PHASE_MAIN;
     return 0;
 }
 
@@ -281,6 +281,7 @@ static const char *asked(const rv_visit *v)
     case PHASE_BACKOFF:
     case PHASE_CHECK:
     case PHASE_STORE:
+    case PHASE_CHAIN:
     case PHASE_SETTLE:
     case PHASE_DONE:
         break;

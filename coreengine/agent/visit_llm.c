@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define FALLBACK_PROMPT "Process the following request and answer with a JSON object.\n\nRequest: "
-#define MAX_REQUEST     (16 * RV_TEMPLATE_MAX_OUTPUT) /* the prompt and what was said after it */
+#define MAX_REQUEST     (16 * RV_TEMPLATE_MAX_OUTPUT) /* the prompt and what was said before and after it */
 
 const char *rv_visit_role(const rv_visit *v)
 {
@@ -41,7 +41,8 @@ static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
 {
     if (!v->agent->prompt_key[0]) {
         const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
-        rv_buf_puts(prompt, FALLBACK_PROMPT);
+        if (!v->agent->doc) /* a declared agent is told what it is to do before */
+            rv_buf_puts(prompt, FALLBACK_PROMPT);
         rv_buf_add(prompt, f->raw_input, f->raw_input_len);
         return rv_buf_check(prompt, "prompt", err);
     }
@@ -110,7 +111,7 @@ static void write_output(const rv_visit *v, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static void write_request(const rv_visit *v, json_object *offered, rv_buf *request)
+static int write_request(const rv_visit *v, json_object *offered, rv_buf *request, rv_err **err)
 {
     const struct rv_model_config *model = rv_visit_model(v);
     rv_jw w = rv_jw_on(request);
@@ -119,6 +120,7 @@ static void write_request(const rv_visit *v, json_object *offered, rv_buf *reque
     rv_jw_kv_text(&w, "role", rv_visit_role(v));
     rv_jw_kv_text(&w, "provider", model ? model->provider : NULL);
     rv_jw_kv_text(&w, "model", model ? model->model : NULL);
+    int rc = rv_visit_write_layers(v, &w, err);
     rv_jw_kv_str(&w, "prompt", (rv_str){v->talk.prompt, v->talk.prompt_len});
     if (v->talk.turns)
         rv_jw_kv_value(&w, "turns", v->talk.turns);
@@ -129,6 +131,7 @@ static void write_request(const rv_visit *v, json_object *offered, rv_buf *reque
     write_options(v, model, &w);
     rv_jw_kv_text(&w, "output_mode", v->agent->output_mode == RV_OUTPUT_TEXT ? "text" : "json");
     rv_jw_obj_end(&w);
+    return rc;
 }
 
 /* --- the call --- */
@@ -140,8 +143,8 @@ static bool take_call(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
 
     if (v->talk.has_call)
         return true;
-    if (v->shared->llm_left > 0) {
-        v->shared->llm_left--;
+    if (rv_visit_root(v->shared)->llm_left > 0) {
+        rv_visit_root(v->shared)->llm_left--;
         v->talk.has_call = true;
         return true;
     }
@@ -210,7 +213,11 @@ static int ask(rv_visit *v, struct rv_effects *out, rv_err **err)
     rc = rv_talk_offered(v, &offered, err);
     if (rc < 0)
         return rc;
-    write_request(v, offered, &request);
+    rc = write_request(v, offered, &request, err);
+    if (rc < 0) {
+        rv_buf_fini(&request);
+        return rc;
+    }
     if (rv_buf_check(&request, "model request", &cause) < 0) {
         rv_buf_fini(&request);
         return rv_visit_fail_cause(v, out, "ProcessingError", cause, err);

@@ -31,7 +31,7 @@ static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
 
 static int fail_for_money(rv_visit *v, int64_t needed, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_visit_shared *s = v->shared;
+    const struct rv_visit_shared *s = rv_visit_root(v->shared);
     int64_t budget = s->pipeline->budget_micro_usd;
 
     v->bound = RV_REASON_BUDGET;
@@ -46,7 +46,7 @@ static int fail_for_money(rv_visit *v, int64_t needed, struct rv_effects *out, r
 
 static bool set_aside(rv_visit *v, int64_t worst, struct rv_effects *out, int *rc, rv_err **err)
 {
-    struct rv_visit_shared *s = v->shared;
+    struct rv_visit_shared *s = rv_visit_root(v->shared);
 
     if (s->pipeline->has_budget &&
         plus(plus(s->spent_micro_usd, s->reserved_micro_usd), worst) > s->pipeline->budget_micro_usd) {
@@ -67,7 +67,7 @@ bool rv_money_reserve(rv_visit *v, size_t request_bytes, struct rv_effects *out,
 void rv_money_release(rv_visit *v)
 {
     if (v->shared->pipeline->has_budget)
-        v->shared->reserved_micro_usd -= v->talk.reserved_micro_usd;
+        rv_visit_root(v->shared)->reserved_micro_usd -= v->talk.reserved_micro_usd;
     v->talk.reserved_micro_usd = 0;
 }
 
@@ -75,7 +75,7 @@ static void count(rv_visit *v, const struct rv_usage *used)
 {
     rv_usage_add(&v->talk.usage, used);
     rv_envelope_add_usage(v->env, used);
-    v->shared->spent_micro_usd = plus(v->shared->spent_micro_usd, used->cost_micro_usd);
+    rv_visit_root(v->shared)->spent_micro_usd = plus(rv_visit_root(v->shared)->spent_micro_usd, used->cost_micro_usd);
 }
 
 /* The price of whoever answered. */

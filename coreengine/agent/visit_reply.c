@@ -361,6 +361,8 @@ static int structured(rv_visit *v, const struct rv_event *ev, json_object *calls
         rc = cut_off(v, rc, &cause);
     if (rc == 0) {
         v->output = value;
+        if (given)
+            v->talk.final_calls = json_object_get(calls);
         v->phase = PHASE_CHECK;
         return 0;
     }
@@ -447,6 +449,11 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
     rv_err *cause = NULL;
 
     rv_money_settle(v, ev);
+    rv_buf_clear(&v->partial);
+    if (ev->failed)
+        rv_buf_add_str(&v->partial, ev->reply);
+    else
+        rv_said_own(v, ev->reply);
     int rc = read_calls(ev, &calls, &cause);
     emit_result(v, ev, calls, spent, out);
     if (ev->failed)

@@ -145,9 +145,8 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
 int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err)
 {
     const char *fault = step_fault(v, index);
-    const struct rv_catalog *catalog = &v->shared->catalog;
     rv_str tool = rv_step_tool(v, index);
-    const struct rv_tool_info *info = fault ? NULL : catalog->tool(catalog->self, tool);
+    const struct rv_tool_info *info = fault ? NULL : rv_visit_tool(v, tool);
 
     *out = (struct step_judgement){.verdict = STEP_RUNS, .text = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
     if (fault)
@@ -223,8 +222,7 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
 
 bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries)
 {
-    const struct rv_catalog *catalog = &v->shared->catalog;
-    const struct rv_tool_info *info = catalog->tool(catalog->self, rv_step_tool(v, index));
+    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
     bool may_help = ev->retryable || (ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0);
     int64_t cap = v->shared->pipeline->execution.max_tool_retries;
 
@@ -293,7 +291,7 @@ static int check_data(const struct rv_tool_info *info, json_object *standard, rv
 
 static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_object **out, rv_err **err)
 {
-    const struct rv_tool_info *info = v->shared->catalog.tool(v->shared->catalog.self, rv_step_tool(v, index));
+    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
     const struct rv_json_opts opts = {.what = "tool result"};
     json_object *raw = NULL, *standard = NULL;
     const char *status = NULL, *type = "ExecutionError";

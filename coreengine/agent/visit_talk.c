@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RESULT_MAX ((size_t)1 << 20)  /* bytes of a tool's result that a model is shown; more is an error result */
-#define ERROR_MAX  ((size_t)64 << 10) /* of the message of an error result */
-#define TYPE_MAX   200                /* of its type: a tool may have made it up */
-#define KEPT_MAX   ((size_t)64 << 20)
+#define ERROR_MAX ((size_t)64 << 10) /* of the message of an error result */
+#define TYPE_MAX  200                /* of its type: a tool may have made it up */
+#define KEPT_MAX  ((size_t)64 << 20)
 
 void rv_talk_fini(struct talk *t)
 {
@@ -18,6 +17,9 @@ void rv_talk_fini(struct talk *t)
     json_object_put(t->ids);
     json_object_put(t->offered);
     rv_schema_free(t->schema);
+    rv_buf_fini(&t->said);
+    json_object_put(t->child_rows);
+    json_object_put(t->final_calls);
 }
 
 /* --- tools on offer --- */
@@ -46,6 +48,14 @@ static int names_on_offer(const rv_visit *v, const char ***out, size_t *n, rv_er
     return 0;
 }
 
+static int describe_ask(json_object *tool, rv_err **err)
+{
+    json_object *schema = NULL;
+    int rc = rv_json_parse(rv_str_of(rv_ask_agent_schema()), NULL, &schema, err);
+
+    return rc < 0 ? rc : rv_json_set_take(tool, "parameters", schema, err);
+}
+
 static int describe_tool(const struct rv_tool_info *info, json_object *list, rv_err **err)
 {
     json_object *tool = json_object_new_object();
@@ -59,6 +69,8 @@ static int describe_tool(const struct rv_tool_info *info, json_object *list, rv_
         return rc;
     if (info->input_json)
         return rv_json_set_ref(tool, "parameters", info->input_json, err);
+    if (strcmp(info->name, RV_ASK_AGENT) == 0)
+        return describe_ask(tool, err);
     json_object *any = json_object_new_object();
     rc = rv_json_set_take(tool, "parameters", any, err);
     return rc == 0 ? rv_json_set_text(any, "type", "object", err) : rc;
@@ -66,7 +78,6 @@ static int describe_tool(const struct rv_tool_info *info, json_object *list, rv_
 
 static int look_up(rv_visit *v, rv_err **err)
 {
-    const struct rv_catalog *catalog = &v->shared->catalog;
     const char **names = NULL;
     size_t n = 0;
 
@@ -78,7 +89,7 @@ static int look_up(rv_visit *v, rv_err **err)
     int rc = names_on_offer(v, &names, &n, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         rv_str name = rv_str_of(names[i]);
-        const struct rv_tool_info *info = catalog->tool(catalog->self, name);
+        const struct rv_tool_info *info = rv_visit_tool(v, name);
         bool is_new = i == 0 || strcmp(names[i], names[i - 1]) != 0;
         if (info && is_new && rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, name, info, NULL))
             rc = describe_tool(info, v->talk.offered, err);
@@ -172,14 +183,21 @@ static void write_error(const char *type, const char *text, rv_buf *out)
     rv_jw_obj_end(&w);
 }
 
-/* What the model is shown of an entry of `results`: the data, or what went wrong. */
-static void write_result(json_object *entry, rv_buf *out, bool *is_error)
+/* An agent that was asked says what went wrong in its own shape. */
+static bool says_itself(json_object *entry)
+{
+    const char *tool = NULL;
+
+    return rv_json_get_text(entry, "tool", &tool) && strcmp(tool, RV_ASK_AGENT) == 0 && rv_json_get_obj(entry, "data");
+}
+
+void rv_talk_write_result(json_object *entry, rv_buf *out, bool *is_error)
 {
     const char *status = NULL, *type = "ToolError", *text = "it failed";
     json_object *error = rv_json_get_obj(entry, "error"), *data = NULL;
 
     *is_error = !rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0;
-    if (!*is_error) {
+    if (!*is_error || says_itself(entry)) {
         json_object_object_get_ex(entry, "data", &data);
         rv_json_write(data, out);
         if (out->rc != RV_E_LIMIT)
@@ -201,11 +219,11 @@ int rv_talk_acted(rv_visit *v, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rv_buf content = RV_BUF_INIT(RESULT_MAX);
+        rv_buf content = RV_BUF_INIT(RV_TALK_RESULT_MAX);
         char scratch[48];
         bool is_error = false;
 
-        write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
+        rv_talk_write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
         rc = rv_buf_check(&content, "tool result", err);
         if (rc == 0)
             rc = rv_talk_add_result(v, rv_step_id(v, i, scratch, sizeof scratch), rv_step_tool(v, i),
@@ -216,83 +234,5 @@ int rv_talk_acted(rv_visit *v, rv_err **err)
     v->talk.acting = false;
     rv_visit_tools_clear(&v->tools);
     v->attempt = 1;
-    return rc;
-}
-
-/* --- while the stage waits --- */
-
-int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **err)
-{
-    const struct talk *t = &v->talk;
-    rv_buf usage = RV_BUF_INIT(KEPT_MAX);
-    json_object *kept = json_object_new_object(), *copy = NULL;
-    int rc = kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
-    rv_jw w = rv_jw_on(&usage);
-
-    rv_usage_write_json(&t->usage, &w);
-    if (rc == 0)
-        rc = rv_buf_check(&usage, "usage", err);
-    if (rc == 0)
-        rc = rv_json_set_str(kept, "prompt", (rv_str){t->prompt, t->prompt_len}, err);
-    if (rc == 0 && t->turns)
-        rc = rv_json_dup(t->turns, &copy, err);
-    if (rc == 0 && copy)
-        rc = rv_json_set_take(kept, "turns", copy, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "rounds", t->rounds, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "repairs", t->repairs, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "bad_calls", t->bad_calls, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "tool_calls", t->tool_calls, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "requests", t->requests, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "steps_before", (int64_t)t->steps_before, err);
-    copy = NULL;
-    if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&usage), NULL, &copy, err);
-    if (rc == 0)
-        rc = rv_json_set_take(kept, "usage", copy, err);
-    rv_buf_fini(&usage);
-    if (rc < 0) {
-        json_object_put(kept);
-        return rc;
-    }
-    *out = kept;
-    return 0;
-}
-
-static void take_count(json_object *kept, const char *key, int64_t *out)
-{
-    int64_t n = 0;
-
-    if (rv_json_get_int(kept, key, &n) && n > 0 && n <= RV_USAGE_MAX)
-        *out = n;
-}
-
-int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err)
-{
-    struct talk *t = &v->talk;
-    json_object *prompt = NULL, *turns = rv_json_get_arr(kept, "turns");
-    int64_t steps = 0;
-
-    json_object_object_get_ex(kept, "prompt", &prompt);
-    rv_str text = rv_json_str(prompt);
-    t->prompt = rv_str_dup(text);
-    t->prompt_len = text.len;
-    if (!t->prompt)
-        return RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
-    int rc = turns ? rv_json_dup(turns, &t->turns, err) : 0;
-    take_count(kept, "rounds", &t->rounds);
-    take_count(kept, "repairs", &t->repairs);
-    take_count(kept, "bad_calls", &t->bad_calls);
-    take_count(kept, "tool_calls", &t->tool_calls);
-    take_count(kept, "requests", &t->requests);
-    take_count(kept, "steps_before", &steps);
-    t->steps_before = (size_t)steps;
-    RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(kept, "usage"), &t->usage), "it was written here; else it is 0");
-    t->acting = true;
     return rc;
 }

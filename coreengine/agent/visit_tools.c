@@ -10,8 +10,10 @@ void rv_visit_tools_fini(struct tool_progress *t)
     json_object_put(t->steps);
     json_object_put(t->results);
     json_object_put(t->said);
-    for (size_t i = 0; i < t->n_flights; i++)
+    for (size_t i = 0; i < t->n_flights; i++) {
         json_object_put(t->flights[i].entry);
+        rv_child_free(t->flights[i].child);
+    }
     free(t->flights);
 }
 
@@ -61,6 +63,9 @@ static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
     if (rc < 0)
         return rc;
     rv_step_tell(v, v->tools.at, entry, v->last_call, out);
+    rc = rv_visit_action(v, v->tools.at, entry, out, err);
+    if (rc < 0)
+        return rc;
     v->tools.at++;
     v->tools.approved = false;
     v->tools.key_visit = 0;
@@ -102,7 +107,8 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     char scratch[48];
     size_t at = v->tools.at, n_begun = 0;
 
-    int rc = v->talk.acting && v->attempt == 1 ? rv_flights_begin(v, &n_begun, out, err) : 0;
+    bool may_fly = v->attempt == 1 && (v->talk.acting || rv_step_asks_agent(v, at));
+    int rc = may_fly ? rv_flights_begin(v, &n_begun, out, err) : 0;
     if (rc < 0 || n_begun > 0)
         return rc;
     rc = rv_step_judge(v, at, &j, err);

@@ -34,14 +34,19 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
 }
 
 /* A line of --events. Pieces are not kept with the run, so they have no number. */
-static void print_delta(const struct watch *w, int stage, int64_t call_id, const struct rv_llm_delta *d)
+static void print_delta(const struct watch *w, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     rv_buf line = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
     rv_jw j = rv_jw_on(&line);
 
     rv_llm_delta_write(d, &j);
-    rv_jw_kv_text(&j, "stage", w->session->loaded->pipeline->agents[stage].name);
-    rv_jw_kv_int(&j, "call_id", call_id);
+    rv_jw_kv_text(&j, "stage", w->session->loaded->pipeline->agents[from->stage].name);
+    if (from->origin) {
+        rv_jw_kv_text(&j, "agent", from->origin->agent);
+        rv_jw_kv_int(&j, "depth", from->origin->depth);
+        rv_jw_kv_text(&j, "parent_tool_call_id", from->origin->parent_tool_call_id);
+    }
+    rv_jw_kv_int(&j, "call_id", from->call_id);
     rv_jw_obj_end(&j);
     rv_buf_putc(&line, '\n');
     if (!rv_cli_out_now(rv_buf_str(&line)) && w->exec)
@@ -49,15 +54,15 @@ static void print_delta(const struct watch *w, int stage, int64_t call_id, const
     rv_buf_fini(&line);
 }
 
-static bool on_delta(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d)
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     struct watch *w = self;
 
     if (w->deltas)
-        print_delta(w, stage, call_id, d);
-    rv_progress_delta(w->progress, stage, d->kind == RV_LLM_DELTA_TEXT ? d->text : (rv_str){NULL, 0});
+        print_delta(w, from, d);
+    rv_progress_delta(w->progress, from->stage, d->kind == RV_LLM_DELTA_TEXT ? d->text : (rv_str){NULL, 0});
     if (w->recorder)
-        rv_recorder_delta(w->recorder, stage, call_id, d, rv_clock_system().now_us(rv_clock_system().self));
+        rv_recorder_delta(w->recorder, from->stage, from->call_id, d, rv_clock_system().now_us(rv_clock_system().self));
     return true;
 }
 

@@ -49,6 +49,41 @@ static int write_files(const struct rv_pipeline *p, rv_jw *w, rv_err **err)
     return 0;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const struct rv_bound_agent *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+/* The documents that stages were made from. A pipeline without any keeps the bytes that it always had. */
+static int write_agents(const struct rv_pipeline *p, rv_jw *w, rv_err **err)
+{
+    size_t n;
+    const struct rv_bound_agent *bound = rv_pipeline_bound_agents(p, &n);
+    const struct rv_bound_agent **sorted;
+
+    if (n == 0)
+        return 0;
+    sorted = calloc(n, sizeof *sorted);
+    if (!sorted)
+        return RV_FAIL(err, RV_E_NOMEM, "list the agents of a pipeline");
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &bound[i];
+    qsort(sorted, n, sizeof(*sorted), by_name);
+    rv_jw_key(w, "agents");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < n; i++) {
+        rv_jw_key(w, sorted[i]->name);
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "place", sorted[i]->place);
+        rv_jw_kv_str(w, "text", sorted[i]->text);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_obj_end(w);
+    free(sorted);
+    return 0;
+}
+
 static void write_price(const struct rv_price *price, rv_jw *w)
 {
     rv_jw_key(w, "price");
@@ -240,6 +275,8 @@ static int write_bundle(const struct rv_bundle_source *from, rv_buf *out, rv_err
     rv_jw_kv_int(&w, "reeve_bundle", RV_BUNDLE_VERSION);
     write_pipeline(from, &w);
     rc = write_files(from->pipeline, &w, err);
+    if (rc == 0)
+        rc = write_agents(from->pipeline, &w, err);
     if (rc == 0 && from->script)
         rc = write_script(from->script, &w, err);
     if (rc < 0)
@@ -254,6 +291,16 @@ static int write_bundle(const struct rv_bundle_source *from, rv_buf *out, rv_err
     return rv_buf_check(out, "bundle", err);
 }
 
+/* Without its documents a pipeline is not whole. */
+static int check_bound(const struct rv_pipeline *p, rv_err **err)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        if (p->agents[i].agent_name[0] && !p->agents[i].doc)
+            return RV_FAIL_AT(err, &p->agents[i].agent_src, RV_E_STATE, "agent \"%s\" was not looked up",
+                              p->agents[i].agent_name);
+    return 0;
+}
+
 int rv_bundle_write(const struct rv_bundle_source *from, rv_buf *out, char hash[RV_HASH_MAX], rv_err **err)
 {
     size_t start = out->len, max = out->max;
@@ -263,7 +310,9 @@ int rv_bundle_write(const struct rv_bundle_source *from, rv_buf *out, char hash[
         return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and can not be kept", from->pipeline->name);
     if (max > start && max - start > RV_BUNDLE_MAX_BYTES)
         out->max = start + RV_BUNDLE_MAX_BYTES;
-    rc = write_bundle(from, out, err);
+    rc = check_bound(from->pipeline, err);
+    if (rc == 0)
+        rc = write_bundle(from, out, err);
     out->max = max;
     if (rc < 0) {
         rv_buf_truncate(out, start);

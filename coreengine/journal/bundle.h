@@ -1,10 +1,10 @@
 /* Bundles: everything that decides what a run does, kept by the hash of its content.
  *
- * {reeve_bundle: 1, pipeline: {file, dir, text, models}, files: {path: text}, script: {file, text}?, catalog: {tools,
- * entries, prompts}}. A run keeps the bundle it was started with; changing a file makes another bundle. The same files
- * and capabilities give the same bytes. What ${env:} and ${file:} give is never in it, with one exception that decides
- * a run: `models` says which optional roles were left out (null), which provider and model a role got by them, and what
- * a table of prices knew of a model. */
+ * {reeve_bundle: 1, pipeline: {file, dir, text, models}, files: {path: text}, agents: {name: {place, text}}?, script:
+ * {file, text}?, catalog: {tools, entries, prompts}}. A run keeps the bundle it was started with; changing a file makes
+ * another bundle. The same files and capabilities give the same bytes. What ${env:} and ${file:} give is never in it,
+ * with one exception that decides a run: `models` says which optional roles were left out (null), which provider and
+ * model a role got by them, and what a table of prices knew of a model. */
 #ifndef RV_BUNDLE_H
 #define RV_BUNDLE_H
 
@@ -20,7 +20,8 @@ struct rv_bundle_source {
     const char *base; /* the pipeline's folder as an absolute path, for whoever goes on elsewhere; NULL: as given */
 };
 /** Append the bundle's JSON text to out; hash (may be NULL) gets its name. RV_E_NOMEM, RV_E_LIMIT (too large),
- * RV_E_STATE (the pipeline is not sound), RV_E_INVALID (a path is no UTF-8). out stays as it was then. */
+ * RV_E_STATE (the pipeline is not sound, or its agents are not bound), RV_E_INVALID (a path is no UTF-8). out stays as
+ * it was then. */
 RV_MUST_CHECK int rv_bundle_write(const struct rv_bundle_source *from, rv_buf *out, char hash[RV_HASH_MAX],
                                   rv_err **err);
 

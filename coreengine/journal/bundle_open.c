@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const bundle_keys[] = {"reeve_bundle", "pipeline", "files", "script", "catalog"};
+static const char *const bundle_keys[] = {"reeve_bundle", "pipeline", "files", "agents", "script", "catalog"};
 static const char *const pipeline_keys[] = {"file", "dir", "base", "text", "models"};
 static const char *const model_keys[] = {"provider", "model", "price", "max_input_tokens"};
 static const char *const price_keys[] = {"input", "output", "cached", "cache_write"};
+static const char *const agent_keys[] = {"place", "text"};
 static const char *const script_keys[] = {"file", "text"};
 
 /* The files by the paths they were read from; base stands for dir when the pipeline is opened from elsewhere. */
@@ -144,9 +145,29 @@ static int read_models(json_object *obj, struct pipeline_parts *parts, rv_err **
     return 0;
 }
 
-static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, json_object *files, bool offline,
-                         rv_err **err)
+/* What stands for the source of documents: those that the run was started with, and no others. */
+static int find_agent(void *self, const char *name, rv_str *text, const char **place, rv_err **err)
 {
+    json_object *agents = self, *entry = NULL;
+    const char *said = NULL;
+    int rc;
+
+    if (!agents || !json_object_object_get_ex(agents, name, &entry))
+        return RV_FAIL(err, RV_E_NOT_FOUND, "the bundle has no agent \"%s\"", name);
+    if (!json_object_is_type(entry, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "it must be an object, not %s", rv_json_type_text(entry));
+    if ((rc = rv_bundle_check_keys(entry, "an agent", agent_keys, RV_COUNT(agent_keys), err)) < 0 ||
+        (rc = rv_bundle_text(entry, "place", true, place, err)) < 0 ||
+        (rc = rv_bundle_text(entry, "text", true, &said, err)) < 0)
+        return rc;
+    *text = rv_str_of(said);
+    return 0;
+}
+
+static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, json_object *files, json_object *agents,
+                         bool offline, rv_err **err)
+{
+    const struct rv_agent_source source = {find_agent, agents};
     const char *base = offline ? NULL : parts->base; /* nothing outside is looked at then, and messages stay short */
     struct kept_files kept = {files, parts->dir, base};
     const struct rv_pipeline_opts opts = {
@@ -160,6 +181,10 @@ static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, json_
                                 &b->pipeline, err);
     if (rc == 0)
         rc = first_fault(findings, err);
+    if (rc == 0 && b->pipeline)
+        rc = rv_pipeline_bind_agents(b->pipeline, &source, findings, err);
+    if (rc == 0)
+        rc = first_fault(findings, err);
     if (rc == 0 && (!b->pipeline || !b->pipeline->is_sound))
         rc = RV_FAIL(err, RV_E_INVALID, "it can not be run");
     rv_findings_free(findings);
@@ -169,10 +194,11 @@ static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, json_
 static int open_pipeline(rv_bundle *b, json_object *root, bool offline, rv_err **err)
 {
     struct pipeline_parts parts = {.file = NULL};
-    json_object *obj = NULL, *files = NULL;
+    json_object *obj = NULL, *files = NULL, *agents = NULL;
     int rc;
 
     if ((rc = rv_bundle_object(root, "pipeline", true, &obj, err)) < 0 ||
+        (rc = rv_bundle_object(root, "agents", false, &agents, err)) < 0 ||
         (rc = rv_bundle_object(root, "files", true, &files, err)) < 0 ||
         (rc = rv_bundle_check_keys(obj, "\"pipeline\"", pipeline_keys, RV_COUNT(pipeline_keys), err)) < 0 ||
         (rc = rv_bundle_text(obj, "file", true, &parts.file, err)) < 0 ||
@@ -182,7 +208,7 @@ static int open_pipeline(rv_bundle *b, json_object *root, bool offline, rv_err *
         return rc;
     rc = read_models(obj, &parts, err);
     if (rc == 0)
-        rc = load_pipeline(b, &parts, files, offline, err);
+        rc = load_pipeline(b, &parts, files, agents, offline, err);
     if (rc == 0 && parts.base && !(b->base = rv_str_dup(rv_str_of(parts.base))))
         rc = RV_FAIL(err, RV_E_NOMEM, "open a bundle");
     free(parts.models);

@@ -86,6 +86,8 @@ int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *sc
         return rc;
     if (!is_within(ev->now_us, RV_JOURNAL_MAX_US) || !is_within(ev->call_id, INT64_MAX))
         return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
+    if (ev->kind == RV_EVENT_CANCEL && r->value.ptr)
+        ev->reply = r->value;
     if (ev->kind != RV_EVENT_LLM_DONE && ev->kind != RV_EVENT_TOOL_DONE && ev->kind != RV_EVENT_HOOK_DONE)
         return 0;
     rv_str text = r->value.ptr ? r->value : RV_STR_LIT("");
@@ -149,6 +151,13 @@ static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_j
         b->max_parallel = (size_t)parallel;
     }
     b->script_at = json_object_get(rv_json_get_obj(body, "script_at"));
+    json_object *conversation = rv_json_get_obj(body, "conversation");
+    if (conversation) {
+        int rc = rv_conversation_read_json(conversation, &b->own_conversation, err);
+        if (rc < 0)
+            return rc;
+        b->conversation = b->own_conversation;
+    }
     json_object *scripted = rv_json_get_arr(body, "scripted");
     return scripted ? get_scripted(scripted, p, b, err) : 0;
 }
@@ -179,6 +188,9 @@ void rv_journal_begin_fini(struct rv_journal_begin *b)
     b->scripted = NULL;
     json_object_put(b->script_at);
     b->script_at = NULL;
+    rv_conversation_free(b->own_conversation);
+    b->own_conversation = NULL;
+    b->conversation = NULL;
 }
 
 /* --- states --- */

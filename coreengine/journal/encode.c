@@ -47,6 +47,10 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
         rv_jw_arr_end(&w);
     if (b->script_at)
         rv_jw_kv_value(&w, "script_at", b->script_at);
+    if (b->conversation) {
+        rv_jw_key(&w, "conversation");
+        rv_conversation_write_json(b->conversation, &w);
+    }
     rv_jw_obj_end(&w);
 }
 
@@ -146,6 +150,8 @@ rv_str rv_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *valu
         rv_jw_kv_int(&w, "call_id", ev->call_id);
     if (ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE)
         text = put_done(ev, &w, value);
+    if (ev->kind == RV_EVENT_CANCEL && ev->reply.len > 0)
+        text = ev->reply;
     if (ev->kind == RV_EVENT_ANSWER) {
         put_response(&ev->response, value);
         text = rv_buf_str(value);
@@ -207,6 +213,10 @@ void rv_record_put_started(const struct rv_effect *e, const rv_envelope *env, rv
         rv_jw_kv_str(&w, "stage", stage);
     rv_jw_kv_int(&w, "visit", e->visit);
     rv_jw_kv_int(&w, "attempt", e->attempt);
+    if (e->origin) {
+        rv_jw_kv_text(&w, "agent", e->origin->agent);
+        rv_jw_kv_text(&w, "parent_tool_call_id", e->origin->parent_tool_call_id);
+    }
     if (e->kind == RV_EFFECT_CALL_TOOL) {
         rv_jw_kv_text(&w, "class", rv_effect_class_text((enum rv_effect_class)e->effect_class));
         rv_jw_kv_text(&w, "key", e->key);

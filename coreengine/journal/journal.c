@@ -317,6 +317,41 @@ static void keep_snapshot(rv_journal *j, int64_t now_us, const rv_run *run)
               "the journal is complete without it");
 }
 
+/* What a step adds to sessions. */
+struct turns {
+    struct rv_turn *items;
+    size_t n;
+};
+
+static void turns_fini(struct turns *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        rv_turn_fini(&t->items[i]);
+    free(t->items);
+}
+
+static int read_turns(const struct rv_effects *effects, struct turns *out, rv_err **err)
+{
+    size_t n = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < effects->n; i++)
+        n += effects->items[i].kind == RV_EFFECT_KEEP;
+    if (n == 0)
+        return 0;
+    out->items = calloc(n, sizeof *out->items);
+    if (!out->items)
+        return RV_FAIL(err, RV_E_NOMEM, "keep the rows of a session");
+    for (size_t i = 0; i < effects->n && rc == 0; i++) {
+        const struct rv_effect *e = &effects->items[i];
+        if (e->kind != RV_EFFECT_KEEP)
+            continue;
+        rc = rv_turn_read((rv_str){e->request, e->request_len}, &out->items[out->n], err);
+        out->n += rc == 0;
+    }
+    return rc;
+}
+
 static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
                        rv_err **err)
 {
@@ -325,6 +360,7 @@ static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv
     bool lets_go = is_end && !(j->holds && rv_run_status(run) == RV_RUN_INTERRUPTED);
     const rv_envelope *env = rv_run_envelope(run);
     struct pendings p = {0};
+    struct turns turns = {0};
     char stage[STAGE_MAX + 1];
     size_t n = 0;
 
@@ -338,7 +374,11 @@ static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv
     int rc = write_records(j, ev, effects, env, &n, err);
     if (rc == 0 && is_end && a.status == RV_RUN_INTERRUPTED)
         rc = rv_pendings_of(env, a.stage, &p, err);
+    if (rc == 0)
+        rc = read_turns(effects, &turns, err);
     if (rc == 0) {
+        a.turns = turns.items;
+        a.n_turns = turns.n;
         a.records = j->records;
         a.n_records = n;
         a.pending = p.items;
@@ -346,6 +386,7 @@ static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv
         rc = rv_store_append(j->store, &a, err);
     }
     rv_pendings_fini(&p);
+    turns_fini(&turns);
     if (rc < 0)
         return rc;
     j->seq += (int64_t)n;

@@ -41,6 +41,8 @@ struct rv_journal_begin {
     const bool *scripted;   /* per stage of the pipeline: the script plays it; NULL: none */
     bool *own;              /* what scripted points to when it was read from a journal */
     json_object *script_at; /* where the script stood then (rv_script_position()); put by rv_journal_begin_fini() */
+    const struct rv_conversation *conversation; /* that the run belongs to; NULL: none */
+    struct rv_conversation *own_conversation;   /* the same when it was read from a journal, with its history */
 };
 void rv_journal_begin_fini(struct rv_journal_begin *b);
 
@@ -77,6 +79,13 @@ RV_MUST_CHECK int rv_journal_step(rv_journal *j, const struct rv_event *ev, cons
 void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
 void rv_journal_renewed(rv_journal *j, int64_t until_us);
+
+/* --- Conversations --- */
+/** The messages of c's session up to c->upto_seq, by its rules, and their hash ("" and NULL: there are none); *out is
+ * the caller's. For whoever begins a run with them. */
+RV_MUST_CHECK int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
+                                          const struct rv_conversation *c, json_object **out, char hash[RV_HASH_MAX],
+                                          rv_err **err);
 
 /* --- Reading --- */
 /** Is a run of that status finished for good? (Interrupted ones wait, ready and running ones go on.) */

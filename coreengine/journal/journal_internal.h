@@ -4,8 +4,8 @@
 
 #include "coreengine/journal/journal.h"
 
-#define RV_JOURNAL_VERSION    1                  /* of the records' format; a newer one is refused */
-#define RV_JOURNAL_MAX_US     (INT64_C(1) << 60) /* a later time is no time: sums of a few must not overflow */
+#define RV_JOURNAL_VERSION 1                  /* of the records' format; a newer one is refused */
+#define RV_JOURNAL_MAX_US  (INT64_C(1) << 60) /* a later time is no time: sums of a few must not overflow */
 
 /* encode.c: bodies, appended; failures stick in the buffer. */
 void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipeline *p, int64_t now_us, rv_buf *body);
@@ -45,6 +45,11 @@ struct pendings {
 RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, struct pendings *out,
                                  rv_err **err); /* stage: of those that name none */
 void rv_pendings_fini(struct pendings *p);
+
+/* conversation.c */
+/** The same messages again. RV_E_STATE: they are others now. */
+RV_MUST_CHECK int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope,
+                                          const struct rv_conversation *c, json_object **out, rv_err **err);
 
 /* snapshot.c */
 #define RV_SNAPSHOT_EVERY 2048 /* records: replaying so many takes some 7 ms */

@@ -8,10 +8,11 @@ struct replay {
     const struct rv_replay_opts *opts;
     struct rv_replayed out; /* `open` is filled at the end */
     struct open_calls open;
-    struct rv_effects step;   /* of the event read last; its calls are compared with the records that follow */
-    size_t next_call;         /* in step: where the call of the next STARTED record is looked for */
-    int64_t next, step_us;    /* seq that has to follow; time of the event read last */
-    struct snapshot snapshot; /* env NULL: from the beginning */
+    struct rv_effects step;         /* of the event read last; its calls are compared with the records that follow */
+    size_t next_call;               /* in step: where the call of the next STARTED record is looked for */
+    int64_t next, step_us;          /* seq that has to follow; time of the event read last */
+    struct snapshot snapshot;       /* env NULL: from the beginning */
+    struct rv_conversation *wanted; /* its history has to be read before the run can be made; owned */
     rv_buf scratch;
 };
 
@@ -160,6 +161,26 @@ static int check_first(const struct rv_record *rec, rv_err **err)
     return 0;
 }
 
+#define WANTS_HISTORY 1 /* ends the walk: nothing can be read from the store in the middle of one */
+
+/* The conversation's history, once it was read. */
+static int take_history(struct replay *r)
+{
+    struct rv_conversation *c = r->out.begin.own_conversation;
+
+    if (!c || !c->history_hash[0])
+        return 0;
+    if (!r->wanted) {
+        r->wanted = c;
+        r->out.begin.own_conversation = NULL;
+        rv_journal_begin_fini(&r->out.begin);
+        return WANTS_HISTORY;
+    }
+    c->history = r->wanted->history;
+    r->wanted->history = NULL;
+    return 0;
+}
+
 static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
 {
     struct rv_run_opts opts = RV_RUN_OPTS_INIT;
@@ -167,6 +188,10 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     int64_t now_us = 0;
 
     int rc = rv_record_get_begin(rec, r->opts->pipeline, &r->out.begin, &now_us, err);
+    if (rc == 0)
+        rc = take_history(r);
+    if (rc == WANTS_HISTORY)
+        return rc;
     if (rc == 0 && !env)
         rc = rv_record_get_state(rec, now_us, &env, err);
     if (rc < 0)
@@ -179,6 +204,7 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     opts.max_parallel = r->out.begin.max_parallel;
     opts.emits = r->opts->on_step && !r->opts->without_events; /* they are numbered all the same */
     opts.saves = false;
+    opts.conversation = r->out.begin.conversation;
     rc = rv_run_new(r->opts->pipeline, r->opts->catalog, &opts, env, &r->out.run, err);
     if (rc < 0)
         return rc;
@@ -238,6 +264,11 @@ static int replay(struct replay *r, rv_store *store, const struct rv_store_scope
         rc = rv_snapshot_get(store, scope, run, upto, &r->snapshot, err);
     if (rc == 0)
         rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);
+    if (rc == WANTS_HISTORY) {
+        rc = rv_journal_same_history(store, scope, r->wanted, &r->wanted->history, err);
+        if (rc == 0)
+            rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);
+    }
     if (rc == 0 && !r->out.run)
         rc = RV_FAIL(err, RV_E_INVALID, "the journal is empty");
     return rc == 0 ? read_rest(r, store, scope, run, upto, upto < end, err) : rc;
@@ -250,6 +281,8 @@ static void fini(struct replay *r)
     rv_effects_fini(&r->open.all);
     rv_effects_fini(&r->step);
     rv_snapshot_fini(&r->snapshot);
+    rv_conversation_free(r->wanted);
+    r->wanted = NULL;
     rv_buf_fini(&r->scratch);
 }
 

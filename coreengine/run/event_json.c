@@ -64,6 +64,8 @@ void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
     }
     if (ev->kind == RV_EVENT_LLM_DONE)
         rv_event_write_answer(ev, w);
+    if (ev->kind == RV_EVENT_CANCEL && ev->reply.len > 0)
+        rv_jw_kv_str(w, "reply", ev->reply);
     if (ev->kind == RV_EVENT_ANSWER)
         write_response(&ev->response, w);
     rv_jw_obj_end(w);

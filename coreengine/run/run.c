@@ -30,6 +30,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         .next_call_id = opts->first.next_call_id > 0 ? opts->first.next_call_id : 1,
         .next_seq = opts->first.next_seq > 0 ? opts->first.next_seq : 1,
         .spent_micro_usd = rv_envelope_fields(env)->usage.cost_micro_usd,
+        .conversation = opts->conversation,
     };
     *out = run;
     return 0;
@@ -41,6 +42,7 @@ void rv_run_free(rv_run *run)
         return;
     rv_visit_free(run->visit);
     rv_run_parallel_fini(run);
+    rv_visit_shared_fini(&run->shared);
     rv_envelope_free(run->env);
     free(run);
 }
@@ -95,18 +97,18 @@ static int on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *ou
     return advance(run, ev->now_us, out, err);
 }
 
-static int on_cancel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int cancel_all(rv_run *run, json_object *partials, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     const char *why = "cancelled by the caller";
     int rc = 0;
 
     if (run->visit)
-        rc = rv_visit_cancel(run->visit, why, now_us, out, err);
+        rc = rv_visit_cancel(run->visit, why, partials, now_us, out, err);
     if (run->parallel && run->n_batch > 0) {
         for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
             rv_visit *v = run->branches[run->batch[i]].visit;
             if (!rv_visit_is_done(v))
-                rc = rv_visit_cancel(v, why, now_us, out, err);
+                rc = rv_visit_cancel(v, why, partials, now_us, out, err);
         }
         run->n_done = run->n_begun;
         run->cancelled = true;
@@ -118,6 +120,20 @@ static int on_cancel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err
     return rc < 0 || run->finished
                ? rc
                : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, now_us, out, err);
+}
+
+static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = 8 * RV_LLM_MAX_REPLY, .what = "what had come of model calls"};
+    json_object *partials = NULL;
+    int rc = ev->reply.len > 0 ? rv_json_parse(ev->reply, &opts, &partials, err) : 0;
+
+    if (rc == 0 && partials && !json_object_is_type(partials, json_type_array))
+        rc = RV_FAIL(err, RV_E_INVALID, "what had come of model calls must be a list");
+    if (rc == 0)
+        rc = cancel_all(run, partials, ev->now_us, out, err);
+    json_object_put(partials);
+    return rc;
 }
 
 /* The calls under way are asked for again by whoever replays them; time and money are put right here. */
@@ -174,7 +190,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_TIMER:
         return on_done(run, ev, out, err);
     case RV_EVENT_CANCEL:
-        return on_cancel(run, ev->now_us, out, err);
+        return on_cancel(run, ev, out, err);
     case RV_EVENT_RECOVER:
         return on_recover(run, ev->now_us, out, err);
     }

@@ -19,6 +19,8 @@ struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_
     c->health = -1;
     c->stage = -1;
     c->text = RV_BUF_INIT(RV_SHELL_MAX_ERROR);
+    c->heard = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+    c->pipeline = x->opts.pipeline;
     c->answer = RV_LLM_ANSWER_NONE;
     if (rv_due_push(&x->engine->due, c) < 0) {
         free(c);
@@ -58,6 +60,7 @@ void rv_call_free(struct call *c)
     free(c->llm);
     rv_buf_fini(&c->text);
     rv_buf_fini(&c->partial);
+    rv_buf_fini(&c->heard);
     rv_call_forget_asked(c);
     free(c->name);
     free(c);
@@ -112,7 +115,7 @@ void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv
 void rv_call_say_limit(struct call *c)
 {
     const struct rv_execution_config *e = &c->x->opts.pipeline->execution;
-    const struct rv_agent_config *a = &c->x->opts.pipeline->agents[c->stage];
+    const struct rv_agent_config *a = &c->pipeline->agents[c->origin ? 0 : c->stage];
     bool is_agents = e->has_agent_timeout && e->agent_timeout_ms < a->timeout_seconds * 1000;
 
     if (!c->allowed_us)

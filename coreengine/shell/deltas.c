@@ -6,8 +6,12 @@ bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d)
 {
     const struct rv_exec_opts *o = &c->x->opts;
 
+    const struct rv_delta_from from = {c->stage, c->call_id, c->origin};
+
     c->told_text = c->told_text || d->kind == RV_LLM_DELTA_TEXT;
-    return !o->on_delta || o->on_delta(o->self, c->stage, c->call_id, d);
+    if (d->kind == RV_LLM_DELTA_TEXT && o->journal)
+        rv_buf_add_str(&c->heard, d->text);
+    return !o->on_delta || o->on_delta(o->self, &from, d);
 }
 
 static rv_str member(json_object *call, const char *key)

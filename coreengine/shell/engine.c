@@ -109,6 +109,7 @@ static int new_run(rv_exec *x, rv_envelope *env, rv_err **err)
                                      .scripted_stages = x->scripted,
                                      .emits = rv_observes(x),
                                      .saves = o->saves,
+                                     .conversation = o->conversation,
                                      .max_parallel = o->max_parallel ? o->max_parallel : RV_SHELL_MAX_PARALLEL};
 
     return rv_run_new(o->pipeline, &x->catalog, &opts, env, &x->run, err);
@@ -295,6 +296,7 @@ void rv_exec_free(rv_exec *x)
             x->next->prev = x->prev;
     }
     rv_run_free(x->run);
+    rv_conversation_free(x->conversation);
     rv_effects_fini(&x->effects);
     rv_kept_free(x->kept);
     free(x->scripted);

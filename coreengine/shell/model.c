@@ -136,7 +136,7 @@ static bool send_request(struct model_call *m)
     const struct rv_exec_opts *o = &c->x->opts;
     const struct rv_http_request *request = rv_exchange_request(m->exchange);
     const struct rv_http_events events = {on_head, on_body, on_end, m};
-    const struct rv_model_config *model = rv_pipeline_model(o->pipeline, rv_str_of(rv_exchange_role(m->exchange)));
+    const struct rv_model_config *model = rv_pipeline_model(c->pipeline, rv_str_of(rv_exchange_role(m->exchange)));
     rv_err *err = NULL;
 
     if (o->on_payload)
@@ -286,7 +286,7 @@ int rv_model_ask(struct call *c, json_object *request, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "ask a model");
     m->call = c;
     m->request = json_object_get(request);
-    const struct rv_exchange_opts opts = {.pipeline = x->opts.pipeline,
+    const struct rv_exchange_opts opts = {.pipeline = c->pipeline,
                                           .role = c->name,
                                           .request = request,
                                           .now_us = rv_engine_now_us(e),

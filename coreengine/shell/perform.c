@@ -96,7 +96,8 @@ static const char *entry_of(const rv_exec *x, const struct rv_effect *e)
 {
     if (e->kind != RV_EFFECT_CALL_LLM)
         return e->name;
-    const struct rv_model_config *model = rv_pipeline_model(x->opts.pipeline, rv_str_of(e->name));
+    const struct rv_pipeline *p = e->pipeline ? e->pipeline : x->opts.pipeline;
+    const struct rv_model_config *model = rv_pipeline_model(p, rv_str_of(e->name));
     return model ? model->provider : "";
 }
 
@@ -116,6 +117,8 @@ static struct job *new_job(rv_exec *x, struct call *c, struct rv_effect *e)
     j->user_id = dup_text(f->user_id, &ok);
     j->session_id = dup_text(f->session_id, &ok);
     j->stage = dup_text(x->opts.pipeline->agents[c->stage].name, &ok);
+    j->context = rv_call_context(c);
+    ok = ok && j->context;
     j->key = dup_text(e->key ? e->key : "", &ok);
     if (x->opts.on_effect) { /* it may still be looked at */
         j->args = rv_str_dup((rv_str){e->request, e->request_len});
@@ -220,6 +223,8 @@ static int tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
 
     if (once && x->recovers && !rv_script_plays(x, e))
         return rv_call_find_outcome(x, c, e, err);
+    if (strcmp(e->name, "ask_agent") == 0 && !rv_script_plays(x, e))
+        return rv_call_find_agent(c, e, err);
     int rc = once ? rv_lease_check(x, err) : 0;
     return rc < 0 ? rc : rv_call_tool(x, c, e, err);
 }
@@ -233,6 +238,9 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     if (!c || !c->name)
         return RV_FAIL(err, RV_E_NOMEM, "make a call");
     c->stage = e->stage;
+    c->origin = e->origin;
+    if (e->pipeline)
+        c->pipeline = e->pipeline;
     c->deadline_us = e->deadline_us ? rv_exec_due_us(x, e->deadline_us) : 0;
     c->what = what_of(e);
     if (e->kind == RV_EFFECT_CALL_LLM) {

@@ -188,6 +188,11 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
         x->scripted = r.begin.own;
         r.begin.own = NULL;
     }
+    if (r.begin.own_conversation) {
+        x->conversation = r.begin.own_conversation;
+        x->opts.conversation = x->conversation;
+        r.begin.own_conversation = NULL;
+    }
     *open = r.open;
     memset(&r.open, 0, sizeof r.open);
     keep_time(x, r.last_us);

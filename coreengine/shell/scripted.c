@@ -13,12 +13,17 @@ static bool plays_model(const rv_script *script, const struct rv_pipeline *p, co
     return rv_script_has_models(script) || !model || strcmp(model->provider, "scripted") == 0;
 }
 
+const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e)
+{
+    return e->origin ? e->origin->agent : p->agents[e->stage].name;
+}
+
 static bool plays(const rv_script *script, const struct rv_pipeline *p, const bool *scripted, const struct rv_effect *e)
 {
     if (!script)
         return false;
     if (e->kind == RV_EFFECT_CALL_LLM)
-        return plays_model(script, p, e);
+        return plays_model(script, e->pipeline ? e->pipeline : p, e);
     if (e->kind == RV_EFFECT_CALL_TOOL)
         return rv_script_has_tool(script, rv_str_of(e->name));
     if (e->kind == RV_EFFECT_CALL_HOOK)
@@ -56,7 +61,7 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
     struct rv_script_call from = {.kind = e->kind == RV_EFFECT_CALL_TOOL   ? RV_SCRIPT_TOOL
                                           : e->kind == RV_EFFECT_CALL_HOOK ? RV_SCRIPT_STAGE
                                                                            : RV_SCRIPT_MODEL,
-                                  .stage = p->agents[e->stage].name,
+                                  .stage = rv_effect_who(p, e),
                                   .tool = e->kind == RV_EFFECT_CALL_TOOL ? e->name : NULL,
                                   .visit = e->visit,
                                   .text = {e->request, e->request_len}};

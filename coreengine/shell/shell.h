@@ -47,13 +47,25 @@ bool rv_engine_settle(rv_engine *e, int64_t wait_ms);
 void rv_engine_cancel_all(rv_engine *e);
 int64_t rv_engine_now_us(const rv_engine *e); /* real or simulated */
 
+/* Of what call a piece of an answer is. */
+struct rv_delta_from {
+    int stage; /* of the run's pipeline */
+    int64_t call_id;
+    const struct rv_origin *origin; /* of a delegated agent; NULL: the stage's own */
+};
+
 struct rv_exec_opts {
-    const struct rv_pipeline *pipeline; /* borrowed for the run, as everything below */
-    rv_plugins *plugins;                /* may be NULL */
-    rv_script *script;                  /* may be NULL */
-    rv_journal *journal;                /* NULL: nothing is kept */
-    const struct rv_catalog *catalog;   /* what the core decides by; NULL: that of the plugins and the script */
-    int mode;                           /* enum rv_run_mode or RV_UNSET */
+    const struct rv_pipeline *pipeline;         /* borrowed for the run, as everything below */
+    rv_plugins *plugins;                        /* may be NULL */
+    rv_script *script;                          /* may be NULL */
+    rv_journal *journal;                        /* NULL: nothing is kept */
+    const struct rv_conversation *conversation; /* NULL: none; of a run that goes on: its journal's */
+    /** The document of an agent that another one asks, appended to text; may be NULL: none can be asked. Errors become
+     * the answer of the call. */
+    int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
+    void *find_self;
+    const struct rv_catalog *catalog; /* what the core decides by; NULL: that of the plugins and the script */
+    int mode;                         /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
     bool answer_from_script; /* interrupts are answered by the script while it has answers: the run goes on */
     bool saves;
@@ -61,7 +73,7 @@ struct rv_exec_opts {
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* each EMIT; may be NULL */
     /** A piece of what a model says; may be NULL. False: a stream that comes over HTTP is held until rv_exec_read_on(),
      * and the server with it, as soon as the part that has arrived is told. The time counts. */
-    bool (*on_delta)(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d);
+    bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
     /** The exact body that is sent to a provider, once for each attempt; may be NULL. */
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_state)(void *self, rv_str state);              /* each SAVE; may be NULL */

@@ -26,7 +26,7 @@ struct job {
     atomic_bool cancelled; /* set by the loop, read by the capability */
     rv_plugins *plugins;   /* borrowed; outlives the call, see rv_engine_settle() */
     enum rv_name_kind kind;
-    char *name, *args, *run_id, *stage, *user_id, *session_id, *key; /* owned */
+    char *name, *args, *run_id, *stage, *user_id, *session_id, *key, *context; /* owned */
     size_t args_len;
     int64_t timeout_ms;
     struct call *call; /* loop only */
@@ -86,9 +86,12 @@ struct call {
     int64_t allowed_us;  /* of a model call: what the core gave it; 0: unknown, another process has used some of it */
     struct job *job;     /* under way on a worker; then due_us is when to give up */
     int64_t patience_us; /* simulated time: real time at which the job is given up */
-    const char *what;    /* "tool", "hook", ...: for messages; static */
-    char *name;          /* of the tool, entry or role; owned */
-    int health;          /* index of the tool's health; -1: none */
+    const struct rv_origin *origin;     /* of a delegated agent; NULL: the stage's own; lives as long as the run */
+    const struct rv_pipeline *pipeline; /* where its names and limits are; likewise */
+    rv_buf heard;                       /* of a model call of a run that is kept: the text so far */
+    const char *what;                   /* "tool", "hook", ...: for messages; static */
+    char *name;                         /* of the tool, entry or role; owned */
+    int health;                         /* index of the tool's health; -1: none */
     bool reports_error;
 
     bool failed, retryable;
@@ -155,7 +158,8 @@ struct rv_exec {
     uint64_t number;   /* the order of starting */
     struct rv_exec_opts opts;
     struct rv_catalog under, catalog;
-    bool *scripted; /* per stage; owned */
+    bool *scripted;                       /* per stage; owned */
+    struct rv_conversation *conversation; /* of a run that goes on; owned; NULL: none, or the caller's */
     rv_run *run;
     struct rv_effects effects;
     struct call *calls;
@@ -270,6 +274,14 @@ bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
 void rv_delta_tell_rest(struct call *c);
 /** A provider on a worker handed out a piece. */
 void rv_delta_piece(const struct piece *p);
+
+/* ask.c: agents that are asked */
+/** Answer ask_agent with the agent's document. */
+RV_MUST_CHECK int rv_call_find_agent(struct call *c, const struct rv_effect *e, rv_err **err);
+/** Who asks, as tools are told: JSON text, the caller's. NULL: no memory. */
+char *rv_call_context(const struct call *c);
+/** The name by which scripts and messages know who makes the call: the agent's, else the stage's. */
+const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e);
 
 /* health.c */
 /** Index of that tool's record; -1 when memory is short (then it is not watched). */

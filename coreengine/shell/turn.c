@@ -3,7 +3,8 @@
 
 #include "coreengine/shell/shell_internal.h"
 
-#define LOOK_EVERY 64 /* turns without a sleep between two looks at signals */
+#define MAX_HEARD  (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
+#define LOOK_EVERY 64                     /* turns without a sleep between two looks at signals */
 
 /* One event for the core, and what it wants done: not before the journal has it. */
 static void tell(rv_exec *x, const struct rv_event *ev)
@@ -106,9 +107,46 @@ static void happen(struct call *c)
     }
 }
 
+/* What has come of the model calls under way, which nobody will hear the rest of. */
+static void write_heard(const rv_exec *x, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+    bool any = false;
+
+    for (const struct call *c = x->calls; c; c = c->next) {
+        if (c->event != RV_EVENT_LLM_DONE || c->kind != CALL_ANSWER || c->heard.len == 0 || c->heard.rc < 0)
+            continue;
+        if (!any)
+            rv_jw_arr(&w);
+        any = true;
+        rv_jw_obj(&w);
+        rv_jw_kv_int(&w, "call_id", c->call_id);
+        rv_jw_kv_str(&w, "text", rv_buf_str(&c->heard));
+        rv_jw_obj_end(&w);
+    }
+    if (any)
+        rv_jw_arr_end(&w);
+}
+
+static void tell_cancel(rv_exec *x)
+{
+    rv_buf heard = RV_BUF_INIT(MAX_HEARD);
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_exec_now_us(x)};
+
+    write_heard(x, &heard);
+    if (heard.rc == RV_E_NOMEM) {
+        rv_err *err = NULL;
+        rv_exec_break(x, RV_FAIL(&err, RV_E_NOMEM, "cancel a run"), err);
+    } else {
+        if (heard.rc == 0)
+            ev.reply = rv_buf_str(&heard);
+        tell(x, &ev);
+    }
+    rv_buf_fini(&heard);
+}
+
 static void cancel(rv_exec *x)
 {
-    const struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_exec_now_us(x)};
 
     if (x->over)
         return;
@@ -120,7 +158,7 @@ static void cancel(rv_exec *x)
     if (x->effects.n > 0) /* of its first step */
         rv_exec_perform(x);
     if (!x->over)
-        tell(x, &ev);
+        tell_cancel(x);
 }
 
 /* False: nobody asked. */

@@ -78,11 +78,14 @@ static int each_message(json_object *request, const char *key, rv_body_message_f
 
 int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err)
 {
-    rv_str system = rv_wire_text(request, "system");
+    static const char *const layers[] = {"system", "instructions"};
     int rc = 0;
 
-    if (system.len)
-        rc = fn(self, "system", NULL, system, err);
+    for (size_t i = 0; i < RV_COUNT(layers) && rc == 0; i++) {
+        rv_str text = rv_wire_text(request, layers[i]);
+        if (text.len)
+            rc = fn(self, "system", NULL, text, err);
+    }
     if (rc == 0)
         rc = each_message(request, "history", fn, self, err);
     if (rc == 0)

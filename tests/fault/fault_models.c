@@ -21,10 +21,9 @@ enum { COMPLETED, FAILED, WITHOUT_MEMORY, NOTHING_FIRED, LEAKED, WRONG };
 
 static struct model_server server;
 
-static bool on_delta(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d)
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
-    (void)stage;
-    (void)call_id;
+    (void)from;
     *(size_t *)self += d->kind == RV_LLM_DELTA_TEXT;
     return true;
 }

@@ -1,0 +1,92 @@
+/* Actions: results of tools that are meant for whoever watches, marked with `_action_event`. They become an event,
+ * never text. An observation may name the session, and an agent may say that it is done or gives up. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TYPE         64
+#define MAX_SESSION_NAME 200
+
+static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_effects *out)
+{
+    rv_buf text = RV_BUF_INIT(1024);
+    rv_jw w;
+
+    if (rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w)) {
+        rv_buf_printf(&text, "tool \"%.*s\" gave an action that is none: %s",
+                      RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, index), 200)), what);
+        rv_jw_kv_text(&w, "message", rv_buf_cstr(&text));
+        rv_emit_end(out, &w);
+    }
+    rv_buf_fini(&text);
+    return 0;
+}
+
+static void tell(rv_visit *v, size_t index, const char *type, json_object *payload, struct rv_effects *out)
+{
+    char scratch[48];
+    rv_jw w;
+
+    if (!rv_emit_begin(v->shared, out, RV_EMIT_ACTION, v->agent->index, v->visit_no, v->now_us, &w))
+        return;
+    rv_jw_kv_text(&w, "action_type", type);
+    rv_jw_key(&w, "payload");
+    if (payload) {
+        rv_jw_value(&w, payload);
+    } else {
+        rv_jw_obj(&w);
+        rv_jw_obj_end(&w);
+    }
+    rv_jw_kv_str(&w, "tool", rv_step_tool(v, index));
+    rv_jw_kv_str(&w, "tool_call_id", rv_step_id(v, index, scratch, sizeof scratch));
+    rv_emit_end(out, &w);
+}
+
+/* Only the stage's own agent speaks for the session. */
+static int name_session(rv_visit *v, json_object *payload, rv_err **err)
+{
+    json_object *name = NULL;
+
+    if (!payload || v->shared->origin || !json_object_object_get_ex(payload, "session_name", &name))
+        return 0;
+    rv_str text = rv_utf8_cut(rv_str_trim(rv_json_str(name)), MAX_SESSION_NAME);
+    if (text.len == 0)
+        return 0;
+    free(v->session_name);
+    v->session_name = rv_str_dup(text);
+    return v->session_name ? 0 : RV_FAIL(err, RV_E_NOMEM, "name a session");
+}
+
+static void end_routing(rv_visit *v, const char *type, json_object *payload)
+{
+    const char *why = "";
+
+    if (v->shared->origin)
+        return;
+    if (strcmp(type, "complete") == 0)
+        rv_routing_complete(&v->routing);
+    if (strcmp(type, "escalate") == 0) {
+        if (!payload || !rv_json_get_text(payload, "reason", &why))
+            why = "";
+        rv_routing_escalate(&v->routing, why);
+    }
+}
+
+int rv_visit_action(rv_visit *v, size_t index, json_object *entry, struct rv_effects *out, rv_err **err)
+{
+    json_object *data = rv_json_get_obj(entry, "data"), *payload = NULL;
+    const char *type = NULL;
+    bool is_action = false;
+
+    if (!data || !rv_json_get_bool(data, "_action_event", &is_action) || !is_action)
+        return 0;
+    if (!rv_json_get_text(data, "action_type", &type) || !type[0] || strlen(type) > MAX_TYPE)
+        return bad_marker(v, index, "action_type must be a short text", out);
+    if (json_object_object_get_ex(data, "payload", &payload) && payload &&
+        !json_object_is_type(payload, json_type_object))
+        return bad_marker(v, index, "payload must be an object", out);
+    tell(v, index, type, payload, out);
+    end_routing(v, type, payload);
+    return strcmp(type, "observation") == 0 ? name_session(v, payload, err) : 0;
+}

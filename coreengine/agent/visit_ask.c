@@ -1,0 +1,182 @@
+/* `ask_agent`: an agent as a tool of another one. The engine answers it itself: whoever performs effects gives back the
+ * agent's document, and the agent then works as a visit within the asking one. Here: the tool as models see it, and
+ * who may ask whom. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <json-c/linkhash.h>
+#include <string.h>
+
+#define MAX_TIMEOUT_S INT64_C(86400)
+
+static const struct rv_tool_info ask_agent = {
+    .name = RV_ASK_AGENT,
+    .description = "Ask another agent. It works on its own, with its own tools, and answers with its result.",
+    .category = RV_UNSET,
+    .risk = RV_RISK_READ_ONLY, /* looking an agent up changes nothing; what it does is judged call by call */
+    .effect = RV_EFFECT_SAFE,
+};
+
+const char *rv_ask_agent_schema(void)
+{
+    return "{\"type\":\"object\",\"properties\":{"
+           "\"agent_name\":{\"type\":\"string\",\"description\":\"Name of the agent to ask\"},"
+           "\"input_text\":{\"type\":\"string\",\"description\":\"What it is asked: all that it needs to know\"},"
+           "\"input_data\":{\"type\":\"object\",\"description\":\"Data that goes with the question\"},"
+           "\"user_id\":{\"type\":\"string\",\"description\":\"For whom; only the present user can be named\"},"
+           "\"timeout_seconds\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"How long it may take\"},"
+           "\"structured_output_override\":{\"type\":\"boolean\","
+           "\"description\":\"Have it answer as an object, or in words, whatever it does otherwise\"}},"
+           "\"required\":[\"agent_name\",\"input_text\"],\"additionalProperties\":false}";
+}
+
+const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name)
+{
+    const struct rv_catalog *catalog = &v->shared->catalog;
+
+    return rv_str_is(name, RV_ASK_AGENT) ? &ask_agent : catalog->tool(catalog->self, name);
+}
+
+bool rv_step_asks_agent(const rv_visit *v, size_t index)
+{
+    return rv_str_is(rv_step_tool(v, index), RV_ASK_AGENT);
+}
+
+/* --- arguments --- */
+
+/* A parameter that was given and is not null. */
+static json_object *given(json_object *parameters, const char *key)
+{
+    json_object *part = NULL;
+
+    return parameters && json_object_object_get_ex(parameters, key, &part) ? part : NULL;
+}
+
+static bool is_known(const char *key)
+{
+    static const char *const keys[] = {"agent_name", "input_text",      "input_data",
+                                       "user_id",    "timeout_seconds", "structured_output_override"};
+    for (size_t i = 0; i < RV_COUNT(keys); i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool read_texts(json_object *parameters, struct ask *out, rv_buf *why)
+{
+    json_object *name = given(parameters, "agent_name"), *text = given(parameters, "input_text");
+
+    if (!json_object_is_type(name, json_type_string) || !rv_agentdoc_is_name(rv_json_str(name))) {
+        rv_buf_puts(why, "agent_name must be the name of an agent: letters, digits, '-', '_' and '.'");
+        return false;
+    }
+    if (!json_object_is_type(text, json_type_string)) {
+        rv_buf_puts(why, "input_text must be a text: what the agent is asked");
+        return false;
+    }
+    out->agent = json_object_get_string(name);
+    out->text = rv_json_str(text);
+    return true;
+}
+
+static bool read_rest(json_object *parameters, struct ask *out, rv_buf *why)
+{
+    json_object *data = given(parameters, "input_data"), *time = given(parameters, "timeout_seconds");
+    json_object *structured = given(parameters, "structured_output_override");
+    int64_t seconds = 0;
+
+    if (data && !json_object_is_type(data, json_type_object)) {
+        rv_buf_printf(why, "input_data must be an object, not %s", rv_json_type_text(data));
+        return false;
+    }
+    if (time && (!rv_json_get_int(parameters, "timeout_seconds", &seconds) || seconds < 1)) {
+        rv_buf_puts(why, "timeout_seconds must be a whole number from 1");
+        return false;
+    }
+    if (structured && !json_object_is_type(structured, json_type_boolean)) {
+        rv_buf_puts(why, "structured_output_override must be true or false");
+        return false;
+    }
+    out->data = data && json_object_object_length(data) > 0 ? data : NULL;
+    out->timeout_us = (seconds < MAX_TIMEOUT_S ? seconds : MAX_TIMEOUT_S) * 1000000;
+    out->structured = structured ? (int)json_object_get_boolean(structured) : RV_UNSET;
+    return true;
+}
+
+static bool read_ask(json_object *parameters, struct ask *out, rv_buf *why)
+{
+    if (parameters) {
+        json_object_object_foreach (parameters, key, value) {
+            (void)value;
+            if (!is_known(key)) {
+                rv_buf_printf(why, "ask_agent has no parameter \"%.*s\"", RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 80)));
+                return false;
+            }
+        }
+    }
+    return read_texts(parameters, out, why) && read_rest(parameters, out, why);
+}
+
+/* --- who may ask whom --- */
+
+/* A model does not say who somebody is: it may only name who asks anyway. */
+static bool is_own_user(const rv_visit *v, json_object *parameters, rv_buf *why)
+{
+    json_object *named = given(parameters, "user_id");
+    const struct rv_conversation *c = v->shared->conversation;
+    const char *user = c ? c->context.user_id : rv_envelope_fields(v->env)->user_id;
+
+    if (!named || rv_json_str(named).len == 0 || (user && rv_str_is(rv_json_str(named), user)))
+        return true;
+    rv_buf_puts(why, "user_id can not name another user than the one who asks: leave it out");
+    return false;
+}
+
+static const char *stage_agent(const rv_visit *v)
+{
+    const struct rv_visit_shared *root = v->shared->root ? v->shared->root : v->shared;
+    const struct rv_agent_config *a = v->shared->origin ? &root->pipeline->agents[v->shared->asking_stage] : v->agent;
+
+    return a->doc ? a->doc->name : a->name;
+}
+
+/* From the stage down: "a > b > a". */
+static void write_chain(const rv_visit *v, const struct rv_origin *o, rv_buf *why)
+{
+    if (!o) {
+        rv_buf_puts(why, stage_agent(v));
+        return;
+    }
+    write_chain(v, o->parent, why);
+    rv_buf_printf(why, " > %s", o->agent);
+}
+
+static bool is_in_bounds(const rv_visit *v, const char *agent, rv_buf *why)
+{
+    const struct rv_visit_shared *root = v->shared->root ? v->shared->root : v->shared;
+    const struct rv_pipeline *p = root->pipeline;
+    int64_t depth = v->shared->origin ? v->shared->origin->depth : 0, n = strcmp(stage_agent(v), agent) == 0;
+
+    for (const struct rv_origin *o = v->shared->origin; o; o = o->parent)
+        n += strcmp(o->agent, agent) == 0;
+    if (depth >= p->max_delegation_depth) {
+        rv_buf_printf(why, "agent \"%s\" can not be asked: agents already ask each other %lld deep (", agent,
+                      (long long)depth);
+        write_chain(v, v->shared->origin, why);
+        rv_buf_printf(why, "), and max_delegation_depth is %lld: answer yourself", (long long)p->max_delegation_depth);
+        return false;
+    }
+    if (n >= p->max_delegation_repeats) {
+        rv_buf_printf(why, "agent \"%s\" can not be asked: it is at work already (", agent);
+        write_chain(v, v->shared->origin, why);
+        rv_buf_printf(why, "), and max_delegation_repeats is %lld: answer yourself",
+                      (long long)p->max_delegation_repeats);
+        return false;
+    }
+    return true;
+}
+
+bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why)
+{
+    *out = (struct ask){.structured = RV_UNSET};
+    return read_ask(parameters, out, why) && is_own_user(v, parameters, why) && is_in_bounds(v, out->agent, why);
+}

@@ -1,0 +1,195 @@
+/* The chained tool: gets the output of a structured agent, once, without asking the model again. Whatever becomes of it
+ * the output stands: a tool that is missing, fails or answers nonsense is a result of its own. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <json-c/linkhash.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHAINED "_chained" /* its result is the output under the agent's output_key with this behind it */
+
+/* The output with the members that chained_map names under the tool's names; the caller's. */
+static int arguments(const rv_visit *v, json_object **out, rv_err **err)
+{
+    json_object *map = v->agent->chained_map, *args = json_object_new_object();
+    int rc = args ? 0 : RV_FAIL(err, RV_E_NOMEM, "call a chained tool");
+
+    json_object_object_foreach (v->output, key, value) {
+        const char *to = key;
+        if (rc == 0 && map && !rv_json_get_text(map, key, &to))
+            to = key;
+        if (rc == 0)
+            rc = rv_json_set_ref(args, to, value, err);
+    }
+    if (rc < 0) {
+        json_object_put(args);
+        return rc;
+    }
+    *out = args;
+    return 0;
+}
+
+/* Its result is there: kept with the rows and the outputs. Takes result. */
+static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_err **err)
+{
+    char id[RV_UUID_MAX];
+    rv_buf key = RV_BUF_INIT(4096);
+    rv_jw w;
+
+    v->chained = result;
+    v->phase = PHASE_SETTLE;
+    rv_visit_uuid(v, "chained_call", 0, id);
+    rv_buf_printf(&key, "%s%s", v->agent->output_key, CHAINED);
+    int rc = rv_buf_check(&key, "an output key", err);
+    if (rc == 0)
+        rc = rv_envelope_set_output(v->env, rv_buf_str(&key), result, err);
+    rv_buf_fini(&key);
+    if (rc == 0)
+        rc = rv_visit_keep_chain(v, id, out, err);
+    if (rc == 0 && rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w)) {
+        const char *status = "success", *text = NULL;
+        if (!rv_json_get_text(result, "status", &status))
+            status = "success";
+        if (v->last_call)
+            rv_jw_kv_int(&w, "call_id", v->last_call);
+        rv_jw_kv_text(&w, "tool", v->agent->chained_tool);
+        rv_jw_kv_text(&w, "step_id", id);
+        rv_jw_kv_text(&w, "status", status);
+        rv_jw_kv_bool(&w, "chained", true);
+        if (rv_json_get_text(result, "error", &text))
+            rv_visit_preview(&w, "error", rv_str_of(text));
+        rv_emit_end(out, &w);
+    }
+    return rc;
+}
+
+static int failed(rv_visit *v, const char *why, struct rv_effects *out, rv_err **err)
+{
+    json_object *result = json_object_new_object();
+    int rc = result ? rv_json_set_text(result, "status", "error", err) : RV_FAIL(err, RV_E_NOMEM, "end a chained call");
+
+    if (rc == 0)
+        rc = rv_json_set_text(result, "error", why, err);
+    if (rc < 0) {
+        json_object_put(result);
+        return rc;
+    }
+    v->last_call = v->chain_call;
+    return settle(v, result, out, err);
+}
+
+/* May it be called with that? Else why says it. */
+static int check(const rv_visit *v, const struct rv_tool_info *info, json_object *args, rv_buf *why, rv_err **err)
+{
+    rv_err *cause = NULL;
+
+    if (!info) {
+        rv_buf_printf(why, "there is no tool \"%s\"", v->agent->chained_tool);
+        return 0;
+    }
+    if (v->shared->pipeline->execution.require_confirmation_for_destructive &&
+        rv_risk_needs_confirmation(rv_tool_risk(info))) {
+        rv_buf_printf(why, "tool \"%s\" needs a person's approval, which a chained call can not ask for",
+                      v->agent->chained_tool);
+        return 0;
+    }
+    int rc = info->input ? rv_schema_check(info->input, args, &cause) : 0;
+    if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM))
+        rv_buf_printf(why, "the output does not fit tool \"%s\": %s", v->agent->chained_tool, rv_err_text(cause));
+    bool no_memory = rc < 0 && rv_err_is(cause, RV_E_NOMEM);
+    rv_err_free(cause);
+    return no_memory ? RV_FAIL(err, RV_E_NOMEM, "check a chained call") : 0;
+}
+
+static int call_tool(rv_visit *v, const struct rv_tool_info *info, json_object *args, struct rv_effects *out,
+                     rv_err **err)
+{
+    const struct rv_execution_config *x = &v->shared->pipeline->execution;
+    rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    char id[RV_UUID_MAX];
+    rv_jw w;
+
+    rv_json_write(args, &request);
+    rv_visit_uuid(v, "chained_call", 0, id); /* the key: once, however often it is tried */
+    v->attempt = 1;
+    const struct visit_call call = {.kind = RV_EFFECT_CALL_TOOL,
+                                    .copy_name = rv_str_of(v->agent->chained_tool),
+                                    .timeout_ms = info->timeout_ms > 0 ? info->timeout_ms : x->tool_timeout_ms,
+                                    .effect_class = rv_tool_effect(info),
+                                    .key = id};
+    int rc = rv_visit_call(v, &call, &request, out, err);
+    if (rc < 0 || !v->waiting_for)
+        return rc;
+    v->chain_call = v->waiting_for;
+    if (rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
+        rv_jw_kv_int(&w, "call_id", v->waiting_for);
+        rv_jw_kv_text(&w, "tool", v->agent->chained_tool);
+        rv_jw_kv_text(&w, "step_id", id);
+        rv_jw_kv_bool(&w, "chained", true);
+        rv_emit_end(out, &w);
+    }
+    return 0;
+}
+
+int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    json_object *args = NULL;
+
+    v->phase = PHASE_SETTLE;
+    if (!v->agent->chained_tool[0] || !v->agent->output_schema || !json_object_is_type(v->output, json_type_object))
+        return 0;
+    const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(v->agent->chained_tool));
+    v->phase = PHASE_CHAIN;
+    int rc = rv_visit_keep_rows(v, RV_TURN_COMPLETED, out, err); /* first: the output outlives whatever happens now */
+    if (rc == 0)
+        rc = arguments(v, &args, err);
+    if (rc == 0)
+        rc = check(v, info, args, &why, err);
+    if (rc == 0)
+        rc = rv_buf_check(&why, "why a tool is not called", err);
+    if (rc == 0 && why.len == 0 && v->now_us >= v->deadline_us)
+        rv_buf_printf(&why, "no time was left to call tool \"%s\"", v->agent->chained_tool);
+    if (rc == 0)
+        rc = why.len > 0 ? failed(v, rv_buf_cstr(&why), out, err) : call_tool(v, info, args, out, err);
+    json_object_put(args);
+    rv_buf_fini(&why);
+    return rc;
+}
+
+int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.what = "tool result"};
+    json_object *result = NULL, *held = NULL;
+    rv_err *cause = NULL;
+    rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    v->last_call = v->chain_call;
+    if (ev->unknown)
+        rv_buf_puts(&why, "nobody knows whether the tool ran: the engine died while it was called");
+    else if (ev->failed)
+        rv_buf_add_str(&why, ev->error);
+    int rc = why.len > 0 ? 0 : rv_json_parse(ev->reply, &opts, &result, &cause);
+    if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM))
+        rv_buf_puts(&why, rv_err_text(cause));
+    else if (rc < 0)
+        rc = RV_FAIL(err, RV_E_NOMEM, "read a chained result");
+    rv_err_free(cause);
+    if (why.len > 0) {
+        rc = rv_buf_check(&why, "a chained failure", err);
+        if (rc == 0)
+            rc = failed(v, rv_buf_cstr(&why), out, err);
+    } else if (rc == 0 && json_object_is_type(result, json_type_object)) {
+        rc = settle(v, result, out, err);
+    } else if (rc == 0) { /* anything else is put into an object */
+        held = json_object_new_object();
+        rc = held ? rv_json_set_ref(held, "result", result, err) : RV_FAIL(err, RV_E_NOMEM, "end a chained call");
+        json_object_put(result);
+        if (rc == 0)
+            rc = settle(v, held, out, err);
+        else
+            json_object_put(held);
+    }
+    rv_buf_fini(&why);
+    return rc;
+}
