@@ -193,7 +193,7 @@ static int do_append(struct mem_store *m, const struct rv_store_append *a, rv_er
     rc = rv_mem_put_state(m, run, &st, err);
     for (size_t i = 0; i < a->n_records && rc < 0; i++)
         rv_mem_record_free(run->records[run->state.n_records + (int64_t)i]);
-    return rc;
+    return rc < 0 ? rc : rv_mem_keep_turns(m, run, a, err);
 }
 
 static int append(void *self, const struct rv_store_append *a, rv_err **err)
@@ -404,6 +404,8 @@ static void close_store(void *self)
         rv_mem_unlink(m, run);
         rv_mem_run_free(run);
     }
+    rv_mem_sessions_free(m);
+    rv_mem_schemas_free(m);
     for (size_t i = 0; i < m->blobs.n_buckets; i++) {
         for (struct mem_node *node = m->blobs.buckets[i], *next; node; node = next) {
             next = node->next;
@@ -431,6 +433,18 @@ const struct rv_store_ops rv_store_memory_ops = {
     .read = rv_mem_read,
     .list_pending = rv_mem_list_pending,
     .delete_run = delete_run,
+    .ensure_session = rv_mem_ensure_session,
+    .get_session = rv_mem_get_session,
+    .change_session = rv_mem_change_session,
+    .list_sessions = rv_mem_list_sessions,
+    .delete_session = rv_mem_delete_session,
+    .read_messages = rv_mem_read_messages,
+    .add_messages = rv_mem_add_messages,
+    .put_schema = rv_mem_put_schema,
+    .find_schema = rv_mem_find_schema,
+    .list_schemas = rv_mem_list_schemas,
+    .delete_schema = rv_mem_delete_schema,
+    .schemas_version = rv_mem_schemas_version,
     .claim = claim,
     .renew = renew,
     .release = release,

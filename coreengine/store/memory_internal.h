@@ -69,19 +69,60 @@ struct mem_run {
     char *own;
 };
 
-enum mem_undo_kind { MEM_UNDO_STATE, MEM_UNDO_CREATED, MEM_UNDO_DELETED, MEM_UNDO_BLOB };
+struct mem_message {
+    struct mem_node node; /* by its id, within the session */
+    struct rv_message row;
+    char *own; /* the row's texts */
+};
+struct mem_session_state {
+    struct mem_text *name, *mode, *metadata; /* counted */
+    int64_t total_tokens, n_messages, updated_us;
+    bool is_deleted;
+};
+struct mem_session {
+    struct mem_node node; /* by its id */
+    struct mem_session *prev, *next;
+    struct mem_session_state state;
+    struct rv_session_row head;    /* what of it can not change; the rest is in the state */
+    struct mem_message **messages; /* state.n_messages of them */
+    size_t cap;
+    struct mem_table ids;
+};
+struct mem_schema {
+    struct mem_schema *next;
+    struct rv_schema_row row; /* owned; replaced as a whole */
+    bool is_deleted;
+};
+
+enum mem_undo_kind {
+    MEM_UNDO_STATE,
+    MEM_UNDO_CREATED,
+    MEM_UNDO_DELETED,
+    MEM_UNDO_BLOB,
+    MEM_UNDO_SESSION,
+    MEM_UNDO_SESSION_MADE,
+    MEM_UNDO_SCHEMA,
+    MEM_UNDO_SCHEMA_MADE,
+};
 struct mem_undo {
     struct mem_undo *before;
     enum mem_undo_kind kind;
     struct mem_run *run;
     struct mem_state state;
     struct mem_blob *blob;
+    struct mem_session *session;
+    struct mem_session_state session_state;
+    struct mem_schema *schema;
+    struct mem_schema old_schema; /* its row is owned */
 };
 
 struct mem_store {
-    struct mem_table runs, blobs;
-    struct mem_run *first; /* all runs, newest made first */
-    struct mem_undo *undo; /* newest first; empty between calls unless a group is open */
+    struct mem_table runs, blobs, sessions;
+    struct mem_run *first;             /* all runs, newest made first */
+    struct mem_session *first_session; /* likewise */
+    struct mem_schema *first_schema;   /* likewise */
+    int64_t n_schema_changes;          /* also those that were undone */
+    struct mem_undo *undo;             /* newest first; empty between calls unless a group is open */
     struct mem_undo *spare;
     bool in_group;
 };
@@ -105,6 +146,50 @@ void rv_mem_run_free(struct mem_run *run); /* not linked any more */
 int rv_mem_end(struct mem_store *m, const struct mem_undo *mark, int rc);
 void rv_mem_undo_to(struct mem_store *m, const struct mem_undo *mark);
 void rv_mem_forget(struct mem_store *m);
+
+/* memory_sessions.c */
+/** The session, if the scope sees it. */
+struct mem_session *rv_mem_see_session(struct mem_store *m, const struct rv_store_scope *scope, const char *id);
+RV_MUST_CHECK int rv_mem_make_session(struct mem_store *m, const struct rv_session_row *fresh, struct mem_session **out,
+                                      rv_err **err);
+/** Its state may be changed in place from now on, and messages added: the log knows what to go back to. */
+RV_MUST_CHECK int rv_mem_touch_session(struct mem_store *m, struct mem_session *s, rv_err **err);
+/** Merge that into its metadata; touched before. */
+RV_MUST_CHECK int rv_mem_merge(struct mem_session *s, json_object *patch, const char *const *remove, size_t n_remove,
+                               rv_err **err);
+void rv_mem_undo_session(struct mem_store *m, struct mem_undo *u);
+void rv_mem_session_state_fini(struct mem_session_state *st);
+void rv_mem_sessions_free(struct mem_store *m);
+int rv_mem_ensure_session(void *self, const struct rv_session_row *fresh, struct rv_session_row *out, rv_err **err);
+int rv_mem_get_session(void *self, const struct rv_store_scope *scope, const char *id, struct rv_session_row *out,
+                       rv_err **err);
+int rv_mem_change_session(void *self, const struct rv_store_scope *scope, const char *id,
+                          const struct rv_session_change *change, rv_err **err);
+int rv_mem_list_sessions(void *self, const struct rv_store_scope *scope, const struct rv_session_filter *filter,
+                         rv_each_session *each, void *ctx, rv_err **err);
+int rv_mem_delete_session(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err);
+
+/* memory_messages.c */
+void rv_mem_drop_messages(struct mem_session *s, int64_t from); /* from that index to the last */
+RV_MUST_CHECK int rv_mem_keep_turns(struct mem_store *m, const struct mem_run *run, const struct rv_store_append *a,
+                                    rv_err **err);
+int rv_mem_read_messages(void *self, const struct rv_store_scope *scope, const char *session,
+                         const struct rv_message_filter *filter, rv_each_message *each, void *ctx, rv_err **err);
+int rv_mem_add_messages(void *self, const struct rv_store_scope *scope, const struct rv_turn *turn, int64_t now_us,
+                        rv_err **err);
+
+/* memory_schemas.c */
+void rv_mem_undo_schema(struct mem_store *m, struct mem_undo *u);
+void rv_mem_schemas_free(struct mem_store *m);
+int rv_mem_put_schema(void *self, const struct rv_schema_row *row, enum rv_schema_put how, int64_t now_us,
+                      bool *changed, rv_err **err);
+int rv_mem_find_schema(void *self, const struct rv_store_scope *scope, const char *kind, const char *name,
+                       struct rv_schema_row *out, rv_err **err);
+int rv_mem_list_schemas(void *self, const struct rv_store_scope *scope, const char *kind, rv_each_schema *each,
+                        void *ctx, rv_err **err);
+int rv_mem_delete_schema(void *self, const struct rv_store_scope *scope, const char *kind, const char *name,
+                         int64_t now_us, rv_err **err);
+int rv_mem_schemas_version(void *self, int64_t *out, rv_err **err);
 
 /* memory_values.c */
 RV_MUST_CHECK int rv_mem_blob_of(struct mem_store *m, rv_str data, const char *hash, int64_t now_us,

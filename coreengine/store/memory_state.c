@@ -224,6 +224,14 @@ static void undo(struct mem_store *m, struct mem_undo *u)
         rv_mem_table_remove(&m->blobs, &u->blob->node);
         free(u->blob);
         break;
+    case MEM_UNDO_SESSION:
+    case MEM_UNDO_SESSION_MADE:
+        rv_mem_undo_session(m, u);
+        break;
+    case MEM_UNDO_SCHEMA:
+    case MEM_UNDO_SCHEMA_MADE:
+        rv_mem_undo_schema(m, u);
+        break;
     }
 }
 
@@ -251,6 +259,10 @@ void rv_mem_forget(struct mem_store *m)
             rv_mem_state_fini(&m->undo->state);
         else if (m->undo->kind == MEM_UNDO_DELETED)
             rv_mem_run_free(m->undo->run);
+        else if (m->undo->kind == MEM_UNDO_SESSION)
+            rv_mem_session_state_fini(&m->undo->session_state);
+        else if (m->undo->kind == MEM_UNDO_SCHEMA)
+            rv_schema_row_fini(&m->undo->old_schema.row);
         recycle(m);
     }
 }

@@ -154,6 +154,17 @@ int rv_mem_stats(void *self, struct rv_store_stats *out, rv_err **err)
     for (size_t i = 0; i < m->blobs.n_buckets; i++)
         for (const struct mem_node *node = m->blobs.buckets[i]; node; node = node->next)
             out->bytes += (int64_t)((const struct mem_blob *)(const void *)node)->len;
+    for (const struct mem_session *s = m->first_session; s; s = s->next) {
+        out->sessions += !s->state.is_deleted;
+        out->messages += s->state.is_deleted ? 0 : s->state.n_messages;
+        out->bytes += (int64_t)s->state.metadata->len;
+        for (int64_t i = 0; i < s->state.n_messages; i++)
+            out->bytes += (int64_t)(s->messages[i]->row.content.len + s->messages[i]->row.tool_calls.len);
+    }
+    for (const struct mem_schema *s = m->first_schema; s; s = s->next) {
+        out->schemas += !s->is_deleted;
+        out->bytes += (int64_t)(s->row.content.len + s->row.json_schema.len + s->row.document.len);
+    }
     out->schema = 1;
     return 0;
 }
@@ -190,6 +201,14 @@ int rv_mem_check(void *self, rv_err **err)
             if (strcmp(hash, b->hash) != 0)
                 return RV_FAIL(err, RV_E_INVALID, "blob %s: its bytes have the hash %s", b->hash, hash);
         }
+    }
+    for (const struct mem_session *s = m->first_session; s; s = s->next) {
+        int64_t tokens = 0;
+        for (int64_t i = 0; i < s->state.n_messages; i++)
+            tokens += s->messages[i]->row.parent_call_id ? 0 : s->messages[i]->row.token_count;
+        if (tokens != s->state.total_tokens)
+            return RV_FAIL(err, RV_E_INVALID, "session \"%s\" should have %lld tokens and has %lld", s->head.id,
+                           (long long)s->state.total_tokens, (long long)tokens);
     }
     return 0;
 }

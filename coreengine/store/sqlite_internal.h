@@ -21,6 +21,20 @@
     "SELECT r.id, p.id, p.kind, p.stage, r.user, p.text, p.body, p.created_us, p.expires_us FROM pending p"            \
     " JOIN runs r ON r.key = p.run"
 
+/* In the order of rv_sql_session_of(), sqlite_messages.c's message_of() and sqlite_schemas.c's row_of(). */
+#define RV_SQL_SESSION                                                                                                 \
+    "SELECT key, id, tenant_id, user_id, name, description, agent_name, mode, total_tokens, n_messages, metadata,"     \
+    " created_us, updated_us, deleted_us FROM sessions"
+
+#define RV_SQL_MESSAGES                                                                                                \
+    "SELECT id, seq, message_type, content, tool_calls, token_count, agent_name, model, trace_id, span_id, run_id,"    \
+    " input_tokens, output_tokens, cost_micro_usd, latency_ms, status, parent_call_id, metadata, created_us"           \
+    " FROM messages WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 OR parent_call_id IS NULL)"
+
+#define RV_SQL_SCHEMA                                                                                                  \
+    "SELECT key, id, tenant_id, user_id, name, kind, version, description, content, json_schema, document, source,"    \
+    " place, checksum, created_us, updated_us, deleted_us FROM schemas"
+
 #define RV_SQL_STATEMENTS(X)                                                                                           \
     X(BEGIN_READ, "BEGIN")                                                                                             \
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                                                  \
@@ -62,7 +76,44 @@
              " AND NOT EXISTS (SELECT 1 FROM records WHERE blob = blobs.key)"                                          \
              " AND NOT EXISTS (SELECT 1 FROM runs WHERE bundle = blobs.key)")                                          \
     X(STATS, "SELECT (SELECT count(*) FROM runs), (SELECT coalesce(sum(n_records), 0) FROM runs),"                     \
-             " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots)")
+             " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots),"        \
+             " (SELECT count(*) FROM sessions WHERE deleted_us IS NULL), (SELECT coalesce(sum(n_messages), 0)"         \
+             " FROM sessions WHERE deleted_us IS NULL), (SELECT count(*) FROM schemas WHERE deleted_us IS NULL)")      \
+    X(BEGIN_PART, "SAVEPOINT part")                                                                                    \
+    X(UNDO_PART, "ROLLBACK TO part")                                                                                   \
+    X(END_PART, "RELEASE part")                                                                                        \
+    X(OWNER_OF_RUN, "SELECT tenant, user FROM runs WHERE key = ?1")                                                    \
+    X(FIND_SESSION, RV_SQL_SESSION " WHERE id = ?1")                                                                   \
+    X(ADD_SESSION, "INSERT INTO sessions (id, tenant_id, user_id, name, description, agent_name, mode, total_tokens,"  \
+                   " n_messages, metadata, created_us, updated_us)"                                                    \
+                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?8, ?9, ?9)")                                           \
+    X(CHANGE_SESSION, "UPDATE sessions SET name = coalesce(?2, name), mode = coalesce(?3, mode),"                      \
+                      " metadata = coalesce(?4, metadata), updated_us = ?5 WHERE key = ?1")                            \
+    X(KEEP_TURN, "UPDATE sessions SET name = coalesce(?2, name), metadata = coalesce(?3, metadata),"                   \
+                 " total_tokens = ?4, n_messages = ?5, updated_us = ?6 WHERE key = ?1")                                \
+    X(DELETE_SESSION, "UPDATE sessions SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                           \
+    X(ADD_MESSAGE, "INSERT INTO messages (session, seq, id, message_type, content, tool_calls, token_count,"           \
+                   " agent_name, model, trace_id, span_id, run_id, input_tokens, output_tokens, cost_micro_usd,"       \
+                   " latency_ms, status, parent_call_id, metadata, created_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"    \
+                   " ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)"                                   \
+                   " ON CONFLICT (session, id) DO NOTHING")                                                            \
+    X(MESSAGES, RV_SQL_MESSAGES " ORDER BY seq LIMIT ?5")                                                              \
+    X(MESSAGES_NEWEST, RV_SQL_MESSAGES " ORDER BY seq DESC LIMIT ?5")                                                  \
+    X(SAME_SCHEMA, RV_SQL_SCHEMA " WHERE tenant_id = ?1 AND kind = ?2 AND name = ?3 AND user_id = ?4")                 \
+    X(FIND_SCHEMA, RV_SQL_SCHEMA " WHERE tenant_id = ?1 AND kind = ?2 AND name = ?3 AND user_id IN (?4, '')"           \
+                                 " AND deleted_us IS NULL ORDER BY user_id = '' LIMIT 1")                              \
+    X(LIST_SCHEMAS, RV_SQL_SCHEMA " WHERE tenant_id = ?1 AND (?2 IS NULL OR kind = ?2)"                                \
+                                  " AND (?3 IS NULL OR user_id IN (?3, '')) AND deleted_us IS NULL"                    \
+                                  " ORDER BY name, kind, user_id = '', user_id")                                       \
+    X(SCHEMA_ID, "SELECT user_id, kind, name FROM schemas WHERE tenant_id = ?1 AND id = ?2")                           \
+    X(ADD_SCHEMA, "INSERT INTO schemas (id, tenant_id, user_id, name, kind, version, description, content,"            \
+                  " json_schema, document, source, place, checksum, created_us, updated_us)"                           \
+                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14)")                        \
+    X(SET_SCHEMA, "UPDATE schemas SET version = ?6, description = ?7, content = ?8, json_schema = ?9, document = ?10," \
+                  " source = ?11, place = ?12, checksum = ?13, updated_us = ?14, deleted_us = NULL WHERE key = ?15")   \
+    X(DELETE_SCHEMA, "UPDATE schemas SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                             \
+    X(COUNT_CHANGE, "UPDATE counters SET value = value + 1 WHERE name = ?1")                                           \
+    X(COUNTER, "SELECT value FROM counters WHERE name = ?1")
 
 enum sql_id {
 #define X(name, text) SQL_##name,
@@ -112,6 +163,10 @@ void rv_sql_end_read(struct sql_store *st, bool began);
  * transaction did not come to be. */
 RV_MUST_CHECK int rv_sql_begin_write(struct sql_store *st, const char *what, rv_err **err);
 RV_MUST_CHECK int rv_sql_end_write(struct sql_store *st, int rc, const char *what, rv_err **err);
+/** What between these is refused is undone alone, and the group it may be part of goes on. Between begin_write and
+ * end_write. */
+RV_MUST_CHECK int rv_sql_begin_part(struct sql_store *st, rv_err **err);
+RV_MUST_CHECK int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err);
 int rv_sql_begin(void *self, rv_err **err);
 int rv_sql_commit(void *self, rv_err **err);
 void rv_sql_rollback(void *self);
@@ -124,9 +179,9 @@ RV_MUST_CHECK int rv_sql_bring_forward(struct sql_store *st, const char *const *
 
 /* sqlite_runs.c */
 #define RV_SQL_MAX_NUMBER (INT64_C(1) << 61) /* of a run's row: more is damage, and sums must not overflow */
-/** RV_E_INVALID: one of them is no number that a run can have. */
-RV_MUST_CHECK int rv_sql_check_numbers(struct sql_store *st, const char *id, const int64_t *numbers, size_t n,
-                                       rv_err **err);
+/** RV_E_INVALID: one of them is no number that a thing of that kind ("run") can have. */
+RV_MUST_CHECK int rv_sql_check_numbers(struct sql_store *st, const char *kind, const char *id, const int64_t *numbers,
+                                       size_t n, rv_err **err);
 struct sql_found {
     int64_t key, fence, n_records, lease_until_us, n_pending;
     enum rv_run_status status;
@@ -141,6 +196,49 @@ RV_MUST_CHECK int rv_sql_find_fenced(struct sql_store *st, const char *id, int64
 int rv_sql_create_run(void *self, const struct rv_store_new_run *run, rv_err **err);
 int rv_sql_append(void *self, const struct rv_store_append *a, rv_err **err);
 int rv_sql_delete_run(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err);
+
+/* sqlite_sessions.c */
+struct sql_session {
+    int64_t key;
+    bool is_deleted;
+    struct rv_session_row row; /* borrowed from the statement */
+};
+/** 1: found, 0: there is none of that id, whoever's it is. What was found lasts until rv_sql_done() of *stmt, which is
+ * the caller's in any case. */
+RV_MUST_CHECK int rv_sql_find_session(struct sql_store *st, const char *id, sqlite3_stmt **stmt,
+                                      struct sql_session *out, rv_err **err);
+/** As that; RV_E_NOT_FOUND when it is outside the scope, or deleted. */
+RV_MUST_CHECK int rv_sql_see_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                                     sqlite3_stmt **stmt, struct sql_session *out, rv_err **err);
+RV_MUST_CHECK int rv_sql_add_session(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key,
+                                     rv_err **err);
+int rv_sql_ensure_session(void *self, const struct rv_session_row *fresh, struct rv_session_row *out, rv_err **err);
+int rv_sql_get_session(void *self, const struct rv_store_scope *scope, const char *id, struct rv_session_row *out,
+                       rv_err **err);
+int rv_sql_change_session(void *self, const struct rv_store_scope *scope, const char *id,
+                          const struct rv_session_change *change, rv_err **err);
+int rv_sql_list_sessions(void *self, const struct rv_store_scope *scope, const struct rv_session_filter *filter,
+                         rv_each_session *each, void *ctx, rv_err **err);
+int rv_sql_delete_session(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err);
+
+/* sqlite_messages.c */
+/** The turns of an append to the run of that key, in its transaction. */
+RV_MUST_CHECK int rv_sql_keep_turns(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
+int rv_sql_read_messages(void *self, const struct rv_store_scope *scope, const char *session,
+                         const struct rv_message_filter *filter, rv_each_message *each, void *ctx, rv_err **err);
+int rv_sql_add_messages(void *self, const struct rv_store_scope *scope, const struct rv_turn *turn, int64_t now_us,
+                        rv_err **err);
+
+/* sqlite_schemas.c */
+int rv_sql_put_schema(void *self, const struct rv_schema_row *row, enum rv_schema_put how, int64_t now_us,
+                      bool *changed, rv_err **err);
+int rv_sql_find_schema(void *self, const struct rv_store_scope *scope, const char *kind, const char *name,
+                       struct rv_schema_row *out, rv_err **err);
+int rv_sql_list_schemas(void *self, const struct rv_store_scope *scope, const char *kind, rv_each_schema *each,
+                        void *ctx, rv_err **err);
+int rv_sql_delete_schema(void *self, const struct rv_store_scope *scope, const char *kind, const char *name,
+                         int64_t now_us, rv_err **err);
+int rv_sql_schemas_version(void *self, int64_t *out, rv_err **err);
 
 /* sqlite_owner.c */
 int rv_sql_claim(void *self, const struct rv_store_scope *scope, const char *id, const struct rv_store_claim *claim,

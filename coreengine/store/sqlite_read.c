@@ -48,7 +48,7 @@ static int row_of(struct sql_store *st, sqlite3_stmt *stmt, char hash[RV_HASH_MA
     }
     const int64_t numbers[] = {row.parent_seq, row.created_us, row.updated_us,     row.expires_us,
                                row.n_records,  row.fence,      row.lease_until_us, row.n_pending};
-    rc = rv_sql_check_numbers(st, row.id, numbers, RV_COUNT(numbers), err);
+    rc = rv_sql_check_numbers(st, "run", row.id, numbers, RV_COUNT(numbers), err);
     if (rc < 0)
         return rc;
     rv_sql_digest_hex((const unsigned char *)digest.ptr, hash);

@@ -3,12 +3,13 @@
 
 #include "coreengine/store/sqlite_internal.h"
 
-int rv_sql_check_numbers(struct sql_store *st, const char *id, const int64_t *numbers, size_t n, rv_err **err)
+int rv_sql_check_numbers(struct sql_store *st, const char *kind, const char *id, const int64_t *numbers, size_t n,
+                         rv_err **err)
 {
     for (size_t i = 0; i < n; i++)
         if (numbers[i] < 0 || numbers[i] > RV_SQL_MAX_NUMBER) {
-            RV_FAIL(err, RV_E_INVALID, "\"%s\": run \"%s\" is damaged: %lld is no number that it can have", st->path,
-                    id, (long long)numbers[i]);
+            RV_FAIL(err, RV_E_INVALID, "\"%s\": %s \"%s\" is damaged: %lld is no number that it can have", st->path,
+                    kind, id, (long long)numbers[i]);
             rv_err_hint(err, "`reeve gc --check` lists what else is");
             return RV_E_INVALID;
         }
@@ -36,7 +37,7 @@ static int read_found(struct sql_store *st, sqlite3_stmt *stmt, const char *id, 
     if (rc < 0)
         return RV_WRAP(err, rc, "\"%s\": run \"%s\" is damaged", st->path, id);
     const int64_t numbers[] = {out->fence, out->n_records, out->lease_until_us, out->n_pending};
-    return rv_sql_check_numbers(st, id, numbers, RV_COUNT(numbers), err);
+    return rv_sql_check_numbers(st, "run", id, numbers, RV_COUNT(numbers), err);
 }
 
 /* 1: found, 0: there is none. */
@@ -255,6 +256,8 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
         rc = add_records(st, run.key, a->records, a->n_records, a->now_us, err);
     if (rc == 0 && a->set_pending)
         rc = set_pending(st, &run, a, err);
+    if (rc == 0 && a->n_turns > 0)
+        rc = rv_sql_keep_turns(st, run.key, a, err);
     return rc;
 }
 
@@ -265,7 +268,12 @@ int rv_sql_append(void *self, const struct rv_store_append *a, rv_err **err)
 
     if (rc < 0)
         return rc;
-    return rv_sql_end_write(st, append(st, a, err), "append", err);
+    if (a->n_turns == 0)
+        return rv_sql_end_write(st, append(st, a, err), "append", err);
+    rc = rv_sql_begin_part(st, err); /* a turn may be refused when the records are written already */
+    if (rc == 0)
+        rc = rv_sql_end_part(st, append(st, a, err), err);
+    return rv_sql_end_write(st, rc, "append", err);
 }
 
 static int delete_run(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,

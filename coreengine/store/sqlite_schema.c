@@ -25,6 +25,29 @@ const char *const rv_sql_schema[] = {
     " created_us INTEGER NOT NULL, expires_us INTEGER NOT NULL, PRIMARY KEY (run, n)) WITHOUT ROWID;"
     "CREATE TABLE snapshots (run INTEGER PRIMARY KEY REFERENCES runs (key) ON DELETE CASCADE, seq INTEGER NOT NULL,"
     " body BLOB NOT NULL);",
+    /* 1 to 2. Conversations and agent documents. The columns are p8's (p8-data 1.1, 2) but for times, which are in
+     * microseconds, and for what is null with nobody, which is '' for user_id. A message's tenant and user are its
+     * session's. */
+    "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant_id TEXT NOT NULL,"
+    " user_id TEXT NOT NULL, name TEXT NOT NULL, description TEXT, agent_name TEXT, mode TEXT NOT NULL,"
+    " total_tokens INTEGER NOT NULL, n_messages INTEGER NOT NULL, metadata TEXT NOT NULL, tags TEXT, graph_edges TEXT,"
+    " encryption_level TEXT, created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL, deleted_us INTEGER);"
+    "CREATE INDEX sessions_by_user ON sessions (tenant_id, user_id, updated_us DESC, id) WHERE deleted_us IS NULL;"
+    "CREATE INDEX sessions_by_touch ON sessions (tenant_id, updated_us DESC, id) WHERE deleted_us IS NULL;"
+    "CREATE TABLE messages (key INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES sessions (key),"
+    " seq INTEGER NOT NULL, id TEXT NOT NULL, message_type TEXT NOT NULL, content TEXT, tool_calls TEXT,"
+    " token_count INTEGER NOT NULL, agent_name TEXT, model TEXT, trace_id TEXT, span_id TEXT, run_id TEXT,"
+    " input_tokens INTEGER, output_tokens INTEGER, cost_micro_usd INTEGER, latency_ms INTEGER, status TEXT,"
+    " parent_call_id TEXT, metadata TEXT, tags TEXT, graph_edges TEXT, encryption_level TEXT,"
+    " created_us INTEGER NOT NULL, UNIQUE (session, seq), UNIQUE (session, id));"
+    "CREATE TABLE schemas (key INTEGER PRIMARY KEY, id TEXT NOT NULL, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL,"
+    " name TEXT NOT NULL, kind TEXT NOT NULL, version TEXT, description TEXT, content TEXT NOT NULL,"
+    " json_schema TEXT NOT NULL, document TEXT NOT NULL, source TEXT NOT NULL, place TEXT, checksum TEXT NOT NULL,"
+    " metadata TEXT, tags TEXT, graph_edges TEXT, encryption_level TEXT, created_us INTEGER NOT NULL,"
+    " updated_us INTEGER NOT NULL, deleted_us INTEGER, UNIQUE (tenant_id, kind, name, user_id));"
+    "CREATE INDEX schemas_by_id ON schemas (tenant_id, id);"
+    "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+    "INSERT INTO counters VALUES ('schemas', 0);",
 };
 const int rv_sql_n_schema = (int)RV_COUNT(rv_sql_schema);
 

@@ -179,6 +179,30 @@ int rv_sql_end_write(struct sql_store *st, int rc, const char *what, rv_err **er
     return rc;
 }
 
+int rv_sql_begin_part(struct sql_store *st, rv_err **err)
+{
+    return st->in_group ? run_id(st, SQL_BEGIN_PART, "begin a part of the group", err) : 0;
+}
+
+/* What SQLite or the system could not do gives up the group, as ever. */
+static bool is_refusal(int rc)
+{
+    return rc == RV_E_DENIED || rc == RV_E_EXISTS || rc == RV_E_INVALID || rc == RV_E_LIMIT || rc == RV_E_NOT_FOUND ||
+           rc == RV_E_STATE;
+}
+
+int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err)
+{
+    if (!st->in_group)
+        return rc;
+    if (rc == 0)
+        return run_id(st, SQL_END_PART, "end a part of the group", err);
+    if (is_refusal(rc) && run_id(st, SQL_UNDO_PART, "undo a part of the group", NULL) == 0 &&
+        run_id(st, SQL_END_PART, "end a part of the group", NULL) == 0)
+        st->changes = sqlite3_total_changes(st->db); /* all of them are undone */
+    return rc;
+}
+
 int rv_sql_begin(void *self, rv_err **err)
 {
     struct sql_store *st = self;

@@ -41,6 +41,9 @@ int rv_sql_stats(void *self, struct rv_store_stats *out, rv_err **err)
         out->blobs = sqlite3_column_int64(stmt, 2);
         out->pending = sqlite3_column_int64(stmt, 3);
         out->snapshots = sqlite3_column_int64(stmt, 4);
+        out->sessions = sqlite3_column_int64(stmt, 5);
+        out->messages = sqlite3_column_int64(stmt, 6);
+        out->schemas = sqlite3_column_int64(stmt, 7);
         out->bytes = bytes_of(st);
         out->schema = rv_sql_n_schema;
     }

@@ -3,56 +3,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/store_internal.h"
-
-struct rv_store {
-    const struct rv_store_ops *ops;
-    void *self; /* the implementation's */
-    char *url;
-    bool read_only;
-    bool in_group;
-    bool is_walking; /* a callback of list or read runs */
-    struct rv_store_faults faults;
-};
+#include "coreengine/store/front_internal.h"
 
 static int at(rv_store *s, const char *point, rv_err **err)
 {
     return s->faults.at ? s->faults.at(s->faults.self, point, err) : 0;
 }
 
-static int enter(rv_store *s, const char *op, rv_err **err)
+int rv_store_enter(rv_store *s, const char *op, rv_err **err)
 {
     if (s->is_walking)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\": a callback of it may not use it", s->url);
     return at(s, op, err);
 }
 
-static int enter_write(rv_store *s, const char *op, rv_err **err)
+int rv_store_enter_write(rv_store *s, const char *op, rv_err **err)
 {
     if (s->read_only)
         return RV_FAIL(err, RV_E_DENIED, "store \"%s\" is open for reading only", s->url);
-    return enter(s, op, err);
+    return rv_store_enter(s, op, err);
 }
 
-/* Upkeep looks at the file as a whole, which is not what it will be while a group is open. */
-static int enter_alone(rv_store *s, const char *op, rv_err **err)
+int rv_store_enter_alone(rv_store *s, const char *op, rv_err **err)
 {
     if (s->in_group)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\": not before the group is committed", s->url);
-    return enter(s, op, err);
+    return rv_store_enter(s, op, err);
 }
 
-static int leave(rv_store *s, int rc, const char *done, rv_err **err)
+int rv_store_leave(rv_store *s, int rc, const char *done, rv_err **err)
 {
     return rc == 0 ? at(s, done, err) : rc;
 }
-
-#define ENTER(kind, s, op, err)                                                                                        \
-    do {                                                                                                               \
-        int entered_ = kind((s), (op), (err));                                                                         \
-        if (entered_ != 0)                                                                                             \
-            return entered_;                                                                                           \
-    } while (0)
 
 /* "xyz:" and "xyz://" name kinds of stores; a path may contain a colon after anything else. */
 static int kind_of(const char *url, const char **path, rv_err **err)
@@ -139,8 +121,8 @@ int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err 
     given = *run;
     if (!given.tenant)
         given.tenant = RV_STORE_TENANT;
-    ENTER(enter_write, s, "create_run", err);
-    return leave(s, s->ops->create_run(s->self, &given, err), "create_run.done", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "create_run", err);
+    return rv_store_leave(s, s->ops->create_run(s->self, &given, err), "create_run.done", err);
 }
 
 int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err)
@@ -149,8 +131,8 @@ int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err)
 
     if (rc < 0)
         return RV_WRAP(err, rc, "append");
-    ENTER(enter_write, s, "append", err);
-    return leave(s, s->ops->append(s->self, a, err), "append.done", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "append", err);
+    return rv_store_leave(s, s->ops->append(s->self, a, err), "append.done", err);
 }
 
 int rv_store_begin(rv_store *s, rv_err **err)
@@ -159,10 +141,10 @@ int rv_store_begin(rv_store *s, rv_err **err)
 
     if (s->in_group)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\": a group is open already", s->url);
-    ENTER(enter_write, s, "begin", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "begin", err);
     rc = s->ops->begin(s->self, err);
     s->in_group = rc == 0;
-    rc = leave(s, rc, "begin.done", err);
+    rc = rv_store_leave(s, rc, "begin.done", err);
     if (rc != 0)
         rv_store_rollback(s); /* whoever is told that it failed will not end it */
     return rc;
@@ -174,13 +156,13 @@ int rv_store_commit(rv_store *s, rv_err **err)
 
     if (!s->in_group)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\": no group is open", s->url);
-    rc = enter_write(s, "commit", err);
+    rc = rv_store_enter_write(s, "commit", err);
     if (rc != 0) {
         rv_store_rollback(s); /* a commit that fails leaves nothing of the group */
         return rc;
     }
     s->in_group = false;
-    return leave(s, s->ops->commit(s->self, err), "commit.done", err);
+    return rv_store_leave(s, s->ops->commit(s->self, err), "commit.done", err);
 }
 
 void rv_store_rollback(rv_store *s)
@@ -199,8 +181,8 @@ int rv_store_get_run(rv_store *s, const struct rv_store_scope *scope, const char
 
     if ((rc = rv_store_check_scope(scope, &sc, err)) < 0 || (rc = rv_store_check_id("run id", id, err)) < 0)
         return RV_WRAP(err, rc, "get run");
-    ENTER(enter, s, "get_run", err);
-    rc = leave(s, s->ops->get_run(s->self, &sc, id, &row, err), "get_run.done", err);
+    RV_STORE_ENTER(rv_store_enter, s, "get_run", err);
+    rc = rv_store_leave(s, s->ops->get_run(s->self, &sc, id, &row, err), "get_run.done", err);
     if (rc == 0)
         *out = row;
     else
@@ -219,11 +201,11 @@ int rv_store_list_runs(rv_store *s, const struct rv_store_scope *scope, const st
         filter = &all;
     if ((rc = rv_store_check_scope(scope, &sc, err)) < 0 || (rc = rv_store_check_filter(filter, err)) < 0)
         return RV_WRAP(err, rc, "list runs");
-    ENTER(enter, s, "list_runs", err);
+    RV_STORE_ENTER(rv_store_enter, s, "list_runs", err);
     s->is_walking = true;
     rc = s->ops->list_runs(s->self, &sc, filter, each, self, err);
     s->is_walking = false;
-    return leave(s, rc, "list_runs.done", err);
+    return rv_store_leave(s, rc, "list_runs.done", err);
 }
 
 int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t from, int64_t upto,
@@ -236,11 +218,11 @@ int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const char *r
         return RV_WRAP(err, rc, "read records");
     if (upto < 0)
         return RV_FAIL(err, RV_E_INVALID, "read records of run \"%s\" up to %lld", run, (long long)upto);
-    ENTER(enter, s, "read", err);
+    RV_STORE_ENTER(rv_store_enter, s, "read", err);
     s->is_walking = true;
     rc = s->ops->read(s->self, &sc, run, from, upto ? upto : INT64_MAX, each, self, err);
     s->is_walking = false;
-    return leave(s, rc, "read.done", err);
+    return rv_store_leave(s, rc, "read.done", err);
 }
 
 int rv_store_list_pending(rv_store *s, const struct rv_store_scope *scope, const char *run,
@@ -253,11 +235,11 @@ int rv_store_list_pending(rv_store *s, const struct rv_store_scope *scope, const
         rc = rv_store_check_id("run id", run, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "list pending interrupts");
-    ENTER(enter, s, "list_pending", err);
+    RV_STORE_ENTER(rv_store_enter, s, "list_pending", err);
     s->is_walking = true;
     rc = s->ops->list_pending(s->self, &sc, run, each, self, err);
     s->is_walking = false;
-    return leave(s, rc, "list_pending.done", err);
+    return rv_store_leave(s, rc, "list_pending.done", err);
 }
 
 int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us, rv_err **err)
@@ -267,8 +249,8 @@ int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const c
 
     if ((rc = rv_store_check_scope(scope, &sc, err)) < 0 || (rc = rv_store_check_id("run id", run, err)) < 0)
         return RV_WRAP(err, rc, "delete run");
-    ENTER(enter_write, s, "delete_run", err);
-    return leave(s, s->ops->delete_run(s->self, &sc, run, now_us, err), "delete_run.done", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "delete_run", err);
+    return rv_store_leave(s, s->ops->delete_run(s->self, &sc, run, now_us, err), "delete_run.done", err);
 }
 
 /* --- Ownership --- */
@@ -286,8 +268,8 @@ int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *
         return RV_WRAP(err, rc, "claim run");
     if (claim->until_us <= claim->now_us)
         return RV_FAIL(err, RV_E_INVALID, "claim run \"%s\": the lease would end before it begins", run);
-    ENTER(enter_write, s, "claim", err);
-    rc = leave(s, s->ops->claim(s->self, &sc, run, claim, &got, err), "claim.done", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "claim", err);
+    rc = rv_store_leave(s, s->ops->claim(s->self, &sc, run, claim, &got, err), "claim.done", err);
     if (rc == 0)
         *fence = got;
     return rc;
@@ -299,8 +281,8 @@ int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **er
 
     if (rc < 0)
         return RV_WRAP(err, rc, "renew leases");
-    ENTER(enter_write, s, "renew", err);
-    return leave(s, s->ops->renew(s->self, owner, until_us, err), "renew.done", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "renew", err);
+    return rv_store_leave(s, s->ops->renew(s->self, owner, until_us, err), "renew.done", err);
 }
 
 int rv_store_release(rv_store *s, const char *run, int64_t fence, rv_err **err)
@@ -309,8 +291,8 @@ int rv_store_release(rv_store *s, const char *run, int64_t fence, rv_err **err)
 
     if (rc < 0)
         return RV_WRAP(err, rc, "release run");
-    ENTER(enter_write, s, "release", err);
-    return leave(s, s->ops->release(s->self, run, fence, err), "release.done", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "release", err);
+    return rv_store_leave(s, s->ops->release(s->self, run, fence, err), "release.done", err);
 }
 
 int rv_store_request_cancel(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us,
@@ -321,8 +303,8 @@ int rv_store_request_cancel(rv_store *s, const struct rv_store_scope *scope, con
 
     if ((rc = rv_store_check_scope(scope, &sc, err)) < 0 || (rc = rv_store_check_id("run id", run, err)) < 0)
         return RV_WRAP(err, rc, "cancel run");
-    ENTER(enter_write, s, "request_cancel", err);
-    return leave(s, s->ops->request_cancel(s->self, &sc, run, now_us, err), "request_cancel.done", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "request_cancel", err);
+    return rv_store_leave(s, s->ops->request_cancel(s->self, &sc, run, now_us, err), "request_cancel.done", err);
 }
 
 int rv_store_list_cancels(rv_store *s, const char *owner, int (*each)(void *self, const char *run, rv_err **err),
@@ -332,11 +314,11 @@ int rv_store_list_cancels(rv_store *s, const char *owner, int (*each)(void *self
 
     if (rc < 0)
         return RV_WRAP(err, rc, "list runs to cancel");
-    ENTER(enter, s, "list_cancels", err);
+    RV_STORE_ENTER(rv_store_enter, s, "list_cancels", err);
     s->is_walking = true;
     rc = s->ops->list_cancels(s->self, owner, each, self, err);
     s->is_walking = false;
-    return leave(s, rc, "list_cancels.done", err);
+    return rv_store_leave(s, rc, "list_cancels.done", err);
 }
 
 /* --- Blobs and snapshots --- */
@@ -351,9 +333,9 @@ int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv
         return RV_FAIL(err, RV_E_INVALID, "put blob: a length and no bytes");
     if (data.len > RV_STORE_MAX_VALUE)
         return RV_FAIL(err, RV_E_LIMIT, "put blob: %zu bytes, more than %zu", data.len, RV_STORE_MAX_VALUE);
-    ENTER(enter_write, s, "put_blob", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "put_blob", err);
     rv_hash_of(data, name);
-    rc = leave(s, s->ops->put_blob(s->self, data, name, clock.now_us(clock.self), err), "put_blob.done", err);
+    rc = rv_store_leave(s, s->ops->put_blob(s->self, data, name, clock.now_us(clock.self), err), "put_blob.done", err);
     if (rc == 0)
         memcpy(hash, name, sizeof name);
     return rc;
@@ -367,7 +349,7 @@ int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err)
 
     if (rc < 0)
         return RV_WRAP(err, rc, "get blob");
-    ENTER(enter, s, "get_blob", err);
+    RV_STORE_ENTER(rv_store_enter, s, "get_blob", err);
     rc = s->ops->get_blob(s->self, hash, out, err);
     if (rc == 0)
         rc = rv_buf_check(out, "blob", err);
@@ -378,7 +360,7 @@ int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err)
             rv_err_hint(err, "`reeve gc --check` lists what else is");
         }
     }
-    rc = leave(s, rc, "get_blob.done", err);
+    rc = rv_store_leave(s, rc, "get_blob.done", err);
     if (rc != 0 && out->rc == 0)
         rv_buf_truncate(out, before);
     return rc;
@@ -396,8 +378,8 @@ int rv_store_put_snapshot(rv_store *s, const char *run, int64_t fence, int64_t s
     if (body.len > RV_STORE_MAX_VALUE)
         return RV_FAIL(err, RV_E_LIMIT, "put snapshot of run \"%s\": %zu bytes, more than %zu", run, body.len,
                        RV_STORE_MAX_VALUE);
-    ENTER(enter_write, s, "put_snapshot", err);
-    return leave(s, s->ops->put_snapshot(s->self, run, fence, seq, body, err), "put_snapshot.done", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "put_snapshot", err);
+    return rv_store_leave(s, s->ops->put_snapshot(s->self, run, fence, seq, body, err), "put_snapshot.done", err);
 }
 
 int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t *seq, rv_buf *out,
@@ -410,11 +392,11 @@ int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const
 
     if ((rc = rv_store_check_scope(scope, &sc, err)) < 0 || (rc = rv_store_check_id("run id", run, err)) < 0)
         return RV_WRAP(err, rc, "get snapshot");
-    ENTER(enter, s, "get_snapshot", err);
+    RV_STORE_ENTER(rv_store_enter, s, "get_snapshot", err);
     rc = s->ops->get_snapshot(s->self, &sc, run, &got, out, err);
     if (rc == 0)
         rc = rv_buf_check(out, "snapshot", err);
-    rc = leave(s, rc, "get_snapshot.done", err);
+    rc = rv_store_leave(s, rc, "get_snapshot.done", err);
     if (rc == 0)
         *seq = got;
     else if (out->rc == 0)
@@ -424,8 +406,8 @@ int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const
 
 int rv_store_drop_snapshots(rv_store *s, rv_err **err)
 {
-    ENTER(enter_write, s, "drop_snapshots", err);
-    return leave(s, s->ops->drop_snapshots(s->self, err), "drop_snapshots.done", err);
+    RV_STORE_ENTER(rv_store_enter_write, s, "drop_snapshots", err);
+    return rv_store_leave(s, s->ops->drop_snapshots(s->self, err), "drop_snapshots.done", err);
 }
 
 /* --- Upkeep --- */
@@ -435,8 +417,8 @@ int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err)
     struct rv_store_stats got = {0};
     int rc;
 
-    ENTER(enter, s, "stats", err);
-    rc = leave(s, s->ops->stats(s->self, &got, err), "stats.done", err);
+    RV_STORE_ENTER(rv_store_enter, s, "stats", err);
+    rc = rv_store_leave(s, s->ops->stats(s->self, &got, err), "stats.done", err);
     if (rc == 0)
         *out = got;
     return rc;
@@ -451,8 +433,8 @@ int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed
         return RV_FAIL(err, RV_E_INVALID, "sweep: neither time nor grace can be negative");
     if (s->read_only)
         return RV_FAIL(err, RV_E_DENIED, "store \"%s\" is open for reading only", s->url);
-    ENTER(enter_alone, s, "sweep", err);
-    rc = leave(s, s->ops->sweep(s->self, now_us, grace_us, &got, err), "sweep.done", err);
+    RV_STORE_ENTER(rv_store_enter_alone, s, "sweep", err);
+    rc = rv_store_leave(s, s->ops->sweep(s->self, now_us, grace_us, &got, err), "sweep.done", err);
     if (rc == 0 && freed)
         *freed = got;
     return rc;
@@ -460,8 +442,8 @@ int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed
 
 int rv_store_check(rv_store *s, rv_err **err)
 {
-    ENTER(enter_alone, s, "check", err);
-    return leave(s, s->ops->check(s->self, err), "check.done", err);
+    RV_STORE_ENTER(rv_store_enter_alone, s, "check", err);
+    return rv_store_leave(s, s->ops->check(s->self, err), "check.done", err);
 }
 
 int rv_store_backup(rv_store *s, const char *path, rv_err **err)
@@ -470,6 +452,6 @@ int rv_store_backup(rv_store *s, const char *path, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "backup of store \"%s\": no file given", s->url);
     if (strnlen(path, RV_STORE_MAX_URL + 1) > RV_STORE_MAX_URL)
         return RV_FAIL(err, RV_E_LIMIT, "backup to \"%.40s...\": a name of more than %d bytes", path, RV_STORE_MAX_URL);
-    ENTER(enter_alone, s, "backup", err);
-    return leave(s, s->ops->backup(s->self, path, err), "backup.done", err);
+    RV_STORE_ENTER(rv_store_enter_alone, s, "backup", err);
+    return rv_store_leave(s, s->ops->backup(s->self, path, err), "backup.done", err);
 }

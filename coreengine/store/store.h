@@ -292,7 +292,8 @@ RV_MUST_CHECK int rv_store_drop_snapshots(rv_store *s, rv_err **err);
 /* --- Upkeep --- */
 struct rv_store_stats {
     int64_t runs, records, blobs, pending, snapshots;
-    int64_t bytes; /* that the file takes, with what waits beside it; memory: of all values */
+    int64_t sessions, messages, schemas; /* that can be seen: without what was deleted */
+    int64_t bytes;                       /* that the file takes, with what waits beside it; memory: of all values */
     int64_t schema;
 };
 RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);

@@ -3,7 +3,7 @@
 
 #include "coreengine/store/store_internal.h"
 
-static int check_text(const char *kind, const char *text, size_t max, rv_err **err)
+int rv_store_check_text(const char *kind, const char *text, size_t max, rv_err **err)
 {
     size_t len;
 
@@ -21,7 +21,7 @@ int rv_store_check_id(const char *kind, const char *id, rv_err **err)
 {
     if (id && !*id)
         return RV_FAIL(err, RV_E_INVALID, "the %s is empty", kind);
-    return check_text(kind, id, RV_STORE_MAX_ID, err);
+    return rv_store_check_text(kind, id, RV_STORE_MAX_ID, err);
 }
 
 int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err)
@@ -35,7 +35,7 @@ int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_sco
         out->tenant = RV_STORE_TENANT;
     rc = rv_store_check_id("tenant", out->tenant, err);
     if (rc == 0 && out->user)
-        rc = check_text("user", out->user, RV_STORE_MAX_ID, err);
+        rc = rv_store_check_text("user", out->user, RV_STORE_MAX_ID, err);
     return rc;
 }
 
@@ -48,7 +48,7 @@ int rv_store_check_hash(const char *hash, rv_err **err)
     return 0;
 }
 
-static int check_bytes(const char *kind, rv_str s, size_t max, rv_err **err)
+int rv_store_check_bytes(const char *kind, rv_str s, size_t max, rv_err **err)
 {
     size_t bad = 0;
 
@@ -73,16 +73,16 @@ static int check_records(const char *run, const struct rv_record *records, size_
         if (r->seq < 1 || r->seq - (int64_t)i != first_seq)
             return RV_FAIL(err, RV_E_INVALID, "run \"%s\": record %zu has seq %lld, not %lld", run, i,
                            (long long)r->seq, (long long)first_seq + (long long)i);
-        rc = check_bytes("body", r->body, RV_STORE_MAX_BODY, err);
+        rc = rv_store_check_bytes("body", r->body, RV_STORE_MAX_BODY, err);
         if (rc == 0)
-            rc = check_bytes("value", r->value, RV_STORE_MAX_VALUE, err);
+            rc = rv_store_check_bytes("value", r->value, RV_STORE_MAX_VALUE, err);
         if (rc < 0)
             return RV_WRAP(err, rc, "run \"%s\": record %lld", run, (long long)r->seq);
     }
     return 0;
 }
 
-static int check_time(const char *kind, int64_t us, rv_err **err)
+int rv_store_check_time(const char *kind, int64_t us, rv_err **err)
 {
     return us < 0 ? RV_FAIL(err, RV_E_INVALID, "%s is %lld, before 1970", kind, (long long)us) : 0;
 }
@@ -102,15 +102,15 @@ int rv_store_check_new_run(const struct rv_store_new_run *run, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "no run given");
     if ((rc = rv_store_check_id("run id", run->id, err)) < 0 ||
         (rc = run->tenant ? rv_store_check_id("tenant", run->tenant, err) : 0) < 0 ||
-        (rc = check_text("user", run->user, RV_STORE_MAX_ID, err)) < 0 ||
-        (rc = check_text("session", run->session, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = check_text("pipeline", run->pipeline, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_text("user", run->user, RV_STORE_MAX_ID, err)) < 0 ||
+        (rc = rv_store_check_text("session", run->session, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_text("pipeline", run->pipeline, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = rv_store_check_hash(run->bundle, err)) < 0 ||
         (rc = run->parent ? rv_store_check_id("parent run", run->parent, err) : 0) < 0 ||
-        (rc = check_text("stage", run->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_text("stage", run->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = run->owner ? rv_store_check_id("owner", run->owner, err) : 0) < 0 ||
-        (rc = check_status(run->status, err)) < 0 || (rc = check_time("the time", run->now_us, err)) < 0 ||
-        (rc = check_time("the lease's end", run->lease_until_us, err)) < 0)
+        (rc = check_status(run->status, err)) < 0 || (rc = rv_store_check_time("the time", run->now_us, err)) < 0 ||
+        (rc = rv_store_check_time("the lease's end", run->lease_until_us, err)) < 0)
         return rc;
     if (run->parent_seq < 0)
         return RV_FAIL(err, RV_E_INVALID, "run \"%s\": its parent has no record %lld", run->id,
@@ -124,16 +124,31 @@ static int check_pending(const struct rv_store_append *a, size_t i, rv_err **err
     int rc;
 
     if ((rc = rv_store_check_id("interrupt id", p->id, err)) < 0 ||
-        (rc = check_text("kind", p->kind, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = check_text("stage", p->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = check_bytes("text", p->text, RV_STORE_MAX_QUESTION, err)) < 0 ||
-        (rc = check_bytes("body", p->body, RV_STORE_MAX_QUESTION, err)) < 0 ||
-        (rc = check_time("the time", p->created_us, err)) < 0 || (rc = check_time("the end", p->expires_us, err)) < 0)
+        (rc = rv_store_check_text("kind", p->kind, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_text("stage", p->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_bytes("text", p->text, RV_STORE_MAX_QUESTION, err)) < 0 ||
+        (rc = rv_store_check_bytes("body", p->body, RV_STORE_MAX_QUESTION, err)) < 0 ||
+        (rc = rv_store_check_time("the time", p->created_us, err)) < 0 ||
+        (rc = rv_store_check_time("the end", p->expires_us, err)) < 0)
         return RV_WRAP(err, rc, "run \"%s\": pending interrupt %zu", a->run, i);
     for (size_t k = 0; k < i; k++)
         if (strcmp(a->pending[k].id, p->id) == 0)
             return RV_FAIL(err, RV_E_INVALID, "run \"%s\": two pending interrupts \"%s\"", a->run, p->id);
     return 0;
+}
+
+static int check_all_pending(const struct rv_store_append *a, rv_err **err)
+{
+    int rc = 0;
+
+    if (a->n_pending > RV_STORE_MAX_PENDING)
+        return RV_FAIL(err, RV_E_LIMIT, "run \"%s\": %zu pending interrupts, more than %zu", a->run, a->n_pending,
+                       RV_STORE_MAX_PENDING);
+    if (a->n_pending > 0 && !a->pending)
+        return RV_FAIL(err, RV_E_INVALID, "run \"%s\": %zu pending interrupts and none given", a->run, a->n_pending);
+    for (size_t i = 0; i < a->n_pending && rc == 0; i++)
+        rc = check_pending(a, i, err);
+    return rc;
 }
 
 int rv_store_check_append(const struct rv_store_append *a, rv_err **err)
@@ -145,20 +160,21 @@ int rv_store_check_append(const struct rv_store_append *a, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "nothing to append");
     first = a->n_records > 0 && a->records ? a->records[0].seq : 1;
     if ((rc = rv_store_check_id("run id", a->run, err)) < 0 || (rc = check_status(a->status, err)) < 0 ||
-        (rc = check_text("stage", a->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = check_time("the time", a->now_us, err)) < 0 ||
+        (rc = rv_store_check_text("stage", a->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_time("the time", a->now_us, err)) < 0 ||
         (rc = check_records(a->run, a->records, a->n_records, first, err)) < 0)
         return rc;
-    if (!a->set_pending)
-        return 0;
-    if (a->n_pending > RV_STORE_MAX_PENDING)
-        return RV_FAIL(err, RV_E_LIMIT, "run \"%s\": %zu pending interrupts, more than %zu", a->run, a->n_pending,
-                       RV_STORE_MAX_PENDING);
-    if (a->n_pending > 0 && !a->pending)
-        return RV_FAIL(err, RV_E_INVALID, "run \"%s\": %zu pending interrupts and none given", a->run, a->n_pending);
-    for (size_t i = 0; i < a->n_pending && rc == 0; i++)
-        rc = check_pending(a, i, err);
-    return rc;
+    if (a->n_turns > RV_STORE_MAX_TURNS)
+        return RV_FAIL(err, RV_E_LIMIT, "run \"%s\": %zu turns at once, more than %zu", a->run, a->n_turns,
+                       RV_STORE_MAX_TURNS);
+    if (a->n_turns > 0 && !a->turns)
+        return RV_FAIL(err, RV_E_INVALID, "run \"%s\": %zu turns and none given", a->run, a->n_turns);
+    for (size_t i = 0; i < a->n_turns; i++) {
+        rc = rv_store_check_turn(&a->turns[i], err);
+        if (rc < 0)
+            return RV_WRAP(err, rc, "run \"%s\": turn %zu", a->run, i);
+    }
+    return a->set_pending ? check_all_pending(a, err) : 0;
 }
 
 int rv_store_check_filter(const struct rv_run_filter *filter, rv_err **err)
@@ -168,10 +184,10 @@ int rv_store_check_filter(const struct rv_run_filter *filter, rv_err **err)
     if (filter->limit < 0)
         return RV_FAIL(err, RV_E_INVALID, "a limit of %lld runs", (long long)filter->limit);
     if (filter->pipeline)
-        rc = check_text("pipeline", filter->pipeline, RV_STORE_MAX_TEXT, err);
+        rc = rv_store_check_text("pipeline", filter->pipeline, RV_STORE_MAX_TEXT, err);
     if (rc == 0 && filter->session)
-        rc = check_text("session", filter->session, RV_STORE_MAX_TEXT, err);
+        rc = rv_store_check_text("session", filter->session, RV_STORE_MAX_TEXT, err);
     if (rc == 0 && filter->id_prefix)
-        rc = check_text("start of the id", filter->id_prefix, RV_STORE_MAX_ID, err);
+        rc = rv_store_check_text("start of the id", filter->id_prefix, RV_STORE_MAX_ID, err);
     return rc;
 }

@@ -4,38 +4,45 @@
 
 #include "coreengine/store/store_internal.h"
 
-/* The texts of a row, for code that treats them alike. */
-static void texts_of(struct rv_run_row *row, const char **slots[9])
+char *rv_store_pack(const struct rv_row_texts *row)
 {
-    slots[0] = &row->id;
-    slots[1] = &row->tenant;
-    slots[2] = &row->user;
-    slots[3] = &row->session;
-    slots[4] = &row->pipeline;
-    slots[5] = &row->bundle;
-    slots[6] = &row->parent;
-    slots[7] = &row->stage;
-    slots[8] = &row->owner;
+    size_t size = 1;
+    char *own, *at;
+
+    for (size_t i = 0; i < row->n_texts; i++)
+        size += *row->texts[i] ? strlen(*row->texts[i]) + 1 : 0;
+    for (size_t i = 0; i < row->n_strs; i++)
+        size += row->strs[i]->ptr ? row->strs[i]->len + 1 : 0;
+    own = at = malloc(size);
+    if (!own)
+        return NULL;
+    for (size_t i = 0; i < row->n_texts; i++) {
+        size_t len = *row->texts[i] ? strlen(*row->texts[i]) + 1 : 0;
+        if (len > 0)
+            *row->texts[i] = memcpy(at, *row->texts[i], len);
+        at += len;
+    }
+    for (size_t i = 0; i < row->n_strs; i++) {
+        rv_str *s = row->strs[i];
+        if (!s->ptr)
+            continue;
+        s->ptr = memcpy(at, s->ptr, s->len);
+        at[s->len] = 0;
+        at += s->len + 1;
+    }
+    return own;
 }
 
 int rv_run_row_copy(const struct rv_run_row *row, struct rv_run_row *out)
 {
     struct rv_run_row copy = *row;
-    const char **slots[9];
-    size_t size = 0, at = 0;
+    const struct rv_row_texts texts = {.texts = {&copy.id, &copy.tenant, &copy.user, &copy.session, &copy.pipeline,
+                                                 &copy.bundle, &copy.parent, &copy.stage, &copy.owner},
+                                       .n_texts = 9};
 
-    texts_of(&copy, slots);
-    for (size_t i = 0; i < RV_COUNT(slots); i++)
-        size += *slots[i] ? strlen(*slots[i]) + 1 : 0;
-    copy.own = malloc(size);
+    copy.own = rv_store_pack(&texts);
     if (!copy.own)
         return RV_E_NOMEM;
-    for (size_t i = 0; i < RV_COUNT(slots); i++) {
-        size_t len = *slots[i] ? strlen(*slots[i]) + 1 : 0;
-        if (len > 0)
-            *slots[i] = memcpy(copy.own + at, *slots[i], len);
-        at += len;
-    }
     *out = copy;
     return 0;
 }

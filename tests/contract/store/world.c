@@ -180,3 +180,93 @@ void records_are(struct world *w, const char *run, const char *text, int line)
     must_ok(w, rv_store_read(w->s, &operator_scope, run, 1, 0, see_record, &seen, &w->err), "read", line);
     must_see(&seen, text, line);
 }
+
+void make_session(struct world *w, const char *id, const char *user)
+{
+    const struct rv_session_row fresh = {.id = id, .tenant = RV_STORE_TENANT, .user = user, .created_us = T0};
+
+    OK(rv_store_ensure_session(w->s, &fresh, NULL, &w->err));
+}
+
+struct rv_message world_message(const char *id, const char *type, const char *content)
+{
+    return (struct rv_message){
+        .id = id, .type = type, .has_content = content != NULL, .content = rv_str_of(content), .token_count = RV_UNSET};
+}
+
+size_t world_rows(struct rv_message rows[WORLD_ROWS], rv_arena *room, const char *prefix, const char *text)
+{
+    size_t n = 0;
+
+    while (*text) {
+        size_t len = strcspn(text, " "), type = strcspn(text, ":= ");
+        char id[64];
+        ck_assert_uint_lt(n, WORLD_ROWS);
+        snprintf(id, sizeof id, "%s%zu", prefix, n + 1);
+        rows[n] = world_message(rv_arena_dup(room, rv_str_of(id)), rv_arena_dup(room, (rv_str){text, type}), NULL);
+        rows[n].has_content = type < len;
+        if (type < len)
+            rows[n].content = rv_str_of(rv_arena_dup(room, (rv_str){text + type + 1, len - type - 1}));
+        n++;
+        text += len;
+        text += *text == ' ';
+    }
+    return n;
+}
+
+int add_rows(struct world *w, const char *session, const char *prefix, const char *text)
+{
+    struct rv_message rows[WORLD_ROWS];
+    rv_arena *room = rv_arena_new(1 << 16);
+    struct rv_turn turn = {.session = session, .rows = rows, .n_rows = world_rows(rows, room, prefix, text)};
+    int rc = rv_store_add_messages(w->s, &operator_scope, &turn, T0 + 1, &w->err);
+
+    rv_arena_free(room);
+    return rc;
+}
+
+int see_session(void *self, const struct rv_session_row *row, rv_err **err)
+{
+    return see_id(self, row->id, err);
+}
+
+int see_message(void *self, const struct rv_message *m, rv_err **err)
+{
+    struct seen *seen = self;
+
+    (void)err;
+    rv_buf_printf(&seen->text, "%s%lld:%s", seen->n ? " " : "", (long long)m->seq, m->type);
+    if (m->has_content)
+        rv_buf_printf(&seen->text, "=%.*s", RV_STR_ARG(m->content));
+    return seen_one(seen);
+}
+
+int see_schema(void *self, const struct rv_schema_row *row, rv_err **err)
+{
+    struct seen *seen = self;
+
+    (void)err;
+    rv_buf_printf(&seen->text, "%s%s/%s", seen->n ? " " : "", row->name, row->user);
+    return seen_one(seen);
+}
+
+void messages_are(struct world *w, const char *session, const char *text, int line)
+{
+    const struct rv_message_filter all = {.with_children = true};
+    struct seen seen = SEEN_INIT;
+
+    must_ok(w, rv_store_read_messages(w->s, &operator_scope, session, &all, see_message, &seen, &w->err), "read", line);
+    must_see(&seen, text, line);
+}
+
+void session_is(struct world *w, const char *id, const char *text, int line)
+{
+    struct rv_session_row row = {0};
+    char got[1000];
+
+    must_ok(w, rv_store_get_session(w->s, &operator_scope, id, &row, &w->err), "get session", line);
+    snprintf(got, sizeof got, "%s %s %lld %lld %.*s", row.name, row.mode, (long long)row.total_tokens,
+             (long long)row.n_messages, RV_STR_ARG(row.metadata));
+    ck_assert_msg(strcmp(got, text) == 0, "line %d: session is \"%s\", not \"%s\"", line, got, text);
+    rv_session_row_fini(&row);
+}

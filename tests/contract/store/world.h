@@ -52,6 +52,25 @@ void make_run(struct world *w, const char *id);
 struct rv_store_append world_append(const char *run, int64_t fence, struct rv_record *r, int64_t seq, const char *body);
 int append(struct world *w, const char *run, int64_t fence, int64_t seq, const char *body, const char *value);
 
+/* --- Sessions --- */
+/** Session of that id in the default tenant, made when it is not there. user "": nobody's. */
+void make_session(struct world *w, const char *id, const char *user);
+/** A message of that id, type and content (NULL: none), with nothing else. */
+struct rv_message world_message(const char *id, const char *type, const char *content);
+/** "user:hello assistant:hi": one message a word, ids "<prefix>1", "<prefix>2", ...; at most WORLD_ROWS. */
+#define WORLD_ROWS 16
+size_t world_rows(struct rv_message rows[WORLD_ROWS], rv_arena *room, const char *prefix, const char *text);
+/** Add them to a session of the default tenant. */
+int add_rows(struct world *w, const char *session, const char *prefix, const char *text);
+int see_session(void *self, const struct rv_session_row *row, rv_err **err);
+int see_message(void *self, const struct rv_message *m, rv_err **err);     /* "1:user=hello 2:tool_call ..." */
+int see_schema(void *self, const struct rv_schema_row *row, rv_err **err); /* "name/user" */
+void messages_are(struct world *w, const char *session, const char *text, int line);
+#define MESSAGES(session, text) messages_are(w, (session), (text), __LINE__)
+/** "name mode tokens n metadata". */
+void session_is(struct world *w, const char *id, const char *text, int line);
+#define SESSION(id, text) session_is(w, (id), (text), __LINE__)
+
 /* What a walk found, as text: "1:body=value 2:body ...", "r1 r2 ...", "run/id:text ...". */
 struct seen {
     rv_buf text;
@@ -78,6 +97,11 @@ Suite *values_suite(void);
 Suite *groups_suite(void);
 Suite *arguments_suite(void);
 Suite *faults_suite(void);
+Suite *sessions_suite(void);
+Suite *messages_suite(void);
+Suite *turns_suite(void);
+Suite *schemas_suite(void);
+Suite *isolation_suite(void);
 
 #define ADD(tc, test) tcase_add_loop_test((tc), (test), 0, n_store_impls)
 

@@ -14,6 +14,27 @@ static void plan(const char *step_1, const char *step_2)
     later[rv_sql_n_schema + 1] = step_2;
 }
 
+/* The text with the present version for @, the next for %, and the one after it for ^. */
+static const char *said(const char *format)
+{
+    static char text[200];
+    rv_buf b = RV_BUF_INIT(sizeof text - 1);
+
+    for (; *format; format++) {
+        if (*format == '@')
+            rv_buf_printf(&b, "%d", rv_sql_n_schema);
+        else if (*format == '%')
+            rv_buf_printf(&b, "%d", rv_sql_n_schema + 1);
+        else if (*format == '^')
+            rv_buf_printf(&b, "%d", rv_sql_n_schema + 2);
+        else
+            rv_buf_putc(&b, *format);
+    }
+    snprintf(text, sizeof text, "%s", rv_buf_cstr(&b));
+    rv_buf_fini(&b);
+    return text;
+}
+
 static int bring_forward(struct world *w, bool read_only)
 {
     struct sql_store st = {.path = w->path, .busy_ms = 50, .read_only = read_only};
@@ -27,25 +48,32 @@ static int bring_forward(struct world *w, bool read_only)
     return rc;
 }
 
-static void at_version_one(struct world *w)
+static void at_present(struct world *w)
 {
     world_open(w, 5);
     rv_store_close(w->s);
     w->s = NULL;
 }
 
+/* Say that it is what it is. */
+static void present(struct world *w)
+{
+    world_sql(w->path, said("PRAGMA user_version = @"));
+}
+
 START_TEST(an_older_file_comes_forward_with_what_it_holds)
 {
     struct world world, *w = &world;
 
-    at_version_one(w);
+    at_present(w);
     plan("ALTER TABLE runs ADD COLUMN note TEXT", "UPDATE runs SET note = 'was here'; CREATE TABLE extra (x)");
     OK(bring_forward(w, false));
     world_sql(w->path, "INSERT INTO extra SELECT note FROM runs WHERE note = 'was here'");
     OK(bring_forward(w, false)); /* nothing is left to do */
-    FAILS(RV_E_VERSION, "schema version 3, this program knows versions up to 1", "newer program",
+    FAILS(RV_E_VERSION, said("schema version ^, this program knows versions up to @"), "newer program",
           world_store(w, w->path, &quick, &w->s));
-    world_sql(w->path, "DROP TABLE extra; ALTER TABLE runs DROP COLUMN note; PRAGMA user_version = 1");
+    world_sql(w->path, "DROP TABLE extra; ALTER TABLE runs DROP COLUMN note");
+    present(w);
     OK(world_store(w, w->path, &quick, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 5);
     world_close(w);
@@ -56,9 +84,9 @@ START_TEST(a_step_that_fails_leaves_the_file_as_it_was)
 {
     struct world world, *w = &world;
 
-    at_version_one(w);
+    at_present(w);
     plan("ALTER TABLE runs ADD COLUMN note TEXT", "INSERT INTO nowhere VALUES (1)");
-    FAILS(RV_E_INVALID, "from schema version 2 to 3", NULL, bring_forward(w, false));
+    FAILS(RV_E_INVALID, said("from schema version % to ^"), NULL, bring_forward(w, false));
     OK(world_store(w, w->path, &quick, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 5);
     OK(rv_store_check(w->s, &w->err));
@@ -70,9 +98,9 @@ START_TEST(a_reader_does_not_bring_a_file_forward)
 {
     struct world world, *w = &world;
 
-    at_version_one(w);
+    at_present(w);
     plan("CREATE TABLE extra (x)", "CREATE TABLE more (x)");
-    FAILS(RV_E_VERSION, "schema version 1, this program reads version 3", "for writing", bring_forward(w, true));
+    FAILS(RV_E_VERSION, said("schema version @, this program reads version ^"), "for writing", bring_forward(w, true));
     OK(world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 5);
     world_close(w);
@@ -96,12 +124,12 @@ START_TEST(a_newer_file_is_refused_and_not_touched)
     static const struct rv_store_opts opts[] = {{.busy_ms = 50}, {.read_only = true}};
     struct world world, *w = &world;
 
-    at_version_one(w);
+    at_present(w);
     world_sql(w->path, "PRAGMA user_version = 7");
     for (size_t i = 0; i < RV_COUNT(opts); i++)
-        FAILS(RV_E_VERSION, "schema version 7, this program knows versions up to 1", "newer program",
+        FAILS(RV_E_VERSION, said("schema version 7, this program knows versions up to @"), "newer program",
               world_store(w, w->path, &opts[i], &w->s));
-    world_sql(w->path, "PRAGMA user_version = 1");
+    present(w);
     OK(world_store(w, w->path, &quick, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 5);
     world_close(w);

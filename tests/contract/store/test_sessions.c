@@ -1,0 +1,329 @@
+/* Sessions: made, changed, listed, deleted. */
+#include "tests/contract/store/world.h"
+
+START_TEST(a_session_is_made_once)
+{
+    struct world world, *w = &world;
+    struct rv_session_row fresh = {
+        .id = "s1", .tenant = "default", .user = "u", .created_us = T0, .agent_name = "aide"};
+    struct rv_session_row row;
+
+    world_open(w, _i);
+    OK(rv_store_ensure_session(w->s, &fresh, &row, &w->err));
+    ck_assert_str_eq(row.id, "s1");
+    ck_assert_str_eq(row.tenant, "default");
+    ck_assert_str_eq(row.user, "u");
+    ck_assert_str_eq(row.name, "chat-s1");
+    ck_assert_str_eq(row.mode, "chat");
+    ck_assert_str_eq(row.agent_name, "aide");
+    ck_assert_ptr_null(row.description);
+    ck_assert(rv_str_is(row.metadata, "{}"));
+    ck_assert_int_eq(row.total_tokens, 0);
+    ck_assert_int_eq(row.n_messages, 0);
+    ck_assert_int_eq(row.created_us, T0);
+    ck_assert_int_eq(row.updated_us, T0);
+    rv_session_row_fini(&row);
+    fresh = (struct rv_session_row){.id = "s1",
+                                    .tenant = "default",
+                                    .user = "u",
+                                    .created_us = T0 + 9,
+                                    .name = "other",
+                                    .mode = "eval",
+                                    .metadata = RV_STR_LIT("{\"a\":1}")};
+    OK(rv_store_ensure_session(w->s, &fresh, &row, &w->err)); /* it is there: nothing of it changes */
+    ck_assert_str_eq(row.name, "chat-s1");
+    ck_assert_str_eq(row.agent_name, "aide");
+    ck_assert_int_eq(row.created_us, T0);
+    rv_session_row_fini(&row);
+    SESSION("s1", "chat-s1 chat 0 0 {}");
+    fresh.id = "s2";
+    fresh.description = "what it is about";
+    OK(rv_store_ensure_session(w->s, &fresh, &row, &w->err));
+    ck_assert_str_eq(row.description, "what it is about");
+    rv_session_row_fini(&row);
+    SESSION("s2", "other eval 0 0 {\"a\":1}");
+    world_close(w);
+}
+END_TEST
+
+/* The same words for whoever's it is, and for one that was deleted. */
+START_TEST(an_id_is_one_owners_for_good)
+{
+    static const struct {
+        const char *tenant, *user;
+    } others[] = {{"default", "v"}, {"default", ""}, {"else", "u"}};
+    struct world world, *w = &world;
+    struct rv_session_row fresh = {.id = "s1", .tenant = "default", .user = "u", .created_us = T0};
+    char said[300];
+
+    world_open(w, _i);
+    make_session(w, "s1", "u");
+    make_session(w, "s2", "u");
+    OK(rv_store_delete_session(w->s, &operator_scope, "s2", T0 + 5, &w->err));
+    for (size_t i = 0; i < RV_COUNT(others); i++) {
+        fresh.tenant = others[i].tenant;
+        fresh.user = others[i].user;
+        ck_assert_int_eq(rv_store_ensure_session(w->s, &fresh, NULL, &w->err), RV_E_EXISTS);
+        if (i > 0)
+            ck_assert_str_eq(said, rv_err_text(w->err));
+        snprintf(said, sizeof said, "%s", rv_err_text(w->err));
+        rv_err_free(w->err);
+        w->err = NULL;
+    }
+    fresh = (struct rv_session_row){.id = "s2", .tenant = "default", .user = "u", .created_us = T0};
+    ck_assert_int_eq(rv_store_ensure_session(w->s, &fresh, NULL, &w->err), RV_E_EXISTS);
+    said[strlen("session \"s")] = '2';
+    ck_assert_str_eq(said, rv_err_text(w->err));
+    rv_err_free(w->err);
+    w->err = NULL;
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_change_touches_what_it_names)
+{
+    static const char *const remove[] = {"b", "never"};
+    struct world world, *w = &world;
+    json_object *patch = NULL;
+    struct rv_session_change change = {.name = "new", .now_us = T0 + 3};
+    struct rv_session_row row;
+
+    world_open(w, _i);
+    make_session(w, "s1", "u");
+    OK(rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    SESSION("s1", "new chat 0 0 {}");
+    OK(rv_json_parse(RV_STR_LIT("{\"a\":{\"x\":1},\"b\":2,\"c\":null}"), NULL, &patch, &w->err));
+    change = (struct rv_session_change){.mode = "research", .metadata = patch, .now_us = T0 + 4};
+    OK(rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    SESSION("s1", "new research 0 0 {\"a\":{\"x\":1},\"b\":2,\"c\":null}");
+    json_object_put(patch);
+    OK(rv_json_parse(RV_STR_LIT("{\"a\":{\"y\":1},\"d\":[1.5,\"\\u00e9\"],\"b\":3}"), NULL, &patch, &w->err));
+    change = (struct rv_session_change){.metadata = patch, .remove = remove, .n_remove = 2, .now_us = T0 + 5};
+    OK(rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err)); /* nested objects go as a whole */
+    SESSION("s1", "new research 0 0 {\"a\":{\"y\":1},\"c\":null,\"d\":[1.5,\"\u00e9\"]}");
+    json_object_put(patch);
+    change = (struct rv_session_change){.now_us = T0 + 6};
+    OK(rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    OK(rv_store_get_session(w->s, &operator_scope, "s1", &row, &w->err));
+    ck_assert_int_eq(row.updated_us, T0 + 6);
+    ck_assert_int_eq(row.created_us, T0);
+    rv_session_row_fini(&row);
+    FAILS(RV_E_NOT_FOUND, rv_store_change_session(w->s, &operator_scope, "s2", &change, &w->err));
+    world_close(w);
+}
+END_TEST
+
+START_TEST(metadata_has_a_limit_and_a_change_beyond_it_changes_nothing)
+{
+    struct world world, *w = &world;
+    struct rv_session_change change = {.name = "never", .now_us = T0 + 3};
+    const size_t len = 600000;
+    char *text = malloc(len);
+
+    world_open(w, _i);
+    make_session(w, "s1", "u");
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'x', len);
+    change.metadata = json_object_new_object();
+    OK(rv_json_set_str(change.metadata, "a", (rv_str){text, len}, &w->err));
+    change.name = NULL;
+    OK(rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    json_object_put(change.metadata);
+    change.metadata = json_object_new_object();
+    OK(rv_json_set_str(change.metadata, "b", (rv_str){text, len}, &w->err));
+    change.name = "never";
+    FAILS(RV_E_LIMIT, rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    json_object_put(change.metadata);
+    change = (struct rv_session_change){.remove = (const char *const[]){"a"}, .n_remove = 1, .now_us = T0 + 4};
+    OK(rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    SESSION("s1", "chat-s1 chat 0 0 {}");
+    free(text);
+    world_close(w);
+}
+END_TEST
+
+static void touch(struct world *w, const char *id, int64_t at, const char *name)
+{
+    const struct rv_session_change change = {.name = name, .now_us = at};
+
+    OK(rv_store_change_session(w->s, &operator_scope, id, &change, &w->err));
+}
+
+START_TEST(sessions_are_listed_last_touched_first)
+{
+    static const struct {
+        struct rv_store_scope scope;
+        struct rv_session_filter filter;
+        const char *want;
+    } rows[] = {
+        {{NULL, NULL}, {0}, "s2 s1 s4 s5 s3"},
+        {{NULL, "u"}, {0}, "s2 s1 s3"},
+        {{NULL, "v"}, {0}, "s4"},
+        {{NULL, ""}, {0}, "s5"},
+        {{NULL, "w"}, {0}, ""},
+        {{"else", NULL}, {0}, "t1"},
+        {{"none", NULL}, {0}, ""},
+        {{NULL, NULL}, {.limit = 2}, "s2 s1"},
+        {{NULL, NULL}, {.limit = 2, .offset = 1}, "s1 s4"},
+        {{NULL, NULL}, {.offset = 4}, "s3"},
+        {{NULL, NULL}, {.offset = 5}, ""},
+        {{NULL, NULL}, {.limit = INT64_MAX, .offset = INT64_MAX}, ""},
+        {{NULL, NULL}, {.since_us = T0 + 20}, "s2 s1 s4"},
+        {{NULL, "u"}, {.since_us = T0 + 41}, ""},
+        {{NULL, NULL}, {.name_contains = "AbC"}, "s2 s3"},
+        {{NULL, NULL}, {.name_contains = ""}, "s2 s1 s4 s5 s3"},
+        {{NULL, NULL}, {.name_contains = "100%_"}, "s4"},
+        {{NULL, NULL}, {.agent_name = "Aide"}, "s1"},
+        {{NULL, NULL}, {.agent_name = "aid"}, ""},
+        {{NULL, "u"}, {.agent_name = "AIDE", .name_contains = "chat", .limit = 1}, "s1"},
+    };
+    struct world world, *w = &world;
+    struct rv_session_row fresh = {
+        .id = "s1", .tenant = "default", .user = "u", .created_us = T0, .agent_name = "aide"};
+    struct seen seen = SEEN_INIT;
+
+    world_open(w, _i);
+    OK(rv_store_ensure_session(w->s, &fresh, NULL, &w->err));
+    make_session(w, "s2", "u");
+    make_session(w, "s3", "u");
+    make_session(w, "s4", "v");
+    make_session(w, "s5", "");
+    make_session(w, "s6", "u");
+    fresh = (struct rv_session_row){.id = "t1", .tenant = "else", .user = "u", .created_us = T0};
+    OK(rv_store_ensure_session(w->s, &fresh, NULL, &w->err));
+    touch(w, "s3", T0 + 5, "xabcx");
+    touch(w, "s5", T0 + 10, "plain");
+    touch(w, "s4", T0 + 20, "100%_sure");
+    touch(w, "s1", T0 + 30, NULL);
+    touch(w, "s2", T0 + 40, "ABC");
+    touch(w, "s6", T0 + 50, "ABC");
+    OK(rv_store_delete_session(w->s, &operator_scope, "s6", T0 + 60, &w->err));
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        OK(rv_store_list_sessions(w->s, &rows[i].scope, &rows[i].filter, see_session, &seen, &w->err));
+        SEEN(&seen, rows[i].want);
+    }
+    OK(rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err));
+    SEEN(&seen, "s2 s1 s4 s5 s3");
+    seen.stop_at = 2;
+    seen.code = 77;
+    ck_assert_int_eq(rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err), 77);
+    SEEN(&seen, "s2 s1");
+    world_close(w);
+}
+END_TEST
+
+/* Of the same moment: by id. */
+START_TEST(sessions_of_one_moment_are_listed_by_id)
+{
+    struct world world, *w = &world;
+    struct seen seen = SEEN_INIT;
+
+    world_open(w, _i);
+    make_session(w, "b", "u");
+    make_session(w, "a", "u");
+    make_session(w, "c", "u");
+    OK(rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err));
+    SEEN(&seen, "a b c");
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_deleted_session_is_nowhere_to_be_seen)
+{
+    struct world world, *w = &world;
+    struct rv_session_change change = {.name = "x", .now_us = T0 + 9};
+    struct seen seen = SEEN_INIT;
+    struct rv_store_stats stats;
+    struct rv_session_row row;
+
+    world_open(w, _i);
+    make_session(w, "s1", "u");
+    make_session(w, "s2", "u");
+    OK(add_rows(w, "s1", "a", "user:hello assistant:hi"));
+    OK(rv_store_delete_session(w->s, &(struct rv_store_scope){NULL, "u"}, "s1", T0 + 5, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_delete_session(w->s, &operator_scope, "s1", T0 + 6, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_get_session(w->s, &operator_scope, "s1", &row, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_read_messages(w->s, &operator_scope, "s1", NULL, see_message, &seen, &w->err));
+    FAILS(RV_E_NOT_FOUND, add_rows(w, "s1", "b", "user:more"));
+    OK(rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err));
+    SEEN(&seen, "s2");
+    OK(rv_store_stats(w->s, &stats, &w->err));
+    ck_assert_int_eq(stats.sessions, 1);
+    ck_assert_int_eq(stats.messages, 0);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_session_takes_only_what_can_be_one)
+{
+    static char too_long[RV_STORE_MAX_ID + 2];
+    static const struct {
+        struct rv_session_row row;
+        int code;
+        const char *part;
+    } rows[] = {
+#define ROW(code, part, id_, tenant_, user_, ...)                                                                      \
+    {{.id = (id_), .tenant = (tenant_), .user = (user_), __VA_ARGS__}, (code), (part)}
+        ROW(RV_E_INVALID, "no session id given", NULL, "default", "u", .own = NULL),
+        ROW(RV_E_INVALID, "session id is empty", "", "default", "u", .own = NULL),
+        ROW(RV_E_LIMIT, "session id", too_long, "default", "u", .own = NULL),
+        ROW(RV_E_INVALID, "not UTF-8", "\xff", "default", "u", .own = NULL),
+        ROW(RV_E_INVALID, "no tenant given", "s1", NULL, "u", .own = NULL),
+        ROW(RV_E_INVALID, "tenant is empty", "s1", "", "u", .own = NULL),
+        ROW(RV_E_INVALID, "no user given", "s1", "default", NULL, .own = NULL),
+        ROW(RV_E_LIMIT, "the user", "s1", "default", too_long, .own = NULL),
+        ROW(RV_E_INVALID, "name is empty", "s1", "default", "u", .name = ""),
+        ROW(RV_E_INVALID, "mode is empty", "s1", "default", "u", .mode = ""),
+        ROW(RV_E_INVALID, "agent's name", "s1", "default", "u", .agent_name = "\xff"),
+        ROW(RV_E_INVALID, "description", "s1", "default", "u", .description = "\xff"),
+        ROW(RV_E_INVALID, "metadata is no JSON object", "s1", "default", "u", .metadata = RV_STR_LIT("[1]")),
+        ROW(RV_E_INVALID, "metadata is no JSON object", "s1", "default", "u", .metadata = RV_STR_LIT("{} x")),
+        ROW(RV_E_INVALID, "metadata is no JSON object", "s1", "default", "u", .metadata = RV_STR_LIT("{\"a\":")),
+        ROW(RV_E_INVALID, "before 1970", "s1", "default", "u", .created_us = -1),
+#undef ROW
+    };
+    struct world world, *w = &world;
+    struct rv_session_change change = {.now_us = T0};
+    struct rv_store_stats stats;
+
+    memset(too_long, 'x', sizeof too_long - 1);
+    world_open(w, _i);
+    FAILS(RV_E_INVALID, rv_store_ensure_session(w->s, NULL, NULL, &w->err));
+    for (size_t i = 0; i < RV_COUNT(rows); i++)
+        SAYS(rows[i].code, rows[i].part, rv_store_ensure_session(w->s, &rows[i].row, NULL, &w->err));
+    OK(rv_store_stats(w->s, &stats, &w->err));
+    ck_assert_int_eq(stats.sessions, 0);
+    make_session(w, "s1", "u");
+    FAILS(RV_E_INVALID, rv_store_change_session(w->s, &operator_scope, "s1", NULL, &w->err));
+    change.n_remove = 1;
+    FAILS(RV_E_INVALID, rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    change.n_remove = 0;
+    change.metadata = json_object_new_array();
+    FAILS(RV_E_INVALID, rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    json_object_put(change.metadata);
+    FAILS(RV_E_INVALID, rv_store_list_sessions(w->s, &operator_scope, &(struct rv_session_filter){.limit = -1},
+                                               see_session, NULL, &w->err));
+    FAILS(RV_E_INVALID, rv_store_list_sessions(w->s, &operator_scope, &(struct rv_session_filter){.offset = -1},
+                                               see_session, NULL, &w->err));
+    FAILS(RV_E_INVALID, rv_store_delete_session(w->s, &operator_scope, "s1", -1, &w->err));
+    world_close(w);
+}
+END_TEST
+
+Suite *sessions_suite(void)
+{
+    Suite *suite = suite_create("sessions");
+    TCase *tc = tcase_create("sessions");
+
+    ADD(tc, a_session_is_made_once);
+    ADD(tc, an_id_is_one_owners_for_good);
+    ADD(tc, a_change_touches_what_it_names);
+    ADD(tc, metadata_has_a_limit_and_a_change_beyond_it_changes_nothing);
+    ADD(tc, sessions_are_listed_last_touched_first);
+    ADD(tc, sessions_of_one_moment_are_listed_by_id);
+    ADD(tc, a_deleted_session_is_nowhere_to_be_seen);
+    ADD(tc, a_session_takes_only_what_can_be_one);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
