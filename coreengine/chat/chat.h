@@ -1,0 +1,93 @@
+/* Chat: turns between a person and an agent, within a session.
+ *
+ * A turn is a run of a pipeline with one stage, `agent: NAME`, that belongs to a conversation: what was said before is
+ * given to it by reference, and its rows are written with its last step. So turns are journaled, replayed, recovered
+ * and cancelled as runs are, whoever leads the chat: the command line now, a server later. Used by the engine's thread.
+ */
+#ifndef RV_CHAT_H
+#define RV_CHAT_H
+
+#include "coreengine/agents/agents.h"
+#include "coreengine/shell/shell.h"
+
+typedef struct rv_chat rv_chat;
+
+/* What holds where neither the agent nor the caller says anything. */
+struct rv_chat_settings {
+    const char *default_model; /* P8_DEFAULT_MODEL, else "openai:gpt-4.1" */
+    bool has_temperature;
+    double temperature;             /* P8_DEFAULT_TEMPERATURE; else the provider's own */
+    int64_t max_tokens;             /* P8_DEFAULT_MAX_TOKENS, else 4000 */
+    int64_t request_limit;          /* P8_DEFAULT_REQUEST_LIMIT; 0: the engine's */
+    int64_t token_limit;            /* P8_DEFAULT_TOKEN_LIMIT; 0: the engine's */
+    struct rv_history_opts history; /* P8_CONTEXT_TOKEN_BUDGET, P8_ALWAYS_INCLUDE_LAST_MESSAGES, P8_REPLAY_POLICY */
+};
+/** From an environment; texts are borrowed from it. RV_E_INVALID names the variable that can not be read. */
+RV_MUST_CHECK int rv_chat_settings_read(const char *(*get)(void *self, const char *name), void *self,
+                                        struct rv_chat_settings *out, rv_err **err);
+
+#define RV_CHAT_DEFAULT_AGENT "general"
+struct rv_chat_opts {
+    rv_engine *engine; /* borrowed, as everything below; its store and owner are these */
+    rv_store *store;   /* never NULL: what is not to be kept goes to a store in memory */
+    const char *owner;
+    rv_plugins *plugins;
+    rv_agents *agents;
+    rv_script *script; /* NULL: none */
+    struct rv_chat_settings settings;
+    struct rv_context context;       /* who, and which session (NULL: a new one); copied */
+    const char *agent;               /* NULL: the session's, else RV_CHAT_DEFAULT_AGENT */
+    const char *model;               /* "provider:model" that is asked for; NULL: the agent's */
+    const char *const *capabilities; /* that the turns' pipelines name */
+    size_t n_capabilities;
+    const char *const *sections; /* added to the instructions of each turn */
+    size_t n_sections;
+    int zone_minutes;
+    const char *session_name; /* of a new session; NULL: "chat-<id>" */
+    int64_t lease_us;         /* 0: the default */
+    /* As in struct rv_exec_opts. */
+    void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
+    bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
+    void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
+    void (*on_input)(void *self, const struct rv_event *ev);
+    void *self;
+};
+/** RV_E_NOT_FOUND: the session is not there for that user (or is another's), or there is no such agent; RV_E_INVALID: a
+ *  session id that can not be one, an agent with faults. Nothing is written yet. */
+RV_MUST_CHECK int rv_chat_new(const struct rv_chat_opts *opts, rv_chat **out, rv_err **err);
+void rv_chat_free(rv_chat *chat);
+const char *rv_chat_session(const rv_chat *chat); /* its id */
+bool rv_chat_is_new(const rv_chat *chat);         /* the session has no turn yet */
+const char *rv_chat_agent(const rv_chat *chat);   /* that the next turn goes to, as far as nobody routes */
+/** From the next turn on. name NULL: the one it began with. RV_E_NOT_FOUND, RV_E_INVALID: nothing changed. */
+RV_MUST_CHECK int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err);
+/** The active agent of a routed session is left: the next message is classified. */
+RV_MUST_CHECK int rv_chat_leave(rv_chat *chat, rv_err **err);
+
+/* What a turn came to; borrowed until the next one. */
+struct rv_chat_turn {
+    enum rv_run_status status;
+    const char *run_id;
+    const char *agent; /* that answered */
+    bool is_structured;
+    rv_str text;           /* what people are shown: the answer, or the output as JSON */
+    json_object *output;   /* of a structured agent; NULL */
+    json_object *chained;  /* what its chained tool answered; NULL */
+    const char *error;     /* why it did not complete; NULL */
+    struct rv_usage usage; /* with the agents that were asked */
+    int64_t latency_ms;
+    struct rv_interrupt interrupt; /* INTERRUPTED: what it waits for */
+    bool was_kept;                 /* false: it could not be written, and store_error says why */
+    const char *store_error;
+};
+/** One turn, until it is over or waits. A run that fails is a turn all the same. RV_E_DENIED: the session is another's.
+ */
+RV_MUST_CHECK int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err **err);
+/** Answer what the last turn waits for; it goes on. */
+RV_MUST_CHECK int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out,
+                                 rv_err **err);
+/** Turns of this session that a process left behind when it died are ended, and what was said in them is kept; how many
+ *  (may be NULL). rv_chat_say() does it by itself. */
+RV_MUST_CHECK int rv_chat_settle(rv_chat *chat, int64_t *n, rv_err **err);
+
+#endif
