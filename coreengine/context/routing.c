@@ -75,7 +75,10 @@ void rv_routing_complete(struct rv_routing *r)
 
 void rv_routing_escalate(struct rv_routing *r, const char *why)
 {
-    set_name(r->escalation, why && why[0] ? why : r->active_agent);
+    bool is_first = r->state != RV_ROUTING_ESCALATED;
+
+    if ((why && why[0]) || is_first) /* the fallback that gives up, too, says nothing new */
+        set_name(r->escalation, why && why[0] ? why : r->active_agent);
     set_name(r->active_agent, r->fallback);
     r->state = RV_ROUTING_ESCALATED;
 }

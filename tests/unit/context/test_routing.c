@@ -49,7 +49,13 @@ static void escalate_without_a_word(struct rv_routing *r)
     rv_routing_escalate(r, NULL);
 }
 
-/* From agent a, fallback general, 1 of 3 turns, no escalation. */
+static void escalate_twice(struct rv_routing *r)
+{
+    rv_routing_escalate(r, NULL);
+    rv_routing_escalate(r, NULL);
+}
+
+/* From agent a, fallback general, no escalation. */
 static const struct {
     enum rv_routing_state from;
     void (*op)(struct rv_routing *r);
@@ -74,6 +80,7 @@ static const struct {
     {S(EXECUTING), rv_routing_complete, 2, "general", S(IDLE), 2, 3, ""},
     {S(EXECUTING), escalate, 2, "general", S(ESCALATED), 2, 3, "too hard"},
     {S(EXECUTING), escalate_without_a_word, 2, "general", S(ESCALATED), 2, 3, "a"},
+    {S(EXECUTING), escalate_twice, 2, "general", S(ESCALATED), 2, 3, "a"},
     {S(ESCALATED), rv_routing_resolve, 2, "general", S(IDLE), 2, 3, ""},
     {S(EXECUTING), rv_routing_resolve, 2, "a", S(EXECUTING), 2, 3, ""},
 };
