@@ -1,0 +1,112 @@
+/* The gathered fields into the document, and what holds between them. */
+#include <string.h>
+
+#include "coreengine/agentdoc/agentdoc_internal.h"
+
+static void read_field(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
+{
+    const struct rv_agentdoc_key *row = f->row;
+    char *base = (char *)r->doc;
+
+    if (f->value->kind == RV_NODE_NULL && row->null_is_unset)
+        return;
+    if (f->value->kind == RV_NODE_NULL) {
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, "leave the key out to get its default",
+                        "%s must not be null", row->name);
+        return;
+    }
+    switch (row->kind) {
+    case RV_AGENTDOC_TEXT:
+        rv_agentdoc_text(r, f->value, row->name, (const char **)(void *)(base + row->offset));
+        break;
+    case RV_AGENTDOC_BOOL:
+        rv_agentdoc_bool(r, f->value, row->name, (bool *)(void *)(base + row->offset));
+        break;
+    case RV_AGENTDOC_INT:
+        rv_agentdoc_int(r, f->value, row->name, row->min, (int64_t *)(void *)(base + row->offset));
+        break;
+    case RV_AGENTDOC_CUSTOM:
+        row->read(r, f);
+        break;
+    }
+    if (row->src_offset)
+        memcpy(base + row->src_offset, &f->value->src, sizeof f->value->src);
+}
+
+static bool has_field(const struct rv_agentdoc_reading *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (r->fields[i].row && strcmp(r->fields[i].row->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void warn(struct rv_agentdoc_reading *r, const struct rv_src *src, const char *hint, const char *text)
+{
+    rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, src, hint, "%s", text);
+}
+
+static const struct rv_node *value_of(const struct rv_agentdoc_reading *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (r->fields[i].row && strcmp(r->fields[i].row->name, name) == 0)
+            return r->fields[i].value;
+    return NULL;
+}
+
+/* p8 W37: what the map names must be there to be passed on. */
+static void check_chain(struct rv_agentdoc_reading *r)
+{
+    const struct rv_node *map = value_of(r, "chained_map");
+    const char **names;
+    size_t n = r->properties && r->properties->kind == RV_NODE_MAP ? r->properties->n : 0;
+
+    if (r->doc->chained_tool && !r->doc->structured_output)
+        warn(r, &r->doc->chained_src, "set structured_output: true",
+             "chained_tool is only called with structured output");
+    if (!map || map->kind != RV_NODE_MAP)
+        return;
+    if (!r->doc->chained_tool)
+        warn(r, &map->src, "name the tool in chained_tool", "chained_map has no effect without chained_tool");
+    names = rv_agentdoc_room(r, n, sizeof *names);
+    if (!names)
+        return;
+    for (size_t i = 0; i < n; i++)
+        names[i] = r->properties->keys[i]->text.ptr;
+    for (size_t i = 0; i < map->n; i++) {
+        const char *near = rv_nearest(map->keys[i]->text, names, n);
+        rv_buf hint = RV_BUF_INIT(2048);
+        if (rv_node_get(r->properties, map->keys[i]->text.ptr))
+            continue;
+        if (near)
+            rv_buf_printf(&hint, "did you mean \"%s\"?", near);
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->keys[i]->src, near ? rv_buf_cstr(&hint) : NULL,
+                        "chained_map: no property is called \"%s\"", map->keys[i]->text.ptr);
+        rv_buf_fini(&hint);
+    }
+}
+
+static void check_together(struct rv_agentdoc_reading *r)
+{
+    if (!has_field(r, "name"))
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &r->doc->src, "add `name:` with one word", "name is required");
+    if (!has_field(r, "description"))
+        warn(r, &r->doc->src, "write it, or say `description: \"\"`", "there is no description: the prompt is empty");
+    if (r->doc->structured_output && (!r->properties || (r->properties->kind == RV_NODE_MAP && r->properties->n == 0)))
+        warn(r, r->properties ? &r->properties->src : &r->doc->src, "add the fields of the output as properties",
+             "structured_output has no effect without properties");
+    check_chain(r);
+}
+
+void rv_agentdoc_read_fields(struct rv_agentdoc_reading *r)
+{
+    for (size_t i = 0; i < r->n_fields && r->keys.rc == 0; i++)
+        if (r->fields[i].row)
+            read_field(r, &r->fields[i]);
+    if (r->keys.rc == 0)
+        rv_agentdoc_read_resources(r);
+    if (r->keys.rc == 0)
+        rv_agentdoc_check_schema(r);
+    if (r->keys.rc == 0)
+        check_together(r);
+}
