@@ -65,15 +65,55 @@ static void read_allowed_tools(struct rv_key_reader *r, const struct rv_node *no
     }
 }
 
+/* Unset is neither: then the document says it. */
+static void read_structured(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    if (node->kind == RV_NODE_BOOL)
+        *(int *)target = node->i64 != 0;
+    else
+        rv_keys_wrong_type(r, node, "structured_output", "a boolean");
+}
+
+#define CHILD_TEXT_TERM(n, t, m) [RV_CHILD_TEXT_##n] = {t, m},
+static const struct rv_term child_texts[] = {RV_CHILD_TEXTS(CHILD_TEXT_TERM)};
+static const struct rv_term_list child_text_list = {"child_text", "choice of what is heard", child_texts,
+                                                    RV_COUNT(child_texts)};
+
 #define MAX_SECONDS 31536000 /* a year: longer waits are mistakes */
 
 static const struct rv_key agent_keys[] = {
     {.name = "name",
      .type = RV_KEY_STR,
      .offset = AT(name),
-     .required = true,
      .src_offset = AT(name_src),
-     .doc = "The stage's name; unique."},
+     .doc = "The stage's name; unique. Required, unless agent is given: then it is that name."},
+    {.name = "agent",
+     .type = RV_KEY_STR,
+     .offset = AT(agent_name),
+     .src_offset = AT(agent_src),
+     .doc = "A declared agent: the stage is what its document says, and calls a model. Keys of the stage win over it."},
+    {.name = "structured_output",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(structured),
+     .read = read_structured,
+     .schema = "{\"type\":\"boolean\"}",
+     .doc = "With agent: whether the output has the shape of the document's properties; unset: as the document says."},
+    {.name = "joins_session",
+     .type = RV_KEY_BOOL,
+     .offset = AT(joins_session),
+     .default_text = "true",
+     .doc = "With agent: the conversation of the session is told to the model, and this turn is kept in it."},
+    {.name = "child_text",
+     .type = RV_KEY_TERM,
+     .offset = AT(child_text),
+     .terms = &child_text_list,
+     .default_text = "\"child\"",
+     .doc = "Whose words are streamed and kept when the agent asks another one (ask_agent)."},
+    {.name = "child_text_resets",
+     .type = RV_KEY_BOOL,
+     .offset = AT(child_text_resets),
+     .default_text = "false",
+     .doc = "With child_text child: the asking agent is heard again once the asked one is done."},
     {.name = "stage_order",
      .type = RV_KEY_INT,
      .offset = AT(stage_order),
@@ -99,7 +139,7 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_BOOL,
      .offset = AT(has_llm),
      .default_text = "false",
-     .doc = "The stage calls a model."},
+     .doc = "The stage calls a model; with agent it always does."},
     {.name = "has_tools",
      .type = RV_KEY_BOOL,
      .offset = AT(has_tools),
@@ -127,12 +167,13 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_STR,
      .offset = AT(model_role),
      .src_offset = AT(model_role_src),
-     .doc = "A role of models; required with has_llm."},
+     .doc = "A role of models; required with has_llm. With agent: in place of the document's model."},
     {.name = "prompt_key",
      .type = RV_KEY_STR,
      .offset = AT(prompt_key),
      .src_offset = AT(prompt_key_src),
-     .doc = "A key of prompts, or a prompt of a capability."},
+     .doc =
+         "A key of prompts, or a prompt of a capability. With agent: what it is asked; unset: the input of the run."},
     {.name = "temperature",
      .type = RV_KEY_FLOAT,
      .offset = AT(temperature),
@@ -280,11 +321,36 @@ static const struct rv_key_table agent_table = {
     .title = "An agent: one stage of the pipeline",
     .keys = agent_keys,
     .n_keys = RV_COUNT(agent_keys),
+    .more = "\"anyOf\":[{\"required\":[\"name\"]},{\"required\":[\"agent\"]}]",
 };
 
 const struct rv_key_table *rv_agent_table(void)
 {
     return &agent_table;
+}
+
+void rv_agent_read(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent_config *out)
+{
+    out->state_merge = out->structured = RV_UNSET;
+    out->system = out->chained_tool = "";
+    rv_keys_read(r, map, agent_keys, RV_COUNT(agent_keys), out);
+    out->has_llm = out->has_llm || out->agent_name[0];
+    out->joins_session = out->joins_session && out->agent_name[0];
+}
+
+/* A declared agent gives its stage a name. */
+static void find_name(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent_config *a)
+{
+    const struct rv_node *name = rv_node_get(map, "name");
+
+    if (name && name->kind == RV_NODE_STR && name->text.len == 0) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &name->src, NULL, "name is required but empty");
+    } else if (!name && a->agent_name[0]) {
+        a->name = a->agent_name;
+        a->name_src = a->agent_src;
+    } else if (!name && map->kind == RV_NODE_MAP && !rv_node_get(map, "agent")) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, NULL, "name is required");
+    }
 }
 
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -305,11 +371,13 @@ void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *t
         struct rv_agent_config *a = &l->p->agents[i];
         struct rv_key_reader inner = {.arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l};
 
-        a->state_merge = RV_UNSET;
+        if (!name)
+            name = rv_node_get(node->items[i], "agent");
         a->src = node->items[i]->src;
         a->name_src = a->src;
         inner.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
-        rv_keys_read(&inner, node->items[i], agent_keys, RV_COUNT(agent_keys), a);
+        rv_agent_read(&inner, node->items[i], a);
+        find_name(&inner, node->items[i], a);
         if (inner.rc < 0)
             l->rc = inner.rc;
         if (l->rc < 0)

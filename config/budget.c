@@ -58,7 +58,9 @@ void rv_mark_used_models(const struct rv_pipeline *p, bool *used)
     for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent_config *a = &p->agents[i];
         const struct rv_model_config *m =
-            a->has_llm ? rv_pipeline_model(p, rv_str_of(a->model_role[0] ? a->model_role : "default")) : NULL;
+            a->has_llm && !rv_agent_is_unbound(a)
+                ? rv_pipeline_model(p, rv_str_of(a->model_role[0] ? a->model_role : "default"))
+                : NULL;
 
         if (!m)
             continue;
@@ -70,6 +72,11 @@ void rv_mark_used_models(const struct rv_pipeline *p, bool *used)
 
 void rv_check_budget(struct rv_loader *l)
 {
+    rv_check_more_budget(l, NULL);
+}
+
+void rv_check_more_budget(struct rv_loader *l, const bool *known)
+{
     bool *used = rv_loader_array(l, l->p->n_models, sizeof *used);
 
     if (!used || !l->p->has_budget)
@@ -78,7 +85,7 @@ void rv_check_budget(struct rv_loader *l)
     for (size_t i = 0; i < l->p->n_models; i++) {
         const struct rv_model_config *m = &l->p->models[i];
 
-        if (used[i] && !m->has_price)
+        if (used[i] && !(known && known[i]) && !m->has_price)
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->src,
                             "say it, in US dollars for a million tokens: price: {input: 0.4, output: 1.6}",
                             "model \"%s\": there is a budget, and what this model costs is not known", m->role);

@@ -76,23 +76,14 @@ static void check_dependencies(struct rv_loader *l, const struct rv_agent_config
     }
 }
 
-static bool is_dropped_role(const struct rv_pipeline *p, const char *role)
-{
-    size_t n;
-    const struct rv_chosen_model *chosen = rv_pipeline_chosen_models(p, &n);
-
-    for (size_t i = 0; i < n; i++)
-        if (!chosen[i].provider && strcmp(chosen[i].role, role) == 0)
-            return true;
-    return false;
-}
-
 static void check_role(struct rv_loader *l, const struct rv_agent_config *a)
 {
     const struct rv_pipeline *p = l->p;
     const char **roles;
     char hint[RV_HINT_MAX];
 
+    if (rv_agent_is_unbound(a) && !a->model_role[0])
+        return; /* its document may name a model */
     if (a->has_llm && !a->model_role[0]) {
         if (a->model_role_src.line == 0 || !has_finding_at(l->findings, &a->model_role_src))
             finding(l, a, RV_SEVERITY_ERROR, a->model_role_src.line > 0 ? &a->model_role_src : &a->name_src,
@@ -100,7 +91,7 @@ static void check_role(struct rv_loader *l, const struct rv_agent_config *a)
         return;
     }
     if (!a->model_role[0] || !p->private->has_models || rv_pipeline_model(p, rv_str_of(a->model_role)) ||
-        is_dropped_role(p, a->model_role))
+        rv_is_dropped_role(p, a->model_role))
         return;
     roles = rv_loader_array(l, p->n_models, sizeof *roles);
     if (!roles)
@@ -117,7 +108,7 @@ static void check_output_schema(struct rv_loader *l, const struct rv_agent_confi
 {
     json_object *type = NULL;
 
-    if (a->output_schema_src.line == 0)
+    if (a->output_schema_src.line == 0 || a->agent_name[0])
         return;
     if (!a->has_llm)
         finding(l, a, RV_SEVERITY_ERROR, &a->output_schema_src, "set has_llm, or leave it out",
@@ -138,11 +129,11 @@ static void warn(struct rv_loader *l, const struct rv_agent_config *a)
     if (a->has_policies && a->policies.n == 0)
         finding(l, a, RV_SEVERITY_WARNING, &a->src, "list them under policies",
                 "has_policies is set but no policy is named");
-    if (a->has_tools && a->tool_access == RV_UNSET && !a->allowed_tools.is_set)
+    if (a->has_tools && a->tool_access == RV_UNSET && !a->allowed_tools.is_set && !a->agent_name[0])
         finding(l, a, RV_SEVERITY_WARNING, &a->src, "set tool_access or allowed_tools",
                 a->has_llm ? "has_llm and has_tools are set but the model is offered no tool: no access is given"
                            : "has_tools is set but no tool may be used: no access is given");
-    if (a->output_via != RV_OUTPUT_VIA_AUTO && a->output_schema_src.line == 0)
+    if (a->output_via != RV_OUTPUT_VIA_AUTO && a->output_schema_src.line == 0 && !a->agent_name[0])
         finding(l, a, RV_SEVERITY_WARNING, &a->output_via_src, "give an output_schema",
                 "output_via says how to come to an output that nothing describes");
     if (a->default_target == a->index && a->max_visits == 0)

@@ -48,6 +48,11 @@ struct rv_llm_limits {
 #define RV_LLM_DEFAULT_REPAIRS   1  /* replies that do not fit output_schema and are asked for again */
 #define RV_LLM_DEFAULT_BAD_CALLS 3  /* tool calls of a visit that can not be made: unknown, malformed, invalid */
 
+/* What a declared agent may use in one visit where neither its stage nor its document says. */
+#define RV_AGENT_DEFAULT_REQUESTS 15
+#define RV_AGENT_DEFAULT_TOKENS   80000
+#define RV_TOOL_ASK_AGENT         "ask_agent" /* of every pipeline: a model asks another agent with it */
+
 /* Whose words reach people, and are kept, when an agent that was asked has said some: its own, the asking one's, both.
  */
 #define RV_CHILD_TEXTS(X)                                                                                              \

@@ -37,7 +37,14 @@ struct rv_pipeline_private {
     bool has_models; /* the key is there, even if every role was dropped */
     rv_str text;     /* the YAML, in the arena as the files are */
     struct rv_text_file *files;
-    size_t n_files; /* room is there for one per prompt and agent */
+    size_t n_files;                     /* room is there for one per prompt and agent */
+    const struct rv_node **agent_nodes; /* same order as the pipeline's agents; NULL: nobody wrote them */
+    struct rv_bound_agent *bound;       /* declared agents, in the order in which stages name them */
+    struct rv_agentdoc **docs;          /* of them, owned; NULL: it has faults */
+    size_t n_bound;
+    struct rv_chosen_model *given_models; /* prices and windows the pipeline was made with; NULL: look them up */
+    size_t n_given_models;
+    bool borrows_models; /* their options are another pipeline's */
 };
 
 /* One load. Readers of table rows reach it by rv_key_reader.user. */
@@ -88,6 +95,8 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
 void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);
+/** One agent by its table, with what follows from its keys alone. */
+void rv_agent_read(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent_config *out);
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 
@@ -95,16 +104,35 @@ void rv_execution_defaults(struct rv_loader *l);
 void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; without circles */
 void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */
 void rv_check_agents(struct rv_loader *l);      /* one agent at a time */
+void rv_check_declared(struct rv_loader *l);    /* stages with `agent`: keys that contradict it */
 void rv_check_pipeline(struct rv_loader *l);    /* what spans stages: edge limits, resume stages, outputs, state */
 void rv_check_cycles(struct rv_loader *l);      /* requires and after */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
-void rv_check_prompts(struct rv_loader *l);     /* placeholders */
-void rv_check_tests(struct rv_loader *l);       /* stage names in expectations */
+/** The same but for models that were looked at before; known NULL: none was. */
+void rv_check_more_budget(struct rv_loader *l, const bool *known);
+void rv_check_prompts(struct rv_loader *l); /* placeholders */
+void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
 
 /* --- Money: US dollars as written, to integers --- */
 #define RV_MAX_USD 1e6
 int64_t rv_micro_usd_down(double usd); /* what is less than a micro-dollar is left out */
 int64_t rv_micro_usd_near(double usd); /* half a micro-dollar counts as one */
+
+/* --- Declared agents --- */
+/** A stage whose document is not there yet: what depends on it is not known. */
+bool rv_agent_is_unbound(const struct rv_agent_config *a);
+/** Make the stage what doc says, its own keys first. node: the stage in the file; NULL: nobody wrote it.
+ *  default_role: for an agent whose model is said nowhere. There is room for one more model. */
+void rv_declare_agent(struct rv_loader *l, struct rv_agent_config *a, const struct rv_agentdoc *doc,
+                      const struct rv_node *node, const char *default_role);
+/** Room for more models behind those that are there (of `from`, which may be the pipeline itself). */
+void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size_t n_more);
+/** The role for the model of a document; there is room for one more. NULL: out of memory, recorded. */
+const char *rv_declare_model(struct rv_loader *l, const char *agent, const struct rv_agentdoc *doc);
+/** Is it a role that is left out, since a variable is not set? */
+bool rv_is_dropped_role(const struct rv_pipeline *p, const char *role);
+/** A pipeline without anything in it. NULL: out of memory. */
+struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char *dir);
 
 /** used[i] becomes true for each of the pipeline's models that a stage can ask, by its role or as a fallback. */
 void rv_mark_used_models(const struct rv_pipeline *p, bool *used);

@@ -7,7 +7,8 @@
 
 struct raw_execution {
     struct rv_execution_config c;
-    double llm_timeout, executor_timeout, tool_timeout, agent_timeout, meta_validation_delay; /* seconds */
+    double llm_timeout, executor_timeout, tool_timeout, agent_timeout, delegation_timeout,
+        meta_validation_delay; /* seconds */
 };
 #define AT(member) offsetof(struct raw_execution, member)
 
@@ -78,6 +79,13 @@ static const struct rv_key execution_keys[] = {
     SECONDS_KEY(executor_timeout, has_executor_timeout, "60", "Seconds for all steps of a tool stage."),
     SECONDS_KEY(tool_timeout, has_tool_timeout, "30", "Seconds for one tool call."),
     SECONDS_KEY(agent_timeout, has_agent_timeout, "300", "Seconds for one visit of a stage."),
+    {.name = "delegation_timeout",
+     .type = RV_KEY_FLOAT,
+     .offset = AT(delegation_timeout),
+     .min = 0.001,
+     .max = 31536000,
+     .default_text = "300",
+     .doc = "Seconds for one agent that another one asks, where the call does not say."},
     SHARE_KEY(clarification_threshold, "0.7", "Confidence below which a stage should ask."),
     SHARE_KEY(high_confidence_threshold, "0.9", "Confidence from which no review is needed."),
     {.name = "llm_seed",
@@ -143,6 +151,7 @@ static void read(struct rv_loader *l, struct rv_key_reader *r, const struct rv_n
     raw.c.tool_timeout_ms = ms_of(raw.tool_timeout);
     raw.c.agent_timeout_ms = ms_of(raw.agent_timeout);
     raw.c.meta_validation_delay_ms = ms_of(raw.meta_validation_delay);
+    l->p->delegation_timeout_ms = ms_of(raw.delegation_timeout);
     l->p->execution = raw.c;
 }
 

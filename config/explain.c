@@ -68,10 +68,30 @@ static void write_limits(const struct rv_llm_limits *limits, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+/* What the document and the keys of the stage come to; the limits and the rest are where every stage has them. */
+static void write_declared(const struct rv_agent_config *a, rv_jw *w)
+{
+    rv_jw_kv_text(w, "agent", a->agent_name);
+    if (a->doc || a->structured != RV_UNSET)
+        rv_jw_kv_bool(w, "structured_output", a->doc ? a->output_schema != NULL : a->structured != 0);
+    rv_jw_kv_bool(w, "joins_session", a->joins_session);
+    if (a->chained_tool && a->chained_tool[0]) {
+        rv_jw_kv_text(w, "chained_tool", a->chained_tool);
+        if (a->chained_map)
+            rv_jw_kv_value(w, "chained_map", a->chained_map);
+    }
+}
+
 static void write_agent(const struct rv_agent_config *a, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "name", a->name);
+    if (a->agent_name[0])
+        write_declared(a, w);
+    if (a->agent_name[0] || a->child_text != RV_CHILD_TEXT_CHILD || a->child_text_resets) {
+        rv_explain_term(w, rv_agent_table(), "child_text", a->child_text);
+        rv_jw_kv_bool(w, "child_text_resets", a->child_text_resets);
+    }
     rv_jw_kv_int(w, "stage_order", a->stage_order);
     write_list(w, "requires", &a->requires);
     write_list(w, "after", &a->after);
@@ -154,8 +174,9 @@ static void write_prompts(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static void write_execution(const struct rv_execution_config *e, rv_jw *w)
+static void write_execution(const struct rv_pipeline *p, rv_jw *w)
 {
+    const struct rv_execution_config *e = &p->execution;
     const struct {
         const char *key;
         int64_t value;
@@ -176,6 +197,7 @@ static void write_execution(const struct rv_execution_config *e, rv_jw *w)
         {"executor_timeout", (double)e->executor_timeout_ms / 1000},
         {"tool_timeout", (double)e->tool_timeout_ms / 1000},
         {"agent_timeout", (double)e->agent_timeout_ms / 1000},
+        {"delegation_timeout", (double)p->delegation_timeout_ms / 1000},
         {"meta_validation_delay", (double)e->meta_validation_delay_ms / 1000},
         {"clarification_threshold", e->clarification_threshold},
         {"high_confidence_threshold", e->high_confidence_threshold},
@@ -259,6 +281,9 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_obj_end(w);
     }
     rv_jw_kv_int(w, "default_timeout_seconds", p->default_timeout_seconds);
+    write_if(w, "schema_dir", p->schema_dir);
+    rv_jw_kv_int(w, "max_delegation_depth", p->max_delegation_depth);
+    rv_jw_kv_int(w, "max_delegation_repeats", p->max_delegation_repeats);
     write_if(w, "clarification_resume_stage", p->clarification_resume_stage);
     write_if(w, "confirmation_resume_stage", p->confirmation_resume_stage);
     write_if(w, "agent_review_resume_stage", p->agent_review_resume_stage);
@@ -272,7 +297,7 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_arr_end(w);
     write_edge_limits(p, w);
     write_prompts(p, w);
-    write_execution(&p->execution, w);
+    write_execution(p, w);
     write_state(p, w);
     write_list_if_set(w, "retry_archive", &p->retry_archive);
     write_list_if_set(w, "retry_clear", &p->retry_clear);

@@ -6,7 +6,7 @@
 
 /* --- Fallbacks --- */
 
-static bool is_dropped(const struct rv_pipeline *p, const char *role)
+bool rv_is_dropped_role(const struct rv_pipeline *p, const char *role)
 {
     for (size_t i = 0; i < p->private->n_chosen_models; i++)
         if (!p->private->chosen_models[i].provider && strcmp(p->private->chosen_models[i].role, role) == 0)
@@ -45,7 +45,7 @@ static void resolve(struct rv_loader *l, struct rv_model_config *m)
             list->items[kept] = list->items[i];
             list->srcs[kept] = list->srcs[i];
             m->fallback_models[kept++] = other;
-        } else if (!is_dropped(l->p, list->items[i])) {
+        } else if (!rv_is_dropped_role(l->p, list->items[i])) {
             unknown_role(l, m, i);
         }
     }

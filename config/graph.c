@@ -204,14 +204,18 @@ static int set_stage(struct graph *g, size_t i)
     const struct rv_agent_config *a = &g->p->agents[i];
     bool is_mocked = a->mock && a->mock_handler[0];
     struct graph_node *node = &g->nodes[i];
-    char mark[96];
+    char mark[96 + 4 * (RV_GRAPH_MAX_NAME + 4)];
+    const char *chained = a->chained_tool && a->chained_tool[0] ? safe_text(g, a->chained_tool) : "";
     int len;
 
+    if (!chained)
+        return RV_E_NOMEM;
     node->kind = a->has_llm ? GRAPH_LLM : a->has_tools ? GRAPH_TOOLS : GRAPH_SERVICE;
     node->shown = true;
     node->name = safe_text(g, a->name);
     len = snprintf(mark, sizeof(mark), "%s%s",
-                   a->has_llm     ? "llm"
+                   a->doc         ? "agent"
+                   : a->has_llm   ? "llm"
                    : a->has_tools ? "tools"
                                   : "service",
                    is_mocked ? ", mock" : "");
@@ -220,7 +224,9 @@ static int set_stage(struct graph *g, size_t i)
     if (a->requires.n > 1 && a->join == RV_JOIN_ANY && g->p->default_run_mode == RV_MODE_PARALLEL)
         len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", any");
     if (a->routing_function[0] && g->p->default_run_mode != RV_MODE_PARALLEL)
-        snprintf(mark + len, sizeof(mark) - (size_t)len, ", routed");
+        len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", routed");
+    if (chained[0])
+        snprintf(mark + len, sizeof(mark) - (size_t)len, ", then %s", chained);
     node->mark = rv_arena_dup(g->arena, rv_str_of(mark));
     return node->name && node->mark ? 0 : RV_E_NOMEM;
 }

@@ -48,7 +48,10 @@ void rv_graph_write_mermaid(const struct graph *g, rv_buf *b)
         rv_buf_printf(b, "    n%zu%s", i, open[node->kind]);
         put_mermaid(b, node->name);
         if (node->mark[0])
-            rv_buf_printf(b, "<br/><small>%s</small>", node->mark);
+            rv_buf_puts(b, "<br/><small>");
+        put_mermaid(b, node->mark);
+        if (node->mark[0])
+            rv_buf_puts(b, "</small>");
         rv_buf_printf(b, "%s:::%s\n", close[node->kind], classes[node->kind]);
     }
     for (size_t i = 0; i < g->n_edges; i++) {
@@ -104,7 +107,10 @@ void rv_graph_write_dot(const struct graph *g, rv_buf *b)
         rv_buf_printf(b, "    n%zu [label=\"", i);
         put_dot(b, node->name);
         if (node->mark[0])
-            rv_buf_printf(b, "\\n[%s]", node->mark);
+            rv_buf_puts(b, "\\n[");
+        put_dot(b, node->mark);
+        if (node->mark[0])
+            rv_buf_putc(b, ']');
         rv_buf_printf(b, "\", %s];\n", styles[node->kind]);
     }
     for (size_t i = 0; i < g->n_edges; i++) {

@@ -250,8 +250,8 @@ void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findi
         const struct rv_agent_config *a = &p->agents[i];
         struct rv_src src = src_or_stage(a->model_role_src, a);
 
-        if (!rv_agent_calls_model(a))
-            continue;
+        if (!rv_agent_calls_model(a) || rv_pipeline_model(p, rv_str_of(a->model_role)) || !a->model_role[0])
+            continue; /* the model of a document, or a declared agent that is not bound */
         snprintf(hint, sizeof hint,
                  "give it one, for example models: {%.200s: provider:model}, or play it with --script", a->model_role);
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,

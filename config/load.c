@@ -177,6 +177,21 @@ static const struct rv_key pipeline_keys[] = {
      .doc = "Deadline of one stage visit, where the stage has none of its own."},
     SECTION("edge_limits", "10000", "{\"$ref\":\"#/$defs/edge_limit\"}", read_edge_limits,
             "Limits of single ways between stages."),
+    NAME(schema_dir, "Folder of the documents of declared agents, relative to the pipeline's; unset: none."),
+    {.name = "max_delegation_depth",
+     .type = RV_KEY_INT,
+     .offset = AT(max_delegation_depth),
+     .min = 0,
+     .max = 16,
+     .default_text = "3",
+     .doc = "How many agents may be asked below a stage, one by the other; 0: none."},
+    {.name = "max_delegation_repeats",
+     .type = RV_KEY_INT,
+     .offset = AT(max_delegation_repeats),
+     .min = 1,
+     .max = 16,
+     .default_text = "2",
+     .doc = "How often one agent may stand in such a chain."},
     NAME(clarification_resume_stage, "Stage to go on with after a clarification; unset: the same."),
     NAME(confirmation_resume_stage, "Stage to go on with after an approval; unset: the same."),
     NAME(agent_review_resume_stage, "Stage to go on with after a review; unset: the same."),
@@ -256,6 +271,8 @@ static void read_all(struct rv_loader *l)
     rv_keys_read(&r, l->root, pipeline_keys, RV_COUNT(pipeline_keys), l->p);
     if (r.rc < 0)
         l->rc = r.rc;
+    if (l->rc == 0 && l->p->schema_dir[0])
+        l->p->schema_dir = rv_loader_path(l, rv_str_of(l->p->schema_dir));
 }
 
 /* False when the section of agents itself is broken or too long: every name would look unknown then. */
@@ -266,13 +283,35 @@ static bool knows_stages(const struct rv_loader *l)
     return l->p->n_agents > 0 || !agents || (agents->kind == RV_NODE_LIST && agents->n == 0);
 }
 
+/* Kept for agents that are bound later: their models were not in the text. */
+static void keep_given_models(struct rv_loader *l)
+{
+    struct rv_pipeline_private *private = l->p->private;
+    size_t n = l->opts->n_models;
+
+    if (!l->opts->models)
+        return;
+    private->given_models = rv_loader_array(l, n, sizeof *private->given_models);
+    for (size_t i = 0; i < n && l->rc == 0; i++) {
+        private->given_models[i] = l->opts->models[i];
+        private->given_models[i].role = rv_arena_dup(l->arena, rv_str_of(l->opts->models[i].role));
+        private->given_models[i].provider = private->given_models[i].model = NULL;
+        private->n_given_models = i + 1;
+        if (!private->given_models[i].role)
+            l->rc = RV_E_NOMEM;
+    }
+}
+
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_agents, rv_check_pipeline, rv_check_cycles, rv_check_budget, rv_check_prompts, rv_check_tests,
+        rv_check_agents, rv_check_declared, rv_check_pipeline, rv_check_cycles,
+        rv_check_budget, rv_check_prompts,  rv_check_tests,
     };
 
-    read_all(l);
+    keep_given_models(l);
+    if (l->rc == 0)
+        read_all(l);
     if (l->rc == 0)
         rv_resolve_fallbacks(l);
     if (l->rc == 0)
@@ -286,7 +325,7 @@ static int run_steps(struct rv_loader *l, rv_err **err)
     return rv_pipeline_link(l->p, err);
 }
 
-static struct rv_pipeline *new_pipeline(rv_str text, const char *name, const char *dir)
+struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char *dir)
 {
     struct rv_pipeline *p = calloc(1, sizeof *p);
 
@@ -311,7 +350,7 @@ int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const
                            rv_findings *findings, struct rv_pipeline **out, rv_err **err)
 {
     size_t n_errors_before = rv_findings_n_errors(findings);
-    struct rv_pipeline *p = new_pipeline(text, name, dir);
+    struct rv_pipeline *p = rv_pipeline_blank(text, name, dir);
     struct rv_loader l = {.p = p, .opts = opts, .findings = findings};
     int rc;
 
@@ -383,7 +422,7 @@ void rv_pipeline_free(struct rv_pipeline *p)
         }
         json_object_put(p->agents[i].output_schema);
     }
-    for (size_t i = 0; i < p->n_models; i++)
+    for (size_t i = 0; i < p->n_models && !(p->private && p->private->borrows_models); i++)
         json_object_put(p->models[i].options);
     for (size_t i = 0; i < p->n_capabilities; i++)
         json_object_put(p->capabilities[i].config);
@@ -399,6 +438,8 @@ void rv_pipeline_free(struct rv_pipeline *p)
         rv_links_fini(&p->private->links);
         rv_index_fini(&p->private->edges);
         rv_index_fini(&p->private->output_index);
+        for (size_t i = 0; i < p->private->n_bound; i++)
+            rv_agentdoc_free(p->private->docs[i]);
         rv_yaml_free(p->private->doc);
         rv_arena_free(p->private->arena);
         free(p->private);

@@ -23,6 +23,8 @@ extern const char rv_price_date[];
 /** What the tables know of a model, into has_price, price and max_input_tokens of *out. The user's table is read on the
  * way, once in a load; what is wrong with it are findings. */
 void rv_prices_find(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out);
+/** The same in the table that is built in alone: no file is read. */
+void rv_prices_find_built_in(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out);
 void rv_prices_free(struct rv_prices *prices);
 
 /* A mapping as written. Strings that may hold indirections are taken from the nodes instead. */

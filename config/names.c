@@ -39,6 +39,12 @@ struct checker {
     } known[RV_N_NAME_KINDS];
 };
 
+/* One tool is the engine's own: it asks another agent. Plans have no use for it. */
+static bool is_own_tool(const struct rv_agent_config *a, const char *name)
+{
+    return a->has_llm && strcmp(name, RV_TOOL_ASK_AGENT) == 0;
+}
+
 static bool is_known(const struct checker *c, enum rv_name_kind kind, const char *name)
 {
     for (size_t i = 0; i < c->known[kind].n; i++)
@@ -100,7 +106,10 @@ static void check_has_policy(const struct checker *c, const struct rv_agent_conf
 static void check_agent(const struct checker *c, const struct rv_agent_config *a)
 {
     for (size_t i = 0; i < a->allowed_tools.n; i++)
-        check(c, a, RV_NAME_TOOL, "allowed_tools", a->allowed_tools.items[i], &a->allowed_tools.srcs[i]);
+        if (!is_own_tool(a, a->allowed_tools.items[i]))
+            check(c, a, RV_NAME_TOOL, "allowed_tools", a->allowed_tools.items[i], &a->allowed_tools.srcs[i]);
+    if (a->doc && !is_own_tool(a, a->chained_tool))
+        check(c, a, RV_NAME_TOOL, "chained_tool", a->chained_tool, &a->doc->chained_src);
     for (size_t i = 0; i < a->policies.n; i++)
         check(c, a, RV_NAME_POLICY, "policies", a->policies.items[i], &a->policies.srcs[i]);
     check_has_policy(c, a);
@@ -116,6 +125,7 @@ static void check_provider(const struct checker *c, size_t i)
     const struct rv_model_config *model = &c->p->models[i];
     const struct rv_written *written = &c->p->private->models[i];
     const struct rv_node *node = rv_node_get(written->node, "provider");
+    struct rv_src src;
     char hint[RV_HINT_MAX];
 
     if (!model->provider[0] || is_known(c, RV_NAME_PROVIDER, model->provider))
@@ -124,13 +134,14 @@ static void check_provider(const struct checker *c, size_t i)
         node = rv_node_get(written->node, "model");
     if (!node)
         node = written->node;
+    src = node ? node->src : model->src; /* of a document */
     rv_name_hint(c->findings, rv_str_of(written->hides_name ? "" : model->provider), plural_texts[RV_NAME_PROVIDER],
                  c->known[RV_NAME_PROVIDER].items, c->known[RV_NAME_PROVIDER].n, hint);
     if (written->hides_name)
-        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &node->src, hint,
-                        "model \"%s\": its ${} gives no known provider", model->role);
+        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &src, hint, "model \"%s\": its ${} gives no known provider",
+                        model->role);
     else
-        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &node->src, hint, "model \"%s\": \"%s\" is no known provider",
+        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &src, hint, "model \"%s\": \"%s\" is no known provider",
                         model->role, model->provider);
 }
 

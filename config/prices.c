@@ -215,17 +215,18 @@ static void look(const struct rv_price_row *rows, size_t n, const char *name, co
     }
 }
 
-void rv_prices_find(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out)
+/* own: the user's table, which comes first; NULL: none. */
+static void find(struct rv_loader *l, const struct rv_prices *own, const char *provider, const char *model,
+                 struct rv_chosen_model *out)
 {
     const struct rv_price_row *best = NULL;
     size_t best_fit = 0;
     rv_buf name = RV_BUF_INIT(RV_YAML_MAX_BYTES);
 
-    if (strcmp(provider, "scripted") == 0 || !open_table(l)) /* a script costs what the pipeline says */
-        return;
     rv_buf_printf(&name, "%s:%s", provider, model);
     if (name.rc == 0) {
-        look(l->prices->rows, l->prices->n, rv_buf_cstr(&name), &best, &best_fit);
+        if (own)
+            look(own->rows, own->n, rv_buf_cstr(&name), &best, &best_fit);
         look(rv_price_rows, rv_n_price_rows, rv_buf_cstr(&name), &best, &best_fit);
     } else {
         l->rc = name.rc == RV_E_NOMEM ? RV_E_NOMEM : l->rc;
@@ -236,4 +237,22 @@ void rv_prices_find(struct rv_loader *l, const char *provider, const char *model
     out->has_price = true;
     out->price = best->price;
     out->max_input_tokens = best->window;
+}
+
+/* A script costs what the pipeline says. */
+static bool is_priced(const char *provider)
+{
+    return strcmp(provider, "scripted") != 0;
+}
+
+void rv_prices_find(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out)
+{
+    if (is_priced(provider) && open_table(l))
+        find(l, l->prices, provider, model, out);
+}
+
+void rv_prices_find_built_in(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out)
+{
+    if (is_priced(provider))
+        find(l, NULL, provider, model, out);
 }

@@ -1,6 +1,7 @@
 /* From a pipeline to the graph that walks are searched in: one edge for each pair of stages, with its limit, and what a
  * visit may cost. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/prove_internal.h"
 
@@ -32,6 +33,15 @@ static int64_t most_replies(const struct rv_agent_config *a)
     return rv_sat_add(1, rv_sat_add(rounds, a->output_schema ? a->max_repairs : 0));
 }
 
+/* Whoever it asks makes calls too, and may ask others: only the pipeline bounds them. */
+static bool may_ask_agents(const struct rv_agent_config *a)
+{
+    for (size_t i = 0; a->has_llm && a->has_tools && i < a->allowed_tools.n; i++)
+        if (strcmp(a->allowed_tools.items[i], RV_TOOL_ASK_AGENT) == 0)
+            return true;
+    return false;
+}
+
 int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent_config *a)
 {
     int64_t cap = p->execution.max_llm_retries, retries = a->max_retries < cap ? a->max_retries : cap;
@@ -39,6 +49,8 @@ int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent_c
 
     if (a->limits.request_limit > 0 && calls > a->limits.request_limit)
         calls = a->limits.request_limit;
+    if (may_ask_agents(a) && calls < p->max_llm_calls)
+        calls = p->max_llm_calls;
     return rv_agent_calls_model(a) ? calls : 0;
 }
 

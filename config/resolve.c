@@ -98,6 +98,19 @@ static void collect_targets(struct rv_loader *l)
     private->target_names[private->n_target_names++] = special[i];
 }
 
+/* Agents in the order in which they stand in the pipeline now; their index is still that of the file. */
+static void keep_nodes(struct rv_loader *l)
+{
+    const struct rv_node *list = rv_node_get(l->root, "agents");
+    const struct rv_node **nodes;
+
+    if (!list || list->kind != RV_NODE_LIST || list->n != l->p->n_agents)
+        return;
+    l->p->private->agent_nodes = nodes = rv_loader_array(l, list->n, sizeof *nodes);
+    for (size_t i = 0; nodes && i < list->n; i++)
+        nodes[i] = list->items[l->p->agents[i].index];
+}
+
 static void finish_pipeline(struct rv_pipeline *p)
 {
     if (p->response.output_key && !p->response.output_key[0])
@@ -114,8 +127,9 @@ void rv_finish_agents(struct rv_loader *l)
         p->agents[i].index = (int)i;
     if (p->n_agents > 1)
         qsort(p->agents, p->n_agents, sizeof *p->agents, by_stage_order);
+    keep_nodes(l);
     p->stage_names = rv_loader_array(l, p->n_agents, sizeof *p->stage_names);
-    if (!p->stage_names)
+    if (!p->stage_names || l->rc < 0)
         return;
     index_stages(l);
     finish_pipeline(p);

@@ -1,0 +1,197 @@
+/* From an agent document to a stage: every value is the stage's own where the file gives one, else the document's. */
+#include <string.h>
+
+#include "config/config_internal.h"
+
+#define MAX_SYSTEM_BYTES (4 * RV_AGENTDOC_MAX_BYTES) /* of layer 1: the document with its own words around it */
+
+struct declaration {
+    struct rv_loader *l;
+    struct rv_agent_config *a;
+    const struct rv_agentdoc *doc;
+    const struct rv_node *node; /* NULL: nobody wrote the stage */
+};
+
+static void finding(const struct declaration *d, enum rv_severity severity, const struct rv_src *src, const char *hint,
+                    const char *text)
+{
+    rv_findings_add(d->l->findings, severity, src, hint, "agent \"%s\": %s", d->a->name, text);
+}
+
+/* What a call about the document answered. */
+static void take_rc(const struct declaration *d, int rc, rv_err *err)
+{
+    if (rc == RV_E_NOMEM)
+        d->l->rc = rc;
+    else if (rc < 0)
+        rv_findings_add_err(d->l->findings, RV_SEVERITY_ERROR, &d->doc->src, err);
+    rv_err_free(err);
+}
+
+static void set_system(const struct declaration *d)
+{
+    rv_buf text = RV_BUF_INIT(MAX_SYSTEM_BYTES);
+    rv_err *err = NULL;
+    int rc = rv_agentdoc_prompt(d->doc, d->a->structured, &text, &err);
+
+    if (rc == 0)
+        rc = rv_buf_check(&text, "prompt", &err);
+    take_rc(d, rc, err);
+    if (rc == 0 && text.len > 0 && !(d->a->system = rv_arena_dup(d->l->arena, rv_buf_str(&text))))
+        d->l->rc = RV_E_NOMEM;
+    rv_buf_fini(&text);
+}
+
+static void set_output(const struct declaration *d)
+{
+    struct rv_agent_config *a = d->a;
+    rv_err *err = NULL;
+
+    json_object_put(a->output_schema); /* one of the file is a finding already */
+    a->output_schema = NULL;
+    take_rc(d, rv_agentdoc_output_schema(d->doc, a->structured, &a->output_schema, &err), err);
+    a->output_mode = a->output_schema ? RV_OUTPUT_JSON : RV_OUTPUT_TEXT;
+    if (a->output_schema && a->output_via == RV_OUTPUT_VIA_AUTO)
+        a->output_via = RV_OUTPUT_VIA_TOOL;
+    else if (!a->output_schema && a->output_via != RV_OUTPUT_VIA_AUTO)
+        finding(d, RV_SEVERITY_WARNING, &a->output_via_src, "write structured_output: true, or leave it out",
+                "output_via says how to come to an output that nothing describes");
+}
+
+/* The output of a text is no map that a tool could take. */
+static void set_chain(const struct declaration *d)
+{
+    if (!d->doc->chained_tool)
+        return;
+    if (d->a->output_schema) {
+        d->a->chained_tool = d->doc->chained_tool;
+        d->a->chained_map = d->doc->chained_map;
+    } else {
+        finding(d, RV_SEVERITY_WARNING, &d->doc->chained_src, "set structured_output and properties",
+                "its chained_tool is never called, since its output is not structured");
+    }
+}
+
+/* --- Tools --- */
+
+static bool has_name(const struct rv_str_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->items[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* A tool that is not to be had is an error, never left out in silence (p8 W12). */
+static void check_tool(const struct declaration *d, const struct rv_agentdoc_tool *tool)
+{
+    if (tool->server)
+        rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, &tool->src,
+                        "leave server out for a tool of a capability, or take the tool out",
+                        "agent \"%s\": tool \"%s\": no server \"%s\" is configured", d->a->name, tool->name,
+                        tool->server);
+    else if (tool->uri)
+        rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, &tool->src, "leave uri out, or take the tool out",
+                        "agent \"%s\": tool \"%s\" reads \"%s\", and resource tools are not available", d->a->name,
+                        tool->name, tool->uri);
+}
+
+static void set_tools(const struct declaration *d)
+{
+    struct rv_str_list *list = &d->a->allowed_tools;
+    bool is_own = list->is_set;
+
+    if (!is_own) {
+        list->items = rv_loader_array(d->l, d->doc->n_tools, sizeof *list->items);
+        list->srcs = rv_loader_array(d->l, d->doc->n_tools, sizeof *list->srcs);
+        if (!list->items || !list->srcs)
+            return;
+        list->is_set = true;
+    }
+    for (size_t i = 0; i < d->doc->n_tools; i++) {
+        const struct rv_agentdoc_tool *tool = &d->doc->tools[i];
+        bool is_there = has_name(list, tool->name);
+
+        if (is_own ? is_there : !is_there)
+            check_tool(d, tool);
+        if (is_own || is_there)
+            continue;
+        list->items[list->n] = tool->name;
+        list->srcs[list->n++] = tool->src;
+    }
+    d->a->has_tools = list->n > 0;
+    if (d->a->tool_access == RV_UNSET)
+        d->a->tool_access = RV_ACCESS_ALL;
+}
+
+/* --- Limits --- */
+
+static void put_if_unset(int64_t *limit, int64_t value)
+{
+    if (*limit == 0)
+        *limit = value;
+}
+
+/* They are kept in every way to run the agent, with a default where nobody says one (p8 W2, W3). */
+static void set_limits(const struct declaration *d)
+{
+    struct rv_llm_limits *own = &d->a->limits;
+    const struct rv_agentdoc_limits *said = &d->doc->limits;
+    int64_t cap = d->doc->max_iterations;
+
+    put_if_unset(&own->request_limit,
+                 cap > 0 && (said->request_limit == 0 || cap < said->request_limit) ? cap : said->request_limit);
+    put_if_unset(&own->request_limit, RV_AGENT_DEFAULT_REQUESTS);
+    put_if_unset(&own->tool_calls_limit, said->tool_calls_limit);
+    put_if_unset(&own->input_tokens_limit, said->input_tokens_limit);
+    put_if_unset(&own->output_tokens_limit, said->output_tokens_limit);
+    put_if_unset(&own->total_tokens_limit, said->total_tokens_limit);
+    put_if_unset(&own->total_tokens_limit, RV_AGENT_DEFAULT_TOKENS);
+    if (!rv_node_get(d->node, "max_rounds") && d->a->max_rounds < own->request_limit)
+        d->a->max_rounds = own->request_limit; /* or it would end the visit first */
+    if (!d->a->has_temperature && d->doc->has_temperature) {
+        d->a->has_temperature = true;
+        d->a->temperature = d->doc->temperature;
+    }
+    if (!d->a->has_max_tokens && d->doc->max_tokens > 0) {
+        d->a->has_max_tokens = true;
+        d->a->max_tokens = d->doc->max_tokens;
+    }
+}
+
+/* --- Model --- */
+
+static void set_model(const struct declaration *d, const char *default_role)
+{
+    struct rv_agent_config *a = d->a;
+    const struct rv_pipeline *p = d->l->p;
+    const struct rv_src *src = a->agent_src.line > 0 ? &a->agent_src : &d->doc->name_src;
+
+    if (d->doc->model && (d->doc->model_overrides || !a->model_role[0])) {
+        a->model_role = rv_declare_model(d->l, a->agent_name, d->doc);
+        a->model_role_src = d->doc->model_src;
+        if (!a->model_role)
+            a->model_role = "";
+    } else if (!a->model_role[0]) {
+        a->model_role = default_role;
+        if (p->private->has_models && !rv_pipeline_model(p, rv_str_of(default_role)) &&
+            !rv_is_dropped_role(p, default_role))
+            rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, src, "write model_role: ROLE, or model in its document",
+                            "agent \"%s\": it has no model: its document names none, and models has no role \"%s\"",
+                            a->name, default_role);
+    }
+}
+
+void rv_declare_agent(struct rv_loader *l, struct rv_agent_config *a, const struct rv_agentdoc *doc,
+                      const struct rv_node *node, const char *default_role)
+{
+    const struct declaration d = {l, a, doc, node};
+    static void (*const steps[])(const struct declaration *) = {set_system, set_output, set_chain, set_tools,
+                                                                set_limits};
+
+    for (size_t i = 0; i < RV_COUNT(steps) && l->rc == 0; i++)
+        steps[i](&d);
+    if (l->rc == 0)
+        set_model(&d, default_role);
+    a->doc = doc;
+}

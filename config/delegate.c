@@ -1,0 +1,140 @@
+/* An agent that another one asks, as a pipeline of one stage. What it is made from is in its arguments alone: the same
+ * document below the same pipeline gives the same one, wherever and whenever. */
+#include <string.h>
+
+#include "config/config_internal.h"
+
+/* The first error of the document, as the error of this call; 0 if there was none. */
+static int first_fault(rv_findings *findings, rv_err **err)
+{
+    int rc = rv_findings_check(findings, err);
+
+    if (rc < 0)
+        return rc;
+    rv_findings_sort(findings);
+    for (size_t i = 0; i < rv_findings_n(findings); i++) {
+        struct rv_finding f = rv_findings_at(findings, i);
+
+        if (f.severity == RV_SEVERITY_WARNING)
+            continue;
+        rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
+        if (f.hint)
+            rv_err_hint(err, "%s", f.hint);
+        return rc;
+    }
+    return 0;
+}
+
+/* Bounds, money and times are those of the run that it is a part of. */
+static void take_over(struct rv_pipeline *p, const struct rv_pipeline *of)
+{
+    p->name = p->file;
+    p->description = "";
+    p->default_run_mode = RV_MODE_SEQUENTIAL;
+    p->max_iterations = of->max_iterations;
+    p->max_llm_calls = of->max_llm_calls;
+    p->max_agent_hops = of->max_agent_hops;
+    p->clarification_resume_stage = p->confirmation_resume_stage = "";
+    p->agent_review_resume_stage = p->agent_review_reject_stage = "";
+    p->has_budget = of->has_budget;
+    p->budget_micro_usd = of->budget_micro_usd;
+    p->budget_src = of->budget_src;
+    p->execution = of->execution;
+    p->schema_dir = of->schema_dir;
+    p->max_delegation_depth = of->max_delegation_depth;
+    p->max_delegation_repeats = of->max_delegation_repeats;
+    p->delegation_timeout_ms = of->delegation_timeout_ms;
+    p->default_timeout_seconds = (of->delegation_timeout_ms + 999) / 1000;
+    p->private->borrows_models = true;
+}
+
+static void read_stage(struct rv_loader *l, const struct rv_delegate *d)
+{
+    static const struct rv_node empty = {.kind = RV_NODE_MAP};
+    struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l};
+    struct rv_agent_config *a = rv_loader_array(l, 1, sizeof *a);
+
+    if (!a)
+        return;
+    rv_agent_read(&r, &empty, a);
+    if (r.rc < 0) {
+        l->rc = r.rc;
+        return;
+    }
+    a->name = a->agent_name = l->p->name;
+    a->has_llm = true; /* joins_session stays false: it is told what it is asked, and no more */
+    a->structured = d->structured;
+    a->child_text = d->child_text;
+    l->p->agents = a;
+    l->p->n_agents = 1;
+    rv_finish_agents(l);
+}
+
+static void keep_document(struct rv_loader *l, struct rv_agentdoc *doc)
+{
+    struct rv_pipeline_private *private = l->p->private;
+    struct rv_bound_agent *bound = rv_loader_array(l, 1, sizeof *bound);
+    struct rv_agentdoc **docs = rv_loader_array(l, 1, sizeof *docs);
+
+    if (!bound || !docs) {
+        rv_agentdoc_free(doc);
+        return;
+    }
+    docs[0] = doc;
+    *bound = (struct rv_bound_agent){l->p->name, l->p->file, private->text};
+    private->docs = docs;
+    private->bound = bound;
+    private->n_bound = 1;
+}
+
+static int make(struct rv_loader *l, const struct rv_pipeline *of, const struct rv_delegate *d, rv_err **err)
+{
+    struct rv_agentdoc *doc = NULL;
+    const char *role = d->model_role && d->model_role[0] ? d->model_role : "default";
+    int rc = rv_agentdoc_parse(d->document, d->name, l->findings, &doc, err);
+
+    if (rc < 0)
+        return rc;
+    if (doc)
+        keep_document(l, doc);
+    take_over(l->p, of);
+    if (l->rc == 0)
+        rv_reserve_models(l, of, 1);
+    if (l->rc == 0)
+        read_stage(l, d);
+    if (l->rc == 0 && doc)
+        rv_declare_agent(l, &l->p->agents[0], doc, NULL, role);
+    if (l->rc == 0)
+        rv_check_budget(l);
+    if (l->rc < 0)
+        return RV_FAIL(err, l->rc, "make the stage");
+    rc = first_fault(l->findings, err);
+    if (rc == 0 && !doc)
+        rc = RV_FAIL(err, RV_E_INVALID, "the document is no agent");
+    return rc < 0 ? rc : rv_pipeline_link(l->p, err);
+}
+
+int rv_pipeline_delegate(const struct rv_pipeline *of, const struct rv_delegate *d, struct rv_pipeline **out,
+                         rv_err **err)
+{
+    static const struct rv_pipeline_opts opts = {.offline = true};
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = rv_pipeline_blank(d->document, d->name, of->dir);
+    struct rv_loader l = {.p = p, .findings = findings, .opts = &opts};
+    int rc;
+
+    if (findings && p) {
+        l.arena = p->private->arena;
+        rc = make(&l, of, d, err);
+    } else {
+        rc = RV_FAIL(err, RV_E_NOMEM, "make the stage");
+    }
+    rv_findings_free(findings);
+    if (rc < 0) {
+        rv_pipeline_free(p);
+        return RV_WRAP(err, rc, "agent \"%s\"", d->name);
+    }
+    p->is_sound = true;
+    *out = p;
+    return 0;
+}
