@@ -36,6 +36,12 @@ static void write_entry(json_object *entry, rv_buf *b)
     }
     if (any)
         rv_buf_putc(b, '\n');
+    json_object *tools = rv_json_get_arr(entry, "tools"); /* of an agent */
+    for (size_t i = 0; tools && i < json_object_array_length(tools); i++) {
+        const char *name = json_object_get_string(json_object_array_get_idx(tools, i));
+        rv_buf_printf(b, "%s%s%s", i ? ", " : "      tools ", name,
+                      i + 1 == json_object_array_length(tools) ? "\n" : "");
+    }
     json_object *schema = rv_json_get_obj(entry, "input_schema");
     json_object *properties = schema ? rv_json_get_obj(schema, "properties") : NULL;
     if (!properties)
@@ -255,11 +261,9 @@ const struct rv_cli_verb rv_verb_inspect = {
     .args = "[CAPABILITY...]",
     .summary = "list capabilities and what they offer, and providers of models",
     .text = "CAPABILITY is a name on the capability path or a path to a .so file; without one, all that are found are\n"
-            "listed with their tools, hooks, policies, mocks, routing functions, providers and prompts. Nothing of "
-            "them is\n"
-            "called. --providers lists all providers of models, built in or of capabilities: the words before the "
-            "colon in\n"
-            "`model: provider:model`.",
+            "listed with their tools, hooks, policies, mocks, routing functions, providers, prompts and agents.\n"
+            "Nothing of them is called. --providers lists all providers of models, built in or of capabilities:\n"
+            "the words before the colon in `model: provider:model`.",
     .examples = "reeve inspect\nreeve inspect files --json\nreeve inspect hello --check\nreeve inspect --providers",
     .options = inspect_options,
     .n_options = RV_COUNT(inspect_options),

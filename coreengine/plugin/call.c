@@ -255,7 +255,8 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
                                .reply = host_reply,
                                .fail = host_fail,
                                .log = host_log,
-                               .emit = host_emit};
+                               .emit = host_emit,
+                               .context = call->context && *call->context ? call->context : "{}"};
 
     said->returned = e->fn(e->owner->self, &view);
 }

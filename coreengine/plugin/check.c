@@ -22,6 +22,7 @@ static const struct {
     [RV_CAP_PROMPT] = {"prompt", RV_NAME_PROMPT},
     [RV_CAP_PROBE] = {"probe", RV_NAME_PROBE},
     [RV_CAP_PROVIDER] = {"provider", RV_NAME_PROVIDER},
+    [RV_CAP_AGENT] = {"agent", RV_N_NAME_KINDS}, /* an agent is no entry */
 };
 
 static int check_versions(const struct rv_cap_desc *given, rv_err **err)
@@ -118,28 +119,51 @@ static int entry_name(struct rv_plugin_entry *e, const char *bare, rv_err **err)
     return 0;
 }
 
-static int read_entry(struct rv_plugin_entry *e, size_t i, const struct rv_cap_entry *given, rv_err **err)
+/* What entries of all kinds have to be like. */
+static int check_row(const struct rv_cap_entry *given, size_t i, rv_err **err)
 {
+    bool has_function = given->kind != RV_CAP_PROMPT && given->kind != RV_CAP_AGENT;
     const char *noun;
     rv_str name;
-    int rc;
 
     if (given->kind < RV_CAP_TOOL || given->kind > RV_PLUGIN_LAST_KIND)
         return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: there is no kind %d", i, given->kind);
     noun = kinds[given->kind].noun;
-    e->kind = kinds[given->kind].kind;
     name = (rv_str){given->name, given->name ? strnlen(given->name, RV_PLUGIN_MAX_NAME + 1) : 0};
     if (!rv_plugin_name_ok(name, false))
         return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: \"%.*s\" is no name of a %s (a-z, 0-9 and _, at most %d)", i,
                        RV_STR_ARG(name), noun, RV_PLUGIN_MAX_NAME);
-    if (given->kind == RV_CAP_PROMPT ? given->fn != NULL : given->fn == NULL)
-        return RV_FAIL(err, RV_E_PLUGIN, "%s \"%s\" %s", noun, given->name,
-                       given->fn ? "has a function; prompts have none" : "has no function");
+    if (has_function && !given->fn)
+        return RV_FAIL(err, RV_E_PLUGIN, "%s \"%s\" has no function", noun, given->name);
+    if (!has_function && given->fn)
+        return RV_FAIL(err, RV_E_PLUGIN, "%s \"%s\" has a function; %ss have none", noun, given->name, noun);
+    return 0;
+}
+
+static int read_entry(struct rv_plugin_entry *e, const struct rv_cap_entry *given, rv_err **err)
+{
+    int rc;
+
+    e->kind = kinds[given->kind].kind;
     e->fn = given->fn;
     rc = entry_name(e, given->name, err);
-    if (rc == 0)
-        rc = rv_plugin_read_spec(e, given->spec, err);
-    return rc < 0 ? RV_WRAP(err, rc, "%s \"%s\"", noun, given->name) : 0;
+    return rc < 0 ? rc : rv_plugin_read_spec(e, given->spec, err);
+}
+
+static int read_row(struct rv_plugin *pl, const struct rv_cap_entry *given, size_t i, rv_err **err)
+{
+    int rc = check_row(given, i, err);
+
+    if (rc < 0)
+        return rc;
+    if (given->kind == RV_CAP_AGENT) {
+        rc = rv_plugin_read_agent(&pl->agents[pl->n_agents++], given->name, given->spec, err);
+    } else {
+        struct rv_plugin_entry *e = &pl->entries[pl->n_entries++];
+        e->owner = pl;
+        rc = read_entry(e, given, err);
+    }
+    return rc < 0 ? RV_WRAP(err, rc, "%s \"%s\"", kinds[given->kind].noun, given->name) : 0;
 }
 
 /* A probe is about a tool of its own capability; which one may stand anywhere in the list. */
@@ -165,7 +189,7 @@ int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err)
 {
     const char *row = (const char *)pl->desc.entries;
     struct rv_cap_entry given;
-    size_t n = 0;
+    size_t n = 0, n_agents = 0;
 
     /* Rows are as long as the plugin says: it may have been built with fields that we do not know. */
     for (;; n++) {
@@ -174,18 +198,19 @@ int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err)
             break;
         if (n == RV_CAP_MAX_ENTRIES)
             return RV_FAIL(err, RV_E_PLUGIN, "its list of entries has no end within %d", RV_CAP_MAX_ENTRIES);
+        n_agents += given.kind == RV_CAP_AGENT;
     }
     if (n == 0)
         return 0;
-    pl->entries = calloc(n, sizeof *pl->entries);
-    if (!pl->entries)
+    pl->n_rows = n;
+    pl->entries = calloc(n - n_agents + 1, sizeof *pl->entries);
+    pl->agents = calloc(n_agents + 1, sizeof *pl->agents);
+    if (!pl->entries || !pl->agents)
         return RV_FAIL(err, RV_E_NOMEM, "read the entries of a capability");
-    pl->n_entries = n;
     for (size_t i = 0; i < n; i++) {
         int rc;
         memcpy(&given, row + i * pl->desc.entry_size, sizeof given);
-        pl->entries[i].owner = pl;
-        rc = read_entry(&pl->entries[i], i, &given, err);
+        rc = read_row(pl, &given, i, err);
         if (rc < 0)
             return rc;
     }

@@ -133,7 +133,7 @@ static void write_manifest(const struct rv_plugin *pl, rv_jw *w)
         rv_jw_kv_text(w, "config_schema", pl->desc.config_schema);
     rv_jw_key(w, "entries");
     rv_jw_arr(w);
-    for (size_t i = 0; i < pl->n_entries; i++) {
+    for (size_t i = 0; i < pl->n_rows; i++) {
         struct rv_cap_entry entry;
         memcpy(&entry, row + i * pl->desc.entry_size, sizeof entry);
         rv_jw_obj(w);
@@ -301,7 +301,8 @@ static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv
                                   .stage = text_of(frame->head, "stage"),
                                   .user_id = text_of(frame->head, "user"),
                                   .session_id = text_of(frame->head, "session"),
-                                  .idempotency_key = text_of(frame->head, "key")};
+                                  .idempotency_key = text_of(frame->head, "key"),
+                                  .context = text_of(frame->head, "context")};
     RV_AUTO(rv_buf_fini) rv_buf reply = RV_BUF_INIT(RV_CAP_MAX_REPLY);
     struct rv_plugin_said said = {0};
     char *args = rv_str_dup(frame->body);

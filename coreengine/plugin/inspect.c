@@ -66,6 +66,7 @@ static void write_capability(const struct rv_plugin *pl, rv_jw *w)
                 write_entry(&pl->entries[i], w);
         rv_jw_arr_end(w);
     }
+    rv_plugin_write_agents(pl, w);
     rv_jw_obj_end(w);
 }
 

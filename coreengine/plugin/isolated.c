@@ -170,7 +170,7 @@ static int read_manifest(struct rv_isolated *iso, rv_err **err)
             kind < RV_CAP_TOOL || kind > RV_PLUGIN_LAST_KIND)
             return RV_FAIL(err, RV_E_PLUGIN, "its manifest has an entry of no kind");
         iso->entries[i] = (struct rv_cap_entry){(int32_t)kind, text_or_null(entry, "name"), text_or_null(entry, "spec"),
-                                                kind == RV_CAP_PROMPT ? NULL : never};
+                                                kind == RV_CAP_PROMPT || kind == RV_CAP_AGENT ? NULL : never};
     }
     iso->desc = (struct rv_cap_desc){.size = sizeof iso->desc,
                                      .abi = RV_CAP_ABI,

@@ -139,6 +139,8 @@ static int send_call(const struct rv_plugin_entry *e, const struct rv_plugin_cal
     rv_jw_kv_text(&w, "user", call->user_id ? call->user_id : "");
     rv_jw_kv_text(&w, "session", call->session_id ? call->session_id : "");
     rv_jw_kv_text(&w, "key", call->idempotency_key ? call->idempotency_key : "");
+    if (call->context)
+        rv_jw_kv_text(&w, "context", call->context);
     rv_jw_kv_int(&w, "timeout_ms", call->timeout_ms);
     rv_jw_kv_int(&w, "log", level);
     if (call->cancelled && atomic_load_explicit(call->cancelled, memory_order_relaxed))

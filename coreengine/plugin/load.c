@@ -145,7 +145,8 @@ static int load(struct rv_plugins *p, const struct rv_capability_config *which, 
     if ((rc = rv_plugin_locate(p, which->name, &pl->path, err)) < 0 || (rc = fetch(p, which, pl, &desc, err)) < 0 ||
         (rc = rv_plugin_check_desc(desc, pl, err)) < 0 || (rc = check_own_name(pl, err)) < 0 ||
         (rc = check_not_loaded(p, pl, err)) < 0 || (rc = rv_plugin_check_entries(pl, err)) < 0 ||
-        (rc = reserve_place(p, err)) < 0 || (rc = rv_plugin_names_build(p, pl, &names, err)) < 0)
+        (rc = rv_plugin_check_agents(p, pl, err)) < 0 || (rc = reserve_place(p, err)) < 0 ||
+        (rc = rv_plugin_names_build(p, pl, &names, err)) < 0)
         return rc;
     rc = open_plugin(p, pl, which->config, err);
     if (rc < 0) {
@@ -172,7 +173,7 @@ int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_
         return RV_WRAP_AT(err, &which->src, rc, "load capability \"%s\"", which->name);
     }
     RV_LOG(p->log, DEBUG, "capability.load", RV_F_TEXT("name", pl->name), RV_F_TEXT("path", pl->path),
-           RV_F_I64("entries", pl->n_entries));
+           RV_F_I64("entries", pl->n_rows));
     return 0;
 }
 

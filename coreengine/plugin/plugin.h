@@ -1,6 +1,6 @@
 /* Capabilities: finds, checks, opens and calls the shared objects that bring tools, hooks, policies, mocks, routing
- * functions, prompts and providers of models. Everything a plugin hands over is checked before it is used: ABI, sizes,
- * names, JSON, schemas.
+ * functions, prompts, providers of models and agents. Everything a plugin hands over is checked before it is used: ABI,
+ * sizes, names, JSON, schemas.
  */
 #ifndef RV_PLUGIN_H
 #define RV_PLUGIN_H
@@ -40,6 +40,9 @@ RV_MUST_CHECK int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *p
 
 struct rv_catalog rv_plugins_catalog(rv_plugins *p);
 struct rv_known_names rv_plugins_names(rv_plugins *p);
+/** The i-th agent of all that are loaded, in the order of loading. False: there are not so many. Everything is borrowed
+ *  from the set; the document has been read and is one. Each name is there once. */
+bool rv_plugins_agent(rv_plugins *p, size_t i, const char **name, rv_str *document, const char **capability);
 
 /* One call into a capability. */
 struct rv_plugin_call {
@@ -47,8 +50,9 @@ struct rv_plugin_call {
     const char *name;       /* tools and probes: the tool's; the rest "capability.name" */
     rv_str args;            /* JSON text */
     const char *run_id, *stage, *user_id, *session_id, *idempotency_key; /* "" when unknown */
-    int64_t timeout_ms;                                                  /* <= 0: none */
-    const atomic_bool *cancelled;                                        /* borrowed; may be NULL */
+    const char *context;          /* who asks, as JSON text of an object; NULL: "{}" */
+    int64_t timeout_ms;           /* <= 0: none */
+    const atomic_bool *cancelled; /* borrowed; may be NULL */
     /** Of a provider: a piece of its answer, {"text": "..."} or {"thinking": "..."}, checked and not empty; all of them
      *  together are at most RV_CAP_MAX_REPLY. On the thread of the call. Nonzero: nobody wants more. May be NULL. */
     int (*on_emit)(void *self, rv_str json);

@@ -3,6 +3,7 @@
 #define RV_PLUGIN_INTERNAL_H
 
 #include "capabilities/sdk/capability.h"
+#include "coreengine/agentdoc/agentdoc.h"
 #include "coreengine/plugin/plugin.h"
 
 #define RV_PLUGIN_MAX_LOADED     256                 /* capabilities of one pipeline */
@@ -13,7 +14,7 @@
 #define RV_PLUGIN_MAX_ENTRY_SIZE 1024                /* of one descriptor row of a plugin built later than we are */
 #define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day */
 #define RV_PLUGIN_MAX_DEPTH      128                 /* nesting of a reply */
-#define RV_PLUGIN_LAST_KIND      RV_CAP_PROVIDER     /* of enum rv_cap_kind */
+#define RV_PLUGIN_LAST_KIND      RV_CAP_AGENT        /* of enum rv_cap_kind */
 
 struct rv_plugin;   /* one opened capability */
 struct rv_isolated; /* the processes of one that does not share ours */
@@ -33,6 +34,12 @@ struct rv_plugin_entry {
     const char *prompt_text;
 };
 
+/* An agent is a document: nothing of it is called, and no stage can name it as it names an entry. */
+struct rv_plugin_agent {
+    char *text; /* owned: the document as it was given */
+    struct rv_agentdoc *doc;
+};
+
 struct rv_plugin {
     void *handle;                 /* of dlopen; NULL when isolated */
     struct rv_isolated *isolated; /* owned; NULL: its code runs in this process */
@@ -44,6 +51,9 @@ struct rv_plugin {
     rv_schema *config_schema;
     struct rv_plugin_entry *entries; /* owned; the array never moves once the capability is in a set */
     size_t n_entries;
+    struct rv_plugin_agent *agents; /* owned */
+    size_t n_agents;
+    size_t n_rows; /* of desc.entries: both of them, as the capability lists them */
     bool is_open;
     void *self;  /* the plugin's own state */
     rv_log *log; /* borrowed */
@@ -85,6 +95,14 @@ void rv_plugin_entries_free(struct rv_plugin *pl);
 RV_MUST_CHECK int rv_plugin_read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err);
 /** A JSON object from text that a plugin gave; what names it in messages. RV_E_PLUGIN. */
 RV_MUST_CHECK int rv_plugin_read_object(const char *text, const char *what, json_object **out, rv_err **err);
+
+/* agents.c */
+/** Read the document of the agent that the capability calls `name`. */
+RV_MUST_CHECK int rv_plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *text, rv_err **err);
+void rv_plugin_agents_free(struct rv_plugin *pl);
+/** RV_E_EXISTS when an agent of pl is there already; RV_E_PLUGIN: twice in pl itself. */
+RV_MUST_CHECK int rv_plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err);
+void rv_plugin_write_agents(const struct rv_plugin *pl, rv_jw *w);
 
 /* catalog.c */
 /** Names of all of p and of `more` (may be NULL). RV_E_EXISTS says which two capabilities collide. */

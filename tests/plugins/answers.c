@@ -119,9 +119,9 @@ TOOL(context)
     char text[512];
     snprintf(text, sizeof text,
              "{\"name\": \"%s\", \"run\": \"%s\", \"stage\": \"%s\", \"user\": \"%s\", \"session\": \"%s\", "
-             "\"key\": \"%s\", \"timeout_ms\": %lld}",
+             "\"key\": \"%s\", \"timeout_ms\": %lld, \"context\": %s}",
              call->name, call->run_id, call->stage, call->user_id, call->session_id, call->idempotency_key,
-             (long long)call->timeout_ms);
+             (long long)call->timeout_ms, call->context);
     return call->reply(call, text);
 }
 

@@ -15,6 +15,7 @@ int main(void)
     srunner_add_suite(runner, provider_suite());
     srunner_add_suite(runner, provider_reply_suite());
     srunner_add_suite(runner, echo_suite());
+    srunner_add_suite(runner, agents_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

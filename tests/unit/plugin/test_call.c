@@ -91,6 +91,7 @@ START_TEST(a_call_carries_its_context)
                                         .user_id = "u1",
                                         .session_id = "x1",
                                         .idempotency_key = "k1",
+                                        .context = "{\"tenant_id\": \"t\\u00e41\"}",
                                         .timeout_ms = 250};
     struct rv_plugin_call bare = {.kind = RV_NAME_TOOL, .name = "context"};
     rv_plugins *p = new_set(NULL);
@@ -99,11 +100,12 @@ START_TEST(a_call_carries_its_context)
     must_load(p, "answers");
     ck_assert_int_eq(rv_plugins_call(p, &call, &out, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&out), "{\"name\": \"context\", \"run\": \"r1\", \"stage\": \"s1\", \"user\": \"u1\", "
-                                        "\"session\": \"x1\", \"key\": \"k1\", \"timeout_ms\": 250}");
+                                        "\"session\": \"x1\", \"key\": \"k1\", \"timeout_ms\": 250, \"context\": "
+                                        "{\"tenant_id\": \"t\\u00e41\"}}");
     rv_buf_clear(&out);
     ck_assert_int_eq(rv_plugins_call(p, &bare, &out, NULL), 0); /* what is unknown is "", never a null pointer */
     ck_assert_str_eq(rv_buf_cstr(&out), "{\"name\": \"context\", \"run\": \"\", \"stage\": \"\", \"user\": \"\", "
-                                        "\"session\": \"\", \"key\": \"\", \"timeout_ms\": 0}");
+                                        "\"session\": \"\", \"key\": \"\", \"timeout_ms\": 0, \"context\": {}}");
     rv_buf_clear(&out);
     bare.name = "reads_cancel";
     ck_assert_int_eq(rv_plugins_call(p, &bare, &out, NULL), 0);

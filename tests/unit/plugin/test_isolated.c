@@ -61,6 +61,7 @@ START_TEST(a_call_ends_to_the_letter_as_it_does_in_the_engines_process)
                                         .user_id = "u1",
                                         .session_id = "x1",
                                         .idempotency_key = "k1",
+                                        .context = "{\"tenant_id\": \"t1\", \"is_eval\": true}",
                                         .timeout_ms = 25000};
     rv_buf out_here = RV_BUF_INIT((size_t)16 << 20), out_there = RV_BUF_INIT((size_t)16 << 20);
     rv_err *err_here = NULL, *err_there = NULL;
