@@ -1,0 +1,18 @@
+# cmake -DIN=folder -DOUT=file.h -P agents.cmake: the documents of a folder as rows of a capability's table, each called
+# like its file.
+cmake_minimum_required(VERSION 3.22)
+file(GLOB documents ${IN}/*.yaml)
+list(SORT documents)
+set(code "/* Made by agents.cmake from agents/. */\n")
+set(rows "")
+foreach(document IN LISTS documents)
+    cmake_path(GET document STEM name)
+    string(REPLACE "-" "_" name ${name})
+    file(READ ${document} bytes HEX)
+    string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+    string(APPEND code "static const char agent_${name}[] = {\n${bytes}\n0};\n")
+    string(APPEND rows " \\\n    {RV_CAP_AGENT, \"${name}\", agent_${name}, NULL},")
+endforeach()
+string(APPEND code "#define P8_AGENTS${rows}\n")
+file(WRITE ${OUT} "${code}")

@@ -1,0 +1,145 @@
+/* p8: the table of entries, and opening with a configuration. */
+#include "capabilities/p8/p8_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "p8_agents.h"
+
+/* A model reads the descriptions: what may go with each type has to stand in them. A formatter would cut them into
+ * parts, and JSON has no texts in parts. */
+/* clang-format off */
+static const struct rv_cap_entry entries[] = {
+    {RV_CAP_TOOL, "action", RV_CAP_JSON({
+         "description": "Say something beside the answer, as data: an observation about the answer, a question with options to the person, a task for another agent, or that you are done.",
+         "risk": "read_only",
+         "category": "read",
+         "effect": "safe",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["type"],
+             "properties": {
+                 "type": {
+                     "type": "string",
+                     "minLength": 1,
+                     "maxLength": 64,
+                     "description": "observation, elicit, delegate, complete, escalate, or a word that whoever shows the conversation knows"
+                 },
+                 "payload": {
+                     "type": ["object", "null"],
+                     "description": "observation: confidence (0 to 1), sources, session_name (three to five words), references, flags, risk_level (low, moderate, high, critical), risk_score (0 to 100), risk_reasoning, recommended_action, extra. elicit: question, options, timeout_seconds. delegate: target_agent, task, context. complete, escalate: reason"
+                 }
+             }
+         }
+     }),
+     act},
+    {RV_CAP_TOOL, "keep_record", RV_CAP_JSON({
+         "description": "Keep a record: one line of JSON at the end of the configured file.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["name", "fields"],
+             "properties": {
+                 "name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "what it is a record of"},
+                 "fields": {"type": "object", "description": "what is kept"}
+             }
+         }
+     }),
+     keep_record},
+    P8_AGENTS
+    RV_CAP_END,
+};
+/* clang-format on */
+
+static bool is_below(const char *path)
+{
+    while (*path) {
+        size_t len = strcspn(path, "/");
+        if (len == 0 || (len == 1 && path[0] == '.') || (len == 2 && path[0] == '.' && path[1] == '.'))
+            return false;
+        path += len;
+        if (*path && !*++path)
+            return false; /* a folder */
+    }
+    return true;
+}
+
+static void p8_close(void *self)
+{
+    struct p8 *p = self;
+
+    if (!p)
+        return;
+    if (p->base >= 0)
+        close(p->base);
+    free(p->records);
+    free(p);
+}
+
+static bool settle(struct p8 *p, const struct rv_cap_host *host, json_object *config, char *error, uint32_t size)
+{
+    json_object *records = NULL;
+    const char *path;
+
+    if (!json_object_object_get_ex(config, "records", &records))
+        return true;
+    path = json_object_get_string(records);
+    if (strlen(path) != (size_t)json_object_get_string_len(records) || strlen(path) > MAX_PATH_BYTES ||
+        !is_below(path)) {
+        snprintf(error, size, "records \"%.200s\" is no path of a file below the pipeline's folder", path);
+        return false;
+    }
+    p->base = open(host->base_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (p->base < 0) {
+        snprintf(error, size, "the folder \"%.200s\" can not be opened: system error %d", host->base_dir, errno);
+        return false;
+    }
+    p->records = strdup(path);
+    if (!p->records)
+        snprintf(error, size, "out of memory");
+    return p->records != NULL;
+}
+
+static int p8_open(const struct rv_cap_host *host, const char *config_text, void **self, char *error,
+                   uint32_t error_size)
+{
+    struct p8 *p = calloc(1, sizeof *p);
+    json_object *config = json_of(config_text);
+    bool ok = p && config;
+
+    if (!ok)
+        snprintf(error, error_size, "out of memory");
+    if (p)
+        p->base = -1;
+    ok = ok && settle(p, host, config, error, error_size);
+    json_object_put(config);
+    if (!ok) {
+        p8_close(p);
+        return 1;
+    }
+    *self = p;
+    return 0;
+}
+
+RV_CAPABILITY(.name = "p8", .version = "1.0.0",
+              .description = "Agents to talk to, the tool with which they act, and a place for what they extract.",
+              .config_schema = RV_CAP_JSON({
+                  "type" : "object",
+                  "additionalProperties" : false,
+                  "properties" : {
+                      "records" : {
+                          "type" : "string",
+                          "minLength" : 1,
+                          "maxLength" : 1000,
+                          "description" : "file below the pipeline's folder that keep_record writes lines to"
+                      }
+                  }
+              }),
+              .entries = entries, .open = p8_open, .close = p8_close)
