@@ -50,6 +50,7 @@ struct rv_chat_opts {
     bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_input)(void *self, const struct rv_event *ev);
+    void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
     void *self;
 };
 /** RV_E_NOT_FOUND: the session is not there for that user (or is another's), or there is no such agent; RV_E_INVALID: a
