@@ -98,6 +98,8 @@ static const char *stage_of(const rv_envelope *env, char room[STAGE_MAX + 1])
 static int create(rv_journal *j, const struct rv_journal_start *s, const char *owner, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(s->env);
+    const struct rv_conversation *c = s->begin.conversation;
+    const char *user = !c ? f->user_id : c->context.user_id ? c->context.user_id : ""; /* nobody's are nobody's */
     rv_buf state = RV_BUF_INIT(RV_STATE_MAX_BYTES); /* a larger one could not be loaded again */
     char stage[STAGE_MAX + 1];
 
@@ -112,7 +114,7 @@ static int create(rv_journal *j, const struct rv_journal_start *s, const char *o
         const struct rv_store_new_run run = {
             .id = f->envelope_id,
             .tenant = s->tenant,
-            .user = f->user_id,
+            .user = user,
             .session = f->session_id,
             .pipeline = s->pipeline->name,
             .bundle = s->bundle,

@@ -37,6 +37,7 @@ void rv_job_free(struct job *j)
     free(j->stage);
     free(j->user_id);
     free(j->session_id);
+    free(j->context);
     free(j->key);
     rv_buf_fini(&j->error);
     rv_buf_fini(&j->reply);
@@ -138,6 +139,7 @@ static void run_job(struct job *j)
                                         .stage = j->stage,
                                         .user_id = j->user_id,
                                         .session_id = j->session_id,
+                                        .context = j->context,
                                         .idempotency_key = j->key,
                                         .timeout_ms = j->timeout_ms,
                                         .cancelled = &j->cancelled,

@@ -1,0 +1,289 @@
+/* An agent as a pipeline of one stage: written, bound to its document, checked, and put into the store as the bundle
+ * that its turns are started with. Made again only when the document changes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/chat/chat_internal.h"
+
+#define MAX_TEXT      ((size_t)256 << 10)
+#define MAX_BUNDLE    ((size_t)64 << 20)
+#define MAX_PIPELINES 16  /* that are kept: agents of one chat */
+#define MAX_LLM_CALLS 100 /* of one turn, with the agents that are asked */
+#define ASKED_ROLE    "asked"
+
+/* --- the text --- */
+
+static void write_model(rv_jw *w, const char *role, const char *model, const struct rv_chat_settings *s)
+{
+    rv_jw_key(w, role);
+    rv_jw_obj(w);
+    rv_buf name = RV_BUF_INIT(4096);
+    rv_buf_printf(&name, "%s%s", strchr(model, ':') ? "" : "openai:", model);
+    rv_jw_kv_text(w, "model", rv_buf_cstr(&name));
+    rv_buf_fini(&name);
+    if (s->has_temperature) {
+        rv_jw_key(w, "temperature");
+        rv_jw_double(w, s->temperature);
+    }
+    rv_jw_kv_int(w, "max_tokens", s->max_tokens);
+    rv_jw_obj_end(w);
+}
+
+static void write_limits(rv_jw *w, const struct rv_chat_settings *s, const struct rv_agentdoc *doc)
+{
+    bool requests = s->request_limit > 0 && doc->limits.request_limit == 0;
+    bool tokens = s->token_limit > 0 && doc->limits.total_tokens_limit == 0;
+
+    if (!requests && !tokens)
+        return;
+    rv_jw_key(w, "limits");
+    rv_jw_obj(w);
+    if (requests)
+        rv_jw_kv_int(w, "request_limit", s->request_limit);
+    if (tokens)
+        rv_jw_kv_int(w, "total_tokens_limit", s->token_limit);
+    rv_jw_obj_end(w);
+}
+
+static void write_stage(const rv_chat *chat, const struct rv_agentdoc *doc, rv_jw *w)
+{
+    const struct rv_chat_settings *s = &chat->opts.settings;
+
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "agent", doc->name);
+    if (chat->opts.model && !doc->model_overrides)
+        rv_jw_kv_text(w, "model_role", ASKED_ROLE);
+    if (!doc->has_temperature && s->has_temperature) {
+        rv_jw_key(w, "temperature");
+        rv_jw_double(w, s->temperature);
+    }
+    if (doc->max_tokens == 0)
+        rv_jw_kv_int(w, "max_tokens", s->max_tokens);
+    write_limits(w, s, doc);
+    rv_jw_obj_end(w);
+}
+
+/* JSON, which is YAML, too. */
+static void write_text(const rv_chat *chat, const struct rv_agentdoc *doc, rv_buf *out)
+{
+    const struct rv_chat_opts *o = &chat->opts;
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "name", doc->name);
+    rv_jw_key(&w, "capabilities");
+    rv_jw_arr(&w);
+    for (size_t i = 0; i < o->n_capabilities; i++)
+        rv_jw_text(&w, o->capabilities[i]);
+    rv_jw_arr_end(&w);
+    rv_jw_key(&w, "models");
+    rv_jw_obj(&w);
+    write_model(&w, "default", o->context.default_model ? o->context.default_model : o->settings.default_model,
+                &o->settings);
+    if (o->model && !doc->model_overrides)
+        write_model(&w, ASKED_ROLE, o->model, &o->settings);
+    rv_jw_obj_end(&w);
+    rv_jw_kv_int(&w, "max_llm_calls", MAX_LLM_CALLS);
+    rv_jw_key(&w, "agents");
+    rv_jw_arr(&w);
+    write_stage(chat, doc, &w);
+    rv_jw_arr_end(&w);
+    rv_jw_obj_end(&w);
+}
+
+/* --- loading --- */
+
+struct source {
+    const struct rv_agents_found *found;
+};
+
+static int find(void *self, const char *name, rv_str *text, const char **place, rv_err **err)
+{
+    const struct source *s = self;
+
+    (void)name;
+    (void)err;
+    *text = s->found->text;
+    *place = s->found->place;
+    return 0;
+}
+
+/* The first finding that is an error, as one. */
+static int fail_findings(rv_findings *findings, const char *agent, rv_err **err)
+{
+    for (size_t i = 0; i < rv_findings_n(findings); i++) {
+        struct rv_finding f = rv_findings_at(findings, i);
+        if (f.severity == RV_SEVERITY_WARNING)
+            continue;
+        int rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
+        if (f.hint)
+            rv_err_hint(err, "%s", f.hint);
+        return RV_WRAP(err, rc, "agent \"%s\" can not be used", agent);
+    }
+    return RV_FAIL(err, RV_E_INVALID, "agent \"%s\" can not be used", agent);
+}
+
+static int check_tool(const rv_chat *chat, const char *agent, const char *tool, const char *why, rv_err **err)
+{
+    const struct rv_catalog *c = &chat->catalog;
+    const char *names[256];
+    size_t n = 0;
+
+    if (strcmp(tool, "ask_agent") == 0 || c->tool(c->self, rv_str_of(tool)))
+        return 0;
+    while (c->tool_name && n < RV_COUNT(names) - 1 && (names[n] = c->tool_name(c->self, n)))
+        n++;
+    names[n++] = "ask_agent";
+    const char *near = rv_nearest(rv_str_of(tool), names, n);
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "agent \"%s\" names %s \"%s\", and no capability that is open has it", agent,
+                     why, tool);
+    if (near)
+        rv_err_hint(err, "did you mean \"%s\"? else name the capability that has it with --capability", near);
+    else
+        rv_err_hint(err, "name the capability that has it with --capability, or take it out of the agent's tools");
+    return rc;
+}
+
+static int check_tools(const rv_chat *chat, const struct rv_pipeline *p, rv_err **err)
+{
+    const struct rv_agent_config *a = &p->agents[0];
+    int rc = 0;
+
+    for (size_t i = 0; i < a->allowed_tools.n && rc == 0; i++)
+        rc = check_tool(chat, a->agent_name, a->allowed_tools.items[i], "tool", err);
+    if (rc == 0 && a->chained_tool[0])
+        rc = check_tool(chat, a->agent_name, a->chained_tool, "chained tool", err);
+    return rc;
+}
+
+static int load(const rv_chat *chat, const struct rv_agents_found *found, rv_str text, struct rv_pipeline **out,
+                rv_err **err)
+{
+    struct source source = {found};
+    const struct rv_agent_source from = {find, &source};
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+
+    int rc =
+        findings ? rv_pipeline_parse(text, "chat", ".", findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
+    if (rc == 0 && p)
+        rc = rv_pipeline_bind_agents(p, &from, findings, err);
+    if (rc == 0)
+        rc = rv_findings_check(findings, err);
+    if (rc == 0 && (!p || !p->is_sound))
+        rc = fail_findings(findings, found->doc->name, err);
+    if (rc == 0)
+        rc = check_tools(chat, p, err);
+    rv_findings_free(findings);
+    if (rc < 0) {
+        rv_pipeline_free(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+}
+
+static int put_bundle(const rv_chat *chat, struct chat_pipeline *cp, rv_err **err)
+{
+    struct rv_known_names names = rv_plugins_names(chat->opts.plugins);
+    const struct rv_bundle_source from = {
+        .pipeline = cp->pipeline, .catalog = &chat->under, .names = &names, .script = chat->opts.script};
+    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
+
+    int rc = rv_bundle_write(&from, &text, NULL, err);
+    if (rc == 0)
+        rc = rv_store_put_blob(chat->opts.store, rv_buf_str(&text), cp->bundle, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* --- the ones there are --- */
+
+static void pipeline_free(struct chat_pipeline *cp)
+{
+    rv_pipeline_free(cp->pipeline);
+    free(cp->agent);
+    free(cp);
+}
+
+void chat_pipelines_free(rv_chat *chat)
+{
+    while (chat->pipelines) {
+        struct chat_pipeline *next = chat->pipelines->next;
+        pipeline_free(chat->pipelines);
+        chat->pipelines = next;
+    }
+}
+
+/* The last ones may be in use; those before are dropped. */
+static void keep_few(rv_chat *chat)
+{
+    struct chat_pipeline **at = &chat->pipelines;
+
+    for (int i = 0; i < MAX_PIPELINES && *at; i++)
+        at = &(*at)->next;
+    while (*at) {
+        struct chat_pipeline *next = (*at)->next;
+        if (*at == chat->with) {
+            at = &(*at)->next;
+            continue;
+        }
+        pipeline_free(*at);
+        *at = next;
+    }
+}
+
+static int make(rv_chat *chat, const struct rv_agents_found *found, rv_str text, const char *checksum,
+                struct chat_pipeline **out, rv_err **err)
+{
+    struct chat_pipeline *cp = calloc(1, sizeof *cp);
+
+    if (cp)
+        cp->agent = rv_str_dup(rv_str_of(found->doc->name));
+    if (!cp || !cp->agent) {
+        free(cp);
+        return RV_FAIL(err, RV_E_NOMEM, "load an agent");
+    }
+    memcpy(cp->checksum, checksum, sizeof cp->checksum);
+    cp->routing_max_turns = found->doc->routing_max_turns;
+    int rc = load(chat, found, text, &cp->pipeline, err);
+    if (rc == 0)
+        rc = put_bundle(chat, cp, err);
+    if (rc < 0) {
+        pipeline_free(cp);
+        return rc;
+    }
+    cp->next = chat->pipelines;
+    chat->pipelines = cp;
+    keep_few(chat);
+    *out = cp;
+    return 0;
+}
+
+int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err)
+{
+    struct rv_store_scope scope = chat_scope(chat);
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    struct rv_agents_found found;
+    char checksum[RV_HASH_MAX];
+    struct rv_hash hash;
+
+    int rc = rv_agents_find(chat->opts.agents, &scope, agent, &found, err);
+    if (rc < 0)
+        return rc;
+    write_text(chat, found.doc, &text);
+    rc = rv_buf_check(&text, "a chat's pipeline", err);
+    rv_hash_init(&hash);
+    rv_hash_add(&hash, found.text);
+    rv_hash_add(&hash, rv_buf_str(&text));
+    rv_hash_hex(&hash, checksum);
+    struct chat_pipeline *cp = chat->pipelines;
+    while (rc == 0 && cp && strcmp(cp->checksum, checksum) != 0)
+        cp = cp->next;
+    if (rc == 0 && !cp)
+        rc = make(chat, &found, rv_buf_str(&text), checksum, &cp, err);
+    if (rc == 0)
+        *out = cp;
+    rv_buf_fini(&text);
+    return rc;
+}

@@ -1,0 +1,122 @@
+/* What a turn came to, as people and programs are told. A turn that could not be written is a turn all the same. */
+#include <string.h>
+
+#include "coreengine/chat/chat_internal.h"
+
+/* The output under a key of the run's only stage; borrowed. */
+static json_object *output_of(const rv_chat *chat, const rv_envelope *env, const char *suffix)
+{
+    rv_buf key = RV_BUF_INIT(4096);
+
+    rv_buf_printf(&key, "%s%s", chat->with->pipeline->agents[0].output_key, suffix);
+    json_object *out = key.rc == 0 ? rv_envelope_output(env, rv_buf_str(&key), NULL) : NULL;
+    rv_buf_fini(&key);
+    return out;
+}
+
+/* What was kept as the answer: the assistant's row of this run, the newest one. */
+struct kept {
+    const char *run_id;
+    rv_buf *text;
+    bool found;
+};
+
+static int look(void *self, const struct rv_message *m, rv_err **err)
+{
+    struct kept *k = self;
+
+    (void)err;
+    if (!m->run_id || strcmp(m->run_id, k->run_id) != 0)
+        return RV_STORE_ENOUGH;
+    if (strcmp(m->type, "assistant") != 0)
+        return 0;
+    rv_buf_add_str(k->text, m->content);
+    k->found = true;
+    return RV_STORE_ENOUGH;
+}
+
+static int kept_text(rv_chat *chat, bool *found, rv_err **err)
+{
+    struct rv_store_scope scope = chat_scope(chat);
+    const struct rv_message_filter newest = {.newest_first = true};
+    struct kept k = {.run_id = chat->run_id, .text = &chat->text};
+
+    int rc = rv_store_read_messages(chat->opts.store, &scope, chat->session, &newest, look, &k, err);
+    *found = k.found;
+    return rc == 0 ? rv_buf_check(&chat->text, "an answer", err) : rc;
+}
+
+/* From the run itself: nothing of it is in the store. */
+static void own_text(rv_chat *chat)
+{
+    json_object *text = NULL;
+
+    if (chat->with->pipeline->agents[0].output_schema)
+        rv_json_write(chat->output, &chat->text);
+    else if (chat->output && json_object_object_get_ex(chat->output, "response", &text))
+        rv_buf_add_str(&chat->text, rv_json_str(text));
+}
+
+static void write_error(const rv_err *e, rv_buf *out)
+{
+    for (; e; e = rv_err_cause(e)) {
+        rv_buf_puts(out, out->len > 0 ? ": " : "");
+        rv_buf_puts(out, rv_err_text(e));
+    }
+}
+
+static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const struct rv_agent_config *a = &chat->with->pipeline->agents[0];
+    bool found = false;
+
+    chat->output = json_object_get(output_of(chat, env, ""));
+    chat->chained = json_object_get(output_of(chat, env, "_chained"));
+    int rc = out->was_kept ? kept_text(chat, &found, err) : 0;
+    if (rc == 0 && !found && out->status == RV_RUN_COMPLETED)
+        own_text(chat);
+    out->is_structured = a->output_schema != NULL;
+    out->output = out->is_structured ? chat->output : NULL;
+    out->chained = chat->chained;
+    out->text = rv_buf_str(&chat->text);
+    out->usage = f->usage;
+    out->error = out->status == RV_RUN_COMPLETED || out->status == RV_RUN_INTERRUPTED ? NULL : f->termination_reason;
+    if (out->status == RV_RUN_INTERRUPTED)
+        out->interrupt = rv_envelope_interrupt(env);
+    return rc;
+}
+
+/* Takes run_err. */
+int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, struct rv_chat_turn *out, rv_err **err)
+{
+    const rv_envelope *env = chat->exec ? rv_exec_envelope(chat->exec) : NULL;
+
+    rv_buf_clear(&chat->text);
+    rv_buf_clear(&chat->store_error);
+    if (!env || rv_err_is(run_err, RV_E_NOMEM)) { /* it never began, or can not be told */
+        if (run_rc == 0)
+            return RV_FAIL(err, RV_E_INTERNAL, "a turn has no state");
+        *err = run_err;
+        return run_rc;
+    }
+    out->status = run_rc < 0 ? RV_RUN_FAILED : rv_exec_status(chat->exec);
+    out->run_id = chat->run_id;
+    out->agent = chat->with->agent;
+    out->was_kept = run_rc == 0;
+    out->latency_ms = (rv_engine_now_us(chat->opts.engine) - chat->began_us) / 1000;
+    if (run_rc < 0) {
+        write_error(run_err, &chat->store_error);
+        out->store_error = rv_buf_cstr(&chat->store_error);
+    }
+    int rc = fill(chat, env, out, err);
+    if (run_rc < 0 && chat->output && rc == 0) { /* the answer was there: it is not lost to whoever waits for it */
+        rv_buf_clear(&chat->text);
+        own_text(chat);
+        out->text = rv_buf_str(&chat->text);
+    }
+    if (run_rc < 0)
+        out->error = out->store_error;
+    rv_err_free(run_err);
+    return rc;
+}
