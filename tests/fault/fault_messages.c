@@ -1,0 +1,128 @@
+/* Every allocation fails once, as a turn is read, as a history is put together with either policy, and as options are
+ * read: no crash, no leak, RV_E_NOMEM. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/messages/messages.h"
+#include "tests/kit/fault.h"
+#include "tests/kit/kit.h"
+
+#define VIEW(text)                                                                                                     \
+    {                                                                                                                  \
+        (text), sizeof(text) - 1                                                                                       \
+    }
+
+static const char turn[] =
+    "{\"session\":\"s\",\"agent\":\"a\",\"name\":\"n\",\"metadata\":{\"k\":1},\"rows\":["
+    "{\"id\":\"1\",\"type\":\"user\",\"content\":\"hi\",\"at_us\":1},"
+    "{\"id\":\"2\",\"type\":\"tool_call\",\"tool_calls\":{\"name\":\"f\",\"id\":\"c\",\"arguments\":{}},\"at_us\":2,"
+    "\"metadata\":{\"x\":[1,2]}}]}";
+
+static char long_text[2000]; /* of an assistant */
+
+/* One of each kind, the newest first; many enough for lists to grow. */
+static const struct rv_message rows[] = {
+    {.type = "assistant", .has_content = true, .content = {long_text, sizeof long_text}, .token_count = RV_UNSET},
+    {.type = "assistant", .has_content = true, .content = VIEW("no\xffUTF-8"), .token_count = RV_UNSET},
+    {.type = "tool_response",
+     .has_content = true,
+     .content = VIEW("r\xff"),
+     .tool_calls = VIEW("{\"id\":\"a b\"}"),
+     .metadata = VIEW("{\"is_error\":true}")},
+    {.type = "tool_response", .has_content = true, .content = VIEW("r"), .tool_calls = VIEW("{\"id\":\"b\"}")},
+    {.type = "tool_call", .tool_calls = VIEW("{\"id\":\"b\",\"name\":\"g\",\"arguments\":\"{\\\"x\\\":1}\"}")},
+    {.type = "tool_call", .tool_calls = VIEW("{\"id\":\"a b\",\"arguments\":\"{x\"}")},
+    {.type = "tool_call", .tool_calls = VIEW("{\"id\":\"b\",\"arguments\":{\"x\":[1]}}")},
+    {.type = "tool", .has_content = true, .metadata = VIEW("{\"tool_name\":\"f\"}")},
+    {.type = "observation", .has_content = true, .content = VIEW("it rains"), .token_count = RV_UNSET},
+    {.type = "tool_response", .has_content = true, .content = VIEW("r"), .tool_calls = VIEW("{\"id\":\"b\"}")},
+    {.type = "user", .has_content = true, .content = VIEW("u"), .token_count = RV_UNSET}};
+
+static int read_turn(void)
+{
+    struct rv_turn t = {0};
+    rv_err *err = NULL;
+    int rc = rv_turn_read(rv_str_of(turn), &t, &err);
+
+    rv_turn_fini(&t);
+    rv_err_free(err);
+    return rc;
+}
+
+static int show(int policy)
+{
+    struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
+    rv_history *h = NULL;
+    json_object *messages = NULL;
+    rv_err *err = NULL;
+    bool full = false;
+    int rc;
+
+    o.policy = policy;
+    o.always_last = 0;
+    rc = rv_history_new("s", &o, &h, &err);
+    for (size_t round = 0; rc == 0 && round < 2; round++)
+        for (size_t i = 0; rc == 0 && i < RV_COUNT(rows); i++)
+            rc = rv_history_add(h, &rows[i], &full, &err);
+    if (rc == 0)
+        rc = rv_history_finish(h, &messages, &err);
+    if (rc == 0 && json_object_array_length(messages) < 8)
+        rc = RV_E_INTERNAL;
+    json_object_put(messages);
+    rv_history_free(h);
+    rv_err_free(err);
+    return rc;
+}
+
+static int show_all(void)
+{
+    return show(RV_REPLAY_SYNTHESISE);
+}
+
+static int show_texts(void)
+{
+    return show(RV_REPLAY_SKIP);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+} scenarios[] = {{"a turn", read_turn}, {"a history", show_all}, {"texts", show_texts}};
+
+START_TEST(every_allocation_may_fail)
+{
+    ck_assert_int_eq(scenarios[_i].run(), 0);
+    for (size_t n = 0;; n++) {
+        int rc;
+        rv_fault_arm(n);
+        rc = scenarios[_i].run();
+        if (!rv_fault_disarm()) {
+            ck_assert_int_eq(rc, 0);
+            ck_assert(n > 10 || !rv_fault_works());
+            break;
+        }
+        ck_assert_msg(rc == RV_E_NOMEM, "%s: allocation %zu: %d", scenarios[_i].name, n, rc);
+        ck_assert_msg(rv_fault_balance() == 0, "%s: allocation %zu leaks %ld", scenarios[_i].name, n,
+                      rv_fault_balance());
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fault_messages");
+    TCase *c = tcase_create("loops");
+    SRunner *runner;
+    int n_failed;
+
+    memset(long_text, 'x', sizeof long_text);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, every_allocation_may_fail, 0, RV_COUNT(scenarios));
+    suite_add_tcase(s, c);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,319 @@
+/* Thousands of random sessions, as the engine keeps them and as nobody should, under random options: the messages keep
+ * the rules of providers, so do the bodies that the wires make of them, the budget is kept, no call is parted from its
+ * result, and what comes after the end of the walk changes nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/wire/wire.h"
+#include "tests/unit/messages/rows.h"
+#include "tests/unit/messages/rules.h"
+#include "tests/unit/messages/sessions.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define N_SESSIONS 400
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define N_SESSIONS 400
+#endif
+#endif
+#ifndef N_SESSIONS
+#define N_SESSIONS 3000
+#endif
+#define PROMPT    "What now?"
+#define NO_RESULT "no result was recorded for this call"
+
+static json_object *messages_of(const struct session *s, const struct rv_history_opts *o, bool insists)
+{
+    return history_of(s->rows, s->n, o, insists, NULL);
+}
+
+/* --- what providers get --- */
+
+static json_object *body_of(enum rv_wire_kind wire, json_object *messages)
+{
+    struct rv_wire_target t = {.wire = wire, .provider = "p", .model = "m"};
+    const struct rv_json_opts opts = {.max_bytes = (size_t)256 << 20};
+    json_object *request = rv_kit_json("{'system':'You help.','prompt':'" PROMPT "','options':{'num_predict':100}}"),
+                *body = NULL;
+    rv_buf text = RV_BUF_INIT((size_t)256 << 20);
+    rv_err *err = NULL;
+
+    if (rv_json_set_ref(request, "history", messages, &err) < 0 || rv_wire_request(&t, request, &text, &err) < 0 ||
+        rv_json_parse(rv_buf_str(&text), &opts, &body, &err) < 0)
+        rv_kit_die("wire %d: %s", (int)wire, rv_err_text(err));
+    rv_buf_fini(&text);
+    json_object_put(request);
+    return body;
+}
+
+static void check_rules(json_object *messages, uint64_t seed)
+{
+    const char *broken = broken_rule_of_history(messages);
+    json_object *body;
+
+    ck_assert_msg(!broken, "session %d: messages: %s", (int)seed, broken);
+    body = body_of(RV_WIRE_OPENAI, messages);
+    broken = broken_rule_of_openai(body, PROMPT);
+    ck_assert_msg(!broken, "session %d: openai: %s", (int)seed, broken);
+    json_object_put(body);
+    body = body_of(RV_WIRE_ANTHROPIC, messages);
+    broken = broken_rule_of_anthropic(body, PROMPT);
+    ck_assert_msg(!broken, "session %d: anthropic: %s", (int)seed, broken);
+    json_object_put(body);
+    json_object_put(body_of(RV_WIRE_OLLAMA, messages));
+}
+
+/* --- the budget --- */
+
+static int64_t tokens_of(rv_str text)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        n += ((unsigned char)text.ptr[i] >> 6) != 2;
+    return n / 4;
+}
+
+/* Of rows without counts: whatever is shown is estimated. */
+static void measure(json_object *messages, int64_t *tokens, int64_t *rows)
+{
+    *tokens = *rows = 0;
+    for (size_t i = 0; i < json_object_array_length(messages); i++) {
+        json_object *m = json_object_array_get_idx(messages, i), *calls = rv_json_get_arr(m, "tool_calls");
+        *tokens += tokens_of(rule_text(m, "content"));
+        *rows += json_object_object_get_ex(m, "content", NULL);
+        for (size_t k = 0; calls && k < json_object_array_length(calls); k++)
+            *tokens += tokens_of(rule_text(json_object_array_get_idx(calls, k), "arguments"));
+    }
+}
+
+static bool has_counts(const struct session *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->rows[i].token_count >= 0)
+            return true;
+    return false;
+}
+
+static void check_budget(const struct session *s, const struct rv_history_opts *o, json_object *messages, uint64_t seed)
+{
+    int64_t tokens, rows;
+
+    measure(messages, &tokens, &rows);
+    if (o->max_tokens >= 0 && !has_counts(s))
+        ck_assert_msg(tokens <= o->max_tokens, "session %d: %d tokens", (int)seed, (int)tokens);
+    if (o->max_messages >= 0)
+        ck_assert_msg(rows <= o->max_messages, "session %d: %d rows", (int)seed, (int)rows);
+    if (o->max_tokens == 0)
+        ck_assert_uint_eq(json_object_array_length(messages), 0);
+}
+
+/* --- wild sessions --- */
+
+static bool shows(json_object *messages, const char *content)
+{
+    for (size_t i = 0; i < json_object_array_length(messages); i++)
+        if (rule_is(json_object_array_get_idx(messages, i), "content", content))
+            return true;
+    return false;
+}
+
+static void check_repeatable(const struct session *s, const struct rv_history_opts *o, json_object *messages)
+{
+    json_object *again = messages_of(s, o, false), *insisting = messages_of(s, o, true);
+    char *text = rv_kit_text(messages), *same = rv_kit_text(again), *also = rv_kit_text(insisting);
+
+    ck_assert_str_eq(text, same);
+    ck_assert_str_eq(text, also);
+    free(text);
+    free(same);
+    free(also);
+    json_object_put(again);
+    json_object_put(insisting);
+}
+
+START_TEST(whatever_is_stored_becomes_messages_that_providers_take)
+{
+    int n_calls = 0, n_unanswered = 0, n_huge = 0, n_shown = 0;
+
+    for (uint64_t seed = 0; seed < N_SESSIONS; seed++) {
+        struct session s;
+        struct rv_history_opts o;
+        json_object *messages;
+
+        session_init(&s, seed + 1);
+        session_make_wild(&s);
+        o = session_options(&s);
+        messages = messages_of(&s, &o, false);
+        check_rules(messages, seed);
+        check_budget(&s, &o, messages, seed);
+        check_repeatable(&s, &o, messages);
+        n_unanswered += shows(messages, NO_RESULT);
+        n_huge += s.n_huge;
+        n_shown += json_object_array_length(messages) > 5;
+        for (size_t i = 0; i < json_object_array_length(messages); i++)
+            n_calls += rv_json_get_arr(json_object_array_get_idx(messages, i), "tool_calls") != NULL;
+        json_object_put(messages);
+        session_fini(&s);
+    }
+    ck_assert_int_gt(n_calls, N_SESSIONS / 4);
+    ck_assert_int_gt(n_unanswered, N_SESSIONS / 20);
+    ck_assert_int_gt(n_huge, N_SESSIONS / 20);
+    ck_assert_int_gt(n_shown, N_SESSIONS / 5);
+}
+END_TEST
+
+/* --- sound sessions --- */
+
+/* "c7" of the arguments {"is":"c7",...} and "r7" of the result "r7 ...". */
+static long number_of(rv_str text, char letter)
+{
+    const char *at = text.len ? strchr(text.ptr, letter) : NULL;
+
+    while (at && (at[1] < '0' || at[1] > '9'))
+        at = strchr(at + 1, letter);
+    return at ? strtol(at + 1, NULL, 10) : -1;
+}
+
+/* Each call with its own result; nothing made up. */
+static void check_pairs(json_object *messages, uint64_t seed)
+{
+    json_object *calls = NULL;
+    size_t next = 0;
+
+    for (size_t i = 0; i < json_object_array_length(messages); i++) {
+        json_object *m = json_object_array_get_idx(messages, i);
+        if (rv_json_get_arr(m, "tool_calls")) {
+            calls = rv_json_get_arr(m, "tool_calls");
+            next = 0;
+        }
+        if (!rule_is(m, "role", "tool"))
+            continue;
+        long c = number_of(rule_text(json_object_array_get_idx(calls, next++), "arguments"), 'c');
+        long r = number_of(rule_text(m, "content"), 'r');
+        ck_assert_msg(c >= 0 && c == r, "session %d: call %ld has result %ld", (int)seed, c, r);
+    }
+}
+
+START_TEST(no_call_is_parted_from_its_result)
+{
+    int n_calls = 0;
+
+    for (uint64_t seed = 0; seed < N_SESSIONS; seed++) {
+        struct session s;
+        struct rv_history_opts o;
+        json_object *messages;
+
+        session_init(&s, seed + 1000000);
+        session_make_sound(&s, true);
+        o = session_options(&s);
+        messages = messages_of(&s, &o, false);
+        check_pairs(messages, seed);
+        check_rules(messages, seed);
+        check_budget(&s, &o, messages, seed);
+        check_repeatable(&s, &o, messages);
+        for (size_t i = 0; i < json_object_array_length(messages); i++)
+            n_calls += rule_is(json_object_array_get_idx(messages, i), "role", "tool");
+        json_object_put(messages);
+        session_fini(&s);
+    }
+    ck_assert_int_gt(n_calls, N_SESSIONS);
+}
+END_TEST
+
+/* --- the walk, written once more: texts and whole pairs, from the newest --- */
+
+/* What has room of a session in which each call is directly followed by its result: one letter for each row, oldest
+ * first. */
+static void expect(const struct session *s, const struct rv_history_opts *o, char shown[MAX_SESSION + 1])
+{
+    int64_t tokens = o->max_tokens < 0 ? INT64_MAX : o->max_tokens,
+            rows = o->max_messages < 0 ? INT64_MAX : o->max_messages;
+    size_t i = s->n;
+
+    memset(shown, '-', s->n);
+    shown[s->n] = '\0';
+    while (i > 0 && tokens >= 0) {
+        const struct rv_message *row = &s->rows[--i];
+        bool is_pair = row->type[0] == 't' && row->type[5] == 'r';
+        const char *arguments =
+            is_pair ? strstr(s->rows[i - 1 - (s->rows[i - 1].type[1] == 'h')].tool_calls.ptr, "{\"is") : "";
+        int64_t cost = tokens_of(row->content) + (is_pair ? tokens_of((rv_str){arguments, strlen(arguments) - 1}) : 0);
+        if (row->type[0] == 't' && !is_pair)
+            continue; /* thoughts; the call of a pair */
+        bool fits = cost <= tokens && (is_pair ? 2 : 1) <= rows;
+        if (!is_pair && !fits)
+            return;
+        if (!fits || (is_pair && o->policy == RV_REPLAY_SKIP))
+            continue;
+        shown[i] = is_pair ? 'p' : 't';
+        tokens -= cost;
+        rows -= is_pair ? 2 : 1;
+    }
+}
+
+static void check_shown(const struct session *s, const char *shown, json_object *messages, uint64_t seed)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        json_object *m;
+        if (shown[i] == '-')
+            continue;
+        while (at < json_object_array_length(messages) &&
+               !json_object_object_get_ex(json_object_array_get_idx(messages, at), "content", NULL))
+            at++; /* calls alone */
+        ck_assert_msg(at < json_object_array_length(messages), "session %d: row %zu is not shown", (int)seed, i + 1);
+        m = json_object_array_get_idx(messages, at++);
+        ck_assert_msg(rv_str_eq(rule_text(m, "content"), s->rows[i].content), "session %d: row %zu is not next",
+                      (int)seed, i + 1);
+    }
+    ck_assert_msg(at == json_object_array_length(messages), "session %d: more than %s", (int)seed, shown);
+}
+
+START_TEST(as_much_is_shown_as_has_room)
+{
+    int n_left_out = 0;
+
+    for (uint64_t seed = 0; seed < N_SESSIONS; seed++) {
+        struct session s;
+        struct rv_history_opts o;
+        json_object *messages;
+        char shown[MAX_SESSION + 1];
+
+        session_init(&s, seed + 2000000);
+        session_make_sound(&s, false);
+        o = session_options(&s);
+        o.compress = o.count_tool_rows = false;
+        o.since_us = 0;
+        if (o.max_tokens == 0)
+            o.max_tokens = 1;
+        messages = messages_of(&s, &o, false);
+        expect(&s, &o, shown);
+        check_shown(&s, shown, messages, seed);
+        n_left_out += strstr(shown, "t-") != NULL && strchr(shown, 'p') != NULL;
+        json_object_put(messages);
+        session_fini(&s);
+    }
+    ck_assert_int_gt(n_left_out, N_SESSIONS / 20);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("messages_property");
+    TCase *c = tcase_create("property");
+    SRunner *runner;
+    int n_failed;
+
+    tcase_set_timeout(c, 60);
+    tcase_add_test(c, whatever_is_stored_becomes_messages_that_providers_take);
+    tcase_add_test(c, no_call_is_parted_from_its_result);
+    tcase_add_test(c, as_much_is_shown_as_has_room);
+    suite_add_tcase(suite, c);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
