@@ -22,7 +22,7 @@ struct rv_fn_group {
     size_t n;
 };
 extern const struct rv_fn_group rv_fn_group_words, rv_fn_group_texts, rv_fn_group_tools, rv_fn_group_pipelines,
-    rv_fn_group_envelopes, rv_fn_group_goals, rv_fn_group_runs, rv_fn_group_agents;
+    rv_fn_group_envelopes, rv_fn_group_goals, rv_fn_group_runs, rv_fn_group_agentdocs, rv_fn_group_agents;
 
 /* verb_fn.c */
 void rv_fn_write_reference(rv_buf *b); /* docs/reference/functions.md */

@@ -12,8 +12,8 @@
 static size_t all_filters(const struct rv_fn **out)
 {
     const struct rv_fn_group *const groups[] = {
-        &rv_fn_group_words,     &rv_fn_group_texts, &rv_fn_group_tools, &rv_fn_group_pipelines,
-        &rv_fn_group_envelopes, &rv_fn_group_goals, &rv_fn_group_runs,  &rv_fn_group_agents,
+        &rv_fn_group_words, &rv_fn_group_texts, &rv_fn_group_tools,     &rv_fn_group_pipelines, &rv_fn_group_envelopes,
+        &rv_fn_group_goals, &rv_fn_group_runs,  &rv_fn_group_agentdocs, &rv_fn_group_agents,
     };
     size_t n = 0;
 
