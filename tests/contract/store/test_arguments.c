@@ -256,6 +256,23 @@ START_TEST(a_store_has_a_name_of_a_known_kind)
 }
 END_TEST
 
+static void refuse_session_writes(struct world *w, rv_store *s)
+{
+    const struct rv_session_row fresh = {.id = "s1", .tenant = "default", .user = "u", .created_us = T0};
+    const struct rv_session_change change = {.now_us = T0};
+    const struct rv_turn turn = {.session = "s1"};
+    const struct rv_schema_row schema = {.name = "n", .kind = "agent", .source = "person"};
+    int64_t version = 0;
+
+    FAILS(RV_E_DENIED, rv_store_ensure_session(s, &fresh, NULL, &w->err));
+    FAILS(RV_E_DENIED, rv_store_change_session(s, &operator_scope, "s1", &change, &w->err));
+    FAILS(RV_E_DENIED, rv_store_delete_session(s, &operator_scope, "s1", T0, &w->err));
+    FAILS(RV_E_DENIED, rv_store_add_messages(s, &operator_scope, &turn, T0, &w->err));
+    FAILS(RV_E_DENIED, rv_store_put_schema(s, &schema, RV_SCHEMA_PUT, T0, NULL, &w->err));
+    FAILS(RV_E_DENIED, rv_store_delete_schema(s, &operator_scope, "agent", "n", T0, &w->err));
+    OK(rv_store_schemas_version(s, &version, &w->err));
+}
+
 START_TEST(a_read_only_store_refuses_every_write)
 {
     struct world world, *w = &world;
@@ -284,6 +301,7 @@ START_TEST(a_read_only_store_refuses_every_write)
     FAILS(RV_E_DENIED, rv_store_put_snapshot(s, "r1", 1, 1, RV_STR_LIT("x"), &w->err));
     FAILS(RV_E_DENIED, rv_store_drop_snapshots(s, &w->err));
     FAILS(RV_E_DENIED, rv_store_sweep(s, T0, 0, NULL, &w->err));
+    refuse_session_writes(w, s);
     OK(rv_store_check(s, &w->err));
     if (w->impl->has_file) {
         OK(rv_store_get_run(s, &operator_scope, "r1", &row, &w->err));

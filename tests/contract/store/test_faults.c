@@ -30,6 +30,95 @@ static int do_append(struct world *w)
     next_append = world_append("r1", 1, &next_record, 2, "two");
     return rv_store_append(w->s, &next_append, &w->err);
 }
+static int do_append_turn(struct world *w)
+{
+    struct rv_message rows[] = {world_message("m1", "user", "hello"), world_message("m2", "assistant", "hi")};
+    const struct rv_turn turns[] = {{.session = "new", .rows = rows, .n_rows = 2},
+                                    {.session = "s1", .rows = rows, .n_rows = 1}};
+
+    next_append = world_append("r1", 1, &next_record, 2, "two");
+    next_append.turns = turns;
+    next_append.n_turns = 2;
+    return rv_store_append(w->s, &next_append, &w->err);
+}
+static int do_ensure_session(struct world *w)
+{
+    const struct rv_session_row fresh = {.id = "new", .tenant = "default", .user = "u", .created_us = T0};
+    struct rv_session_row row = {0};
+    int rc = rv_store_ensure_session(w->s, &fresh, &row, &w->err);
+    ck_assert_int_eq(row.id != NULL, rc == 0);
+    rv_session_row_fini(&row);
+    return rc;
+}
+static int do_get_session(struct world *w)
+{
+    struct rv_session_row row = {0};
+    int rc = rv_store_get_session(w->s, &operator_scope, "s1", &row, &w->err);
+    ck_assert_int_eq(row.id != NULL, rc == 0);
+    rv_session_row_fini(&row);
+    return rc;
+}
+static int do_change_session(struct world *w)
+{
+    const struct rv_session_change change = {.name = "changed", .now_us = T0 + 1};
+    return rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err);
+}
+static int do_list_sessions(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_delete_session(struct world *w)
+{
+    return rv_store_delete_session(w->s, &operator_scope, "s1", T0, &w->err);
+}
+static int do_read_messages(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_read_messages(w->s, &operator_scope, "s1", NULL, see_message, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_add_messages(struct world *w)
+{
+    return add_rows(w, "s1", "m", "user:hello assistant:hi");
+}
+static const struct rv_schema_row schema = {.name = "n", .kind = "agent", .source = "person", .document = {"doc", 3}};
+static int do_put_schema(struct world *w)
+{
+    bool changed = false;
+    int rc = rv_store_put_schema(w->s, &schema, RV_SCHEMA_PUT, T0, &changed, &w->err);
+    ck_assert_int_eq(changed, rc == 0);
+    return rc;
+}
+static int do_find_schema(struct world *w)
+{
+    struct rv_schema_row row = {0};
+    int rc = rv_store_find_schema(w->s, &operator_scope, "agent", "there", &row, &w->err);
+    ck_assert_int_eq(row.name != NULL, rc == 0);
+    rv_schema_row_fini(&row);
+    return rc;
+}
+static int do_list_schemas(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_schemas(w->s, &operator_scope, NULL, see_schema, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_delete_schema(struct world *w)
+{
+    return rv_store_delete_schema(w->s, &operator_scope, "agent", "there", T0, &w->err);
+}
+static int do_schemas_version(struct world *w)
+{
+    int64_t version = -1;
+    int rc = rv_store_schemas_version(w->s, &version, &w->err);
+    ck_assert_int_eq(version == -1, rc != 0);
+    return rc;
+}
 static int do_begin(struct world *w)
 {
     int rc = rv_store_begin(w->s, &w->err);
@@ -143,6 +232,19 @@ static const struct {
 } ops[] = {
     {"create_run", do_create},
     {"append", do_append},
+    {"append", do_append_turn},
+    {"ensure_session", do_ensure_session},
+    {"get_session", do_get_session},
+    {"change_session", do_change_session},
+    {"list_sessions", do_list_sessions},
+    {"delete_session", do_delete_session},
+    {"read_messages", do_read_messages},
+    {"add_messages", do_add_messages},
+    {"put_schema", do_put_schema},
+    {"find_schema", do_find_schema},
+    {"list_schemas", do_list_schemas},
+    {"delete_schema", do_delete_schema},
+    {"schemas_version", do_schemas_version},
     {"begin", do_begin},
     {"get_run", do_get_run},
     {"list_runs", do_list_runs},
@@ -168,7 +270,9 @@ static const struct {
 static void picture(struct world *w, rv_buf *out)
 {
     struct rv_store_stats stats;
+    struct rv_session_row session;
     struct rv_run_row row;
+    int64_t version = 0;
     int rc = rv_store_get_run(w->s, &operator_scope, "r1", &row, NULL);
 
     if (rc == 0)
@@ -177,8 +281,27 @@ static void picture(struct world *w, rv_buf *out)
     if (rc == 0)
         rv_run_row_fini(&row);
     OK(rv_store_stats(w->s, &stats, &w->err));
-    rv_buf_printf(out, "%lld %lld %lld %lld", (long long)stats.runs, (long long)stats.records, (long long)stats.blobs,
+    rv_buf_printf(out, "%lld %lld %lld %lld ", (long long)stats.runs, (long long)stats.records, (long long)stats.blobs,
                   (long long)stats.snapshots);
+    OK(rv_store_schemas_version(w->s, &version, &w->err));
+    rv_buf_printf(out, "%lld %lld %lld %lld ", (long long)stats.sessions, (long long)stats.messages,
+                  (long long)stats.schemas, (long long)version);
+    if (rv_store_get_session(w->s, &operator_scope, "s1", &session, NULL) == 0) {
+        rv_buf_printf(out, "%s %lld %lld", session.name, (long long)session.n_messages,
+                      (long long)session.total_tokens);
+        rv_session_row_fini(&session);
+    }
+}
+
+/* What there is before the operation. */
+static void furnish(struct world *w)
+{
+    struct rv_schema_row row = schema;
+
+    make_run(w, "r1");
+    make_session(w, "s1", "u");
+    row.name = "there";
+    OK(rv_store_put_schema(w->s, &row, RV_SCHEMA_PUT, T0, NULL, &w->err));
 }
 
 /* before: nothing happened. after: it happened, as it does without a fault, though the caller is told otherwise. */
@@ -191,14 +314,14 @@ static void try_op(int i, size_t op, bool is_after)
     rv_buf_printf(&point, "%s%s", ops[op].op, is_after ? ".done" : "");
     rv_buf_printf(&passed, "%s %s", ops[op].op, is_after ? rv_buf_cstr(&point) : "");
     world_open(w, i);
-    make_run(w, "r1");
+    furnish(w);
     if (is_after)
         OK(ops[op].run(w));
     picture(w, &want);
     world_close(w);
 
     world_open(w, i);
-    make_run(w, "r1");
+    furnish(w);
     hook.fail_at = rv_buf_cstr(&point);
     rv_store_set_faults(w->s, (struct rv_store_faults){at, &hook});
     SAYS(RV_E_IO, rv_buf_cstr(&point), ops[op].run(w));

@@ -6,6 +6,7 @@ int main(void)
     int failed;
 
     srunner_add_suite(runner, schema_suite());
+    srunner_add_suite(runner, sessions_suite());
     srunner_add_suite(runner, damage_suite());
     srunner_add_suite(runner, disk_suite());
     srunner_add_suite(runner, locks_suite());

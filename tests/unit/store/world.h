@@ -52,6 +52,7 @@ Suite *schema_suite(void);
 Suite *damage_suite(void);
 Suite *disk_suite(void);
 Suite *locks_suite(void);
+Suite *sessions_suite(void);
 
 extern const struct rv_store_scope operator_scope;
 extern const struct rv_store_opts quick; /* nothing is synced, and locks are waited for 50 ms */
