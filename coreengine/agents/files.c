@@ -174,7 +174,9 @@ static int read_document(struct rv_agents_file *file, rv_err **err)
         rv_agentdoc_free(doc);
         return file->name ? 0 : RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", file->path);
     }
-    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "read \"%s\"", file->path) : guess_name(file, err);
+    if (rc == RV_E_NOMEM || rv_err_is(file->fault, RV_E_NOMEM)) /* then the fault is not what is wrong with the file */
+        return RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", file->path);
+    return guess_name(file, err);
 }
 
 static int read_file(struct rv_agents_file *file, rv_err **err)
@@ -182,8 +184,8 @@ static int read_file(struct rv_agents_file *file, rv_err **err)
     RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
     int rc = rv_file_read(file->path, &text, &file->fault);
 
-    if (rc == RV_E_NOMEM)
-        return RV_FAIL(err, rc, "read \"%s\"", file->path);
+    if (rc == RV_E_NOMEM || rv_err_is(file->fault, RV_E_NOMEM))
+        return RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", file->path);
     if (rc < 0)
         return 0;
     file->len = text.len;

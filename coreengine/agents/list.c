@@ -132,6 +132,8 @@ static int show(const struct listing *l, const char *name, rv_err **err)
     rv_err *fault = NULL;
     int rc = rv_agents_look_up(l->a, l->scope, name, false, &agent, &fault);
 
+    if (rv_err_is(fault, RV_E_NOMEM)) /* also when only the message has suffered */
+        rc = RV_E_NOMEM;
     found = (struct rv_agents_found){agent.doc, {agent.text, agent.len}, agent.source, agent.place};
     if (rc == 0) {
         rc = l->each(l->self, name, &found, NULL, err);
@@ -139,6 +141,8 @@ static int show(const struct listing *l, const char *name, rv_err **err)
         rc = l->each(l->self, name, &found, fault, err);
     } else if (rc == RV_E_NOT_FOUND) { /* it went meanwhile */
         rc = 0;
+    } else if (rc == RV_E_NOMEM) {
+        rc = RV_FAIL(err, rc, "list agent \"%s\"", name);
     } else if (err) {
         *err = fault;
         fault = NULL;

@@ -11,7 +11,7 @@ static int fail_document(const rv_err *why, int rc, rv_err **err)
     struct rv_src at = rv_err_src(why);
     const char *hint = rv_err_hint_text(why);
 
-    if (rc == RV_E_NOMEM)
+    if (rc == RV_E_NOMEM || rv_err_is(why, RV_E_NOMEM))
         return RV_FAIL(err, RV_E_NOMEM, "read its document");
     if (at.line > 0)
         rc = RV_FAIL(err, RV_E_PLUGIN, "its document, line %d, column %d: %s", at.line, at.col, rv_err_text(why));

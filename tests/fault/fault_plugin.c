@@ -15,7 +15,7 @@ static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NUL
 static int load_inspect_call(void)
 {
     const struct rv_capability_config which[] = {
-        {.name = "hello"}, {.name = "needs_config"}, {.name = "heloo"}, {.name = "probes"}};
+        {.name = "hello"}, {.name = "needs_config"}, {.name = "heloo"}, {.name = "probes"}, {.name = "agents"}};
     const struct rv_plugin_call probe = {.kind = RV_NAME_PROBE, .name = "happened", .args = RV_STR_LIT("{}")};
     const struct rv_plugin_call greet = {
         .kind = RV_NAME_TOOL, .name = "greet", .args = RV_STR_LIT("{\"name\": \"x\"}")};
@@ -40,6 +40,8 @@ static int load_inspect_call(void)
         rc = rv_plugins_load(p, &which[3], &err);
     if (rc == 0)
         rc = rv_plugins_call(p, &probe, &out, &err);
+    if (rc == 0)
+        rc = rv_plugins_load(p, &which[4], &err);
     if (rc == 0) {
         rv_plugins_write_json(p, &w);
         rc = rv_buf_check(&out, "inspect", &err);
@@ -184,6 +186,9 @@ static const struct {
     {RV_NAME_TOOL, "read_file", "{\"path\": \"fault/plugin.cmake\"}"},
     {RV_NAME_TOOL, "search_files", "{\"query\": \"hostile plugins and faults\"}"},
     {RV_NAME_TOOL, "write_file", "{\"path\": \"nowhere/x\", \"text\": \"y\"}"},
+    {RV_NAME_TOOL, "action", "{\"type\": \"observation\", \"payload\": {\"confidence\": 0.5, \"sources\": [\"a\"]}}"},
+    {RV_NAME_TOOL, "action", "{\"type\": \"observation\", \"payload\": {\"confidance\": 0.5}}"},
+    {RV_NAME_TOOL, "keep_record", "{\"name\": \"n\", \"fields\": {\"a\": 1}}"},
     {RV_NAME_PROVIDER, "echo.model", "{\"prompt\": \"one two\", \"options\": {\"num_predict\": 9}}"},
     {RV_NAME_PROVIDER, "echo.model", "{\"prompt\": \"call: f {}\", \"tools\": [{\"name\": \"f\"}]}"},
     {RV_NAME_PROVIDER, "echo.model",
@@ -197,16 +202,21 @@ static const struct {
 static int open_all(rv_plugins **p)
 {
     const struct rv_capability_config echo = {.name = "echo"};
-    struct rv_capability_config which = {.name = "files"};
+    struct rv_capability_config which = {.name = "files"}, p8 = {.name = "p8"};
     int rc = rv_json_parse(RV_STR_LIT("{\"roots\": [\"fault\", \"plugins\"]}"), NULL, &which.config, NULL);
 
     *p = NULL;
+    if (rc == 0)
+        rc = rv_json_parse(RV_STR_LIT("{\"records\": \"nowhere/records.jsonl\"}"), NULL, &p8.config, NULL);
     if (rc == 0)
         rc = rv_plugins_new(&opts, p, NULL);
     if (rc == 0)
         rc = rv_plugins_load(*p, &which, NULL);
     if (rc == 0)
         rc = rv_plugins_load(*p, &echo, NULL);
+    if (rc == 0)
+        rc = rv_plugins_load(*p, &p8, NULL);
+    json_object_put(p8.config);
     json_object_put(which.config);
     return rc;
 }

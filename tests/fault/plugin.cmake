@@ -7,5 +7,6 @@ if(RV_TESTS)
         REEVE_PROGRAM="$<TARGET_FILE:reeve>"
         HOSTILE_DIR="${PROJECT_BINARY_DIR}/tests/plugins/lib"
         CAPABILITY_DIR="${PROJECT_BINARY_DIR}/lib/reeve/capabilities")
-    add_dependencies(fault_plugin reeve hostile_plugins hello_capability files_capability echo_capability)
+    add_dependencies(fault_plugin reeve hostile_plugins hello_capability files_capability echo_capability
+        p8_capability)
 endif()
