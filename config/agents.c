@@ -97,7 +97,8 @@ static const struct rv_key agent_keys[] = {
      .offset = AT(structured),
      .read = read_structured,
      .schema = "{\"type\":\"boolean\"}",
-     .doc = "With agent: whether the output has the shape of the document's properties; unset: as the document says."},
+     .doc = "With agent: true or false: whether the output has the shape of the document's properties; unset: as it "
+            "says."},
     {.name = "joins_session",
      .type = RV_KEY_BOOL,
      .offset = AT(joins_session),
@@ -162,7 +163,8 @@ static const struct rv_key agent_keys[] = {
      .read = read_allowed_tools,
      .schema = "{\"anyOf\":[{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
                "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"boolean\"}}]}",
-     .doc = "Names of tools, or a map from name to true or false; narrows tool_access. An empty list allows none."},
+     .doc = "Names of tools, or a map from name to true or false; narrows tool_access. An empty list allows none. "
+            "With agent: in place of the document's tools. A model that may use ask_agent asks other agents."},
     {.name = "model_role",
      .type = RV_KEY_STR,
      .offset = AT(model_role),
@@ -265,7 +267,7 @@ static const struct rv_key agent_keys[] = {
      .min = 1,
      .max = 1000,
      .default_text = "10",
-     .doc = "Replies of one visit that call tools."},
+     .doc = "Replies of one visit that call tools. With agent: as many as it may make requests, unless given."},
     {.name = "max_bad_calls",
      .type = RV_KEY_INT,
      .offset = AT(max_bad_calls),
@@ -278,7 +280,8 @@ static const struct rv_key agent_keys[] = {
      .offset = AT(limits),
      .keys = limit_keys,
      .n_keys = RV_COUNT(limit_keys),
-     .doc = "Limits of one visit of a model stage; each is unset unless given."},
+     .doc = "Limits of one visit of a model stage; each is unset unless given. With agent: as its document says, "
+            "else 15 requests and 80000 tokens in all."},
     {.name = "max_visits",
      .type = RV_KEY_INT,
      .offset = AT(max_visits),
@@ -321,7 +324,9 @@ static const struct rv_key_table agent_table = {
     .title = "An agent: one stage of the pipeline",
     .keys = agent_keys,
     .n_keys = RV_COUNT(agent_keys),
-    .more = "\"anyOf\":[{\"required\":[\"name\"]},{\"required\":[\"agent\"]}]",
+    .more =
+        "\"anyOf\":[{\"required\":[\"name\"]},{\"required\":[\"agent\"]}],\"properties\":{\"name\":{\"minLength\":1},"
+        "\"agent\":{\"pattern\":\"^[A-Za-z0-9_][A-Za-z0-9_.-]*$\",\"maxLength\":128}}",
 };
 
 const struct rv_key_table *rv_agent_table(void)

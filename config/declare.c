@@ -46,10 +46,12 @@ static void set_output(const struct declaration *d)
 {
     struct rv_agent_config *a = d->a;
     rv_err *err = NULL;
+    int rc;
 
     json_object_put(a->output_schema); /* one of the file is a finding already */
     a->output_schema = NULL;
-    take_rc(d, rv_agentdoc_output_schema(d->doc, a->structured, &a->output_schema, &err), err);
+    rc = rv_agentdoc_output_schema(d->doc, a->structured, &a->output_schema, &err);
+    take_rc(d, rc, err);
     a->output_mode = a->output_schema ? RV_OUTPUT_JSON : RV_OUTPUT_TEXT;
     if (a->output_schema && a->output_via == RV_OUTPUT_VIA_AUTO)
         a->output_via = RV_OUTPUT_VIA_TOOL;

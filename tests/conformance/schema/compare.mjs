@@ -44,12 +44,18 @@ const full = {
       output_via: 'tool', max_repairs: 0, max_rounds: 1, max_bad_calls: 0,
       limits: { request_limit: 1, tool_calls_limit: 2, input_tokens_limit: 3, output_tokens_limit: 4, total_tokens_limit: 5 },
     },
+    {
+      agent: 'helper', name: 'w', structured_output: true, joins_session: false, child_text: 'parent', child_text_resets: true,
+    },
+    { agent: 'sorter' },
   ],
+  schema_dir: 'd', max_delegation_depth: 0, max_delegation_repeats: 16,
   edge_limits: [{ from: 'x', to: 'y', max_count: 2 }],
   prompts: { x: 'hello {{raw_input}}', f: { file: 'package.json' } },
   execution: {
     max_plan_steps: 1, max_tool_retries: 0, max_llm_retries: 1, max_loop_iterations: 1, max_replan_iterations: 1,
     max_loop_back_rejections: 1, llm_timeout: 1.5, executor_timeout: 2, tool_timeout: 3, agent_timeout: 4,
+    delegation_timeout: 5,
     clarification_threshold: 0.5, high_confidence_threshold: 1, llm_seed: -7, require_confirmation_for_destructive: true,
     replan_on_partial_success: true, strict_transition_validation: true, enable_idempotency: true, idempotency_ttl_ms: 5,
     enforce_idempotency_for_tools: true, enforce_idempotency_for_agents: true, meta_validation_enabled: true,
@@ -94,6 +100,7 @@ const loaderOnly = [
   /needs a model_role$/, /: "when"/, /no regular file|cannot open/, /the name of a capability is empty$/,
   /is for the reply of a model/, /must describe an object$/, /needs output_mode json/, /is a key of the model itself$/,
   /can not be its own fallback$/, /leads back to it$/, /this model costs is not known$/, /must be at least 0\.000001/,
+  /for declared agents, and the stage has none$/, /a declared agent calls a model$/, /of a declared agent makes it$/,
   /exclude each other$/, /which no stage makes$|can have no value/,
 ];
 

@@ -10,6 +10,7 @@ int main(void)
     srunner_add_suite(runner, broken_suite());
     srunner_add_suite(runner, same_suite());
     srunner_add_suite(runner, fits_suite());
+    srunner_add_suite(runner, agents_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -14,6 +14,7 @@ Suite *catalog_suite(void);
 Suite *broken_suite(void);
 Suite *same_suite(void);
 Suite *fits_suite(void);
+Suite *agents_suite(void);
 
 struct world {
     struct rv_pipeline *pipeline;
