@@ -4,6 +4,7 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
+#include "coreengine/agents/agents.h"
 #include "coreengine/journal/bundle.h"
 #include "coreengine/journal/journal.h"
 #include "coreengine/shell/shell.h"
@@ -140,28 +141,49 @@ struct rv_cli_loaded {
     const struct rv_pipeline *pipeline;
     struct rv_pipeline *own; /* the same, unless a bundle owns it */
     rv_plugins *plugins;
-    rv_script *script; /* NULL: none */
-    rv_bundle *bundle; /* owned; owns pipeline and script; NULL: they were loaded from files */
-    bool plugins_busy; /* one still runs a call that was given up: its code must stay */
-    rv_script *
-        *test_scripts; /* of rv_cli_load_tests: one per test of the pipeline, NULL for a test without; else NULL */
+    rv_script *script;        /* NULL: none */
+    rv_bundle *bundle;        /* owned; owns pipeline and script; NULL: they were loaded from files */
+    bool plugins_busy;        /* one still runs a call that was given up: its code must stay */
+    rv_script **test_scripts; /* with `tests`: one per test of the pipeline, NULL for a test without; else NULL */
+    rv_agents *agents;     /* of a pipeline with declared agents: where they are, and those that they ask; else NULL */
+    rv_store *agent_store; /* that was opened for them; NULL: the verb's, or none */
 };
-/** Load, open the capabilities, check all names. Findings are collected, not printed. Fails only if the file can not be
- *  read. script_path may be NULL. */
-RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const char *script_path, struct rv_cli_loaded *out,
-                              rv_err **err);
-/** The same with the scripts of the pipeline's own tests; a tool that any of them plays is known. */
-RV_MUST_CHECK int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded *out, rv_err **err);
+struct rv_cli_load_opts {
+    const struct rv_cli_args *args; /* --schema-dir, --store, --user, --tenant count for declared agents */
+    const char *script;             /* NULL: none */
+    bool tests;                     /* with the scripts of the pipeline's own tests: a tool that any plays is known */
+    bool keeps;      /* the run is kept in the verb's store: agents are looked for there, and registered */
+    rv_store *store; /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
+};
+/** Load, open the capabilities, bind declared agents, check all names. Findings are collected, not printed. Fails only
+ *  if the file can not be read. */
+RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts,
+                              struct rv_cli_loaded *out, rv_err **err);
+/** Only what is needed to show it: capabilities are opened where declared agents may be in them. */
+RV_MUST_CHECK int rv_cli_load_plain(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts,
+                                    struct rv_cli_loaded *out, rv_err **err);
 /** Read them for a pipeline that is loaded: their faults become findings, their tools stay unknown to the pipeline. */
 RV_MUST_CHECK int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err);
 /** What a bundle holds, with its capabilities opened if there will be calls. Takes bundle on every path. */
-RV_MUST_CHECK int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, bool calls, struct rv_cli_loaded *out,
-                                     rv_err **err);
+RV_MUST_CHECK int rv_cli_load_bundle(struct rv_cli *cli, const struct rv_cli_load_opts *opts, rv_bundle *bundle,
+                                     bool calls, struct rv_cli_loaded *out, rv_err **err);
 void rv_cli_loaded_fini(struct rv_cli_loaded *l);
 /** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
 void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e);
 /** Print the findings (warnings only if asked) to stderr; true if the pipeline may be run. */
 bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool warnings);
+
+/* load_agents.c: declared agents of a pipeline */
+bool rv_cli_has_agents(const struct rv_pipeline *p);
+/** Say where agents are, for a pipeline that has some. */
+RV_MUST_CHECK int rv_cli_open_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l,
+                                     rv_err **err);
+/** The same, and make its stages what the documents say. */
+RV_MUST_CHECK int rv_cli_bind_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l,
+                                     rv_err **err);
+/** find_agent of struct rv_exec_opts; self is a struct rv_cli_loaded that has `agents`. */
+RV_MUST_CHECK int rv_cli_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text,
+                                    rv_err **err);
 
 /* input.c: the envelope a run starts from */
 RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err);

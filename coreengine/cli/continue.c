@@ -6,10 +6,11 @@
 #define MAX_BUNDLE ((size_t)64 << 20)
 
 /* calls: the run will make some. Else neither capabilities nor secrets are needed, and both may be gone. */
-static int open_bundle(struct rv_cli *cli, rv_store *store, const struct rv_run_row *row, bool calls,
-                       struct rv_cli_loaded *out, rv_err **err)
+static int open_bundle(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store,
+                       const struct rv_run_row *row, bool calls, struct rv_cli_loaded *out, rv_err **err)
 {
     const struct rv_bundle_opts opts = {.offline = !calls};
+    const struct rv_cli_load_opts load = {.args = args, .keeps = true, .store = store};
     rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
     rv_bundle *bundle = NULL;
 
@@ -18,7 +19,7 @@ static int open_bundle(struct rv_cli *cli, rv_store *store, const struct rv_run_
         rc = rv_bundle_open(rv_buf_str(&text), &opts, &bundle, err);
     rv_buf_fini(&text);
     if (rc == 0)
-        rc = rv_cli_load_bundle(cli, bundle, calls, out, err);
+        rc = rv_cli_load_bundle(cli, &load, bundle, calls, out, err);
     return rc < 0 ? RV_WRAP(err, rc, "open what run \"%s\" was started with", row->id) : 0;
 }
 
@@ -46,7 +47,7 @@ int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store
     if (rc == 0)
         rc = rv_store_get_run(store, &scope, run, &row, &err);
     if (rc == 0)
-        rc = open_bundle(cli, store, &row, !cancel, &loaded, &err);
+        rc = open_bundle(cli, args, store, &row, !cancel, &loaded, &err);
     if (rc == 0 && !rv_cli_sound(cli, &loaded, false)) {
         status = RV_EXIT_USAGE;
     } else {

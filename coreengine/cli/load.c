@@ -175,7 +175,35 @@ int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
     return rc;
 }
 
-static int load(struct rv_cli *cli, const char *path, const char *script_path, bool with_tests,
+/* All that a pipeline needs to be checked. */
+static int complete(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l, rv_err **err)
+{
+    int rc = load_script(l, opts->script, err);
+
+    if (rc == 0 && opts->tests)
+        rc = rv_cli_load_test_scripts(l, err);
+    if (rc == 0)
+        rc = open_plugins(cli, l, opts->script || is_scripted(l), err);
+    if (rc == 0)
+        rc = rv_cli_bind_agents(cli, opts, l, err);
+    if (rc == 0)
+        rc = check_names(l, err);
+    if (rc == 0)
+        rc = rv_schema_check_pipeline(l->own, l->findings, err);
+    return rc;
+}
+
+/* What a capability lacks matters only as far as its agents are needed, and then binding says so. */
+static int complete_plain(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l,
+                          rv_err **err)
+{
+    if (!rv_cli_has_agents(l->pipeline))
+        return 0;
+    int rc = open_plugins(cli, l, true, err);
+    return rc == 0 ? rv_cli_bind_agents(cli, opts, l, err) : rc;
+}
+
+static int load(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts, bool plain,
                 struct rv_cli_loaded *out, rv_err **err)
 {
     memset(out, 0, sizeof *out);
@@ -184,17 +212,8 @@ static int load(struct rv_cli *cli, const char *path, const char *script_path, b
     if (rc == 0)
         rc = rv_pipeline_load(path, out->findings, &out->own, err);
     out->pipeline = out->own;
-    if (rc == 0 && out->pipeline) {
-        rc = load_script(out, script_path, err);
-        if (rc == 0 && with_tests)
-            rc = rv_cli_load_test_scripts(out, err);
-        if (rc == 0)
-            rc = open_plugins(cli, out, script_path || is_scripted(out), err);
-        if (rc == 0)
-            rc = check_names(out, err);
-        if (rc == 0)
-            rc = rv_schema_check_pipeline(out->own, out->findings, err);
-    }
+    if (rc == 0 && out->pipeline)
+        rc = plain ? complete_plain(cli, opts, out, err) : complete(cli, opts, out, err);
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);
     if (rc < 0) {
@@ -205,17 +224,20 @@ static int load(struct rv_cli *cli, const char *path, const char *script_path, b
     return 0;
 }
 
-int rv_cli_load(struct rv_cli *cli, const char *path, const char *script_path, struct rv_cli_loaded *out, rv_err **err)
+int rv_cli_load(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *out,
+                rv_err **err)
 {
-    return load(cli, path, script_path, false, out, err);
+    return load(cli, path, opts, false, out, err);
 }
 
-int rv_cli_load_tests(struct rv_cli *cli, const char *path, struct rv_cli_loaded *out, rv_err **err)
+int rv_cli_load_plain(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts,
+                      struct rv_cli_loaded *out, rv_err **err)
 {
-    return load(cli, path, NULL, true, out, err);
+    return load(cli, path, opts, true, out, err);
 }
 
-int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, bool calls, struct rv_cli_loaded *out, rv_err **err)
+int rv_cli_load_bundle(struct rv_cli *cli, const struct rv_cli_load_opts *opts, rv_bundle *bundle, bool calls,
+                       struct rv_cli_loaded *out, rv_err **err)
 {
     memset(out, 0, sizeof *out);
     out->bundle = bundle;
@@ -225,6 +247,8 @@ int rv_cli_load_bundle(struct rv_cli *cli, rv_bundle *bundle, bool calls, struct
     int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a bundle");
     if (rc == 0 && calls)
         rc = open_plugins(cli, out, out->script != NULL, err);
+    if (rc == 0 && calls)
+        rc = rv_cli_open_agents(cli, opts, out, err); /* its own are in it, but they may ask others */
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);
     if (rc < 0)
@@ -251,6 +275,8 @@ void rv_cli_loaded_fini(struct rv_cli_loaded *l)
         rv_script_free(l->script);
         rv_pipeline_free(l->own);
     }
+    rv_agents_free(l->agents);
+    rv_store_close(l->agent_store);
     if (!l->plugins_busy)
         rv_plugins_free(l->plugins);
     rv_findings_free(l->findings);

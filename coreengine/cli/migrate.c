@@ -39,7 +39,10 @@ static int load_next(struct move *m, const char *word, rv_err **err)
     } else {
         rc = rv_buf_check(&same, "path", err);
         if (rc == 0)
-            rc = rv_cli_load(m->cli, path, script, &m->next, err);
+            rc = rv_cli_load(
+                m->cli, path,
+                &(struct rv_cli_load_opts){.args = m->args, .script = script, .keeps = true, .store = m->store},
+                &m->next, err);
         if (rc == 0 && !rv_cli_sound(m->cli, &m->next, false))
             rc = RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors", path);
     }

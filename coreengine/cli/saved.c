@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define FOUND 1 /* ends the replay: no code of an error is positive */
+#define FOUND 2 /* ends the replay: no code of an error is positive, and 1 is the reader's own */
 
 struct search {
     const struct rv_cli_past *past;

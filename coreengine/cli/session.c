@@ -347,6 +347,10 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
     x.plugins = s->loaded->plugins;
     x.script = s->loaded->script;
     x.journal = s->journal;
+    if (s->loaded->agents) {
+        x.find_agent = rv_cli_find_agent;
+        x.find_self = s->loaded;
+    }
     x.mode = mode_of(s->args);
     x.use_mocks = rv_cli_flag(s->args, "mock");
     x.answer_from_script = x.script != NULL;

@@ -1,6 +1,7 @@
 /* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
 #include "coreengine/cli/lint_cost.h"
 #include "coreengine/cli/retention.h"
+#include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs.h"
 
 #include <string.h>
@@ -62,6 +63,7 @@ static void proof_json(const struct rv_pipeline *p, const struct rv_proof *proof
 static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_jw *json, rv_buf *text,
                     rv_err **err)
 {
+    const struct rv_cli_load_opts opts = {.args = args, .script = rv_cli_value(args, "script")};
     struct rv_cli_loaded l;
     struct rv_proof proof = {0};
     struct rv_llm_bound bound;
@@ -69,7 +71,7 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
     double max_usd = 0;
     int status = RV_EXIT_COMPLETED;
 
-    int rc = rv_cli_load(cli, path, rv_cli_value(args, "script"), &l, err);
+    int rc = rv_cli_load(cli, path, &opts, &l, err);
     if (rc < 0)
         return rv_cli_report(cli, *err);
     if (l.pipeline)
@@ -141,26 +143,21 @@ static int lint(struct rv_cli *cli, const struct rv_cli_args *args)
     return printed > status ? printed : status;
 }
 
-/* Load for showing; capabilities are not needed for that. */
-static struct rv_pipeline *load_plain(struct rv_cli *cli, const char *path, int *status)
+/* Load for showing. False: it was reported, and *status is what to exit with. */
+static bool load_plain(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_cli_loaded *out, int *status)
 {
-    rv_findings *findings = rv_findings_new();
-    struct rv_pipeline *p = NULL;
+    const struct rv_cli_load_opts opts = {.args = args};
     rv_err *err = NULL;
-    int rc =
-        findings ? rv_pipeline_load(path, findings, &p, &err) : RV_FAIL(&err, RV_E_NOMEM, "load pipeline \"%s\"", path);
 
-    if (rc < 0) {
+    if (rv_cli_load_plain(cli, args->words[0], &opts, out, &err) < 0) {
         *status = rv_cli_report(cli, err);
-    } else if (!p || !p->is_sound) {
-        struct rv_cli_loaded l = {.findings = findings, .pipeline = p};
-        rv_cli_sound(cli, &l, false);
-        *status = RV_EXIT_USAGE;
-        rv_pipeline_free(p);
-        p = NULL;
+        return false;
     }
-    rv_findings_free(findings);
-    return p;
+    if (rv_cli_sound(cli, out, false) && out->pipeline->is_sound)
+        return true;
+    *status = RV_EXIT_USAGE;
+    rv_cli_loaded_fini(out);
+    return false;
 }
 
 static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
@@ -169,17 +166,17 @@ static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
     const char *format = rv_cli_value(args, "format");
     enum rv_graph_format which = RV_GRAPH_ASCII;
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    struct rv_cli_loaded l;
     int status = RV_EXIT_COMPLETED;
 
-    struct rv_pipeline *p = load_plain(cli, args->words[0], &status);
-    if (!p)
+    if (!load_plain(cli, args, &l, &status))
         return status;
     for (size_t i = 0; format && i < RV_COUNT(names); i++)
         if (strcmp(names[i], format) == 0)
             which = (enum rv_graph_format)i;
-    rv_pipeline_write_graph(p, which, &text);
+    rv_pipeline_write_graph(l.pipeline, which, &text);
     status = rv_cli_print(cli, &text);
-    rv_pipeline_free(p);
+    rv_cli_loaded_fini(&l);
     return status;
 }
 
@@ -187,12 +184,12 @@ static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES), json = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&json);
+    struct rv_cli_loaded l;
     int status = RV_EXIT_COMPLETED;
 
-    struct rv_pipeline *p = load_plain(cli, args->words[0], &status);
-    if (!p)
+    if (!load_plain(cli, args, &l, &status))
         return status;
-    rv_pipeline_write_json(p, &w);
+    rv_pipeline_write_json(l.pipeline, &w);
     if (!rv_cli_flag(args, "compact")) {
         const struct rv_json_opts opts = {.max_bytes = MAX_TEXT_BYTES};
         json_object *tree = NULL;
@@ -205,7 +202,7 @@ static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_buf_putc(&text, '\n');
     rv_buf_fini(&json);
     status = rv_cli_print(cli, &text);
-    rv_pipeline_free(p);
+    rv_cli_loaded_fini(&l);
     return status;
 }
 
@@ -232,12 +229,15 @@ static const struct rv_cli_option lint_options[] = {
     {"json", 'j', NULL, "findings and bounds as JSON", NULL, false},
     {"strict", 0, NULL, "warnings count as errors", NULL, false},
     {"max-cost", 0, "USD", "an error unless a run is proved to cost no more", NULL, false},
+    RV_CLI_AGENT_OPTIONS,
 };
 static const struct rv_cli_option graph_options[] = {
     {"format", 'f', "FORMAT", "how to draw (default ascii)", "ascii mermaid dot svg", false},
+    RV_CLI_AGENT_OPTIONS,
 };
 static const struct rv_cli_option explain_options[] = {
     {"compact", 0, NULL, "on one line", NULL, false},
+    RV_CLI_AGENT_OPTIONS,
 };
 
 const struct rv_cli_verb rv_verb_lint = {

@@ -1,5 +1,6 @@
 /* reeve run, reeve resume */
 #include "coreengine/cli/runfile.h"
+#include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@
          "FILE",          false},                                                                                      \
         {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},                        \
         {"no-store", 0, NULL, "keep nothing (--save keeps the run in its file only)", NULL, false},                    \
-        RV_CLI_STORE_OPTION, RV_CLI_TENANT_OPTION, RV_CLI_SYNC_OPTION, RV_CLI_LEASE_OPTION,                            \
+        RV_CLI_STORE_OPTION, RV_CLI_TENANT_OPTION, RV_CLI_SCHEMA_DIR_OPTION, RV_CLI_SYNC_OPTION, RV_CLI_LEASE_OPTION,  \
         {"mock", 'm', NULL, "use the mock handlers of all stages that have one", NULL, false},                         \
     {                                                                                                                  \
         "workers", 'w', "N", "threads for capability code (default: cores)", NULL, false                               \
@@ -57,18 +58,25 @@ static int exclusive(struct rv_cli *cli, const struct rv_cli_args *args)
     return n > 1 ? rv_cli_usage(cli, args, "--json, --state and --events exclude each other") : 0;
 }
 
-/* In the store, unless nothing is to be kept or a file keeps it. Takes env. */
+/* In the store, unless nothing is to be kept or a file keeps it. */
+static bool is_kept(const struct rv_cli_args *args)
+{
+    return !rv_cli_flag(args, "no-store") && !rv_cli_value(args, "save");
+}
+
+/* Takes env. */
 static int run_kept(struct rv_cli_session *s, rv_envelope *env)
 {
     const struct rv_store_scope scope = rv_cli_scope(s->args);
     char owner[RV_OWNER_MAX];
     rv_err *err = NULL;
 
-    if (rv_cli_flag(s->args, "no-store") || rv_cli_value(s->args, "save"))
+    if (!is_kept(s->args))
         return rv_cli_session_run(s, env, NULL);
     rv_owner_name(owner);
     s->owner = owner;
-    int rc = rv_cli_store_open(s->cli, s->args, RV_CLI_STORE_MAKE, &s->store, &err);
+    s->store = s->loaded->agent_store; /* one handle: what is written for its agents is part of its transactions */
+    int rc = s->store ? 0 : rv_cli_store_open(s->cli, s->args, RV_CLI_STORE_MAKE, &s->store, &err);
     if (rc == 0) {
         rv_cli_note_left_behind(s->cli, &scope, s->store);
         rc = rv_cli_keep(s, env, &err);
@@ -83,7 +91,8 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
         status = rv_cli_session_run(s, env, NULL);
     }
     rv_journal_free(s->journal);
-    rv_store_close(s->store);
+    if (s->store != s->loaded->agent_store)
+        rv_store_close(s->store);
     return status;
 }
 
@@ -97,7 +106,8 @@ static int run(struct rv_cli *cli, const struct rv_cli_args *args)
     if (status)
         return status;
     const char *script = rv_cli_value(args, "script");
-    if (rv_cli_load(cli, args->words[0], script, &loaded, &err) < 0)
+    const struct rv_cli_load_opts opts = {.args = args, .script = script, .keeps = is_kept(args)};
+    if (rv_cli_load(cli, args->words[0], &opts, &loaded, &err) < 0)
         return rv_cli_report(cli, err);
     if (!rv_cli_sound(cli, &loaded, false)) {
         status = RV_EXIT_USAGE;
@@ -169,7 +179,8 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
     const char *script = rv_cli_value(args, "script") ? rv_cli_value(args, "script") : file->script;
     int status;
 
-    if (rv_cli_load(cli, file->pipeline, script, &loaded, &err) < 0)
+    const struct rv_cli_load_opts opts = {.args = args, .script = script};
+    if (rv_cli_load(cli, file->pipeline, &opts, &loaded, &err) < 0)
         return rv_cli_report(cli, err);
     if (!rv_cli_sound(cli, &loaded, false)) {
         status = RV_EXIT_USAGE;

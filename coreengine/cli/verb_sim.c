@@ -1,4 +1,5 @@
 /* reeve sim: drive a pipeline through thousands of made-up runs, with faults. */
+#include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs.h"
 
 #include <stdlib.h>
@@ -54,11 +55,12 @@ static int list_tools(struct own *o, struct rv_sim_subject *subject, rv_err **er
 }
 
 /* Without a script of its own the tools of the pipeline's tests are known, so that their schemas are. */
-static int own_load(struct rv_cli *cli, const char *path, const char *script, struct own *o,
-                    struct rv_sim_subject *subject, rv_err **err)
+static int own_load(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, const char *script,
+                    struct own *o, struct rv_sim_subject *subject, rv_err **err)
 {
     struct rv_cli_loaded *l = &o->loaded;
-    int rc = script ? rv_cli_load(cli, path, script, l, err) : rv_cli_load_tests(cli, path, l, err);
+    const struct rv_cli_load_opts opts = {.args = args, .script = script, .tests = !script};
+    int rc = rv_cli_load(cli, path, &opts, l, err);
 
     if (rc < 0)
         return rc;
@@ -96,6 +98,7 @@ static void show_progress(void *self, int64_t done, int64_t total)
 }
 
 struct request {
+    const struct rv_cli_args *args;
     struct rv_sim_opts opts;
     const char *path, *script, *faults;
     int64_t workers;
@@ -108,7 +111,8 @@ static int read_request(struct rv_cli *cli, const struct rv_cli_args *args, stru
     int64_t seed = 0;
     rv_err *err = NULL;
 
-    *q = (struct request){.opts = RV_SIM_OPTS_INIT,
+    *q = (struct request){.args = args,
+                          .opts = RV_SIM_OPTS_INIT,
                           .path = args->words[0],
                           .script = rv_cli_value(args, "script"),
                           .faults = rv_cli_value(args, "faults"),
@@ -179,7 +183,7 @@ static int simulate(struct rv_cli *cli, struct request *q, struct own *owns, str
     rv_err *err = NULL;
 
     for (int64_t i = 0; i < q->workers; i++) {
-        if (own_load(cli, q->path, q->script, &owns[i], &subjects[i], &err) < 0)
+        if (own_load(cli, q->args, q->path, q->script, &owns[i], &subjects[i], &err) < 0)
             return rv_cli_report(cli, err);
         if (i == 0 && !rv_cli_sound(cli, &owns[0].loaded, false))
             return RV_EXIT_USAGE;
@@ -228,6 +232,7 @@ static const struct rv_cli_option sim_options[] = {
     {"mock", 0, NULL, "stages with a mock handler are mocked", NULL, false},
     {"workers", 'w', "N", "threads (one per core)", NULL, false},
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
+    RV_CLI_AGENT_OPTIONS,
 };
 
 const struct rv_cli_verb rv_verb_sim = {

@@ -1,4 +1,5 @@
 /* reeve test: run the tests that pipelines carry. */
+#include "coreengine/cli/sources.h"
 #include "coreengine/cli/test.h"
 #include "coreengine/cli/verbs.h"
 
@@ -13,6 +14,7 @@ enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_TAP };
 /* What a whole command gathers. */
 struct session {
     struct rv_cli *cli;
+    const struct rv_cli_args *args;
     enum format format;
     const char *filter; /* NULL: none */
     bool coverage;
@@ -247,10 +249,11 @@ static void show(struct session *s)
 
 static void test_pipeline(struct session *s, const char *path)
 {
+    const struct rv_cli_load_opts opts = {.args = s->args, .tests = true};
     struct rv_cli_loaded l;
     rv_err *err = NULL;
 
-    if (rv_cli_load_tests(s->cli, path, &l, &err) < 0) {
+    if (rv_cli_load(s->cli, path, &opts, &l, &err) < 0) {
         worsen(s, rv_cli_report(s->cli, err));
         return;
     }
@@ -284,6 +287,7 @@ static int options_of(struct rv_cli *cli, const struct rv_cli_args *args, struct
     rv_err *err = NULL;
 
     *s = (struct session){.cli = cli,
+                          .args = args,
                           .format = json  ? FORMAT_JSON
                                     : tap ? FORMAT_TAP
                                           : FORMAT_TEXT,
@@ -357,6 +361,7 @@ static const struct rv_cli_option test_options[] = {
     {"min-coverage", 0, "PERCENT", "fail if a pipeline's tests cover less of its stages and routes", NULL, false},
     {"json", 'j', NULL, "print the results as one JSON object", NULL, false},
     {"tap", 0, NULL, "print the results in the Test Anything Protocol", NULL, false},
+    RV_CLI_AGENT_OPTIONS,
 };
 
 const struct rv_cli_verb rv_verb_test = {

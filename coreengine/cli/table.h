@@ -1,0 +1,24 @@
+/* Columns for people: as wide as their widest cell, which is cut where it would be too wide. */
+#ifndef RV_CLI_TABLE_H
+#define RV_CLI_TABLE_H
+
+#include "coreengine/base/base.h"
+
+struct rv_cli_column {
+    const char *head;
+    size_t most; /* characters; what is longer ends in "..."; 0: never cut */
+    bool right;  /* numbers */
+};
+typedef struct rv_cli_table rv_cli_table;
+/** columns are borrowed. NULL: no memory. */
+rv_cli_table *rv_cli_table_new(const struct rv_cli_column *columns, size_t n);
+void rv_cli_table_free(rv_cli_table *t);
+/** The next cell, row by row. Control characters become blanks. What fails is told by writing it. */
+void rv_cli_table_add(rv_cli_table *t, rv_str cell);
+void rv_cli_table_add_text(rv_cli_table *t, const char *cell); /* NULL: "-" */
+void rv_cli_table_add_int(rv_cli_table *t, int64_t n);         /* with thousands marked */
+size_t rv_cli_table_n_rows(const rv_cli_table *t);
+/** Heads and rows, or nothing without rows. */
+RV_MUST_CHECK int rv_cli_table_write(const rv_cli_table *t, bool bold_heads, rv_buf *b, rv_err **err);
+
+#endif
