@@ -77,6 +77,11 @@ bool rv_agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node,
 int rv_agentdoc_text_number(rv_str text, double *out);
 /** The same for whole numbers. */
 int rv_agentdoc_text_int(rv_str text, int64_t *out);
+/** A finding whose hint is `did you mean "near"?`, or `otherwise` when nothing is near (NULL: no hint then). */
+void rv_agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, const struct rv_src *src,
+                      const char *near, const char *otherwise, const char *fmt, ...) RV_PRINTF(6, 7);
+/** "intro a, b, c"; NULL: r->keys.rc says it. */
+const char *rv_agentdoc_listed(struct rv_agentdoc_reading *r, const char *intro, const char *const *names, size_t n);
 void *rv_agentdoc_room(struct rv_agentdoc_reading *r, size_t n, size_t size); /* NULL: r->keys.rc says it */
 
 void rv_agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);

@@ -50,15 +50,8 @@ static void add(struct rv_agentdoc_reading *r, const struct rv_node *key, const 
 
 static void no_effect(struct rv_agentdoc_reading *r, const struct rv_node *key, const char *near, const char *otherwise)
 {
-    rv_buf hint = RV_BUF_INIT(1024);
-
-    if (near)
-        rv_buf_printf(&hint, "did you mean \"%s\"?", near);
-    else
-        rv_buf_puts(&hint, otherwise);
-    rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &key->src, rv_buf_cstr(&hint), "the key \"%.*s\" has no effect",
-                    RV_STR_ARG(key->text));
-    rv_buf_fini(&hint);
+    rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, near, otherwise, "the key \"%.*s\" has no effect",
+                     RV_STR_ARG(key->text));
 }
 
 /* --- Flat --- */

@@ -14,23 +14,15 @@ static const char *const observation_words[] = {[RV_OBSERVATION_SYNC] = "sync", 
 static int read_word(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f, const char *const *words,
                      size_t n)
 {
-    const char *text, *near;
-    rv_buf hint = RV_BUF_INIT(256);
+    const char *text;
 
     if (!rv_agentdoc_text(r, f->value, f->row->name, &text))
         return -1;
     for (size_t i = 0; i < n; i++)
         if (strcmp(words[i], text) == 0)
             return (int)i;
-    near = rv_nearest(f->value->text, words, n);
-    rv_buf_puts(&hint, near ? "did you mean \"" : "one of: ");
-    if (near)
-        rv_buf_printf(&hint, "%s\"?", near);
-    for (size_t i = 0; !near && i < n; i++)
-        rv_buf_printf(&hint, "%s%s", i > 0 ? ", " : "", words[i]);
-    rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, rv_buf_cstr(&hint), "%s can not be \"%.60s\"",
-                    f->row->name, text);
-    rv_buf_fini(&hint);
+    rv_agentdoc_near(r, RV_SEVERITY_ERROR, &f->value->src, rv_nearest(f->value->text, words, n),
+                     rv_agentdoc_listed(r, "one of: ", words, n), "%s can not be \"%.60s\"", f->row->name, text);
     return -1;
 }
 
@@ -125,16 +117,24 @@ static void read_replay(struct rv_agentdoc_reading *r, const struct rv_agentdoc_
     r->doc->replay = read_word(r, f, replay_words, RV_COUNT(replay_words));
 }
 
+/* `history: none` leaves nothing to give a budget to, whichever stands first. */
+static void set_budget(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f, int64_t n)
+{
+    int64_t before = r->doc->context_token_budget;
+
+    if ((before < 0 && n > 0) || (before > 0 && n < 0))
+        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &f->value->src, "delete one of them",
+                        "context_token_budget has no effect beside history: none");
+    if (before >= 0)
+        r->doc->context_token_budget = n;
+}
+
 static void read_history(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
     static const char *const words[] = {"none"};
 
-    if (read_word(r, f, words, 1) < 0)
-        return;
-    if (r->doc->context_token_budget > 0)
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &f->value->src, "delete one of them",
-                        "context_token_budget has no effect beside history: none");
-    r->doc->context_token_budget = -1;
+    if (read_word(r, f, words, 1) == 0)
+        set_budget(r, f, -1);
 }
 
 static void read_budget(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
@@ -142,15 +142,12 @@ static void read_budget(struct rv_agentdoc_reading *r, const struct rv_agentdoc_
     int64_t n = 0;
 
     if (rv_agentdoc_int(r, f->value, f->row->name, 0, &n))
-        r->doc->context_token_budget = n;
+        set_budget(r, f, n);
 }
 
 static void read_tags(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
     rv_keys_str_list(&r->keys, f->value, "tags", &r->doc->tags);
-    for (size_t i = 0; r->keys.rc == 0 && f->value->kind == RV_NODE_LIST && i < f->value->n; i++)
-        if (f->value->items[i]->kind == RV_NODE_STR)
-            rv_agentdoc_text(r, f->value->items[i], "tags", &(const char *){NULL});
 }
 
 static void read_chained_tool(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)

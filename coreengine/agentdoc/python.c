@@ -68,31 +68,42 @@ static struct decimal rounded(struct decimal x, int n)
     return x;
 }
 
-static bool is_same(const struct decimal *x, double d)
+/* Out of memory for numbers on their way: the text that they go into fails. */
+static void pass_failure(int rc, rv_buf *out)
+{
+    if (rc == RV_E_NOMEM && out->rc == 0)
+        out->rc = rc;
+}
+
+static bool is_same(const struct decimal *x, double d, rv_buf *out)
 {
     rv_buf text = RV_BUF_INIT(64);
     double back = 0;
-    bool same;
+    int rc;
 
     rv_buf_printf(&text, "%c.%se%d", x->digits[0], x->n > 1 ? x->digits + 1 : "0", x->exponent);
-    same = text.rc == 0 && rv_agentdoc_text_number(rv_buf_str(&text), &back) == 0 && back == d;
+    rc = text.rc;
+    if (rc == 0)
+        rc = rv_agentdoc_text_number(rv_buf_str(&text), &back);
+    pass_failure(rc, out);
     rv_buf_fini(&text);
-    return same;
+    return rc == 0 && back == d;
 }
 
-static struct decimal shortest(double d)
+static struct decimal shortest(double d, rv_buf *out)
 {
     rv_buf text = RV_BUF_INIT(64);
     rv_jw w = rv_jw_on(&text);
     struct decimal x;
 
     rv_jw_double(&w, d);
+    pass_failure(text.rc, out);
     x = read_decimal(rv_buf_cstr(&text));
     rv_buf_fini(&text);
     if (d > 0 && d < 0x1p-1022) /* subnormals have fewer digits than any fixed precision says */
         for (int n = 1; n < x.n; n++) {
             struct decimal shorter = rounded(x, n);
-            if (is_same(&shorter, d))
+            if (is_same(&shorter, d, out))
                 return shorter;
         }
     return x;
@@ -108,7 +119,7 @@ static void write_float(double d, rv_buf *out)
     }
     if (signbit(d))
         rv_buf_putc(out, '-');
-    x = shortest(fabs(d));
+    x = shortest(fabs(d), out);
     if (x.exponent < -4 || x.exponent >= 16) {
         rv_buf_putc(out, x.digits[0]);
         if (x.n > 1)

@@ -74,15 +74,10 @@ static void check_chain(struct rv_agentdoc_reading *r)
     for (size_t i = 0; i < n; i++)
         names[i] = r->properties->keys[i]->text.ptr;
     for (size_t i = 0; i < map->n; i++) {
-        const char *near = rv_nearest(map->keys[i]->text, names, n);
-        rv_buf hint = RV_BUF_INIT(2048);
-        if (rv_node_get(r->properties, map->keys[i]->text.ptr))
-            continue;
-        if (near)
-            rv_buf_printf(&hint, "did you mean \"%s\"?", near);
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->keys[i]->src, near ? rv_buf_cstr(&hint) : NULL,
-                        "chained_map: no property is called \"%s\"", map->keys[i]->text.ptr);
-        rv_buf_fini(&hint);
+        const struct rv_node *key = map->keys[i];
+        if (!rv_node_get(r->properties, key->text.ptr))
+            rv_agentdoc_near(r, RV_SEVERITY_ERROR, &key->src, rv_nearest(key->text, names, n), NULL,
+                             "chained_map: no property is called \"%s\"", key->text.ptr);
     }
 }
 

@@ -6,11 +6,11 @@
 #define OLD_PLACE "#/definitions/"
 #define NEW_PLACE "#/$defs/"
 
-/* The next part of a JSON pointer, with ~1 and ~0 decoded; NULL: out of memory. */
+/* The next part of a JSON pointer, which begins with its slash, with ~1 and ~0 decoded; NULL: out of memory. */
 static const char *next_part(struct rv_agentdoc_reading *r, rv_str *pointer)
 {
     char *part = rv_arena_dup(r->keys.arena, *pointer);
-    size_t i = 0;
+    size_t i = 1;
     size_t n = 0;
 
     if (!part) {
@@ -24,8 +24,6 @@ static const char *next_part(struct rv_agentdoc_reading *r, rv_str *pointer)
         part[n++] = c;
     }
     part[n] = 0;
-    if (i < pointer->len)
-        i++;
     *pointer = (rv_str){pointer->ptr + i, pointer->len - i};
     return part;
 }
@@ -54,7 +52,6 @@ static bool leads_somewhere(struct rv_agentdoc_reading *r, rv_str ref)
         return true; /* the whole output */
     if (pointer.ptr[0] != '/')
         return false;
-    pointer = (rv_str){pointer.ptr + 1, pointer.len - 1};
     part = next_part(r, &pointer);
     if (!part)
         return true;
@@ -64,6 +61,8 @@ static bool leads_somewhere(struct rv_agentdoc_reading *r, rv_str ref)
         at = r->defs;
     else
         return false;
+    if (pointer.len == 0)
+        return false; /* a map of schemas, and none itself */
     while (at && pointer.len > 0) {
         part = next_part(r, &pointer);
         if (!part)
@@ -96,7 +95,6 @@ static void unresolved(struct rv_agentdoc_reading *r, const struct rv_node *ref)
     size_t n = r->defs && r->defs->kind == RV_NODE_MAP ? r->defs->n : 0;
     const char **names = rv_agentdoc_room(r, n, sizeof *names);
     const char *near;
-    rv_buf hint = RV_BUF_INIT(2048);
 
     if (!names)
         return;
@@ -104,21 +102,16 @@ static void unresolved(struct rv_agentdoc_reading *r, const struct rv_node *ref)
         names[i] = r->defs->keys[i]->text.ptr;
     near = rv_nearest(rv_str_of(slash ? slash + 1 : ref->text.ptr), names, n);
     if (near)
-        rv_buf_printf(&hint, "did you mean \"" NEW_PLACE "%s\"?", near);
-    else if (n == 0)
-        rv_buf_puts(&hint, "there are no $defs: write the schema in place of the reference");
-    else
-        rv_buf_puts(&hint, "references begin with \"" NEW_PLACE "\"");
-    rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &ref->src, rv_buf_cstr(&hint),
-                    "the reference \"%.80s\" leads nowhere in this document", ref->text.ptr);
-    rv_buf_fini(&hint);
+        near = rv_agentdoc_listed(r, NEW_PLACE, &near, 1);
+    rv_agentdoc_near(r, RV_SEVERITY_ERROR, &ref->src, near,
+                     n > 0 ? "references begin with \"" NEW_PLACE "\""
+                           : "there are no $defs: write the schema in place of the reference",
+                     "the reference \"%.80s\" leads nowhere in this document", ref->text.ptr);
 }
 
 void rv_agentdoc_check_ref(struct rv_agentdoc_reading *r, struct rv_node *ref)
 {
-    bool is_whole = !memchr(ref->text.ptr, 0, ref->text.len);
-
-    if (!is_whole || ref->text.len == 0 || ref->text.ptr[0] != '#' || !leads_somewhere(r, ref->text))
+    if (ref->text.len == 0 || ref->text.ptr[0] != '#' || !leads_somewhere(r, ref->text))
         unresolved(r, ref);
     else if (r->has_definitions && strncmp(ref->text.ptr, OLD_PLACE, strlen(OLD_PLACE)) == 0)
         rewrite(r, ref);

@@ -29,11 +29,6 @@ bool rv_agentdoc_text(struct rv_agentdoc_reading *r, const struct rv_node *node,
 {
     if (node->kind != RV_NODE_STR)
         return refuse(r, node, key, "a string");
-    if (memchr(node->text.ptr, 0, node->text.len)) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src, "take it out", "%s%s has a NUL in it",
-                        r->keys.path ? r->keys.path : "", key);
-        return false;
-    }
     *out = node->text.ptr;
     return true;
 }
@@ -187,9 +182,8 @@ bool rv_agentdoc_int(struct rv_agentdoc_reading *r, const struct rv_node *node, 
         return refuse(r, node, key, "an integer");
     if (value < min) {
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src,
-                        min == 1 ? "leave the key out for no limit of its own" : NULL,
-                        "%s%s must be %lld or more, not %lld", r->keys.path ? r->keys.path : "", key, (long long)min,
-                        (long long)value);
+                        min == 1 ? "leave the key out to get its default" : NULL, "%s%s must be %lld or more, not %lld",
+                        r->keys.path ? r->keys.path : "", key, (long long)min, (long long)value);
         return false;
     }
     *out = value;

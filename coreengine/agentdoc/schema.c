@@ -77,19 +77,12 @@ static void check_strings(struct walk *w, const struct rv_node *list)
 
 static void check_type_word(struct walk *w, const struct rv_node *node)
 {
-    const char *near;
-    rv_buf hint = RV_BUF_INIT(64);
-
     for (size_t i = 0; i < RV_COUNT(type_words); i++)
         if (rv_str_is(node->text, type_words[i]))
             return;
-    near = rv_nearest(node->text, type_words, RV_COUNT(type_words));
-    if (near)
-        rv_buf_printf(&hint, "did you mean \"%s\"?", near);
-    finding(w, RV_SEVERITY_WARNING, node,
-            near ? rv_buf_cstr(&hint) : "one of: string, number, integer, boolean, object, array, null",
-            "is no type of JSON Schema");
-    rv_buf_fini(&hint);
+    rv_agentdoc_near(w->r, RV_SEVERITY_WARNING, &node->src, rv_nearest(node->text, type_words, RV_COUNT(type_words)),
+                     "one of: string, number, integer, boolean, object, array, null", "%s is no type of JSON Schema",
+                     rv_buf_cstr(&w->path));
 }
 
 static void check_type(struct walk *w, const struct rv_node *node)

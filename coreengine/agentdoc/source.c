@@ -155,20 +155,29 @@ static int read_json(rv_str text, const char *name, struct rv_agentdoc_owner *ow
     return rc < 0 || *root ? rc : RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", name);
 }
 
-/* Bytes of all texts; faults of single keys are findings. */
+static void check_text(const struct rv_node *node, bool is_key, rv_findings *findings)
+{
+    const char *fault = NULL;
+
+    if (node->text.len > 0 && memchr(node->text.ptr, 0, node->text.len))
+        fault = "has a NUL character"; /* as YAML's reader has it: JSON must not bring in more */
+    else if (is_key && node->text.len > RV_AGENTDOC_MAX_KEY)
+        fault = "is too long";
+    if (fault)
+        rv_findings_add(findings, RV_SEVERITY_ERROR, &node->src, NULL, "agent: the %s \"%.40s\" %s",
+                        is_key ? "key" : "string", node->text.ptr, fault);
+}
+
+/* Bytes of all texts; faults of single ones are findings. */
 static size_t measure(const struct rv_node *node, rv_findings *findings)
 {
     size_t sum = node->text.len + 8;
 
+    check_text(node, false, findings);
     for (size_t i = 0; i < node->n && sum <= RV_AGENTDOC_MAX_TREE; i++) {
-        const struct rv_node *key = node->keys ? node->keys[i] : NULL;
-        if (key) {
-            sum += key->text.len;
-            if (key->text.len > RV_AGENTDOC_MAX_KEY || memchr(key->text.ptr, 0, key->text.len))
-                rv_findings_add(findings, RV_SEVERITY_ERROR, &key->src, NULL,
-                                key->text.len > RV_AGENTDOC_MAX_KEY ? "agent: the key \"%.40s...\" is too long"
-                                                                    : "agent: the key \"%.40s\" has a NUL in it",
-                                key->text.ptr);
+        if (node->keys) {
+            sum += node->keys[i]->text.len;
+            check_text(node->keys[i], true, findings);
         }
         sum += measure(node->items[i], findings);
     }

@@ -106,19 +106,14 @@ static const struct rv_node *set(const struct rv_node *map, const char *key)
 static void warn_of_keys(struct rv_agentdoc_reading *r, const struct rv_node *map, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < map->n; i++) {
-        rv_str key = map->keys[i]->text;
-        rv_buf hint = RV_BUF_INIT(256);
-        const char *near = rv_nearest(key, names, n);
+        const struct rv_node *key = map->keys[i];
         bool is_known = false;
 
         for (size_t k = 0; k < n; k++)
-            is_known = is_known || rv_str_is(key, names[k]);
-        if (near)
-            rv_buf_printf(&hint, "did you mean \"%s\"?", near);
+            is_known = is_known || rv_str_is(key->text, names[k]);
         if (!is_known)
-            rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &map->keys[i]->src, near ? rv_buf_cstr(&hint) : NULL,
-                            "%s%.*s has no effect", r->keys.path, RV_STR_ARG(key));
-        rv_buf_fini(&hint);
+            rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, rv_nearest(key->text, names, n), NULL,
+                             "%s%.*s has no effect", r->keys.path, RV_STR_ARG(key->text));
     }
 }
 

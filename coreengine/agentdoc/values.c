@@ -13,17 +13,9 @@ const struct rv_agentdoc_limit_key rv_agentdoc_limit_keys[RV_AGENTDOC_LIMITS] = 
 
 static void unknown_key(struct rv_agentdoc_reading *r, const struct rv_node *key, const char *const *names, size_t n)
 {
-    const char *near = rv_nearest(key->text, names, n);
-    rv_buf hint = RV_BUF_INIT(512);
-
-    rv_buf_puts(&hint, near ? "did you mean \"" : "the keys are ");
-    if (near)
-        rv_buf_printf(&hint, "%s\"?", near);
-    for (size_t i = 0; !near && i < n; i++)
-        rv_buf_printf(&hint, "%s%s", i > 0 ? ", " : "", names[i]);
-    rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &key->src, rv_buf_cstr(&hint), "%s%.*s has no effect", r->keys.path,
-                    RV_STR_ARG(key->text));
-    rv_buf_fini(&hint);
+    rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, rv_nearest(key->text, names, n),
+                     rv_agentdoc_listed(r, "the keys are ", names, n), "%s%.*s has no effect", r->keys.path,
+                     RV_STR_ARG(key->text));
 }
 
 static bool is_map(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key)

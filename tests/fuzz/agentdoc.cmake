@@ -1,0 +1,1 @@
+rv_fuzz(agentdoc SOURCES fuzz_agentdoc.c USES rv::agentdoc)
