@@ -159,10 +159,15 @@ static void read_tool(struct rv_agentdoc_reading *r, const struct rv_node *item)
         add_tool(r, &tool);
 }
 
-static void set_path(rv_buf *path, const char *key, size_t i)
+/* Where messages about item i are; false: out of memory. */
+static bool set_path(struct rv_agentdoc_reading *r, rv_buf *path, const char *key, size_t i)
 {
     rv_buf_clear(path);
     rv_buf_printf(path, "%s[%zu].", key, i);
+    r->keys.path = rv_buf_cstr(path);
+    if (path->rc < 0)
+        r->keys.rc = path->rc;
+    return path->rc == 0;
 }
 
 void rv_agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
@@ -179,13 +184,10 @@ void rv_agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agent
     if (!make_room(r, list->n, &list->src))
         return;
     for (size_t i = 0; i < list->n && r->keys.rc == 0; i++) {
-        set_path(&path, "tools", i);
-        r->keys.path = rv_buf_cstr(&path);
-        read_tool(r, list->items[i]);
+        if (set_path(r, &path, "tools", i))
+            read_tool(r, list->items[i]);
         r->keys.path = NULL;
     }
-    if (path.rc == RV_E_NOMEM)
-        r->keys.rc = RV_E_NOMEM;
     rv_buf_fini(&path);
 }
 
@@ -307,15 +309,13 @@ void rv_agentdoc_read_resources(struct rv_agentdoc_reading *r)
     if (!make_room(r, list->n, &list->src))
         return;
     for (size_t i = 0; i < list->n && r->keys.rc == 0; i++) {
-        set_path(&path, "resources", i);
-        r->keys.path = rv_buf_cstr(&path);
+        if (!set_path(r, &path, "resources", i))
+            continue;
         if (r->doc->form == RV_AGENTDOC_NESTED)
             read_nested_resource(r, list->items[i]);
         else
             read_flat_resource(r, list->items[i]);
-        r->keys.path = NULL;
     }
-    if (path.rc == RV_E_NOMEM)
-        r->keys.rc = RV_E_NOMEM;
+    r->keys.path = NULL;
     rv_buf_fini(&path);
 }

@@ -2,7 +2,6 @@
  * for something else is put in quotes. */
 #include <json-c/linkhash.h>
 #include <string.h>
-#include <strings.h>
 
 #include "coreengine/agentdoc/agentdoc_internal.h"
 
