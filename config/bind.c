@@ -7,6 +7,7 @@ struct binding {
     struct rv_loader l;
     const struct rv_agent_source *source;
     rv_index names; /* of agents: their place among the bound ones */
+    size_t n_bytes; /* of all documents so far */
 };
 
 static size_t count_unbound(const struct rv_pipeline *p)
@@ -30,6 +31,7 @@ static void reserve(struct binding *b, size_t n_more)
     for (size_t i = 0; i < private->n_bound && b->l.rc == 0; i++) {
         bound[i] = private->bound[i];
         docs[i] = private->docs[i];
+        b->n_bytes += bound[i].text.len;
         b->l.rc = rv_index_add(&b->names, rv_str_of(bound[i].name), (int)i);
     }
     if (b->l.rc < 0)
@@ -73,6 +75,13 @@ static int find(struct binding *b, const struct rv_agent_config *a, int *at, rv_
     *at = -1;
     if (rc < 0)
         return not_found(b, a, rc, cause, err);
+    b->n_bytes += bound.text.len;
+    if (b->n_bytes > RV_MAX_FILE_TOTAL_BYTES) {
+        rv_findings_add(b->l.findings, RV_SEVERITY_ERROR, &a->agent_src, NULL,
+                        "agent \"%s\": all agent documents together exceed %zu bytes", a->name,
+                        RV_MAX_FILE_TOTAL_BYTES);
+        return 0;
+    }
     bound.place = rv_arena_dup(b->l.arena, rv_str_of(bound.place ? bound.place : a->agent_name));
     if (!bound.place)
         return RV_FAIL(err, RV_E_NOMEM, "keep agent \"%s\"", a->agent_name);

@@ -140,13 +140,15 @@ static void lint_keys(const struct rv_pipeline *p, size_t i, rv_findings *findin
 
 static int lint_models(const struct rv_pipeline *p, rv_findings *findings, rv_err **err)
 {
-    bool *used = calloc(p->n_models + 1, sizeof *used);
+    bool *used = calloc(p->n_models + 1, sizeof *used), is_bound = true;
 
+    for (size_t i = 0; i < p->n_agents; i++)
+        is_bound = is_bound && !rv_agent_is_unbound(&p->agents[i]); /* else it is not known what they ask */
     if (!used)
         return RV_FAIL(err, RV_E_NOMEM, "list the models in use");
     rv_mark_used_models(p, used);
     for (size_t i = 0; i < p->n_models; i++) {
-        if (!used[i])
+        if (!used[i] && is_bound)
             rv_findings_add(findings, RV_SEVERITY_WARNING, &p->models[i].src, NULL,
                             "model \"%s\" is never used: no stage with has_llm has it as model_role",
                             p->models[i].role);

@@ -63,6 +63,37 @@ static void check(const struct rv_pipeline *p, const rv_findings *findings)
     }
 }
 
+/* Agents whose name begins with "x" are whatever the input says; the others are sound. */
+static int find(void *self, const char *name, rv_str *text, const char **place, rv_err **err)
+{
+    const rv_str *input = self;
+
+    (void)err;
+    *text = name[0] == 'x' ? *input
+                           : RV_STR_LIT("description: x\ntype: object\nproperties: {a: {type: string}}\n"
+                                        "model: openai:gpt-4.1\ntools: [read_file, ask_agent]\n");
+    *place = "agent.yaml";
+    return 0;
+}
+
+/* The input as the document of an agent that is asked: all that comes of it is an agent, or an error. */
+static void delegate(const struct rv_pipeline *of, rv_str text)
+{
+    const struct rv_delegate d = {.name = "child", .document = text, .structured = RV_UNSET};
+    struct rv_pipeline *p = NULL;
+    rv_err *err = NULL;
+    int rc = rv_pipeline_delegate(of, &d, &p, &err);
+
+    require((rc == 0) == (p != NULL) && (rc < 0) == (err != NULL));
+    if (p) {
+        require(p->is_sound && p->n_agents == 1 && p->agents[0].doc && p->agents[0].model_role[0] &&
+                p->agents[0].limits.request_limit > 0);
+        require(rv_pipeline_stage(p, rv_str_of("child")) == 0);
+    }
+    rv_pipeline_free(p);
+    rv_err_free(err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     rv_findings *findings = rv_findings_new();
@@ -77,6 +108,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rv_findings_sort(findings);
     check(p, findings);
     print(p, findings);
+    if (p) {
+        const struct rv_agent_source source = {find, &text};
+        int rc = rv_pipeline_bind_agents(p, &source, findings, NULL);
+        require(rc == 0);
+        check(p, findings);
+        delegate(p, text);
+        print(p, findings);
+    }
     if (p)
         rv_pipeline_check_names(p, &known, findings);
     rv_pipeline_free(p);
