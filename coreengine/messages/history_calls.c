@@ -203,7 +203,7 @@ int rv_history_add_response(struct rv_history *h, const struct rv_message *row, 
         rc = push_result(h, row, &r, &s, err);
     if (s)
         give_call(h, s, &call, row->seq, 0);
-    if (rc == 0 && !h->is_full)
+    if (rc == 0)
         rc = wait_for_call(h, s, s ? &s->call : &call, err);
     result_fini(&r);
     rv_message_call_fini(&call);

@@ -198,8 +198,7 @@ int rv_history_finish(rv_history *h, json_object **out, rv_err **err)
     struct writer w = {.list = json_object_new_array()};
     int rc = w.list ? 0 : RV_FAIL(err, RV_E_NOMEM, "show a history");
 
-    rv_history_settle(h);
-    turn_around(h);
+    turn_around(h); /* results that still wait have no calls: they stand alone */
     if (rc == 0)
         rc = show(h, &w, err);
     rv_index_fini(&w.ids);

@@ -248,6 +248,30 @@ START_TEST(a_shortened_text_counts_as_it_is_shown)
 }
 END_TEST
 
+/* p8-data 5.3: the newest that are never shortened are those that are shown. */
+START_TEST(a_pair_that_is_left_out_is_none_of_the_newest)
+{
+    struct rv_message rows[] = {A("", 0), C("{\"a\":12}"), R("r", 200), A("b", 0)};
+    struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
+
+    o.always_last = 2;
+    for (int fits = 0; fits < 2; fits++) {
+        char text[601];
+        json_object *messages;
+        const char *content = NULL;
+        memset(text, 'x', 600);
+        rows[0].content = (rv_str){text, 600};
+        rows[0].token_count = 0;
+        o.max_tokens = fits ? 400 : 200;
+        messages = history_of(rows, 4, &o, false, NULL);
+        ck_assert_uint_eq(json_object_array_length(messages), fits ? 3 : 2);
+        ck_assert(rv_json_get_text(json_object_array_get_idx(messages, 0), "content", &content));
+        ck_assert_int_eq(strlen(content) == 600, !fits);
+        json_object_put(messages);
+    }
+}
+END_TEST
+
 START_TEST(older_rows_are_not_looked_at)
 {
     struct rv_message rows[] = {U("a", 1), C("{}"), R("r", 1), U("b", 1)};
@@ -298,6 +322,7 @@ TCase *budget_case(void)
     tcase_add_loop_test(c, the_budget_decides_what_is_shown, 0, RV_COUNT(cases));
     tcase_add_loop_test(c, the_end_of_the_walk_is_told, 0, RV_COUNT(cases));
     tcase_add_test(c, a_shortened_text_counts_as_it_is_shown);
+    tcase_add_test(c, a_pair_that_is_left_out_is_none_of_the_newest);
     tcase_add_test(c, older_rows_are_not_looked_at);
     tcase_add_test(c, a_long_session_is_read_only_as_far_as_it_is_shown);
     return c;

@@ -38,6 +38,12 @@ static const struct {
     {"calls at once, a text between their results",
      {CALL(F("a")), CALL(G("b")), RESPONSE(F("a"), "1"), ROW("system", "s"), RESPONSE(G("b"), "2")},
      "assistant + a:f{}\ntool a f 1\nsystem s\nassistant + b:g{}\ntool b g 2\n"},
+    {"a text between calls",
+     {CALL(F("a")), ASSISTANT("hm"), CALL(G("b")), RESPONSE(F("a"), "1"), RESPONSE(G("b"), "2")},
+     "assistant hm + a:f{}\ntool a f 1\nassistant + b:g{}\ntool b g 2\n"},
+    {"a turn between calls",
+     {CALL(F("a")), USER(""), CALL(G("b"))},
+     "assistant + a:f{}\ntool! a f " NONE "\nassistant + b:g{}\ntool! b g " NONE "\n"},
     /* what is missing */
     {"no result", {USER("u"), CALL(F("a")), USER("v")}, "user u\nassistant + a:f{}\ntool! a f " NONE "\nuser v\n"},
     {"no result of one of two",
