@@ -21,6 +21,23 @@ static void complain(struct report *r, rv_str problem)
         rv_buf_add_str(&r->text, rv_utf8_cut(problem, MAX_REPORT - r->text.len));
 }
 
+/* SQLite complains about a page that there was no memory for (its code 7) like about one that is damaged. */
+static bool is_for_want_of_memory(rv_str problem)
+{
+    static const char *const marks[] = {"error code=7", "error code 7"};
+    const char *end = problem.ptr + problem.len;
+
+    if (problem.len == 0 || problem.ptr[0] != '*') /* it is not SQLite that speaks */
+        return false;
+    for (size_t i = 0; i < RV_COUNT(marks); i++) {
+        const char *at = memmem(problem.ptr, problem.len, marks[i], strlen(marks[i]));
+        at = at ? at + strlen(marks[i]) : NULL;
+        if (at && (at == end || *at == '\n'))
+            return true;
+    }
+    return false;
+}
+
 /* Each row of the query is a problem, its first column says which. A page that can not be read is one, too. */
 static int ask(struct report *r, const char *sql, rv_err **err)
 {
@@ -32,6 +49,10 @@ static int ask(struct report *r, const char *sql, rv_err **err)
         if (rc != SQLITE_ROW)
             break;
         rv_str problem = rv_sql_bytes(stmt, 0);
+        if (is_for_want_of_memory(problem)) {
+            rc = SQLITE_NOMEM;
+            break;
+        }
         if (!rv_str_is(problem, "ok"))
             complain(r, problem);
         rc = SQLITE_OK;
@@ -45,7 +66,7 @@ static int ask(struct report *r, const char *sql, rv_err **err)
     return rc;
 }
 
-static void check_blob(struct report *r, sqlite3_stmt *stmt)
+static int check_blob(struct report *r, sqlite3_stmt *stmt, rv_err **err)
 {
     rv_str digest = rv_sql_bytes(stmt, 0);
     char name[RV_HASH_MAX] = "?", found[RV_HASH_MAX];
@@ -57,9 +78,11 @@ static void check_blob(struct report *r, sqlite3_stmt *stmt)
         complain(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
         rv_buf_puts(&r->text, name);
     }
+    (void)err;
+    return 0;
 }
 
-static void check_document(struct report *r, sqlite3_stmt *stmt)
+static int check_document(struct report *r, sqlite3_stmt *stmt, rv_err **err)
 {
     char found[RV_HASH_MAX];
 
@@ -68,17 +91,44 @@ static void check_document(struct report *r, sqlite3_stmt *stmt)
         complain(r, RV_STR_LIT("the document of a schema is not that of its checksum: "));
         rv_buf_add_str(&r->text, rv_sql_bytes(stmt, 2));
     }
+    (void)err;
+    return 0;
 }
 
+/* The columns behind the first are JSON objects, or null. Not asked in SQL: there, for want of memory, a text counts as
+ * no JSON. */
+static int check_objects(struct report *r, sqlite3_stmt *stmt, rv_err **err)
+{
+    for (int i = 1; i < sqlite3_column_count(stmt); i++) {
+        rv_str json = rv_sql_bytes(stmt, i);
+        rv_err *why = NULL;
+        int rc = json.ptr ? rv_store_check_object("text", json, RV_STORE_MAX_BODY, &why) : 0;
+        bool lacks = rc < 0 && rv_err_is(why, RV_E_NOMEM);
+        rv_err_free(why);
+        if (lacks)
+            return RV_FAIL(err, RV_E_NOMEM, "check");
+        if (rc == 0 && (!json.ptr || json.len > 0))
+            continue;
+        complain(r, rv_sql_bytes(stmt, 0));
+        rv_buf_printf(&r->text, " has %s that is no JSON object", sqlite3_column_name(stmt, i));
+    }
+    return 0;
+}
+
+typedef int look_fn(struct report *r, sqlite3_stmt *stmt, rv_err **err);
+
 /* Look at each row of the query. */
-static int look_at(struct report *r, const char *sql, void (*each)(struct report *r, sqlite3_stmt *stmt), rv_err **err)
+static int look_at(struct report *r, const char *sql, look_fn *each, rv_err **err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(r->st->db, sql, -1, &stmt, NULL);
 
     while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW && r->n < MAX_PROBLEMS) {
-        each(r, stmt);
-        rc = SQLITE_OK;
+        rc = each(r, stmt, err);
+        if (rc < 0) {
+            sqlite3_finalize(stmt);
+            return rc;
+        }
     }
     if ((rc & 0xff) == SQLITE_CORRUPT) { /* the pages were complained about already, or are now */
         complain(r, rv_str_of(sqlite3_errmsg(r->st->db)));
@@ -88,9 +138,6 @@ static int look_at(struct report *r, const char *sql, void (*each)(struct report
     sqlite3_finalize(stmt);
     return rc;
 }
-
-/* json_type() refuses what is no JSON, so that has to be asked first. */
-#define IS_OBJECT(column) "CASE WHEN json_valid(" column ") THEN json_type(" column ") = 'object' ELSE 0 END"
 
 static const char *const questions[] = {
     "PRAGMA integrity_check(100)",
@@ -110,15 +157,10 @@ static const char *const questions[] = {
     "SELECT 'session \"' || s.id || '\" should have ' || s.total_tokens || ' tokens and has '"
     " || coalesce(sum(m.token_count), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
     " AND m.parent_call_id IS NULL GROUP BY s.key HAVING coalesce(sum(m.token_count), 0) <> s.total_tokens",
-    "SELECT 'session \"' || id || '\" has metadata that is no JSON object' FROM sessions"
-    " WHERE NOT " IS_OBJECT("metadata"),
-    "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\" has a number that can not be, or tool_calls or"
-    " metadata that is no JSON object' FROM messages m JOIN sessions s ON s.key = m.session"
-    " WHERE min(m.token_count, m.created_us, coalesce(m.input_tokens, 0), coalesce(m.output_tokens, 0),"
-    " coalesce(m.cost_micro_usd, 0), coalesce(m.latency_ms, 0)) < 0 OR NOT (m.tool_calls IS NULL OR " IS_OBJECT(
-        "m.tool_calls") ") OR NOT (m.metadata IS NULL OR " IS_OBJECT("m.metadata") ")",
-    "SELECT 'schema \"' || name || '\" has a json_schema that is no JSON object' FROM schemas"
-    " WHERE NOT " IS_OBJECT("json_schema"),
+    "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\" has a number that can not be'"
+    " FROM messages m JOIN sessions s ON s.key = m.session WHERE min(m.token_count, m.created_us,"
+    " coalesce(m.input_tokens, 0), coalesce(m.output_tokens, 0), coalesce(m.cost_micro_usd, 0),"
+    " coalesce(m.latency_ms, 0)) < 0",
     "SELECT 'the counter of schemas is missing' WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name = 'schemas')",
 };
 
@@ -161,6 +203,19 @@ static int check_sessions(struct report *r, rv_err **err)
     return rc;
 }
 
+static const struct {
+    const char *sql;
+    look_fn *each;
+} looks[] = {
+    {"SELECT hash, data FROM blobs", check_blob},
+    {"SELECT checksum, document, name FROM schemas", check_document},
+    {"SELECT 'schema \"' || name || '\"', json_schema FROM schemas", check_objects},
+    {"SELECT 'session \"' || id || '\"', metadata FROM sessions", check_objects},
+    {"SELECT 'message ' || m.seq || ' of session \"' || s.id || '\"', m.tool_calls, m.metadata FROM messages m"
+     " JOIN sessions s ON s.key = m.session WHERE m.tool_calls IS NOT NULL OR m.metadata IS NOT NULL",
+     check_objects},
+};
+
 int rv_sql_check(void *self, rv_err **err)
 {
     struct sql_store *st = self;
@@ -174,10 +229,8 @@ int rv_sql_check(void *self, rv_err **err)
         rc = check_rows(&r, err);
     if (rc == 0)
         rc = check_sessions(&r, err);
-    if (rc == 0)
-        rc = look_at(&r, "SELECT hash, data FROM blobs", check_blob, err);
-    if (rc == 0)
-        rc = look_at(&r, "SELECT checksum, document, name FROM schemas", check_document, err);
+    for (size_t i = 0; i < RV_COUNT(looks) && rc == 0; i++)
+        rc = look_at(&r, looks[i].sql, looks[i].each, err);
     rv_sql_end_read(st, began);
     if (rc == 0)
         rc = rv_buf_check(&r.text, "list of damages", err);

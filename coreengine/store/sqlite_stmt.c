@@ -193,13 +193,20 @@ static bool is_refusal(int rc)
 
 int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err)
 {
+    int undone;
+
     if (!st->in_group)
         return rc;
     if (rc == 0)
         return run_id(st, SQL_END_PART, "end a part of the group", err);
-    if (is_refusal(rc) && run_id(st, SQL_UNDO_PART, "undo a part of the group", NULL) == 0 &&
-        run_id(st, SQL_END_PART, "end a part of the group", NULL) == 0)
-        st->changes = sqlite3_total_changes(st->db); /* all of them are undone */
+    if (!is_refusal(rc))
+        return rc;
+    undone = run_id(st, SQL_UNDO_PART, "undo a part of the group", NULL);
+    if (undone == 0)
+        undone = run_id(st, SQL_END_PART, "end a part of the group", NULL);
+    if (undone < 0) /* that is what the group is given up for */
+        return RV_WRAP(err, undone, "\"%s\": undo a part of the group", st->path);
+    st->changes = sqlite3_total_changes(st->db);
     return rc;
 }
 

@@ -14,7 +14,7 @@ static int check_optional(const char *kind, const char *text, size_t max, rv_err
 }
 
 /* Without making a tree of it: it is kept as it is. */
-static int check_object(const char *kind, rv_str json, size_t max, rv_err **err)
+int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = max};
     struct rv_json_scan scan = {0};
@@ -51,7 +51,7 @@ int rv_store_check_session(const struct rv_session_row *row, rv_err **err)
         (rc = check_optional("agent's name", row->agent_name, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = row->description ? rv_store_check_text("description", row->description, RV_STORE_MAX_QUESTION, err) : 0) <
             0 ||
-        (rc = check_object("metadata", row->metadata, RV_STORE_MAX_META, err)) < 0)
+        (rc = rv_store_check_object("metadata", row->metadata, RV_STORE_MAX_META, err)) < 0)
         return rc;
     return rv_store_check_time("the time", row->created_us, err);
 }
@@ -127,8 +127,8 @@ static int check_message(const struct rv_message *m, rv_err **err)
 
     if ((rc = rv_store_check_id("id", m->id, err)) < 0 || (rc = rv_store_check_id("type", m->type, err)) < 0 ||
         (rc = m->has_content ? rv_store_check_bytes("content", m->content, RV_STORE_MAX_VALUE, err) : 0) < 0 ||
-        (rc = check_object("tool_calls", m->tool_calls, RV_STORE_MAX_BODY, err)) < 0 ||
-        (rc = check_object("metadata", m->metadata, RV_STORE_MAX_META, err)) < 0)
+        (rc = rv_store_check_object("tool_calls", m->tool_calls, RV_STORE_MAX_BODY, err)) < 0 ||
+        (rc = rv_store_check_object("metadata", m->metadata, RV_STORE_MAX_META, err)) < 0)
         return rc;
     for (size_t i = 0; i < RV_COUNT(texts) && rc == 0; i++)
         rc = texts[i].text ? rv_store_check_text(texts[i].kind, texts[i].text, RV_STORE_MAX_TEXT, err) : 0;
@@ -175,7 +175,7 @@ int rv_store_check_schema(const struct rv_schema_row *row, enum rv_schema_put ho
             0 ||
         (rc = row->place ? rv_store_check_text("place", row->place, RV_STORE_MAX_URL, err) : 0) < 0 ||
         (rc = rv_store_check_bytes("content", row->content, RV_STORE_MAX_VALUE, err)) < 0 ||
-        (rc = check_object("json_schema", row->json_schema, RV_STORE_MAX_BODY, err)) < 0 ||
+        (rc = rv_store_check_object("json_schema", row->json_schema, RV_STORE_MAX_BODY, err)) < 0 ||
         (rc = rv_store_check_bytes("document", row->document, RV_STORE_MAX_VALUE, err)) < 0)
         return rc;
     if (!row->source || (strcmp(row->source, RV_STORE_SCHEMA_PERSON) != 0 && strcmp(row->source, "built-in") != 0 &&

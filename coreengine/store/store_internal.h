@@ -100,6 +100,8 @@ RV_MUST_CHECK int rv_store_check_bytes(const char *kind, rv_str s, size_t max, r
 RV_MUST_CHECK int rv_store_check_time(const char *kind, int64_t us, rv_err **err);
 
 /* store_args_rows.c: likewise */
+RV_MUST_CHECK int rv_store_check_object(const char *kind, rv_str json, size_t max,
+                                        rv_err **err); /* JSON; may be empty */
 RV_MUST_CHECK int rv_store_check_session(const struct rv_session_row *row, rv_err **err);
 RV_MUST_CHECK int rv_store_check_change(const struct rv_session_change *change, rv_err **err);
 RV_MUST_CHECK int rv_store_check_sessions(const struct rv_session_filter *filter, rv_err **err);

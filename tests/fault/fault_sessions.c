@@ -1,0 +1,280 @@
+/* Each allocation of a conversation's life fails once, SQLite's own included; as fault_store.c, with sessions, messages
+ * and schemas. */
+#include "coreengine/store/store.h"
+#include "tests/kit/fault.h"
+#include "tests/kit/kit.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define T0 INT64_C(1700000000000000)
+
+/* Check's own assertions allocate, so what a scenario finds wrong is kept until the allocator is disarmed. */
+static int broken_line;
+
+#define must(holds)                                                                                                    \
+    do {                                                                                                               \
+        if (!(holds) && broken_line == 0)                                                                              \
+            broken_line = __LINE__;                                                                                    \
+    } while (0)
+
+static const struct rv_store_scope scope = {NULL, NULL};
+static char large[5000];
+static char url[300], path[300];
+static json_object *metadata; /* what turns bring along; made before the allocator is armed */
+
+static int make_run(rv_store *s, rv_err **err)
+{
+    char bundle[RV_HASH_MAX];
+    const struct rv_record first = {.seq = 1, .body = RV_STR_LIT("one")};
+    const struct rv_store_new_run run = {.id = "r1",
+                                         .user = "u",
+                                         .session = "s1",
+                                         .pipeline = "p",
+                                         .bundle = bundle,
+                                         .status = RV_RUN_RUNNING,
+                                         .stage = "a",
+                                         .now_us = T0,
+                                         .records = &first,
+                                         .n_records = 1};
+    int rc = rv_store_put_blob(s, RV_STR_LIT("bundle"), bundle, err);
+
+    return rc < 0 ? rc : rv_store_create_run(s, &run, err);
+}
+
+static int look_message(void *self, const struct rv_message *m, rv_err **err)
+{
+    (void)err;
+    must(m->seq == ++*(int64_t *)self && m->id && m->type);
+    return 0;
+}
+
+static int look_session(void *self, const struct rv_session_row *row, rv_err **err)
+{
+    (void)err;
+    must(row->id && row->name && row->metadata.ptr);
+    ++*(int64_t *)self;
+    return 0;
+}
+
+static int look_schema(void *self, const struct rv_schema_row *row, rv_err **err)
+{
+    (void)err;
+    must(row->id && row->name && row->document.ptr);
+    ++*(int64_t *)self;
+    return 0;
+}
+
+/* A step with two turns, alone and in a group in which another is refused. */
+static int write_turns(rv_store *s, rv_err **err)
+{
+    struct rv_message rows[] = {
+        {.id = "m1", .type = "user", .has_content = true, .content = {large, sizeof large}, .token_count = RV_UNSET},
+        {.id = "m2", .type = "tool_call", .tool_calls = RV_STR_LIT("{\"name\":\"f\"}"), .agent_name = "aide"}};
+    struct rv_turn turns[] = {{.session = "s1", .name = "cats", .metadata = metadata, .rows = rows, .n_rows = 2},
+                              {.session = "s2", .rows = rows, .n_rows = 1}};
+    struct rv_record r = {.seq = 2, .body = RV_STR_LIT("two")};
+    struct rv_store_append a = {.run = "r1",
+                                .fence = 1,
+                                .records = &r,
+                                .n_records = 1,
+                                .now_us = T0,
+                                .status = RV_RUN_RUNNING,
+                                .stage = "c",
+                                .turns = turns,
+                                .n_turns = 2};
+    int rc = rv_store_append(s, &a, err), refused;
+
+    if (rc == 0)
+        rc = rv_store_begin(s, err);
+    if (rc < 0)
+        return rc;
+    turns[1].session = "theirs";
+    r.seq = 3;
+    rows[0].id = "m3";
+    refused = rv_store_append(s, &a, err);
+    must(refused == RV_E_DENIED || refused == RV_E_NOMEM);
+    if (refused == RV_E_DENIED) {
+        rv_err_free(*err);
+        *err = NULL;
+        a.n_turns = 1;
+        rc = rv_store_append(s, &a, err);
+    } else {
+        rc = refused;
+    }
+    if (rc == 0)
+        return rv_store_commit(s, err);
+    rv_store_rollback(s);
+    return rc;
+}
+
+static int talk(rv_store *s, rv_err **err)
+{
+    const struct rv_session_row theirs = {.id = "theirs", .tenant = "default", .user = "v", .created_us = T0};
+    const char *const remove[] = {"b"};
+    const struct rv_session_change change = {
+        .name = "dogs", .metadata = metadata, .remove = remove, .n_remove = 1, .now_us = T0};
+    const struct rv_session_filter filter = {.name_contains = "O"};
+    const struct rv_message_filter with_all = {.with_children = true};
+    struct rv_message more = {.id = "m9", .type = "observation", .has_content = true, .content = RV_STR_LIT("x")};
+    const struct rv_turn turn = {.session = "s1", .metadata = metadata, .rows = &more, .n_rows = 1};
+    struct rv_session_row row = {0};
+    int64_t n = 0;
+    int rc = rv_store_ensure_session(s, &theirs, &row, err);
+
+    must((rc == 0) == (row.id != NULL));
+    rv_session_row_fini(&row);
+    if (rc == 0)
+        rc = write_turns(s, err);
+    if (rc == 0)
+        rc = rv_store_change_session(s, &scope, "s1", &change, err);
+    if (rc == 0)
+        rc = rv_store_add_messages(s, &scope, &turn, T0, err);
+    if (rc == 0)
+        rc = rv_store_read_messages(s, &scope, "s1", &with_all, look_message, &n, err);
+    must(rc < 0 || n == 4);
+    n = 0;
+    if (rc == 0)
+        rc = rv_store_list_sessions(s, &scope, &filter, look_session, &n, err);
+    must(rc < 0 || n == 1);
+    if (rc == 0)
+        rc = rv_store_delete_session(s, &scope, "s2", T0, err);
+    if (rc == 0)
+        rc = rv_store_get_session(s, &scope, "s1", &row, err);
+    must(rc < 0 || (row.n_messages == 4 && strcmp(row.name, "dogs") == 0));
+    rv_session_row_fini(&row);
+    return rc;
+}
+
+static int keep_schemas(rv_store *s, rv_err **err)
+{
+    struct rv_schema_row given = {.name = "n", .kind = "agent", .source = "built-in", .document = RV_STR_LIT("one")};
+    struct rv_schema_row row = {0};
+    int64_t n = 0, version = 0;
+    int rc = rv_store_put_schema(s, &given, RV_SCHEMA_REGISTER, T0, NULL, err);
+
+    given.document = RV_STR_LIT("two");
+    if (rc == 0)
+        rc = rv_store_put_schema(s, &given, RV_SCHEMA_REGISTER, T0, NULL, err);
+    given.user = "u";
+    given.id = "mine";
+    if (rc == 0)
+        rc = rv_store_put_schema(s, &given, RV_SCHEMA_PUT, T0, NULL, err);
+    if (rc == 0)
+        rc = rv_store_list_schemas(s, &scope, "agent", look_schema, &n, err);
+    must(rc < 0 || n == 2);
+    if (rc == 0)
+        rc = rv_store_delete_schema(s, &scope, "agent", "n", T0, err);
+    if (rc == 0)
+        rc = rv_store_find_schema(s, &(struct rv_store_scope){NULL, "u"}, "agent", "n", &row, err);
+    must(rc < 0 || strcmp(row.id, "mine") == 0);
+    rv_schema_row_fini(&row);
+    if (rc == 0)
+        rc = rv_store_schemas_version(s, &version, err);
+    must(rc < 0 || version == 4);
+    return rc;
+}
+
+static const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
+
+static int live(void)
+{
+    rv_store *s = NULL;
+    rv_err *err = NULL;
+    int rc = rv_store_open(url, &opts, &s, &err);
+
+    if (rc == 0)
+        rc = make_run(s, &err);
+    if (rc == 0)
+        rc = talk(s, &err);
+    if (rc == 0)
+        rc = keep_schemas(s, &err);
+    if (rc == 0)
+        rc = rv_store_check(s, &err);
+    must((rc < 0) == (err != NULL));
+    must(rc == 0 || rv_err_is(err, RV_E_NOMEM));
+    if (rc < 0 && s) /* the allocation that failed is behind us */
+        must(rv_store_check(s, NULL) == 0);
+    rv_store_close(s);
+    rv_err_free(err);
+    return rc;
+}
+
+static void remove_files(void)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+    char name[320];
+
+    for (size_t i = 0; i < RV_COUNT(ends); i++) {
+        snprintf(name, sizeof name, "%s%s", path, ends[i]);
+        unlink(name);
+    }
+}
+
+/* What is left on the disk is a store, or nothing was made yet. */
+static void check_file(size_t n)
+{
+    rv_store *s = NULL;
+    rv_err *err = NULL;
+    int rc = rv_store_open(url, &opts, &s, &err);
+
+    if (rc == 0)
+        rc = rv_store_check(s, &err);
+    ck_assert_msg(rc == 0, "allocation %zu: %s", n, rv_err_text(err));
+    rv_store_close(s);
+}
+
+START_TEST(every_allocation_of_a_conversation_may_fail_once)
+{
+    bool has_file = _i == 1;
+    char *dir = rv_kit_tmpdir();
+    size_t n, n_survived = 0;
+
+    snprintf(path, sizeof path, "%s/store.db", dir);
+    snprintf(url, sizeof url, "%s", has_file ? path : "memory:");
+    memset(large, 'x', sizeof large);
+    ck_assert_int_eq(rv_json_parse(RV_STR_LIT("{\"a\":{\"x\":[1,2.5]},\"b\":null}"), NULL, &metadata, NULL), 0);
+    ck_assert_int_eq(live(), 0); /* libraries set themselves up at first use */
+    ck_assert_int_eq(broken_line, 0);
+    for (n = 0;; n++) {
+        int rc;
+        remove_files();
+        rv_fault_arm(n);
+        rc = live();
+        if (!rv_fault_disarm()) {
+            ck_assert_int_eq(rc, 0);
+            break;
+        }
+        ck_assert_msg(broken_line == 0, "allocation %zu: broken at line %d", n, broken_line);
+        ck_assert_msg(rc == RV_E_NOMEM || rc == 0, "allocation %zu: %s", n, rv_code_text(rc));
+        ck_assert_msg(rv_fault_balance() == 0, "allocation %zu: %ld blocks leaked", n, rv_fault_balance());
+        n_survived += rc == 0; /* SQLite does without some; so does the text of a refusal */
+        if (has_file)
+            check_file(n);
+    }
+    ck_assert_msg(!rv_fault_works() || (n > 30 && n_survived < n / 10), "%zu allocations, %zu done without", n,
+                  n_survived);
+    json_object_put(metadata);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fault_sessions");
+    TCase *tc = tcase_create("allocations");
+    SRunner *runner;
+    int n_failed;
+
+    tcase_set_timeout(tc, 200);
+    tcase_add_loop_test(tc, every_allocation_of_a_conversation_may_fail_once, 0, 2);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
