@@ -71,8 +71,8 @@ static const char *const documents[] = {
     HEAD "x-numbers: [1, 1.0, 1.50, 1e5, 1e-7, -0.0, 0, 9223372036854775807, -9223372036854775808, 1E300]",
     "name: a\ndescription: |\n  Lines.\n\n    Indented.\n  End.\n\nsystem_prompt: |+\n  More.\n\n\n",
     "name: a\ncontent: c\njson_schema: {model: m, response_schema: {properties: {p: {}}}}",
-    "description: d\ndefinitions: {A: {}}\nproperties: {p: {$ref: '#/definitions/A'}}\njson_schema_extra:\n"
-    "  {name: a, resources: ['u://v'], override_temperature: 1, override_max_iterations: 2}",
+    ("description: d\ndefinitions: {A: {}}\nproperties: {p: {$ref: '#/definitions/A'}}\njson_schema_extra:\n"
+     "  {name: a, resources: ['u://v'], override_temperature: 1, override_max_iterations: 2}"),
 };
 
 START_TEST(what_is_written_reads_as_the_same)
