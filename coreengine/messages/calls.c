@@ -16,8 +16,10 @@ const struct call_keys rv_message_call_keys = {"id", "name", "arguments"};
 const struct call_keys rv_message_response_keys = {"id", "name", NULL};
 const struct call_keys rv_message_tool_keys = {"tool_call_id", "tool_name", "tool_arguments"};
 
-/* Model output: the last of equal keys wins, as the wires read it. */
+/* Model output: the last of equal keys wins, as the wires read it. A row has one level more than its arguments. */
 static const struct rv_json_opts as_written = {.allow_duplicates = true, .big_ints_as_double = true};
+static const struct rv_json_opts as_stored = {
+    .max_depth = RV_JSON_MAX_DEPTH + 1, .allow_duplicates = true, .big_ints_as_double = true};
 
 static bool is_legal(char c)
 {
@@ -67,11 +69,11 @@ static json_object *member(json_object *obj, const char *key)
     return value;
 }
 
-/* Whatever is no object; NULL: not to be read, RV_E_NOMEM: no memory. */
+/* NULL: it can not be read. RV_E_NOMEM only. */
 static int parse(rv_str json, json_object **out, rv_err **err)
 {
     *out = NULL;
-    return rv_json_parse(json, &as_written, out, NULL) == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read a tool call") : 0;
+    return rv_json_parse(json, &as_stored, out, NULL) == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read a tool call") : 0;
 }
 
 /* Text that a model meant as arguments and that is no JSON is kept as such (p8-agents 16). */

@@ -6,7 +6,10 @@
 
 #include "coreengine/messages/turn_internal.h"
 
-static const struct rv_json_opts as_kept = {.max_bytes = RV_TURN_MAX_BYTES, .what = "rows of a session"};
+#define LEVELS 4 /* of a turn around the arguments of a call, which may be as deep as any JSON */
+
+static const struct rv_json_opts as_kept = {
+    .max_bytes = RV_TURN_MAX_BYTES, .max_depth = RV_JSON_MAX_DEPTH + LEVELS, .what = "rows of a session"};
 
 int rv_turn_text(json_object *obj, const char *key, const char **out, rv_err **err)
 {

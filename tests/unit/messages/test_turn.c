@@ -133,12 +133,46 @@ START_TEST(what_is_wrong_with_a_turn_is_named)
 }
 END_TEST
 
+/* Arguments as deep as JSON may be come back as they were. */
+START_TEST(arguments_may_be_deep)
+{
+    rv_buf arguments = RV_BUF_INIT(10000), row = RV_BUF_INIT(10000), json = RV_BUF_INIT(10000);
+    struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
+    struct rv_turn t = {0};
+    json_object *messages, *call;
+    const char *shown = NULL;
+
+    for (int i = 0; i < RV_JSON_MAX_DEPTH - 1; i++)
+        rv_buf_puts(&arguments, "{\"a\":");
+    rv_buf_puts(&arguments, "{}");
+    for (int i = 0; i < RV_JSON_MAX_DEPTH - 1; i++)
+        rv_buf_putc(&arguments, '}');
+    rv_buf_printf(&row, "{\"name\":\"f\",\"id\":\"c\",\"arguments\":%s}", rv_buf_cstr(&arguments));
+    rv_buf_printf(&json,
+                  "{\"session\":\"s\",\"agent\":\"a\",\"rows\":[{\"id\":\"r\",\"type\":\"tool_call\",\"at_us\":1,"
+                  "\"tool_calls\":%s}]}",
+                  rv_buf_cstr(&row));
+    ck_assert_int_eq(rv_turn_read(rv_buf_str(&json), &t, NULL), 0);
+    ck_assert(rv_str_eq(t.rows[0].tool_calls, rv_buf_str(&row)));
+    messages = history_of(t.rows, 1, &o, false, NULL);
+    call = json_object_array_get_idx(rv_json_get_arr(json_object_array_get_idx(messages, 0), "tool_calls"), 0);
+    ck_assert(rv_json_get_text(call, "arguments", &shown));
+    ck_assert_str_eq(shown, rv_buf_cstr(&arguments));
+    json_object_put(messages);
+    rv_turn_fini(&t);
+    rv_buf_fini(&arguments);
+    rv_buf_fini(&row);
+    rv_buf_fini(&json);
+}
+END_TEST
+
 TCase *turn_case(void)
 {
     TCase *c = tcase_create("turn");
 
     tcase_add_test(c, a_whole_turn_is_read);
     tcase_add_test(c, a_turn_may_add_no_rows);
+    tcase_add_test(c, arguments_may_be_deep);
     tcase_add_loop_test(c, what_is_wrong_with_a_turn_is_named, 0, RV_COUNT(broken));
     return c;
 }
