@@ -147,6 +147,7 @@ struct rv_cli_loaded {
     rv_script **test_scripts; /* with `tests`: one per test of the pipeline, NULL for a test without; else NULL */
     rv_agents *agents;     /* of a pipeline with declared agents: where they are, and those that they ask; else NULL */
     rv_store *agent_store; /* that was opened for them; NULL: the verb's, or none */
+    const char *tenant;    /* of whoever the command line is for; NULL: the default one */
 };
 struct rv_cli_load_opts {
     const struct rv_cli_args *args; /* --schema-dir, --store, --user, --tenant count for declared agents */
@@ -308,6 +309,8 @@ void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct
 void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us);
 void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line);
 void rv_recorder_input(rv_recorder *r, const struct rv_event *ev);
+/** Another run follows, whose calls have the same ids. */
+void rv_recorder_run_over(rv_recorder *r);
 RV_MUST_CHECK int rv_recorder_write(rv_recorder *r, const char *path, rv_err **err);
 void rv_recorder_free(rv_recorder *r);
 

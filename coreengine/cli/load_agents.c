@@ -29,6 +29,7 @@ int rv_cli_open_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, 
 
     if (!rv_cli_has_agents(l->pipeline))
         return 0;
+    l->tenant = rv_cli_scope(opts->args).tenant;
     int rc = rv_cli_schema_dir(opts->args, &dir, err);
     if (rc == 0 && !store) {
         rc = open_store(cli, opts, &l->agent_store, err);
@@ -108,7 +109,8 @@ int rv_cli_bind_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, 
 int rv_cli_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err)
 {
     struct rv_cli_loaded *l = self;
-    const struct rv_store_scope scope = {.tenant = who->tenant_id, .user = who->user_id ? who->user_id : ""};
+    const struct rv_store_scope scope = {.tenant = l->tenant ? l->tenant : who->tenant_id,
+                                         .user = who->user_id ? who->user_id : ""};
     struct rv_agents_found found;
 
     int rc = rv_agents_find(l->agents, &scope, name, &found, err);

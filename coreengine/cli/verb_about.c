@@ -1,4 +1,5 @@
 /* The verbs about reeve itself: version, docs. */
+#include "coreengine/agentdoc/agentdoc.h"
 #include "coreengine/cli/fn.h"
 #include "coreengine/cli/retention.h"
 #include "coreengine/cli/verbs.h"
@@ -94,6 +95,8 @@ static int docs(struct rv_cli *cli, const struct rv_cli_args *args)
         rv_fn_write_reference(&text);
     } else if (strcmp(what, "reference") == 0 && strcmp(which, "pipelines") == 0) {
         rv_pipeline_write_reference(&text);
+    } else if (strcmp(what, "reference") == 0 && strcmp(which, "agent-schemas") == 0) {
+        rv_agentdoc_write_reference(&text);
     } else if (strcmp(what, "reference") == 0 && strcmp(which, "retention") == 0) {
         rv_retention_write_reference(&text);
     } else if (strcmp(what, "reference") == 0 && strcmp(which, "words") == 0) {
@@ -124,8 +127,8 @@ const struct rv_cli_verb rv_verb_docs = {
     .name = "docs",
     .args = "man [VERB]|completion SHELL|reference PAGE|verbs",
     .summary = "print man pages, shell completion and generated reference pages",
-    .text = "Everything here is made from the tables that the program itself works by. Pages: cli, functions,\n"
-            "pipelines, retention, words.",
+    .text = "Everything here is made from the tables that the program itself works by. Pages: agent-schemas, cli,\n"
+            "functions, pipelines, retention, words.",
     .examples = "reeve docs completion bash > /etc/bash_completion.d/reeve\nreeve docs man run | man -l -\n"
                 "reeve docs reference cli > docs/reference/cli.md",
     .min_words = 1,

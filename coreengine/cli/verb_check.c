@@ -206,21 +206,40 @@ static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
     return status;
 }
 
+/* The formats that have a schema; all but scripts have a page of their keys, too. */
+static const struct format {
+    const char *name;
+    void (*schema)(rv_jw *w);
+    void (*page)(rv_buf *out);
+} formats[] = {
+    {"pipeline", rv_pipeline_write_schema, rv_pipeline_write_reference},
+    {"script", rv_script_write_schema, NULL},
+    {"retention", rv_retention_write_schema, rv_retention_write_reference},
+    {"agent", rv_agentdoc_write_schema, rv_agentdoc_write_reference},
+};
+
 static int schema(struct rv_cli *cli, const struct rv_cli_args *args)
 {
+    const char *name = args->n_words ? args->words[0] : rv_cli_flag(args, "agent") ? "agent" : "pipeline";
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
+    const struct format *f = NULL;
 
-    if (args->n_words == 0 || strcmp(args->words[0], "pipeline") == 0)
-        rv_pipeline_write_schema(&w);
-    else if (strcmp(args->words[0], "script") == 0)
-        rv_script_write_schema(&w);
-    else if (strcmp(args->words[0], "retention") == 0)
-        rv_retention_write_schema(&w);
-    else
-        return rv_cli_usage(cli, args, "no schema is called \"%s\": pipeline, script and retention are",
-                            args->words[0]);
-    rv_buf_putc(&text, '\n');
+    if (args->n_words && rv_cli_flag(args, "agent"))
+        return rv_cli_usage(cli, args, "--agent already says which: no other format may be named");
+    for (size_t i = 0; i < RV_COUNT(formats); i++)
+        if (strcmp(name, formats[i].name) == 0)
+            f = &formats[i];
+    if (!f)
+        return rv_cli_usage(cli, args, "no schema is called \"%s\": pipeline, script, retention and agent are", name);
+    if (!rv_cli_flag(args, "markdown")) {
+        f->schema(&w);
+        rv_buf_putc(&text, '\n');
+    } else if (f->page) {
+        f->page(&text);
+    } else {
+        return rv_cli_usage(cli, args, "there is no page of the keys of a %s", f->name);
+    }
     return rv_cli_print(cli, &text);
 }
 
@@ -234,6 +253,10 @@ static const struct rv_cli_option lint_options[] = {
 static const struct rv_cli_option graph_options[] = {
     {"format", 'f', "FORMAT", "how to draw (default ascii)", "ascii mermaid dot svg", false},
     RV_CLI_AGENT_OPTIONS,
+};
+static const struct rv_cli_option schema_options[] = {
+    {"agent", 0, NULL, "of agent documents, as `reeve schema agent`", NULL, false},
+    {"markdown", 0, NULL, "the keys as a page of the reference instead", NULL, false},
 };
 static const struct rv_cli_option explain_options[] = {
     {"compact", 0, NULL, "on one line", NULL, false},
@@ -286,12 +309,16 @@ const struct rv_cli_verb rv_verb_explain = {
 };
 const struct rv_cli_verb rv_verb_schema = {
     .name = "schema",
-    .args = "[pipeline|script|retention]",
+    .args = "[pipeline|script|retention|agent]",
     .summary = "print the JSON Schema of a file format",
     .text =
         "For editors: completes keys and flags mistakes while you type. The schema is made from the same table that\n"
         "the loader reads by.",
-    .examples = "reeve schema > reeve-pipeline.schema.json",
+    .examples = "reeve schema > reeve-pipeline.schema.json\n"
+                "reeve schema --agent > reeve-agent.schema.json\n"
+                "reeve schema agent --markdown   # docs/reference/agent-schemas.md",
+    .options = schema_options,
+    .n_options = RV_COUNT(schema_options),
     .min_words = 0,
     .max_words = 1,
     .run = schema,
