@@ -50,6 +50,10 @@ struct rv_envelope_seed {
 /** A fresh envelope. rand makes env_/req_/sess_ ids. RV_E_INVALID (input is not UTF-8), RV_E_NOMEM. */
 RV_MUST_CHECK int rv_envelope_new(const struct rv_envelope_seed *seed, struct rv_rand rand, int64_t now_us,
                                   rv_envelope **out, rv_err **err);
+/** A fresh envelope for work below env: the same user, session and request, and an envelope_id that follows from env's
+ * and `name`. */
+RV_MUST_CHECK int rv_envelope_derive(const rv_envelope *env, rv_str raw_input, rv_str name, int64_t now_us,
+                                     rv_envelope **out, rv_err **err);
 void rv_envelope_free(rv_envelope *env);
 /** Deep copy, same ids, nothing shared. Not for forks. */
 RV_MUST_CHECK int rv_envelope_dup(const rv_envelope *env, rv_envelope **out, rv_err **err);

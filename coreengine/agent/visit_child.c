@@ -153,27 +153,22 @@ static int pipeline_of(struct rv_delegated *d, const struct rv_pipeline *of, con
 
 static int new_envelope(const rv_visit *v, const struct ask *ask, rv_str call_id, rv_envelope **out, rv_err **err)
 {
-    const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
-    rv_buf prompt = RV_BUF_INIT(MAX_PROMPT);
-    struct rv_rand_state state;
-    uint64_t seed = rv_visit_hash(RV_VISIT_HASH_INIT, f->envelope_id); /* ids follow from who asks: a replay makes the
-                                                                          same ones */
-    for (size_t i = 0; i < call_id.len; i++)
-        seed = (seed ^ (unsigned char)call_id.ptr[i]) * 1099511628211u;
-    seed ^= (uint64_t)v->last_call;
+    rv_buf prompt = RV_BUF_INIT(MAX_PROMPT), name = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
     rv_buf_add_str(&prompt, ask->text);
     if (ask->data) {
         rv_buf_puts(&prompt, "\n\nInput data: ");
         rv_json_write_spaced(ask->data, &prompt);
     }
+    rv_buf_printf(&name, "%lld/%.*s", (long long)v->visit_no,
+                  RV_STR_ARG(call_id)); /* ids are one of a kind in a visit */
     int rc = rv_buf_check(&prompt, "the question to an agent", err);
-    const struct rv_envelope_seed s = {.raw_input = rv_buf_str(&prompt),
-                                       .user_id = rv_str_of(f->user_id),
-                                       .session_id = rv_str_of(f->session_id),
-                                       .request_id = rv_str_of(f->request_id)};
     if (rc == 0)
-        rc = rv_envelope_new(&s, rv_rand_seeded(&state, seed), v->now_us, out, err);
+        rc = rv_buf_check(&name, "the id of a tool call", err);
+    if (rc == 0)
+        rc = rv_envelope_derive(v->env, rv_buf_str(&prompt), rv_buf_str(&name), v->now_us, out, err);
     rv_buf_fini(&prompt);
+    rv_buf_fini(&name);
     return rc;
 }
 

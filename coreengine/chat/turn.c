@@ -174,6 +174,7 @@ static struct rv_exec_opts exec_opts(rv_chat *chat)
     x.on_payload = o->on_payload;
     x.on_input = o->on_input;
     x.on_effect = o->on_effect;
+    x.on_effect = o->on_effect;
     x.self = o->self;
     return x;
 }

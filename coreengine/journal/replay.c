@@ -264,7 +264,7 @@ static int replay(struct replay *r, rv_store *store, const struct rv_store_scope
         rc = rv_snapshot_get(store, scope, run, upto, &r->snapshot, err);
     if (rc == 0)
         rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);
-    if (rc == WANTS_HISTORY) {
+    if (r->wanted && !r->out.run) {
         rc = rv_journal_same_history(store, scope, r->wanted, &r->wanted->history, err);
         if (rc == 0)
             rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);

@@ -189,7 +189,9 @@ START_TEST(the_page_tells_of_every_member)
         live_go(l, 100);
         ck_assert_int_eq(rv_store_read(store, &scope, LIVE_RUN, 1, 0, read_one, &reader, NULL), 0);
         rv_buf b = RV_BUF_INIT(4096);
-        struct rv_journal_begin begin = {RV_MODE_PARALLEL, true, true, true, 5, scripted, NULL, rv_kit_json("{}")};
+        const struct rv_conversation conversation = {.context = {.tenant_id = "default"}};
+        struct rv_journal_begin begin = {RV_MODE_PARALLEL,  true,          true, true, 5, scripted, NULL,
+                                         rv_kit_json("{}"), &conversation, NULL};
         rv_record_put_begin(&begin, l->p, 5, &b);
         rv_journal_begin_fini(&begin);
         must_tell_all(reader.page, "begin", rv_buf_str(&b));

@@ -370,6 +370,8 @@ static void take_effects(struct drive *d)
             free(d->last_save);
             d->last_save = rv_str_dup((rv_str){e->request, e->request_len});
             break;
+        case RV_EFFECT_KEEP:
+            break;
         case RV_EFFECT_FINISH:
             d->n_finish++;
             d->finished = true;

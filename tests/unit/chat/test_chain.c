@@ -1,0 +1,75 @@
+/* Chained tools: the output of a structured agent goes to a tool, once, and is never lost. */
+#include "tests/unit/chat/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXTRACT                                                                                                        \
+    "type: object\nname: extract\ndescription: Extract.\nstructured_output: true\nchained_tool: save\n"                \
+    "properties: {name: {type: string}, n: {type: integer}}\nrequired: [name]\n"
+
+START_TEST(the_tool_gets_the_output_and_rows_follow_the_answer) /* p8 17, W35, W36 */
+{
+    const char *files[] = {"extract.yaml", EXTRACT, NULL};
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  extract:\n"
+               "    - tool_calls: [{id: f1, name: final_result, arguments: {name: ada, n: 3}}]\n"
+               "tools:\n"
+               "  save: [{result: {saved: 1}}]\n",
+               files);
+    world_chat(&w, "extract", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "ada is 3");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_str_eq(t.text.ptr, "{\"name\":\"ada\",\"n\":3}");
+    ck_assert_ptr_nonnull(t.chained);
+    char *rows = world_rows(&w, true);
+    char *at = strstr(rows, "tool_call[extract] {\"name\":\"save\"");
+    ck_assert_msg(at != NULL, "%s", rows);
+    ck_assert_ptr_nonnull(
+        strstr(at, "\"arguments\":{\"name\":\"ada\",\"n\":3}}\ntool_response[extract] {\"saved\":1} "));
+    *at = '\0';
+    ck_assert_str_eq(rows,
+                     "user ada is 3\n"
+                     "tool_call[extract] {\"name\":\"final_result\",\"id\":\"f1\",\"arguments\":{\"name\":\"ada\","
+                     "\"n\":3}}\n"
+                     "tool_response[extract] Final result processed. {\"name\":\"final_result\",\"id\":\"f1\"}\n"
+                     "assistant[extract] {\"name\":\"ada\",\"n\":3}\n");
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_failing_tool_loses_nothing)
+{
+    const char *files[] = {"extract.yaml", EXTRACT, NULL};
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  extract: [{json: {name: ada}}]\n"
+               "tools:\n"
+               "  save: [{error: disk on fire}]\n",
+               files);
+    world_chat(&w, "extract", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "ada");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_str_eq(t.text.ptr, "{\"name\":\"ada\"}");
+    const char *status = NULL;
+    ck_assert(rv_json_get_text(t.chained, "status", &status));
+    ck_assert_str_eq(status, "error");
+    world_fini(&w);
+}
+END_TEST
+
+Suite *chain_suite(void)
+{
+    Suite *s = suite_create("chain");
+    TCase *tc = tcase_create("chain");
+
+    tcase_set_timeout(tc, 20);
+    tcase_add_test(tc, the_tool_gets_the_output_and_rows_follow_the_answer);
+    tcase_add_test(tc, a_failing_tool_loses_nothing);
+    suite_add_tcase(s, tc);
+    return s;
+}

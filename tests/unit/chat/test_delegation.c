@@ -1,0 +1,109 @@
+/* Agents that ask agents. */
+#include "tests/unit/chat/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PARENT "type: object\nname: parent\ndescription: You ask.\ntools: [{name: ask_agent}, {name: action}]\n"
+
+START_TEST(a_child_streams_and_its_words_are_kept) /* remlight 8, 10; p8 13 */
+{
+    const char *files[] = {"parent.yaml", PARENT, NULL};
+    struct world w;
+    world_init(
+        &w,
+        "models:\n"
+        "  parent:\n"
+        "    - text: One moment.\n"
+        "      tool_calls: [{id: a1, name: ask_agent, arguments: {agent_name: sample-agent, input_text: what?}}]\n"
+        "      usage: {input_tokens: 10, output_tokens: 2}\n"
+        "    - {text: It said so., usage: {input_tokens: 30, output_tokens: 4}}\n"
+        "  sample-agent:\n"
+        "    - {chunks: [\"the \", \"answer\"], usage: {input_tokens: 100, output_tokens: 20}}\n",
+        files);
+    world_chat(&w, "parent", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "ask it");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    char *rows = world_rows(&w, true);
+    ck_assert_str_eq(rows, "user ask it\n"
+                           "tool_call[parent] {\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":"
+                           "\"sample-agent\",\"input_text\":\"what?\"}}\n"
+                           "assistant<a1[sample-agent] the answer\n"
+                           "tool_response[parent] {\"status\":\"success\",\"output\":\"the answer\",\"text_response\":"
+                           "\"the answer\",\"agent_schema\":\"sample-agent\",\"is_structured_output\":false,"
+                           "\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+                           "assistant[parent] One moment.\n\nthe answer\n");
+    free(rows);
+    ck_assert_str_eq(rv_buf_cstr(&w.deltas), "One moment.|sample-agentthe |sample-agentanswer|It said so.|");
+    ck_assert_int_eq(t.usage.input_tokens, 140); /* p8 W14 */
+    char *events = world_events(&w, "agent_completed");
+    ck_assert_ptr_nonnull(strstr(events, "\"agent\":\"sample-agent\",\"depth\":1,\"parent_tool_call_id\":\"a1\""));
+    free(events);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(ping_pong_ends_by_depth) /* p8 W18 */
+{
+    const char *files[] = {"ping.yaml", "type: object\nname: ping\ndescription: d\ntools: [ask_agent]\n", "pong.yaml",
+                           "type: object\nname: pong\ndescription: d\ntools: [ask_agent]\n", NULL};
+    struct world w;
+    world_init(
+        &w,
+        "repeat: true\n"
+        "models:\n"
+        "  - {stage: ping, contains: can not be asked, text: I give up}\n"
+        "  - {stage: pong, contains: can not be asked, text: too deep}\n"
+        "  - {stage: ping, contains: text_response, text: back}\n" /* used once each: it answers twice */
+        "  - {stage: ping, contains: text_response, text: back}\n"
+        "  - {stage: pong, contains: text_response, text: back}\n"
+        "  - {stage: ping, tool_calls: [{id: x, name: ask_agent, arguments: {agent_name: pong, input_text: go}}]}\n"
+        "  - {stage: pong, tool_calls: [{id: y, name: ask_agent, arguments: {agent_name: ping, input_text: go}}]}\n",
+        files);
+    world_chat(&w, "ping", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "start");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    char *rows = world_rows(&w, true);
+    ck_assert_msg(strstr(rows, "agents already ask each other 3 deep (ping > pong > ping > pong), and "
+                               "max_delegation_depth is 3") != NULL,
+                  "%s", rows);
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(an_unknown_agent_is_a_result)
+{
+    const char *files[] = {"parent.yaml", PARENT, NULL};
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  parent:\n"
+               "    - tool_calls: [{id: a1, name: ask_agent, arguments: {agent_name: nobody, input_text: what?}}]\n"
+               "    - {text: I could not}\n",
+               files);
+    world_chat(&w, "parent", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "ask it");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    char *rows = world_rows(&w, true);
+    ck_assert_msg(strstr(rows,
+                         "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"nobody\","
+                         "\"error\":\"") != NULL,
+                  "%s", rows);
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
+Suite *delegation_suite(void)
+{
+    Suite *s = suite_create("delegation");
+    TCase *tc = tcase_create("delegation");
+
+    tcase_set_timeout(tc, 20);
+    tcase_add_test(tc, a_child_streams_and_its_words_are_kept);
+    tcase_add_test(tc, ping_pong_ends_by_depth);
+    tcase_add_test(tc, an_unknown_agent_is_a_result);
+    suite_add_tcase(s, tc);
+    return s;
+}

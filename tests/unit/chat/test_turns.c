@@ -1,0 +1,155 @@
+/* Turns of a chat: rows, history, status, whose session it is. */
+#include "tests/unit/chat/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(two_turns_become_rows_and_history)
+{
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  sample-agent:\n"
+               "    - {text: hello there, usage: {input_tokens: 12, output_tokens: 3}}\n"
+               "    - {text: you said hi, usage: {input_tokens: 20, output_tokens: 4}}\n",
+               NULL);
+    world_chat(&w, "sample-agent", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "hi");
+    ck_assert_int_eq(t.status, RV_RUN_COMPLETED);
+    ck_assert_str_eq(t.text.ptr, "hello there");
+    ck_assert(t.was_kept);
+    t = world_say(&w, "what did I say?");
+    ck_assert_str_eq(t.text.ptr, "you said hi");
+    ck_assert_int_eq(t.usage.input_tokens, 20);
+    char *rows = world_rows(&w, true);
+    ck_assert_str_eq(rows, "user hi\n"
+                           "assistant[sample-agent] hello there\n"
+                           "user what did I say?\n"
+                           "assistant[sample-agent] you said hi\n");
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(tool_calls_stand_between_question_and_answer) /* p8 16 */
+{
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  sample-agent:\n"
+               "    - text: Let me note that.\n"
+               "      tool_calls:\n"
+               "        - {id: c1, name: action, arguments: {type: observation, payload: {confidence: 0.5}}}\n"
+               "    - {text: done}\n",
+               NULL);
+    world_chat(&w, "sample-agent", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "note it");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    char *rows = world_rows(&w, true);
+    ck_assert_str_eq(rows, "user note it\n"
+                           "tool_call[sample-agent] "
+                           "{\"name\":\"action\",\"id\":\"c1\",\"arguments\":{\"type\":\"observation\",\"payload\":{"
+                           "\"confidence\":0.5}}}\n"
+                           "tool_response[sample-agent] "
+                           "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\",\"payload\":"
+                           "{\"confidence\":0.5},"
+                           "\"_metadata_event\":true,\"confidence\":0.5} {\"name\":\"action\",\"id\":\"c1\"}\n"
+                           "assistant[sample-agent] Let me note that.\n\ndone\n");
+    free(rows);
+    char *events = world_events(&w, "action");
+    ck_assert_ptr_nonnull(strstr(events, "\"action_type\":\"observation\",\"payload\":{\"confidence\":0.5}"));
+    free(events);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_failed_turn_is_kept_and_marked) /* p8 W23 */
+{
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  sample-agent:\n"
+               "    - {error: {kind: auth}, text: half of}\n"
+               "    - {text: fine}\n",
+               NULL);
+    world_chat(&w, "sample-agent", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "hi");
+    ck_assert_int_eq(t.status, RV_RUN_FAILED);
+    ck_assert_ptr_nonnull(t.error);
+    char *rows = world_rows(&w, true);
+    ck_assert_msg(strstr(rows, "user(failed) hi\nassistant[sample-agent](failed) ") == rows, "%s", rows);
+    free(rows);
+    t = world_say(&w, "again");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_session_is_its_owners) /* p8 W27 */
+{
+    struct world w;
+    rv_err *err = NULL;
+    rv_chat *other = NULL;
+    struct rv_chat_turn t;
+
+    world_init(&w, "models: {sample-agent: [{text: hello}]}", NULL);
+    world_chat(&w, "sample-agent", "5a0f7c1e-0000-4000-8000-000000000001", "alice");
+    world_say(&w, "secret");
+    struct rv_chat_opts opts = w.opts;
+    opts.context.user_id = "bob";
+    ck_assert_int_eq(rv_chat_new(&opts, &other, &err), 0);
+    ck_assert(rv_chat_is_new(other));
+    int rc = rv_chat_say(other, RV_STR_LIT("what did alice say?"), &t, &err);
+    ck_assert_int_eq(rc, RV_E_EXISTS);
+    rv_err_free(err);
+    rv_chat_free(other);
+    char *rows = world_rows(&w, true);
+    ck_assert_str_eq(rows, "user secret\nassistant[sample-agent] hello\n");
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_router_is_asked_once_and_its_choice_is_kept) /* p8 12, W4 */
+{
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  router:\n"
+               "    - {json: {agent: sample-agent, reason: asked for, confidence: 0.9}}\n"
+               "  sample-agent:\n"
+               "    - {text: one}\n"
+               "    - {text: two}\n"
+               "    - tool_calls: [{id: d, name: action, arguments: {type: complete}}]\n"
+               "    - {text: bye}\n"
+               "  general: [{text: general}]\n",
+               NULL);
+    world_chat(&w, "router", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "show the sample");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_str_eq(t.agent, "sample-agent");
+    t = world_say(&w, "more");
+    ck_assert_str_eq(t.text.ptr, "two");
+    t = world_say(&w, "enough");
+    ck_assert_str_eq(t.agent, "sample-agent");
+    char *rows = world_rows(&w, true);
+    ck_assert_ptr_null(strstr(rows, "router"));
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
+Suite *turns_suite(void)
+{
+    Suite *s = suite_create("turns");
+    TCase *tc = tcase_create("turns");
+
+    tcase_set_timeout(tc, 20);
+    tcase_add_test(tc, two_turns_become_rows_and_history);
+    tcase_add_test(tc, tool_calls_stand_between_question_and_answer);
+    tcase_add_test(tc, a_failed_turn_is_kept_and_marked);
+    tcase_add_test(tc, a_session_is_its_owners);
+    tcase_add_test(tc, a_router_is_asked_once_and_its_choice_is_kept);
+    suite_add_tcase(s, tc);
+    return s;
+}

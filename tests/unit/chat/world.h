@@ -1,0 +1,36 @@
+/* A chat with a scripted model, capability p8, and a store that is looked into. */
+#ifndef WORLD_H
+#define WORLD_H
+
+#include <check.h>
+
+#include "coreengine/chat/chat.h"
+#include "tests/kit/kit.h"
+
+struct world {
+    rv_store *store;
+    rv_plugins *plugins;
+    rv_agents *agents;
+    rv_script *script;
+    rv_engine *engine;
+    rv_chat *chat;
+    char *dir; /* of agent files */
+    rv_buf events, deltas;
+    struct rv_chat_opts opts; /* as the last chat was made */
+};
+/** files: name, text, name, text, ..., NULL; agents beside the built-in ones. script: YAML. */
+void world_init(struct world *w, const char *script, const char *const *files);
+void world_fini(struct world *w);
+void world_chat(struct world *w, const char *agent, const char *session, const char *user);
+struct rv_chat_turn world_say(struct world *w, const char *message);
+/** "type[agent] content|tool_calls" of each row, a line each; free() it. */
+char *world_rows(struct world *w, bool with_children);
+/** The lines of events of that type; free() it. */
+char *world_events(const struct world *w, const char *type);
+
+Suite *turns_suite(void);
+Suite *delegation_suite(void);
+Suite *chain_suite(void);
+Suite *flood_suite(void);
+
+#endif
