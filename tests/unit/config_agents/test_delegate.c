@@ -45,7 +45,7 @@ START_TEST(a_delegate_is_a_pipeline_of_one_stage)
     ck_assert_int_eq(a->limits.request_limit, 3);
     ck_assert_int_eq(a->limits.total_tokens_limit, RV_AGENT_DEFAULT_TOKENS);
     ck_assert_str_eq(a->model_role, "default");
-    ck_assert_int_eq(a->timeout_seconds, 2); /* 1.5, and whole seconds */
+    ck_assert_int_eq(a->timeout_seconds, 86400); /* the call decides */
     ck_assert_int_eq(p->max_llm_calls, 7);
     ck_assert_int_eq(p->max_delegation_depth, 5);
     ck_assert_int_eq(p->delegation_timeout_ms, 1500);
