@@ -43,6 +43,22 @@ static struct rv_agentdoc_owner *new_owner(void)
     return owner;
 }
 
+/* What is read can be written and read again, aliases written out. */
+static int check_size(const struct rv_agentdoc *d, const char *name, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
+    rv_jw w = rv_jw_on(&text);
+    int rc;
+
+    rv_agentdoc_write_json(d, &w);
+    rc = text.rc;
+    rv_buf_fini(&text);
+    if (rc == RV_E_LIMIT)
+        return RV_FAIL(err, rc, "the agent document \"%s\" has more than %zu bytes when it is written out", name,
+                       RV_AGENTDOC_MAX_BYTES);
+    return rc < 0 ? RV_FAIL(err, rc, "read the agent document \"%s\"", name) : 0;
+}
+
 static int parse(struct rv_agentdoc_owner *owner, rv_str text, const char *name, rv_findings *findings, rv_err **err)
 {
     struct rv_agentdoc_reading r = {
@@ -60,7 +76,8 @@ static int parse(struct rv_agentdoc_owner *owner, rv_str text, const char *name,
         rv_agentdoc_read_fields(&r);
     if (r.keys.rc < 0)
         return RV_FAIL(err, r.keys.rc, "read the agent document \"%s\"", name);
-    return rv_agentdoc_flatten(&r, err);
+    rc = rv_agentdoc_flatten(&r, err);
+    return rc == 0 ? check_size(&owner->doc, name, err) : rc;
 }
 
 int rv_agentdoc_parse(rv_str text, const char *name, rv_findings *findings, struct rv_agentdoc **out, rv_err **err)

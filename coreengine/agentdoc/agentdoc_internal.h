@@ -87,6 +87,20 @@ void *rv_agentdoc_room(struct rv_agentdoc_reading *r, size_t n, size_t size); /*
 void rv_agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
 /** `resources`, behind the tools. */
 void rv_agentdoc_read_resources(struct rv_agentdoc_reading *r);
+/* For both of them. */
+/** Room for n more tools; false: a finding says why not. */
+bool rv_agentdoc_tool_room(struct rv_agentdoc_reading *r, size_t n, const struct rv_src *src);
+bool rv_agentdoc_has_tool(const struct rv_agentdoc_reading *r, const char *name);
+void rv_agentdoc_add_tool(struct rv_agentdoc_reading *r, const struct rv_agentdoc_tool *tool);
+bool rv_agentdoc_read_uri(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
+void rv_agentdoc_warn_of_keys(struct rv_agentdoc_reading *r, const struct rv_node *map, const char *const *names,
+                              size_t n);
+/** server, mcp_server and description. */
+void rv_agentdoc_read_common(struct rv_agentdoc_reading *r, const struct rv_node *item, struct rv_agentdoc_tool *tool);
+/** Where messages about item i are; false: out of memory. */
+bool rv_agentdoc_set_path(struct rv_agentdoc_reading *r, rv_buf *path, const char *key, size_t i);
+/** The value of a key; NULL: absent or null. */
+const struct rv_node *rv_agentdoc_set(const struct rv_node *map, const char *key);
 void rv_agentdoc_read_limits(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
 void rv_agentdoc_read_routing(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
 void rv_agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);

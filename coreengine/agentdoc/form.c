@@ -26,13 +26,6 @@ static bool is_one_of(rv_str name, const char *const *names, size_t n)
     return false;
 }
 
-static const struct rv_node *set(const struct rv_node *map, const char *key)
-{
-    const struct rv_node *value = rv_node_get(map, key);
-
-    return value && value->kind != RV_NODE_NULL ? value : NULL;
-}
-
 static const struct rv_node *key_of(const struct rv_node *map, const char *key)
 {
     for (size_t i = 0; i < map->n; i++)
@@ -106,7 +99,7 @@ static void gather_nested(struct rv_agentdoc_reading *r, const struct rv_node *m
 
 static void add_as(struct rv_agentdoc_reading *r, const struct rv_node *map, const char *key, const char *name)
 {
-    const struct rv_node *value = set(map, key);
+    const struct rv_node *value = rv_agentdoc_set(map, key);
 
     if (value)
         add(r, key_of(map, key), value, rv_agentdoc_key_of(rv_str_of(name)));
@@ -151,18 +144,18 @@ static void warn_of_legacy(struct rv_agentdoc_reading *r, const struct rv_node *
 /* row: the stored row; config: its json_schema, or the row itself, or NULL. */
 static void gather_legacy(struct rv_agentdoc_reading *r, const struct rv_node *row, const struct rv_node *config)
 {
-    const struct rv_node *content = set(row, "content");
+    const struct rv_node *content = rv_agentdoc_set(row, "content");
     bool from_content = content && (content->kind != RV_NODE_STR || content->text.len > 0);
 
     add_as(r, row, "name", "name");
     add_as(r, row, from_content ? "content" : "description", "description");
     if (config) {
-        if (config != row && !set(row, "name"))
+        if (config != row && !rv_agentdoc_set(row, "name"))
             add_as(r, config, "name", "name");
-        add_as(r, config, set(config, "model_name") ? "model_name" : "model", "model");
+        add_as(r, config, rv_agentdoc_set(config, "model_name") ? "model_name" : "model", "model");
         for (size_t i = 0; i < RV_COUNT(config_keys); i++)
             add_as(r, config, config_keys[i], config_keys[i]);
-        gather_response(r, set(config, "response_schema"));
+        gather_response(r, rv_agentdoc_set(config, "response_schema"));
     }
     warn_of_legacy(r, row, true, config == row);
     if (config && config != row)
@@ -174,7 +167,7 @@ static void gather_legacy(struct rv_agentdoc_reading *r, const struct rv_node *r
 /* A row whose json_schema is a whole document: its own columns say nothing. */
 static void warn_of_row(struct rv_agentdoc_reading *r, const struct rv_node *row, const struct rv_node *document)
 {
-    const struct rv_node *content = set(row, "content");
+    const struct rv_node *content = rv_agentdoc_set(row, "content");
     const struct rv_node *description = rv_node_get(document, "description");
 
     if (content && !(description && is_same(content, description)))
@@ -197,14 +190,14 @@ static bool is_legacy(const struct rv_node *root)
 
 static void gather_row(struct rv_agentdoc_reading *r, const struct rv_node *row)
 {
-    const struct rv_node *inner = set(row, "json_schema");
+    const struct rv_node *inner = rv_agentdoc_set(row, "json_schema");
     enum rv_agentdoc_form form = RV_AGENTDOC_LEGACY;
 
     if (inner && inner->kind != RV_NODE_MAP) {
         rv_keys_wrong_type(&r->keys, inner, "json_schema", "a map");
         return;
     }
-    if (inner && set(inner, "json_schema_extra"))
+    if (inner && rv_agentdoc_set(inner, "json_schema_extra"))
         form = RV_AGENTDOC_NESTED;
     else if (inner && has_both(inner))
         form = RV_AGENTDOC_FLAT;
@@ -215,7 +208,7 @@ static void gather_row(struct rv_agentdoc_reading *r, const struct rv_node *row)
     }
     warn_of_row(r, row, inner);
     if (form == RV_AGENTDOC_NESTED)
-        gather_nested(r, inner, set(inner, "json_schema_extra"));
+        gather_nested(r, inner, rv_agentdoc_set(inner, "json_schema_extra"));
     else
         gather_flat(r, inner);
 }

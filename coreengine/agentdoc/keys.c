@@ -298,8 +298,9 @@ static void write_routing(const struct rv_agentdoc *d, rv_jw *w)
 #define AT(field)    offsetof(struct rv_agentdoc, field)
 #define CUSTOM(r, w) .kind = RV_AGENTDOC_CUSTOM, .read = (r), .write = (w)
 #define NAME_SCHEMA  "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$\"}"
-#define NUMBER       "{\"type\":[\"number\",\"string\",\"null\"]}"
-#define COUNT        "{\"type\":[\"number\",\"string\",\"null\"]}"
+#define NUMBER       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0,\"maximum\":2}"
+#define FROM_1       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":1}"
+#define FROM_0       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0}"
 #define BOOLEAN      "{\"type\":[\"boolean\",\"string\",\"integer\"]}"
 #define SCHEMAS      "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"object\"}}"
 
@@ -343,7 +344,7 @@ static const struct rv_agentdoc_key rows[] = {
      .meaning = "The model, unless a request names one. A name without provider is one of `openai`."},
     {"temperature", CUSTOM(read_temperature, write_temperature), .null_is_unset = true, .schema = NUMBER,
      .type = "number, 0 to 2", .default_text = "unset", .forms = "all", .meaning = "Of each model request; 0 counts."},
-    {"max_iterations", CUSTOM(read_max_iterations, write_max_iterations), .null_is_unset = true, .schema = COUNT,
+    {"max_iterations", CUSTOM(read_max_iterations, write_max_iterations), .null_is_unset = true, .schema = FROM_1,
      .type = "integer, from 1", .default_text = "unset", .forms = "all", .meaning = "Model requests of one turn."},
     {"limits", CUSTOM(rv_agentdoc_read_limits, write_limits), .null_is_unset = true,
      .schema = "{\"type\":[\"object\",\"null\"]}", .type = "map", .default_text = "unset", .forms = "all",
@@ -351,8 +352,8 @@ static const struct rv_agentdoc_key rows[] = {
     {"routing_enabled", .kind = RV_AGENTDOC_BOOL, .offset = AT(routing_enabled), .schema = BOOLEAN, .type = "boolean",
      .default_text = "`true`", .forms = "all", .meaning = "A router may lead to it."},
     {"routing_max_turns", .kind = RV_AGENTDOC_INT, .offset = AT(routing_max_turns), .min = 1, .unset = INT64_MIN,
-     .schema = COUNT, .type = "integer, from 1", .default_text = "`20`", .forms = "all",
-     .meaning = "Turns it has once it is routed to, before the next message is classified again."},
+     .schema = "{\"type\":[\"number\",\"string\"],\"minimum\":1}", .type = "integer, from 1", .default_text = "`20`",
+     .forms = "all", .meaning = "Turns it has once it is routed to, before the next message is classified again."},
     {"observation_mode", CUSTOM(read_observation, write_observation), .schema = "{\"enum\":[\"sync\",\"disabled\"]}",
      .type = "`sync` or `disabled`", .default_text = "`sync`", .forms = "all",
      .meaning = "Whether what it says may be observed by memory."},
@@ -371,10 +372,10 @@ static const struct rv_agentdoc_key rows[] = {
     {"override_temperature", CUSTOM(read_temperature, NULL), .null_is_unset = true, .schema = NUMBER,
      .type = "number, 0 to 2", .default_text = "unset", .forms = "flat, nested",
      .meaning = "Another name of `temperature`, which it wins over."},
-    {"override_max_iterations", CUSTOM(read_max_iterations, NULL), .null_is_unset = true, .schema = COUNT,
+    {"override_max_iterations", CUSTOM(read_max_iterations, NULL), .null_is_unset = true, .schema = FROM_1,
      .type = "integer, from 1", .default_text = "unset", .forms = "flat, nested",
      .meaning = "Another name of `max_iterations`, which it wins over."},
-    {"max_tokens", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(max_tokens), .min = 1, .schema = COUNT,
+    {"max_tokens", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(max_tokens), .min = 1, .schema = FROM_1,
      .type = "integer, from 1", .default_text = "unset", .forms = "all",
      .meaning = "Tokens of one answer of the model."},
     {"chained_map", CUSTOM(rv_agentdoc_read_chained_map, NULL), .null_is_unset = true,
@@ -383,14 +384,14 @@ static const struct rv_agentdoc_key rows[] = {
      .meaning =
          "From members of the output to the parameters of `chained_tool`, where their names differ. Members that "
          "it does not name keep theirs."},
-    {"context_token_budget", CUSTOM(read_budget, write_budget), .null_is_unset = true, .schema = COUNT,
+    {"context_token_budget", CUSTOM(read_budget, write_budget), .null_is_unset = true, .schema = FROM_0,
      .type = "integer, from 0", .default_text = "the chat's", .forms = "flat, nested",
      .meaning = "Tokens of earlier messages that go into a request, newest first. 0 is the same as leaving it out."},
     {"history", CUSTOM(read_history, write_history), .null_is_unset = true, .schema = "{\"enum\":[\"none\",null]}",
      .type = "`none`", .default_text = "unset", .forms = "flat, nested",
      .meaning = "`none`: earlier messages are not shown to it."},
     {"always_include_last_messages", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(always_include_last),
-     .unset = RV_UNSET, .schema = COUNT, .type = "integer, from 0", .default_text = "the chat's",
+     .unset = RV_UNSET, .schema = FROM_0, .type = "integer, from 0", .default_text = "the chat's",
      .forms = "flat, nested", .meaning = "The newest messages, which are never shortened."},
     {"replay", CUSTOM(read_replay, write_replay), .null_is_unset = true,
      .schema = "{\"enum\":[\"synthesise\",\"skip\",null]}", .type = "`synthesise` or `skip`",

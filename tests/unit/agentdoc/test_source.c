@@ -53,8 +53,7 @@ START_TEST(values_of_json_keep_their_types)
     char *flat = flat_of(d);
 
     ck_assert(d->temperature == 1 && d->max_tokens == 2);
-    ck_assert_msg(strstr(flat, "\"x-all\":[null,true,1,2.50,18446744073709551615,{\"k\":[]}]") != NULL,
-                  "%s", flat);
+    ck_assert_msg(strstr(flat, "\"x-all\":[null,true,1,2.50,18446744073709551615,{\"k\":[]}]") != NULL, "%s", flat);
     free(flat);
     rv_agentdoc_free(d);
 }
@@ -76,6 +75,15 @@ START_TEST(what_is_too_large_is_refused)
         rv_buf_putc(&text, 'x');
     rv_buf_puts(&text, "\nx-b: [");
     for (int i = 0; i < 900; i++)
+        rv_buf_puts(&text, "*a, ");
+    rv_buf_puts(&text, "]\n");
+    ck_assert_int_eq(rv_agentdoc_parse(rv_buf_str(&text), "a.yaml", findings, &d, NULL), RV_E_LIMIT);
+    rv_buf_clear(&text); /* nor what is too large only when it is written out */
+    rv_buf_puts(&text, "name: a\ndescription: d\nx-a: &a ");
+    for (int i = 0; i < 10000; i++)
+        rv_buf_putc(&text, 'x');
+    rv_buf_puts(&text, "\nx-b: [");
+    for (int i = 0; i < 30; i++)
         rv_buf_puts(&text, "*a, ");
     rv_buf_puts(&text, "]\n");
     ck_assert_int_eq(rv_agentdoc_parse(rv_buf_str(&text), "a.yaml", findings, &d, NULL), RV_E_LIMIT);
