@@ -123,12 +123,18 @@ void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line)
     json_object *json = NULL;
     const char *name = NULL, *time = NULL;
     int64_t id = 0, start_us = 0;
+    bool is_asked = e->origin != NULL; /* then the script has it under the agent's name */
 
     bool is_model = e->emit == RV_EMIT_LLM_CALL_START, is_tool = e->emit == RV_EMIT_TOOL_CALL_START;
     if (!is_model && !is_tool)
         return;
     int rc = rv_json_parse(line, NULL, &json, NULL);
-    if (rc == 0 && rv_json_get_text(json, is_model ? "stage" : "tool", &name) &&
+    if (rc == 0 &&
+        rv_json_get_text(json,
+                         !is_model  ? "tool"
+                         : is_asked ? "agent"
+                                    : "stage",
+                         &name) &&
         rv_json_get_int(json, "call_id", &id) && rv_json_get_text(json, "time", &time) &&
         rv_time_parse(rv_str_of(time), &start_us, NULL) == 0) {
         note_time(r, start_us);
@@ -221,7 +227,8 @@ void rv_recorder_input(rv_recorder *r, const struct rv_event *ev)
 
 /* --- the script --- */
 
-static int close_calls(rv_recorder *r, rv_err **err)
+/* Calls that nobody waits for any more. */
+static int end_calls(rv_recorder *r, rv_err **err)
 {
     int rc = 0;
 
@@ -232,6 +239,18 @@ static int close_calls(rv_recorder *r, rv_err **err)
         rc = rv_record_no_answer(c, r->last_us, err);
         end_call(r, c);
     }
+    return rc;
+}
+
+void rv_recorder_run_over(rv_recorder *r)
+{
+    r->failed |= end_calls(r, NULL) < 0;
+}
+
+static int close_calls(rv_recorder *r, rv_err **err)
+{
+    int rc = end_calls(r, err);
+
     if (rc == 0)
         rc = rv_record_join(r->declared, r->tools, err);
     if (rc == 0)

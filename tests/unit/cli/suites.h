@@ -6,5 +6,6 @@
 Suite *record_suite(void);
 Suite *record_property_suite(void);
 Suite *tally_suite(void);
+Suite *chat_sink_suite(void);
 
 #endif

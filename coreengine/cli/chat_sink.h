@@ -1,0 +1,46 @@
+/* What of a turn's words people are shown while they arrive. Pure: pieces in, decisions out.
+ *
+ * It is what the core keeps of the turn (`child_text: child`): the words of the agent and, in their place, those of the
+ * agents that it asked. Once one of these has spoken and has not failed, the agent that asked it is not heard any more.
+ * An agent with structured output has data, no words, and whatever is said below it belongs to that data. Each reply
+ * is a part; parts are kept apart. White space at the borders of parts is not shown, all else in the order in which it
+ * comes. */
+#ifndef RV_CLI_CHAT_SINK_H
+#define RV_CLI_CHAT_SINK_H
+
+#include "coreengine/agent/agent.h"
+
+struct rv_chat_shown {
+    bool is_shown;    /* false: nothing to be written now */
+    bool begins_part; /* a blank line comes before it */
+    bool new_speaker; /* who speaks is another than in the piece before, or this is the first one */
+    rv_str gap, text; /* to be written in this order; gap is white space that was held back, borrowed until the next
+                         piece */
+};
+
+struct rv_chat_voice;
+struct rv_chat_sink {
+    struct rv_chat_voice *voices; /* owned */
+    size_t n_voices, cap_voices;
+    const struct rv_origin *last; /* whose the last piece was */
+    int64_t last_call;            /* 0: the next piece begins a part in any case */
+    bool has_said;                /* in this turn */
+    rv_buf gap, held;             /* white space: handed out, held back until words follow it */
+};
+#define RV_CHAT_SINK_MAX_GAP 4096 /* bytes of white space in a row; more are not shown */
+
+void rv_chat_sink_init(struct rv_chat_sink *s);
+void rv_chat_sink_fini(struct rv_chat_sink *s);
+void rv_chat_sink_turn(struct rv_chat_sink *s); /* a turn begins */
+/** A run of the turn begins: origins of earlier ones are gone. */
+void rv_chat_sink_run(struct rv_chat_sink *s);
+/* who: NULL is the stage's own agent. When memory is short more is shown than is kept, never less. */
+void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_origin *who, bool is_structured); /* a model */
+struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id,
+                                        rv_str text);
+/** The reply is over; failed: what came of it is not kept. */
+void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);
+/** An agent that was asked is done. */
+void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);
+
+#endif

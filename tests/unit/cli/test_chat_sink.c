@@ -1,0 +1,270 @@
+/* Who is heard of a turn while it streams: the asking agent, the asked ones, and nothing of those that have data. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/cli/chat_sink.h"
+#include "tests/kit/kit.h"
+#include "tests/unit/cli/suites.h"
+
+static const struct rv_origin one = {.agent = "one", .depth = 1}, two = {.agent = "two", .depth = 1},
+                              deep = {.agent = "deep", .depth = 2, .parent = &one};
+
+static const struct rv_origin *who(const char *word)
+{
+    return strcmp(word, "one") == 0 ? &one : strcmp(word, "two") == 0 ? &two : strcmp(word, "deep") == 0 ? &deep : NULL;
+}
+
+static void write_shown(const struct rv_origin *speaker, const struct rv_chat_shown *shown, rv_buf *out)
+{
+    if (!shown->is_shown)
+        return;
+    if (shown->begins_part)
+        rv_buf_puts(out, "|");
+    if (shown->new_speaker)
+        rv_buf_printf(out, "%s>", speaker ? speaker->agent : "me");
+    rv_buf_add_str(out, shown->gap);
+    rv_buf_add_str(out, shown->text);
+}
+
+/* Steps: {what, whose, call, text}; what is 'p'iece, 'd'ata agent asks, 'r'eplied, 'b'roken reply, 'e'nded, 'f'ailed,
+ * 'n'ew run. */
+struct step {
+    char what;
+    const char *whose;
+    int64_t call;
+    const char *text;
+};
+
+static void play(struct rv_chat_sink *s, const struct step *step, rv_buf *out)
+{
+    const struct rv_origin *speaker = who(step->whose ? step->whose : "me");
+    struct rv_chat_shown shown;
+
+    switch (step->what) {
+    case 'p':
+        shown = rv_chat_sink_piece(s, speaker, step->call, rv_str_of(step->text));
+        write_shown(speaker, &shown, out);
+        break;
+    case 'd':
+        rv_chat_sink_asks(s, speaker, true);
+        break;
+    case 'r':
+    case 'b':
+        rv_chat_sink_replied(s, speaker, step->what == 'b');
+        break;
+    case 'e':
+    case 'f':
+        rv_chat_sink_done(s, speaker, step->what == 'f');
+        break;
+    default:
+        rv_chat_sink_run(s);
+    }
+}
+
+#define PIECE(whose, call, text)                                                                                       \
+    {                                                                                                                  \
+        'p', whose, call, text                                                                                         \
+    }
+#define SAYS(whose, call, text)                                                                                        \
+    {'p', whose, call, text},                                                                                          \
+    {                                                                                                                  \
+        'r', whose, 0, NULL                                                                                            \
+    }
+#define ENDS(whose)                                                                                                    \
+    {                                                                                                                  \
+        'e', whose, 0, NULL                                                                                            \
+    }
+#define FAILS(whose)                                                                                                   \
+    {                                                                                                                  \
+        'f', whose, 0, NULL                                                                                            \
+    }
+static const struct {
+    const char *what;
+    struct step steps[12];
+    const char *want;
+} cases[] = {
+    {"pieces of a reply are one part",
+     {PIECE("me", 1, "Hel"), PIECE("me", 1, "lo "), PIECE("me", 1, "you")},
+     "me>Hello you"},
+    {"replies are parts", {SAYS("me", 1, "Let me see."), SAYS("me", 2, "There.")}, "me>Let me see.|There."},
+    {"white space at borders is not shown, else it is",
+     {PIECE("me", 1, "\n\n a"), PIECE("me", 1, " \n"), PIECE("me", 1, "\n b \n"), PIECE("me", 2, "  "),
+      PIECE("me", 2, "\nc")},
+     "me>a \n\n b|c"},
+    {"the asking agent is not heard after the asked one",
+     {SAYS("me", 1, "I ask."), SAYS("one", 2, "Answer"), ENDS("one"), SAYS("me", 3, "It said: Answer")},
+     "me>I ask.|one>Answer"},
+    {"what is asked after that is heard",
+     {SAYS("one", 2, "A"), ENDS("one"), SAYS("me", 3, "no"), SAYS("two", 4, "B"), ENDS("two"), SAYS("me", 5, "no")},
+     "one>A|two>B"},
+    {"a failed agent gives the word back",
+     {SAYS("one", 2, "half an ans"), FAILS("one"), SAYS("me", 3, "It failed.")},
+     "one>half an ans|me>It failed."},
+    {"also one that failed after another had spoken",
+     {SAYS("one", 1, "A"), ENDS("one"), SAYS("two", 2, "B"), FAILS("two"), SAYS("me", 3, "C")},
+     "one>A|two>B|me>C"},
+    {"a silent agent takes no word away",
+     {PIECE("one", 2, " \n"), {'r', "one", 0, NULL}, ENDS("one"), SAYS("me", 3, "x")},
+     "me>x"},
+    {"words of a reply that broke take no word away",
+     {PIECE("one", 2, "hal"), {'b', "one", 0, NULL}, ENDS("one"), SAYS("me", 3, "x")},
+     "one>hal|me>x"},
+    {"data is not shown and takes no word away",
+     {{'d', "one", 0, NULL}, SAYS("one", 2, "{\"a\":1}"), ENDS("one"), SAYS("me", 3, "x")},
+     "me>x"},
+    {"nor is what is said below data",
+     {{'d', "one", 0, NULL},
+      SAYS("deep", 2, "hm"),
+      ENDS("deep"),
+      SAYS("one", 3, "{}"),
+      ENDS("one"),
+      SAYS("me", 4, "x")},
+     "me>x"},
+    {"an agent of an agent takes both words",
+     {SAYS("one", 1, "wait"), SAYS("deep", 2, "deep words"), ENDS("deep"), SAYS("one", 3, "no"), ENDS("one"),
+      SAYS("me", 4, "no")},
+     "one>wait|deep>deep words"},
+    {"agents side by side are told apart, piece by piece",
+     {PIECE("one", 1, "a "), PIECE("two", 2, "b "), PIECE("one", 1, "aa"), PIECE("two", 2, "bb")},
+     "one>a|two>b|one>aa|two>bb"},
+    {"an own structured answer is no words", {{'d', "me", 0, NULL}, PIECE("me", 1, "{\"x\": 2}")}, ""},
+    {"in another run of the turn all are heard again",
+     {SAYS("one", 1, "a"), ENDS("one"), {'n', NULL, 0, NULL}, SAYS("me", 1, "b")},
+     "one>a|me>b"},
+};
+
+START_TEST(words_are_shown_as_they_are_kept)
+{
+    struct rv_chat_sink s;
+    rv_buf out = RV_BUF_INIT(4096);
+
+    rv_chat_sink_init(&s);
+    rv_chat_sink_turn(&s);
+    for (size_t i = 0; i < RV_COUNT(cases[_i].steps) && cases[_i].steps[i].what; i++)
+        play(&s, &cases[_i].steps[i], &out);
+    ck_assert_msg(strcmp(rv_buf_cstr(&out), cases[_i].want) == 0, "%s: \"%s\"", cases[_i].what, rv_buf_cstr(&out));
+    rv_buf_fini(&out);
+    rv_chat_sink_fini(&s);
+}
+END_TEST
+
+START_TEST(a_new_turn_begins_with_nothing_before_it)
+{
+    struct rv_chat_sink s;
+    rv_buf out = RV_BUF_INIT(4096);
+    const struct step steps[] = {SAYS("one", 1, "a"), ENDS("one")}, next = PIECE("me", 1, "b");
+
+    rv_chat_sink_init(&s);
+    rv_chat_sink_turn(&s);
+    for (size_t i = 0; i < RV_COUNT(steps); i++)
+        play(&s, &steps[i], &out);
+    rv_chat_sink_turn(&s);
+    play(&s, &next, &out);
+    ck_assert_str_eq(rv_buf_cstr(&out), "one>ame>b");
+    rv_buf_fini(&out);
+    rv_chat_sink_fini(&s);
+}
+END_TEST
+
+/* --- against the rule of the core, on turns made by chance --- */
+
+struct turn {
+    struct rv_chat_sink sink;
+    struct rv_rand rand;
+    struct rv_origin origins[64];
+    size_t n_origins;
+    int64_t calls;
+    rv_buf shown;
+};
+
+static unsigned dice(struct turn *t, unsigned n)
+{
+    unsigned char byte;
+    t->rand.fill(t->rand.self, &byte, 1);
+    return byte % n;
+}
+
+static void keep(rv_buf *said, rv_str text)
+{
+    if (said->len > 0)
+        rv_buf_puts(said, "|");
+    rv_buf_add_str(said, text);
+}
+
+static void reply(struct turn *t, const struct rv_origin *speaker, bool muted, rv_buf *said)
+{
+    static const char *const words[] = {"a", " b", "c ", " \n", "d\n\n", "", "\te"};
+    rv_buf whole = RV_BUF_INIT(4096);
+
+    t->calls++;
+    for (unsigned n = dice(t, 5); n > 0; n--) {
+        const char *word = words[dice(t, RV_COUNT(words))];
+        struct rv_chat_shown shown = rv_chat_sink_piece(&t->sink, speaker, t->calls, rv_str_of(word));
+        rv_buf_puts(&whole, word);
+        if (shown.begins_part && shown.is_shown)
+            rv_buf_puts(&t->shown, "|");
+        if (shown.is_shown) {
+            rv_buf_add_str(&t->shown, shown.gap);
+            rv_buf_add_str(&t->shown, shown.text);
+        }
+    }
+    rv_chat_sink_replied(&t->sink, speaker, false);
+    if (!muted && rv_str_trim(rv_buf_str(&whole)).len > 0)
+        keep(said, rv_str_trim(rv_buf_str(&whole)));
+    rv_buf_fini(&whole);
+}
+
+/* One visit: replies, and agents that are asked between them. */
+static void visit(struct turn *t, const struct rv_origin *self, int depth, bool structured, rv_buf *said)
+{
+    bool muted = false;
+
+    rv_chat_sink_asks(&t->sink, self, structured);
+    for (unsigned n = 1 + dice(t, 3); n > 0; n--) {
+        reply(t, self, muted, said);
+        if (depth == 3 || t->n_origins == RV_COUNT(t->origins) || dice(t, 2))
+            continue;
+        struct rv_origin *asked = &t->origins[t->n_origins++];
+        rv_buf words = RV_BUF_INIT(1 << 16);
+        bool failed = dice(t, 4) == 0, data = dice(t, 4) == 0;
+        *asked = (struct rv_origin){.agent = "asked", .depth = depth + 1, .parent = self};
+        visit(t, asked, depth + 1, data, &words);
+        rv_chat_sink_done(&t->sink, asked, failed);
+        if (!data && words.len > 0) {
+            keep(said, rv_buf_str(&words));
+            muted = !failed;
+        }
+        rv_buf_fini(&words);
+    }
+}
+
+START_TEST(what_is_shown_is_what_is_kept)
+{
+    for (uint64_t seed = 0; seed < 3000; seed++) {
+        struct rv_rand_state state;
+        struct turn t = {.rand = rv_rand_seeded(&state, seed), .shown = RV_BUF_INIT(1 << 16)};
+        rv_buf said = RV_BUF_INIT(1 << 16);
+
+        rv_chat_sink_init(&t.sink);
+        rv_chat_sink_turn(&t.sink);
+        visit(&t, NULL, 0, false, &said);
+        ck_assert_msg(strcmp(rv_buf_cstr(&t.shown), rv_buf_cstr(&said)) == 0, "turn %d: \"%s\" instead of \"%s\"",
+                      (int)seed, rv_buf_cstr(&t.shown), rv_buf_cstr(&said));
+        rv_buf_fini(&said);
+        rv_buf_fini(&t.shown);
+        rv_chat_sink_fini(&t.sink);
+    }
+}
+END_TEST
+
+Suite *chat_sink_suite(void)
+{
+    Suite *s = suite_create("chat_sink");
+    TCase *tc = tcase_create("chat_sink");
+
+    tcase_add_loop_test(tc, words_are_shown_as_they_are_kept, 0, RV_COUNT(cases));
+    tcase_add_test(tc, a_new_turn_begins_with_nothing_before_it);
+    tcase_add_test(tc, what_is_shown_is_what_is_kept);
+    suite_add_tcase(s, tc);
+    return s;
+}
