@@ -20,6 +20,7 @@ typedef struct rv_store rv_store;
 /* One record's body: the calls of a reply, twice escaped, and what its provider wants back stand in it. */
 #define RV_STORE_MAX_BODY     ((size_t)96 << 20)
 #define RV_STORE_MAX_QUESTION ((size_t)1 << 20) /* one pending row's text, and its body */
+#define RV_STORE_MAX_META     ((size_t)1 << 20) /* the metadata of a session, or of a message */
 #define RV_STORE_HASH_MAX     RV_HASH_MAX
 #define RV_STORE_MAX_ID       200 /* bytes of a run id, tenant, user, owner or interrupt id */
 #define RV_STORE_TENANT       "default"
@@ -115,10 +116,11 @@ struct rv_store_append {
                    in the scope of the run's tenant and user, but a session that is not there is made */
     size_t n_turns;
 };
-/** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. */
+/** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. RV_E_DENIED: a
+ *  turn's session is another owner's, or was deleted. Whatever is refused, nothing of the append is written. */
 RV_MUST_CHECK int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err);
 /** Several appends as one transaction (a group commit): nothing of them is durable before the commit. On failure of
- *  commit all are gone. An append that is refused in between (RV_E_STATE) leaves the others as they were. Every other
+ *  commit all are gone. An append that is refused in between leaves the others as they were. Every other
  *  write may be part of a group, too; upkeep may not (RV_E_STATE). When a write fails half-way, for want of space or
  *  memory, the whole group is rolled back, and further writes and the commit say so with that code. */
 RV_MUST_CHECK int rv_store_begin(rv_store *s, rv_err **err);
@@ -193,7 +195,7 @@ RV_MUST_CHECK int rv_store_list_sessions(rv_store *s, const struct rv_store_scop
                                          const struct rv_session_filter *filter,
                                          int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
                                          void *self, rv_err **err);
-/** It and its messages can not be seen any more; its id stays taken. */
+/** It and its messages can not be seen any more; its id stays taken. Nothing brings it back. */
 RV_MUST_CHECK int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                           int64_t now_us, rv_err **err);
 
@@ -212,14 +214,16 @@ RV_MUST_CHECK int rv_store_read_messages(rv_store *s, const struct rv_store_scop
                                          rv_err **err);
 /** Rows that no run wrote, in one transaction: the session must be there. Their seq is given here (in order), the
  *  session's tokens grow by their token_count (of rows without parent_call_id), its name and metadata change as the
- *  turn says. A row whose id is there already is passed over. */
+ *  turn says. A row whose id the session has already is passed over, whatever else it says. token_count RV_UNSET: the
+ *  estimate; created_us 0: now. Tokens, money and time may be RV_UNSET otherwise, and come back so. RV_E_LIMIT: the
+ *  metadata would be longer than RV_STORE_MAX_META. */
 RV_MUST_CHECK int rv_store_add_messages(rv_store *s, const struct rv_store_scope *scope, const struct rv_turn *turn,
                                         int64_t now_us, rv_err **err);
 
 /* --- Schemas: agent documents, by name. One may be everybody's (user "") or one user's own. --- */
 struct rv_schema_row {
-    const char *id; /* UUID that follows from name and user; may be NULL when it is put */
-    const char *tenant, *user;
+    const char *id; /* may be NULL when it is put: a UUID that follows from name and user. Once given it stays */
+    const char *tenant, *user; /* when put, NULL: RV_STORE_TENANT, everybody's */
     const char *name, *kind, *version, *description;
     rv_str content;                   /* the prompt */
     rv_str json_schema;               /* the flat document, JSON */
@@ -232,24 +236,28 @@ struct rv_schema_row {
 };
 void rv_schema_row_fini(struct rv_schema_row *row);
 enum rv_schema_put {
-    RV_SCHEMA_PUT,      /* a person's word: replaces what is there, and revives what was deleted */
-    RV_SCHEMA_REGISTER, /* on first use: only where there is none, or one that was registered too and is now different
-                         */
+    RV_SCHEMA_PUT, /* a person's word: replaces what is there, and revives what was deleted */
+    /* On first use, never a person's: only where there is none, or one that was registered too and now has another
+     * checksum. What a person put stands, and when it was deleted, it stays deleted: nothing registers in its place.
+     * What registered and was deleted registers again. */
+    RV_SCHEMA_REGISTER,
 };
-/** *changed (may be NULL): something was written. RV_E_DENIED: it is another user's. */
+/** *changed (may be NULL): something was written. RV_E_DENIED: the given id is that of another user's row; RV_E_EXISTS:
+ *  of one with another kind or name. */
 RV_MUST_CHECK int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_schema_put how,
                                       int64_t now_us, bool *changed, rv_err **err);
-/** The user's own one of that kind and name, else everybody's. RV_E_NOT_FOUND. */
+/** The user's own one of that kind and name, else everybody's (scope user "" or NULL: that). RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_store_find_schema(rv_store *s, const struct rv_store_scope *scope, const char *kind,
                                        const char *name, struct rv_schema_row *out, rv_err **err);
-/** All that the scope sees, by name, a user's own before everybody's. */
+/** All that the scope sees (user NULL: of all users), by name, a user's own before everybody's. kind NULL: any. */
 RV_MUST_CHECK int rv_store_list_schemas(rv_store *s, const struct rv_store_scope *scope, const char *kind,
                                         int (*each)(void *self, const struct rv_schema_row *row, rv_err **err),
                                         void *self, rv_err **err);
 /** The user's own (scope user ""  or NULL: everybody's). RV_E_NOT_FOUND: there is none that may be deleted so. */
 RV_MUST_CHECK int rv_store_delete_schema(rv_store *s, const struct rv_store_scope *scope, const char *kind,
                                          const char *name, int64_t now_us, rv_err **err);
-/** A number that differs from any earlier one after any change to schemas, by whatever process. */
+/** A number that differs from any earlier one after any change to schemas, by whatever process. What is read in a group
+ *  that changed schemas holds only when the group is committed. */
 RV_MUST_CHECK int rv_store_schemas_version(rv_store *s, int64_t *out, rv_err **err);
 
 /* --- Ownership --- */
@@ -300,7 +308,8 @@ RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err
 /** Drop blobs that no run refers to and give the space back. A blob younger than grace_us (before now_us) stays: a run
  *  may be about to refer to it. *freed (may be NULL): bytes the file became smaller by. */
 RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
-/** Is all of it whole: pages, indexes, hashes of blobs, gapless journals? RV_E_INVALID lists what is not. */
+/** Is all of it whole: pages, indexes, hashes of blobs, gapless journals and sessions, sums of tokens, checksums of
+ *  schemas? RV_E_INVALID lists what is not. */
 RV_MUST_CHECK int rv_store_check(rv_store *s, rv_err **err);
 /** A consistent copy while others go on writing; the file must not exist. Memory: RV_E_STATE. */
 RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);

@@ -12,7 +12,6 @@
 #define RV_STORE_MAX_PENDING ((size_t)10000)    /* interrupts of one run that wait at the same time */
 #define RV_STORE_MAX_TURNS   ((size_t)1000)     /* of one append */
 #define RV_STORE_MAX_ROWS    ((size_t)100000)   /* messages of one turn */
-#define RV_STORE_MAX_META    ((size_t)1 << 20)  /* bytes of a session's or a message's metadata */
 #define RV_STORE_MAX_COUNT   (INT64_C(1) << 40) /* tokens, micro-dollars or milliseconds of one message */
 
 typedef int rv_each_run(void *self, const struct rv_run_row *row, rv_err **err);
