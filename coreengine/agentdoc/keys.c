@@ -297,7 +297,7 @@ static void write_routing(const struct rv_agentdoc *d, rv_jw *w)
 
 #define AT(field)    offsetof(struct rv_agentdoc, field)
 #define CUSTOM(r, w) .kind = RV_AGENTDOC_CUSTOM, .read = (r), .write = (w)
-#define NAME_SCHEMA  "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$\"}"
+#define NAME_SCHEMA  "{\"type\":\"string\",\"minLength\":1,\"maxLength\":128}"
 #define NUMBER       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0,\"maximum\":2}"
 #define FROM_1       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":1}"
 #define FROM_0       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0}"

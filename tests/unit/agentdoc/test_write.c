@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/tools/tools.h"
 #include "tests/unit/agentdoc/suites.h"
 
 #define HEAD "name: a\ndescription: d\n"
@@ -165,6 +166,62 @@ START_TEST(the_schema_has_every_key)
 }
 END_TEST
 
+static rv_schema *schema_of_documents(json_object **tree)
+{
+    rv_buf out = RV_BUF_INIT(1 << 20);
+    rv_jw w = rv_jw_on(&out);
+    rv_schema *schema = NULL;
+    rv_err *err = NULL;
+
+    rv_agentdoc_write_schema(&w);
+    ck_assert_int_eq(rv_json_parse(rv_buf_str(&out), NULL, tree, NULL), 0);
+    ck_assert_msg(rv_schema_compile(*tree, "agent document", &schema, &err) == 0, "%s", rv_err_text(err));
+    rv_buf_fini(&out);
+    return schema;
+}
+
+START_TEST(what_is_written_fits_the_schema)
+{
+    json_object *tree = NULL;
+    rv_schema *schema = schema_of_documents(&tree);
+
+    for (size_t i = 0; i < RV_COUNT(documents); i++) {
+        struct rv_agentdoc *d = doc_of(documents[i]);
+        rv_err *err = NULL;
+        ck_assert_msg(rv_schema_check(schema, d->flat, &err) == 0, "%s\n%s", documents[i], rv_err_text(err));
+        rv_agentdoc_free(d);
+    }
+    rv_schema_free(schema);
+    json_object_put(tree);
+}
+END_TEST
+
+/* What the reader refuses of single values, the schema refuses, too. */
+static const char *const unfit[] = {
+    "{'description':'no name'}",         "{'name':''}",
+    "{'name':'a','type':'array'}",       "{'name':'a','temperature':2.5}",
+    "{'name':'a','max_tokens':0}",       "{'name':'a','limits':{'request_limit':0}}",
+    "{'name':'a','replay':'skp'}",       "{'name':'a','tools':[3]}",
+    "{'name':'a','tools':[{}]}",         "{'name':'a','routing':{}}",
+    "{'name':'a','properties':{'p':3}}", "{'name':'a','chained_map':{'p':3}}",
+};
+
+START_TEST(what_is_no_document_does_not_fit_the_schema)
+{
+    json_object *tree = NULL, *value = rv_kit_json(unfit[_i]);
+    rv_schema *schema = schema_of_documents(&tree);
+    struct rv_agentdoc *d = NULL;
+    char *text = rv_kit_text(value);
+
+    ck_assert_int_eq(rv_schema_check(schema, value, NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_agentdoc_read(rv_str_of(text), "a.json", &d, NULL), RV_E_INVALID);
+    free(text);
+    rv_schema_free(schema);
+    json_object_put(tree);
+    json_object_put(value);
+}
+END_TEST
+
 START_TEST(the_reference_has_every_key)
 {
     rv_buf out = RV_BUF_INIT(1 << 20);
@@ -194,6 +251,8 @@ TCase *write_case(void)
     tcase_add_test(tc, the_golden_documents_read_as_the_same);
     tcase_add_test(tc, yaml_is_written_for_people);
     tcase_add_test(tc, the_schema_has_every_key);
+    tcase_add_test(tc, what_is_written_fits_the_schema);
+    tcase_add_loop_test(tc, what_is_no_document_does_not_fit_the_schema, 0, RV_COUNT(unfit));
     tcase_add_test(tc, the_reference_has_every_key);
     return tc;
 }
