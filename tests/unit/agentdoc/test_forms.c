@@ -93,7 +93,8 @@ END_TEST
 
 START_TEST(what_is_not_given_has_its_default)
 {
-    struct rv_agentdoc *d = doc_of(HEAD "model: null\nlimits: null\nstructured_output: null\ntemperature: ~\n");
+    struct rv_agentdoc *d =
+        doc_of(HEAD "model: null\nlimits: null\nstructured_output: null\ntemperature: ~\ndefinitions: null\n");
 
     ck_assert_str_eq(d->kind, "agent");
     ck_assert_str_eq(d->version, "1.0.0");
