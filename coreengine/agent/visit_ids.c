@@ -1,4 +1,5 @@
-/* Ids of tool calls: results are told apart by them, so no two calls of a visit share one. Providers that have none,
+/* Ids of tool calls: results are told apart by them, so no two calls of a visit share one, nor do they
+ * share those of the history. Providers that have none,
  * and some that have, count each reply from the start again: an id that was there before gets another name. */
 #include "coreengine/agent/agent_internal.h"
 
@@ -22,23 +23,33 @@ static int note(struct talk *t, const char *id, rv_err **err)
     return rv_json_set_bool(t->ids, id, true, err);
 }
 
-/* The ids of the turns so far. */
-static int collect(struct talk *t, rv_err **err)
+/* Those of some messages; NULL: there are none. */
+static int collect_from(struct talk *t, json_object *messages, rv_err **err)
 {
-    size_t n = t->turns ? json_object_array_length(t->turns) : 0;
+    size_t n = messages ? json_object_array_length(messages) : 0;
     int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *calls = rv_json_get_arr(json_object_array_get_idx(messages, i), "tool_calls");
+        for (size_t k = 0; calls && k < json_object_array_length(calls) && rc == 0; k++)
+            rc = note(t, id_of(json_object_array_get_idx(calls, k)), err);
+    }
+    return rc;
+}
+
+/* The ids of what was said before, and of the turns so far. */
+static int collect(rv_visit *v, rv_err **err)
+{
+    const struct rv_conversation *c = v->shared->conversation;
+    struct talk *t = &v->talk;
 
     if (t->ids)
         return 0;
     t->ids = json_object_new_object();
     if (!t->ids)
         return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        json_object *calls = rv_json_get_arr(json_object_array_get_idx(t->turns, i), "tool_calls");
-        for (size_t k = 0; calls && k < json_object_array_length(calls) && rc == 0; k++)
-            rc = note(t, id_of(json_object_array_get_idx(calls, k)), err);
-    }
-    return rc;
+    int rc = v->agent->doc && c ? collect_from(t, c->history, err) : 0;
+    return rc == 0 ? collect_from(t, t->turns, err) : rc;
 }
 
 static int rename_call(struct talk *t, json_object *call, rv_err **err)
@@ -62,7 +73,7 @@ static int rename_call(struct talk *t, json_object *call, rv_err **err)
 int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
 {
     struct talk *t = &v->talk;
-    int rc = collect(t, err);
+    int rc = collect(v, err);
 
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);

@@ -96,6 +96,9 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, const c
         c->has_routing = true;
         c->routing = *call->routing;
     }
+    int rc = rv_conversation_check(c, err);
+    if (rc < 0)
+        return rc;
     return rv_journal_read_history(chat->opts.store, &scope, c, &c->history, c->history_hash, err);
 }
 

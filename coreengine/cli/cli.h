@@ -250,10 +250,19 @@ struct rv_cli_session {
     const char *parent;   /* of a new run that takes another's place; NULL: none */
     int64_t parent_seq;
     json_object *script_at; /* of a new run: how far its script was handed out before; borrowed; NULL: not at all */
+    const struct rv_conversation *conversation; /* of a new run: that it belongs to; borrowed; NULL: none */
 };
 /** Run or resume (response not NULL) and print what was asked for. env is taken (NULL when it continues). Gives the
  * exit status. */
 int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response);
+
+/* converse.c: runs that belong to a session */
+struct rv_cli_conversation;
+/** Of a run with --session, declared agents and a store: the session, made if it is not there, and what was said in it.
+ * *out NULL: the run belongs to none. RV_E_EXISTS: the session is another's. */
+RV_MUST_CHECK int rv_cli_converse(const struct rv_cli_session *s, struct rv_cli_conversation **out, rv_err **err);
+const struct rv_conversation *rv_cli_conversation_of(const struct rv_cli_conversation *c); /* NULL for NULL */
+void rv_cli_conversation_free(struct rv_cli_conversation *c);
 
 /* keep.c: runs and their store */
 #define RV_CLI_LEASE_OPTION                                                                                            \

@@ -62,6 +62,7 @@ int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
         .answers_from_script = s->loaded->script != NULL,
         .max_parallel = RV_SHELL_MAX_PARALLEL,
         .script_at = s->script_at,
+        .conversation = s->conversation,
     };
     if (rc == 0 && s->loaded->script) {
         scripted = calloc(p->n_agents + 1, sizeof *scripted);

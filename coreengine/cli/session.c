@@ -347,6 +347,7 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
     x.plugins = s->loaded->plugins;
     x.script = s->loaded->script;
     x.journal = s->journal;
+    x.conversation = s->conversation;
     if (s->loaded->agents) {
         x.find_agent = rv_cli_find_agent;
         x.find_self = s->loaded;

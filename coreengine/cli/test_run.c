@@ -141,8 +141,8 @@ static bool first_answer(const rv_envelope *env, rv_script *script, struct rv_re
     return rv_envelope_has_interrupt(env) && script && rv_script_answer(script, out, NULL);
 }
 
-static int run(const struct rv_cli *cli, const struct rv_cli_loaded *l, size_t i, struct observer *o,
-               rv_engine **engine, rv_exec **exec, rv_err **err)
+static int run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, struct observer *o, rv_engine **engine,
+               rv_exec **exec, rv_err **err)
 {
     const struct rv_test_config *test = &l->pipeline->tests[i];
     struct rv_engine_opts opts = {
@@ -159,6 +159,10 @@ static int run(const struct rv_cli *cli, const struct rv_cli_loaded *l, size_t i
     x.answer_from_script = x.script != NULL;
     x.on_event = on_event;
     x.self = o;
+    if (l->agents) {
+        x.find_agent = rv_cli_find_agent;
+        x.find_self = l;
+    }
     int rc = rv_engine_new(&opts, engine, err);
     if (rc == 0)
         rc = load_envelope(test, &env, err);

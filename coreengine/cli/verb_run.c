@@ -68,6 +68,7 @@ static bool is_kept(const struct rv_cli_args *args)
 static int run_kept(struct rv_cli_session *s, rv_envelope *env)
 {
     const struct rv_store_scope scope = rv_cli_scope(s->args);
+    struct rv_cli_conversation *talk = NULL;
     char owner[RV_OWNER_MAX];
     rv_err *err = NULL;
 
@@ -79,6 +80,10 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
     int rc = s->store ? 0 : rv_cli_store_open(s->cli, s->args, RV_CLI_STORE_MAKE, &s->store, &err);
     if (rc == 0) {
         rv_cli_note_left_behind(s->cli, &scope, s->store);
+        rc = rv_cli_converse(s, &talk, &err);
+    }
+    if (rc == 0) {
+        s->conversation = rv_cli_conversation_of(talk);
         rc = rv_cli_keep(s, env, &err);
     }
     int status;
@@ -91,6 +96,7 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
         status = rv_cli_session_run(s, env, NULL);
     }
     rv_journal_free(s->journal);
+    rv_cli_conversation_free(talk);
     if (s->store != s->loaded->agent_store)
         rv_store_close(s->store);
     return status;

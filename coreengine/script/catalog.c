@@ -107,11 +107,23 @@ static void check_role(const struct rv_pipeline *p, const struct script_entry *e
                         "script: unknown model role \"%s\"", e->answer.role);
 }
 
+/* Agents that are asked answer by their own names, and call tools of their own: nobody knows them before. */
+static bool delegates(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        for (size_t t = 0; t < p->agents[i].allowed_tools.n; t++)
+            if (p->agents[i].has_tools && strcmp(p->agents[i].allowed_tools.items[t], "ask_agent") == 0)
+                return true;
+    return false;
+}
+
 /* May any stage call it, as far as the pipeline alone tells? */
 static bool is_callable(const struct rv_pipeline *p, const char *tool)
 {
     for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent_config *a = &p->agents[i];
+        if (a->chained_tool && strcmp(a->chained_tool, tool) == 0)
+            return true;
         if (!a->has_tools)
             continue;
         if (!a->allowed_tools.is_set)
@@ -125,21 +137,24 @@ static bool is_callable(const struct rv_pipeline *p, const char *tool)
 
 void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_findings *findings)
 {
+    bool asks = delegates(p);
+
     for (int kind = 0; kind < RV_SCRIPT_N_KINDS; kind++) {
         const struct script_section *section = &s->sections[kind];
         for (size_t i = 0; i < section->n; i++) {
             const struct script_list *list = &section->lists[i];
-            if (!section->is_flat && kind != RV_SCRIPT_TOOL)
+            bool may_be_agent = asks && kind == RV_SCRIPT_MODEL;
+            if (!section->is_flat && kind != RV_SCRIPT_TOOL && !may_be_agent)
                 check_stage(p, (enum rv_script_kind)kind, list->name, &list->src, findings);
             for (size_t e = 0; e < list->n; e++) {
-                if (list->items[e].stage)
+                if (list->items[e].stage && !may_be_agent)
                     check_stage(p, (enum rv_script_kind)kind, list->items[e].stage, &list->items[e].src, findings);
                 check_role(p, &list->items[e], findings);
             }
         }
     }
     for (size_t i = 0; i < s->n_tools; i++)
-        if (!is_callable(p, s->tools[i].info.name))
+        if (!asks && !is_callable(p, s->tools[i].info.name))
             rv_findings_add(findings, RV_SEVERITY_WARNING, &s->tools[i].src, NULL,
                             "script: no stage of the pipeline may call tool \"%s\"", s->tools[i].info.name);
 }

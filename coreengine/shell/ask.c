@@ -74,9 +74,11 @@ int rv_call_find_agent(struct call *c, const struct rv_effect *e, rv_err **err)
         rc = answer(c, name, rv_buf_str(&text), &cause);
     if (rc < 0 && rv_err_is(cause, RV_E_NOMEM)) {
         rc = RV_FAIL(err, RV_E_NOMEM, "find an agent");
+    } else if (rc == RV_E_NOT_FOUND && c->x->opts.find_agent) { /* where was looked is nothing for a model */
+        rv_call_fail(c, "NotFoundError", false, "Agent '%s' not found", name);
+        rc = 0;
     } else if (rc < 0) {
-        bool missing = rc == RV_E_NOT_FOUND;
-        rv_call_fail_err(c, missing ? "NotFoundError" : "AgentError", false, cause);
+        rv_call_fail_err(c, "AgentError", false, cause);
         rc = 0;
     }
     rv_err_free(cause);

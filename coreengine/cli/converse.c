@@ -1,0 +1,79 @@
+/* A run that belongs to a session (`run --session`): its declared agents are shown what was said there, and what they
+ * say becomes part of it. */
+#include <stdlib.h>
+
+#include "coreengine/chat/chat.h"
+#include "coreengine/cli/runs.h"
+
+struct rv_cli_conversation {
+    struct rv_conversation talk;
+    struct rv_session_row row;
+    json_object *metadata;
+};
+
+static const char *environment(void *self, const char *name)
+{
+    (void)self;
+    return getenv(name);
+}
+
+void rv_cli_conversation_free(struct rv_cli_conversation *c)
+{
+    if (!c)
+        return;
+    json_object_put(c->talk.history);
+    json_object_put(c->metadata);
+    rv_session_row_fini(&c->row);
+    free(c);
+}
+
+const struct rv_conversation *rv_cli_conversation_of(const struct rv_cli_conversation *c)
+{
+    return c ? &c->talk : NULL;
+}
+
+static int fill(struct rv_cli_conversation *c, const struct rv_cli_session *s, const char *id, rv_err **err)
+{
+    const struct rv_store_scope scope = rv_cli_scope(s->args);
+    const char *user = scope.user ? scope.user : "", *tenant = scope.tenant ? scope.tenant : RV_STORE_TENANT;
+    const struct rv_store_scope own = {.tenant = tenant, .user = user};
+    const struct rv_session_row fresh = {
+        .id = id, .tenant = tenant, .user = user, .mode = "workflow", .created_us = rv_cli_now_us()};
+    struct rv_chat_settings settings;
+
+    int rc = rv_chat_settings_read(environment, NULL, &settings, err);
+    if (rc == 0)
+        rc = rv_store_ensure_session(s->store, &fresh, &c->row, err);
+    if (rc == 0)
+        rc = rv_json_parse(c->row.metadata, NULL, &c->metadata, err);
+    if (rc < 0)
+        return rc;
+    c->talk = (struct rv_conversation){
+        .context = {.user_id = user[0] ? user : NULL, .tenant_id = tenant, .session_id = id, .client_id = "cli"},
+        .session_name = c->row.name,
+        .session_metadata = c->metadata,
+        .keeps = true,
+        .upto_seq = c->row.n_messages,
+        .history_opts = settings.history};
+    rc = rv_conversation_check(&c->talk, err);
+    return rc < 0 ? rc : rv_journal_read_history(s->store, &own, &c->talk, &c->talk.history, c->talk.history_hash, err);
+}
+
+int rv_cli_converse(const struct rv_cli_session *s, struct rv_cli_conversation **out, rv_err **err)
+{
+    const char *id = rv_cli_value(s->args, "session");
+
+    *out = NULL;
+    if (!id || !id[0] || !s->store || !rv_cli_has_agents(s->loaded->pipeline))
+        return 0;
+    struct rv_cli_conversation *c = calloc(1, sizeof *c);
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a session");
+    int rc = fill(c, s, id, err);
+    if (rc < 0) {
+        rv_cli_conversation_free(c);
+        return RV_WRAP(err, rc, "go on with session \"%s\"", id);
+    }
+    *out = c;
+    return 0;
+}
