@@ -302,6 +302,7 @@ static void write_routing(const struct rv_agentdoc *d, rv_jw *w)
 #define FROM_1       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":1}"
 #define FROM_0       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0}"
 #define BOOLEAN      "{\"type\":[\"boolean\",\"string\",\"integer\"]}"
+#define DEFS         "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"type\":\"object\"}}"
 #define SCHEMAS      "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"object\"}}"
 
 static const struct rv_agentdoc_key rows[] = {
