@@ -116,6 +116,14 @@ static int read_turn(struct rv_turn *t, rv_err **err)
     return rows ? read_rows(t, rows, err) : RV_FAIL(err, RV_E_INVALID, "\"rows\" is no array");
 }
 
+/* Rows stand in the order in which they are to be read, whoever sorts them by time. */
+static void keep_order(struct rv_turn *t)
+{
+    for (size_t i = 1; i < t->n_rows; i++)
+        if (t->rows[i].created_us < t->rows[i - 1].created_us)
+            t->rows[i].created_us = t->rows[i - 1].created_us;
+}
+
 int rv_turn_read(rv_str json, struct rv_turn *out, rv_err **err)
 {
     struct rv_turn t = {.texts = RV_BUF_INIT(RV_TURN_MAX_BYTES)};
@@ -130,6 +138,7 @@ int rv_turn_read(rv_str json, struct rv_turn *out, rv_err **err)
         return RV_WRAP(err, rc, "read what is added to a session");
     }
     place_texts(&t);
+    keep_order(&t);
     *out = t;
     return 0;
 }
