@@ -116,16 +116,17 @@ int rv_cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool 
 
 void rv_cli_chat_say_pending(const struct rv_cli_chat *c, const struct rv_chat_turn *turn)
 {
+    const struct rv_interrupt *in = &turn->interrupt;
     rv_buf text = RV_BUF_INIT(MAX_QUESTION);
 
-    rv_buf_puts(&text, "the turn waits for an answer:\n");
-    write_asked(&turn->interrupt, &text);
+    rv_buf_printf(&text, "the turn waits for %s: ", rv_interrupt_kind_text(in->kind));
+    rv_cli_write_lines(rv_str_of(in->question ? in->question : in->message), &text);
     rv_buf_putc(&text, '\n');
     if (!rv_cli_flag(c->args, "no-store")) {
         rv_buf_puts(&text, "answer with: reeve resume ");
         rv_cli_write_word(turn->run_id, &text);
         rv_cli_write_store(c->args, &text);
-        rv_buf_printf(&text, " %s\n", rv_cli_how_to_answer(turn->interrupt.kind, turn->interrupt.data));
+        rv_buf_printf(&text, " %s\n", rv_cli_how_to_answer(in->kind, in->data));
     }
     rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);

@@ -43,6 +43,7 @@ static void say(struct rv_cli_chat *c, struct rv_chat_lines *lines, rv_str line)
         rc = rv_cli_chat_answer(c, lines, true, &turn, &err);
     if (rc == 0) {
         RV_IGNORE(rv_cli_chat_report(c, &turn), "the next turn may be better");
+        rv_cli_out(c->cli->out_tty ? RV_STR_LIT("\n") : (rv_str){NULL, 0});
     } else if (rc == RV_E_CANCELLED) { /* the loop sees why */
         rv_err_free(err);
     } else {

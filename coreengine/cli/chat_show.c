@@ -128,10 +128,11 @@ bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const
         end_call_line(s);
     if (shown.begins_part)
         rv_buf_puts(&out, s->in_text ? "\n\n" : "\n");
-    if (shown.new_speaker)
+    bool broken = !s->in_text && !shown.begins_part; /* the first words, or lines of something else came between */
+    if (shown.new_speaker || broken)
         write_label(s, from->origin, &out);
     if (s->cli->out_tty) {
-        rv_chat_write_safe(shown.gap, &out);
+        rv_chat_write_safe(broken ? (rv_str){NULL, 0} : shown.gap, &out);
         rv_chat_write_safe(shown.text, &out);
     } else {
         rv_buf_add_str(&out, shown.gap);
@@ -176,6 +177,12 @@ static void indent(const struct rv_origin *who, int more, rv_buf *b)
     rv_buf_printf(b, "%*s", 2 + 2 * ((who ? who->depth : 0) + more), "");
 }
 
+static bool is_chained(json_object *event)
+{
+    bool chained = false;
+    return rv_json_get_bool(event, "chained", &chained) && chained;
+}
+
 static void call_begins(rv_chat_show *s, const struct rv_effect *e, json_object *event)
 {
     rv_buf line = RV_BUF_INIT(MAX_LINE);
@@ -183,7 +190,12 @@ static void call_begins(rv_chat_show *s, const struct rv_effect *e, json_object 
     begin_line(s);
     indent(e->origin, 0, &line);
     rv_buf_puts(&line, "> ");
-    rv_chat_write_call(rv_str_of(text_of(event, "tool")), rv_str_of(text_of(event, "params_preview")), &line);
+    if (is_chained(event)) { /* it gets the output as it is */
+        rv_chat_write_line(rv_str_of(text_of(event, "tool")), &line);
+        rv_buf_puts(&line, " gets the output");
+    } else {
+        rv_chat_write_call(rv_str_of(text_of(event, "tool")), rv_str_of(text_of(event, "params_preview")), &line);
+    }
     if (int_of(event, "attempt") > 1)
         rv_buf_puts(&line, " again");
     write_note(s, &line, true);
@@ -192,14 +204,20 @@ static void call_begins(rv_chat_show *s, const struct rv_effect *e, json_object 
     rv_buf_fini(&line);
 }
 
-static void write_outcome(int64_t ms, const char *error, rv_buf *b)
+/* Its time is not told of a chained call. */
+static void write_outcome(json_object *event, const char *time_key, rv_buf *b)
 {
+    const char *error = text_of(event, "error");
+    int64_t ms;
+
     rv_buf_puts(b, "  ");
     if (error[0]) {
         rv_buf_puts(b, "failed: ");
         rv_chat_write_line(rv_str_of(error), b);
-    } else {
+    } else if (rv_json_get_int(event, time_key, &ms)) {
         rv_cli_write_duration(b, ms * 1000);
+    } else {
+        rv_buf_puts(b, "done");
     }
 }
 
@@ -217,23 +235,10 @@ static void call_ends(rv_chat_show *s, const struct rv_effect *e, json_object *e
             rv_buf_puts(&line, "< ");
             rv_chat_write_line(rv_str_of(text_of(event, "tool")), &line);
         }
-        write_outcome(int_of(event, "execution_time_ms"), text_of(event, "error"), &line);
+        write_outcome(event, "execution_time_ms", &line);
         write_note(s, &line, false);
         s->in_call = false;
     }
-    rv_buf_fini(&line);
-}
-
-static void agent_begins(rv_chat_show *s, const struct rv_effect *e)
-{
-    rv_buf line = RV_BUF_INIT(MAX_LINE);
-
-    begin_line(s);
-    indent(e->origin, -1, &line);
-    rv_buf_puts(&line, "> " RV_TOOL_ASK_AGENT "(");
-    rv_chat_write_line(rv_str_of(e->origin->agent), &line);
-    rv_buf_putc(&line, ')');
-    write_note(s, &line, false);
     rv_buf_fini(&line);
 }
 
@@ -248,7 +253,7 @@ static void agent_ends(rv_chat_show *s, const struct rv_effect *e, json_object *
     indent(e->origin, -1, &line);
     rv_buf_puts(&line, "< ");
     rv_chat_write_line(rv_str_of(e->origin->agent), &line);
-    write_outcome(int_of(event, "duration_ms"), text_of(event, "error"), &line);
+    write_outcome(event, "duration_ms", &line);
     write_note(s, &line, false);
     rv_buf_fini(&line);
 }
@@ -291,8 +296,6 @@ static void tell(rv_chat_show *s, const struct rv_effect *e, json_object *event)
         call_begins(s, e, event);
     else if (e->emit == RV_EMIT_TOOL_RESULT)
         call_ends(s, e, event);
-    else if (e->emit == RV_EMIT_AGENT_STARTED)
-        agent_begins(s, e);
     else if (e->emit == RV_EMIT_AGENT_COMPLETED)
         agent_ends(s, e, event);
     else if (e->emit == RV_EMIT_RETRY)
