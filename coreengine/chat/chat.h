@@ -87,8 +87,8 @@ RV_MUST_CHECK int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn
 /** Answer what the last turn waits for; it goes on. */
 RV_MUST_CHECK int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out,
                                  rv_err **err);
-/** Turns of this session that a process left behind when it died are ended, and what was said in them is kept; how many
- *  (may be NULL). rv_chat_say() does it by itself. */
+/** Turns of the session that a process left unfinished when it died are ended, and what was said in them is kept; how
+ * many (may be NULL). rv_chat_say() does it by itself. */
 RV_MUST_CHECK int rv_chat_settle(rv_chat *chat, int64_t *n, rv_err **err);
 
 #endif

@@ -168,6 +168,8 @@ static int load(const rv_chat *chat, const struct rv_agents_found *found, rv_str
         findings ? rv_pipeline_parse(text, "chat", ".", findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
     if (rc == 0 && p)
         rc = rv_pipeline_bind_agents(p, &from, findings, err);
+    if (rc == 0 && p)
+        rc = rv_schema_check_pipeline(p, findings, err);
     if (rc == 0)
         rc = rv_findings_check(findings, err);
     if (rc == 0 && (!p || !p->is_sound))

@@ -265,6 +265,8 @@ int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_
                              rv_engine_now_us(chat->opts.engine), chat->opts.lease_us, &chat->journal, err);
     if (rc < 0)
         return rc;
+    if (chat->opts.script) /* the replay hands it out again, from where the run began */
+        rv_script_rewind(chat->opts.script);
     const struct rv_exec_opts x = exec_opts(chat);
     rc = rv_engine_continue(chat->opts.engine, &x, &scope, response, &chat->exec, &run_err);
     if (rc == 0)
