@@ -101,6 +101,26 @@ static void man_verb(const struct rv_cli_verb *verb, rv_buf *b)
     rv_buf_puts(b, "\n.fi\n");
 }
 
+static void man_environment(rv_buf *b)
+{
+    static const struct {
+        const char *name, *doc;
+    } variables[] = {
+        {"REEVE_CAPABILITY_PATH", "folders that are searched for capabilities, colon\\-separated"},
+        {"REEVE_STORE", "where runs are kept, when \\-\\-store does not say"},
+        {"REEVE_SYNC", "what a commit outlives, when \\-\\-sync does not say"},
+        {"REEVE_USER", "whose runs, sessions and agents are there, when \\-\\-user does not say; empty: everybody's"},
+        {"REEVE_TENANT", "of which tenant, when \\-\\-tenant does not say"},
+        {"P8_SCHEMA_DIR", "a folder of agent documents, when \\-\\-schema\\-dir does not say"},
+        {"NO_COLOR", "no colours"},
+        {"XDG_STATE_HOME", "the folder above reeve/reeve.db, where runs are kept (default ~/.local/state)"},
+    };
+
+    rv_buf_puts(b, ".SH ENVIRONMENT\n");
+    for (size_t i = 0; i < RV_COUNT(variables); i++)
+        rv_buf_printf(b, ".TP\n\\fB%s\\fR\n%s\n", variables[i].name, variables[i].doc);
+}
+
 void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b)
 {
     if (verb)
@@ -109,12 +129,8 @@ void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b)
         man_overview(b);
     rv_buf_puts(b,
                 ".SH EXIT STATUS\n0 completed, 1 failed, 2 usage or configuration error, 3 interrupted (waits for an "
-                "answer),\n4 terminated by a bound, budget or policy, 130 cancelled\n"
-                ".SH ENVIRONMENT\n.TP\n\\fBREEVE_CAPABILITY_PATH\\fR\nfolders that are searched for capabilities, "
-                "colon\\-separated\n.TP\n\\fBREEVE_STORE\\fR\nwhere runs are kept, when \\-\\-store does not "
-                "say\n.TP\n\\fBREEVE_SYNC\\fR\nwhat a commit outlives, when \\-\\-sync does not say\n.TP\n"
-                "\\fBNO_COLOR\\fR\nno colours\n.TP\n\\fBXDG_STATE_HOME\\fR\nthe folder above reeve/reeve.db, where "
-                "runs are kept (default ~/.local/state)\n");
+                "answer),\n4 terminated by a bound, budget or policy, 130 cancelled\n");
+    man_environment(b);
 }
 
 /* A bar would end the cell of a table. */
