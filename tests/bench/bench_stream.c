@@ -31,11 +31,11 @@ struct world {
     size_t n_streams;
 };
 
-static bool on_delta(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d)
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     struct stream *s = self;
 
-    (void)stage, (void)call_id;
+    (void)from;
     if (d->kind == RV_LLM_DELTA_TEXT)
         tally_take(s->world->tally, s->number, d->text.ptr, d->text.len);
     return true;

@@ -104,12 +104,11 @@ const struct rv_pipeline *talks_capability(struct talks *a, const char *name, bo
 
 /* --- one --- */
 
-static bool on_delta(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d)
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     struct talk *t = self;
 
-    (void)stage;
-    (void)call_id;
+    (void)from;
     if (d->kind == RV_LLM_DELTA_TEXT) {
         rv_buf_printf(&t->heard, "<%.*s>", RV_STR_ARG(d->text));
         if (++t->n_pieces == t->cancel_at)

@@ -98,13 +98,12 @@ static void on_input(void *self, const struct rv_event *ev)
     rv_buf_putc(&w->inputs, '\n');
 }
 
-static bool on_delta(void *self, int stage, int64_t call_id, const struct rv_llm_delta *d)
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     struct world *w = self;
 
-    (void)call_id;
     if (d->kind == RV_LLM_DELTA_TEXT)
-        rv_buf_printf(&w->deltas, "%d@%lld %.*s\n", stage, (long long)world_elapsed_ms(w), RV_STR_ARG(d->text));
+        rv_buf_printf(&w->deltas, "%d@%lld %.*s\n", from->stage, (long long)world_elapsed_ms(w), RV_STR_ARG(d->text));
     else
         rv_buf_printf(&w->pieces, "%s\n", rv_llm_delta_text(d->kind));
     return true;
