@@ -4,7 +4,7 @@
 
 #include "config/config_internal.h"
 
-#define MAX_SECONDS 86400 /* whoever asks has a deadline for it, which may be later than that of the pipeline */
+#define DELEGATE_SECONDS 86400 /* whoever asks has a deadline for it, which may be later than that of the pipeline */
 
 /* The first error of the document, as the error of this call; 0 if there was none. */
 static int first_fault(rv_findings *findings, rv_err **err)
@@ -46,7 +46,7 @@ static void take_over(struct rv_pipeline *p, const struct rv_pipeline *of)
     p->max_delegation_depth = of->max_delegation_depth;
     p->max_delegation_repeats = of->max_delegation_repeats;
     p->delegation_timeout_ms = of->delegation_timeout_ms;
-    p->default_timeout_seconds = MAX_SECONDS;
+    p->default_timeout_seconds = DELEGATE_SECONDS;
     p->private->borrows_models = true;
 }
 

@@ -140,6 +140,49 @@ START_TEST(a_document_that_is_too_long_is_a_finding)
 }
 END_TEST
 
+/* A long document of whatever name is asked for. */
+static int find_long(void *self, const char *name, rv_str *text, const char **place, rv_err **err)
+{
+    rv_buf *b = self;
+
+    (void)err;
+    rv_buf_clear(b);
+    rv_buf_printf(b, "type: object\nname: %s\ndescription: x\n#%0*d\n", name, (int)RV_AGENTDOC_MAX_BYTES - 200, 0);
+    *text = rv_buf_str(b);
+    *place = name;
+    return 0;
+}
+
+START_TEST(all_documents_together_have_a_size)
+{
+    enum { N = 70 }; /* of which 64 are 16 MiB */
+    rv_buf text = RV_BUF_INIT(1 << 20), document = RV_BUF_INIT(1 << 20), out = RV_BUF_INIT(1 << 20);
+    const struct rv_agent_source source = {find_long, &document};
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    size_t n;
+
+    rv_buf_puts(&text, "name: x\nagents:\n");
+    for (int i = 0; i < N; i++)
+        rv_buf_printf(&text, "  - agent: a%d\n", i);
+    ck_assert_int_eq(rv_pipeline_parse(rv_buf_str(&text), "t.yaml", ".", findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_bind_agents(p, &source, findings, NULL), 0);
+    rv_findings_write_text(findings, false, &out);
+    ck_assert_int_eq(strncmp(rv_buf_cstr(&out),
+                             "t.yaml:67:12: error: agent \"a64\": all agent documents together exceed 16777216 bytes\n",
+                             80),
+                     0);
+    RV_IGNORE(rv_pipeline_bound_agents(p, &n) == NULL, "only the number counts");
+    ck_assert_uint_eq(n, 64);
+    ck_assert(!p->is_sound);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    rv_buf_fini(&text);
+    rv_buf_fini(&document);
+    rv_buf_fini(&out);
+}
+END_TEST
+
 static const struct {
     const char *agents, *want;
 } names[] = {
@@ -184,6 +227,7 @@ TCase *faults_case(void)
     tcase_add_test(tc, a_fault_in_a_document_is_said_once);
     tcase_add_test(tc, a_source_that_fails_is_no_finding);
     tcase_add_test(tc, a_document_that_is_too_long_is_a_finding);
+    tcase_add_test(tc, all_documents_together_have_a_size);
     tcase_add_loop_test(tc, names_of_tools_must_be_known, 0, RV_COUNT(names));
     return tc;
 }

@@ -191,6 +191,23 @@ START_TEST(lint_knows_what_agents_ask)
 }
 END_TEST
 
+START_TEST(nothing_is_said_of_models_before_agents_are_bound)
+{
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+
+    ck_assert_int_eq(rv_pipeline_parse(rv_str_of("name: x\nbudget: {usd: 1}\nmodels: {default: 'nobody:knows'}\n"
+                                                 "agents: [agent: own]\n"),
+                                       "t.yaml", ".", findings, &p, NULL),
+                     0);
+    rv_pipeline_lint(p, findings);
+    rv_pipeline_lint_unscripted(p, findings);
+    ck_assert_uint_eq(rv_findings_n(findings), 0);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+}
+END_TEST
+
 TCase *models_case(void)
 {
     TCase *tc = tcase_create("models");
@@ -201,6 +218,7 @@ TCase *models_case(void)
     tcase_add_loop_test(tc, a_budget_needs_the_price_of_what_is_asked, 0, RV_COUNT(budgets));
     tcase_add_test(tc, prices_of_documents_models_are_kept_for_the_next_time);
     tcase_add_test(tc, a_provider_that_is_not_known_is_said_in_the_document);
+    tcase_add_test(tc, nothing_is_said_of_models_before_agents_are_bound);
     tcase_add_loop_test(tc, lint_knows_what_agents_ask, 0, RV_COUNT(lints));
     return tc;
 }
