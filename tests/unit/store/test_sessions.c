@@ -1,5 +1,6 @@
 /* Sessions in a file: one of before there were any, what a walk reads of it, damage that SQLite takes for sound, and
  * many processes at one session. */
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,12 +16,17 @@ static const char *const old_rows =
     " 1, 0, 'running', 'a', 5, 6, 0, 2, 'A', 1, 100, 0, 0);"
     "INSERT INTO records VALUES (1, 1, 7, 'one', NULL, NULL), (1, 2, 7, 'two', 'v', NULL);";
 
-static void make_version_one(struct world *w)
+static void write_version_one(struct world *w)
 {
-    world_open(w, -1);
     world_sql(w->path, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = 0x72656576; PRAGMA user_version = 1");
     world_sql(w->path, rv_sql_schema[0]);
     world_sql(w->path, old_rows);
+}
+
+static void make_version_one(struct world *w)
+{
+    world_open(w, -1);
+    write_version_one(w);
 }
 
 static int turn_of(struct world *w, rv_store *s, int64_t seq, const char *id, const char *content)
@@ -284,6 +290,64 @@ START_TEST(many_processes_number_one_session_without_gaps)
 }
 END_TEST
 
+/* Steps with a turn each, for ever; says so after the first. */
+static void step_until_killed(struct world *w, int to)
+{
+    rv_store *s = NULL;
+
+    if (rv_store_open(w->path, &(struct rv_store_opts){.sync = RV_STORE_SYNC_NORMAL}, &s, NULL) < 0)
+        _exit(1);
+    for (int64_t seq = 3; rv_store_begin(s, NULL) == 0; seq += 2) { /* two steps a group, so that it can be halved */
+        char a[30], b[30];
+        snprintf(a, sizeof a, "m%lld", (long long)seq);
+        snprintf(b, sizeof b, "m%lld", (long long)seq + 1);
+        if (turn_of(w, s, seq, a, "hello") < 0 || turn_of(w, s, seq + 1, b, "hello") < 0 ||
+            rv_store_commit(s, NULL) < 0)
+            break;
+        if (seq == 3 && write(to, "y", 1) != 1)
+            break;
+    }
+    _exit(1);
+}
+
+START_TEST(a_killed_process_leaves_each_step_with_its_turn)
+{
+    struct world world, *w = &world;
+
+    world_open(w, -1);
+    for (int i = 0; i < 5; i++) {
+        struct rv_session_row row = {0};
+        struct rv_run_row run = {0};
+        int up[2], status;
+        char c = 0;
+        pid_t pid;
+        write_version_one(w);
+        ck_assert_int_eq(pipe(up), 0);
+        pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+            step_until_killed(w, up[1]);
+        close(up[1]);
+        ck_assert_int_eq(read(up[0], &c, 1), 1);
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        close(up[0]);
+        OK(world_store(w, w->path, &quick, &w->s));
+        OK(rv_store_check(w->s, &w->err));
+        OK(rv_store_get_run(w->s, &operator_scope, "r1", &run, &w->err));
+        OK(rv_store_get_session(w->s, &operator_scope, "s1", &row, &w->err));
+        ck_assert_int_ge(row.n_messages, 2);
+        ck_assert_int_eq(row.n_messages, run.n_records - 2);
+        rv_session_row_fini(&row);
+        rv_run_row_fini(&run);
+        rv_store_close(w->s);
+        w->s = NULL;
+        unlink(w->path);
+    }
+    world_close(w);
+}
+END_TEST
+
 START_TEST(a_backup_has_the_sessions_and_schemas)
 {
     const struct rv_schema_row schema = {
@@ -323,6 +387,7 @@ Suite *sessions_suite(void)
     tcase_add_test(tc, sessions_that_contradict_their_messages_are_found);
     tcase_add_test(tc, a_damaged_session_is_an_error_and_not_a_crash);
     tcase_add_test(tc, many_processes_number_one_session_without_gaps);
+    tcase_add_test(tc, a_killed_process_leaves_each_step_with_its_turn);
     tcase_add_test(tc, a_backup_has_the_sessions_and_schemas);
     suite_add_tcase(suite, tc);
     return suite;
