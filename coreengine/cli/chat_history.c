@@ -22,7 +22,7 @@ static void write_words(const struct rv_cli *cli, const char *who, const struct 
     rv_buf_printf(b, ">%s ", cli->out_color ? "\033[0m" : "");
     rv_chat_write_safe(m->content, b);
     if (m->status && strcmp(m->status, rv_turn_status_text(RV_TURN_COMPLETED)) != 0)
-        rv_buf_printf(b, "  [%s]", m->status);
+        rv_buf_printf(b, "%s[%s]", m->content.len ? "  " : "", m->status);
     rv_buf_putc(b, '\n');
 }
 

@@ -16,7 +16,8 @@ static int print_answer(struct rv_cli_chat *c, const struct rv_chat_turn *turn)
         rv_buf_putc(&text, '\n');
     }
     int status = rv_cli_print(c->cli, &text);
-    return status || rv_cli_out_now((rv_str){NULL, 0}) ? status : RV_EXIT_FAILED;
+    c->reader_left = !rv_cli_out_now((rv_str){NULL, 0}) || c->reader_left;
+    return c->reader_left ? RV_EXIT_FAILED : status;
 }
 
 /* lines NULL: nobody there to be asked. prompts: it is a terminal. */

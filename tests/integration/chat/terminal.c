@@ -1,0 +1,130 @@
+/* terminal COMMAND...: runs a command on a terminal of its own and types what standard input says, a step a line:
+ *
+ *     want TEXT    wait until that is shown, behind what earlier steps waited for
+ *     type TEXT    that and the return key
+ *     key C        Ctrl and that letter
+ *
+ * All that was shown goes to standard output; the status is the command's, or 99 when it did not show what was wanted. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define MAX_SHOWN  (1 << 20)
+#define PATIENCE_MS 20000
+#define FAILED      99
+
+static char shown[MAX_SHOWN + 1];
+static size_t n_shown, mark;
+
+_Noreturn static void give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void give_up(const char *fmt, ...)
+{
+    va_list args;
+
+    fwrite(shown, 1, n_shown, stdout);
+    fflush(stdout);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(FAILED);
+}
+
+/* False: the command has closed its terminal. */
+static bool read_more(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    if (poll(&p, 1, PATIENCE_MS) <= 0)
+        give_up("terminal: nothing was shown for %d ms", PATIENCE_MS);
+    ssize_t n = read(fd, shown + n_shown, MAX_SHOWN - n_shown);
+    if (n <= 0)
+        return false;
+    n_shown += (size_t)n;
+    shown[n_shown] = '\0';
+    return true;
+}
+
+static void want(int fd, const char *text)
+{
+    char *at;
+
+    while (!(at = memmem(shown + mark, n_shown - mark, text, strlen(text))))
+        if (!read_more(fd))
+            give_up("terminal: the command ended and did not show \"%s\"", text);
+    mark = (size_t)(at - shown) + strlen(text);
+}
+
+static void type(int fd, const char *text, size_t len)
+{
+    if (write(fd, text, len) != (ssize_t)len)
+        give_up("terminal: write: %s", strerror(errno));
+}
+
+static void step(int fd, char *line)
+{
+    char key;
+
+    line[strcspn(line, "\n")] = '\0';
+    if (strncmp(line, "want ", 5) == 0) {
+        want(fd, line + 5);
+    } else if (strncmp(line, "type ", 5) == 0) {
+        type(fd, line + 5, strlen(line + 5));
+        type(fd, "\r", 1);
+    } else if (strncmp(line, "key ", 4) == 0) {
+        key = (char)(line[4] & 0x1f);
+        type(fd, &key, 1);
+    } else {
+        give_up("terminal: no step: %s", line);
+    }
+}
+
+static pid_t start(int fd, char **command)
+{
+    struct winsize size = {.ws_row = 40, .ws_col = 200};
+    const char *name = ptsname(fd);
+    pid_t child = fork();
+
+    if (child != 0)
+        return child;
+    setsid();
+    int tty = open(name, O_RDWR);
+    if (tty < 0 || ioctl(tty, TIOCSCTTY, 0) < 0 || ioctl(tty, TIOCSWINSZ, &size) < 0)
+        _exit(FAILED);
+    for (int i = 0; i < 3; i++)
+        dup2(tty, i);
+    signal(SIGINT, SIG_DFL);
+    execvp(command[0], command);
+    _exit(FAILED);
+}
+
+int main(int argc, char **argv)
+{
+    int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), status = 0;
+    char line[4096];
+
+    if (argc < 2 || fd < 0 || grantpt(fd) < 0 || unlockpt(fd) < 0)
+        return FAILED;
+    pid_t child = start(fd, argv + 1);
+    if (child < 0)
+        return FAILED;
+    while (fgets(line, sizeof line, stdin))
+        step(fd, line);
+    while (read_more(fd))
+        continue;
+    if (waitpid(child, &status, 0) != child)
+        return FAILED;
+    fwrite(shown, 1, n_shown, stdout);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
