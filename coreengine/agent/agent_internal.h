@@ -292,6 +292,8 @@ RV_MUST_CHECK int rv_visit_write_layers(const rv_visit *v, rv_jw *w, rv_err **er
 void rv_said_init(struct talk *t);
 /** A reply's words. */
 void rv_said_own(rv_visit *v, rv_str text);
+/** The words of a model call that broke off were shown, too. */
+void rv_said_partial(rv_visit *v);
 /** Those of an agent that was asked. failed: the asking one has to be heard again. */
 void rv_said_child(rv_visit *v, rv_str text, bool failed);
 

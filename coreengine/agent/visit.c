@@ -271,8 +271,10 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
     v->now_us += gap_us;
     if (v->tools.call_started_us)
         v->tools.call_started_us += gap_us;
-    if (call == FLYING)
-        return rv_flights_recover(v, gap_us, out, err);
+    if (call == FLYING) { /* an agent that was asked may end here, and then nothing else would wake its visit */
+        rc = rv_flights_recover(v, gap_us, out, err);
+        return rc == 0 && !v->waiting_for ? advance(v, out, err) : rc;
+    }
     if (!call || v->waiting_kind != RV_EVENT_LLM_DONE || rv_money_recover(v, out, &rc, err) || rc < 0)
         return rc;
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL); /* it is not made again: nothing can pay for it */

@@ -137,6 +137,8 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
     json_object *args = NULL;
 
     v->phase = PHASE_SETTLE;
+    if (v->confirm_message || v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
+        return 0; /* a person is asked first, and then the stage works again */
     if (!v->agent->chained_tool[0] || !v->agent->output_schema || !json_object_is_type(v->output, json_type_object))
         return 0;
     const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(v->agent->chained_tool));

@@ -329,7 +329,7 @@ int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **chil
 {
     const struct rv_json_opts opts = {.what = "the document of an agent"};
     json_object *json = NULL, *text = NULL;
-    rv_buf why = RV_BUF_INIT(4096);
+    rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     rv_err *cause = NULL;
     struct ask ask;
 

@@ -204,14 +204,17 @@ static void emit_decision(rv_visit *v, int to, enum rv_route_by by, struct rv_ef
     rv_emit_end(out, &w);
 }
 
-/* Is it to go on when a person has answered? Then its turn is not over. */
+/* Is it to go on when a person has answered? Then its turn is not over. An agent that was asked never goes on. */
 static bool is_suspended(const rv_visit *v)
 {
-    return v->result.end == RV_VISIT_STAYED && rv_envelope_suspended(v->env, rv_str_of(v->agent->name));
+    return v->result.end == RV_VISIT_STAYED && !v->shared->origin &&
+           rv_envelope_suspended(v->env, rv_str_of(v->agent->name));
 }
 
 static enum rv_turn_status turn_status(const rv_visit *v)
 {
+    if (v->shared->origin && v->result.end == RV_VISIT_STAYED)
+        return RV_TURN_FAILED;
     if (!v->error_text)
         return RV_TURN_COMPLETED;
     return strcmp(v->error_type, "CancelledError") == 0 ? RV_TURN_CANCELLED : RV_TURN_FAILED;
@@ -321,13 +324,19 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
     int to = v->agent->error_target;
     bool cancelled = strcmp(type, "CancelledError") == 0;
 
+    if (v->tools.n_flights > 0) { /* what the agents that were asked have done belongs to the rows */
+        int ended = rv_flights_cancel(v, NULL, out, err);
+        if (ended < 0)
+            return ended;
+    }
     v->error_type = type;
     v->result.end = RV_VISIT_FAILED;
     v->result.outcome = RV_OUTCOME_ERROR;
     v->result.error_text = v->error_text;
     v->result.reason = reason_of(v, type, failed_in);
+    rv_said_partial(v);
     v->result.next = cancelled ? RV_TARGET_NONE : to;
-    int rc = restore(v, err);
+    int rc = failed_in == PHASE_CHAIN ? 0 : restore(v, err); /* the output of a chain stands */
     if (rc == 0)
         rc = rv_envelope_add_error(v->env, name, text, type, v->now_us, err);
     if (rc == 0)

@@ -72,10 +72,9 @@ static int take_off(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err)
             return checked;
     }
     int rc = rv_step_call(v, v->tools.at + i, f->attempt, info, &f->call_id, out, err);
-    if (rc < 0 || !f->call_id) /* the visit ended instead: nobody waits for the others */
-        return rc < 0 ? rc : rv_flights_cancel(v, NULL, out, err);
-    v->waiting_for = FLYING;
-    return 0;
+    if (rc == 0 && f->call_id) /* else the visit ended instead, and with it the others */
+        v->waiting_for = FLYING;
+    return rc;
 }
 
 /* All have answered: the entries follow in the order of the calls. */

@@ -213,12 +213,7 @@ static int ask(rv_visit *v, struct rv_effects *out, rv_err **err)
     rc = rv_talk_offered(v, &offered, err);
     if (rc < 0)
         return rc;
-    rc = write_request(v, offered, &request, err);
-    if (rc < 0) {
-        rv_buf_fini(&request);
-        return rc;
-    }
-    if (rv_buf_check(&request, "model request", &cause) < 0) {
+    if (write_request(v, offered, &request, &cause) < 0 || rv_buf_check(&request, "model request", &cause) < 0) {
         rv_buf_fini(&request);
         return rv_visit_fail_cause(v, out, "ProcessingError", cause, err);
     }

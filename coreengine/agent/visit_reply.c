@@ -361,10 +361,9 @@ static int structured(rv_visit *v, const struct rv_event *ev, json_object *calls
         rc = cut_off(v, rc, &cause);
     if (rc == 0) {
         v->output = value;
-        if (given)
-            v->talk.final_calls = json_object_get(calls);
         v->phase = PHASE_CHECK;
-        return 0;
+        v->talk.final_calls = given ? json_object_get(calls) : NULL;
+        return given ? rv_talk_tell_apart(v, calls, err) : 0;
     }
     json_object_put(value);
     return repair(v, ev, calls, cause, out, err);

@@ -293,11 +293,6 @@ static void answer_text(const struct rows *r, rv_buf *out)
     rv_buf_add_str(out, rv_buf_str(&v->talk.said));
     if (out->len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* said by a mock */
         rv_buf_add_str(out, text_of(v->output, "response"));
-    if (v->partial.len > 0 && !v->talk.is_muted && rv_utf8_valid(rv_buf_str(&v->partial), NULL)) {
-        if (out->len > 0)
-            rv_buf_puts(out, "\n\n");
-        rv_buf_add_str(out, rv_buf_str(&v->partial));
-    }
 }
 
 static void write_took(struct rows *r)
@@ -324,7 +319,9 @@ static int assistant_row(struct rows *r, rv_err **err)
     rv_buf text = RV_BUF_INIT(MAX_ROWS);
 
     answer_text(r, &text);
-    int rc = rv_buf_check(&text, "the answer of a turn", err);
+    int rc = r->v->talk.said.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "keep what was said") : 0;
+    if (rc == 0)
+        rc = rv_buf_check(&text, "the answer of a turn", err);
     if (rc == 0) {
         begin_row(r, RV_MESSAGE_ASSISTANT, r->v->now_us);
         rv_jw_kv_str(&r->w, "content", rv_buf_str(&text));

@@ -20,8 +20,14 @@ static void add(rv_visit *v, rv_str text)
 
 void rv_said_own(rv_visit *v, rv_str text)
 {
-    if (v->agent->doc && !v->talk.is_muted)
+    if (v->agent->doc && !v->talk.is_muted && rv_utf8_valid(text, NULL))
         add(v, text);
+}
+
+void rv_said_partial(rv_visit *v)
+{
+    rv_said_own(v, rv_buf_str(&v->partial));
+    rv_buf_clear(&v->partial);
 }
 
 void rv_said_child(rv_visit *v, rv_str text, bool failed)

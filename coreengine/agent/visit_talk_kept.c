@@ -43,6 +43,37 @@ static int keep_counts(const struct talk *t, json_object *kept, rv_err **err)
     return rc;
 }
 
+/* What actions said of the session. */
+static int keep_session(const rv_visit *v, json_object *kept, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(KEPT_MAX);
+    json_object *routing = NULL;
+    rv_jw w = rv_jw_on(&text);
+    int rc = v->session_name ? rv_json_set_text(kept, "session_name", v->session_name, err) : 0;
+
+    if (rc < 0 || !v->shared->conversation || !v->shared->conversation->has_routing)
+        return rc;
+    rv_routing_write_json(&v->routing, &w);
+    rc = rv_buf_check(&text, "the state of a routing", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), NULL, &routing, err);
+    rv_buf_fini(&text);
+    return rc == 0 ? rv_json_set_take(kept, "routing", routing, err) : rc;
+}
+
+static int take_session(rv_visit *v, json_object *kept, rv_err **err)
+{
+    json_object *routing = rv_json_get_obj(kept, "routing");
+    const char *name = NULL;
+
+    if (routing)
+        rv_routing_read_json(routing, &v->routing);
+    if (!rv_json_get_text(kept, "session_name", &name))
+        return 0;
+    v->session_name = rv_str_dup(rv_str_of(name));
+    return v->session_name ? 0 : RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
+}
+
 /* What becomes rows of the session when the turn is over. */
 static int keep_said(const struct talk *t, json_object *kept, rv_err **err)
 {
@@ -73,6 +104,8 @@ int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **err)
         rc = keep_usage(kept, "usage", &t->usage, err);
     if (rc == 0)
         rc = keep_said(t, kept, err);
+    if (rc == 0)
+        rc = keep_session(v, kept, err);
     if (rc < 0) {
         json_object_put(kept);
         return rc;
@@ -116,6 +149,8 @@ int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err)
     int rc = turns ? rv_json_dup(turns, &t->turns, err) : 0;
     if (rc == 0)
         rc = take_said(t, kept, err);
+    if (rc == 0)
+        rc = take_session(v, kept, err);
     take_count(kept, "rounds", &t->rounds);
     take_count(kept, "repairs", &t->repairs);
     take_count(kept, "bad_calls", &t->bad_calls);

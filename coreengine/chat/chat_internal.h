@@ -21,6 +21,7 @@ struct rv_chat {
     struct rv_context context;
     char session[RV_STORE_MAX_ID + 1];
     bool is_new; /* no turn was begun */
+    bool waits;  /* the last turn does, for an answer */
     char *agent; /* that is asked for */
     char *first_agent;
     struct chat_pipeline *pipelines; /* newest first */

@@ -71,6 +71,8 @@ static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out,
     const struct rv_agent_config *a = &chat->with->pipeline->agents[0];
     bool found = false;
 
+    json_object_put(chat->output); /* of before it waited */
+    json_object_put(chat->chained);
     chat->output = json_object_get(output_of(chat, env, ""));
     chat->chained = json_object_get(output_of(chat, env, "_chained"));
     int rc = out->was_kept ? kept_text(chat, &found, err) : 0;
@@ -101,6 +103,7 @@ int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, struct rv_chat_turn 
         return run_rc;
     }
     out->status = run_rc < 0 ? RV_RUN_FAILED : rv_exec_status(chat->exec);
+    chat->waits = out->status == RV_RUN_INTERRUPTED;
     out->run_id = chat->run_id;
     out->agent = chat->with->agent;
     out->was_kept = run_rc == 0;

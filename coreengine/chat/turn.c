@@ -12,6 +12,7 @@ void chat_end_run(rv_chat *chat)
     chat->exec = NULL;
     rv_journal_free(chat->journal);
     chat->journal = NULL;
+    chat->waits = false;
     json_object_put(chat->conversation.history);
     chat->conversation.history = NULL;
     json_object_put(chat->output);
@@ -177,7 +178,6 @@ static struct rv_exec_opts exec_opts(rv_chat *chat)
     x.on_payload = o->on_payload;
     x.on_input = o->on_input;
     x.on_effect = o->on_effect;
-    x.on_effect = o->on_effect;
     x.self = o->self;
     return x;
 }
@@ -255,7 +255,7 @@ int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_
     rv_err *run_err = NULL;
 
     *out = (struct rv_chat_turn){0};
-    if (!chat->exec || rv_exec_status(chat->exec) != RV_RUN_INTERRUPTED)
+    if (!chat->waits)
         return RV_FAIL(err, RV_E_STATE, "the chat waits for no answer");
     rv_exec_free(chat->exec);
     chat->exec = NULL;

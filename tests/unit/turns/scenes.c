@@ -1,0 +1,508 @@
+/* What is said and done in turns, and the rows that are kept of it. */
+#include <string.h>
+
+#include "tests/unit/turns/room.h"
+
+#define TOOLS                "tools: [ask_agent, read, look, put, send, wipe, action]\n"
+#define PLAIN                "\n"
+#define SHAPE                "structured_output: true\nproperties: {name: {type: string}, n: {type: integer}}\nrequired: [name]\n"
+#define ASK(id, agent, text) id " ask_agent {\"agent_name\":\"" agent "\",\"input_text\":\"" text "\"}"
+#define ASKED(id, agent, text)                                                                                         \
+    "{\"name\":\"ask_agent\",\"id\":\"" id "\",\"arguments\":{\"agent_name\":\"" agent "\",\"input_text\":\"" text     \
+    "\"}}\n"
+#define CALLED(name, id, args) "{\"name\":\"" name "\",\"id\":\"" id "\",\"arguments\":" args "}\n"
+#define OF(name, id)           " {\"name\":\"" name "\",\"id\":\"" id "\"}\n"
+#define SAID(agent, text)                                                                                              \
+    "{\"status\":\"success\",\"output\":\"" text "\",\"text_response\":\"" text "\",\"agent_schema\":\"" agent         \
+    "\",\"is_structured_output\":false,\"chained_tool_result\":null}"
+#define REFUSED(agent, why)                                                                                            \
+    "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"" agent "\",\"error\":\"" why "\"}"
+#define DONE   "Final result processed."
+#define MISSED "Tool not executed - a final result was already processed."
+
+const struct scene room_scenes[] = {
+    {.name = "plain",
+     .parent = TOOLS,
+     .lines = {{"parent", "hello", .in = 3, .out = 1}},
+     .rows = "user ask\nassistant[parent] hello\n"},
+    {.name = "tools side by side, one that fails",
+     .parent = TOOLS,
+     .lines = {{"parent", "I look.", "c1 read {\"q\":1} | c2 look {}"},
+               {"read", "{\"v\":1}"},
+               {"look", "", .fails = "ExecutionError:it is dark"},
+               {"parent", "done"}},
+     .rows =
+         "user ask\n"
+         "tool_call[parent] " CALLED("read", "c1", "{\"q\":1}") "tool_response[parent] {\"v\":1}" OF(
+             "read",
+             "c1") "tool_call[parent] " CALLED("look", "c2",
+                                               "{}") "tool_response[parent] "
+                                                     "{\"error\":{\"type\":\"ExecutionError\",\"message\":\"it is "
+                                                     "dark\"}}" OF("look", "c2") "assistant[parent] I look.\n\ndone\n"},
+    {.name = "answers in another order",
+     .parent = TOOLS,
+     .last_first = true,
+     .lines =
+         {{"parent", "", "c1 read {} | c2 look {}"}, {"read", "{\"v\":1}"}, {"look", "{\"v\":2}"}, {"parent", "done"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " CALLED("read", "c1", "{}") "tool_response[parent] {\"v\":1}" OF(
+                 "read",
+                 "c1") "tool_call[parent] " CALLED("look", "c2",
+                                                   "{}") "tool_response[parent] {\"v\":2}" OF("look",
+                                                                                              "c2") "assistant[parent] "
+                                                                                                    "done\n"},
+    {.name = "arguments that are none, a tool that is none",
+     .parent = TOOLS,
+     .lines = {{"parent", "", "c1 read {oops | c2 nothing {} | c3 read [1]"}, {"parent", "well"}},
+     .rows = "user ask\n"
+             "tool_call[parent] {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{\"raw\":\"{oops\"}}\n"
+             "tool_response[parent] {\"error\":{\"type\":\"ValidationError\",\"message\":\"step 0 can not be run: "
+             "arguments: line 1, column 2: expected a key in double quotes, found 'o'\"}} "
+             "{\"name\":\"read\",\"id\":\"c1\"}\n"
+             "tool_call[parent] {\"name\":\"nothing\",\"id\":\"c2\",\"arguments\":{}}\n"
+             "tool_response[parent] {\"error\":{\"type\":\"NotFoundError\",\"message\":\"tool not found: "
+             "\\\"nothing\\\"; there are \\\"action\\\", \\\"ask_agent\\\", \\\"look\\\", \\\"put\\\", "
+             "\\\"read\\\", \\\"send\\\", \\\"wipe\\\"\"}} {\"name\":\"nothing\",\"id\":\"c2\"}\n"
+             "tool_call[parent] {\"name\":\"read\",\"id\":\"c3\",\"arguments\":{}}\n"
+             "tool_response[parent] {\"error\":{\"type\":\"ValidationError\",\"message\":\"step 2 can not be run: "
+             "arguments must be an object, not array\"}} {\"name\":\"read\",\"id\":\"c3\"}\n"
+             "assistant[parent] well\n"},
+    {.name = "the same id twice",
+     .parent = TOOLS,
+     .lines = {{"parent", "", "call_1 read {}"},
+               {"read", "{\"v\":1}"},
+               {"parent", "", "call_1 look {}"},
+               {"look", "{\"v\":2}"},
+               {"parent", "done"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " CALLED("read", "call_1", "{}") "tool_response[parent] {\"v\":1}" OF(
+                 "read",
+                 "call_1") "tool_call[parent] " CALLED("look", "call_2",
+                                                       "{}") "tool_response[parent] {\"v\":2}" OF("look",
+                                                                                                  "call_2") "assistant["
+                                                                                                            "parent] "
+                                                                                                            "done\n"},
+    {.name = "an output by call, with an id that was there",
+     .parent = TOOLS SHAPE,
+     .lines = {{"parent", "", "call_1 read {}"},
+               {"read", "{\"v\":1}"},
+               {"parent", "", "call_1 final_result {\"name\":\"ada\"}"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " CALLED("read", "call_1", "{}") "tool_response[parent] {\"v\":1}" OF(
+                 "read", "call_1") "tool_call[parent] " CALLED("final_result", "call_2",
+                                                               "{\"name\":\"ada\"}") "tool_response[parent] " DONE
+                 OF("final_result", "call_2") "assistant[parent] {\"name\":\"ada\"}\n"},
+    {.name = "an output by call, with others beside it",
+     .parent = TOOLS SHAPE,
+     .lines = {{"parent", "", "c1 read {} | c2 final_result {\"name\":\"ada\",\"n\":3}"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " CALLED("read", "c1", "{}") "tool_response[parent] " MISSED OF(
+                 "read", "c1") "tool_call[parent] " CALLED("final_result", "c2",
+                                                           "{\"name\":\"ada\",\"n\":3}") "tool_response[parent] " DONE
+                 OF("final_result", "c2") "assistant[parent] {\"name\":\"ada\",\"n\":3}\n"},
+    {.name = "an output as JSON",
+     .parent = SHAPE,
+     .lines = {{"parent", "{\"name\": \"ada\"}"}},
+     .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"},
+    {.name = "an output that is repaired",
+     .parent = SHAPE,
+     .lines = {{"parent", "", "c1 final_result {\"n\":1}"}, {"parent", "", "c2 final_result {\"name\":\"ada\"}"}},
+     .rows = "user ask\n"
+             "tool_call[parent] {\"name\":\"final_result\",\"id\":\"c1\",\"arguments\":{\"n\":1}}\n"
+             "tool_response[parent] This does not fit the schema of the answer: output_schema: (root): missing "
+             "required property \"name\". Correct it and answer again. {\"name\":\"final_result\",\"id\":\"c1\"}\n"
+             "tool_call[parent] {\"name\":\"final_result\",\"id\":\"c2\",\"arguments\":{\"name\":\"ada\"}}\n"
+             "tool_response[parent] Final result processed. {\"name\":\"final_result\",\"id\":\"c2\"}\n"
+             "assistant[parent] {\"name\":\"ada\"}\n"},
+    {.name = "the sequence of the reference", /* p8 16 */
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{"parent", "", "c1 read {}"},
+               {"read", "{\"v\":1}"},
+               {"parent", "", ASK("c2", "child", "what?")},
+               {"child", "this"},
+               {"parent", "as I said"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " CALLED("read", "c1", "{}") "tool_response[parent] {\"v\":1}" OF(
+                 "read", "c1") "tool_call[parent] " ASKED("c2", "child",
+                                                          "what?") "assistant<c2[child] this\n"
+                                                                   "tool_response[parent] " SAID("child", "this")
+                                                                       OF("ask_agent", "c2") "assistant[parent] "
+                                                                                             "this\n"},
+    {.name = "a child with tools",
+     .parent = TOOLS,
+     .agents = {"child", "tools: [read, put]\n"},
+     .lines = {{"parent", "Wait.", ASK("a1", "child", "what?"), .in = 10, .out = 2},
+               {"child", "I read.", "c1 read {} | c2 put {}", .in = 100, .out = 20},
+               {"read", "{\"v\":1}"},
+               {"put", "{\"v\":2}"},
+               {"child", "this", .in = 200, .out = 30},
+               {"parent", "as I said", .in = 40, .out = 5}},
+     .rows =
+         "user ask\n"
+         "tool_call[parent] " ASKED("a1", "child", "what?") "tool_call<a1[child] " CALLED(
+             "read", "c1",
+             "{}") "tool_response<a1[child] {\"v\":1}" OF("read",
+                                                          "c1") "tool_call<a1[child] " CALLED("put", "c2",
+                                                                                              "{}") "tool_response<a1["
+                                                                                                    "child] "
+                                                                                                    "{\"v\":2}" OF(
+                                                                                                        "put",
+                                                                                                        "c2") "assistan"
+                                                                                                              "t<a1["
+                                                                                                              "child] "
+                                                                                                              "I "
+                                                                                                              "read."
+                                                                                                              "\n\nthis"
+                                                                                                              "\n"
+                                                                                                              "tool_"
+                                                                                                              "response"
+                                                                                                              "["
+                                                                                                              "parent] "
+                                                                                                              "{\"statu"
+                                                                                                              "s\":"
+                                                                                                              "\"succes"
+                                                                                                              "s\","
+                                                                                                              "\"output"
+                                                                                                              "\":"
+                                                                                                              "\"this\""
+                                                                                                              ","
+                                                                                                              "\"text_"
+                                                                                                              "response"
+                                                                                                              "\":"
+                                                                                                              "\"I "
+                                                                                                              "read."
+                                                                                                              "\\n\\nth"
+                                                                                                              "is\","
+                                                                                                              "\"agent_"
+                                                                                                              "schema\""
+                                                                                                              ":"
+                                                                                                              "\"child"
+                                                                                                              "\","
+                                                                                                              "\"is_"
+                                                                                                              "structur"
+                                                                                                              "ed_"
+                                                                                                              "output\""
+                                                                                                              ":"
+                                                                                                              "false,"
+                                                                                                              "\"chaine"
+                                                                                                              "d_"
+                                                                                                              "tool_"
+                                                                                                              "result\""
+                                                                                                              ":"
+                                                                                                              "null"
+                                                                                                              "}" OF(
+                                                                                                                  "ask_"
+                                                                                                                  "agen"
+                                                                                                                  "t",
+                                                                                                                  "a1") "ass"
+                                                                                                                        "ist"
+                                                                                                                        "ant"
+                                                                                                                        "[pa"
+                                                                                                                        "ren"
+                                                                                                                        "t] "
+                                                                                                                        "Wai"
+                                                                                                                        "t."
+                                                                                                                        "\n"
+                                                                                                                        "\nI"
+                                                                                                                        " re"
+                                                                                                                        "ad."
+                                                                                                                        "\n"
+                                                                                                                        "\nt"
+                                                                                                                        "his"
+                                                                                                                        "\n"},
+    {.name = "children side by side, and a tool",
+     .parent = TOOLS,
+     .agents = {"one", "tools: [read]\n", "two", PLAIN},
+     .last_first = true,
+     .lines = {{"parent", "", ASK("a1", "one", "x") " | r1 look {} | " ASK("a2", "two", "y")},
+               {"look", "{\"v\":1}"},
+               {"one", "", "c1 read {}"},
+               {"read", "{\"v\":2}"},
+               {"two", "the second"},
+               {"one", "the first"},
+               {"parent", "both"}},
+     .rows = "user ask\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"x\"}}\n"
+             "tool_call<a1[one] {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{}}\n"
+             "tool_response<a1[one] {\"v\":2} {\"name\":\"read\",\"id\":\"c1\"}\n"
+             "assistant<a1[one] the first\n"
+             "tool_response[parent] {\"status\":\"success\",\"output\":\"the first\",\"text_response\":\"the "
+             "first\",\"agent_schema\":\"one\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+             "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+             "tool_call[parent] {\"name\":\"look\",\"id\":\"r1\",\"arguments\":{}}\n"
+             "tool_response[parent] {\"v\":1} {\"name\":\"look\",\"id\":\"r1\"}\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"a2\",\"arguments\":{\"agent_name\":\"two\",\"input_text\":\"y\"}}\n"
+             "assistant<a2[two] the second\n"
+             "tool_response[parent] {\"status\":\"success\",\"output\":\"the second\",\"text_response\":\"the "
+             "second\",\"agent_schema\":\"two\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+             "{\"name\":\"ask_agent\",\"id\":\"a2\"}\n"
+             "assistant[parent] the second\n"
+             "\n"
+             "the first\n"},
+    {.name = "three deep",
+     .parent = TOOLS,
+     .agents = {"one", "tools: [ask_agent]\n", "two", "tools: [ask_agent]\n", "three", "tools: [put]\n"},
+     .lines = {{"parent", "", ASK("a", "one", "1")},
+               {"one", "", ASK("a", "two", "2")},
+               {"two", "", ASK("a", "three", "3")},
+               {"three", "", "c put {}"},
+               {"put", "{\"v\":1}"},
+               {"three", "deep"},
+               {"two", "less"},
+               {"one", "little"},
+               {"parent", "top"}},
+     .rows = "user ask\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"1\"}}\n"
+             "tool_call<a[one] "
+             "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"two\",\"input_text\":\"2\"}}\n"
+             "tool_call<a[two] "
+             "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"three\",\"input_text\":\"3\"}}\n"
+             "tool_call<a[three] {\"name\":\"put\",\"id\":\"c\",\"arguments\":{}}\n"
+             "tool_response<a[three] {\"v\":1} {\"name\":\"put\",\"id\":\"c\"}\n"
+             "assistant<a[three] deep\n"
+             "tool_response<a[two] "
+             "{\"status\":\"success\",\"output\":\"deep\",\"text_response\":\"deep\",\"agent_schema\":\"three\","
+             "\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
+             "assistant<a[two] deep\n"
+             "tool_response<a[one] "
+             "{\"status\":\"success\",\"output\":\"less\",\"text_response\":\"deep\",\"agent_schema\":\"two\",\"is_"
+             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
+             "assistant<a[one] deep\n"
+             "tool_response[parent] "
+             "{\"status\":\"success\",\"output\":\"little\",\"text_response\":\"deep\",\"agent_schema\":\"one\","
+             "\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
+             "assistant[parent] deep\n"},
+    {.name = "too deep, too often, unknown, for another",
+     .keys = "max_delegation_depth: 1\n",
+     .parent = TOOLS,
+     .agents = {"one", "tools: [ask_agent]\n"},
+     .lines = {{"parent", "",
+                ASK("a", "one", "1") " | " ASK("b", "nobody", "2") " | " ASK(
+                    "c", "parent",
+                    "3") " | d ask_agent {\"agent_name\":\"one\",\"input_text\":\"4\",\"user_id\":\"bob\"}"},
+               {"one", "", ASK("e", "one", "5")},
+               {"one", "alone"},
+               {"parent", "well"},
+               {"parent", "well"}},
+     .rows = "user ask\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"1\"}}\n"
+             "tool_call<a[one] "
+             "{\"name\":\"ask_agent\",\"id\":\"e\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"5\"}}\n"
+             "tool_response<a[one] "
+             "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"one\",\"error\":\"agent "
+             "\\\"one\\\" can not be asked: agents already ask each other 1 deep (parent > one), and "
+             "max_delegation_depth is 1: answer yourself\"} {\"name\":\"ask_agent\",\"id\":\"e\"}\n"
+             "assistant<a[one] alone\n"
+             "tool_response[parent] "
+             "{\"status\":\"success\",\"output\":\"alone\",\"text_response\":\"alone\",\"agent_schema\":\"one\",\"is_"
+             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"b\",\"arguments\":{\"agent_name\":\"nobody\",\"input_text\":\"2\"}}\n"
+             "tool_response[parent] "
+             "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"nobody\",\"error\":"
+             "\"there is no agent \\\"nobody\\\"\"} {\"name\":\"ask_agent\",\"id\":\"b\"}\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"c\",\"arguments\":{\"agent_name\":\"parent\",\"input_text\":\"3\"}}\n"
+             "assistant<c[parent] well\n"
+             "tool_response[parent] "
+             "{\"status\":\"success\",\"output\":\"well\",\"text_response\":\"well\",\"agent_schema\":\"parent\",\"is_"
+             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"c\"}\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"d\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"4\",\"user_"
+             "id\":\"bob\"}}\n"
+             "tool_response[parent] "
+             "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"one\",\"error\":\"user_"
+             "id can not name another user than the one who asks: leave it out\"} "
+             "{\"name\":\"ask_agent\",\"id\":\"d\"}\n"
+             "assistant[parent] well\n"
+             "\n"
+             "alone\n"},
+    {.name = "a child that fails",
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{"parent", "", ASK("a1", "child", "what?")},
+               {"child", "half of", .fails = "LLMError:no key"},
+               {"parent", "I say it"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " ASKED("a1", "child",
+                                        "what?") "assistant<a1[child](failed) half of\n"
+                                                 "tool_response[parent] " REFUSED(
+                                                     "child", "agent \\\"child\\\": generation failed: no key")
+                                                     OF("ask_agent", "a1") "assistant[parent] half of\n\nI say it\n"},
+    {.name = "a child that takes too long",
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{"parent", "", "a1 ask_agent {\"agent_name\":\"child\",\"input_text\":\"what?\",\"timeout_seconds\":2}"},
+               {"child", "late", .takes_us = 3000000},
+               {"parent", "I say it"}},
+     .rows = "user ask\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?"
+             "\",\"timeout_seconds\":2}}\n"
+             "assistant<a1[child](failed) late\n"
+             "tool_response[parent] "
+             "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"child\",\"error\":"
+             "\"Agent 'child' timed out after 2s\"} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+             "assistant[parent] late\n"
+             "\n"
+             "I say it\n"},
+    {.name = "a child that needs a person",
+     .parent = TOOLS,
+     .agents = {"child", "tools: [wipe]\n"},
+     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "", "w wipe {}"}, {"parent", "I say it"}},
+     .rows = "user ask\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?"
+             "\"}}\n"
+             "tool_call<a1[child](failed) {\"name\":\"wipe\",\"id\":\"w\",\"arguments\":{}}\n"
+             "assistant<a1[child](failed) \n"
+             "tool_response[parent] "
+             "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"child\",\"error\":"
+             "\"agent \\\"child\\\" needs a person, and an agent that was asked can not wait for one: tool "
+             "\\\"wipe\\\" is destructive: may it run with these parameters?\"} "
+             "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+             "assistant[parent] I say it\n"},
+    {.name = "a child with an output",
+     .parent = TOOLS,
+     .agents = {"child", SHAPE "chained_tool: put\n"},
+     .lines = {{"parent", "", ASK("a1", "child", "what?")},
+               {"child", "", "f final_result {\"name\":\"ada\"}"},
+               {"put", "{\"saved\":1}"},
+               {"parent", "it is ada"}},
+     .rows = "user ask\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?"
+             "\"}}\n"
+             "tool_call<a1[child] {\"name\":\"final_result\",\"id\":\"f\",\"arguments\":{\"name\":\"ada\"}}\n"
+             "tool_response<a1[child] Final result processed. {\"name\":\"final_result\",\"id\":\"f\"}\n"
+             "assistant<a1[child] {\"name\":\"ada\"}\n"
+             "tool_call<a1[child] {\"name\":\"put\",\"id\":\"%C\",\"arguments\":{\"name\":\"ada\"}}\n"
+             "tool_response<a1[child] {\"saved\":1} {\"name\":\"put\",\"id\":\"%C\"}\n"
+             "tool_response[parent] "
+             "{\"status\":\"success\",\"output\":{\"name\":\"ada\"},\"text_response\":\"{\\\"name\\\":\\\"ada\\\"}"
+             "\",\"agent_schema\":\"child\",\"is_structured_output\":true,\"chained_tool_result\":{\"saved\":1}} "
+             "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+             "assistant[parent] it is ada\n"},
+    {.name = "the parent is heard",
+     .stage = ", child_text: parent",
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "this"}, {"parent", "it said this"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " ASKED("a1", "child", "what?") "assistant<a1[child] this\n"
+                                                                "tool_response[parent] " SAID("child", "this")
+                                                                    OF("ask_agent",
+                                                                       "a1") "assistant[parent] it said this\n"},
+    {.name = "both are heard",
+     .stage = ", child_text: both",
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "this"}, {"parent", "it said this"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " ASKED("a1", "child",
+                                        "what?") "assistant<a1[child] this\n"
+                                                 "tool_response[parent] " SAID("child", "this")
+                                                     OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
+    {.name = "the parent is heard again",
+     .stage = ", child_text_resets: true",
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "this"}, {"parent", "it said this"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " ASKED("a1", "child",
+                                        "what?") "assistant<a1[child] this\n"
+                                                 "tool_response[parent] " SAID("child", "this")
+                                                     OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
+    {.name = "a chain",
+     .parent = SHAPE "chained_tool: put\n",
+     .lines = {{"parent", "{\"name\":\"ada\"}"}, {"put", "{\"saved\":1}"}},
+     .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
+             "tool_call[parent] " CALLED("put", "%C",
+                                         "{\"name\":\"ada\"}") "tool_response[parent] {\"saved\":1}" OF("put", "%C")},
+    {.name = "a chain that must not happen twice",
+     .parent = SHAPE "chained_tool: send\n",
+     .lines = {{"parent", "{\"name\":\"ada\"}"}, {"send", "{\"sent\":1}"}},
+     .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
+             "tool_call[parent] " CALLED("send", "%C",
+                                         "{\"name\":\"ada\"}") "tool_response[parent] {\"sent\":1}" OF("send", "%C")},
+    {.name = "a chain that fails",
+     .parent = SHAPE "chained_tool: put\n",
+     .lines = {{"parent", "{\"name\":\"ada\"}"}, {"put", "", .fails = "ExecutionError:disk on fire"}},
+     .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
+             "tool_call[parent] " CALLED(
+                 "put", "%C", "{\"name\":\"ada\"}") "tool_response[parent] {\"status\":\"error\",\"error\":\"disk "
+                                                    "on fire\"}" OF("put", "%C")},
+    {.name = "a chain of a tool that is none",
+     .parent = SHAPE "chained_tool: nowhere\n",
+     .lines = {{"parent", "{\"name\":\"ada\"}"}},
+     .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
+             "tool_call[parent] " CALLED(
+                 "nowhere", "%C", "{\"name\":\"ada\"}") "tool_response[parent] {\"status\":\"error\",\"error\":\"there "
+                                                        "is no tool \\\"nowhere\\\"\"}" OF("nowhere", "%C")},
+    {.name = "a chain that would destroy",
+     .parent = SHAPE "chained_tool: wipe\n",
+     .lines = {{"parent", "{\"name\":\"ada\"}"}},
+     .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
+             "tool_call[parent] " CALLED(
+                 "wipe", "%C", "{\"name\":\"ada\"}") "tool_response[parent] {\"status\":\"error\",\"error\":\"tool "
+                                                     "\\\"wipe\\\" needs a person's approval, which a "
+                                                     "chained call can not ask for\"}" OF("wipe", "%C")},
+    {.name = "an observation, and the end of a routing",
+     .parent = TOOLS,
+     .routes = true,
+     .lines = {{"parent", "", "o action {} | d action {}"},
+               {"action", "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\","
+                          "\"payload\":{\"session_name\":\"Cats\"}}"},
+               {"action", "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
+               {"parent", "bye"}},
+     .rows = "user ask\n"
+             "tool_call[parent] {\"name\":\"action\",\"id\":\"o\",\"arguments\":{}}\n"
+             "tool_response[parent] "
+             "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\",\"payload\":{"
+             "\"session_name\":\"Cats\"}} {\"name\":\"action\",\"id\":\"o\"}\n"
+             "tool_call[parent] {\"name\":\"action\",\"id\":\"d\",\"arguments\":{}}\n"
+             "tool_response[parent] {\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"} "
+             "{\"name\":\"action\",\"id\":\"d\"}\n"
+             "assistant[parent] bye\n"},
+    {.name = "a turn that fails",
+     .parent = TOOLS,
+     .lines = {{"parent", "I look.", "c1 read {}"},
+               {"read", "{\"v\":1}"},
+               {"parent", "half of", .fails = "LLMError:no"}},
+     .rows = "user(failed) ask\n"
+             "tool_call[parent](failed) " CALLED("read", "c1", "{}") "tool_response[parent](failed) {\"v\":1}" OF(
+                 "read", "c1") "assistant[parent](failed) I look.\n\nhalf of\n"},
+    {.name = "nothing is kept",
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .forgets = true,
+     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "this"}, {"parent", "it said this"}},
+     .rows = ""},
+    {.name = "calls that are repeated",
+     .stage = ", max_retries: 2",
+     .parent = TOOLS,
+     .agents = {"child", "tools: [send]\n"},
+     .lines = {{"parent", "", ASK("a1", "child", "what?") " | r read {}"},
+               {"read", "", .fails = "?ExecutionError:busy"},
+               {"child", "", .fails = "?LLMError:overloaded"},
+               {"read", "{\"v\":1}"},
+               {"child", "", "s send {}"},
+               {"send", "{\"sent\":1}"},
+               {"child", "sent"},
+               {"parent", "it is"}},
+     .rows = NULL},
+};
+const size_t room_n_scenes = RV_COUNT(room_scenes);
+
+const struct scene *room_scene(const char *name)
+{
+    for (size_t i = 0; i < room_n_scenes; i++)
+        if (strcmp(room_scenes[i].name, name) == 0)
+            return &room_scenes[i];
+    rv_kit_die("no scene \"%s\"", name);
+}
