@@ -48,6 +48,14 @@ struct rv_cli_args {
     size_t n_given;
 };
 
+/* Words of a command line that are no files. */
+struct rv_cli_takes {
+    const char *what;
+    const char *fixed; /* words that are always there; may be empty */
+    const char *list;  /* the command that prints the others, one a line */
+};
+extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cli_takes_agents;
+
 struct rv_cli_verb {
     const char *name; /* of a verb below another one: both, "runs list" */
     const char *args, *summary;
@@ -56,7 +64,7 @@ struct rv_cli_verb {
     const struct rv_cli_option *options;
     size_t n_options;
     size_t min_words, max_words;
-    bool takes_runs;                                                /* its words are runs, not files */
+    const struct rv_cli_takes *takes; /* what its words are, for completion; NULL: files */
     int (*run)(struct rv_cli *cli, const struct rv_cli_args *args); /* gives the exit status */
     /* Verbs below this one, ending with NULL; the first is meant when none is named. Then only name, summary, text and
      * examples are its own. */

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIST_IDS "reeve runs list --ids 2>/dev/null" /* words that are runs */
+const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list --ids"},
+                          rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
+                          rv_cli_takes_agents = {"agent", "", "reeve agents list --names"};
 
 static bool is_path(const struct rv_cli_option *o)
 {
@@ -33,7 +35,10 @@ static void bash_options(const struct rv_cli_verb *v, rv_buf *b)
         rv_buf_printf(b, "--%s ", v->options[i].name);
     for (size_t i = 0; i < rv_cli_n_common_options; i++)
         rv_buf_printf(b, "--%s ", rv_cli_common_options[i].name);
-    rv_buf_printf(b, "\"%s ;;\n", v->takes_runs ? "; runs=1" : "");
+    if (v->takes)
+        rv_buf_printf(b, "\"; fixed=\"%s\"; list=\"%s\" ;;\n", v->takes->fixed, v->takes->list);
+    else
+        rv_buf_puts(b, "\" ;;\n");
 }
 
 static void bash_verb(const struct rv_cli_verb *v, rv_buf *b)
@@ -71,7 +76,7 @@ static void bash_values(const struct rv_cli_verb *v, rv_buf *b)
 
 static void bash_completion(rv_buf *b)
 {
-    rv_buf_puts(b, "# bash completion for reeve\n_reeve() {\n  local cur prev verb opts runs=\n"
+    rv_buf_puts(b, "# bash completion for reeve\n_reeve() {\n  local cur prev verb opts fixed= list=\n"
                    "  cur=\"${COMP_WORDS[COMP_CWORD]}\"\n"
                    "  prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n  verb=\"${COMP_WORDS[1]}\"\n"
                    "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W \"");
@@ -91,10 +96,10 @@ static void bash_completion(rv_buf *b)
     for (size_t i = 0; rv_cli_verbs[i]; i++)
         if (!rv_cli_verbs[i]->hidden)
             bash_verb(rv_cli_verbs[i], b);
-    rv_buf_puts(b,
-                "  esac\n  if [[ \"$cur\" == -* ]]; then\n    COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\"))\n"
-                "  elif [ -n \"$runs\" ]; then\n    COMPREPLY=($(compgen -W \"last $(" LIST_IDS ")\" -- \"$cur\"))\n"
-                "  else\n    COMPREPLY=($(compgen -f -- \"$cur\"))\n  fi\n}\ncomplete -o filenames -F _reeve reeve\n");
+    rv_buf_puts(
+        b, "  esac\n  if [[ \"$cur\" == -* ]]; then\n    COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\"))\n"
+           "  elif [ -n \"$list\" ]; then\n    COMPREPLY=($(compgen -W \"$fixed $($list 2>/dev/null)\" -- \"$cur\"))\n"
+           "  else\n    COMPREPLY=($(compgen -f -- \"$cur\"))\n  fi\n}\ncomplete -o filenames -F _reeve reeve\n");
 }
 
 /* --- zsh --- */
@@ -157,7 +162,10 @@ static void zsh_verb(const struct rv_cli_verb *v, const char *pattern, rv_buf *b
         zsh_option(&v->options[i], b);
     for (size_t i = 0; i < rv_cli_n_common_options; i++)
         zsh_option(&rv_cli_common_options[i], b);
-    rv_buf_puts(b, v->takes_runs ? "      '*:run:(last $(" LIST_IDS "))' ;;\n" : "      '*:file:_files' ;;\n");
+    if (v->takes)
+        rv_buf_printf(b, "      '*:%s:(%s $(%s 2>/dev/null))' ;;\n", v->takes->what, v->takes->fixed, v->takes->list);
+    else
+        rv_buf_puts(b, "      '*:file:_files' ;;\n");
 }
 
 static void zsh_below(const struct rv_cli_verb *v, rv_buf *b)
@@ -243,9 +251,9 @@ static void fish_verb(const struct rv_cli_verb *verb, rv_buf *b)
         fish_option(verb, &verb->options[i], b);
     for (size_t i = 0; i < rv_cli_n_common_options; i++)
         fish_option(verb, &rv_cli_common_options[i], b);
-    if (verb->takes_runs) {
+    if (verb->takes) {
         fish_condition(verb, b);
-        rv_buf_puts(b, " -f -a 'last (" LIST_IDS ")'\n");
+        rv_buf_printf(b, " -f -a '%s (%s 2>/dev/null)'\n", verb->takes->fixed, verb->takes->list);
     }
 }
 

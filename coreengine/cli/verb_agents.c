@@ -16,8 +16,9 @@ static const char *mode_of(const struct rv_agentdoc *doc)
 /* --- list --- */
 
 struct listing {
-    rv_cli_table *table; /* NULL: as JSON */
-    rv_jw *json;
+    rv_cli_table *table;
+    rv_jw *json;   /* NULL: as a table */
+    rv_buf *names; /* names only; NULL: likewise */
     size_t n;
 };
 
@@ -88,6 +89,8 @@ static int take_agent(void *self, const char *name, const struct rv_agents_found
     l->n++;
     if (l->json)
         write_row(l->json, name, found, fault);
+    else if (l->names)
+        rv_buf_printf(l->names, "%s\n", name);
     else
         add_row(l->table, name, found, fault);
     return 0;
@@ -99,12 +102,17 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
         {"AGENT", 40, false}, {"MODE", 0, false}, {"MODEL", 40, false}, {"SOURCE", 0, false}, {"TOOLS", 80, false}};
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
-    bool json = rv_cli_flag(args, "json");
-    struct listing l = {.table = rv_cli_table_new(columns, RV_COUNT(columns)), .json = json ? &w : NULL};
+    bool json = rv_cli_flag(args, "json"), names = rv_cli_flag(args, "names");
+    struct listing l = {
+        .table = rv_cli_table_new(columns, RV_COUNT(columns)), .json = json ? &w : NULL, .names = names ? &text : NULL};
     struct rv_cli_sources sources = {0};
     rv_err *err = NULL;
     int status;
 
+    if (json && names) {
+        rv_cli_table_free(l.table);
+        return rv_cli_usage(cli, args, "--json and --names exclude each other");
+    }
     int rc = l.table ? rv_cli_sources_open(cli, args, RV_CLI_STORE_READ, &sources, &err)
                      : RV_FAIL(&err, RV_E_NOMEM, "list agents");
     if (json)
@@ -114,7 +122,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
     if (json) {
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
-    } else if (rc == 0) {
+    } else if (rc == 0 && !names) {
         rc = rv_cli_table_write(l.table, cli->out_color, &text, &err);
     }
     if (rc < 0) {
@@ -122,7 +130,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
         status = rv_cli_report(cli, err);
     } else {
         status = rv_cli_print(cli, &text);
-        if (l.n == 0 && !json)
+        if (l.n == 0 && !json && !names)
             rv_cli_err(RV_STR_LIT("there are no agents: `reeve agents put FILE` or --schema-dir DIR brings some\n"));
     }
     rv_cli_table_free(l.table);
@@ -173,6 +181,7 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 
 static const struct rv_cli_option list_options[] = {
     {"json", 'j', NULL, "an array of objects", NULL, false},
+    {"names", 0, NULL, "names only, one a line", NULL, false},
     RV_CLI_SOURCES_OPTIONS,
 };
 static const struct rv_cli_option show_options[] = {
@@ -205,6 +214,7 @@ const struct rv_cli_verb rv_verb_agents_show = {
     .n_options = RV_COUNT(show_options),
     .min_words = 1,
     .max_words = 1,
+    .takes = &rv_cli_takes_agents,
     .run = show,
 };
 

@@ -262,5 +262,6 @@ const struct rv_cli_verb rv_verb_agents_delete = {
     .n_options = RV_COUNT(delete_options),
     .min_words = 1,
     .max_words = 1,
+    .takes = &rv_cli_takes_agents,
     .run = delete_agent,
 };

@@ -349,6 +349,6 @@ const struct rv_cli_verb rv_verb_diff = {
     .n_options = RV_COUNT(diff_options),
     .min_words = 2,
     .max_words = 2,
-    .takes_runs = true,
+    .takes = &rv_cli_takes_runs,
     .run = diff,
 };

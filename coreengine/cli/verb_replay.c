@@ -196,6 +196,6 @@ const struct rv_cli_verb rv_verb_replay = {
     .n_options = RV_COUNT(replay_options),
     .min_words = 1,
     .max_words = 1,
-    .takes_runs = true,
+    .takes = &rv_cli_takes_runs,
     .run = replay,
 };

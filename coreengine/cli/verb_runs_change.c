@@ -267,7 +267,7 @@ const struct rv_cli_verb rv_verb_runs_cancel = {
     .n_options = RV_COUNT(cancel_options),
     .min_words = 1,
     .max_words = 1,
-    .takes_runs = true,
+    .takes = &rv_cli_takes_runs,
     .run = cancel,
 };
 
@@ -295,6 +295,6 @@ const struct rv_cli_verb rv_verb_runs_recover = {
     .options = recover_options,
     .n_options = RV_COUNT(recover_options),
     .max_words = RV_CLI_MAX_ARGS,
-    .takes_runs = true,
+    .takes = &rv_cli_takes_runs,
     .run = recover,
 };

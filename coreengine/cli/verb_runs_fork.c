@@ -147,6 +147,6 @@ const struct rv_cli_verb rv_verb_runs_fork = {
     .n_options = RV_COUNT(fork_options),
     .min_words = 1,
     .max_words = 1,
-    .takes_runs = true,
+    .takes = &rv_cli_takes_runs,
     .run = fork_verb,
 };

@@ -161,6 +161,7 @@ const struct rv_cli_verb rv_verb_sessions_delete = {
     .n_options = RV_COUNT(delete_options),
     .min_words = 1,
     .max_words = 1,
+    .takes = &rv_cli_takes_sessions,
     .run = delete_session,
 };
 

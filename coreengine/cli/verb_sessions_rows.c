@@ -221,6 +221,7 @@ const struct rv_cli_verb rv_verb_sessions_messages = {
     .n_options = RV_COUNT(messages_options),
     .min_words = 1,
     .max_words = 1,
+    .takes = &rv_cli_takes_sessions,
     .run = messages,
 };
 const struct rv_cli_verb rv_verb_sessions_export = {
@@ -234,5 +235,6 @@ const struct rv_cli_verb rv_verb_sessions_export = {
     .n_options = RV_COUNT(export_options),
     .min_words = 1,
     .max_words = 1,
+    .takes = &rv_cli_takes_sessions,
     .run = export_verb,
 };

@@ -187,5 +187,6 @@ const struct rv_cli_verb rv_verb_sessions_show = {
     .n_options = RV_COUNT(options),
     .min_words = 1,
     .max_words = 1,
+    .takes = &rv_cli_takes_sessions,
     .run = show,
 };
