@@ -453,10 +453,17 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
         rv_buf_add_str(&v->partial, ev->reply);
     else
         rv_said_own(v, ev->reply);
+    if (v->partial.rc == RV_E_NOMEM || v->talk.said.rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
     int rc = read_calls(ev, &calls, &cause);
     emit_result(v, ev, calls, spent, out);
-    if (ev->failed)
+    if (ev->failed) {
+        json_object_put(calls);
         return call_failed(v, ev, out, err);
+    }
+    if (rc == 0 && v->talk.said.rc < 0)
+        rc = RV_FAIL(&cause, RV_E_LIMIT, "agent \"%s\" said more in one turn than the %zu MiB that are kept",
+                     v->agent->name, v->talk.said.max >> 20);
     if (rc == 0 && !rv_utf8_valid(ev->reply, NULL))
         rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the model reply is not valid UTF-8", v->agent->name);
     if (rc < 0)
