@@ -194,6 +194,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
     c->conversation = *mine;
     c->conversation.context = rv_context_child(&mine->context, ask->agent, NULL);
     c->conversation.has_routing = false;
+    c->conversation.n_sections = 0; /* they were for whom the request was sent to */
     c->shared.conversation = &c->conversation;
 }
 

@@ -135,6 +135,11 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
     const char *why = NULL;
     bool allowed = rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, tool, info, &why);
 
+    if (allowed && !v->agent->allowed_tools.is_set && rv_str_is(tool, RV_ASK_AGENT)) {
+        allowed = false; /* nor is it offered: who may ask agents is said by name */
+        why = "allowed_tools does not list it";
+    }
+
     if (!info && (allowed || v->talk.acting))
         unknown_tool(v, tool, out);
     else if (!allowed)

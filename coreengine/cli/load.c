@@ -133,12 +133,17 @@ static int check_names(struct rv_cli_loaded *l, rv_err **err)
 
 static int load_script(struct rv_cli_loaded *l, const char *path, rv_err **err)
 {
-    if (!path)
-        return 0;
-    int rc = rv_script_read(path, l->findings, &l->script, err);
-    if (rc == 0 && l->script)
+    return path ? rv_script_read(path, l->findings, &l->script, err) : 0;
+}
+
+/* Once declared agents are bound: only then it is known what they may call, and whom they may ask. */
+static void check_scripts(const struct rv_cli_loaded *l)
+{
+    if (l->script)
         rv_script_check(l->script, l->pipeline, l->findings);
-    return rc;
+    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
+        if (l->test_scripts[i])
+            rv_script_check(l->test_scripts[i], l->pipeline, l->findings);
 }
 
 /* One test's script, from its file or its place in the pipeline. A file that can not be read is a finding there. */
@@ -157,13 +162,11 @@ static int load_test_script(struct rv_cli_loaded *l, const struct rv_test_config
     }
     if (rc < 0)
         rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &test->script_src, fault);
-    else if (*out)
-        rv_script_check(*out, l->pipeline, l->findings);
     rv_err_free(fault);
     return 0;
 }
 
-int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
+static int read_test_scripts(struct rv_cli_loaded *l, rv_err **err)
 {
     int rc = 0;
 
@@ -175,17 +178,28 @@ int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
     return rc;
 }
 
+int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
+{
+    int rc = read_test_scripts(l, err);
+
+    if (rc == 0)
+        check_scripts(l);
+    return rc;
+}
+
 /* All that a pipeline needs to be checked. */
 static int complete(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l, rv_err **err)
 {
     int rc = load_script(l, opts->script, err);
 
     if (rc == 0 && opts->tests)
-        rc = rv_cli_load_test_scripts(l, err);
+        rc = read_test_scripts(l, err);
     if (rc == 0)
         rc = open_plugins(cli, l, opts->script || is_scripted(l), err);
     if (rc == 0)
         rc = rv_cli_bind_agents(cli, opts, l, err);
+    if (rc == 0)
+        check_scripts(l);
     if (rc == 0)
         rc = check_names(l, err);
     if (rc == 0)
