@@ -176,6 +176,10 @@ RV_MUST_CHECK int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_
  * come of model calls, as the event says it; NULL or an array. */
 RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t now_us,
                                   struct rv_effects *out, rv_err **err);
+/** A stage that waits for a person never goes on: what was said in its turn is kept as cancelled. Nothing where it does
+ * not wait in the middle of one. */
+RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
+                                   int64_t now_us, struct rv_effects *out, rv_err **err);
 /** The run goes on in another process after nobody worked on it for that long: its deadline moves, and a model call
  * that was under way counts as charged for. That can end the visit, for want of money. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);

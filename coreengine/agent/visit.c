@@ -47,21 +47,18 @@ static int64_t stage_deadline(const rv_visit *v)
     return cap_us > 0 && cap_us < at_us ? cap_us : at_us;
 }
 
-int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route, bool llm_reserved,
-                   int64_t now_us, struct rv_effects *out, rv_visit **visit, rv_err **err)
+static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us, rv_err **err)
 {
     const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
-    rv_str name = rv_str_of(agent->name);
-    rv_jw w;
-
     rv_visit *v = calloc(1, sizeof *v);
-    if (!v)
-        return RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", agent->name);
+
+    if (!v) {
+        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", agent->name), "told by NULL");
+        return NULL;
+    }
     v->shared = shared;
     v->agent = agent;
     v->env = env;
-    v->route = route;
-    v->talk.has_call = llm_reserved;
     v->bound = RV_REASON_NONE;
     v->attempt = 1;
     v->now_us = v->started_us = now_us;
@@ -76,7 +73,21 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     v->routing = RV_ROUTING_INIT;
     if (shared->conversation && shared->conversation->has_routing)
         v->routing = shared->conversation->routing;
+    return v;
+}
 
+int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route, bool llm_reserved,
+                   int64_t now_us, struct rv_effects *out, rv_visit **visit, rv_err **err)
+{
+    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    rv_visit *v = new_visit(shared, stage, env, now_us, err);
+    rv_str name = rv_str_of(agent->name);
+    rv_jw w;
+
+    if (!v)
+        return RV_E_NOMEM;
+    v->route = route;
+    v->talk.has_call = llm_reserved;
     int rc = rv_envelope_record_start(env, name, agent->stage_order, now_us, err);
     if (rc < 0)
         goto fail;
@@ -260,6 +271,27 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
     v->waiting_for = 0;
     rv_money_lose(v, "a model call was cancelled under way: it counts as charged for", out);
     return rv_visit_fail(v, out, "CancelledError", err, "%s", why);
+}
+
+int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why, int64_t now_us,
+                     struct rv_effects *out, rv_err **err)
+{
+    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+
+    if (!agent->doc || !rv_envelope_suspended(env, rv_str_of(agent->name)))
+        return 0;
+    rv_visit *v = new_visit(shared, stage, env, now_us, err);
+    if (!v)
+        return RV_E_NOMEM;
+    v->visit_no = rv_envelope_visits(env, rv_str_of(agent->name));
+    v->error_type = "CancelledError";
+    v->error_text = rv_str_dup(rv_str_of(why));
+    int rc =
+        v->error_text ? rv_visit_resume_work(v, err) : RV_FAIL(err, RV_E_NOMEM, "give up stage \"%s\"", agent->name);
+    if (rc == 0)
+        rc = rv_visit_keep_rows(v, RV_TURN_CANCELLED, out, err);
+    rv_visit_free(v);
+    return rc;
 }
 
 int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err)

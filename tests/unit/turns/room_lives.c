@@ -62,6 +62,28 @@ void room_die(struct room *r)
     }
 }
 
+<<<<<<< HEAD
+static void reopen(struct room *r)
+{
+    rv_err *err = NULL;
+
+    rv_journal_free(r->j);
+    r->j = NULL;
+    must(r, rv_journal_open(r->store, &all, r->run_id, "here/1", r->now_us, 0, &r->j, &err), err);
+}
+
+void room_approve(struct room *r)
+{
+    const struct rv_event ev = {
+        .kind = RV_EVENT_ANSWER, .now_us = r->now_us, .response = {.has_approved = true, .approved = true}};
+    rv_err *err = NULL;
+
+    reopen(r);
+    must(r, room_step(r, &ev, &err), err);
+}
+
+=======
+>>>>>>> 6c235665af4221cbff0c0a2be005c95e16b22b05
 void room_cancel(struct room *r, const char *partial)
 {
     rv_buf text = RV_BUF_INIT(ROOM_MAX_TEXT);
@@ -78,6 +100,11 @@ void room_cancel(struct room *r, const char *partial)
         rv_jw_obj_end(&w);
     }
     rv_jw_arr_end(&w);
+<<<<<<< HEAD
+    if (r->finished) /* it waits, and its journal was given up */
+        reopen(r);
+=======
+>>>>>>> 6c235665af4221cbff0c0a2be005c95e16b22b05
     const struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = r->now_us, .reply = rv_buf_str(&text)};
     must(r, room_step(r, &ev, &err), err);
     rv_buf_fini(&text);

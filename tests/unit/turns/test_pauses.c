@@ -1,0 +1,160 @@
+/* Turns that wait for a person. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/turns/room.h"
+
+#define ASK(id, agent, text) id " ask_agent {\"agent_name\":\"" agent "\",\"input_text\":\"" text "\"}"
+
+static const struct scene gate = {
+    .name = "a gate",
+    .parent = "tools: [ask_agent, action, wipe]\n",
+    .agents = {"child", "\n"},
+    .routes = true,
+    .lines = {{"parent", "One moment.", "o action {} | d action {}", .in = 5, .out = 1},
+              {"action", "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\","
+                         "\"payload\":{\"session_name\":\"Cats\"}}"},
+              {"action", "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
+              {"parent", "", ASK("a", "child", "what?") " | w wipe {}", .in = 7, .out = 2},
+              {"child", "this", .in = 100, .out = 10},
+              {"wipe", "{\"wiped\":1}"},
+              {"parent", "not heard", .in = 9, .out = 3}}};
+
+#define UP_TO_THE_GATE(mark)                                                                                           \
+    "user" mark " ask\n"                                                                                               \
+    "tool_call[parent]" mark " {\"name\":\"action\",\"id\":\"o\",\"arguments\":{}}\n"                                  \
+    "tool_response[parent]" mark " {\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\","    \
+    "\"payload\":{\"session_name\":\"Cats\"}} {\"name\":\"action\",\"id\":\"o\"}\n"                                    \
+    "tool_call[parent]" mark " {\"name\":\"action\",\"id\":\"d\",\"arguments\":{}}\n"                                  \
+    "tool_response[parent]" mark " {\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"} "      \
+    "{\"name\":\"action\",\"id\":\"d\"}\n"                                                                             \
+    "tool_call[parent]" mark " {\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"child\","          \
+    "\"input_text\":\"what?\"}}\n"                                                                                     \
+    "assistant<a[child] this\n"                                                                                        \
+    "tool_response[parent]" mark " {\"status\":\"success\",\"output\":\"this\",\"text_response\":\"this\","            \
+    "\"agent_schema\":\"child\",\"is_structured_output\":false,\"chained_tool_result\":null} "                         \
+    "{\"name\":\"ask_agent\",\"id\":\"a\"}\n"                                                                          \
+    "tool_call[parent]" mark " {\"name\":\"wipe\",\"id\":\"w\",\"arguments\":{}}\n"
+
+static struct room *waiting(void)
+{
+    struct room *r = room_new(&gate, NULL);
+
+    room_start(r);
+    room_go(r);
+    ck_assert_int_eq(rv_run_status(r->run), RV_RUN_INTERRUPTED);
+    char *rows = room_rows(r);
+    ck_assert_str_eq(rows, ""); /* the turn is not over */
+    free(rows);
+    return r;
+}
+
+static void check_session(struct room *r)
+{
+    const struct rv_store_scope all = {0};
+    struct rv_session_row row = {0};
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_store_get_session(r->store, &all, r->conversation.context.session_id, &row, &err), 0);
+    ck_assert_str_eq(row.name, "Cats");
+    ck_assert_msg(strstr(row.metadata.ptr, "\"state\":\"idle\",\"target\":\"complete\""), "%.*s",
+                  RV_STR_ARG(row.metadata));
+    rv_session_row_fini(&row);
+}
+
+START_TEST(what_was_said_before_the_pause_is_kept_with_the_turn)
+{
+    struct room *r = waiting();
+
+    room_approve(r);
+    room_go(r);
+    char *rows = room_rows(r);
+    ck_assert_str_eq(rows, UP_TO_THE_GATE("") "tool_response[parent] {\"wiped\":1} {\"name\":\"wipe\",\"id\":\"w\"}\n"
+                                              "assistant[parent] One moment.\n\nthis\n");
+    free(rows);
+    char *columns = room_columns(r);
+    ck_assert_ptr_nonnull(strstr(columns, "in 121 out 16 "));
+    free(columns);
+    check_session(r);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+START_TEST(a_death_behind_the_pause_changes_nothing)
+{
+    for (int answers = 0; answers < 2; answers++) {
+        struct room *r = waiting();
+        room_approve(r);
+        if (answers > 0) /* else the tool was under way, and nobody knows whether it ran */
+            ck_assert(room_answer(r));
+        room_die(r);
+        if (answers > 0) {
+            room_go(r);
+            char *rows = room_rows(r);
+            ck_assert_ptr_nonnull(strstr(rows, "assistant[parent] One moment.\n\nthis\n"));
+            free(rows);
+            check_session(r);
+        } else {
+            ck_assert_int_eq(rv_run_status(r->run), RV_RUN_INTERRUPTED);
+        }
+        ck_assert_uint_le(r->n_performed, 1);
+        room_check_replay(r);
+        room_free(r);
+    }
+}
+END_TEST
+
+START_TEST(a_turn_that_is_cancelled_while_it_waits_is_kept) /* p8 W23, W25 */
+{
+    struct room *r = waiting();
+
+    room_cancel(r, "");
+    ck_assert_int_eq(rv_run_status(r->run), RV_RUN_CANCELLED);
+    char *rows = room_rows(r);
+    ck_assert_str_eq(rows, UP_TO_THE_GATE("(cancelled)") "assistant[parent](cancelled) One moment.\n\nthis\n");
+    free(rows);
+    check_session(r);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+/* A person is asked before the output may be used; then the stage works again. */
+START_TEST(a_chain_waits_for_the_person_that_is_asked_first)
+{
+    static const struct scene s = {
+        .name = "a chain behind a question",
+        .stage = ", name: s, default_next: end",
+        .parent = "structured_output: true\nchained_tool: send\n"
+                  "properties: {name: {type: string}, outcome: {type: string}}\nrequired: [name]\n",
+        .lines = {{"parent", "{\"name\":\"ada\",\"outcome\":\"confirm\"}"},
+                  {"parent", "{\"name\":\"ada\"}"},
+                  {"send", "{\"sent\":1}"}}};
+    struct room *r = room_new(&s, NULL);
+
+    room_start(r);
+    room_go(r);
+    ck_assert_int_eq(rv_run_status(r->run), RV_RUN_INTERRUPTED);
+    ck_assert_uint_eq(r->n_performed, 0);
+    room_approve(r);
+    room_go(r);
+    ck_assert_uint_eq(r->n_performed, 1);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+Suite *pauses_suite(void)
+{
+    Suite *s = suite_create("pauses");
+    TCase *tc = tcase_create("pauses");
+
+    tcase_set_timeout(tc, 20);
+    tcase_add_test(tc, what_was_said_before_the_pause_is_kept_with_the_turn);
+    tcase_add_test(tc, a_death_behind_the_pause_changes_nothing);
+    tcase_add_test(tc, a_turn_that_is_cancelled_while_it_waits_is_kept);
+    tcase_add_test(tc, a_chain_waits_for_the_person_that_is_asked_first);
+    suite_add_tcase(s, tc);
+    return s;
+}
