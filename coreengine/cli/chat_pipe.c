@@ -7,7 +7,8 @@ static int print_answer(struct rv_cli_chat *c, const struct rv_chat_turn *turn)
 {
     rv_buf text = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
     bool json = rv_cli_flag(c->args, "json");
-    bool ended = turn->status == RV_RUN_COMPLETED || turn->status == RV_RUN_TERMINATED;
+    /* An answer that could not be kept is one all the same. */
+    bool ended = turn->status == RV_RUN_COMPLETED || turn->status == RV_RUN_TERMINATED || !turn->was_kept;
 
     if (json)
         rv_chat_write_result(c, turn, &text);

@@ -174,5 +174,6 @@ const struct rv_cli_verb rv_verb_chat = {
     .options = options,
     .n_options = RV_COUNT(options),
     .max_words = 1,
+    .takes = &rv_cli_takes_sessions,
     .run = chat,
 };

@@ -4,8 +4,8 @@
  *     type TEXT    that and the return key
  *     key C        Ctrl and that letter
  *
- * All that was shown goes to standard output; the status is the command's, or 99 when it did not show what was wanted. */
-#define _GNU_SOURCE
+ * All that was shown goes to standard output; the status is the command's, or 99 when it did not show what was wanted.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define MAX_SHOWN  (1 << 20)
+#define MAX_SHOWN   (1 << 20)
 #define PATIENCE_MS 20000
 #define FAILED      99
 
