@@ -6,12 +6,9 @@ int main(void)
 
     srunner_add_suite(runner, replay_suite());
     srunner_add_suite(runner, cancel_suite());
-<<<<<<< HEAD
     srunner_add_suite(runner, limits_suite());
     srunner_add_suite(runner, pauses_suite());
     srunner_add_suite(runner, columns_suite());
-=======
->>>>>>> 6c235665af4221cbff0c0a2be005c95e16b22b05
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -84,11 +84,8 @@ void room_go(struct room *r);                                 /* to its end */
 void room_perform(struct room *r, const struct room_call *c); /* a call that must not happen twice */
 /** The process dies, and another one goes on; whether the calls of non-idempotent tools happened nobody knows. */
 void room_die(struct room *r);
-<<<<<<< HEAD
 /** Whoever is asked says yes; the run goes on up to its next call. */
 void room_approve(struct room *r);
-=======
->>>>>>> 6c235665af4221cbff0c0a2be005c95e16b22b05
 /** Partial texts for all model calls under way; "" : none. */
 void room_cancel(struct room *r, const char *partial);
 /** Replays all of it and each part, and compares. */
@@ -105,10 +102,7 @@ Suite *rows_suite(void);
 Suite *replay_suite(void);
 Suite *cancel_suite(void);
 Suite *limits_suite(void);
-<<<<<<< HEAD
 Suite *pauses_suite(void);
 Suite *columns_suite(void);
-=======
->>>>>>> 6c235665af4221cbff0c0a2be005c95e16b22b05
 
 #endif

@@ -62,7 +62,6 @@ void room_die(struct room *r)
     }
 }
 
-<<<<<<< HEAD
 static void reopen(struct room *r)
 {
     rv_err *err = NULL;
@@ -82,8 +81,6 @@ void room_approve(struct room *r)
     must(r, room_step(r, &ev, &err), err);
 }
 
-=======
->>>>>>> 6c235665af4221cbff0c0a2be005c95e16b22b05
 void room_cancel(struct room *r, const char *partial)
 {
     rv_buf text = RV_BUF_INIT(ROOM_MAX_TEXT);
@@ -100,11 +97,8 @@ void room_cancel(struct room *r, const char *partial)
         rv_jw_obj_end(&w);
     }
     rv_jw_arr_end(&w);
-<<<<<<< HEAD
     if (r->finished) /* it waits, and its journal was given up */
         reopen(r);
-=======
->>>>>>> 6c235665af4221cbff0c0a2be005c95e16b22b05
     const struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = r->now_us, .reply = rv_buf_str(&text)};
     must(r, room_step(r, &ev, &err), err);
     rv_buf_fini(&text);
