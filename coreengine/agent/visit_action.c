@@ -86,7 +86,10 @@ int rv_visit_action(rv_visit *v, size_t index, json_object *entry, struct rv_eff
     if (json_object_object_get_ex(data, "payload", &payload) && payload &&
         !json_object_is_type(payload, json_type_object))
         return bad_marker(v, index, "payload must be an object", out);
+    bool observes = strcmp(type, "observation") == 0;
+    if (observes && v->agent->doc && v->agent->doc->observation_mode == RV_OBSERVATION_DISABLED)
+        return 0; /* of such an agent nobody is told */
     tell(v, index, type, payload, out);
     end_routing(v, type, payload);
-    return strcmp(type, "observation") == 0 ? name_session(v, payload, err) : 0;
+    return observes ? name_session(v, payload, err) : 0;
 }

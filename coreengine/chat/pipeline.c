@@ -170,6 +170,8 @@ static int load(const rv_chat *chat, const struct rv_agents_found *found, rv_str
         rc = rv_pipeline_bind_agents(p, &from, findings, err);
     if (rc == 0 && p)
         rc = rv_schema_check_pipeline(p, findings, err);
+    if (rc == 0 && p)
+        rv_tools_check_chains(p, &chat->catalog, findings);
     if (rc == 0)
         rc = rv_findings_check(findings, err);
     if (rc == 0 && (!p || !p->is_sound))

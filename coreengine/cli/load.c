@@ -204,6 +204,10 @@ static int complete(struct rv_cli *cli, const struct rv_cli_load_opts *opts, str
         rc = check_names(l, err);
     if (rc == 0)
         rc = rv_schema_check_pipeline(l->own, l->findings, err);
+    if (rc == 0) {
+        struct rv_catalog plugins = rv_plugins_catalog(l->plugins);
+        rv_tools_check_chains(l->own, &plugins, l->findings);
+    }
     return rc;
 }
 

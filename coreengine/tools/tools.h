@@ -66,6 +66,9 @@ struct rv_catalog {
     const char *(*tool_name)(void *self, size_t i);
 };
 extern const struct rv_catalog rv_catalog_empty; /* knows nothing */
+/** The output of an agent with a chained tool must fit it, as far as both schemas tell: members that the tool needs are
+ * there, and it takes those that there are. Findings at `chained_tool`; sets is_sound false. */
+void rv_tools_check_chains(struct rv_pipeline *p, const struct rv_catalog *catalog, rv_findings *findings);
 
 /* --- Registry: named handlers with metadata. Safe for many readers and writers at once. --- */
 struct rv_tool_handler {

@@ -62,6 +62,43 @@ START_TEST(a_failing_tool_loses_nothing)
 }
 END_TEST
 
+START_TEST(an_output_that_can_not_fit_is_refused_before_anything_is_asked) /* p8 W37 */
+{
+    static const struct {
+        const char *map, *wants;
+    } cases[] = {
+        {"", "it needs \"name\""},
+        {"chained_map: {title: name}\n", "it needs \"fields\""},
+        {"chained_map: {title: name, data: fields}\n", NULL},
+    };
+    for (size_t i = 0; i < RV_COUNT(cases); i++) {
+        rv_buf doc = RV_BUF_INIT(4096);
+        rv_chat *chat = NULL;
+        rv_err *err = NULL;
+        struct world w;
+
+        rv_buf_printf(&doc,
+                      "type: object\nname: x\ndescription: d\nstructured_output: true\nchained_tool: "
+                      "keep_record\nproperties: {title: {type: string}, data: {type: object}}\n%s",
+                      cases[i].map);
+        const char *files[] = {"x.yaml", rv_buf_cstr(&doc), NULL};
+        world_init(&w, NULL, files);
+        world_chat(&w, "sample-agent", NULL, "alice");
+        struct rv_chat_opts opts = w.opts;
+        opts.agent = "x";
+        int rc = rv_chat_new(&opts, &chat, &err);
+        ck_assert_int_eq(rc, cases[i].wants ? RV_E_INVALID : 0);
+        char *text = rv_kit_err_take(err);
+        if (cases[i].wants)
+            ck_assert_msg(strstr(text, cases[i].wants) != NULL, "%s", text);
+        free(text);
+        rv_chat_free(chat);
+        world_fini(&w);
+        rv_buf_fini(&doc);
+    }
+}
+END_TEST
+
 Suite *chain_suite(void)
 {
     Suite *s = suite_create("chain");
@@ -70,6 +107,7 @@ Suite *chain_suite(void)
     tcase_set_timeout(tc, 20);
     tcase_add_test(tc, the_tool_gets_the_output_and_rows_follow_the_answer);
     tcase_add_test(tc, a_failing_tool_loses_nothing);
+    tcase_add_test(tc, an_output_that_can_not_fit_is_refused_before_anything_is_asked);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,0 +1,83 @@
+/* Does the output of a structured agent fit the tool that is to get it? What can be told from both schemas is told when
+ * the pipeline is loaded, not after the model was paid. */
+#include <json-c/linkhash.h>
+#include <string.h>
+
+#include "coreengine/tools/tools_internal.h"
+
+static const char *renamed(const struct rv_agent_config *a, const char *member)
+{
+    const char *to = member;
+
+    return a->chained_map && rv_json_get_text(a->chained_map, member, &to) ? to : member;
+}
+
+/* Does some member of the output reach the tool under that name? */
+static bool gets(const struct rv_agent_config *a, json_object *properties, const char *parameter)
+{
+    json_object_object_foreach (properties, key, schema) {
+        (void)schema;
+        if (strcmp(renamed(a, key), parameter) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void report(const struct rv_agent_config *a, rv_findings *findings, const char *what, const char *name)
+{
+    const struct rv_src *src = a->doc && a->doc->chained_src.file ? &a->doc->chained_src : &a->agent_src;
+
+    rv_findings_add(findings, RV_SEVERITY_ERROR, src, "chained_map gives members of the output other names",
+                    "agent \"%s\": the output does not fit chained tool \"%s\": %s \"%s\"", a->name, a->chained_tool,
+                    what, name);
+}
+
+static bool check_required(const struct rv_agent_config *a, json_object *input, json_object *properties,
+                           rv_findings *findings)
+{
+    json_object *required = rv_json_get_arr(input, "required");
+    bool fits = true;
+
+    for (size_t i = 0; required && i < json_object_array_length(required); i++) {
+        json_object *name = json_object_array_get_idx(required, i);
+        if (!json_object_is_type(name, json_type_string) || gets(a, properties, json_object_get_string(name)))
+            continue;
+        report(a, findings, "it needs", json_object_get_string(name));
+        fits = false;
+    }
+    return fits;
+}
+
+static bool check_members(const struct rv_agent_config *a, json_object *input, json_object *properties,
+                          rv_findings *findings)
+{
+    json_object *takes = rv_json_get_obj(input, "properties");
+    bool more = true, fits = true;
+
+    if (!rv_json_get_bool(input, "additionalProperties", &more) || more)
+        return true;
+    json_object_object_foreach (properties, key, schema) {
+        (void)schema;
+        if (takes && json_object_object_get_ex(takes, renamed(a, key), NULL))
+            continue;
+        report(a, findings, "it takes no", renamed(a, key));
+        fits = false;
+    }
+    return fits;
+}
+
+void rv_tools_check_chains(struct rv_pipeline *p, const struct rv_catalog *catalog, rv_findings *findings)
+{
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent_config *a = &p->agents[i];
+        if (!a->chained_tool || !a->chained_tool[0] || !a->output_schema)
+            continue;
+        const struct rv_tool_info *info = catalog->tool(catalog->self, rv_str_of(a->chained_tool));
+        json_object *properties = rv_json_get_obj(a->output_schema, "properties");
+        if (!info || !json_object_is_type(info->input_json, json_type_object) || !properties)
+            continue;
+        bool fits = check_required(a, info->input_json, properties, findings);
+        if (!check_members(a, info->input_json, properties, findings) || !fits)
+            p->is_sound = false;
+    }
+}
