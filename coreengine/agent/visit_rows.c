@@ -6,15 +6,19 @@
 #include <string.h>
 
 #define MAX_ROWS     ((size_t)64 << 20)
+#define MAX_HEAD     ((size_t)1 << 20)
 #define FINAL_DONE   "Final result processed."
 #define FINAL_MISSED "Tool not executed - a final result was already processed."
 #define ID_TEXT_MAX  512
+#define LEAN_MAX     ((size_t)4 << 10) /* of arguments and results of a turn that is too large */
+#define LEAN_NOTE    "{\"note\":\"too long to be kept with its turn\"}"
 
 /* The rows that are being written. */
 struct rows {
     const rv_visit *v;
     enum rv_turn_status status;
-    rv_buf text; /* JSON objects with commas between */
+    bool is_lean; /* the turn is larger than what is kept of one: long values are left out */
+    rv_buf text;  /* JSON objects with commas between */
     rv_jw w;
     int64_t n;
     char trace[RV_HASH_MAX], span[RV_HASH_MAX];
@@ -96,7 +100,9 @@ static int write_arguments(struct rows *r, rv_str text, rv_err **err)
 
     rv_err_free(cause);
     rv_jw_key(&r->w, "arguments");
-    if (rc == 0 && json_object_is_type(value, json_type_object)) {
+    if (r->is_lean && text.len > LEAN_MAX) {
+        rv_jw_raw(&r->w, RV_STR_LIT(LEAN_NOTE));
+    } else if (rc == 0 && json_object_is_type(value, json_type_object)) {
         rv_jw_value(&r->w, value);
     } else {
         rv_jw_obj(&r->w);
@@ -124,7 +130,7 @@ static int call_row(struct rows *r, json_object *call, rv_err **err)
 static void response_row(struct rows *r, json_object *call, rv_str content, bool is_error)
 {
     begin_row(r, RV_MESSAGE_TOOL_RESPONSE, r->v->now_us);
-    rv_jw_kv_str(&r->w, "content", content);
+    rv_jw_kv_str(&r->w, "content", r->is_lean && content.len > LEAN_MAX ? RV_STR_LIT(LEAN_NOTE) : content);
     rv_jw_key(&r->w, "tool_calls");
     rv_jw_obj(&r->w);
     rv_jw_kv_str(&r->w, "name", text_of(call, "name"));
@@ -187,7 +193,7 @@ static void child_rows(struct rows *r, json_object *call)
 {
     json_object *rows = NULL;
 
-    if (!r->v->talk.child_rows)
+    if (!r->v->talk.child_rows || r->is_lean)
         return;
     json_object_object_get_ex(r->v->talk.child_rows, json_object_get_string(json_object_object_get(call, "id")), &rows);
     if (rv_json_str(rows).len > 0)
@@ -360,6 +366,8 @@ static int hand_over(rv_visit *v, struct rows *r, struct rv_effects *out, rv_err
 
     int rc = rv_buf_check(&r->text, "the rows of a turn", err);
     if (rc == 0 && v->shared->origin) {
+        if (r->text.len >= v->rows.max - v->rows.len) /* the asking turn keeps what came of it in any case */
+            return 0;
         if (v->rows.len > 0)
             rv_buf_putc(&v->rows, ',');
         rv_buf_add_str(&v->rows, rv_buf_str(&r->text));
@@ -393,23 +401,43 @@ static bool keeps(const rv_visit *v)
 
 static void rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status status)
 {
-    *r = (struct rows){.v = v, .status = status, .text = RV_BUF_INIT(MAX_ROWS)};
+    *r = (struct rows){.v = v, .status = status, .text = RV_BUF_INIT(MAX_ROWS - MAX_HEAD)};
     r->w = rv_jw_on(&r->text);
     trace_ids(r);
 }
 
+static int write_turn(struct rows *r, rv_err **err)
+{
+    user_row(r);
+    int rc = calls_rows(r, err);
+    if (rc == 0)
+        rc = assistant_row(r, err);
+    return rc == 0 ? rv_buf_check(&r->text, "the rows of a turn", err) : rc;
+}
+
 int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err)
 {
+    rv_err *cause = NULL;
     struct rows r;
 
     if (!keeps(v) || v->kept_rows)
         return 0;
     rows_init(&r, v, status);
     r.w = rv_jw_on(&r.text);
-    user_row(&r);
-    int rc = calls_rows(&r, err);
-    if (rc == 0)
-        rc = assistant_row(&r, err);
+    int rc = write_turn(&r, &cause);
+    if (rc == RV_E_LIMIT && !rv_err_is(cause, RV_E_NOMEM)) { /* whatever models and tools say, the turn is kept */
+        rv_err_free(cause);
+        cause = NULL;
+        rv_buf_fini(&r.text);
+        rows_init(&r, v, status);
+        r.w = rv_jw_on(&r.text);
+        r.is_lean = true;
+        rc = write_turn(&r, &cause);
+    }
+    if (rc < 0 && err)
+        *err = cause;
+    else
+        rv_err_free(cause);
     if (rc == 0)
         rc = hand_over(v, &r, out, err);
     v->kept_rows = true;
