@@ -29,15 +29,45 @@ static const char *run_id(const rv_visit *v)
     return v->shared->run_id ? v->shared->run_id : rv_envelope_fields(v->env)->envelope_id;
 }
 
+/* Written without memory: an id must not be another one because there was none. */
+struct id_text {
+    char text[ID_TEXT_MAX];
+    size_t len;
+};
+
+static void add_part(struct id_text *t, rv_str part)
+{
+    size_t room = sizeof t->text - t->len, n = part.len < room ? part.len : room;
+
+    if (n > 0)
+        memcpy(t->text + t->len, part.ptr, n);
+    t->len += n;
+}
+
+static void add_number(struct id_text *t, int64_t n)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+
+    do
+        digits[--at] = (char)('0' + n % 10);
+    while ((n /= 10) > 0);
+    add_part(t, RV_STR_LIT("/"));
+    add_part(t, (rv_str){digits + at, sizeof digits - at});
+}
+
 void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX])
 {
-    rv_buf key = RV_BUF_INIT(ID_TEXT_MAX);
+    struct id_text key = {.len = 0};
 
-    rv_buf_printf(&key, "%s/%.*s/%lld/%s/%lld", rv_envelope_fields(v->env)->envelope_id,
-                  RV_STR_ARG(rv_utf8_cut(rv_str_of(v->agent->name), RV_MAX_STAGE_NAME)), (long long)v->visit_no, what,
-                  (long long)n);
-    rv_entity_id("messages", rv_buf_str(&key), NULL, out);
-    rv_buf_fini(&key);
+    add_part(&key, rv_utf8_cut(rv_str_of(rv_envelope_fields(v->env)->envelope_id), ID_TEXT_MAX / 2));
+    add_part(&key, RV_STR_LIT("/"));
+    add_part(&key, rv_utf8_cut(rv_str_of(v->agent->name), RV_MAX_STAGE_NAME));
+    add_number(&key, v->visit_no);
+    add_part(&key, RV_STR_LIT("/"));
+    add_part(&key, rv_str_of(what));
+    add_number(&key, n);
+    rv_entity_id("messages", (rv_str){key.text, key.len}, NULL, out);
 }
 
 /* Ids of a trace that follow from the run, so that every record of it finds the others. */
@@ -313,6 +343,8 @@ static void write_took(struct rows *r)
         rv_buf_printf(&name, "%s:%s", model->provider, model->model);
     if (model && name.rc == 0)
         rv_jw_kv_str(&r->w, "model", rv_buf_str(&name));
+    if (name.rc == RV_E_NOMEM) /* found out with the rows */
+        r->text.rc = name.rc;
     rv_buf_fini(&name);
     rv_jw_kv_int(&r->w, "input_tokens", all.input_tokens);
     rv_jw_kv_int(&r->w, "output_tokens", all.output_tokens);

@@ -20,6 +20,8 @@ static void write_model(rv_jw *w, const char *role, const char *model, const str
     rv_buf name = RV_BUF_INIT(4096);
     rv_buf_printf(&name, "%s%s", strchr(model, ':') ? "" : "openai:", model);
     rv_jw_kv_text(w, "model", rv_buf_cstr(&name));
+    if (name.rc < 0) /* what is short of memory is found out with the whole text */
+        w->out->rc = name.rc;
     rv_buf_fini(&name);
     if (s->has_temperature) {
         rv_jw_key(w, "temperature");

@@ -139,6 +139,40 @@ START_TEST(a_router_is_asked_once_and_its_choice_is_kept) /* p8 12, W4 */
 }
 END_TEST
 
+START_TEST(an_answer_that_does_not_fit_leaves_the_turn_waiting)
+{
+    const char *files[] = {"cleaner.yaml", "type: object\nname: cleaner\ndescription: d\ntools: [wipe]\n", NULL};
+    struct rv_response none = {.text = RV_STR_LIT("hm")}, yes = {.has_approved = true, .approved = true};
+    struct rv_chat_turn t;
+    struct world w;
+    rv_err *err = NULL;
+
+    world_init(&w,
+               "models:\n"
+               "  cleaner:\n"
+               "    - {text: I clean., tool_calls: [{id: c1, name: wipe, arguments: {}}]}\n"
+               "    - {text: clean}\n"
+               "tools: {wipe: {risk: destructive, description: d, calls: [{result: {n: 1}}]}}\n",
+               files);
+    world_chat(&w, "cleaner", NULL, "alice");
+    ck_assert_int_eq(rv_chat_answer(w.chat, &yes, &t, &err), RV_E_STATE);
+    rv_err_free(err);
+    err = NULL;
+    t = world_say(&w, "clean up");
+    ck_assert_int_eq(t.status, RV_RUN_INTERRUPTED);
+    ck_assert_ptr_nonnull(strstr(t.interrupt.message, "wipe"));
+    ck_assert_int_eq(rv_chat_answer(w.chat, &none, &t, &err), RV_E_INVALID);
+    rv_err_free(err);
+    err = NULL;
+    ck_assert_msg(rv_chat_answer(w.chat, &yes, &t, &err) == 0, "%s", rv_kit_err_take(err));
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_str_eq(t.text.ptr, "I clean.\n\nclean");
+    ck_assert_int_eq(rv_chat_answer(w.chat, &yes, &t, &err), RV_E_STATE);
+    rv_err_free(err);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *turns_suite(void)
 {
     Suite *s = suite_create("turns");
@@ -150,6 +184,7 @@ Suite *turns_suite(void)
     tcase_add_test(tc, a_failed_turn_is_kept_and_marked);
     tcase_add_test(tc, a_session_is_its_owners);
     tcase_add_test(tc, a_router_is_asked_once_and_its_choice_is_kept);
+    tcase_add_test(tc, an_answer_that_does_not_fit_leaves_the_turn_waiting);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -24,9 +24,9 @@ static void load_script(struct world *w, const char *text)
 
 void world_init(struct world *w, const char *script, const char *const *files)
 {
-    const char *dirs[] = {CAPABILITY_DIR};
-    const struct rv_plugins_opts po = {.dirs = dirs, .n_dirs = 1, .base_dir = "."};
-    const struct rv_capability_config p8 = {.name = "p8"}, echo = {.name = "echo"};
+    const char *dirs[] = {CAPABILITY_DIR, TEST_PLUGIN_DIR};
+    const struct rv_plugins_opts po = {.dirs = dirs, .n_dirs = 2, .base_dir = "."};
+    const struct rv_capability_config p8 = {.name = "p8"}, echo = {.name = "echo"}, mirror = {.name = "mirror"};
     const struct rv_store_opts so = {0};
     rv_err *err = NULL;
 
@@ -41,6 +41,7 @@ void world_init(struct world *w, const char *script, const char *const *files)
     must(rv_plugins_new(&po, &w->plugins, &err), err);
     must(rv_plugins_load(w->plugins, &p8, &err), err);
     must(rv_plugins_load(w->plugins, &echo, &err), err);
+    must(rv_plugins_load(w->plugins, &mirror, &err), err);
     const char *folders[] = {w->dir};
     const struct rv_agents_opts ao = {
         .store = w->store, .plugins = w->plugins, .dirs = folders, .n_dirs = 1, .registers = true};
@@ -70,7 +71,7 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
 
 void world_chat(struct world *w, const char *agent, const char *session, const char *user)
 {
-    static const char *const caps[] = {"p8", "echo"};
+    static const char *const caps[] = {"p8", "echo", "mirror"};
     rv_err *err = NULL;
 
     rv_chat_free(w->chat);
@@ -84,7 +85,7 @@ void world_chat(struct world *w, const char *agent, const char *session, const c
                                     .context = {.user_id = user, .session_id = session},
                                     .agent = agent,
                                     .capabilities = caps,
-                                    .n_capabilities = 2,
+                                    .n_capabilities = RV_COUNT(caps),
                                     .on_event = on_event,
                                     .on_delta = on_delta,
                                     .self = w};

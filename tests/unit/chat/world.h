@@ -32,5 +32,7 @@ Suite *turns_suite(void);
 Suite *delegation_suite(void);
 Suite *chain_suite(void);
 Suite *flood_suite(void);
+Suite *store_faults_suite(void);
+Suite *who_suite(void);
 
 #endif

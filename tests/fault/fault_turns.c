@@ -1,0 +1,320 @@
+/* Each allocation of a turn fails once: of the core, with agents that ask agents, a chained tool and a cancel, and of a
+ * chat with its store, history and bundle. No crash, no leak; RV_E_NOMEM, or a turn that is kept whole or not at all.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/chat/chat.h"
+#include "tests/kit/catalog.h"
+#include "tests/kit/fault.h"
+#include "tests/kit/kit.h"
+
+#define T0      INT64_C(1700000000000000)
+#define SESSION "5a0f7c1e-0000-4000-8000-000000000001"
+#define PARENT  "type: object\nname: parent\ndescription: You ask.\ntools: [{name: ask_agent}]\n"
+#define CHILD                                                                                                          \
+    "type: object\nname: child\ndescription: You find.\nstructured_output: true\nchained_tool: save\n"                 \
+    "properties: {name: {type: string}}\nrequired: [name]\n"
+
+/* Check's own assertions allocate: what is wrong is kept until the allocator is disarmed. */
+static int broken_line;
+#define must(holds)                                                                                                    \
+    do {                                                                                                               \
+        if (!(holds) && broken_line == 0)                                                                              \
+            broken_line = __LINE__;                                                                                    \
+    } while (0)
+
+typedef int (*scenario_fn)(void);
+
+static void fail_each(scenario_fn scenario, size_t at_least)
+{
+    size_t n, n_lived = 0;
+
+    ck_assert_int_eq(scenario(), 0); /* what libraries set up once */
+    ck_assert_int_eq(broken_line, 0);
+    for (n = 0;; n++) {
+        rv_fault_arm(n);
+        int rc = scenario();
+        bool fired = rv_fault_disarm();
+        ck_assert_msg(broken_line == 0, "allocation %zu: line %d", n, broken_line);
+        if (!fired) {
+            ck_assert_int_eq(rc, 0);
+            break;
+        }
+        ck_assert_msg(rc == RV_E_NOMEM || rc == 0, "allocation %zu: %d", n, rc);
+        ck_assert_msg(rv_fault_balance() == 0, "allocation %zu: %ld blocks", n, rv_fault_balance());
+        n_lived += rc == 0;
+    }
+    ck_assert(n > at_least || !rv_fault_works());
+    ck_assert_uint_le(n_lived, n / 10);
+}
+
+/* --- the core --- */
+
+static const struct rv_tool_info tools[] = {
+    {.name = "save", .risk = RV_RISK_WRITE, .effect = RV_EFFECT_IDEMPOTENT, .category = RV_UNSET},
+    {.name = "look", .risk = RV_RISK_READ_ONLY, .effect = RV_EFFECT_SAFE, .category = RV_UNSET}};
+static struct rv_kit_tools tool_list = {tools, RV_COUNT(tools)};
+static const struct rv_catalog catalog = RV_KIT_CATALOG(&tool_list);
+static struct rv_pipeline *pipeline;
+static json_object *history;
+
+static int find(void *self, const char *name, rv_str *text, const char **place, rv_err **err)
+{
+    (void)self;
+    (void)err;
+    *text = strcmp(name, "child") == 0 ? RV_STR_LIT(CHILD) : RV_STR_LIT(PARENT "context_token_budget: 1000\n");
+    *place = "here";
+    return 0;
+}
+
+static void load(void)
+{
+    const struct rv_agent_source source = {find, NULL};
+    rv_findings *f = rv_findings_new();
+
+    ck_assert_int_eq(rv_pipeline_parse(RV_STR_LIT("name: t\nmodels: {default: scripted}\nagents:\n  - {agent: parent, "
+                                                  "allowed_tools: [ask_agent, look]}\n"),
+                                       "t.yaml", ".", f, &pipeline, NULL),
+                     0);
+    ck_assert_int_eq(rv_pipeline_bind_agents(pipeline, &source, f, NULL), 0);
+    ck_assert_uint_eq(rv_findings_n_errors(f), 0);
+    rv_findings_free(f);
+    history = rv_kit_json("[{'role':'user','content':'before'},{'role':'assistant','content':'yes'}]");
+}
+
+static void unload(void)
+{
+    rv_pipeline_free(pipeline);
+    json_object_put(history);
+}
+
+struct told {
+    enum rv_event_kind kind;
+    int64_t call_id;
+    const char *reply, *calls;
+};
+
+static int play(const struct told *events, size_t n)
+{
+    const struct rv_conversation c = {.context = {.user_id = "u", .tenant_id = "default", .session_id = SESSION},
+                                      .keeps = true,
+                                      .has_routing = true,
+                                      .routing = RV_ROUTING_INIT,
+                                      .history_opts = RV_HISTORY_OPTS_INIT,
+                                      .history = history};
+    const struct rv_envelope_seed seed = {
+        .raw_input = RV_STR_LIT("ask"), .user_id = RV_STR_LIT("u"), .session_id = RV_STR_LIT(SESSION)};
+    struct rv_run_opts opts = RV_RUN_OPTS_INIT;
+    struct rv_effects fx = {0};
+    struct rv_rand_state bits;
+    rv_envelope *env = NULL;
+    rv_run *run = NULL;
+    rv_err *err = NULL;
+    size_t n_keeps = 0;
+
+    opts.conversation = &c;
+    int rc = rv_envelope_new(&seed, rv_rand_seeded(&bits, 1), T0, &env, &err);
+    if (rc == 0)
+        rc = rv_run_new(pipeline, &catalog, &opts, env, &run, &err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct rv_event ev = {.kind = events[i].kind,
+                              .now_us = T0 + (int64_t)i,
+                              .call_id = events[i].call_id,
+                              .reply = rv_str_of(events[i].reply),
+                              .llm = RV_LLM_ANSWER_NONE};
+        ev.llm.tool_calls = rv_str_of(events[i].calls);
+        rv_effects_clear(&fx);
+        rc = rv_run_step(run, &ev, &fx, &err);
+        for (size_t k = 0; k < fx.n && rc == 0; k++)
+            n_keeps += fx.items[k].kind == RV_EFFECT_KEEP;
+    }
+    must(rc < 0 || (rv_run_is_finished(run) && n_keeps == 1));
+    must((rc < 0) == (err != NULL));
+    rv_effects_fini(&fx);
+    rv_run_free(run);
+    rv_err_free(err);
+    return rc;
+}
+
+#define ASK                                                                                                            \
+    "[{\"id\":\"a\",\"name\":\"ask_agent\",\"arguments\":\"{\\\"agent_name\\\":\\\"child\\\",\\\"input_text\\\":\\\"x" \
+    "\\\",\\\"input_data\\\":{\\\"k\\\":1}}\"},{\"id\":\"l\",\"name\":\"look\",\"arguments\":\"{oops\"}]"
+#define FOUND "{\"agent\":\"child\",\"agent_document\":\"" DOCUMENT "\"}"
+#define DOCUMENT                                                                                                       \
+    "type: object\\nname: child\\ndescription: d\\nstructured_output: true\\nchained_tool: save\\nproperties: {name: " \
+    "{type: string}}\\nrequired: [name]\\n"
+
+static int whole_turn(void)
+{
+    static const struct told events[] = {
+        {RV_EVENT_START, 0, NULL, NULL},
+        {RV_EVENT_LLM_DONE, 1, "I ask.", ASK},
+        {RV_EVENT_TOOL_DONE, 2, FOUND, NULL},
+        {RV_EVENT_LLM_DONE, 3, "", "[{\"id\":\"a\",\"name\":\"final_result\",\"arguments\":\"{\\\"n\\\":1}\"}]"},
+        {RV_EVENT_LLM_DONE, 4, "",
+         "[{\"id\":\"a\",\"name\":\"final_result\",\"arguments\":\"{\\\"name\\\":\\\"x\\\"}\"}]"},
+        {RV_EVENT_TOOL_DONE, 5, "{\"saved\":1}", NULL},
+        {RV_EVENT_LLM_DONE, 6, "It is x.", NULL}};
+
+    return play(events, RV_COUNT(events));
+}
+
+static int cancelled_turn(void)
+{
+    static const struct told events[] = {{RV_EVENT_START, 0, NULL, NULL},
+                                         {RV_EVENT_LLM_DONE, 1, "I ask.", ASK},
+                                         {RV_EVENT_TOOL_DONE, 2, FOUND, NULL},
+                                         {RV_EVENT_RECOVER, 0, NULL, NULL},
+                                         {RV_EVENT_CANCEL, 0, "[{\"call_id\":3,\"text\":\"{\\\"na\"}]", NULL}};
+
+    return play(events, RV_COUNT(events));
+}
+
+START_TEST(a_turn_of_the_core)
+{
+    load();
+    fail_each(_i ? cancelled_turn : whole_turn, 300);
+    unload();
+}
+END_TEST
+
+/* --- a chat --- */
+
+static char *dir;
+static rv_plugins *plugins;
+static rv_script *script;
+
+struct rows {
+    int n_user, n_answers;
+};
+
+static int look(void *self, const struct rv_message *m, rv_err **err)
+{
+    struct rows *r = self;
+
+    (void)err;
+    r->n_user += strcmp(m->type, "user") == 0;
+    r->n_answers += strcmp(m->type, "assistant") == 0 && !m->parent_call_id;
+    return 0;
+}
+
+/* A turn is in the store as a whole, or not at all. */
+static void check_rows(rv_store *store, int n_kept)
+{
+    const struct rv_store_scope all = {0};
+    const struct rv_message_filter filter = {.with_children = true};
+    struct rows r = {0};
+    rv_err *err = NULL;
+
+    int rc = rv_store_read_messages(store, &all, SESSION, &filter, look, &r, &err);
+    must(rc == 0 || rc == RV_E_NOMEM || rc == RV_E_NOT_FOUND);
+    must(rc < 0 || (r.n_user == r.n_answers && r.n_user >= n_kept && r.n_user <= 2));
+    rv_err_free(err);
+}
+
+static int two_turns(rv_engine *engine, rv_store *store, rv_agents *agents, rv_err **err)
+{
+    const struct rv_chat_opts o = {
+        .engine = engine,
+        .store = store,
+        .owner = "test/0/1/1",
+        .plugins = plugins,
+        .agents = agents,
+        .script = script,
+        .context = {.user_id = "u", .session_id = SESSION},
+        .agent = "parent",
+        .settings = {.default_model = "openai:gpt-x", .max_tokens = 100, .history = RV_HISTORY_OPTS_INIT}};
+    struct rv_chat_turn t;
+    rv_chat *chat = NULL;
+    int n_kept = 0;
+
+    int rc = rv_chat_new(&o, &chat, err);
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        rc = rv_chat_say(chat, RV_STR_LIT("ask"), &t, err);
+        n_kept += rc == 0 && t.was_kept;
+        must(rc < 0 || !t.was_kept || t.status != RV_RUN_COMPLETED || t.text.len > 0);
+        must(rc < 0 || t.was_kept || t.store_error);
+    }
+    rv_chat_free(chat);
+    check_rows(store, n_kept);
+    return rc;
+}
+
+static int chat(void)
+{
+    const char *folders[] = {dir};
+    rv_store *store = NULL;
+    rv_agents *agents = NULL;
+    rv_engine *engine = NULL;
+    rv_err *err = NULL;
+
+    rv_script_rewind(script);
+    int rc = rv_store_open("memory:", NULL, &store, &err);
+    const struct rv_agents_opts ao = {.store = store, .plugins = plugins, .dirs = folders, .n_dirs = 1};
+    if (rc == 0)
+        rc = rv_agents_new(&ao, &agents, &err);
+    const struct rv_engine_opts eo = {
+        .store = store, .owner = "test/0/1/1", .virtual_time = true, .virtual_start_us = T0, .workers = 1};
+    if (rc == 0)
+        rc = rv_engine_new(&eo, &engine, &err);
+    if (rc == 0)
+        rc = two_turns(engine, store, agents, &err);
+    must(rc == 0 || rv_err_is(err, RV_E_NOMEM));
+    rv_engine_free(engine);
+    rv_agents_free(agents);
+    rv_store_close(store);
+    rv_err_free(err);
+    return rc;
+}
+
+START_TEST(a_chat_of_two_turns)
+{
+    rv_findings *f = rv_findings_new();
+    const struct rv_plugins_opts po = {.base_dir = "."};
+    const char *files[] = {"parent.yaml", PARENT, "child.yaml", CHILD};
+
+    dir = rv_kit_tmpdir();
+    for (size_t i = 0; i < RV_COUNT(files); i += 2) {
+        char *path = rv_kit_path(dir, files[i]);
+        rv_kit_write(path, files[i + 1]);
+        free(path);
+    }
+    ck_assert_int_eq(rv_plugins_new(&po, &plugins, NULL), 0);
+    ck_assert_int_eq(
+        rv_script_parse(RV_STR_LIT("models:\n"
+                                   "  parent:\n"
+                                   "    - tool_calls: [{id: a, name: ask_agent, arguments: {agent_name: child, "
+                                   "input_text: x}}]\n"
+                                   "    - {chunks: [It, ' is x.']}\n"
+                                   "    - {text: As I said.}\n"
+                                   "  child: [{json: {name: x}}]\n"
+                                   "tools:\n"
+                                   "  save: [{result: {saved: 1}}]\n"),
+                        "s.yaml", f, &script, NULL),
+        0);
+    ck_assert_uint_eq(rv_findings_n_errors(f), 0);
+    fail_each(chat, 1000);
+    rv_script_free(script);
+    rv_plugins_free(plugins);
+    rv_kit_tmpdir_remove(dir);
+    rv_findings_free(f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fault_turns");
+    TCase *tc = tcase_create("turns");
+
+    tcase_set_timeout(tc, 200);
+    tcase_add_loop_test(tc, a_turn_of_the_core, 0, 2);
+    tcase_add_test(tc, a_chat_of_two_turns);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,1 @@
+rv_test(fault_turns SOURCES fault_turns.c USES rv::chat rv::kit rv::fault PkgConfig::UV Threads::Threads LABELS fault TIMEOUT 240)
