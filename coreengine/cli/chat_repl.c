@@ -1,7 +1,7 @@
 /* The conversation on a terminal: a prompt, a line, a turn, again. */
 #include "coreengine/cli/chat.h"
 
-#include <string.h>
+#include <signal.h>
 
 static const char prompt[] = "you> ";
 
@@ -78,7 +78,7 @@ static int talk(struct rv_cli_chat *c, struct rv_chat_lines *lines)
     }
     rv_err_free(err);
     rv_cli_err(RV_STR_LIT("Bye.\n"));
-    return c->reader_left ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
+    return c->reader_left ? RV_EXIT_FAILED : rv_chat_signals_seen() == SIGTERM ? RV_EXIT_CANCELLED : RV_EXIT_COMPLETED;
 }
 
 int rv_cli_chat_repl(struct rv_cli_chat *c)

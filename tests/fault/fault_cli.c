@@ -1,8 +1,11 @@
-/* Every allocation of the table of usage fails once: no crash, no leak, and never a table with holes. */
+/* Every allocation of the table of usage, and of who is heard in a chat, fails once: no crash, no leak, never a table
+ * with holes, never a word too few. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/cli/chat_sink.h"
 #include "coreengine/cli/cli.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
@@ -52,6 +55,54 @@ START_TEST(a_table_is_whole_or_says_that_it_is_not)
 }
 END_TEST
 
+/* Nine agents in a row are asked, so that the list grows; then the asking one speaks on. Words only. */
+static void chat(rv_buf *out)
+{
+    struct rv_origin asked[9];
+    struct rv_chat_shown shown;
+    struct rv_chat_sink s;
+
+    rv_chat_sink_init(&s);
+    rv_chat_sink_turn(&s);
+    for (size_t i = 0; i < RV_COUNT(asked); i++) {
+        asked[i] = (struct rv_origin){.agent = "asked", .depth = 1};
+        rv_chat_sink_asks(&s, &asked[i], false);
+        for (int piece = 0; piece < 3; piece++) {
+            shown = rv_chat_sink_piece(&s, &asked[i], (int64_t)i + 2, RV_STR_LIT("word "));
+            rv_buf_puts(out, shown.is_shown ? "w" : "");
+        }
+        rv_chat_sink_replied(&s, &asked[i], false);
+        rv_chat_sink_done(&s, &asked[i], false);
+    }
+    shown = rv_chat_sink_piece(&s, NULL, 99, RV_STR_LIT("unheard"));
+    rv_buf_puts(out, shown.is_shown ? "u" : "");
+    rv_chat_sink_fini(&s);
+}
+
+START_TEST(no_word_is_lost_for_want_of_memory)
+{
+    char text[64];
+    size_t n;
+
+    for (n = 0;; n++) {
+        rv_buf out = RV_BUF_INIT(sizeof text);
+        rv_buf_puts(&out, "                              "); /* its memory is there before anything fails */
+        rv_buf_clear(&out);
+        rv_fault_arm(n);
+        chat(&out);
+        bool fired = rv_fault_disarm();
+        snprintf(text, sizeof text, "%s", rv_buf_cstr(&out));
+        rv_buf_fini(&out);
+        ck_assert_int_eq(rv_fault_balance(), 0);
+        ck_assert_msg(strncmp(text, "wwwwwwwwwwwwwwwwwwwwwwwwwww", 27) == 0, "\"%s\"", text);
+        ck_assert(fired || strlen(text) == 27);
+        if (!fired)
+            break;
+    }
+    ck_assert(n > 2 || !rv_fault_works());
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("fault_cli");
@@ -59,6 +110,7 @@ int main(void)
     SRunner *runner;
 
     tcase_add_test(c, a_table_is_whole_or_says_that_it_is_not);
+    tcase_add_test(c, no_word_is_lost_for_want_of_memory);
     suite_add_tcase(s, c);
     runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);

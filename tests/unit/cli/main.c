@@ -10,6 +10,7 @@ int main(void)
     srunner_add_suite(runner, record_property_suite());
     srunner_add_suite(runner, tally_suite());
     srunner_add_suite(runner, chat_sink_suite());
+    srunner_add_suite(runner, chat_calls_suite());
     srunner_add_suite(runner, tables_suite());
     srunner_add_suite(runner, yaml_text_suite());
     srunner_add_suite(runner, query_text_suite());

@@ -7,6 +7,7 @@ Suite *record_suite(void);
 Suite *record_property_suite(void);
 Suite *tally_suite(void);
 Suite *chat_sink_suite(void);
+Suite *chat_calls_suite(void);
 Suite *tables_suite(void);
 Suite *yaml_text_suite(void);
 Suite *query_text_suite(void);
