@@ -23,11 +23,11 @@ typedef struct rv_envelope rv_envelope;
 
 /* What model calls took. Tokens are counted as their provider counts them. */
 struct rv_usage {
-    int64_t calls;                                             /* whose tokens were told, or that may have been charged for */
-    int64_t input_tokens, output_tokens;                       /* all of them: those below are among these */
+    int64_t calls;                       /* whose tokens were told, or that may have been charged for */
+    int64_t input_tokens, output_tokens; /* all of them: those below are among these */
     int64_t cached_tokens, cache_write_tokens, reasoning_tokens; /* input read from and written to a cache; output */
-    int64_t cost_micro_usd;                                    /* 0 where no price is known */
-    bool estimated;                                            /* part of it is the worst case: nobody told */
+    int64_t cost_micro_usd;                                      /* 0 where no price is known */
+    bool estimated;                                              /* part of it is the worst case: nobody told */
 };
 /** Adds, without overflow. */
 void rv_usage_add(struct rv_usage *sum, const struct rv_usage *part);
@@ -282,6 +282,8 @@ bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response
 void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_place *place, rv_buf *b);
 /** State dict (rule 3.11, version 1), appended to b; load(dump(x)) = x. */
 void rv_envelope_write_state(const rv_envelope *env, rv_buf *b);
+/** The same without keys whose value is what their absence means: empty, null, false or 0. For what is kept often. */
+void rv_envelope_write_lean_state(const rv_envelope *env, rv_buf *b);
 /** The keys of a state dict, for messages about one that is unknown; names live for ever. Gives how many there are. */
 size_t rv_envelope_state_keys(const char *keys[RV_STATE_MAX_KEYS]);
 /** A fresh envelope whose present keys are overwritten; unknown keys are ignored; a wrong type or a newer

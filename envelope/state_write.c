@@ -249,6 +249,33 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
     }
 }
 
+/* What an absent key means, too, and always will. */
+static bool says_nothing(rv_str value)
+{
+    return rv_str_is(value, "{}") || rv_str_is(value, "[]") || rv_str_is(value, "null") || rv_str_is(value, "false") ||
+           rv_str_is(value, "0");
+}
+
+void rv_envelope_write_lean_state(const rv_envelope *env, rv_buf *b)
+{
+    rv_jw w = rv_jw_on(b);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_int(&w, "state_version", RV_STATE_VERSION);
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        size_t before = b->len;
+        rv_jw_key(&w, rows[i].key);
+        size_t value_at = b->len;
+        write_row(env, &rows[i], &w);
+        bool empty = rows[i].kind == RV_ROW_USAGE
+                         ? rv_usage_is_zero(&env->f.usage)
+                         : b->rc == 0 && says_nothing((rv_str){b->ptr + value_at, b->len - value_at});
+        if (empty && b->rc == 0)
+            rv_buf_truncate(b, before);
+    }
+    rv_jw_obj_end(&w);
+}
+
 void rv_envelope_write_state(const rv_envelope *env, rv_buf *b)
 {
     rv_jw w = rv_jw_on(b);

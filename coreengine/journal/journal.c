@@ -104,7 +104,7 @@ static int create(rv_journal *j, const struct rv_journal_start *s, const char *o
     char stage[STAGE_MAX + 1];
 
     rv_record_put_begin(&s->begin, s->pipeline, s->now_us, &j->bodies);
-    rv_envelope_write_state(s->env, &state);
+    rv_envelope_write_lean_state(s->env, &state);
     int rc = rv_buf_check(&j->bodies, "the begin of a journal", err);
     if (rc == 0)
         rc = rv_buf_check(&state, "the state that a run begins from", err);

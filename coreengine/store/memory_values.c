@@ -54,7 +54,7 @@ int rv_mem_get_blob(void *self, const char *hash, rv_buf *out, rv_err **err)
 int rv_mem_record_new(struct mem_store *m, const struct rv_record *r, int64_t now_us, struct mem_record **out,
                       rv_err **err)
 {
-    bool is_large = r->value.len > RV_STORE_INLINE_MAX;
+    bool is_large = r->value.ptr && r->body.len + r->value.len > RV_STORE_INLINE_MAX;
     struct mem_record *rec = malloc(sizeof *rec + r->body.len + (is_large ? 0 : r->value.len));
     char hash[RV_HASH_MAX];
 

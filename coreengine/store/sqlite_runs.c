@@ -83,7 +83,7 @@ int rv_sql_find_fenced(struct sql_store *st, const char *id, int64_t fence, stru
 static int add_record(struct sql_store *st, int64_t run, const struct rv_record *r, int64_t now_us, rv_err **err)
 {
     rv_str body = {r->body.ptr ? r->body.ptr : "", r->body.len};
-    bool is_large = r->value.len > RV_STORE_INLINE_MAX;
+    bool is_large = r->value.ptr && r->body.len + r->value.len > RV_STORE_INLINE_MAX;
     sqlite3_stmt *stmt = NULL;
     char hash[RV_HASH_MAX];
     int64_t blob = 0;

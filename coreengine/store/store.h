@@ -15,7 +15,9 @@
 
 typedef struct rv_store rv_store;
 
-#define RV_STORE_INLINE_MAX ((size_t)1024)      /* a longer value is kept once, by its hash */
+/* A record's body and value together: when they are longer, the value is kept once, by its hash. What a page of SQLite
+ * has room for beside three others; more would take a page of its own. */
+#define RV_STORE_INLINE_MAX ((size_t)960)
 #define RV_STORE_MAX_VALUE  ((size_t)256 << 20) /* one value or blob */
 /* One record's body: the calls of a reply, twice escaped, and what its provider wants back stand in it. */
 #define RV_STORE_MAX_BODY     ((size_t)96 << 20)
@@ -74,7 +76,7 @@ struct rv_record {
     int64_t seq;  /* from 1, without gaps */
     int kind;     /* the journal's */
     rv_str body;  /* UTF-8 */
-    rv_str value; /* UTF-8; ptr NULL: none. Longer than RV_STORE_INLINE_MAX: kept once for equal ones */
+    rv_str value; /* UTF-8; ptr NULL: none. With its body longer than RV_STORE_INLINE_MAX: kept once for equal ones */
 };
 /* An interrupt that waits for an answer: a view for lists, derived from the journal. */
 struct rv_pending {
