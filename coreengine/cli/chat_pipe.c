@@ -74,8 +74,12 @@ int rv_cli_chat_lines(struct rv_cli_chat *c)
         int this_one = one_turn(c, line, &lines, false);
         status = status && this_one != RV_EXIT_CANCELLED ? status : this_one;
     }
-    if (rc < 0)
+    if (rc == RV_E_CANCELLED) { /* who sent the signal knows */
+        rv_err_free(err);
+        status = RV_EXIT_CANCELLED;
+    } else if (rc < 0) {
         status = rv_cli_report(c->cli, err);
+    }
     rv_chat_lines_fini(&lines);
     return status;
 }
