@@ -63,6 +63,7 @@ struct talk {
     bool acting;          /* the tools that the last reply asked for are being called */
     bool has_call;        /* a model call was taken from llm_left and not made yet */
     int64_t rounds, repairs, bad_calls, tool_calls;
+    int64_t bad_before;  /* of bad_calls, those of earlier replies */
     int64_t requests;    /* made so far */
     size_t steps_before; /* tool calls of earlier rounds */
     struct rv_usage usage;

@@ -23,6 +23,56 @@ static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_eff
     return 0;
 }
 
+/* --- observations: what is said of them has to make sense, whatever tool says it --- */
+
+static bool is_text(json_object *value, size_t max)
+{
+    rv_str text = rv_json_str(value);
+
+    if (!json_object_is_type(value, json_type_string) || text.len > max)
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static bool is_number_within(json_object *value, double most)
+{
+    double n = json_object_get_double(value);
+
+    return rv_json_is_number(value) && n >= 0 && n <= most;
+}
+
+static bool is_risk_level(json_object *value)
+{
+    static const char *const words[] = {"low", "moderate", "high", "critical"};
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (rv_str_is(rv_json_str(value), words[i]))
+            return true;
+    return false;
+}
+
+/* What is wrong with it, or NULL. */
+static const char *observation_fault(json_object *payload)
+{
+    json_object *part = NULL;
+
+    if (!payload)
+        return NULL;
+    if (json_object_object_get_ex(payload, "confidence", &part) && part && !is_number_within(part, 1))
+        return "confidence must be a number from 0 to 1";
+    if (json_object_object_get_ex(payload, "risk_score", &part) && part &&
+        !(rv_json_is_int(part) && is_number_within(part, 100)))
+        return "risk_score must be a whole number from 0 to 100";
+    if (json_object_object_get_ex(payload, "risk_level", &part) && part && !is_risk_level(part))
+        return "risk_level must be low, moderate, high or critical";
+    if (json_object_object_get_ex(payload, "session_name", &part) && part && !is_text(part, MAX_SESSION_NAME))
+        return "session_name must be a short text in one line";
+    return NULL;
+}
+
 static void tell(rv_visit *v, size_t index, const char *type, json_object *payload, struct rv_effects *out)
 {
     char scratch[48];
@@ -87,6 +137,9 @@ int rv_visit_action(rv_visit *v, size_t index, json_object *entry, struct rv_eff
         !json_object_is_type(payload, json_type_object))
         return bad_marker(v, index, "payload must be an object", out);
     bool observes = strcmp(type, "observation") == 0;
+    const char *fault = observes ? observation_fault(payload) : NULL;
+    if (fault)
+        return bad_marker(v, index, fault, out);
     if (observes && v->agent->doc && v->agent->doc->observation_mode == RV_OBSERVATION_DISABLED)
         return 0; /* of such an agent nobody is told */
     tell(v, index, type, payload, out);

@@ -139,8 +139,6 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
 /* A model call for this request from those that the run has left; the first was taken when the visit began. */
 static bool take_call(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
 {
-    const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
-
     if (v->talk.has_call)
         return true;
     if (rv_visit_root(v->shared)->llm_left > 0) {
@@ -152,7 +150,7 @@ static bool take_call(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
     *rc = rv_visit_fail(v, out, "LLMError", err,
                         "agent \"%s\" needs a further model call, and all that max_llm_calls (%lld) allows were made: "
                         "raise max_llm_calls, or lower the agent's max_rounds",
-                        v->agent->name, (long long)f->max_llm_calls);
+                        v->agent->name, (long long)rv_visit_root(v->shared)->pipeline->max_llm_calls);
     return false;
 }
 

@@ -239,6 +239,7 @@ static int act(rv_visit *v, const struct rv_event *ev, json_object *calls, struc
                              "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
                              a->name, (long long)v->talk.tool_calls, (long long)n, (long long)limit);
     v->talk.rounds++;
+    v->talk.bad_before = v->talk.bad_calls;
     v->talk.tool_calls += n;
     int rc = rv_talk_add_reply(v, ev, calls, err);
     v->tools.all_succeeded = true;

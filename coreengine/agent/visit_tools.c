@@ -82,7 +82,10 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
 
     if (rc == 0)
         rc = step_ended(v, entry, out, err);
-    if (rc < 0 || !v->talk.acting || ++v->talk.bad_calls <= v->agent->max_bad_calls)
+    if (rc < 0 || !v->talk.acting)
+        return rc;
+    bool untold = v->talk.bad_before == 0 && v->agent->max_bad_calls > 0; /* of the first ones it learns in any case */
+    if (++v->talk.bad_calls <= v->agent->max_bad_calls || untold)
         return rc;
     return rv_visit_fail(v, out, "LLMError", err,
                          "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "

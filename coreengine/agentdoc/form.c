@@ -235,9 +235,10 @@ void rv_agentdoc_gather(struct rv_agentdoc_reading *r, const struct rv_node *roo
         if (name && name->kind == RV_NODE_STR && rv_agentdoc_is_name(name->text))
             r->keys.owner_name = name->text.ptr;
     }
-    if (rv_node_get(root, "json_schema_extra")) {
+    const struct rv_node *extra = rv_node_get(root, "json_schema_extra");
+    if (extra && extra->kind != RV_NODE_NULL) {
         r->doc->form = RV_AGENTDOC_NESTED;
-        gather_nested(r, root, rv_node_get(root, "json_schema_extra"));
+        gather_nested(r, root, extra);
     } else if (rv_node_get(root, "json_schema")) {
         gather_row(r, root);
     } else if (is_legacy(root)) {

@@ -53,6 +53,20 @@ static int check_owner(const struct rv_store_scope *scope, bool user_own, rv_err
     return RV_FAIL(err, RV_E_INVALID, "an agent of one's own needs a user");
 }
 
+/* The first fault as an error. */
+static int check_use(const struct rv_agentdoc *doc, rv_err **err)
+{
+    rv_findings *findings = rv_findings_new();
+    int rc = findings ? rv_agents_check(doc, findings, err) : RV_FAIL(err, RV_E_NOMEM, "check an agent");
+
+    if (rc == 0 && rv_findings_n_errors(findings) > 0) {
+        struct rv_finding f = rv_findings_at(findings, 0);
+        rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
+    }
+    rv_findings_free(findings);
+    return rc;
+}
+
 int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_own, rv_str text, const char *file,
                   bool *changed, rv_err **err)
 {
@@ -65,8 +79,12 @@ int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_ow
     rc = check_owner(scope, user_own, err);
     if (rc == 0)
         rc = rv_agentdoc_read(text, file ? file : "<document>", &doc, err);
-    if (rc < 0)
+    if (rc == 0)
+        rc = check_use(doc, err);
+    if (rc < 0) {
+        rv_agentdoc_free(doc);
         return rc;
+    }
     rc = rv_agents_put_row(a, scope->tenant, user_own ? scope->user : "", doc, text, "person", file, RV_SCHEMA_PUT,
                            &written, err);
     if (rc == 0 && changed)

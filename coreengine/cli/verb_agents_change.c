@@ -64,7 +64,14 @@ static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, cons
     rv_err *err = NULL;
     int status = RV_EXIT_COMPLETED;
 
-    if (read_document(path, &source, &findings, &doc, &err) < 0) {
+    int rc = read_document(path, &source, &findings, &doc, &err);
+    if (rc == 0 && doc)
+        rc = rv_agents_check(doc, findings, &err);
+    if (rc == 0 && doc && rv_findings_n_errors(findings) > 0) { /* it is one, and can not be used */
+        rv_agentdoc_free(doc);
+        doc = NULL;
+    }
+    if (rc < 0) {
         status = rv_cli_report(cli, err);
     } else {
         bool strict = rv_cli_flag(args, "strict") && rv_findings_n(findings);

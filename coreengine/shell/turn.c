@@ -64,7 +64,7 @@ static void answer(struct call *c)
                           .llm = c->answer};
     if (c->failed) {
         ev.error = rv_buf_str(&c->text);
-        ev.reply = rv_buf_str(&c->partial);
+        ev.reply = rv_buf_str(c->partial.len > 0 ? &c->partial : &c->heard);
     } else {
         ev.reply = rv_buf_str(&c->text);
     }
