@@ -42,6 +42,23 @@ START_TEST(a_faulty_document_is_not_put)
 }
 END_TEST
 
+START_TEST(a_document_whose_output_can_not_be_checked_is_not_put) /* p8 W20: everybody would get the broken one */
+{
+    bool changed = false;
+    struct world w;
+
+    world_begin(&w, _i, 0);
+    ck_assert_int_eq(put(&w, &nobody, false,
+                         "type: object\nname: x\ndescription: d\nstructured_output: true\n"
+                         "properties: {a: {type: string, pattern: \"(\"}}\n",
+                         &changed),
+                     RV_E_INVALID);
+    ck_assert_msg(strstr(error_of(&w), "pattern") && strstr(error_of(&w), "mine.yaml:5:"), "%s", error_of(&w));
+    ck_assert(!changed);
+    world_end(&w);
+}
+END_TEST
+
 START_TEST(an_agent_of_ones_own_needs_a_user)
 {
     const struct rv_store_scope operator_scope = {"acme", NULL};
@@ -99,6 +116,7 @@ TCase *put_case(void)
 
     tcase_add_loop_test(tc, a_put_says_whether_it_changed_something, 0, N_STORES);
     tcase_add_loop_test(tc, a_faulty_document_is_not_put, 0, N_STORES);
+    tcase_add_loop_test(tc, a_document_whose_output_can_not_be_checked_is_not_put, 0, N_STORES);
     tcase_add_loop_test(tc, an_agent_of_ones_own_needs_a_user, 0, N_STORES);
     tcase_add_test(tc, without_a_store_nothing_can_be_put);
     tcase_add_loop_test(tc, a_long_prompt_is_described_by_its_first_200_characters, 0, N_STORES);
