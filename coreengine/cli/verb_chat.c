@@ -42,6 +42,8 @@ static int check(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "--json and --events exclude each other");
     if (rv_cli_flag(args, "deltas") && !rv_cli_flag(args, "events"))
         return rv_cli_usage(cli, args, "--deltas are pieces among the lines of --events: give both");
+    if (rv_cli_value(args, "history") && (rv_cli_flag(args, "json") || rv_cli_flag(args, "events")))
+        return rv_cli_usage(cli, args, "--history is for people: `reeve sessions messages` has the rows");
     if (n > 1)
         return rv_cli_usage(cli, args, "the message is given more than once");
     return 0;
