@@ -64,7 +64,7 @@ static void read_stage(struct rv_loader *l, const struct rv_delegate *d)
         return;
     }
     a->name = a->agent_name = l->p->name;
-    a->has_llm = true; /* joins_session stays false: it is told what it is asked, and no more */
+    a->has_llm = true; /* joins_session stays false: its rows go with the call by which it was asked */
     a->structured = d->structured;
     a->child_text = d->child_text;
     l->p->agents = a;

@@ -15,7 +15,9 @@ static struct rv_conversation stand_in(const rv_visit *v)
 
 static bool wants_history(const rv_visit *v, const struct rv_conversation *c)
 {
-    return c && c->history && v->agent->joins_session && v->agent->doc->context_token_budget >= 0 &&
+    bool joins = v->agent->joins_session || v->shared->origin; /* one that is asked sees what the asking one sees */
+
+    return c && c->history && joins && v->agent->doc->context_token_budget >= 0 &&
            json_object_array_length(c->history) > 0;
 }
 

@@ -97,10 +97,13 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
     if (f->updated_before_us > 0)
         rv_buf_puts(sql, " AND r.updated_us < ?8");
     if (f->statuses) {
-        rv_buf_puts(sql, " AND r.status IN (''");
+        const char *comma = "";
+        rv_buf_puts(sql, " AND r.status IN ("); /* as runs_under_way has it, so that it can serve */
         for (unsigned i = 0; i < RV_N_RUN; i++)
-            if (f->statuses & 1u << i)
-                rv_buf_printf(sql, ", '%s'", rv_run_status_text((enum rv_run_status)i));
+            if (f->statuses & 1u << i) {
+                rv_buf_printf(sql, "%s'%s'", comma, rv_run_status_text((enum rv_run_status)i));
+                comma = ", ";
+            }
         rv_buf_puts(sql, ")");
     }
     rv_buf_puts(sql, f->oldest_first ? " ORDER BY r.created_us, r.id" : " ORDER BY r.created_us DESC, r.id DESC");

@@ -95,6 +95,58 @@ START_TEST(an_unknown_agent_is_a_result)
 }
 END_TEST
 
+static void note_requests(void *self, const struct rv_effects *all, const struct rv_effect *e)
+{
+    rv_buf *b = self;
+
+    (void)all;
+    if (e->kind == RV_EFFECT_CALL_LLM && e->origin)
+        rv_buf_add(b, e->request, e->request_len);
+}
+
+START_TEST(a_child_sees_what_was_said_before_unless_it_is_not_to) /* remlight 8 step 4 */
+{
+    static const struct {
+        const char *history;
+        bool sees;
+    } cases[] = {{"", true}, {"history: none\n", false}};
+
+    for (size_t i = 0; i < RV_COUNT(cases); i++) {
+        rv_buf child = RV_BUF_INIT(1000), requests = RV_BUF_INIT((size_t)1 << 20);
+        struct world w;
+        rv_err *err = NULL;
+
+        rv_buf_printf(&child, "type: object\nname: child\ndescription: d\n%s", cases[i].history);
+        const char *files[] = {"parent.yaml", PARENT, "child.yaml", rv_buf_cstr(&child), NULL};
+        world_init(&w,
+                   "models:\n"
+                   "  parent:\n"
+                   "    - {text: blue}\n"
+                   "    - tool_calls: [{id: a, name: ask_agent, arguments: {agent_name: child, input_text: what?}}]\n"
+                   "    - {text: fine}\n"
+                   "  child: [{text: well}]\n",
+                   files);
+        world_chat(&w, "parent", NULL, "alice");
+        struct rv_chat_opts opts = w.opts;
+        opts.on_effect = note_requests;
+        opts.on_event = NULL;
+        opts.on_delta = NULL;
+        opts.self = &requests;
+        rv_chat_free(w.chat);
+        w.chat = NULL;
+        ck_assert_int_eq(rv_chat_new(&opts, &w.chat, &err), 0);
+        world_say(&w, "my colour is mauve");
+        world_say(&w, "ask it");
+        bool sees = strstr(rv_buf_cstr(&requests), "my colour is mauve") != NULL;
+        ck_assert_int_eq(sees, cases[i].sees);
+        ck_assert_ptr_null(strstr(rv_buf_cstr(&requests), "ask it")); /* nor the turn under way */
+        world_fini(&w);
+        rv_buf_fini(&requests);
+        rv_buf_fini(&child);
+    }
+}
+END_TEST
+
 Suite *delegation_suite(void)
 {
     Suite *s = suite_create("delegation");
@@ -104,6 +156,7 @@ Suite *delegation_suite(void)
     tcase_add_test(tc, a_child_streams_and_its_words_are_kept);
     tcase_add_test(tc, ping_pong_ends_by_depth);
     tcase_add_test(tc, an_unknown_agent_is_a_result);
+    tcase_add_test(tc, a_child_sees_what_was_said_before_unless_it_is_not_to);
     suite_add_tcase(s, tc);
     return s;
 }
