@@ -26,6 +26,9 @@ struct rv_chat_settings {
 RV_MUST_CHECK int rv_chat_settings_read(const char *(*get)(void *self, const char *name), void *self,
                                         struct rv_chat_settings *out, rv_err **err);
 
+/** How much of a session an agent is shown: as its document says, else as the settings do. */
+struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
+
 #define RV_CHAT_DEFAULT_AGENT "general"
 struct rv_chat_opts {
     rv_engine *engine; /* borrowed, as everything below; its store and owner are these */

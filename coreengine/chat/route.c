@@ -159,6 +159,7 @@ int rv_chat_leave(rv_chat *chat, rv_err **err)
         rc = rv_json_parse(session.row.metadata, NULL, &session.metadata, err);
     if (rc == 0) {
         chat_routing_of(&session, FALLBACK, &routing);
+        rv_routing_resolve(&routing);
         rv_routing_complete(&routing);
         rv_routing_write_json(&routing, &w);
         rc = rv_json_parse(rv_buf_str(&text), NULL, &state, err);

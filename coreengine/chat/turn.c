@@ -59,9 +59,9 @@ static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
 
 /* --- the conversation --- */
 
-static struct rv_history_opts history_opts(const rv_chat *chat, const struct rv_agentdoc *doc)
+struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc)
 {
-    struct rv_history_opts o = chat->opts.settings.history;
+    struct rv_history_opts o = settings->history;
 
     if (doc->context_token_budget != 0)
         o.max_tokens = doc->context_token_budget > 0 ? doc->context_token_budget : 0;
@@ -92,7 +92,7 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, const c
                                   .zone_minutes = chat->opts.zone_minutes,
                                   .keeps = call->keeps,
                                   .upto_seq = row->n_messages,
-                                  .history_opts = history_opts(chat, a->doc)};
+                                  .history_opts = rv_chat_history_opts(&chat->opts.settings, a->doc)};
     if (call->routing) {
         c->has_routing = true;
         c->routing = *call->routing;

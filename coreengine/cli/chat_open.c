@@ -114,14 +114,6 @@ static int open_engine(struct rv_cli_chat *c, rv_err **err)
 
 /* --- the chat --- */
 
-static int zone_minutes(void)
-{
-    time_t now = time(NULL);
-    struct tm local;
-
-    return localtime_r(&now, &local) ? (int)(local.tm_gmtoff / 60) : 0;
-}
-
 struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c)
 {
     struct rv_store_scope scope = rv_cli_scope(c->args);
@@ -146,7 +138,7 @@ int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *ag
                                 .capabilities = c->capabilities,
                                 .n_capabilities = c->n_capabilities,
                                 .sections = c->sections,
-                                .zone_minutes = zone_minutes(),
+                                .zone_minutes = rv_cli_zone_minutes(),
                                 .session_name = rv_cli_value(c->args, "session-name")};
     rv_chat *chat = NULL;
 

@@ -46,6 +46,8 @@ static void write_usage(const struct rv_usage *u, rv_jw *w)
     if (u->cost_micro_usd > 0) {
         rv_jw_key(w, "cost_usd");
         rv_jw_double(w, (double)u->cost_micro_usd / 1e6);
+        if (u->estimated)
+            rv_jw_kv_bool(w, "estimated", true); /* at most that */
     }
     rv_jw_obj_end(w);
 }

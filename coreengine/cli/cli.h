@@ -120,6 +120,8 @@ void rv_cli_write_moment(rv_buf *b, int64_t us);   /* "2026-11-21 21:05:00", UTC
 /** "90s", "15min", "12h", "30d", "4w". */
 RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err);
 
+int rv_cli_zone_minutes(void); /* of this machine, now: east of UTC */
+
 /* figures.c */
 #define RV_CLI_MAX_MONEY 32
 /** "$0.0123": no digit of a micro-dollar is lost, cents are always there. In out, or static. */

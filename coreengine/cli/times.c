@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SECOND_US INT64_C(1000000)
 #define MINUTE_US (60 * SECOND_US)
@@ -59,4 +60,12 @@ int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err)
     int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is no span of time", text);
     rv_err_hint(err, "write a whole number and its unit: 90s, 15min, 12h, 30d or 4w");
     return rc;
+}
+
+int rv_cli_zone_minutes(void)
+{
+    time_t now = time(NULL);
+    struct tm local;
+
+    return localtime_r(&now, &local) ? (int)(local.tm_gmtoff / 60) : 0;
 }

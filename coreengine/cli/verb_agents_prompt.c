@@ -1,9 +1,11 @@
 /* reeve agents prompt: what a model is told by an agent, layer by layer, without asking one. */
+#include "coreengine/chat/chat.h"
 #include "coreengine/cli/runs.h"
 #include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs.h"
 #include "coreengine/context/context.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_TEXT_BYTES ((size_t)64 << 20)
@@ -37,17 +39,10 @@ static int write_output_schema(const struct layers *l, rv_err **err)
 
 /* --- the third layer --- */
 
-static struct rv_history_opts history_opts(const struct rv_agentdoc *doc)
+static const char *environment(void *self, const char *name)
 {
-    struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
-
-    if (doc->context_token_budget != 0)
-        o.max_tokens = doc->context_token_budget < 0 ? 0 : doc->context_token_budget;
-    if (doc->always_include_last >= 0)
-        o.always_last = doc->always_include_last;
-    if (doc->replay != RV_UNSET)
-        o.policy = doc->replay;
-    return o;
+    (void)self;
+    return getenv(name);
 }
 
 static void write_heading(const struct layers *l, const char *text)
@@ -91,9 +86,12 @@ static int write_history(const struct layers *l, const struct rv_conversation *c
 static int write_all(const struct layers *l, rv_err **err)
 {
     struct rv_session_row session = {0};
+    struct rv_chat_settings settings = {0};
     json_object *metadata = NULL;
 
-    int rc = read_session(l, &session, &metadata, err);
+    int rc = rv_chat_settings_read(environment, NULL, &settings, err);
+    if (rc == 0)
+        rc = read_session(l, &session, &metadata, err);
     const struct rv_conversation c = {
         .context = {.user_id = l->sources->scope.user,
                     .tenant_id = l->sources->scope.tenant ? l->sources->scope.tenant : RV_STORE_TENANT,
@@ -102,7 +100,8 @@ static int write_all(const struct layers *l, rv_err **err)
         .session_name = session.name,
         .session_metadata = metadata,
         .upto_seq = session.n_messages,
-        .history_opts = history_opts(l->doc)};
+        .zone_minutes = rv_cli_zone_minutes(),
+        .history_opts = rv_chat_history_opts(&settings, l->doc)};
     if (rc == 0) {
         write_heading(l, "system prompt: of the agent");
         rc = rv_agentdoc_prompt(l->doc, l->structured, l->out, err);

@@ -232,7 +232,8 @@ static void write_head(const struct picture *p, rv_buf *b)
     rv_cli_write_moment(b, r->created_us);
     rv_buf_puts(b, " UTC, ");
     rv_cli_write_age(b, p->now_us - r->created_us);
-    rv_buf_printf(b, " ago\n  for       user %s, session %s\n  input     ", r->user, r->session);
+    rv_buf_printf(b, " ago\n  for       %s%s, session %s\n  input     ", r->user[0] ? "user " : "nobody in particular",
+                  r->user, r->session);
     rv_cli_write_preview((rv_str){f->raw_input, f->raw_input_len}, PREVIEW, b);
     rv_buf_printf(b, "\n  journal   %lld records\n", (long long)r->n_records);
     if (r->parent)
