@@ -53,7 +53,7 @@ struct room {
     rv_run *run;
     struct rv_replayed replayed; /* of a later life: what the run borrows from */
     rv_journal *j;
-    int64_t now_us;
+    int64_t now_us, gap_us; /* gap: between a death and the next life */
     struct rv_effects fx;
     struct room_call *calls; /* under way */
     size_t n_calls;
@@ -104,5 +104,6 @@ Suite *cancel_suite(void);
 Suite *limits_suite(void);
 Suite *pauses_suite(void);
 Suite *columns_suite(void);
+Suite *asked_suite(void);
 
 #endif

@@ -53,6 +53,7 @@ void room_die(struct room *r)
             unknown[n_unknown++] = e->call_id;
         }
     }
+    r->now_us += r->gap_us;
     ev.now_us = r->now_us;
     must(r, room_step(r, &ev, &err), err);
     for (size_t i = 0; i < n_unknown; i++) {

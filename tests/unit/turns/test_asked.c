@@ -1,0 +1,169 @@
+/* What an agent that was asked may and may not do to the turn that asked it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/turns/room.h"
+
+#define ASK(id, agent, text) id " ask_agent {\"agent_name\":\"" agent "\",\"input_text\":\"" text "\"}"
+#define OBSERVED                                                                                                       \
+    "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\",\"payload\":{\"session_name\":"    \
+    "\"Mine\"}}"
+
+/* Another one is still at work when the asking visit runs out of time. */
+START_TEST(who_is_at_work_when_time_is_up_is_ended_and_kept)
+{
+    static const struct scene s = {.name = "late",
+                                   .stage = ", timeout_seconds: 3, max_retries: 2",
+                                   .parent = "tools: [ask_agent, read]\n",
+                                   .agents = {"child", "\n"},
+                                   .lines = {{"parent", "", "r read {} | " ASK("a", "child", "x"), .in = 1, .out = 1},
+                                             {"read", "", .fails = "?ExecutionError:busy"},
+                                             {"child", "never heard"}}};
+    struct room *r = room_new(&s, NULL);
+
+    room_start(r);
+    for (int i = 0; i < 3; i++)
+        ck_assert(room_answer(r));
+    ck_assert_uint_eq(r->n_calls, 2); /* a timer, and the child's model */
+    ck_assert_int_eq(r->calls[0].kind, RV_EFFECT_ARM_TIMER);
+    r->now_us += 5000000;
+    ck_assert(room_answer(r));
+    ck_assert(r->finished);
+    ck_assert_int_eq(rv_run_status(r->run), RV_RUN_FAILED);
+    char *rows = room_rows(r);
+    ck_assert_msg(strstr(rows, "assistant<a[child](cancelled) \n"), "%s", rows);
+    ck_assert_uint_eq(room_count(rv_buf_cstr(&r->events), "\"type\":\"agent_completed\""), 1);
+    ck_assert_msg(strstr(rv_buf_cstr(&r->events), "agent_completed") <
+                      strstr(rv_buf_cstr(&r->events), "stage_completed"),
+                  "%s", rv_buf_cstr(&r->events));
+    free(rows);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+/* Only the stage's own agent speaks for the session, and only it is told where the routing stands. */
+START_TEST(the_session_is_not_an_asked_agents)
+{
+    static const struct scene s = {
+        .name = "not its own",
+        .parent = "tools: [ask_agent]\n",
+        .agents = {"child", "tools: [action]\n"},
+        .routes = true,
+        .lines = {{"parent", "", ASK("a", "child", "x")},
+                  {"child", "", "o action {} | d action {}"},
+                  {"action", OBSERVED},
+                  {"action", "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
+                  {"child", "well"},
+                  {"parent", "done"}}};
+    const struct rv_store_scope all = {0};
+    struct rv_session_row row = {0};
+    struct room *r = room_new(&s, NULL);
+    rv_err *err = NULL;
+
+    room_start(r);
+    ck_assert_ptr_nonnull(strstr(r->calls[0].request, "outing"));
+    ck_assert(room_answer(r));
+    ck_assert(room_answer(r));
+    ck_assert_str_eq(r->calls[0].who, "child");
+    ck_assert_ptr_null(strstr(r->calls[0].request, "outing"));
+    ck_assert_ptr_null(strstr(r->calls[0].request, "\"history\""));
+    room_go(r);
+    ck_assert_int_eq(rv_store_get_session(r->store, &all, r->conversation.context.session_id, &row, &err), 0);
+    ck_assert_str_ne(row.name, "Mine");
+    ck_assert_msg(strstr(row.metadata.ptr, "\"state\":\"executing\""), "%.*s", RV_STR_ARG(row.metadata));
+    ck_assert_uint_eq(room_count(rv_buf_cstr(&r->events), "\"type\":\"action\""), 2); /* people are told all the same */
+    rv_session_row_fini(&row);
+    room_free(r);
+}
+END_TEST
+
+START_TEST(time_in_which_nobody_worked_does_not_count)
+{
+    static const struct scene s = {.name = "a long night",
+                                   .parent = "tools: [ask_agent]\n",
+                                   .agents = {"child", "\n"},
+                                   .lines = {{"parent", "", ASK("a", "child", "x")},
+                                             {"child", "", .fails = "TimeoutError:too slow"},
+                                             {"parent", "alone"}}};
+    struct room *r = room_new(&s, NULL);
+
+    room_start(r);
+    ck_assert(room_answer(r));
+    ck_assert(room_answer(r));
+    r->gap_us = INT64_C(3600000000);
+    room_die(r);
+    room_go(r);
+    char *rows = room_rows(r);
+    ck_assert_int_eq(rv_run_status(r->run), RV_RUN_COMPLETED);
+    ck_assert_msg(strstr(rows, "generation failed") && !strstr(rows, "timed out after"), "%s", rows);
+    free(rows);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+START_TEST(a_chained_call_has_a_key_of_its_own)
+{
+    const struct rv_store_opts so = {0};
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+    char *keys[2] = {NULL, NULL};
+
+    ck_assert_int_eq(rv_store_open("memory:", &so, &store, &err), 0);
+    for (int turn = 0; turn < 2; turn++) {
+        struct room *r = room_new(room_scene("a chain that must not happen twice"), store);
+        room_start(r);
+        ck_assert(room_answer(r));
+        ck_assert_str_eq(r->calls[0].name, "send");
+        keys[turn] = rv_str_dup(rv_str_of(r->calls[0].key));
+        ck_assert_uint_eq(strlen(keys[turn]), RV_UUID_MAX - 1);
+        room_go(r);
+        char *rows = room_rows(r);
+        ck_assert_uint_eq(room_count(rows, keys[turn]), 2); /* the id of the call in its rows */
+        free(rows);
+        room_free(r);
+    }
+    ck_assert_str_ne(keys[0], keys[1]);
+    free(keys[0]);
+    free(keys[1]);
+    rv_store_close(store);
+}
+END_TEST
+
+/* The process dies while the chained tool is called: nobody knows whether it ran, and the output stands. */
+START_TEST(a_chain_whose_end_nobody_knows_loses_nothing)
+{
+    struct room *r = room_new(room_scene("a chain that must not happen twice"), NULL);
+
+    room_start(r);
+    ck_assert(room_answer(r));
+    room_die(r);
+    ck_assert(r->finished);
+    ck_assert_int_eq(rv_run_status(r->run), RV_RUN_COMPLETED);
+    ck_assert_str_eq(room_output(r, "outputs.parent"), "{\"name\":\"ada\"}");
+    ck_assert_str_eq(room_output(r, "outputs.parent_chained.status"), "\"error\"");
+    char *rows = room_rows(r);
+    ck_assert_uint_eq(room_count(rows, "user ask\n"), 1);
+    ck_assert_uint_eq(room_count(rows, "assistant[parent]"), 1);
+    ck_assert_msg(strstr(rows, "nobody knows whether the tool ran"), "%s", rows);
+    free(rows);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+Suite *asked_suite(void)
+{
+    Suite *s = suite_create("asked");
+    TCase *tc = tcase_create("asked");
+
+    tcase_set_timeout(tc, 20);
+    tcase_add_test(tc, who_is_at_work_when_time_is_up_is_ended_and_kept);
+    tcase_add_test(tc, the_session_is_not_an_asked_agents);
+    tcase_add_test(tc, time_in_which_nobody_worked_does_not_count);
+    tcase_add_test(tc, a_chained_call_has_a_key_of_its_own);
+    tcase_add_test(tc, a_chain_whose_end_nobody_knows_loses_nothing);
+    suite_add_tcase(s, tc);
+    return s;
+}
