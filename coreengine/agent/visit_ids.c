@@ -1,9 +1,14 @@
-/* Ids of tool calls: results are told apart by them, so no two calls of a visit share one, nor do they
- * share those of the history. Providers that have none,
- * and some that have, count each reply from the start again: an id that was there before gets another name. */
+/* Ids of tool calls: results are told apart by them, so no two calls of a visit share one, nor do they share those of
+ * the history. Providers that have none, and some that have, count each reply from the start again: an id that was
+ * there before gets another name. Agents that were asked have their rows and events among those of who asked, perhaps
+ * while others do: what is only counted is named after the call that asked, so that it does not depend on who was
+ * quicker. */
 #include "coreengine/agent/agent_internal.h"
 
-#define MADE_MAX 32 /* "call_" and a number */
+#include <string.h>
+
+#define COUNTED    "call" /* what a counted id begins with, before "_" and its number */
+#define NUMBER_MAX 24
 
 static const char *id_of(json_object *call)
 {
@@ -48,18 +53,39 @@ static int collect(rv_visit *v, rv_err **err)
     t->ids = json_object_new_object();
     if (!t->ids)
         return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
-    int rc = v->agent->doc && c ? collect_from(t, c->history, err) : 0;
+    bool is_told = v->agent->doc && c && !v->shared->origin; /* who is asked hears nothing of earlier turns */
+    int rc = is_told ? collect_from(t, c->history, err) : 0;
     return rc == 0 ? collect_from(t, t->turns, err) : rc;
 }
 
-static int rename_call(struct talk *t, json_object *call, rv_err **err)
+static bool is_counted(const char *id)
 {
-    rv_buf made = RV_BUF_INIT(MADE_MAX);
+    size_t n = strlen(COUNTED "_");
+
+    return strncmp(id, COUNTED "_", n) == 0 && id[n] && id[n + strspn(id + n, "0123456789")] == '\0';
+}
+
+/* May an agent that was asked have a call of that name? */
+static bool is_ambiguous(const struct rv_origin *o, const char *id)
+{
+    if (o && is_counted(id))
+        return true;
+    for (; o; o = o->parent)
+        if (strcmp(o->parent_tool_call_id, id) == 0)
+            return true;
+    return false;
+}
+
+static int rename_call(rv_visit *v, json_object *call, rv_err **err)
+{
+    const char *prefix = v->shared->origin ? v->shared->origin->parent_tool_call_id : COUNTED;
+    rv_buf made = RV_BUF_INIT(strlen(prefix) + NUMBER_MAX);
+    struct talk *t = &v->talk;
     int n = json_object_object_length(t->ids);
 
     do {
         rv_buf_clear(&made);
-        rv_buf_printf(&made, "call_%d", ++n);
+        rv_buf_printf(&made, "%s_%d", prefix, ++n);
     } while (made.rc == 0 && is_taken(t, rv_buf_cstr(&made)));
     int rc = rv_buf_check(&made, "id of a tool call", err);
     if (rc == 0)
@@ -78,7 +104,8 @@ int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         const char *id = id_of(call);
-        rc = is_taken(t, id) ? rename_call(t, call, err) : note(t, id, err);
+        bool is_own = !is_taken(t, id) && !is_ambiguous(v->shared->origin, id);
+        rc = is_own ? note(t, id, err) : rename_call(v, call, err);
     }
     return rc;
 }

@@ -258,24 +258,60 @@ const struct scene room_scenes[] = {
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"1\"}}\n"
              "tool_call<a[one] "
-             "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"two\",\"input_text\":\"2\"}}\n"
-             "tool_call<a[two] "
-             "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"three\",\"input_text\":\"3\"}}\n"
-             "tool_call<a[three] {\"name\":\"put\",\"id\":\"c\",\"arguments\":{}}\n"
-             "tool_response<a[three] {\"v\":1} {\"name\":\"put\",\"id\":\"c\"}\n"
-             "assistant<a[three] deep\n"
-             "tool_response<a[two] "
+             "{\"name\":\"ask_agent\",\"id\":\"a_1\",\"arguments\":{\"agent_name\":\"two\",\"input_text\":\"2\"}}\n"
+             "tool_call<a_1[two] "
+             "{\"name\":\"ask_agent\",\"id\":\"a_1_1\",\"arguments\":{\"agent_name\":\"three\",\"input_text\":\"3\"}}\n"
+             "tool_call<a_1_1[three] {\"name\":\"put\",\"id\":\"c\",\"arguments\":{}}\n"
+             "tool_response<a_1_1[three] {\"v\":1} {\"name\":\"put\",\"id\":\"c\"}\n"
+             "assistant<a_1_1[three] deep\n"
+             "tool_response<a_1[two] "
              "{\"status\":\"success\",\"output\":\"deep\",\"text_response\":\"deep\",\"agent_schema\":\"three\","
-             "\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
-             "assistant<a[two] deep\n"
+             "\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a_1_1\"}\n"
+             "assistant<a_1[two] deep\n"
              "tool_response<a[one] "
              "{\"status\":\"success\",\"output\":\"less\",\"text_response\":\"deep\",\"agent_schema\":\"two\",\"is_"
-             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
+             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a_1\"}\n"
              "assistant<a[one] deep\n"
              "tool_response[parent] "
              "{\"status\":\"success\",\"output\":\"little\",\"text_response\":\"deep\",\"agent_schema\":\"one\","
              "\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
              "assistant[parent] deep\n"},
+    {.name = "children that count their calls, as who asked does",
+     .parent = TOOLS,
+     .agents = {"one", "tools: [put]\n", "two", "tools: [put]\n"},
+     .lines = {{"parent", "", ASK("call_1", "one", "1")},
+               {"one", "", "call_1 put {}"},
+               {"put", "{\"v\":1}"},
+               {"one", "", "call_1 put {}"},
+               {"put", "{\"v\":2}"},
+               {"one", "uno"},
+               {"parent", "", ASK("call_1", "two", "2")},
+               {"two", "", "call_2 put {}"},
+               {"put", "{\"v\":3}"},
+               {"two", "due"},
+               {"parent", "top"}},
+     .rows = "user ask\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"call_1\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"1\"}}\n"
+             "tool_call<call_1[one] {\"name\":\"put\",\"id\":\"call_1_1\",\"arguments\":{}}\n"
+             "tool_response<call_1[one] {\"v\":1} {\"name\":\"put\",\"id\":\"call_1_1\"}\n"
+             "tool_call<call_1[one] {\"name\":\"put\",\"id\":\"call_1_2\",\"arguments\":{}}\n"
+             "tool_response<call_1[one] {\"v\":2} {\"name\":\"put\",\"id\":\"call_1_2\"}\n"
+             "assistant<call_1[one] uno\n"
+             "tool_response[parent] "
+             "{\"status\":\"success\",\"output\":\"uno\",\"text_response\":\"uno\",\"agent_schema\":\"one\",\"is_"
+             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"call_1\"}\n"
+             "tool_call[parent] "
+             "{\"name\":\"ask_agent\",\"id\":\"call_2\",\"arguments\":{\"agent_name\":\"two\",\"input_text\":\"2\"}}\n"
+             "tool_call<call_2[two] {\"name\":\"put\",\"id\":\"call_2_1\",\"arguments\":{}}\n"
+             "tool_response<call_2[two] {\"v\":3} {\"name\":\"put\",\"id\":\"call_2_1\"}\n"
+             "assistant<call_2[two] due\n"
+             "tool_response[parent] "
+             "{\"status\":\"success\",\"output\":\"due\",\"text_response\":\"due\",\"agent_schema\":\"two\",\"is_"
+             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"call_2\"}\n"
+             "assistant[parent] uno\n"
+             "\n"
+             "due\n"},
     {.name = "too deep, too often, unknown, for another",
      .keys = "max_delegation_depth: 1\n",
      .parent = TOOLS,
