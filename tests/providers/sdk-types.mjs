@@ -1,4 +1,4 @@
-// node sdk-types.mjs WORK_DIR REEVE: the request bodies of the golden files, and those that the program sends in our
+// node sdk-types.mjs WORK_DIR REEVE: the request bodies of the golden files, those of chats among them, and those that the program sends in our
 // conversations, checked by the vendors' own type definitions. Each body is written as a literal of the type of a streaming
 // request, so that a member that does not exist is an error too. That the checker can say no is shown with bodies that are
 // wrong in one place each.
@@ -117,6 +117,12 @@ for (const [name, vendor] of Object.entries(vendors)) {
   golden.forEach((file, i) =>
     write(`${name}-golden-${i}.ts`, vendor, readGolden(`${name}/${file}`), `${name}/${file}`, false),
   )
+  const talks = join(root, 'tests/golden/chats', name)
+  for (const file of readdirSync(talks).filter((f) => f.endsWith('.json')))
+    JSON.parse(readFileSync(join(talks, file), 'utf8')).forEach(({turn, agent, body}, i) => {
+      const what = `chats/${name}/${file}, request ${i + 1}, turn ${turn} of ${agent}`
+      write(`${name}-chat-${file.replace('.json', '')}-${i}.ts`, vendor, body, what, false)
+    })
   for (const [what, body] of await sent(name)) write(`${name}-sent-${files.size}.ts`, vendor, body, what, false)
   write(`${name}-right.ts`, vendor, vendor.right, `${name}, the least that is right`, false)
   vendor.wrong.forEach(([what, spoil], i) => {
