@@ -115,32 +115,46 @@ static void write_label(const rv_chat_show *s, const struct rv_origin *who, rv_b
     rv_buf_printf(b, ">%s ", color ? "\033[0m" : "");
 }
 
-bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+static void write_words(rv_chat_show *s, const struct rv_origin *who, const struct rv_chat_shown *shown)
 {
-    rv_buf out = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
+    rv_buf out = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
 
-    if (d->kind != RV_LLM_DELTA_TEXT)
-        return !s->left;
-    const struct rv_chat_shown shown = rv_chat_sink_piece(&s->sink, from->origin, from->call_id, d->text);
-    if (!shown.is_shown)
-        return !s->left;
     if (same_screen(s))
         end_call_line(s);
-    if (shown.begins_part)
+    if (shown->begins_part)
         rv_buf_puts(&out, s->in_text ? "\n\n" : "\n");
-    bool broken = !s->in_text && !shown.begins_part; /* the first words, or lines of something else came between */
-    if (shown.new_speaker || broken)
-        write_label(s, from->origin, &out);
+    bool broken = !s->in_text && !shown->begins_part; /* the first words, or lines of something else came between */
+    if (shown->new_speaker || broken)
+        write_label(s, who, &out);
     if (s->cli->out_tty) {
-        rv_chat_write_safe(broken ? (rv_str){NULL, 0} : shown.gap, &out);
-        rv_chat_write_safe(shown.text, &out);
+        rv_chat_write_safe(broken ? (rv_str){NULL, 0} : shown->gap, &out);
+        rv_chat_write_safe(shown->text, &out);
     } else {
-        rv_buf_add_str(&out, shown.gap);
-        rv_buf_add_str(&out, shown.text);
+        rv_buf_add_str(&out, shown->gap);
+        rv_buf_add_str(&out, shown->text);
     }
     say(s, rv_buf_str(&out));
     s->in_text = true;
     rv_buf_fini(&out);
+}
+
+/* Of those that waited for the floor. */
+static void write_held(rv_chat_show *s)
+{
+    const struct rv_origin *who;
+    struct rv_chat_shown shown;
+
+    while (rv_chat_sink_next(&s->sink, &who, &shown))
+        write_words(s, who, &shown);
+}
+
+bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    if (d->kind == RV_LLM_DELTA_TEXT) {
+        const struct rv_chat_shown shown = rv_chat_sink_piece(&s->sink, from->origin, from->call_id, d->text);
+        if (shown.is_shown)
+            write_words(s, from->origin, &shown);
+    }
     return !s->left;
 }
 
@@ -317,6 +331,7 @@ void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
         rv_chat_sink_replied(&s->sink, e->origin, failed);
     else if (e->emit == RV_EMIT_AGENT_COMPLETED)
         rv_chat_sink_done(&s->sink, e->origin, failed);
+    write_held(s);
     tell(s, e, event);
     json_object_put(event);
 }
@@ -342,6 +357,8 @@ void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn)
 {
     rv_buf out = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
 
+    rv_chat_sink_over(&s->sink);
+    write_held(s);
     end_call_line(s);
     if (s->in_text)
         say(s, RV_STR_LIT("\n"));

@@ -3,8 +3,9 @@
  * It is what the core keeps of the turn (`child_text: child`): the words of the agent and, in their place, those of the
  * agents that it asked. Once one of these has spoken and has not failed, the agent that asked it is not heard any more.
  * An agent with structured output has data, no words, and whatever is said below it belongs to that data. Each reply
- * is a part; parts are kept apart. White space at the borders of parts is not shown, all else in the order in which it
- * comes. */
+ * is a part; parts are kept apart. Of agents that speak at once one has the floor, and the words of the others are held
+ * until its reply is over. White space at the borders of parts is not shown, all else once, in the order in which its
+ * speaker says it. */
 #ifndef RV_CLI_CHAT_SINK_H
 #define RV_CLI_CHAT_SINK_H
 
@@ -19,9 +20,14 @@ struct rv_chat_shown {
 };
 
 struct rv_chat_voice;
+struct rv_chat_part; /* words that are held */
 struct rv_chat_sink {
     struct rv_chat_voice *voices; /* owned */
     size_t n_voices, cap_voices;
+    struct rv_chat_part *parts; /* in the order in which they began; owned */
+    size_t n_parts, cap_parts;
+    bool is_taken;                /* the floor, by `last` */
+    rv_buf spoken;                /* of the part that was handed out last */
     const struct rv_origin *last; /* whose the last piece was */
     int64_t last_call;            /* 0: the next piece begins a part in any case */
     bool has_said;                /* in this turn */
@@ -38,6 +44,11 @@ void rv_chat_sink_run(struct rv_chat_sink *s);
 void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_origin *who, bool is_structured); /* a model */
 struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id,
                                         rv_str text);
+/** Words that were held and can be shown now; to be asked for until there are none, whenever something is over. False:
+ *  none. Borrowed until the next call. */
+bool rv_chat_sink_next(struct rv_chat_sink *s, const struct rv_origin **who, struct rv_chat_shown *out);
+/** The turn is over: nobody speaks any more. */
+void rv_chat_sink_over(struct rv_chat_sink *s);
 /** The reply is over; failed: what came of it is not kept. */
 void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);
 /** An agent that was asked is done. */

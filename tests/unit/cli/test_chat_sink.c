@@ -35,6 +35,15 @@ struct step {
     const char *text;
 };
 
+static void write_held(struct rv_chat_sink *s, rv_buf *out)
+{
+    const struct rv_origin *speaker;
+    struct rv_chat_shown shown;
+
+    while (rv_chat_sink_next(s, &speaker, &shown))
+        write_shown(speaker, &shown, out);
+}
+
 static void play(struct rv_chat_sink *s, const struct step *step, rv_buf *out)
 {
     const struct rv_origin *speaker = who(step->whose ? step->whose : "me");
@@ -59,6 +68,7 @@ static void play(struct rv_chat_sink *s, const struct step *step, rv_buf *out)
     default:
         rv_chat_sink_run(s);
     }
+    write_held(s, out);
 }
 
 #define PIECE(whose, call, text)                                                                                       \
@@ -124,9 +134,21 @@ static const struct {
      {SAYS("one", 1, "wait"), SAYS("deep", 2, "deep words"), ENDS("deep"), SAYS("one", 3, "no"), ENDS("one"),
       SAYS("me", 4, "no")},
      "one>wait|deep>deep words"},
-    {"agents side by side are told apart, piece by piece",
-     {PIECE("one", 1, "a "), PIECE("two", 2, "b "), PIECE("one", 1, "aa"), PIECE("two", 2, "bb")},
+    {"of agents side by side one has the floor, and the other waits",
+     {PIECE("one", 1, "a "),
+      PIECE("two", 2, "b "),
+      PIECE("one", 1, "aa"),
+      PIECE("two", 2, "bb"),
+      {'r', "one", 0, NULL},
+      PIECE("two", 2, " more")},
+     "one>a aa|two>b bb more"},
+    {"the floor goes round by replies",
+     {PIECE("one", 1, "a"), SAYS("two", 2, "b"), {'r', "one", 0, NULL}, PIECE("one", 3, "aa"), SAYS("two", 4, "bb")},
      "one>a|two>b|one>aa|two>bb"},
+    {"an agent that ends in the middle of a reply gives the floor back",
+     {PIECE("one", 1, "a"), PIECE("two", 2, "b"), FAILS("one")},
+     "one>a|two>b"},
+    {"with what is below it", {PIECE("deep", 1, "a"), PIECE("two", 2, "b"), FAILS("one")}, "deep>a|two>b"},
     {"an own structured answer is no words", {{'d', "me", 0, NULL}, PIECE("me", 1, "{\"x\": 2}")}, ""},
     {"in another run of the turn all are heard again",
      {SAYS("one", 1, "a"), ENDS("one"), {'n', NULL, 0, NULL}, SAYS("me", 1, "b")},
@@ -142,6 +164,8 @@ START_TEST(words_are_shown_as_they_are_kept)
     rv_chat_sink_turn(&s);
     for (size_t i = 0; i < RV_COUNT(cases[_i].steps) && cases[_i].steps[i].what; i++)
         play(&s, &cases[_i].steps[i], &out);
+    rv_chat_sink_over(&s);
+    write_held(&s, &out);
     ck_assert_msg(strcmp(rv_buf_cstr(&out), cases[_i].want) == 0, "%s: \"%s\"", cases[_i].what, rv_buf_cstr(&out));
     rv_buf_fini(&out);
     rv_chat_sink_fini(&s);
@@ -257,6 +281,116 @@ START_TEST(what_is_shown_is_what_is_kept)
 }
 END_TEST
 
+/* --- agents that speak at once --- */
+
+#define SPEAKERS 5
+
+struct speaker {
+    struct rv_origin origin;
+    int64_t call;       /* of its reply; 0: it is silent */
+    rv_buf said, shown; /* "part|part|" */
+    rv_buf reply;
+};
+
+static void end_reply(struct rv_chat_sink *s, struct speaker *sp)
+{
+    rv_str words = rv_str_trim(rv_buf_str(&sp->reply));
+
+    rv_chat_sink_replied(s, &sp->origin, false);
+    if (words.len > 0) {
+        rv_buf_add_str(&sp->said, words);
+        rv_buf_putc(&sp->said, '|');
+    }
+    rv_buf_clear(&sp->reply);
+    sp->call = 0;
+}
+
+static struct speaker *speaker_of(struct speaker *all, const struct rv_origin *origin)
+{
+    size_t i = 0;
+
+    while (&all[i].origin != origin)
+        i++;
+    return &all[i];
+}
+
+/* A part that is not the last one shown and goes on would be seen as another part. */
+static void see(struct speaker *all, const struct rv_origin *origin, const struct rv_chat_shown *shown, int *n_parts)
+{
+    struct speaker *sp = shown->is_shown ? speaker_of(all, origin) : NULL;
+
+    if (!sp)
+        return;
+    if (shown->begins_part || *n_parts == 0) {
+        rv_buf_puts(&sp->shown, sp->shown.len ? "|" : "");
+        ++*n_parts;
+    }
+    rv_buf_add_str(&sp->shown, shown->gap);
+    rv_buf_add_str(&sp->shown, shown->text);
+}
+
+static void see_held(struct speaker *all, struct rv_chat_sink *s, int *n_parts)
+{
+    const struct rv_origin *origin;
+    struct rv_chat_shown shown;
+
+    while (rv_chat_sink_next(s, &origin, &shown))
+        see(all, origin, &shown, n_parts);
+}
+
+static void speak_at_once(struct turn *t, struct speaker *all)
+{
+    static const char *const words[] = {"a", " b", "c ", " \n", "d\n\n", "\te"};
+    int n_parts = 0;
+
+    for (int step = 0; step < 200; step++) {
+        struct speaker *sp = &all[dice(t, SPEAKERS)];
+        if (sp->call && dice(t, 8) == 0) {
+            end_reply(&t->sink, sp);
+            see_held(all, &t->sink, &n_parts);
+            continue;
+        }
+        const char *word = words[dice(t, RV_COUNT(words))];
+        sp->call = sp->call ? sp->call : ++t->calls;
+        rv_buf_puts(&sp->reply, word);
+        struct rv_chat_shown shown = rv_chat_sink_piece(&t->sink, &sp->origin, sp->call, rv_str_of(word));
+        see(all, &sp->origin, &shown, &n_parts);
+    }
+    for (size_t i = 0; i < SPEAKERS; i++)
+        end_reply(&t->sink, &all[i]);
+    rv_chat_sink_over(&t->sink);
+    see_held(all, &t->sink, &n_parts);
+}
+
+START_TEST(agents_that_speak_at_once_are_heard_one_after_the_other)
+{
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        struct rv_rand_state state;
+        struct turn t = {.rand = rv_rand_seeded(&state, seed)};
+        struct speaker all[SPEAKERS];
+
+        for (size_t i = 0; i < SPEAKERS; i++)
+            all[i] = (struct speaker){.origin = {.agent = "one", .depth = 1},
+                                      .said = RV_BUF_INIT(1 << 16),
+                                      .shown = RV_BUF_INIT(1 << 16),
+                                      .reply = RV_BUF_INIT(1 << 16)};
+        rv_chat_sink_init(&t.sink);
+        rv_chat_sink_turn(&t.sink);
+        speak_at_once(&t, all);
+        for (size_t i = 0; i < SPEAKERS; i++) {
+            rv_buf_puts(&all[i].shown, all[i].shown.len ? "|" : "");
+            ck_assert_msg(rv_str_eq(rv_buf_str(&all[i].shown), rv_buf_str(&all[i].said)),
+                          "turn %d: \"%s\" instead of \"%s\"", (int)seed, rv_buf_cstr(&all[i].shown),
+                          rv_buf_cstr(&all[i].said));
+            rv_buf_fini(&all[i].said);
+            rv_buf_fini(&all[i].shown);
+            rv_buf_fini(&all[i].reply);
+        }
+        rv_chat_sink_fini(&t.sink);
+    }
+}
+END_TEST
+
 Suite *chat_sink_suite(void)
 {
     Suite *s = suite_create("chat_sink");
@@ -265,6 +399,7 @@ Suite *chat_sink_suite(void)
     tcase_add_loop_test(tc, words_are_shown_as_they_are_kept, 0, RV_COUNT(cases));
     tcase_add_test(tc, a_new_turn_begins_with_nothing_before_it);
     tcase_add_test(tc, what_is_shown_is_what_is_kept);
+    tcase_add_test(tc, agents_that_speak_at_once_are_heard_one_after_the_other);
     suite_add_tcase(s, tc);
     return s;
 }
