@@ -68,6 +68,14 @@ static int end_turn(rv_chat *chat, const char *id, const char *bundle_hash, rv_e
     return rc < 0 ? RV_WRAP(err, rc, "end the turn that was left unfinished (run \"%s\")", id) : 0;
 }
 
+/* Somebody else was quicker, or it can not be replayed, since it is damaged or of another engine: the session goes on.
+ */
+static bool is_its_own_fault(int rc)
+{
+    return rc == RV_E_STATE || rc == RV_E_INVALID || rc == RV_E_PARSE || rc == RV_E_VERSION || rc == RV_E_NOT_FOUND ||
+           rc == RV_E_LIMIT;
+}
+
 int rv_chat_settle(rv_chat *chat, int64_t *n, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
@@ -75,20 +83,22 @@ int rv_chat_settle(rv_chat *chat, int64_t *n, rv_err **err)
         .statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING, .session = chat->session, .oldest_first = true};
     struct left left = {.now_us = rv_engine_now_us(chat->opts.engine)};
 
+    int64_t n_ended = 0;
     int rc = rv_store_list_runs(chat->opts.store, &scope, &filter, note, &left, err);
     for (size_t i = 0; i < left.n; i++) {
         rv_err *cause = NULL;
         int ended = rc == 0 ? end_turn(chat, left.ids[i], left.bundles[i], &cause) : 0;
         free(left.ids[i]);
         free(left.bundles[i]);
-        if (ended == RV_E_STATE) /* somebody else was quicker, or it can not be replayed: the session goes on */
+        n_ended += rc == 0 && ended == 0;
+        if (is_its_own_fault(ended) && !rv_err_is(cause, RV_E_NOMEM)) {
             rv_err_free(cause);
-        else if (ended < 0) {
+        } else if (ended < 0) {
             *err = cause;
             rc = ended;
         }
     }
     if (rc == 0 && n)
-        *n = (int64_t)left.n;
+        *n = n_ended;
     return rc;
 }

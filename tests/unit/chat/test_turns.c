@@ -173,6 +173,38 @@ START_TEST(an_answer_that_does_not_fit_leaves_the_turn_waiting)
 }
 END_TEST
 
+/* Of another engine, or damaged: nobody can end it, and nobody has to. */
+START_TEST(a_turn_that_can_not_be_ended_does_not_stop_the_session)
+{
+    const char *session = "5a0f7c1e-0000-4000-8000-000000000001";
+    const struct rv_record first = {.seq = 1, .body = RV_STR_LIT("nonsense")};
+    char bundle[RV_HASH_MAX];
+    struct rv_store_new_run run = {.id = "env_left",
+                                   .user = "alice",
+                                   .session = session,
+                                   .pipeline = "p",
+                                   .bundle = bundle,
+                                   .status = RV_RUN_RUNNING,
+                                   .stage = "a",
+                                   .now_us = 1,
+                                   .records = &first,
+                                   .n_records = 1};
+    struct world w;
+    int64_t n = -1;
+    rv_err *err = NULL;
+
+    world_init(&w, "models: {sample-agent: [{text: hello}]}", NULL);
+    world_chat(&w, "sample-agent", session, "alice");
+    ck_assert_int_eq(rv_store_put_blob(w.store, RV_STR_LIT("no bundle"), bundle, &err), 0);
+    ck_assert_int_eq(rv_store_create_run(w.store, &run, &err), 0);
+    ck_assert_msg(rv_chat_settle(w.chat, &n, &err) == 0, "%s", rv_kit_err_take(err));
+    ck_assert_int_eq(n, 0);
+    struct rv_chat_turn t = world_say(&w, "hi");
+    ck_assert_str_eq(t.text.ptr, "hello");
+    world_fini(&w);
+}
+END_TEST
+
 Suite *turns_suite(void)
 {
     Suite *s = suite_create("turns");
@@ -185,6 +217,7 @@ Suite *turns_suite(void)
     tcase_add_test(tc, a_session_is_its_owners);
     tcase_add_test(tc, a_router_is_asked_once_and_its_choice_is_kept);
     tcase_add_test(tc, an_answer_that_does_not_fit_leaves_the_turn_waiting);
+    tcase_add_test(tc, a_turn_that_can_not_be_ended_does_not_stop_the_session);
     suite_add_tcase(s, tc);
     return s;
 }
