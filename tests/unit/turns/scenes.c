@@ -23,14 +23,14 @@
 const struct scene room_scenes[] = {
     {.name = "plain",
      .parent = TOOLS,
-     .lines = {{"parent", "hello", .in = 3, .out = 1}},
+     .lines = {{.to = "parent", .text = "hello", .in = 3, .out = 1}},
      .rows = "user ask\nassistant[parent] hello\n"},
     {.name = "tools side by side, one that fails",
      .parent = TOOLS,
-     .lines = {{"parent", "I look.", "c1 read {\"q\":1} | c2 look {}"},
-               {"read", "{\"v\":1}"},
-               {"look", "", .fails = "ExecutionError:it is dark"},
-               {"parent", "done"}},
+     .lines = {{.to = "parent", .text = "I look.", .calls = "c1 read {\"q\":1} | c2 look {}"},
+               {.to = "read", .text = "{\"v\":1}"},
+               {.to = "look", .text = "", .fails = "ExecutionError:it is dark"},
+               {.to = "parent", .text = "done"}},
      .rows =
          "user ask\n"
          "tool_call[parent] " CALLED("read", "c1", "{\"q\":1}") "tool_response[parent] {\"v\":1}" OF(
@@ -42,8 +42,10 @@ const struct scene room_scenes[] = {
     {.name = "answers in another order",
      .parent = TOOLS,
      .last_first = true,
-     .lines =
-         {{"parent", "", "c1 read {} | c2 look {}"}, {"read", "{\"v\":1}"}, {"look", "{\"v\":2}"}, {"parent", "done"}},
+     .lines = {{.to = "parent", .text = "", .calls = "c1 read {} | c2 look {}"},
+               {.to = "read", .text = "{\"v\":1}"},
+               {.to = "look", .text = "{\"v\":2}"},
+               {.to = "parent", .text = "done"}},
      .rows = "user ask\n"
              "tool_call[parent] " CALLED("read", "c1", "{}") "tool_response[parent] {\"v\":1}" OF(
                  "read",
@@ -53,7 +55,8 @@ const struct scene room_scenes[] = {
                                                                                                     "done\n"},
     {.name = "arguments that are none, a tool that is none",
      .parent = TOOLS,
-     .lines = {{"parent", "", "c1 read {oops | c2 nothing {} | c3 read [1]"}, {"parent", "well"}},
+     .lines = {{.to = "parent", .text = "", .calls = "c1 read {oops | c2 nothing {} | c3 read [1]"},
+               {.to = "parent", .text = "well"}},
      .rows = "user ask\n"
              "tool_call[parent] {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{\"raw\":\"{oops\"}}\n"
              "tool_response[parent] {\"error\":{\"type\":\"ValidationError\",\"message\":\"step 0 can not be run: "
@@ -69,11 +72,11 @@ const struct scene room_scenes[] = {
              "assistant[parent] well\n"},
     {.name = "the same id twice",
      .parent = TOOLS,
-     .lines = {{"parent", "", "call_1 read {}"},
-               {"read", "{\"v\":1}"},
-               {"parent", "", "call_1 look {}"},
-               {"look", "{\"v\":2}"},
-               {"parent", "done"}},
+     .lines = {{.to = "parent", .text = "", .calls = "call_1 read {}"},
+               {.to = "read", .text = "{\"v\":1}"},
+               {.to = "parent", .text = "", .calls = "call_1 look {}"},
+               {.to = "look", .text = "{\"v\":2}"},
+               {.to = "parent", .text = "done"}},
      .rows = "user ask\n"
              "tool_call[parent] " CALLED("read", "call_1", "{}") "tool_response[parent] {\"v\":1}" OF(
                  "read",
@@ -84,9 +87,9 @@ const struct scene room_scenes[] = {
                                                                                                             "done\n"},
     {.name = "an output by call, with an id that was there",
      .parent = TOOLS SHAPE,
-     .lines = {{"parent", "", "call_1 read {}"},
-               {"read", "{\"v\":1}"},
-               {"parent", "", "call_1 final_result {\"name\":\"ada\"}"}},
+     .lines = {{.to = "parent", .text = "", .calls = "call_1 read {}"},
+               {.to = "read", .text = "{\"v\":1}"},
+               {.to = "parent", .text = "", .calls = "call_1 final_result {\"name\":\"ada\"}"}},
      .rows = "user ask\n"
              "tool_call[parent] " CALLED("read", "call_1", "{}") "tool_response[parent] {\"v\":1}" OF(
                  "read", "call_1") "tool_call[parent] " CALLED("final_result", "call_2",
@@ -94,7 +97,7 @@ const struct scene room_scenes[] = {
                  OF("final_result", "call_2") "assistant[parent] {\"name\":\"ada\"}\n"},
     {.name = "an output by call, with others beside it",
      .parent = TOOLS SHAPE,
-     .lines = {{"parent", "", "c1 read {} | c2 final_result {\"name\":\"ada\",\"n\":3}"}},
+     .lines = {{.to = "parent", .text = "", .calls = "c1 read {} | c2 final_result {\"name\":\"ada\",\"n\":3}"}},
      .rows = "user ask\n"
              "tool_call[parent] " CALLED("read", "c1", "{}") "tool_response[parent] " MISSED OF(
                  "read", "c1") "tool_call[parent] " CALLED("final_result", "c2",
@@ -102,11 +105,12 @@ const struct scene room_scenes[] = {
                  OF("final_result", "c2") "assistant[parent] {\"name\":\"ada\",\"n\":3}\n"},
     {.name = "an output as JSON",
      .parent = SHAPE,
-     .lines = {{"parent", "{\"name\": \"ada\"}"}},
+     .lines = {{.to = "parent", .text = "{\"name\": \"ada\"}"}},
      .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"},
     {.name = "an output that is repaired",
      .parent = SHAPE,
-     .lines = {{"parent", "", "c1 final_result {\"n\":1}"}, {"parent", "", "c2 final_result {\"name\":\"ada\"}"}},
+     .lines = {{.to = "parent", .text = "", .calls = "c1 final_result {\"n\":1}"},
+               {.to = "parent", .text = "", .calls = "c2 final_result {\"name\":\"ada\"}"}},
      .rows = "user ask\n"
              "tool_call[parent] {\"name\":\"final_result\",\"id\":\"c1\",\"arguments\":{\"n\":1}}\n"
              "tool_response[parent] This does not fit the schema of the answer: output_schema: (root): missing "
@@ -117,11 +121,11 @@ const struct scene room_scenes[] = {
     {.name = "the sequence of the reference", /* p8 16 */
      .parent = TOOLS,
      .agents = {"child", PLAIN},
-     .lines = {{"parent", "", "c1 read {}"},
-               {"read", "{\"v\":1}"},
-               {"parent", "", ASK("c2", "child", "what?")},
-               {"child", "this"},
-               {"parent", "as I said"}},
+     .lines = {{.to = "parent", .text = "", .calls = "c1 read {}"},
+               {.to = "read", .text = "{\"v\":1}"},
+               {.to = "parent", .text = "", .calls = ASK("c2", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "as I said"}},
      .rows = "user ask\n"
              "tool_call[parent] " CALLED("read", "c1", "{}") "tool_response[parent] {\"v\":1}" OF(
                  "read", "c1") "tool_call[parent] " ASKED("c2", "child",
@@ -132,12 +136,12 @@ const struct scene room_scenes[] = {
     {.name = "a child with tools",
      .parent = TOOLS,
      .agents = {"child", "tools: [read, put]\n"},
-     .lines = {{"parent", "Wait.", ASK("a1", "child", "what?"), .in = 10, .out = 2},
-               {"child", "I read.", "c1 read {} | c2 put {}", .in = 100, .out = 20},
-               {"read", "{\"v\":1}"},
-               {"put", "{\"v\":2}"},
-               {"child", "this", .in = 200, .out = 30},
-               {"parent", "as I said", .in = 40, .out = 5}},
+     .lines = {{.to = "parent", .text = "Wait.", .calls = ASK("a1", "child", "what?"), .in = 10, .out = 2},
+               {.to = "child", .text = "I read.", .calls = "c1 read {} | c2 put {}", .in = 100, .out = 20},
+               {.to = "read", .text = "{\"v\":1}"},
+               {.to = "put", .text = "{\"v\":2}"},
+               {.to = "child", .text = "this", .in = 200, .out = 30},
+               {.to = "parent", .text = "as I said", .in = 40, .out = 5}},
      .rows =
          "user ask\n"
          "tool_call[parent] " ASKED("a1", "child", "what?") "tool_call<a1[child] " CALLED(
@@ -215,13 +219,13 @@ const struct scene room_scenes[] = {
      .parent = TOOLS,
      .agents = {"one", "tools: [read]\n", "two", PLAIN},
      .last_first = true,
-     .lines = {{"parent", "", ASK("a1", "one", "x") " | r1 look {} | " ASK("a2", "two", "y")},
-               {"look", "{\"v\":1}"},
-               {"one", "", "c1 read {}"},
-               {"read", "{\"v\":2}"},
-               {"two", "the second"},
-               {"one", "the first"},
-               {"parent", "both"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "one", "x") " | r1 look {} | " ASK("a2", "two", "y")},
+               {.to = "look", .text = "{\"v\":1}"},
+               {.to = "one", .text = "", .calls = "c1 read {}"},
+               {.to = "read", .text = "{\"v\":2}"},
+               {.to = "two", .text = "the second"},
+               {.to = "one", .text = "the first"},
+               {.to = "parent", .text = "both"}},
      .rows = "user ask\n"
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"x\"}}\n"
@@ -245,15 +249,15 @@ const struct scene room_scenes[] = {
     {.name = "three deep",
      .parent = TOOLS,
      .agents = {"one", "tools: [ask_agent]\n", "two", "tools: [ask_agent]\n", "three", "tools: [put]\n"},
-     .lines = {{"parent", "", ASK("a", "one", "1")},
-               {"one", "", ASK("a", "two", "2")},
-               {"two", "", ASK("a", "three", "3")},
-               {"three", "", "c put {}"},
-               {"put", "{\"v\":1}"},
-               {"three", "deep"},
-               {"two", "less"},
-               {"one", "little"},
-               {"parent", "top"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a", "one", "1")},
+               {.to = "one", .text = "", .calls = ASK("a", "two", "2")},
+               {.to = "two", .text = "", .calls = ASK("a", "three", "3")},
+               {.to = "three", .text = "", .calls = "c put {}"},
+               {.to = "put", .text = "{\"v\":1}"},
+               {.to = "three", .text = "deep"},
+               {.to = "two", .text = "less"},
+               {.to = "one", .text = "little"},
+               {.to = "parent", .text = "top"}},
      .rows = "user ask\n"
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"1\"}}\n"
@@ -279,17 +283,17 @@ const struct scene room_scenes[] = {
     {.name = "children that count their calls, as who asked does",
      .parent = TOOLS,
      .agents = {"one", "tools: [put]\n", "two", "tools: [put]\n"},
-     .lines = {{"parent", "", ASK("call_1", "one", "1")},
-               {"one", "", "call_1 put {}"},
-               {"put", "{\"v\":1}"},
-               {"one", "", "call_1 put {}"},
-               {"put", "{\"v\":2}"},
-               {"one", "uno"},
-               {"parent", "", ASK("call_1", "two", "2")},
-               {"two", "", "call_2 put {}"},
-               {"put", "{\"v\":3}"},
-               {"two", "due"},
-               {"parent", "top"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("call_1", "one", "1")},
+               {.to = "one", .text = "", .calls = "call_1 put {}"},
+               {.to = "put", .text = "{\"v\":1}"},
+               {.to = "one", .text = "", .calls = "call_1 put {}"},
+               {.to = "put", .text = "{\"v\":2}"},
+               {.to = "one", .text = "uno"},
+               {.to = "parent", .text = "", .calls = ASK("call_1", "two", "2")},
+               {.to = "two", .text = "", .calls = "call_2 put {}"},
+               {.to = "put", .text = "{\"v\":3}"},
+               {.to = "two", .text = "due"},
+               {.to = "parent", .text = "top"}},
      .rows = "user ask\n"
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"call_1\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"1\"}}\n"
@@ -316,14 +320,15 @@ const struct scene room_scenes[] = {
      .keys = "max_delegation_depth: 1\n",
      .parent = TOOLS,
      .agents = {"one", "tools: [ask_agent]\n"},
-     .lines = {{"parent", "",
-                ASK("a", "one", "1") " | " ASK("b", "nobody", "2") " | " ASK(
+     .lines = {{.to = "parent",
+                .text = "",
+                .calls = ASK("a", "one", "1") " | " ASK("b", "nobody", "2") " | " ASK(
                     "c", "parent",
                     "3") " | d ask_agent {\"agent_name\":\"one\",\"input_text\":\"4\",\"user_id\":\"bob\"}"},
-               {"one", "", ASK("e", "one", "5")},
-               {"one", "alone"},
-               {"parent", "well"},
-               {"parent", "well"}},
+               {.to = "one", .text = "", .calls = ASK("e", "one", "5")},
+               {.to = "one", .text = "alone"},
+               {.to = "parent", .text = "well"},
+               {.to = "parent", .text = "well"}},
      .rows = "user ask\n"
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"1\"}}\n"
@@ -361,9 +366,9 @@ const struct scene room_scenes[] = {
     {.name = "a child that fails",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
-     .lines = {{"parent", "", ASK("a1", "child", "what?")},
-               {"child", "half of", .fails = "LLMError:no key"},
-               {"parent", "I say it"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "half of", .fails = "LLMError:no key"},
+               {.to = "parent", .text = "I say it"}},
      .rows = "user ask\n"
              "tool_call[parent] " ASKED("a1", "child",
                                         "what?") "assistant<a1[child](failed) half of\n"
@@ -373,9 +378,11 @@ const struct scene room_scenes[] = {
     {.name = "a child that takes too long",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
-     .lines = {{"parent", "", "a1 ask_agent {\"agent_name\":\"child\",\"input_text\":\"what?\",\"timeout_seconds\":2}"},
-               {"child", "late", .takes_us = 3000000},
-               {"parent", "I say it"}},
+     .lines = {{.to = "parent",
+                .text = "",
+                .calls = "a1 ask_agent {\"agent_name\":\"child\",\"input_text\":\"what?\",\"timeout_seconds\":2}"},
+               {.to = "child", .text = "late", .takes_us = 3000000},
+               {.to = "parent", .text = "I say it"}},
      .rows = "user ask\n"
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?"
@@ -390,7 +397,9 @@ const struct scene room_scenes[] = {
     {.name = "a child that needs a person",
      .parent = TOOLS,
      .agents = {"child", "tools: [wipe]\n"},
-     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "", "w wipe {}"}, {"parent", "I say it"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "", .calls = "w wipe {}"},
+               {.to = "parent", .text = "I say it"}},
      .rows = "user ask\n"
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?"
@@ -406,10 +415,10 @@ const struct scene room_scenes[] = {
     {.name = "a child with an output",
      .parent = TOOLS,
      .agents = {"child", SHAPE "chained_tool: put\n"},
-     .lines = {{"parent", "", ASK("a1", "child", "what?")},
-               {"child", "", "f final_result {\"name\":\"ada\"}"},
-               {"put", "{\"saved\":1}"},
-               {"parent", "it is ada"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "", .calls = "f final_result {\"name\":\"ada\"}"},
+               {.to = "put", .text = "{\"saved\":1}"},
+               {.to = "parent", .text = "it is ada"}},
      .rows = "user ask\n"
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?"
@@ -428,7 +437,9 @@ const struct scene room_scenes[] = {
      .stage = ", child_text: parent",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
-     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "this"}, {"parent", "it said this"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "it said this"}},
      .rows = "user ask\n"
              "tool_call[parent] " ASKED("a1", "child", "what?") "assistant<a1[child] this\n"
                                                                 "tool_response[parent] " SAID("child", "this")
@@ -438,7 +449,9 @@ const struct scene room_scenes[] = {
      .stage = ", child_text: both",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
-     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "this"}, {"parent", "it said this"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "it said this"}},
      .rows = "user ask\n"
              "tool_call[parent] " ASKED("a1", "child",
                                         "what?") "assistant<a1[child] this\n"
@@ -448,7 +461,9 @@ const struct scene room_scenes[] = {
      .stage = ", child_text_resets: true",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
-     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "this"}, {"parent", "it said this"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "it said this"}},
      .rows = "user ask\n"
              "tool_call[parent] " ASKED("a1", "child",
                                         "what?") "assistant<a1[child] this\n"
@@ -456,33 +471,34 @@ const struct scene room_scenes[] = {
                                                      OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
     {.name = "a chain",
      .parent = SHAPE "chained_tool: put\n",
-     .lines = {{"parent", "{\"name\":\"ada\"}"}, {"put", "{\"saved\":1}"}},
+     .lines = {{.to = "parent", .text = "{\"name\":\"ada\"}"}, {.to = "put", .text = "{\"saved\":1}"}},
      .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
              "tool_call[parent] " CALLED("put", "%C",
                                          "{\"name\":\"ada\"}") "tool_response[parent] {\"saved\":1}" OF("put", "%C")},
     {.name = "a chain that must not happen twice",
      .parent = SHAPE "chained_tool: send\n",
-     .lines = {{"parent", "{\"name\":\"ada\"}"}, {"send", "{\"sent\":1}"}},
+     .lines = {{.to = "parent", .text = "{\"name\":\"ada\"}"}, {.to = "send", .text = "{\"sent\":1}"}},
      .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
              "tool_call[parent] " CALLED("send", "%C",
                                          "{\"name\":\"ada\"}") "tool_response[parent] {\"sent\":1}" OF("send", "%C")},
     {.name = "a chain that fails",
      .parent = SHAPE "chained_tool: put\n",
-     .lines = {{"parent", "{\"name\":\"ada\"}"}, {"put", "", .fails = "ExecutionError:disk on fire"}},
+     .lines = {{.to = "parent", .text = "{\"name\":\"ada\"}"},
+               {.to = "put", .text = "", .fails = "ExecutionError:disk on fire"}},
      .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
              "tool_call[parent] " CALLED(
                  "put", "%C", "{\"name\":\"ada\"}") "tool_response[parent] {\"status\":\"error\",\"error\":\"disk "
                                                     "on fire\"}" OF("put", "%C")},
     {.name = "a chain of a tool that is none",
      .parent = SHAPE "chained_tool: nowhere\n",
-     .lines = {{"parent", "{\"name\":\"ada\"}"}},
+     .lines = {{.to = "parent", .text = "{\"name\":\"ada\"}"}},
      .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
              "tool_call[parent] " CALLED(
                  "nowhere", "%C", "{\"name\":\"ada\"}") "tool_response[parent] {\"status\":\"error\",\"error\":\"there "
                                                         "is no tool \\\"nowhere\\\"\"}" OF("nowhere", "%C")},
     {.name = "a chain that would destroy",
      .parent = SHAPE "chained_tool: wipe\n",
-     .lines = {{"parent", "{\"name\":\"ada\"}"}},
+     .lines = {{.to = "parent", .text = "{\"name\":\"ada\"}"}},
      .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
              "tool_call[parent] " CALLED(
                  "wipe", "%C", "{\"name\":\"ada\"}") "tool_response[parent] {\"status\":\"error\",\"error\":\"tool "
@@ -491,11 +507,12 @@ const struct scene room_scenes[] = {
     {.name = "an observation, and the end of a routing",
      .parent = TOOLS,
      .routes = true,
-     .lines = {{"parent", "", "o action {} | d action {}"},
-               {"action", "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\","
-                          "\"payload\":{\"session_name\":\"Cats\"}}"},
-               {"action", "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
-               {"parent", "bye"}},
+     .lines = {{.to = "parent", .text = "", .calls = "o action {} | d action {}"},
+               {.to = "action",
+                .text = "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\","
+                        "\"payload\":{\"session_name\":\"Cats\"}}"},
+               {.to = "action", .text = "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
+               {.to = "parent", .text = "bye"}},
      .rows = "user ask\n"
              "tool_call[parent] {\"name\":\"action\",\"id\":\"o\",\"arguments\":{}}\n"
              "tool_response[parent] "
@@ -507,9 +524,9 @@ const struct scene room_scenes[] = {
              "assistant[parent] bye\n"},
     {.name = "a turn that fails",
      .parent = TOOLS,
-     .lines = {{"parent", "I look.", "c1 read {}"},
-               {"read", "{\"v\":1}"},
-               {"parent", "half of", .fails = "LLMError:no"}},
+     .lines = {{.to = "parent", .text = "I look.", .calls = "c1 read {}"},
+               {.to = "read", .text = "{\"v\":1}"},
+               {.to = "parent", .text = "half of", .fails = "LLMError:no"}},
      .rows = "user(failed) ask\n"
              "tool_call[parent](failed) " CALLED("read", "c1", "{}") "tool_response[parent](failed) {\"v\":1}" OF(
                  "read", "c1") "assistant[parent](failed) I look.\n\nhalf of\n"},
@@ -517,20 +534,22 @@ const struct scene room_scenes[] = {
      .parent = TOOLS,
      .agents = {"child", PLAIN},
      .forgets = true,
-     .lines = {{"parent", "", ASK("a1", "child", "what?")}, {"child", "this"}, {"parent", "it said this"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "it said this"}},
      .rows = ""},
     {.name = "calls that are repeated",
      .stage = ", max_retries: 2",
      .parent = TOOLS,
      .agents = {"child", "tools: [send]\n"},
-     .lines = {{"parent", "", ASK("a1", "child", "what?") " | r read {}"},
-               {"read", "", .fails = "?ExecutionError:busy"},
-               {"child", "", .fails = "?LLMError:overloaded"},
-               {"read", "{\"v\":1}"},
-               {"child", "", "s send {}"},
-               {"send", "{\"sent\":1}"},
-               {"child", "sent"},
-               {"parent", "it is"}},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?") " | r read {}"},
+               {.to = "read", .text = "", .fails = "?ExecutionError:busy"},
+               {.to = "child", .text = "", .fails = "?LLMError:overloaded"},
+               {.to = "read", .text = "{\"v\":1}"},
+               {.to = "child", .text = "", .calls = "s send {}"},
+               {.to = "send", .text = "{\"sent\":1}"},
+               {.to = "child", .text = "sent"},
+               {.to = "parent", .text = "it is"}},
      .rows = NULL},
 };
 const size_t room_n_scenes = RV_COUNT(room_scenes);

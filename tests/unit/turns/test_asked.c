@@ -12,13 +12,14 @@
 /* Another one is still at work when the asking visit runs out of time. */
 START_TEST(who_is_at_work_when_time_is_up_is_ended_and_kept)
 {
-    static const struct scene s = {.name = "late",
-                                   .stage = ", timeout_seconds: 3, max_retries: 2",
-                                   .parent = "tools: [ask_agent, read]\n",
-                                   .agents = {"child", "\n"},
-                                   .lines = {{"parent", "", "r read {} | " ASK("a", "child", "x"), .in = 1, .out = 1},
-                                             {"read", "", .fails = "?ExecutionError:busy"},
-                                             {"child", "never heard"}}};
+    static const struct scene s = {
+        .name = "late",
+        .stage = ", timeout_seconds: 3, max_retries: 2",
+        .parent = "tools: [ask_agent, read]\n",
+        .agents = {"child", "\n"},
+        .lines = {{.to = "parent", .text = "", .calls = "r read {} | " ASK("a", "child", "x"), .in = 1, .out = 1},
+                  {.to = "read", .text = "", .fails = "?ExecutionError:busy"},
+                  {.to = "child", .text = "never heard"}}};
     struct room *r = room_new(&s, NULL);
 
     room_start(r);
@@ -50,12 +51,13 @@ START_TEST(the_session_is_not_an_asked_agents)
         .parent = "tools: [ask_agent]\n",
         .agents = {"child", "tools: [action]\n"},
         .routes = true,
-        .lines = {{"parent", "", ASK("a", "child", "x")},
-                  {"child", "", "o action {} | d action {}"},
-                  {"action", OBSERVED},
-                  {"action", "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
-                  {"child", "well"},
-                  {"parent", "done"}}};
+        .lines = {
+            {.to = "parent", .text = "", .calls = ASK("a", "child", "x")},
+            {.to = "child", .text = "", .calls = "o action {} | d action {}"},
+            {.to = "action", .text = OBSERVED},
+            {.to = "action", .text = "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
+            {.to = "child", .text = "well"},
+            {.to = "parent", .text = "done"}}};
     const struct rv_store_scope all = {0};
     struct rv_session_row row = {0};
     struct room *r = room_new(&s, NULL);
@@ -83,9 +85,9 @@ START_TEST(time_in_which_nobody_worked_does_not_count)
     static const struct scene s = {.name = "a long night",
                                    .parent = "tools: [ask_agent]\n",
                                    .agents = {"child", "\n"},
-                                   .lines = {{"parent", "", ASK("a", "child", "x")},
-                                             {"child", "", .fails = "TimeoutError:too slow"},
-                                             {"parent", "alone"}}};
+                                   .lines = {{.to = "parent", .text = "", .calls = ASK("a", "child", "x")},
+                                             {.to = "child", .text = "", .fails = "TimeoutError:too slow"},
+                                             {.to = "parent", .text = "alone"}}};
     struct room *r = room_new(&s, NULL);
 
     room_start(r);

@@ -11,14 +11,15 @@ static const struct scene gate = {
     .parent = "tools: [ask_agent, action, wipe]\n",
     .agents = {"child", "\n"},
     .routes = true,
-    .lines = {{"parent", "One moment.", "o action {} | d action {}", .in = 5, .out = 1},
-              {"action", "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\","
-                         "\"payload\":{\"session_name\":\"Cats\"}}"},
-              {"action", "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
-              {"parent", "", ASK("a", "child", "what?") " | w wipe {}", .in = 7, .out = 2},
-              {"child", "this", .in = 100, .out = 10},
-              {"wipe", "{\"wiped\":1}"},
-              {"parent", "not heard", .in = 9, .out = 3}}};
+    .lines = {{.to = "parent", .text = "One moment.", .calls = "o action {} | d action {}", .in = 5, .out = 1},
+              {.to = "action",
+               .text = "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\","
+                       "\"payload\":{\"session_name\":\"Cats\"}}"},
+              {.to = "action", .text = "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
+              {.to = "parent", .text = "", .calls = ASK("a", "child", "what?") " | w wipe {}", .in = 7, .out = 2},
+              {.to = "child", .text = "this", .in = 100, .out = 10},
+              {.to = "wipe", .text = "{\"wiped\":1}"},
+              {.to = "parent", .text = "not heard", .in = 9, .out = 3}}};
 
 #define UP_TO_THE_GATE(mark)                                                                                           \
     "user" mark " ask\n"                                                                                               \
@@ -128,9 +129,9 @@ START_TEST(a_chain_waits_for_the_person_that_is_asked_first)
         .stage = ", name: s, default_next: end",
         .parent = "structured_output: true\nchained_tool: send\n"
                   "properties: {name: {type: string}, outcome: {type: string}}\nrequired: [name]\n",
-        .lines = {{"parent", "{\"name\":\"ada\",\"outcome\":\"confirm\"}"},
-                  {"parent", "{\"name\":\"ada\"}"},
-                  {"send", "{\"sent\":1}"}}};
+        .lines = {{.to = "parent", .text = "{\"name\":\"ada\",\"outcome\":\"confirm\"}"},
+                  {.to = "parent", .text = "{\"name\":\"ada\"}"},
+                  {.to = "send", .text = "{\"sent\":1}"}}};
     struct room *r = room_new(&s, NULL);
 
     room_start(r);
