@@ -53,8 +53,7 @@ static int collect(rv_visit *v, rv_err **err)
     t->ids = json_object_new_object();
     if (!t->ids)
         return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
-    bool is_told = v->agent->doc && c && !v->shared->origin; /* who is asked hears nothing of earlier turns */
-    int rc = is_told ? collect_from(t, c->history, err) : 0;
+    int rc = v->agent->doc && c ? collect_from(t, c->history, err) : 0;
     return rc == 0 ? collect_from(t, t->turns, err) : rc;
 }
 
@@ -81,7 +80,7 @@ static int rename_call(rv_visit *v, json_object *call, rv_err **err)
     const char *prefix = v->shared->origin ? v->shared->origin->parent_tool_call_id : COUNTED;
     rv_buf made = RV_BUF_INIT(strlen(prefix) + NUMBER_MAX);
     struct talk *t = &v->talk;
-    int n = json_object_object_length(t->ids);
+    int n = v->shared->origin ? 0 : json_object_object_length(t->ids);
 
     do {
         rv_buf_clear(&made);

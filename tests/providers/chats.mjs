@@ -105,7 +105,14 @@ function checkRequest(talk, wire, {body, turn, by, isFirst}, prompts, what) {
       )
     }
   } else {
-    equal(asked.length, 1, what('tells an agent that was asked nothing but its question'))
+    const question = talk.turns[turn].replies.flatMap((r) => r.calls ?? []).find((c) => c.name === 'ask_agent')
+    const {input_text} = JSON.parse(question.arguments)
+    equal(
+      asked.slice(0, -1),
+      talk.turns.slice(0, turn).map((t) => t.says),
+      what('tells an agent that was asked what was said before this turn'),
+    )
+    check(asked.at(-1)?.startsWith(input_text), what('ends with its question'), asked)
   }
   if (talk.output) checkStructured(talk, wire, body, what)
   else equal(body.tool_choice, undefined, what('leaves the choice of tools to the model'))
