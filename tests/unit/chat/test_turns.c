@@ -205,6 +205,22 @@ START_TEST(a_turn_that_can_not_be_ended_does_not_stop_the_session)
 }
 END_TEST
 
+START_TEST(what_a_mock_says_is_kept_as_an_answer)
+{
+    struct world w;
+
+    world_init(&w, "stages: {sample-agent: [{output: {response: said by a mock}}]}", NULL);
+    world_chat(&w, "sample-agent", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "hi");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_str_eq(t.text.ptr, "said by a mock");
+    char *rows = world_rows(&w, true);
+    ck_assert_str_eq(rows, "user hi\nassistant[sample-agent] said by a mock\n");
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *turns_suite(void)
 {
     Suite *s = suite_create("turns");
@@ -218,6 +234,7 @@ Suite *turns_suite(void)
     tcase_add_test(tc, a_router_is_asked_once_and_its_choice_is_kept);
     tcase_add_test(tc, an_answer_that_does_not_fit_leaves_the_turn_waiting);
     tcase_add_test(tc, a_turn_that_can_not_be_ended_does_not_stop_the_session);
+    tcase_add_test(tc, what_a_mock_says_is_kept_as_an_answer);
     suite_add_tcase(s, tc);
     return s;
 }
