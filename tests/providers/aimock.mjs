@@ -1,7 +1,9 @@
 // node aimock.mjs REEVE: pipelines on a mock of the vendors that other people wrote, on the wires of OpenAI, Anthropic and
-// Ollama: text, tools in parallel, structured output, what was used, errors with their status, and vectors of texts.
+// Ollama: text, tools in parallel, structured output, what was used, errors with their status, chats with declared agents,
+// and vectors of texts.
 import {writeFileSync} from 'node:fs'
 import {join} from 'node:path'
+import {Chat} from './chat.mjs'
 import {check, equal, eventsOf, finish, pipelineFile, run, scratch} from './kit.mjs'
 import {load} from './packages.mjs'
 import {wires} from './wires/wires.mjs'
@@ -11,6 +13,7 @@ const {LLMock} = load('@copilotkit/aimock')
 
 const mock = new LLMock({port: 0, host: '127.0.0.1', logLevel: 'silent'})
 const usage = {prompt_tokens: 42, completion_tokens: 7, input_tokens: 42, output_tokens: 7}
+const SURVEY = '{"verdict":"seaworthy","hull":{"state":"sound"}}'
 const TEXT = 'Wood floats, and so does cork: it is lighter than water. Ünïcödé too. 🪵'
 mock.on({userMessage: /What floats/}, {content: TEXT, usage}, {chunkSize: 3})
 mock.on(
@@ -38,6 +41,20 @@ mock.on(
 for (const status of [400, 401, 404, 429, 500, 503])
   mock.on({userMessage: `status ${status}.`}, {error: {message: `mocked ${status}`, type: 'mocked_error'}, status})
 mock.on({userMessage: /cut short/}, {content: TEXT, usage}, {chunkSize: 3, truncateAfterChunks: 4})
+mock.on(
+  {userMessage: /What should I cook/, hasToolResult: false},
+  {toolCalls: [{name: 'action', arguments: '{"type":"observation","payload":{"confidence":0.8}}'}], usage},
+)
+mock.on({userMessage: /What should I cook/, hasToolResult: true}, {content: 'Leek soup.', usage}, {chunkSize: 3})
+const task = '{"agent_name":"sample-agent","input_text":"Write a haiku."}'
+mock.on(
+  {userMessage: /Have a haiku written/, sequenceIndex: 0},
+  {toolCalls: [{name: 'ask_agent', arguments: task}], usage},
+  {chunkSize: 4},
+)
+mock.on({userMessage: /Have a haiku written/}, {content: 'There it is.', usage})
+mock.on({userMessage: /Write a haiku/}, {content: 'one pot / half an hour', usage}, {chunkSize: 3})
+mock.on({userMessage: /Is she fine/}, {toolCalls: [{name: 'final_result', arguments: SURVEY}], usage}, {chunkSize: 5})
 await mock.start()
 
 const tools = join(scratch, 'tools.yaml')
@@ -136,6 +153,36 @@ for (const wire of Object.values(wires)) {
     ...cut.seen,
   )
 }
+// Turns of a session: a call, an agent that is asked, an output; and what the mock was told of the earlier ones.
+for (const wire of Object.values(wires)) {
+  const what = (text) => `${wire.name}, a chat: ${text}`
+  const chat = new Chat(reeve, `aimock-${wire.name}`, {wire, url: mock.url, agent: 'general'})
+  const turns = []
+  mock.clearRequests()
+  mock.resetMatchCounts()
+  for (const text of ['What should I cook?', 'Have a haiku written.']) turns.push(await chat.say(text))
+  chat.agent = 'surveyor'
+  turns.push(await chat.say('Is she fine?'))
+  equal(
+    turns.map((t) => [t.status, t.text]),
+    [
+      ['completed', 'Leek soup.'],
+      ['completed', 'one pot / half an hour'],
+      ['completed', SURVEY],
+    ],
+    what('each turn has its answer'),
+  )
+  equal(
+    (await chat.rows()).map((r) => r.message_type).join(' '),
+    'user tool_call tool_response assistant user tool_call assistant tool_response assistant' +
+      ' user tool_call tool_response assistant',
+    what('its rows'),
+  )
+  const told = mock.getRequests().map((r) => r.body.messages.filter((m) => m.role !== 'system'))
+  equal(told.length, 6, what('so many requests'))
+  check(JSON.stringify(told.at(-1)).includes('one pot / half an hour'), what('the last one tells of the turn before'))
+}
+
 // Texts as vectors, beside what the vendor's own client gets.
 {
   const texts = ['a rope', 'a knot', 'Ünïcödé 🪵']
