@@ -1,8 +1,8 @@
 /* Where agents come from: the store, capabilities, a folder of YAML files, in this order.
  *
  * A name is looked up for a user of a tenant. What was found in a capability or a file is registered in the store on
- * first use, where it never replaces what a person put there. Answers are kept for five minutes or until a schema
- * changes, by whatever process. Used by one thread. */
+ * first use, a capability's for everybody and a file's for the user who asked, where it never replaces what a person
+ * put there. Answers are kept for five minutes or until a schema changes, by whatever process. Used by one thread. */
 #ifndef RV_AGENTS_H
 #define RV_AGENTS_H
 

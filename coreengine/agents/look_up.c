@@ -77,13 +77,20 @@ static int take(struct rv_agent *out, const char *name, rv_str text, const char 
     return rc;
 }
 
+/* A built-in agent is everybody's. What stands in a folder is whose folder it is: others are not to see it, and whoever
+ * names another folder must not change what they get. */
+static const char *owner_of(const struct rv_store_scope *scope, const struct rv_agent *agent)
+{
+    return strcmp(agent->source, "file") == 0 && scope->user ? scope->user : "";
+}
+
 /* A store that can not be written now is no reason to be without the agent. */
 static int register_it(rv_agents *a, const struct rv_store_scope *scope, const struct rv_agent *agent, rv_err **err)
 {
     bool changed = false;
     rv_err *why = NULL;
-    int rc = rv_agents_put_row(a, scope->tenant, "", agent->doc, (rv_str){agent->text, agent->len}, agent->source,
-                               agent->place, RV_SCHEMA_REGISTER, &changed, &why);
+    int rc = rv_agents_put_row(a, scope->tenant, owner_of(scope, agent), agent->doc, (rv_str){agent->text, agent->len},
+                               agent->source, agent->place, RV_SCHEMA_REGISTER, &changed, &why);
 
     if (rc == RV_E_NOMEM) {
         rv_err_free(why);

@@ -60,13 +60,18 @@ static int copy_row(void *self, const struct rv_schema_row *row, rv_err **err)
     return 0;
 }
 
-static struct row_copy only_row(struct world *w)
+static struct row_copy only_row_of(struct world *w, const struct rv_store_scope *scope)
 {
     struct row_copy copy = {0};
 
-    ck_assert_int_eq(rv_store_list_schemas(w->store, &nobody, "agent", copy_row, &copy, NULL), 0);
+    ck_assert_int_eq(rv_store_list_schemas(w->store, scope, "agent", copy_row, &copy, NULL), 0);
     ck_assert_int_eq(copy.n, 1);
     return copy;
+}
+
+static struct row_copy only_row(struct world *w)
+{
+    return only_row_of(w, &nobody);
 }
 
 START_TEST(what_is_found_is_registered_once_and_for_everybody)
@@ -108,12 +113,27 @@ START_TEST(a_registered_row_follows_its_source)
     world_begin(&w, _i, NO_PLUGINS);
     world_file(&w, "a.yaml", DOC("helper", "First"));
     must_find(&w, &ann, "helper", "file", "First");
-    ck_assert_str_eq(only_row(&w).document, DOC("helper", "First"));
+    ck_assert_str_eq(only_row_of(&w, &ann).document, DOC("helper", "First"));
     world_file(&w, "a.yaml", DOC("helper", "Second"));
     must_find(&w, &ann, "helper", "file", "Second");
-    row = only_row(&w);
+    row = only_row_of(&w, &ann);
     ck_assert_str_eq(row.document, DOC("helper", "Second"));
     ck_assert_str_eq(row.source, "file");
+    world_end(&w);
+}
+END_TEST
+
+START_TEST(a_file_is_registered_for_who_asked) /* another's folder changes nothing of theirs */
+{
+    struct world w;
+
+    world_begin(&w, _i, NO_PLUGINS);
+    world_file(&w, "a.yaml", DOC("helper", "Of ann"));
+    must_find(&w, &ann, "helper", "file", "Of ann");
+    world_file(&w, "a.yaml", DOC("helper", "Of bob"));
+    must_find(&w, &bob, "helper", "file", "Of bob");
+    ck_assert_str_eq(only_row_of(&w, &ann).document, DOC("helper", "Of ann"));
+    ck_assert_str_eq(only_row_of(&w, &bob).document, DOC("helper", "Of bob"));
     world_end(&w);
 }
 END_TEST
@@ -271,6 +291,7 @@ TCase *order_case(void)
     tcase_add_loop_test(tc, a_capability_goes_before_a_file_and_a_person_before_both, 0, N_STORES);
     tcase_add_loop_test(tc, what_is_found_is_registered_once_and_for_everybody, 0, N_STORES);
     tcase_add_loop_test(tc, a_registered_row_follows_its_source, 0, N_STORES);
+    tcase_add_loop_test(tc, a_file_is_registered_for_who_asked, 0, N_STORES);
     tcase_add_loop_test(tc, a_registered_row_serves_where_its_source_is_not_at_hand, 0, N_STORES);
     tcase_add_loop_test(tc, what_a_person_put_is_never_written_over, 0, N_STORES);
     tcase_add_loop_test(tc, one_tenant_does_not_see_what_another_put, 0, N_STORES);
