@@ -171,7 +171,8 @@ const struct rv_cli_verb rv_verb_chat = {
         "--debug each request is printed to standard error as it is sent.",
     .examples = "reeve chat                                            # with the agent general\n"
                 "reeve chat --agent sample-agent --session-name demo   # with another one\n"
-                "reeve chat \"what is a lease?\" --no-store              # one question, nothing is kept\n"
+                "reeve chat \"hi\" --script pipelines/scripts/chat-general.yaml --no-store   # without a model; "
+                "nothing is kept\n"
                 "reeve chat --session ID --message - < letter.txt --json | jq -r .text",
     .options = options,
     .n_options = RV_COUNT(options),

@@ -13,7 +13,7 @@ static const char *renamed(const struct rv_agent_config *a, const char *member)
 }
 
 /* Does some member of the output reach the tool under that name? */
-static bool gets(const struct rv_agent_config *a, json_object *properties, const char *parameter)
+static bool reaches(const struct rv_agent_config *a, json_object *properties, const char *parameter)
 {
     json_object_object_foreach (properties, key, schema) {
         (void)schema;
@@ -40,7 +40,7 @@ static bool check_required(const struct rv_agent_config *a, json_object *input, 
 
     for (size_t i = 0; required && i < json_object_array_length(required); i++) {
         json_object *name = json_object_array_get_idx(required, i);
-        if (!json_object_is_type(name, json_type_string) || gets(a, properties, json_object_get_string(name)))
+        if (!json_object_is_type(name, json_type_string) || reaches(a, properties, json_object_get_string(name)))
             continue;
         report(a, findings, "it needs", json_object_get_string(name));
         fits = false;
