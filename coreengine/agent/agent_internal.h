@@ -278,7 +278,7 @@ RV_MUST_CHECK int rv_child_on(struct child *c, const struct rv_event *ev, struct
 bool rv_child_is_done(const struct child *c);
 /** It is done: what its call came to, as an entry of `results`; rows, usage and words become the asking visit's. */
 RV_MUST_CHECK int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry,
-                               struct rv_effects *out, rv_err **err);
+                               rv_err **err);
 RV_MUST_CHECK int rv_child_cancel(struct child *c, const char *why, json_object *partials, int64_t now_us,
                                   struct rv_effects *out, rv_err **err);
 /** The rows of one that is given up with the asking visit. */

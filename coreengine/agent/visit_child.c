@@ -1,10 +1,11 @@
 /* An agent that was asked by another one: a visit within the visit. It has an envelope, a pipeline of one stage and a
  * context of its own; calls, events, money and the journal are the run's, so it is replayed, recovered and bounded like
  * everything else. What it does is labelled with its origin. */
-#include "coreengine/agent/agent_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "coreengine/agent/child_internal.h"
 
 #define MAX_PROMPT RV_JSON_MAX_BYTES
 
@@ -23,14 +24,6 @@ struct kept_pipeline {
 struct rv_delegated {
     struct kept_origin *origins;
     struct kept_pipeline *pipelines;
-};
-
-struct child {
-    struct rv_visit_shared shared;
-    struct rv_conversation conversation;
-    rv_envelope *env; /* owned */
-    rv_visit *visit;  /* owned */
-    int64_t timeout_us;
 };
 
 static void origin_free(struct kept_origin *o)
@@ -232,99 +225,6 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
     return 0;
 }
 
-/* The result of a delegation as models and rows have it; the caller's. */
-static int result_map(const char *agent, const struct child *c, const char *error, json_object **out, rv_err **err)
-{
-    const rv_visit *child = c ? c->visit : NULL;
-    bool structured = child && !error && child->agent->output_schema;
-    json_object *text = NULL, *map = json_object_new_object();
-    rv_buf words = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
-
-    if (!error && structured)
-        rv_json_write(child->output, &words);
-    else if (!error && child->talk.said.len > 0)
-        rv_buf_add_str(&words, rv_buf_str(&child->talk.said));
-    int rc = map ? rv_buf_check(&words, "the answer of an agent", err) : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
-    if (rc == 0)
-        rc = rv_json_set_text(map, "status", error ? "error" : "success", err);
-    if (rc == 0 && structured)
-        rc = rv_json_set_ref(map, "output", child->output, err);
-    else if (rc == 0) {
-        if (!error)
-            json_object_object_get_ex(child->output, "response", &text);
-        rc = rv_json_set_str(map, "output", rv_json_str(text), err);
-    }
-    if (rc == 0)
-        rc = rv_json_set_str(map, "text_response", rv_buf_str(&words), err);
-    if (rc == 0)
-        rc = rv_json_set_text(map, "agent_schema", agent, err);
-    if (rc == 0 && error)
-        rc = rv_json_set_text(map, "error", error, err);
-    if (rc == 0 && !error)
-        rc = rv_json_set_bool(map, "is_structured_output", structured, err);
-    if (rc == 0 && !error)
-        rc = rv_json_set_ref(map, "chained_tool_result", child->chained, err);
-    rv_buf_fini(&words);
-    if (rc < 0) {
-        json_object_put(map);
-        return rc;
-    }
-    *out = map;
-    return 0;
-}
-
-/* Takes map: an entry of `results`. */
-static int entry_of(rv_visit *v, size_t index, json_object *map, const char *type, const char *error, int64_t ms,
-                    json_object **entry, rv_err **err)
-{
-    char scratch[48];
-    struct rv_step_result r = {.step_id = rv_step_id(v, index, scratch, sizeof scratch),
-                               .tool = rv_step_tool(v, index),
-                               .parameters = rv_step_parameters(v, index),
-                               .execution_ms = ms};
-    json_object *standard = json_object_new_object(), *fault = NULL;
-    int rc = standard ? 0 : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
-
-    if (rc == 0)
-        rc = rv_json_set_text(standard, "status", error ? "error" : "success", err);
-    if (rc == 0 && error) {
-        fault = json_object_new_object();
-        rc = rv_json_set_take(standard, "error", fault, err);
-        if (rc == 0)
-            rc = rv_json_set_text(fault, "error_type", type, err);
-        if (rc == 0)
-            rc = rv_json_set_text(fault, "message", error, err);
-    }
-    if (rc == 0)
-        rc = rv_json_set_take(standard, "data", map, err);
-    else
-        json_object_put(map);
-    r.standard = standard;
-    if (rc == 0)
-        rc = rv_tool_step_result(&r, entry, err);
-    json_object_put(standard);
-    return rc;
-}
-
-static int refuse(rv_visit *v, size_t index, const char *agent, const char *type, const char *why, json_object **entry,
-                  rv_err **err)
-{
-    json_object *map = NULL;
-    int rc = result_map(agent, NULL, why, &map, err);
-
-    return rc < 0 ? rc : entry_of(v, index, map, type, why, 0, entry, err);
-}
-
-int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
-{
-    json_object *parameters = rv_step_parameters(v, index);
-    const char *agent = "";
-
-    if (parameters && !rv_json_get_text(parameters, "agent_name", &agent))
-        agent = "";
-    return refuse(v, index, agent, "AgentError", why, entry, err);
-}
-
 int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
                    struct rv_effects *out, rv_err **err)
 {
@@ -342,7 +242,7 @@ int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **chil
         rc = begin(v, index, &ask, rv_json_str(text), child, out, &cause);
         if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM)) {
             rv_buf_printf(&why, "agent \"%s\" can not be asked: %s", ask.agent, rv_err_text(cause));
-            rc = refuse(v, index, ask.agent, "AgentError", rv_buf_cstr(&why), entry, err);
+            rc = rv_child_refuse(v, index, rv_buf_cstr(&why), entry, err);
             rv_err_free(cause);
             cause = NULL;
         }
@@ -414,44 +314,15 @@ static int roll_up(rv_visit *v, size_t index, struct child *c, rv_err **err)
     return rc;
 }
 
-/* Why it failed, or NULL. */
-static const char *fault_of(const struct child *c, rv_buf *why, const char **type)
-{
-    const rv_visit *child = c->visit;
-    const char *agent = child->shared->origin->agent;
-
-    *type = "AgentError";
-    if (child->result.end == RV_VISIT_OK)
-        return NULL;
-    if (child->result.end == RV_VISIT_STAYED) {
-        struct rv_interrupt in = rv_envelope_interrupt(c->env);
-        const char *ask = in.question ? in.question : in.message;
-        rv_buf_printf(why, "agent \"%s\" needs a person, and an agent that was asked can not wait for one: %s", agent,
-                      ask ? ask : "it asks for an answer");
-    } else if (child->error_type && strcmp(child->error_type, "TimeoutError") == 0 &&
-               child->now_us >= c->shared.deadline_us) {
-        *type = "TimeoutError";
-        rv_buf_printf(why, "Agent '%s' timed out after %llds", agent, (long long)(c->timeout_us / 1000000));
-    } else {
-        rv_buf_puts(why, child->error_text ? child->error_text : "it failed");
-    }
-    return why->rc < 0 ? "it failed" : rv_buf_cstr(why);
-}
-
-int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry, struct rv_effects *out,
-                 rv_err **err)
+int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry, rv_err **err)
 {
     const char *type = NULL, *agent = c->visit->shared->origin->agent;
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    const char *fault = fault_of(c, &why, &type);
-    json_object *map = NULL;
+    const char *fault = rv_child_fault(c, &why, &type);
 
-    (void)out;
     int rc = roll_up(v, index, c, err);
     if (rc == 0)
-        rc = result_map(agent, c, fault, &map, err);
-    if (rc == 0)
-        rc = entry_of(v, index, map, type, fault, ms, entry, err);
+        rc = rv_child_result(v, index, agent, c, type, fault, ms, entry, err);
     if (rc == 0 && !c->visit->agent->output_schema)
         rv_said_child(v, rv_buf_str(&c->visit->talk.said), fault != NULL);
     rv_buf_fini(&why);

@@ -143,7 +143,7 @@ bool rv_flights_wait_for(const rv_visit *v, int64_t call_id)
 static int child_ended(rv_visit *v, struct flight *f, struct rv_effects *out, rv_err **err)
 {
     size_t step = v->tools.at + (size_t)(f - v->tools.flights);
-    int rc = rv_child_end(v, step, f->child, (v->now_us - f->started_us) / 1000, &f->entry, out, err);
+    int rc = rv_child_end(v, step, f->child, (v->now_us - f->started_us) / 1000, &f->entry, err);
 
     rv_child_free(f->child);
     f->child = NULL;

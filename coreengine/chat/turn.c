@@ -236,6 +236,7 @@ int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err 
     struct chat_session session = {0};
 
     *out = (struct rv_chat_turn){0};
+    rv_engine_forget_cancel(chat->opts.engine); /* that was for the turn before */
     if (!rv_utf8_valid(message, NULL))
         return RV_FAIL(err, RV_E_INVALID, "the message is not valid UTF-8");
     int rc = rv_chat_settle(chat, NULL, err);

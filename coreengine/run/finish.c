@@ -92,6 +92,15 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     return 0;
 }
 
+int rv_run_give_up_waiting(rv_run *run, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++)
+        rc = rv_visit_give_up(&run->shared, (int)i, run->env, why, now_us, out, err);
+    return rc;
+}
+
 enum rv_run_status rv_run_failure_status(enum rv_reason reason)
 {
     if (reason == RV_REASON_BUDGET || reason == RV_REASON_MAX_LLM_CALLS)

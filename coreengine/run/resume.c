@@ -68,7 +68,8 @@ static int go_to(rv_run *run, const char *stage, rv_err **err)
 
 static int deny(rv_run *run, const char *text, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    return rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, now_us, out, err);
+    int rc = rv_run_give_up_waiting(run, text, now_us, out, err);
+    return rc < 0 ? rc : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, now_us, out, err);
 }
 
 static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct rv_response *r, int64_t now_us,

@@ -115,8 +115,8 @@ static int cancel_all(rv_run *run, json_object *partials, int64_t now_us, struct
         if (rc == 0)
             rc = rv_run_batch_merge(run, now_us, out, err);
     }
-    for (size_t i = 0; i < run->pipeline->n_agents && rc == 0 && !run->finished; i++) /* those that wait for a person */
-        rc = rv_visit_give_up(&run->shared, (int)i, run->env, why, now_us, out, err);
+    if (rc == 0 && !run->finished)
+        rc = rv_run_give_up_waiting(run, why, now_us, out, err);
     rv_visit_free(run->visit);
     run->visit = NULL;
     return rc < 0 || run->finished

@@ -75,6 +75,11 @@ void rv_engine_cancel_all(rv_engine *e)
         rv_pool_poke(pool);
 }
 
+void rv_engine_forget_cancel(rv_engine *e)
+{
+    atomic_store(&e->cancel_all, false);
+}
+
 void rv_engine_signalled(rv_engine *e)
 {
     struct shell_loop *loop = e->loop;

@@ -45,6 +45,8 @@ void rv_engine_free(rv_engine *e);
 bool rv_engine_settle(rv_engine *e, int64_t wait_ms);
 /** Ask every run to end, as rv_exec_cancel(). Any thread. */
 void rv_engine_cancel_all(rv_engine *e);
+/** Nobody's cancelling counts that was asked for until now: before something new begins. */
+void rv_engine_forget_cancel(rv_engine *e);
 int64_t rv_engine_now_us(const rv_engine *e); /* real or simulated */
 
 /* Of what call a piece of an answer is. */

@@ -221,6 +221,37 @@ START_TEST(what_a_mock_says_is_kept_as_an_answer)
 }
 END_TEST
 
+START_TEST(a_turn_whose_tool_was_denied_is_kept_and_the_session_goes_on)
+{
+    const char *files[] = {"cleaner.yaml", "type: object\nname: cleaner\ndescription: d\ntools: [wipe]\n", NULL};
+    const struct rv_response no = {.has_approved = true, .approved = false};
+    struct rv_chat_turn t;
+    rv_err *err = NULL;
+    struct world w;
+
+    world_init(&w,
+               "models:\n"
+               "  cleaner:\n"
+               "    - {text: I clean., tool_calls: [{id: c1, name: wipe, arguments: {}}]}\n"
+               "    - {text: as you wish}\n"
+               "tools: {wipe: {risk: destructive, description: d, calls: [{result: {n: 1}}]}}\n",
+               files);
+    world_chat(&w, "cleaner", NULL, "alice");
+    t = world_say(&w, "clean up");
+    ck_assert_int_eq(t.status, RV_RUN_INTERRUPTED);
+    ck_assert_msg(rv_chat_answer(w.chat, &no, &t, &err) == 0, "%s", rv_kit_err_take(err));
+    ck_assert_int_eq(t.status, RV_RUN_TERMINATED);
+    char *rows = world_rows(&w, true);
+    ck_assert_str_eq(rows, "user(cancelled) clean up\n"
+                           "tool_call[cleaner](cancelled) {\"name\":\"wipe\",\"id\":\"c1\",\"arguments\":{}}\n"
+                           "assistant[cleaner](cancelled) I clean.\n");
+    free(rows);
+    t = world_say(&w, "never mind");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *turns_suite(void)
 {
     Suite *s = suite_create("turns");
@@ -235,6 +266,7 @@ Suite *turns_suite(void)
     tcase_add_test(tc, an_answer_that_does_not_fit_leaves_the_turn_waiting);
     tcase_add_test(tc, a_turn_that_can_not_be_ended_does_not_stop_the_session);
     tcase_add_test(tc, what_a_mock_says_is_kept_as_an_answer);
+    tcase_add_test(tc, a_turn_whose_tool_was_denied_is_kept_and_the_session_goes_on);
     suite_add_tcase(s, tc);
     return s;
 }

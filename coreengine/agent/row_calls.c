@@ -1,0 +1,168 @@
+/* The calls of a turn as rows: each with its result, those under way with what they have come to so far, and between
+ * them the rows of agents that were asked. */
+#include "coreengine/agent/rows_internal.h"
+
+#define FINAL_DONE   "Final result processed."
+#define FINAL_MISSED "Tool not executed - a final result was already processed."
+#define LEAN_MAX     ((size_t)4 << 10) /* of arguments and results of a turn that is too large */
+#define LEAN_NOTE    "{\"note\":\"too long to be kept with its turn\"}"
+
+static rv_str text_of(json_object *obj, const char *key)
+{
+    json_object *part = NULL;
+    json_object_object_get_ex(obj, key, &part);
+    return rv_json_str(part);
+}
+
+/* The arguments as an object: of text that is no JSON {"raw": text}, of anything else {}. */
+static int write_arguments(struct rows *r, rv_str text, rv_err **err)
+{
+    const struct rv_json_opts opts = {.allow_duplicates = true, .what = "arguments"};
+    json_object *value = NULL;
+    rv_err *cause = NULL;
+    bool empty = rv_str_trim(text).len == 0;
+    int rc = empty ? 0 : rv_json_parse(text, &opts, &value, &cause);
+    bool no_memory = rv_err_is(cause, RV_E_NOMEM);
+
+    rv_err_free(cause);
+    rv_jw_key(&r->w, "arguments");
+    if (r->is_lean && text.len > LEAN_MAX) {
+        rv_jw_raw(&r->w, RV_STR_LIT(LEAN_NOTE));
+    } else if (rc == 0 && json_object_is_type(value, json_type_object)) {
+        rv_jw_value(&r->w, value);
+    } else {
+        rv_jw_obj(&r->w);
+        if (rc < 0)
+            rv_jw_kv_str(&r->w, "raw", text);
+        rv_jw_obj_end(&r->w);
+    }
+    json_object_put(value);
+    return no_memory ? RV_FAIL(err, RV_E_NOMEM, "write the rows of a turn") : 0;
+}
+
+static int call_row(struct rows *r, json_object *call, rv_err **err)
+{
+    rv_row_begin(r, RV_MESSAGE_TOOL_CALL, r->v->now_us);
+    rv_jw_key(&r->w, "tool_calls");
+    rv_jw_obj(&r->w);
+    rv_jw_kv_str(&r->w, "name", text_of(call, "name"));
+    rv_jw_kv_str(&r->w, "id", text_of(call, "id"));
+    int rc = write_arguments(r, text_of(call, "arguments"), err);
+    rv_jw_obj_end(&r->w);
+    rv_row_end(r);
+    return rc;
+}
+
+void rv_row_response(struct rows *r, json_object *call, rv_str content, bool is_error)
+{
+    rv_row_begin(r, RV_MESSAGE_TOOL_RESPONSE, r->v->now_us);
+    rv_jw_kv_str(&r->w, "content", r->is_lean && content.len > LEAN_MAX ? RV_STR_LIT(LEAN_NOTE) : content);
+    rv_jw_key(&r->w, "tool_calls");
+    rv_jw_obj(&r->w);
+    rv_jw_kv_str(&r->w, "name", text_of(call, "name"));
+    rv_jw_kv_str(&r->w, "id", text_of(call, "id"));
+    rv_jw_obj_end(&r->w);
+    if (is_error) {
+        rv_jw_key(&r->w, "metadata");
+        rv_jw_obj(&r->w);
+        rv_jw_kv_bool(&r->w, "is_error", true);
+        rv_jw_obj_end(&r->w);
+    }
+    rv_row_end(r);
+}
+
+static json_object *tool_message(json_object *turns, size_t after, json_object *call)
+{
+    size_t n = json_object_array_length(turns);
+    rv_str id = text_of(call, "id");
+
+    for (size_t i = after; i < n; i++) {
+        json_object *m = json_object_array_get_idx(turns, i);
+        if (!rv_str_is(text_of(m, "role"), "tool"))
+            break;
+        if (rv_str_eq(text_of(m, "tool_call_id"), id))
+            return m;
+    }
+    return NULL;
+}
+
+/* What the call at `index` of the reply under way has come to so far; NULL: nothing. */
+static json_object *entry_so_far(const rv_visit *v, size_t index)
+{
+    const struct tool_progress *t = &v->tools;
+
+    if (!v->talk.acting)
+        return NULL;
+    if (index < json_object_array_length(t->results))
+        return json_object_array_get_idx(t->results, index);
+    return t->flights && index >= t->at && index - t->at < t->n_flights ? t->flights[index - t->at].entry : NULL;
+}
+
+static int response_so_far(struct rows *r, json_object *call, size_t index, rv_err **err)
+{
+    json_object *entry = entry_so_far(r->v, index);
+    rv_buf content = RV_BUF_INIT(RV_TALK_RESULT_MAX);
+    bool is_error = false;
+
+    if (!entry)
+        return 0;
+    rv_talk_write_result(entry, &content, &is_error);
+    int rc = rv_buf_check(&content, "tool result", err);
+    if (rc == 0)
+        rv_row_response(r, call, rv_buf_str(&content), is_error);
+    rv_buf_fini(&content);
+    return rc;
+}
+
+/* The rows of the agent that the call asked. */
+static void child_rows(struct rows *r, json_object *call)
+{
+    json_object *rows = NULL;
+
+    if (!r->v->talk.child_rows || r->is_lean)
+        return;
+    json_object_object_get_ex(r->v->talk.child_rows, json_object_get_string(json_object_object_get(call, "id")), &rows);
+    if (rv_json_str(rows).len > 0)
+        rv_jw_raw(&r->w, rv_json_str(rows));
+}
+
+static int turn_rows(struct rows *r, size_t at, rv_err **err)
+{
+    json_object *turns = r->v->talk.turns;
+    json_object *calls = rv_json_get_arr(json_object_array_get_idx(turns, at), "tool_calls");
+    size_t n = calls ? json_object_array_length(calls) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *call = json_object_array_get_idx(calls, i), *message = tool_message(turns, at + 1, call);
+        bool is_error = false;
+        rc = call_row(r, call, err);
+        child_rows(r, call);
+        if (rc == 0 && message) {
+            RV_IGNORE(!rv_json_get_bool(message, "is_error", &is_error), "absent: false");
+            rv_row_response(r, call, text_of(message, "content"), is_error);
+        } else if (rc == 0) {
+            rc = response_so_far(r, call, i, err);
+        }
+    }
+    return rc;
+}
+
+int rv_rows_calls(struct rows *r, rv_err **err)
+{
+    const struct talk *t = &r->v->talk;
+    size_t n = t->turns ? json_object_array_length(t->turns) : 0;
+    size_t n_final = t->final_calls ? json_object_array_length(t->final_calls) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = turn_rows(r, i, err);
+    for (size_t i = 0; i < n_final && rc == 0; i++) {
+        json_object *call = json_object_array_get_idx(t->final_calls, i);
+        bool is_output = rv_str_is(text_of(call, "name"), RV_OUTPUT_TOOL);
+        rc = call_row(r, call, err);
+        if (rc == 0)
+            rv_row_response(r, call, is_output ? RV_STR_LIT(FINAL_DONE) : RV_STR_LIT(FINAL_MISSED), false);
+    }
+    return rc;
+}

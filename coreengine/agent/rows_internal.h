@@ -1,0 +1,30 @@
+/* Shared by the files that write the rows of a turn: row_ids.c, row_calls.c, visit_rows.c. */
+#ifndef RV_ROWS_INTERNAL_H
+#define RV_ROWS_INTERNAL_H
+
+#include "coreengine/agent/agent_internal.h"
+
+/* The rows that are being written. */
+struct rows {
+    const rv_visit *v;
+    enum rv_turn_status status;
+    bool is_lean; /* the turn is larger than what is kept of one: long values are left out */
+    rv_buf text;  /* JSON objects with commas between */
+    rv_jw w;
+    int64_t n;
+    char trace[RV_HASH_MAX], span[RV_HASH_MAX];
+};
+
+/* row_ids.c */
+/** Whose rows, for which visit; the buffer is the caller's to set. */
+void rv_rows_ids(struct rows *r);
+void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us);
+void rv_row_end(struct rows *r);
+
+/* row_calls.c */
+/** Every call of the turn with its result, and what the agents that were asked did. */
+RV_MUST_CHECK int rv_rows_calls(struct rows *r, rv_err **err);
+/** The row of a result. call: {name, id}. */
+void rv_row_response(struct rows *r, json_object *call, rv_str content, bool is_error);
+
+#endif
