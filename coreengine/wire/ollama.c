@@ -1,5 +1,5 @@
-/* Requests of Ollama's own chat protocol. It forces no tool and knows no failed result; a prompt that is too long for
- * the context is refused, not cut, as we ask it to. */
+/* Requests of Ollama's own chat protocol. It forces no tool, reads no references in a tool's parameters and knows no
+ * failed result; a prompt that is too long for the context is refused, not cut, as we ask it to. */
 #include <json-c/linkhash.h>
 
 #include "coreengine/wire/ollama_internal.h"
@@ -144,6 +144,12 @@ static int write_request(const struct rv_wire_target *t, json_object *request, r
 
     if (rc == 0 && via != WIRE_VIA_NONE)
         rc = rv_body_schema(request, &schema, err);
+    if (rc == 0 && via == WIRE_VIA_TOOL) {
+        json_object *with_references = schema;
+        schema = NULL;
+        rc = rv_body_inline(with_references, &schema, err);
+        json_object_put(with_references);
+    }
     if (via == WIRE_VIA_PROMPT)
         x.ask = schema;
     if (rc == 0)

@@ -21,8 +21,8 @@ static const char events[] = DATA("{\"type\":\"message_start\",\"message\":{\"us
         DATA("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"signature_delta\",\"signature\":"
              "\"s\"}}") DATA("{\"type\":\"content_block_stop\",\"index\":0}")
             DATA("{\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"redacted_thinking\","
-                 "\"data\":\"d\"}}") DATA(
-                "{\"type\":\"content_block_start\",\"index\":2,\"content_block\":{\"type\":\"text\",\"text\":\"t\"}}")
+                 "\"data\":\"d\"}}") DATA("{\"type\":\"content_block_start\",\"index\":2,\"content_block\":{\"type\":"
+                                          "\"text\",\"text\":\"t\"}}")
                 DATA("{\"type\":\"content_block_start\",\"index\":3,\"content_block\":{\"type\":\"tool_use\",\"id\":"
                      "\"i\",\"name\":\"f\"}}") DATA("{\"type\":\"content_block_delta\",\"index\":3,\"delta\":{\"type\":"
                                                     "\"input_json_delta\",\"partial_json\":\"{}\"}}")
@@ -142,7 +142,9 @@ static json_object *request_via(const char *via)
         "'opaque':{'provider':'anthropic','blocks':[{'type':'thinking','thinking':'t','signature':'s'}]}},"
         "{'role':'tool','tool_call_id':'a','name':'f','content':'r','is_error':true}],"
         "'options':{'num_predict':5,'temperature':0.5},'tools':[{'name':'f','description':'d'}],"
-        "'output':{'name':'o','via':'%s','schema':{'type':'object','description':'d','properties':{'a':{}}}}}",
+        "'output':{'name':'o','via':'%s','schema':{'type':'object','description':'d','properties':{'a':{},"
+        "'b':{'$ref':'#/$defs/"
+        "x'},'c':{'enum':[1,null]}},'$defs':{'x':{'anyOf':[{'type':'null'},{'type':'string'}]}}}}}",
         via);
     made = rv_kit_json(rv_buf_cstr(&text));
     rv_buf_fini(&text);

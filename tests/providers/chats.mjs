@@ -59,7 +59,7 @@ const mustCall = {openai: 'required', anthropic: {type: 'any'}, ollama: undefine
 
 function checkStructured(talk, wire, body, what) {
   const tool = outputTool(wire, body)
-  equal(tool?.parameters, talk.output, what('asks for the shape of the document, whole'))
+  equal(tool?.parameters, talk.outputOn?.[wire.name] ?? talk.output, what('asks for the shape of the document, whole'))
   equal(tool?.description, 'The final response which ends this conversation', what('says what the output tool is for'))
   equal(body.tool_choice, mustCall[wire.name], what('requires a tool'))
   check(!('response_format' in body || 'format' in body || 'output_config' in body), what('asks by the tool alone'))

@@ -4,7 +4,7 @@
 //   turns   {says, replies: [{by, text?, calls?, finish, usage}], comes}: `by` is the agent whose request gets that reply,
 //           `comes` what `reeve chat --json` tells of the turn
 //   tools   what each agent is offered, in order, and nothing else
-//   output  of a structured agent: the schema that its requests ask for
+//   output  of a structured agent: the schema that its requests ask for; outputOn: where a wire needs another form
 const usage = (input, output) => ({input, output})
 const say = (by, text, input, output) => ({by, text, finish: 'stop', usage: usage(input, output)})
 const ask = (by, name, args, input, output, text) => ({
@@ -15,7 +15,29 @@ const ask = (by, name, args, input, output, text) => ({
   usage: usage(input, output),
 })
 
-const survey = {verdict: 'conditional', hull: {state: 'worn', wear: 0.4}, others: [{state: 'sound'}]}
+// The schema of surveyor, however its parts are said.
+const part = {
+  type: 'object',
+  description: 'One part of the boat',
+  properties: {
+    state: {type: 'string', enum: ['sound', 'worn', 'rotten'], description: 'How it is'},
+    wear: {type: 'number', minimum: 0, maximum: 1, description: 'From new to gone'},
+  },
+  required: ['state'],
+}
+const survey = (hull, other, more) => ({
+  type: 'object',
+  properties: {
+    verdict: {type: 'string', description: 'Whether she may sail', enum: ['seaworthy', 'conditional', 'laid up']},
+    hull: {...hull, description: 'The hull, below the waterline'},
+    others: {type: 'array', description: 'Other parts, the worst first', items: other},
+    remark: {type: 'string', description: 'What does not fit elsewhere'},
+  },
+  required: ['verdict', 'hull'],
+  ...more,
+  additionalProperties: false,
+})
+const first = {verdict: 'conditional', hull: {state: 'worn', wear: 0.4}, others: [{state: 'sound'}]}
 const better = {verdict: 'seaworthy', hull: {state: 'sound'}, remark: 'Keel bolts are new: ü, 漢字 and 🪵.'}
 
 export const talks = [
@@ -69,38 +91,18 @@ export const talks = [
     name: 'surveyor',
     agent: 'surveyor',
     tools: {surveyor: ['action', 'final_result']},
-    output: {
-      type: 'object',
-      properties: {
-        verdict: {type: 'string', description: 'Whether she may sail', enum: ['seaworthy', 'conditional', 'laid up']},
-        hull: {description: 'The hull, below the waterline', $ref: '#/$defs/part'},
-        others: {type: 'array', description: 'Other parts, the worst first', items: {$ref: '#/$defs/part'}},
-        remark: {type: 'string', description: 'What does not fit elsewhere'},
-      },
-      required: ['verdict', 'hull'],
-      $defs: {
-        part: {
-          type: 'object',
-          description: 'One part of the boat',
-          properties: {
-            state: {type: 'string', enum: ['sound', 'worn', 'rotten'], description: 'How it is'},
-            wear: {type: 'number', minimum: 0, maximum: 1, description: 'From new to gone'},
-          },
-          required: ['state'],
-        },
-      },
-      additionalProperties: false,
-    },
+    output: survey({$ref: '#/$defs/part'}, {$ref: '#/$defs/part'}, {$defs: {part}}),
+    outputOn: {ollama: survey(part, part, {})}, // which knows no references
     turns: [
       {
         says: 'She leaks a little.',
         replies: [
           ask('surveyor', 'action', {type: 'observation', payload: {confidence: 0.9, sources: ['hull']}}, 400, 20),
-          ask('surveyor', 'final_result', {...survey, verdict: 'afloat'}, 450, 30),
+          ask('surveyor', 'final_result', {...first, verdict: 'afloat'}, 450, 30),
           // What may be left out may be null, too.
-          ask('surveyor', 'final_result', {...survey, remark: null}, 520, 30),
+          ask('surveyor', 'final_result', {...first, remark: null}, 520, 30),
         ],
-        comes: {text: JSON.stringify(survey), output: survey, usage: {input_tokens: 1370, output_tokens: 80}},
+        comes: {text: JSON.stringify(first), output: first, usage: {input_tokens: 1370, output_tokens: 80}},
       },
       {
         says: 'Now she is mended.',

@@ -21,6 +21,9 @@ static const struct {
     {.golden = "output-open"},
     {.golden = "output-map"},
     {.golden = "output-tool"},
+    {.golden = "output-references"}, /* of which Ollama reads none */
+    {.golden = "output-endless"},
+    {.golden = "output-ambiguous"},
     {.golden = "output-prompt"},
     {.golden = "output-without-native", .request = "output-auto", .target = {.no_native_output = true}},
     {.golden = "output-without-tools",
