@@ -191,6 +191,17 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
     c->shared.conversation = &c->conversation;
 }
 
+/* An agent without a tool that its document names would work, and nobody would know why it does so badly. */
+static int check_tools(const rv_visit *v, const struct rv_pipeline *p, rv_err **cause)
+{
+    const struct rv_str_list *tools = &p->agents[0].allowed_tools;
+
+    for (size_t i = 0; i < tools->n; i++)
+        if (!rv_visit_tool(v, rv_str_of(tools->items[i])))
+            return RV_FAIL(cause, RV_E_NOT_FOUND, "it names tool \"%s\", which nothing has", tools->items[i]);
+    return 0;
+}
+
 static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str document, struct child **out,
                  struct rv_effects *fx, rv_err **cause)
 {
@@ -211,6 +222,8 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
     origin->parent = v->shared->origin;
     origin->depth = origin->parent ? origin->parent->depth + 1 : 1;
     int rc = pipeline_of(d, v->shared->pipeline, &want, &p, cause);
+    if (rc == 0)
+        rc = check_tools(v, p, cause);
     if (rc == 0)
         rc = new_envelope(v, ask, call_id, &c->env, cause);
     if (rc == 0) {

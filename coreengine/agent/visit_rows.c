@@ -63,6 +63,25 @@ static void add_response(json_object *output, rv_buf *out)
     rv_buf_add_str(out, rv_json_str(text));
 }
 
+/* Nobody said a word, but an agent that was asked had an answer: that is what is left of the turn (remlight 10.9). */
+static void add_asked(const rv_visit *v, rv_buf *out)
+{
+    json_object *turns = v->talk.turns, *part = NULL;
+
+    for (size_t i = 0; turns && i < json_object_array_length(turns) && out->len == 0; i++) {
+        json_object *m = json_object_array_get_idx(turns, i), *result = NULL;
+        if (!json_object_object_get_ex(m, "name", &part) || !rv_str_is(rv_json_str(part), RV_ASK_AGENT) ||
+            !json_object_object_get_ex(m, "content", &part))
+            continue;
+        if (rv_json_parse(rv_json_str(part), NULL, &result, NULL) == RV_E_NOMEM)
+            out->rc = RV_E_NOMEM;
+        else if (json_object_is_type(result, json_type_object) &&
+                 json_object_object_get_ex(result, "text_response", &part) && rv_str_trim(rv_json_str(part)).len > 0)
+            rv_buf_add_str(out, rv_json_str(part));
+        json_object_put(result);
+    }
+}
+
 /* Its words, or its output; of a turn that broke off, what had come. */
 static void answer_text(const struct rows *r, rv_buf *out)
 {
@@ -75,6 +94,8 @@ static void answer_text(const struct rows *r, rv_buf *out)
     rv_buf_add_str(out, rv_buf_str(&v->talk.said));
     if (out->len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* said by a mock */
         add_response(v->output, out);
+    if (out->len == 0 && r->status == RV_TURN_COMPLETED)
+        add_asked(v, out);
 }
 
 static void write_took(struct rows *r)

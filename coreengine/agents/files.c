@@ -182,7 +182,13 @@ static int read_document(struct rv_agents_file *file, rv_err **err)
 static int read_file(struct rv_agents_file *file, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
-    int rc = rv_file_read(file->path, &text, &file->fault);
+    struct stat st;
+    int rc;
+
+    if (stat(file->path, &st) == 0 && !S_ISREG(st.st_mode)) /* opening a pipe would wait for whoever writes to it */
+        rc = RV_FAIL(&file->fault, RV_E_INVALID, "\"%s\" is no file", file->path);
+    else
+        rc = rv_file_read(file->path, &text, &file->fault);
 
     if (rc == RV_E_NOMEM || rv_err_is(file->fault, RV_E_NOMEM))
         return RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", file->path);

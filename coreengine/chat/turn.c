@@ -28,6 +28,22 @@ static void session_fini(struct chat_session *s)
     rv_session_row_fini(&s->row);
 }
 
+/* A name that is asked for is the session's, be it new or not (p8-data 4.1). */
+static int rename_session(rv_chat *chat, struct rv_session_row *row, rv_err **err)
+{
+    struct rv_store_scope scope = chat_scope(chat);
+    const char *name = chat->opts.session_name;
+    const struct rv_session_change change = {.name = name, .now_us = rv_engine_now_us(chat->opts.engine)};
+
+    if (!name || !name[0] || (row->name && strcmp(row->name, name) == 0))
+        return 0;
+    int rc = rv_store_change_session(chat->opts.store, &scope, row->id, &change, err);
+    if (rc < 0)
+        return rc;
+    rv_session_row_fini(row);
+    return rv_store_get_session(chat->opts.store, &scope, chat->session, row, err);
+}
+
 /* Made now if it is not there: before anything is asked, it must be known whether its id can be had. */
 static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
 {
@@ -43,6 +59,9 @@ static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
     int rc = rv_store_ensure_session(chat->opts.store, &fresh, &out->row, err);
     if (rc == RV_E_EXISTS)
         rv_err_hint(err, "leave --session out for a new session, or name one of your own");
+    if (rc < 0)
+        return rc;
+    rc = rename_session(chat, &out->row, err);
     if (rc < 0)
         return rc;
     rc = rv_json_parse(out->row.metadata, NULL, &out->metadata, &cause);

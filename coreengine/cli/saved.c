@@ -26,6 +26,7 @@ static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
     opts.use_mocks = s->script.begin.use_mocks;
     opts.scripted_stages = s->script.begin.scripted;
     opts.max_parallel = s->script.begin.max_parallel;
+    opts.conversation = s->script.begin.conversation;
     return rv_run_new(rv_cli_past_pipeline(s->past), &s->past->catalog, &opts, env, &s->shadow, err);
 }
 

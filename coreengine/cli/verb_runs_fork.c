@@ -52,6 +52,8 @@ static int make_run(const struct rv_cli_args *args, rv_store *store, const struc
         rc = rv_journal_read_begin(store, &p->scope, p->row.id, start.pipeline, &start.begin, err);
     json_object_put(start.begin.script_at);
     start.begin.script_at = json_object_get(from->script_at);
+    if (start.begin.own_conversation) /* it is told what was said, and adds nothing: nobody has said it */
+        start.begin.own_conversation->keeps = false;
     if (rc == 0)
         rc = rv_journal_create(store, &start, NULL, err);
     rv_journal_begin_fini(&start.begin);

@@ -77,8 +77,9 @@ int rv_call_find_agent(struct call *c, const struct rv_effect *e, rv_err **err)
     } else if (rc == RV_E_NOT_FOUND && c->x->opts.find_agent) { /* where was looked is nothing for a model */
         rv_call_fail(c, "NotFoundError", false, "Agent '%s' not found", name);
         rc = 0;
-    } else if (rc < 0) {
-        rv_call_fail_err(c, "AgentError", false, cause);
+    } else if (rc < 0) { /* why is for whoever keeps the agent, not for a model */
+        RV_LOG(c->x->engine->opts.log, WARN, "agent.unusable", RV_F_TEXT("agent", name), RV_F_ERR("error", cause));
+        rv_call_fail(c, "AgentError", false, "Agent '%s' can not be used: its document has faults", name);
         rc = 0;
     }
     rv_err_free(cause);

@@ -160,6 +160,23 @@ START_TEST(a_link_that_leads_nowhere_is_a_fault)
 }
 END_TEST
 
+/* To open a pipe waits for whoever writes to it: nobody does. */
+START_TEST(a_pipe_is_a_fault_and_is_not_waited_for)
+{
+    struct world w;
+    char *pipe;
+
+    world_begin(&w, 0, NO_STORE);
+    world_file(&w, "good.yaml", DOC("good", "x"));
+    pipe = rv_kit_path(w.folder, "pipe.yaml");
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    must_find(&w, &ann, "good", "file", "x");
+    ck_assert_ptr_nonnull(rv_kit_log_find(&w.log, "agents.bad_file"));
+    free(pipe);
+    world_end(&w);
+}
+END_TEST
+
 START_TEST(a_folder_with_too_many_documents_is_refused)
 {
     char name[32];
@@ -191,6 +208,7 @@ TCase *files_case(void)
     tcase_add_loop_test(tc, a_registered_row_does_not_hide_that_its_file_has_become_faulty, 0, N_STORES);
     tcase_add_test(tc, a_file_that_is_too_large_is_a_fault);
     tcase_add_test(tc, a_link_that_leads_nowhere_is_a_fault);
+    tcase_add_test(tc, a_pipe_is_a_fault_and_is_not_waited_for);
     tcase_add_test(tc, a_folder_with_too_many_documents_is_refused);
     return tc;
 }

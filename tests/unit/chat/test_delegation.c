@@ -95,6 +95,51 @@ START_TEST(an_unknown_agent_is_a_result)
 }
 END_TEST
 
+START_TEST(an_agent_that_lacks_a_tool_is_not_asked) /* p8 W12 */
+{
+    const char *files[] = {"parent.yaml", PARENT, "child.yaml",
+                           "type: object\nname: child\ndescription: d\ntools: [nowhere]\n", NULL};
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  parent:\n"
+               "    - tool_calls: [{id: a1, name: ask_agent, arguments: {agent_name: child, input_text: what?}}]\n"
+               "    - {text: I could not}\n"
+               "  child: [{text: never}]\n",
+               files);
+    world_chat(&w, "parent", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "ask it");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    char *rows = world_rows(&w, true);
+    ck_assert_msg(strstr(rows, "it names tool \\\"nowhere\\\", which nothing has") && !strstr(rows, "never"), "%s",
+                  rows);
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(what_an_agent_answered_is_kept_when_nobody_says_a_word) /* remlight 10.9 */
+{
+    const char *files[] = {"parent.yaml", PARENT, "child.yaml",
+                           "type: object\nname: child\ndescription: d\nstructured_output: true\n"
+                           "properties: {n: {type: integer}}\n",
+                           NULL};
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  parent:\n"
+               "    - tool_calls: [{id: a1, name: ask_agent, arguments: {agent_name: child, input_text: what?}}]\n"
+               "    - {text: \"\"}\n"
+               "  child: [{json: {n: 4}}]\n",
+               files);
+    world_chat(&w, "parent", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "ask it");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_str_eq(t.text.ptr, "{\"n\":4}");
+    world_fini(&w);
+}
+END_TEST
+
 static void note_requests(void *self, const struct rv_effects *all, const struct rv_effect *e)
 {
     rv_buf *b = self;
@@ -157,6 +202,8 @@ Suite *delegation_suite(void)
     tcase_add_test(tc, ping_pong_ends_by_depth);
     tcase_add_test(tc, an_unknown_agent_is_a_result);
     tcase_add_test(tc, a_child_sees_what_was_said_before_unless_it_is_not_to);
+    tcase_add_test(tc, an_agent_that_lacks_a_tool_is_not_asked);
+    tcase_add_test(tc, what_an_agent_answered_is_kept_when_nobody_says_a_word);
     suite_add_tcase(s, tc);
     return s;
 }
