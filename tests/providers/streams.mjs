@@ -70,7 +70,8 @@ const asks =
     })
 
 // name; what the asking agent says first and then; what agents that are asked say, by their task; the pieces in the order
-// in which they have to be seen, each with the task of its speaker (0: who was talked to)
+// in which they have to be seen, each with the task of its speaker (0: who was talked to). isAtOnce: two speak at the same
+// time, of whom a terminal shows one after the other
 const rows = [
   {
     name: 'one-agent',
@@ -93,6 +94,7 @@ const rows = [
   },
   {
     name: 'two-at-once',
+    isAtOnce: true,
     general: [asks('wood', 'steel'), say('Omega.')],
     children: {
       wood: (x, w) => speak(x, w, [['alpha '], ['gamma ', 'beta ']]),
@@ -111,6 +113,7 @@ const rows = [
   },
   {
     name: 'one-of-two-is-cut',
+    isAtOnce: true,
     general: [asks('wood', 'steel'), say('Omega.')],
     children: {
       wood: (x, w) => speak(x, w, [['alpha ']], 'cut'),
@@ -215,7 +218,7 @@ async function playAtTerminal(row, server) {
 
 const all = Object.values(wires).flatMap((wire) => [
   ...rows.map((r) => rowOn(wire, r)),
-  ...rows.map((r) => rowOn(wire, {...r, name: `${r.name}-terminal`, terminal: true})),
+  ...rows.filter((r) => !r.isAtOnce).map((r) => rowOn(wire, {...r, name: `${r.name}-terminal`, terminal: true})),
 ])
 const chosen = all.filter((r) => !only.length || only.some((o) => r.name.includes(o)))
 const server = await new FaultServer(all, scratch).start()
