@@ -64,8 +64,8 @@ static const char *const texts[] = {
     "dash \xe2\x80\x94 and \xe2\x80\x9cquotes\xe2\x80\x9d\nsecond",
     "sep \xe2\x80\xa8 line\nsecond",
     "next \xc2\x85 line\nsecond",
-    "\xef\xbb\xbf"
-    "mark\nsecond",
+    ("\xef\xbb\xbf"
+     "mark\nsecond"),
     "bell \a\nsecond",
     "delete \x7f\nsecond",
     "return\r\nsecond",
