@@ -275,7 +275,7 @@ static int write_text(const rv_recorder *r, rv_buf *text, rv_err **err)
     rv_jw_obj_end(&w);
     int rc = rv_buf_check(&json, "recording", err);
     rv_buf_clear(text);
-    rv_buf_puts(text, "# recorded by `reeve run --record`; a script for --script\n");
+    rv_buf_puts(text, "# recorded with --record; a script for --script\n");
     if (rc == 0)
         rv_script_add_json(rv_buf_str(&json), text);
     rv_buf_putc(text, '\n');
