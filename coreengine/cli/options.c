@@ -1,4 +1,5 @@
-/* Command lines by table: --name VALUE, --name=VALUE, -n VALUE, flags, "--" ends options. */
+/* Command lines by table: --name VALUE, --name=VALUE, -n VALUE, flags, "--" ends options. A value that begins with "--"
+ * can only be given as --name=VALUE. */
 #include "coreengine/cli/cli.h"
 
 #include <errno.h>
@@ -89,6 +90,14 @@ static int give(struct rv_cli_args *out, const struct rv_cli_option *o, const ch
     return 0;
 }
 
+static int not_a_value(const struct rv_cli_option *o, const char *word, rv_err **err)
+{
+    int rc = RV_FAIL(err, RV_E_INVALID, "option --%s needs a value (%s), not \"%s\"", o->name, o->arg, word);
+
+    rv_err_hint(err, "a value that begins with \"--\" is written with an equals sign: --%s=%s", o->name, word);
+    return rc;
+}
+
 int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli_args *out, rv_err **err)
 {
     bool only_words = false;
@@ -121,6 +130,8 @@ int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct r
             if (++i >= argc)
                 return RV_FAIL(err, RV_E_INVALID, "option --%s needs a value (%s)", o->name, o->arg);
             value = argv[i];
+            if (value[0] == '-' && value[1] == '-') /* an option whose value was forgotten, and another one behind it */
+                return not_a_value(o, value, err);
         } else if (!o->arg && value) {
             return RV_FAIL(err, RV_E_INVALID, "option --%s takes no value", o->name);
         }
