@@ -16,7 +16,7 @@ enum legal {
     SECONDS,    /* a number above 0, at most a day */
     WORD,       /* one of `words` */
     TEXT,       /* a string */
-    SHORT_TEXT, /* a string that is not empty and fits a list */
+    SHORT_TEXT, /* a string that says something and fits a line of a list */
     SAID,       /* a string that is not empty */
     TEXTS,      /* a list of strings */
     LINKS,      /* a list of strings or objects */
@@ -80,6 +80,19 @@ static size_t chars_of(json_object *text)
     return n;
 }
 
+/* One line that is more than blanks. */
+static bool is_line(json_object *text)
+{
+    bool says = false;
+
+    for (const char *s = json_object_get_string(text); *s; s++) {
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            return false;
+        says = says || *s != ' ';
+    }
+    return says;
+}
+
 static bool is_list_of(json_object *value, bool with_objects)
 {
     if (!json_object_is_type(value, json_type_array))
@@ -125,7 +138,7 @@ static bool is_legal(const struct member *m, json_object *value)
     case TEXT:
         return is_text;
     case SHORT_TEXT:
-        return is_text && chars_of(value) > 0 && chars_of(value) <= MAX_NAME_CHARS;
+        return is_text && is_line(value) && chars_of(value) <= MAX_NAME_CHARS;
     case SAID:
         return is_text && chars_of(value) > 0;
     case TEXTS:
@@ -161,7 +174,7 @@ static void say_legal(const struct member *m, char *out, size_t size)
         snprintf(out, size, "a string");
         break;
     case SHORT_TEXT:
-        snprintf(out, size, "a string of 1 to %d characters", MAX_NAME_CHARS);
+        snprintf(out, size, "a string of 1 to %d characters in one line", MAX_NAME_CHARS);
         break;
     case SAID:
         snprintf(out, size, "a string that is not empty");

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TYPE         64
-#define MAX_SESSION_NAME 200
+#define MAX_TYPE       64
+#define MAX_NAME_CHARS 120 /* of what a session is called, as the tool `action` has it */
 
 static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_effects *out)
 {
@@ -25,16 +25,21 @@ static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_eff
 
 /* --- observations: what is said of them has to make sense, whatever tool says it --- */
 
-static bool is_text(json_object *value, size_t max)
+/* What a session may be called: one line that says something. */
+static bool is_name(json_object *value)
 {
     rv_str text = rv_json_str(value);
+    size_t chars = 0;
 
-    if (!json_object_is_type(value, json_type_string) || text.len > max)
+    if (!json_object_is_type(value, json_type_string) || rv_str_trim(text).len == 0)
         return false;
-    for (size_t i = 0; i < text.len; i++)
-        if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (c < ' ' || c == 0x7f)
             return false;
-    return true;
+        chars += (c & 0xc0) != 0x80;
+    }
+    return chars <= MAX_NAME_CHARS;
 }
 
 static bool is_number_within(json_object *value, double most)
@@ -68,8 +73,8 @@ static const char *observation_fault(json_object *payload)
         return "risk_score must be a whole number from 0 to 100";
     if (json_object_object_get_ex(payload, "risk_level", &part) && part && !is_risk_level(part))
         return "risk_level must be low, moderate, high or critical";
-    if (json_object_object_get_ex(payload, "session_name", &part) && part && !is_text(part, MAX_SESSION_NAME))
-        return "session_name must be a short text in one line";
+    if (json_object_object_get_ex(payload, "session_name", &part) && part && !is_name(part))
+        return "session_name must be one line of 1 to 120 characters";
     return NULL;
 }
 
@@ -100,8 +105,8 @@ static int name_session(rv_visit *v, json_object *payload, rv_err **err)
 
     if (!payload || v->shared->origin || !json_object_object_get_ex(payload, "session_name", &name))
         return 0;
-    rv_str text = rv_utf8_cut(rv_str_trim(rv_json_str(name)), MAX_SESSION_NAME);
-    if (text.len == 0)
+    rv_str text = rv_str_trim(rv_json_str(name));
+    if (text.len == 0) /* null */
         return 0;
     free(v->session_name);
     v->session_name = rv_str_dup(text);
