@@ -11,6 +11,7 @@
 #include "coreengine/yaml/yaml.h"
 
 #define RV_AGENTDOC_MAX_BYTES ((size_t)256 << 10)
+#define RV_AGENTDOC_FALLBACK  "general" /* who answers where a router names no fallback */
 #define RV_AGENTDOC_MAX_NAME  128 /* bytes; names are a word: letters, digits, '-', '_', '.' */
 #define RV_AGENTDOC_MAX_TOOLS 128
 
@@ -48,7 +49,7 @@ struct rv_agentdoc {
     bool routing_enabled; /* may be routed to */
     int64_t routing_max_turns;
     struct rv_str_list routes;    /* `routing: {agents: [...]}`: it is a router, and these are where it leads */
-    const char *routing_fallback; /* NULL: "general" */
+    const char *routing_fallback; /* NULL: RV_AGENTDOC_FALLBACK */
     enum rv_observation_mode observation_mode;
     int64_t context_token_budget; /* of history; 0: not given, -1: none is given to it */
     int64_t always_include_last;  /* messages that are never shortened; -1: not given */

@@ -81,6 +81,28 @@ static void check_chain(struct rv_agentdoc_reading *r)
     }
 }
 
+/* Whoever is its own way out leads nowhere: its choice would be what a person is told. */
+static void check_routing(struct rv_agentdoc_reading *r)
+{
+    const struct rv_node *map = value_of(r, "routing");
+    const struct rv_str_list *routes = &r->doc->routes;
+    const char *name = r->doc->name, *fallback = r->doc->routing_fallback;
+
+    if (!name || !map || map->kind != RV_NODE_MAP)
+        return;
+    for (size_t i = 0; i < routes->n; i++)
+        if (strcmp(routes->items[i], name) == 0)
+            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &routes->srcs[i], "list the agents that answer",
+                            "routing.agents has \"%.60s\" itself: a router answers nobody", name);
+    if (fallback && strcmp(fallback, name) == 0)
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &rv_node_get(map, "fallback")->src,
+                        "name an agent that answers, or leave it out: then it is " RV_AGENTDOC_FALLBACK,
+                        "routing.fallback is \"%.60s\" itself: a router answers nobody", name);
+    if (!fallback && strcmp(name, RV_AGENTDOC_FALLBACK) == 0)
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->src, "add `fallback:` with an agent that answers",
+                        "routing.fallback is %s unless told, which is this agent", RV_AGENTDOC_FALLBACK);
+}
+
 static void check_together(struct rv_agentdoc_reading *r)
 {
     if (!has_field(r, "name"))
@@ -91,6 +113,7 @@ static void check_together(struct rv_agentdoc_reading *r)
         warn(r, r->properties ? &r->properties->src : &r->doc->src, "add the fields of the output as properties",
              "structured_output has no effect without properties");
     check_chain(r);
+    check_routing(r);
 }
 
 void rv_agentdoc_read_fields(struct rv_agentdoc_reading *r)

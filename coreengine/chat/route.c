@@ -5,7 +5,6 @@
 
 #include "coreengine/chat/chat_internal.h"
 
-#define FALLBACK    "general"
 #define MAX_SECTION ((size_t)16 << 10)
 
 void chat_routing_of(const struct chat_session *session, const char *fallback, struct rv_routing *out)
@@ -26,6 +25,23 @@ static bool is_target(const struct rv_agentdoc *router, const char *agent, const
         if (strcmp(router->routes.items[i], agent) == 0)
             return true;
     return strcmp(agent, fallback) == 0;
+}
+
+/* The agent, if it can serve people. One that only says who should does not: that would be all they are told. */
+static int serve(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err)
+{
+    const struct chat_pipeline *cp = NULL;
+
+    int rc = chat_pipeline_of(chat, agent, &cp, err);
+    if (rc < 0)
+        return rc;
+    if (cp->pipeline->agents[0].doc->routes.n > 0) {
+        rc = RV_FAIL(err, RV_E_INVALID, "agent \"%s\" is a router: it answers nobody", agent);
+        rv_err_hint(err, "lead to an agent that answers, and name one as `fallback` of `routing`");
+        return rc;
+    }
+    *out = cp;
+    return 0;
 }
 
 static bool may_be_routed_to(const struct chat_pipeline *cp)
@@ -52,7 +68,7 @@ static int write_choice(rv_chat *chat, const struct rv_agentdoc *router, rv_buf 
         rv_err_free(cause); /* one that is not there can not be chosen */
         if (no_memory)
             return RV_FAIL(err, RV_E_NOMEM, "route a message");
-        if (rc < 0 || !found.doc->routing_enabled)
+        if (rc < 0 || !found.doc->routing_enabled || found.doc->routes.n > 0)
             continue;
         rv_str head = rv_str_trim(rv_utf8_cut(rv_str_of(short_of(found.doc)), 200));
         const char *line_end = memchr(head.ptr, '\n', head.len);
@@ -101,15 +117,15 @@ static int activate(rv_chat *chat, const struct rv_agentdoc *router, const char 
     const char *to = is_target(router, agent, routing->fallback) ? agent : routing->fallback;
     rv_err *cause = NULL;
 
-    int rc = chat_pipeline_of(chat, to, out, &cause);
+    int rc = serve(chat, to, out, &cause);
     if (rc < 0 && rc != RV_E_NOMEM && strcmp(to, routing->fallback) != 0) {
         rv_err_free(cause);
         cause = NULL;
         to = routing->fallback;
-        rc = chat_pipeline_of(chat, to, out, &cause);
+        rc = serve(chat, to, out, &cause);
     } else if (rc == 0 && !may_be_routed_to(*out) && strcmp(to, routing->fallback) != 0) {
         to = routing->fallback;
-        rc = chat_pipeline_of(chat, to, out, &cause);
+        rc = serve(chat, to, out, &cause);
     }
     if (rc < 0) {
         *err = cause;
@@ -122,16 +138,16 @@ static int activate(rv_chat *chat, const struct rv_agentdoc *router, const char 
 int chat_route(rv_chat *chat, const struct rv_agentdoc *router, const struct chat_session *session, rv_str message,
                struct rv_routing *routing, const struct chat_pipeline **out, rv_err **err)
 {
-    char fallback[RV_ROUTING_MAX_NAME] = FALLBACK, name[RV_ROUTING_MAX_NAME];
+    char fallback[RV_ROUTING_MAX_NAME] = RV_AGENTDOC_FALLBACK, name[RV_ROUTING_MAX_NAME];
     rv_err *cause = NULL;
 
     if (router->routing_fallback && strlen(router->routing_fallback) < sizeof fallback)
         memcpy(fallback, router->routing_fallback, strlen(router->routing_fallback) + 1);
     chat_routing_of(session, fallback, routing);
     if (routing->state == RV_ROUTING_ESCALATED)
-        return chat_pipeline_of(chat, routing->fallback, out, err);
+        return serve(chat, routing->fallback, out, err);
     if (!rv_routing_needs_classification(routing) && routing->active_agent[0]) {
-        int rc = chat_pipeline_of(chat, routing->active_agent, out, &cause);
+        int rc = serve(chat, routing->active_agent, out, &cause);
         if (rc == 0)
             rv_routing_increment(routing);
         if (rc == 0 || rc == RV_E_NOMEM) {
@@ -158,7 +174,7 @@ int rv_chat_leave(rv_chat *chat, rv_err **err)
     if (rc == 0)
         rc = rv_json_parse(session.row.metadata, NULL, &session.metadata, err);
     if (rc == 0) {
-        chat_routing_of(&session, FALLBACK, &routing);
+        chat_routing_of(&session, RV_AGENTDOC_FALLBACK, &routing);
         rv_routing_resolve(&routing);
         rv_routing_complete(&routing);
         rv_routing_write_json(&routing, &w);

@@ -110,6 +110,64 @@ START_TEST(a_session_is_its_owners) /* p8 W27 */
 }
 END_TEST
 
+#define DESK                                                                                                           \
+    "name: desk\ndescription: You route.\nproperties: {agent: {type: string}}\nrequired: [agent]\n"                     \
+    "structured_output: true\nrouting: {agents: [cook, porter], fallback: mate}\n"
+#define PORTER                                                                                                         \
+    "name: porter\ndescription: You route.\nproperties: {agent: {type: string}}\nstructured_output: true\n"            \
+    "routing: {agents: [cook], fallback: mate}\n"
+static const char *const nobody_fits[] = {"desk", "", "../../x", "general", "porter", "nobody"};
+
+START_TEST(a_router_that_names_nobody_who_answers_leads_to_the_fallback)
+{
+    static const char *const files[] = {"desk.yaml",   DESK,
+                                        "porter.yaml", PORTER,
+                                        "cook.yaml",   "name: cook\ndescription: You cook.\n",
+                                        "mate.yaml",   "name: mate\ndescription: You help.\n",
+                                        NULL};
+    struct world w;
+    rv_buf script = RV_BUF_INIT(4096);
+
+    rv_buf_printf(&script,
+                  "models:\n  desk: [{json: {agent: \"%s\"}}]\n  porter: [{json: {agent: cook}}]\n"
+                  "  mate: [{text: The mate.}]\n  cook: [{text: The cook.}]\n",
+                  nobody_fits[_i]);
+    world_init(&w, rv_buf_cstr(&script), files);
+    world_chat(&w, "desk", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "hello?");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_str_eq(t.agent, "mate");
+    ck_assert_str_eq(t.text.ptr, "The mate.");
+    world_fini(&w);
+    rv_buf_fini(&script);
+}
+END_TEST
+
+START_TEST(a_fallback_that_is_a_router_is_no_answer)
+{
+    static const char *const files[] = {"desk.yaml",
+                                        "name: desk\ndescription: You route.\nproperties: {agent: {type: string}}\n"
+                                        "structured_output: true\nrouting: {agents: [cook], fallback: porter}\n",
+                                        "porter.yaml",
+                                        PORTER,
+                                        "cook.yaml",
+                                        "name: cook\ndescription: You cook.\n",
+                                        "mate.yaml",
+                                        "name: mate\ndescription: You help.\n",
+                                        NULL};
+    struct rv_chat_turn t;
+    struct world w;
+    rv_err *err = NULL;
+
+    world_init(&w, "models: {desk: [{json: {agent: nobody}}], porter: [{json: {agent: cook}}]}", files);
+    world_chat(&w, "desk", NULL, "alice");
+    ck_assert_int_eq(rv_chat_say(w.chat, RV_STR_LIT("hello?"), &t, &err), RV_E_INVALID);
+    ck_assert_ptr_nonnull(strstr(rv_err_text(rv_err_cause(err)), "agent \"porter\" is a router"));
+    rv_err_free(err);
+    world_fini(&w);
+}
+END_TEST
+
 START_TEST(a_router_is_asked_once_and_its_choice_is_kept) /* p8 12, W4 */
 {
     struct world w;
@@ -263,6 +321,8 @@ Suite *turns_suite(void)
     tcase_add_test(tc, a_failed_turn_is_kept_and_marked);
     tcase_add_test(tc, a_session_is_its_owners);
     tcase_add_test(tc, a_router_is_asked_once_and_its_choice_is_kept);
+    tcase_add_loop_test(tc, a_router_that_names_nobody_who_answers_leads_to_the_fallback, 0, RV_COUNT(nobody_fits));
+    tcase_add_test(tc, a_fallback_that_is_a_router_is_no_answer);
     tcase_add_test(tc, an_answer_that_does_not_fit_leaves_the_turn_waiting);
     tcase_add_test(tc, a_turn_that_can_not_be_ended_does_not_stop_the_session);
     tcase_add_test(tc, what_a_mock_says_is_kept_as_an_answer);
