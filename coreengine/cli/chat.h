@@ -73,8 +73,6 @@ void rv_chat_write_call(rv_str tool, rv_str arguments, rv_buf *b);
 void rv_chat_write_action(json_object *event, const char *indent, rv_buf *b);
 /** Text on one line, cut where it is long. */
 void rv_chat_write_line(rv_str text, rv_buf *b);
-/** For a terminal: nothing that moves the cursor or turns the text around; lines and tabs stay. */
-void rv_chat_write_safe(rv_str text, rv_buf *b);
 
 /* --- chat_result.c --- */
 /** {session_id, run_id, agent, status, ...}, for --json. */

@@ -18,9 +18,9 @@ struct rows {
 static void write_words(const struct rv_cli *cli, const char *who, const struct rv_message *m, rv_buf *b)
 {
     rv_buf_puts(b, cli->out_color ? "\033[1m" : "");
-    rv_chat_write_safe(rv_str_of(who), b);
+    rv_cli_write_safe(rv_str_of(who), b);
     rv_buf_printf(b, ">%s ", cli->out_color ? "\033[0m" : "");
-    rv_chat_write_safe(m->content, b);
+    rv_cli_write_safe(m->content, b);
     if (m->status && strcmp(m->status, rv_turn_status_text(RV_TURN_COMPLETED)) != 0)
         rv_buf_printf(b, "%s[%s]", m->content.len ? "  " : "", m->status);
     rv_buf_putc(b, '\n');

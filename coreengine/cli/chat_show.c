@@ -2,6 +2,7 @@
  * for each call, agent and action. What is heard is decided by chat_sink. */
 #include "coreengine/cli/chat.h"
 #include "coreengine/cli/chat_sink.h"
+#include "coreengine/cli/runs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,7 @@ void rv_chat_show_note(rv_chat_show *s, rv_str text)
     rv_buf line = RV_BUF_INIT(MAX_LINE);
 
     begin_line(s);
-    rv_chat_write_safe(text, &line);
+    rv_cli_write_safe(text, &line);
     rv_buf_putc(&line, '\n');
     rv_cli_err(rv_buf_str(&line));
     rv_buf_fini(&line);
@@ -111,7 +112,7 @@ static void write_label(const rv_chat_show *s, const struct rv_origin *who, rv_b
     if (!s->opts.labels)
         return;
     rv_buf_printf(b, "%*s%s", who ? 2 * who->depth : 0, "", color ? "\033[1m" : "");
-    rv_chat_write_safe(rv_str_of(name), b);
+    rv_cli_write_safe(rv_str_of(name), b);
     rv_buf_printf(b, ">%s ", color ? "\033[0m" : "");
 }
 
@@ -127,8 +128,8 @@ static void write_words(rv_chat_show *s, const struct rv_origin *who, const stru
     if (shown->new_speaker || broken)
         write_label(s, who, &out);
     if (s->cli->out_tty) {
-        rv_chat_write_safe(broken ? (rv_str){NULL, 0} : shown->gap, &out);
-        rv_chat_write_safe(shown->text, &out);
+        rv_cli_write_safe(broken ? (rv_str){NULL, 0} : shown->gap, &out);
+        rv_cli_write_safe(shown->text, &out);
     } else {
         rv_buf_add_str(&out, shown->gap);
         rv_buf_add_str(&out, shown->text);
@@ -345,7 +346,7 @@ static void write_rest(const rv_chat_show *s, const struct rv_chat_turn *turn, r
         rv_json_write_pretty(turn->output, out);
     } else if (!s->sink.has_said && turn->text.len && s->cli->out_tty) {
         write_label(s, NULL, out);
-        rv_chat_write_safe(turn->text, out);
+        rv_cli_write_safe(turn->text, out);
     } else if (!s->sink.has_said) {
         rv_buf_add_str(out, turn->text);
     }

@@ -1,5 +1,5 @@
 /* Writing to people and pipes: errors once, on stderr; results on stdout; a failed write is a failed command. */
-#include "coreengine/cli/cli.h"
+#include "coreengine/cli/runs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,11 +92,13 @@ static int exit_of_error(const rv_err *err)
 
 int rv_cli_report(const struct rv_cli *cli, rv_err *err)
 {
-    rv_buf text = RV_BUF_INIT(1 << 20);
+    rv_buf text = RV_BUF_INIT(1 << 20), said = RV_BUF_INIT(1 << 20);
     int status = exit_of_error(err);
 
+    rv_err_write_text(err, cli->debug, &said);
     rv_buf_puts(&text, cli->err_color ? "\033[1;31mreeve:\033[0m " : "reeve: ");
-    rv_err_write_text(err, cli->debug, &text);
+    rv_cli_write_safe(rv_buf_str(&said), &text); /* it may quote what models and tools said */
+    rv_buf_fini(&said);
     rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
     rv_err_free(err);

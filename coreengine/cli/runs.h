@@ -57,7 +57,10 @@ void rv_cli_write_resume(const struct rv_cli_args *args, const struct rv_pending
 void rv_cli_write_word(const char *word, rv_buf *b);
 /** " --store FILE --user ID --tenant ID", as far as the command line says so. */
 void rv_cli_write_store(const struct rv_cli_args *args, rv_buf *b);
-/** Text of a model or a tool for a terminal: nothing that moves the cursor, later lines indented. */
+/** Text of a model or a tool for a terminal: nothing that moves the cursor or turns the text around; lines and tabs
+ * stay. */
+void rv_cli_write_safe(rv_str text, rv_buf *b);
+/** The same, later lines indented. */
 void rv_cli_write_lines(rv_str text, rv_buf *b);
 /** One line of text, cut after max bytes. */
 void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b);

@@ -224,16 +224,21 @@ static void write_head(const struct picture *p, rv_buf *b)
 
     rv_buf_printf(b, "%srun %s%s  %s%s%s", mark(p, "\033[1m"), r->id, mark(p, "\033[0m"),
                   mark(p, rv_cli_status_color(r->status)), rv_run_status_text(r->status), mark(p, "\033[0m"));
-    if (f->termination_reason)
-        rv_buf_printf(b, ": %s", f->termination_reason);
+    if (f->termination_reason) {
+        rv_buf_puts(b, ": ");
+        rv_cli_write_lines(rv_str_of(f->termination_reason), b);
+    }
     rv_buf_printf(b, "\n  pipeline  %s (bundle %.12s%s%s)\n  begun     ", r->pipeline, r->bundle,
                   p->replayed.begin.has_script ? ", with a script" : "",
                   p->replayed.begin.use_mocks ? ", with mocks" : "");
     rv_cli_write_moment(b, r->created_us);
     rv_buf_puts(b, " UTC, ");
     rv_cli_write_age(b, p->now_us - r->created_us);
-    rv_buf_printf(b, " ago\n  for       %s%s, session %s\n  input     ", r->user[0] ? "user " : "nobody in particular",
-                  r->user, r->session);
+    rv_buf_printf(b, " ago\n  for       %s", r->user[0] ? "user " : "nobody in particular");
+    rv_cli_write_preview(rv_str_of(r->user), PREVIEW, b);
+    rv_buf_puts(b, ", session ");
+    rv_cli_write_preview(rv_str_of(r->session), PREVIEW, b);
+    rv_buf_puts(b, "\n  input     ");
     rv_cli_write_preview((rv_str){f->raw_input, f->raw_input_len}, PREVIEW, b);
     rv_buf_printf(b, "\n  journal   %lld records\n", (long long)r->n_records);
     if (r->parent)

@@ -113,10 +113,15 @@ static void write_head(const struct picture *p, const struct rv_session_row *row
 {
     rv_buf *b = p->out;
 
-    rv_buf_printf(b, "%ssession %s%s\n  name     ", mark(p, "\033[1m"), row->id, mark(p, "\033[0m"));
+    rv_buf_printf(b, "%ssession ", mark(p, "\033[1m"));
+    rv_cli_write_preview(rv_str_of(row->id), PREVIEW, b);
+    rv_buf_printf(b, "%s\n  name     ", mark(p, "\033[0m"));
     rv_cli_write_preview(rv_str_of(row->name), PREVIEW, b);
-    rv_buf_printf(b, "\n  agent    %s\n  user     %s\n  tokens   ",
-                  row->agent_name && row->agent_name[0] ? row->agent_name : "-", row->user[0] ? row->user : "nobody");
+    rv_buf_puts(b, "\n  agent    ");
+    rv_cli_write_preview(rv_str_of(row->agent_name && row->agent_name[0] ? row->agent_name : "-"), PREVIEW, b);
+    rv_buf_puts(b, "\n  user     ");
+    rv_cli_write_preview(rv_str_of(row->user[0] ? row->user : "nobody"), PREVIEW, b);
+    rv_buf_puts(b, "\n  tokens   ");
     rv_cli_write_count(b, row->total_tokens);
     rv_buf_puts(b, "\n  begun    ");
     rv_cli_write_moment(b, row->created_us);

@@ -111,7 +111,7 @@ START_TEST(a_session_is_its_owners) /* p8 W27 */
 END_TEST
 
 #define DESK                                                                                                           \
-    "name: desk\ndescription: You route.\nproperties: {agent: {type: string}}\nrequired: [agent]\n"                     \
+    "name: desk\ndescription: You route.\nproperties: {agent: {type: string}}\nrequired: [agent]\n"                    \
     "structured_output: true\nrouting: {agents: [cook, porter], fallback: mate}\n"
 #define PORTER                                                                                                         \
     "name: porter\ndescription: You route.\nproperties: {agent: {type: string}}\nstructured_output: true\n"            \

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coreengine/cli/chat.h"
+#include "coreengine/cli/runs.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 
@@ -16,6 +17,8 @@ static const struct {
     {"C1: \302\233m \302\205.", "C1:  m  ."},
     {"caf\303\251 \302\240 \342\202\254", "caf\303\251 \302\240 \342\202\254"},
     {"turned \342\200\256around\342\200\254, \342\201\246isolated\342\201\251", "turned  around ,  isolated "},
+    {"marks \342\200\216a\342\200\217b\330\234c \342\200\250d\342\200\251", "marks  a b c  d "},
+    {"joined \342\200\215 stay", "joined \342\200\215 stay"},
     {"dashes \342\200\223 stay", "dashes \342\200\223 stay"},
     {"cut \302", "cut \302"}, /* never in text of models, and no reason to read behind the end */
     {"cut \342\200", "cut \342\200"},
@@ -26,7 +29,7 @@ START_TEST(a_terminal_gets_text_and_nothing_else)
 {
     rv_buf out = RV_BUF_INIT(4096);
 
-    rv_chat_write_safe(rv_str_of(texts[_i].text), &out);
+    rv_cli_write_safe(rv_str_of(texts[_i].text), &out);
     ck_assert_str_eq(rv_buf_cstr(&out), texts[_i].want);
     rv_buf_fini(&out);
 }

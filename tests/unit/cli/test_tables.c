@@ -63,6 +63,21 @@ START_TEST(widths_are_those_of_characters_and_control_characters_are_blanks)
 }
 END_TEST
 
+START_TEST(a_cell_does_not_turn_the_line_around)
+{
+    rv_cli_table *t = rv_cli_table_new(columns, RV_COUNT(columns));
+
+    rv_cli_table_add_text(t, "a\xe2\x80\xae"
+                             "b");
+    rv_cli_table_add_int(t, 1);
+    rv_cli_table_add_text(t, "\xc2\x9b"
+                             "2J");
+    want_table(t, "NAME  N  LAST\n"
+                  "a b   1   2J\n");
+    rv_cli_table_free(t);
+}
+END_TEST
+
 static const struct {
     const char *rows, *want;
 } queries[] = {
@@ -109,6 +124,7 @@ Suite *tables_suite(void)
     tcase_add_test(tc, a_table_without_rows_is_nothing);
     tcase_add_test(tc, columns_are_as_wide_as_their_widest_cell_and_no_wider_than_they_may);
     tcase_add_test(tc, widths_are_those_of_characters_and_control_characters_are_blanks);
+    tcase_add_test(tc, a_cell_does_not_turn_the_line_around);
     tcase_add_loop_test(tc, rows_of_a_query_have_columns_of_forty_characters, 0, RV_COUNT(queries));
     suite_add_tcase(s, tc);
     return s;
