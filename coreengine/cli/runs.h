@@ -89,6 +89,10 @@ struct rv_cli_call {
     enum rv_cli_call_end end;
     size_t next; /* index of the next call of its visit; RV_CLI_NO_CALL: none */
     int64_t begun_us, ended_us;
+    char *step_id;             /* CALL_TOOL, as the model named it; owned; NULL: not told */
+    char *asked;               /* the agent that works on it; owned; NULL: it is no call of ask_agent, or none began */
+    char *agent;               /* that made it, if one was asked; owned; NULL: the stage */
+    size_t asker;              /* index of the call by which that agent was asked; RV_CLI_NO_CALL: none */
     bool has_spent;            /* CALL_LLM: it came back */
     struct rv_cli_spent spent; /* likewise */
 };

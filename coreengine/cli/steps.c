@@ -70,6 +70,91 @@ static int end_step(struct rv_cli_steps *s, const struct rv_effect *e, rv_str li
     return 0;
 }
 
+/* --- agents that are asked: their calls belong below the one by which they were --- */
+
+/* The latest call of that name in a visit: names are one of a kind there, but for attempts. */
+static size_t call_named(const struct rv_cli_steps *s, const struct rv_effect *e, const char *step_id)
+{
+    const struct rv_cli_step *step = NULL;
+    size_t found = RV_CLI_NO_CALL;
+
+    for (size_t i = s->n; i-- > 0 && !step;)
+        if (s->items[i].stage == e->stage && s->items[i].visit == e->visit)
+            step = &s->items[i];
+    for (size_t i = step ? step->first_call : RV_CLI_NO_CALL; i != RV_CLI_NO_CALL; i = s->calls[i].next)
+        if (s->calls[i].step_id && strcmp(s->calls[i].step_id, step_id) == 0)
+            found = i;
+    return found;
+}
+
+static int copy_text(const char *text, char **out, rv_err **err)
+{
+    free(*out);
+    *out = rv_str_dup(rv_str_of(text));
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "list the calls of a run");
+}
+
+static int name_call(struct rv_cli_steps *s, rv_str line, rv_err **err)
+{
+    json_object *told = NULL;
+    const char *step_id = NULL;
+    int64_t id = 0;
+
+    int rc = rv_json_parse(line, NULL, &told, err);
+    if (rc < 0)
+        return rc;
+    bool is_named = rv_json_get_text(told, "step_id", &step_id) && rv_json_get_int(told, "call_id", &id);
+    for (size_t i = s->n_calls; is_named && i-- > 0;)
+        if (s->calls[i].id == id) {
+            rc = copy_text(step_id, &s->calls[i].step_id, err);
+            break;
+        }
+    json_object_put(told);
+    return rc;
+}
+
+/* The call was answered with the agent's document; now that agent works on it. */
+static int begin_agent(struct rv_cli_steps *s, const struct rv_effect *e, rv_err **err)
+{
+    size_t i = e->origin ? call_named(s, e, e->origin->parent_tool_call_id) : RV_CLI_NO_CALL;
+
+    if (i == RV_CLI_NO_CALL)
+        return 0;
+    s->calls[i].end = RV_CLI_CALL_STARTED;
+    s->calls[i].ended_us = 0;
+    return copy_text(e->origin->agent, &s->calls[i].asked, err);
+}
+
+static int end_agent(struct rv_cli_steps *s, const struct rv_effect *e, rv_str line, int64_t now_us, rv_err **err)
+{
+    const char *step_id = NULL, *status = "";
+    json_object *told = NULL;
+
+    int rc = rv_json_parse(line, NULL, &told, err);
+    if (rc < 0)
+        return rc;
+    size_t i = rv_json_get_text(told, "step_id", &step_id) ? call_named(s, e, step_id) : RV_CLI_NO_CALL;
+    if (i != RV_CLI_NO_CALL && s->calls[i].asked && s->calls[i].end == RV_CLI_CALL_STARTED) {
+        RV_IGNORE(!rv_json_get_text(told, "status", &status), "it has one");
+        s->calls[i].end = strcmp(status, "success") == 0 ? RV_CLI_CALL_FINISHED : RV_CLI_CALL_FAILED;
+        s->calls[i].ended_us = now_us;
+    }
+    json_object_put(told);
+    return 0;
+}
+
+/* The run is over, and agents that it asked are not. */
+static void cancel_agents(struct rv_cli_steps *s, int64_t now_us)
+{
+    for (size_t i = 0; i < s->n_calls; i++)
+        if (s->calls[i].asked && s->calls[i].end == RV_CLI_CALL_STARTED) {
+            s->calls[i].end = RV_CLI_CALL_CANCELLED;
+            s->calls[i].ended_us = now_us;
+        }
+}
+
+/* --- calls --- */
+
 static int begin_call(struct rv_cli_steps *s, const struct rv_effect *e, int64_t now_us, rv_err **err)
 {
     struct rv_cli_call *calls = grow(s->calls, s->n_calls, &s->cap_calls, sizeof *calls, err);
@@ -89,8 +174,12 @@ static int begin_call(struct rv_cli_steps *s, const struct rv_effect *e, int64_t
         .name = name,
         .effect_class = e->effect_class,
         .next = RV_CLI_NO_CALL,
+        .asker = e->origin ? call_named(s, e, e->origin->parent_tool_call_id) : RV_CLI_NO_CALL,
         .begun_us = now_us,
     };
+    int rc = e->origin ? copy_text(e->origin->agent, &s->calls[s->n_calls - 1].agent, err) : 0;
+    if (rc < 0)
+        return rc;
     if (!step)
         return 0; /* of no visit: there is nowhere to show it */
     if (step->last_call == RV_CLI_NO_CALL)
@@ -171,6 +260,12 @@ static int take_emit(struct rv_cli_steps *s, const struct rv_effect *e, rv_str l
         return begin_batch(s, line, err);
     if (e->emit == RV_EMIT_LLM_RESULT)
         return take_result(s, line, err);
+    if (e->emit == RV_EMIT_TOOL_CALL_START)
+        return name_call(s, line, err);
+    if (e->emit == RV_EMIT_AGENT_STARTED)
+        return begin_agent(s, e, err);
+    if (e->emit == RV_EMIT_TOOL_RESULT)
+        return end_agent(s, e, line, now_us, err);
     if (e->emit != RV_EMIT_STAGE_COMPLETED)
         return 0;
     int rc = end_step(s, e, line, now_us, seq, err);
@@ -202,8 +297,11 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
             rc = begin_call(s, e, ev->now_us, err);
         else if (e->kind == RV_EFFECT_CANCEL_CALL)
             end_call(s, e->call_id, RV_CLI_CALL_CANCELLED, ev->now_us);
-        else if (e->kind == RV_EFFECT_FINISH)
+        else if (e->kind == RV_EFFECT_FINISH) {
             mark_boundary(s);
+            if (e->status != RV_RUN_INTERRUPTED)
+                cancel_agents(s, ev->now_us);
+        }
     }
     return rc;
 }
@@ -222,8 +320,12 @@ void rv_cli_steps_fini(struct rv_cli_steps *s)
 {
     for (size_t i = 0; i < s->n; i++)
         json_object_put(s->items[i].end);
-    for (size_t i = 0; i < s->n_calls; i++)
+    for (size_t i = 0; i < s->n_calls; i++) {
         free(s->calls[i].name);
+        free(s->calls[i].step_id);
+        free(s->calls[i].asked);
+        free(s->calls[i].agent);
+    }
     free(s->items);
     free(s->calls);
     memset(s, 0, sizeof *s);

@@ -136,7 +136,7 @@ static void write_row(const struct picture *p, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static void write_call(const struct rv_cli_call *c, rv_jw *w)
+static void write_call(const struct picture *p, const struct rv_cli_call *c, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_int(w, "call_id", c->id);
@@ -144,6 +144,12 @@ static void write_call(const struct rv_cli_call *c, rv_jw *w)
     rv_jw_kv_text(w, "name", c->name);
     if (c->kind == RV_EFFECT_CALL_TOOL)
         rv_jw_kv_text(w, "class", rv_effect_class_text((enum rv_effect_class)c->effect_class));
+    if (c->asked)
+        rv_jw_kv_text(w, "asked", c->asked);
+    if (c->agent)
+        rv_jw_kv_text(w, "agent", c->agent);
+    if (c->asker != RV_CLI_NO_CALL)
+        rv_jw_kv_int(w, "parent_call_id", p->steps.calls[c->asker].id);
     rv_jw_kv_int(w, "attempt", c->attempt);
     rv_jw_kv_text(w, "outcome", rv_cli_call_end_text(c->end));
     put_time(w, "begun_at", c->begun_us);
@@ -185,7 +191,7 @@ static void write_step(const struct picture *p, size_t i, rv_jw *w)
     rv_jw_key(w, "calls");
     rv_jw_arr(w);
     for (size_t c = s->first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next)
-        write_call(&p->steps.calls[c], w);
+        write_call(p, &p->steps.calls[c], w);
     rv_jw_arr_end(w);
     rv_jw_obj_end(w);
 }
@@ -252,11 +258,13 @@ static void write_head(const struct picture *p, rv_buf *b)
         rv_buf_puts(b, "  its owner was asked to cancel it\n");
 }
 
-static void write_call_line(const struct picture *p, const struct rv_cli_call *c, rv_buf *b)
+static void write_call_line(const struct picture *p, const struct rv_cli_call *c, int depth, rv_buf *b)
 {
     bool bad = c->end == RV_CLI_CALL_FAILED || c->end == RV_CLI_CALL_UNKNOWN;
 
-    rv_buf_printf(b, "        %s %s", call_kind(c), c->name);
+    rv_buf_printf(b, "%*s%s %s", 8 + 2 * depth, "", call_kind(c), c->name);
+    if (c->asked)
+        rv_buf_printf(b, " -> %s", c->asked);
     if (c->kind == RV_EFFECT_CALL_TOOL)
         rv_buf_printf(b, " (%s)", rv_effect_class_text((enum rv_effect_class)c->effect_class));
     if (c->attempt > 1)
@@ -270,6 +278,19 @@ static void write_call_line(const struct picture *p, const struct rv_cli_call *c
     if (c->has_spent)
         rv_cli_spent_write(&c->spent, b);
     rv_buf_putc(b, '\n');
+}
+
+/* The calls of a step that one agent made, each followed by those of the agent that it asked. asker: the call by which
+ * that agent was asked; RV_CLI_NO_CALL: it is the stage's own. */
+static void write_call_lines(const struct picture *p, const struct rv_cli_step *s, size_t asker, int depth, rv_buf *b)
+{
+    for (size_t c = s->first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next) {
+        if (p->steps.calls[c].asker != asker)
+            continue;
+        write_call_line(p, &p->steps.calls[c], depth, b);
+        if (p->steps.calls[c].asked)
+            write_call_lines(p, s, c, depth + 1, b); /* as deep as agents may ask agents */
+    }
 }
 
 static void write_steps(const struct picture *p, rv_buf *b)
@@ -297,8 +318,7 @@ static void write_steps(const struct picture *p, rv_buf *b)
             rv_cli_write_preview(rv_str_of(error), PREVIEW, b);
             rv_buf_putc(b, '\n');
         }
-        for (size_t c = s->first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next)
-            write_call_line(p, &p->steps.calls[c], b);
+        write_call_lines(p, s, RV_CLI_NO_CALL, 0, b);
     }
     for (size_t i = 0; i < p->steps.n; i++)
         if (p->steps.items[i].end && !p->steps.items[i].can_fork) {
