@@ -72,6 +72,56 @@ static int write_tools(json_object *tools, json_object *output_schema, rv_jw *w,
     return rc;
 }
 
+/* --- tools of before --- */
+
+static int add_called(json_object *message, json_object *names, rv_err **err)
+{
+    json_object *calls = json_object_is_type(message, json_type_object) ? rv_json_get_arr(message, "tool_calls") : NULL;
+    size_t n = calls ? json_object_array_length(calls) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        json_object *call = json_object_array_get_idx(calls, i), *name = NULL;
+        if (json_object_is_type(call, json_type_object) && json_object_object_get_ex(call, "name", &name) &&
+            json_object_is_type(name, json_type_string))
+            rc = rv_json_set_ref(names, json_object_get_string(name), name, err);
+    }
+    return rc;
+}
+
+/* Their conversations may hold calls of tools only where the request has tools, too. An agent without any may be told
+ * of those that others called before it: they are listed by name, and it may call none. */
+static int write_tools_of_before(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err)
+{
+    static const char *const lists[] = {"history", "turns"};
+    json_object *names = json_object_new_object();
+    int rc = names ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for names of tools");
+
+    for (size_t l = 0; l < RV_COUNT(lists); l++) {
+        json_object *list = rv_json_get_arr(request, lists[l]);
+        for (size_t i = 0; rc == 0 && list && i < json_object_array_length(list); i++)
+            rc = add_called(json_object_array_get_idx(list, i), names, err);
+    }
+    if (rc == 0 && json_object_object_length(names) > 0 && !rv_body_has_extra(t, "tool_choice")) {
+        rv_jw_key(w, "tool_choice");
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "type", "none");
+        rv_jw_obj_end(w);
+    }
+    if (rc == 0 && json_object_object_length(names) > 0) {
+        rv_jw_key(w, "tools");
+        rv_jw_arr(w);
+        json_object_object_foreach (names, name, value) {
+            (void)value;
+            if (rc == 0)
+                rc = write_tool(rv_str_of(name), (rv_str){NULL, 0}, NULL, w, err);
+        }
+        rv_jw_arr_end(w);
+    }
+    json_object_put(names);
+    return rc;
+}
+
 static void write_tool_choice(const struct rv_wire_target *t, json_object *request, bool by_tool, rv_jw *w)
 {
     rv_str choice = rv_wire_text(request, "tool_choice");
@@ -185,6 +235,8 @@ static int write_request(const struct rv_wire_target *t, json_object *request, r
             rc = write_tools(tools, via == WIRE_VIA_TOOL ? schema : NULL, w, err);
         if (!rv_body_has_extra(t, "tool_choice"))
             write_tool_choice(t, request, via == WIRE_VIA_TOOL, w);
+    } else if (!t->no_tools && !rv_body_has_extra(t, "tools")) {
+        rc = write_tools_of_before(t, request, w, err);
     }
     if (via == WIRE_VIA_NATIVE)
         write_output_config(t, schema, w);

@@ -146,8 +146,13 @@ static void write_parameters(json_object *parameters, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static void write_tool(rv_str name, rv_str description, json_object *parameters, bool needs_parameters, rv_jw *w)
+static int write_tool(rv_str name, rv_str description, json_object *parameters, bool is_plain, rv_jw *w, rv_err **err)
 {
+    json_object *plain = NULL;
+    int rc = parameters && is_plain ? rv_body_inline(parameters, &plain, err) : 0;
+
+    if (rc < 0)
+        return rc;
     rv_jw_obj(w);
     rv_jw_kv_text(w, "type", "function");
     rv_jw_key(w, "function");
@@ -155,28 +160,32 @@ static void write_tool(rv_str name, rv_str description, json_object *parameters,
     rv_jw_kv_str(w, "name", name);
     if (description.len)
         rv_jw_kv_str(w, "description", description);
-    if (parameters || needs_parameters)
-        write_parameters(parameters, w);
+    if (parameters || is_plain)
+        write_parameters(plain ? plain : parameters, w);
     rv_jw_obj_end(w);
     rv_jw_obj_end(w);
+    json_object_put(plain);
+    return 0;
 }
 
-int rv_body_write_tools(json_object *tools, json_object *output_schema, bool needs_parameters, rv_jw *w, rv_err **err)
+int rv_body_write_tools(json_object *tools, json_object *output_schema, bool is_plain, rv_jw *w, rv_err **err)
 {
     size_t n = tools ? json_object_array_length(tools) : 0;
+    int rc = 0;
 
     rv_jw_arr(w);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *tool = json_object_array_get_idx(tools, i);
         if (!json_object_is_type(tool, json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "a tool of the request is no object");
-        write_tool(rv_wire_text(tool, "name"), rv_wire_text(tool, "description"), rv_json_get_obj(tool, "parameters"),
-                   needs_parameters, w);
+        rc = write_tool(rv_wire_text(tool, "name"), rv_wire_text(tool, "description"),
+                        rv_json_get_obj(tool, "parameters"), is_plain, w, err);
     }
-    if (output_schema)
-        write_tool(RV_STR_LIT(RV_OUTPUT_TOOL), RV_STR_LIT(RV_OUTPUT_TOOL_DESCRIPTION), output_schema, true, w);
+    if (output_schema && rc == 0)
+        rc = write_tool(RV_STR_LIT(RV_OUTPUT_TOOL), RV_STR_LIT(RV_OUTPUT_TOOL_DESCRIPTION), output_schema, is_plain, w,
+                        err);
     rv_jw_arr_end(w);
-    return 0;
+    return rc;
 }
 
 /* --- what the target adds --- */

@@ -144,12 +144,6 @@ static int write_request(const struct rv_wire_target *t, json_object *request, r
 
     if (rc == 0 && via != WIRE_VIA_NONE)
         rc = rv_body_schema(request, &schema, err);
-    if (rc == 0 && via == WIRE_VIA_TOOL) {
-        json_object *with_references = schema;
-        schema = NULL;
-        rc = rv_body_inline(with_references, &schema, err);
-        json_object_put(with_references);
-    }
     if (via == WIRE_VIA_PROMPT)
         x.ask = schema;
     if (rc == 0)

@@ -161,8 +161,9 @@ RV_MUST_CHECK int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *
 /** RV_E_INVALID: a tool can not hand over output of that schema. */
 RV_MUST_CHECK int rv_body_check_output_tool(json_object *schema, rv_err **err);
 /** An array of the tools, each as {type: "function", function}. output_schema: of the output tool, which is one more;
- * NULL: none. needs_parameters: a tool without them has to have empty ones. */
-RV_MUST_CHECK int rv_body_write_tools(json_object *tools, json_object *output_schema, bool needs_parameters, rv_jw *w,
+ * NULL: none. is_plain: the server reads parameters member by member, so that a tool without them has empty ones, and
+ * references give way to what they name (rv_body_inline()). */
+RV_MUST_CHECK int rv_body_write_tools(json_object *tools, json_object *output_schema, bool is_plain, rv_jw *w,
                                       rv_err **err);
 /** Members of extra_body over those written: call it at the end of the body's object. Keys it will write must be left
  * out by rv_body_has_extra(). */

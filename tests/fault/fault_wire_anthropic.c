@@ -13,7 +13,7 @@ static const struct rv_wire_target ollama = {.wire = RV_WIRE_OLLAMA, .provider =
 static const struct rv_wire_target openai = {.wire = RV_WIRE_OPENAI, .provider = "openai", .model = "m"};
 
 /* What the scenarios read; made before any allocation fails. */
-static json_object *requests[3];
+static json_object *requests[4];
 
 static const char events[] = DATA("{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}") DATA(
     "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"a\"}}")
@@ -141,7 +141,8 @@ static json_object *request_via(const char *via)
         "'turns':[{'role':'assistant','content':'c','tool_calls':[{'id':'a','name':'f','arguments':'[7]'}],"
         "'opaque':{'provider':'anthropic','blocks':[{'type':'thinking','thinking':'t','signature':'s'}]}},"
         "{'role':'tool','tool_call_id':'a','name':'f','content':'r','is_error':true}],"
-        "'options':{'num_predict':5,'temperature':0.5},'tools':[{'name':'f','description':'d'}],"
+        "'options':{'num_predict':5,'temperature':0.5},'tools':[{'name':'f','description':'d'},"
+        "{'name':'g','parameters':{'type':'object','properties':{'a':{'$ref':'#/$defs/x'}},'$defs':{'x':{}}}}],"
         "'output':{'name':'o','via':'%s','schema':{'type':'object','description':'d','properties':{'a':{},"
         "'b':{'$ref':'#/$defs/"
         "x'},'c':{'enum':[1,null]}},'$defs':{'x':{'anyOf':[{'type':'null'},{'type':'string'}]}}}}}",
@@ -156,6 +157,8 @@ START_TEST(every_allocation_may_fail)
     requests[0] = request_via("native");
     requests[1] = request_via("tool");
     requests[2] = request_via("prompt");
+    requests[3] = rv_kit_json("{'prompt':'p','history':[{'role':'assistant','tool_calls':[{'id':'a','name':'f',"
+                              "'arguments':'{}'}]},{'role':'tool','tool_call_id':'a','name':'f','content':'r'}]}");
     ck_assert_int_eq(scenarios[_i].run(), 0);
     for (size_t n = 0;; n++) {
         int rc;

@@ -14,7 +14,10 @@ static const struct {
 } bodies[] = {
     {.golden = "plain"},
     {.golden = "conversation"},
+    {.golden = "layers"}, /* p8 W8: instructions stand right behind the system prompt, whatever the history holds */
     {.golden = "tools"},
+    {.golden = "tools-references"}, /* of which Ollama reads none */
+    {.golden = "tools-of-before"},  /* an agent without tools after one with some */
     {.golden = "required"},
     {.golden = "no-tools"},
     {.golden = "output-auto"},
