@@ -84,9 +84,12 @@ static bool has_name(const struct rv_str_list *list, const char *name)
     return false;
 }
 
-/* A tool that is not to be had is an error, never left out in silence (p8 W12). */
+/* A tool that is not to be had is an error, never left out in silence (p8 W12). Asking another agent is the engine's
+ * own, whichever server a document from elsewhere gives it (p8 7.1). */
 static void check_tool(const struct declaration *d, const struct rv_agentdoc_tool *tool)
 {
+    if (strcmp(tool->name, RV_TOOL_ASK_AGENT) == 0)
+        return;
     if (tool->server)
         rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, &tool->src,
                         "leave server out for a tool of a capability, or take the tool out",

@@ -115,7 +115,8 @@ void rv_agentdoc_write_reference(rv_buf *out)
     rv_buf_puts(out, "\n## Keys of a tool\n\nA string stands for a map with that `name`.\n\n" TABLE_HEAD);
     write_row(out, "name", name_type, "required", "The tool. `ask_agent` is the one that asks another agent.", "all");
     write_row(out, "server", name_type, "unset",
-              "Which server has it. Unset, `local` and `rem`: it is in the process. `mcp_server` is another name.",
+              "Which server has it. Unset, `local` and `rem`: it is in the process, as `ask_agent` always is. "
+              "`mcp_server` is another name.",
               "all");
     write_row(out, "description", "string", "unset",
               "What this agent should know about it: it goes into the prompt, not to the tool's definition.", "all");

@@ -9,6 +9,7 @@ static const char *const texts[][2] = {
     {"ok", DOC("ok", "")},
     {"lost", DOC("other", "")},
     {"far", DOC("far", "tools: [a, {name: t, server: crm}]\n")},
+    {"asker", DOC("asker", "tools: [{name: ask_agent, server: crm}]\n")},
     {"reader", DOC("reader", "tools: [{name: r, uri: 'rem://x'}]\n")},
     {"chain", DOC("chain", "structured_output: true\nproperties: {a: {type: string}}\nchained_tool: sedn\n")},
     {"tooled", DOC("tooled", "tools: [ask_agent, b, c]\n")},
@@ -30,6 +31,7 @@ static const struct {
      "far.yaml:4:12: error: agent \"far\": tool \"t\": no server \"crm\" is configured\n"
      "  hint: leave server out for a tool of a capability, or take the tool out\n"},
     {"name: x\nagents: [{agent: far, allowed_tools: [a]}]\n", ""},
+    {"name: x\nagents: [{agent: asker}]\n", ""}, /* p8 7.1: whatever its server */
     {"name: x\nagents: [{agent: reader}]\n",
      "reader.yaml:4:9: error: agent \"reader\": tool \"r\" reads \"rem://x\", and resource tools are not available\n"
      "  hint: leave uri out, or take the tool out\n"},
