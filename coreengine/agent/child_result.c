@@ -112,7 +112,7 @@ const char *rv_child_fault(const struct child *c, rv_buf *why, const char **type
     } else if (child->error_type && strcmp(child->error_type, "TimeoutError") == 0 &&
                child->now_us >= c->shared.deadline_us) {
         *type = "TimeoutError";
-        rv_buf_printf(why, "Agent '%s' timed out after %llds", agent, (long long)(c->timeout_us / 1000000));
+        rv_buf_printf(why, "Agent '%s' timed out after %llds", agent, (long long)((c->timeout_us + 999999) / 1000000));
     } else {
         rv_buf_puts(why, child->error_text ? child->error_text : "it failed");
     }

@@ -180,8 +180,10 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
                                          .origin = origin,
                                          .asking_stage = rv_visit_stage_of(v),
                                          .deadline_us = v->now_us + c->timeout_us};
-    if (v->deadline_us < c->shared.deadline_us)
+    if (v->deadline_us < c->shared.deadline_us) { /* who asks has no more time than that */
         c->shared.deadline_us = v->deadline_us;
+        c->timeout_us = v->deadline_us - v->now_us;
+    }
     if (!mine)
         return;
     c->conversation = *mine;

@@ -147,11 +147,20 @@ static bool take_call(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
         return true;
     }
     v->bound = RV_REASON_MAX_LLM_CALLS;
-    *rc = rv_visit_fail(v, out, "LLMError", err,
+    *rc = rv_visit_fail(v, out, "LimitError", err,
                         "agent \"%s\" needs a further model call, and all that max_llm_calls (%lld) allows were made: "
                         "raise max_llm_calls, or lower the agent's max_rounds",
                         v->agent->name, (long long)rv_visit_root(v->shared)->pipeline->max_llm_calls);
     return false;
+}
+
+/* The key that said so, for whom it is to be raised. */
+static const char *request_limit_key(const struct rv_agent_config *a)
+{
+    int64_t limit = a->limits.request_limit;
+    bool by_cap = a->doc && a->doc->max_iterations == limit && a->doc->limits.request_limit != limit;
+
+    return by_cap ? "max_iterations" : "limits.request_limit";
 }
 
 static bool request_allowed(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
@@ -160,10 +169,9 @@ static bool request_allowed(rv_visit *v, struct rv_effects *out, int *rc, rv_err
 
     if (limit == 0 || v->talk.requests < limit)
         return rv_money_within_limits(v, out, rc, err) && take_call(v, out, rc, err);
-    *rc = rv_visit_fail(v, out, "LLMError", err,
-                        "agent \"%s\": the next request would exceed limits.request_limit (%lld); raise it, or give "
-                        "the model less to do",
-                        v->agent->name, (long long)limit);
+    *rc = rv_visit_fail(v, out, "LimitError", err,
+                        "agent \"%s\": the next request would exceed %s (%lld); raise it, or give the model less to do",
+                        v->agent->name, request_limit_key(v->agent), (long long)limit);
     return false;
 }
 

@@ -35,7 +35,7 @@ static int fail_for_money(rv_visit *v, int64_t needed, struct rv_effects *out, r
     int64_t budget = s->pipeline->budget_micro_usd;
 
     v->bound = RV_REASON_BUDGET;
-    return rv_visit_fail(v, out, "LLMError", err,
+    return rv_visit_fail(v, out, "LimitError", err,
                          "agent \"%s\": the next model call may cost $%" PRId64 ".%06d, and of budget.usd "
                          "($%" PRId64 ".%06d) $%" PRId64 ".%06d is spent and $%" PRId64
                          ".%06d set aside for calls under way: raise budget.usd, or lower max_tokens",
@@ -136,7 +136,7 @@ static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, st
 {
     if (limit == 0 || used <= limit)
         return true;
-    *rc = rv_visit_fail(v, out, "LLMError", err,
+    *rc = rv_visit_fail(v, out, "LimitError", err,
                         "agent \"%s\" used %" PRId64 " tokens, limits.%s allows %" PRId64
                         ": raise it, or give the model less to read and write",
                         v->agent->name, used, key, limit);

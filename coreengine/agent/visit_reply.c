@@ -229,12 +229,12 @@ static int act(rv_visit *v, const struct rv_event *ev, json_object *calls, struc
     int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.tool_calls_limit;
 
     if (v->talk.rounds >= a->max_rounds)
-        return rv_visit_fail(v, out, "LLMError", err,
+        return rv_visit_fail(v, out, "LimitError", err,
                              "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
                              "raise it, or tell the model when to stop",
                              a->name, (long long)v->talk.rounds, (long long)a->max_rounds);
     if (limit > 0 && v->talk.tool_calls + n > limit)
-        return rv_visit_fail(v, out, "LLMError", err,
+        return rv_visit_fail(v, out, "LimitError", err,
                              "agent \"%s\": the model has called %lld tools and asks for %lld more, "
                              "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
                              a->name, (long long)v->talk.tool_calls, (long long)n, (long long)limit);
@@ -407,7 +407,7 @@ static int go_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
                              "set has_tools",
                              v->agent->name);
     if (v->talk.rounds >= v->agent->max_rounds)
-        return rv_visit_fail(v, out, "LLMError", err,
+        return rv_visit_fail(v, out, "LimitError", err,
                              "agent \"%s\": the provider paused its answer %lld times, max_rounds is %lld: raise it",
                              v->agent->name, (long long)v->talk.rounds, (long long)v->agent->max_rounds);
     v->talk.rounds++;

@@ -87,7 +87,7 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
     bool untold = v->talk.bad_before == 0 && v->agent->max_bad_calls > 0; /* of the first ones it learns in any case */
     if (++v->talk.bad_calls <= v->agent->max_bad_calls || untold)
         return rc;
-    return rv_visit_fail(v, out, "LLMError", err,
+    return rv_visit_fail(v, out, "LimitError", err,
                          "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
                          "%lld: raise it, or tell "
                          "the model what there is; the last: %s",

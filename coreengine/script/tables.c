@@ -7,9 +7,15 @@
 #define AT(member) SCRIPT_AT(member)
 
 static const struct rv_term type_terms[] = {
-    {"ProcessingError", "the stage itself"}, {"LLMError", "the model"},       {"ParseError", "the model's reply"},
-    {"ValidationError", "missing fields"},   {"HookError", "a hook"},         {"PolicyError", "a policy said no"},
-    {"TimeoutError", "out of time"},         {"CancelledError", "cancelled"},
+    {"ProcessingError", "the stage itself"},
+    {"LLMError", "the model"},
+    {"ParseError", "the model's reply"},
+    {"ValidationError", "missing fields"},
+    {"HookError", "a hook"},
+    {"PolicyError", "a policy said no"},
+    {"LimitError", "a limit"},
+    {"TimeoutError", "out of time"},
+    {"CancelledError", "cancelled"},
 };
 static const struct rv_term_list types = {"error_type", "error type", type_terms, RV_COUNT(type_terms)};
 

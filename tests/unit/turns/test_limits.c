@@ -40,7 +40,7 @@ static const struct {
       .lines = {{.to = "parent", .text = "", .calls = "a read {}"}, {.to = "parent", .text = "x"}}},
      RV_RUN_FAILED,
      "llm_failed",
-     "limits.request_limit (1)",
+     "would exceed max_iterations (1)",
      1},
     {{.name = "tool_calls_limit",
       .parent = TOOLS "limits: {tool_calls_limit: 2}\n",
@@ -165,7 +165,9 @@ static const struct {
                 {.to = "child", .text = "late", .takes_us = 5000000}}},
      RV_RUN_FAILED,
      "llm_failed",
-     "tool_response[parent](failed) {\"status\":\"error\"",
+     "tool_response[parent](failed) "
+     "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"child\","
+     "\"error\":\"Agent 'child' timed out after 1s\"",
      2},
     {{.name = "the default time",
       .keys = "execution: {delegation_timeout: 3}\n",
@@ -195,6 +197,9 @@ START_TEST(it_holds)
     if (cases[_i].status != RV_RUN_COMPLETED)
         ck_assert_msg(strstr(room_output(r, "terminal_reason"), cases[_i].reason), "%s: %s", name,
                       room_output(r, "terminal_reason"));
+    if (cases[_i].status != RV_RUN_COMPLETED && (strstr(cases[_i].says, "limits.") || strstr(cases[_i].says, "max_")))
+        ck_assert_msg(strstr(rv_buf_cstr(&r->events), "\"error_type\":\"LimitError\""), "%s: %s", name,
+                      rv_buf_cstr(&r->events)); /* p8 W2: who reads it can tell a bound from a provider's failure */
     free(rows);
     free(state);
     room_check_replay(r);
