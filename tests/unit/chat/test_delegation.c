@@ -149,12 +149,12 @@ static void note_requests(void *self, const struct rv_effects *all, const struct
         rv_buf_add(b, e->request, e->request_len);
 }
 
-START_TEST(a_child_sees_what_was_said_before_unless_it_is_not_to) /* remlight 8 step 4 */
+START_TEST(a_child_sees_what_was_said_before_unless_it_is_not_to) /* remlight 8 step 4; 19 rows 10, 12 */
 {
     static const struct {
-        const char *history;
+        const char *history, *user;
         bool sees;
-    } cases[] = {{"", true}, {"history: none\n", false}};
+    } cases[] = {{"", "alice", true}, {"", NULL, true}, {"history: none\n", "alice", false}};
 
     for (size_t i = 0; i < RV_COUNT(cases); i++) {
         rv_buf child = RV_BUF_INIT(1000), requests = RV_BUF_INIT((size_t)1 << 20);
@@ -171,7 +171,7 @@ START_TEST(a_child_sees_what_was_said_before_unless_it_is_not_to) /* remlight 8 
                    "    - {text: fine}\n"
                    "  child: [{text: well}]\n",
                    files);
-        world_chat(&w, "parent", NULL, "alice");
+        world_chat(&w, "parent", NULL, cases[i].user);
         struct rv_chat_opts opts = w.opts;
         opts.on_effect = note_requests;
         opts.on_event = NULL;
