@@ -94,4 +94,9 @@ RV_MUST_CHECK int rv_chat_answer(rv_chat *chat, const struct rv_response *respon
  * many (may be NULL). rv_chat_say() does it by itself. */
 RV_MUST_CHECK int rv_chat_settle(rv_chat *chat, int64_t *n, rv_err **err);
 
+/** A session is deleted, and its runs that are not over are asked to cancel, in one write; how many (may be NULL).
+ *  RV_E_NOT_FOUND: no such session in the scope. */
+RV_MUST_CHECK int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, const char *id,
+                                         int64_t now_us, size_t *n_cancelled, rv_err **err);
+
 #endif

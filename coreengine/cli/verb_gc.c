@@ -12,8 +12,9 @@
 #define DEFAULT_GRACE_US INT64_C(3600000000)
 
 struct doomed {
-    const char *id; /* in the arena */
-    int line;       /* of the rule; 0: of the command line */
+    const char *id;   /* in the arena */
+    const char *dead; /* its owner, a process that is gone, in the arena; NULL: none */
+    int line;         /* of the rule; 0: of the command line, or none */
 };
 struct collection {
     struct rv_store_scope scope;
@@ -28,13 +29,9 @@ struct collection {
     rv_buf listed; /* --dry-run: what would go, for people */
 };
 
-static int judge(void *self, const struct rv_run_row *row, rv_err **err)
+/* rule NULL: its session was deleted. */
+static int doom(struct collection *c, const struct rv_run_row *row, const struct rv_retention_rule *rule, rv_err **err)
 {
-    struct collection *c = self;
-    const struct rv_retention_rule *rule = rv_retention_drops(c->rules, row, c->now_us);
-
-    if (!rule)
-        return 0;
     if (!rv_run_status_is_final(row->status) && rv_cli_owner_of(row, c->now_us) == RV_CLI_OWNER_LIVES) {
         c->n_owned++;
         return 0;
@@ -48,17 +45,52 @@ static int judge(void *self, const struct rv_run_row *row, rv_err **err)
         c->cap = cap;
     }
     struct doomed *d = &c->items[c->n];
-    *d = (struct doomed){rv_arena_dup(c->arena, rv_str_of(row->id)), rule->line};
-    if (!d->id)
+    bool is_orphan = !rv_run_status_is_final(row->status) && rv_cli_owner_of(row, c->now_us) == RV_CLI_OWNER_DEAD;
+    *d = (struct doomed){.id = rv_arena_dup(c->arena, rv_str_of(row->id)),
+                         .dead = is_orphan ? rv_arena_dup(c->arena, rv_str_of(row->owner)) : NULL,
+                         .line = rule ? rule->line : 0};
+    if (!d->id || (is_orphan && !d->dead))
         return RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
     c->n++;
     rv_buf_printf(&c->listed, "%s  %s  %s, ", row->id, row->pipeline, rv_run_status_text(row->status));
     rv_cli_write_age(&c->listed, c->now_us - row->updated_us);
     rv_buf_puts(&c->listed, " old");
-    if (rule->line)
+    if (!rule)
+        rv_buf_puts(&c->listed, ", of a session that was deleted");
+    else if (rule->line)
         rv_buf_printf(&c->listed, ", by the rule of line %d", rule->line);
     rv_buf_putc(&c->listed, '\n');
     return 0;
+}
+
+static int judge(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct collection *c = self;
+    const struct rv_retention_rule *rule = rv_retention_drops(c->rules, row, c->now_us);
+
+    return rule ? doom(c, row, rule, err) : 0;
+}
+
+static int judge_deleted(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct collection *c = self;
+
+    if (c->rules && rv_retention_drops(c->rules, row, c->now_us)) /* is in the list */
+        return 0;
+    return doom(c, row, NULL, err);
+}
+
+/* The lease of a process that is gone would hold it yet for a while. */
+static int delete_one(rv_store *store, const struct collection *c, const struct doomed *d, rv_err **err)
+{
+    const struct rv_store_claim claim = {
+        .owner = "gc", .dead = d->dead, .now_us = c->now_us, .until_us = c->now_us + 1};
+    int64_t fence = 0;
+    int rc = d->dead ? rv_store_claim(store, &c->scope, d->id, &claim, &fence, err) : 0;
+
+    if (rc == 0 && d->dead)
+        rc = rv_store_release(store, d->id, fence, err);
+    return rc < 0 ? rc : rv_store_delete_run(store, &c->scope, d->id, c->now_us, err);
 }
 
 /* Some of them, within one transaction. Who is run again meanwhile stays, and who is gone is gone. */
@@ -71,7 +103,7 @@ static int delete_some(rv_store *store, struct collection *c, size_t from, size_
         return rc;
     for (size_t i = from; i < upto && rc == 0; i++) {
         rv_err *cause = NULL;
-        rc = rv_store_delete_run(store, &c->scope, c->items[i].id, c->now_us, &cause);
+        rc = delete_one(store, c, &c->items[i], &cause);
         n += rc == 0;
         n_owned += rc == RV_E_STATE;
         if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND) {
@@ -194,7 +226,7 @@ static int print_text(const struct rv_cli *cli, struct collection *c, bool dry)
 
     if (dry)
         rv_buf_add_str(&text, rv_buf_str(&c->listed));
-    if (!c->rules)
+    if (!c->rules && c->n == 0)
         rv_buf_puts(&text, "there are no rules: every run stays\n");
     else if (dry && c->n == 0)
         rv_buf_puts(&text, "no run would be deleted\n");
@@ -216,7 +248,7 @@ static int print_text(const struct rv_cli *cli, struct collection *c, bool dry)
 
 static int collect(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, rv_retention *rules)
 {
-    const struct rv_run_filter all = {0};
+    const struct rv_run_filter all = {0}, deleted = {.of_deleted_sessions = true};
     struct collection c = {
         .scope = rv_cli_scope(args), .rules = rules, .now_us = rv_cli_now_us(), .listed = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
     bool dry = rv_cli_flag(args, "dry-run");
@@ -230,6 +262,8 @@ static int collect(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
         rc = RV_FAIL(&err, RV_E_NOMEM, "list what is to be deleted");
     if (rc == 0 && rules)
         rc = rv_store_list_runs(store, &c.scope, &all, judge, &c, &err);
+    if (rc == 0)
+        rc = rv_store_list_runs(store, &c.scope, &deleted, judge_deleted, &c, &err);
     if (rc == 0 && !dry)
         rc = delete_all(store, &c, &err);
     if (rc == 0 && !dry)
@@ -328,9 +362,10 @@ const struct rv_cli_verb rv_verb_gc = {
     .args = "",
     .summary = "delete old runs by rules, and give their space back",
     .text =
-        "Deletes the runs that the rules do not keep, then the values that no run refers to. Without rules no run is\n"
-        "deleted. A run that is not over is only deleted by a rule that names its status, and never while somebody\n"
-        "runs it. docs/reference/retention.md describes the rules. With --user nobody else's runs are touched.",
+        "Deletes the runs that the rules do not keep and those of sessions that were deleted, then what was said in\n"
+        "such sessions and the values that no run refers to. Without rules no other run is deleted. A run that is not\n"
+        "over is only deleted by a rule that names its status, or with its session, and never while somebody runs it.\n"
+        "docs/reference/retention.md describes the rules. With --user nobody else's runs are touched.",
     .examples = "reeve gc --dry-run\n"
                 "reeve gc --older-than 30d\n"
                 "reeve gc --check && reeve gc --backup runs.db",

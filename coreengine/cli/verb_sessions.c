@@ -1,4 +1,5 @@
 /* reeve sessions: which there are; deleting one. */
+#include "coreengine/chat/chat.h"
 #include "coreengine/cli/rows.h"
 #include "coreengine/cli/runs.h"
 #include "coreengine/cli/table.h"
@@ -106,15 +107,19 @@ static int delete_session(struct rv_cli *cli, const struct rv_cli_args *args)
     const struct rv_store_scope scope = rv_cli_scope(args);
     rv_buf said = RV_BUF_INIT(4096);
     rv_store *store = NULL;
+    size_t n_cancelled = 0;
     rv_err *err = NULL;
     int status;
 
     if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
         return status;
-    if (rv_store_delete_session(store, &scope, args->words[0], rv_cli_now_us(), &err) < 0) {
+    if (rv_chat_delete_session(store, &scope, args->words[0], rv_cli_now_us(), &n_cancelled, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {
         rv_buf_printf(&said, "session %s is deleted\n", args->words[0]);
+        if (n_cancelled > 0)
+            rv_buf_printf(&said, "%zu of its runs %s not over: to be cancelled\n", n_cancelled,
+                          n_cancelled == 1 ? "is" : "are");
         status = rv_cli_print(cli, &said);
     }
     rv_store_close(store);
@@ -154,8 +159,8 @@ const struct rv_cli_verb rv_verb_sessions_delete = {
     .name = "sessions delete",
     .args = "SESSION",
     .summary = "delete a session with its messages",
-    .text = "Nobody can see or continue it any more. Its id stays taken; the runs of the session stay, as\n"
-            "`reeve runs list --session` shows, until `reeve gc` deletes them.",
+    .text = "Nobody can see or continue it any more, and nobody gets its id again. Runs of it that are not over are\n"
+            "cancelled. What was said is gone for good, with all runs of the session, after the next `reeve gc`.",
     .examples = "reeve sessions delete 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --user ada",
     .options = delete_options,
     .n_options = RV_COUNT(delete_options),

@@ -26,10 +26,11 @@ static int hash_of(json_object *messages, char hash[RV_HASH_MAX], rv_err **err)
     return rc;
 }
 
-int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
-                            json_object **out, char hash[RV_HASH_MAX], rv_err **err)
+/* again: for a run that was told it before, also when its owner has deleted the session since. */
+static int read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
+                        bool again, json_object **out, char hash[RV_HASH_MAX], rv_err **err)
 {
-    const struct rv_message_filter filter = {.upto_seq = c->upto_seq, .newest_first = true};
+    const struct rv_message_filter filter = {.upto_seq = c->upto_seq, .newest_first = true, .with_deleted = again};
     const char *session = c->context.session_id;
     rv_history *h = NULL;
 
@@ -53,12 +54,18 @@ int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
     return rc;
 }
 
+int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
+                            json_object **out, char hash[RV_HASH_MAX], rv_err **err)
+{
+    return read_history(store, scope, c, false, out, hash, err);
+}
+
 int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
                             json_object **out, rv_err **err)
 {
     char hash[RV_HASH_MAX];
 
-    int rc = rv_journal_read_history(store, scope, c, out, hash, err);
+    int rc = read_history(store, scope, c, true, out, hash, err);
     if (rc < 0 || strcmp(hash, c->history_hash) == 0)
         return rc;
     json_object_put(*out);

@@ -150,6 +150,8 @@ void rv_mem_forget(struct mem_store *m);
 /* memory_sessions.c */
 /** The session, if the scope sees it. */
 struct mem_session *rv_mem_see_session(struct mem_store *m, const struct rv_store_scope *scope, const char *id);
+/** The session, if it was deleted and the scope saw it before. */
+struct mem_session *rv_mem_see_deleted_session(struct mem_store *m, const struct rv_store_scope *scope, const char *id);
 RV_MUST_CHECK int rv_mem_make_session(struct mem_store *m, const struct rv_session_row *fresh, struct mem_session **out,
                                       rv_err **err);
 /** Its state may be changed in place from now on, and messages added: the log knows what to go back to. */
@@ -160,6 +162,8 @@ RV_MUST_CHECK int rv_mem_merge(struct mem_session *s, json_object *patch, const 
 void rv_mem_undo_session(struct mem_store *m, struct mem_undo *u);
 void rv_mem_session_state_fini(struct mem_session_state *st);
 void rv_mem_sessions_free(struct mem_store *m);
+/** Forget what sessions that were deleted held, as far as none of their runs is unfinished. */
+RV_MUST_CHECK int rv_mem_purge_sessions(struct mem_store *m, rv_err **err);
 int rv_mem_ensure_session(void *self, const struct rv_session_row *fresh, struct rv_session_row *out, rv_err **err);
 int rv_mem_get_session(void *self, const struct rv_store_scope *scope, const char *id, struct rv_session_row *out,
                        rv_err **err);

@@ -96,6 +96,8 @@ int rv_mem_keep_turns(struct mem_store *m, const struct mem_run *run, const stru
     for (size_t i = 0; i < a->n_turns && rc == 0; i++) {
         const struct rv_turn *turn = &a->turns[i];
         struct mem_session *s = rv_mem_see_session(m, &owner, turn->session);
+        if (!s && rv_mem_see_deleted_session(m, &owner, turn->session))
+            continue;
         if (!s && rv_mem_table_find(&m->sessions, turn->session)) {
             rc = rv_store_fail_session_taken(RV_E_DENIED, turn->session, err);
         } else if (!s) {
@@ -128,6 +130,8 @@ int rv_mem_read_messages(void *self, const struct rv_store_scope *scope, const c
     int64_t first, last, n = 0;
     int rc = 0;
 
+    if (!s && f->with_deleted)
+        s = rv_mem_see_deleted_session(self, scope, session);
     if (!s)
         return rv_store_fail_no_session(session, err);
     first = f->from_seq < 1 ? 1 : f->from_seq;

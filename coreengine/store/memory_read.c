@@ -54,7 +54,7 @@ int rv_mem_get_run(void *self, const struct rv_store_scope *scope, const char *i
     return rv_run_row_copy(&row, out) < 0 ? RV_FAIL(err, RV_E_NOMEM, "read run \"%s\"", id) : 0;
 }
 
-static bool matches(const struct rv_run_filter *f, const struct mem_run *run)
+static bool matches(struct mem_store *m, const struct rv_run_filter *f, const struct mem_run *run)
 {
     const struct mem_state *st = &run->state;
 
@@ -64,6 +64,9 @@ static bool matches(const struct rv_run_filter *f, const struct mem_run *run)
         (f->session && strcmp(f->session, run->session) != 0))
         return false;
     if (f->id_prefix && strncmp(f->id_prefix, run->node.name, strlen(f->id_prefix)) != 0)
+        return false;
+    if (f->of_deleted_sessions &&
+        !rv_mem_see_deleted_session(m, &(struct rv_store_scope){run->tenant, run->user}, run->session))
         return false;
     if (f->lease_before_us > 0 && st->owner && st->lease_until_us >= f->lease_before_us)
         return false;
@@ -80,7 +83,7 @@ static int by_age(const void *left, const void *right)
 }
 
 /* The runs of the scope that match, oldest first; free() them. filter NULL: those with pending interrupts. */
-static int collect(const struct mem_store *m, const struct rv_store_scope *scope, const struct rv_run_filter *filter,
+static int collect(struct mem_store *m, const struct rv_store_scope *scope, const struct rv_run_filter *filter,
                    const struct mem_run ***out, size_t *out_n, rv_err **err)
 {
     const struct mem_run **found = malloc((m->runs.n + 1) * sizeof *found);
@@ -89,7 +92,7 @@ static int collect(const struct mem_store *m, const struct rv_store_scope *scope
     if (!found)
         return RV_FAIL(err, RV_E_NOMEM, "list %zu runs", m->runs.n);
     for (const struct mem_run *run = m->first; run; run = run->next)
-        if (is_in(scope, run) && (filter ? matches(filter, run) : run->state.pending != NULL))
+        if (is_in(scope, run) && (filter ? matches(m, filter, run) : run->state.pending != NULL))
             found[n++] = run;
     qsort(found, n, sizeof *found, by_age);
     *out = found;

@@ -35,6 +35,13 @@ struct mem_session *rv_mem_see_session(struct mem_store *m, const struct rv_stor
     return s && is_seen(scope, s) ? s : NULL;
 }
 
+struct mem_session *rv_mem_see_deleted_session(struct mem_store *m, const struct rv_store_scope *scope, const char *id)
+{
+    struct mem_session *s = find(m, id);
+
+    return s && s->state.is_deleted && rv_store_sees_session(scope, &s->head) ? s : NULL;
+}
+
 void rv_mem_session_state_fini(struct mem_session_state *st)
 {
     rv_mem_text_unref(st->name);
@@ -226,6 +233,31 @@ int rv_mem_delete_session(void *self, const struct rv_store_scope *scope, const 
         s->state.updated_us = now_us;
     }
     return rv_mem_end(m, mark, rc);
+}
+
+static bool has_unfinished_run(const struct mem_store *m, const struct mem_session *s)
+{
+    for (const struct mem_run *run = m->first; run; run = run->next)
+        if (!rv_store_status_is_final(run->state.status) && strcmp(run->session, s->head.id) == 0 &&
+            strcmp(run->tenant, s->head.tenant) == 0 && strcmp(run->user, s->head.user) == 0)
+            return true;
+    return false;
+}
+
+int rv_mem_purge_sessions(struct mem_store *m, rv_err **err)
+{
+    int rc = 0;
+
+    for (struct mem_session *s = m->first_session; s && rc == 0; s = s->next) {
+        if (!s->state.is_deleted || has_unfinished_run(m, s))
+            continue;
+        rv_mem_drop_messages(s, 0);
+        s->state.total_tokens = 0;
+        rc = rv_mem_set_text(&s->state.name, RV_STR_LIT(""), err);
+        if (rc == 0)
+            rc = rv_mem_set_text(&s->state.metadata, RV_STR_LIT("{}"), err);
+    }
+    return rc;
 }
 
 /* --- Lists --- */

@@ -173,7 +173,6 @@ int rv_mem_sweep(void *self, int64_t now_us, int64_t grace_us, int64_t *freed, r
 {
     struct mem_store *m = self;
 
-    (void)err;
     for (size_t i = 0; i < m->blobs.n_buckets; i++) {
         struct mem_node *node = m->blobs.buckets[i], *next;
         for (; node; node = next) {
@@ -186,7 +185,7 @@ int rv_mem_sweep(void *self, int64_t now_us, int64_t grace_us, int64_t *freed, r
             free(b);
         }
     }
-    return 0;
+    return rv_mem_purge_sessions(m, err);
 }
 
 int rv_mem_check(void *self, rv_err **err)

@@ -31,6 +31,12 @@
     " input_tokens, output_tokens, cost_micro_usd, latency_ms, status, parent_call_id, metadata, created_us"           \
     " FROM messages WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 OR parent_call_id IS NULL)"
 
+/* Sessions s whose words can go: deleted, and none of their runs would have to be told them again. */
+#define RV_SQL_PURGED                                                                                                  \
+    "WHERE deleted_us IS NOT NULL AND (n_messages > 0 OR name <> '') AND NOT EXISTS (SELECT 1 FROM runs r"             \
+    " WHERE r.tenant = s.tenant_id AND r.user = s.user_id AND r.session = s.id"                                        \
+    " AND r.status IN ('ready', 'running', 'interrupted'))"
+
 #define RV_SQL_SCHEMA                                                                                                  \
     "SELECT key, id, tenant_id, user_id, name, kind, version, description, content, json_schema, document, source,"    \
     " place, checksum, created_us, updated_us, deleted_us FROM schemas"
@@ -92,6 +98,9 @@
     X(KEEP_TURN, "UPDATE sessions SET name = coalesce(?2, name), metadata = coalesce(?3, metadata),"                   \
                  " total_tokens = ?4, n_messages = ?5, updated_us = ?6 WHERE key = ?1")                                \
     X(DELETE_SESSION, "UPDATE sessions SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                           \
+    X(PURGE_MESSAGES, "DELETE FROM messages WHERE session IN (SELECT key FROM sessions s " RV_SQL_PURGED ")")          \
+    X(PURGE_SESSIONS, "UPDATE sessions AS s SET name = '', description = NULL, metadata = '{}', total_tokens = 0,"      \
+                      " n_messages = 0 " RV_SQL_PURGED)                                                                \
     X(ADD_MESSAGE, "INSERT INTO messages (session, seq, id, message_type, content, tool_calls, token_count,"           \
                    " agent_name, model, trace_id, span_id, run_id, input_tokens, output_tokens, cost_micro_usd,"       \
                    " latency_ms, status, parent_call_id, metadata, created_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"    \

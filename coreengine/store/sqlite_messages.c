@@ -7,6 +7,7 @@
 /* What a turn adds to, and where it stands meanwhile. */
 struct target {
     int64_t key, n_messages, total_tokens;
+    bool is_gone; /* its owner has deleted it: a run's turn adds nothing */
     bool is_merged;
     rv_buf metadata;
 };
@@ -23,7 +24,8 @@ static int aim_at_found(const struct sql_session *found, const struct rv_turn *t
     return rc < 0 ? RV_WRAP(err, rc, "session \"%s\"", turn->session) : 0;
 }
 
-/* makes: a session that is not there is made, and one that is somebody else's is named as such. */
+/* makes: a session that is not there is made, one that is somebody else's is named as such, and one that was deleted
+ * is no failure. */
 static int aim(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_turn *turn, bool makes,
                int64_t now_us, struct target *t, rv_err **err)
 {
@@ -33,7 +35,10 @@ static int aim(struct sql_store *st, const struct rv_store_scope *scope, const s
     int rc = rv_sql_find_session(st, turn->session, &stmt, &found, err);
     bool is_there = rc == 1;
 
-    if (is_there && (found.is_deleted || !rv_store_sees_session(scope, &found.row)))
+    t->is_gone = is_there && makes && found.is_deleted && rv_store_sees_session(scope, &found.row);
+    if (t->is_gone)
+        rc = 0;
+    else if (is_there && (found.is_deleted || !rv_store_sees_session(scope, &found.row)))
         rc = makes ? rv_store_fail_session_taken(RV_E_DENIED, turn->session, err)
                    : rv_store_fail_no_session(turn->session, err);
     else if (is_there)
@@ -116,11 +121,11 @@ static int keep_turn(struct sql_store *st, const struct rv_store_scope *scope, c
     struct target t = {.metadata = RV_BUF_INIT(RV_STORE_MAX_META)};
     int rc = aim(st, scope, turn, run != NULL, now_us, &t, err);
 
-    for (size_t i = 0; i < turn->n_rows && rc == 0; i++) {
+    for (size_t i = 0; i < turn->n_rows && rc == 0 && !t.is_gone; i++) {
         struct rv_message m = rv_store_message_of(&turn->rows[i], run, now_us);
         rc = add_message(st, &t, &m, err);
     }
-    if (rc == 0)
+    if (rc == 0 && !t.is_gone)
         rc = write_target(st, &t, turn, now_us, err);
     rv_buf_fini(&t.metadata);
     return rc;
@@ -242,9 +247,12 @@ int rv_sql_read_messages(void *self, const struct rv_store_scope *scope, const c
     int rc = rv_sql_begin_read(st, &began, err);
 
     if (rc == 0)
-        rc = rv_sql_see_session(st, scope, session, &stmt, &found, err);
+        rc = rv_sql_find_session(st, session, &stmt, &found, err);
+    if (rc == 0 ||
+        (rc == 1 && ((found.is_deleted && !filter->with_deleted) || !rv_store_sees_session(scope, &found.row))))
+        rc = rv_store_fail_no_session(session, err);
     rv_sql_done(stmt);
-    if (rc == 0)
+    if (rc == 1)
         rc = walk(st, found.key, filter, each, ctx, err);
     rv_sql_end_read(st, began);
     return rc;

@@ -96,6 +96,9 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
         rv_buf_puts(sql, " AND (r.owner IS NULL OR r.lease_until_us < ?7)");
     if (f->updated_before_us > 0)
         rv_buf_puts(sql, " AND r.updated_us < ?8");
+    if (f->of_deleted_sessions)
+        rv_buf_puts(sql, " AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = r.session AND s.tenant_id = r.tenant"
+                         " AND s.user_id = r.user AND s.deleted_us IS NOT NULL)");
     if (f->statuses) {
         const char *comma = "";
         rv_buf_puts(sql, " AND r.status IN ("); /* as runs_under_way has it, so that it can serve */

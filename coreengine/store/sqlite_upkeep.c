@@ -97,6 +97,23 @@ static int give_back(struct sql_store *st, rv_err **err)
     return rc;
 }
 
+/* The messages of sessions that were deleted, and what their rows say. */
+static int purge_sessions(struct sql_store *st, rv_err **err)
+{
+    static const enum sql_id both[] = {SQL_PURGE_MESSAGES, SQL_PURGE_SESSIONS};
+    sqlite3_stmt *stmt = NULL;
+    int rc = rv_sql_begin_write(st, "sweep", err);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < RV_COUNT(both) && rc == 0; i++) {
+        rc = rv_sql_use(st, both[i], &stmt, err);
+        if (rc == 0)
+            rc = rv_sql_run(st, stmt, "sweep", err);
+    }
+    return rv_sql_end_write(st, rc, "sweep", err);
+}
+
 int rv_sql_sweep(void *self, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err)
 {
     struct sql_store *st = self;
@@ -105,6 +122,8 @@ int rv_sql_sweep(void *self, int64_t now_us, int64_t grace_us, int64_t *freed, r
 
     for (int64_t key = 0; key < last && rc == 0; key += SWEEP_BLOBS)
         rc = sweep_blobs(st, key, now_us - grace_us, err);
+    if (rc == 0)
+        rc = purge_sessions(st, err);
     if (rc == 0)
         rc = give_back(st, err);
     if (rc < 0)

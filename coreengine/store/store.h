@@ -115,11 +115,12 @@ struct rv_store_append {
     bool release; /* the owner is done with it: the lease ends with this write */
     const struct rv_turn
         *turns; /* what the step adds to sessions, in the same transaction; as rv_store_add_messages()
-                   in the scope of the run's tenant and user, but a session that is not there is made */
+                   in the scope of the run's tenant and user, but a session that is not there is made, and one of
+                   the owner's that was deleted takes nothing: its run goes on to its end without it */
     size_t n_turns;
 };
 /** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. RV_E_DENIED: a
- *  turn's session is another owner's, or was deleted. Whatever is refused, nothing of the append is written. */
+ *  turn's session is another owner's. Whatever is refused, nothing of the append is written. */
 RV_MUST_CHECK int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err);
 /** Several appends as one transaction (a group commit): nothing of them is durable before the commit. On failure of
  *  commit all are gone. An append that is refused in between leaves the others as they were. Every other
@@ -138,6 +139,7 @@ struct rv_run_filter {
     const char *id_prefix;          /* NULL: any */
     int64_t lease_before_us;        /* > 0: only runs whose lease ended before that, or that have no owner */
     int64_t updated_before_us;      /* > 0: only runs not touched since */
+    bool of_deleted_sessions;       /* only runs whose owner has deleted their session */
     bool oldest_first;              /* by created_us, then id; else newest first */
     int64_t limit;                  /* 0: no limit */
 };
@@ -197,7 +199,8 @@ RV_MUST_CHECK int rv_store_list_sessions(rv_store *s, const struct rv_store_scop
                                          const struct rv_session_filter *filter,
                                          int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
                                          void *self, rv_err **err);
-/** It and its messages can not be seen any more; its id stays taken. Nothing brings it back. */
+/** It and its messages can not be seen any more; its id stays taken. Nothing brings it back. The messages go with the
+ *  first sweep that finds none of its runs unfinished: a run that is recovered is told what it was told before. */
 RV_MUST_CHECK int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                           int64_t now_us, rv_err **err);
 
@@ -205,6 +208,7 @@ struct rv_message_filter {
     int64_t from_seq, upto_seq; /* 0: from the first, to the last */
     bool newest_first;
     bool with_children; /* also the rows of delegated agents */
+    bool with_deleted;  /* also of a session that was deleted: what a run was told, for its replay */
     int64_t limit;      /* 0: no limit */
 };
 /** Messages of a session (borrowed for the call). each returns 0, RV_STORE_ENOUGH to end the walk well, or a code that

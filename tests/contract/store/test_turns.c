@@ -190,8 +190,63 @@ START_TEST(a_run_adds_to_the_sessions_of_its_own_user_alone)
     OK(keep(w, w->s, "r2", 2, "s2", "c", "user:nobody"));
     MESSAGES("s2", "1:user=nobody");
     OK(rv_store_delete_session(w->s, &operator_scope, "s1", T0 + 50, &w->err));
-    SAYS(RV_E_DENIED, "its id is taken", keep(w, w->s, "r0", 3, "s1", "d", "user:late"));
-    RECORDS("r0", "1:one 2:step");
+    SAYS(RV_E_DENIED, "its id is taken", keep(w, w->s, "r1", 2, "s1", "d", "user:late"));
+    world_close(w);
+}
+END_TEST
+
+static void told_of(struct world *w, const char *session, const char *text)
+{
+    const struct rv_message_filter filter = {.upto_seq = 99, .with_deleted = true};
+    struct seen seen = SEEN_INIT;
+
+    OK(rv_store_read_messages(w->s, &operator_scope, session, &filter, see_message, &seen, &w->err));
+    SEEN(&seen, text);
+}
+
+static void end_run(struct world *w, const char *run, int64_t seq)
+{
+    struct rv_record record;
+    struct rv_store_append a = world_append(run, 1, &record, seq, "end");
+
+    a.status = RV_RUN_CANCELLED;
+    a.release = true;
+    OK(rv_store_append(w->s, &a, &w->err));
+}
+
+/* Its run goes on and is told what it was told before; nothing more is kept. When it is over, the words go. */
+START_TEST(a_deleted_session_takes_nothing_from_its_runs)
+{
+    const struct rv_run_filter of_deleted = {.of_deleted_sessions = true};
+    struct world world, *w = &world;
+    struct seen seen = SEEN_INIT;
+    struct rv_run_row row;
+    int64_t freed = 0;
+
+    world_open(w, _i);
+    make_run_of(w, "r0", "default", "u");
+    make_run_of(w, "r1", "default", "v");
+    make_session(w, "s", "u");
+    OK(keep(w, w->s, "r0", 2, "s", "a", "user:x assistant:y"));
+    OK(rv_store_list_runs(w->s, &operator_scope, &of_deleted, see_run, &seen, &w->err));
+    SEEN(&seen, "");
+    OK(rv_store_delete_session(w->s, &operator_scope, "s", T0 + 50, &w->err));
+    OK(keep(w, w->s, "r0", 3, "s", "b", "user:late"));
+    RECORDS("r0", "1:one 2:step 3:step");
+    told_of(w, "s", "1:user=x 2:assistant=y");
+    OK(rv_store_list_runs(w->s, &operator_scope, &of_deleted, see_run, &seen, &w->err));
+    SEEN(&seen, "r0");
+    OK(rv_store_sweep(w->s, T0 + 60, 0, &freed, &w->err));
+    told_of(w, "s", "1:user=x 2:assistant=y");
+    end_run(w, "r0", 4);
+    OK(rv_store_sweep(w->s, T0 + 70, 0, &freed, &w->err));
+    told_of(w, "s", "");
+    OK(rv_store_check(w->s, &w->err));
+    FAILS(RV_E_NOT_FOUND,
+          rv_store_read_messages(w->s, &(struct rv_store_scope){NULL, "v"}, "s",
+                                 &(struct rv_message_filter){.with_deleted = true}, see_message, &seen, &w->err));
+    OK(rv_store_get_run(w->s, &operator_scope, "r0", &row, &w->err));
+    rv_run_row_fini(&row);
     world_close(w);
 }
 END_TEST
@@ -394,6 +449,7 @@ Suite *turns_suite(void)
     ADD(tc, a_turn_may_name_its_session_and_change_its_metadata);
     ADD(tc, a_turn_that_is_written_twice_counts_once);
     ADD(tc, a_run_adds_to_the_sessions_of_its_own_user_alone);
+    ADD(tc, a_deleted_session_takes_nothing_from_its_runs);
     ADD(tc, the_tokens_of_children_are_not_the_sessions);
     ADD(tc, a_refused_turn_leaves_nothing_of_its_step);
     ADD(tc, a_group_keeps_the_turns_of_many_runs);
