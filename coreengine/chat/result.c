@@ -46,6 +46,28 @@ static int kept_text(rv_chat *chat, bool *found, rv_err **err)
     return rc == 0 ? rv_buf_check(&chat->text, "an answer", err) : rc;
 }
 
+/* What would have been kept as the answer, of a turn that the store refused. */
+static int unkept_text(rv_chat *chat, bool *found, rv_err **err)
+{
+    rv_str rows = rv_exec_unkept(chat->exec);
+    struct rv_turn turn = {0};
+
+    *found = false;
+    if (rows.len == 0)
+        return 0;
+    int rc = rv_turn_read(rows, &turn, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = turn.n_rows; i-- > 0 && !*found;) {
+        const struct rv_message *m = &turn.rows[i];
+        *found = !m->parent_call_id && strcmp(m->type, "assistant") == 0;
+        if (*found)
+            rv_buf_add_str(&chat->text, m->content);
+    }
+    rv_turn_fini(&turn);
+    return rv_buf_check(&chat->text, "an answer", err);
+}
+
 /* From the run itself: nothing of it is in the store. */
 static void own_text(rv_chat *chat)
 {
@@ -113,9 +135,12 @@ int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, struct rv_chat_turn 
         out->store_error = rv_buf_cstr(&chat->store_error);
     }
     int rc = fill(chat, env, out, err);
-    if (run_rc < 0 && chat->output && rc == 0) { /* the answer was there: it is not lost to whoever waits for it */
+    if (run_rc < 0 && rc == 0) { /* what was said is not lost to whoever waits for it */
+        bool found = false;
         rv_buf_clear(&chat->text);
-        own_text(chat);
+        rc = unkept_text(chat, &found, err);
+        if (rc == 0 && !found && chat->output)
+            own_text(chat);
         out->text = rv_buf_str(&chat->text);
     }
     if (run_rc < 0)

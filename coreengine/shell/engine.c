@@ -140,6 +140,25 @@ static int prepare(rv_exec *x, rv_err **err)
     return 0;
 }
 
+/* What was said is not lost to whoever waits for it. */
+static void save_unkept(rv_exec *x)
+{
+    for (size_t i = 0; i < x->effects.n; i++) {
+        struct rv_effect *e = &x->effects.items[i];
+        if (e->kind != RV_EFFECT_KEEP)
+            continue;
+        free(x->unkept);
+        x->unkept = e->request;
+        x->unkept_len = e->request_len;
+        e->request = NULL;
+    }
+}
+
+rv_str rv_exec_unkept(const rv_exec *x)
+{
+    return (rv_str){x->unkept, x->unkept ? x->unkept_len : 0};
+}
+
 int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 {
     if (x->opts.on_input)
@@ -148,12 +167,13 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     if (rc < 0 || !x->opts.journal)
         return rc;
     rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
-    if (rc == 0)
+    if (rc == 0) {
         rv_lease_proved(x);
-    else
-        rv_err_hint(err,
-                    "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
-                    rv_journal_run(x->opts.journal));
+        return 0;
+    }
+    save_unkept(x);
+    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
+                rv_journal_run(x->opts.journal));
     return rc;
 }
 
@@ -303,6 +323,7 @@ void rv_exec_free(rv_exec *x)
     rv_run_free(x->run);
     rv_conversation_free(x->conversation);
     rv_effects_fini(&x->effects);
+    free(x->unkept);
     rv_kept_free(x->kept);
     free(x->scripted);
     rv_err_free(x->err);

@@ -111,7 +111,10 @@ void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
 bool rv_exec_is_over(const rv_exec *x);
 enum rv_run_status rv_exec_status(const rv_exec *x);
 const rv_envelope *
-rv_exec_envelope(const rv_exec *x);              /* borrowed; NULL once it was stolen, or lost to want of memory */
+rv_exec_envelope(const rv_exec *x); /* borrowed; NULL once it was stolen, or lost to want of memory */
+/** Rows of the session's turn that the journal refused, and the run ended by it: as rv_turn_read() takes them;
+ * borrowed. Empty: there are none. */
+rv_str rv_exec_unkept(const rv_exec *x);
 rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */
 void rv_exec_free(rv_exec *x);                   /* cancels if under way */
 

@@ -162,6 +162,8 @@ struct rv_exec {
     struct rv_conversation *conversation; /* of a run that goes on; owned; NULL: none, or the caller's */
     rv_run *run;
     struct rv_effects effects;
+    char *unkept; /* rows of a turn that the journal refused; owned */
+    size_t unkept_len;
     struct call *calls;
     bool over, cancel_asked;
     bool recovers;              /* the effects at hand were asked for by another process */

@@ -89,6 +89,8 @@ static bool turn_with_fault(int n, int *n_told)
     } else {
         ck_assert_ptr_nonnull(t.store_error);
         ck_assert_msg(strstr(t.store_error, "injected"), "%s", t.store_error);
+        if (t.text.len > 0) /* it is the one that would have been kept, not what the asking agent said in its place */
+            ck_assert_str_eq(t.text.ptr, "the answer");
         *n_told += t.text.len > 0;
     }
     rv_err_free(err);
