@@ -19,6 +19,7 @@ struct lookup {
     rv_store *store;
     struct rv_store_scope scope;
     const char *session; /* of the message that is looked for */
+    size_t n_rows;
     rv_jw w;
 };
 
@@ -41,6 +42,7 @@ static bool can_be_id(rv_str key)
 
 static void begin_row(struct lookup *l, const char *entity_type)
 {
+    l->n_rows++;
     rv_jw_obj(&l->w);
     rv_jw_kv_text(&l->w, "entity_type", entity_type);
     rv_jw_key(&l->w, "data");
@@ -57,11 +59,19 @@ static int take_message(void *self, const struct rv_message *m, rv_err **err)
     return 0;
 }
 
+static int read_message(struct lookup *l, const char *session, int64_t seq, rv_err **err)
+{
+    const struct rv_message_filter filter = {.with_children = true, .from_seq = seq, .upto_seq = seq};
+    rv_err *cause = NULL;
+
+    l->session = session;
+    int rc = rv_store_read_messages(l->store, &l->scope, session, &filter, take_message, l, &cause);
+    return found(rc, cause, err);
+}
+
 static int look_up_message(struct lookup *l, rv_str key, rv_err **err)
 {
-    struct rv_message_filter filter = {.with_children = true};
     bool is_cut = false;
-    rv_err *cause = NULL;
     rv_str session;
     int64_t seq = 0;
 
@@ -70,10 +80,7 @@ static int look_up_message(struct lookup *l, rv_str key, rv_err **err)
     char *id = rv_str_dup(session);
     if (!id)
         return RV_FAIL(err, RV_E_NOMEM, "look up a message");
-    filter.from_seq = filter.upto_seq = seq;
-    l->session = id;
-    int rc = rv_store_read_messages(l->store, &l->scope, id, &filter, take_message, l, &cause);
-    rc = found(rc, cause, err);
+    int rc = read_message(l, id, seq, err);
     free(id);
     return rc;
 }
@@ -108,19 +115,138 @@ static int look_up_agent(struct lookup *l, const char *key, rv_err **err)
     return found(rc, cause, err);
 }
 
+/* --- keys that are nobody's as they are: what is the same in the one spelling --- */
+
+struct alike {
+    rv_buf wanted; /* that spelling of the key */
+    int64_t seq;   /* of the message that it names; 0: none */
+    char **names;  /* ids of sessions, or names of agents; owned */
+    size_t n, cap;
+};
+
+static bool is_alike(const struct alike *a, const char *name)
+{
+    rv_buf spelt = RV_BUF_INIT(2 * LONGEST_KEY);
+
+    rv_key_normalize(rv_str_of(name), &spelt);
+    bool same = spelt.rc == 0 && rv_str_eq(rv_buf_str(&spelt), rv_buf_str(&a->wanted));
+    rv_buf_fini(&spelt);
+    return same;
+}
+
+static bool has_message_alike(const struct alike *a, const char *session)
+{
+    char key[RV_MESSAGE_MAX_KEY];
+
+    if (a->seq == 0)
+        return false;
+    rv_message_key(session, a->seq, key);
+    return is_alike(a, key);
+}
+
+static int gather(struct alike *a, const char *name, rv_err **err)
+{
+    if (a->n > 0 && strcmp(a->names[a->n - 1], name) == 0) /* an agent may be everybody's and one's own */
+        return 0;
+    if (a->n == a->cap) {
+        size_t cap = a->cap ? 2 * a->cap : 8;
+        char **names = realloc(a->names, cap * sizeof *names);
+        if (!names)
+            return RV_FAIL(err, RV_E_NOMEM, "look up a key");
+        a->names = names;
+        a->cap = cap;
+    }
+    a->names[a->n] = rv_str_dup(rv_str_of(name));
+    if (!a->names[a->n])
+        return RV_FAIL(err, RV_E_NOMEM, "look up a key");
+    a->n++;
+    return 0;
+}
+
+static void forget(struct alike *a)
+{
+    while (a->n > 0)
+        free(a->names[--a->n]);
+}
+
+static int take_session(void *self, const struct rv_session_row *row, rv_err **err)
+{
+    struct alike *a = self;
+
+    return is_alike(a, row->id) || has_message_alike(a, row->id) ? gather(a, row->id, err) : 0;
+}
+
+static int take_agent(void *self, const struct rv_schema_row *row, rv_err **err)
+{
+    return is_alike(self, row->name) ? gather(self, row->name, err) : 0;
+}
+
+static int look_up_sessions_alike(struct lookup *l, struct alike *a, rv_err **err)
+{
+    const struct rv_session_filter all = {0};
+
+    int rc = rv_store_list_sessions(l->store, &l->scope, &all, take_session, a, err);
+    for (size_t i = 0; i < a->n && rc == 0; i++) {
+        if (has_message_alike(a, a->names[i]))
+            rc = read_message(l, a->names[i], a->seq, err);
+        if (rc == 0 && is_alike(a, a->names[i]))
+            rc = look_up_session(l, a->names[i], err);
+    }
+    forget(a);
+    return rc;
+}
+
+static int look_up_agents_alike(struct lookup *l, struct alike *a, rv_err **err)
+{
+    int rc = rv_store_list_schemas(l->store, &l->scope, AGENT_KIND, take_agent, a, err);
+
+    for (size_t i = 0; i < a->n && rc == 0; i++)
+        rc = look_up_agent(l, a->names[i], err);
+    forget(a);
+    return rc;
+}
+
+static int look_up_alike(struct lookup *l, rv_str key, rv_err **err)
+{
+    struct alike a = {.wanted = RV_BUF_INIT(2 * LONGEST_KEY)};
+    bool is_cut = false;
+    rv_str session;
+
+    rv_key_normalize(key, &a.wanted);
+    int rc = a.wanted.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "look up a key") : 0;
+    if (rc == 0 && a.wanted.rc == 0 && a.wanted.len > 0) { /* a longer one is nobody's */
+        if (!rv_message_key_read(rv_buf_str(&a.wanted), &session, &a.seq, &is_cut) || is_cut)
+            a.seq = 0;
+        rc = look_up_sessions_alike(l, &a, err);
+        if (rc == 0)
+            rc = look_up_agents_alike(l, &a, err);
+    }
+    forget(&a);
+    free(a.names);
+    rv_buf_fini(&a.wanted);
+    return rc;
+}
+
+static int look_up_exactly(struct lookup *l, rv_str key, const char *text, rv_err **err)
+{
+    int rc = look_up_message(l, key, err);
+
+    if (rc < 0 || !can_be_id(key))
+        return rc;
+    rc = look_up_session(l, text, err);
+    return rc == 0 ? look_up_agent(l, text, err) : rc;
+}
+
 static int look_up(struct lookup *l, const struct rv_query *q, rv_err **err)
 {
     int rc = 0;
 
     rv_jw_arr(&l->w);
     for (size_t i = 0; i < q->n_keys && rc == 0; i++) {
-        const char *key = rv_buf_cstr(&q->keys[i]);
-        rc = look_up_message(l, rv_buf_str(&q->keys[i]), err);
-        if (rc < 0 || !can_be_id(rv_buf_str(&q->keys[i])))
-            continue;
-        rc = look_up_session(l, key, err);
-        if (rc == 0)
-            rc = look_up_agent(l, key, err);
+        size_t before = l->n_rows;
+        rc = look_up_exactly(l, rv_buf_str(&q->keys[i]), rv_buf_cstr(&q->keys[i]), err);
+        if (rc == 0 && l->n_rows == before)
+            rc = look_up_alike(l, rv_buf_str(&q->keys[i]), err);
     }
     rv_jw_arr_end(&l->w);
     return rc;
@@ -188,7 +314,8 @@ const struct rv_cli_verb rv_verb_query = {
     .text =
         "LOOKUP KEY[, KEY...] gives whole rows, in the order of the keys: a message by the key that a shortened one\n"
         "names (session-ID-msg-N), a session by its id, an agent by its name. A key in quotes may have commas. What\n"
-        "is not there, or is somebody else's, gives no row.",
+        "has that very key is given alone; else what has it but for case, blanks and punctuation. What is not there,\n"
+        "or is somebody else's, gives no row.",
     .examples = "reeve query \"LOOKUP session-2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2-msg-7\" | jq -r '.[].data.content'\n"
                 "reeve query \"LOOKUP general, sample-agent\" --format table",
     .options = options,

@@ -79,6 +79,10 @@ void rv_message_key(const char *session, int64_t seq, char out[RV_MESSAGE_MAX_KE
  *  (is_cut): its session is found by making the keys of those there are. */
 bool rv_message_key_read(rv_str key, rv_str *session, int64_t *seq, bool *is_cut);
 
+/** The one spelling by which keys are compared (p8-data 1.6), appended: "My  Notes!" and "my-notes" are "my-notes".
+ *  key: valid UTF-8. May be nothing. */
+void rv_key_normalize(rv_str key, rv_buf *out);
+
 /* --- Shortening --- */
 #define RV_COMPRESS_KEEP 200 /* code points at each end; texts up to twice that are left alone */
 /** The first and last `keep` code points with a marker between that names the key (NULL: that says how much is

@@ -30,6 +30,57 @@ START_TEST(a_key_is_of_session_and_number)
 }
 END_TEST
 
+static const struct {
+    const char *in, *out;
+} spellings[] = {
+    /* p8-data 1.6, as the sheet has them */
+    {"Hello World", "hello-world"},
+    {"Test (v2.0) \xe2\x80\x94 final!", "test-v20-final"},
+    {"my_entity_name", "my-entity-name"},
+    {"foo/bar.baz", "foobarbaz"},
+    {"  hello   world  ", "hello-world"},
+    {" _x_ ", "-x-"},
+    {"a--b__c  d", "a-b-c-d"},
+    {"C++ Notes", "c-notes"},
+    /* only blanks are trimmed, and before anything else */
+    {"! a", "-a"},
+    {"a\t", "a-"},
+    {"a ! b", "a-b"},
+    {"", ""},
+    {"!?", ""},
+    {"   ", ""},
+    /* letters and digits of other scripts stay */
+    {"\xc3\x9cn\xc3\xaf"
+     "code Name",
+     "\xc3\xbcn\xc3\xaf"
+     "code-name"},
+    {"\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e"},
+    {"\xce\x91\xce\x86 \xd0\x96\xd0\x81", "\xce\xb1\xce\xac-\xd0\xb6\xd1\x91"},
+    {"\xc5\x81\xc3\xb3"
+     "d\xc5\xba \xc4\xb9\xc5\xb8",
+     "\xc5\x82\xc3\xb3"
+     "d\xc5\xba-\xc4\xba\xc3\xbf"},
+    {"a\xc2\xa0\xe3\x80\x80"
+     "b",
+     "a-b"},
+    {"\xf0\x9f\x98\x80 smile\xe2\x80\xae", "-smile"},
+};
+
+START_TEST(keys_are_compared_in_one_spelling) /* p8-data 1.6, remlight 6 */
+{
+    rv_buf once = RV_BUF_INIT(256), twice = RV_BUF_INIT(256);
+
+    rv_buf_puts(&once, "");
+    rv_key_normalize(rv_str_of(spellings[_i].in), &once);
+    ck_assert_str_eq(rv_buf_cstr(&once), spellings[_i].out);
+    ck_assert(rv_utf8_valid(rv_buf_str(&once), NULL));
+    rv_key_normalize(rv_buf_str(&once), &twice);
+    ck_assert_str_eq(rv_buf_cstr(&twice), spellings[_i].out); /* it is its own spelling */
+    rv_buf_fini(&once);
+    rv_buf_fini(&twice);
+}
+END_TEST
+
 /* Lengths around the longest: 246 bytes of the whole, a dash, 8 digits of its hash. */
 START_TEST(a_long_key_is_cut_with_a_hash)
 {
@@ -181,6 +232,7 @@ TCase *keys_case(void)
     TCase *c = tcase_create("keys");
 
     tcase_add_test(c, a_key_is_of_session_and_number);
+    tcase_add_loop_test(c, keys_are_compared_in_one_spelling, 0, RV_COUNT(spellings));
     tcase_add_test(c, a_long_key_is_cut_with_a_hash);
     tcase_add_loop_test(c, keys_are_told_from_other_words, 0, RV_COUNT(read_keys));
     tcase_add_loop_test(c, texts_are_shortened_when_that_makes_them_shorter, 0, RV_COUNT(sizes));
