@@ -178,6 +178,7 @@ struct rv_test_config {
 struct rv_execution_config {
     int64_t max_plan_steps, max_tool_retries, max_llm_retries, max_loop_iterations, max_replan_iterations,
         max_loop_back_rejections, idempotency_ttl_ms;
+    int64_t agent_request_limit, agent_token_limit; /* of a declared agent where neither its stage nor document says */
     int64_t llm_timeout_ms, executor_timeout_ms, tool_timeout_ms, agent_timeout_ms, meta_validation_delay_ms;
     double clarification_threshold, high_confidence_threshold;
     bool has_llm_seed;

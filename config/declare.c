@@ -142,16 +142,17 @@ static void set_limits(const struct declaration *d)
 {
     struct rv_llm_limits *own = &d->a->limits;
     const struct rv_agentdoc_limits *said = &d->doc->limits;
+    const struct rv_execution_config *all = &d->l->p->execution;
     int64_t cap = d->doc->max_iterations;
 
     put_if_unset(&own->request_limit,
                  cap > 0 && (said->request_limit == 0 || cap < said->request_limit) ? cap : said->request_limit);
-    put_if_unset(&own->request_limit, RV_AGENT_DEFAULT_REQUESTS);
+    put_if_unset(&own->request_limit, all->agent_request_limit);
     put_if_unset(&own->tool_calls_limit, said->tool_calls_limit);
     put_if_unset(&own->input_tokens_limit, said->input_tokens_limit);
     put_if_unset(&own->output_tokens_limit, said->output_tokens_limit);
     put_if_unset(&own->total_tokens_limit, said->total_tokens_limit);
-    put_if_unset(&own->total_tokens_limit, RV_AGENT_DEFAULT_TOKENS);
+    put_if_unset(&own->total_tokens_limit, all->agent_token_limit);
     if (!rv_node_get(d->node, "max_rounds") && d->a->max_rounds < own->request_limit)
         d->a->max_rounds = own->request_limit; /* or it would end the visit first */
     if (!d->a->has_temperature && d->doc->has_temperature) {

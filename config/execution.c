@@ -12,6 +12,9 @@ struct raw_execution {
 };
 #define AT(member) offsetof(struct raw_execution, member)
 
+#define QUOTED(x)  #x
+#define TEXT_OF(x) QUOTED(x)
+
 #define COUNT_KEY(key, value, text)                                                                                    \
     {                                                                                                                  \
         .name = #key, .type = RV_KEY_INT, .offset = AT(c.key), .min = 0, .max = 1e6, .default_text = value,            \
@@ -86,6 +89,20 @@ static const struct rv_key execution_keys[] = {
      .max = 31536000,
      .default_text = "300",
      .doc = "Seconds for one agent that another one asks, where the call does not say."},
+    {.name = "agent_request_limit",
+     .type = RV_KEY_INT,
+     .offset = AT(c.agent_request_limit),
+     .min = 1,
+     .max = 1e6,
+     .default_text = TEXT_OF(RV_AGENT_DEFAULT_REQUESTS),
+     .doc = "`limits.request_limit` of declared agents, asked ones too, where neither stage nor document says."},
+    {.name = "agent_token_limit",
+     .type = RV_KEY_INT,
+     .offset = AT(c.agent_token_limit),
+     .min = 1,
+     .max = 1e12,
+     .default_text = TEXT_OF(RV_AGENT_DEFAULT_TOKENS),
+     .doc = "`limits.total_tokens_limit` of declared agents, likewise."},
     SHARE_KEY(clarification_threshold, "0.7", "Confidence below which a stage should ask."),
     SHARE_KEY(high_confidence_threshold, "0.9", "Confidence from which no review is needed."),
     {.name = "llm_seed",

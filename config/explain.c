@@ -187,6 +187,8 @@ static void write_execution(const struct rv_pipeline *p, rv_jw *w)
         {"max_loop_iterations", e->max_loop_iterations},
         {"max_replan_iterations", e->max_replan_iterations},
         {"max_loop_back_rejections", e->max_loop_back_rejections},
+        {"agent_request_limit", e->agent_request_limit},
+        {"agent_token_limit", e->agent_token_limit},
         {"idempotency_ttl_ms", e->idempotency_ttl_ms},
     };
     const struct {

@@ -4,11 +4,13 @@
 #include "coreengine/agentdoc/agentdoc_internal.h"
 
 const struct rv_agentdoc_limit_key rv_agentdoc_limit_keys[RV_AGENTDOC_LIMITS] = {
-    {"request_limit", offsetof(struct rv_agentdoc_limits, request_limit), "Model requests of one turn."},
+    {"request_limit", offsetof(struct rv_agentdoc_limits, request_limit),
+     "Model requests of one turn. Unset: `execution.agent_request_limit`."},
     {"tool_calls_limit", offsetof(struct rv_agentdoc_limits, tool_calls_limit), "Calls of tools in one turn."},
     {"input_tokens_limit", offsetof(struct rv_agentdoc_limits, input_tokens_limit), "Tokens sent in one turn."},
     {"output_tokens_limit", offsetof(struct rv_agentdoc_limits, output_tokens_limit), "Tokens received in one turn."},
-    {"total_tokens_limit", offsetof(struct rv_agentdoc_limits, total_tokens_limit), "Tokens of one turn, both ways."},
+    {"total_tokens_limit", offsetof(struct rv_agentdoc_limits, total_tokens_limit),
+     "Tokens of one turn, both ways. Unset: `execution.agent_token_limit`."},
 };
 
 static void unknown_key(struct rv_agentdoc_reading *r, const struct rv_node *key, const char *const *names, size_t n)

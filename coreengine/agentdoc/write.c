@@ -127,7 +127,7 @@ void rv_agentdoc_write_reference(rv_buf *out)
         "all");
     rv_buf_puts(out, "\n## limits\n\n" TABLE_HEAD);
     for (size_t i = 0; i < RV_AGENTDOC_LIMITS; i++)
-        write_row(out, rv_agentdoc_limit_keys[i].name, "integer, from 1", "no limit", rv_agentdoc_limit_keys[i].meaning,
+        write_row(out, rv_agentdoc_limit_keys[i].name, "integer, from 1", "unset", rv_agentdoc_limit_keys[i].meaning,
                   "all");
     rv_buf_puts(out, "\n## routing\n\n" TABLE_HEAD);
     write_row(out, "agents", "list of names", "required", "Where it may lead.", "flat, nested");

@@ -31,19 +31,15 @@ static void write_model(rv_jw *w, const char *role, const char *model, const str
     rv_jw_obj_end(w);
 }
 
-static void write_limits(rv_jw *w, const struct rv_chat_settings *s, const struct rv_agentdoc *doc)
+/* For all agents of the turn that say nothing themselves, the asked ones too. */
+static void write_limits(rv_jw *w, const struct rv_chat_settings *s)
 {
-    bool requests = s->request_limit > 0 && doc->limits.request_limit == 0;
-    bool tokens = s->token_limit > 0 && doc->limits.total_tokens_limit == 0;
-
-    if (!requests && !tokens)
-        return;
-    rv_jw_key(w, "limits");
+    rv_jw_key(w, "execution");
     rv_jw_obj(w);
-    if (requests)
-        rv_jw_kv_int(w, "request_limit", s->request_limit);
-    if (tokens)
-        rv_jw_kv_int(w, "total_tokens_limit", s->token_limit);
+    if (s->request_limit > 0)
+        rv_jw_kv_int(w, "agent_request_limit", s->request_limit);
+    if (s->token_limit > 0)
+        rv_jw_kv_int(w, "agent_token_limit", s->token_limit);
     rv_jw_obj_end(w);
 }
 
@@ -61,7 +57,6 @@ static void write_stage(const rv_chat *chat, const struct rv_agentdoc *doc, rv_j
     }
     if (doc->max_tokens == 0)
         rv_jw_kv_int(w, "max_tokens", s->max_tokens);
-    write_limits(w, s, doc);
     rv_jw_obj_end(w);
 }
 
@@ -86,6 +81,8 @@ static void write_text(const rv_chat *chat, const struct rv_agentdoc *doc, rv_bu
         write_model(&w, ASKED_ROLE, o->model, &o->settings);
     rv_jw_obj_end(&w);
     rv_jw_kv_int(&w, "max_llm_calls", MAX_LLM_CALLS);
+    if (o->settings.request_limit > 0 || o->settings.token_limit > 0)
+        write_limits(&w, &o->settings);
     rv_jw_key(&w, "agents");
     rv_jw_arr(&w);
     write_stage(chat, doc, &w);

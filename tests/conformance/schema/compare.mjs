@@ -55,7 +55,7 @@ const full = {
   execution: {
     max_plan_steps: 1, max_tool_retries: 0, max_llm_retries: 1, max_loop_iterations: 1, max_replan_iterations: 1,
     max_loop_back_rejections: 1, llm_timeout: 1.5, executor_timeout: 2, tool_timeout: 3, agent_timeout: 4,
-    delegation_timeout: 5,
+    delegation_timeout: 5, agent_request_limit: 4, agent_token_limit: 9000,
     clarification_threshold: 0.5, high_confidence_threshold: 1, llm_seed: -7, require_confirmation_for_destructive: true,
     replan_on_partial_success: true, strict_transition_validation: true, enable_idempotency: true, idempotency_ttl_ms: 5,
     enforce_idempotency_for_tools: true, enforce_idempotency_for_agents: true, meta_validation_enabled: true,

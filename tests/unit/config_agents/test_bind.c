@@ -121,13 +121,16 @@ END_TEST
 
 static const struct {
     const char *agent;
-    const char *keys;
-    int64_t requests, rounds;
+    const char *keys, *execution;
+    int64_t requests, rounds, tokens;
 } limits[] = {
-    {"capped", "", 4, 10},                           /* max_iterations alone */
-    {"capped", "limits: {request_limit: 6}", 6, 10}, /* the stage's own */
-    {"full", "limits: {tool_calls_limit: 1}", 20, 20},
-    {"bare", "max_rounds: 2", RV_AGENT_DEFAULT_REQUESTS, 2},
+    {"capped", "", "", 4, 10, RV_AGENT_DEFAULT_TOKENS},                           /* max_iterations alone */
+    {"capped", "limits: {request_limit: 6}", "", 6, 10, RV_AGENT_DEFAULT_TOKENS}, /* the stage's own */
+    {"full", "limits: {tool_calls_limit: 1}", "", 20, 20, RV_AGENT_DEFAULT_TOKENS},
+    {"bare", "max_rounds: 2", "", RV_AGENT_DEFAULT_REQUESTS, 2, RV_AGENT_DEFAULT_TOKENS},
+    {"bare", "", "agent_request_limit: 3, agent_token_limit: 70", 3, 10, 70}, /* of the pipeline, where nobody says */
+    {"capped", "", "agent_request_limit: 3", 4, 10, RV_AGENT_DEFAULT_TOKENS},
+    {"full", "limits: {total_tokens_limit: 9}", "agent_request_limit: 3, agent_token_limit: 70", 20, 20, 9},
 };
 
 START_TEST(limits_are_the_stages_then_the_documents_then_the_engines)
@@ -136,10 +139,11 @@ START_TEST(limits_are_the_stages_then_the_documents_then_the_engines)
     rv_buf text = RV_BUF_INIT(4096);
     struct bound b;
 
-    rv_buf_printf(&text, "name: x\nagents: [{agent: %s%s%s}]\n", limits[_i].agent, limits[_i].keys[0] ? ", " : "",
-                  limits[_i].keys);
+    rv_buf_printf(&text, "name: x\nexecution: {%s}\nagents: [{agent: %s%s%s}]\n", limits[_i].execution,
+                  limits[_i].agent, limits[_i].keys[0] ? ", " : "", limits[_i].keys);
     b = bind_clean(rv_buf_cstr(&text), &docs);
     ck_assert_int_eq(b.p->agents[0].limits.request_limit, limits[_i].requests);
+    ck_assert_int_eq(b.p->agents[0].limits.total_tokens_limit, limits[_i].tokens);
     ck_assert_int_eq(b.p->agents[0].max_rounds, limits[_i].rounds);
     rv_buf_fini(&text);
     bound_fini(&b);

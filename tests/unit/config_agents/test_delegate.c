@@ -9,7 +9,8 @@
 #define DOC(name, more) "type: object\nname: " name "\ndescription: x\n" more
 static const char *const texts[][2] = {{"boss", DOC("boss", "tools: [ask_agent]\nmodel: openai:gpt-4.1\n")}};
 static const char parent[] = "name: x\nschema_dir: dir\nmax_llm_calls: 7\nmax_delegation_depth: 5\n"
-                             "budget: {usd: 2}\nexecution: {delegation_timeout: 1.5, max_llm_retries: 1}\n"
+                             "budget: {usd: 2}\nexecution: {delegation_timeout: 1.5, max_llm_retries: 1, "
+                             "agent_token_limit: 900}\n"
                              "models: {default: 'openai:gpt-4.1-mini', free: {model: 'own:x', fallback: [default], "
                              "price: {input: 1, output: 2}}}\nagents: [agent: boss]\n";
 
@@ -43,7 +44,7 @@ START_TEST(a_delegate_is_a_pipeline_of_one_stage)
     ck_assert(a->has_llm && a->has_tools && !a->joins_session);
     ck_assert_str_eq(a->system, "x");
     ck_assert_int_eq(a->limits.request_limit, 3);
-    ck_assert_int_eq(a->limits.total_tokens_limit, RV_AGENT_DEFAULT_TOKENS);
+    ck_assert_int_eq(a->limits.total_tokens_limit, 900); /* p8 W2: the settings' hold for who is asked, too */
     ck_assert_str_eq(a->model_role, "default");
     ck_assert_int_eq(a->timeout_seconds, 86400); /* the call decides */
     ck_assert_int_eq(p->max_llm_calls, 7);
