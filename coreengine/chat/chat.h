@@ -84,12 +84,16 @@ struct rv_chat_turn {
     bool was_kept;                 /* false: it could not be written, and store_error says why */
     const char *store_error;
 };
-/** One turn, until it is over or waits. A run that fails is a turn all the same. RV_E_DENIED: the session is another's.
+/** One turn, until it is over or waits. A run that fails is a turn all the same. A turn of the session that waits for
+ * an answer is given up first: it ends as cancelled, and what was said in it is kept. RV_E_DENIED: the session is
+ * another's.
  */
 RV_MUST_CHECK int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err **err);
 /** Answer what the last turn waits for; it goes on. */
 RV_MUST_CHECK int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out,
                                  rv_err **err);
+/** The run of the session's last turn that waits for an answer, which rv_chat_say() would give up; "": none does. */
+RV_MUST_CHECK int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err);
 /** Turns of the session that a process left unfinished when it died are ended, and what was said in them is kept; how
  * many (may be NULL). rv_chat_say() does it by itself. */
 RV_MUST_CHECK int rv_chat_settle(rv_chat *chat, int64_t *n, rv_err **err);

@@ -62,6 +62,10 @@ struct chat_call {
 RV_MUST_CHECK int chat_run(rv_chat *chat, const struct chat_call *call, rv_err **err);
 void chat_end_run(rv_chat *chat); /* forget the run */
 
+/* settle.c */
+/** rv_chat_settle(), and what waits for an answer is ended, too. */
+RV_MUST_CHECK int chat_give_up(rv_chat *chat, rv_err **err);
+
 /* result.c */
 RV_MUST_CHECK int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, struct rv_chat_turn *out, rv_err **err);
 

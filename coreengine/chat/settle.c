@@ -1,5 +1,6 @@
-/* Turns that a process left behind when it died: they are ended as cancelled, so that what was said in them is kept as
- * rows, marked, before the session goes on. */
+/* Turns that nobody goes on with: those that a process left behind when it died, and those that wait for an answer when
+ * something else is said. They are ended as cancelled, so that what was said in them is kept as rows, marked, before
+ * the session goes on. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,17 @@
 #define MAX_LEFT   64
 #define MAX_BUNDLE ((size_t)64 << 20)
 
+struct left_turn {
+    char *id, *bundle;
+    int64_t created_us;
+    bool waits;
+};
 struct left {
-    char *ids[MAX_LEFT], *bundles[MAX_LEFT];
+    struct left_turn items[MAX_LEFT]; /* oldest first */
     size_t n;
     int64_t now_us;
+    const char *owner; /* us */
+    bool waiting;      /* those that wait are looked for */
 };
 
 static bool is_left(const struct rv_run_row *row, int64_t now_us)
@@ -21,35 +29,92 @@ static bool is_left(const struct rv_run_row *row, int64_t now_us)
     return rv_owner_is_dead(row->owner) || row->lease_until_us < now_us;
 }
 
+static void insert(struct left *l, struct left_turn turn)
+{
+    size_t i = l->n++;
+
+    for (; i > 0 && l->items[i - 1].created_us > turn.created_us; i--)
+        l->items[i] = l->items[i - 1];
+    l->items[i] = turn;
+}
+
 static int note(void *self, const struct rv_run_row *row, rv_err **err)
 {
     struct left *l = self;
+    bool is_ours = l->waiting && row->owner && strcmp(row->owner, l->owner) == 0;
 
-    if (l->n == MAX_LEFT || !is_left(row, l->now_us))
+    if (l->n == MAX_LEFT || (!is_left(row, l->now_us) && !is_ours))
         return 0;
-    l->ids[l->n] = rv_str_dup(rv_str_of(row->id));
-    l->bundles[l->n] = rv_str_dup(rv_str_of(row->bundle));
-    l->n++;
-    return l->ids[l->n - 1] && l->bundles[l->n - 1] ? 0 : RV_FAIL(err, RV_E_NOMEM, "look for unfinished turns");
+    if (l->waiting && row->parent) /* a fork: nobody said it in this conversation */
+        return 0;
+    struct left_turn turn = {rv_str_dup(rv_str_of(row->id)), rv_str_dup(rv_str_of(row->bundle)), row->created_us,
+                             l->waiting};
+    insert(l, turn);
+    return turn.id && turn.bundle ? 0 : RV_FAIL(err, RV_E_NOMEM, "look for unfinished turns");
 }
 
-/* Ended by its own bundle and journal: what it was, it stays. */
-static int end_turn(rv_chat *chat, const char *id, const char *bundle_hash, rv_err **err)
+static int look_for(rv_chat *chat, bool waiting, struct left *left, rv_err **err)
+{
+    struct rv_store_scope scope = chat_scope(chat);
+    const struct rv_run_filter filter = {.statuses = waiting ? 1u << RV_RUN_INTERRUPTED
+                                                             : 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING,
+                                         .session = chat->session,
+                                         .oldest_first = true};
+
+    left->now_us = rv_engine_now_us(chat->opts.engine);
+    left->owner = chat->opts.owner ? chat->opts.owner : "";
+    left->waiting = waiting;
+    return rv_store_list_runs(chat->opts.store, &scope, &filter, note, left, err);
+}
+
+static void forget(struct left *left)
+{
+    for (size_t i = 0; i < left->n; i++) {
+        free(left->items[i].id);
+        free(left->items[i].bundle);
+    }
+    left->n = 0;
+}
+
+static int open_bundle(rv_chat *chat, const char *hash, rv_bundle **out, rv_err **err)
 {
     const struct rv_bundle_opts offline = {.offline = true};
+    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
+
+    int rc = rv_store_get_blob(chat->opts.store, hash, &text, err);
+    if (rc == 0)
+        rc = rv_bundle_open(rv_buf_str(&text), &offline, out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* One agent that takes part in the session, and nothing else: what a chat starts. The question of any other pipeline
+ * is that of whoever runs it. */
+static bool is_turn(const rv_bundle *bundle)
+{
+    const struct rv_pipeline *p = rv_bundle_pipeline(bundle);
+
+    return p->n_agents == 1 && p->agents[0].doc && p->agents[0].joins_session;
+}
+
+/* Ended by its own bundle and journal: what it was, it stays. *ended false: it is none of ours. */
+static int end_turn(rv_chat *chat, const struct left_turn *turn, bool *ended, rv_err **err)
+{
     const struct rv_store_scope scope = {.tenant = chat->context.tenant_id};
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
-    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
     struct rv_catalog catalog;
     rv_bundle *bundle = NULL;
     rv_journal *journal = NULL;
     rv_exec *exec = NULL;
 
-    int rc = rv_store_get_blob(chat->opts.store, bundle_hash, &text, err);
+    *ended = false;
+    int rc = open_bundle(chat, turn->bundle, &bundle, err);
+    if (rc == 0 && turn->waits && !is_turn(bundle)) {
+        rv_bundle_free(bundle);
+        return 0;
+    }
     if (rc == 0)
-        rc = rv_bundle_open(rv_buf_str(&text), &offline, &bundle, err);
-    if (rc == 0)
-        rc = rv_journal_open(chat->opts.store, &scope, id, chat->opts.owner, rv_engine_now_us(chat->opts.engine),
+        rc = rv_journal_open(chat->opts.store, &scope, turn->id, chat->opts.owner, rv_engine_now_us(chat->opts.engine),
                              chat->opts.lease_us, &journal, err);
     if (rc == 0) {
         catalog = rv_bundle_catalog(bundle);
@@ -61,11 +126,11 @@ static int end_turn(rv_chat *chat, const char *id, const char *bundle_hash, rv_e
     }
     if (rc == 0)
         rc = rv_engine_wait(chat->opts.engine, exec, err);
+    *ended = rc == 0;
     rv_exec_free(exec);
     rv_journal_free(journal);
     rv_bundle_free(bundle);
-    rv_buf_fini(&text);
-    return rc < 0 ? RV_WRAP(err, rc, "end the turn that was left unfinished (run \"%s\")", id) : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "end the turn that was left unfinished (run \"%s\")", turn->id) : 0;
 }
 
 /* Somebody else was quicker, or it can not be replayed, since it is damaged or of another engine: the session goes on.
@@ -76,29 +141,67 @@ static bool is_its_own_fault(int rc)
            rc == RV_E_LIMIT;
 }
 
-int rv_chat_settle(rv_chat *chat, int64_t *n, rv_err **err)
+static int settle(rv_chat *chat, bool with_waiting, int64_t *n, rv_err **err)
 {
-    struct rv_store_scope scope = chat_scope(chat);
-    const struct rv_run_filter filter = {
-        .statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING, .session = chat->session, .oldest_first = true};
-    struct left left = {.now_us = rv_engine_now_us(chat->opts.engine)};
+    struct left left = {.n = 0};
 
-    int64_t n_ended = 0;
-    int rc = rv_store_list_runs(chat->opts.store, &scope, &filter, note, &left, err);
-    for (size_t i = 0; i < left.n; i++) {
+    *n = 0;
+    int rc = look_for(chat, false, &left, err);
+    if (rc == 0 && with_waiting)
+        rc = look_for(chat, true, &left, err);
+    for (size_t i = 0; i < left.n && rc == 0; i++) {
         rv_err *cause = NULL;
-        int ended = rc == 0 ? end_turn(chat, left.ids[i], left.bundles[i], &cause) : 0;
-        free(left.ids[i]);
-        free(left.bundles[i]);
-        n_ended += rc == 0 && ended == 0;
-        if (is_its_own_fault(ended) && !rv_err_is(cause, RV_E_NOMEM)) {
+        bool ended = false;
+        int this_one = end_turn(chat, &left.items[i], &ended, &cause);
+        *n += ended;
+        if (is_its_own_fault(this_one) && !rv_err_is(cause, RV_E_NOMEM)) {
             rv_err_free(cause);
-        } else if (ended < 0) {
+        } else if (this_one < 0) {
             *err = cause;
-            rc = ended;
+            rc = this_one;
         }
     }
+    forget(&left);
+    return rc;
+}
+
+int rv_chat_settle(rv_chat *chat, int64_t *n, rv_err **err)
+{
+    int64_t n_ended = 0;
+
+    int rc = settle(chat, false, &n_ended, err);
     if (rc == 0 && n)
         *n = n_ended;
+    return rc;
+}
+
+int chat_give_up(rv_chat *chat, rv_err **err)
+{
+    int64_t n_ended = 0;
+
+    return settle(chat, true, &n_ended, err);
+}
+
+int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err)
+{
+    struct left left = {.n = 0};
+
+    run_id[0] = '\0';
+    int rc = look_for(chat, true, &left, err);
+    for (size_t i = left.n; i-- > 0 && rc == 0 && !run_id[0];) {
+        rv_bundle *bundle = NULL;
+        rv_err *cause = NULL;
+        int opened = open_bundle(chat, left.items[i].bundle, &bundle, &cause);
+        if (opened == 0 && is_turn(bundle))
+            memcpy(run_id, left.items[i].id, strlen(left.items[i].id) + 1);
+        rv_bundle_free(bundle);
+        if (rv_err_is(cause, RV_E_NOMEM)) {
+            *err = cause;
+            rc = RV_E_NOMEM;
+        } else {
+            rv_err_free(cause); /* nobody can go on with that one */
+        }
+    }
+    forget(&left);
     return rc;
 }

@@ -253,12 +253,17 @@ static int say(rv_chat *chat, const struct chat_session *session, rv_str message
 int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err **err)
 {
     struct chat_session session = {0};
+    const struct chat_pipeline *with = NULL;
 
     *out = (struct rv_chat_turn){0};
     rv_engine_forget_cancel(chat->opts.engine); /* that was for the turn before */
     if (!rv_utf8_valid(message, NULL))
         return RV_FAIL(err, RV_E_INVALID, "the message is not valid UTF-8");
-    int rc = rv_chat_settle(chat, NULL, err);
+    int rc = chat_pipeline_of(chat, chat->agent, &with, err); /* nothing is given up for an agent that is not there */
+    if (rc == 0) {
+        chat_end_run(chat);
+        rc = chat_give_up(chat, err);
+    }
     if (rc == 0)
         rc = ensure_session(chat, &session, err);
     if (rc == 0)

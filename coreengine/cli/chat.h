@@ -104,6 +104,8 @@ RV_MUST_CHECK int rv_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_er
 /** Ask on the terminal and answer, until the turn waits no more. RV_E_CANCELLED: no answer came. */
 RV_MUST_CHECK int rv_cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts,
                                      struct rv_chat_turn *turn, rv_err **err);
+/** Say on stderr that a turn of the session waits, how to answer it, and that a message gives it up; or nothing. */
+RV_MUST_CHECK int rv_cli_chat_note_waiting(const struct rv_cli_chat *c, rv_err **err);
 void rv_cli_chat_say_pending(const struct rv_cli_chat *c, const struct rv_chat_turn *turn);
 
 /* --- chat_commands.c --- */

@@ -131,3 +131,43 @@ void rv_cli_chat_say_pending(const struct rv_cli_chat *c, const struct rv_chat_t
     rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
 }
+
+/* --- a turn of an earlier process --- */
+
+struct asked {
+    const struct rv_cli_chat *c;
+    rv_buf text;
+};
+
+static int take_question(void *self, const struct rv_pending *p, rv_err **err)
+{
+    struct asked *a = self;
+
+    (void)err;
+    if (a->text.len > 0) /* a turn waits for one answer */
+        return 0;
+    rv_buf_printf(&a->text, "the last turn waits for %s: ", p->kind);
+    rv_cli_write_lines(p->text, &a->text);
+    rv_buf_puts(&a->text, "\nanswer with: ");
+    rv_cli_write_resume(a->c->args, p, true, &a->text);
+    return 0;
+}
+
+int rv_cli_chat_note_waiting(const struct rv_cli_chat *c, rv_err **err)
+{
+    const struct rv_store_scope scope = rv_cli_scope(c->args);
+    struct asked a = {.c = c, .text = RV_BUF_INIT(MAX_QUESTION)};
+    char run_id[RV_STORE_MAX_ID + 1] = "";
+
+    if (rv_chat_is_new(c->chat) && !rv_cli_value(c->args, "session"))
+        return 0;
+    int rc = rv_chat_waiting(c->chat, run_id, err);
+    if (rc == 0 && run_id[0])
+        rc = rv_store_list_pending(c->store, &scope, run_id, take_question, &a, err);
+    if (rc == 0 && a.text.len > 0) {
+        rv_buf_puts(&a.text, "a new message gives it up: what was said in it is kept, marked cancelled\n");
+        rv_cli_err(rv_buf_str(&a.text));
+    }
+    rv_buf_fini(&a.text);
+    return rc;
+}

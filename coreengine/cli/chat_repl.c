@@ -20,6 +20,9 @@ void rv_cli_chat_header(const struct rv_cli_chat *c)
                   rv_chat_is_new(c->chat) ? "New session:" : "Resuming session", rv_chat_session(c->chat));
     rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
+    rv_err *err = NULL;
+    if (rv_cli_chat_note_waiting(c, &err) < 0) /* a note, no more: the turn itself will say what is wrong */
+        rv_err_free(err);
 }
 
 static void show_prompt(const struct rv_cli_chat *c)

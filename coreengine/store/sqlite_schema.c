@@ -27,8 +27,9 @@ const char *const rv_sql_schema[] = {
     " body BLOB NOT NULL);",
     /* 1 to 2. Conversations and agent documents. The columns are p8's (p8-data 1.1, 2) but for times, which are in
      * microseconds, and for what is null with nobody, which is '' for user_id. A message's tenant and user are its
-     * session's. The runs of a session that are under way are looked for before each of its turns. */
+     * session's. The runs of a session that are under way, or wait, are looked for before each of its turns. */
     "CREATE INDEX runs_under_way ON runs (tenant, session, created_us, id) WHERE status IN ('ready', 'running');"
+    "CREATE INDEX runs_waiting ON runs (tenant, session, created_us, id) WHERE status IN ('interrupted');"
     "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant_id TEXT NOT NULL,"
     " user_id TEXT NOT NULL, name TEXT NOT NULL, description TEXT, agent_name TEXT, mode TEXT NOT NULL,"
     " total_tokens INTEGER NOT NULL, n_messages INTEGER NOT NULL, metadata TEXT NOT NULL, tags TEXT, graph_edges TEXT,"

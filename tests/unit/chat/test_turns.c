@@ -1,6 +1,7 @@
 /* Turns of a chat: rows, history, status, whose session it is. */
 #include "tests/unit/chat/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,6 +232,102 @@ START_TEST(an_answer_that_does_not_fit_leaves_the_turn_waiting)
 }
 END_TEST
 
+/* What was said is in the session once, and in order, whoever says the next thing. */
+START_TEST(a_message_gives_up_the_turn_that_waits)
+{
+    const char *session = "5a0f7c1e-0000-4000-8000-000000000001";
+    const char *files[] = {"cleaner.yaml", "type: object\nname: cleaner\ndescription: d\ntools: [wipe]\n", NULL};
+    struct rv_response yes = {.has_approved = true, .approved = true};
+    char waiting[RV_STORE_MAX_ID + 1] = "?", asked[RV_STORE_MAX_ID + 1];
+    struct rv_run_row row = {0};
+    struct rv_chat_turn t;
+    struct world w;
+    rv_err *err = NULL;
+
+    world_init(&w,
+               "models:\n"
+               "  cleaner:\n"
+               "    - {text: I clean., tool_calls: [{id: c1, name: wipe, arguments: {}}]}\n"
+               "    - {text: Never mind.}\n"
+               "    - {text: Again., tool_calls: [{id: c2, name: wipe, arguments: {}}]}\n"
+               "    - {text: Bye.}\n"
+               "tools: {wipe: {risk: destructive, description: d, calls: [{result: {n: 1}}]}}\n",
+               files);
+    world_chat(&w, "cleaner", session, "alice");
+    ck_assert_int_eq(rv_chat_waiting(w.chat, waiting, &err), 0);
+    ck_assert_str_eq(waiting, "");
+    t = world_say(&w, "clean up");
+    ck_assert_int_eq(t.status, RV_RUN_INTERRUPTED);
+    snprintf(asked, sizeof asked, "%s", t.run_id);
+    ck_assert_int_eq(rv_chat_waiting(w.chat, waiting, &err), 0);
+    ck_assert_str_eq(waiting, asked);
+    t = world_say(&w, "what is that?");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_int_eq(rv_chat_waiting(w.chat, waiting, &err), 0);
+    ck_assert_str_eq(waiting, "");
+    ck_assert_int_eq(rv_chat_answer(w.chat, &yes, &t, &err), RV_E_STATE);
+    rv_err_free(err);
+    err = NULL;
+    const struct rv_store_scope all = {0};
+    ck_assert_int_eq(rv_store_get_run(w.store, &all, asked, &row, &err), 0);
+    ck_assert_int_eq(row.status, RV_RUN_CANCELLED);
+    rv_run_row_fini(&row);
+    t = world_say(&w, "once more"); /* and by a chat that did not ask: another process, another day */
+    ck_assert_int_eq(t.status, RV_RUN_INTERRUPTED);
+    world_chat(&w, "cleaner", session, "alice");
+    t = world_say(&w, "and now?");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    char *rows = world_rows(&w, true);
+    ck_assert_str_eq(rows, "user(cancelled) clean up\n"
+                           "tool_call[cleaner](cancelled) {\"name\":\"wipe\",\"id\":\"c1\",\"arguments\":{}}\n"
+                           "assistant[cleaner](cancelled) I clean.\n"
+                           "user what is that?\n"
+                           "assistant[cleaner] Never mind.\n"
+                           "user(cancelled) once more\n"
+                           "tool_call[cleaner](cancelled) {\"name\":\"wipe\",\"id\":\"c2\",\"arguments\":{}}\n"
+                           "assistant[cleaner](cancelled) Again.\n"
+                           "user and now?\n"
+                           "assistant[cleaner] Bye.\n");
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
+/* A question of a run that is no turn is for whoever runs it. */
+START_TEST(a_message_leaves_questions_of_other_runs_alone)
+{
+    const char *session = "5a0f7c1e-0000-4000-8000-000000000001";
+    const struct rv_record first = {.seq = 1, .body = RV_STR_LIT("{}")};
+    char bundle[RV_HASH_MAX], waiting[RV_STORE_MAX_ID + 1];
+    struct rv_store_new_run run = {.id = "env_asks",
+                                   .user = "alice",
+                                   .session = session,
+                                   .pipeline = "p",
+                                   .bundle = bundle,
+                                   .status = RV_RUN_INTERRUPTED,
+                                   .stage = "a",
+                                   .now_us = 1,
+                                   .records = &first,
+                                   .n_records = 1};
+    const struct rv_store_scope all = {0};
+    struct rv_run_row row = {0};
+    struct world w;
+    rv_err *err = NULL;
+
+    world_init(&w, "models: {sample-agent: [{text: hello}]}", NULL);
+    world_chat(&w, "sample-agent", session, "alice");
+    ck_assert_int_eq(rv_store_put_blob(w.store, RV_STR_LIT("no turn"), bundle, &err), 0);
+    ck_assert_int_eq(rv_store_create_run(w.store, &run, &err), 0);
+    ck_assert_int_eq(rv_chat_waiting(w.chat, waiting, &err), 0);
+    ck_assert_str_eq(waiting, "");
+    world_say(&w, "hi");
+    ck_assert_int_eq(rv_store_get_run(w.store, &all, "env_asks", &row, &err), 0);
+    ck_assert_int_eq(row.status, RV_RUN_INTERRUPTED);
+    rv_run_row_fini(&row);
+    world_fini(&w);
+}
+END_TEST
+
 /* Of another engine, or damaged: nobody can end it, and nobody has to. */
 START_TEST(a_turn_that_can_not_be_ended_does_not_stop_the_session)
 {
@@ -323,6 +420,8 @@ Suite *turns_suite(void)
     tcase_add_test(tc, a_router_is_asked_once_and_its_choice_is_kept);
     tcase_add_loop_test(tc, a_router_that_names_nobody_who_answers_leads_to_the_fallback, 0, RV_COUNT(nobody_fits));
     tcase_add_test(tc, a_fallback_that_is_a_router_is_no_answer);
+    tcase_add_test(tc, a_message_gives_up_the_turn_that_waits);
+    tcase_add_test(tc, a_message_leaves_questions_of_other_runs_alone);
     tcase_add_test(tc, an_answer_that_does_not_fit_leaves_the_turn_waiting);
     tcase_add_test(tc, a_turn_that_can_not_be_ended_does_not_stop_the_session);
     tcase_add_test(tc, what_a_mock_says_is_kept_as_an_answer);
