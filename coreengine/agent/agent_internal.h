@@ -202,8 +202,11 @@ bool rv_money_within_limits(rv_visit *v, struct rv_effects *out, int *rc, rv_err
 
 /* output.c: structured output */
 /** Is it what the agent's output_schema and required_output_fields ask for? A null for an optional member that may not
- * be null counts as absent: value is changed so. RV_E_INVALID lists the faults. */
+ * be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is kept as it
+ * gave it. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_output_check(rv_visit *v, json_object *value, rv_err **err);
+/** Take out of value what is null, optional and may not be null by schema, a JSON Schema. */
+void rv_output_drop_nulls(json_object *schema, json_object *value);
 
 /* visit_tools.c */
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);

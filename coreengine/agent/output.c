@@ -78,18 +78,61 @@ static void drop_nulls(json_object *root, json_object *schema, json_object *valu
     }
 }
 
-int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
+void rv_output_drop_nulls(json_object *schema, json_object *value)
+{
+    drop_nulls(schema, schema, value, 0);
+}
+
+static bool lacks(const rv_visit *v, json_object *value, const char *field)
+{
+    return !is_required(v->agent->output_schema, field) && !json_object_object_get_ex(value, field, NULL);
+}
+
+/* Who mends an output has to know all that is wrong with it: fields that are missing, behind what the schema says. */
+static int add_missing(const rv_visit *v, json_object *value, int rc, rv_err **cause)
 {
     const struct rv_str_list *need = &v->agent->required_output_fields;
-    json_object *schema = v->agent->output_schema;
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    size_t n = 0;
+
+    for (size_t i = 0; i < need->n; i++) {
+        if (!lacks(v, value, need->items[i]))
+            continue;
+        if (n++ == 0 && rc < 0)
+            rv_buf_printf(&text, "%s; ", rv_err_text(*cause));
+        rv_buf_printf(&text, "%srequired field \"%s\" is missing", n > 1 ? "; " : "", need->items[i]);
+    }
+    if (n > 0) {
+        rv_err_free(*cause);
+        *cause = NULL;
+        rc = rv_buf_check(&text, "what is wrong with an output", cause);
+        if (rc == 0)
+            rc = RV_FAIL(cause, RV_E_INVALID, "%s", rv_buf_cstr(&text));
+    }
+    rv_buf_fini(&text);
+    return rc;
+}
+
+int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
+{
+    json_object *copy = NULL;
+    rv_err *cause = NULL;
     int rc = ensure_schema(v, err);
 
+    if (rc == 0)
+        rc = v->agent->doc ? rv_json_dup(value, &copy, err) : 0;
     if (rc < 0)
         return rc;
-    drop_nulls(schema, schema, value, 0);
-    rc = rv_schema_check(v->talk.schema, value, err);
-    for (size_t i = 0; rc == 0 && i < need->n; i++)
-        if (!json_object_object_get_ex(value, need->items[i], NULL))
-            rc = RV_FAIL(err, RV_E_INVALID, "required field \"%s\" is missing", need->items[i]);
+    if (!copy)
+        copy = json_object_get(value);
+    rv_output_drop_nulls(v->agent->output_schema, copy);
+    rc = rv_schema_check(v->talk.schema, copy, &cause);
+    if (!rv_err_is(cause, RV_E_NOMEM))
+        rc = add_missing(v, copy, rc, &cause);
+    json_object_put(copy);
+    if (rc < 0 && err)
+        *err = cause;
+    else
+        rv_err_free(cause);
     return rc;
 }

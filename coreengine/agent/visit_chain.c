@@ -8,19 +8,27 @@
 
 #define CHAINED "_chained" /* its result is the output under the agent's output_key with this behind it */
 
-/* The output with the members that chained_map names under the tool's names; the caller's. */
-static int arguments(const rv_visit *v, json_object **out, rv_err **err)
+/* A copy of the output with the members that chained_map names under the tool's names; the caller's. A null goes along
+ * unless the tool's schema says that the parameter may be left out and may not be null. */
+static int arguments(const rv_visit *v, const struct rv_tool_info *info, json_object **out, rv_err **err)
 {
-    json_object *map = v->agent->chained_map, *args = json_object_new_object();
-    int rc = args ? 0 : RV_FAIL(err, RV_E_NOMEM, "call a chained tool");
+    json_object *map = v->agent->chained_map, *args = NULL, *given = NULL;
+    int rc = rv_json_dup(v->output, &given, err);
 
-    json_object_object_foreach (v->output, key, value) {
+    if (rc < 0)
+        return rc;
+    args = json_object_new_object();
+    rc = args ? 0 : RV_FAIL(err, RV_E_NOMEM, "call a chained tool");
+    json_object_object_foreach (given, key, value) {
         const char *to = key;
         if (rc == 0 && map && !rv_json_get_text(map, key, &to))
             to = key;
         if (rc == 0)
             rc = rv_json_set_ref(args, to, value, err);
     }
+    json_object_put(given);
+    if (rc == 0 && info && info->input_json)
+        rv_output_drop_nulls(info->input_json, args);
     if (rc < 0) {
         json_object_put(args);
         return rc;
@@ -145,7 +153,7 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->phase = PHASE_CHAIN;
     int rc = rv_visit_keep_rows(v, RV_TURN_COMPLETED, out, err); /* first: the output outlives whatever happens now */
     if (rc == 0)
-        rc = arguments(v, &args, err);
+        rc = arguments(v, info, &args, err);
     if (rc == 0)
         rc = check(v, info, args, &why, err);
     if (rc == 0)

@@ -99,10 +99,10 @@ export const talks = [
         replies: [
           ask('surveyor', 'action', {type: 'observation', payload: {confidence: 0.9, sources: ['hull']}}, 400, 20),
           ask('surveyor', 'final_result', {...first, verdict: 'afloat'}, 450, 30),
-          // What may be left out may be null, too.
+          // What may be left out may be null, too, and is kept as it was given.
           ask('surveyor', 'final_result', {...first, remark: null}, 520, 30),
         ],
-        comes: {text: JSON.stringify(first), output: first, usage: {input_tokens: 1370, output_tokens: 80}},
+        comes: {text: JSON.stringify({...first, remark: null}), output: {...first, remark: null}, usage: {input_tokens: 1370, output_tokens: 80}},
       },
       {
         says: 'Now she is mended.',

@@ -159,6 +159,27 @@ START_TEST(required_fields_are_asked_for_as_the_schema_is)
 }
 END_TEST
 
+/* All of it at once: a model that mends one fault after the other runs out of repairs. */
+START_TEST(every_fault_is_told_with_its_place)
+{
+    static const char *const faults[] = {"/l/0/x: expected integer, found string \\\"a\\\"",
+                                         "/l/1/x: expected integer, found boolean",
+                                         "(root): missing required property \\\"n\\\"",
+                                         "(root): unknown property \\\"y\\\"",
+                                         "required field \\\"s\\\" is missing",
+                                         "required field \\\"m\\\" is missing"};
+    struct drive *d = stage("required_output_fields: [n, s, m]");
+
+    DRIVE_TALK(d, {"llm:a", .reply = "{'y':1,'l':[{'x':'a'},{'x':true}]}"},
+               {"llm:a", .reply = "{'n':1,'s':'x','m':null,'l':[]}"});
+    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+    const char *text = drive_request(drive_call_at(d, RV_EFFECT_CALL_LLM, 1), "turns.1.content");
+    for (size_t i = 0; i < RV_COUNT(faults); i++)
+        ck_assert_msg(strstr(text, faults[i]) != NULL, "%s\nin %s", faults[i], text);
+    drive_free(d);
+}
+END_TEST
+
 START_TEST(a_cut_off_answer_is_told_as_one)
 {
     struct drive *d = stage("max_tokens: 9");
@@ -206,6 +227,7 @@ TCase *structured_case(void)
     tcase_add_loop_test(tc, the_model_is_told_what_does_not_fit, 0, RV_COUNT(repairs));
     tcase_add_test(tc, repairs_are_bounded);
     tcase_add_test(tc, required_fields_are_asked_for_as_the_schema_is);
+    tcase_add_test(tc, every_fault_is_told_with_its_place);
     tcase_add_test(tc, a_cut_off_answer_is_told_as_one);
     tcase_add_test(tc, tools_and_an_output_tool_go_together);
     tcase_add_test(tc, tools_are_asked_for_though_none_are_offered);

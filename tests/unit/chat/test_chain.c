@@ -99,6 +99,35 @@ START_TEST(an_output_that_can_not_fit_is_refused_before_anything_is_asked) /* p8
 }
 END_TEST
 
+/* A null goes along as the agent gave it; but where the tool's schema has a parameter that may be left out and is no
+ * null, it is left out. The rows have the output as it is. */
+START_TEST(a_null_is_left_out_where_the_tool_takes_none) /* p8 17 */
+{
+    const char *files[] = {"x.yaml",
+                           "type: object\nname: x\ndescription: d\nstructured_output: true\nchained_tool: action\n"
+                           "properties: {type: {type: string}, payload: {type: object}}\nrequired: [type]\n",
+                           NULL};
+    struct world w;
+    world_init(&w,
+               "models:\n"
+               "  x:\n"
+               "    - tool_calls: [{id: f, name: final_result, arguments: {type: decision, payload: null}}]\n",
+               files);
+    world_chat(&w, "x", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "decide");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    const char *status = NULL;
+    ck_assert(rv_json_get_text(t.chained, "status", &status));
+    ck_assert_msg(strcmp(status, "success") == 0, "%s", json_object_to_json_string(t.chained));
+    ck_assert(rv_str_is(t.text, "{\"type\":\"decision\",\"payload\":null}"));
+    char *rows = world_rows(&w, true);
+    ck_assert_msg(strstr(rows, "\"arguments\":{\"type\":\"decision\",\"payload\":null}}\ntool_response[x] {\"_action"),
+                  "%s", rows);
+    free(rows);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *chain_suite(void)
 {
     Suite *s = suite_create("chain");
@@ -107,6 +136,7 @@ Suite *chain_suite(void)
     tcase_set_timeout(tc, 20);
     tcase_add_test(tc, the_tool_gets_the_output_and_rows_follow_the_answer);
     tcase_add_test(tc, a_failing_tool_loses_nothing);
+    tcase_add_test(tc, a_null_is_left_out_where_the_tool_takes_none);
     tcase_add_test(tc, an_output_that_can_not_fit_is_refused_before_anything_is_asked);
     suite_add_tcase(s, tc);
     return s;
