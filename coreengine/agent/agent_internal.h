@@ -37,7 +37,7 @@ struct tool_progress {
     int64_t total_ms;
     bool all_succeeded;
     bool approved;           /* the step at `at` was approved by a person */
-    int64_t call_started_us; /* of the first attempt; time that does not count is taken out */
+    int64_t call_started_us; /* of the first attempt at `at`; time that does not count is taken out; 0: not begun */
     int64_t called_us;       /* when that was */
     int64_t key_visit;       /* whose idempotency key the step at `at` has; 0: this visit's */
     enum {
@@ -65,6 +65,7 @@ struct talk {
     int64_t rounds, repairs, bad_calls, tool_calls;
     int64_t bad_before;  /* of bad_calls, those of earlier replies */
     int64_t requests;    /* made so far */
+    int finish;          /* why the model ended its last reply: enum rv_finish_reason; RV_UNSET: nobody said */
     size_t steps_before; /* tool calls of earlier rounds */
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
@@ -73,6 +74,7 @@ struct talk {
     bool is_muted;               /* an agent that was asked has spoken, in place of this one */
     json_object *child_rows;     /* by tool call id: the rows of the agent that it asked; owned; NULL: none */
     json_object *final_calls;    /* of the reply that had the output; owned; NULL: none */
+    json_object *new_calls;      /* of the reply that is being judged, until they are in turns; borrowed; NULL: none */
     struct rv_usage child_usage; /* of the agents that were asked */
 };
 
@@ -174,6 +176,7 @@ RV_MUST_CHECK int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json
 /** What the model is shown of an entry of `results`: the data, or what went wrong. At most RV_TALK_RESULT_MAX bytes. */
 #define RV_TALK_RESULT_MAX ((size_t)1 << 20)
 void rv_talk_write_result(json_object *entry, rv_buf *out, bool *is_error);
+void rv_talk_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
 RV_MUST_CHECK int rv_talk_add_user(rv_visit *v, rv_str text, rv_err **err);
 RV_MUST_CHECK int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err);
 /** The calls of the last reply were made: their results become messages, and the model is asked again. */

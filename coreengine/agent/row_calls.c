@@ -1,5 +1,5 @@
-/* The calls of a turn as rows: each with its result, those under way with what they have come to so far, and between
- * them the rows of agents that were asked. */
+/* The calls of a turn as rows: each with its result, those under way with what they have come to so far, those that
+ * nobody made with why, and between them the rows of agents that were asked. */
 #include "coreengine/agent/rows_internal.h"
 
 #define FINAL_DONE   "Final result processed."
@@ -98,6 +98,29 @@ static json_object *entry_so_far(const rv_visit *v, size_t index)
     return t->flights && index >= t->at && index - t->at < t->n_flights ? t->flights[index - t->at].entry : NULL;
 }
 
+/* May that call of the reply under way have been made, whatever came of it? */
+static bool is_begun(const rv_visit *v, size_t index)
+{
+    const struct tool_progress *t = &v->tools;
+
+    if (!v->talk.acting)
+        return true;
+    return index < t->at + t->n_flights || (index == t->at && t->call_started_us > 0);
+}
+
+/* Nobody will make the call: the turn failed before, and the row says why. */
+static int refused_response(struct rows *r, json_object *call, rv_err **err)
+{
+    rv_buf content = RV_BUF_INIT(RV_TALK_RESULT_MAX);
+
+    rv_talk_write_error(r->v->error_type, r->v->error_text, &content);
+    int rc = rv_buf_check(&content, "tool result", err);
+    if (rc == 0)
+        rv_row_response(r, call, rv_buf_str(&content), true);
+    rv_buf_fini(&content);
+    return rc;
+}
+
 static int response_so_far(struct rows *r, json_object *call, size_t index, rv_err **err)
 {
     json_object *entry = entry_so_far(r->v, index);
@@ -105,7 +128,9 @@ static int response_so_far(struct rows *r, json_object *call, size_t index, rv_e
     bool is_error = false;
 
     if (!entry)
-        return 0;
+        return r->status == RV_TURN_FAILED && r->v->error_text && !is_begun(r->v, index)
+                   ? refused_response(r, call, err)
+                   : 0;
     rv_talk_write_result(entry, &content, &is_error);
     int rc = rv_buf_check(&content, "tool result", err);
     if (rc == 0)
@@ -153,10 +178,16 @@ int rv_rows_calls(struct rows *r, rv_err **err)
     const struct talk *t = &r->v->talk;
     size_t n = t->turns ? json_object_array_length(t->turns) : 0;
     size_t n_final = t->final_calls ? json_object_array_length(t->final_calls) : 0;
+    size_t n_new = t->new_calls ? json_object_array_length(t->new_calls) : 0;
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = turn_rows(r, i, err);
+    for (size_t i = 0; i < n_new && rc == 0; i++) {
+        rc = call_row(r, json_object_array_get_idx(t->new_calls, i), err);
+        if (rc == 0 && r->v->error_text)
+            rc = refused_response(r, json_object_array_get_idx(t->new_calls, i), err);
+    }
     for (size_t i = 0; i < n_final && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(t->final_calls, i);
         bool is_output = rv_str_is(text_of(call, "name"), RV_OUTPUT_TOOL);

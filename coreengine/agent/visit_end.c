@@ -329,6 +329,11 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
         if (ended < 0)
             return ended;
     }
+    if (v->talk.new_calls) { /* they become rows, with why nobody made them */
+        int named = rv_talk_tell_apart(v, v->talk.new_calls, err);
+        if (named < 0)
+            return named;
+    }
     v->error_type = type;
     v->result.end = RV_VISIT_FAILED;
     v->result.outcome = RV_OUTCOME_ERROR;

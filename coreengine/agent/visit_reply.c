@@ -84,6 +84,13 @@ static void emit_warning(rv_visit *v, const char *text, struct rv_effects *out)
     rv_emit_end(out, &w);
 }
 
+/* An answer that is good, but ended because it reached its longest. */
+static void warn_of_cut(rv_visit *v, const struct rv_event *ev, struct rv_effects *out)
+{
+    if (ev->llm.finish == RV_FINISH_LENGTH)
+        emit_warning(v, "the reply was cut off at its longest: raise max_tokens", out);
+}
+
 static void emit_repair(rv_visit *v, const char *why, struct rv_effects *out)
 {
     rv_jw w;
@@ -363,6 +370,7 @@ static int structured(rv_visit *v, const struct rv_event *ev, json_object *calls
     if (rc == 0) {
         v->output = value;
         v->phase = PHASE_CHECK;
+        warn_of_cut(v, ev, out);
         v->talk.final_calls = given ? json_object_get(calls) : NULL;
         return given ? rv_talk_tell_apart(v, calls, err) : 0;
     }
@@ -383,14 +391,16 @@ static int plain(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
                           : text_output(ev->reply, &v->output, &cause);
         if (says_nothing)
             rc = cut_off(v, rc, &cause);
-        else if (rc == 0 && is_cut)
-            emit_warning(v, "the reply was cut off at its longest: raise max_tokens", out);
+        else if (rc == 0)
+            warn_of_cut(v, ev, out);
     } else {
         rc = rv_extract_object(ev->reply, need->items, need->n, &v->output, &cause);
         if (rc < 0 && ev->llm.finish == RV_FINISH_LENGTH)
             rc = cut_off(v, rc, &cause);
         if (rc < 0)
             rc = wrap_reply(v, rc, ev->reply, &cause);
+        else
+            warn_of_cut(v, ev, out);
     }
     if (rc < 0)
         return attempt_failed(v, "ParseError", true, cause, out, err);
@@ -454,9 +464,11 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
         rv_buf_add_str(&v->partial, ev->reply);
     else
         rv_said_own(v, ev->reply);
+    v->talk.finish = ev->failed ? RV_UNSET : ev->llm.finish;
     if (v->partial.rc == RV_E_NOMEM || v->talk.said.rc == RV_E_NOMEM)
         return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
     int rc = read_calls(ev, &calls, &cause);
+    v->talk.new_calls = calls;
     emit_result(v, ev, calls, spent, out);
     if (ev->failed) {
         json_object_put(calls);
@@ -471,6 +483,7 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
         rc = attempt_failed(v, "ParseError", true, cause, out, err);
     else if (rv_money_within_limits(v, out, &rc, err))
         rc = take_reply(v, ev, calls, out, err);
+    v->talk.new_calls = NULL;
     json_object_put(calls);
     return rc;
 }

@@ -35,8 +35,9 @@ static void write_metadata(struct rows *r)
 {
     const rv_visit *v = r->v;
     bool asked = !rv_usage_is_zero(&v->talk.child_usage);
+    bool is_cut = r->status == RV_TURN_COMPLETED && v->talk.finish == RV_FINISH_LENGTH;
 
-    if (!asked && !v->error_text)
+    if (!asked && !v->error_text && !is_cut)
         return;
     rv_jw_key(&r->w, "metadata");
     rv_jw_obj(&r->w);
@@ -44,6 +45,8 @@ static void write_metadata(struct rows *r)
         write_usage(r, "own_usage", &v->talk.usage);
         write_usage(r, "delegated_usage", &v->talk.child_usage);
     }
+    if (is_cut) /* it looks like any other answer */
+        rv_jw_kv_text(&r->w, "finish_reason", rv_finish_reason_text(RV_FINISH_LENGTH));
     if (v->error_text) {
         rv_jw_key(&r->w, "error");
         rv_jw_obj(&r->w);

@@ -5,6 +5,7 @@
 void rv_said_init(struct talk *t)
 {
     t->said = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+    t->finish = RV_UNSET;
 }
 
 static void add(rv_visit *v, rv_str text)

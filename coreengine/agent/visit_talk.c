@@ -126,6 +126,7 @@ int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
     if (!has_text && !calls && ev->llm.opaque.len == 0)
         return 0; /* it said nothing, and providers take no turn without anything in it */
     int rc = calls ? rv_talk_tell_apart(v, calls, err) : 0;
+    v->talk.new_calls = NULL;
     if (rc == 0)
         rc = new_message(v, "assistant", &message, err);
     if (rc == 0 && has_text)
@@ -169,7 +170,7 @@ int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool
     return rc == 0 && is_error ? rv_json_set_bool(message, "is_error", true, err) : rc;
 }
 
-static void write_error(const char *type, const char *text, rv_buf *out)
+void rv_talk_write_error(const char *type, const char *text, rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);
     rv_str head = rv_utf8_cut(rv_str_of(text), ERROR_MAX);
@@ -210,7 +211,7 @@ void rv_talk_write_result(json_object *entry, rv_buf *out, bool *is_error)
         RV_IGNORE(!rv_json_get_text(error, "message", &text), "else the default");
     }
     rv_buf_clear(out);
-    write_error(type, text, out);
+    rv_talk_write_error(type, text, out);
 }
 
 int rv_talk_acted(rv_visit *v, rv_err **err)

@@ -69,6 +69,7 @@ static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
     v->tools.at++;
     v->tools.approved = false;
     v->tools.key_visit = 0;
+    v->tools.call_started_us = 0;
     v->attempt = 1;
     v->last_call = 0;
     return 0;
@@ -203,6 +204,7 @@ static int take_word(rv_visit *v, struct rv_effects *out, rv_err **err)
     rv_str tool = rv_utf8_cut(rv_step_tool(v, v->tools.at), 200);
 
     v->tools.word = WORD_NONE;
+    v->tools.call_started_us = v->now_us; /* perhaps in another life */
     if (word == WORD_ASK)
         return ask_outcome(v, out, err);
     if (word == WORD_FAIL)

@@ -78,6 +78,7 @@ struct rv_chat_turn {
     json_object *output;   /* of a structured agent; NULL */
     json_object *chained;  /* what its chained tool answered; NULL */
     const char *error;     /* why it did not complete; NULL */
+    bool is_cut_off;       /* the answer ended because it reached max_tokens */
     struct rv_usage usage; /* with the agents that were asked */
     int64_t latency_ms;
     struct rv_interrupt interrupt; /* INTERRUPTED: what it waits for */

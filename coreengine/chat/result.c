@@ -18,24 +18,40 @@ static json_object *output_of(const rv_chat *chat, const rv_envelope *env, const
 struct kept {
     const char *run_id;
     rv_buf *text;
-    bool found;
+    bool found, is_cut_off;
 };
+
+/* The row's metadata says it where the model did not end the answer by itself. */
+static int read_finish(const struct rv_message *m, bool *is_cut_off, rv_err **err)
+{
+    json_object *metadata = NULL;
+    const char *why = NULL;
+    rv_err *cause = NULL;
+
+    int rc = m->metadata.len > 0 ? rv_json_parse(m->metadata, NULL, &metadata, &cause) : 0;
+    bool no_memory = rv_err_is(cause, RV_E_NOMEM);
+    rv_err_free(cause);
+    *is_cut_off = rc == 0 && rv_json_get_text(metadata, "finish_reason", &why) &&
+                  strcmp(why, rv_finish_reason_text(RV_FINISH_LENGTH)) == 0;
+    json_object_put(metadata);
+    return no_memory ? RV_FAIL(err, RV_E_NOMEM, "read an answer") : 0;
+}
 
 static int look(void *self, const struct rv_message *m, rv_err **err)
 {
     struct kept *k = self;
 
-    (void)err;
     if (!m->run_id || strcmp(m->run_id, k->run_id) != 0)
         return RV_STORE_ENOUGH;
     if (strcmp(m->type, "assistant") != 0)
         return 0;
     rv_buf_add_str(k->text, m->content);
     k->found = true;
-    return RV_STORE_ENOUGH;
+    int rc = read_finish(m, &k->is_cut_off, err);
+    return rc < 0 ? rc : RV_STORE_ENOUGH;
 }
 
-static int kept_text(rv_chat *chat, bool *found, rv_err **err)
+static int kept_text(rv_chat *chat, bool *found, bool *is_cut_off, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
     const struct rv_message_filter newest = {.newest_first = true};
@@ -43,6 +59,7 @@ static int kept_text(rv_chat *chat, bool *found, rv_err **err)
 
     int rc = rv_store_read_messages(chat->opts.store, &scope, chat->session, &newest, look, &k, err);
     *found = k.found;
+    *is_cut_off = k.is_cut_off;
     return rc == 0 ? rv_buf_check(&chat->text, "an answer", err) : rc;
 }
 
@@ -97,7 +114,7 @@ static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out,
     json_object_put(chat->chained);
     chat->output = json_object_get(output_of(chat, env, ""));
     chat->chained = json_object_get(output_of(chat, env, "_chained"));
-    int rc = out->was_kept ? kept_text(chat, &found, err) : 0;
+    int rc = out->was_kept ? kept_text(chat, &found, &out->is_cut_off, err) : 0;
     if (rc == 0 && !found && out->status == RV_RUN_COMPLETED)
         own_text(chat);
     out->is_structured = a->output_schema != NULL;

@@ -73,6 +73,8 @@ void rv_chat_write_result(const struct rv_cli_chat *c, const struct rv_chat_turn
     rv_jw_kv_text(&w, "run_id", turn->run_id);
     rv_jw_kv_text(&w, "agent", turn->agent);
     rv_jw_kv_text(&w, "status", rv_run_status_text(turn->status));
+    if (turn->status == RV_RUN_COMPLETED && turn->was_kept)
+        rv_jw_kv_text(&w, "finish_reason", rv_finish_reason_text(turn->is_cut_off ? RV_FINISH_LENGTH : RV_FINISH_STOP));
     rv_jw_kv_str(&w, "text", turn->text);
     if (turn->output)
         rv_jw_kv_value(&w, "output", turn->output);
@@ -98,6 +100,10 @@ int rv_cli_chat_report(const struct rv_cli_chat *c, const struct rv_chat_turn *t
     const char *red = c->cli->err_color ? "\033[31m" : "", *plain = c->cli->err_color ? "\033[0m" : "";
     int status = rv_cli_exit_of(turn->status);
 
+    bool is_told = rv_cli_flag(c->args, "json") || c->events || (c->show && rv_chat_show_remarks(c->show));
+    if (turn->is_cut_off && !is_told)
+        rv_buf_printf(&text, "%s[cut off] the answer reached max_tokens: raise it, or ask for less%s\n",
+                      c->cli->err_color ? "\033[2m" : "", plain);
     if (turn->status == RV_RUN_CANCELLED) {
         rv_buf_puts(&text, "[cancelled]\n");
     } else if (turn->status != RV_RUN_COMPLETED && turn->status != RV_RUN_INTERRUPTED && turn->was_kept) {

@@ -10,6 +10,7 @@ int main(void)
     srunner_add_suite(runner, pauses_suite());
     srunner_add_suite(runner, columns_suite());
     srunner_add_suite(runner, asked_suite());
+    srunner_add_suite(runner, objects_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

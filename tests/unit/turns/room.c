@@ -391,6 +391,8 @@ bool room_answer(struct room *r)
         if (l->calls)
             write_calls(l->calls, &calls);
         ev.llm.tool_calls = rv_buf_str(&calls);
+        if (l->is_cut)
+            ev.llm.finish = RV_FINISH_LENGTH;
         if (c->deadline_us && r->now_us >= c->deadline_us) {
             r->now_us = c->deadline_us;
             fail_event(&ev, "TimeoutError:it took too long", type);

@@ -20,6 +20,7 @@ struct line {
     const char *fails;     /* "Type:message"; "?Type:message": a repeat may help */
     int in, out;           /* tokens */
     int64_t takes_us;      /* 0: a tick */
+    bool is_cut;           /* of a model: it reached its longest */
 };
 #define ROOM_LINES 24
 struct scene {
@@ -105,5 +106,6 @@ Suite *limits_suite(void);
 Suite *pauses_suite(void);
 Suite *columns_suite(void);
 Suite *asked_suite(void);
+Suite *objects_suite(void);
 
 #endif
