@@ -74,7 +74,7 @@ function(rv_test name)
     endif()
     add_executable(${name} ${arg_SOURCES})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include)
-    target_link_libraries(${name} PRIVATE rv::warnings ${arg_USES} PkgConfig::CHECK)
+    target_link_libraries(${name} PRIVATE rv::warnings ${arg_USES} rv::suites)
     target_compile_definitions(${name} PRIVATE
         RV_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RV_BINARY_DIR="${PROJECT_BINARY_DIR}")
     add_test(NAME ${name} COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

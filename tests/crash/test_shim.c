@@ -12,6 +12,7 @@
 
 #include "tests/crash/process.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define N_ROWS     12
 #define MAX_POINTS 1000
@@ -141,9 +142,5 @@ int main(int argc, char **argv)
     tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, a_program_survives_every_point_if_it_waits_for_the_disk, 0, RV_COUNT(rows));
     suite_add_tcase(s, tc);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run(s);
 }

@@ -1,11 +1,11 @@
 /* Every allocation fails once as a document is read, written, changed and asked for its prompt: no crash, no leak,
  * RV_E_NOMEM. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "coreengine/agentdoc/agentdoc.h"
-#include "tests/kit/fault.h"
+#include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 static const char flat[] =
     "name: a\ndescription: |\n  Two\n  lines.\nsystem_prompt: s\nmodel: m\ntemperature: '0.5'\nmax_iterations: '3'\n"
@@ -138,28 +138,13 @@ static int describe(void)
     return rc;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(void);
-} scenarios[] = {{"flat", read_flat}, {"nested", read_nested}, {"json", read_json},     {"broken", read_broken},
-                 {"change", change},  {"describe", describe},  {"error", read_as_error}};
+static const struct rv_fault_scenario scenarios[] = {
+    {"flat", read_flat}, {"nested", read_nested}, {"json", read_json},     {"broken", read_broken},
+    {"change", change},  {"describe", describe},  {"error", read_as_error}};
 
 START_TEST(every_allocation_may_fail)
 {
-    ck_assert_int_eq(scenarios[_i].run(), 0);
-    for (size_t n = 0;; n++) {
-        int rc;
-        rv_fault_arm(n);
-        rc = scenarios[_i].run();
-        if (!rv_fault_disarm()) {
-            ck_assert_int_eq(rc, 0);
-            ck_assert(n > 2 || !rv_fault_works());
-            break;
-        }
-        ck_assert_msg(rc == RV_E_NOMEM, "%s, allocation %zu: %d", scenarios[_i].name, n, rc);
-        ck_assert_msg(rv_fault_balance() == 0, "%s, allocation %zu: %ld blocks leak", scenarios[_i].name, n,
-                      rv_fault_balance());
-    }
+    rv_fault_each(&scenarios[_i], 2);
 }
 END_TEST
 
@@ -167,15 +152,9 @@ int main(void)
 {
     Suite *suite = suite_create("fault_agentdoc");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? 1 : 0;
+    return rv_kit_run(suite);
 }

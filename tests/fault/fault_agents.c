@@ -3,6 +3,7 @@
 #include "coreengine/agents/agents.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -116,8 +117,6 @@ int main(void)
     const struct rv_capability_config which = {.name = "agents"};
     Suite *s = suite_create("fault agents");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int failed;
 
     folder = rv_kit_tmpdir();
     write_document("a.yaml", DOC("helper", "From a file"));
@@ -128,11 +127,8 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, every_allocation_may_fail);
     suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int rc = rv_kit_run(s);
     rv_plugins_free(plugins);
     rv_kit_tmpdir_remove(folder);
-    return failed != 0;
+    return rc;
 }

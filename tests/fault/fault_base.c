@@ -1,6 +1,7 @@
 /* Each allocation of base fails once: no crash, no leak, and the code says no memory. */
 #include "coreengine/base/base.h"
 #include "tests/kit/fault.h"
+#include "tests/kit/suites.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -239,8 +240,7 @@ int main(void)
 {
     Suite *suite = suite_create("fault_base");
     TCase *tc = tcase_create("allocations");
-    SRunner *runner;
-    int n_failed, fd = mkstemp(path);
+    int fd = mkstemp(path);
 
     if (fd < 0 || rv_json_parse(RV_STR_LIT(text), NULL, &tree, NULL) < 0)
         return 1;
@@ -248,11 +248,8 @@ int main(void)
     tcase_add_test(tc, an_error_that_misses_a_link_says_so);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int rc = rv_kit_run(suite);
     json_object_put(tree);
     unlink(path);
-    return n_failed ? 1 : 0;
+    return rc;
 }

@@ -6,6 +6,7 @@
 #include "coreengine/journal/bundle.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 static const char bundle_text[] =
     "{'reeve_bundle':1,'pipeline':{'file':'d/p.yaml','dir':'d','text':'name: t\\nmodels:\\n"
@@ -117,15 +118,9 @@ int main(void)
 {
     Suite *s = suite_create("fault_bundle");
     TCase *tc = tcase_create("bundle");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_may_fail_once, 0, RV_COUNT(scenarios));
     suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(s);
 }

@@ -2,13 +2,13 @@
  * with holes, never a word too few. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/cli/chat_sink.h"
 #include "coreengine/cli/cli.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 static struct rv_agent_config stages[] = {{.name = "plan"}, {.name = "write"}};
 static const struct rv_pipeline pipeline = {.agents = stages, .n_agents = RV_COUNT(stages)};
@@ -121,14 +121,9 @@ int main(void)
 {
     Suite *s = suite_create("fault_cli");
     TCase *c = tcase_create("loops");
-    SRunner *runner;
 
     tcase_add_test(c, a_table_is_whole_or_says_that_it_is_not);
     tcase_add_test(c, no_word_is_lost_for_want_of_memory);
     suite_add_tcase(s, c);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(s);
 }

@@ -1,6 +1,7 @@
 /* Each allocation of loading and explaining a pipeline fails once, in a sound file and in one full of faults. */
 #include "config/config.h"
 #include "tests/kit/fault.h"
+#include "tests/kit/suites.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -214,15 +215,9 @@ int main(void)
 {
     Suite *suite = suite_create("fault_config");
     TCase *tc = tcase_create("allocations");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, 6);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? 1 : 0;
+    return rv_kit_run(suite);
 }

@@ -1,8 +1,8 @@
 /* Every allocation of proofs, warnings, dependents and graphs fails once: the code is RV_E_NOMEM and nothing leaks. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "tests/kit/fault.h"
+#include "tests/kit/suites.h"
 #include "tests/unit/config_analysis/world.h"
 
 static int prove(const struct rv_pipeline *p, int mode)
@@ -111,14 +111,8 @@ int main(void)
 {
     Suite *suite = suite_create("fault_config_analysis");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "coreengine/context/context.h"
-#include "tests/kit/fault.h"
+#include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 static json_object *whole, *broken;
 
@@ -56,28 +57,12 @@ static int read_broken(void)
     return was_short ? RV_E_NOMEM : rc == RV_E_INVALID && !c ? 0 : rc;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(void);
-} scenarios[] = {{"from_headers", from_headers}, {"read_and_tell", read_and_tell}, {"read_broken", read_broken}};
+static const struct rv_fault_scenario scenarios[] = {
+    {"from_headers", from_headers}, {"read_and_tell", read_and_tell}, {"read_broken", read_broken}};
 
 START_TEST(each_failed_allocation_is_reported_and_nothing_leaks)
 {
-    ck_assert_int_eq(scenarios[_i].run(), 0);
-    for (size_t n = 0;; n++) {
-        int rc;
-
-        rv_fault_arm(n);
-        rc = scenarios[_i].run();
-        if (!rv_fault_disarm()) {
-            ck_assert_int_eq(rc, 0);
-            ck_assert(n >= 2 || !rv_fault_works());
-            break;
-        }
-        ck_assert_msg(rc == RV_E_NOMEM, "%s, allocation %zu: %d", scenarios[_i].name, n, rc);
-        ck_assert_msg(rv_fault_balance() == 0, "%s, allocation %zu: %ld blocks leak", scenarios[_i].name, n,
-                      rv_fault_balance());
-    }
+    rv_fault_each(&scenarios[_i], 1);
 }
 END_TEST
 
@@ -111,16 +96,10 @@ int main(void)
 {
     Suite *suite = suite_create("fault_context");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, each_failed_allocation_is_reported_and_nothing_leaks, 0, RV_COUNT(scenarios));
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? 1 : 0;
+    return rv_kit_run(suite);
 }

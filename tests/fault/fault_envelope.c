@@ -2,6 +2,7 @@
 #include "envelope/envelope.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -477,8 +478,6 @@ int main(void)
 {
     Suite *suite = suite_create("fault_envelope");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -487,9 +486,5 @@ int main(void)
     tcase_add_loop_test(tc, each_failed_allocation_is_reported_and_nothing_leaks, 0, RV_COUNT(scenarios));
     tcase_add_test(tc, a_wrong_state_leaks_nothing);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? 1 : 0;
+    return rv_kit_run(suite);
 }

@@ -1,10 +1,10 @@
 /* Every allocation of an expression's and a template's life fails once: the code is RV_E_NOMEM and nothing leaks. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "coreengine/expr/expr.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 static const char *const vars[] = {"output", "state"};
 
@@ -92,14 +92,8 @@ int main(void)
 {
     Suite *suite = suite_create("fault_expr");
     TCase *tc = tcase_create("expr");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, any_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "coreengine/http/http.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 static uv_loop_t loop;
 static int listener;
@@ -190,16 +190,10 @@ int main(void)
 {
     Suite *suite = suite_create("fault_http");
     TCase *tc = tcase_create("http");
-    SRunner *runner;
-    int failed;
 
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, any_allocation_may_fail);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

@@ -1,12 +1,12 @@
 /* Every allocation of writing, taking over and replaying a journal fails once: no crash, no leak, RV_E_NOMEM. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/journal/journal_internal.h"
 #include "tests/kit/catalog.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define T0 INT64_C(1700000000000000)
 
@@ -215,15 +215,9 @@ int main(void)
 {
     Suite *s = suite_create("fault_journal");
     TCase *tc = tcase_create("journal");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, every_allocation_may_fail_once);
     suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(s);
 }

@@ -1,12 +1,12 @@
 /* Every allocation fails once, as a turn is read, as a history is put together with either policy, and as options are
  * read: no crash, no leak, RV_E_NOMEM. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/messages/messages.h"
-#include "tests/kit/fault.h"
+#include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define VIEW(text)                                                                                                     \
     {                                                                                                                  \
@@ -85,27 +85,12 @@ static int show_texts(void)
     return show(RV_REPLAY_SKIP);
 }
 
-static const struct {
-    const char *name;
-    int (*run)(void);
-} scenarios[] = {{"a turn", read_turn}, {"a history", show_all}, {"texts", show_texts}};
+static const struct rv_fault_scenario scenarios[] = {
+    {"a turn", read_turn}, {"a history", show_all}, {"texts", show_texts}};
 
 START_TEST(every_allocation_may_fail)
 {
-    ck_assert_int_eq(scenarios[_i].run(), 0);
-    for (size_t n = 0;; n++) {
-        int rc;
-        rv_fault_arm(n);
-        rc = scenarios[_i].run();
-        if (!rv_fault_disarm()) {
-            ck_assert_int_eq(rc, 0);
-            ck_assert(n > 10 || !rv_fault_works());
-            break;
-        }
-        ck_assert_msg(rc == RV_E_NOMEM, "%s: allocation %zu: %d", scenarios[_i].name, n, rc);
-        ck_assert_msg(rv_fault_balance() == 0, "%s: allocation %zu leaks %ld", scenarios[_i].name, n,
-                      rv_fault_balance());
-    }
+    rv_fault_each(&scenarios[_i], 10);
 }
 END_TEST
 
@@ -113,16 +98,10 @@ int main(void)
 {
     Suite *s = suite_create("fault_messages");
     TCase *c = tcase_create("loops");
-    SRunner *runner;
-    int n_failed;
 
     memset(long_text, 'x', sizeof long_text);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, every_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(s, c);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(s);
 }

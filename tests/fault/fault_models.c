@@ -12,6 +12,7 @@
 #include "coreengine/shell/shell.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 #include "tests/unit/shell/model_server.h"
 
 #define MAX_ABORTS 8 /* the tables of libuv's loop, each time that it grows */
@@ -135,15 +136,9 @@ int main(void)
 {
     Suite *suite = suite_create("fault_models");
     TCase *tc = tcase_create("models");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, any_allocation_may_fail);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

@@ -2,12 +2,12 @@
  * a plugin a failed allocation is the plugin's failure, so that calls may also end in RV_E_TOOL or RV_E_PLUGIN. */
 #include <check.h>
 #include <json-c/json_tokener.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/llm/llm.h"
 #include "coreengine/plugin/plugin.h"
 #include "tests/kit/fault.h"
+#include "tests/kit/suites.h"
 
 static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
 static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NULL, REEVE_PROGRAM};
@@ -268,16 +268,10 @@ int main(void)
 {
     Suite *s = suite_create("fault plugin");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_of_the_loader_may_fail, 0, RV_COUNT(scenarios));
     tcase_add_loop_test(tc, every_allocation_of_a_call_may_fail, 0, RV_COUNT(calls));
     suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run(s);
 }

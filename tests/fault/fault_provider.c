@@ -1,12 +1,12 @@
 /* Every allocation of the provider module fails once, in exchanges of several kinds: no crash, no leak, and the failure
  * is told, by the code or by the reply. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/provider/provider.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define START_US INT64_C(1790000000000000)
 #define MAX_ASKS 100
@@ -173,15 +173,9 @@ int main(void)
 {
     Suite *s = suite_create("fault_provider");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, any_failing_allocation_is_told_without_a_leak, 0, (int)RV_COUNT(scenarios));
     suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(s);
 }

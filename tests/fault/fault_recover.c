@@ -6,6 +6,7 @@
 #include "coreengine/shell/shell.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define START_US INT64_C(1700000000000000)
 #define RUN      "env_1"
@@ -195,15 +196,9 @@ int main(void)
 {
     Suite *suite = suite_create("fault_recover");
     TCase *tc = tcase_create("recover");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, any_allocation_may_fail);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

@@ -1,13 +1,13 @@
 /* Every allocation of a parse, a run and a dump fails once: no crash, no leak, RV_E_NOMEM. One scenario per way to run.
  */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/run/run.h"
 #include "tests/kit/catalog.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 static const char *const pipelines[] = {
     /* sequential: hooks, policies, a retry, a loop, a gate */
@@ -244,15 +244,9 @@ int main(void)
 {
     Suite *s = suite_create("fault_run");
     TCase *tc = tcase_create("run");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_may_fail_once, 0, RV_COUNT(pipelines));
     suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(s);
 }

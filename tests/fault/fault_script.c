@@ -6,6 +6,7 @@
 #include "coreengine/cli/cli.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 #include "tests/unit/cli/play.h"
 
 static const char script_text[] =
@@ -189,9 +190,5 @@ int main(void)
     tcase_add_test(tc, reading_and_handing_out);
     tcase_add_test(tc, recording_what_is_played);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run(suite);
 }

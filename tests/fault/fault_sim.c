@@ -1,11 +1,11 @@
 /* Every allocation of a simulation fails once, with crashes, recoveries and answers: no crash, no leak, RV_E_NOMEM; or
  * the simulated process took it for the death it was to die, and all is well. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "coreengine/sim/sim.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define STEP 7 /* most allocations of a run are like those beside them */
 
@@ -80,15 +80,9 @@ int main(void)
 {
     Suite *s = suite_create("fault_sim");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_failed_allocation_of_a_simulation_is_reported, 0, (int)RV_COUNT(pipelines));
     suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(s);
 }

@@ -3,10 +3,10 @@
 #include "coreengine/store/store.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -296,15 +296,9 @@ int main(void)
 {
     Suite *suite = suite_create("fault_store");
     TCase *tc = tcase_create("allocations");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 200);
     tcase_add_loop_test(tc, every_allocation_may_fail_once, 0, 2);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 
 #include "coreengine/tools/tools.h"
-#include "tests/kit/fault.h"
+#include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 /* What the scenarios read; made before any allocation fails. */
 static json_object *schema_doc, *bad_value, *good_value, *few_defaults;
@@ -123,10 +124,7 @@ static int register_and_execute(void)
     return rc;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(void);
-} scenarios[] = {
+static const struct rv_fault_scenario scenarios[] = {
     {"schema", compile_check_and_fill},
     {"results", normalize_and_shape},
     {"making results", make_results},
@@ -135,8 +133,6 @@ static const struct {
 
 START_TEST(any_failing_allocation_is_an_error_without_a_leak)
 {
-    size_t n;
-
     schema_doc = rv_kit_json(
         "{'type':'object','$defs':{'n':{'type':['integer','null'],'enum':[1,2,null]}},'required':['a'],'properties':"
         "{'a':{'anyOf':[{'$ref':'#/$defs/n'},{'type':'object','properties':{'b':{'const':1}}}]},'d':{'default':[1]},"
@@ -149,19 +145,7 @@ START_TEST(any_failing_allocation_is_an_error_without_a_leak)
     answers[2] = rv_kit_json("{'error':[1],'items_explored':['a']}");
     answers[3] = rv_kit_json("{'status':'success','data':[1]}");
 
-    ck_assert_int_eq(scenarios[_i].run(), 0);
-    for (n = 0;; n++) {
-        int rc;
-        rv_fault_arm(n);
-        rc = scenarios[_i].run();
-        if (!rv_fault_disarm()) {
-            ck_assert_int_eq(rc, 0);
-            break;
-        }
-        ck_assert_msg(rc == RV_E_NOMEM, "%s: allocation %zu: %s", scenarios[_i].name, n, rv_code_text(rc));
-        ck_assert_msg(rv_fault_balance() == 0, "%s: allocation %zu leaks", scenarios[_i].name, n);
-    }
-    ck_assert(n > 10 || !rv_fault_works());
+    rv_fault_each(&scenarios[_i], 10);
     json_object_put(schema_doc);
     json_object_put(good_value);
     json_object_put(bad_value);
@@ -175,15 +159,9 @@ int main(void)
 {
     Suite *s = suite_create("fault_tools");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, any_failing_allocation_is_an_error_without_a_leak, 0, (int)RV_COUNT(scenarios));
     suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(s);
 }

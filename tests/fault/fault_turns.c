@@ -9,6 +9,7 @@
 #include "tests/kit/catalog.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define T0      INT64_C(1700000000000000)
 #define SESSION "5a0f7c1e-0000-4000-8000-000000000001"
@@ -312,9 +313,5 @@ int main(void)
     tcase_add_loop_test(tc, a_turn_of_the_core, 0, 2);
     tcase_add_test(tc, a_chat_of_two_turns);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

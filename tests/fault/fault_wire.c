@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "coreengine/wire/wire_internal.h"
-#include "tests/kit/fault.h"
+#include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define DATA(json) "data: " json "\n\n"
 
@@ -107,27 +108,12 @@ static int read_faults(void)
     return rc == 0 ? read_fault_of("<html>") : rc;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(void);
-} scenarios[] = {{"requests", write_requests}, {"streams", read_streams}, {"faults", read_faults}};
+static const struct rv_fault_scenario scenarios[] = {
+    {"requests", write_requests}, {"streams", read_streams}, {"faults", read_faults}};
 
 START_TEST(every_allocation_may_fail)
 {
-    ck_assert_int_eq(scenarios[_i].run(), 0);
-    for (size_t n = 0;; n++) {
-        int rc;
-        rv_fault_arm(n);
-        rc = scenarios[_i].run();
-        if (!rv_fault_disarm()) {
-            ck_assert_int_eq(rc, 0);
-            ck_assert(n > 10 || !rv_fault_works());
-            break;
-        }
-        ck_assert_msg(rc == RV_E_NOMEM, "%s: allocation %zu: %d", scenarios[_i].name, n, rc);
-        ck_assert_msg(rv_fault_balance() == 0, "%s: allocation %zu leaks %ld", scenarios[_i].name, n,
-                      rv_fault_balance());
-    }
+    rv_fault_each(&scenarios[_i], 10);
 }
 END_TEST
 
@@ -158,19 +144,14 @@ int main(void)
     json_object **into[] = {&request, &by_tool, &by_prompt};
     Suite *s = suite_create("fault_wire");
     TCase *c = tcase_create("loops");
-    SRunner *runner;
-    int n_failed;
 
     for (size_t i = 0; i < RV_COUNT(vias); i++)
         *into[i] = request_via(vias[i]);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, every_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(s, c);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int rc = rv_kit_run(s);
     for (size_t i = 0; i < RV_COUNT(into); i++)
         json_object_put(*into[i]);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rc;
 }

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 
 #include "coreengine/wire/wire.h"
-#include "tests/kit/fault.h"
+#include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define DATA(json) "data: " json "\n\n"
 
@@ -121,14 +122,11 @@ static int embed(void)
     return rc;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(void);
-} scenarios[] = {{"requests to Anthropic", write_anthropic},
-                 {"requests to Ollama", write_ollama},
-                 {"answers of Anthropic", read_anthropic},
-                 {"answers of Ollama", read_ollama},
-                 {"embeddings", embed}};
+static const struct rv_fault_scenario scenarios[] = {{"requests to Anthropic", write_anthropic},
+                                                     {"requests to Ollama", write_ollama},
+                                                     {"answers of Anthropic", read_anthropic},
+                                                     {"answers of Ollama", read_ollama},
+                                                     {"embeddings", embed}};
 
 static json_object *request_via(const char *via)
 {
@@ -159,20 +157,7 @@ START_TEST(every_allocation_may_fail)
     requests[2] = request_via("prompt");
     requests[3] = rv_kit_json("{'prompt':'p','history':[{'role':'assistant','tool_calls':[{'id':'a','name':'f',"
                               "'arguments':'{}'}]},{'role':'tool','tool_call_id':'a','name':'f','content':'r'}]}");
-    ck_assert_int_eq(scenarios[_i].run(), 0);
-    for (size_t n = 0;; n++) {
-        int rc;
-        rv_fault_arm(n);
-        rc = scenarios[_i].run();
-        if (!rv_fault_disarm()) {
-            ck_assert_int_eq(rc, 0);
-            ck_assert(n > 10 || !rv_fault_works());
-            break;
-        }
-        ck_assert_msg(rc == RV_E_NOMEM, "%s: allocation %zu: %s", scenarios[_i].name, n, rv_code_text(rc));
-        ck_assert_msg(rv_fault_balance() == 0, "%s: allocation %zu leaks %ld", scenarios[_i].name, n,
-                      rv_fault_balance());
-    }
+    rv_fault_each(&scenarios[_i], 10);
     for (size_t i = 0; i < RV_COUNT(requests); i++)
         json_object_put(requests[i]);
 }
@@ -182,15 +167,9 @@ int main(void)
 {
     Suite *s = suite_create("fault_wire_anthropic");
     TCase *tc = tcase_create("fault");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, (int)RV_COUNT(scenarios));
     suite_add_tcase(s, tc);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(s);
 }

@@ -6,6 +6,7 @@
 #include "coreengine/chat/chat.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define SHORT 60 /* turns: more than the budget of history shows */
 #define LONG  500
@@ -110,9 +111,5 @@ int main(void)
     tcase_set_timeout(tc, 100);
     tcase_add_test(tc, a_long_session_begins_turns_as_a_short_one_does);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

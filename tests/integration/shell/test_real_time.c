@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 #include "tests/unit/shell/world.h"
 
 static const char *const capabilities[] = {"slow", "hello", NULL};
@@ -273,8 +274,6 @@ int main(void)
 {
     Suite *suite = suite_create("real_time");
     TCase *tc = tcase_create("real_time");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, parallel_stages_overlap, 0, RV_COUNT(overlaps));
@@ -286,9 +285,5 @@ int main(void)
     tcase_add_loop_test(tc, a_signal_cancels, 0, 2);
     tcase_add_test(tc, a_run_with_a_deaf_call_still_ends_at_the_first_signal);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

@@ -8,6 +8,7 @@
 
 #include "tests/bench/bench_kit.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/suites.h"
 
 #define TURN      400  /* bytes of what a person says, and of what the model says */
 #define LARGE     5120 /* above RV_STORE_INLINE_MAX */
@@ -184,9 +185,5 @@ int main(void)
     tcase_add_loop_test(tc, a_large_text_that_is_always_the_same_is_kept_once, 0, RV_COUNT(conversations));
     tcase_add_loop_test(tc, a_run_that_is_deleted_gives_its_space_back, 0, RV_COUNT(conversations));
     suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
+    return rv_kit_run(s);
 }

@@ -1,29 +1,11 @@
-#include <stdlib.h>
-
+#include "tests/kit/suites.h"
 #include "tests/unit/agent/suites.h"
 
 int main(void)
 {
-    Suite *s = suite_create("agent");
-    SRunner *runner;
-    int n_failed;
+    static TCase *(*const cases[])(void) = {extract_case, route_case,   visit_case, llm_case,        tools_case,
+                                            hooks_case,   hostile_case, loop_case,  structured_case, limits_case,
+                                            pauses_case,  money_case,   ids_case};
 
-    suite_add_tcase(s, extract_case());
-    suite_add_tcase(s, route_case());
-    suite_add_tcase(s, visit_case());
-    suite_add_tcase(s, llm_case());
-    suite_add_tcase(s, tools_case());
-    suite_add_tcase(s, hooks_case());
-    suite_add_tcase(s, hostile_case());
-    suite_add_tcase(s, loop_case());
-    suite_add_tcase(s, structured_case());
-    suite_add_tcase(s, limits_case());
-    suite_add_tcase(s, pauses_case());
-    suite_add_tcase(s, money_case());
-    suite_add_tcase(s, ids_case());
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run_cases("agent", cases, RV_COUNT(cases));
 }

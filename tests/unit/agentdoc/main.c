@@ -1,3 +1,4 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/agentdoc/suites.h"
 
 #include <stdlib.h>
@@ -55,15 +56,6 @@ int main(void)
 {
     static TCase *(*const cases[])(void) = {forms_case,  scalars_case, tools_case, schema_case, prompt_case,
                                             output_case, write_case,   with_case,  source_case};
-    Suite *suite = suite_create("agentdoc");
-    SRunner *runner;
-    int n_failed;
 
-    for (size_t i = 0; i < RV_COUNT(cases); i++)
-        suite_add_tcase(suite, cases[i]());
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? 1 : 0;
+    return rv_kit_run_cases("agentdoc", cases, RV_COUNT(cases));
 }

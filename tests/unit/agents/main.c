@@ -1,19 +1,9 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/agents/world.h"
 
 int main(void)
 {
-    Suite *s = suite_create("agents");
-    SRunner *runner;
-    int failed;
+    static TCase *(*const cases[])(void) = {order_case, files_case, cache_case, list_case, put_case};
 
-    suite_add_tcase(s, order_case());
-    suite_add_tcase(s, files_case());
-    suite_add_tcase(s, cache_case());
-    suite_add_tcase(s, list_case());
-    suite_add_tcase(s, put_case());
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run_cases("agents", cases, RV_COUNT(cases));
 }

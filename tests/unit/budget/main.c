@@ -1,19 +1,13 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/budget/suites.h"
 
 #include <stdlib.h>
 
 int main(void)
 {
-    Suite *suite = suite_create("budget");
-    SRunner *runner;
-    int n_failed;
+    static TCase *(*const cases[])(void) = {ledger_case};
 
     unsetenv("REEVE_PRICES");
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
-    suite_add_tcase(suite, ledger_case());
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run_cases("budget", cases, RV_COUNT(cases));
 }

@@ -1,16 +1,10 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/chat/world.h"
 
 int main(void)
 {
-    SRunner *runner = srunner_create(turns_suite());
+    static Suite *(*const suites[])(void) = {turns_suite, delegation_suite,   chain_suite,
+                                             flood_suite, store_faults_suite, who_suite};
 
-    srunner_add_suite(runner, delegation_suite());
-    srunner_add_suite(runner, chain_suite());
-    srunner_add_suite(runner, flood_suite());
-    srunner_add_suite(runner, store_faults_suite());
-    srunner_add_suite(runner, who_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run_suites(suites, RV_COUNT(suites));
 }

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "tests/kit/suites.h"
 #include "tests/unit/config/world.h"
 
 int main(void)
@@ -7,17 +8,8 @@ int main(void)
     static TCase *(*const cases[])(void) = {defaults_case, rules_case,  sections_case, secrets_case, names_case,
                                             broken_case,   views_case,  growth_case,   texts_case,   capabilities_case,
                                             models_case,   prices_case, outputs_case};
-    Suite *suite = suite_create("config");
-    SRunner *runner;
-    int n_failed;
 
     unsetenv("REEVE_PRICES"); /* those of whoever runs the tests are none of theirs */
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
-    for (size_t i = 0; i < RV_COUNT(cases); i++)
-        suite_add_tcase(suite, cases[i]());
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? 1 : 0;
+    return rv_kit_run_cases("config", cases, RV_COUNT(cases));
 }

@@ -1,20 +1,10 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/files/sandbox.h"
 
 int main(void)
 {
-    Suite *s = suite_create("files");
-    SRunner *runner;
-    int failed;
+    static TCase *(*const cases[])(void) = {parts_case,  confinement_case, tools_case,
+                                            search_case, hooks_case,       ask_docs_case};
 
-    suite_add_tcase(s, parts_case());
-    suite_add_tcase(s, confinement_case());
-    suite_add_tcase(s, tools_case());
-    suite_add_tcase(s, search_case());
-    suite_add_tcase(s, hooks_case());
-    suite_add_tcase(s, ask_docs_case());
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run_cases("files", cases, RV_COUNT(cases));
 }

@@ -1,26 +1,10 @@
-#include <stdlib.h>
-
+#include "tests/kit/suites.h"
 #include "world.h"
 
 int main(void)
 {
-    Suite *suite = suite_create("http");
-    SRunner *runner;
-    int failed;
+    static TCase *(*const cases[])(void) = {load_case, request_case, answers_case, broken_case, limits_case,
+                                            hold_case, life_case,    names_case,   tls_case,    h2_case};
 
-    suite_add_tcase(suite, load_case());
-    suite_add_tcase(suite, request_case());
-    suite_add_tcase(suite, answers_case());
-    suite_add_tcase(suite, broken_case());
-    suite_add_tcase(suite, limits_case());
-    suite_add_tcase(suite, hold_case());
-    suite_add_tcase(suite, life_case());
-    suite_add_tcase(suite, names_case());
-    suite_add_tcase(suite, tls_case());
-    suite_add_tcase(suite, h2_case());
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run_cases("http", cases, RV_COUNT(cases));
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/wire/wire.h"
+#include "tests/kit/suites.h"
 #include "tests/unit/messages/rows.h"
 #include "tests/unit/messages/rules.h"
 #include "tests/unit/messages/sessions.h"
@@ -303,17 +304,11 @@ int main(void)
 {
     Suite *suite = suite_create("messages_property");
     TCase *c = tcase_create("property");
-    SRunner *runner;
-    int n_failed;
 
     tcase_set_timeout(c, 60);
     tcase_add_test(c, whatever_is_stored_becomes_messages_that_providers_take);
     tcase_add_test(c, no_call_is_parted_from_its_result);
     tcase_add_test(c, as_much_is_shown_as_has_room);
     suite_add_tcase(suite, c);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run(suite);
 }

@@ -1,17 +1,9 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/p8/room.h"
 
 int main(void)
 {
-    Suite *s = suite_create("p8");
-    SRunner *runner;
-    int failed;
+    static TCase *(*const cases[])(void) = {action_case, record_case, agents_case};
 
-    suite_add_tcase(s, action_case());
-    suite_add_tcase(s, record_case());
-    suite_add_tcase(s, agents_case());
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run_cases("p8", cases, RV_COUNT(cases));
 }

@@ -1,6 +1,5 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/script/suites.h"
-
-#include <stdlib.h>
 
 rv_script *script_of(const char *text, char **findings)
 {
@@ -31,14 +30,7 @@ rv_script *script_of(const char *text, char **findings)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(read_suite());
-    int failed;
+    static Suite *(*const suites[])(void) = {read_suite, next_suite, catalog_suite, source_suite};
 
-    srunner_add_suite(runner, next_suite());
-    srunner_add_suite(runner, catalog_suite());
-    srunner_add_suite(runner, source_suite());
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run_suites(suites, RV_COUNT(suites));
 }

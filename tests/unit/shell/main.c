@@ -1,23 +1,11 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/shell/suites.h"
 
 int main(void)
 {
-    SRunner *runner = srunner_create(runs_suite());
-    int failed;
+    static Suite *(*const suites[])(void) = {runs_suite,   time_suite,    workers_suite,     health_suite,
+                                             replay_suite, recover_suite, lease_suite,       outcomes_suite,
+                                             models_suite, pieces_suite,  model_times_suite, model_load_suite};
 
-    srunner_add_suite(runner, time_suite());
-    srunner_add_suite(runner, workers_suite());
-    srunner_add_suite(runner, health_suite());
-    srunner_add_suite(runner, replay_suite());
-    srunner_add_suite(runner, recover_suite());
-    srunner_add_suite(runner, lease_suite());
-    srunner_add_suite(runner, outcomes_suite());
-    srunner_add_suite(runner, models_suite());
-    srunner_add_suite(runner, pieces_suite());
-    srunner_add_suite(runner, model_times_suite());
-    srunner_add_suite(runner, model_load_suite());
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run_suites(suites, RV_COUNT(suites));
 }

@@ -1,19 +1,9 @@
-#include <stdlib.h>
-
+#include "tests/kit/suites.h"
 #include "tests/unit/sim/suites.h"
 
 int main(void)
 {
-    Suite *s = suite_create("sim");
-    SRunner *runner;
-    int n_failed;
+    static TCase *(*const cases[])(void) = {values_case, seeds_case, broken_case};
 
-    suite_add_tcase(s, values_case());
-    suite_add_tcase(s, seeds_case());
-    suite_add_tcase(s, broken_case());
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rv_kit_run_cases("sim", cases, RV_COUNT(cases));
 }

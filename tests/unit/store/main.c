@@ -1,17 +1,10 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/store/world.h"
 
 int main(void)
 {
-    SRunner *runner = srunner_create(file_suite());
-    int failed;
+    static Suite *(*const suites[])(void) = {file_suite,   schema_suite, sessions_suite,
+                                             damage_suite, disk_suite,   locks_suite};
 
-    srunner_add_suite(runner, schema_suite());
-    srunner_add_suite(runner, sessions_suite());
-    srunner_add_suite(runner, damage_suite());
-    srunner_add_suite(runner, disk_suite());
-    srunner_add_suite(runner, locks_suite());
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run_suites(suites, RV_COUNT(suites));
 }

@@ -1,18 +1,10 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/turns/room.h"
 
 int main(void)
 {
-    SRunner *runner = srunner_create(rows_suite());
+    static Suite *(*const suites[])(void) = {rows_suite,   replay_suite,  cancel_suite, limits_suite,
+                                             pauses_suite, columns_suite, asked_suite,  objects_suite};
 
-    srunner_add_suite(runner, replay_suite());
-    srunner_add_suite(runner, cancel_suite());
-    srunner_add_suite(runner, limits_suite());
-    srunner_add_suite(runner, pauses_suite());
-    srunner_add_suite(runner, columns_suite());
-    srunner_add_suite(runner, asked_suite());
-    srunner_add_suite(runner, objects_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return rv_kit_run_suites(suites, RV_COUNT(suites));
 }

@@ -1,6 +1,5 @@
+#include "tests/kit/suites.h"
 #include "tests/unit/yaml/suites.h"
-
-#include <stdlib.h>
 
 char *findings_of(rv_str text, rv_yaml **out)
 {
@@ -26,15 +25,6 @@ char *findings_of(rv_str text, rv_yaml **out)
 int main(void)
 {
     static TCase *(*const cases[])(void) = {scalars_case, reader_case, keys_case, findings_case};
-    Suite *suite = suite_create("yaml");
-    SRunner *runner;
-    int n_failed;
 
-    for (size_t i = 0; i < RV_COUNT(cases); i++)
-        suite_add_tcase(suite, cases[i]());
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? 1 : 0;
+    return rv_kit_run_cases("yaml", cases, RV_COUNT(cases));
 }

@@ -1,0 +1,34 @@
+#include "tests/kit/suites.h"
+
+#include <stdlib.h>
+
+static int run(SRunner *runner)
+{
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int rv_kit_run(Suite *suite)
+{
+    return run(srunner_create(suite));
+}
+
+int rv_kit_run_suites(Suite *(*const suites[])(void), size_t n)
+{
+    SRunner *runner = srunner_create(suites[0]());
+
+    for (size_t i = 1; i < n; i++)
+        srunner_add_suite(runner, suites[i]());
+    return run(runner);
+}
+
+int rv_kit_run_cases(const char *name, TCase *(*const cases[])(void), size_t n)
+{
+    Suite *suite = suite_create(name);
+
+    for (size_t i = 0; i < n; i++)
+        suite_add_tcase(suite, cases[i]());
+    return rv_kit_run(suite);
+}
