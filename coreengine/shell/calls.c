@@ -132,12 +132,13 @@ void rv_call_say_limit(struct call *c)
 
 void rv_call_timed_out(struct call *c)
 {
-    int64_t ms = (c->deadline_us - c->started_us + 999) / 1000; /* the call began a moment after the step */
+    int64_t us = c->allowed_us ? c->allowed_us : c->deadline_us - c->started_us; /* it began a while after the step */
 
     if (c->job)
         rv_pool_give_up(c->x->engine->pool, c->job);
     c->job = NULL;
-    rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name, (long long)ms);
+    rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name,
+                 (long long)(us + 999) / 1000);
     if (c->event == RV_EVENT_LLM_DONE) {
         rv_call_say_limit(c);
         c->answer = RV_LLM_ANSWER_NONE;

@@ -242,10 +242,10 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     if (e->pipeline)
         c->pipeline = e->pipeline;
     c->deadline_us = e->deadline_us ? rv_exec_due_us(x, e->deadline_us) : 0;
+    c->allowed_us = e->deadline_us && !x->recovers ? e->deadline_us - x->last_us : 0;
     c->what = what_of(e);
     if (e->kind == RV_EFFECT_CALL_LLM) {
         c->event = RV_EVENT_LLM_DONE;
-        c->allowed_us = e->deadline_us && !x->recovers ? e->deadline_us - x->last_us : 0;
         return call_model(x, c, e, err);
     }
     c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;

@@ -83,7 +83,7 @@ struct call {
     enum rv_event_kind event;
     int stage;
     int64_t started_us, deadline_us;
-    int64_t allowed_us;  /* of a model call: what the core gave it; 0: unknown, another process has used some of it */
+    int64_t allowed_us;  /* what the core gave it; 0: unknown, another process has used some of it */
     struct job *job;     /* under way on a worker; then due_us is when to give up */
     int64_t patience_us; /* simulated time: real time at which the job is given up */
     const struct rv_origin *origin;     /* of a delegated agent; NULL: the stage's own; lives as long as the run */

@@ -110,6 +110,32 @@ START_TEST(a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time)
 }
 END_TEST
 
+/* A machine on which everything takes a while. */
+static int64_t slow_now(void *self)
+{
+    struct rv_clock system = rv_clock_system();
+    int64_t *lost_us = (int64_t *)self;
+
+    *lost_us += 1500;
+    return system.now_us(system.self) + *lost_us;
+}
+
+START_TEST(how_long_was_waited_is_what_was_allowed_however_late_the_call_began)
+{
+    int64_t lost_us = 0;
+    struct how how = {
+        .capabilities = capabilities, .workers = 1, .real_time = true, .clock = {.now_us = slow_now, .self = &lost_us}};
+    struct world w;
+    char *output;
+
+    one_step(&w, &how, "", "0.05", "doze", "ms: 400");
+    output = world_output(&w, "t");
+    ck_assert_msg(strstr(output, "did not answer within 50 ms"), "%s", output);
+    free(output);
+    world_fini(&w);
+}
+END_TEST
+
 /* Hooks and mocks of a capability. */
 static const struct {
     const char *stage;
@@ -162,6 +188,7 @@ Suite *workers_suite(void)
     tcase_add_loop_test(tc, a_tool_answers_or_says_what_it_did_wrong, 0, RV_COUNT(tools));
     tcase_add_loop_test(tc, hooks_and_mocks_run_on_workers, 0, RV_COUNT(entries));
     tcase_add_test(tc, a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time);
+    tcase_add_test(tc, how_long_was_waited_is_what_was_allowed_however_late_the_call_began);
     tcase_add_test(tc, a_cancelled_run_leaves_its_calls_behind);
     suite_add_tcase(suite, tc);
     return suite;
