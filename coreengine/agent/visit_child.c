@@ -240,6 +240,14 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
     return 0;
 }
 
+/* What was found wrong, without what it was found in: that is said already. */
+static const rv_err *root_of(const rv_err *err)
+{
+    while (rv_err_cause(err))
+        err = rv_err_cause(err);
+    return err;
+}
+
 int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
                    struct rv_effects *out, rv_err **err)
 {
@@ -256,7 +264,7 @@ int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **chil
         rv_ask_allowed(v, rv_step_parameters(v, index), &ask, &why)) {
         rc = begin(v, index, &ask, rv_json_str(text), child, out, &cause);
         if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM)) {
-            rv_buf_printf(&why, "agent \"%s\" can not be asked: %s", ask.agent, rv_err_text(cause));
+            rv_buf_printf(&why, "agent \"%s\" can not be asked: %s", ask.agent, rv_err_text(root_of(cause)));
             rc = rv_child_refuse(v, index, rv_buf_cstr(&why), entry, err);
             rv_err_free(cause);
             cause = NULL;

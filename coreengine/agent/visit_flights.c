@@ -39,8 +39,10 @@ static int ended(rv_visit *v, struct flight *f, int64_t call_id, struct rv_effec
     size_t step = v->tools.at + (size_t)(f - v->tools.flights);
 
     v->tools.n_answered++;
-    rv_step_tell(v, step, f->entry, call_id, out);
-    return rv_visit_action(v, step, f->entry, out, err);
+    int rc = rv_visit_action(v, step, f->entry, out, err);
+    if (rc == 0)
+        rv_step_tell(v, step, f->entry, call_id, out);
+    return rc;
 }
 
 /* May that agent be asked? If not, that is what the call comes to. */

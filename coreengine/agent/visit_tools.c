@@ -62,10 +62,10 @@ static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
 
     if (rc < 0)
         return rc;
-    rv_step_tell(v, v->tools.at, entry, v->last_call, out);
     rc = rv_visit_action(v, v->tools.at, entry, out, err);
     if (rc < 0)
         return rc;
+    rv_step_tell(v, v->tools.at, entry, v->last_call, out);
     v->tools.at++;
     v->tools.approved = false;
     v->tools.key_visit = 0;

@@ -88,18 +88,28 @@ START_TEST(an_unknown_agent_is_a_result)
     char *rows = world_rows(&w, true);
     ck_assert_msg(strstr(rows,
                          "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"nobody\","
-                         "\"error\":\"") != NULL,
+                         "\"error\":\"Agent 'nobody' not found\"") != NULL,
                   "%s", rows);
     free(rows);
     world_fini(&w);
 }
 END_TEST
 
-START_TEST(an_agent_that_lacks_a_tool_is_not_asked) /* p8 W12 */
+static const struct {
+    const char *document, *why;
+} unfit[] = {
+    {"tools: [nowhere]\n", "it names tool \\\"nowhere\\\", which nothing has"},
+    {"tools: [{name: action, server: weather}]\n", "tool \\\"action\\\": no server \\\"weather\\\" is configured"},
+    {"tools: [{name: profile, uri: 'user://profile'}]\n", "resource tools are not available"},
+};
+
+START_TEST(an_agent_that_lacks_a_tool_is_not_asked) /* p8 W11, W12 */
 {
-    const char *files[] = {"parent.yaml", PARENT, "child.yaml",
-                           "type: object\nname: child\ndescription: d\ntools: [nowhere]\n", NULL};
+    rv_buf child = RV_BUF_INIT(1000);
     struct world w;
+
+    rv_buf_printf(&child, "type: object\nname: child\ndescription: d\n%s", unfit[_i].document);
+    const char *files[] = {"parent.yaml", PARENT, "child.yaml", rv_buf_cstr(&child), NULL};
     world_init(&w,
                "models:\n"
                "  parent:\n"
@@ -111,10 +121,10 @@ START_TEST(an_agent_that_lacks_a_tool_is_not_asked) /* p8 W12 */
     struct rv_chat_turn t = world_say(&w, "ask it");
     ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
     char *rows = world_rows(&w, true);
-    ck_assert_msg(strstr(rows, "it names tool \\\"nowhere\\\", which nothing has") && !strstr(rows, "never"), "%s",
-                  rows);
+    ck_assert_msg(strstr(rows, unfit[_i].why) && !strstr(rows, "never"), "%s", rows);
     free(rows);
     world_fini(&w);
+    rv_buf_fini(&child);
 }
 END_TEST
 
@@ -202,7 +212,7 @@ Suite *delegation_suite(void)
     tcase_add_test(tc, ping_pong_ends_by_depth);
     tcase_add_test(tc, an_unknown_agent_is_a_result);
     tcase_add_test(tc, a_child_sees_what_was_said_before_unless_it_is_not_to);
-    tcase_add_test(tc, an_agent_that_lacks_a_tool_is_not_asked);
+    tcase_add_loop_test(tc, an_agent_that_lacks_a_tool_is_not_asked, 0, (int)RV_COUNT(unfit));
     tcase_add_test(tc, what_an_agent_answered_is_kept_when_nobody_says_a_word);
     suite_add_tcase(s, tc);
     return s;

@@ -60,6 +60,9 @@ START_TEST(tool_calls_stand_between_question_and_answer) /* p8 16 */
     char *events = world_events(&w, "action");
     ck_assert_ptr_nonnull(strstr(events, "\"action_type\":\"observation\",\"payload\":{\"confidence\":0.5}"));
     free(events);
+    const char *all = rv_buf_cstr(&w.events), *action = strstr(all, "\"type\":\"action\""); /* remlight 7, 13 [C] */
+    ck_assert_msg(action && strstr(action, "\"type\":\"tool_result\""), "%s", all);
+    ck_assert_msg(strstr(all, "\"type\":\"tool_result\"") > action, "%s", all);
     world_fini(&w);
 }
 END_TEST
