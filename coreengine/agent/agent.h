@@ -64,13 +64,15 @@ struct rv_origin {
 
 struct rv_effect {
     enum rv_effect_kind kind;
-    int64_t call_id;         /* CALL_*, CANCEL_CALL, ARM_TIMER: ascending from 1 within a run */
+    int64_t call_id;         /* CALL_*, CANCEL_CALL, ARM_TIMER: ascending from 1 within a run; EMIT with a request: of
+                                the model that gave it, or 0 */
     int stage;               /* index; -1: none */
     int64_t visit, attempt;  /* 1-based; of the stage, of the call */
     enum rv_name_kind entry; /* CALL_HOOK: HOOK, POLICY, MOCK, ROUTE */
     const char *name;        /* CALL_*: tool, entry or model role; borrowed from the pipeline or owned_name */
     char *owned_name;        /* owned or NULL */
-    char *request;           /* CALL_*: JSON text; SAVE: state dict. Owned; take it by setting it to NULL */
+    char *request;           /* CALL_*: JSON text; SAVE: state dict; EMIT: the output that a structured agent's event
+                                tells, as people are shown it. Owned; take it by setting it to NULL */
     size_t request_len;
     int64_t deadline_us;                /* CALL_*: answer by then or report a timeout; 0: none */
     int64_t at_us;                      /* ARM_TIMER */

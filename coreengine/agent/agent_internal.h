@@ -65,12 +65,14 @@ struct talk {
     int64_t rounds, repairs, bad_calls, tool_calls;
     int64_t bad_before;  /* of bad_calls, those of earlier replies */
     int64_t requests;    /* made so far */
+    int64_t call_id;     /* of the last one; 0: none */
     int finish;          /* why the model ended its last reply: enum rv_finish_reason; RV_UNSET: nobody said */
     size_t steps_before; /* tool calls of earlier rounds */
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
     /* What becomes rows of the session. */
-    rv_buf said;                 /* what people were shown of it: own words and those of agents that were asked */
+    rv_buf said;                 /* what people were shown of it: own words and those of agents that were asked; of a
+                                    structured agent, whose words nobody is shown, its own */
     bool is_muted;               /* an agent that was asked has spoken, in place of this one */
     json_object *child_rows;     /* by tool call id: the rows of the agent that it asked; owned; NULL: none */
     json_object *final_calls;    /* of the reply that had the output; owned; NULL: none */
@@ -116,6 +118,7 @@ struct rv_visit {
     char *session_name;        /* an observation named the session so; owned; NULL: none */
     struct rv_routing routing; /* of a stage's visit with routing: as it is after this turn */
     bool kept_rows;            /* the rows of the turn were written */
+    bool told_output;          /* observers know the object of a structured agent */
 };
 
 static inline struct rv_visit_shared *rv_visit_root(struct rv_visit_shared *s)
@@ -297,12 +300,14 @@ RV_MUST_CHECK int rv_visit_write_layers(const rv_visit *v, rv_jw *w, rv_err **er
 
 /* visit_said.c: what people are shown, which is what is kept */
 void rv_said_init(struct talk *t);
-/** A reply's words. */
-void rv_said_own(rv_visit *v, rv_str text);
-/** The words of a model call that broke off were shown, too. */
+/** A reply's words. has_calls: it asked for tools beside them. */
+void rv_said_own(rv_visit *v, rv_str text, bool has_calls);
+/** The words of a model call that broke off were shown, too; not those of a structured agent. */
 void rv_said_partial(rv_visit *v);
 /** Those of an agent that was asked. failed: the asking one has to be heard again. */
 void rv_said_child(rv_visit *v, rv_str text, bool failed);
+/** The object of a structured agent whose turn is completed: told once, as an event; nothing for others. */
+RV_MUST_CHECK int rv_said_output(rv_visit *v, struct rv_effects *out, rv_err **err);
 
 /* visit_rows.c: the turn as rows */
 /** Have the rows of the turn kept; nothing where no session is kept, or they are kept already. */

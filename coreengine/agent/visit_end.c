@@ -224,6 +224,8 @@ static int record_end(rv_visit *v, enum rv_history_status status, struct rv_effe
 {
     if (!is_suspended(v)) {
         int rc = rv_visit_keep_rows(v, turn_status(v), out, err);
+        if (rc == 0 && turn_status(v) == RV_TURN_COMPLETED)
+            rc = rv_said_output(v, out, err);
         if (rc < 0)
             return rc;
     }

@@ -191,6 +191,7 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     }
     v->llm_calls++;
     v->talk.requests++;
+    v->talk.call_id = v->waiting_for;
     v->talk.has_call = false;
     if (rv_emit_begin(v->shared, out, RV_EMIT_LLM_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_int(&w, "call_id", v->waiting_for);

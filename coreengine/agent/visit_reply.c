@@ -460,14 +460,17 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
 
     rv_money_settle(v, ev);
     rv_buf_clear(&v->partial);
+    int rc = read_calls(ev, &calls, &cause);
     if (ev->failed)
         rv_buf_add_str(&v->partial, ev->reply);
     else
-        rv_said_own(v, ev->reply);
+        rv_said_own(v, ev->reply, calls != NULL);
     v->talk.finish = ev->failed ? RV_UNSET : ev->llm.finish;
-    if (v->partial.rc == RV_E_NOMEM || v->talk.said.rc == RV_E_NOMEM)
+    if (v->partial.rc == RV_E_NOMEM || v->talk.said.rc == RV_E_NOMEM) {
+        rv_err_free(cause);
+        json_object_put(calls);
         return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
-    int rc = read_calls(ev, &calls, &cause);
+    }
     v->talk.new_calls = calls;
     emit_result(v, ev, calls, spent, out);
     if (ev->failed) {

@@ -5,8 +5,9 @@
 
 #include "coreengine/agent/rows_internal.h"
 
-#define MAX_ROWS ((size_t)64 << 20)
-#define MAX_HEAD ((size_t)1 << 20)
+#define MAX_ROWS  ((size_t)64 << 20)
+#define MAX_HEAD  ((size_t)1 << 20)
+#define MAX_WORDS ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is no place for more */
 
 /* --- what people said and were told --- */
 
@@ -36,8 +37,9 @@ static void write_metadata(struct rows *r)
     const rv_visit *v = r->v;
     bool asked = !rv_usage_is_zero(&v->talk.child_usage);
     bool is_cut = r->status == RV_TURN_COMPLETED && v->talk.finish == RV_FINISH_LENGTH;
+    bool has_words = v->agent->output_schema && v->talk.said.len > 0;
 
-    if (!asked && !v->error_text && !is_cut)
+    if (!asked && !v->error_text && !is_cut && !has_words)
         return;
     rv_jw_key(&r->w, "metadata");
     rv_jw_obj(&r->w);
@@ -47,6 +49,8 @@ static void write_metadata(struct rows *r)
     }
     if (is_cut) /* it looks like any other answer */
         rv_jw_kv_text(&r->w, "finish_reason", rv_finish_reason_text(RV_FINISH_LENGTH));
+    if (has_words)
+        rv_jw_kv_str(&r->w, "words", rv_utf8_cut(rv_buf_str(&v->talk.said), MAX_WORDS));
     if (v->error_text) {
         rv_jw_key(&r->w, "error");
         rv_jw_obj(&r->w);
@@ -90,8 +94,9 @@ static void answer_text(const struct rows *r, rv_buf *out)
 {
     const rv_visit *v = r->v;
 
-    if (v->agent->output_schema && r->status == RV_TURN_COMPLETED) {
-        rv_json_write(v->output, out);
+    if (v->agent->output_schema) { /* without it there is no answer */
+        if (r->status == RV_TURN_COMPLETED)
+            rv_json_write(v->output, out);
         return;
     }
     rv_buf_add_str(out, rv_buf_str(&v->talk.said));

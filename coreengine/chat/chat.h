@@ -51,6 +51,7 @@ struct rv_chat_opts {
     /* As in struct rv_exec_opts. */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
     bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
+    void (*on_piece)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_input)(void *self, const struct rv_event *ev);
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);

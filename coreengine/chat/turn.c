@@ -194,6 +194,7 @@ static struct rv_exec_opts exec_opts(rv_chat *chat)
     x.answer_from_script = o->script != NULL;
     x.on_event = o->on_event;
     x.on_delta = o->on_delta;
+    x.on_piece = o->on_piece;
     x.on_payload = o->on_payload;
     x.on_input = o->on_input;
     x.on_effect = o->on_effect;

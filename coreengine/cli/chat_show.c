@@ -241,6 +241,12 @@ static void write_outcome(json_object *event, const char *time_key, rv_buf *b)
     }
 }
 
+static bool is_output(json_object *event)
+{
+    bool structured = false;
+    return rv_json_get_bool(event, "structured", &structured) && structured;
+}
+
 static void call_ends(rv_chat_show *s, const struct rv_effect *e, json_object *event)
 {
     bool goes_on = s->in_call && s->call_id == int_of(event, "call_id"), asked;
@@ -314,7 +320,7 @@ static void tell(rv_chat_show *s, const struct rv_effect *e, json_object *event)
         return;
     if (e->emit == RV_EMIT_TOOL_CALL_START)
         call_begins(s, e, event);
-    else if (e->emit == RV_EMIT_TOOL_RESULT)
+    else if (e->emit == RV_EMIT_TOOL_RESULT && !is_output(event)) /* that stands at the end, laid out for people */
         call_ends(s, e, event);
     else if (e->emit == RV_EMIT_AGENT_COMPLETED)
         agent_ends(s, e, event);

@@ -103,9 +103,14 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
         print_delta(c, from, d);
     if (c->show)
         RV_IGNORE(!wants_more(c, rv_chat_show_delta(c->show, from, d)), "the turn ends by itself");
-    if (c->recorder)
-        rv_recorder_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->engine));
     return true;
+}
+
+static void on_piece(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct rv_cli_chat *c = self;
+
+    rv_recorder_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->engine));
 }
 
 static void on_payload(void *self, int64_t call_id, const char *provider, rv_str body)
@@ -133,10 +138,12 @@ void rv_cli_chat_watch(struct rv_cli_chat *c, struct rv_chat_opts *opts)
     opts->on_effect = on_effect;
     if (c->events || c->show || c->recorder)
         opts->on_event = on_event;
-    if (c->deltas || c->show || c->recorder)
+    if (c->deltas || c->show)
         opts->on_delta = on_delta;
-    if (c->recorder)
+    if (c->recorder) {
         opts->on_input = on_input;
+        opts->on_piece = on_piece;
+    }
 }
 
 int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,

@@ -61,9 +61,14 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
     if (w->deltas)
         print_delta(w, from, d);
     rv_progress_delta(w->progress, from->stage, d->kind == RV_LLM_DELTA_TEXT ? d->text : (rv_str){NULL, 0});
-    if (w->recorder)
-        rv_recorder_delta(w->recorder, from->stage, from->call_id, d, rv_clock_system().now_us(rv_clock_system().self));
     return true;
+}
+
+static void on_piece(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct watch *w = self;
+
+    rv_recorder_delta(w->recorder, from->stage, from->call_id, d, rv_clock_system().now_us(rv_clock_system().self));
 }
 
 /* One line for each request: the body has no line end in it. */
@@ -358,12 +363,13 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
     x.self = w;
     if (w->events || w->progress || w->recorder)
         x.on_event = on_event;
-    if (w->progress || w->deltas || w->recorder)
+    if (w->progress || w->deltas)
         x.on_delta = on_delta;
     if (w->payloads)
         x.on_payload = on_payload;
     if (w->recorder) {
         x.on_input = on_input;
+        x.on_piece = on_piece;
         record_tools(s, w, &x);
     }
     if (kept_in(s)) {

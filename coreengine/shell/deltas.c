@@ -2,16 +2,51 @@
  */
 #include "coreengine/shell/shell_internal.h"
 
+/* The call is one of a declared agent whose answer is an object: it is told as a whole when it fits its schema, and
+ * what the model says on the way there is told to nobody. */
+static bool is_structured(const struct call *c)
+{
+    const struct rv_agent_config *a =
+        c->pipeline && c->stage >= 0 ? &c->pipeline->agents[c->origin ? 0 : c->stage] : NULL;
+
+    return a && a->doc && a->output_schema;
+}
+
+/* Is it a piece of the call by which the model hands over its output? */
+static bool hands_over(struct call *c, const struct rv_llm_delta *d)
+{
+    bool is_call = d->kind == RV_LLM_DELTA_TOOL_START || d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS ||
+                   d->kind == RV_LLM_DELTA_TOOL_END;
+
+    if (!is_call || d->index >= RV_LLM_MAX_TOOL_CALLS)
+        return false;
+    uint64_t *word = &c->output_calls[d->index / 64], bit = UINT64_C(1) << (d->index % 64);
+    if (d->kind == RV_LLM_DELTA_TOOL_START)
+        *word = rv_str_is(d->name, RV_OUTPUT_TOOL) ? *word | bit : *word & ~bit;
+    return *word & bit;
+}
+
 bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d)
 {
     const struct rv_exec_opts *o = &c->x->opts;
-
     const struct rv_delta_from from = {c->stage, c->call_id, c->origin};
+    bool is_internal = is_structured(c) && (d->kind == RV_LLM_DELTA_TEXT || hands_over(c, d));
 
     c->told_text = c->told_text || d->kind == RV_LLM_DELTA_TEXT;
     if (d->kind == RV_LLM_DELTA_TEXT && o->journal)
         rv_buf_add_str(&c->heard, d->text);
-    return !o->on_delta || o->on_delta(o->self, &from, d);
+    if (o->on_piece)
+        o->on_piece(o->self, &from, d);
+    return is_internal || !o->on_delta || o->on_delta(o->self, &from, d);
+}
+
+void rv_delta_tell_output(rv_exec *x, const struct rv_effect *e)
+{
+    const struct rv_delta_from from = {e->stage, e->call_id, e->origin};
+    const struct rv_llm_delta d = {.kind = RV_LLM_DELTA_TEXT, .text = {e->request, e->request_len}};
+
+    if (e->request && !e->origin && x->opts.on_delta)
+        RV_IGNORE(!x->opts.on_delta(x->opts.self, &from, &d), "there is no stream to hold: everything is here");
 }
 
 static rv_str member(json_object *call, const char *key)
@@ -52,7 +87,7 @@ void rv_delta_tell_rest(struct call *c)
 {
     rv_str text = rv_buf_str(&c->text);
 
-    if (!c->x->opts.on_delta || c->model || c->failed) /* a wire tells everything itself */
+    if ((!c->x->opts.on_delta && !c->x->opts.on_piece) || c->model || c->failed) /* a wire tells everything itself */
         return;
     if (!c->told_text && text.len && rv_utf8_valid(text, NULL))
         tell(c, &(struct rv_llm_delta){.kind = RV_LLM_DELTA_TEXT, .text = text});

@@ -1,4 +1,4 @@
-/* Observable events on their way out: to the caller's callback and, as records, to the log. */
+/* Observable events on their way out: to the caller's callbacks and, as records, to the log. */
 #include "coreengine/shell/shell_internal.h"
 
 /* Events of stages are for whoever looks for a fault, those of runs for whoever operates them. Nothing here is an error
@@ -35,7 +35,7 @@ static enum rv_log_level level_of(enum rv_emit_kind kind)
 
 bool rv_observes(const rv_exec *x)
 {
-    return x->opts.on_event || x->opts.on_effect || rv_log_on(x->engine->opts.log, RV_LOG_WARN);
+    return x->opts.on_event || x->opts.on_delta || x->opts.on_effect || rv_log_on(x->engine->opts.log, RV_LOG_WARN);
 }
 
 /* A record says what happened where; outputs and replies stay out of it, but at trace level the whole line goes along.
@@ -65,6 +65,7 @@ void rv_observe(rv_exec *x, const struct rv_effect *e)
     rv_str line = rv_effect_text(&x->effects, e);
 
     record(x, e, line);
+    rv_delta_tell_output(x, e);
     if (x->opts.on_event)
         x->opts.on_event(x->opts.self, e, line);
 }

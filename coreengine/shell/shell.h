@@ -73,9 +73,14 @@ struct rv_exec_opts {
     bool saves;
     size_t max_parallel; /* stages of a batch at once; 0: 64, whatever the number of workers */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* each EMIT; may be NULL */
-    /** A piece of what a model says; may be NULL. False: a stream that comes over HTTP is held until rv_exec_read_on(),
-     * and the server with it, as soon as the part that has arrived is told. The time counts. */
+    /** A piece of what a model says, for whoever watches; may be NULL. False: a stream that comes over HTTP is held
+     * until rv_exec_read_on(), and the server with it, as soon as the part that has arrived is told. The time counts.
+     * The answer of a stage's structured agent is one piece of text, its object; what the models of structured agents
+     * say on the way there, and their calls of the output's tool, are not told. */
     bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
+    /** Each piece as the model gave it, also those that on_delta is not told, and nothing else: for recordings; may be
+     * NULL. */
+    void (*on_piece)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
     /** The exact body that is sent to a provider, once for each attempt; may be NULL. */
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_state)(void *self, rv_str state);              /* each SAVE; may be NULL */

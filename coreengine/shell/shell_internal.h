@@ -103,7 +103,8 @@ struct call {
     struct model_call *model;             /* over HTTP; owned; NULL: none */
     const struct rv_script_delta *deltas; /* borrowed from the script; still to be streamed */
     size_t n_deltas, delta_at;
-    bool told_text; /* a piece of the text was handed out */
+    bool told_text;                                    /* a piece of the text was handed out */
+    uint64_t output_calls[RV_LLM_MAX_TOOL_CALLS / 64]; /* bits: indices of calls that hand over an agent's output */
     int64_t delay_us;
     struct rv_response response; /* RESUME; borrowed from the script */
     struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
@@ -274,6 +275,8 @@ void rv_models_free(rv_engine *e); /* connections and what the runs share; befor
 bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
 /** What a whole answer has that was not told piece by piece: its text, calls, usage and end. */
 void rv_delta_tell_rest(struct call *c);
+/** The event tells the object of a structured agent: at the top it is the answer's one piece. */
+void rv_delta_tell_output(rv_exec *x, const struct rv_effect *e);
 /** A provider on a worker handed out a piece. */
 void rv_delta_piece(const struct piece *p);
 

@@ -186,6 +186,7 @@ START_TEST(a_child_sees_what_was_said_before_unless_it_is_not_to) /* remlight 8 
         opts.on_effect = note_requests;
         opts.on_event = NULL;
         opts.on_delta = NULL;
+        opts.on_piece = NULL;
         opts.self = &requests;
         rv_chat_free(w.chat);
         w.chat = NULL;

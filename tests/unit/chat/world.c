@@ -30,7 +30,10 @@ void world_init(struct world *w, const char *script, const char *const *files)
     const struct rv_store_opts so = {0};
     rv_err *err = NULL;
 
-    *w = (struct world){.events = RV_BUF_INIT((size_t)64 << 20), .deltas = RV_BUF_INIT((size_t)64 << 20)};
+    *w = (struct world){.events = RV_BUF_INIT((size_t)64 << 20),
+                        .deltas = RV_BUF_INIT((size_t)64 << 20),
+                        .calls = RV_BUF_INIT((size_t)64 << 20),
+                        .pieces = RV_BUF_INIT((size_t)64 << 20)};
     w->dir = rv_kit_tmpdir();
     for (; files && files[0]; files += 2) {
         char *path = rv_kit_path(w->dir, files[0]);
@@ -66,7 +69,20 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
 
     if (d->kind == RV_LLM_DELTA_TEXT)
         rv_buf_printf(&w->deltas, "%s%.*s|", from->origin ? from->origin->agent : "", RV_STR_ARG(d->text));
+    else if (d->kind == RV_LLM_DELTA_TOOL_START)
+        rv_buf_printf(&w->calls, "%.*s ", RV_STR_ARG(d->name));
     return true;
+}
+
+static void on_piece(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct world *w = self;
+
+    (void)from;
+    if (d->kind == RV_LLM_DELTA_TEXT || d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS)
+        rv_buf_printf(&w->pieces, "%.*s|", RV_STR_ARG(d->text));
+    else if (d->kind == RV_LLM_DELTA_TOOL_START)
+        rv_buf_printf(&w->pieces, "%.*s ", RV_STR_ARG(d->name));
 }
 
 void world_chat(struct world *w, const char *agent, const char *session, const char *user)
@@ -88,6 +104,7 @@ void world_chat(struct world *w, const char *agent, const char *session, const c
                                     .n_capabilities = RV_COUNT(caps),
                                     .on_event = on_event,
                                     .on_delta = on_delta,
+                                    .on_piece = on_piece,
                                     .self = w};
     must(rv_chat_settings_read(NULL, NULL, &w->opts.settings, &err), err);
     must(rv_chat_new(&w->opts, &w->chat, &err), err);
@@ -100,6 +117,8 @@ struct rv_chat_turn world_say(struct world *w, const char *message)
 
     rv_buf_clear(&w->events);
     rv_buf_clear(&w->deltas);
+    rv_buf_clear(&w->calls);
+    rv_buf_clear(&w->pieces);
     must(rv_chat_say(w->chat, rv_str_of(message), &turn, &err), err);
     return turn;
 }
@@ -164,4 +183,6 @@ void world_fini(struct world *w)
     rv_kit_tmpdir_remove(w->dir);
     rv_buf_fini(&w->events);
     rv_buf_fini(&w->deltas);
+    rv_buf_fini(&w->calls);
+    rv_buf_fini(&w->pieces);
 }

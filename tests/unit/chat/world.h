@@ -14,9 +14,9 @@ struct world {
     rv_script *script;
     rv_engine *engine;
     rv_chat *chat;
-    char *dir; /* of agent files */
-    rv_buf events, deltas;
-    struct rv_chat_opts opts; /* as the last chat was made */
+    char *dir;                            /* of agent files */
+    rv_buf events, deltas, calls, pieces; /* pieces: as the model gave them */
+    struct rv_chat_opts opts;             /* as the last chat was made */
 };
 /** files: name, text, name, text, ..., NULL; agents beside the built-in ones. script: YAML. */
 void world_init(struct world *w, const char *script, const char *const *files);
@@ -34,5 +34,6 @@ Suite *chain_suite(void);
 Suite *flood_suite(void);
 Suite *store_faults_suite(void);
 Suite *who_suite(void);
+Suite *shown_suite(void);
 
 #endif

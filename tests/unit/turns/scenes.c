@@ -551,6 +551,32 @@ const struct scene room_scenes[] = {
                {.to = "child", .text = "sent"},
                {.to = "parent", .text = "it is"}},
      .rows = NULL},
+    {.name = "words before an output",
+     .parent = TOOLS SHAPE,
+     .agents = {"child", PLAIN},
+     .lines = {{.to = "parent", .text = "I ask.", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "So it is:", .calls = "f final_result {\"name\":\"ada\"}"}},
+     .rows =
+         "user ask\n"
+         "tool_call[parent] " ASKED(
+             "a1", "child", "what?") "assistant<a1[child] this\n"
+                                     "tool_response[parent] " SAID("child", "this")
+                                         OF("ask_agent", "a1") "tool_call[parent] " CALLED(
+                                             "final_result", "f", "{\"name\":\"ada\"}") "tool_response[parent] " DONE
+                                             OF("final_result", "f") "assistant[parent] {\"name\":\"ada\"}\n"},
+    {.name = "an output with a null",
+     .parent = SHAPE "chained_tool: put\n",
+     .lines = {{.to = "parent", .text = "", .calls = "f final_result {\"name\":\"ada\",\"n\":null}"},
+               {.to = "put", .text = "{\"saved\":1}"}},
+     .rows =
+         "user ask\n"
+         "tool_call[parent] " CALLED("final_result", "f", "{\"name\":\"ada\",\"n\":null}") "tool_response[parent] " DONE
+             OF("final_result",
+                "f") "assistant[parent] {\"name\":\"ada\",\"n\":null}\n"
+                     "tool_call[parent] " CALLED(
+                         "put", "%C", "{\"name\":\"ada\",\"n\":null}") "tool_response[parent] {\"saved\":1}" OF("put",
+                                                                                                                "%C")},
 };
 const size_t room_n_scenes = RV_COUNT(room_scenes);
 

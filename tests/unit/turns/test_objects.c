@@ -13,6 +13,144 @@ static struct room *play(const struct scene *s)
     return r;
 }
 
+/* --- the event --- */
+
+static const struct {
+    const char *scene, *told, *before; /* told NULL: nothing is */
+} outputs[] = {
+    {"words before an output",
+     "\"tool\":\"parent\",\"step_id\":\"parent_structured_output\",\"status\":\"success\",\"structured\":true,"
+     "\"result\":{\"name\":\"ada\"}}",
+     "\"stage_completed\""},
+    {"an output as JSON", "\"step_id\":\"parent_structured_output\"", "\"stage_completed\""},
+    {"an output that is repaired", "\"step_id\":\"parent_structured_output\"", "\"stage_completed\""},
+    {"an output with a null", "\"result\":{\"name\":\"ada\",\"n\":null}", "\"chained\":true"},
+    {"a child with an output",
+     "\"agent\":\"child\",\"depth\":1,\"parent_tool_call_id\":\"a1\",\"tool\":\"child\","
+     "\"step_id\":\"child_structured_output_a1\"",
+     "\"chained\":true"},
+    {"plain", NULL, NULL},
+    {"a turn that fails", NULL, NULL},
+};
+
+START_TEST(an_object_is_told_once_as_a_call_of_its_agent) /* remlight 5, 8 */
+{
+    struct room *r = play(room_scene(outputs[_i].scene));
+    const char *events = rv_buf_cstr(&r->events);
+
+    ck_assert_msg(room_count(events, "\"structured\":true") == (outputs[_i].told ? 1 : 0), "%s", events);
+    ck_assert_msg(!strstr(events, "\"tool\":\"final_result\""), "%s", events);
+    if (outputs[_i].told) {
+        const char *at = strstr(events, outputs[_i].told);
+        ck_assert_msg(at && strstr(at, outputs[_i].before), "%s", events);
+    }
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+START_TEST(a_chained_tool_gets_the_nulls_that_the_agent_gave) /* p8 17 */
+{
+    struct room *r = room_new(room_scene("an output with a null"), NULL);
+
+    room_start(r);
+    ck_assert(room_answer(r));
+    ck_assert_uint_eq(r->n_calls, 1);
+    ck_assert_str_eq(r->calls[0].name, "put");
+    ck_assert_str_eq(r->calls[0].request, "{\"name\":\"ada\",\"n\":null}");
+    room_go(r);
+    ck_assert_str_eq(room_output(r, "outputs.parent"), "{\"name\":\"ada\",\"n\":null}");
+    room_free(r);
+}
+END_TEST
+
+/* What is said in place of the object, and tries that do not fit, are no answer: nobody is shown them. */
+START_TEST(a_turn_without_its_object_says_nothing) /* p8 3, W7, W23 */
+{
+    static const struct scene s = {
+        .name = "an output that never fits",
+        .parent = "structured_output: true\nproperties: {name: {type: string}, n: {type: integer}}\nrequired: [name]\n",
+        .lines = {{.to = "parent", .text = "Well.", .calls = "f final_result {\"n\":\"x\",\"z\":1}"},
+                  {.to = "parent", .text = "Well!", .calls = "g final_result {\"n\":2}"}}};
+    struct room *r = play(&s);
+    char *rows = room_rows(r);
+
+    ck_assert_str_eq(
+        rows,
+        "user(failed) ask\n"
+        "tool_call[parent](failed) {\"name\":\"final_result\",\"id\":\"f\",\"arguments\":{\"n\":\"x\",\"z\":1}}\n"
+        "tool_response[parent](failed) This does not fit the schema of the answer: output_schema: (root): missing "
+        "required property \"name\"; /n: expected integer, found string \"x\"; (root): unknown property \"z\". Correct "
+        "it "
+        "and answer again. {\"name\":\"final_result\",\"id\":\"f\"}\n"
+        "tool_call[parent](failed) {\"name\":\"final_result\",\"id\":\"g\",\"arguments\":{\"n\":2}}\n"
+        "tool_response[parent](failed) {\"error\":{\"type\":\"ParseError\",\"message\":\"agent \\\"parent\\\": the "
+        "output "
+        "does not fit output_schema, after 1 of max_repairs (1) repairs: raise it, or say in the prompt what is "
+        "wanted: "
+        "output_schema: (root): missing required property \\\"name\\\"\"}} {\"name\":\"final_result\",\"id\":\"g\"}\n"
+        "assistant[parent](failed) \n");
+    ck_assert(!strstr(rv_buf_cstr(&r->events), "\"structured\":true"));
+    free(rows);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+static const struct {
+    struct scene scene; /* or the name of one of the room's */
+    const char *words;  /* NULL: none */
+} beside[] = {
+    {{.name = "words before an output"}, "I ask.\\n\\nSo it is:"},
+    {{.name = "an output as JSON"}, NULL}, /* its only words are the object */
+    {{.name = "an output that is repaired"}, NULL},
+    {{.name = "plain"}, NULL},
+    {{.name = "words, and then none that fits",
+      .parent = "structured_output: true\nproperties: {name: {type: string}}\nrequired: [name]\n",
+      .lines = {{.to = "parent", .text = "Well.", .calls = "f final_result {}"},
+                {.to = "parent", .text = "{\"n\":1}"}}},
+     "Well."},
+    {{.name = "words of an asked agent",
+      .parent = "structured_output: true\nproperties: {name: {type: string}}\ntools: [ask_agent]\n",
+      .agents = {"child", "\n"},
+      .lines = {{.to = "parent", .text = "", .calls = "a ask_agent {\"agent_name\":\"child\",\"input_text\":\"x\"}"},
+                {.to = "child", .text = "this"},
+                {.to = "parent", .text = "So:", .calls = "f final_result {\"name\":\"ada\"}"}}},
+     "So:"}, /* the other's are in its own row */
+};
+
+START_TEST(words_beside_an_object_are_kept_with_it) /* p8 W7 */
+{
+    const struct scene *s = &beside[_i].scene;
+    struct room *r = play(s->parent ? s : room_scene(s->name));
+    char *columns = room_columns(r), *at = strstr(columns, "\"words\":\"");
+
+    ck_assert_msg(room_count(columns, "\"words\":") == (beside[_i].words ? 1 : 0), "%s", columns);
+    if (beside[_i].words)
+        ck_assert_msg(at && strncmp(at + 9, beside[_i].words, strlen(beside[_i].words)) == 0 &&
+                          at[9 + strlen(beside[_i].words)] == '"',
+                      "%s", columns);
+    free(columns);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+START_TEST(no_more_words_are_kept_than_metadata_has_room_for)
+{
+    static char many[(200 << 10) + 1];
+    const struct scene s = {.name = "many words",
+                            .parent = "structured_output: true\nproperties: {name: {type: string}}\n",
+                            .lines = {{.to = "parent", .text = many, .calls = "f final_result {\"name\":\"ada\"}"}}};
+    memset(many, 1, sizeof many - 1); /* the longest when it is written */
+    struct room *r = play(&s);
+    char *columns = room_columns(r);
+    ck_assert_uint_eq(room_count(columns, "\\u0001"), (size_t)64 << 10);
+    free(columns);
+    room_free(r);
+}
+END_TEST
+
 /* --- the call that was refused --- */
 
 static const struct {
@@ -23,7 +161,8 @@ static const struct {
     {{.name = "more calls than may be made",
       .parent = "tools: [read, send]\nlimits: {tool_calls_limit: 1}\n",
       .lines = {{.to = "parent", .text = "I look.", .calls = "a read {\"q\":1} | b send {}"}}},
-     "{\"error\":{\"type\":\"LimitError\",\"message\":\"agent \\\"parent\\\": the model has called 0 tools and asks for "
+     "{\"error\":{\"type\":\"LimitError\",\"message\":\"agent \\\"parent\\\": the model has called 0 tools and asks "
+     "for "
      "2 more, "
      "limits.tool_calls_limit is 1: raise it, or offer fewer tools\"}} {\"name\":\"send\",\"id\":\"b\"}\n"
      "assistant[parent](failed) I look.\n",
@@ -116,6 +255,11 @@ Suite *objects_suite(void)
     TCase *tc = tcase_create("objects");
 
     tcase_set_timeout(tc, 20);
+    tcase_add_loop_test(tc, an_object_is_told_once_as_a_call_of_its_agent, 0, RV_COUNT(outputs));
+    tcase_add_loop_test(tc, words_beside_an_object_are_kept_with_it, 0, RV_COUNT(beside));
+    tcase_add_test(tc, no_more_words_are_kept_than_metadata_has_room_for);
+    tcase_add_test(tc, a_turn_without_its_object_says_nothing);
+    tcase_add_test(tc, a_chained_tool_gets_the_nulls_that_the_agent_gave);
     tcase_add_loop_test(tc, each_call_that_nobody_makes_has_its_error, 0, RV_COUNT(refused));
     tcase_add_test(tc, a_cut_off_answer_says_so);
     suite_add_tcase(s, tc);
