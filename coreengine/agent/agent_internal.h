@@ -348,12 +348,16 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
 /* visit_view.c */
 void rv_visit_write_view(const rv_visit *v, const struct rv_str_list *sees, rv_jw *w);
 
-/* visit_end.c */
+/* end_outcome.c */
 int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_store(rv_visit *v, rv_err **err);
 int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
+
+/* visit_end.c */
 int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
 int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err);   /* an interrupt keeps the run here */
+
+/* end_failure.c */
 int rv_visit_fail(rv_visit *v, struct rv_effects *out, const char *type, rv_err **err, const char *fmt, ...)
     RV_PRINTF(5, 6);
 /** The same with the chain of `cause` (freed) as text; RV_E_NOMEM in it is passed up instead. */

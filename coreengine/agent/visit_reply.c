@@ -1,107 +1,8 @@
 /* What a model's reply comes to: tool calls to be made, an output, a reply that is asked for again, or a failure (rules
- * 5.5 to 5.7, W16). */
-#include "coreengine/agent/agent_internal.h"
+ * 5.5 to 5.7). */
+#include "coreengine/agent/reply_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define REPLY_HEAD_BYTES 80 /* of a reply that an error shows */
-#define NAMES_MAX        400
-#define REPAIR_MAX       ((size_t)64 << 10)
-
-/* --- observable --- */
-
-static void write_calls(json_object *calls, rv_jw *w)
-{
-    rv_jw_key(w, "tool_calls");
-    rv_jw_arr(w);
-    for (size_t i = 0; i < json_object_array_length(calls); i++) {
-        json_object *name = NULL;
-        json_object_object_get_ex(json_object_array_get_idx(calls, i), "name", &name);
-        rv_jw_str(w, rv_json_str(name));
-    }
-    rv_jw_arr_end(w);
-}
-
-static void write_answer(const struct rv_llm_answer *a, bool failed, rv_jw *w)
-{
-    if (!failed && a->finish >= 0)
-        rv_jw_kv_text(w, "finish_reason", rv_finish_reason_text((enum rv_finish_reason)a->finish));
-    if (a->role)
-        rv_jw_kv_text(w, "answered_by", a->role);
-    if (a->has_usage) {
-        rv_jw_kv_int(w, "input_tokens", a->usage.input_tokens);
-        rv_jw_kv_int(w, "output_tokens", a->usage.output_tokens);
-        if (a->usage.cached_tokens)
-            rv_jw_kv_int(w, "cached_tokens", a->usage.cached_tokens);
-        if (a->usage.reasoning_tokens)
-            rv_jw_kv_int(w, "reasoning_tokens", a->usage.reasoning_tokens);
-    }
-    if (a->latency_us > 0)
-        rv_jw_kv_int(w, "latency_ms", a->latency_us / 1000);
-    if (a->first_token_us > 0)
-        rv_jw_kv_int(w, "first_token_ms", a->first_token_us / 1000);
-    if (a->attempts > 1)
-        rv_jw_kv_int(w, "attempts", a->attempts);
-}
-
-static void emit_result(rv_visit *v, const struct rv_event *ev, json_object *calls, int64_t spent_before,
-                        struct rv_effects *out)
-{
-    rv_jw w;
-
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_LLM_RESULT, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    rv_jw_kv_int(&w, "call_id", ev->call_id);
-    rv_jw_kv_text(&w, "status", ev->failed ? "error" : "success");
-    if (ev->failed) {
-        rv_jw_kv_text(&w, "error_type", ev->error_type ? ev->error_type : "LLMError");
-        if (ev->llm.error_kind >= 0)
-            rv_jw_kv_text(&w, "error_kind", rv_llm_error_text((enum rv_llm_error)ev->llm.error_kind));
-        rv_jw_kv_str(&w, "error", ev->error);
-        if (ev->reply.len && rv_utf8_valid(ev->reply, NULL))
-            rv_visit_preview(&w, "partial", ev->reply);
-    } else {
-        rv_jw_kv_int(&w, "bytes", (int64_t)ev->reply.len);
-        if (rv_utf8_valid(ev->reply, NULL))
-            rv_visit_preview(&w, "preview", ev->reply);
-        if (calls && json_object_array_length(calls) > 0)
-            write_calls(calls, &w);
-    }
-    write_answer(&ev->llm, ev->failed, &w);
-    if (v->talk.usage.cost_micro_usd > spent_before)
-        rv_jw_kv_int(&w, "cost_micro_usd", v->talk.usage.cost_micro_usd - spent_before);
-    rv_emit_end(out, &w);
-}
-
-static void emit_warning(rv_visit *v, const char *text, struct rv_effects *out)
-{
-    rv_jw w;
-
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    rv_jw_kv_text(&w, "message", text);
-    rv_emit_end(out, &w);
-}
-
-/* An answer that is good, but ended because it reached its longest. */
-static void warn_of_cut(rv_visit *v, const struct rv_event *ev, struct rv_effects *out)
-{
-    if (ev->llm.finish == RV_FINISH_LENGTH)
-        emit_warning(v, "the reply was cut off at its longest: raise max_tokens", out);
-}
-
-static void emit_repair(rv_visit *v, const char *why, struct rv_effects *out)
-{
-    rv_jw w;
-
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_RETRY, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    rv_jw_kv_int(&w, "repair", v->talk.repairs);
-    rv_jw_kv_int(&w, "wait_ms", 0);
-    rv_jw_kv_text(&w, "error", why);
-    rv_emit_end(out, &w);
-}
 
 /* --- failures --- */
 
@@ -111,21 +12,7 @@ static int64_t max_retries(const rv_visit *v)
     return v->agent->max_retries < cap ? v->agent->max_retries : cap;
 }
 
-/* Whoever reads the error wants to see what the model said instead, and how often it was asked. */
-static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
-{
-    rv_str head = rv_utf8_cut(rv_str_trim(reply), REPLY_HEAD_BYTES);
-    const char *dots = head.len < rv_str_trim(reply).len ? "..." : "";
-
-    if (v->attempt > 1)
-        return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, can not use the reply \"%.*s%s\"", v->agent->name,
-                       (long long)v->attempt, RV_STR_ARG(head), dots);
-    return RV_WRAP(cause, rc, "agent \"%s\" can not use the reply \"%.*s%s\"", v->agent->name, RV_STR_ARG(head), dots);
-}
-
-/* The attempt failed: try again if that may help, else the stage fails. Takes cause. */
-static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err *cause, struct rv_effects *out,
-                          rv_err **err)
+int rv_reply_failed(rv_visit *v, const char *type, bool retryable, rv_err *cause, struct rv_effects *out, rv_err **err)
 {
     if (retryable && !rv_err_is(cause, RV_E_NOMEM) &&
         rv_visit_retry(v, max_retries(v), true, rv_err_text(cause), out)) {
@@ -144,269 +31,10 @@ static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects
     int rc = RV_FAIL(&cause, timeout ? RV_E_TIMEOUT : RV_E_PROVIDER, "agent \"%s\": generation failed: %.*s",
                      v->agent->name, RV_STR_ARG(ev->error));
     RV_IGNORE(rc, "the error carries it");
-    return attempt_failed(v, type, ev->retryable || timeout, cause, out, err);
+    return rv_reply_failed(v, type, ev->retryable || timeout, cause, out, err);
 }
 
-/* --- tool calls --- */
-
-static bool is_text(json_object *obj, const char *key)
-{
-    json_object *part = NULL;
-    return json_object_object_get_ex(obj, key, &part) && json_object_is_type(part, json_type_string);
-}
-
-/* The calls of a reply as an array; NULL: none. What is no list of calls is a fault of whoever speaks for the model. */
-static int read_calls(const struct rv_event *ev, json_object **out, rv_err **cause)
-{
-    const struct rv_json_opts opts = {.max_bytes = 4 * RV_LLM_MAX_REPLY, .what = "tool calls"};
-
-    *out = NULL;
-    if (ev->failed || ev->llm.tool_calls.len == 0)
-        return 0;
-    int rc = rv_json_parse(ev->llm.tool_calls, &opts, out, cause);
-    size_t n = rc == 0 && json_object_is_type(*out, json_type_array) ? json_object_array_length(*out) : SIZE_MAX;
-    bool good = n <= RV_LLM_MAX_TOOL_CALLS;
-    for (size_t i = 0; good && i < n; i++) {
-        json_object *call = json_object_array_get_idx(*out, i);
-        good = json_object_is_type(call, json_type_object) && is_text(call, "id") && is_text(call, "name") &&
-               is_text(call, "arguments");
-    }
-    if (rc == 0 && !good)
-        rc = RV_FAIL(cause, RV_E_PARSE, "the reply's tool calls are no list of at most %d {id, name, arguments}",
-                     RV_LLM_MAX_TOOL_CALLS);
-    if (rc < 0 || n == 0) {
-        json_object_put(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
-static rv_str member(json_object *call, const char *key)
-{
-    json_object *part = NULL;
-    json_object_object_get_ex(call, key, &part);
-    return rv_json_str(part);
-}
-
-/* The arguments as an object, or a text that says why they are none. */
-static int read_arguments(rv_str text, json_object **out, rv_err **cause)
-{
-    const struct rv_json_opts opts = {.what = "arguments"};
-
-    if (rv_str_trim(text).len == 0) {
-        *out = json_object_new_object();
-        return *out ? 0 : RV_FAIL(cause, RV_E_NOMEM, "read arguments");
-    }
-    int rc = rv_json_parse(text, &opts, out, cause);
-    if (rc < 0 || json_object_is_type(*out, json_type_object))
-        return rc;
-    rc = RV_FAIL(cause, RV_E_INVALID, "arguments must be an object, not %s", rv_json_type_text(*out));
-    json_object_put(*out);
-    *out = NULL;
-    return rc;
-}
-
-static int add_step(rv_visit *v, json_object *call, rv_err **err)
-{
-    json_object *step = json_object_new_object(), *arguments = NULL;
-    rv_err *cause = NULL;
-
-    int rc = rv_json_push_take(v->tools.steps, step, err);
-    if (rc == 0)
-        rc = rv_json_set_str(step, "step_id", member(call, "id"), err);
-    if (rc == 0)
-        rc = rv_json_set_str(step, "tool", member(call, "name"), err);
-    if (rc < 0)
-        return rc;
-    rc = read_arguments(member(call, "arguments"), &arguments, &cause);
-    if (rc == 0)
-        rc = rv_json_set_take(step, "parameters", arguments, err);
-    else if (rv_err_is(cause, RV_E_NOMEM)) /* perhaps only for saying what is wrong */
-        rc = RV_FAIL(err, RV_E_NOMEM, "read the arguments of a tool call");
-    else
-        rc = rv_json_set_text(step, "fault", rv_err_text(cause), err);
-    rv_err_free(cause);
-    return rc;
-}
-
-/* The calls become the steps of the tool machine. */
-static int act(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
-{
-    const struct rv_agent_config *a = v->agent;
-    int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.tool_calls_limit;
-
-    if (v->talk.rounds >= a->max_rounds)
-        return rv_visit_fail(v, out, "LimitError", err,
-                             "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
-                             "raise it, or tell the model when to stop",
-                             a->name, (long long)v->talk.rounds, (long long)a->max_rounds);
-    if (limit > 0 && v->talk.tool_calls + n > limit)
-        return rv_visit_fail(v, out, "LimitError", err,
-                             "agent \"%s\": the model has called %lld tools and asks for %lld more, "
-                             "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
-                             a->name, (long long)v->talk.tool_calls, (long long)n, (long long)limit);
-    v->talk.rounds++;
-    v->talk.bad_before = v->talk.bad_calls;
-    v->talk.tool_calls += n;
-    int rc = rv_talk_add_reply(v, ev, calls, err);
-    v->tools.all_succeeded = true;
-    if (rc == 0 && (!(v->tools.steps = json_object_new_array()) || !(v->tools.results = json_object_new_array())))
-        rc = RV_FAIL(err, RV_E_NOMEM, "call the tools of agent \"%s\"", a->name);
-    for (size_t i = 0; i < (size_t)n && rc == 0; i++)
-        rc = add_step(v, json_object_array_get_idx(calls, i), err);
-    v->talk.acting = true;
-    v->attempt = 1;
-    v->phase = PHASE_MAIN;
-    return rc;
-}
-
-/* Tools that nobody offered. */
-static int unasked_calls(rv_visit *v, json_object *calls, struct rv_effects *out, rv_err **err)
-{
-    rv_buf names = RV_BUF_INIT(2 * NAMES_MAX);
-    rv_err *cause = NULL;
-
-    for (size_t i = 0; i < json_object_array_length(calls) && names.len < NAMES_MAX; i++) {
-        rv_str name = rv_utf8_cut(member(json_object_array_get_idx(calls, i), "name"), 80);
-        rv_buf_printf(&names, "%s%.*s", i ? ", " : "", RV_STR_ARG(name));
-    }
-    int rc = RV_FAIL(&cause, RV_E_PARSE,
-                     "agent \"%s\": the model asked for tools (%s), and the stage offers none: set has_tools and "
-                     "allowed_tools",
-                     v->agent->name, rv_buf_cstr(&names));
-    RV_IGNORE(rc, "the error carries it");
-    rv_buf_fini(&names);
-    return attempt_failed(v, "LLMError", true, cause, out, err);
-}
-
-/* --- output --- */
-
-static int text_output(rv_str reply, json_object **out, rv_err **err)
-{
-    json_object *obj = json_object_new_object();
-    if (!obj)
-        return RV_FAIL(err, RV_E_NOMEM, "make the output of a text stage");
-    int rc = rv_json_set_str(obj, "response", reply, err);
-    if (rc < 0) {
-        json_object_put(obj);
-        return rc;
-    }
-    *out = obj;
-    return 0;
-}
-
-/* The call by which the model hands over its output, or NULL. */
-static json_object *output_call(json_object *calls)
-{
-    for (size_t i = 0; calls && i < json_object_array_length(calls); i++)
-        if (rv_str_is(member(json_object_array_get_idx(calls, i), "name"), RV_OUTPUT_TOOL))
-            return json_object_array_get_idx(calls, i);
-    return NULL;
-}
-
-/* Tell the model what was wrong, in the way its turn asks for: as the results of its calls, or as a user's word. */
-static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls, const char *fault, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(2 * REPAIR_MAX);
-    json_object *given = output_call(calls);
-    int rc = rv_talk_add_reply(v, ev, calls, err);
-
-    rv_buf_printf(&text, "This does not fit the schema of the answer: %.*s. Correct it and answer again.",
-                  RV_STR_ARG(rv_utf8_cut(rv_str_of(fault), REPAIR_MAX)));
-    if (rc == 0)
-        rc = rv_buf_check(&text, "repair message", err);
-    for (size_t i = 0; rc == 0 && calls && i < json_object_array_length(calls); i++) {
-        json_object *call = json_object_array_get_idx(calls, i);
-        rv_str content =
-            call == given ? rv_buf_str(&text) : RV_STR_LIT("Not called: a final answer was given as well.");
-        rc = rv_talk_add_result(v, member(call, "id"), member(call, "name"), content, true, err);
-    }
-    if (rc == 0 && !calls)
-        rc = rv_talk_add_user(v, rv_buf_str(&text), err);
-    rv_buf_fini(&text);
-    return rc;
-}
-
-/* Takes cause. */
-static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err *cause, struct rv_effects *out,
-                  rv_err **err)
-{
-    if (rv_err_is(cause, RV_E_NOMEM))
-        return rv_visit_fail_cause(v, out, "ValidationError", cause, err);
-    if (v->talk.repairs >= v->agent->max_repairs) {
-        int rc = RV_WRAP(&cause, rv_err_code(cause),
-                         "agent \"%s\": the output does not fit output_schema, after %lld "
-                         "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
-                         v->agent->name, (long long)v->talk.repairs, (long long)v->agent->max_repairs);
-        RV_IGNORE(rc, "the error carries it");
-        return rv_visit_fail_cause(v, out, "ParseError", cause, err);
-    }
-    v->talk.repairs++;
-    emit_repair(v, rv_err_text(cause), out);
-    int rc = ask_again(v, ev, calls, rv_err_text(cause), err);
-    rv_err_free(cause);
-    v->phase = PHASE_MAIN;
-    v->attempt = 1;
-    return rc;
-}
-
-static int cut_off(const rv_visit *v, int rc, rv_err **cause)
-{
-    return RV_WRAP(cause, rc, "the reply was cut off at max_tokens (%lld)", (long long)rv_visit_max_tokens(v));
-}
-
-static int structured(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
-{
-    const struct rv_str_list *need = &v->agent->required_output_fields;
-    json_object *given = output_call(calls), *value = NULL;
-    rv_err *cause = NULL;
-
-    int rc = given ? read_arguments(member(given, "arguments"), &value, &cause)
-                   : rv_extract_object(ev->reply, need->items, need->n, &value, &cause);
-    if (rc == 0)
-        rc = rv_output_check(v, value, &cause);
-    else if (rc != RV_E_NOMEM && ev->llm.finish == RV_FINISH_LENGTH)
-        rc = cut_off(v, rc, &cause);
-    if (rc == 0) {
-        v->output = value;
-        v->phase = PHASE_CHECK;
-        warn_of_cut(v, ev, out);
-        v->talk.final_calls = given ? json_object_get(calls) : NULL;
-        return given ? rv_talk_tell_apart(v, calls, err) : 0;
-    }
-    json_object_put(value);
-    return repair(v, ev, calls, cause, out, err);
-}
-
-static int plain(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
-{
-    const struct rv_str_list *need = &v->agent->required_output_fields;
-    rv_err *cause = NULL;
-    int rc;
-
-    if (v->agent->output_mode == RV_OUTPUT_TEXT) {
-        bool is_cut = ev->llm.finish == RV_FINISH_LENGTH;
-        bool says_nothing = is_cut && rv_str_trim(ev->reply).len == 0;
-        rc = says_nothing ? RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name)
-                          : text_output(ev->reply, &v->output, &cause);
-        if (says_nothing)
-            rc = cut_off(v, rc, &cause);
-        else if (rc == 0)
-            warn_of_cut(v, ev, out);
-    } else {
-        rc = rv_extract_object(ev->reply, need->items, need->n, &v->output, &cause);
-        if (rc < 0 && ev->llm.finish == RV_FINISH_LENGTH)
-            rc = cut_off(v, rc, &cause);
-        if (rc < 0)
-            rc = wrap_reply(v, rc, ev->reply, &cause);
-        else
-            warn_of_cut(v, ev, out);
-    }
-    if (rc < 0)
-        return attempt_failed(v, "ParseError", true, cause, out, err);
-    v->phase = PHASE_CHECK;
-    return 0;
-}
+/* --- the reply --- */
 
 /* The provider's own loop paused: it wants its words back and goes on. */
 static int go_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -442,14 +70,15 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
 
     if (ev->llm.finish == RV_FINISH_REFUSAL || ev->llm.finish == RV_FINISH_CONTENT_FILTER)
         return refused(v, ev, out, err);
-    if (v->agent->output_schema && (!calls || output_call(calls)))
-        return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : structured(v, ev, calls, out, err);
+    if (v->agent->output_schema && (!calls || rv_reply_output_call(calls)))
+        return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : rv_reply_structured(v, ev, calls, out, err);
     int rc = calls ? rv_talk_offered(v, &offered, err) : 0;
     if (rc < 0)
         return rc;
     if (calls)
-        return offered || v->agent->output_schema ? act(v, ev, calls, out, err) : unasked_calls(v, calls, out, err);
-    return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : plain(v, ev, out, err);
+        return offered || v->agent->output_schema ? rv_reply_act(v, ev, calls, out, err)
+                                                  : rv_reply_unasked(v, calls, out, err);
+    return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : rv_reply_plain(v, ev, out, err);
 }
 
 int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -460,7 +89,7 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
 
     rv_money_settle(v, ev);
     rv_buf_clear(&v->partial);
-    int rc = read_calls(ev, &calls, &cause);
+    int rc = rv_reply_calls(ev, &calls, &cause);
     if (ev->failed)
         rv_buf_add_str(&v->partial, ev->reply);
     else
@@ -472,7 +101,7 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
         return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
     }
     v->talk.new_calls = calls;
-    emit_result(v, ev, calls, spent, out);
+    rv_reply_emit(v, ev, calls, spent, out);
     if (ev->failed) {
         json_object_put(calls);
         return call_failed(v, ev, out, err);
@@ -483,7 +112,7 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
     if (rc == 0 && !rv_utf8_valid(ev->reply, NULL))
         rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the model reply is not valid UTF-8", v->agent->name);
     if (rc < 0)
-        rc = attempt_failed(v, "ParseError", true, cause, out, err);
+        rc = rv_reply_failed(v, "ParseError", true, cause, out, err);
     else if (rv_money_within_limits(v, out, &rc, err))
         rc = take_reply(v, ev, calls, out, err);
     v->talk.new_calls = NULL;

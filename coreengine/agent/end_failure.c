@@ -1,0 +1,110 @@
+/* How a visit fails: the error, where it leads, and what of the visit stands (5.7, 7.5). */
+#include "coreengine/agent/end_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Rule 7.5: what an unrouted failure ends the run with. The model's share is its call, its reply, and fields it left
+ * out; a prompt that can not be made, or an error that the output itself states, is the stage's. */
+static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_phase phase)
+{
+    if (v->bound != RV_REASON_NONE)
+        return v->bound;
+    if (strcmp(type, "PolicyError") == 0)
+        return RV_REASON_POLICY;
+    if (strcmp(type, "CancelledError") == 0)
+        return RV_REASON_USER_CANCELLED;
+    bool in_call = (phase == PHASE_MAIN || phase == PHASE_BACKOFF) && strcmp(type, "ProcessingError") != 0;
+    return v->llm_path && (in_call || v->lacks_field) ? RV_REASON_LLM_FAILED : RV_REASON_TOOL_FAILED;
+}
+
+static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type, rv_err **err)
+{
+    enum visit_phase failed_in = v->phase;
+    rv_str name = rv_str_of(v->agent->name), text = rv_str_of(v->error_text);
+    int to = v->agent->error_target;
+    bool cancelled = strcmp(type, "CancelledError") == 0;
+
+    if (v->tools.n_flights > 0) { /* what the agents that were asked have done belongs to the rows */
+        int ended = rv_flights_cancel(v, NULL, out, err);
+        if (ended < 0)
+            return ended;
+    }
+    if (v->talk.new_calls) { /* they become rows, with why nobody made them */
+        int named = rv_talk_tell_apart(v, v->talk.new_calls, err);
+        if (named < 0)
+            return named;
+    }
+    v->error_type = type;
+    v->result.end = RV_VISIT_FAILED;
+    v->result.outcome = RV_OUTCOME_ERROR;
+    v->result.error_text = v->error_text;
+    v->result.reason = reason_of(v, type, failed_in);
+    rv_said_partial(v);
+    v->result.next = cancelled ? RV_TARGET_NONE : to;
+    int rc = failed_in == PHASE_CHAIN ? 0 : rv_end_restore(v, err); /* the output of a chain stands */
+    if (rc == 0)
+        rc = rv_envelope_add_error(v->env, name, text, type, v->now_us, err);
+    if (rc == 0)
+        rc = rv_end_record(v, RV_HISTORY_ERROR, out, err);
+    const char *next = v->result.next == RV_TARGET_NONE ? NULL : rv_pipeline_target_name(v->shared->pipeline, to);
+    if (rc == 0)
+        rv_end_emit_completed(v, "error", next, out);
+    if (rc < 0 || v->result.next == RV_TARGET_NONE)
+        return rc;
+    if (v->route)
+        rv_end_emit_decision(v, to, RV_ROUTE_ERROR, out);
+    if (to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION) {
+        enum rv_interrupt_kind kind =
+            to == RV_TARGET_CLARIFICATION ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION;
+        v->result.end = RV_VISIT_STAYED;
+        v->result.next = v->agent->index;
+        return rv_end_raise(v, kind, v->error_text, NULL, err);
+    }
+    return v->route ? rv_envelope_set_stage(v->env, rv_str_of(next), err) : 0;
+}
+
+int rv_visit_fail(rv_visit *v, struct rv_effects *out, const char *type, rv_err **err, const char *fmt, ...)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    va_list ap;
+
+    va_start(ap, fmt);
+    rv_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    free(v->error_text);
+    v->error_text = rv_buf_steal(&text, NULL);
+    rv_buf_fini(&text);
+    if (!v->error_text)
+        return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
+    return fail_with_text(v, out, type, err);
+}
+
+int rv_visit_fail_cause(rv_visit *v, struct rv_effects *out, const char *type, rv_err *cause, rv_err **err)
+{
+    if (rv_err_is(cause, RV_E_NOMEM)) {
+        if (err)
+            *err = cause;
+        else
+            rv_err_free(cause);
+        return RV_E_NOMEM;
+    }
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    struct rv_src place = {NULL, 0, 0};
+    for (const rv_err *link = cause; link; link = rv_err_cause(link)) {
+        struct rv_src src = rv_err_src(link);
+        if (link != cause)
+            rv_buf_puts(&text, ": ");
+        rv_buf_puts(&text, rv_err_text(link));
+        if (src.file)
+            place = src;
+    }
+    if (place.file)
+        rv_buf_printf(&text, " (%s:%d:%d)", place.file, place.line, place.col);
+    int rc = rv_buf_check(&text, "error text", err);
+    if (rc == 0)
+        rc = rv_visit_fail(v, out, type, err, "%s", rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    rv_err_free(cause);
+    return rc;
+}
