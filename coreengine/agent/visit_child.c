@@ -144,8 +144,11 @@ static int pipeline_of(struct rv_delegated *d, const struct rv_pipeline *of, con
 
 /* --- beginning --- */
 
-static int new_envelope(const rv_visit *v, const struct ask *ask, rv_str call_id, rv_envelope **out, rv_err **err)
+/* Keys of its calls and ids of its rows follow from the envelope's id. So it has one of its own among all agents that
+ * are asked in a run: calls of two stages may have the same id, and so may two steps of a plan. */
+static int new_envelope(const rv_visit *v, size_t index, const struct ask *ask, rv_envelope **out, rv_err **err)
 {
+    char scratch[48];
     rv_buf prompt = RV_BUF_INIT(MAX_PROMPT), name = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
     rv_buf_add_str(&prompt, ask->text);
@@ -153,8 +156,8 @@ static int new_envelope(const rv_visit *v, const struct ask *ask, rv_str call_id
         rv_buf_puts(&prompt, "\n\nInput data: ");
         rv_json_write_spaced(ask->data, &prompt);
     }
-    rv_buf_printf(&name, "%lld/%.*s", (long long)v->visit_no,
-                  RV_STR_ARG(call_id)); /* ids are one of a kind in a visit */
+    rv_buf_printf(&name, "%s/%lld/%zu/%.*s", v->agent->name, (long long)v->visit_no, v->talk.steps_before + index,
+                  RV_STR_ARG(rv_step_id(v, index, scratch, sizeof scratch)));
     int rc = rv_buf_check(&prompt, "the question to an agent", err);
     if (rc == 0)
         rc = rv_buf_check(&name, "the id of a tool call", err);
@@ -227,7 +230,7 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
     if (rc == 0)
         rc = check_tools(v, p, cause);
     if (rc == 0)
-        rc = new_envelope(v, ask, call_id, &c->env, cause);
+        rc = new_envelope(v, index, ask, &c->env, cause);
     if (rc == 0) {
         set_up(v, c, ask, p, origin);
         rc = rv_visit_begin(&c->shared, 0, c->env, false, false, v->now_us, fx, &c->visit, cause);

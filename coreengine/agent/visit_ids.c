@@ -1,8 +1,8 @@
 /* Ids of tool calls: results are told apart by them, so no two calls of a visit share one, nor do they share those of
  * the history. Providers that have none, and some that have, count each reply from the start again: an id that was
- * there before gets another name. Agents that were asked have their rows and events among those of who asked, perhaps
- * while others do: what is only counted is named after the call that asked, so that it does not depend on who was
- * quicker. */
+ * there before, or is empty, gets another name. Agents that were asked have their rows and events among those of who
+ * asked, perhaps while others do: what is only counted is named after the call that asked, so that it does not depend
+ * on who was quicker. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <string.h>
@@ -103,7 +103,7 @@ int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         const char *id = id_of(call);
-        bool is_own = !is_taken(t, id) && !is_ambiguous(v->shared->origin, id);
+        bool is_own = id[0] && !is_taken(t, id) && !is_ambiguous(v->shared->origin, id);
         rc = is_own ? note(t, id, err) : rename_call(v, call, err);
     }
     return rc;

@@ -155,6 +155,64 @@ START_TEST(a_chain_whose_end_nobody_knows_loses_nothing)
 }
 END_TEST
 
+/* Two stages ask the same agent by calls of the same id: what it does for each is its own, and all of it is kept. */
+START_TEST(an_agent_that_two_stages_ask_is_two)
+{
+    static const struct scene s = {.name = "two stages",
+                                   .stage = ", default_next: other}\n  - {name: other, agent: other",
+                                   .parent = "tools: [ask_agent]\n",
+                                   .agents = {"other", "tools: [ask_agent]\n", "child", "tools: [send]\n"},
+                                   .lines = {{.to = "parent", .text = "", .calls = ASK("call_1", "child", "x")},
+                                             {.to = "child", .text = "", .calls = "call_1 send {}"},
+                                             {.to = "send", .text = "{}"},
+                                             {.to = "child", .text = "sent"},
+                                             {.to = "parent", .text = "done"},
+                                             {.to = "parent", .text = "", .calls = ASK("call_1", "child", "x")},
+                                             {.to = "child", .text = "", .calls = "call_1 send {}"},
+                                             {.to = "send", .text = "{}"},
+                                             {.to = "child", .text = "sent"},
+                                             {.to = "parent", .text = "done"}}};
+    struct room *r = room_new(&s, NULL);
+
+    room_start(r);
+    room_go(r);
+    ck_assert_int_eq(rv_run_status(r->run), RV_RUN_COMPLETED);
+    ck_assert_uint_eq(r->n_performed, 2); /* with a key each, or the second is taken for a repeat */
+    char *rows = room_rows(r);
+    ck_assert_uint_eq(room_count(rows, "[child]"), 6);
+    free(rows);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
+/* Some providers have no ids: a call gets one, and by it those of the agent that it asks. */
+START_TEST(a_call_without_an_id_gets_one)
+{
+    static const struct scene s = {.name = "no ids",
+                                   .parent = "tools: [ask_agent, read]\n",
+                                   .agents = {"child", "tools: [read]\n"},
+                                   .lines = {{.to = "parent", .text = "", .calls = " read {} | " ASK("", "child", "x")},
+                                             {.to = "read", .text = "{}"},
+                                             {.to = "child", .text = "", .calls = " read {}"},
+                                             {.to = "read", .text = "{}"},
+                                             {.to = "child", .text = "seen"},
+                                             {.to = "parent", .text = "done"}}};
+    struct room *r = room_new(&s, NULL);
+
+    room_start(r);
+    room_go(r);
+    char *rows = room_rows(r);
+    ck_assert_msg(!strstr(rows, "\"id\":\"\""), "%s", rows);
+    ck_assert_msg(room_count(rows, "\"id\":\"call_1\"") == 2 && room_count(rows, "\"id\":\"call_2\"") == 2 &&
+                      room_count(rows, "\"id\":\"call_2_1\"") == 2,
+                  "%s", rows);
+    free(rows);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
 Suite *asked_suite(void)
 {
     Suite *s = suite_create("asked");
@@ -166,6 +224,8 @@ Suite *asked_suite(void)
     tcase_add_test(tc, time_in_which_nobody_worked_does_not_count);
     tcase_add_test(tc, a_chained_call_has_a_key_of_its_own);
     tcase_add_test(tc, a_chain_whose_end_nobody_knows_loses_nothing);
+    tcase_add_test(tc, an_agent_that_two_stages_ask_is_two);
+    tcase_add_test(tc, a_call_without_an_id_gets_one);
     suite_add_tcase(s, tc);
     return s;
 }
