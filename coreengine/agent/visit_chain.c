@@ -158,10 +158,10 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
         rc = arguments(v, info, &args, err);
     if (rc == 0)
         rc = check(v, info, args, &why, err);
-    if (rc == 0)
-        rc = rv_buf_check(&why, "why a tool is not called", err);
     if (rc == 0 && why.len == 0 && v->now_us >= v->deadline_us)
         rv_buf_printf(&why, "no time was left to call tool \"%s\"", v->agent->chained_tool);
+    if (rc == 0)
+        rc = rv_buf_check(&why, "why a tool is not called", err);
     if (rc == 0)
         rc = why.len > 0 ? failed(v, rv_buf_cstr(&why), out, err) : call_tool(v, info, args, out, err);
     json_object_put(args);
@@ -181,16 +181,13 @@ int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effect
         rv_buf_puts(&why, "nobody knows whether the tool ran: the engine died while it was called");
     else if (ev->failed)
         rv_buf_add_str(&why, ev->error);
-    int rc = why.len > 0 ? 0 : rv_json_parse(ev->reply, &opts, &result, &cause);
-    if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM))
+    if (why.rc == 0 && why.len == 0 && rv_json_parse(ev->reply, &opts, &result, &cause) < 0)
         rv_buf_puts(&why, rv_err_text(cause));
-    else if (rc < 0)
-        rc = RV_FAIL(err, RV_E_NOMEM, "read a chained result");
+    int rc = rv_err_is(cause, RV_E_NOMEM) ? RV_FAIL(err, RV_E_NOMEM, "read a chained result")
+                                          : rv_buf_check(&why, "a chained failure", err);
     rv_err_free(cause);
-    if (why.len > 0) {
-        rc = rv_buf_check(&why, "a chained failure", err);
-        if (rc == 0)
-            rc = failed(v, rv_buf_cstr(&why), out, err);
+    if (rc == 0 && why.len > 0) {
+        rc = failed(v, rv_buf_cstr(&why), out, err);
     } else if (rc == 0 && json_object_is_type(result, json_type_object)) {
         rc = settle(v, result, out, err);
     } else if (rc == 0) { /* anything else is put into an object */

@@ -268,7 +268,9 @@ int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **chil
         rc = begin(v, index, &ask, rv_json_str(text), child, out, &cause);
         if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM)) {
             rv_buf_printf(&why, "agent \"%s\" can not be asked: %s", ask.agent, rv_err_text(root_of(cause)));
-            rc = rv_child_refuse(v, index, rv_buf_cstr(&why), entry, err);
+            rc = rv_buf_check(&why, "why an agent is not asked", err);
+            if (rc == 0)
+                rc = rv_child_refuse(v, index, rv_buf_cstr(&why), entry, err);
             rv_err_free(cause);
             cause = NULL;
         }
@@ -346,7 +348,7 @@ int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_ob
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     const char *fault = rv_child_fault(c, &why, &type);
 
-    int rc = roll_up(v, index, c, err);
+    int rc = why.rc == RV_E_NOMEM ? rv_buf_check(&why, "why an agent failed", err) : roll_up(v, index, c, err);
     if (rc == 0)
         rc = rv_child_result(v, index, agent, c, type, fault, ms, entry, err);
     if (rc == 0 && !c->visit->agent->output_schema)

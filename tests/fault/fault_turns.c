@@ -95,7 +95,19 @@ struct told {
     enum rv_event_kind kind;
     int64_t call_id;
     const char *reply, *calls;
+    const char *fails; /* NULL: it does not */
 };
+
+/* What is kept is the same whatever allocation fails: as the first time. */
+static char kept[16 * 1024];
+static size_t kept_len;
+
+static bool is_as_ever(const struct rv_effect *e)
+{
+    if (kept_len == 0 && e->request_len <= sizeof kept)
+        memcpy(kept, e->request, kept_len = e->request_len);
+    return e->request_len == kept_len && memcmp(kept, e->request, kept_len) == 0;
+}
 
 static int play(const struct told *events, size_t n)
 {
@@ -126,10 +138,12 @@ static int play(const struct told *events, size_t n)
                               .reply = rv_str_of(events[i].reply),
                               .llm = RV_LLM_ANSWER_NONE};
         ev.llm.tool_calls = rv_str_of(events[i].calls);
+        ev.failed = events[i].fails != NULL;
+        ev.error = rv_str_of(events[i].fails);
         rv_effects_clear(&fx);
         rc = rv_run_step(run, &ev, &fx, &err);
         for (size_t k = 0; k < fx.n && rc == 0; k++)
-            n_keeps += fx.items[k].kind == RV_EFFECT_KEEP;
+            n_keeps += fx.items[k].kind == RV_EFFECT_KEEP && is_as_ever(&fx.items[k]);
     }
     must(rc < 0 || (rv_run_is_finished(run) && n_keeps == 1));
     must((rc < 0) == (err != NULL));
@@ -150,33 +164,63 @@ static int play(const struct told *events, size_t n)
 static int whole_turn(void)
 {
     static const struct told events[] = {
-        {RV_EVENT_START, 0, NULL, NULL},
-        {RV_EVENT_LLM_DONE, 1, "I ask.", ASK},
-        {RV_EVENT_TOOL_DONE, 2, FOUND, NULL},
-        {RV_EVENT_LLM_DONE, 3, "", "[{\"id\":\"a\",\"name\":\"final_result\",\"arguments\":\"{\\\"n\\\":1}\"}]"},
+        {RV_EVENT_START, 0, NULL, NULL, NULL},
+        {RV_EVENT_LLM_DONE, 1, "I ask.", ASK, NULL},
+        {RV_EVENT_TOOL_DONE, 2, FOUND, NULL, NULL},
+        {RV_EVENT_LLM_DONE, 3, "", "[{\"id\":\"a\",\"name\":\"final_result\",\"arguments\":\"{\\\"n\\\":1}\"}]", NULL},
         {RV_EVENT_LLM_DONE, 4, "",
-         "[{\"id\":\"a\",\"name\":\"final_result\",\"arguments\":\"{\\\"name\\\":\\\"x\\\"}\"}]"},
-        {RV_EVENT_TOOL_DONE, 5, "{\"saved\":1}", NULL},
-        {RV_EVENT_LLM_DONE, 6, "It is x.", NULL}};
+         "[{\"id\":\"a\",\"name\":\"final_result\",\"arguments\":\"{\\\"name\\\":\\\"x\\\"}\"}]", NULL},
+        {RV_EVENT_TOOL_DONE, 5, "{\"saved\":1}", NULL, NULL},
+        {RV_EVENT_LLM_DONE, 6, "It is x.", NULL, NULL}};
+
+    return play(events, RV_COUNT(events));
+}
+
+static int failed_turn(void)
+{
+    static const struct told events[] = {{RV_EVENT_START, 0, NULL, NULL, NULL},
+                                         {RV_EVENT_LLM_DONE, 1, "I ask.", ASK, NULL},
+                                         {RV_EVENT_TOOL_DONE, 2, FOUND, NULL, NULL},
+                                         {RV_EVENT_LLM_DONE, 3, NULL, NULL, "the line is down"},
+                                         {RV_EVENT_LLM_DONE, 4, "Nobody knows.", NULL, NULL}};
+
+    return play(events, RV_COUNT(events));
+}
+
+/* Its first answer has no document that could be used, its second one an output whose chained tool fails. */
+static int failed_chain(void)
+{
+    static const struct told events[] = {
+        {RV_EVENT_START, 0, NULL, NULL, NULL},
+        {RV_EVENT_LLM_DONE, 1, "I ask.", ASK, NULL},
+        {RV_EVENT_TOOL_DONE, 2, "{\"agent\":\"child\",\"agent_document\":\"name: [\"}", NULL, NULL},
+        {RV_EVENT_LLM_DONE, 3, "I ask again.", ASK, NULL},
+        {RV_EVENT_TOOL_DONE, 4, FOUND, NULL, NULL},
+        {RV_EVENT_LLM_DONE, 5, "{\"name\":\"x\"}", NULL, NULL},
+        {RV_EVENT_TOOL_DONE, 6, NULL, NULL, "the line is down"},
+        {RV_EVENT_LLM_DONE, 7, "It is x.", NULL, NULL}};
 
     return play(events, RV_COUNT(events));
 }
 
 static int cancelled_turn(void)
 {
-    static const struct told events[] = {{RV_EVENT_START, 0, NULL, NULL},
-                                         {RV_EVENT_LLM_DONE, 1, "I ask.", ASK},
-                                         {RV_EVENT_TOOL_DONE, 2, FOUND, NULL},
-                                         {RV_EVENT_RECOVER, 0, NULL, NULL},
-                                         {RV_EVENT_CANCEL, 0, "[{\"call_id\":3,\"text\":\"{\\\"na\"}]", NULL}};
+    static const struct told events[] = {{RV_EVENT_START, 0, NULL, NULL, NULL},
+                                         {RV_EVENT_LLM_DONE, 1, "I ask.", ASK, NULL},
+                                         {RV_EVENT_TOOL_DONE, 2, FOUND, NULL, NULL},
+                                         {RV_EVENT_RECOVER, 0, NULL, NULL, NULL},
+                                         {RV_EVENT_CANCEL, 0, "[{\"call_id\":3,\"text\":\"{\\\"na\"}]", NULL, NULL}};
 
     return play(events, RV_COUNT(events));
 }
 
 START_TEST(a_turn_of_the_core)
 {
+    static const scenario_fn turns[] = {whole_turn, failed_turn, failed_chain, cancelled_turn};
+
     load();
-    fail_each(_i ? cancelled_turn : whole_turn, 300);
+    kept_len = 0;
+    fail_each(turns[_i], 300);
     unload();
 }
 END_TEST
@@ -310,7 +354,7 @@ int main(void)
     TCase *tc = tcase_create("turns");
 
     tcase_set_timeout(tc, 200);
-    tcase_add_loop_test(tc, a_turn_of_the_core, 0, 2);
+    tcase_add_loop_test(tc, a_turn_of_the_core, 0, 4);
     tcase_add_test(tc, a_chat_of_two_turns);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);
