@@ -16,6 +16,8 @@ struct own {
     struct rv_cli_loaded loaded;
     struct rv_catalog plugins, *scripts; /* each script's tools on top of those before */
     const char **tools;                  /* all that are known */
+    struct rv_sim_agent *agents;         /* that may be asked; their texts are owned */
+    size_t n_agents;
     bool is_loaded;
 };
 
@@ -25,6 +27,40 @@ static void own_fini(struct own *o)
         rv_cli_loaded_fini(&o->loaded);
     free(o->scripts);
     free(o->tools);
+    for (size_t i = 0; i < o->n_agents; i++) {
+        free((char *)o->agents[i].name);
+        free((char *)o->agents[i].document.ptr);
+    }
+    free(o->agents);
+}
+
+static int add_agent(void *self, const char *name, const struct rv_agents_found *found, const rv_err *fault,
+                     rv_err **err)
+{
+    struct own *o = self;
+    struct rv_sim_agent *agents = realloc(o->agents, (o->n_agents + 1) * sizeof *agents);
+
+    (void)fault; /* one with faults is there, and can not be used */
+    if (!agents)
+        return RV_FAIL(err, RV_E_NOMEM, "list the agents that may be asked");
+    o->agents = agents;
+    struct rv_sim_agent *a = &o->agents[o->n_agents++];
+    *a = (struct rv_sim_agent){.name = rv_str_dup(rv_str_of(name))};
+    if (found->doc)
+        a->document = (rv_str){rv_str_dup(found->text), found->text.len};
+    return a->name && (a->document.ptr || !found->doc) ? 0
+                                                       : RV_FAIL(err, RV_E_NOMEM, "list the agents that may be asked");
+}
+
+/* Agents that a run of this pipeline would find. */
+static int list_agents(const struct rv_cli_args *args, struct own *o, struct rv_sim_subject *subject, rv_err **err)
+{
+    const struct rv_store_scope scope = rv_cli_scope(args);
+    int rc = o->loaded.agents ? rv_agents_list(o->loaded.agents, &scope, add_agent, o, err) : 0;
+
+    subject->agents = o->agents;
+    subject->n_agents = o->n_agents;
+    return rc;
 }
 
 /* The names of all tools, borrowed; a name may come twice. */
@@ -83,7 +119,8 @@ static int own_load(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         top = &o->scripts[n];
     }
     *subject = (struct rv_sim_subject){.pipeline = l->pipeline, .catalog = top, .script = l->script};
-    return list_tools(o, subject, err);
+    rc = list_tools(o, subject, err);
+    return rc < 0 ? rc : list_agents(args, o, subject, err);
 }
 
 static void show_progress(void *self, int64_t done, int64_t total)

@@ -11,7 +11,9 @@ void sim_call_fini(struct sim_call *c)
 {
     free(c->name);
     free(c->key);
+    free(c->who);
     rv_buf_fini(&c->outcome.text);
+    rv_buf_fini(&c->outcome.partial);
     rv_buf_fini(&c->outcome.calls);
 }
 
@@ -35,8 +37,10 @@ static struct sim_call *add(struct sim_seed *s, rv_err **err)
         s->cap_calls = cap;
     }
     struct sim_call *c = &s->calls[s->n_calls++];
-    *c = (struct sim_call){
-        .outcome = {.text = RV_BUF_INIT(SIM_MAX_TEXT), .calls = RV_BUF_INIT(SIM_MAX_TEXT), .llm = RV_LLM_ANSWER_NONE}};
+    *c = (struct sim_call){.outcome = {.text = RV_BUF_INIT(SIM_MAX_TEXT),
+                                       .partial = RV_BUF_INIT(SIM_MAX_TEXT),
+                                       .calls = RV_BUF_INIT(SIM_MAX_TEXT),
+                                       .llm = RV_LLM_ANSWER_NONE}};
     return c;
 }
 
@@ -81,7 +85,10 @@ int sim_call_start(struct sim_seed *s, struct rv_effect *e, rv_err **err)
     c->effect_class = e->effect_class;
     c->name = rv_str_dup(rv_str_of(e->name));
     c->key = e->key ? rv_str_dup(rv_str_of(e->key)) : NULL;
-    if (!c->name || (e->key && !c->key))
+    c->who = sim_who(s, e);
+    c->is_agents = e->origin != NULL;
+    s->tally->n_agent_calls += c->is_agents;
+    if (!c->name || !c->who || (e->key && !c->key))
         return RV_FAIL(err, RV_E_NOMEM, "make a call");
     if (e->kind == RV_EFFECT_CALL_LLM)
         rc = sim_model_answer(s, e, &c->outcome, err);
@@ -149,9 +156,11 @@ struct sim_call sim_call_take(struct sim_seed *s, size_t at, struct rv_event *ev
                : c.kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE
                : c.kind == RV_EFFECT_ARM_TIMER ? RV_EVENT_TIMER
                                                : RV_EVENT_HOOK_DONE;
-    if (c.outcome.failed)
+    if (c.outcome.failed) {
         ev->error = rv_buf_str(&c.outcome.text);
-    else
+        ev->reply = c.outcome.partial.len ? rv_buf_str(&c.outcome.partial) : (rv_str){NULL, 0};
+    } else {
         ev->reply = (rv_str){rv_buf_cstr(&c.outcome.text), c.outcome.text.len};
+    }
     return c;
 }

@@ -18,7 +18,7 @@ int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_scr
                       struct sim_outcome *o, bool *found, rv_err **err)
 {
     struct rv_script_call from = {.kind = kind,
-                                  .stage = sim_stage_name(s, e->stage),
+                                  .stage = e->origin ? e->origin->agent : sim_stage_name(s, e->stage),
                                   .tool = kind == RV_SCRIPT_TOOL ? e->name : NULL,
                                   .visit = e->visit,
                                   .text = text};
@@ -108,7 +108,7 @@ static void wrap(struct sim_rng *r, rv_buf *b)
 
 static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *r, rv_buf *b, rv_err **err)
 {
-    const struct rv_agent_config *a = &s->subject->pipeline->agents[e->stage];
+    const struct rv_agent_config *a = e->origin ? &e->pipeline->agents[0] : &s->subject->pipeline->agents[e->stage];
     bool is_text = a->output_mode == RV_OUTPUT_TEXT, fits = false;
     json_object *v = NULL;
     int rc = 0;
@@ -117,6 +117,8 @@ static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_r
         v = sim_words(r, 12);
     else if (a->output_schema)
         rc = sim_value(a->output_schema, NULL, r, &v, &fits, err);
+    else if (e->origin)
+        rc = sim_any(r, 0, &v, err);
     else
         rc = sim_output(s, e->stage, r, &v, err);
     if (rc < 0 || (!v && !a->output_schema)) /* a schema may be for null */
@@ -156,7 +158,7 @@ static int reply(struct sim_seed *s, const struct rv_effect *e, bool spoils, str
     if (rc == 0 && !found)
         rc = good_text(s, e, &r, &o->text, err);
     if (rc == 0 && !found)
-        rc = sim_tool_calls(request, &r, o, err);
+        rc = sim_tool_calls(s, e, request, &r, o, err);
     if (rc == 0 && spoils && !o->failed)
         spoil(&r, &o->text);
     if (rc == 0 && !o->failed)
@@ -170,6 +172,8 @@ int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_o
     static const enum rv_sim_fault kinds[] = {RV_SIM_MODEL_ERROR, RV_SIM_MODEL_TIMEOUT, RV_SIM_MODEL_REPLY};
     size_t fault = sim_inject(s, kinds, RV_COUNT(kinds));
 
+    if (e->origin && fault)
+        s->tally->n_agent_faults++;
     if (fault == 1) {
         overloaded(s, o);
     } else if (fault == 2) {
@@ -179,5 +183,7 @@ int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_o
     } else {
         return reply(s, e, fault == 3, o, err);
     }
+    if (o->llm.may_be_billed && sim_draw(&s->tape, 2)) /* a part of it had come */
+        rv_buf_puts(&o->partial, "It is said that a rope");
     return rv_buf_check(&o->text, "reply", err);
 }

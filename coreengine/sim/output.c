@@ -130,6 +130,21 @@ int sim_output(struct sim_seed *s, int stage, struct sim_rng *r, json_object **o
 
 /* --- plans --- */
 
+static int set_question(struct sim_seed *s, struct sim_rng *r, json_object *step, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(SIM_MAX_TEXT);
+    json_object *v = NULL;
+
+    int rc = sim_ask_arguments(s, "nobody", r, &text, err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), NULL, &v, err);
+    if (rc == 0)
+        rc = rv_json_set_ref(step, "parameters", v, err);
+    json_object_put(v);
+    rv_buf_fini(&text);
+    return rc;
+}
+
 static int set_parameters(struct sim_seed *s, const char *tool, struct sim_rng *r, json_object *step, rv_err **err)
 {
     const struct rv_catalog *c = s->subject->catalog;
@@ -137,6 +152,8 @@ static int set_parameters(struct sim_seed *s, const char *tool, struct sim_rng *
     json_object *v = NULL;
     bool fits;
 
+    if (strcmp(tool, SIM_ASK_AGENT) == 0)
+        return set_question(s, r, step, err);
     if (!info || !info->input_json || sim_below(r, 12) == 11) /* now and then parameters that do not fit */
         return sim_below(r, 2) ? rv_json_set_take(step, "parameters", json_object_new_object(), err) : 0;
     int rc = sim_value(info->input_json, info->input, r, &v, &fits, err);

@@ -59,7 +59,11 @@ static int new_envelope(struct sim_seed *s, rv_envelope **env, rv_err **err)
             rc = rv_json_set_ref(metadata, s->hints->metadata[i], v, err);
         json_object_put(v);
     }
-    struct rv_envelope_seed seed = {.raw_input = rv_json_str(input), .metadata = metadata};
+    const struct rv_context *who = &s->session.conversation.context;
+    struct rv_envelope_seed seed = {.raw_input = rv_json_str(input),
+                                    .metadata = metadata,
+                                    .user_id = rv_str_of(who->user_id ? who->user_id : ""),
+                                    .session_id = rv_str_of(who->session_id ? who->session_id : "")};
     if (rc == 0)
         rc = rv_envelope_new(&seed, rv_rand_seeded(&state, s->seed), s->now_us, env, err);
     json_object_put(metadata);
@@ -81,7 +85,8 @@ static int create(struct sim_seed *s, const rv_envelope *env, rv_err **err)
         .begin = {.mode = s->opts->mode,
                   .use_mocks = s->opts->use_mocks,
                   .has_script = s->scripted != NULL,
-                  .scripted = s->scripted},
+                  .scripted = s->scripted,
+                  .conversation = s->session.exists ? &s->session.conversation : NULL},
         .env = env,
         .owner = s->owner,
         .now_us = s->now_us,
@@ -103,9 +108,13 @@ int sim_process_begin(struct sim_seed *s, rv_err **err)
     sim_process_next_owner(s);
     int rc = rv_store_open("memory:", NULL, &s->store, err);
     if (rc == 0)
+        rc = sim_session_begin(s, err);
+    if (rc == 0)
         rc = new_envelope(s, &env, err);
     if (rc < 0)
         return rc;
+    if (s->session.exists)
+        opts.conversation = &s->session.conversation;
     snprintf(s->run_id, sizeof s->run_id, "%s", rv_envelope_fields(env)->envelope_id);
     rc = create(s, env, err);
     if (rc < 0) {
@@ -131,6 +140,8 @@ static enum death choose_death(struct sim_seed *s)
 
     if (d != LIVES)
         sim_injected(s, deaths[d]);
+    if (d != LIVES && sim_asked_at_work(&s->watch))
+        s->tally->n_agent_faults++;
     return d;
 }
 
@@ -144,6 +155,8 @@ static int note_step(struct sim_seed *s, const struct rv_event *ev, int64_t seq,
     sim_say_effects(s);
     if (rc == 0)
         rc = sim_watch_step(s, ev, err);
+    if (rc == 0 && !s->is_broken)
+        rc = sim_session_step(s, err);
     if (rc == 0 && (ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE))
         rc = sim_world_finished(s, ev, err);
     if (rc == 0 && ev->kind == RV_EVENT_ANSWER)

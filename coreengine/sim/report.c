@@ -78,6 +78,19 @@ static void write_failure(const struct rv_sim_failure *f, rv_buf *b)
     rv_buf_puts(b, f->trace);
 }
 
+static void write_agents(const struct rv_sim_report *r, rv_buf *b)
+{
+    if (r->n_asked > 0)
+        rv_buf_printf(
+            b,
+            "  agents  %lld times asked, %lld worked and %lld had an answer, %lld deep at most; %lld calls of "
+            "theirs, %lld faults hit them\n",
+            (long long)r->n_asked, (long long)r->n_agents, (long long)r->n_agents_ok, (long long)r->max_depth,
+            (long long)r->n_agent_calls, (long long)r->n_agent_faults);
+    if (r->n_turns > 0)
+        rv_buf_printf(b, "  turns   %lld kept, with %lld rows\n", (long long)r->n_turns, (long long)r->n_rows);
+}
+
 void rv_sim_report_write_text(const struct rv_sim_report *r, const struct rv_pipeline *p, rv_buf *b)
 {
     const char *sep = "  runs    ";
@@ -93,6 +106,7 @@ void rv_sim_report_write_text(const struct rv_sim_report *r, const struct rv_pip
     write_places(r, p, b);
     rv_buf_printf(b, "  people  %lld answers; the world: %lld effects of tools; %lld take-overs of a run\n",
                   (long long)r->n_answers, (long long)r->n_effects, (long long)r->n_recoveries);
+    write_agents(r, b);
     sep = "  faults  ";
     for (int i = 0; i < RV_N_SIM_FAULTS; i++)
         if (r->faults[i]) {
@@ -122,6 +136,17 @@ void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pip
     rv_jw_kv_int(w, "answers", r->n_answers);
     rv_jw_kv_int(w, "effects", r->n_effects);
     rv_jw_kv_int(w, "take_overs", r->n_recoveries);
+    rv_jw_key(w, "agents");
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "asked", r->n_asked);
+    rv_jw_kv_int(w, "worked", r->n_agents);
+    rv_jw_kv_int(w, "answered", r->n_agents_ok);
+    rv_jw_kv_int(w, "max_depth", r->max_depth);
+    rv_jw_kv_int(w, "calls", r->n_agent_calls);
+    rv_jw_kv_int(w, "faults", r->n_agent_faults);
+    rv_jw_obj_end(w);
+    rv_jw_kv_int(w, "turns", r->n_turns);
+    rv_jw_kv_int(w, "rows", r->n_rows);
     rv_jw_kv_int(w, "elapsed_ms", r->elapsed_us / 1000);
     rv_jw_key(w, "runs");
     rv_jw_obj(w);

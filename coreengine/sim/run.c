@@ -162,6 +162,14 @@ static void add_up(struct rv_sim_report *to, struct rv_sim_report *from)
     to->n_recoveries += from->n_recoveries;
     to->n_answers += from->n_answers;
     to->n_effects += from->n_effects;
+    to->n_asked += from->n_asked;
+    to->n_agents += from->n_agents;
+    to->n_agents_ok += from->n_agents_ok;
+    to->max_depth = from->max_depth > to->max_depth ? from->max_depth : to->max_depth;
+    to->n_agent_calls += from->n_agent_calls;
+    to->n_agent_faults += from->n_agent_faults;
+    to->n_turns += from->n_turns;
+    to->n_rows += from->n_rows;
     for (size_t i = 0; i < RV_N_RUN; i++)
         to->by_status[i] += from->by_status[i];
     for (size_t i = 0; i < RV_N_SIM_FAULTS; i++)

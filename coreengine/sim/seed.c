@@ -96,9 +96,28 @@ static int deliver(struct sim_seed *s, rv_err **err)
     return rc;
 }
 
+/* What had come of the model calls under way, as streams are cut off: of some nothing. */
+static int put_partials(struct sim_seed *s, rv_buf *b, rv_err **err)
+{
+    rv_jw w = rv_jw_on(b);
+
+    rv_jw_arr(&w);
+    for (size_t i = 0; i < s->n_calls; i++) {
+        if (s->calls[i].kind != RV_EFFECT_CALL_LLM || sim_draw(&s->tape, 2) == 0)
+            continue;
+        rv_jw_obj(&w);
+        rv_jw_kv_int(&w, "call_id", s->calls[i].call_id);
+        rv_jw_kv_text(&w, "text", "It is said that");
+        rv_jw_obj_end(&w);
+    }
+    rv_jw_arr_end(&w);
+    return rv_buf_check(b, "what had come", err);
+}
+
 static int cancel(struct sim_seed *s, rv_err **err)
 {
     struct rv_event ev = {.kind = RV_EVENT_CANCEL};
+    rv_buf partials = RV_BUF_INIT(SIM_MAX_TEXT);
 
     sim_injected(s, RV_SIM_CANCEL);
     if (rv_run_is_finished(s->run)) { /* it waits: somebody opens it to cancel it */
@@ -109,8 +128,15 @@ static int cancel(struct sim_seed *s, rv_err **err)
             return rc;
     }
     ev.now_us = s->now_us;
+    s->tally->n_agent_faults += sim_asked_at_work(&s->watch);
+    int rc = put_partials(s, &partials, err);
+    if (partials.len > 2)
+        ev.reply = rv_buf_str(&partials);
     sim_say_event(s, &ev, NULL);
-    return sim_process_step(s, &ev, NULL, err);
+    if (rc == 0)
+        rc = sim_process_step(s, &ev, NULL, err);
+    rv_buf_fini(&partials);
+    return rc;
 }
 
 /* What happens next. */
@@ -132,6 +158,7 @@ static int turn(struct sim_seed *s, rv_err **err)
     if (what == 2) {
         int64_t due = s->calls[sim_call_next(s)].due_us;
         sim_injected(s, RV_SIM_CRASH_IDLE);
+        s->tally->n_agent_faults += sim_asked_at_work(&s->watch);
         pass_time(s, s->now_us + (due - s->now_us) / 2);
         sim_say(s, "the process dies with %zu calls under way", s->n_calls);
         return s->is_broken ? 0 : sim_process_crash(s, err);
@@ -161,6 +188,8 @@ int sim_seed_run(struct sim_seed *s, rv_err **err)
         rc = RV_FAIL(err, s->tape.rc, "keep the decisions of a seed");
     if (rc == 0 && !s->is_broken)
         rc = sim_ledger_verify(s, err);
+    if (rc == 0 && !s->is_broken)
+        rc = sim_session_verify(s, err);
     if (rc == 0 && !s->is_broken && s->run) {
         s->tally->by_status[rv_run_status(s->run)]++;
     }
@@ -201,6 +230,7 @@ void sim_seed_fini(struct sim_seed *s)
     sim_tape_fini(&s->tape);
     sim_world_fini(&s->world);
     sim_watch_fini(&s->watch);
+    sim_session_fini(&s->session);
     free(s->ledger.entries);
     rv_buf_fini(&s->ledger.text);
     for (size_t i = 0; i < s->n_answered; i++)

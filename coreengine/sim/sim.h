@@ -50,11 +50,20 @@ RV_MUST_CHECK int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err);
     X(REPLAY, "replay", "the journal gives the same events, effects and state, byte for byte, as a whole and in part") \
     X(OUTPUTS, "outputs", "what a stage came up with is there when the run ends")                                      \
     X(OWNER, "owner", "who lost a run writes nothing to it")                                                           \
+    X(AGENTS, "agents",                                                                                                \
+      "an agent that is asked begins and ends once, within who asked it, and each call has one result")                \
+    X(ROWS, "rows", "a kept turn is whole, its calls have their results, and it says what it took")                    \
     X(CORE, "core", "the core takes every event that fits")
 #define RV_SIM_INVARIANT_CONST(n, t, m) RV_SIM_KEEPS_##n,
 enum rv_sim_invariant { RV_SIM_INVARIANTS(RV_SIM_INVARIANT_CONST) RV_N_SIM_INVARIANTS };
 const char *rv_sim_invariant_text(enum rv_sim_invariant inv);
 const char *rv_sim_invariant_meaning(enum rv_sim_invariant inv);
+
+/* An agent that may be asked by others. */
+struct rv_sim_agent {
+    const char *name;
+    rv_str document; /* ptr NULL: it is there, and nobody can use it */
+};
 
 /* What one thread simulates. JSON trees are not to be shared between threads: each has its own of everything. */
 struct rv_sim_subject {
@@ -63,6 +72,8 @@ struct rv_sim_subject {
     rv_script *script;                  /* answers what it has entries for; NULL: none */
     const char *const *tools;           /* that plans may name where a stage has no whitelist */
     size_t n_tools;
+    const struct rv_sim_agent *agents; /* that ask_agent finds; no other is there */
+    size_t n_agents;
 };
 
 struct rv_sim_opts {
@@ -107,6 +118,13 @@ struct rv_sim_report {
     int64_t by_status[RV_N_RUN];     /* how they ended */
     int64_t faults[RV_N_SIM_FAULTS]; /* injected */
     int64_t n_steps, n_calls, n_recoveries, n_answers, n_effects;
+    int64_t n_asked;         /* calls of ask_agent */
+    int64_t n_agents;        /* agents that began to work for another one */
+    int64_t n_agents_ok;     /* that had an answer */
+    int64_t max_depth;       /* one that is asked by a stage is 1 deep */
+    int64_t n_agent_calls;   /* made by them */
+    int64_t n_agent_faults;  /* faults of their calls, deaths and cancels while one of them was at work */
+    int64_t n_turns, n_rows; /* that were kept of conversations */
     struct rv_sim_place *places;
     size_t n_places;
     char hash[RV_HASH_MAX]; /* over all events and effects of all seeds */

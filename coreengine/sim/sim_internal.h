@@ -11,6 +11,7 @@
 #define SIM_MAX_TRACE     ((size_t)4 << 20)
 #define SIM_MAX_PROCESSES 100 /* of one run; then it is left alone */
 #define SIM_SHOWN         160 /* bytes of a text in a trace */
+#define SIM_ASK_AGENT     "ask_agent"
 
 /* --- tape.c: decisions --- */
 struct sim_tape {
@@ -94,6 +95,7 @@ struct sim_outcome {
     bool failed, retryable;
     const char *error_type; /* static */
     rv_buf text;            /* reply, or the error's text */
+    rv_buf partial;         /* MODEL, failed: what had come */
     rv_buf calls;           /* MODEL: tools it asks for; llm.tool_calls shows it */
     struct rv_llm_answer llm;
     bool takes_effect; /* TOOL: the world changes */
@@ -104,6 +106,8 @@ struct sim_call {
     enum rv_effect_kind kind; /* CALL_*, ARM_TIMER */
     int stage, effect_class;
     char *name, *key; /* owned; NULL for a timer */
+    char *who;        /* owned; whose it is: "stage", or "stage > agent > agent"; NULL for a timer */
+    bool is_agents;   /* of an agent that was asked */
     struct sim_outcome outcome;
     bool landed; /* its effect happened */
 };
@@ -155,6 +159,23 @@ int sim_ledger_compare(void *self, const struct rv_record *record, const struct 
 RV_MUST_CHECK int sim_ledger_verify(struct sim_seed *s, rv_err **err);
 uint64_t sim_hash64(uint64_t h, rv_str bytes);
 
+/* watch_agents.c: agents that are asked, from the events alone */
+enum sim_asked_state { SIM_ASKED, SIM_AT_WORK, SIM_ENDED };
+struct sim_asked { /* a call of ask_agent, and the agent that works because of it */
+    char *path;    /* owned: stage, visit and the ids of the calls down to this one */
+    int64_t id;    /* one of a kind in a run */
+    int stage;
+    enum sim_asked_state state;
+    bool has_result;
+    int64_t until_us;     /* AT_WORK: none of its calls may take longer */
+    struct rv_usage told; /* what events say that its own model calls took */
+};
+struct sim_open { /* a call or timer without an answer */
+    int64_t call_id;
+    int64_t asked;           /* id of the agent whose it is; 0: a stage's */
+    int64_t worst_micro_usd; /* that a model call can cost; with a budget */
+};
+
 /* watch.c: invariants on what the core says it does */
 struct sim_watch {
     int64_t next_seq, last_call_id;
@@ -166,15 +187,55 @@ struct sim_watch {
     bool is_done;    /* since the last start or answer */
     bool has_begun;
     int64_t n_answers;
-    int64_t told_micro_usd; /* what events say that model calls cost */
-    int64_t *open;          /* ids of calls and timers without an answer, ascending; owned */
+    struct rv_usage told;  /* what events say that model calls took */
+    struct sim_open *open; /* ascending; owned */
     size_t n_open, cap_open;
+    struct sim_asked *asked; /* of stages that have not ended; owned */
+    size_t n_asked, cap_asked;
+    int64_t last_asked; /* id */
+    int64_t last_us;    /* of the event before */
 };
 RV_MUST_CHECK int sim_watch_init(struct sim_watch *w, const struct rv_pipeline *p, rv_err **err);
 void sim_watch_fini(struct sim_watch *w);
 RV_MUST_CHECK int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
+/** An event line as JSON, the caller's; NULL: it is none, which is broken, or there is no memory (in the tape). */
+json_object *sim_watch_parse(struct sim_seed *s, const struct rv_effect *e);
+/** watch_agents.c: an event, or a call or timer (*id: of the agent whose it is, 0: a stage's). */
+RV_MUST_CHECK int sim_asked_event(struct sim_seed *s, size_t at, rv_err **err);
+RV_MUST_CHECK int sim_asked_call(struct sim_seed *s, const struct rv_effect *e, int64_t *id, rv_err **err);
+void sim_asked_told(struct sim_seed *s, const struct rv_effect *e, const struct rv_usage *used);
+/** A take-over moves deadlines. */
+void sim_asked_recovered(struct sim_watch *w, int64_t gap_us);
+/** At the end of a step: who has ended waits for nothing. */
+void sim_asked_step_ended(struct sim_seed *s);
+void sim_asked_fini(struct sim_watch *w);
+bool sim_asked_at_work(const struct sim_watch *w);
 /** Are these the calls that are open? */
 void sim_watch_recovered(struct sim_seed *s, const struct rv_effects *open);
+
+/* session.c: the conversation that a run belongs to, and the rows that are kept of it */
+struct sim_row {
+    char *id, *parent, *call; /* owned; NULL: none */
+    int type;                 /* enum rv_message_type */
+};
+struct sim_session {
+    bool exists;
+    struct rv_conversation conversation; /* its history is owned */
+    int64_t n_before;                    /* rows of earlier turns */
+    struct sim_row *rows;                /* that journaled steps have kept; owned */
+    size_t n_rows, cap_rows;
+    struct rv_usage kept; /* what the turns say that they took */
+    bool *has_turn;       /* per stage; owned */
+    int64_t n_agents;     /* that ended below stages that join it */
+    int64_t n_answers;    /* rows with what such agents said */
+};
+/** Perhaps the run is a turn of a conversation. */
+RV_MUST_CHECK int sim_session_begin(struct sim_seed *s, rv_err **err);
+void sim_session_agent_ended(struct sim_seed *s, int stage);
+RV_MUST_CHECK int sim_session_step(struct sim_seed *s, rv_err **err);
+/** The store has the rows of the journaled steps and no others, and a next turn could be told of them. */
+RV_MUST_CHECK int sim_session_verify(struct sim_seed *s, rv_err **err);
+void sim_session_fini(struct sim_session *c);
 
 /* For tests: makes the simulated process do wrong. */
 struct sim_tamper {
@@ -209,6 +270,7 @@ struct sim_seed {
     struct sim_world world;
     struct sim_ledger ledger;
     struct sim_watch watch;
+    struct sim_session session;
     char **answered; /* ids of interrupts whose answer is journaled; owned */
     size_t n_answered, cap_answered;
     char *asked_key; /* owned; of the call that an answer under way is about; NULL: none */
@@ -266,7 +328,13 @@ RV_MUST_CHECK int sim_model_answer(struct sim_seed *s, const struct rv_effect *e
 RV_MUST_CHECK int sim_tool_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
 RV_MUST_CHECK int sim_hook_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
 /** talk.c: the reply asks for some of the request's tools, perhaps. */
-RV_MUST_CHECK int sim_tool_calls(json_object *request, struct sim_rng *r, struct sim_outcome *o, rv_err **err);
+RV_MUST_CHECK int sim_tool_calls(struct sim_seed *s, const struct rv_effect *e, json_object *request, struct sim_rng *r,
+                                 struct sim_outcome *o, rv_err **err);
+/** ask.c: arguments of ask_agent (self: who asks); and its answer, the document of an agent, perhaps a spoiled one. */
+RV_MUST_CHECK int sim_ask_arguments(struct sim_seed *s, const char *self, struct sim_rng *r, rv_buf *text,
+                                    rv_err **err);
+RV_MUST_CHECK int sim_ask_answer(struct sim_seed *s, const struct rv_effect *e, bool spoils, struct sim_rng *r,
+                                 struct sim_outcome *o, rv_err **err);
 void sim_outcome_fail(struct sim_outcome *o, const char *type, bool retryable, const char *text);
 /** The script's answer, if it has one. */
 RV_MUST_CHECK int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_script_kind kind,
@@ -283,6 +351,8 @@ void sim_say(struct sim_seed *s, const char *fmt, ...) RV_PRINTF(2, 3);
 void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c);
 void sim_say_effects(struct sim_seed *s);
 const char *sim_stage_name(const struct sim_seed *s, int stage);
+/** Whose an effect is: "stage", or "stage > agent > agent". The caller's; NULL: no memory. */
+char *sim_who(const struct sim_seed *s, const struct rv_effect *e);
 
 /* shrink.c */
 struct sim_setup { /* what a thread needs to run a seed */

@@ -69,15 +69,19 @@ int sim_tool_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_ou
     bool found = false, anyway = sim_chance(&s->tape, HAPPENS_ANYWAY);
     int rc = 0;
 
+    if (e->origin && fault)
+        s->tally->n_agent_faults++;
     if (fault == 1) {
         fail(s, o);
     } else if (fault == 2) {
         sim_outcome_fail(o, "TimeoutError", true, "no answer in time");
     } else {
         rc = sim_script_answer(s, e, RV_SCRIPT_TOOL, (rv_str){e->request, e->request_len}, o, &found, err);
-        if (rc == 0 && !found)
+        if (rc == 0 && !found && strcmp(e->name, SIM_ASK_AGENT) == 0)
+            rc = sim_ask_answer(s, e, fault == 3, &r, o, err);
+        else if (rc == 0 && !found)
             rc = put_result(info, &r, &o->text, err);
-        if (rc == 0 && fault == 3 && !o->failed)
+        if (rc == 0 && fault == 3 && !o->failed && strcmp(e->name, SIM_ASK_AGENT) != 0)
             put_odd(&r, &o->text);
     }
     o->takes_effect = !o->failed || anyway;

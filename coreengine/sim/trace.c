@@ -1,12 +1,33 @@
 /* What happens in a simulated run, in plain words, a line each. */
 #include "coreengine/sim/sim_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *sim_stage_name(const struct sim_seed *s, int stage)
 {
     return stage >= 0 && (size_t)stage < s->subject->pipeline->n_agents ? s->subject->pipeline->agents[stage].name
                                                                         : "(none)";
+}
+
+static void put_who(const struct sim_seed *s, const struct rv_effect *e, const struct rv_origin *o, rv_buf *b)
+{
+    if (!o) {
+        rv_buf_puts(b, sim_stage_name(s, e->stage));
+        return;
+    }
+    put_who(s, e, o->parent, b);
+    rv_buf_printf(b, " > %s", o->agent);
+}
+
+char *sim_who(const struct sim_seed *s, const struct rv_effect *e)
+{
+    rv_buf b = RV_BUF_INIT(SIM_MAX_TEXT);
+
+    put_who(s, e, e->origin, &b);
+    char *who = b.rc == 0 ? rv_buf_steal(&b, NULL) : NULL;
+    rv_buf_fini(&b);
+    return who;
 }
 
 /* One line, cut, without control characters. */
@@ -61,7 +82,7 @@ static void say_answer(const struct rv_event *ev, rv_buf *b)
         rv_buf_printf(b, " \"%.*s\"", RV_STR_ARG(r->text));
 }
 
-static void say_done(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c, rv_buf *b)
+static void say_done(const struct rv_event *ev, const struct sim_call *c, rv_buf *b)
 {
     const char *who = ev->kind == RV_EVENT_LLM_DONE    ? "the model"
                       : ev->kind == RV_EVENT_TOOL_DONE ? "the tool"
@@ -72,8 +93,8 @@ static void say_done(struct sim_seed *s, const struct rv_event *ev, const struct
                       (long long)ev->call_id);
         return;
     }
-    rv_buf_printf(b, "%s %s, call %lld of %s, visit %lld, ", who, c->name, (long long)ev->call_id,
-                  sim_stage_name(s, c->stage), (long long)c->visit);
+    rv_buf_printf(b, "%s %s, call %lld of %s, visit %lld, ", who, c->name, (long long)ev->call_id, c->who ? c->who : "",
+                  (long long)c->visit);
     if (ev->failed) {
         rv_buf_printf(b, "fails with %s%s: ", ev->error_type ? ev->error_type : "an error",
                       ev->retryable ? " (may be repeated)" : "");
@@ -97,7 +118,7 @@ void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct s
     case RV_EVENT_LLM_DONE:
     case RV_EVENT_TOOL_DONE:
     case RV_EVENT_HOOK_DONE:
-        say_done(s, ev, c, &b);
+        say_done(ev, c, &b);
         break;
     case RV_EVENT_TIMER:
         rv_buf_printf(&b, "timer %lld: the wait is over", (long long)ev->call_id);
@@ -121,15 +142,17 @@ static void say_call(struct sim_seed *s, const struct rv_effect *e)
     const char *what = e->kind == RV_EFFECT_CALL_LLM    ? "model"
                        : e->kind == RV_EFFECT_CALL_TOOL ? "tool"
                                                         : rv_name_kind_text(e->entry);
+    char *who = sim_who(s, e);
 
     if (e->kind == RV_EFFECT_CALL_TOOL)
         sim_say(s, "    call %lld: tool %s (%s), stage %s, visit %lld, attempt %lld, key %s, %.*s",
                 (long long)e->call_id, e->name, rv_effect_class_text((enum rv_effect_class)e->effect_class),
-                sim_stage_name(s, e->stage), (long long)e->visit, (long long)e->attempt, e->key,
+                who ? who : "", (long long)e->visit, (long long)e->attempt, e->key,
                 RV_STR_ARG(rv_utf8_cut((rv_str){e->request, e->request_len}, SIM_SHOWN)));
     else
         sim_say(s, "    call %lld: %s %s, stage %s, visit %lld, attempt %lld", (long long)e->call_id, what, e->name,
-                sim_stage_name(s, e->stage), (long long)e->visit, (long long)e->attempt);
+                who ? who : "", (long long)e->visit, (long long)e->attempt);
+    free(who);
 }
 
 static const char *member(json_object *line, const char *key)
@@ -157,7 +180,11 @@ static void put_completed(json_object *line, rv_buf *b)
     json_object *output = NULL;
     rv_buf text = RV_BUF_INIT(SIM_MAX_TEXT);
 
-    rv_buf_printf(b, "stage %s ends: %s", member(line, "stage"), member(line, "status"));
+    if (member(line, "agent")[0])
+        rv_buf_printf(b, "agent %s, asked by call %s, ends: %s", member(line, "agent"),
+                      member(line, "parent_tool_call_id"), member(line, "status"));
+    else
+        rv_buf_printf(b, "stage %s ends: %s", member(line, "stage"), member(line, "status"));
     put_text(b, line, ", ", "error");
     if (json_object_object_get_ex(line, "output", &output) && output) {
         rv_json_write(output, &text);
@@ -174,7 +201,12 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
     case RV_EMIT_STAGE_STARTED:
         rv_buf_printf(b, "stage %s begins, visit %lld", member(line, "stage"), (long long)number(line, "visit"));
         return true;
+    case RV_EMIT_AGENT_STARTED:
+        rv_buf_printf(b, "agent %s begins, asked by call %s, %lld deep", member(line, "agent"),
+                      member(line, "parent_tool_call_id"), (long long)number(line, "depth"));
+        return true;
     case RV_EMIT_STAGE_COMPLETED:
+    case RV_EMIT_AGENT_COMPLETED:
         put_completed(line, b);
         return true;
     case RV_EMIT_ROUTING_DECISION:
@@ -207,8 +239,6 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
         put_text(b, line, "warning: ", "message");
         return true;
     case RV_EMIT_ACTION:
-    case RV_EMIT_AGENT_STARTED:
-    case RV_EMIT_AGENT_COMPLETED:
     case RV_EMIT_PIPELINE_STARTED:
     case RV_EMIT_LLM_CALL_START:
     case RV_EMIT_LLM_RESULT:

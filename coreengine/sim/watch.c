@@ -23,22 +23,23 @@ void sim_watch_fini(struct sim_watch *w)
     free(w->is_open);
     free(w->edges);
     free(w->open);
+    sim_asked_fini(w);
     *w = (struct sim_watch){0};
 }
 
 /* --- calls that are open --- */
 
-static int opened(struct sim_watch *w, int64_t call_id, rv_err **err)
+static int opened(struct sim_watch *w, const struct sim_open *o, rv_err **err)
 {
     if (w->n_open == w->cap_open) {
         size_t cap = w->cap_open ? w->cap_open * 2 : 8;
-        int64_t *open = realloc(w->open, cap * sizeof *open);
+        struct sim_open *open = realloc(w->open, cap * sizeof *open);
         if (!open)
             return RV_FAIL(err, RV_E_NOMEM, "watch a call");
         w->open = open;
         w->cap_open = cap;
     }
-    w->open[w->n_open++] = call_id;
+    w->open[w->n_open++] = *o;
     return 0;
 }
 
@@ -47,14 +48,40 @@ static void closed(struct sim_watch *w, int64_t call_id)
     size_t n = 0;
 
     for (size_t i = 0; i < w->n_open; i++)
-        if (w->open[i] != call_id)
+        if (w->open[i].call_id != call_id)
             w->open[n++] = w->open[i];
     w->n_open = n;
+}
+
+/* The most that a model call can cost, whoever of its role and the fallbacks answers it. */
+static int worst_cost(struct sim_seed *s, const struct rv_effect *e, int64_t *out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
+    const struct rv_pipeline *p = e->pipeline ? e->pipeline : s->subject->pipeline;
+    const struct rv_model_config *m = rv_pipeline_model(p, rv_str_of(e->name));
+    int64_t bytes = (int64_t)e->request_len, tokens = 0;
+    json_object *request = NULL;
+
+    if (e->kind != RV_EFFECT_CALL_LLM || !s->subject->pipeline->has_budget || !m)
+        return 0;
+    int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
+    if (rc < 0)
+        return rc;
+    RV_IGNORE(!rv_json_get_int(rv_json_get_obj(request, "options"), "num_predict", &tokens), "every request has it");
+    json_object_put(request);
+    *out = rv_llm_worst_cost(m->has_price ? &m->price : NULL, bytes, tokens);
+    for (size_t i = 0; m->fallback_models && i < m->fallback.n; i++) {
+        const struct rv_model_config *f = m->fallback_models[i];
+        int64_t cost = rv_llm_worst_cost(f->has_price ? &f->price : NULL, bytes, tokens);
+        *out = cost > *out ? cost : *out;
+    }
+    return 0;
 }
 
 static int call(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
 {
     struct sim_watch *w = &s->watch;
+    struct sim_open open = {.call_id = e->call_id};
 
     if (e->call_id <= w->last_call_id)
         sim_break(s, RV_SIM_KEEPS_EVENTS, "call %lld comes after call %lld", (long long)e->call_id,
@@ -69,7 +96,10 @@ static int call(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
     struct sim_key *k = e->key ? sim_world_find(&s->world, e->key) : NULL;
     if (k)
         k->asked_us = s->last_event_us;
-    return opened(w, e->call_id, err);
+    int rc = worst_cost(s, e, &open.worst_micro_usd, err);
+    if (rc == 0)
+        rc = sim_asked_call(s, e, &open.asked, err);
+    return rc < 0 ? rc : opened(w, &open, err);
 }
 
 /* --- bounds --- */
@@ -135,7 +165,7 @@ static void check_proof(struct sim_seed *s)
 
 /* --- events --- */
 
-static json_object *parse(struct sim_seed *s, const struct rv_effect *e)
+json_object *sim_watch_parse(struct sim_seed *s, const struct rv_effect *e)
 {
     const struct rv_json_opts opts = {.max_bytes = SIM_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *line = NULL;
@@ -155,7 +185,7 @@ static void routed(struct sim_seed *s, const struct rv_effect *e)
                                                    [RV_ROUTE_DEFAULT] = RV_SIM_DEFAULT,
                                                    [RV_ROUTE_NO_MATCH] = RV_SIM_NO_MATCH,
                                                    [RV_ROUTE_ERROR] = RV_SIM_ERROR_ROUTE};
-    json_object *line = parse(s, e);
+    json_object *line = sim_watch_parse(s, e);
     const char *to = "", *reason = "";
     int64_t rule = -1;
 
@@ -172,7 +202,7 @@ static void routed(struct sim_seed *s, const struct rv_effect *e)
 
 static void asked(struct sim_seed *s, const struct rv_effect *e)
 {
-    json_object *line = parse(s, e);
+    json_object *line = sim_watch_parse(s, e);
     const char *id = "";
 
     RV_IGNORE(!rv_json_get_text(line, "id", &id), "checked by what follows");
@@ -182,18 +212,24 @@ static void asked(struct sim_seed *s, const struct rv_effect *e)
     json_object_put(line);
 }
 
-/* What a model call cost, or one of which nobody knows what became. */
+static int64_t number(json_object *line, const char *key)
+{
+    int64_t n = 0;
+    return rv_json_get_int(line, key, &n) ? n : 0;
+}
+
+/* What a model call took, or one of which nobody knows what became. */
 static void paid(struct sim_seed *s, const struct rv_effect *e)
 {
-    static const char mark[] = "\"cost_micro_usd\":";
-    rv_str line = rv_effect_text(&s->fx, e);
-    int64_t cost = 0;
+    json_object *json = sim_watch_parse(s, e);
 
-    if (!memmem(line.ptr, line.len, mark, sizeof mark - 1))
+    if (!json)
         return;
-    json_object *json = parse(s, e);
-    if (rv_json_get_int(json, "cost_micro_usd", &cost))
-        s->watch.told_micro_usd += cost;
+    const struct rv_usage used = {.input_tokens = number(json, "input_tokens"),
+                                  .output_tokens = number(json, "output_tokens"),
+                                  .cost_micro_usd = number(json, "cost_micro_usd")};
+    rv_usage_add(&s->watch.told, &used);
+    sim_asked_told(s, e, &used);
     json_object_put(json);
 }
 
@@ -230,18 +266,35 @@ static void emitted(struct sim_seed *s, const struct rv_effect *e)
     }
 }
 
-/* What was spent is what observers were told, and within the budget. */
-static void check_money(struct sim_seed *s)
+/* What was spent is what observers were told. */
+static void check_usage(struct sim_seed *s)
+{
+    const struct rv_usage *u = &rv_envelope_fields(rv_run_envelope(s->run))->usage, *told = &s->watch.told;
+
+    if (u->cost_micro_usd != told->cost_micro_usd)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "the events say that model calls cost %lld micro-USD, the envelope %lld",
+                  (long long)told->cost_micro_usd, (long long)u->cost_micro_usd);
+    if (u->input_tokens != told->input_tokens || u->output_tokens != told->output_tokens)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS,
+                  "the events say that model calls took %lld + %lld tokens, the envelope %lld + %lld",
+                  (long long)told->input_tokens, (long long)told->output_tokens, (long long)u->input_tokens,
+                  (long long)u->output_tokens);
+}
+
+/* Whatever the calls under way come to, the budget holds. */
+static void check_budget(struct sim_seed *s)
 {
     const struct rv_pipeline *p = s->subject->pipeline;
-    int64_t spent = rv_envelope_fields(rv_run_envelope(s->run))->usage.cost_micro_usd;
+    const struct sim_watch *w = &s->watch;
+    int64_t most = w->told.cost_micro_usd;
 
-    if (p->has_budget && spent > p->budget_micro_usd)
-        sim_break(s, RV_SIM_KEEPS_BOUNDS, "model calls cost %lld micro-USD, the budget is %lld", (long long)spent,
-                  (long long)p->budget_micro_usd);
-    if (spent != s->watch.told_micro_usd)
-        sim_break(s, RV_SIM_KEEPS_BOUNDS, "the events say that model calls cost %lld micro-USD, the envelope %lld",
-                  (long long)s->watch.told_micro_usd, (long long)spent);
+    for (size_t i = 0; i < w->n_open; i++)
+        if (__builtin_add_overflow(most, w->open[i].worst_micro_usd, &most))
+            most = INT64_MAX;
+    if (p->has_budget && most > p->budget_micro_usd)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS,
+                  "model calls have cost %lld micro-USD, with those under way it can be %lld, and the budget is %lld",
+                  (long long)w->told.cost_micro_usd, (long long)most, (long long)p->budget_micro_usd);
 }
 
 /* The envelope has counted what was seen, and has what its stages came up with. */
@@ -282,7 +335,7 @@ static void finished(struct sim_seed *s, size_t at)
         if (w->is_open[i])
             sim_break(s, RV_SIM_KEEPS_EVENTS, "the run ends, and stage \"%s\" has not", sim_stage_name(s, (int)i));
     check_envelope(s);
-    check_money(s);
+    check_usage(s);
 }
 
 int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
@@ -290,6 +343,9 @@ int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
     struct sim_watch *w = &s->watch;
     int rc = 0;
 
+    if (ev->kind == RV_EVENT_RECOVER)
+        sim_asked_recovered(w, ev->now_us - w->last_us);
+    w->last_us = ev->now_us;
     if (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER || (ev->kind == RV_EVENT_CANCEL && w->is_done)) {
         w->is_done = w->has_begun = false;
         w->n_answers += ev->kind == RV_EVENT_ANSWER;
@@ -308,7 +364,9 @@ int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
             closed(w, e->call_id);
             break;
         case RV_EFFECT_EMIT:
-            emitted(s, e);
+            rc = sim_asked_event(s, i, err);
+            if (rc == 0)
+                emitted(s, e);
             break;
         case RV_EFFECT_SAVE:
         case RV_EFFECT_KEEP:
@@ -318,8 +376,11 @@ int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
             break;
         }
     }
-    if (rc == 0 && !s->is_broken)
+    if (rc == 0 && !s->is_broken) {
+        sim_asked_step_ended(s);
+        check_budget(s);
         check_proof(s);
+    }
     return rc;
 }
 
@@ -328,9 +389,9 @@ void sim_watch_recovered(struct sim_seed *s, const struct rv_effects *open)
     const struct sim_watch *w = &s->watch;
 
     for (size_t i = 0; i < w->n_open && !s->is_broken; i++)
-        if (i >= open->n || open->items[i].call_id != w->open[i])
+        if (i >= open->n || open->items[i].call_id != w->open[i].call_id)
             sim_break(s, RV_SIM_KEEPS_REPLAY, "call %lld has no answer in the journal, and recovery does not know it",
-                      (long long)w->open[i]);
+                      (long long)w->open[i].call_id);
     if (open->n > w->n_open && !s->is_broken)
         sim_break(s, RV_SIM_KEEPS_NO_REPEAT, "recovery takes %zu calls for open, there are %zu", open->n, w->n_open);
 }

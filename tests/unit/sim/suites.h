@@ -11,6 +11,7 @@ TCase *seeds_case(void);
 TCase *broken_case(void);
 
 #define MAX_SUBJECTS 4
+#define MAX_AGENTS   3
 /* A pipeline with the tools of its first test's script, once per thread. Ends the test when it has errors. */
 struct subjects {
     size_t n;
@@ -18,6 +19,8 @@ struct subjects {
     struct rv_pipeline *pipelines[MAX_SUBJECTS];
     rv_script *scripts[MAX_SUBJECTS];
     struct rv_catalog catalogs[MAX_SUBJECTS];
+    rv_buf documents[MAX_AGENTS]; /* of the agents that may be asked, in any pipeline */
+    struct rv_sim_agent agents[MAX_AGENTS];
     struct rv_sim_subject of[MAX_SUBJECTS];
 };
 void subjects_init(struct subjects *s, const char *path, size_t n);

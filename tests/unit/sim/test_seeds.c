@@ -10,8 +10,9 @@ static const char *const pipelines[] = {
     RV_SOURCE_DIR "/tests/sim/bounds.yaml",   RV_SOURCE_DIR "/pipelines/loop.yaml",
     RV_SOURCE_DIR "/pipelines/parallel.yaml", RV_SOURCE_DIR "/pipelines/clarify.yaml",
     RV_SOURCE_DIR "/pipelines/policies.yaml", RV_SOURCE_DIR "/pipelines/hooks.yaml",
-    RV_SOURCE_DIR "/tests/sim/talks.yaml",
+    RV_SOURCE_DIR "/tests/sim/talks.yaml",    RV_SOURCE_DIR "/tests/sim/asks.yaml",
 };
+#define ASKS (RV_COUNT(pipelines) - 1) /* its runs are many times as long */
 
 /* Instrumented programs are up to twenty times slower, and meet the same code with fewer seeds. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -19,6 +20,7 @@ static const char *const pipelines[] = {
 #else
 #define SEEDS 300
 #endif
+#define ASKS_SEEDS 75 /* of its own */
 
 static struct rv_sim_report run(const struct rv_sim_opts *o)
 {
@@ -37,7 +39,8 @@ START_TEST(nothing_breaks_and_the_hash_depends_on_the_seeds_alone)
     struct subjects one, four;
     subjects_init(&one, pipelines[_i], 1);
     subjects_init(&four, pipelines[_i], 4);
-    struct rv_sim_opts o = subjects_opts(&one, SEEDS), threads = subjects_opts(&four, SEEDS);
+    int64_t n = (size_t)_i == ASKS ? SEEDS / 4 : SEEDS;
+    struct rv_sim_opts o = subjects_opts(&one, n), threads = subjects_opts(&four, n);
     struct rv_sim_report a = run(&o), b = run(&o), c = run(&threads);
 
     ck_assert_str_eq(a.hash, b.hash);
@@ -64,7 +67,7 @@ START_TEST(every_fault_every_status_and_every_route_occurs)
     for (size_t i = 0; i < RV_COUNT(pipelines); i++) {
         struct subjects s;
         subjects_init(&s, pipelines[i], 2);
-        struct rv_sim_opts o = subjects_opts(&s, SEEDS > 100 ? 1000 : 400);
+        struct rv_sim_opts o = subjects_opts(&s, i == ASKS ? ASKS_SEEDS : SEEDS > 100 ? 1000 : 400);
         struct rv_sim_report r = run(&o);
         for (size_t f = 0; f < RV_N_SIM_FAULTS; f++)
             faults[f] += r.faults[f];
@@ -80,6 +83,28 @@ START_TEST(every_fault_every_status_and_every_route_occurs)
         ck_assert_msg(faults[f] > 0, "%s never occurs", rv_sim_fault_text((enum rv_sim_fault)f));
     for (size_t k = RV_RUN_COMPLETED; k < RV_N_RUN; k++)
         ck_assert_msg(statuses[k] > 0, "no run is %s", rv_run_status_text((enum rv_run_status)k));
+}
+END_TEST
+
+/* Agents ask agents up to the bound and past it, some have an answer and some have none, and faults hit them. */
+START_TEST(agents_that_are_asked_are_reached)
+{
+    struct subjects s;
+    subjects_init(&s, pipelines[ASKS], 2);
+    struct rv_sim_opts o = subjects_opts(&s, ASKS_SEEDS);
+    struct rv_sim_report r = run(&o);
+
+    ck_assert_int_ge(r.n_asked, ASKS_SEEDS);
+    ck_assert_int_lt(r.n_agents, r.n_asked); /* not all are found */
+    ck_assert_int_lt(r.n_agents_ok, r.n_agents);
+    ck_assert_int_gt(r.n_agents_ok, r.n_agents / 2);
+    ck_assert_int_ge(r.max_depth, 3);
+    ck_assert_int_gt(r.n_agent_calls, r.n_agents);
+    ck_assert_int_gt(r.n_agent_faults, ASKS_SEEDS / 4);
+    ck_assert_int_gt(r.n_turns, 0);
+    ck_assert_int_gt(r.n_rows, 4 * r.n_turns);
+    rv_sim_report_fini(&r);
+    subjects_fini(&s);
 }
 END_TEST
 
@@ -200,6 +225,7 @@ TCase *seeds_case(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, nothing_breaks_and_the_hash_depends_on_the_seeds_alone, 0, (int)RV_COUNT(pipelines));
     tcase_add_test(tc, every_fault_every_status_and_every_route_occurs);
+    tcase_add_test(tc, agents_that_are_asked_are_reached);
     tcase_add_test(tc, without_faults_none_occurs);
     tcase_add_test(tc, a_script_answers_what_it_has_entries_for);
     tcase_add_test(tc, one_seed_is_told_step_by_step);
