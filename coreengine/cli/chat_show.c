@@ -18,6 +18,7 @@ struct rv_chat_show {
     bool in_text;                         /* the last line of stdout has no end yet */
     bool in_call;                         /* that of stderr: the call of call_id has no result yet */
     int64_t call_id;
+    json_object *acted;     /* what that call made known: told when its line has its end; NULL: nothing */
     char done_call[MAX_ID]; /* by which the last agent that is done was asked: its result says nothing new */
     bool left;              /* nobody reads stdout any more */
 };
@@ -39,6 +40,7 @@ void rv_chat_show_free(rv_chat_show *s)
     if (!s)
         return;
     rv_chat_sink_fini(&s->sink);
+    json_object_put(s->acted);
     free(s);
 }
 
@@ -247,6 +249,41 @@ static bool is_output(json_object *event)
     return rv_json_get_bool(event, "structured", &structured) && structured;
 }
 
+/* A question is for the person: it is not dim, and said whatever else is. */
+static void write_action(rv_chat_show *s, json_object *event)
+{
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+    bool asks = strcmp(text_of(event, "action_type"), "elicit") == 0;
+
+    if (!asks && !s->opts.tools)
+        return;
+    begin_line(s);
+    rv_chat_write_action(event, "  ", &line);
+    if (asks)
+        rv_chat_show_note(s, rv_buf_str(&line));
+    else
+        write_note(s, &line, false);
+    rv_buf_fini(&line);
+}
+
+static void action(rv_chat_show *s, json_object *event)
+{
+    if (s->in_call && !s->acted)
+        s->acted = json_object_get(event);
+    else
+        write_action(s, event);
+}
+
+static void tell_acted(rv_chat_show *s)
+{
+    json_object *event = s->acted;
+
+    s->acted = NULL;
+    if (event)
+        write_action(s, event);
+    json_object_put(event);
+}
+
 static void call_ends(rv_chat_show *s, const struct rv_effect *e, json_object *event)
 {
     bool goes_on = s->in_call && s->call_id == int_of(event, "call_id"), asked;
@@ -266,6 +303,7 @@ static void call_ends(rv_chat_show *s, const struct rv_effect *e, json_object *e
         s->in_call = false;
     }
     rv_buf_fini(&line);
+    tell_acted(s);
 }
 
 static void agent_ends(rv_chat_show *s, const struct rv_effect *e, json_object *event)
@@ -281,23 +319,6 @@ static void agent_ends(rv_chat_show *s, const struct rv_effect *e, json_object *
     rv_chat_write_line(rv_str_of(e->origin->agent), &line);
     write_outcome(event, "duration_ms", &line);
     write_note(s, &line, false);
-    rv_buf_fini(&line);
-}
-
-/* A question is for the person: it is not dim, and said whatever else is. */
-static void action(rv_chat_show *s, json_object *event)
-{
-    rv_buf line = RV_BUF_INIT(MAX_LINE);
-    bool asks = strcmp(text_of(event, "action_type"), "elicit") == 0;
-
-    if (!asks && !s->opts.tools)
-        return;
-    begin_line(s);
-    rv_chat_write_action(event, "  ", &line);
-    if (asks)
-        rv_chat_show_note(s, rv_buf_str(&line));
-    else
-        write_note(s, &line, false);
     rv_buf_fini(&line);
 }
 
@@ -371,6 +392,7 @@ void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn)
 
     rv_chat_sink_over(&s->sink);
     write_held(s);
+    tell_acted(s); /* the turn ended before its call */
     end_call_line(s);
     if (s->in_text)
         say(s, RV_STR_LIT("\n"));
