@@ -63,9 +63,11 @@ int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
 int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
                             json_object **out, rv_err **err)
 {
+    const char *user = c->context.user_id;
+    const struct rv_store_scope owner = {.tenant = scope->tenant, .user = user ? user : ""};
     char hash[RV_HASH_MAX];
 
-    int rc = read_history(store, scope, c, true, out, hash, err);
+    int rc = read_history(store, &owner, c, true, out, hash, err);
     if (rc < 0 || strcmp(hash, c->history_hash) == 0)
         return rc;
     json_object_put(*out);

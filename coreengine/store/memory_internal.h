@@ -22,6 +22,7 @@ RV_MUST_CHECK int rv_mem_table_reserve(struct mem_table *t); /* room for one mor
 void rv_mem_table_add(struct mem_table *t, struct mem_node *node, const char *name);
 void rv_mem_table_remove(struct mem_table *t, struct mem_node *node);
 struct mem_node *rv_mem_table_find(const struct mem_table *t, const char *name); /* NULL: none */
+struct mem_node *rv_mem_table_next(const struct mem_node *node); /* of the same name, where names may stand twice */
 
 struct mem_text {
     size_t refs, len;
@@ -152,6 +153,9 @@ void rv_mem_forget(struct mem_store *m);
 struct mem_session *rv_mem_see_session(struct mem_store *m, const struct rv_store_scope *scope, const char *id);
 /** The session, if it was deleted and the scope saw it before. */
 struct mem_session *rv_mem_see_deleted_session(struct mem_store *m, const struct rv_store_scope *scope, const char *id);
+/** Why there is none to be seen: RV_E_NOT_FOUND, or RV_E_INVALID when it could be several users'. */
+int rv_mem_fail_unseen_session(const struct mem_store *m, const struct rv_store_scope *scope, const char *id,
+                               rv_err **err);
 RV_MUST_CHECK int rv_mem_make_session(struct mem_store *m, const struct rv_session_row *fresh, struct mem_session **out,
                                       rv_err **err);
 /** Its state may be changed in place from now on, and messages added: the log knows what to go back to. */

@@ -98,9 +98,7 @@ int rv_mem_keep_turns(struct mem_store *m, const struct mem_run *run, const stru
         struct mem_session *s = rv_mem_see_session(m, &owner, turn->session);
         if (!s && rv_mem_see_deleted_session(m, &owner, turn->session))
             continue;
-        if (!s && rv_mem_table_find(&m->sessions, turn->session)) {
-            rc = rv_store_fail_session_taken(RV_E_DENIED, turn->session, err);
-        } else if (!s) {
+        if (!s) {
             char name[RV_STORE_NAME_ROOM];
             struct rv_session_row fresh = rv_store_session_of(turn, &owner, a->now_us, name);
             rc = rv_mem_make_session(m, &fresh, &s, err);
@@ -119,7 +117,7 @@ int rv_mem_add_messages(void *self, const struct rv_store_scope *scope, const st
     struct mem_session *s = rv_mem_see_session(m, scope, turn->session);
 
     if (!s)
-        return rv_store_fail_no_session(turn->session, err);
+        return rv_mem_fail_unseen_session(m, scope, turn->session, err);
     return rv_mem_end(m, mark, keep_turn(m, s, turn, NULL, now_us, err));
 }
 
@@ -133,7 +131,7 @@ int rv_mem_read_messages(void *self, const struct rv_store_scope *scope, const c
     if (!s && f->with_deleted)
         s = rv_mem_see_deleted_session(self, scope, session);
     if (!s)
-        return rv_store_fail_no_session(session, err);
+        return rv_mem_fail_unseen_session(self, scope, session, err);
     first = f->from_seq < 1 ? 1 : f->from_seq;
     last = f->upto_seq < s->state.n_messages ? f->upto_seq : s->state.n_messages;
     for (int64_t i = 0; i <= last - first && rc == 0 && (f->limit == 0 || n < f->limit); i++) {

@@ -18,28 +18,47 @@ static struct rv_session_row row_of(const struct mem_session *s)
     return row;
 }
 
-static struct mem_session *find(const struct mem_store *m, const char *id)
-{
-    return (struct mem_session *)(void *)rv_mem_table_find(&m->sessions, id);
-}
-
 static bool is_seen(const struct rv_store_scope *scope, const struct mem_session *s)
 {
     return !s->state.is_deleted && rv_store_sees_session(scope, &s->head);
 }
 
+/* NULL also when it could be several users'. */
+static struct mem_session *find(const struct mem_store *m, const struct rv_store_scope *scope, const char *id,
+                                bool is_deleted, size_t *n)
+{
+    struct mem_session *found = NULL;
+
+    *n = 0;
+    for (struct mem_node *node = rv_mem_table_find(&m->sessions, id); node; node = rv_mem_table_next(node)) {
+        struct mem_session *s = (struct mem_session *)(void *)node;
+        if (s->state.is_deleted != is_deleted || !rv_store_sees_session(scope, &s->head))
+            continue;
+        found = s;
+        (*n)++;
+    }
+    return *n == 1 ? found : NULL;
+}
+
 struct mem_session *rv_mem_see_session(struct mem_store *m, const struct rv_store_scope *scope, const char *id)
 {
-    struct mem_session *s = find(m, id);
-
-    return s && is_seen(scope, s) ? s : NULL;
+    size_t n;
+    return find(m, scope, id, false, &n);
 }
 
 struct mem_session *rv_mem_see_deleted_session(struct mem_store *m, const struct rv_store_scope *scope, const char *id)
 {
-    struct mem_session *s = find(m, id);
+    size_t n;
+    return find(m, scope, id, true, &n);
+}
 
-    return s && s->state.is_deleted && rv_store_sees_session(scope, &s->head) ? s : NULL;
+int rv_mem_fail_unseen_session(const struct mem_store *m, const struct rv_store_scope *scope, const char *id,
+                               rv_err **err)
+{
+    size_t n;
+
+    find(m, scope, id, false, &n);
+    return n > 1 ? rv_store_fail_ambiguous_session(id, err) : rv_store_fail_no_session(id, err);
 }
 
 void rv_mem_session_state_fini(struct mem_session_state *st)
@@ -170,11 +189,11 @@ int rv_mem_ensure_session(void *self, const struct rv_session_row *fresh, struct
     struct mem_store *m = self;
     const struct mem_undo *mark = m->undo;
     const struct rv_store_scope owner = {fresh->tenant, fresh->user};
-    struct mem_session *s = find(m, fresh->id);
+    struct mem_session *s = rv_mem_see_session(m, &owner, fresh->id);
     int rc = 0;
 
-    if (s && !is_seen(&owner, s))
-        return rv_store_fail_session_taken(RV_E_EXISTS, fresh->id, err);
+    if (rv_mem_see_deleted_session(m, &owner, fresh->id))
+        return rv_store_fail_session_deleted(fresh->id, err);
     if (!s)
         rc = rv_mem_make_session(m, fresh, &s, err);
     if (rc == 0)
@@ -187,7 +206,7 @@ int rv_mem_get_session(void *self, const struct rv_store_scope *scope, const cha
 {
     const struct mem_session *s = rv_mem_see_session(self, scope, id);
 
-    return s ? copy(s, out, err) : rv_store_fail_no_session(id, err);
+    return s ? copy(s, out, err) : rv_mem_fail_unseen_session(self, scope, id, err);
 }
 
 static int change_session(struct mem_store *m, struct mem_session *s, const struct rv_session_change *change,
@@ -214,7 +233,7 @@ int rv_mem_change_session(void *self, const struct rv_store_scope *scope, const 
     struct mem_session *s = rv_mem_see_session(m, scope, id);
 
     if (!s)
-        return rv_store_fail_no_session(id, err);
+        return rv_mem_fail_unseen_session(m, scope, id, err);
     return rv_mem_end(m, mark, change_session(m, s, change, err));
 }
 
@@ -226,7 +245,7 @@ int rv_mem_delete_session(void *self, const struct rv_store_scope *scope, const 
     int rc;
 
     if (!s)
-        return rv_store_fail_no_session(id, err);
+        return rv_mem_fail_unseen_session(m, scope, id, err);
     rc = rv_mem_touch_session(m, s, err);
     if (rc == 0) {
         s->state.is_deleted = true;
@@ -303,7 +322,8 @@ static int by_touch(const void *left, const void *right)
 
     if (a->state.updated_us != b->state.updated_us)
         return a->state.updated_us < b->state.updated_us ? 1 : -1;
-    return strcmp(a->head.id, b->head.id);
+    int by_id = strcmp(a->head.id, b->head.id);
+    return by_id ? by_id : strcmp(a->head.user, b->head.user);
 }
 
 int rv_mem_list_sessions(void *self, const struct rv_store_scope *scope, const struct rv_session_filter *filter,

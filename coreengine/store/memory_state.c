@@ -63,14 +63,23 @@ void rv_mem_table_remove(struct mem_table *t, struct mem_node *node)
     t->n--;
 }
 
-struct mem_node *rv_mem_table_find(const struct mem_table *t, const char *name)
+static struct mem_node *first_of(struct mem_node *node, uint64_t hash, const char *name)
 {
-    uint64_t hash = hash_of(name);
-    struct mem_node *node = t->n_buckets ? t->buckets[hash & (t->n_buckets - 1)] : NULL;
-
     while (node && (node->hash != hash || strcmp(node->name, name) != 0))
         node = node->next;
     return node;
+}
+
+struct mem_node *rv_mem_table_find(const struct mem_table *t, const char *name)
+{
+    uint64_t hash = hash_of(name);
+
+    return t->n_buckets ? first_of(t->buckets[hash & (t->n_buckets - 1)], hash, name) : NULL;
+}
+
+struct mem_node *rv_mem_table_next(const struct mem_node *node)
+{
+    return first_of(node->next, node->hash, node->name);
 }
 
 struct mem_text *rv_mem_text_new(rv_str s)

@@ -89,7 +89,9 @@
     X(UNDO_PART, "ROLLBACK TO part")                                                                                   \
     X(END_PART, "RELEASE part")                                                                                        \
     X(OWNER_OF_RUN, "SELECT tenant, user FROM runs WHERE key = ?1")                                                    \
-    X(FIND_SESSION, RV_SQL_SESSION " WHERE id = ?1")                                                                   \
+    X(FIND_SESSION, RV_SQL_SESSION " WHERE tenant_id = ?1 AND id = ?2 AND user_id = coalesce(?3, user_id)"             \
+                                   " ORDER BY deleted_us IS NOT NULL LIMIT 1")                                         \
+    X(COUNT_SESSIONS, "SELECT count(*) FROM sessions WHERE tenant_id = ?1 AND id = ?2 AND deleted_us IS NULL")         \
     X(ADD_SESSION, "INSERT INTO sessions (id, tenant_id, user_id, name, description, agent_name, mode, total_tokens,"  \
                    " n_messages, metadata, created_us, updated_us)"                                                    \
                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?8, ?9, ?9)")                                           \
@@ -99,7 +101,7 @@
                  " total_tokens = ?4, n_messages = ?5, updated_us = ?6 WHERE key = ?1")                                \
     X(DELETE_SESSION, "UPDATE sessions SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                           \
     X(PURGE_MESSAGES, "DELETE FROM messages WHERE session IN (SELECT key FROM sessions s " RV_SQL_PURGED ")")          \
-    X(PURGE_SESSIONS, "UPDATE sessions AS s SET name = '', description = NULL, metadata = '{}', total_tokens = 0,"      \
+    X(PURGE_SESSIONS, "UPDATE sessions AS s SET name = '', description = NULL, metadata = '{}', total_tokens = 0,"     \
                       " n_messages = 0 " RV_SQL_PURGED)                                                                \
     X(ADD_MESSAGE, "INSERT INTO messages (session, seq, id, message_type, content, tool_calls, token_count,"           \
                    " agent_name, model, trace_id, span_id, run_id, input_tokens, output_tokens, cost_micro_usd,"       \
@@ -212,11 +214,11 @@ struct sql_session {
     bool is_deleted;
     struct rv_session_row row; /* borrowed from the statement */
 };
-/** 1: found, 0: there is none of that id, whoever's it is. What was found lasts until rv_sql_done() of *stmt, which is
- * the caller's in any case. */
-RV_MUST_CHECK int rv_sql_find_session(struct sql_store *st, const char *id, sqlite3_stmt **stmt,
-                                      struct sql_session *out, rv_err **err);
-/** As that; RV_E_NOT_FOUND when it is outside the scope, or deleted. */
+/** 1: found, 0: there is none of that id in the scope. One that was deleted only when there is no other. What was found
+ * lasts until rv_sql_done() of *stmt, which is the caller's in any case. RV_E_INVALID: it could be several users'. */
+RV_MUST_CHECK int rv_sql_find_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                                      sqlite3_stmt **stmt, struct sql_session *out, rv_err **err);
+/** As that; RV_E_NOT_FOUND when there is none, or it was deleted. */
 RV_MUST_CHECK int rv_sql_see_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
                                      sqlite3_stmt **stmt, struct sql_session *out, rv_err **err);
 RV_MUST_CHECK int rv_sql_add_session(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key,

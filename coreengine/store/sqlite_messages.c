@@ -24,27 +24,23 @@ static int aim_at_found(const struct sql_session *found, const struct rv_turn *t
     return rc < 0 ? RV_WRAP(err, rc, "session \"%s\"", turn->session) : 0;
 }
 
-/* makes: a session that is not there is made, one that is somebody else's is named as such, and one that was deleted
- * is no failure. */
+/* makes: a session that is not there is made, and one that was deleted is no failure. */
 static int aim(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_turn *turn, bool makes,
                int64_t now_us, struct target *t, rv_err **err)
 {
     char name[RV_STORE_NAME_ROOM];
     struct sql_session found = {0};
     sqlite3_stmt *stmt = NULL;
-    int rc = rv_sql_find_session(st, turn->session, &stmt, &found, err);
+    int rc = rv_sql_find_session(st, scope, turn->session, &stmt, &found, err);
     bool is_there = rc == 1;
 
-    t->is_gone = is_there && makes && found.is_deleted && rv_store_sees_session(scope, &found.row);
+    t->is_gone = is_there && makes && found.is_deleted;
     if (t->is_gone)
         rc = 0;
-    else if (is_there && (found.is_deleted || !rv_store_sees_session(scope, &found.row)))
-        rc = makes ? rv_store_fail_session_taken(RV_E_DENIED, turn->session, err)
-                   : rv_store_fail_no_session(turn->session, err);
+    else if (rc >= 0 && !makes && (!is_there || found.is_deleted))
+        rc = rv_store_fail_no_session(turn->session, err);
     else if (is_there)
         rc = aim_at_found(&found, turn, t, err);
-    else if (rc == 0 && !makes)
-        rc = rv_store_fail_no_session(turn->session, err);
     rv_sql_done(stmt);
     if (rc < 0 || is_there)
         return rc;
@@ -247,9 +243,8 @@ int rv_sql_read_messages(void *self, const struct rv_store_scope *scope, const c
     int rc = rv_sql_begin_read(st, &began, err);
 
     if (rc == 0)
-        rc = rv_sql_find_session(st, session, &stmt, &found, err);
-    if (rc == 0 ||
-        (rc == 1 && ((found.is_deleted && !filter->with_deleted) || !rv_store_sees_session(scope, &found.row))))
+        rc = rv_sql_find_session(st, scope, session, &stmt, &found, err);
+    if (rc == 0 || (rc == 1 && found.is_deleted && !filter->with_deleted))
         rc = rv_store_fail_no_session(session, err);
     rv_sql_done(stmt);
     if (rc == 1)

@@ -1,5 +1,4 @@
-/* Sessions. An id is one session's for good: it is looked for as such, and whether the caller may see what is found is
- * decided here, so that a wrong owner and a missing session look alike. */
+/* Sessions. An id is one session's of its owner, for good; what other owners have by that id is never looked at. */
 #include "coreengine/store/sqlite_internal.h"
 
 #define MAX_SQL 4096
@@ -40,14 +39,39 @@ static int row_of(struct sql_store *st, sqlite3_stmt *stmt, struct sql_session *
     return rc;
 }
 
-int rv_sql_find_session(struct sql_store *st, const char *id, sqlite3_stmt **stmt, struct sql_session *out,
-                        rv_err **err)
+/* Who sees all users of a tenant has to say whose is meant, when two have one of that id. */
+static int is_only_one(struct sql_store *st, const struct rv_store_scope *scope, const char *id, rv_err **err)
 {
-    int rc = rv_sql_use(st, SQL_FIND_SESSION, stmt, err);
+    sqlite3_stmt *stmt = NULL;
+    int64_t n = 0;
 
+    if (scope->user)
+        return 0;
+    int rc = rv_sql_use(st, SQL_COUNT_SESSIONS, &stmt, err);
     if (rc < 0)
         return rc;
-    rv_sql_text(st, *stmt, 1, id);
+    rv_sql_text(st, stmt, 1, scope->tenant);
+    rv_sql_text(st, stmt, 2, id);
+    rc = rv_sql_step(st, stmt, "look for a session", err);
+    n = rc == 1 ? sqlite3_column_int64(stmt, 0) : 0;
+    rv_sql_done(stmt);
+    if (rc < 0)
+        return rc;
+    return n > 1 ? rv_store_fail_ambiguous_session(id, err) : 0;
+}
+
+int rv_sql_find_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id, sqlite3_stmt **stmt,
+                        struct sql_session *out, rv_err **err)
+{
+    int rc = is_only_one(st, scope, id, err);
+
+    if (rc == 0)
+        rc = rv_sql_use(st, SQL_FIND_SESSION, stmt, err);
+    if (rc < 0)
+        return rc;
+    rv_sql_text(st, *stmt, 1, scope->tenant);
+    rv_sql_text(st, *stmt, 2, id);
+    rv_sql_text(st, *stmt, 3, scope->user);
     rc = rv_sql_step(st, *stmt, "look for a session", err);
     if (rc == 1) {
         int failed = row_of(st, *stmt, out, err);
@@ -59,9 +83,9 @@ int rv_sql_find_session(struct sql_store *st, const char *id, sqlite3_stmt **stm
 int rv_sql_see_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id, sqlite3_stmt **stmt,
                        struct sql_session *out, rv_err **err)
 {
-    int rc = rv_sql_find_session(st, id, stmt, out, err);
+    int rc = rv_sql_find_session(st, scope, id, stmt, out, err);
 
-    if (rc == 0 || (rc == 1 && (out->is_deleted || !rv_store_sees_session(scope, &out->row))))
+    if (rc == 0 || (rc == 1 && out->is_deleted))
         rc = rv_store_fail_no_session(id, err);
     return rc < 0 ? rc : 0;
 }
@@ -100,10 +124,10 @@ static int ensure(struct sql_store *st, const struct rv_session_row *fresh, stru
     struct sql_session found;
     sqlite3_stmt *stmt = NULL;
     int64_t key = 0;
-    int rc = rv_sql_find_session(st, fresh->id, &stmt, &found, err), is_there = rc;
+    int rc = rv_sql_find_session(st, &owner, fresh->id, &stmt, &found, err), is_there = rc;
 
-    if (rc == 1 && (found.is_deleted || !rv_store_sees_session(&owner, &found.row)))
-        rc = rv_store_fail_session_taken(RV_E_EXISTS, fresh->id, err);
+    if (rc == 1 && found.is_deleted)
+        rc = rv_store_fail_session_deleted(fresh->id, err);
     else if (rc >= 0)
         rc = copy(is_there ? &found.row : fresh, out, err);
     rv_sql_done(stmt);
@@ -189,7 +213,7 @@ static int prepare_list(struct sql_store *st, const struct rv_store_scope *scope
         rv_buf_puts(&sql, " AND instr(lower(name), lower(?4)) > 0");
     if (f->since_us > 0)
         rv_buf_puts(&sql, " AND updated_us >= ?5");
-    rv_buf_puts(&sql, " ORDER BY updated_us DESC, id LIMIT ?6 OFFSET ?7");
+    rv_buf_puts(&sql, " ORDER BY updated_us DESC, id, user_id LIMIT ?6 OFFSET ?7");
     rc = rv_buf_check(&sql, "query", err);
     if (rc == 0) {
         rc = sqlite3_prepare_v2(st->db, rv_buf_cstr(&sql), -1, out, NULL);

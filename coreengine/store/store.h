@@ -119,8 +119,8 @@ struct rv_store_append {
                    the owner's that was deleted takes nothing: its run goes on to its end without it */
     size_t n_turns;
 };
-/** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. RV_E_DENIED: a
- *  turn's session is another owner's. Whatever is refused, nothing of the append is written. */
+/** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. Whatever is
+ *  refused, nothing of the append is written. */
 RV_MUST_CHECK int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err);
 /** Several appends as one transaction (a group commit): nothing of them is durable before the commit. On failure of
  *  commit all are gone. An append that is refused in between leaves the others as they were. Every other
@@ -162,8 +162,10 @@ RV_MUST_CHECK int rv_store_delete_run(rv_store *s, const struct rv_store_scope *
                                       rv_err **err);
 
 /* --- Sessions and their messages --- */
-/* Rows without a user are nobody's in particular: in a scope, user "" sees only those, NULL (an operator) all, and
- * anybody else only their own. What is outside the scope is RV_E_NOT_FOUND, whatever it is. */
+/* An id is a session's among those of its tenant and user: others may have one of the same id, and neither can tell.
+ * Rows without a user are nobody's in particular: in a scope, user "" sees only those, NULL (an operator) all, and
+ * anybody else only their own. What is outside the scope is RV_E_NOT_FOUND, whatever it is; what an operator names by
+ * an id that several users have is RV_E_INVALID. */
 struct rv_session_row {
     const char *id, *tenant, *user; /* user "": nobody */
     const char *name, *description, *agent_name, *mode;
@@ -174,8 +176,7 @@ struct rv_session_row {
 };
 void rv_session_row_fini(struct rv_session_row *row);
 /** The session of that id, or a new one as `fresh` says (name NULL: "chat-<id>", mode NULL: "chat"; id, tenant and user
- *  must be given). RV_E_EXISTS: the id is another owner's, who is not named; also one that was deleted. out (may be
- *  NULL) owns its texts. */
+ *  must be given). RV_E_EXISTS: the owner had one of that id and deleted it. out (may be NULL) owns its texts. */
 RV_MUST_CHECK int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, struct rv_session_row *out,
                                           rv_err **err);
 RV_MUST_CHECK int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
@@ -199,8 +200,9 @@ RV_MUST_CHECK int rv_store_list_sessions(rv_store *s, const struct rv_store_scop
                                          const struct rv_session_filter *filter,
                                          int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
                                          void *self, rv_err **err);
-/** It and its messages can not be seen any more; its id stays taken. Nothing brings it back. The messages go with the
- *  first sweep that finds none of its runs unfinished: a run that is recovered is told what it was told before. */
+/** It and its messages can not be seen any more; its id stays taken for its owner. Nothing brings it back. The messages
+ * go with the first sweep that finds none of its runs unfinished: a run that is recovered is told what it was told
+ * before. */
 RV_MUST_CHECK int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                           int64_t now_us, rv_err **err);
 

@@ -148,8 +148,8 @@ RV_MUST_CHECK int rv_store_merge(rv_str old, json_object *patch, const char *con
 bool rv_store_schema_changes(const struct rv_schema_row *given, enum rv_schema_put how,
                              const struct rv_schema_row *present, bool is_deleted);
 int rv_store_fail_no_session(const char *id, rv_err **err);
-/** code: RV_E_EXISTS or RV_E_DENIED. Does not tell whose it is, nor whether it was deleted. */
-int rv_store_fail_session_taken(int code, const char *id, rv_err **err);
+int rv_store_fail_session_deleted(const char *id, rv_err **err);   /* RV_E_EXISTS */
+int rv_store_fail_ambiguous_session(const char *id, rv_err **err); /* RV_E_INVALID */
 int rv_store_fail_no_schema(const char *kind, const char *name, rv_err **err);
 int rv_store_fail_schema_id(const char *id, bool is_another_users, rv_err **err);
 

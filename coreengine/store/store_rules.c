@@ -183,12 +183,18 @@ int rv_store_fail_no_session(const char *id, rv_err **err)
     return RV_FAIL(err, RV_E_NOT_FOUND, "no session \"%s\"", id);
 }
 
-int rv_store_fail_session_taken(int code, const char *id, rv_err **err)
+int rv_store_fail_session_deleted(const char *id, rv_err **err)
 {
-    RV_FAIL(err, code, "session \"%s\" can not be used: its id is taken, by another owner or by one that was deleted",
-            id);
+    RV_FAIL(err, RV_E_EXISTS, "session \"%s\" was deleted, and its id stays taken", id);
     rv_err_hint(err, "begin a session with another id");
-    return code;
+    return RV_E_EXISTS;
+}
+
+int rv_store_fail_ambiguous_session(const char *id, rv_err **err)
+{
+    RV_FAIL(err, RV_E_INVALID, "several users have a session \"%s\"", id);
+    rv_err_hint(err, "say whose it is: --user NAME");
+    return RV_E_INVALID;
 }
 
 int rv_store_fail_no_schema(const char *kind, const char *name, rv_err **err)

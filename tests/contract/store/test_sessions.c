@@ -46,36 +46,73 @@ START_TEST(a_session_is_made_once)
 }
 END_TEST
 
-/* The same words for whoever's it is, and for one that was deleted. */
-START_TEST(an_id_is_one_owners_for_good)
+/* Nobody can tell what ids others have; one's own are taken for good. */
+START_TEST(an_id_is_its_owners_alone)
 {
     static const struct {
         const char *tenant, *user;
     } others[] = {{"default", "v"}, {"default", ""}, {"else", "u"}};
+    static const char *const ids[] = {"s1", "s2"}; /* the second one was deleted */
     struct world world, *w = &world;
-    struct rv_session_row fresh = {.id = "s1", .tenant = "default", .user = "u", .created_us = T0};
-    char said[300];
+    struct rv_session_row row;
 
     world_open(w, _i);
     make_session(w, "s1", "u");
     make_session(w, "s2", "u");
     OK(rv_store_delete_session(w->s, &operator_scope, "s2", T0 + 5, &w->err));
-    for (size_t i = 0; i < RV_COUNT(others); i++) {
-        fresh.tenant = others[i].tenant;
-        fresh.user = others[i].user;
-        ck_assert_int_eq(rv_store_ensure_session(w->s, &fresh, NULL, &w->err), RV_E_EXISTS);
-        if (i > 0)
-            ck_assert_str_eq(said, rv_err_text(w->err));
-        snprintf(said, sizeof said, "%s", rv_err_text(w->err));
-        rv_err_free(w->err);
-        w->err = NULL;
+    for (size_t i = 0; i < RV_COUNT(others) * RV_COUNT(ids); i++) {
+        const struct rv_store_scope other = {others[i / 2].tenant, others[i / 2].user};
+        const struct rv_session_row fresh = {
+            .id = ids[i % 2], .tenant = other.tenant, .user = other.user, .name = "another", .created_us = T0 + 9};
+        FAILS(RV_E_NOT_FOUND, rv_store_get_session(w->s, &other, fresh.id, &row, &w->err));
+        OK(rv_store_ensure_session(w->s, &fresh, &row, &w->err));
+        ck_assert_str_eq(row.name, "another");
+        rv_session_row_fini(&row);
+        const struct rv_session_change change = {.name = "mine", .now_us = T0 + 10};
+        OK(rv_store_change_session(w->s, &other, fresh.id, &change, &w->err));
+        if (i % 2)
+            OK(rv_store_delete_session(w->s, &other, fresh.id, T0 + 11, &w->err));
     }
-    fresh = (struct rv_session_row){.id = "s2", .tenant = "default", .user = "u", .created_us = T0};
-    ck_assert_int_eq(rv_store_ensure_session(w->s, &fresh, NULL, &w->err), RV_E_EXISTS);
-    said[strlen("session \"s")] = '2';
-    ck_assert_str_eq(said, rv_err_text(w->err));
-    rv_err_free(w->err);
-    w->err = NULL;
+    const struct rv_store_scope owner = {"default", "u"};
+    OK(rv_store_get_session(w->s, &owner, "s1", &row, &w->err));
+    ck_assert_str_eq(row.name, "chat-s1");
+    ck_assert_int_eq(row.updated_us, T0);
+    rv_session_row_fini(&row);
+    const struct rv_session_row again = {.id = "s2", .tenant = "default", .user = "u", .created_us = T0};
+    SAYS(RV_E_EXISTS, "session \"s2\" was deleted, and its id stays taken",
+         rv_store_ensure_session(w->s, &again, NULL, &w->err));
+    world_close(w);
+}
+END_TEST
+
+/* An operator sees what several users call the same, and has to say whose is meant. */
+START_TEST(an_id_of_several_users_is_ambiguous)
+{
+    const struct rv_message_filter all = {.limit = 0};
+    const struct rv_session_change change = {.name = "never", .now_us = T0 + 3};
+    const struct rv_store_scope v = {"default", "v"};
+    struct world world, *w = &world;
+    struct seen seen = SEEN_INIT;
+    struct rv_session_row row;
+    static const char said[] = "several users have a session \"s1\"";
+
+    world_open(w, _i);
+    make_session(w, "s1", "v");
+    make_session(w, "s1", "u");
+    SAYS(RV_E_INVALID, said, rv_store_get_session(w->s, &operator_scope, "s1", &row, &w->err));
+    SAYS(RV_E_INVALID, said, rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    SAYS(RV_E_INVALID, said, rv_store_delete_session(w->s, &operator_scope, "s1", T0 + 3, &w->err));
+    SAYS(RV_E_INVALID, said, add_rows(w, "s1", "a", "user:never"));
+    SAYS(RV_E_INVALID, said, rv_store_read_messages(w->s, &operator_scope, "s1", &all, see_message, &seen, &w->err));
+    OK(rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err));
+    SEEN(&seen, "s1 s1");
+    OK(rv_store_delete_session(w->s, &v, "s1", T0 + 4, &w->err));
+    OK(rv_store_get_session(w->s, &operator_scope, "s1", &row, &w->err));
+    ck_assert_str_eq(row.user, "u");
+    rv_session_row_fini(&row);
+    OK(add_rows(w, "s1", "a", "user:x"));
+    MESSAGES("s1", "1:user=x");
+    OK(rv_store_check(w->s, &w->err));
     world_close(w);
 }
 END_TEST
@@ -116,28 +153,20 @@ END_TEST
 START_TEST(metadata_has_a_limit_and_a_change_beyond_it_changes_nothing)
 {
     struct world world, *w = &world;
-    struct rv_session_change change = {.name = "never", .now_us = T0 + 3};
-    const size_t len = 600000;
-    char *text = malloc(len);
+    struct rv_session_change change = {.now_us = T0 + 3};
 
     world_open(w, _i);
     make_session(w, "s1", "u");
-    ck_assert_ptr_nonnull(text);
-    memset(text, 'x', len);
-    change.metadata = json_object_new_object();
-    OK(rv_json_set_str(change.metadata, "a", (rv_str){text, len}, &w->err));
-    change.name = NULL;
+    change.metadata = world_half(w, "a");
     OK(rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
     json_object_put(change.metadata);
-    change.metadata = json_object_new_object();
-    OK(rv_json_set_str(change.metadata, "b", (rv_str){text, len}, &w->err));
+    change.metadata = world_half(w, "b");
     change.name = "never";
     FAILS(RV_E_LIMIT, rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
     json_object_put(change.metadata);
     change = (struct rv_session_change){.remove = (const char *const[]){"a"}, .n_remove = 1, .now_us = T0 + 4};
     OK(rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
     SESSION("s1", "chat-s1 chat 0 0 {}");
-    free(text);
     world_close(w);
 }
 END_TEST
@@ -317,7 +346,8 @@ Suite *sessions_suite(void)
     TCase *tc = tcase_create("sessions");
 
     ADD(tc, a_session_is_made_once);
-    ADD(tc, an_id_is_one_owners_for_good);
+    ADD(tc, an_id_is_its_owners_alone);
+    ADD(tc, an_id_of_several_users_is_ambiguous);
     ADD(tc, a_change_touches_what_it_names);
     ADD(tc, metadata_has_a_limit_and_a_change_beyond_it_changes_nothing);
     ADD(tc, sessions_are_listed_last_touched_first);

@@ -156,41 +156,42 @@ START_TEST(a_turn_that_is_written_twice_counts_once)
 }
 END_TEST
 
+static void told(struct world *w, const struct rv_store_scope *scope, const char *session, const char *text)
+{
+    const struct rv_message_filter filter = {.limit = 0};
+    struct seen seen = SEEN_INIT;
+
+    OK(rv_store_read_messages(w->s, scope, session, &filter, see_message, &seen, &w->err));
+    SEEN(&seen, text);
+}
+
 /* Whose the run is decides, not what the turn says. */
 START_TEST(a_run_adds_to_the_sessions_of_its_own_user_alone)
 {
     static const struct {
-        const char *tenant, *user;
-        bool may;
+        const char *tenant, *user, *row, *kept;
     } rows[] = {
-        {"default", "u", true},
-        {"default", "v", false},
-        {"default", "", false},
-        {"else", "u", false},
+        {"default", "u", "user:x", "1:user=x"},
+        {"default", "v", "user:y", "1:user=y"},
+        {"default", "", "user:z", "1:user=z"},
+        {"else", "u", "user:w", "1:user=w"},
     };
     struct world world, *w = &world;
-    struct seen seen = SEEN_INIT;
     char id[8];
 
     world_open(w, _i);
     make_session(w, "s1", "u");
     for (size_t i = 0; i < RV_COUNT(rows); i++) {
-        const struct rv_store_scope scope = {rows[i].tenant, rows[i].user};
         snprintf(id, sizeof id, "r%zu", i);
         make_run_of(w, id, rows[i].tenant, rows[i].user);
-        if (rows[i].may)
-            OK(keep(w, w->s, id, 2, "s1", "a", "user:x"));
-        else
-            SAYS(RV_E_DENIED, "its id is taken", keep(w, w->s, id, 2, "s1", "b", "user:y"));
-        OK(rv_store_read(w->s, &scope, id, 1, 0, see_record, &seen, &w->err));
-        SEEN(&seen, rows[i].may ? "1:one 2:step" : "1:one");
+        OK(keep(w, w->s, id, 2, "s1", "a", rows[i].row));
     }
-    MESSAGES("s1", "1:user=x");
-    make_session(w, "s2", "");
-    OK(keep(w, w->s, "r2", 2, "s2", "c", "user:nobody"));
-    MESSAGES("s2", "1:user=nobody");
-    OK(rv_store_delete_session(w->s, &operator_scope, "s1", T0 + 50, &w->err));
-    SAYS(RV_E_DENIED, "its id is taken", keep(w, w->s, "r1", 2, "s1", "d", "user:late"));
+    for (size_t i = 0; i < RV_COUNT(rows); i++)
+        told(w, &(struct rv_store_scope){rows[i].tenant, rows[i].user}, "s1", rows[i].kept);
+    OK(rv_store_delete_session(w->s, &(struct rv_store_scope){"default", "u"}, "s1", T0 + 50, &w->err));
+    OK(keep(w, w->s, "r0", 3, "s1", "b", "user:late"));
+    for (size_t i = 1; i < RV_COUNT(rows); i++)
+        told(w, &(struct rv_store_scope){rows[i].tenant, rows[i].user}, "s1", rows[i].kept);
     world_close(w);
 }
 END_TEST
@@ -274,19 +275,24 @@ START_TEST(a_refused_turn_leaves_nothing_of_its_step)
 {
     struct world world, *w = &world;
     struct rv_pending pending = {.id = "i", .kind = "k", .stage = "a"};
+    struct rv_session_change half = {.metadata = NULL, .now_us = T0 + 1};
     struct seen seen = SEEN_INIT;
     struct step st;
 
     world_open(w, _i);
     make_run(w, "r1");
-    make_session(w, "theirs", "v");
+    make_session(w, "full", "u");
+    half.metadata = world_half(w, "a");
+    OK(rv_store_change_session(w->s, &operator_scope, "full", &half, &w->err));
+    json_object_put(half.metadata);
     step_init(&st, "r1", 2);
     step_turn(&st, "s1", "a", "user:x");
-    step_turn(&st, "theirs", "b", "user:y");
+    step_turn(&st, "full", "b", "user:y")->metadata = half.metadata = world_half(w, "b");
     st.a.set_pending = true;
     st.a.pending = &pending;
     st.a.n_pending = 1;
-    FAILS(RV_E_DENIED, rv_store_append(w->s, &st.a, &w->err));
+    FAILS(RV_E_LIMIT, rv_store_append(w->s, &st.a, &w->err));
+    json_object_put(half.metadata);
     st.a.fence = 7;
     st.a.n_turns = 1;
     FAILS(RV_E_STATE, rv_store_append(w->s, &st.a, &w->err));
@@ -305,8 +311,8 @@ START_TEST(a_refused_turn_leaves_nothing_of_its_step)
     OK(rv_store_list_pending(w->s, &operator_scope, NULL, see_pending, &seen, &w->err));
     SEEN(&seen, "");
     OK(rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err));
-    SEEN(&seen, "theirs");
-    MESSAGES("theirs", "");
+    SEEN(&seen, "full");
+    MESSAGES("full", "");
     world_close(w);
 }
 END_TEST
@@ -316,6 +322,8 @@ START_TEST(a_group_keeps_the_turns_of_many_runs)
     struct world world, *w = &world;
     rv_store *other;
     struct seen seen = SEEN_INIT;
+    json_object *halves[2];
+    struct step st;
 
     world_open(w, _i);
     make_run(w, "r1");
@@ -323,7 +331,13 @@ START_TEST(a_group_keeps_the_turns_of_many_runs)
     make_session(w, "theirs", "v");
     OK(rv_store_begin(w->s, &w->err));
     OK(keep(w, w->s, "r1", 2, "s1", "a", "user:x"));
-    FAILS(RV_E_DENIED, keep(w, w->s, "r1", 3, "theirs", "b", "user:never")); /* its records were written before */
+    step_init(&st, "r1", 3); /* its records are written before its second turn turns out to be too much */
+    step_turn(&st, "s1", "b", "user:never")->metadata = halves[0] = world_half(w, "a");
+    step_turn(&st, "s1", "c", "user:never")->metadata = halves[1] = world_half(w, "b");
+    FAILS(RV_E_LIMIT, rv_store_append(w->s, &st.a, &w->err));
+    step_fini(&st);
+    json_object_put(halves[0]);
+    json_object_put(halves[1]);
     FAILS(RV_E_NOT_FOUND, add_rows(w, "nowhere", "b", "user:never"));
     OK(keep(w, w->s, "r2", 2, "theirs", "a", "user:y"));
     OK(keep(w, w->s, "r1", 3, "s1", "c", "assistant:z"));

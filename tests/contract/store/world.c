@@ -259,6 +259,17 @@ void messages_are(struct world *w, const char *session, const char *text, int li
     must_see(&seen, text, line);
 }
 
+json_object *world_half(struct world *w, const char *name)
+{
+    static char text[RV_STORE_MAX_META * 6 / 10];
+    json_object *half = json_object_new_object();
+
+    ck_assert_ptr_nonnull(half);
+    memset(text, 'x', sizeof text);
+    OK(rv_json_set_str(half, name, (rv_str){text, sizeof text}, &w->err));
+    return half;
+}
+
 void session_is(struct world *w, const char *id, const char *text, int line)
 {
     struct rv_session_row row = {0};

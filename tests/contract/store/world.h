@@ -69,6 +69,8 @@ void messages_are(struct world *w, const char *session, const char *text, int li
 #define MESSAGES(session, text) messages_are(w, (session), (text), __LINE__)
 /** "name mode tokens n metadata". */
 void session_is(struct world *w, const char *id, const char *text, int line);
+/** Metadata of which a session can have one, not two. */
+json_object *world_half(struct world *w, const char *name);
 #define SESSION(id, text) session_is(w, (id), (text), __LINE__)
 
 /* What a walk found, as text: "1:body=value 2:body ...", "r1 r2 ...", "run/id:text ...". */

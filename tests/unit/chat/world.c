@@ -145,7 +145,8 @@ static int add_row(void *self, const struct rv_message *m, rv_err **err)
 
 char *world_rows(struct world *w, bool with_children)
 {
-    const struct rv_store_scope all = {0};
+    const char *user = w->opts.context.user_id;
+    const struct rv_store_scope all = {.user = user ? user : ""};
     const struct rv_message_filter filter = {.with_children = with_children};
     rv_buf b = RV_BUF_INIT((size_t)64 << 20);
     rv_err *err = NULL;
