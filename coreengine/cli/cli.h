@@ -113,7 +113,7 @@ int rv_cli_report(const struct rv_cli *cli, rv_err *err);
 int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...) RV_PRINTF(3, 4);
 int rv_cli_exit_of(enum rv_run_status status);
 
-/* times.c */
+/* show/times.c */
 void rv_cli_write_duration(rv_buf *b, int64_t us); /* "340 ms" */
 void rv_cli_write_age(rv_buf *b, int64_t us);      /* "5 min": how long ago */
 void rv_cli_write_moment(rv_buf *b, int64_t us);   /* "2026-11-21 21:05:00", UTC */
@@ -122,13 +122,13 @@ RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_er
 
 int rv_cli_zone_minutes(void); /* of this machine, now: east of UTC */
 
-/* figures.c */
+/* show/figures.c */
 #define RV_CLI_MAX_MONEY 32
 /** "$0.0123": no digit of a micro-dollar is lost, cents are always there. In out, or static. */
 const char *rv_cli_money(int64_t micro_usd, char out[RV_CLI_MAX_MONEY]);
 void rv_cli_write_count(rv_buf *b, int64_t n); /* "16,384" */
 
-/* tally.c: what model calls took */
+/* show/tally.c: what model calls took */
 struct rv_cli_spent {             /* one call */
     bool is_told;                 /* its tokens were */
     struct rv_usage usage;        /* calls is 1 */
@@ -202,7 +202,7 @@ RV_MUST_CHECK int rv_cli_set(json_object *root, const char *assignment, rv_err *
 RV_MUST_CHECK int rv_cli_check_state_key(const char *assignment, rv_err **err);        /* of a state: is a known key */
 RV_MUST_CHECK int rv_cli_check_asks(const rv_envelope *env, rv_err **err);             /* what waits has a question */
 
-/* stores.c: where runs are kept, and which of them is meant */
+/* runs/stores.c: where runs are kept, and which of them is meant */
 enum rv_cli_store_use {
     RV_CLI_STORE_READ,   /* nothing is changed; it must exist */
     RV_CLI_STORE_MAKE,   /* made, with the folders of the default place, when it does not exist */
@@ -274,7 +274,7 @@ RV_MUST_CHECK int rv_cli_converse(const struct rv_cli_session *s, struct rv_cli_
 const struct rv_conversation *rv_cli_conversation_of(const struct rv_cli_conversation *c); /* NULL for NULL */
 void rv_cli_conversation_free(struct rv_cli_conversation *c);
 
-/* keep.c: runs and their store */
+/* runs/keep.c: runs and their store */
 #define RV_CLI_LEASE_OPTION                                                                                            \
     {                                                                                                                  \
         "lease", 0, "SECONDS",                                                                                         \
@@ -292,17 +292,17 @@ void rv_cli_note_left_behind(const struct rv_cli *cli, const struct rv_store_sco
 /** Say what a run waits for and how to answer it. run: the word for it on a command line. */
 void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env, const char *run);
 
-/* answer.c */
+/* runs/answer.c */
 /** May response answer a question of that run? Fills in which one it means; id is its memory. */
 RV_MUST_CHECK int rv_cli_check_answer(rv_store *store, const struct rv_run_row *row, const struct rv_cli_args *args,
                                       struct rv_response *response, char id[RV_STORE_MAX_ID + 1], rv_err **err);
-/* migrate.c */
+/* runs/migrate.c */
 /** Have a run that waits take its place in another pipeline, if its state fits: "new" for the file it came from, or the
  *  path of one. id gets the new run's. RV_E_STATE says why it does not fit. */
 RV_MUST_CHECK int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
                                  const char *word, char id[RV_ID_MAX], rv_err **err);
 
-/* continue.c */
+/* runs/continue.c */
 /** Go on with a run of the store: as its new owner, by its own bundle, with its journal. response: the answer to what
  * it waits for; NULL: what a dead owner left. cancel: it is cancelled instead. Gives the exit status. */
 int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
@@ -317,7 +317,7 @@ void rv_progress_stop(rv_progress *p); /* ends the live display */
 void rv_progress_write_timeline(const rv_progress *p, rv_buf *b);
 void rv_progress_free(rv_progress *p);
 
-/* record.c: a script from a real run */
+/* record/record.c: a script from a real run */
 typedef struct rv_recorder rv_recorder;
 rv_recorder *rv_recorder_new(void);
 /** What that pipeline has under names of secrets is not written down, should an answer repeat it. */

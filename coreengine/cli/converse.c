@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "coreengine/chat/chat.h"
-#include "coreengine/cli/runs.h"
+#include "coreengine/cli/runs/runs.h"
 
 struct rv_cli_conversation {
     struct rv_conversation talk;

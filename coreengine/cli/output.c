@@ -1,5 +1,5 @@
 /* Writing to people and pipes: errors once, on stderr; results on stdout; a failed write is a failed command. */
-#include "coreengine/cli/runs.h"
+#include "coreengine/cli/runs/runs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* One run as the command line sees it: observers in, result out. */
-#include "coreengine/cli/runfile.h"
-#include "coreengine/cli/runs.h"
+#include "coreengine/cli/runs/runfile.h"
+#include "coreengine/cli/runs/runs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Where verbs find agents. */
 #include "coreengine/cli/sources.h"
 
-#include "coreengine/cli/runs.h"
+#include "coreengine/cli/runs/runs.h"
 
 #include <stdlib.h>
 #include <string.h>

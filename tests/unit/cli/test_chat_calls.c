@@ -2,8 +2,8 @@
  * astray. */
 #include <string.h>
 
-#include "coreengine/cli/chat.h"
-#include "coreengine/cli/runs.h"
+#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/runs/runs.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

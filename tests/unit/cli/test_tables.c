@@ -1,8 +1,8 @@
 /* Columns for people, and the rows of a query. */
 #include <string.h>
 
-#include "coreengine/cli/query.h"
-#include "coreengine/cli/table.h"
+#include "coreengine/cli/query/query.h"
+#include "coreengine/cli/show/table.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

@@ -1,7 +1,7 @@
 /* Texts in YAML: whatever they are, reading gives them again, byte for byte. */
 #include <string.h>
 
-#include "coreengine/cli/yaml_text.h"
+#include "coreengine/cli/show/yaml_text.h"
 #include "coreengine/yaml/yaml.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"

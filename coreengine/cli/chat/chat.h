@@ -1,0 +1,124 @@
+/* What the files of `reeve chat` share: one chat with its store, its observers and whoever talks. */
+#ifndef RV_CLI_CHAT_H
+#define RV_CLI_CHAT_H
+
+#include "coreengine/chat/chat.h"
+#include "coreengine/cli/cli.h"
+
+#define RV_CLI_MAX_MESSAGE ((size_t)8 << 20) /* bytes of one message */
+
+typedef struct rv_chat_show rv_chat_show;
+
+struct rv_cli_chat {
+    struct rv_cli *cli;
+    const struct rv_cli_args *args;
+    /* open.c */
+    struct rv_cli_loaded loaded; /* its plugins and its script */
+    const char **capabilities;   /* owned; that are open */
+    size_t n_capabilities;
+    const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction */
+    rv_store *store;
+    rv_agents *agents;
+    rv_engine *engine;
+    char owner[RV_OWNER_MAX];
+    struct rv_chat_settings settings;
+    rv_chat *chat;
+    /* watch.c */
+    rv_chat_show *show;                 /* for people; NULL: nobody watches */
+    rv_recorder *recorder;              /* --record; NULL: not */
+    const struct rv_pipeline *recorded; /* the last one of this turn that the recorder knows */
+    const struct rv_pipeline *running;  /* of the turn's last model call; NULL: none yet */
+    bool debug;                         /* requests are printed */
+    bool events, deltas;                /* lines of --events on stdout */
+    bool reader_left;                   /* nobody reads stdout any more */
+};
+
+/* --- open.c --- */
+RV_MUST_CHECK int rv_cli_chat_open(struct rv_cli_chat *c, const char *session, rv_err **err);
+/** Another chat in place of the one there is: session NULL is a new one, agent as in struct rv_chat_opts. On failure
+ *  nothing changed. */
+RV_MUST_CHECK int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err);
+void rv_cli_chat_close(struct rv_cli_chat *c);
+/** Whose sessions these are: what is nobody's, without a user. */
+struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c);
+
+/* --- watch.c --- */
+/** Callbacks into the options; self is the struct rv_cli_chat. */
+void rv_cli_chat_watch(struct rv_cli_chat *c, struct rv_chat_opts *opts);
+/** One turn, observed; SIGINT cancels it. response NULL: a message. */
+RV_MUST_CHECK int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
+                                   struct rv_chat_turn *out, rv_err **err);
+
+/* --- show.c: a turn for people --- */
+struct rv_chat_show_opts {
+    bool tools;  /* a line for each call on stderr */
+    bool labels; /* who speaks */
+};
+rv_chat_show *rv_chat_show_new(const struct rv_cli *cli, const struct rv_chat_show_opts *opts); /* NULL: no memory */
+void rv_chat_show_free(rv_chat_show *s);
+void rv_chat_show_begin(rv_chat_show *s);
+void rv_chat_show_effect(rv_chat_show *s, const struct rv_effect *e);
+void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line);
+bool rv_chat_show_remarks(const rv_chat_show *s); /* are warnings shown? */
+/** False: nobody reads any more. */
+bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d);
+/** What has not been shown yet, and the end of the line. */
+void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn);
+/** A line of its own on stderr. */
+void rv_chat_show_note(rv_chat_show *s, rv_str text);
+
+/* --- calls.c: lines of tools, agents and actions --- */
+/** "search(query: "...")", on one line. arguments: JSON, maybe cut. */
+void rv_chat_write_call(rv_str tool, rv_str arguments, rv_buf *b);
+/** {action_type, payload}: what an agent says beside its answer. */
+void rv_chat_write_action(json_object *event, const char *indent, rv_buf *b);
+/** Text on one line, cut where it is long. */
+void rv_chat_write_line(rv_str text, rv_buf *b);
+
+/* --- result.c --- */
+/** {session_id, run_id, agent, status, ...}, for --json. */
+void rv_chat_write_result(const struct rv_cli_chat *c, const struct rv_chat_turn *turn, rv_buf *b);
+/** Why the turn did not complete, or could not be written, on stderr; gives the exit status. */
+int rv_cli_chat_report(const struct rv_cli_chat *c, const struct rv_chat_turn *turn);
+
+/* --- signals.c: Ctrl-C --- */
+RV_MUST_CHECK int rv_chat_signals_watch(rv_engine *engine, rv_err **err);
+void rv_chat_signals_unwatch(void);
+void rv_chat_signals_turn(bool under_way);
+/** Readable when a signal came outside of a turn. */
+int rv_chat_signals_fd(void);
+int rv_chat_signals_seen(void); /* SIGINT or SIGTERM outside of a turn; 0: none */
+
+/* --- line.c: lines of standard input --- */
+struct rv_chat_lines {
+    rv_buf buf;
+    size_t at;    /* where what has not been handed out begins */
+    bool is_over; /* the end was read */
+};
+void rv_chat_lines_init(struct rv_chat_lines *l);
+void rv_chat_lines_fini(struct rv_chat_lines *l);
+/** The next line without its end; borrowed until the next call. 1: a line, 0: the end, RV_E_CANCELLED: a signal came
+ *  first, RV_E_LIMIT: longer than a message can be (it is passed over), RV_E_IO. */
+RV_MUST_CHECK int rv_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_err **err);
+
+/* --- ask.c: what a turn waits for --- */
+/** Ask on the terminal and answer, until the turn waits no more. RV_E_CANCELLED: no answer came. */
+RV_MUST_CHECK int rv_cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts,
+                                     struct rv_chat_turn *turn, rv_err **err);
+/** Say on stderr that a turn of the session waits, how to answer it, and that a message gives it up; or nothing. */
+RV_MUST_CHECK int rv_cli_chat_note_waiting(const struct rv_cli_chat *c, rv_err **err);
+void rv_cli_chat_say_pending(const struct rv_cli_chat *c, const struct rv_chat_turn *turn);
+
+/* --- commands.c --- */
+enum rv_chat_word { RV_CHAT_WORD_NONE, RV_CHAT_WORD_DONE, RV_CHAT_WORD_EXIT }; /* NONE: it is a message */
+enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line);
+/** The newest n messages of the session, oldest first, on stdout. */
+RV_MUST_CHECK int rv_cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err);
+
+/* --- repl.c, pipe.c: give the exit status --- */
+void rv_cli_chat_header(const struct rv_cli_chat *c);
+int rv_cli_chat_repl(struct rv_cli_chat *c);
+int rv_cli_chat_once(struct rv_cli_chat *c, rv_str message);
+int rv_cli_chat_lines(struct rv_cli_chat *c);
+
+#endif

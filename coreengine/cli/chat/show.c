@@ -1,0 +1,403 @@
+/* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are; on stderr a line
+ * for each call, agent and action. What is heard is decided by chat_sink. */
+#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/chat/sink.h"
+#include "coreengine/cli/runs/runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_LINE ((size_t)64 << 10)
+#define MAX_ID   200
+
+struct rv_chat_show {
+    const struct rv_cli *cli;
+    struct rv_chat_show_opts opts;
+    struct rv_chat_sink sink;
+    char agent[RV_AGENTDOC_MAX_NAME + 1]; /* of the stage; "": not known yet */
+    bool in_text;                         /* the last line of stdout has no end yet */
+    bool in_call;                         /* that of stderr: the call of call_id has no result yet */
+    int64_t call_id;
+    json_object *acted;     /* what that call made known: told when its line has its end; NULL: nothing */
+    char done_call[MAX_ID]; /* by which the last agent that is done was asked: its result says nothing new */
+    bool left;              /* nobody reads stdout any more */
+};
+
+rv_chat_show *rv_chat_show_new(const struct rv_cli *cli, const struct rv_chat_show_opts *opts)
+{
+    rv_chat_show *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return NULL;
+    s->cli = cli;
+    s->opts = *opts;
+    rv_chat_sink_init(&s->sink);
+    return s;
+}
+
+void rv_chat_show_free(rv_chat_show *s)
+{
+    if (!s)
+        return;
+    rv_chat_sink_fini(&s->sink);
+    json_object_put(s->acted);
+    free(s);
+}
+
+bool rv_chat_show_remarks(const rv_chat_show *s)
+{
+    return s->opts.tools;
+}
+
+void rv_chat_show_begin(rv_chat_show *s)
+{
+    rv_chat_sink_turn(&s->sink);
+    s->agent[0] = '\0';
+    s->in_text = s->in_call = false;
+}
+
+static bool same_screen(const rv_chat_show *s)
+{
+    return s->cli->out_tty && s->cli->err_tty;
+}
+
+static void say(rv_chat_show *s, rv_str text)
+{
+    s->left = !rv_cli_out_now(text) || s->left;
+}
+
+static void end_call_line(rv_chat_show *s)
+{
+    if (s->in_call)
+        rv_cli_err(RV_STR_LIT("\n"));
+    s->in_call = false;
+}
+
+/* Where both streams are one screen, a line must not begin in the middle of another. */
+static void begin_line(rv_chat_show *s)
+{
+    end_call_line(s);
+    if (s->in_text && same_screen(s)) {
+        say(s, RV_STR_LIT("\n"));
+        s->in_text = false;
+    }
+}
+
+/* A line on stderr, dim; open: its end comes with the result. Takes the text out of b. */
+static void write_note(rv_chat_show *s, rv_buf *b, bool open)
+{
+    bool dim = s->cli->err_color;
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+
+    rv_buf_puts(&line, dim ? "\033[2m" : "");
+    rv_buf_add_str(&line, rv_buf_str(b));
+    rv_buf_puts(&line, dim ? "\033[0m" : "");
+    rv_buf_puts(&line, open ? "" : "\n");
+    rv_cli_err(rv_buf_str(&line));
+    rv_buf_fini(&line);
+    rv_buf_clear(b);
+}
+
+void rv_chat_show_note(rv_chat_show *s, rv_str text)
+{
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+
+    begin_line(s);
+    rv_cli_write_safe(text, &line);
+    rv_buf_putc(&line, '\n');
+    rv_cli_err(rv_buf_str(&line));
+    rv_buf_fini(&line);
+}
+
+/* --- words --- */
+
+static void write_label(const rv_chat_show *s, const struct rv_origin *who, rv_buf *b)
+{
+    const char *name = who ? who->agent : s->agent;
+    bool color = s->cli->out_color;
+
+    if (!s->opts.labels)
+        return;
+    rv_buf_printf(b, "%*s%s", who ? 2 * who->depth : 0, "", color ? "\033[1m" : "");
+    rv_cli_write_safe(rv_str_of(name), b);
+    rv_buf_printf(b, ">%s ", color ? "\033[0m" : "");
+}
+
+static void write_words(rv_chat_show *s, const struct rv_origin *who, const struct rv_chat_shown *shown)
+{
+    rv_buf out = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+
+    if (same_screen(s))
+        end_call_line(s);
+    if (shown->begins_part)
+        rv_buf_puts(&out, s->in_text ? "\n\n" : "\n");
+    bool broken = !s->in_text && !shown->begins_part; /* the first words, or lines of something else came between */
+    if (shown->new_speaker || broken)
+        write_label(s, who, &out);
+    if (s->cli->out_tty) {
+        rv_cli_write_safe(broken ? (rv_str){NULL, 0} : shown->gap, &out);
+        rv_cli_write_safe(shown->text, &out);
+    } else {
+        rv_buf_add_str(&out, shown->gap);
+        rv_buf_add_str(&out, shown->text);
+    }
+    say(s, rv_buf_str(&out));
+    s->in_text = true;
+    rv_buf_fini(&out);
+}
+
+/* Of those that waited for the floor. */
+static void write_held(rv_chat_show *s)
+{
+    const struct rv_origin *who;
+    struct rv_chat_shown shown;
+
+    while (rv_chat_sink_next(&s->sink, &who, &shown))
+        write_words(s, who, &shown);
+}
+
+bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    if (d->kind == RV_LLM_DELTA_TEXT) {
+        const struct rv_chat_shown shown = rv_chat_sink_piece(&s->sink, from->origin, from->call_id, d->text);
+        if (shown.is_shown)
+            write_words(s, from->origin, &shown);
+    }
+    return !s->left;
+}
+
+void rv_chat_show_effect(rv_chat_show *s, const struct rv_effect *e)
+{
+    if (e->kind != RV_EFFECT_CALL_LLM || !e->pipeline)
+        return;
+    const struct rv_agent_config *a = &e->pipeline->agents[e->origin ? 0 : e->stage];
+
+    rv_chat_sink_asks(&s->sink, e->origin, a->output_schema != NULL);
+    if (e->origin)
+        return;
+    rv_str name = rv_utf8_cut(rv_str_of(a->agent_name[0] ? a->agent_name : a->name), RV_AGENTDOC_MAX_NAME);
+    memcpy(s->agent, name.ptr, name.len);
+    s->agent[name.len] = '\0';
+}
+
+/* --- calls and agents --- */
+
+static const char *text_of(json_object *event, const char *key)
+{
+    const char *text = NULL;
+    return rv_json_get_text(event, key, &text) ? text : "";
+}
+
+static int64_t int_of(json_object *event, const char *key)
+{
+    int64_t n = 0;
+    return rv_json_get_int(event, key, &n) ? n : 0;
+}
+
+static void indent(const struct rv_origin *who, int more, rv_buf *b)
+{
+    rv_buf_printf(b, "%*s", 2 + 2 * ((who ? who->depth : 0) + more), "");
+}
+
+static bool is_chained(json_object *event)
+{
+    bool chained = false;
+    return rv_json_get_bool(event, "chained", &chained) && chained;
+}
+
+static void call_begins(rv_chat_show *s, const struct rv_effect *e, json_object *event)
+{
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+
+    begin_line(s);
+    indent(e->origin, 0, &line);
+    rv_buf_puts(&line, "> ");
+    if (is_chained(event)) { /* it gets the output as it is */
+        rv_chat_write_line(rv_str_of(text_of(event, "tool")), &line);
+        rv_buf_puts(&line, " gets the output");
+    } else {
+        rv_chat_write_call(rv_str_of(text_of(event, "tool")), rv_str_of(text_of(event, "params_preview")), &line);
+    }
+    if (int_of(event, "attempt") > 1)
+        rv_buf_puts(&line, " again");
+    write_note(s, &line, true);
+    s->in_call = true;
+    s->call_id = int_of(event, "call_id");
+    rv_buf_fini(&line);
+}
+
+/* Its time is not told of a chained call. */
+static void write_outcome(json_object *event, const char *time_key, rv_buf *b)
+{
+    const char *error = text_of(event, "error");
+    int64_t ms;
+
+    rv_buf_puts(b, "  ");
+    if (error[0]) {
+        rv_buf_puts(b, "failed: ");
+        rv_chat_write_line(rv_str_of(error), b);
+    } else if (rv_json_get_int(event, time_key, &ms)) {
+        rv_cli_write_duration(b, ms * 1000);
+    } else {
+        rv_buf_puts(b, "done");
+    }
+}
+
+static bool is_output(json_object *event)
+{
+    bool structured = false;
+    return rv_json_get_bool(event, "structured", &structured) && structured;
+}
+
+/* A question is for the person: it is not dim, and said whatever else is. */
+static void write_action(rv_chat_show *s, json_object *event)
+{
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+    bool asks = strcmp(text_of(event, "action_type"), "elicit") == 0;
+
+    if (!asks && !s->opts.tools)
+        return;
+    begin_line(s);
+    rv_chat_write_action(event, "  ", &line);
+    if (asks)
+        rv_chat_show_note(s, rv_buf_str(&line));
+    else
+        write_note(s, &line, false);
+    rv_buf_fini(&line);
+}
+
+static void action(rv_chat_show *s, json_object *event)
+{
+    if (s->in_call && !s->acted)
+        s->acted = json_object_get(event);
+    else
+        write_action(s, event);
+}
+
+static void tell_acted(rv_chat_show *s)
+{
+    json_object *event = s->acted;
+
+    s->acted = NULL;
+    if (event)
+        write_action(s, event);
+    json_object_put(event);
+}
+
+static void call_ends(rv_chat_show *s, const struct rv_effect *e, json_object *event)
+{
+    bool goes_on = s->in_call && s->call_id == int_of(event, "call_id"), asked;
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+
+    asked =
+        strcmp(text_of(event, "tool"), RV_TOOL_ASK_AGENT) == 0 && strcmp(text_of(event, "step_id"), s->done_call) == 0;
+    if (!asked) {
+        if (!goes_on) {
+            begin_line(s);
+            indent(e->origin, 0, &line);
+            rv_buf_puts(&line, "< ");
+            rv_chat_write_line(rv_str_of(text_of(event, "tool")), &line);
+        }
+        write_outcome(event, "execution_time_ms", &line);
+        write_note(s, &line, false);
+        s->in_call = false;
+    }
+    rv_buf_fini(&line);
+    tell_acted(s);
+}
+
+static void agent_ends(rv_chat_show *s, const struct rv_effect *e, json_object *event)
+{
+    rv_str id = rv_utf8_cut(rv_str_of(e->origin->parent_tool_call_id), MAX_ID - 1);
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+
+    memcpy(s->done_call, id.ptr, id.len);
+    s->done_call[id.len] = '\0';
+    begin_line(s);
+    indent(e->origin, -1, &line);
+    rv_buf_puts(&line, "< ");
+    rv_chat_write_line(rv_str_of(e->origin->agent), &line);
+    write_outcome(event, "duration_ms", &line);
+    write_note(s, &line, false);
+    rv_buf_fini(&line);
+}
+
+static void remark(rv_chat_show *s, const char *head, const char *text)
+{
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+
+    begin_line(s);
+    rv_buf_printf(&line, "  ! %s", head);
+    rv_chat_write_line(rv_str_of(text), &line);
+    write_note(s, &line, false);
+    rv_buf_fini(&line);
+}
+
+static void tell(rv_chat_show *s, const struct rv_effect *e, json_object *event)
+{
+    if (e->emit == RV_EMIT_ACTION)
+        action(s, event);
+    if (!s->opts.tools)
+        return;
+    if (e->emit == RV_EMIT_TOOL_CALL_START)
+        call_begins(s, e, event);
+    else if (e->emit == RV_EMIT_TOOL_RESULT && !is_output(event)) /* that stands at the end, laid out for people */
+        call_ends(s, e, event);
+    else if (e->emit == RV_EMIT_AGENT_COMPLETED)
+        agent_ends(s, e, event);
+    else if (e->emit == RV_EMIT_RETRY)
+        remark(s, "trying again: ", text_of(event, "error"));
+    else if (e->emit == RV_EMIT_WARNING)
+        remark(s, "", text_of(event, "message"));
+}
+
+void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
+{
+    json_object *event = NULL;
+
+    if (rv_json_parse(line, NULL, &event, NULL) < 0)
+        return;
+    bool failed = text_of(event, "error")[0] != '\0';
+    if (e->emit == RV_EMIT_PIPELINE_STARTED)
+        rv_chat_sink_run(&s->sink);
+    else if (e->emit == RV_EMIT_LLM_RESULT)
+        rv_chat_sink_replied(&s->sink, e->origin, failed);
+    else if (e->emit == RV_EMIT_AGENT_COMPLETED)
+        rv_chat_sink_done(&s->sink, e->origin, failed);
+    write_held(s);
+    tell(s, e, event);
+    json_object_put(event);
+}
+
+/* --- the end --- */
+
+static void write_rest(const rv_chat_show *s, const struct rv_chat_turn *turn, rv_buf *out)
+{
+    if (turn->is_structured && turn->output) {
+        rv_buf_puts(out, s->sink.has_said ? "\n" : "");
+        rv_json_write_pretty(turn->output, out);
+    } else if (!s->sink.has_said && turn->text.len && s->cli->out_tty) {
+        write_label(s, NULL, out);
+        rv_cli_write_safe(turn->text, out);
+    } else if (!s->sink.has_said) {
+        rv_buf_add_str(out, turn->text);
+    }
+    if (out->len > 0)
+        rv_buf_putc(out, '\n');
+}
+
+void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn)
+{
+    rv_buf out = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
+
+    rv_chat_sink_over(&s->sink);
+    write_held(s);
+    tell_acted(s); /* the turn ended before its call */
+    end_call_line(s);
+    if (s->in_text)
+        say(s, RV_STR_LIT("\n"));
+    s->in_text = false;
+    write_rest(s, turn, &out);
+    say(s, rv_buf_str(&out));
+    rv_buf_fini(&out);
+}

@@ -1,0 +1,270 @@
+/* Who is heard of a turn, as a small state machine: see the header. */
+#include "coreengine/cli/chat/sink.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rv_chat_voice {
+    const struct rv_origin *who;
+    bool is_structured;
+    bool is_muted;   /* an agent that it asked has spoken in its place */
+    bool is_talking; /* in the reply under way */
+    bool has_spoken; /* in one that is kept, or an agent that it asked has */
+};
+
+struct rv_chat_part {
+    const struct rv_origin *who;
+    int64_t call_id;
+    rv_buf text;
+    bool is_over; /* nothing follows */
+};
+
+void rv_chat_sink_init(struct rv_chat_sink *s)
+{
+    *s = (struct rv_chat_sink){.gap = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP), .held = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP)};
+}
+
+static void drop_parts(struct rv_chat_sink *s)
+{
+    for (size_t i = 0; i < s->n_parts; i++)
+        rv_buf_fini(&s->parts[i].text);
+    s->n_parts = 0;
+}
+
+void rv_chat_sink_fini(struct rv_chat_sink *s)
+{
+    drop_parts(s);
+    free(s->parts);
+    free(s->voices);
+    rv_buf_fini(&s->spoken);
+    rv_buf_fini(&s->gap);
+    rv_buf_fini(&s->held);
+    *s = (struct rv_chat_sink){0};
+}
+
+void rv_chat_sink_run(struct rv_chat_sink *s)
+{
+    drop_parts(s);
+    s->n_voices = 0;
+    s->is_taken = false;
+    s->last = NULL;
+    s->last_call = 0;
+    rv_buf_clear(&s->held);
+}
+
+void rv_chat_sink_turn(struct rv_chat_sink *s)
+{
+    rv_chat_sink_run(s);
+    s->has_said = false;
+}
+
+static struct rv_chat_voice *find(const struct rv_chat_sink *s, const struct rv_origin *who)
+{
+    for (size_t i = s->n_voices; i-- > 0;)
+        if (s->voices[i].who == who)
+            return &s->voices[i];
+    return NULL;
+}
+
+/* NULL: no memory. */
+static struct rv_chat_voice *voice_of(struct rv_chat_sink *s, const struct rv_origin *who)
+{
+    struct rv_chat_voice *v = find(s, who);
+
+    if (v)
+        return v;
+    if (s->n_voices == s->cap_voices) {
+        size_t cap = s->cap_voices ? 2 * s->cap_voices : 8;
+        struct rv_chat_voice *voices = realloc(s->voices, cap * sizeof *voices);
+        if (!voices)
+            return NULL;
+        s->voices = voices;
+        s->cap_voices = cap;
+    }
+    v = &s->voices[s->n_voices++];
+    *v = (struct rv_chat_voice){.who = who};
+    return v;
+}
+
+void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_origin *who, bool is_structured)
+{
+    struct rv_chat_voice *v = voice_of(s, who);
+
+    if (v)
+        v->is_structured = is_structured;
+}
+
+/* Its words are data, or belong to an agent whose answer is. */
+static bool is_data(const struct rv_chat_sink *s, const struct rv_origin *who)
+{
+    for (;; who = who->parent) {
+        const struct rv_chat_voice *v = find(s, who);
+        if (v && v->is_structured)
+            return true;
+        if (!who)
+            return false;
+    }
+}
+
+static bool is_white(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+static bool is_blank(rv_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_white(text.ptr[i]))
+            return false;
+    return true;
+}
+
+/* What is held so far is handed out; white space behind the words is held from now on. */
+static rv_str swap_gap(struct rv_chat_sink *s, bool goes_on, rv_str behind)
+{
+    rv_buf held = s->held;
+
+    s->held = s->gap;
+    s->gap = held;
+    rv_buf_clear(&s->held);
+    rv_buf_add_str(&s->held, behind);
+    return goes_on ? rv_buf_str(&s->gap) : (rv_str){NULL, 0};
+}
+
+/* What is to be written for words that are heard now. */
+static struct rv_chat_shown speak(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id, rv_str text)
+{
+    bool goes_on = s->last_call == call_id && s->last == who;
+    struct rv_chat_shown out = {0};
+    size_t from = 0, end = text.len;
+
+    while (end > 0 && is_white(text.ptr[end - 1]))
+        end--;
+    if (end == 0) {
+        if (goes_on)
+            rv_buf_add_str(&s->held, text);
+        return out;
+    }
+    while (!goes_on && is_white(text.ptr[from]))
+        from++;
+    out.is_shown = true;
+    out.begins_part = !goes_on && s->has_said;
+    out.new_speaker = !goes_on && (s->last_call == 0 || s->last != who);
+    out.gap = swap_gap(s, goes_on, (rv_str){text.ptr + end, text.len - end});
+    out.text = (rv_str){text.ptr + from, end - from};
+    s->last = who;
+    s->last_call = call_id;
+    s->has_said = s->is_taken = true;
+    return out;
+}
+
+/* --- words that are held --- */
+
+/* NULL: no memory. */
+static struct rv_chat_part *part_of(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id)
+{
+    for (size_t i = s->n_parts; i-- > 0;)
+        if (s->parts[i].who == who && s->parts[i].call_id == call_id)
+            return &s->parts[i];
+    if (s->n_parts == s->cap_parts) {
+        size_t cap = s->cap_parts ? 2 * s->cap_parts : 8;
+        struct rv_chat_part *parts = realloc(s->parts, cap * sizeof *parts);
+        if (!parts)
+            return NULL;
+        s->parts = parts;
+        s->cap_parts = cap;
+    }
+    struct rv_chat_part *part = &s->parts[s->n_parts++];
+    *part = (struct rv_chat_part){.who = who, .call_id = call_id, .text = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
+    return part;
+}
+
+/* False: they can not be held, and are shown as they come. */
+static bool hold(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id, rv_str text)
+{
+    struct rv_chat_part *part = s->is_taken && s->last != who ? part_of(s, who, call_id) : NULL;
+
+    if (!part || part->text.rc < 0)
+        return false;
+    rv_buf_add_str(&part->text, text);
+    return part->text.rc == 0;
+}
+
+bool rv_chat_sink_next(struct rv_chat_sink *s, const struct rv_origin **who, struct rv_chat_shown *out)
+{
+    while (!s->is_taken && s->n_parts > 0) {
+        struct rv_chat_part part = s->parts[0];
+        s->n_parts--;
+        memmove(s->parts, s->parts + 1, s->n_parts * sizeof part);
+        rv_buf_fini(&s->spoken);
+        s->spoken = part.text;
+        *who = part.who;
+        *out = speak(s, part.who, part.call_id, rv_buf_str(&s->spoken));
+        s->is_taken = s->is_taken && !part.is_over;
+        if (out->is_shown)
+            return true;
+    }
+    return false;
+}
+
+static bool is_below(const struct rv_origin *who, const struct rv_origin *above)
+{
+    while (who && who != above)
+        who = who->parent;
+    return who == above;
+}
+
+/* Of an agent, or also of those below it. */
+static void end_parts(struct rv_chat_sink *s, const struct rv_origin *who, bool below)
+{
+    for (size_t i = 0; i < s->n_parts; i++)
+        if (s->parts[i].who == who || (below && is_below(s->parts[i].who, who)))
+            s->parts[i].is_over = true;
+    if (s->last == who || (below && is_below(s->last, who)))
+        s->is_taken = false;
+}
+
+void rv_chat_sink_over(struct rv_chat_sink *s)
+{
+    end_parts(s, NULL, true);
+}
+
+struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id,
+                                        rv_str text)
+{
+    const struct rv_chat_shown nothing = {0};
+    struct rv_chat_voice *v = voice_of(s, who);
+
+    if (v && v->is_muted)
+        return nothing;
+    if (v && !is_blank(text))
+        v->is_talking = true;
+    if (is_data(s, who) || hold(s, who, call_id, text))
+        return nothing;
+    return speak(s, who, call_id, text);
+}
+
+void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
+{
+    struct rv_chat_voice *v = find(s, who);
+
+    end_parts(s, who, false);
+    if (!v)
+        return;
+    v->has_spoken = v->has_spoken || (v->is_talking && !failed);
+    v->is_talking = false;
+}
+
+void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
+{
+    const struct rv_chat_voice *v = find(s, who);
+
+    end_parts(s, who, true);
+    if (!who || !v || v->is_structured || !v->has_spoken)
+        return;
+    struct rv_chat_voice *asker = voice_of(s, who->parent);
+    if (!asker)
+        return;
+    asker->has_spoken = true;
+    asker->is_muted = !failed;
+}

@@ -1,0 +1,163 @@
+/* Who watches a turn: people, lines of --events, the recorder, --debug. One set of callbacks tells them all. */
+#include "coreengine/cli/chat/chat.h"
+
+#define MAX_LINE (2 * RV_LLM_MAX_REPLY)
+
+static bool wants_more(struct rv_cli_chat *c, bool written)
+{
+    if (!written && !c->reader_left) {
+        c->reader_left = true;
+        rv_engine_cancel_all(c->engine);
+    }
+    return true;
+}
+
+/* The recorder has to know a pipeline's secrets and tools before the first answer. */
+static void record_pipeline(struct rv_cli_chat *c, const struct rv_pipeline *p)
+{
+    struct rv_catalog catalog = rv_plugins_catalog(c->loaded.plugins);
+
+    if (!p || p == c->recorded)
+        return;
+    c->recorded = p;
+    if (c->loaded.script)
+        catalog = rv_script_catalog(c->loaded.script, &catalog);
+    rv_recorder_hide(c->recorder, p);
+    rv_recorder_tools(c->recorder, p, &catalog);
+}
+
+/* A line of its own among what a person watches. */
+static void write_debug(struct rv_cli_chat *c, const char *head, const char *provider, rv_str body)
+{
+    rv_buf line = RV_BUF_INIT(MAX_LINE + RV_JSON_MAX_BYTES);
+
+    rv_buf_puts(&line, head);
+    if (provider)
+        rv_buf_printf(&line, " %s", provider);
+    rv_buf_putc(&line, ' ');
+    rv_buf_add_str(&line, body);
+    if (c->show) {
+        rv_chat_show_note(c->show, rv_buf_str(&line));
+    } else {
+        rv_buf_putc(&line, '\n');
+        rv_cli_err(rv_buf_str(&line));
+    }
+    rv_buf_fini(&line);
+}
+
+static void on_effect(void *self, const struct rv_effects *all, const struct rv_effect *e)
+{
+    struct rv_cli_chat *c = self;
+
+    (void)all;
+    if (e->kind == RV_EFFECT_CALL_LLM && !e->origin)
+        c->running = e->pipeline;
+    if (c->recorder && (e->kind == RV_EFFECT_CALL_LLM || e->kind == RV_EFFECT_CALL_TOOL))
+        record_pipeline(c, e->pipeline);
+    if (c->show)
+        rv_chat_show_effect(c->show, e);
+    bool sent = !c->loaded.script || !rv_script_has_models(c->loaded.script); /* then on_payload tells */
+    if (c->debug && !sent && e->kind == RV_EFFECT_CALL_LLM)
+        write_debug(c, "request", NULL, (rv_str){e->request, e->request_len});
+}
+
+static void on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct rv_cli_chat *c = self;
+
+    if (c->events) {
+        rv_cli_out(line);
+        RV_IGNORE(!wants_more(c, rv_cli_out_now(RV_STR_LIT("\n"))), "the turn ends by itself");
+    }
+    if (c->show)
+        rv_chat_show_event(c->show, e, line);
+    if (c->recorder)
+        rv_recorder_event(c->recorder, e, line);
+}
+
+static void print_delta(struct rv_cli_chat *c, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+    rv_jw j = rv_jw_on(&line);
+
+    rv_llm_delta_write(d, &j);
+    if (c->running)
+        rv_jw_kv_text(&j, "stage", c->running->agents[from->stage].name);
+    if (from->origin) {
+        rv_jw_kv_text(&j, "agent", from->origin->agent);
+        rv_jw_kv_int(&j, "depth", from->origin->depth);
+        rv_jw_kv_text(&j, "parent_tool_call_id", from->origin->parent_tool_call_id);
+    }
+    rv_jw_kv_int(&j, "call_id", from->call_id);
+    rv_jw_obj_end(&j);
+    rv_buf_putc(&line, '\n');
+    RV_IGNORE(!wants_more(c, rv_cli_out_now(rv_buf_str(&line))), "the turn ends by itself");
+    rv_buf_fini(&line);
+}
+
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct rv_cli_chat *c = self;
+
+    if (c->deltas)
+        print_delta(c, from, d);
+    if (c->show)
+        RV_IGNORE(!wants_more(c, rv_chat_show_delta(c->show, from, d)), "the turn ends by itself");
+    return true;
+}
+
+static void on_piece(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct rv_cli_chat *c = self;
+
+    rv_recorder_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->engine));
+}
+
+static void on_payload(void *self, int64_t call_id, const char *provider, rv_str body)
+{
+    struct rv_cli_chat *c = self;
+
+    (void)call_id;
+    if (c->debug)
+        write_debug(c, "payload", provider, body);
+}
+
+static void on_input(void *self, const struct rv_event *ev)
+{
+    struct rv_cli_chat *c = self;
+
+    if (c->recorder)
+        rv_recorder_input(c->recorder, ev);
+}
+
+/* What can be turned on later is always listened to. */
+void rv_cli_chat_watch(struct rv_cli_chat *c, struct rv_chat_opts *opts)
+{
+    opts->self = c;
+    opts->on_payload = on_payload;
+    opts->on_effect = on_effect;
+    if (c->events || c->show || c->recorder)
+        opts->on_event = on_event;
+    if (c->deltas || c->show)
+        opts->on_delta = on_delta;
+    if (c->recorder) {
+        opts->on_input = on_input;
+        opts->on_piece = on_piece;
+    }
+}
+
+int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
+                     struct rv_chat_turn *out, rv_err **err)
+{
+    if (c->show)
+        rv_chat_show_begin(c->show);
+    c->recorded = c->running = NULL;
+    rv_chat_signals_turn(true);
+    int rc = response ? rv_chat_answer(c->chat, response, out, err) : rv_chat_say(c->chat, message, out, err);
+    rv_chat_signals_turn(false);
+    if (c->recorder)
+        rv_recorder_run_over(c->recorder);
+    if (c->show && rc == 0)
+        rv_chat_show_end(c->show, out);
+    return rc;
+}

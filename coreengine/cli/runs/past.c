@@ -1,0 +1,151 @@
+/* A run of the store, read again: its bundle without capabilities, its journal without performing anything. */
+#include "coreengine/cli/runs/runs.h"
+
+#include <string.h>
+
+int64_t rv_cli_now_us(void)
+{
+    struct rv_clock clock = rv_clock_system();
+    return clock.now_us(clock.self);
+}
+
+static int open_bundle(rv_store *store, struct rv_cli_past *p, rv_err **err)
+{
+    const struct rv_bundle_opts opts = {.offline = true};
+    rv_buf text = RV_BUF_INIT(RV_STORE_MAX_VALUE);
+
+    int rc = rv_store_get_blob(store, p->row.bundle, &text, err);
+    if (rc == 0)
+        rc = rv_bundle_open(rv_buf_str(&text), &opts, &p->bundle, err);
+    rv_buf_fini(&text);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "open what run \"%s\" was started with", p->row.id);
+    p->catalog = rv_bundle_catalog(p->bundle);
+    return 0;
+}
+
+int rv_cli_past_open(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_cli_past *out,
+                     rv_err **err)
+{
+    *out = (struct rv_cli_past){.scope = *scope};
+    int rc = rv_cli_find_run(store, scope, word, &out->row, err);
+    if (rc == 0)
+        rc = open_bundle(store, out, err);
+    if (rc < 0)
+        rv_cli_past_fini(out);
+    return rc;
+}
+
+void rv_cli_past_fini(struct rv_cli_past *p)
+{
+    rv_bundle_free(p->bundle);
+    rv_run_row_fini(&p->row);
+    memset(p, 0, sizeof *p);
+}
+
+const struct rv_pipeline *rv_cli_past_pipeline(const struct rv_cli_past *p)
+{
+    return rv_bundle_pipeline(p->bundle);
+}
+
+int rv_cli_past_replay(rv_store *store, const struct rv_cli_past *p, int64_t upto, rv_cli_on_step on_step, void *self,
+                       struct rv_replayed *out, rv_err **err)
+{
+    const struct rv_replay_opts opts = {.pipeline = rv_bundle_pipeline(p->bundle),
+                                        .catalog = &p->catalog,
+                                        .upto = upto,
+                                        .on_step = on_step,
+                                        .self = self};
+    return rv_journal_replay(store, &p->scope, p->row.id, &opts, out, err);
+}
+
+int rv_cli_script_open(rv_store *store, const struct rv_cli_past *p, struct rv_cli_script *out, rv_err **err)
+{
+    *out = (struct rv_cli_script){.pipeline = rv_cli_past_pipeline(p)};
+    int rc = rv_journal_read_begin(store, &p->scope, p->row.id, out->pipeline, &out->begin, err);
+    if (rc < 0 || !out->begin.has_script)
+        return rc;
+    out->script = rv_bundle_script(p->bundle);
+    rc = out->script ? rv_script_set_position(out->script, out->begin.script_at, err) : 0;
+    if (rc < 0)
+        rv_cli_script_fini(out);
+    return rc;
+}
+
+void rv_cli_script_told(struct rv_cli_script *s, const struct rv_event *ev)
+{
+    struct rv_response response;
+
+    if (s->script && s->begin.answers_from_script && ev->kind == RV_EVENT_ANSWER)
+        (void)rv_script_answer(s->script, &response, NULL);
+}
+
+int rv_cli_script_asked(struct rv_cli_script *s, const struct rv_effect *e, rv_err **err)
+{
+    return rv_script_pass(s->script, s->pipeline, s->begin.scripted, e, err);
+}
+
+int rv_cli_script_at(const struct rv_cli_script *s, json_object **out, rv_err **err)
+{
+    *out = NULL;
+    return s->script ? rv_script_position(s->script, out, err) : 0;
+}
+
+void rv_cli_script_fini(struct rv_cli_script *s)
+{
+    rv_journal_begin_fini(&s->begin);
+    s->script = NULL;
+}
+
+enum rv_cli_owner rv_cli_owner_of(const struct rv_run_row *row, int64_t now_us)
+{
+    if (!row->owner)
+        return RV_CLI_OWNER_NONE;
+    if (rv_owner_is_dead(row->owner))
+        return RV_CLI_OWNER_DEAD;
+    return row->lease_until_us <= now_us ? RV_CLI_OWNER_LATE : RV_CLI_OWNER_LIVES;
+}
+
+void rv_cli_write_store(const struct rv_cli_args *args, rv_buf *b)
+{
+    static const char *const names[] = {"store", "user", "tenant"};
+
+    for (size_t i = 0; i < RV_COUNT(names); i++) {
+        const char *value = rv_cli_value(args, names[i]);
+        if (!value)
+            continue;
+        rv_buf_printf(b, " --%s ", names[i]);
+        rv_cli_write_word(value, b);
+    }
+}
+
+void rv_cli_write_resume(const struct rv_cli_args *args, const struct rv_pending *pending, bool is_only, rv_buf *b)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
+    enum rv_interrupt_kind kind;
+    json_object *body = NULL;
+
+    rv_buf_puts(b, "reeve resume ");
+    rv_cli_write_word(pending->run, b);
+    if (!is_only) {
+        rv_buf_puts(b, " --interrupt ");
+        rv_cli_write_word(pending->id, b);
+    }
+    rv_cli_write_store(args, b);
+    if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
+        rv_json_parse(pending->body, &opts, &body, NULL) == 0)
+        rv_buf_printf(b, " %s", rv_cli_how_to_answer(kind, rv_json_get_obj(body, "data")));
+    rv_buf_putc(b, '\n');
+    json_object_put(body);
+}
+
+bool rv_cli_runs_open(struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use, rv_store **store,
+                      int *status)
+{
+    rv_err *err = NULL;
+
+    if (rv_cli_store_open(cli, args, use, store, &err) == 0)
+        return true;
+    *status = rv_cli_report(cli, err);
+    return false;
+}

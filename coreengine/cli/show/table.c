@@ -1,0 +1,168 @@
+/* Columns for people. Widths are counted in code points. */
+#include "coreengine/cli/show/table.h"
+
+#include "coreengine/cli/runs/runs.h"
+
+#include <stdlib.h>
+
+#define MAX_CELL_BYTES  ((size_t)1024)
+#define MAX_TABLE_BYTES ((size_t)256 << 20)
+#define MORE            "..."
+
+struct cell {
+    const char *text; /* in the arena */
+    size_t width;
+};
+struct rv_cli_table {
+    const struct rv_cli_column *columns;
+    size_t n_columns;
+    rv_arena *arena; /* dies with the table */
+    struct cell *cells;
+    size_t n, cap;
+    bool failed;
+};
+
+rv_cli_table *rv_cli_table_new(const struct rv_cli_column *columns, size_t n)
+{
+    rv_cli_table *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return NULL;
+    *t = (rv_cli_table){.columns = columns, .n_columns = n, .arena = rv_arena_new(MAX_TABLE_BYTES)};
+    if (t->arena)
+        return t;
+    free(t);
+    return NULL;
+}
+
+void rv_cli_table_free(rv_cli_table *t)
+{
+    if (!t)
+        return;
+    rv_arena_free(t->arena);
+    free(t->cells);
+    free(t);
+}
+
+static size_t width_of(rv_str s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.len; i++)
+        n += ((unsigned char)s.ptr[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* The bytes of the first n characters. */
+static rv_str first(rv_str s, size_t n)
+{
+    size_t at = 0;
+
+    while (at < s.len) {
+        if (((unsigned char)s.ptr[at] & 0xc0) != 0x80 && n-- == 0)
+            break;
+        at++;
+    }
+    return (rv_str){s.ptr, at};
+}
+
+void rv_cli_table_add(rv_cli_table *t, rv_str cell)
+{
+    const struct rv_cli_column *column = &t->columns[t->n % t->n_columns];
+    rv_buf text = RV_BUF_INIT(2 * MAX_CELL_BYTES);
+
+    if (t->n == t->cap) {
+        size_t cap = t->cap ? t->cap * 2 : 64;
+        struct cell *cells = realloc(t->cells, cap * sizeof *cells);
+        t->failed |= !cells;
+        if (!cells)
+            return;
+        t->cells = cells;
+        t->cap = cap;
+    }
+    rv_cli_write_preview(cell, MAX_CELL_BYTES, &text);
+    if (column->most && width_of(rv_buf_str(&text)) > column->most) {
+        rv_buf_truncate(&text, first(rv_buf_str(&text), column->most - (sizeof MORE - 1)).len);
+        rv_buf_puts(&text, MORE);
+    }
+    struct cell *c = &t->cells[t->n++];
+    *c = (struct cell){rv_arena_dup(t->arena, rv_buf_str(&text)), width_of(rv_buf_str(&text))};
+    t->failed |= !c->text;
+    rv_buf_fini(&text);
+}
+
+void rv_cli_table_add_text(rv_cli_table *t, const char *cell)
+{
+    rv_cli_table_add(t, rv_str_of(cell ? cell : "-"));
+}
+
+void rv_cli_table_add_int(rv_cli_table *t, int64_t n)
+{
+    rv_buf text = RV_BUF_INIT(64);
+
+    rv_cli_write_count(&text, n);
+    rv_cli_table_add(t, rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
+size_t rv_cli_table_n_rows(const rv_cli_table *t)
+{
+    return t->n / t->n_columns;
+}
+
+static void write_cell(const struct rv_cli_column *column, size_t width, rv_str text, rv_buf *b)
+{
+    size_t used = width_of(text), blanks = width > used ? width - used : 0;
+
+    for (size_t i = 0; column->right && i < blanks; i++)
+        rv_buf_putc(b, ' ');
+    rv_buf_add_str(b, text);
+    for (size_t i = 0; !column->right && i < blanks; i++)
+        rv_buf_putc(b, ' ');
+}
+
+static void end_line(rv_buf *b)
+{
+    while (b->len && b->ptr[b->len - 1] == ' ')
+        rv_buf_truncate(b, b->len - 1);
+    rv_buf_putc(b, '\n');
+}
+
+static size_t widest(const rv_cli_table *t, size_t column)
+{
+    size_t width = width_of(rv_str_of(t->columns[column].head));
+
+    for (size_t i = column; i < t->n; i += t->n_columns)
+        width = t->cells[i].width > width ? t->cells[i].width : width;
+    return width;
+}
+
+int rv_cli_table_write(const rv_cli_table *t, bool bold_heads, rv_buf *b, rv_err **err)
+{
+    size_t *widths = calloc(t->n_columns, sizeof *widths);
+
+    if (!widths || t->failed) {
+        free(widths);
+        return RV_FAIL(err, RV_E_NOMEM, "write a table");
+    }
+    for (size_t c = 0; c < t->n_columns; c++)
+        widths[c] = widest(t, c);
+    rv_buf_puts(b, t->n && bold_heads ? "\033[1m" : "");
+    for (size_t c = 0; t->n && c < t->n_columns; c++) {
+        write_cell(&t->columns[c], widths[c], rv_str_of(t->columns[c].head), b);
+        rv_buf_puts(b, c + 1 < t->n_columns ? "  " : "");
+    }
+    if (t->n)
+        end_line(b);
+    rv_buf_puts(b, t->n && bold_heads ? "\033[0m" : "");
+    for (size_t i = 0; i < t->n; i++) {
+        size_t c = i % t->n_columns;
+        write_cell(&t->columns[c], widths[c], rv_str_of(t->cells[i].text), b);
+        if (c + 1 < t->n_columns)
+            rv_buf_puts(b, "  ");
+        else
+            end_line(b);
+    }
+    free(widths);
+    return 0;
+}

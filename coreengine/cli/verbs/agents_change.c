@@ -1,0 +1,274 @@
+/* reeve agents put, validate, delete. */
+#include "coreengine/cli/runs/runs.h"
+#include "coreengine/cli/sources.h"
+#include "coreengine/cli/verbs/verbs.h"
+
+#include <string.h>
+
+#define MAX_TEXT_BYTES ((size_t)64 << 20)
+#define KIND           "agent"
+
+/* Reads a file and what it is. *out NULL with 0: findings say why. text and findings are the caller's. */
+static int read_document(const char *path, rv_buf *text, rv_findings **findings, struct rv_agentdoc **out, rv_err **err)
+{
+    *findings = rv_findings_new();
+    int rc = *findings ? rv_file_read(path, text, err) : RV_FAIL(err, RV_E_NOMEM, "read an agent");
+
+    if (rc == 0)
+        rc = rv_agentdoc_parse(rv_buf_str(text), strcmp(path, "-") == 0 ? "standard input" : path, *findings, out, err);
+    if (rc == 0)
+        rc = rv_findings_check(*findings, err);
+    if (rc < 0) {
+        rv_agentdoc_free(*out);
+        *out = NULL;
+        return RV_WRAP(err, rc, "read agent \"%s\"", path);
+    }
+    rv_findings_sort(*findings);
+    return 0;
+}
+
+static void say_findings(const struct rv_cli *cli, const rv_findings *findings)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+
+    rv_findings_write_text(findings, cli->err_color, &text);
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
+/* --- validate --- */
+
+static void write_verdict(const char *path, const struct rv_agentdoc *doc, rv_buf *b)
+{
+    rv_buf_printf(b, "%s: agent %s, %s, %zu tool%s\n", path, doc->name,
+                  rv_agentdoc_is_structured(doc, RV_UNSET) ? "structured" : "conversational", doc->n_tools,
+                  doc->n_tools == 1 ? "" : "s");
+}
+
+static void write_verdict_json(const char *path, const struct rv_agentdoc *doc, const rv_findings *findings, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "file", path);
+    rv_jw_kv_bool(w, "valid", doc != NULL);
+    rv_jw_kv_text(w, "name", doc ? doc->name : NULL);
+    rv_jw_key(w, "findings");
+    rv_findings_write_json(findings, w);
+    rv_jw_obj_end(w);
+}
+
+static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_jw *json, rv_buf *text)
+{
+    rv_buf source = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
+    struct rv_agentdoc *doc = NULL;
+    rv_findings *findings = NULL;
+    rv_err *err = NULL;
+    int status = RV_EXIT_COMPLETED;
+
+    int rc = read_document(path, &source, &findings, &doc, &err);
+    if (rc == 0 && doc)
+        rc = rv_agents_check(doc, findings, &err);
+    if (rc == 0 && doc && rv_findings_n_errors(findings) > 0) { /* it is one, and can not be used */
+        rv_agentdoc_free(doc);
+        doc = NULL;
+    }
+    if (rc < 0) {
+        status = rv_cli_report(cli, err);
+    } else {
+        bool strict = rv_cli_flag(args, "strict") && rv_findings_n(findings);
+        status = doc && !strict ? RV_EXIT_COMPLETED : RV_EXIT_USAGE;
+        if (json)
+            write_verdict_json(path, doc, findings, json);
+        else
+            say_findings(cli, findings);
+        if (doc && !json)
+            write_verdict(path, doc, text);
+    }
+    rv_agentdoc_free(doc);
+    rv_findings_free(findings);
+    rv_buf_fini(&source);
+    return status;
+}
+
+static int validate(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_jw w = rv_jw_on(&text);
+    bool json = rv_cli_flag(args, "json");
+    int status = RV_EXIT_COMPLETED;
+
+    if (json)
+        rv_jw_arr(&w);
+    for (size_t i = 0; i < args->n_words; i++) {
+        int one = validate_one(cli, args, args->words[i], json ? &w : NULL, &text);
+        status = one > status ? one : status;
+    }
+    if (json) {
+        rv_jw_arr_end(&w);
+        rv_buf_putc(&text, '\n');
+    }
+    int printed = rv_cli_print(cli, &text);
+    return printed > status ? printed : status;
+}
+
+/* --- put --- */
+
+static int put_document(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_str text,
+                        const char *name)
+{
+    struct rv_cli_sources sources;
+    rv_buf said = RV_BUF_INIT(4096);
+    rv_err *err = NULL;
+    bool changed = false;
+
+    if (rv_cli_sources_open(cli, args, RV_CLI_STORE_MAKE, &sources, &err) < 0)
+        return rv_cli_report(cli, err);
+    bool own = sources.scope.user && sources.scope.user[0] && !rv_cli_flag(args, "shared");
+    int rc = rv_agents_put(sources.agents, &sources.scope, own, text, path, &changed, &err);
+    if (rc == 0)
+        rv_buf_printf(&said, "agent %s %s, for %s%s\n", name, changed ? "is put" : "was there already",
+                      own ? "user " : "everybody", own ? sources.scope.user : "");
+    rv_cli_sources_fini(&sources);
+    if (rc == 0)
+        return rv_cli_print(cli, &said);
+    rv_buf_fini(&said);
+    return rv_cli_report(cli, err);
+}
+
+static int put(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    rv_buf text = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
+    struct rv_agentdoc *doc = NULL;
+    rv_findings *findings = NULL;
+    rv_err *err = NULL;
+    int status;
+
+    if (read_document(args->words[0], &text, &findings, &doc, &err) < 0) {
+        status = rv_cli_report(cli, err);
+    } else {
+        say_findings(cli, findings);
+        status = doc ? put_document(cli, args, args->words[0], rv_buf_str(&text), doc->name) : RV_EXIT_USAGE;
+    }
+    rv_agentdoc_free(doc);
+    rv_findings_free(findings);
+    rv_buf_fini(&text);
+    return status;
+}
+
+/* --- delete --- */
+
+/* What the name means now: there may be one of everybody's, or one that is built in. */
+static void say_what_is_left(struct rv_cli_sources *sources, const char *name, rv_buf *b)
+{
+    struct rv_agents_found found;
+
+    rv_agents_forget(sources->agents);
+    if (rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0) {
+        rv_buf_puts(b, "; its name now means the one ");
+        rv_cli_write_source(&found, b);
+    }
+}
+
+static int no_such_agent(struct rv_cli_sources *sources, const char *name, rv_err **err)
+{
+    rv_buf where = RV_BUF_INIT(8192);
+    struct rv_agents_found found;
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store has no agent \"%s\" that may be deleted so", name);
+
+    if (rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0) {
+        rv_cli_write_source(&found, &where);
+        rv_err_hint(err, "the name means the one %s%s", rv_buf_cstr(&where),
+                    strcmp(found.source, "store") == 0 ? ", which is everybody's: --shared deletes it" : "");
+    }
+    rv_buf_fini(&where);
+    return rc;
+}
+
+static int delete_agent(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    const char *name = args->words[0];
+    struct rv_cli_sources sources;
+    rv_buf said = RV_BUF_INIT(8192);
+    rv_err *err = NULL, *cause = NULL;
+
+    if (rv_cli_sources_open(cli, args, RV_CLI_STORE_CHANGE, &sources, &err) < 0)
+        return rv_cli_report(cli, err);
+    struct rv_store_scope whose = sources.scope;
+    if (rv_cli_flag(args, "shared"))
+        whose.user = NULL;
+    int rc = rv_store_delete_schema(sources.store, &whose, KIND, name, rv_cli_now_us(), &cause);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        rc = no_such_agent(&sources, name, &err);
+    } else if (rc < 0) {
+        err = cause;
+    } else {
+        rv_buf_printf(&said, "agent %s is deleted", name);
+        say_what_is_left(&sources, name, &said);
+        rv_buf_putc(&said, '\n');
+    }
+    rv_cli_sources_fini(&sources);
+    if (rc == 0)
+        return rv_cli_print(cli, &said);
+    rv_buf_fini(&said);
+    return rv_cli_report(cli, err);
+}
+
+#define SHARED_OPTION(what)                                                                                            \
+    {                                                                                                                  \
+        "shared", 0, NULL, what " (as without a user)", NULL, false                                                    \
+    }
+static const struct rv_cli_option put_options[] = {SHARED_OPTION("for everybody instead of the user alone"),
+                                                   RV_CLI_STORE_OPTION, RV_CLI_USER_OPTION, RV_CLI_TENANT_OPTION,
+                                                   RV_CLI_SYNC_OPTION};
+static const struct rv_cli_option validate_options[] = {
+    {"json", 'j', NULL, "an array of verdicts with their findings", NULL, false},
+    {"strict", 0, NULL, "warnings count as errors", NULL, false},
+};
+static const struct rv_cli_option delete_options[] = {SHARED_OPTION("everybody's instead of the user's own"),
+                                                      RV_CLI_SYNC_OPTION, RV_CLI_SOURCES_OPTIONS};
+
+const struct rv_cli_verb rv_verb_agents_put = {
+    .name = "agents put",
+    .args = "FILE|-",
+    .summary = "put an agent into the store",
+    .text =
+        "The document is checked first, as `reeve agents validate` does. It replaces one of the same name that was\n"
+        "there, and comes before what is built in. With a user it is theirs alone, else everybody's.",
+    .examples = "reeve agents put agent.yaml\n"
+                "reeve agents show general --yaml | sed s/^name:.*/name:\\ mine/ | reeve agents put - --user ada",
+    .options = put_options,
+    .n_options = RV_COUNT(put_options),
+    .min_words = 1,
+    .max_words = 1,
+    .run = put,
+};
+const struct rv_cli_verb rv_verb_agents_validate = {
+    .name = "agents validate",
+    .args = "FILE...",
+    .summary = "check agent documents",
+    .text =
+        "Reports everything that is wrong with each, at its place, and what is probably not meant. Exit status 2 if\n"
+        "anything is wrong.",
+    .examples = "reeve agents validate agents/*.yaml\n"
+                "reeve agents validate agent.yaml --json | jq '.[].findings'",
+    .options = validate_options,
+    .n_options = RV_COUNT(validate_options),
+    .min_words = 1,
+    .max_words = RV_CLI_MAX_ARGS,
+    .run = validate,
+};
+const struct rv_cli_verb rv_verb_agents_delete = {
+    .name = "agents delete",
+    .args = "NAME",
+    .summary = "delete an agent from the store",
+    .text =
+        "With a user it is their own one, else everybody's. What is built in or in a folder can not be deleted, and\n"
+        "is what the name means again.",
+    .examples = "reeve agents delete mine --user ada",
+    .options = delete_options,
+    .n_options = RV_COUNT(delete_options),
+    .min_words = 1,
+    .max_words = 1,
+    .takes = &rv_cli_takes_agents,
+    .run = delete_agent,
+};

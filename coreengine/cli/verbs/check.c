@@ -1,0 +1,325 @@
+/* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
+#include "coreengine/cli/runs/retention.h"
+#include "coreengine/cli/sources.h"
+#include "coreengine/cli/verbs/lint_cost.h"
+#include "coreengine/cli/verbs/verbs.h"
+
+#include <string.h>
+
+#define MAX_TEXT_BYTES ((size_t)64 << 20)
+
+static void write_path(const struct rv_pipeline *p, const int *path, size_t n, rv_buf *b)
+{
+    for (size_t i = 0; i < n; i++)
+        rv_buf_printf(b, "%s%s", i ? " -> " : "", p->agents[path[i]].name);
+    if (n == RV_PROOF_MAX_PATH)
+        rv_buf_puts(b, " -> ...");
+}
+
+static void write_proof(const struct rv_pipeline *p, const struct rv_proof *proof, const struct rv_llm_bound *bound,
+                        rv_buf *b)
+{
+    rv_buf_printf(b, "%s: at most %lld stage visits%s and %lld model calls%s in a run\n", p->file,
+                  (long long)proof->max_visits, proof->visits_exact ? "" : " (upper bound)",
+                  (long long)proof->max_llm_calls, proof->llm_exact ? "" : " (upper bound)");
+    if (proof->n_visits_path) {
+        rv_buf_puts(b, "  visits: ");
+        write_path(p, proof->visits_path, proof->n_visits_path, b);
+        rv_buf_putc(b, '\n');
+    }
+    if (proof->max_llm_calls && proof->n_llm_path) {
+        rv_buf_puts(b, "  model calls: ");
+        write_path(p, proof->llm_path, proof->n_llm_path, b);
+        rv_buf_putc(b, '\n');
+    }
+    rv_lint_cost_text(bound, b);
+}
+
+static void proof_json(const struct rv_pipeline *p, const struct rv_proof *proof, const struct rv_llm_bound *bound,
+                       rv_jw *w)
+{
+    rv_jw_key(w, "bounds");
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "max_visits", proof->max_visits);
+    rv_jw_kv_bool(w, "max_visits_exact", proof->visits_exact);
+    rv_jw_kv_int(w, "max_mocked_visits", proof->max_mocked_visits);
+    rv_jw_kv_int(w, "max_llm_calls", proof->max_llm_calls);
+    rv_jw_kv_bool(w, "max_llm_calls_exact", proof->llm_exact);
+    rv_jw_key(w, "visits_path");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < proof->n_visits_path; i++)
+        rv_jw_text(w, p->agents[proof->visits_path[i]].name);
+    rv_jw_arr_end(w);
+    rv_jw_key(w, "llm_path");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < proof->n_llm_path; i++)
+        rv_jw_text(w, p->agents[proof->llm_path[i]].name);
+    rv_jw_arr_end(w);
+    rv_lint_cost_json(bound, w);
+    rv_jw_obj_end(w);
+}
+
+/* One file: findings, then the proof when it is sound. */
+static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_jw *json, rv_buf *text,
+                    rv_err **err)
+{
+    const struct rv_cli_load_opts opts = {.args = args, .script = rv_cli_value(args, "script")};
+    struct rv_cli_loaded l;
+    struct rv_proof proof = {0};
+    struct rv_llm_bound bound;
+    const char *max_cost = rv_cli_value(args, "max-cost");
+    double max_usd = 0;
+    int status = RV_EXIT_COMPLETED;
+
+    int rc = rv_cli_load(cli, path, &opts, &l, err);
+    if (rc < 0)
+        return rv_cli_report(cli, *err);
+    if (l.pipeline)
+        rc = rv_cli_load_test_scripts(&l, err);
+    bool sound = rc == 0 && l.pipeline && rv_findings_n_errors(l.findings) == 0;
+    if (sound)
+        rv_pipeline_lint(l.pipeline, l.findings);
+    if (sound && !l.script)
+        rv_pipeline_lint_unscripted(l.pipeline, l.findings);
+    bool too_dear = false;
+    if (sound) {
+        int mode = l.pipeline->default_run_mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
+        rc = rv_pipeline_prove(l.pipeline, (enum rv_run_mode)mode, &proof, err);
+        rv_llm_prove_cost(l.pipeline, proof.max_llm_calls, &bound);
+        if (rc == 0 && max_cost && rv_lint_max_cost(max_cost, &max_usd))
+            too_dear = rv_lint_cost_check(l.pipeline, &bound, max_usd, l.findings);
+    }
+    rv_findings_sort(l.findings);
+    bool strict = rv_cli_flag(args, "strict") && rv_findings_n(l.findings);
+    if (rc < 0)
+        status = rv_cli_report(cli, *err);
+    else if (!sound || strict || too_dear)
+        status = RV_EXIT_USAGE;
+    if (json) {
+        rv_jw_obj(json);
+        rv_jw_kv_text(json, "file", path);
+        rv_jw_kv_bool(json, "valid", sound);
+        rv_jw_key(json, "findings");
+        rv_findings_write_json(l.findings, json);
+        if (sound && rc == 0)
+            proof_json(l.pipeline, &proof, &bound, json);
+        rv_jw_obj_end(json);
+    } else {
+        rv_buf found = RV_BUF_INIT(MAX_TEXT_BYTES);
+        rv_findings_write_text(l.findings, cli->err_color, &found);
+        rv_cli_err(rv_buf_str(&found));
+        rv_buf_fini(&found);
+        if (sound && rc == 0)
+            write_proof(l.pipeline, &proof, &bound, text);
+    }
+    rv_proof_fini(&proof);
+    rv_cli_loaded_fini(&l);
+    return status;
+}
+
+static int lint(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_jw w = rv_jw_on(&text);
+    const char *max_cost = rv_cli_value(args, "max-cost");
+    bool json = rv_cli_flag(args, "json");
+    int status = RV_EXIT_COMPLETED;
+    double usd;
+
+    if (max_cost && !rv_lint_max_cost(max_cost, &usd))
+        return rv_cli_usage(cli, args, "--max-cost takes US dollars, for example 0.50, not \"%s\"", max_cost);
+    if (json)
+        rv_jw_arr(&w);
+    for (size_t i = 0; i < args->n_words; i++) {
+        rv_err *err = NULL;
+        int one = lint_one(cli, args, args->words[i], json ? &w : NULL, &text, &err);
+        status = one > status ? one : status;
+    }
+    if (json) {
+        rv_jw_arr_end(&w);
+        rv_buf_putc(&text, '\n');
+    }
+    int printed = rv_cli_print(cli, &text);
+    return printed > status ? printed : status;
+}
+
+/* Load for showing. False: it was reported, and *status is what to exit with. */
+static bool load_plain(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_cli_loaded *out, int *status)
+{
+    const struct rv_cli_load_opts opts = {.args = args};
+    rv_err *err = NULL;
+
+    if (rv_cli_load_plain(cli, args->words[0], &opts, out, &err) < 0) {
+        *status = rv_cli_report(cli, err);
+        return false;
+    }
+    if (rv_cli_sound(cli, out, false) && out->pipeline->is_sound)
+        return true;
+    *status = RV_EXIT_USAGE;
+    rv_cli_loaded_fini(out);
+    return false;
+}
+
+static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    static const char *const names[] = {"ascii", "mermaid", "dot", "svg"};
+    const char *format = rv_cli_value(args, "format");
+    enum rv_graph_format which = RV_GRAPH_ASCII;
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    struct rv_cli_loaded l;
+    int status = RV_EXIT_COMPLETED;
+
+    if (!load_plain(cli, args, &l, &status))
+        return status;
+    for (size_t i = 0; format && i < RV_COUNT(names); i++)
+        if (strcmp(names[i], format) == 0)
+            which = (enum rv_graph_format)i;
+    rv_pipeline_write_graph(l.pipeline, which, &text);
+    status = rv_cli_print(cli, &text);
+    rv_cli_loaded_fini(&l);
+    return status;
+}
+
+static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES), json = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_jw w = rv_jw_on(&json);
+    struct rv_cli_loaded l;
+    int status = RV_EXIT_COMPLETED;
+
+    if (!load_plain(cli, args, &l, &status))
+        return status;
+    rv_pipeline_write_json(l.pipeline, &w);
+    if (!rv_cli_flag(args, "compact")) {
+        const struct rv_json_opts opts = {.max_bytes = MAX_TEXT_BYTES};
+        json_object *tree = NULL;
+        if (rv_json_parse(rv_buf_str(&json), &opts, &tree, NULL) == 0)
+            rv_json_write_pretty(tree, &text);
+        json_object_put(tree);
+    } else {
+        rv_buf_add_str(&text, rv_buf_str(&json));
+    }
+    rv_buf_putc(&text, '\n');
+    rv_buf_fini(&json);
+    status = rv_cli_print(cli, &text);
+    rv_cli_loaded_fini(&l);
+    return status;
+}
+
+/* The formats that have a schema; all but scripts have a page of their keys, too. */
+static const struct format {
+    const char *name;
+    void (*schema)(rv_jw *w);
+    void (*page)(rv_buf *out);
+} formats[] = {
+    {"pipeline", rv_pipeline_write_schema, rv_pipeline_write_reference},
+    {"script", rv_script_write_schema, NULL},
+    {"retention", rv_retention_write_schema, rv_retention_write_reference},
+    {"agent", rv_agentdoc_write_schema, rv_agentdoc_write_reference},
+};
+
+static int schema(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    const char *name = args->n_words ? args->words[0] : rv_cli_flag(args, "agent") ? "agent" : "pipeline";
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_jw w = rv_jw_on(&text);
+    const struct format *f = NULL;
+
+    if (args->n_words && rv_cli_flag(args, "agent"))
+        return rv_cli_usage(cli, args, "--agent already says which: no other format may be named");
+    for (size_t i = 0; i < RV_COUNT(formats); i++)
+        if (strcmp(name, formats[i].name) == 0)
+            f = &formats[i];
+    if (!f)
+        return rv_cli_usage(cli, args, "no schema is called \"%s\": pipeline, script, retention and agent are", name);
+    if (!rv_cli_flag(args, "markdown")) {
+        f->schema(&w);
+        rv_buf_putc(&text, '\n');
+    } else if (f->page) {
+        f->page(&text);
+    } else {
+        return rv_cli_usage(cli, args, "there is no page of the keys of a %s", f->name);
+    }
+    return rv_cli_print(cli, &text);
+}
+
+static const struct rv_cli_option lint_options[] = {
+    {"script", 's', "FILE", "check a script along with the pipeline", "FILE", false},
+    {"json", 'j', NULL, "findings and bounds as JSON", NULL, false},
+    {"strict", 0, NULL, "warnings count as errors", NULL, false},
+    {"max-cost", 0, "USD", "an error unless a run is proved to cost no more", NULL, false},
+    RV_CLI_AGENT_OPTIONS,
+};
+static const struct rv_cli_option graph_options[] = {
+    {"format", 'f', "FORMAT", "how to draw (default ascii)", "ascii mermaid dot svg", false},
+    RV_CLI_AGENT_OPTIONS,
+};
+static const struct rv_cli_option schema_options[] = {
+    {"agent", 0, NULL, "of agent documents, as `reeve schema agent`", NULL, false},
+    {"markdown", 0, NULL, "the keys as a page of the reference instead", NULL, false},
+};
+static const struct rv_cli_option explain_options[] = {
+    {"compact", 0, NULL, "on one line", NULL, false},
+    RV_CLI_AGENT_OPTIONS,
+};
+
+const struct rv_cli_verb rv_verb_lint = {
+    .name = "lint",
+    .args = "PIPELINE...",
+    .summary = "check pipelines and prove their bounds",
+    .text =
+        "Loads each pipeline exactly as `run` does and reports everything that is wrong, each with its place, and "
+        "then\n"
+        "what is probably not meant. For a sound pipeline it proves how many stage visits and model calls a run can\n"
+        "make at most and shows the path, and where prices are known what the calls can cost. Exit status 2 if "
+        "anything\n"
+        "is wrong.",
+    .examples = "reeve lint pipelines/*.yaml\nreeve lint pipelines/loop.yaml --json --strict\n"
+                "reeve lint pipelines/loop.yaml --max-cost 0.50",
+    .options = lint_options,
+    .n_options = RV_COUNT(lint_options),
+    .min_words = 1,
+    .max_words = RV_CLI_MAX_ARGS,
+    .run = lint,
+};
+const struct rv_cli_verb rv_verb_graph = {
+    .name = "graph",
+    .args = "PIPELINE",
+    .summary = "draw a pipeline",
+    .text = "Draws stages and routes: in the terminal, or as mermaid, dot or SVG text on standard output.",
+    .examples = "reeve graph pipelines/loop.yaml\nreeve graph pipelines/loop.yaml --format svg > loop.svg",
+    .options = graph_options,
+    .n_options = RV_COUNT(graph_options),
+    .min_words = 1,
+    .max_words = 1,
+    .run = graph,
+};
+const struct rv_cli_verb rv_verb_explain = {
+    .name = "explain",
+    .args = "PIPELINE",
+    .summary = "print the pipeline as understood, defaults filled in",
+    .text = "Prints the normalised configuration as JSON: every key with its effective value, stages in their order.\n"
+            "Secrets are hidden.",
+    .examples = "reeve explain pipelines/loop.yaml | jq .agents[0]",
+    .options = explain_options,
+    .n_options = RV_COUNT(explain_options),
+    .min_words = 1,
+    .max_words = 1,
+    .run = explain,
+};
+const struct rv_cli_verb rv_verb_schema = {
+    .name = "schema",
+    .args = "[pipeline|script|retention|agent]",
+    .summary = "print the JSON Schema of a file format",
+    .text =
+        "For editors: completes keys and flags mistakes while you type. The schema is made from the same table that\n"
+        "the loader reads by.",
+    .examples = "reeve schema > reeve-pipeline.schema.json\n"
+                "reeve schema --agent > reeve-agent.schema.json\n"
+                "reeve schema agent --markdown   # docs/reference/agent-schemas.md",
+    .options = schema_options,
+    .n_options = RV_COUNT(schema_options),
+    .min_words = 0,
+    .max_words = 1,
+    .run = schema,
+};

@@ -1,0 +1,300 @@
+/* reeve runs cancel, reeve runs recover: runs whose owner is elsewhere, or gone. */
+#include "coreengine/cli/runs/runs.h"
+#include "coreengine/cli/verbs/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RUNS ((size_t)100000) /* that one command looks at */
+
+/* --- cancel --- */
+
+static int request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_run_row *row,
+                          rv_err **err)
+{
+    int rc = rv_cli_find_run(store, scope, word, row, err);
+
+    if (rc < 0)
+        return rc;
+    char *id = rv_str_dup(rv_str_of(row->id));
+    rc =
+        id ? rv_store_request_cancel(store, scope, id, rv_cli_now_us(), err) : RV_FAIL(err, RV_E_NOMEM, "cancel a run");
+    rv_run_row_fini(row); /* who owns it is asked behind the request: whoever came before sees it, or is named here */
+    if (rc == 0)
+        rc = rv_store_get_run(store, scope, id, row, err);
+    free(id);
+    return rc;
+}
+
+static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    const struct rv_store_scope scope = rv_cli_scope(args);
+    struct rv_run_row row = {0};
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+    int status;
+
+    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+        return status;
+    if (request_cancel(store, &scope, args->words[0], &row, &err) < 0) {
+        status = rv_cli_report(cli, err);
+    } else if (rv_cli_owner_of(&row, rv_cli_now_us()) == RV_CLI_OWNER_LIVES) {
+        rv_buf text = RV_BUF_INIT(4096);
+        rv_buf_printf(&text, "run %s: its owner %s was asked to cancel it\n", row.id, row.owner);
+        rv_cli_err(rv_buf_str(&text));
+        rv_buf_fini(&text);
+        status = RV_EXIT_COMPLETED;
+    } else {
+        status = rv_cli_continue(cli, args, store, row.id, NULL, true);
+        status = status == RV_EXIT_CANCELLED ? RV_EXIT_COMPLETED : status; /* as it was asked for */
+    }
+    rv_run_row_fini(&row);
+    rv_store_close(store);
+    return status;
+}
+
+/* --- recover --- */
+
+enum verdict { RECOVER, OVER, WAITS, OWNED };
+struct found {
+    char *id;    /* owned */
+    char *owner; /* owned; NULL: none */
+    int64_t lease_until_us;
+    enum verdict verdict;
+    enum rv_run_status status;
+    bool cancel; /* somebody asked for it */
+    bool late;   /* its owner may live, but let its lease end */
+};
+struct findings {
+    struct found *items;
+    size_t n, cap;
+    int64_t now_us;
+};
+
+static enum verdict judge(const struct rv_run_row *row, int64_t now_us)
+{
+    if (rv_run_status_is_final(row->status))
+        return OVER;
+    if (row->status == RV_RUN_INTERRUPTED)
+        return WAITS;
+    return rv_cli_owner_of(row, now_us) == RV_CLI_OWNER_LIVES ? OWNED : RECOVER;
+}
+
+static int add(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct findings *f = self;
+
+    if (f->n == f->cap) {
+        size_t cap = f->cap ? f->cap * 2 : 32;
+        struct found *items = cap <= MAX_RUNS * 2 ? realloc(f->items, cap * sizeof *items) : NULL;
+        if (!items)
+            return RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
+        f->items = items;
+        f->cap = cap;
+    }
+    struct found *x = &f->items[f->n];
+    *x = (struct found){.id = rv_str_dup(rv_str_of(row->id)),
+                        .owner = row->owner ? rv_str_dup(rv_str_of(row->owner)) : NULL,
+                        .lease_until_us = row->lease_until_us,
+                        .verdict = judge(row, f->now_us),
+                        .status = row->status,
+                        .cancel = row->cancel_requested,
+                        .late = rv_cli_owner_of(row, f->now_us) == RV_CLI_OWNER_LATE};
+    f->n++; /* what it has of texts is freed with the list */
+    return x->id && (x->owner || !row->owner) ? 0 : RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
+}
+
+static int find_unfinished(rv_store *store, const struct rv_cli_args *args, struct findings *f, rv_err **err)
+{
+    const struct rv_run_filter unfinished = {
+        .statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING, .oldest_first = true, .limit = (int64_t)MAX_RUNS};
+    const struct rv_store_scope scope = rv_cli_scope(args);
+    int rc = 0;
+
+    if (args->n_words == 0)
+        return rv_store_list_runs(store, &scope, &unfinished, add, f, err);
+    for (size_t i = 0; i < args->n_words && rc == 0; i++) {
+        struct rv_run_row row;
+        rc = rv_cli_find_run(store, &scope, args->words[i], &row, err);
+        if (rc < 0)
+            break;
+        rc = add(f, &row, err);
+        rv_run_row_fini(&row);
+    }
+    return rc;
+}
+
+static void say(const struct found *x, const char *fmt, ...) RV_PRINTF(2, 3);
+static void say(const struct found *x, const char *fmt, ...)
+{
+    rv_buf text = RV_BUF_INIT(4096);
+    va_list ap;
+
+    rv_buf_printf(&text, "run %s: ", x->id);
+    va_start(ap, fmt);
+    rv_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    rv_buf_putc(&text, '\n');
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
+static const char *why_free(const struct found *x)
+{
+    return !x->owner ? "" : x->late ? "; its owner let its lease end" : "; its owner is gone";
+}
+
+static void say_left_alone(const struct found *x)
+{
+    char until[RV_TIME_MAX];
+
+    rv_time_format(x->lease_until_us, until);
+    if (x->verdict == OVER)
+        say(x, "left alone: it is over (%s)", rv_run_status_text(x->status));
+    else if (x->verdict == WAITS)
+        say(x, "left alone: it waits for an answer; `reeve runs list --waiting` says which");
+    else
+        say(x, "left alone: %s runs it, with a lease until %.19sZ", x->owner, until);
+}
+
+/* The worst of two exit statuses: a failure before an end by a bound before a cancel before a wait. */
+static int worse(int a, int b)
+{
+    static const int order[] = {RV_EXIT_COMPLETED,  RV_EXIT_INTERRUPTED, RV_EXIT_CANCELLED,
+                                RV_EXIT_TERMINATED, RV_EXIT_USAGE,       RV_EXIT_FAILED};
+    size_t at_a = 0, at_b = 0;
+
+    for (size_t i = 0; i < RV_COUNT(order); i++) {
+        at_a = order[i] == a ? i : at_a;
+        at_b = order[i] == b ? i : at_b;
+    }
+    return order[at_a > at_b ? at_a : at_b];
+}
+
+/* One of them. *left: it could not be had after all: another process was faster. */
+static int recover_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct found *x,
+                       bool *left)
+{
+    const struct rv_store_scope scope = rv_cli_scope(args);
+    struct rv_run_row row;
+
+    say(x, "%s%s", x->cancel ? "is cancelled" : "goes on", why_free(x));
+    int status = rv_cli_continue(cli, args, store, x->id, NULL, x->cancel);
+    *left = false;
+    if (status == RV_EXIT_USAGE && rv_store_get_run(store, &scope, x->id, &row, NULL) == 0) {
+        *left = judge(&row, rv_cli_now_us()) != RECOVER;
+        rv_run_row_fini(&row);
+    }
+    return *left || (status == RV_EXIT_CANCELLED && x->cancel) ? RV_EXIT_COMPLETED : status;
+}
+
+static void say_summary(size_t n_recovered, size_t n_left, size_t n_failed)
+{
+    rv_buf text = RV_BUF_INIT(256);
+
+    rv_buf_printf(&text, "%zu recovered, %zu left alone", n_recovered, n_left);
+    if (n_failed)
+        rv_buf_printf(&text, ", %zu failed", n_failed);
+    rv_buf_putc(&text, '\n');
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
+static int recover_all(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct findings *f)
+{
+    int status = RV_EXIT_COMPLETED;
+    size_t n = 0, n_left = 0, n_failed = 0;
+    bool dry = rv_cli_flag(args, "dry-run"), stopped = false;
+
+    for (size_t i = 0; i < f->n && !stopped; i++) {
+        const struct found *x = &f->items[i];
+        bool left = x->verdict != RECOVER;
+        if (left) {
+            say_left_alone(x);
+        } else if (dry) {
+            say(x, "would %s%s", x->cancel ? "be cancelled" : "go on", why_free(x));
+        } else {
+            int one = recover_one(cli, args, store, x, &left);
+            bool failed = one == RV_EXIT_FAILED || one == RV_EXIT_USAGE;
+            stopped = one == RV_EXIT_CANCELLED; /* by a signal: it is meant for all of them */
+            n += !left && !failed;
+            n_failed += failed;
+            status = worse(status, one);
+        }
+        n_left += left;
+    }
+    if (f->n == 0)
+        rv_cli_err(RV_STR_LIT("no run is unfinished\n"));
+    else if (!dry)
+        say_summary(n, n_left, n_failed);
+    return status;
+}
+
+static int recover(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    struct findings f = {.now_us = rv_cli_now_us()};
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+    int status;
+
+    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+        return status;
+    status = find_unfinished(store, args, &f, &err) < 0 ? rv_cli_report(cli, err) : recover_all(cli, args, store, &f);
+    for (size_t i = 0; i < f.n; i++) {
+        free(f.items[i].id);
+        free(f.items[i].owner);
+    }
+    free(f.items);
+    rv_store_close(store);
+    return status;
+}
+
+static const struct rv_cli_option cancel_options[] = {
+    RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
+    RV_CLI_SYNC_OPTION,
+};
+
+const struct rv_cli_verb rv_verb_runs_cancel = {
+    .name = "runs cancel",
+    .args = "RUN",
+    .summary = "cancel a run, whoever runs it",
+    .text = "The process that runs it is asked to; it ends within a second or so. A run that waits for an answer, or\n"
+            "whose owner is gone, is cancelled here and now.",
+    .examples = "reeve runs cancel last",
+    .options = cancel_options,
+    .n_options = RV_COUNT(cancel_options),
+    .min_words = 1,
+    .max_words = 1,
+    .takes = &rv_cli_takes_runs,
+    .run = cancel,
+};
+
+static const struct rv_cli_option recover_options[] = {
+    {"dry-run", 'n', NULL, "only say which runs would go on", NULL, false},
+    {"quiet", 'q', NULL, "no progress", NULL, false},
+    {"workers", 'w', "N", "threads for capability code (default: cores)", NULL, false},
+    RV_CLI_STORE_OPTION,
+    RV_CLI_USER_OPTION,
+    RV_CLI_TENANT_OPTION,
+    RV_CLI_SYNC_OPTION,
+    RV_CLI_LEASE_OPTION,
+};
+
+const struct rv_cli_verb rv_verb_runs_recover = {
+    .name = "runs recover",
+    .args = "[RUN...]",
+    .summary = "go on with runs that a crash left behind",
+    .text =
+        "Takes over every unfinished run whose owner is gone or let its lease end, oldest first, and lets it go on\n"
+        "where it was: what has finished is not done again, and a call that must not be repeated becomes a question.\n"
+        "Exit status: the worst of the runs'.",
+    .examples = "reeve runs recover --dry-run\n"
+                "reeve runs recover",
+    .options = recover_options,
+    .n_options = RV_COUNT(recover_options),
+    .max_words = RV_CLI_MAX_ARGS,
+    .takes = &rv_cli_takes_runs,
+    .run = recover,
+};

@@ -1,0 +1,382 @@
+/* reeve test: run the tests that pipelines carry. */
+#include "coreengine/cli/sources.h"
+#include "coreengine/cli/testing/testing.h"
+#include "coreengine/cli/verbs/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_OUTPUT_BYTES ((size_t)64 << 20)
+#define MAX_SHOWN_BYTES  400 /* of a value in a line for people; --json has all of it */
+
+enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_TAP };
+
+/* What a whole command gathers. */
+struct session {
+    struct rv_cli *cli;
+    const struct rv_cli_args *args;
+    enum format format;
+    const char *filter; /* NULL: none */
+    bool coverage;
+    int64_t min_percent; /* -1: none */
+    rv_buf text;
+    rv_jw json; /* on text */
+    size_t n_run, n_failed, n_tests;
+    int status;
+};
+
+static void worsen(struct session *s, int status)
+{
+    s->status = status > s->status ? status : s->status;
+}
+
+static const char *color(const struct session *s, const char *code)
+{
+    return s->cli->out_color && s->format == FORMAT_TEXT ? code : "";
+}
+
+static void write_short(json_object *v, rv_buf *b)
+{
+    rv_buf whole = RV_BUF_INIT(MAX_OUTPUT_BYTES);
+
+    rv_json_write(v, &whole);
+    rv_str head = rv_utf8_cut(rv_buf_str(&whole), MAX_SHOWN_BYTES);
+    rv_buf_add_str(b, head);
+    if (head.len < whole.len)
+        rv_buf_puts(b, "...");
+    rv_buf_fini(&whole);
+}
+
+/* "/visited: expected [...], found [...]" with line ends behind indent, so that TAP can use it in comments. */
+static void write_failure(json_object *failure, rv_buf *b)
+{
+    json_object *found = NULL;
+    const char *path = "", *message = NULL;
+
+    RV_IGNORE(!rv_json_get_text(failure, "path", &path), "always there");
+    if (rv_json_get_text(failure, "message", &message)) {
+        rv_buf_printf(b, "%s%s%s", path, path[0] ? ": " : "", message);
+        return;
+    }
+    json_object *expected = NULL;
+    json_object_object_get_ex(failure, "expected", &expected);
+    rv_buf_printf(b, "%s: expected ", path);
+    write_short(expected, b);
+    rv_buf_puts(b, ", found ");
+    if (json_object_object_get_ex(failure, "found", &found))
+        write_short(found, b);
+    else
+        rv_buf_puts(b, "nothing");
+}
+
+static void write_path(json_object *visited, rv_buf *b)
+{
+    size_t n = visited ? json_object_array_length(visited) : 0;
+
+    rv_buf_puts(b, "visited: ");
+    for (size_t i = 0; i < n; i++) {
+        rv_buf_puts(b, i ? " -> " : "");
+        rv_buf_add_str(b, rv_json_str(json_object_array_get_idx(visited, i)));
+    }
+    if (n == 0)
+        rv_buf_puts(b, "nothing");
+}
+
+/* Each line of the reasons behind the same lead. */
+static void write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out)
+{
+    rv_buf lines = RV_BUF_INIT(MAX_OUTPUT_BYTES);
+
+    for (size_t i = 0; i < json_object_array_length(r->failures); i++) {
+        write_failure(json_object_array_get_idx(r->failures, i), &lines);
+        rv_buf_putc(&lines, '\n');
+    }
+    write_path(r->visited, &lines);
+    for (const char *p = rv_buf_cstr(&lines); *p;) {
+        size_t n = strcspn(p, "\n");
+        rv_buf_printf(out, "%s%.*s\n", lead, (int)n, p);
+        p += n + (p[n] == '\n');
+    }
+    rv_buf_fini(&lines);
+}
+
+static void report_text(struct session *s, const struct rv_pipeline *p, const struct rv_test_report *r)
+{
+    bool passed = rv_test_passed(r);
+
+    rv_buf_printf(&s->text, "  %s%s%s  %s", color(s, passed ? "\033[32m" : "\033[1;31m"), passed ? "ok  " : "FAIL",
+                  color(s, "\033[0m"), r->test->name);
+    if (passed) {
+        rv_buf_putc(&s->text, '\n');
+        return;
+    }
+    rv_buf_printf(&s->text, "  (%s:%d)\n", p->file, r->test->src.line);
+    write_reasons(r, "        ", &s->text);
+}
+
+static void report_tap(struct session *s, const struct rv_pipeline *p, const struct rv_test_report *r)
+{
+    bool passed = rv_test_passed(r);
+
+    rv_buf_printf(&s->text, "%s %zu - %s: ", passed ? "ok" : "not ok", s->n_run, p->name);
+    for (const char *c = r->test->name; *c; c++) { /* "#" would begin a directive */
+        if (*c == '#' || *c == '\\')
+            rv_buf_putc(&s->text, '\\');
+        rv_buf_putc(&s->text, *c == '\n' ? ' ' : *c);
+    }
+    rv_buf_putc(&s->text, '\n');
+    if (!passed)
+        write_reasons(r, "# ", &s->text);
+}
+
+static void report_json(struct session *s, const struct rv_test_report *r)
+{
+    rv_jw *w = &s->json;
+
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", r->test->name);
+    rv_jw_kv_int(w, "line", r->test->src.line);
+    rv_jw_kv_bool(w, "passed", rv_test_passed(r));
+    rv_jw_kv_text(w, "status", r->state ? rv_run_status_text(r->status) : NULL);
+    rv_jw_kv_int(w, "duration_ms", r->duration_ms);
+    rv_jw_kv_value(w, "visited", r->visited);
+    rv_jw_kv_value(w, "questions", r->questions);
+    rv_jw_kv_value(w, "failures", r->failures);
+    rv_jw_obj_end(w);
+}
+
+static int run_one(struct session *s, struct rv_cli_loaded *l, size_t i, rv_coverage *coverage, rv_err **err)
+{
+    struct rv_test_report r;
+    int rc = rv_test_run(s->cli, l, i, coverage, &r, err);
+
+    if (rc < 0)
+        return rc;
+    s->n_run++;
+    if (!rv_test_passed(&r)) {
+        s->n_failed++;
+        worsen(s, RV_EXIT_FAILED);
+    }
+    switch (s->format) {
+    case FORMAT_TEXT:
+        report_text(s, l->pipeline, &r);
+        break;
+    case FORMAT_JSON:
+        report_json(s, &r);
+        break;
+    case FORMAT_TAP:
+        report_tap(s, l->pipeline, &r);
+        break;
+    }
+    rv_test_report_fini(&r);
+    return 0;
+}
+
+static void report_coverage(struct session *s, const struct rv_pipeline *p, const rv_coverage *c)
+{
+    struct rv_coverage_counts n = rv_coverage_counts(c);
+
+    if (s->format == FORMAT_JSON) {
+        rv_jw_key(&s->json, "coverage");
+        rv_coverage_write_json(c, &s->json);
+    } else if (s->format == FORMAT_TEXT) {
+        rv_coverage_write_text(c, &s->text);
+    }
+    if (s->min_percent < 0 || n.percent >= (double)s->min_percent)
+        return;
+    rv_buf text = RV_BUF_INIT(1 << 16);
+    rv_buf_printf(&text, "reeve: %s: its tests cover %.1f %% of stages and routes, less than %lld %%\n", p->file,
+                  n.percent, (long long)s->min_percent);
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+    worsen(s, RV_EXIT_FAILED);
+}
+
+static bool is_wanted(const struct session *s, const struct rv_test_config *test)
+{
+    return !s->filter || strstr(test->name, s->filter);
+}
+
+static size_t n_wanted(const struct session *s, const struct rv_pipeline *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_tests; i++)
+        n += is_wanted(s, &p->tests[i]);
+    return n;
+}
+
+static int run_tests(struct session *s, struct rv_cli_loaded *l, rv_err **err)
+{
+    const struct rv_pipeline *p = l->pipeline;
+    rv_coverage *coverage = s->coverage ? rv_coverage_new(p) : NULL;
+    int rc = s->coverage && !coverage ? RV_FAIL(err, RV_E_NOMEM, "count coverage") : 0;
+
+    if (s->format == FORMAT_JSON) {
+        rv_jw_key(&s->json, "tests");
+        rv_jw_arr(&s->json);
+    }
+    for (size_t i = 0; rc == 0 && i < p->n_tests; i++)
+        if (is_wanted(s, &p->tests[i]))
+            rc = run_one(s, l, i, coverage, err);
+    if (s->format == FORMAT_JSON)
+        rv_jw_arr_end(&s->json);
+    if (rc == 0 && coverage)
+        rc = rv_coverage_check(coverage, err);
+    if (rc == 0 && coverage)
+        report_coverage(s, p, coverage);
+    rv_coverage_free(coverage);
+    return rc;
+}
+
+static void note_no_tests(const char *path)
+{
+    rv_buf text = RV_BUF_INIT(1 << 16);
+
+    rv_buf_printf(&text, "reeve: %s has no tests\n", path);
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
+/* What is known is shown before the next pipeline runs; JSON is one value and comes as a whole. */
+static void show(struct session *s)
+{
+    if (s->format != FORMAT_JSON && s->text.rc == 0) {
+        rv_cli_out_now(rv_buf_str(&s->text));
+        rv_buf_clear(&s->text);
+    }
+}
+
+static void test_pipeline(struct session *s, const char *path)
+{
+    const struct rv_cli_load_opts opts = {.args = s->args, .tests = true};
+    struct rv_cli_loaded l;
+    rv_err *err = NULL;
+
+    if (rv_cli_load(s->cli, path, &opts, &l, &err) < 0) {
+        worsen(s, rv_cli_report(s->cli, err));
+        return;
+    }
+    bool sound = rv_cli_sound(s->cli, &l, false);
+    if (s->format == FORMAT_JSON) {
+        rv_jw_obj(&s->json);
+        rv_jw_kv_text(&s->json, "file", path);
+        rv_jw_kv_bool(&s->json, "valid", sound);
+        rv_jw_key(&s->json, "findings");
+        rv_findings_write_json(l.findings, &s->json);
+    } else if (sound && s->format == FORMAT_TEXT && n_wanted(s, l.pipeline) > 0) {
+        rv_buf_printf(&s->text, "%s\n", path);
+    }
+    if (!sound) {
+        worsen(s, RV_EXIT_USAGE);
+    } else {
+        s->n_tests += l.pipeline->n_tests;
+        if (l.pipeline->n_tests == 0)
+            note_no_tests(path);
+        if (run_tests(s, &l, &err) < 0)
+            worsen(s, rv_cli_report(s->cli, err));
+    }
+    if (s->format == FORMAT_JSON)
+        rv_jw_obj_end(&s->json);
+    rv_cli_loaded_fini(&l);
+}
+
+static int options_of(struct rv_cli *cli, const struct rv_cli_args *args, struct session *s)
+{
+    bool json = rv_cli_flag(args, "json"), tap = rv_cli_flag(args, "tap");
+    rv_err *err = NULL;
+
+    *s = (struct session){.cli = cli,
+                          .args = args,
+                          .format = json  ? FORMAT_JSON
+                                    : tap ? FORMAT_TAP
+                                          : FORMAT_TEXT,
+                          .filter = rv_cli_value(args, "filter"),
+                          .min_percent = -1,
+                          .text = RV_BUF_INIT(MAX_OUTPUT_BYTES)};
+    if (json && tap)
+        return rv_cli_usage(cli, args, "--json and --tap exclude each other");
+    if (rv_cli_int(args, "min-coverage", 0, 100, &s->min_percent, &err) < 0)
+        return rv_cli_report(cli, err);
+    s->coverage = rv_cli_flag(args, "coverage") || s->min_percent >= 0;
+    return RV_EXIT_COMPLETED;
+}
+
+static void begin(struct session *s)
+{
+    s->json = rv_jw_on(&s->text);
+    if (s->format == FORMAT_TAP)
+        rv_buf_puts(&s->text, "TAP version 14\n");
+    if (s->format != FORMAT_JSON)
+        return;
+    rv_jw_obj(&s->json);
+    rv_jw_key(&s->json, "pipelines");
+    rv_jw_arr(&s->json);
+}
+
+static void end(struct session *s)
+{
+    switch (s->format) {
+    case FORMAT_TEXT:
+        rv_buf_printf(&s->text, "%zu test%s: %zu passed, %zu failed\n", s->n_run, s->n_run == 1 ? "" : "s",
+                      s->n_run - s->n_failed, s->n_failed);
+        break;
+    case FORMAT_TAP:
+        rv_buf_printf(&s->text, "1..%zu\n", s->n_run);
+        break;
+    case FORMAT_JSON:
+        rv_jw_arr_end(&s->json);
+        rv_jw_kv_int(&s->json, "tests", (int64_t)s->n_run);
+        rv_jw_kv_int(&s->json, "passed", (int64_t)(s->n_run - s->n_failed));
+        rv_jw_kv_int(&s->json, "failed", (int64_t)s->n_failed);
+        rv_jw_obj_end(&s->json);
+        rv_buf_putc(&s->text, '\n');
+        break;
+    }
+}
+
+static int test(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    struct session s;
+    int status = options_of(cli, args, &s);
+
+    if (status)
+        return status;
+    begin(&s);
+    for (size_t i = 0; i < args->n_words; i++) {
+        test_pipeline(&s, args->words[i]);
+        show(&s);
+    }
+    end(&s);
+    status = rv_cli_print(cli, &s.text);
+    worsen(&s, status);
+    if (s.filter && s.n_tests > 0 && s.n_run == 0) /* a misspelt filter must not look like success */
+        worsen(&s, rv_cli_usage(cli, args, "no test has \"%s\" in its name", s.filter));
+    return s.status;
+}
+
+static const struct rv_cli_option test_options[] = {
+    {"filter", 'f', "TEXT", "only tests that have TEXT in their name", NULL, false},
+    {"coverage", 0, NULL, "list the stages and routes that no test took", NULL, false},
+    {"min-coverage", 0, "PERCENT", "fail if a pipeline's tests cover less of its stages and routes", NULL, false},
+    {"json", 'j', NULL, "print the results as one JSON object", NULL, false},
+    {"tap", 0, NULL, "print the results in the Test Anything Protocol", NULL, false},
+    RV_CLI_AGENT_OPTIONS,
+};
+
+const struct rv_cli_verb rv_verb_test = {
+    .name = "test",
+    .args = "PIPELINE...",
+    .summary = "run the tests that pipelines carry",
+    .text =
+        "Runs each test of each pipeline in simulated time with its script and compares the end with what it expects.\n"
+        "A route is a rule, a default, an error route. Exit status 0 if all pass, 1 if one fails, 2 if a pipeline is\n"
+        "wrong.",
+    .examples = "reeve test pipelines/*.yaml\nreeve test pipelines/loop.yaml --filter attempt\n"
+                "reeve test pipelines/loop.yaml --coverage --min-coverage 90",
+    .options = test_options,
+    .n_options = RV_COUNT(test_options),
+    .min_words = 1,
+    .max_words = RV_CLI_MAX_ARGS,
+    .run = test,
+};
