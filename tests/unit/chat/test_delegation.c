@@ -169,7 +169,6 @@ START_TEST(a_child_sees_what_was_said_before_unless_it_is_not_to) /* remlight 8 
     for (size_t i = 0; i < RV_COUNT(cases); i++) {
         rv_buf child = RV_BUF_INIT(1000), requests = RV_BUF_INIT((size_t)1 << 20);
         struct world w;
-        rv_err *err = NULL;
 
         rv_buf_printf(&child, "type: object\nname: child\ndescription: d\n%s", cases[i].history);
         const char *files[] = {"parent.yaml", PARENT, "child.yaml", rv_buf_cstr(&child), NULL};
@@ -182,15 +181,7 @@ START_TEST(a_child_sees_what_was_said_before_unless_it_is_not_to) /* remlight 8 
                    "  child: [{text: well}]\n",
                    files);
         world_chat(&w, "parent", NULL, cases[i].user);
-        struct rv_chat_opts opts = w.opts;
-        opts.on_effect = note_requests;
-        opts.on_event = NULL;
-        opts.on_delta = NULL;
-        opts.on_piece = NULL;
-        opts.self = &requests;
-        rv_chat_free(w.chat);
-        w.chat = NULL;
-        ck_assert_int_eq(rv_chat_new(&opts, &w.chat, &err), 0);
+        world_watch(&w, &(struct rv_chat_opts){.on_effect = note_requests, .self = &requests});
         world_say(&w, "my colour is mauve");
         world_say(&w, "ask it");
         bool sees = strstr(rv_buf_cstr(&requests), "my colour is mauve") != NULL;

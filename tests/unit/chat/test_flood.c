@@ -62,13 +62,7 @@ START_TEST(no_piece_of_a_fast_child_is_lost_or_late) /* p8 W41, remlight 19 row 
     rv_buf_printf(&ask, "call: ask_agent {\"agent_name\": \"child\", \"input_text\": \"%s\"}", rv_buf_cstr(&words));
     world_init(&w, NULL, files);
     world_chat(&w, "parent", NULL, "alice");
-    struct rv_chat_opts opts = w.opts;
-    opts.on_delta = on_delta;
-    opts.on_event = on_event;
-    opts.self = &s;
-    rv_chat_free(w.chat);
-    w.chat = NULL;
-    ck_assert_int_eq(rv_chat_new(&opts, &w.chat, &err), 0);
+    world_watch(&w, &(struct rv_chat_opts){.on_delta = on_delta, .on_event = on_event, .self = &s});
     ck_assert_int_eq(rv_chat_say(w.chat, rv_buf_str(&ask), &t, &err), 0);
     ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
     ck_assert(!s.late);

@@ -110,6 +110,21 @@ void world_chat(struct world *w, const char *agent, const char *session, const c
     must(rv_chat_new(&w->opts, &w->chat, &err), err);
 }
 
+void world_watch(struct world *w, const struct rv_chat_opts *watcher)
+{
+    struct rv_chat_opts opts = w->opts;
+    rv_err *err = NULL;
+
+    opts.on_event = watcher->on_event;
+    opts.on_delta = watcher->on_delta;
+    opts.on_piece = watcher->on_piece;
+    opts.on_effect = watcher->on_effect;
+    opts.self = watcher->self;
+    rv_chat_free(w->chat);
+    w->chat = NULL;
+    must(rv_chat_new(&opts, &w->chat, &err), err);
+}
+
 struct rv_chat_turn world_say(struct world *w, const char *message)
 {
     struct rv_chat_turn turn;

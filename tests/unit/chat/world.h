@@ -22,6 +22,8 @@ struct world {
 void world_init(struct world *w, const char *script, const char *const *files);
 void world_fini(struct world *w);
 void world_chat(struct world *w, const char *agent, const char *session, const char *user);
+/** The chat anew, watched by the callbacks of `watcher` (and its self) instead of the world. */
+void world_watch(struct world *w, const struct rv_chat_opts *watcher);
 struct rv_chat_turn world_say(struct world *w, const char *message);
 /** "type[agent] content|tool_calls" of each row, a line each; free() it. */
 char *world_rows(struct world *w, bool with_children);
