@@ -14,7 +14,7 @@
 #define RV_NEVER             INT64_MAX         /* a due time that does not come */
 #define RV_NOWHERE           SIZE_MAX          /* place of a call that is in no queue */
 
-/* --- workers.c: a bounded pool --- */
+/* --- job.c: one call; workers.c: a bounded pool of threads --- */
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE };
 /* One call into a capability. The loop makes it, a worker fills in the second half, then it is the loop's again. A job
@@ -39,6 +39,7 @@ struct job {
     struct pool *pool;        /* where it runs; borrowed */
 };
 void rv_job_free(struct job *j);
+void rv_job_run(struct job *j); /* on a worker: makes the call and fills in what it came to */
 /* A piece of the answer that a provider makes on a worker. */
 struct piece {
     struct piece *next;
@@ -50,6 +51,8 @@ struct piece {
 void rv_piece_free(struct piece *p);
 
 struct pool;
+/** From a worker: for the loop, or freed. Not 0: nobody wants any more of that job. */
+int rv_pool_take_piece(struct pool *p, struct piece *piece);
 /** wake is called from a worker, under the pool's lock, whenever a job is done; NULL: never. */
 RV_MUST_CHECK int rv_pool_new(size_t n_workers, void (*wake)(void *self), void *self, struct pool **out, rv_err **err);
 /** Gives up what runs, ends the idle workers, waits for nobody else. */
@@ -83,9 +86,9 @@ struct call {
     enum rv_event_kind event;
     int stage;
     int64_t started_us, deadline_us;
-    int64_t allowed_us;  /* what the core gave it; 0: unknown, another process has used some of it */
-    struct job *job;     /* under way on a worker; then due_us is when to give up */
-    int64_t patience_us; /* simulated time: real time at which the job is given up */
+    int64_t allowed_us;                 /* what the core gave it; 0: unknown, another process has used some of it */
+    struct job *job;                    /* under way on a worker; then due_us is when to give up */
+    int64_t patience_us;                /* simulated time: real time at which the job is given up */
     const struct rv_origin *origin;     /* of a delegated agent; NULL: the stage's own; lives as long as the run */
     const struct rv_pipeline *pipeline; /* where its names and limits are; likewise */
     rv_buf heard;                       /* of a model call of a run that is kept: the text so far */

@@ -116,26 +116,6 @@ static int create_run(void *self, const struct rv_store_new_run *run, rv_err **e
     return rv_mem_end(m, mark, make_run(m, run, err));
 }
 
-/* The run, if the writer still owns it. */
-static int find_fenced(struct mem_store *m, const char *id, int64_t fence, struct mem_run **out, rv_err **err)
-{
-    struct mem_run *run = rv_mem_find(m, NULL, id);
-
-    if (!run)
-        return rv_store_fail_no_run(id, err);
-    if (run->state.fence != fence)
-        return rv_store_fail_fenced(id, fence, run->state.fence, run->state.owner ? run->state.owner->text : NULL, err);
-    *out = run;
-    return 0;
-}
-
-static void disown(struct mem_state *st)
-{
-    rv_mem_text_unref(st->owner);
-    st->owner = NULL;
-    st->lease_until_us = 0;
-}
-
 static int set_pending(struct mem_state *st, const struct rv_store_append *a, rv_err **err)
 {
     struct mem_pending *pending = NULL;
@@ -168,7 +148,7 @@ static int next_state(struct mem_state *st, const struct rv_store_append *a, rv_
     if (rv_store_status_is_final(a->status))
         st->cancel_requested = false;
     if (a->release)
-        disown(st);
+        rv_mem_disown(st);
     return 0;
 }
 
@@ -176,7 +156,7 @@ static int do_append(struct mem_store *m, const struct rv_store_append *a, rv_er
 {
     struct mem_run *run = NULL;
     struct mem_state st;
-    int rc = find_fenced(m, a->run, a->fence, &run, err);
+    int rc = rv_mem_find_fenced(m, a->run, a->fence, &run, err);
 
     if (rc < 0)
         return rc;
@@ -231,11 +211,6 @@ static void rollback(void *self)
     rv_mem_undo_to(m, NULL);
 }
 
-static bool is_leased(const struct mem_run *run, int64_t now_us)
-{
-    return run->state.owner && run->state.lease_until_us > now_us;
-}
-
 static int delete_run(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err)
 {
     struct mem_store *m = self;
@@ -245,135 +220,11 @@ static int delete_run(void *self, const struct rv_store_scope *scope, const char
 
     if (!run)
         return rv_store_fail_no_run(id, err);
-    if (is_leased(run, now_us))
+    if (rv_mem_is_leased(run, now_us))
         return rv_store_fail_leased(id, run->state.owner->text, run->state.lease_until_us, err);
     rc = rv_mem_note(m, MEM_UNDO_DELETED, run, NULL, err);
     if (rc == 0)
         rv_mem_unlink(m, run);
-    return rv_mem_end(m, mark, rc);
-}
-
-/* --- Ownership --- */
-
-static int claim(void *self, const struct rv_store_scope *scope, const char *id, const struct rv_store_claim *claim,
-                 int64_t *fence, rv_err **err)
-{
-    struct mem_store *m = self;
-    const struct mem_undo *mark = m->undo;
-    struct mem_run *run = rv_mem_find(m, scope, id);
-    struct mem_state st;
-    int rc;
-
-    if (!run)
-        return rv_store_fail_no_run(id, err);
-    if (is_leased(run, claim->now_us) && !(claim->dead && strcmp(claim->dead, run->state.owner->text) == 0))
-        return rv_store_fail_leased(id, run->state.owner->text, run->state.lease_until_us, err);
-    st = rv_mem_state_dup(&run->state);
-    rc = rv_mem_set_text(&st.owner, rv_str_of(claim->owner), err);
-    if (rc < 0) {
-        rv_mem_state_fini(&st);
-        return rc;
-    }
-    st.fence++;
-    st.lease_until_us = claim->until_us;
-    rc = rv_mem_end(m, mark, rv_mem_put_state(m, run, &st, err));
-    if (rc == 0)
-        *fence = run->state.fence;
-    return rc;
-}
-
-static int renew(void *self, const char *owner, int64_t until_us, rv_err **err)
-{
-    struct mem_store *m = self;
-    const struct mem_undo *mark = m->undo;
-    int rc = 0;
-
-    for (struct mem_run *run = m->first; run && rc == 0; run = run->next) {
-        struct mem_state st;
-        if (!run->state.owner || run->state.lease_until_us >= until_us || strcmp(run->state.owner->text, owner) != 0)
-            continue;
-        st = rv_mem_state_dup(&run->state);
-        st.lease_until_us = until_us;
-        rc = rv_mem_put_state(m, run, &st, err);
-    }
-    return rv_mem_end(m, mark, rc);
-}
-
-static int release(void *self, const char *id, int64_t fence, rv_err **err)
-{
-    struct mem_store *m = self;
-    const struct mem_undo *mark = m->undo;
-    struct mem_run *run = rv_mem_find(m, NULL, id);
-    struct mem_state st;
-
-    if (!run)
-        return rv_store_fail_no_run(id, err);
-    if (run->state.fence != fence)
-        return 0;
-    st = rv_mem_state_dup(&run->state);
-    disown(&st);
-    return rv_mem_end(m, mark, rv_mem_put_state(m, run, &st, err));
-}
-
-static int request_cancel(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err)
-{
-    struct mem_store *m = self;
-    const struct mem_undo *mark = m->undo;
-    struct mem_run *run = rv_mem_find(m, scope, id);
-    struct mem_state st;
-
-    if (!run)
-        return rv_store_fail_no_run(id, err);
-    if (rv_store_status_is_final(run->state.status))
-        return rv_store_fail_over(id, run->state.status, err);
-    st = rv_mem_state_dup(&run->state);
-    st.cancel_requested = true;
-    st.updated_us = now_us;
-    return rv_mem_end(m, mark, rv_mem_put_state(m, run, &st, err));
-}
-
-/* --- Snapshots --- */
-
-static int put_snapshot(void *self, const char *id, int64_t fence, int64_t seq, rv_str body, rv_err **err)
-{
-    struct mem_store *m = self;
-    const struct mem_undo *mark = m->undo;
-    struct mem_run *run = NULL;
-    struct mem_state st;
-    int rc = find_fenced(m, id, fence, &run, err);
-
-    if (rc < 0)
-        return rc;
-    if (seq > run->state.n_records)
-        return rv_store_fail_snapshot(id, run->state.n_records, seq, err);
-    if (seq < run->state.snapshot_seq)
-        return 0;
-    st = rv_mem_state_dup(&run->state);
-    rc = rv_mem_set_text(&st.snapshot, body, err);
-    if (rc < 0) {
-        rv_mem_state_fini(&st);
-        return rc;
-    }
-    st.snapshot_seq = seq;
-    return rv_mem_end(m, mark, rv_mem_put_state(m, run, &st, err));
-}
-
-static int drop_snapshots(void *self, rv_err **err)
-{
-    struct mem_store *m = self;
-    const struct mem_undo *mark = m->undo;
-    int rc = 0;
-
-    for (struct mem_run *run = m->first; run && rc == 0; run = run->next) {
-        struct mem_state st;
-        if (!run->state.snapshot)
-            continue;
-        st = rv_mem_state_dup(&run->state);
-        rv_mem_text_unref(st.snapshot);
-        st.snapshot = NULL;
-        st.snapshot_seq = 0;
-        rc = rv_mem_put_state(m, run, &st, err);
-    }
     return rv_mem_end(m, mark, rc);
 }
 
@@ -445,16 +296,16 @@ const struct rv_store_ops rv_store_memory_ops = {
     .list_schemas = rv_mem_list_schemas,
     .delete_schema = rv_mem_delete_schema,
     .schemas_version = rv_mem_schemas_version,
-    .claim = claim,
-    .renew = renew,
-    .release = release,
-    .request_cancel = request_cancel,
+    .claim = rv_mem_claim,
+    .renew = rv_mem_renew,
+    .release = rv_mem_release,
+    .request_cancel = rv_mem_request_cancel,
     .list_cancels = rv_mem_list_cancels,
     .put_blob = rv_mem_put_blob,
     .get_blob = rv_mem_get_blob,
-    .put_snapshot = put_snapshot,
+    .put_snapshot = rv_mem_put_snapshot,
     .get_snapshot = rv_mem_get_snapshot,
-    .drop_snapshots = drop_snapshots,
+    .drop_snapshots = rv_mem_drop_snapshots,
     .stats = rv_mem_stats,
     .sweep = rv_mem_sweep,
     .check = rv_mem_check,

@@ -148,6 +148,20 @@ int rv_mem_end(struct mem_store *m, const struct mem_undo *mark, int rc);
 void rv_mem_undo_to(struct mem_store *m, const struct mem_undo *mark);
 void rv_mem_forget(struct mem_store *m);
 
+/* memory_owner.c */
+/** The run, if the writer still owns it. */
+RV_MUST_CHECK int rv_mem_find_fenced(struct mem_store *m, const char *id, int64_t fence, struct mem_run **out,
+                                     rv_err **err);
+void rv_mem_disown(struct mem_state *st);
+bool rv_mem_is_leased(const struct mem_run *run, int64_t now_us);
+int rv_mem_claim(void *self, const struct rv_store_scope *scope, const char *id, const struct rv_store_claim *claim,
+                 int64_t *fence, rv_err **err);
+int rv_mem_renew(void *self, const char *owner, int64_t until_us, rv_err **err);
+int rv_mem_release(void *self, const char *id, int64_t fence, rv_err **err);
+int rv_mem_request_cancel(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err);
+int rv_mem_put_snapshot(void *self, const char *id, int64_t fence, int64_t seq, rv_str body, rv_err **err);
+int rv_mem_drop_snapshots(void *self, rv_err **err);
+
 /* memory_sessions.c */
 /** The session, if the scope sees it. */
 struct mem_session *rv_mem_see_session(struct mem_store *m, const struct rv_store_scope *scope, const char *id);
