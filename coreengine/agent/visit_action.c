@@ -8,19 +8,20 @@
 #define MAX_TYPE       64
 #define MAX_NAME_CHARS 120 /* of what a session is called, as the tool `action` has it */
 
-static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_effects *out)
+static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(1024);
     rv_jw w;
 
-    if (rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w)) {
-        rv_buf_printf(&text, "tool \"%.*s\" gave an action that is none: %s",
-                      RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, index), 200)), what);
-        rv_jw_kv_text(&w, "message", rv_buf_cstr(&text));
+    rv_buf_printf(&text, "tool \"%.*s\" gave an action that is none: %s",
+                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, index), 200)), what);
+    int rc = rv_buf_check(&text, "a warning", err);
+    if (rc == 0 && rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w)) {
+        rv_jw_kv_str(&w, "message", rv_buf_str(&text));
         rv_emit_end(out, &w);
     }
     rv_buf_fini(&text);
-    return 0;
+    return rc;
 }
 
 /* --- observations: what is said of them has to make sense, whatever tool says it --- */
@@ -137,14 +138,14 @@ int rv_visit_action(rv_visit *v, size_t index, json_object *entry, struct rv_eff
     if (!data || !rv_json_get_bool(data, "_action_event", &is_action) || !is_action)
         return 0;
     if (!rv_json_get_text(data, "action_type", &type) || !type[0] || strlen(type) > MAX_TYPE)
-        return bad_marker(v, index, "action_type must be a short text", out);
+        return bad_marker(v, index, "action_type must be a short text", out, err);
     if (json_object_object_get_ex(data, "payload", &payload) && payload &&
         !json_object_is_type(payload, json_type_object))
-        return bad_marker(v, index, "payload must be an object", out);
+        return bad_marker(v, index, "payload must be an object", out, err);
     bool observes = strcmp(type, "observation") == 0;
     const char *fault = observes ? observation_fault(payload) : NULL;
     if (fault)
-        return bad_marker(v, index, fault, out);
+        return bad_marker(v, index, fault, out, err);
     if (observes && v->agent->doc && v->agent->doc->observation_mode == RV_OBSERVATION_DISABLED)
         return 0; /* of such an agent nobody is told */
     tell(v, index, type, payload, out);

@@ -113,6 +113,12 @@ int rv_cli_report(const struct rv_cli *cli, rv_err *err);
 int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...) RV_PRINTF(3, 4);
 int rv_cli_exit_of(enum rv_run_status status);
 
+/* show/delta.c */
+/** A piece as a line of --events, with its end. It is not kept with the run, so it has no number. pipeline NULL: none
+ *  is known. */
+void rv_cli_write_delta(const struct rv_pipeline *pipeline, const struct rv_delta_from *from,
+                        const struct rv_llm_delta *d, rv_buf *line);
+
 /* show/times.c */
 void rv_cli_write_duration(rv_buf *b, int64_t us); /* "340 ms" */
 void rv_cli_write_age(rv_buf *b, int64_t us);      /* "5 min": how long ago */

@@ -33,22 +33,11 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
         rv_recorder_event(w->recorder, e, line);
 }
 
-/* A line of --events. Pieces are not kept with the run, so they have no number. */
 static void print_delta(const struct watch *w, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     rv_buf line = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
-    rv_jw j = rv_jw_on(&line);
 
-    rv_llm_delta_write(d, &j);
-    rv_jw_kv_text(&j, "stage", w->session->loaded->pipeline->agents[from->stage].name);
-    if (from->origin) {
-        rv_jw_kv_text(&j, "agent", from->origin->agent);
-        rv_jw_kv_int(&j, "depth", from->origin->depth);
-        rv_jw_kv_text(&j, "parent_tool_call_id", from->origin->parent_tool_call_id);
-    }
-    rv_jw_kv_int(&j, "call_id", from->call_id);
-    rv_jw_obj_end(&j);
-    rv_buf_putc(&line, '\n');
+    rv_cli_write_delta(w->session->loaded->pipeline, from, d, &line);
     if (!rv_cli_out_now(rv_buf_str(&line)) && w->exec)
         rv_exec_cancel(w->exec);
     rv_buf_fini(&line);

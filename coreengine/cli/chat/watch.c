@@ -78,19 +78,8 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
 static void print_delta(struct rv_cli_chat *c, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     rv_buf line = RV_BUF_INIT(MAX_LINE);
-    rv_jw j = rv_jw_on(&line);
 
-    rv_llm_delta_write(d, &j);
-    if (c->running)
-        rv_jw_kv_text(&j, "stage", c->running->agents[from->stage].name);
-    if (from->origin) {
-        rv_jw_kv_text(&j, "agent", from->origin->agent);
-        rv_jw_kv_int(&j, "depth", from->origin->depth);
-        rv_jw_kv_text(&j, "parent_tool_call_id", from->origin->parent_tool_call_id);
-    }
-    rv_jw_kv_int(&j, "call_id", from->call_id);
-    rv_jw_obj_end(&j);
-    rv_buf_putc(&line, '\n');
+    rv_cli_write_delta(c->running, from, d, &line);
     RV_IGNORE(!wants_more(c, rv_cli_out_now(rv_buf_str(&line))), "the turn ends by itself");
     rv_buf_fini(&line);
 }

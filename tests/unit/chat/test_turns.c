@@ -297,31 +297,41 @@ START_TEST(a_message_gives_up_the_turn_that_waits)
 }
 END_TEST
 
+#define LEFT_IN "5a0f7c1e-0000-4000-8000-000000000001"
+
+/* A run of alice's in that session that no chat has made. */
+static void leave_run(struct world *w, const char *id, enum rv_run_status status, rv_str body)
+{
+    const struct rv_record first = {.seq = 1, .body = body};
+    char bundle[RV_HASH_MAX];
+    const struct rv_store_new_run run = {.id = id,
+                                         .user = "alice",
+                                         .session = LEFT_IN,
+                                         .pipeline = "p",
+                                         .bundle = bundle,
+                                         .status = status,
+                                         .stage = "a",
+                                         .now_us = 1,
+                                         .records = &first,
+                                         .n_records = 1};
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_store_put_blob(w->store, RV_STR_LIT("no bundle"), bundle, &err), 0);
+    ck_assert_int_eq(rv_store_create_run(w->store, &run, &err), 0);
+}
+
 /* A question of a run that is no turn is for whoever runs it. */
 START_TEST(a_message_leaves_questions_of_other_runs_alone)
 {
-    const char *session = "5a0f7c1e-0000-4000-8000-000000000001";
-    const struct rv_record first = {.seq = 1, .body = RV_STR_LIT("{}")};
-    char bundle[RV_HASH_MAX], waiting[RV_STORE_MAX_ID + 1];
-    struct rv_store_new_run run = {.id = "env_asks",
-                                   .user = "alice",
-                                   .session = session,
-                                   .pipeline = "p",
-                                   .bundle = bundle,
-                                   .status = RV_RUN_INTERRUPTED,
-                                   .stage = "a",
-                                   .now_us = 1,
-                                   .records = &first,
-                                   .n_records = 1};
+    char waiting[RV_STORE_MAX_ID + 1];
     const struct rv_store_scope all = {0};
     struct rv_run_row row = {0};
     struct world w;
     rv_err *err = NULL;
 
     world_init(&w, "models: {sample-agent: [{text: hello}]}", NULL);
-    world_chat(&w, "sample-agent", session, "alice");
-    ck_assert_int_eq(rv_store_put_blob(w.store, RV_STR_LIT("no turn"), bundle, &err), 0);
-    ck_assert_int_eq(rv_store_create_run(w.store, &run, &err), 0);
+    world_chat(&w, "sample-agent", LEFT_IN, "alice");
+    leave_run(&w, "env_asks", RV_RUN_INTERRUPTED, RV_STR_LIT("{}"));
     ck_assert_int_eq(rv_chat_waiting(w.chat, waiting, &err), 0);
     ck_assert_str_eq(waiting, "");
     world_say(&w, "hi");
@@ -335,27 +345,13 @@ END_TEST
 /* Of another engine, or damaged: nobody can end it, and nobody has to. */
 START_TEST(a_turn_that_can_not_be_ended_does_not_stop_the_session)
 {
-    const char *session = "5a0f7c1e-0000-4000-8000-000000000001";
-    const struct rv_record first = {.seq = 1, .body = RV_STR_LIT("nonsense")};
-    char bundle[RV_HASH_MAX];
-    struct rv_store_new_run run = {.id = "env_left",
-                                   .user = "alice",
-                                   .session = session,
-                                   .pipeline = "p",
-                                   .bundle = bundle,
-                                   .status = RV_RUN_RUNNING,
-                                   .stage = "a",
-                                   .now_us = 1,
-                                   .records = &first,
-                                   .n_records = 1};
     struct world w;
     int64_t n = -1;
     rv_err *err = NULL;
 
     world_init(&w, "models: {sample-agent: [{text: hello}]}", NULL);
-    world_chat(&w, "sample-agent", session, "alice");
-    ck_assert_int_eq(rv_store_put_blob(w.store, RV_STR_LIT("no bundle"), bundle, &err), 0);
-    ck_assert_int_eq(rv_store_create_run(w.store, &run, &err), 0);
+    world_chat(&w, "sample-agent", LEFT_IN, "alice");
+    leave_run(&w, "env_left", RV_RUN_RUNNING, RV_STR_LIT("nonsense"));
     ck_assert_msg(rv_chat_settle(w.chat, &n, &err) == 0, "%s", rv_kit_err_take(err));
     ck_assert_int_eq(n, 0);
     struct rv_chat_turn t = world_say(&w, "hi");
