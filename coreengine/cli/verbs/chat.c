@@ -9,7 +9,7 @@
 static const struct rv_cli_option options[] = {
     {"agent", 'a', "NAME", "the agent to talk to (default: the session's, else general)", NULL, false},
     {"session", 0, "ID", "go on with that session", NULL, false},
-    {"session-name", 0, "TEXT", "what a new session is called", NULL, false},
+    {"session-name", 0, "TEXT", "what the session is called, be it new or not", NULL, false},
     {"user", 'u', "ID", "who talks (default REEVE_USER); a session is only there for its own user", NULL, false},
     RV_CLI_TENANT_OPTION,
     {"user-name", 0, "TEXT", "the person's name, told to the agent", NULL, false},
