@@ -125,6 +125,18 @@ struct rv_event {
     struct rv_response response; /* ANSWER */
 };
 
+/* --- Versions of the rules ---
+ *
+ * What the core decides, tells and keeps for the same events may change from one engine to the next; a run must not
+ * change under way. The journal's first record names the rules that a run began with, and the core still has the older
+ * ones. docs/reference/journal.md lists what changed with each. */
+enum rv_rules {
+    RV_RULES_NEWEST = 0, /* of a run that begins now */
+    RV_RULES_1 = 1,      /* of journals that name none */
+    RV_RULES_2 = 2,
+    RV_RULES_LAST = RV_RULES_2,
+};
+
 /* --- A visit ------------------------------------------------------------------------------------------------------ */
 struct rv_delegated; /* what a run keeps of the agents that were asked */
 /* What all visits of a run share. The run owns it. That of a delegated agent has a root: only its pipeline, origin,
@@ -133,6 +145,7 @@ struct rv_visit_shared {
     struct rv_visit_shared *root; /* NULL: this is it */
     const struct rv_pipeline *pipeline;
     struct rv_catalog catalog;
+    enum rv_rules rules;                        /* never NEWEST */
     const bool *scripted_stages;                /* per stage: a script answers for it; NULL: none */
     bool use_mocks;                             /* every stage with a mock handler is mocked */
     bool emits;                                 /* false: no EMIT effects (nobody listens) */

@@ -180,6 +180,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
                                                                      : rv_envelope_fields(v->env)->envelope_id,
                                          .pipeline = p,
                                          .catalog = root->catalog,
+                                         .rules = root->rules,
                                          .origin = origin,
                                          .asking_stage = rv_visit_stage_of(v),
                                          .deadline_us = v->now_us + c->timeout_us};

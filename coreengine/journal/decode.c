@@ -126,7 +126,7 @@ static int get_scripted(json_object *list, const struct rv_pipeline *p, struct r
 static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_journal_begin *b, rv_err **err)
 {
     const char *mode = NULL, *engine = "?";
-    int64_t version = 0, parallel = 0;
+    int64_t version = 0, parallel = 0, rules = RV_RULES_1;
 
     if (!rv_json_get_int(body, "v", &version) || version < 1)
         return RV_FAIL(err, RV_E_INVALID, "it has no version");
@@ -135,6 +135,15 @@ static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_j
         return RV_FAIL(err, RV_E_VERSION, "it was written by engine %.40s in format %lld; this one reads format %d",
                        engine, (long long)version, RV_JOURNAL_VERSION);
     }
+    (void)rv_json_get_int(body, "rules", &rules);
+    if (rules < RV_RULES_1)
+        return RV_FAIL(err, RV_E_INVALID, "its version of the rules is not a number from 1");
+    if (rules > RV_RULES_LAST) {
+        (void)rv_json_get_text(body, "engine", &engine);
+        return RV_FAIL(err, RV_E_VERSION, "engine %.40s began it with version %lld of the rules; this one knows %d",
+                       engine, (long long)rules, RV_RULES_LAST);
+    }
+    b->rules = (enum rv_rules)rules;
     if (rv_json_get_text(body, "mode", &mode)) {
         enum rv_run_mode m;
         int rc = rv_run_mode_of(rv_str_of(mode), &m, err);

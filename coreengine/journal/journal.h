@@ -33,6 +33,7 @@ typedef struct rv_journal rv_journal;
 
 /* What decides how a run goes, besides its bundle and its state. */
 struct rv_journal_begin {
+    enum rv_rules rules; /* NEWEST: those of this engine */
     int mode; /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
     bool has_script;          /* the bundle's script answers calls */

@@ -24,6 +24,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
     run->shared = (struct rv_visit_shared){
         .pipeline = pipeline,
         .catalog = catalog ? *catalog : rv_catalog_empty,
+        .rules = opts->rules == RV_RULES_NEWEST ? RV_RULES_LAST : opts->rules,
         .scripted_stages = opts->scripted_stages,
         .use_mocks = opts->use_mocks || pipeline->mock,
         .emits = opts->emits,

@@ -22,6 +22,7 @@ static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
     int rc = rv_envelope_dup(rv_run_envelope(run), &env, err);
     if (rc < 0)
         return rc;
+    opts.rules = s->script.begin.rules;
     opts.mode = s->script.begin.mode;
     opts.use_mocks = s->script.begin.use_mocks;
     opts.scripted_stages = s->script.begin.scripted;

@@ -190,8 +190,14 @@ START_TEST(the_page_tells_of_every_member)
         ck_assert_int_eq(rv_store_read(store, &scope, LIVE_RUN, 1, 0, read_one, &reader, NULL), 0);
         rv_buf b = RV_BUF_INIT(4096);
         const struct rv_conversation conversation = {.context = {.tenant_id = "default"}};
-        struct rv_journal_begin begin = {RV_MODE_PARALLEL,  true,          true, true, 5, scripted, NULL,
-                                         rv_kit_json("{}"), &conversation, NULL};
+        struct rv_journal_begin begin = {.mode = RV_MODE_PARALLEL,
+                                         .use_mocks = true,
+                                         .has_script = true,
+                                         .answers_from_script = true,
+                                         .max_parallel = 5,
+                                         .scripted = scripted,
+                                         .script_at = rv_kit_json("{}"),
+                                         .conversation = &conversation};
         rv_record_put_begin(&begin, l->p, 5, &b);
         rv_journal_begin_fini(&begin);
         must_tell_all(reader.page, "begin", rv_buf_str(&b));

@@ -106,6 +106,7 @@ START_TEST(a_begin_is_read_as_it_was_written)
                                            .script_at = rv_kit_json("{'models':{'a':[1,3]},'answers':1}")}};
     ck_assert_int_eq(rv_journal_create(store, &s, NULL, NULL), 0);
     ck_assert_int_eq(rv_journal_read_begin(store, &scope, "env_b", l->p, &got, NULL), 0);
+    ck_assert_int_eq(got.rules, RV_RULES_LAST);
     ck_assert_int_eq(got.mode, RV_MODE_PARALLEL);
     ck_assert(got.use_mocks && got.has_script && got.answers_from_script);
     ck_assert_uint_eq(got.max_parallel, 3);
@@ -115,6 +116,31 @@ START_TEST(a_begin_is_read_as_it_was_written)
     rv_journal_begin_fini(&got);
     rv_journal_begin_fini(&s.begin);
     ck_assert_int_eq(rv_journal_read_begin(store, &scope, "none", l->p, &got, NULL), RV_E_NOT_FOUND);
+    rv_envelope_free(env);
+    live_free(l);
+}
+END_TEST
+
+START_TEST(rules_of_before_are_kept)
+{
+    struct live *l = live_new(store, live_pipelines[4], 1, RV_UNSET);
+    const struct rv_store_scope scope = live_scope();
+    struct rv_journal_begin got;
+    rv_envelope *env = NULL;
+    json_object *state = rv_kit_json("{'envelope_id':'env_b'}");
+    struct rv_rand_state bits;
+
+    ck_assert_int_eq(rv_envelope_load(state, rv_rand_seeded(&bits, 9), LIVE_T0, &env, NULL), 0);
+    json_object_put(state);
+    struct rv_journal_start s = {.bundle = live_bundle(store),
+                                 .pipeline = l->p,
+                                 .env = env,
+                                 .now_us = LIVE_T0,
+                                 .begin = {.rules = RV_RULES_1, .mode = RV_UNSET}};
+    ck_assert_int_eq(rv_journal_create(store, &s, NULL, NULL), 0);
+    ck_assert_int_eq(rv_journal_read_begin(store, &scope, "env_b", l->p, &got, NULL), 0);
+    ck_assert_int_eq(got.rules, RV_RULES_1);
+    rv_journal_begin_fini(&got);
     rv_envelope_free(env);
     live_free(l);
 }
@@ -397,6 +423,7 @@ TCase *write_case(void)
     tcase_add_test(tc, a_new_run_is_ready_and_owned);
     tcase_add_test(tc, a_run_can_be_made_for_others);
     tcase_add_test(tc, a_begin_is_read_as_it_was_written);
+    tcase_add_test(tc, rules_of_before_are_kept);
     tcase_add_test(tc, an_end_frees_the_run_and_nobody_takes_it_then);
     tcase_add_test(tc, who_lost_the_run_writes_nothing_more);
     tcase_add_test(tc, an_owner_that_is_gone_is_not_waited_for);
