@@ -45,6 +45,11 @@ struct rv_http_request get(struct world *w, const char *path);
 void begin(struct world *w, struct call *c, const struct rv_http_request *req);
 /** Runs the loop until *n reaches at_least. */
 void run_until(struct world *w, const size_t *n, size_t at_least);
+/** Runs the loop until the client has read every byte that was sent to it. */
+void run_until_read(struct world *w);
+/** Time as the client sees it stands still from now on, and goes on by that much, until the world ends. */
+void time_stands(void);
+void time_passes(int64_t us);
 /** Runs the loop until no call is under way. */
 void run_all(struct world *w);
 /** begin and run_all. */
