@@ -362,7 +362,7 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
         record_tools(s, w, &x);
     }
     if (kept_in(s)) {
-        x.saves = true;
+        x.saves = RV_SAVES_SOME;
         x.on_state = on_state;
     }
     rc = begin(s, *engine, &x, env, response, exec, err);

@@ -204,7 +204,7 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     opts.scripted_stages = r->out.begin.scripted;
     opts.max_parallel = r->out.begin.max_parallel;
     opts.emits = r->opts->on_step && !r->opts->without_events; /* they are numbered all the same */
-    opts.saves = false;
+    opts.saves = RV_SAVES_NONE;
     opts.conversation = r->out.begin.conversation;
     rc = rv_run_new(r->opts->pipeline, r->opts->catalog, &opts, env, &r->out.run, err);
     if (rc < 0)

@@ -6,12 +6,27 @@
 
 #define STATE_MAX_BYTES ((size_t)256 << 20) /* one saved state */
 
+static bool is_due(rv_run *run)
+{
+    switch (run->opts.saves) {
+    case RV_SAVES_NONE:
+        return false;
+    case RV_SAVES_SOME:
+        run->n_boundaries++;
+        return run->finished || run->n_boundaries - run->last_saved > run->last_saved / 8;
+    case RV_SAVES_EACH:
+        return true;
+    }
+    return false;
+}
+
 int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     rv_buf state = RV_BUF_INIT(STATE_MAX_BYTES);
 
-    if (!run->opts.saves)
+    if (!is_due(run))
         return 0;
+    run->last_saved = run->n_boundaries;
     rv_envelope_write_state(run->env, &state);
     int rc = rv_buf_check(&state, "state", err);
     struct rv_effect *e = rc == 0 ? rv_effects_add(out, RV_EFFECT_SAVE) : NULL;

@@ -230,7 +230,7 @@ const rv_envelope *rv_run_envelope(const rv_run *run)
     return run->env;
 }
 
-void rv_run_set_saves(rv_run *run, bool saves)
+void rv_run_set_saves(rv_run *run, enum rv_saves saves)
 {
     run->opts.saves = saves;
 }

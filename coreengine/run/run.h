@@ -13,6 +13,13 @@ typedef struct rv_run rv_run;
 struct rv_run_counters {
     int64_t next_call_id, next_seq; /* from 1; 0 counts as 1 */
 };
+/* When a run produces SAVE effects. A state has all of the run's history in it. */
+enum rv_saves {
+    RV_SAVES_NONE,
+    RV_SAVES_SOME, /* after each of the first stages or batches, then each time an eighth more of them have ended, and
+                      at the end: all saves together cost a fixed multiple of the last one, however long the run is */
+    RV_SAVES_EACH, /* after each stage or batch, and at the end */
+};
 struct rv_run_opts {
     struct rv_run_counters first; /* of a run that goes on from a saved state; zeroed: from 1 */
     enum rv_rules rules;          /* that the run began with; NEWEST: it begins now */
@@ -20,8 +27,8 @@ struct rv_run_opts {
     bool use_mocks;               /* mock every stage that has a mock handler */
     const bool *scripted_stages;  /* per stage: a script answers for it; borrowed for the run; NULL: none */
     bool emits;                   /* produce EMIT effects */
-    bool saves;                   /* produce SAVE effects: after each stage or batch, and at the end */
-    size_t max_parallel;          /* stages of a batch that run at once; 0: no limit */
+    enum rv_saves saves;
+    size_t max_parallel;                        /* stages of a batch that run at once; 0: no limit */
     const struct rv_conversation *conversation; /* that it belongs to; borrowed for the run; NULL: none */
 };
 #define RV_RUN_OPTS_INIT ((struct rv_run_opts){.mode = RV_UNSET, .emits = true})
@@ -43,7 +50,7 @@ enum rv_run_status rv_run_status(const rv_run *run);
 const rv_envelope *rv_run_envelope(const rv_run *run); /* borrowed */
 rv_envelope *rv_run_steal_envelope(rv_run *run);       /* yours; the run can only be freed then */
 /** From the next step on, as opts.saves says it: for whoever wants the state at one place of a run only. */
-void rv_run_set_saves(rv_run *run, bool saves);
+void rv_run_set_saves(rv_run *run, enum rv_saves saves);
 /** From the next step on, as opts.emits says it. */
 void rv_run_set_emits(rv_run *run, bool emits);
 /** Stages under way, in stage order, into out[0..max); the number of them all. */

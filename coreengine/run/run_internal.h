@@ -16,8 +16,9 @@ struct rv_run {
     struct rv_run_opts opts;
     rv_envelope *env; /* owned; NULL after it was taken out */
     bool started, finished, parallel;
-    int64_t last_us; /* latest time it was told */
-    bool cancelled;  /* the batch under way was: whatever else came of it, that ends the run */
+    int64_t n_boundaries, last_saved; /* places where a state may be saved; which of them the last save was at */
+    int64_t last_us;                  /* latest time it was told */
+    bool cancelled;                   /* the batch under way was: whatever else came of it, that ends the run */
     enum rv_run_status status;
 
     rv_visit *visit; /* sequential: the one under way, or NULL */
@@ -63,6 +64,7 @@ int rv_run_answer(rv_run *run, const struct rv_response *response, int64_t now_u
                   rv_err **err);
 
 /* finish.c */
+/** A stage or batch is over: save the state if opts.saves says so. */
 int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
 /** The last effects of a run: what it came to. error_text may be NULL. */
 int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,

@@ -70,7 +70,7 @@ struct rv_exec_opts {
     int mode;                         /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
     bool answer_from_script; /* interrupts are answered by the script while it has answers: the run goes on */
-    bool saves;
+    enum rv_saves saves;
     size_t max_parallel; /* stages of a batch at once; 0: 64, whatever the number of workers */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* each EMIT; may be NULL */
     /** A piece of what a model says, for whoever watches; may be NULL. False: a stream that comes over HTTP is held

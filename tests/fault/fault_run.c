@@ -173,7 +173,7 @@ static int run_all(const struct rv_pipeline *p, const struct rv_catalog *catalog
     rv_run *run = NULL;
     bool goes_on = true;
 
-    opts.saves = true;
+    opts.saves = RV_SAVES_EACH;
     n_unknown = 0;
     int rc = rv_run_new(p, catalog, &opts, env, &run, err);
     for (n_parts = 0; rc == 0 && goes_on && n_parts < 12; n_parts++) {

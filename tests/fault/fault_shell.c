@@ -64,7 +64,7 @@ static int drive(rv_engine *e, const struct rv_pipeline *p, rv_script *script, b
     opts.pipeline = p;
     opts.script = script;
     opts.answer_from_script = true;
-    opts.saves = saves;
+    opts.saves = saves ? RV_SAVES_SOME : RV_SAVES_NONE;
     opts.on_event = on_event;
     opts.on_state = on_text;
     opts.self = &seen;

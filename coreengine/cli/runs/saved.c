@@ -87,7 +87,8 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
         return s->out->step == 0 ? take_first(s, run, record->seq, err) : begin_shadow(s, run, err);
     rv_cli_script_told(&s->script, ev);
     rv_effects_clear(&s->effects);
-    rv_run_set_saves(s->shadow, comes_near(s, effects)); /* the shadow makes the same ones */
+    rv_run_set_saves(s->shadow,
+                     comes_near(s, effects) ? RV_SAVES_EACH : RV_SAVES_NONE); /* the shadow makes the same ones */
     int rc = rv_run_step(s->shadow, ev, &s->effects, err);
     return rc < 0 ? rc : look_for_state(s, record->seq, err);
 }

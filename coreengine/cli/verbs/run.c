@@ -13,7 +13,7 @@
         {"deltas", 0, NULL, "with --events: also what models say, piece by piece", NULL, false},                       \
         {"timeline", 't', NULL, "draw the timeline, also when not on a terminal", NULL, false},                        \
         {"quiet", 'q', NULL, "no progress", NULL, false},                                                              \
-        {"save", 0, "FILE", "keep the state here after each stage and at the end, for `reeve resume`", "FILE", false}, \
+        {"save", 0, "FILE", "keep the state here while the run goes on and at the end, for `reeve resume`", "FILE", false}, \
         {"record", 0, "FILE", "write a script that plays this run again", "FILE", false},                              \
         {"debug-payload", 0,    "FILE", "write each request to a provider as it is sent, a line each; - is stderr",    \
          "FILE",          false},                                                                                      \

@@ -133,7 +133,7 @@ static void record(const struct world *w, const struct rv_test_config *test, str
     x.plugins = w->plugins;
     x.script = w->script;
     x.answer_from_script = w->script != NULL;
-    x.saves = true;
+    x.saves = RV_SAVES_EACH;
     x.on_input = on_input;
     x.on_effect = on_effect;
     x.on_state = on_state;
@@ -170,7 +170,7 @@ static void play(const struct rv_pipeline *p, const struct rv_catalog *catalog, 
     bool *flags = calloc(p->n_agents, sizeof *flags);
     rv_run *run = NULL;
 
-    opts.saves = true;
+    opts.saves = RV_SAVES_EACH;
     opts.max_parallel = 64;
     if (script) {
         rv_script_stages(script, p, flags);

@@ -77,7 +77,7 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
     d->catalog = (struct rv_catalog){
         .tool = find_tool, .entry = find_entry, .prompt = find_prompt, .self = d, .tool_name = tool_name};
     d->opts = RV_RUN_OPTS_INIT;
-    d->opts.saves = true;
+    d->opts.saves = RV_SAVES_EACH;
     d->now_us = DRIVE_T0;
     d->keep = true;
     if (rv_pipeline_parse(rv_str_of(yaml), "test.yaml", ".", d->findings, &d->p, &err) < 0)
@@ -367,6 +367,7 @@ static void take_effects(struct drive *d)
             break;
         case RV_EFFECT_SAVE:
             d->n_saves++;
+            d->save_bytes += e->request_len;
             free(d->last_save);
             d->last_save = rv_str_dup((rv_str){e->request, e->request_len});
             break;

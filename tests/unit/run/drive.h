@@ -74,7 +74,7 @@ struct drive {
     bool keep;                     /* keep effects and events; off for long runs */
     rv_buf effects, events, lines; /* one JSON value a line */
     int64_t next_seq, last_call_id;
-    size_t n_done, n_finish, n_saves, n_visits, n_llm;
+    size_t n_done, n_finish, n_saves, save_bytes, n_visits, n_llm;
     size_t n_cancelled;
     char *last_save;
     bool finished;

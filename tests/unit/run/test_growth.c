@@ -64,7 +64,7 @@ START_TEST(a_thousand_stages_cost_ten_times_a_hundred)
         rv_buf yaml = RV_BUF_INIT((size_t)1 << 20);
         write_stages(&yaml, (enum shape)_i, i ? 1000 : 100);
         struct drive *d = drive_new(rv_buf_cstr(&yaml), NULL, 0);
-        d->opts.saves = false; /* a saved state has all stages in it */
+        d->opts.saves = RV_SAVES_NONE; /* a saved state has all stages in it */
         seconds[i] = seconds_of(d);
         drive_free(d);
         rv_buf_fini(&yaml);
@@ -75,11 +75,35 @@ START_TEST(a_thousand_stages_cost_ten_times_a_hundred)
 }
 END_TEST
 
+/* As bytes: what a state says takes as long as it is. */
+START_TEST(all_saves_together_are_a_few_last_ones)
+{
+    const int sizes[] = {4, 100, 1000};
+
+    for (size_t i = 0; i < RV_COUNT(sizes); i++) {
+        rv_buf yaml = RV_BUF_INIT((size_t)1 << 20);
+        write_stages(&yaml, (enum shape)_i, sizes[i]);
+        struct drive *d = drive_new(rv_buf_cstr(&yaml), NULL, 0);
+        d->opts.saves = RV_SAVES_SOME;
+        d->keep = false;
+        ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+        ck_assert_uint_le(d->save_bytes, 12 * strlen(d->last_save));
+        if (sizes[i] == 4 && _i == CHAIN)
+            ck_assert_uint_eq(d->n_saves, 5); /* a short run is saved after each stage */
+        if (sizes[i] == 1000 && _i == CHAIN)
+            ck_assert_uint_ge(d->n_saves, 30); /* and a long one is never far from its last save */
+        drive_free(d);
+        rv_buf_fini(&yaml);
+    }
+}
+END_TEST
+
 TCase *growth_case(void)
 {
     TCase *tc = tcase_create("growth");
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_thousand_stages_cost_ten_times_a_hundred, 0, N_SHAPES);
+    tcase_add_loop_test(tc, all_saves_together_are_a_few_last_ones, 0, N_SHAPES);
     return tc;
 }

@@ -405,11 +405,11 @@ START_TEST(saving_can_begin_and_end_on_the_way)
                                 "  {name: b, has_llm: true, model_role: m}]\n",
                                 NULL, 0);
 
-    d->opts.saves = false;
+    d->opts.saves = RV_SAVES_NONE;
     drive_start(d);
     for (int i = 1; i <= 2; i++) { /* the end of each stage */
         size_t before = d->n_saves;
-        rv_run_set_saves(d->run, i == _i);
+        rv_run_set_saves(d->run, i == _i ? RV_SAVES_EACH : RV_SAVES_NONE);
         drive_pump_one(d);
         ck_assert_uint_eq(d->n_saves - before, i == _i ? i : 0); /* the last one ends the run, too */
     }
@@ -450,7 +450,7 @@ START_TEST(the_state_is_saved_after_each_stage_and_at_every_end)
         drive_free(d);
     }
     d = drive_new("name: t\nagents: [{name: a}]\n", NULL, 0);
-    d->opts.saves = false;
+    d->opts.saves = RV_SAVES_NONE;
     d->opts.emits = false;
     drive_run(d);
     ck_assert_uint_eq(d->n_saves, 0);

@@ -148,7 +148,7 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
     x.mode = how->mode - 1;
     x.use_mocks = how->use_mocks;
     x.answer_from_script = !how->no_answers;
-    x.saves = how->saves;
+    x.saves = how->saves ? RV_SAVES_EACH : RV_SAVES_NONE;
     x.max_parallel = how->max_parallel;
     x.on_event = on_event;
     x.on_effect = on_effect;
