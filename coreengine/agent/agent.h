@@ -209,6 +209,8 @@ bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum 
                    int64_t visit, int64_t now_us, rv_jw *w);
 void rv_emit_end(struct rv_effects *out, rv_jw *w);
 
+/** Does a script or a mock handler answer for this stage? */
+bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage);
 /** Will a visit of this stage call a model (LLM mode and not mocked)? */
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage);
 

@@ -26,6 +26,11 @@ bool rv_visit_is_mocked(const rv_visit *v)
     return is_mocked(v->shared, v->agent);
 }
 
+bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
+{
+    return is_mocked(shared, &shared->pipeline->agents[stage]);
+}
+
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
 {
     const struct rv_agent_config *agent = &shared->pipeline->agents[stage];

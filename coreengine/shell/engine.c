@@ -230,6 +230,13 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
         rv_envelope_free(env);
         return rc;
     }
+    for (size_t i = 0; i < opts->pipeline->n_agents && rc == 0 && !response; i++)
+        rc = rv_exec_check_stage(&x->opts, &x->catalog, x->scripted, (int)i, err);
+    if (rc < 0) {
+        rv_envelope_free(env);
+        rv_exec_free(x);
+        return rc;
+    }
     rc = new_run(x, env, err);
     if (rc == 0)
         rc = first_step(x, response, err);

@@ -91,6 +91,11 @@ struct rv_exec_opts {
 };
 #define RV_EXEC_OPTS_INIT ((struct rv_exec_opts){.mode = RV_UNSET})
 
+/** What keeps a new run of these from beginning: stages that neither a mock nor the script answers for, and that have
+ * no model, or no tool at all. Errors among findings, with the place of the key. rv_engine_start() refuses such a run,
+ * too.
+ */
+RV_MUST_CHECK int rv_exec_check(const struct rv_exec_opts *opts, rv_findings *findings, rv_err **err);
 /** Begin a run. env is taken on every path. response NULL: start; else the answer to the envelope's pending interrupt,
  * and the errors of rv_run_step for an answer apply. Of the callbacks only on_input is called before this returns.
  * Callbacks may cancel runs, nothing else. */

@@ -13,7 +13,8 @@
         {"deltas", 0, NULL, "with --events: also what models say, piece by piece", NULL, false},                       \
         {"timeline", 't', NULL, "draw the timeline, also when not on a terminal", NULL, false},                        \
         {"quiet", 'q', NULL, "no progress", NULL, false},                                                              \
-        {"save", 0, "FILE", "keep the state here while the run goes on and at the end, for `reeve resume`", "FILE", false}, \
+        {"save", 0,    "FILE", "keep the state here while the run goes on and at the end, for `reeve resume`",         \
+         "FILE", false},                                                                                               \
         {"record", 0, "FILE", "write a script that plays this run again", "FILE", false},                              \
         {"debug-payload", 0,    "FILE", "write each request to a provider as it is sent, a line each; - is stderr",    \
          "FILE",          false},                                                                                      \
@@ -102,6 +103,21 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
     return status;
 }
 
+/* Nothing is kept of a run that could not do its work. */
+static bool can_run(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_cli_loaded *l, rv_err **err)
+{
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+
+    if (!rv_cli_sound(cli, l, false))
+        return false;
+    opts.pipeline = l->pipeline;
+    opts.plugins = l->plugins;
+    opts.script = l->script;
+    opts.use_mocks = rv_cli_flag(args, "mock");
+    opts.find_agent = l->agents ? rv_cli_find_agent : NULL;
+    return rv_exec_check(&opts, l->findings, err) == 0 && rv_cli_sound(cli, l, false);
+}
+
 static int run(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     struct rv_cli_loaded loaded;
@@ -115,8 +131,8 @@ static int run(struct rv_cli *cli, const struct rv_cli_args *args)
     const struct rv_cli_load_opts opts = {.args = args, .script = script, .keeps = is_kept(args)};
     if (rv_cli_load(cli, args->words[0], &opts, &loaded, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_sound(cli, &loaded, false)) {
-        status = RV_EXIT_USAGE;
+    if (!can_run(cli, args, &loaded, &err)) {
+        status = err ? rv_cli_report(cli, err) : RV_EXIT_USAGE;
     } else if (rv_cli_envelope(args, &env, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {

@@ -13,6 +13,7 @@ Suite *lease_suite(void);
 Suite *outcomes_suite(void);
 Suite *models_suite(void);
 Suite *pieces_suite(void);
+Suite *bound_suite(void);
 Suite *model_times_suite(void);
 Suite *model_load_suite(void);
 

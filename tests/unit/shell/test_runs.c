@@ -99,7 +99,6 @@ static const struct {
      "stages: {ask: [{raise: {kind: clarification, question: which?}, outcome: clarify}, {output: {done: 1}}]}\n"
      "answers: [{text: PostgreSQL}]",
      "completed", "ask ask", "ask", "{\"done\":1}", 0},
-    {"8.1: a scripted provider without a script fails the stage", ONE_LLM, NULL, "failed", "ask", "ask", "absent", 0},
     {"10: tools that nobody offered are not ignored", ONE_LLM,
      "models: {ask: [{json: {a: 1}, tool_calls: [{name: look}]}]}", "failed", "ask", "ask", "absent", 0},
     {"5.6: chunks are one reply", ONE_LLM, "models: {ask: [{chunks: ['{\"a\"', ': 1', '}'], delay_ms: 20}]}",
@@ -130,7 +129,6 @@ END_TEST
 static const struct {
     const char *pipeline, *script, *type, *text;
 } failures[] = {
-    {ONE_LLM, NULL, "LLMError", "there is no script: give one with --script"},
     {ONE_JUDGE, NULL, "LLMError",
      "model role \\\"judge\\\" is anthropic:claude-x, which takes real time, and this run's time is simulated"},
     {ONE_LLM, "models: {ask: [{tool_calls: [{name: look, arguments: {}}, {name: find}]}]}", "LLMError",
