@@ -1,6 +1,5 @@
-/* What a process of its own costs a call: bench_isolation REEVE CAPABILITY_DIR REPEAT [MAX_US]
- * The same call of `hello` in the engine's process and in a child, medians; with MAX_US a difference above it is a
- * failure. Prints one JSON object. */
+/* What a process of its own costs a call: bench_isolation REEVE CAPABILITY_DIR REPEAT
+ * The same call of `hello` in the engine's process and in a child, medians. Prints one JSON object. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -60,10 +59,10 @@ int main(int argc, char **argv)
 {
     static char large[LARGE + 64];
     int repeat = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 0;
-    int64_t most_us = argc > 4 ? strtol(argv[4], NULL, 10) : INT64_MAX, load_here, load_there;
+    int64_t load_here, load_there;
 
     if (repeat < 1 || repeat > MAX_REPEAT) {
-        fprintf(stderr, "usage: bench_isolation REEVE CAPABILITY_DIR REPEAT [MAX_US]\n");
+        fprintf(stderr, "usage: bench_isolation REEVE CAPABILITY_DIR REPEAT\n");
         return 2;
     }
     const char *dirs[] = {argv[2]};
@@ -76,5 +75,5 @@ int main(int argc, char **argv)
     printf("{\"here_ns\":%lld,\"there_ns\":%lld,\"there_8k_ns\":%lld,\"load_here_us\":%lld,\"load_there_us\":%lld}\n",
            (long long)here, (long long)there, (long long)large_there, (long long)(load_here / 1000),
            (long long)(load_there / 1000));
-    return (there - here) / 1000 > most_us;
+    return 0;
 }

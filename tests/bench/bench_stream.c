@@ -1,11 +1,11 @@
 /* A thousand models that stream at once into one engine: what each of their pieces costs, and each stream.
  *
- *   bench_stream PORT STREAMS PIECES EVERY_MS openai|anthropic none|memory [MAX_CPU_US MAX_KB]
+ *   bench_stream PORT STREAMS PIECES EVERY_MS openai|anthropic none|memory [MAX_KB]
  *
  * PORT is that of mock_llm. Each stream is a run of one stage. With a pace the runs begin a few at a time; without one
  * (EVERY_MS 0) all at once. "memory" keeps each in a journal. Prints a line of JSON: processor time of this process for
  * each piece, all of the runs and connections in it; memory for each stream at the worst moment; the time that was
- * added until the first piece, and to each piece; pieces a second. With limits it is a check. */
+ * added until the first piece, and to each piece; pieces a second. With MAX_KB a stream may take no more. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +104,8 @@ int main(int argc, char **argv)
 {
     struct world w = {.n_streams = 0};
 
-    if (argc != 7 && argc != 9) {
-        fprintf(stderr,
-                "usage: bench_stream PORT STREAMS PIECES EVERY_MS openai|anthropic none|memory [MAX_CPU_US MAX_KB]\n");
+    if (argc != 7 && argc != 8) {
+        fprintf(stderr, "usage: bench_stream PORT STREAMS PIECES EVERY_MS openai|anthropic none|memory [MAX_KB]\n");
         return 2;
     }
     w.n_streams = bench_number(argv[2], 1);
@@ -118,9 +117,7 @@ int main(int argc, char **argv)
     open_world(&w, argv);
     run(&w, is_paced);
     bool ok = tally_print(w.tally, argv[5], strcmp(argv[6], "none") == 0 ? "run" : "run, journal");
-    if (argc == 9 && tally_cpu_ns_each(w.tally) > (int64_t)bench_number(argv[7], 1) * 1000)
-        bench_die("a piece of a stream costs too much of the processor", NULL);
-    if (argc == 9 && tally_bytes_each(w.tally) > (int64_t)bench_number(argv[8], 1) * 1024)
+    if (argc == 8 && tally_bytes_each(w.tally) > (int64_t)bench_number(argv[7], 1) * 1024)
         bench_die("a stream takes too much memory", NULL);
     bench_close(&w.ticks);
     bench_close(&w.models);

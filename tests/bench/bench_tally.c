@@ -19,7 +19,7 @@ struct tally {
     struct stream *streams;
     int64_t *late_ns, *first_ns; /* of each piece; of each stream */
     size_t n_first;
-    int64_t begun_ns, begun_cpu_ns, begun_bytes, cpu_ns_each, bytes_each;
+    int64_t begun_ns, begun_cpu_ns, begun_bytes, bytes_each;
 };
 
 struct tally *tally_new(size_t n_streams, size_t n_pieces)
@@ -103,7 +103,7 @@ bool tally_print(struct tally *t, const char *who, const char *mode)
     struct rusage used;
     int64_t took_ns = bench_now_ns() - t->begun_ns;
 
-    t->cpu_ns_each = (bench_cpu_ns() - t->begun_cpu_ns) / (int64_t)(t->n_taken ? t->n_taken : 1);
+    int64_t cpu_ns_each = (bench_cpu_ns() - t->begun_cpu_ns) / (int64_t)(t->n_taken ? t->n_taken : 1);
     getrusage(RUSAGE_SELF, &used);
     t->bytes_each = ((int64_t)used.ru_maxrss * 1024 - t->begun_bytes) / (int64_t)t->n_streams;
     if (t->n_taken != t->n_streams * t->n_pieces) {
@@ -112,15 +112,10 @@ bool tally_print(struct tally *t, const char *who, const char *mode)
     }
     printf("{\"who\":\"%s\",\"mode\":\"%s\",\"streams\":%zu,\"pieces\":%zu,\"cpu_ns\":%lld,\"bytes\":%lld,"
            "\"first_p50_us\":%lld,\"first_p99_us\":%lld,\"late_p50_us\":%lld,\"late_p99_us\":%lld,\"per_s\":%lld}\n",
-           who, mode, t->n_streams, t->n_pieces, (long long)t->cpu_ns_each, (long long)t->bytes_each,
+           who, mode, t->n_streams, t->n_pieces, (long long)cpu_ns_each, (long long)t->bytes_each,
            us(t->first_ns, t->n_first, 0.5), us(t->first_ns, t->n_first, 0.99), us(t->late_ns, t->n_taken, 0.5),
            us(t->late_ns, t->n_taken, 0.99), (long long)((double)t->n_taken * 1e9 / (double)took_ns));
     return true;
-}
-
-int64_t tally_cpu_ns_each(const struct tally *t)
-{
-    return t->cpu_ns_each;
 }
 
 int64_t tally_bytes_each(const struct tally *t)

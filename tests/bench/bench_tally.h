@@ -23,7 +23,6 @@ int64_t tally_wait_us(const struct tally *t, size_t stream, bool is_paced);
 /** Prints a line of JSON. False: pieces are missing. */
 bool tally_print(struct tally *t, const char *who, const char *mode);
 /** Of the last tally_print(). */
-int64_t tally_cpu_ns_each(const struct tally *t);
 int64_t tally_bytes_each(const struct tally *t);
 
 #endif
