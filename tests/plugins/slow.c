@@ -1,8 +1,9 @@
-/* Tools that take their time and never ask whether anybody still waits. args: {"ms": n}, at most ten seconds.
+/* Tools that take their time and never ask whether anybody still waits. args: {"ms": n}, at most 1000 seconds.
  * `hesitate` and `dither` are quick and may have happened: it is their probes that are slow. The one of `dither` says
- * that it will not be. */
+ * that it will not be. `meet` waits until two calls of it are under way at once. */
 #include <reeve/capability.h>
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,8 +14,8 @@ static void sleep_through(const struct rv_cap_call *call)
     long ms = at ? strtol(at + 5, NULL, 10) : 1000;
     struct timespec left;
 
-    if (ms < 0 || ms > 10000)
-        ms = 10000;
+    if (ms < 0 || ms > 1000000)
+        ms = 1000000;
     left = (struct timespec){ms / 1000, ms % 1000 * 1000000};
     while (nanosleep(&left, &left) != 0)
         continue;
@@ -25,6 +26,18 @@ static int doze(void *self, struct rv_cap_call *call)
     (void)self;
     sleep_through(call);
     return call->reply(call, "{\"slept\": true}");
+}
+
+static int meet(void *self, struct rv_cap_call *call)
+{
+    static atomic_int n_there;
+    const struct timespec rest = {0, 1000000};
+
+    (void)self;
+    atomic_fetch_add(&n_there, 1);
+    while (atomic_load(&n_there) < 2 && !call->cancelled(call))
+        nanosleep(&rest, NULL);
+    return call->reply(call, "{\"met\": true}");
 }
 
 static int doze_hook(void *self, struct rv_cap_call *call)
@@ -50,6 +63,7 @@ static int probe_hesitate(void *self, struct rv_cap_call *call)
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "doze", RV_CAP_JSON({"description" : "Sleep and ignore every deadline.", "risk" : "read_only"}),
      doze},
+    {RV_CAP_TOOL, "meet", RV_CAP_JSON({"risk" : "read_only"}), meet},
     {RV_CAP_HOOK, "doze", RV_CAP_JSON({"description" : "The same as a hook."}), doze_hook},
     {RV_CAP_TOOL, "hesitate", RV_CAP_JSON({"risk" : "write"}), hesitate},
     {RV_CAP_PROBE, "hesitate", RV_CAP_JSON({"description" : "Takes as long."}), probe_hesitate},

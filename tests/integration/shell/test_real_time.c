@@ -1,5 +1,5 @@
-/* The engine in real time: what overlaps, what is given up, what is never made. Bounds are generous: a machine that is
- * busy with other things is slow, but work that overlaps is never slower than half of work that does not. */
+/* The engine in real time: what overlaps, what is given up, what is never made. No test judges how long something took:
+ * what must not be waited for would take so long that the test is ended. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,13 +15,6 @@
 #include "tests/unit/shell/world.h"
 
 static const char *const capabilities[] = {"slow", "hello", NULL};
-
-static int64_t real_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* Lines in a file of /proc/self that begin with that; e.g. threads. */
 static long status_number(const char *key)
@@ -46,61 +39,53 @@ static int n_open_files(void)
     return n;
 }
 
-#define TWO(kind)                                                                                                      \
-    "name: two\ndefault_run_mode: parallel\nmodels: {default: scripted}\nagents:\n"                                    \
-    "  - {name: p}\n"                                                                                                  \
-    "  - {name: a, requires: [p], " kind "}\n  - {name: b, requires: [p], " kind "}\n"
-#define MODELS   "has_llm: true, model_role: default"
-#define DOZE     "has_tools: true, tool_access: all, plan_from: p"
-#define PLAN(ms) "stages: {p: [{output: {steps: [{tool: doze, parameters: {ms: " #ms "}}]}}]}"
-
-static const struct {
-    const char *name, *pipeline, *script;
-} overlaps[] = {
-    {"scripted models", TWO(MODELS), "models: {a: [{json: {}, delay_ms: 400}], b: [{json: {}, delay_ms: 400}]}"},
-    {"scripted stages", TWO(""), "stages: {a: [{output: {}, delay_ms: 400}], b: [{output: {}, delay_ms: 400}]}"},
-    {"tools on workers", TWO(DOZE), PLAN(400)},
-    {"scripted tools", TWO(DOZE), PLAN(0) "\ntools: {doze: [{result: {}, delay_ms: 400}]}"},
-};
-
-START_TEST(parallel_stages_overlap)
+/* Each call waits until the other one is there, too. */
+START_TEST(parallel_tools_overlap)
 {
     struct how how = {.real_time = true, .workers = 2, .capabilities = capabilities};
     struct world w;
-    int64_t before = real_ms();
 
-    world_run(&w, &how, overlaps[_i].pipeline, overlaps[_i].script);
-    int64_t took = real_ms() - before;
+    world_run(&w, &how,
+              "name: two\ndefault_run_mode: parallel\nagents:\n  - {name: p}\n"
+              "  - {name: a, requires: [p], has_tools: true, tool_access: all, plan_from: p}\n"
+              "  - {name: b, requires: [p], has_tools: true, tool_access: all, plan_from: p}\n",
+              "stages: {p: [{output: {steps: [{tool: meet}]}}]}");
     ck_assert_str_eq(world_status(&w), "completed");
-    ck_assert_msg(took >= 390 && took < 780, "%s: %lld ms", overlaps[_i].name, (long long)took);
+    for (int i = 0; i < 2; i++) {
+        char *output = world_output(&w, i ? "a" : "b");
+        ck_assert_msg(strstr(output, "\"met\":true") != NULL, "%s", output);
+        free(output);
+    }
     world_fini(&w);
 }
 END_TEST
 
-static void run_stuck(struct world *w)
+#define TOO_LONG "600000" /* nobody waits for it */
+
+static void run_stuck(struct world *w, const char *script)
 {
     struct how how = {.real_time = true, .workers = 1, .capabilities = capabilities};
-    int64_t before = real_ms();
 
     world_run(w, &how,
               "name: stuck\nexecution: {tool_timeout: 0.1}\nagents:\n  - {name: p, default_next: a}\n"
               "  - {name: a, has_tools: true, tool_access: all, plan_from: p, default_next: end}\n",
-              "stages: {p: [{output: {steps: [{tool: doze, parameters: {ms: 3000}},"
-              " {tool: greet, parameters: {name: x}}]}}]}");
-    int64_t took = real_ms() - before;
+              script);
     char *a = world_output(w, "a");
     ck_assert_msg(strstr(a, "did not answer within 100 ms") && strstr(a, "Hello, x!"), "%s", a);
-    ck_assert_msg(took < 1500, "%lld ms", (long long)took); /* the only worker is still asleep */
     free(a);
 }
+
+#define DOZES_AND_GREETS(ms)                                                                                           \
+    "stages: {p: [{output: {steps: [{tool: doze, parameters: {ms: " ms "}},"                                           \
+    " {tool: greet, parameters: {name: x}}]}}]}"
 
 START_TEST(a_tool_that_ignores_its_deadline_holds_up_neither_the_run_nor_others)
 {
     struct world w;
 
-    run_stuck(&w);
-    ck_assert(!rv_engine_settle(w.engine, 0));
-    world_fini(&w); /* settles */
+    run_stuck(&w, DOZES_AND_GREETS("3000"));
+    ck_assert(!rv_engine_settle(w.engine, 0)); /* the only worker is still asleep */
+    world_fini(&w);                            /* settles */
 }
 END_TEST
 
@@ -108,19 +93,17 @@ START_TEST(the_exit_does_not_wait_for_a_stuck_call)
 {
     struct world w;
     int status = 0;
-    int64_t before = real_ms();
     pid_t pid = fork();
 
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
-        run_stuck(&w);
+        run_stuck(&w, DOZES_AND_GREETS(TOO_LONG));
         rv_exec_free(w.exec);
         rv_engine_free(w.engine);
         _exit(7);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7);
-    ck_assert_int_lt(real_ms() - before, 2500);
 }
 END_TEST
 
@@ -141,11 +124,9 @@ START_TEST(too_many_stuck_calls_make_further_ones_fail_at_once)
     opts.pipeline = w.pipeline;
     opts.plugins = w.plugins;
     opts.script = w.script;
-    int64_t before = real_ms();
     ck_assert_int_eq(
         rv_engine_start(w.engine, &opts, world_envelope("y", rv_engine_now_us(w.engine)), NULL, &second, NULL), 0);
     ck_assert_int_eq(rv_engine_wait(w.engine, second, NULL), 0);
-    ck_assert_int_lt(real_ms() - before, 900);
     rv_envelope_write_state(rv_exec_envelope(second), &state);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&state), "66 calls that were given up are still running"));
     rv_exec_free(second);
@@ -185,15 +166,13 @@ START_TEST(another_thread_may_cancel)
     struct how how = {.real_time = true};
     struct world w;
     pthread_t thread;
-    int64_t before = real_ms();
 
-    world_load(&w, "name: s\nagents: [{name: a}]", "stages: {a: [{output: {}, delay_ms: 20000}]}", NULL);
+    world_load(&w, "name: s\nagents: [{name: a}]", "stages: {a: [{output: {}, delay_ms: " TOO_LONG "}]}", NULL);
     world_start(&w, &how, "x");
     ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, w.engine), 0);
     ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, NULL), 0);
     pthread_join(thread, NULL);
     ck_assert_str_eq(world_status(&w), "cancelled");
-    ck_assert_int_lt(real_ms() - before, 10000);
     world_fini(&w);
 }
 END_TEST
@@ -256,14 +235,12 @@ START_TEST(a_run_with_a_deaf_call_still_ends_at_the_first_signal)
     ck_assert_int_ge(pid, 0);
     if (pid == 0)
         _exit(wait_for_signals("name: s\nagents: [{name: p, default_next: a}, {name: a, pre_process: slow.doze}]",
-                               "stages: {p: [{output: {ms: 9000}}]}", ready[1]));
-    int64_t before = real_ms();
+                               "stages: {p: [{output: {ms: " TOO_LONG "}}]}", ready[1]));
     ck_assert_int_eq(read(ready[0], &c, 1), 1);
     struct timespec rest = {0, 300000000};
     nanosleep(&rest, NULL);
     ck_assert_int_eq(kill(pid, SIGINT), 0);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_int_lt(real_ms() - before, 5000);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 40 + RV_RUN_CANCELLED);
     close(ready[0]);
     close(ready[1]);
@@ -276,7 +253,7 @@ int main(void)
     TCase *tc = tcase_create("real_time");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, parallel_stages_overlap, 0, RV_COUNT(overlaps));
+    tcase_add_test(tc, parallel_tools_overlap);
     tcase_add_test(tc, a_tool_that_ignores_its_deadline_holds_up_neither_the_run_nor_others);
     tcase_add_test(tc, the_exit_does_not_wait_for_a_stuck_call);
     tcase_add_test(tc, too_many_stuck_calls_make_further_ones_fail_at_once);

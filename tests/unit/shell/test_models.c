@@ -150,12 +150,10 @@ END_TEST
 START_TEST(a_run_cancelled_in_mid_stream_closes_its_connection)
 {
     struct talk t = {.cancel_at = 2};
-    int64_t before = real_ms();
 
     begin(hangs_in_the_middle, 1);
     ck_assert_str_eq(talk_whole(&all, &t, talks_asking(&all, &plainly)), "cancelled");
     ck_assert(model_server_is_down_to(&all.server, &all.server.n_open, 0));
-    ck_assert_int_lt(real_ms() - before, 5000);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&t.heard), "<Hel><lo>"));
     ck_assert_uint_eq(all.server.n_requests, 1);
     talk_fini(&t);

