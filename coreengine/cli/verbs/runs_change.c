@@ -29,6 +29,7 @@ static int request_cancel(rv_store *store, const struct rv_store_scope *scope, c
 static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
+    int64_t patience_us = RV_OWNER_ENDS_US;
     struct rv_run_row row = {0};
     rv_store *store = NULL;
     rv_err *err = NULL;
@@ -38,7 +39,8 @@ static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
         return status;
     if (request_cancel(store, &scope, args->words[0], &row, &err) < 0) {
         status = rv_cli_report(cli, err);
-    } else if (rv_cli_owner_of(&row, rv_cli_now_us()) == RV_CLI_OWNER_LIVES) {
+    } else if (rv_cli_owner_of(&row, rv_cli_now_us()) == RV_CLI_OWNER_LIVES &&
+               !rv_owner_dies(row.owner, &patience_us)) {
         rv_buf text = RV_BUF_INIT(4096);
         rv_buf_printf(&text, "run %s: its owner %s was asked to cancel it\n", row.id, row.owner);
         rv_cli_err(rv_buf_str(&text));
@@ -69,15 +71,18 @@ struct findings {
     struct found *items;
     size_t n, cap;
     int64_t now_us;
+    int64_t patience_us; /* for owners that are ending */
 };
 
-static enum verdict judge(const struct rv_run_row *row, int64_t now_us)
+static enum verdict judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us)
 {
     if (rv_run_status_is_final(row->status))
         return OVER;
     if (row->status == RV_RUN_INTERRUPTED)
         return WAITS;
-    return rv_cli_owner_of(row, now_us) == RV_CLI_OWNER_LIVES ? OWNED : RECOVER;
+    if (rv_cli_owner_of(row, now_us) != RV_CLI_OWNER_LIVES)
+        return RECOVER;
+    return rv_owner_dies(row->owner, patience_us) ? RECOVER : OWNED;
 }
 
 static int add(void *self, const struct rv_run_row *row, rv_err **err)
@@ -96,7 +101,7 @@ static int add(void *self, const struct rv_run_row *row, rv_err **err)
     *x = (struct found){.id = rv_str_dup(rv_str_of(row->id)),
                         .owner = row->owner ? rv_str_dup(rv_str_of(row->owner)) : NULL,
                         .lease_until_us = row->lease_until_us,
-                        .verdict = judge(row, f->now_us),
+                        .verdict = judge(row, f->now_us, &f->patience_us),
                         .status = row->status,
                         .cancel = row->cancel_requested,
                         .late = rv_cli_owner_of(row, f->now_us) == RV_CLI_OWNER_LATE};
@@ -176,13 +181,14 @@ static int recover_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
                        bool *left)
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
+    int64_t patience_us = RV_OWNER_ENDS_US;
     struct rv_run_row row;
 
     say(x, "%s%s", x->cancel ? "is cancelled" : "goes on", why_free(x));
     int status = rv_cli_continue(cli, args, store, x->id, NULL, x->cancel);
     *left = false;
     if (status == RV_EXIT_USAGE && rv_store_get_run(store, &scope, x->id, &row, NULL) == 0) {
-        *left = judge(&row, rv_cli_now_us()) != RECOVER;
+        *left = judge(&row, rv_cli_now_us(), &patience_us) != RECOVER;
         rv_run_row_fini(&row);
     }
     return *left || (status == RV_EXIT_CANCELLED && x->cancel) ? RV_EXIT_COMPLETED : status;
@@ -232,7 +238,7 @@ static int recover_all(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
 
 static int recover(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct findings f = {.now_us = rv_cli_now_us()};
+    struct findings f = {.now_us = rv_cli_now_us(), .patience_us = RV_OWNER_ENDS_US};
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;
