@@ -115,8 +115,12 @@ static int end_turn(rv_chat *chat, const struct left_turn *turn, bool *ended, rv
         return 0;
     }
     if (rc == 0)
+        rc = rv_store_begin(chat->opts.store, err);
+    if (rc == 0) {
         rc = rv_journal_open(chat->opts.store, &scope, turn->id, chat->opts.owner, rv_engine_now_us(chat->opts.engine),
                              chat->opts.lease_us, &journal, err);
+        rc = rv_store_end(chat->opts.store, rc, err);
+    }
     if (rc == 0) {
         catalog = rv_bundle_catalog(bundle);
         x.pipeline = rv_bundle_pipeline(bundle);
