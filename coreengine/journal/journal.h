@@ -87,6 +87,11 @@ void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
 void rv_journal_renewed(rv_journal *j, int64_t until_us);
 
+/** How often the run was taken over since anything but take-overs was written: how many owners in a row got no
+ * further. A present owner counts. */
+RV_MUST_CHECK int rv_journal_takeovers(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_run_row *row, int64_t *out, rv_err **err);
+
 /* --- Conversations --- */
 /** The messages of c's session up to c->upto_seq, by its rules, and their hash ("" and NULL: there are none); *out is
  * the caller's. For whoever begins a run with them. */
