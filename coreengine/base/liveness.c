@@ -12,8 +12,9 @@
 
 #include "coreengine/base/clock.h"
 
-#define PREFIX   "reeve-owner-" /* of the abstract name: `ss -xa` shows it */
-#define FIRST_FD 5              /* a child gets copies at fixed numbers below */
+#define PREFIX    "reeve-owner-" /* of the abstract name: `ss -xa` shows it */
+#define SPACE_MAX 24             /* bytes of the number of a network namespace */
+#define FIRST_FD  5              /* a child gets copies at fixed numbers below */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `mark` */
 static struct {
@@ -22,17 +23,19 @@ static struct {
     char name[RV_LIVENESS_MAX];
 } mark = {.fd = -1};
 
-/* The network namespace: abstract names are those of one. */
-static bool read_namespace(char out[24])
+/* The network namespace: abstract names are those of one. The link reads "net:[4026531840]". */
+static bool read_namespace(char out[SPACE_MAX])
 {
     char link[64];
-    ssize_t len = readlink("/proc/self/ns/net", link, sizeof link - 1); /* "net:[4026531840]" */
-    int end = 0;
+    ssize_t len = readlink("/proc/self/ns/net", link, sizeof link - 1);
 
-    if (len <= 0)
+    link[len > 0 ? len : 0] = '\0';
+    size_t n = strncmp(link, "net:[", 5) == 0 ? strspn(link + 5, "0123456789") : 0;
+    if (n == 0 || n >= SPACE_MAX || strcmp(link + 5 + n, "]") != 0)
         return false;
-    link[len] = '\0';
-    return sscanf(link, "net:[%20[0-9]]%n", out, &end) == 1 && end == len;
+    memcpy(out, link + 5, n);
+    out[n] = '\0';
+    return true;
 }
 
 static socklen_t address_of(const char *name, struct sockaddr_un *out)
@@ -64,7 +67,7 @@ static int bind_mark(const char *name)
 /* The lock is held. */
 static void make_mark(void)
 {
-    char space[24];
+    char space[SPACE_MAX];
 
     if (mark.fd >= 0)
         close(mark.fd); /* the parent's: this process is not a part of it any more */
@@ -103,7 +106,7 @@ int rv_liveness_fd(void)
 /* "NAMESPACE-TOKEN", of this namespace. */
 static bool is_here(const char *name)
 {
-    char space[24];
+    char space[SPACE_MAX];
     size_t len = strlen(name);
 
     if (len >= RV_LIVENESS_MAX || !read_namespace(space))

@@ -1,6 +1,6 @@
 /* Waiting for other processes that write. SQLite has no queue: whoever asks first when the lock is free gets it. So
  * everybody asks at random times, and the longer somebody has waited, the more often: the oldest of many waiting
- * processes goes first as a rule, and nobody waits much longer than the others. */
+ * processes goes first as a rule, and no process waits much longer than the others. */
 #include <time.h>
 
 #include "coreengine/store/sqlite_internal.h"
