@@ -17,16 +17,16 @@ struct left_turn {
 struct left {
     struct left_turn items[MAX_LEFT]; /* oldest first */
     size_t n;
-    int64_t now_us;
+    int64_t now_us, patience_us;
     const char *owner; /* us */
     bool waiting;      /* those that wait are looked for */
 };
 
-static bool is_left(const struct rv_run_row *row, int64_t now_us)
+static bool is_left(struct left *l, const struct rv_run_row *row)
 {
     if (!row->owner || !row->owner[0])
         return true;
-    return rv_owner_is_dead(row->owner) || row->lease_until_us < now_us;
+    return row->lease_until_us < l->now_us || rv_owner_dies(row->owner, &l->patience_us);
 }
 
 static void insert(struct left *l, struct left_turn turn)
@@ -43,7 +43,7 @@ static int note(void *self, const struct rv_run_row *row, rv_err **err)
     struct left *l = self;
     bool is_ours = l->waiting && row->owner && strcmp(row->owner, l->owner) == 0;
 
-    if (l->n == MAX_LEFT || (!is_left(row, l->now_us) && !is_ours))
+    if (l->n == MAX_LEFT || (!is_left(l, row) && !is_ours))
         return 0;
     if (l->waiting && row->parent) /* a fork: nobody said it in this conversation */
         return 0;
@@ -62,6 +62,7 @@ static int look_for(rv_chat *chat, bool waiting, struct left *left, rv_err **err
                                          .oldest_first = true};
 
     left->now_us = rv_engine_now_us(chat->opts.engine);
+    left->patience_us = RV_OWNER_ENDS_US;
     left->owner = chat->opts.owner ? chat->opts.owner : "";
     left->waiting = waiting;
     return rv_store_list_runs(chat->opts.store, &scope, &filter, note, left, err);
@@ -114,8 +115,12 @@ static int end_turn(rv_chat *chat, const struct left_turn *turn, bool *ended, rv
         return 0;
     }
     if (rc == 0)
+        rc = rv_store_begin(chat->opts.store, err);
+    if (rc == 0) {
         rc = rv_journal_open(chat->opts.store, &scope, turn->id, chat->opts.owner, rv_engine_now_us(chat->opts.engine),
                              chat->opts.lease_us, &journal, err);
+        rc = rv_store_end(chat->opts.store, rc, err);
+    }
     if (rc == 0) {
         catalog = rv_bundle_catalog(bundle);
         x.pipeline = rv_bundle_pipeline(bundle);

@@ -136,8 +136,7 @@ static int new_envelope(rv_chat *chat, rv_str message, int64_t now_us, rv_envelo
     return rc;
 }
 
-static int create_journal(rv_chat *chat, const struct chat_pipeline *with, const rv_envelope *env, int64_t now_us,
-                          rv_err **err)
+static int create_journal(rv_chat *chat, const struct chat_pipeline *with, const rv_envelope *env, rv_err **err)
 {
     const struct rv_chat_opts *o = &chat->opts;
     bool scripted[1] = {false};
@@ -146,7 +145,6 @@ static int create_journal(rv_chat *chat, const struct chat_pipeline *with, const
                                      .pipeline = with->pipeline,
                                      .env = env,
                                      .owner = o->owner,
-                                     .now_us = now_us,
                                      .lease_us = o->lease_us,
                                      .begin = {.mode = RV_UNSET,
                                                .has_script = o->script != NULL,
@@ -161,7 +159,11 @@ static int create_journal(rv_chat *chat, const struct chat_pipeline *with, const
         rc = rv_script_position(o->script, &start.begin.script_at, err);
     }
     if (rc == 0)
-        rc = rv_journal_create(o->store, &start, &chat->journal, err);
+        rc = rv_store_begin(o->store, err);
+    if (rc == 0) {
+        start.now_us = rv_engine_now_us(o->engine); /* the lease begins when other writers are waited for */
+        rc = rv_store_end(o->store, rv_journal_create(o->store, &start, &chat->journal, err), err);
+    }
     json_object_put(start.begin.script_at);
     return rc;
 }
@@ -214,7 +216,7 @@ int chat_run(rv_chat *chat, const struct chat_call *call, rv_err **err)
     if (rc == 0)
         rc = new_envelope(chat, call->message, chat->began_us, &env, err);
     if (rc == 0)
-        rc = create_journal(chat, call->with, env, chat->began_us, err);
+        rc = create_journal(chat, call->with, env, err);
     if (rc < 0) {
         rv_envelope_free(env);
         return rc;
@@ -287,8 +289,12 @@ int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_
     chat->exec = NULL;
     rv_journal_free(chat->journal);
     chat->journal = NULL;
-    int rc = rv_journal_open(chat->opts.store, &scope, chat->run_id, chat->opts.owner,
+    int rc = rv_store_begin(chat->opts.store, err);
+    if (rc == 0) {
+        rc = rv_journal_open(chat->opts.store, &scope, chat->run_id, chat->opts.owner,
                              rv_engine_now_us(chat->opts.engine), chat->opts.lease_us, &chat->journal, err);
+        rc = rv_store_end(chat->opts.store, rc, err);
+    }
     if (rc < 0)
         return rc;
     if (chat->opts.script) /* the replay hands it out again, from where the run began */

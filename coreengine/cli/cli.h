@@ -289,8 +289,8 @@ void rv_cli_conversation_free(struct rv_cli_conversation *c);
             NULL, false                                                                                                \
     }
 RV_MUST_CHECK int rv_cli_lease_us(const struct rv_cli_args *args, int64_t *out, rv_err **err);
-/** Keep a new run: its bundle and its beginning. The session gets the journal. */
-RV_MUST_CHECK int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err);
+/** Keep a new run: its bundle and its beginning. The session gets the journal. in_group: the caller began one. */
+RV_MUST_CHECK int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, bool in_group, rv_err **err);
 /** The options of `resume` for an answer; empty: none is needed. data: the interrupt's, may be NULL. */
 const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
 /** On a terminal: say that runs of dead processes wait to be recovered. */

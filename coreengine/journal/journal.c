@@ -170,6 +170,7 @@ static int fail_over(const char *run, enum rv_run_status status, rv_err **err)
 static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *owner, int64_t now_us, rv_err **err)
 {
     struct rv_store_claim c = {.owner = owner, .now_us = now_us, .until_us = j->lease_until_us};
+    int64_t patience_us = RV_OWNER_ENDS_US;
     struct rv_run_row row = {0};
 
     int rc = rv_store_get_run(j->store, scope, j->run, &row, err);
@@ -178,7 +179,7 @@ static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *
     if (rv_run_status_is_final(row.status)) {
         rc = fail_over(j->run, row.status, err);
     } else {
-        c.dead = row.owner && rv_owner_is_dead(row.owner) ? row.owner : NULL;
+        c.dead = row.owner && rv_owner_dies(row.owner, &patience_us) ? row.owner : NULL;
         j->owner_may_live = row.owner && !c.dead;
         rc = rv_store_claim(j->store, scope, j->run, &c, &j->fence, err);
     }

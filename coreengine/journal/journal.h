@@ -21,12 +21,18 @@
 enum rv_record_kind { RV_RECORD_NONE, RV_RECORDS(RV_RECORD_CONST) RV_N_RECORD_KINDS };
 const char *rv_record_kind_text(int kind); /* "begin", ...; "unknown" */
 
-/* --- Owners: who runs a run. "host/boot/pid/start": unique as long as the machine is not cloned. --- */
-#define RV_OWNER_MAX        160
+/* --- Owners: who runs a run. "host/boot/pid/start/mark": unique as long as the machine is not cloned. Older versions
+ * wrote no mark. --- */
+#define RV_OWNER_MAX        192
+#define RV_OWNER_ENDS_US    INT64_C(2000000) /* from the end of a process to that of its threads and children */
 #define RV_LEASE_DEFAULT_US INT64_C(15000000)
 void rv_owner_name(char out[RV_OWNER_MAX]); /* this process */
-/** Is that process known to be gone? False for one of another host: only its lease tells. */
+/** Is that process known to be gone, with all its threads and isolated children? False for one of another host: only
+ * its lease tells. */
 bool rv_owner_is_dead(const char *owner);
+/** The same, but waits while the process itself has ended and a thread or child of it has not: a kill reaches them one
+ * after the other. *patience_us is how long at most, and what is left of it afterwards. */
+bool rv_owner_dies(const char *owner, int64_t *patience_us);
 
 /* --- Writing: one process at a time. Used by one thread. --- */
 typedef struct rv_journal rv_journal;
@@ -34,7 +40,7 @@ typedef struct rv_journal rv_journal;
 /* What decides how a run goes, besides its bundle and its state. */
 struct rv_journal_begin {
     enum rv_rules rules; /* NEWEST: those of this engine */
-    int mode; /* enum rv_run_mode or RV_UNSET */
+    int mode;            /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
     bool has_script;          /* the bundle's script answers calls */
     bool answers_from_script; /* and interrupts */
@@ -80,6 +86,11 @@ RV_MUST_CHECK int rv_journal_step(rv_journal *j, const struct rv_event *ev, cons
 void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
 void rv_journal_renewed(rv_journal *j, int64_t until_us);
+
+/** How often the run was taken over since anything but take-overs was written: how many owners in a row got no
+ * further. A present owner counts. */
+RV_MUST_CHECK int rv_journal_takeovers(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_run_row *row, int64_t *out, rv_err **err);
 
 /* --- Conversations --- */
 /** The messages of c's session up to c->upto_seq, by its rules, and their hash ("" and NULL: there are none); *out is

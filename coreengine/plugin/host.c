@@ -346,6 +346,10 @@ int rv_plugin_host(int fd)
     signal(SIGINT, SIG_IGN); /* whether a run ends is the engine's to decide */
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
+    /* A program that the capability starts is not part of the engine: it gets neither the socket nor, behind it, the
+     * mark of the engine's life, which would be held by a daemon for ever. */
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(fd + 1, F_SETFD, FD_CLOEXEC);
     rv_channel_init(&h.channel, fd, RV_CHANNEL_MAX_ARGS);
     while ((rc = rv_channel_receive(&h.channel, &frame, NULL, NULL)) == 0) {
         rc = answer(&h, &frame, NULL);

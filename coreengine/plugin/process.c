@@ -3,6 +3,8 @@
  * others stay theirs, and nobody's handler of SIGCHLD is in the way. */
 #include "coreengine/plugin/isolated_internal.h"
 
+#include "coreengine/base/liveness.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,24 +16,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HOST_FD    3
+#define HOST_FD    3       /* the mark of this process's life follows it: see host.c */
 #define STEP_NS    200000  /* between two looks at a child that is about to end */
 #define LEAVE_US   1000000 /* to close a capability and leave */
 #define OBVIOUS_US 100000  /* from the end of a socket to the end of its process */
 
 extern char **environ;
 
-/* Standard input and output are nobody's, errors go where ours go, nothing else is inherited. */
+/* Standard input and output are nobody's, errors go where ours go. Beside the socket a child inherits the mark of this
+ * process: as long as the child lives, the owner of the runs that it works for is not gone. */
 static int plan(posix_spawn_file_actions_t *files, posix_spawnattr_t *attr, int fd)
 {
+    int mark = rv_liveness_fd(), rc; /* its number is above HOST_FD + 1, so the first dup does not overwrite it */
     sigset_t none;
-    int rc;
 
     sigemptyset(&none);
     if ((rc = posix_spawn_file_actions_adddup2(files, fd, HOST_FD)) != 0 ||
         (rc = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) != 0 ||
         (rc = posix_spawn_file_actions_addopen(files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)) != 0 ||
-        (rc = posix_spawn_file_actions_addclosefrom_np(files, HOST_FD + 1)) != 0 ||
+        (mark >= 0 && (rc = posix_spawn_file_actions_adddup2(files, mark, HOST_FD + 1)) != 0) ||
+        (rc = posix_spawn_file_actions_addclosefrom_np(files, HOST_FD + 1 + (mark >= 0))) != 0 ||
         (rc = posix_spawnattr_setsigmask(attr, &none)) != 0)
         return rc;
     return posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK);

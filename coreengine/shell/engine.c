@@ -166,7 +166,9 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     int rc = rv_run_step(x->run, ev, &x->effects, err);
     if (rc < 0 || !x->opts.journal)
         return rc;
+    rv_lease_limit_wait(x->engine);
     rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
+    rv_lease_free_wait(x->engine);
     if (rc == 0) {
         rv_lease_proved(x);
         return 0;

@@ -21,12 +21,37 @@ static bool keeps_leases(const rv_engine *e)
     return false;
 }
 
+void rv_lease_limit_wait(const rv_engine *e)
+{
+    int64_t until_us = RV_NEVER, now_us = rv_engine_now_us(e);
+
+    if (!keeps_leases(e))
+        return;
+    for (const rv_exec *x = e->execs; x; x = x->next) {
+        if (!x->opts.journal || x->over)
+            continue;
+        int64_t this_us = rv_journal_lease_until_us(x->opts.journal);
+        until_us = this_us > now_us && this_us < until_us ? this_us : until_us; /* one that is over limits no other */
+    }
+    int64_t left_ms = until_us == RV_NEVER ? 0 : (until_us - now_us) / 1000;
+    rv_store_set_wait(e->opts.store, left_ms > 0 ? left_ms : 1);
+}
+
+void rv_lease_free_wait(const rv_engine *e)
+{
+    if (e->opts.store)
+        rv_store_set_wait(e->opts.store, 0);
+}
+
 static void renew(rv_engine *e, int64_t now_us)
 {
     int64_t until_us = now_us + lease_us(e);
     rv_err *err = NULL;
 
-    if (rv_store_renew(e->opts.store, e->opts.owner, until_us, &err) < 0) {
+    rv_lease_limit_wait(e);
+    int rc = rv_store_renew(e->opts.store, e->opts.owner, until_us, &err);
+    rv_lease_free_wait(e);
+    if (rc < 0) {
         /* no reason to stop yet: another write may succeed before the lease ends */
         RV_LOG(e->opts.log, WARN, "lease.renew_failed", RV_F_TEXT("error", rv_err_text(err)));
         rv_err_free(err);

@@ -239,6 +239,9 @@ void rv_leases_tend(rv_engine *e);
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** A step of the run could be journaled: nobody has taken it over. */
 void rv_lease_proved(rv_exec *x);
+/** Until free_wait() the store waits for other writers no longer than the leases of this engine last. */
+void rv_lease_limit_wait(const rv_engine *e);
+void rv_lease_free_wait(const rv_engine *e);
 /** May this run begin something that must not be done twice? RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 

@@ -12,7 +12,6 @@
 
 #define FOLDER_MODE 0700
 #define FILE_MODE   0600
-#define RETRY_MS    5
 /* The log is written back into the file when it has this many pages (4 MiB), and is cut back to this size after. */
 #define SETTINGS                                                                                                       \
     "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608; PRAGMA foreign_keys = ON;"                 \
@@ -76,7 +75,7 @@ static int connect_to(struct sql_store *st, const char *name, int flags, rv_err 
     if (rc == SQLITE_OK)
         rc = sqlite3_extended_result_codes(st->db, 1);
     if (rc == SQLITE_OK)
-        rc = sqlite3_busy_timeout(st->db, (int)st->busy_ms);
+        rc = sqlite3_busy_handler(st->db, rv_sql_wait_turn, st);
     if (rc == SQLITE_OK)
         rc = sqlite3_db_config(st->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     return rc == SQLITE_OK ? 0 : rv_sql_fail(st, rc, "open", err);
@@ -140,7 +139,7 @@ static int connect_immutable(struct sql_store *st, rv_err **err)
 /* Turning a fresh file into WAL mode takes a lock that SQLite does not wait for when two processes want it at once. */
 static int enter_wal(struct sql_store *st, rv_err **err)
 {
-    for (int64_t waited = 0;; waited += RETRY_MS) {
+    for (int n = 0;; n++) {
         bool is_wal = false;
         sqlite3_stmt *stmt = NULL;
         int rc = sqlite3_prepare_v2(st->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
@@ -148,7 +147,7 @@ static int enter_wal(struct sql_store *st, rv_err **err)
             rc = sqlite3_step(stmt);
         if (rc == SQLITE_ROW)
             is_wal = rv_str_is(rv_sql_bytes(stmt, 0), "wal");
-        if (rc != SQLITE_ROW && !((rc & 0xff) == SQLITE_BUSY && waited < st->busy_ms)) {
+        if (rc != SQLITE_ROW && !((rc & 0xff) == SQLITE_BUSY && rv_sql_wait_turn(st, n))) {
             rc = rv_sql_fail(st, rc, "use a write-ahead log", err);
             sqlite3_finalize(stmt);
             return rc;
@@ -158,7 +157,6 @@ static int enter_wal(struct sql_store *st, rv_err **err)
             return 0;
         if (rc == SQLITE_ROW)
             return RV_FAIL(err, RV_E_IO, "\"%s\": this file system can not hold a write-ahead log", st->path);
-        sqlite3_sleep(RETRY_MS);
     }
 }
 
@@ -252,6 +250,7 @@ static void close_store(void *self)
 
 const struct rv_store_ops rv_store_sqlite_ops = {
     .close = close_store,
+    .set_wait = rv_sql_set_wait,
     .create_run = rv_sql_create_run,
     .append = rv_sql_append,
     .begin = rv_sql_begin,

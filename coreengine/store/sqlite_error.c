@@ -43,8 +43,9 @@ static void advise(const struct sql_store *st, int rc, rv_err **err)
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
-        rv_err_hint(err, "another process has held \"%s\" for more than %lld ms; try again, or end it", st->path,
-                    (long long)st->busy_ms);
+        rv_err_hint(err,
+                    "other processes kept \"%s\" locked for more than %lld ms; try again, or end the one that holds it",
+                    st->path, (long long)(st->wait_ms > 0 ? st->wait_ms : st->busy_ms));
         break;
     case SQLITE_CORRUPT:
         rv_err_hint(err, "`reeve gc --check` lists the damage; restore the file from a backup");

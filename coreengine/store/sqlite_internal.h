@@ -8,7 +8,7 @@
 #include "coreengine/store/store_internal.h"
 
 #define RV_SQL_APPLICATION 0x72656576 /* "reev", in the file's header: this is a store of ours */
-#define RV_SQL_BUSY_MS     5000
+#define RV_SQL_BUSY_MS     60000
 #define RV_SQL_DIGEST      32
 
 /* What a run's row looks like to a reader, in the order of rv_sql_row_of(). */
@@ -136,7 +136,9 @@ enum sql_id {
 struct sql_store {
     sqlite3 *db;
     char *path;
-    int64_t busy_ms;
+    int64_t busy_ms;        /* how long a write waits for others */
+    int64_t wait_ms;        /* instead of that; 0: as that */
+    int64_t waits_since_ns; /* of the wait under way, or the last one */
     bool read_only, in_group;
     int broken;  /* the code of what made an open group impossible; 0: none */
     int bind_rc; /* of the binds since the last step; sticky */
@@ -147,6 +149,10 @@ struct sql_store {
 /* sqlite_error.c */
 /** The error that SQLite's code `rc` is, saying what was being done. */
 int rv_sql_fail(struct sql_store *st, int rc, const char *what, rv_err **err);
+
+/* sqlite_busy.c: SQLite's busy handler; self is the store. */
+int rv_sql_wait_turn(void *self, int n);
+void rv_sql_set_wait(void *self, int64_t ms);
 
 /* sqlite_stmt.c */
 /** The statement, ready to be bound and stepped; rv_sql_done() it. */

@@ -11,6 +11,7 @@
 
 #define SWEEP_BLOBS 1000 /* looked at with the write lock held, so that others get their turn */
 #define BACKUP_MODE 0600
+#define CUT_WAIT_MS 200
 
 /* The file and its log. */
 static int64_t bytes_of(const struct sql_store *st)
@@ -128,8 +129,11 @@ int rv_sql_sweep(void *self, int64_t now_us, int64_t grace_us, int64_t *freed, r
         rc = give_back(st, err);
     if (rc < 0)
         return rc;
-    /* A reader that is under way keeps the log from being cut; then the next checkpoint does it. */
+    /* A reader that is under way keeps the log from being cut; then the next checkpoint does it. Writers would wait for
+     * that reader, too, so not long. */
+    rv_sql_set_wait(st, CUT_WAIT_MS);
     rc = sqlite3_wal_checkpoint_v2(st->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    rv_sql_set_wait(st, 0);
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED)
         return rv_sql_fail(st, rc, "write the log back", err);
     after = bytes_of(st);
@@ -177,7 +181,6 @@ static int copy_pages(struct sql_store *st, struct sql_store *to, rv_err **err)
     copy = sqlite3_backup_init(to->db, "main", st->db, "main");
     if (!copy)
         return rv_sql_fail(to, sqlite3_errcode(to->db), "copy", err);
-    sqlite3_busy_timeout(st->db, (int)st->busy_ms);
     rc = sqlite3_backup_step(copy, -1);
     rc = sqlite3_backup_finish(copy) == SQLITE_OK && rc == SQLITE_DONE ? SQLITE_OK : rc;
     return rc == SQLITE_OK ? 0 : rv_sql_fail(to, rc, "copy", err);

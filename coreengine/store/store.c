@@ -99,6 +99,12 @@ void rv_store_close(rv_store *s)
     free(s);
 }
 
+void rv_store_set_wait(rv_store *s, int64_t ms)
+{
+    if (s->ops->set_wait)
+        s->ops->set_wait(s->self, ms > 0 ? ms : 0);
+}
+
 const char *rv_store_url(const rv_store *s)
 {
     return s->url;
@@ -170,6 +176,14 @@ void rv_store_rollback(rv_store *s)
     if (s->in_group && !s->is_walking)
         s->ops->rollback(s->self);
     s->in_group = s->in_group && s->is_walking;
+}
+
+int rv_store_end(rv_store *s, int rc, rv_err **err)
+{
+    if (rc == 0)
+        return rv_store_commit(s, err);
+    rv_store_rollback(s);
+    return rc;
 }
 
 int rv_store_get_run(rv_store *s, const struct rv_store_scope *scope, const char *id, struct rv_run_row *out,

@@ -34,7 +34,7 @@ enum rv_store_sync {
 };
 struct rv_store_opts {
     enum rv_store_sync sync;
-    int64_t busy_ms; /* how long to wait for another writer; 0: 5000 */
+    int64_t busy_ms; /* how long to wait for other writers; 0: 60000 */
     bool read_only;  /* nothing is created, migrated or written: writes are RV_E_DENIED */
     bool must_exist; /* RV_E_NOT_FOUND instead of a new file */
 };
@@ -45,6 +45,9 @@ struct rv_store_opts {
 RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
 void rv_store_close(rv_store *s); /* NULL is fine */
 const char *rv_store_url(const rv_store *s);
+/** How long the writes from now on wait for other writers, instead of busy_ms: whoever holds a lease waits no longer
+ * than the lease lasts. 0: busy_ms again. */
+void rv_store_set_wait(rv_store *s, int64_t ms);
 
 /* Whose rows a call may see. Every read is scoped; there is no other way in. */
 struct rv_store_scope {
@@ -129,6 +132,9 @@ RV_MUST_CHECK int rv_store_append(rv_store *s, const struct rv_store_append *a, 
 RV_MUST_CHECK int rv_store_begin(rv_store *s, rv_err **err);
 RV_MUST_CHECK int rv_store_commit(rv_store *s, rv_err **err);
 void rv_store_rollback(rv_store *s);
+/** Commit when rc is 0, else roll back and pass rc on. Since begin waits for other writers, what is to be dated, such
+ * as a lease, is dated between the two. */
+RV_MUST_CHECK int rv_store_end(rv_store *s, int rc, rv_err **err);
 
 /** RV_E_NOT_FOUND also for a run outside the scope. `out` owns its texts: rv_run_row_fini(). */
 RV_MUST_CHECK int rv_store_get_run(rv_store *s, const struct rv_store_scope *scope, const char *id,

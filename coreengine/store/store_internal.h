@@ -25,6 +25,7 @@ typedef int rv_each_id(void *self, const char *run, rv_err **err);
 /* One per implementation; no slot is NULL. As the functions of store.h, where they differ it is said. */
 struct rv_store_ops {
     void (*close)(void *self);
+    void (*set_wait)(void *self, int64_t ms); /* NULL: there are no other writers */
     int (*create_run)(void *self, const struct rv_store_new_run *run, rv_err **err);
     int (*append)(void *self, const struct rv_store_append *a, rv_err **err);
     int (*begin)(void *self, rv_err **err);  /* never inside a group */

@@ -3,8 +3,10 @@
 #include <reeve/capability.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +76,37 @@ static int wait_and_act(void *self, struct rv_cap_call *call)
     return act(self, call);
 }
 
+static void end_this_thread(int number)
+{
+    (void)number;
+    syscall(SYS_exit, 0);
+}
+
+/* What happens late, when its process counts as killed. text "thread": the first thread of the process ends, as that of
+ * a killed process does while another thread is stuck in a system call. "child": the code of the call goes on in a
+ * child that is not killed with the process. */
+static int outlive(void *self, struct rv_cap_call *call)
+{
+    char text[MAX_TEXT + 1], gate[4096];
+
+    text_of(call->args, text);
+    if (strcmp(text, "thread") == 0) {
+        const struct sigaction end = {.sa_handler = end_this_thread};
+        sigaction(SIGUSR1, &end, NULL);
+        syscall(SYS_tgkill, getpid(), getpid(), SIGUSR1);
+    } else if (fork() != 0) {
+        for (;;)
+            pause();
+    }
+    snprintf(gate, sizeof gate, "%s.began", world_path()); /* beside it: the probe takes a line for the effect */
+    close(open(gate, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    snprintf(gate, sizeof gate, "%s.go", world_path());
+    for (int i = 0; i < MAX_WAIT_MS / SLICE_MS && access(gate, F_OK) != 0; i++)
+        nanosleep(&(struct timespec){0, SLICE_MS * 1000000}, NULL);
+    act(self, call);
+    return kill(getpid(), SIGKILL);
+}
+
 static int is_done(const char *tool, const char *key)
 {
     char line[MAX_LINE];
@@ -131,6 +164,11 @@ static const struct rv_cap_entry entries[] = {
      "{\"description\": \"Set something when a file is there.\", \"risk\": \"write\", \"effect\": "
      "\"idempotent\", " TAKES_TEXT,
      wait_and_act},
+    {RV_CAP_TOOL, "outlive",
+     "{\"description\": \"Add something after the process has ended.\", \"risk\": \"write\", \"effect\": "
+     "\"non_idempotent\", " TAKES_TEXT,
+     outlive},
+    {RV_CAP_PROBE, "outlive", "{\"description\": \"Look it up.\", \"timeout_ms\": 5000}", probe},
     RV_CAP_END,
 };
 

@@ -1,7 +1,10 @@
-/* A tool that takes its process with it. Only for hosts that run plugins in a process of their own. */
+/* Tools that take their process with them: one always, for hosts that run plugins in a process of their own; the other
+ * one while there is the file that REEVE_CRASH_WHILE names. */
 #include <reeve/capability.h>
 
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static int die(void *self, struct rv_cap_call *call)
 {
@@ -10,8 +13,23 @@ static int die(void *self, struct rv_cap_call *call)
     return raise(SIGSEGV);
 }
 
+static int stumble(void *self, struct rv_cap_call *call)
+{
+    const char *file = getenv("REEVE_CRASH_WHILE");
+
+    sigset_t all;
+
+    if (!file || access(file, F_OK) != 0)
+        return call->reply(call, "{\"ok\": true}");
+    sigfillset(&all);
+    pthread_sigmask(SIG_UNBLOCK, &all, NULL); /* worker threads block what raise() sends; a fault is not blocked */
+    return die(self, call);
+}
+
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "die", RV_CAP_JSON({"description" : "Crash."}), die},
+    {RV_CAP_TOOL, "stumble", RV_CAP_JSON({"description" : "Crash, or not.", "risk" : "read_only", "effect" : "safe"}),
+     stumble},
     RV_CAP_END,
 };
 

@@ -35,7 +35,7 @@ static int put_bundle(struct rv_cli_session *s, char hash[RV_STORE_HASH_MAX], rv
     return rc;
 }
 
-int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
+int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, bool in_group, rv_err **err)
 {
     const struct rv_pipeline *p = s->loaded->pipeline;
     struct rv_clock clock = rv_clock_system();
@@ -72,9 +72,13 @@ int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, rv_err **err)
             rc = RV_FAIL(err, RV_E_NOMEM, "keep a run");
         start.begin.scripted = scripted;
     }
-    start.now_us = clock.now_us(clock.self);
-    if (rc == 0)
+    if (rc == 0 && !in_group)
+        rc = rv_store_begin(s->store, err);
+    if (rc == 0) {
+        start.now_us = clock.now_us(clock.self); /* the lease begins when other writers are waited for */
         rc = rv_journal_create(s->store, &start, &s->journal, err);
+        rc = in_group ? rc : rv_store_end(s->store, rc, err);
+    }
     free(scripted);
     if (rc == RV_E_EXISTS)
         rv_err_hint(err, "leave envelope_id out of the state, or keep this run elsewhere with --store FILE");

@@ -141,7 +141,7 @@ static int move_over(struct move *m, const char *id, rv_err **err)
         return rc;
     rc = rv_store_begin(m->store, err);
     if (rc == 0) {
-        rc = rv_cli_keep(&s, env, err);
+        rc = rv_cli_keep(&s, env, true, err);
         rv_journal_free(s.journal);
         if (rc == 0)
             rc = end_old(m, owner, err);

@@ -85,7 +85,7 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
     }
     if (rc == 0) {
         s->conversation = rv_cli_conversation_of(talk);
-        rc = rv_cli_keep(s, env, &err);
+        rc = rv_cli_keep(s, env, false, &err);
     }
     int status;
     if (rc < 0) {

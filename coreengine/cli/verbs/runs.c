@@ -15,6 +15,7 @@ struct entry {
     const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
     struct rv_run_row row;           /* its numbers; the texts are those above */
     size_t first_waiting, n_pending; /* those of `waiting` that are its own */
+    int64_t crashes;                 /* processes that took it over and ended without a step of it */
 };
 struct waiting {
     size_t entry, nth;   /* nth: as the store gave them, the oldest first */
@@ -150,6 +151,26 @@ static int read_filter(const struct rv_cli_args *args, struct rv_run_filter *f, 
     return rv_cli_int(args, "limit", 0, 1000000, &f->limit, err);
 }
 
+/* A journal that cannot be read has none: what is wrong with it is said where it is read as a whole. */
+static int count_crashes(rv_store *store, const struct rv_store_scope *scope, struct list *l, rv_err **err)
+{
+    int64_t now_us = rv_cli_now_us();
+
+    for (size_t i = 0; i < l->n; i++) {
+        struct entry *e = &l->items[i];
+        struct rv_run_row row = e->row;
+        rv_err *cause = NULL;
+        row.id = e->id;
+        int rc = rv_cli_crashes(store, scope, &row, now_us, &e->crashes, &cause);
+        if (rc == RV_E_NOMEM) {
+            *err = cause;
+            return rc;
+        }
+        rv_err_free(cause);
+    }
+    return 0;
+}
+
 static int read_list(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter, struct list *l,
                      rv_err **err)
 {
@@ -168,7 +189,7 @@ static int read_list(rv_store *store, const struct rv_store_scope *scope, struct
         l->more = true;
         l->n = (size_t)limit;
     }
-    return rc;
+    return rc < 0 ? rc : count_crashes(store, scope, l, err);
 }
 
 /* --- for programs --- */
@@ -208,6 +229,8 @@ static void write_entry(const struct list *l, size_t i, rv_jw *w)
     }
     if (e->row.cancel_requested)
         rv_jw_kv_bool(w, "cancel_requested", true);
+    if (e->crashes)
+        rv_jw_kv_int(w, "crashes", e->crashes);
     rv_jw_key(w, "pending");
     rv_jw_arr(w);
     for (size_t k = 0; k < e->n_pending; k++)
@@ -280,6 +303,8 @@ static void write_remark(const struct list *l, size_t i, int64_t now_us, size_t 
     }
     if (e->row.cancel_requested)
         rv_buf_puts(b, "to be cancelled");
+    else if (e->crashes >= RV_CLI_CRASHES)
+        rv_buf_printf(b, "crashed %lld times", (long long)e->crashes);
     else if (unfinished && owner == RV_CLI_OWNER_NONE)
         rv_buf_puts(b, "nobody runs it");
     else if (unfinished && owner != RV_CLI_OWNER_LIVES)

@@ -29,6 +29,7 @@ static int request_cancel(rv_store *store, const struct rv_store_scope *scope, c
 static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
+    int64_t patience_us = RV_OWNER_ENDS_US;
     struct rv_run_row row = {0};
     rv_store *store = NULL;
     rv_err *err = NULL;
@@ -38,7 +39,8 @@ static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
         return status;
     if (request_cancel(store, &scope, args->words[0], &row, &err) < 0) {
         status = rv_cli_report(cli, err);
-    } else if (rv_cli_owner_of(&row, rv_cli_now_us()) == RV_CLI_OWNER_LIVES) {
+    } else if (rv_cli_owner_of(&row, rv_cli_now_us()) == RV_CLI_OWNER_LIVES &&
+               !rv_owner_dies(row.owner, &patience_us)) {
         rv_buf text = RV_BUF_INIT(4096);
         rv_buf_printf(&text, "run %s: its owner %s was asked to cancel it\n", row.id, row.owner);
         rv_cli_err(rv_buf_str(&text));
@@ -55,7 +57,7 @@ static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
 
 /* --- recover --- */
 
-enum verdict { RECOVER, OVER, WAITS, OWNED };
+enum verdict { RECOVER, OVER, WAITS, OWNED, LATER };
 struct found {
     char *id;    /* owned */
     char *owner; /* owned; NULL: none */
@@ -64,20 +66,25 @@ struct found {
     enum rv_run_status status;
     bool cancel; /* somebody asked for it */
     bool late;   /* its owner may live, but let its lease end */
+    bool apart;  /* it is recovered last, in a process of its own */
+    int64_t crashes, next_us;
 };
 struct findings {
     struct found *items;
     size_t n, cap;
     int64_t now_us;
+    int64_t patience_us; /* for owners that are ending */
 };
 
-static enum verdict judge(const struct rv_run_row *row, int64_t now_us)
+static enum verdict judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us)
 {
     if (rv_run_status_is_final(row->status))
         return OVER;
     if (row->status == RV_RUN_INTERRUPTED)
         return WAITS;
-    return rv_cli_owner_of(row, now_us) == RV_CLI_OWNER_LIVES ? OWNED : RECOVER;
+    if (rv_cli_owner_of(row, now_us) != RV_CLI_OWNER_LIVES)
+        return RECOVER;
+    return rv_owner_dies(row->owner, patience_us) ? RECOVER : OWNED;
 }
 
 static int add(void *self, const struct rv_run_row *row, rv_err **err)
@@ -96,7 +103,7 @@ static int add(void *self, const struct rv_run_row *row, rv_err **err)
     *x = (struct found){.id = rv_str_dup(rv_str_of(row->id)),
                         .owner = row->owner ? rv_str_dup(rv_str_of(row->owner)) : NULL,
                         .lease_until_us = row->lease_until_us,
-                        .verdict = judge(row, f->now_us),
+                        .verdict = judge(row, f->now_us, &f->patience_us),
                         .status = row->status,
                         .cancel = row->cancel_requested,
                         .late = rv_cli_owner_of(row, f->now_us) == RV_CLI_OWNER_LATE};
@@ -124,6 +131,34 @@ static int find_unfinished(rv_store *store, const struct rv_cli_args *args, stru
     return rc;
 }
 
+/* Those that ended several processes come last and apart, unless a person names them; then they are tried here and now.
+ */
+static int find_crashed(rv_store *store, const struct rv_cli_args *args, struct findings *f, rv_err **err)
+{
+    const struct rv_store_scope scope = rv_cli_scope(args);
+
+    for (size_t i = 0; i < f->n; i++) {
+        struct found *x = &f->items[i];
+        struct rv_run_row row;
+        if (x->verdict != RECOVER || rv_store_get_run(store, &scope, x->id, &row, NULL) < 0)
+            continue; /* what is wrong with it is said when it is recovered */
+        rv_err *cause = NULL;
+        int rc = rv_cli_crashes(store, &scope, &row, f->now_us, &x->crashes, &cause);
+        int64_t last_us = row.updated_us;
+        rv_run_row_fini(&row);
+        if (rc == RV_E_NOMEM) {
+            *err = cause;
+            return rc;
+        }
+        rv_err_free(cause);
+        x->apart = args->n_words == 0 && !x->cancel && x->crashes >= RV_CLI_CRASHES;
+        x->next_us = rv_cli_next_try_us(x->crashes, last_us);
+        if (x->apart && last_us <= f->now_us && x->next_us > f->now_us)
+            x->verdict = LATER;
+    }
+    return 0;
+}
+
 static void say(const struct found *x, const char *fmt, ...) RV_PRINTF(2, 3);
 static void say(const struct found *x, const char *fmt, ...)
 {
@@ -148,8 +183,11 @@ static void say_left_alone(const struct found *x)
 {
     char until[RV_TIME_MAX];
 
-    rv_time_format(x->lease_until_us, until);
-    if (x->verdict == OVER)
+    rv_time_format(x->verdict == LATER ? x->next_us : x->lease_until_us, until);
+    if (x->verdict == LATER)
+        say(x, "left for later: it crashed %lld times; next attempt after %.19sZ, or with `reeve runs recover %s`",
+            (long long)x->crashes, until, x->id);
+    else if (x->verdict == OVER)
         say(x, "left alone: it is over (%s)", rv_run_status_text(x->status));
     else if (x->verdict == WAITS)
         say(x, "left alone: it waits for an answer; `reeve runs list --waiting` says which");
@@ -171,18 +209,40 @@ static int worse(int a, int b)
     return order[at_a > at_b ? at_a : at_b];
 }
 
+/* *status: the child's, as if it had been done here. */
+static void recover_apart(struct rv_cli *cli, const struct rv_cli_args *args, const struct found *x, int *status)
+{
+    rv_err *err = NULL;
+    int number = 0;
+
+    say(x, "goes on in a process of its own; it crashed %lld times", (long long)x->crashes);
+    if (rv_cli_recover_apart(args, x->id, status, &number, &err) < 0) {
+        (void)rv_cli_report(cli, err);
+        *status = RV_EXIT_FAILED;
+    } else if (number) {
+        const char *name = sigabbrev_np(number);
+        say(x, "crashed again: its process died of signal %d%s%s", number, name ? ", SIG" : "", name ? name : "");
+    }
+}
+
 /* One of them. *left: it could not be had after all: another process was faster. */
 static int recover_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct found *x,
                        bool *left)
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
+    int64_t patience_us = RV_OWNER_ENDS_US;
     struct rv_run_row row;
+    int status;
 
-    say(x, "%s%s", x->cancel ? "is cancelled" : "goes on", why_free(x));
-    int status = rv_cli_continue(cli, args, store, x->id, NULL, x->cancel);
+    if (x->apart) {
+        recover_apart(cli, args, x, &status);
+    } else {
+        say(x, "%s%s", x->cancel ? "is cancelled" : "goes on", why_free(x));
+        status = rv_cli_continue(cli, args, store, x->id, NULL, x->cancel);
+    }
     *left = false;
     if (status == RV_EXIT_USAGE && rv_store_get_run(store, &scope, x->id, &row, NULL) == 0) {
-        *left = judge(&row, rv_cli_now_us()) != RECOVER;
+        *left = judge(&row, rv_cli_now_us(), &patience_us) != RECOVER;
         rv_run_row_fini(&row);
     }
     return *left || (status == RV_EXIT_CANCELLED && x->cancel) ? RV_EXIT_COMPLETED : status;
@@ -200,46 +260,61 @@ static void say_summary(size_t n_recovered, size_t n_left, size_t n_failed)
     rv_buf_fini(&text);
 }
 
+struct tally {
+    int status;
+    size_t n, n_left, n_failed;
+    bool stopped; /* by a signal: it is meant for all of them */
+};
+
+static void take_up(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct found *x,
+                    struct tally *t)
+{
+    bool left = x->verdict != RECOVER;
+
+    if (left) {
+        say_left_alone(x);
+    } else if (rv_cli_flag(args, "dry-run")) {
+        say(x, "would %s%s%s", x->cancel ? "be cancelled" : "go on", x->apart ? " in a process of its own" : "",
+            why_free(x));
+    } else {
+        int one = recover_one(cli, args, store, x, &left);
+        bool failed = one == RV_EXIT_FAILED || one == RV_EXIT_USAGE;
+        t->stopped = one == RV_EXIT_CANCELLED;
+        t->n += !left && !failed;
+        t->n_failed += failed;
+        t->status = worse(t->status, one);
+    }
+    t->n_left += left;
+}
+
 static int recover_all(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct findings *f)
 {
-    int status = RV_EXIT_COMPLETED;
-    size_t n = 0, n_left = 0, n_failed = 0;
-    bool dry = rv_cli_flag(args, "dry-run"), stopped = false;
+    struct tally t = {.status = RV_EXIT_COMPLETED};
 
-    for (size_t i = 0; i < f->n && !stopped; i++) {
-        const struct found *x = &f->items[i];
-        bool left = x->verdict != RECOVER;
-        if (left) {
-            say_left_alone(x);
-        } else if (dry) {
-            say(x, "would %s%s", x->cancel ? "be cancelled" : "go on", why_free(x));
-        } else {
-            int one = recover_one(cli, args, store, x, &left);
-            bool failed = one == RV_EXIT_FAILED || one == RV_EXIT_USAGE;
-            stopped = one == RV_EXIT_CANCELLED; /* by a signal: it is meant for all of them */
-            n += !left && !failed;
-            n_failed += failed;
-            status = worse(status, one);
-        }
-        n_left += left;
-    }
+    for (int apart = 0; apart < 2; apart++)
+        for (size_t i = 0; i < f->n && !t.stopped; i++)
+            if (f->items[i].apart == (apart == 1))
+                take_up(cli, args, store, &f->items[i], &t);
     if (f->n == 0)
         rv_cli_err(RV_STR_LIT("no run is unfinished\n"));
-    else if (!dry)
-        say_summary(n, n_left, n_failed);
-    return status;
+    else if (!rv_cli_flag(args, "dry-run"))
+        say_summary(t.n, t.n_left, t.n_failed);
+    return t.status;
 }
 
 static int recover(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct findings f = {.now_us = rv_cli_now_us()};
+    struct findings f = {.now_us = rv_cli_now_us(), .patience_us = RV_OWNER_ENDS_US};
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;
 
     if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
         return status;
-    status = find_unfinished(store, args, &f, &err) < 0 ? rv_cli_report(cli, err) : recover_all(cli, args, store, &f);
+    int rc = find_unfinished(store, args, &f, &err);
+    if (rc == 0)
+        rc = find_crashed(store, args, &f, &err);
+    status = rc < 0 ? rv_cli_report(cli, err) : recover_all(cli, args, store, &f);
     for (size_t i = 0; i < f.n; i++) {
         free(f.items[i].id);
         free(f.items[i].owner);
@@ -289,7 +364,9 @@ const struct rv_cli_verb rv_verb_runs_recover = {
     .text =
         "Takes over every unfinished run whose owner is gone or let its lease end, oldest first, and lets it go on\n"
         "where it was: what has finished is not done again, and a call that must not be repeated becomes a question.\n"
-        "Exit status: the worst of the runs'.",
+        "A run that crashed three processes in a row comes last, in a process of its own, and after further crashes "
+        "it\n"
+        "is left for later; name the run to try it now. Exit status: the worst of the runs'; a crash counts as 1.",
     .examples = "reeve runs recover --dry-run\n"
                 "reeve runs recover",
     .options = recover_options,
@@ -297,4 +374,32 @@ const struct rv_cli_verb rv_verb_runs_recover = {
     .max_words = RV_CLI_MAX_ARGS,
     .takes = &rv_cli_takes_runs,
     .run = recover,
+};
+
+/* --- one run, for recover: in a process of its own --- */
+
+static int run_host(struct rv_cli *cli, const struct rv_cli_args *args)
+{
+    rv_store *store = NULL;
+    int status;
+
+    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+        return status;
+    status = rv_cli_continue(cli, args, store, args->words[0], NULL, false);
+    rv_store_close(store);
+    return status;
+}
+
+const struct rv_cli_verb rv_verb_run_host = {
+    .name = "run-host",
+    .args = "RUN",
+    .summary = "recover one run for another process",
+    .text = "`reeve runs recover` starts it for a run that ended the processes which recovered it.",
+    .examples = "",
+    .options = recover_options,
+    .n_options = RV_COUNT(recover_options),
+    .min_words = 1,
+    .max_words = 1,
+    .run = run_host,
+    .hidden = true,
 };

@@ -219,6 +219,67 @@ START_TEST(an_owner_that_is_gone_is_not_waited_for)
 }
 END_TEST
 
+/* A record of an event, as some owner would have written it. */
+static void append_event(const char *body, int64_t seq, int64_t fence)
+{
+    const struct rv_record r = {.seq = seq, .kind = RV_RECORD_EVENT, .body = rv_str_of(body)};
+    const struct rv_store_append a = {.run = LIVE_RUN,
+                                      .fence = fence,
+                                      .records = &r,
+                                      .n_records = 1,
+                                      .now_us = LIVE_T0,
+                                      .status = RV_RUN_RUNNING,
+                                      .stage = "a"};
+
+    ck_assert_int_eq(rv_store_append(store, &a, NULL), 0);
+}
+
+static void take_over_times(int n)
+{
+    const struct rv_store_scope scope = live_scope();
+
+    for (int i = 0; i < n; i++) {
+        rv_journal *j = NULL;
+        ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/2", LIVE_T0, 0, &j, NULL), 0);
+        rv_journal_free(j);
+    }
+}
+
+static int64_t takeovers(void)
+{
+    const struct rv_store_scope scope = live_scope();
+    struct rv_run_row row = row_of(LIVE_RUN);
+    int64_t n = -1;
+
+    ck_assert_int_eq(rv_journal_takeovers(store, &scope, &row, &n, NULL), 0);
+    rv_run_row_fini(&row);
+    return n;
+}
+
+START_TEST(takeovers_without_progress_are_counted)
+{
+    struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
+    struct rv_run_row row;
+
+    live_start(l);
+    live_free(l);
+    ck_assert_int_eq(takeovers(), 0);
+    take_over_times(3);
+    ck_assert_int_eq(takeovers(), 3);
+    row = row_of(LIVE_RUN);
+    append_event("{\"event\":\"recover\",\"now_us\":1}", row.n_records + 1, row.fence);
+    rv_run_row_fini(&row);
+    take_over_times(67); /* more than is read at once */
+    ck_assert_int_eq(takeovers(), 70);
+    row = row_of(LIVE_RUN);
+    append_event("{\"event\":\"tool_done\",\"now_us\":1}", row.n_records + 1, row.fence);
+    rv_run_row_fini(&row);
+    ck_assert_int_eq(takeovers(), 0);
+    take_over_times(1);
+    ck_assert_int_eq(takeovers(), 1);
+}
+END_TEST
+
 START_TEST(a_paused_run_shows_what_it_waits_for)
 {
     const struct rv_store_scope scope = live_scope();
@@ -427,6 +488,7 @@ TCase *write_case(void)
     tcase_add_test(tc, an_end_frees_the_run_and_nobody_takes_it_then);
     tcase_add_test(tc, who_lost_the_run_writes_nothing_more);
     tcase_add_test(tc, an_owner_that_is_gone_is_not_waited_for);
+    tcase_add_test(tc, takeovers_without_progress_are_counted);
     tcase_add_test(tc, a_paused_run_shows_what_it_waits_for);
     tcase_add_test(tc, who_answers_by_itself_keeps_the_run_through_a_pause);
     tcase_add_test(tc, interrupts_that_are_queued_are_listed_behind_the_pending_one);

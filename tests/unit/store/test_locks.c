@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/unit/store/world.h"
@@ -70,6 +71,34 @@ START_TEST(a_file_locked_for_too_long_is_a_timeout)
     ck_assert_int_eq(world_count(w, w->s), 3); /* readers do not wait for it */
     let_go(&h, false);
     OK(world_append(w, w->s, 4, 100));
+    ck_assert_int_eq(world_count(w, w->s), 4);
+    world_close(w);
+}
+END_TEST
+
+static void *let_go_soon(void *self)
+{
+    nanosleep(&(struct timespec){0, 200000000}, NULL); /* longer than the store would wait by itself */
+    let_go(self, false);
+    return NULL;
+}
+
+START_TEST(a_write_waits_as_long_as_it_is_told)
+{
+    struct world world, *w = &world;
+    struct holder h;
+    pthread_t thread;
+
+    world_open(w, 3);
+    h = hold_lock(w->path, "BEGIN IMMEDIATE; UPDATE runs SET stage = 'never'");
+    rv_store_set_wait(w->s, 1);
+    FAILS(RV_E_TIMEOUT, "database is locked", "more than 1 ms", world_append(w, w->s, 4, 100));
+    rv_store_set_wait(w->s, 0);
+    FAILS(RV_E_TIMEOUT, "database is locked", "more than 50 ms", world_append(w, w->s, 4, 100));
+    rv_store_set_wait(w->s, 60000);
+    ck_assert_int_eq(pthread_create(&thread, NULL, let_go_soon, &h), 0);
+    OK(world_append(w, w->s, 4, 100));
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_int_eq(world_count(w, w->s), 4);
     world_close(w);
 }
@@ -264,6 +293,7 @@ Suite *locks_suite(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_file_locked_for_too_long_is_a_timeout);
+    tcase_add_test(tc, a_write_waits_as_long_as_it_is_told);
     tcase_add_test(tc, a_writer_that_is_killed_leaves_no_lock_and_no_change);
     tcase_add_test(tc, a_file_held_exclusively_can_not_be_opened);
     tcase_add_test(tc, a_sweep_goes_on_beside_a_reader);

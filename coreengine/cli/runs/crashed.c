@@ -1,0 +1,136 @@
+/* Runs whose recovery ends the process that does it, such as those that call a plugin that crashes: how they are told
+ * from others, when they are tried again, and the process of their own that is all they can end. */
+#include "coreengine/cli/runs/runs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FIRST_BACKOFF_US INT64_C(10000000)
+#define MAX_BACKOFF_US   INT64_C(3600000000)
+
+extern char **environ;
+
+int rv_cli_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, int64_t now_us,
+                   int64_t *out, rv_err **err)
+{
+    *out = 0;
+    if (rv_run_status_is_final(row->status) || row->status == RV_RUN_INTERRUPTED ||
+        rv_cli_owner_of(row, now_us) == RV_CLI_OWNER_LIVES)
+        return 0;
+    return rv_journal_takeovers(store, scope, row, out, err);
+}
+
+/* At once when it is set apart, then after 10 s, 20 s and so on, up to an hour. */
+int64_t rv_cli_next_try_us(int64_t crashes, int64_t last_us)
+{
+    int64_t wait_us = FIRST_BACKOFF_US;
+
+    if (crashes <= RV_CLI_CRASHES)
+        return last_us;
+    for (int64_t i = RV_CLI_CRASHES + 1; i < crashes && wait_us < MAX_BACKOFF_US; i++)
+        wait_us *= 2;
+    return last_us + (wait_us < MAX_BACKOFF_US ? wait_us : MAX_BACKOFF_US);
+}
+
+/* --- the process --- */
+
+#define MAX_WORDS_BYTES ((size_t)1 << 20)
+
+/* What this command was given, for the verb that recovers one run. The texts stand in `room`. */
+static const char **child_words(const struct rv_cli_args *args, const char *run, rv_buf *room)
+{
+    const char **words = calloc(args->n_given + 5, sizeof *words);
+    size_t n = 0, at = 0;
+
+    for (size_t i = 0; i < args->n_given; i++) {
+        const char *value = args->given[i].value;
+        rv_buf_printf(room, "--%s%s%s", args->given[i].option->name, value ? "=" : "", value ? value : "");
+        rv_buf_add(room, "", 1);
+    }
+    if (!words || room->rc < 0) {
+        free(words);
+        return NULL;
+    }
+    words[n++] = "reeve";
+    words[n++] = "run-host";
+    for (size_t i = 0; i < args->n_given; i++) {
+        words[n++] = rv_buf_cstr(room) + at;
+        at += strlen(rv_buf_cstr(room) + at) + 1;
+    }
+    words[n++] = "--";
+    words[n] = run;
+    return words;
+}
+
+static int spawn(const char **words, const sigset_t *mask, pid_t *pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    int rc = posix_spawn_file_actions_init(&files);
+
+    if (rc != 0)
+        return rc;
+    rc = posix_spawnattr_init(&attr);
+    if (rc == 0) {
+        if ((rc = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1)) == 0 &&
+            (rc = posix_spawnattr_setsigmask(&attr, mask)) == 0 &&
+            (rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK)) == 0)
+            rc = posix_spawn(pid, "/proc/self/exe", &files, &attr, (char *const *)(uintptr_t)words, environ);
+        posix_spawnattr_destroy(&attr);
+    }
+    posix_spawn_file_actions_destroy(&files);
+    return rc;
+}
+
+/* Signals that end a command are the child's while it runs. A terminal sends SIGINT to both, others send SIGTERM to
+ * this process alone. */
+static int wait_for(pid_t pid, const sigset_t *signals)
+{
+    int how = 0;
+
+    for (;;) {
+        pid_t ended = waitpid(pid, &how, WNOHANG);
+        if (ended == pid)
+            return how;
+        if (ended < 0 && errno != EINTR)
+            return -1;
+        if (sigwaitinfo(signals, NULL) == SIGTERM)
+            kill(pid, SIGTERM);
+    }
+}
+
+int rv_cli_recover_apart(const struct rv_cli_args *args, const char *run, int *status, int *number, rv_err **err)
+{
+    rv_buf room = RV_BUF_INIT(MAX_WORDS_BYTES);
+    sigset_t signals, before;
+    pid_t pid = 0;
+
+    const char **words = child_words(args, run, &room);
+    if (!words) {
+        rv_buf_fini(&room);
+        return RV_FAIL(err, RV_E_NOMEM, "start a process for run \"%s\"", run);
+    }
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGCHLD);
+    signal(SIGCHLD, SIG_DFL); /* whoever started this process may have it ignored: then no end of a child is told */
+    fflush(stdout);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    int failed = spawn(words, &before, &pid);
+    int how = failed ? 0 : wait_for(pid, &signals);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    free(words);
+    rv_buf_fini(&room);
+    if (failed)
+        return RV_FAIL(err, RV_E_IO, "start a process for run \"%s\": %s", run, strerror(failed));
+    *number = how >= 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    *status = how >= 0 && WIFEXITED(how) ? WEXITSTATUS(how) : RV_EXIT_FAILED;
+    return 0;
+}
