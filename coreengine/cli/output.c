@@ -40,16 +40,15 @@ void rv_cli_err(rv_str text)
         fwrite(text.ptr, 1, text.len, stderr);
 }
 
-int rv_cli_flush(int status)
+int rv_cli_flush(int status, bool outlives_reader)
 {
     if (fflush(stdout) != 0 && !write_errno)
         write_errno = errno;
-    if (!write_errno)
+    if (!write_errno || (write_errno == EPIPE && outlives_reader))
         return status;
     if (write_errno != EPIPE) /* a reader that went away needs no message */
         fprintf(stderr, "reeve: write to standard output: %s\n", strerror(write_errno));
-    bool stopped = status == RV_EXIT_CANCELLED && write_errno != EPIPE; /* by nobody but the failed write */
-    return status == RV_EXIT_COMPLETED || stopped ? RV_EXIT_FAILED : status;
+    return status == RV_EXIT_COMPLETED ? RV_EXIT_FAILED : status;
 }
 
 int rv_cli_exit_of(enum rv_run_status status)

@@ -3,13 +3,10 @@
 
 #define MAX_LINE (2 * RV_LLM_MAX_REPLY)
 
-static bool wants_more(struct rv_cli_chat *c, bool written)
+/* The reader of stdout left, or the disk is full: the turn goes on to its end and is kept, the chat ends behind it. */
+static void note_written(struct rv_cli_chat *c, bool written)
 {
-    if (!written && !c->reader_left) {
-        c->reader_left = true;
-        rv_engine_cancel_all(c->engine);
-    }
-    return true;
+    c->reader_left = c->reader_left || !written;
 }
 
 /* The recorder has to know a pipeline's secrets and tools before the first answer. */
@@ -65,9 +62,9 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
 {
     struct rv_cli_chat *c = self;
 
-    if (c->events) {
+    if (c->events && !c->reader_left) {
         rv_cli_out(line);
-        RV_IGNORE(!wants_more(c, rv_cli_out_now(RV_STR_LIT("\n"))), "the turn ends by itself");
+        note_written(c, rv_cli_out_now(RV_STR_LIT("\n")));
     }
     if (c->show)
         rv_chat_show_event(c->show, e, line);
@@ -80,7 +77,7 @@ static void print_delta(struct rv_cli_chat *c, const struct rv_delta_from *from,
     rv_buf line = RV_BUF_INIT(MAX_LINE);
 
     rv_cli_write_delta(c->running, from, d, &line);
-    RV_IGNORE(!wants_more(c, rv_cli_out_now(rv_buf_str(&line))), "the turn ends by itself");
+    note_written(c, rv_cli_out_now(rv_buf_str(&line)));
     rv_buf_fini(&line);
 }
 
@@ -88,10 +85,10 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
 {
     struct rv_cli_chat *c = self;
 
-    if (c->deltas)
+    if (c->deltas && !c->reader_left)
         print_delta(c, from, d);
     if (c->show)
-        RV_IGNORE(!wants_more(c, rv_chat_show_delta(c->show, from, d)), "the turn ends by itself");
+        note_written(c, rv_chat_show_delta(c->show, from, d));
     return true;
 }
 
