@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_OUTPUT_BYTES ((size_t)256 << 20)
 
@@ -114,7 +115,10 @@ static int print_answer(const struct rv_cli_session *s, const rv_envelope *env, 
     rv_str answer;
 
     if (rv_envelope_final_response(env, &s->loaded->pipeline->response, &answer)) {
-        rv_buf_add_str(&text, answer);
+        if (s->cli->out_tty)
+            rv_cli_write_safe(answer, &text);
+        else
+            rv_buf_add_str(&text, answer);
         if (!answer.len || answer.ptr[answer.len - 1] != '\n')
             rv_buf_putc(&text, '\n');
     } else if (rv_envelope_n_outputs(env) > 0) {
@@ -223,10 +227,14 @@ static int open_payloads(struct watch *w, const char *path, rv_err **err)
         w->payloads = stderr;
         return 0;
     }
-    w->payloads = fopen(path, "we");
+    int fd = -1, rc = rv_file_create(path, &fd, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "write payloads");
+    w->payloads = fdopen(fd, "w");
     if (w->payloads)
         return 0;
-    return RV_FAIL(err, RV_E_IO, "write payloads to \"%s\": %s", path, strerror(errno));
+    close(fd);
+    return RV_FAIL(err, RV_E_NOMEM, "write payloads to \"%s\"", path);
 }
 
 static int close_payloads(struct watch *w, const char *path, rv_err **err)
