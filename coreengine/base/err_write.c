@@ -188,3 +188,11 @@ void rv_err_write_json(const rv_err *err, rv_jw *w)
     rv_jw_arr_end(w);
     rv_jw_obj_end(w);
 }
+
+void rv_err_write_chain(const rv_err *err, rv_buf *out)
+{
+    for (const rv_err *link = err; link; link = link->cause) {
+        rv_buf_puts(out, link == err ? "" : ": ");
+        rv_buf_puts(out, link->text);
+    }
+}

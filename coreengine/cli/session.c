@@ -372,8 +372,11 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
         x.on_state = on_state;
     }
     rc = begin(s, *engine, &x, env, response, exec, err);
-    if (rc == 0 && s->continues)
+    if (rc == 0 && s->continues) {
         rc = rv_store_commit(s->store, err);
+        if (rc < 0)
+            rv_exec_tell_end(*exec, *err);
+    }
     if (rc < 0)
         return rc;
     return rv_engine_wait(*engine, *exec, err);

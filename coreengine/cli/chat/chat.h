@@ -30,6 +30,7 @@ struct rv_cli_chat {
     const struct rv_pipeline *running;  /* of the turn's last model call; NULL: none yet */
     bool debug;                         /* requests are printed */
     bool events, deltas;                /* lines of --events on stdout */
+    bool has_end;                       /* the events of the turn under way end with `done` */
     bool reader_left;                   /* nobody reads stdout any more */
 };
 
