@@ -118,6 +118,10 @@ int rv_cli_report(const struct rv_cli *cli, rv_err *err);
 int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...) RV_PRINTF(3, 4);
 int rv_cli_exit_of(enum rv_run_status status);
 
+/* show/shown.c */
+/** A line of the event stream; it has whole outputs, so the limits are those of a state. */
+RV_MUST_CHECK int rv_cli_read_event(rv_str line, json_object **out, rv_err **err);
+
 /* show/delta.c */
 /** A piece as a line of --events, with its end. It is not kept with the run, so it has no number. pipeline NULL: none
  *  is known. */
