@@ -32,13 +32,8 @@ static const char *safe_text(struct graph *g, const char *text)
         return NULL;
     memcpy(copy, text, end);
     for (size_t i = 0; i < end; i++) {
-        unsigned char c = (unsigned char)copy[i];
-        bool is_c1 = c == 0xc2 && i + 1 < end && (unsigned char)copy[i + 1] < 0xa0;
-
-        if (c < 0x20 || c == 0x7f)
-            copy[i] = '?';
-        else if (is_c1)
-            copy[i] = copy[i + 1] = '?';
+        for (size_t k = rv_utf8_control(copy + i, end - i); k > 0; k--)
+            copy[i + k - 1] = '?';
     }
     memcpy(copy + end, end < len ? "..." : "", end < len ? 4 : 1);
     return copy;

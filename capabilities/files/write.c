@@ -66,7 +66,8 @@ static int open_temp(int dir, const char *name, char *temp, size_t size)
     return fd;
 }
 
-/* 0, or an errno. An old file keeps its mode, and survives any failure. */
+/* 0, or an errno. An old file keeps who may read and write it, and survives any failure. Its set-user-id and
+ * set-group-id bits do not stay: the new text is not the program that they were given to. */
 static int replace(int dir, const char *name, const struct stat *old, const char *bytes, size_t len)
 {
     char temp[300];
@@ -74,7 +75,7 @@ static int replace(int dir, const char *name, const struct stat *old, const char
 
     if (fd < 0)
         return errno;
-    if ((old && fchmod(fd, old->st_mode & 07777) != 0) || !write_all(fd, bytes, len) || fsync(fd) != 0)
+    if ((old && fchmod(fd, old->st_mode & 0777) != 0) || !write_all(fd, bytes, len) || fsync(fd) != 0)
         code = errno ? errno : EIO;
     if (close(fd) != 0 && code == 0)
         code = errno;

@@ -25,7 +25,7 @@ static int open_records(const struct p8 *p)
         part[len] = '\0';
         rest += len + strspn(rest + len, "/");
         next = *rest ? openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                     : openat(at, part, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+                     : openat(at, part, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
         code = errno;
         close(at);
         errno = code;

@@ -29,6 +29,8 @@ char *rv_str_dup(rv_str s);
 /** True if s is valid UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF). `bad`, if given, gets the
  * offset. */
 bool rv_utf8_valid(rv_str s, size_t *bad);
+/** Bytes of the control character at p[0..n), n > 0: C0, DEL, C1 (U+0080 to U+009F). 0: another character. */
+size_t rv_utf8_control(const char *p, size_t n);
 /** The longest prefix of at most max bytes that does not cut a UTF-8 sequence. */
 rv_str rv_utf8_cut(rv_str s, size_t max);
 
@@ -81,8 +83,12 @@ const char *rv_nearest(rv_str name, const char *const *names, size_t n);
 /** Read a whole file into b (whose ceiling applies). RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT, RV_E_NOMEM. `path` "-" is
  * stdin. */
 RV_MUST_CHECK int rv_file_read(const char *path, rv_buf *b, rv_err **err);
-/** Write a file as a whole: temporary name beside it, fsync, rename. An old file survives any failure. */
+/** Write a file as a whole: temporary name beside it, fsync, rename. An old file survives any failure. Afterwards only
+ * its owner may read it. RV_E_INVALID: a symbolic link, outside of /dev. */
 RV_MUST_CHECK int rv_file_write(const char *path, rv_str bytes, rv_err **err);
+/** Open a file to write to it bit by bit: made or emptied, for its owner only. RV_E_INVALID: a symbolic link, outside
+ * of /dev, or a file with a second name. */
+RV_MUST_CHECK int rv_file_create(const char *path, int *out, rv_err **err);
 
 #define RV_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 /* Leaf temporaries: RV_AUTO(rv_buf_fini) rv_buf b = ...; the function receives the variable's address. */

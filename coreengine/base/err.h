@@ -88,8 +88,8 @@ const char *rv_err_text(const rv_err *err);
 const char *rv_err_hint_text(const rv_err *err);
 struct rv_src rv_err_src(const rv_err *err);
 const rv_err *rv_err_cause(const rv_err *err);
-/** True if any link of the chain carries code. RV_E_NOMEM also when a link could not be added to it: the text is then not
- * what it would have been, and must not become part of a run. */
+/** True if any link of the chain carries code. RV_E_NOMEM also when a link could not be added to it: the text is then
+ * not what it would have been, and must not become part of a run. */
 bool rv_err_is(const rv_err *err, int code);
 
 #endif

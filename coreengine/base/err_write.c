@@ -61,11 +61,12 @@ static void put_visible(rv_buf *b, rv_str s, char keep)
     size_t i, from = 0;
 
     for (i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        if ((c >= 0x20 && c != 0x7F) || (keep && s.ptr[i] == keep))
+        size_t n = rv_utf8_control(s.ptr + i, s.len - i);
+        if (n == 0 || (keep && s.ptr[i] == keep))
             continue;
         rv_buf_add(b, s.ptr + from, i - from);
-        rv_buf_printf(b, "\\x%02x", c);
+        i += n - 1;
+        rv_buf_printf(b, "\\x%02x", (unsigned char)s.ptr[i]); /* of C1 the last byte is the code point */
         from = i + 1;
     }
     rv_buf_add(b, s.ptr + from, s.len - from);
@@ -186,4 +187,12 @@ void rv_err_write_json(const rv_err *err, rv_jw *w)
     }
     rv_jw_arr_end(w);
     rv_jw_obj_end(w);
+}
+
+void rv_err_write_chain(const rv_err *err, rv_buf *out)
+{
+    for (const rv_err *link = err; link; link = link->cause) {
+        rv_buf_puts(out, link == err ? "" : ": ");
+        rv_buf_puts(out, link->text);
+    }
 }

@@ -1,4 +1,5 @@
-/* Whole files: read into a capped buffer, replace atomically. */
+/* Whole files: read into a capped buffer, replace atomically. What is written is for its owner only, and no link leads
+ * it elsewhere. */
 #include "coreengine/base/base_internal.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #define READ_CHUNK     ((size_t)64 << 10)
 #define MAX_TEMP_TRIES 16
+#define FILE_MODE      0600 /* a run has what was said in it: nobody else reads it */
 
 static int fail_errno(rv_err **err, const char *verb, const char *path, int number)
 {
@@ -89,7 +91,7 @@ static int write_all(int fd, rv_str bytes)
     return 0;
 }
 
-/* A fresh file beside path, with the rights an ordinary new file would get. */
+/* A fresh file beside path. */
 static int open_temp(const char *path, char **out_name)
 {
     size_t size = strlen(path) + sizeof ".tmp-0123456789abcdef";
@@ -102,7 +104,7 @@ static int open_temp(const char *path, char **out_name)
     }
     for (tries = 0; fd < 0 && tries < MAX_TEMP_TRIES; tries++) {
         (void)snprintf(name, size, "%s.tmp-%016llx", path, (unsigned long long)rv_rand_u64(rv_rand_system()));
-        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
         if (fd < 0 && errno != EEXIST && errno != EINTR)
             break;
     }
@@ -144,17 +146,14 @@ static int write_in_place(const char *path, rv_str bytes, rv_err **err)
     return number ? fail_errno(err, "write", path, number) : 0;
 }
 
-static int replace(const char *target, const struct stat *old, rv_str bytes, rv_err **err)
+static int replace(const char *target, rv_str bytes, rv_err **err)
 {
     char *temp = NULL;
     int number = 0, fd = open_temp(target, &temp);
 
     if (fd < 0)
         return fail_errno(err, "create a file beside", target, errno);
-    if (old && fchmod(fd, old->st_mode & 07777) < 0)
-        number = errno;
-    if (!number)
-        number = write_all(fd, bytes);
+    number = write_all(fd, bytes);
     if (!number && fsync(fd) < 0)
         number = errno;
     if (close(fd) < 0 && !number)
@@ -169,25 +168,61 @@ static int replace(const char *target, const struct stat *old, rv_str bytes, rv_
     return number ? fail_errno(err, "write", target, number) : 0;
 }
 
+static int fail_link(const char *path, rv_err **err)
+{
+    RV_IGNORE(RV_FAIL(err, RV_E_INVALID, "cannot write \"%s\": it is a symbolic link", path),
+              "the hint comes behind it");
+    rv_err_hint(err, "name the file itself");
+    return RV_E_INVALID;
+}
+
+/* Links of /dev are the system's own: /dev/stdout. */
+static bool is_device_path(const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0;
+}
+
 int rv_file_write(const char *path, rv_str bytes, rv_err **err)
 {
     struct stat st;
-    char *target;
-    int rc;
 
-    if (stat(path, &st) < 0) {
-        if (errno != ENOENT)
-            return fail_errno(err, "write", path, errno);
-        return replace(path, NULL, bytes, err);
-    }
+    if ((is_device_path(path) ? stat(path, &st) : lstat(path, &st)) < 0)
+        return errno == ENOENT ? replace(path, bytes, err) : fail_errno(err, "write", path, errno);
+    if (S_ISLNK(st.st_mode))
+        return fail_link(path, err);
     if (S_ISDIR(st.st_mode))
         return fail_errno(err, "write", path, EISDIR);
+    return S_ISREG(st.st_mode) ? replace(path, bytes, err) : write_in_place(path, bytes, err);
+}
+
+/* An old file is emptied. One of another user, or one that has a second name, is not ours to write to. */
+static int take_over(int fd, const char *path, rv_err **err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return fail_errno(err, "open", path, errno);
     if (!S_ISREG(st.st_mode))
-        return write_in_place(path, bytes, err);
-    target = realpath(path, NULL); /* a symbolic link stays one: its target is replaced */
-    if (!target)
-        return fail_errno(err, "resolve", path, errno);
-    rc = replace(target, &st, bytes, err);
-    free(target);
-    return rc;
+        return 0;
+    if (st.st_nlink > 1)
+        return RV_FAIL(err, RV_E_INVALID, "cannot write \"%s\": the file has another name, too", path);
+    if (fchmod(fd, FILE_MODE) < 0 || ftruncate(fd, 0) < 0)
+        return fail_errno(err, "write", path, errno);
+    return 0;
+}
+
+int rv_file_create(const char *path, int *out, rv_err **err)
+{
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_device_path(path) ? 0 : O_NOFOLLOW);
+    int fd = open(path, flags, FILE_MODE);
+
+    if (fd < 0)
+        return errno == ELOOP ? fail_link(path, err) : fail_errno(err, "open", path, errno);
+    int rc = take_over(fd, path, err);
+    if (rc < 0) {
+        close(fd);
+        return rc;
+    }
+    *out = fd;
+    return 0;
 }

@@ -119,5 +119,7 @@ json_object *rv_json_double(double d);
 void rv_err_write_json(const rv_err *err, rv_jw *w);
 /** "a: b: c  [code]  (file:line:col)\n  hint: ...\n"; with debug, one line per link with its C source place. */
 void rv_err_write_text(const rv_err *err, bool debug, rv_buf *b);
+/** The texts of err and its causes, as they are, with ": " between them. */
+void rv_err_write_chain(const rv_err *err, rv_buf *out);
 
 #endif

@@ -66,6 +66,12 @@ static void put_escaped(void *self, rv_str s)
             i += run;
         } else if (c >= 0x80) {
             step = rv_utf8_next((const unsigned char *)s.ptr + i, s.len - i);
+            if (rv_utf8_control(s.ptr + i, s.len - i)) {
+                (void)snprintf(hex, sizeof hex, "\\u%04x", (unsigned char)s.ptr[i + 1]);
+                put_text(l, hex);
+                i += 2;
+                continue;
+            }
             put(l, step > 0 ? s.ptr + i : "\xEF\xBF\xBD", step > 0 ? (size_t)step : 3);
             i += step > 0 ? (size_t)step : 1;
         } else {
@@ -236,6 +242,11 @@ void rv_log_free(rv_log *log)
 bool rv_log_on(const rv_log *log, enum rv_log_level level)
 {
     return log && level >= log->root->opts.level && level < RV_LOG_OFF;
+}
+
+int64_t rv_log_now_us(const rv_log *log)
+{
+    return log->root->opts.clock.now_us(log->root->opts.clock.self);
 }
 
 /* --- records --- */

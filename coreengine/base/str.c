@@ -77,6 +77,15 @@ int rv_utf8_next(const unsigned char *p, size_t n)
     return need;
 }
 
+size_t rv_utf8_control(const char *p, size_t n)
+{
+    const unsigned char *c = (const unsigned char *)p;
+
+    if (c[0] < 0x20 || c[0] == 0x7f)
+        return 1;
+    return n > 1 && c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+}
+
 bool rv_utf8_valid(rv_str s, size_t *bad)
 {
     size_t i = 0;

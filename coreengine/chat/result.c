@@ -96,14 +96,6 @@ static void own_text(rv_chat *chat)
         rv_buf_add_str(&chat->text, rv_json_str(text));
 }
 
-static void write_error(const rv_err *e, rv_buf *out)
-{
-    for (; e; e = rv_err_cause(e)) {
-        rv_buf_puts(out, out->len > 0 ? ": " : "");
-        rv_buf_puts(out, rv_err_text(e));
-    }
-}
-
 static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
@@ -148,7 +140,7 @@ int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, struct rv_chat_turn 
     out->was_kept = run_rc == 0;
     out->latency_ms = (rv_engine_now_us(chat->opts.engine) - chat->began_us) / 1000;
     if (run_rc < 0) {
-        write_error(run_err, &chat->store_error);
+        rv_err_write_chain(run_err, &chat->store_error);
         out->store_error = rv_buf_cstr(&chat->store_error);
     }
     int rc = fill(chat, env, out, err);

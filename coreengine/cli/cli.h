@@ -25,6 +25,7 @@ struct rv_cli {
     rv_log *log;
     const char *const *capability_dirs; /* of --capability-path */
     size_t n_capability_dirs;
+    bool outlives_reader; /* of the verb, see struct rv_cli_verb */
 };
 
 struct rv_cli_option {
@@ -69,6 +70,8 @@ struct rv_cli_verb {
     /* Verbs below this one, ending with NULL; the first is meant when none is named. Then only name, summary, text and
      * examples are its own. */
     const struct rv_cli_verb *const *subs;
+    bool
+        outlives_reader; /* it performs runs: when the reader of stdout leaves, the exit status stays that of the run */
     bool hidden;
 };
 
@@ -107,11 +110,17 @@ bool rv_cli_out_now(rv_str text);
 /** Print a whole buffer and free it; a buffer that failed is reported. Gives the exit status. */
 int rv_cli_print(const struct rv_cli *cli, rv_buf *text);
 void rv_cli_err(rv_str text);
-int rv_cli_flush(int status); /* the status, or RV_EXIT_FAILED if stdout could not be written */
+/** The exit status: RV_EXIT_FAILED if stdout could not be written, else status. With outlives_reader a closed pipe does
+ * not count. */
+int rv_cli_flush(int status, bool outlives_reader);
 /** Report an error on stderr, free it, and give the exit status that fits it. */
 int rv_cli_report(const struct rv_cli *cli, rv_err *err);
 int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...) RV_PRINTF(3, 4);
 int rv_cli_exit_of(enum rv_run_status status);
+
+/* show/shown.c */
+/** A line of the event stream; it has whole outputs, so the limits are those of a state. */
+RV_MUST_CHECK int rv_cli_read_event(rv_str line, json_object **out, rv_err **err);
 
 /* show/delta.c */
 /** A piece as a line of --events, with its end. It is not kept with the run, so it has no number. pipeline NULL: none

@@ -94,6 +94,7 @@ static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc
     if (rv_cli_parse(verb, argc, argv, &args, &err) < 0)
         return rv_cli_report(cli, err);
     cli->debug = rv_cli_flag(&args, "debug");
+    cli->outlives_reader = verb->outlives_reader;
     if (rv_cli_flag(&args, "no-color"))
         cli->out_color = cli->err_color = false;
     if (rv_cli_flag(&args, "help"))
@@ -160,14 +161,14 @@ int main(int argc, char **argv)
     cli.err_color = cli.err_tty && !plain;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         int status = print_help(&cli, NULL);
-        return rv_cli_flush(argc < 2 ? RV_EXIT_USAGE : status);
+        return rv_cli_flush(argc < 2 ? RV_EXIT_USAGE : status, false);
     }
     const char *name = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
     if (strcmp(name, "help") == 0)
-        return rv_cli_flush(help(&cli, argc - 2, argv + 2));
+        return rv_cli_flush(help(&cli, argc - 2, argv + 2), false);
     const struct rv_cli_verb *verb = rv_cli_find_verb(name, NULL);
     int status = !verb        ? unknown_verb(&cli, NULL, name)
                  : verb->subs ? run_below(&cli, verb, argc - 2, argv + 2)
                               : run_verb(&cli, verb, argc - 2, argv + 2);
-    return rv_cli_flush(status);
+    return rv_cli_flush(status, cli.outlives_reader);
 }

@@ -4,12 +4,42 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int write_errno; /* the first failure of stdout; set and read by the main thread only */
 
+/* C1 controls steer terminals as escape sequences do, and nothing here means to write one. Texts of others are made
+ * safe where they are put in; this is for names and ids that no check of their source has seen. False: a write failed.
+ */
+static bool write_without_c1(rv_str text, FILE *to)
+{
+    size_t from = 0;
+    bool ok = true;
+
+    for (size_t i = 0; i < text.len; i++) {
+        if (rv_utf8_control(text.ptr + i, text.len - i) != 2)
+            continue;
+        ok = fwrite(text.ptr + from, 1, i - from, to) == i - from && putc(' ', to) != EOF && ok;
+        from = i + 2;
+        i++;
+    }
+    return fwrite(text.ptr + from, 1, text.len - from, to) == text.len - from && ok;
+}
+
+static bool is_terminal(void)
+{
+    static int is = -1; /* not asked yet; main thread only */
+
+    if (is < 0)
+        is = isatty(STDOUT_FILENO);
+    return is;
+}
+
 void rv_cli_out(rv_str text)
 {
-    if (text.len && fwrite(text.ptr, 1, text.len, stdout) != text.len && !write_errno)
+    bool ok = !text.len ||
+              (is_terminal() ? write_without_c1(text, stdout) : fwrite(text.ptr, 1, text.len, stdout) == text.len);
+    if (!ok && !write_errno)
         write_errno = errno ? errno : EIO;
 }
 
@@ -37,19 +67,18 @@ int rv_cli_print(const struct rv_cli *cli, rv_buf *text)
 void rv_cli_err(rv_str text)
 {
     if (text.len)
-        fwrite(text.ptr, 1, text.len, stderr);
+        RV_IGNORE(!write_without_c1(text, stderr), "there is nowhere else to say it");
 }
 
-int rv_cli_flush(int status)
+int rv_cli_flush(int status, bool outlives_reader)
 {
     if (fflush(stdout) != 0 && !write_errno)
         write_errno = errno;
-    if (!write_errno)
+    if (!write_errno || (write_errno == EPIPE && outlives_reader))
         return status;
     if (write_errno != EPIPE) /* a reader that went away needs no message */
         fprintf(stderr, "reeve: write to standard output: %s\n", strerror(write_errno));
-    bool stopped = status == RV_EXIT_CANCELLED && write_errno != EPIPE; /* by nobody but the failed write */
-    return status == RV_EXIT_COMPLETED || stopped ? RV_EXIT_FAILED : status;
+    return status == RV_EXIT_COMPLETED ? RV_EXIT_FAILED : status;
 }
 
 int rv_cli_exit_of(enum rv_run_status status)

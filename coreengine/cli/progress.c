@@ -214,7 +214,7 @@ void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
     const char *time = NULL, *text = NULL;
     int64_t at = 0;
 
-    if (!p || rv_json_parse(line, NULL, &json, NULL) < 0)
+    if (!p || rv_cli_read_event(line, &json, NULL) < 0)
         return;
     if (!rv_json_get_text(json, "time", &time) || rv_time_parse(rv_str_of(time), &at, NULL) < 0)
         at = now_us();

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_OUTPUT_BYTES ((size_t)256 << 20)
 
@@ -16,30 +17,28 @@ struct watch {
     bool deltas;       /* --deltas: pieces of what models say among them */
     FILE *payloads;    /* --debug-payload: what is sent to providers; owned, or stderr. NULL: not asked for */
     int payload_errno; /* of the first that could not be written; 0: none */
-    rv_exec *exec;     /* borrowed; NULL until the run was begun */
+    bool is_unread;    /* the reader of stdout left, or the disk is full: the run goes on, its events are dropped */
     rv_err *save_err;  /* first failure of --save; owned */
 };
 
 static void on_event(void *self, const struct rv_effect *e, rv_str line)
 {
     struct watch *w = self;
-    if (w->events) {
+    if (w->events && !w->is_unread) {
         rv_cli_out(line);
-        if (!rv_cli_out_now(RV_STR_LIT("\n")) && w->exec)
-            rv_exec_cancel(w->exec); /* whoever read the stream is gone */
+        w->is_unread = !rv_cli_out_now(RV_STR_LIT("\n"));
     }
     rv_progress_event(w->progress, e, line);
     if (w->recorder)
         rv_recorder_event(w->recorder, e, line);
 }
 
-static void print_delta(const struct watch *w, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+static void print_delta(struct watch *w, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     rv_buf line = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
 
     rv_cli_write_delta(w->session->loaded->pipeline, from, d, &line);
-    if (!rv_cli_out_now(rv_buf_str(&line)) && w->exec)
-        rv_exec_cancel(w->exec);
+    w->is_unread = !rv_cli_out_now(rv_buf_str(&line));
     rv_buf_fini(&line);
 }
 
@@ -47,7 +46,7 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
 {
     struct watch *w = self;
 
-    if (w->deltas)
+    if (w->deltas && !w->is_unread)
         print_delta(w, from, d);
     rv_progress_delta(w->progress, from->stage, d->kind == RV_LLM_DELTA_TEXT ? d->text : (rv_str){NULL, 0});
     return true;
@@ -116,7 +115,10 @@ static int print_answer(const struct rv_cli_session *s, const rv_envelope *env, 
     rv_str answer;
 
     if (rv_envelope_final_response(env, &s->loaded->pipeline->response, &answer)) {
-        rv_buf_add_str(&text, answer);
+        if (s->cli->out_tty)
+            rv_cli_write_safe(answer, &text);
+        else
+            rv_buf_add_str(&text, answer);
         if (!answer.len || answer.ptr[answer.len - 1] != '\n')
             rv_buf_putc(&text, '\n');
     } else if (rv_envelope_n_outputs(env) > 0) {
@@ -225,10 +227,14 @@ static int open_payloads(struct watch *w, const char *path, rv_err **err)
         w->payloads = stderr;
         return 0;
     }
-    w->payloads = fopen(path, "we");
+    int fd = -1, rc = rv_file_create(path, &fd, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "write payloads");
+    w->payloads = fdopen(fd, "w");
     if (w->payloads)
         return 0;
-    return RV_FAIL(err, RV_E_IO, "write payloads to \"%s\": %s", path, strerror(errno));
+    close(fd);
+    return RV_FAIL(err, RV_E_NOMEM, "write payloads to \"%s\"", path);
 }
 
 static int close_payloads(struct watch *w, const char *path, rv_err **err)
@@ -366,11 +372,13 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
         x.on_state = on_state;
     }
     rc = begin(s, *engine, &x, env, response, exec, err);
-    if (rc == 0 && s->continues)
+    if (rc == 0 && s->continues) {
         rc = rv_store_commit(s->store, err);
+        if (rc < 0)
+            rv_exec_tell_end(*exec, *err);
+    }
     if (rc < 0)
         return rc;
-    w->exec = *exec;
     return rv_engine_wait(*engine, *exec, err);
 }
 

@@ -7,10 +7,9 @@ size_t rv_text_breaks(const char *p, size_t len)
 {
     const unsigned char *u = (const unsigned char *)p;
 
-    if (u[0] < 0x20 || u[0] == 0x7F)
-        return 1;
-    if (len >= 2 && u[0] == 0xC2 && u[1] < 0xA0) /* U+0080 to U+009F */
-        return 2;
+    size_t control = rv_utf8_control(p, len);
+    if (control)
+        return control;
     if (len >= 3 && u[0] == 0xE2 && u[1] == 0x80 && (u[2] == 0xA8 || u[2] == 0xA9)) /* U+2028, U+2029 */
         return 3;
     return 0;

@@ -71,9 +71,9 @@ static const char *reason_of(const rv_http_call *c)
 
 static void no_control_characters(char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 127)
-            *text = ' ';
+    for (size_t left = strlen(text); left > 0; text++, left--)
+        for (size_t n = rv_utf8_control(text, left); n > 0; n--)
+            text[n - 1] = ' ';
 }
 
 void rv_http_fault_text(const rv_http_call *c, enum rv_http_fault fault, char out[RV_HTTP_TEXT_MAX])

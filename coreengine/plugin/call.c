@@ -79,8 +79,8 @@ void rv_plugin_clean(char *out, size_t size, const char *text)
         out[from] = '?';
     }
     for (size_t i = 0; i < len; i++)
-        if (((unsigned char)out[i] < 0x20 && out[i] != '\n' && out[i] != '\t') || out[i] == 0x7f)
-            out[i] = ' ';
+        for (size_t n = rv_utf8_control(out + i, len - i); n > 0 && out[i] != '\n' && out[i] != '\t'; n--)
+            out[i + n - 1] = ' ';
 }
 
 void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message)
@@ -137,19 +137,6 @@ static void host_log(const struct rv_cap_call *call, int level, const char *mess
     const struct call_state *s = state_of(call);
 
     s->ears->log(s->ears->self, levels[level < 0 ? 0 : level > 3 ? 3 : level], message);
-}
-
-void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *message)
-{
-    rv_log *log = e->owner->log;
-    char text[RV_PLUGIN_MAX_TEXT + 1];
-
-    if (!rv_log_on(log, level))
-        return;
-    rv_plugin_clean(text, sizeof text, message);
-    const struct rv_field fields[] = {RV_F_TEXT("capability", e->owner->name), RV_F_TEXT("entry", e->name),
-                                      RV_F_TEXT("text", text)};
-    rv_log_write(log, level, "capability.log", fields, RV_COUNT(fields));
 }
 
 /* Somebody's decision whether an effect is repeated rests on it: nothing is guessed. */

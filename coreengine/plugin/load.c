@@ -167,7 +167,8 @@ int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_
     pl = calloc(1, sizeof *pl);
     if (!pl)
         return RV_FAIL(err, RV_E_NOMEM, "load capability \"%s\"", which->name);
-    rc = load(p, which, pl, err);
+    pl->logging = rv_plugin_logging_new();
+    rc = pl->logging ? load(p, which, pl, err) : RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
     if (rc < 0) {
         rv_plugin_free(pl);
         return RV_WRAP_AT(err, &which->src, rc, "load capability \"%s\"", which->name);

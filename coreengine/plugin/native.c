@@ -74,6 +74,7 @@ void rv_plugin_free(struct rv_plugin *pl)
     if (pl->is_open && pl->desc.close)
         pl->desc.close(pl->self);
     rv_isolated_free(pl->isolated);
+    rv_plugin_logging_free(pl);
     rv_plugin_agents_free(pl);
     rv_plugin_entries_free(pl);
     rv_schema_free(pl->config_schema);

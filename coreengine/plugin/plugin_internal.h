@@ -6,6 +6,8 @@
 #include "coreengine/agentdoc/agentdoc.h"
 #include "coreengine/plugin/plugin.h"
 
+#include <pthread.h>
+
 #define RV_PLUGIN_MAX_LOADED     256                 /* capabilities of one pipeline */
 #define RV_PLUGIN_MAX_NAME       64                  /* bytes of a capability's or an entry's name */
 #define RV_PLUGIN_MAX_TEXT       ((size_t)4 << 10)   /* description, version, failure text */
@@ -14,6 +16,7 @@
 #define RV_PLUGIN_MAX_ENTRY_SIZE 1024                /* of one descriptor row of a plugin built later than we are */
 #define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day */
 #define RV_PLUGIN_MAX_DEPTH      128                 /* nesting of a reply */
+#define RV_PLUGIN_LOG_LINES      100                 /* of one capability in a second; more are counted */
 #define RV_PLUGIN_LAST_KIND      RV_CAP_AGENT        /* of enum rv_cap_kind */
 
 struct rv_plugin;   /* one opened capability */
@@ -55,8 +58,9 @@ struct rv_plugin {
     size_t n_agents;
     size_t n_rows; /* of desc.entries: both of them, as the capability lists them */
     bool is_open;
-    void *self;  /* the plugin's own state */
-    rv_log *log; /* borrowed */
+    void *self;                        /* the plugin's own state */
+    rv_log *log;                       /* borrowed */
+    struct rv_plugin_logging *logging; /* owned */
 };
 
 /* All names of a set. Built anew for each load and swapped in when nothing can fail any more. */
@@ -154,13 +158,18 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
                    const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said);
 /** Note a failure; texts may be anything. */
 void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message);
-/** A log line of an entry; the text may be anything. */
-void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *text);
 /** Copy for people: UTF-8, without control characters. Cuts at size. */
 void rv_plugin_clean(char *out, size_t size, const char *text);
 /** Is text what a reply to that kind of entry must be: one strict JSON object within the limits, and of a probe one of
  * its three answers? RV_E_PLUGIN says why not. */
 RV_MUST_CHECK int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err);
+
+/* log.c */
+struct rv_plugin_logging *rv_plugin_logging_new(void); /* NULL: no memory */
+/** Tells what was left out since it was told last. */
+void rv_plugin_logging_free(struct rv_plugin *pl);
+/** A log line of an entry, unless its capability has had too many just now; the text may be anything. */
+void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *text);
 
 /* isolated.c */
 /** Start the process that loads pl->path; the descriptor is what that process says. */

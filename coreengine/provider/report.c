@@ -59,12 +59,13 @@ static void add_clean(const struct rv_endpoint *e, rv_str s, rv_buf *out)
             i += hidden;
             continue;
         }
-        if ((unsigned char)s.ptr[i] < 0x80) {
-            rv_buf_putc(out, (unsigned char)s.ptr[i] < ' ' || s.ptr[i] == 0x7f ? ' ' : s.ptr[i]);
-            i++;
+        size_t n = rv_utf8_control(s.ptr + i, s.len - i);
+        if (n > 0 || (unsigned char)s.ptr[i] < 0x80) {
+            rv_buf_putc(out, n > 0 ? ' ' : s.ptr[i]);
+            i += n > 0 ? n : 1;
             continue;
         }
-        size_t n = 1;
+        n = 1;
         while (n < 4 && i + n < s.len && ((unsigned char)s.ptr[i + n] & 0xC0) == 0x80)
             n++;
         if (rv_utf8_valid((rv_str){s.ptr + i, n}, &bad))

@@ -173,6 +173,7 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
         rv_lease_proved(x);
         return 0;
     }
+    x->is_unkept = true;
     save_unkept(x);
     rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
                 rv_journal_run(x->opts.journal));
@@ -243,6 +244,8 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
     if (rc == 0)
         rc = first_step(x, response, err);
     if (rc < 0) {
+        if (x->is_unkept && err)
+            rv_exec_tell_end(x, *err);
         rv_exec_free(x);
         return rc;
     }
@@ -273,6 +276,7 @@ void rv_exec_break(rv_exec *x, int rc, rv_err *err)
     rv_call_free_all(x);
     rv_effects_clear(&x->effects);
     x->over = true;
+    rv_exec_tell_end(x, err);
     if (rc == RV_E_NOMEM || rc == RV_E_INTERNAL)
         x->status = RV_RUN_FAILED;
     x->rc = rc;

@@ -65,6 +65,7 @@ void rv_observe(rv_exec *x, const struct rv_effect *e)
     rv_str line = rv_effect_text(&x->effects, e);
 
     record(x, e, line);
+    x->is_end_told = e->emit == RV_EMIT_DONE;
     rv_delta_tell_output(x, e);
     if (x->opts.on_event)
         x->opts.on_event(x->opts.self, e, line);

@@ -318,6 +318,8 @@ static int go_on(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_
     if (rc == 0)
         rc = rv_exec_begin(x, err);
     if (rc < 0) {
+        if (x->is_unkept && err)
+            rv_exec_tell_end(x, *err);
         rv_exec_free(x);
         return rc;
     }

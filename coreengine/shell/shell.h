@@ -72,7 +72,9 @@ struct rv_exec_opts {
     bool answer_from_script; /* interrupts are answered by the script while it has answers: the run goes on */
     enum rv_saves saves;
     size_t max_parallel; /* stages of a batch at once; 0: 64, whatever the number of workers */
-    void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* each EMIT; may be NULL */
+    /** Each EMIT; may be NULL. A run that breaks ends with `error` and `done`, too: without seq, as no journal has
+     * them, and also when the first step cannot be kept. */
+    void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
     /** A piece of what a model says, for whoever watches; may be NULL. False: a stream that comes over HTTP is held
      * until rv_exec_read_on(), and the server with it, as soon as the part that has arrived is told. The time counts.
      * The answer of a stage's structured agent is one piece of text, its object; what the models of structured agents
@@ -97,7 +99,8 @@ struct rv_exec_opts {
  */
 RV_MUST_CHECK int rv_exec_check(const struct rv_exec_opts *opts, rv_findings *findings, rv_err **err);
 /** Begin a run. env is taken on every path. response NULL: start; else the answer to the envelope's pending interrupt,
- * and the errors of rv_run_step for an answer apply. Of the callbacks only on_input is called before this returns.
+ * and the errors of rv_run_step for an answer apply. Of the callbacks only on_input is called before this returns,
+ * and on_event when the journal refuses the first step.
  * Callbacks may cancel runs, nothing else. */
 RV_MUST_CHECK int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env,
                                   const struct rv_response *response, rv_exec **out, rv_err **err);
@@ -118,6 +121,11 @@ RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_o
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
 void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
+/** Tell on_event that the run ends here, by err: unless `done` was told. For a caller whose own part of a step failed.
+ */
+void rv_exec_tell_end(rv_exec *x, const rv_err *err);
+/** That event, `error` or `done`, of a run that never began. env NULL: it has no state yet. */
+void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const char *why, rv_buf *line);
 bool rv_exec_is_over(const rv_exec *x);
 enum rv_run_status rv_exec_status(const rv_exec *x);
 const rv_envelope *

@@ -170,6 +170,8 @@ struct rv_exec {
     size_t unkept_len;
     struct call *calls;
     bool over, cancel_asked;
+    bool is_end_told;           /* `done` was, and nothing since */
+    bool is_unkept;             /* its journal refused a step */
     bool recovers;              /* the effects at hand were asked for by another process */
     int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
     bool answers;               /* interrupts are answered by the script */

@@ -36,8 +36,10 @@ static void put_short(rv_buf *b, rv_str text)
     rv_str head = rv_utf8_cut(text, SIM_SHOWN);
 
     for (size_t i = 0; i < head.len; i++) {
-        unsigned char c = (unsigned char)head.ptr[i];
-        rv_buf_putc(b, c < 0x20 || c == 0x7f || (c & 0x80 && !rv_utf8_valid(head, NULL)) ? ' ' : (char)c);
+        size_t control = rv_utf8_control(head.ptr + i, head.len - i);
+        bool broken = head.ptr[i] & 0x80 && !rv_utf8_valid(head, NULL);
+        rv_buf_putc(b, control || broken ? ' ' : head.ptr[i]);
+        i += control > 1;
     }
     if (head.len < text.len)
         rv_buf_puts(b, "...");

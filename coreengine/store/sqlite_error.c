@@ -15,12 +15,12 @@ static int code_of(int rc)
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL: /* the locks of the write-ahead log were contended for too long */
         return RV_E_TIMEOUT;
+    case SQLITE_NOTADB: /* the name of another file was given */
+        return RV_E_INVALID;
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
     case SQLITE_ERROR: /* our statements are right, so a table or column is missing: somebody else changed the file */
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
-        return RV_E_INVALID;
     case SQLITE_FULL:
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
@@ -48,6 +48,9 @@ static void advise(const struct sql_store *st, int rc, rv_err **err)
                     st->path, (long long)(st->wait_ms > 0 ? st->wait_ms : st->busy_ms));
         break;
     case SQLITE_CORRUPT:
+    case SQLITE_ERROR:
+    case SQLITE_SCHEMA:
+    case SQLITE_MISMATCH:
         rv_err_hint(err, "`reeve gc --check` lists the damage; restore the file from a backup");
         break;
     case SQLITE_NOTADB:
@@ -89,6 +92,13 @@ static int reason_of(sqlite3 *db, int rc)
     return reason != 0 ? reason : sqlite3_system_errno(db);
 }
 
+/* Damage is found in what was read: the system refused nothing. */
+static bool has_reason(int rc)
+{
+    int kind = rc & 0xff;
+    return kind != SQLITE_CORRUPT && kind != SQLITE_ERROR && kind != SQLITE_SCHEMA && kind != SQLITE_MISMATCH;
+}
+
 int rv_sql_fail(struct sql_store *st, int rc, const char *what, rv_err **err)
 {
     const char *text = sqlite3_errstr(rc), *reason = "";
@@ -101,7 +111,7 @@ int rv_sql_fail(struct sql_store *st, int rc, const char *what, rv_err **err)
     code = code_of(rc);
     if ((rc & 0xff) == SQLITE_FULL)
         reason = "no space left";
-    else if (st->db && code == RV_E_IO && reason_of(st->db, rc) != 0)
+    else if (st->db && code == RV_E_IO && has_reason(rc) && reason_of(st->db, rc) != 0)
         reason = strerror(reason_of(st->db, rc));
     RV_FAIL(err, code, "\"%s\": %s: %s%s%s", st->path, what, text, *reason ? ": " : "", reason);
     advise(st, rc, err);

@@ -201,9 +201,9 @@ static int message_of(struct sql_store *st, sqlite3_stmt *stmt, struct rv_messag
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a message");
     if (!out->id || !out->type || out->token_count < 0 || out->created_us < 0) {
-        RV_FAIL(err, RV_E_INVALID, "\"%s\": message %lld is damaged", st->path, (long long)out->seq);
+        RV_FAIL(err, RV_E_IO, "\"%s\": message %lld is damaged", st->path, (long long)out->seq);
         rv_err_hint(err, "`reeve gc --check` lists what else is");
-        return RV_E_INVALID;
+        return RV_E_IO;
     }
     return 0;
 }

@@ -42,7 +42,8 @@ static int row_of(struct sql_store *st, sqlite3_stmt *stmt, char hash[RV_HASH_MA
     if (rc == 0)
         rc = rv_run_status_of(rv_str_of(status), &row.status, err);
     if (rc < 0) {
-        rc = RV_WRAP(err, rc, "\"%s\": run \"%s\" is damaged", st->path, row.id ? row.id : "");
+        rc = RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", st->path,
+                     row.id ? row.id : "");
         rv_err_hint(err, "`reeve gc --check` lists what else is");
         return rc;
     }
@@ -172,10 +173,10 @@ int rv_sql_list_runs(void *self, const struct rv_store_scope *scope, const struc
 
 static int fail_gap(struct sql_store *st, const char *run, int64_t seq, rv_err **err)
 {
-    RV_FAIL(err, RV_E_INVALID, "\"%s\": run \"%s\" is damaged: record %lld or its value is missing", st->path, run,
+    RV_FAIL(err, RV_E_IO, "\"%s\": run \"%s\" is damaged: record %lld or its value is missing", st->path, run,
             (long long)seq);
     rv_err_hint(err, "`reeve gc --check` lists what else is");
-    return RV_E_INVALID;
+    return RV_E_IO;
 }
 
 static int read_records(struct sql_store *st, const char *run, const struct sql_found *found, int64_t from,
@@ -244,7 +245,7 @@ static int pending_of(sqlite3_stmt *stmt, struct rv_pending *out, rv_err **err)
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "list pending interrupts");
     if (!out->run || !out->id || !out->kind || !out->stage || !out->user)
-        return RV_FAIL(err, RV_E_INVALID, "a pending interrupt is damaged");
+        return RV_FAIL(err, RV_E_IO, "a pending interrupt is damaged");
     return 0;
 }
 

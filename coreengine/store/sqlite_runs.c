@@ -8,10 +8,10 @@ int rv_sql_check_numbers(struct sql_store *st, const char *kind, const char *id,
 {
     for (size_t i = 0; i < n; i++)
         if (numbers[i] < 0 || numbers[i] > RV_SQL_MAX_NUMBER) {
-            RV_FAIL(err, RV_E_INVALID, "\"%s\": %s \"%s\" is damaged: %lld is no number that it can have", st->path,
-                    kind, id, (long long)numbers[i]);
+            RV_FAIL(err, RV_E_IO, "\"%s\": %s \"%s\" is damaged: %lld is no number that it can have", st->path, kind,
+                    id, (long long)numbers[i]);
             rv_err_hint(err, "`reeve gc --check` lists what else is");
-            return RV_E_INVALID;
+            return RV_E_IO;
         }
     return 0;
 }
@@ -35,7 +35,7 @@ static int read_found(struct sql_store *st, sqlite3_stmt *stmt, const char *id, 
     snprintf(out->owner, sizeof out->owner, "%s", owner ? owner : "");
     rc = rv_run_status_of(rv_str_of(status), &out->status, err);
     if (rc < 0)
-        return RV_WRAP(err, rc, "\"%s\": run \"%s\" is damaged", st->path, id);
+        return RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", st->path, id);
     const int64_t numbers[] = {out->fence, out->n_records, out->lease_until_us, out->n_pending};
     return rv_sql_check_numbers(st, "run", id, numbers, RV_COUNT(numbers), err);
 }

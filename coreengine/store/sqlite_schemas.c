@@ -38,10 +38,10 @@ static int row_of(struct sql_store *st, sqlite3_stmt *stmt, struct found *out, r
         return RV_FAIL(err, RV_E_NOMEM, "read a schema");
     if (!row->id || !row->tenant || !row->user || !row->name || !row->kind || !row->source || !row->content.ptr ||
         !row->json_schema.ptr || !row->document.ptr || !checksum || strlen(checksum) != RV_HASH_MAX - 1) {
-        RV_FAIL(err, RV_E_INVALID, "\"%s\": schema \"%s\" is damaged: a text is missing", st->path,
+        RV_FAIL(err, RV_E_IO, "\"%s\": schema \"%s\" is damaged: a text is missing", st->path,
                 row->name ? row->name : "");
         rv_err_hint(err, "`reeve gc --check` lists what else is");
-        return RV_E_INVALID;
+        return RV_E_IO;
     }
     memcpy(got.row.checksum, checksum, RV_HASH_MAX);
     *out = got;
@@ -252,6 +252,6 @@ int rv_sql_schemas_version(void *self, int64_t *out, rv_err **err)
         *out = sqlite3_column_int64(stmt, 0);
     rv_sql_done(stmt);
     if (rc == 0)
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged: the counter of schemas is missing", st->path);
+        return RV_FAIL(err, RV_E_IO, "\"%s\" is damaged: the counter of schemas is missing", st->path);
     return rc < 0 ? rc : 0;
 }

@@ -27,10 +27,9 @@ static int row_of(struct sql_store *st, sqlite3_stmt *stmt, struct sql_session *
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a session");
     if (!row->id || !row->tenant || !row->user || !row->name || !row->mode || !row->metadata.ptr) {
-        RV_FAIL(err, RV_E_INVALID, "\"%s\": session \"%s\" is damaged: a text is missing", st->path,
-                row->id ? row->id : "");
+        RV_FAIL(err, RV_E_IO, "\"%s\": session \"%s\" is damaged: a text is missing", st->path, row->id ? row->id : "");
         rv_err_hint(err, "`reeve gc --check` lists what else is");
-        return RV_E_INVALID;
+        return RV_E_IO;
     }
     const int64_t numbers[] = {row->total_tokens, row->n_messages, row->created_us, row->updated_us};
     int rc = rv_sql_check_numbers(st, "session", row->id, numbers, RV_COUNT(numbers), err);

@@ -370,7 +370,7 @@ int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err)
     if (rc == 0) {
         rv_hash_of((rv_str){out->ptr ? out->ptr + before : "", out->len - before}, found);
         if (strcmp(found, hash) != 0) {
-            rc = RV_FAIL(err, RV_E_INVALID, "blob %s is damaged: its bytes have the hash %s", hash, found);
+            rc = RV_FAIL(err, RV_E_IO, "blob %s is damaged: its bytes have the hash %s", hash, found);
             rv_err_hint(err, "`reeve gc --check` lists what else is");
         }
     }

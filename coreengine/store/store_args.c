@@ -24,6 +24,15 @@ int rv_store_check_id(const char *kind, const char *id, rv_err **err)
     return rv_store_check_text(kind, id, RV_STORE_MAX_ID, err);
 }
 
+/* Only of what is new: what an older version took stays reachable. */
+int rv_store_check_new_id(const char *kind, const char *id, rv_err **err)
+{
+    for (const char *p = id; p && *p; p++)
+        if (rv_utf8_control(p, strlen(p)))
+            return RV_FAIL(err, RV_E_INVALID, "the %s has a control character at byte %td", kind, p - id);
+    return 0;
+}
+
 int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err)
 {
     int rc;
@@ -111,6 +120,11 @@ int rv_store_check_new_run(const struct rv_store_new_run *run, rv_err **err)
         (rc = run->owner ? rv_store_check_id("owner", run->owner, err) : 0) < 0 ||
         (rc = check_status(run->status, err)) < 0 || (rc = rv_store_check_time("the time", run->now_us, err)) < 0 ||
         (rc = rv_store_check_time("the lease's end", run->lease_until_us, err)) < 0)
+        return rc;
+    if ((rc = rv_store_check_new_id("run id", run->id, err)) < 0 ||
+        (rc = rv_store_check_new_id("tenant", run->tenant, err)) < 0 ||
+        (rc = rv_store_check_new_id("user", run->user, err)) < 0 ||
+        (rc = rv_store_check_new_id("session", run->session, err)) < 0)
         return rc;
     if (run->parent_seq < 0)
         return RV_FAIL(err, RV_E_INVALID, "run \"%s\": its parent has no record %lld", run->id,

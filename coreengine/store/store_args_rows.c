@@ -53,6 +53,10 @@ int rv_store_check_session(const struct rv_session_row *row, rv_err **err)
             0 ||
         (rc = rv_store_check_object("metadata", row->metadata, RV_STORE_MAX_META, err)) < 0)
         return rc;
+    if ((rc = rv_store_check_new_id("session id", row->id, err)) < 0 ||
+        (rc = rv_store_check_new_id("tenant", row->tenant, err)) < 0 ||
+        (rc = rv_store_check_new_id("user", row->user, err)) < 0)
+        return rc;
     return rv_store_check_time("the time", row->created_us, err);
 }
 

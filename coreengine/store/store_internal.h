@@ -90,6 +90,8 @@ RV_MUST_CHECK int rv_store_sqlite_open(const char *path, const struct rv_store_o
 
 /* store_args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
 RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
+/** Has it no control characters? id may be NULL. */
+RV_MUST_CHECK int rv_store_check_new_id(const char *kind, const char *id, rv_err **err);
 RV_MUST_CHECK int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err);
 RV_MUST_CHECK int rv_store_check_new_run(const struct rv_store_new_run *run, rv_err **err);
 RV_MUST_CHECK int rv_store_check_append(const struct rv_store_append *a, rv_err **err);

@@ -163,8 +163,8 @@ static void put_text(char *out, size_t max, rv_str s)
     while (!rv_utf8_valid((rv_str){out, cut.len}, &bad))
         out[bad] = '?';
     for (size_t i = 0; i < cut.len; i++)
-        if ((unsigned char)out[i] < ' ')
-            out[i] = ' ';
+        for (size_t n = rv_utf8_control(out + i, cut.len - i); n > 0; n--)
+            out[i + n - 1] = ' ';
 }
 
 static void head_of(rv_str message, char out[RV_HEALTH_HEAD_MAX + 1])

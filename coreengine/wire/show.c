@@ -8,14 +8,15 @@ void rv_wire_show(rv_str bytes, rv_buf *out)
 
     while (i < limit) {
         unsigned char c = (unsigned char)bytes.ptr[i];
-        size_t n = 1, left = bytes.len - i;
-        if (c <= ' ' || c == 0x7F) {
+        size_t left = bytes.len - i, n = rv_utf8_control(bytes.ptr + i, left);
+        if (c == ' ' || n > 0) {
             if (!blank)
                 rv_buf_putc(out, ' ');
             blank = true;
-            i++;
+            i += n > 0 ? n : 1;
             continue;
         }
+        n = 1;
         if (c >= 0x80) {
             n = 2;
             while (n <= 4 && n <= left && !rv_utf8_valid((rv_str){bytes.ptr + i, n}, NULL))

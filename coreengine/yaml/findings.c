@@ -62,8 +62,9 @@ static char *clean_copy(rv_findings *f, const char *text)
             if (c == '\n') {
                 copy[n++] = '\\';
                 copy[n++] = 'n';
-            } else if (c < 0x20 || c == 0x7f) {
-                n += (size_t)snprintf(copy + n, 5, "\\x%02x", c);
+            } else if (rv_utf8_control(rest.ptr + i, good - i)) {
+                i += rv_utf8_control(rest.ptr + i, good - i) - 1;
+                n += (size_t)snprintf(copy + n, 5, "\\x%02x", (unsigned char)rest.ptr[i]);
             } else {
                 copy[n++] = (char)c;
             }

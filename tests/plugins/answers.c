@@ -133,6 +133,13 @@ TOOL(logs)
     return call->reply(call, "{}");
 }
 
+TOOL(floods)
+{
+    for (int i = 0; i < 250; i++)
+        call->log(call, 2, "again");
+    return call->reply(call, "{}");
+}
+
 /* An object of n bytes around a filler. */
 static int reply_filled(struct rv_cap_call *call, size_t n, const char *head, const char *tail, char fill)
 {
@@ -194,6 +201,7 @@ static const struct rv_cap_entry entries[] = {
     ROW(fails_twice),
     ROW(context),
     ROW(logs),
+    ROW(floods),
     ROW(huge),
     ROW(deep),
     ROW(long_failure),

@@ -30,6 +30,7 @@ struct rv_cli_chat {
     const struct rv_pipeline *running;  /* of the turn's last model call; NULL: none yet */
     bool debug;                         /* requests are printed */
     bool events, deltas;                /* lines of --events on stdout */
+    bool has_end;                       /* the events of the turn under way end with `done` */
     bool reader_left;                   /* nobody reads stdout any more */
 };
 
@@ -60,7 +61,7 @@ void rv_chat_show_begin(rv_chat_show *s);
 void rv_chat_show_effect(rv_chat_show *s, const struct rv_effect *e);
 void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line);
 bool rv_chat_show_remarks(const rv_chat_show *s); /* are warnings shown? */
-/** False: nobody reads any more. */
+/** False: the reader left. */
 bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d);
 /** What has not been shown yet, and the end of the line. */
 void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn);

@@ -18,7 +18,7 @@ static int print_answer(struct rv_cli_chat *c, const struct rv_chat_turn *turn)
     }
     int status = rv_cli_print(c->cli, &text);
     c->reader_left = !rv_cli_out_now((rv_str){NULL, 0}) || c->reader_left;
-    return c->reader_left ? RV_EXIT_FAILED : status;
+    return status;
 }
 
 /* lines NULL: nobody there to be asked. prompts: it is a terminal. */
@@ -80,6 +80,8 @@ int rv_cli_chat_lines(struct rv_cli_chat *c)
     } else if (rc < 0) {
         status = rv_cli_report(c->cli, err);
     }
+    if (c->reader_left && status == RV_EXIT_COMPLETED)
+        status = RV_EXIT_FAILED; /* the lines behind it were not said */
     rv_chat_lines_fini(&lines);
     return status;
 }

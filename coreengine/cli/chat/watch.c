@@ -3,13 +3,10 @@
 
 #define MAX_LINE (2 * RV_LLM_MAX_REPLY)
 
-static bool wants_more(struct rv_cli_chat *c, bool written)
+/* The reader of stdout left, or the disk is full: the turn goes on to its end and is kept, the chat ends behind it. */
+static void note_written(struct rv_cli_chat *c, bool written)
 {
-    if (!written && !c->reader_left) {
-        c->reader_left = true;
-        rv_engine_cancel_all(c->engine);
-    }
-    return true;
+    c->reader_left = c->reader_left || !written;
 }
 
 /* The recorder has to know a pipeline's secrets and tools before the first answer. */
@@ -65,10 +62,11 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
 {
     struct rv_cli_chat *c = self;
 
-    if (c->events) {
+    if (c->events && !c->reader_left) {
         rv_cli_out(line);
-        RV_IGNORE(!wants_more(c, rv_cli_out_now(RV_STR_LIT("\n"))), "the turn ends by itself");
+        note_written(c, rv_cli_out_now(RV_STR_LIT("\n")));
     }
+    c->has_end = e->emit == RV_EMIT_DONE;
     if (c->show)
         rv_chat_show_event(c->show, e, line);
     if (c->recorder)
@@ -80,7 +78,7 @@ static void print_delta(struct rv_cli_chat *c, const struct rv_delta_from *from,
     rv_buf line = RV_BUF_INIT(MAX_LINE);
 
     rv_cli_write_delta(c->running, from, d, &line);
-    RV_IGNORE(!wants_more(c, rv_cli_out_now(rv_buf_str(&line))), "the turn ends by itself");
+    note_written(c, rv_cli_out_now(rv_buf_str(&line)));
     rv_buf_fini(&line);
 }
 
@@ -88,10 +86,10 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
 {
     struct rv_cli_chat *c = self;
 
-    if (c->deltas)
+    if (c->deltas && !c->reader_left)
         print_delta(c, from, d);
     if (c->show)
-        RV_IGNORE(!wants_more(c, rv_chat_show_delta(c->show, from, d)), "the turn ends by itself");
+        note_written(c, rv_chat_show_delta(c->show, from, d));
     return true;
 }
 
@@ -135,15 +133,34 @@ void rv_cli_chat_watch(struct rv_cli_chat *c, struct rv_chat_opts *opts)
     }
 }
 
+/* A turn that could not even begin ends its stream of events as every other one does. */
+static void tell_end(struct rv_cli_chat *c, const rv_err *err)
+{
+    static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
+    rv_buf why = RV_BUF_INIT(MAX_LINE), line = RV_BUF_INIT(4 * (size_t)MAX_LINE);
+
+    rv_err_write_chain(err, &why);
+    for (size_t i = 0; i < RV_COUNT(kinds); i++) {
+        rv_broken_end_write(kinds[i], NULL, rv_engine_now_us(c->engine), rv_buf_cstr(&why), &line);
+        rv_buf_putc(&line, '\n');
+    }
+    note_written(c, rv_cli_out_now(rv_buf_str(&line)));
+    rv_buf_fini(&line);
+    rv_buf_fini(&why);
+}
+
 int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
                      struct rv_chat_turn *out, rv_err **err)
 {
     if (c->show)
         rv_chat_show_begin(c->show);
     c->recorded = c->running = NULL;
+    c->has_end = false;
     rv_chat_signals_turn(true);
     int rc = response ? rv_chat_answer(c->chat, response, out, err) : rv_chat_say(c->chat, message, out, err);
     rv_chat_signals_turn(false);
+    if (rc < 0 && c->events && !c->has_end)
+        tell_end(c, *err);
     if (c->recorder)
         rv_recorder_run_over(c->recorder);
     if (c->show && rc == 0)

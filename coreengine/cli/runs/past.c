@@ -56,7 +56,11 @@ int rv_cli_past_replay(rv_store *store, const struct rv_cli_past *p, int64_t upt
                                         .upto = upto,
                                         .on_step = on_step,
                                         .self = self};
-    return rv_journal_replay(store, &p->scope, p->row.id, &opts, out, err);
+    int rc = rv_journal_replay(store, &p->scope, p->row.id, &opts, out, err);
+    bool is_damaged = rc == RV_E_INVALID || rc == RV_E_PARSE; /* of the store, not of the command line */
+    return is_damaged
+               ? RV_WRAP(err, RV_E_IO, "read the journal of run \"%s\" in \"%s\"", p->row.id, rv_store_url(store))
+               : rc;
 }
 
 int rv_cli_script_open(rv_store *store, const struct rv_cli_past *p, struct rv_cli_script *out, rv_err **err)

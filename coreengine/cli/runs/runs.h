@@ -115,7 +115,15 @@ struct rv_cli_step {
     int64_t begun_us, ended_us;
     size_t first_call, last_call; /* RV_CLI_NO_CALL: none */
     bool can_fork;                /* a state was saved right behind it */
-    json_object *end;             /* its stage_completed event; NULL: under way */
+    char *line;                   /* its stage_completed event, not read yet; owned */
+    json_object *end;             /* the same, read; NULL: under way, or left out */
+    bool is_left_out;             /* the window is elsewhere */
+};
+/* Which steps are wanted, by their numbers; those under way are always. */
+struct rv_cli_window {
+    bool all;
+    int64_t first, last; /* so many from the beginning and the end */
+    int64_t from, to;    /* and these */
 };
 struct rv_cli_steps {
     struct rv_cli_step *items;
@@ -123,11 +131,14 @@ struct rv_cli_steps {
     struct rv_cli_call *calls; /* in order of asking */
     size_t n_calls, cap_calls;
     int64_t n_ended;
+    struct rv_cli_window window;
+    size_t dropped_to; /* index: what ended before it and is not wanted has been left out */
+    int64_t n_left_out;
     size_t batch_left; /* stages of the batch under way that have not ended */
 };
-/** Read a run's steps. Gives what the replay gave, too. */
-RV_MUST_CHECK int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, struct rv_cli_steps *out,
-                                    struct rv_replayed *replayed, rv_err **err);
+/** Read a run's steps; of those outside the window little is kept. Gives what the replay gave, too. */
+RV_MUST_CHECK int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, const struct rv_cli_window *window,
+                                    struct rv_cli_steps *out, struct rv_replayed *replayed, rv_err **err);
 void rv_cli_steps_fini(struct rv_cli_steps *s);
 
 /* --- saved.c: the state behind a step --- */

@@ -34,7 +34,7 @@ static void *grow(void *items, size_t n, size_t *cap, size_t size, rv_err **err)
 static struct rv_cli_step *open_step(struct rv_cli_steps *s, int stage, int64_t visit)
 {
     for (size_t i = s->n; i-- > 0;)
-        if (s->items[i].stage == stage && s->items[i].visit == visit && !s->items[i].end)
+        if (s->items[i].stage == stage && s->items[i].visit == visit && !s->items[i].number)
             return &s->items[i];
     return NULL;
 }
@@ -54,6 +54,58 @@ static int begin_step(struct rv_cli_steps *s, const struct rv_effect *e, int64_t
     return 0;
 }
 
+static bool is_shown(const struct rv_cli_steps *s, int64_t number)
+{
+    const struct rv_cli_window *w = &s->window;
+    return w->all || number <= w->first || (number >= w->from && number <= w->to) || number > s->n_ended - w->last;
+}
+
+/* It stays as a row; what it said and the texts of its calls go. */
+static void leave_out(struct rv_cli_steps *s, struct rv_cli_step *step)
+{
+    free(step->line);
+    step->line = NULL;
+    step->is_left_out = true;
+    s->n_left_out++;
+    for (size_t c = step->first_call; c != RV_CLI_NO_CALL; c = s->calls[c].next) {
+        char **texts[] = {&s->calls[c].name, &s->calls[c].step_id, &s->calls[c].asked, &s->calls[c].agent};
+        for (size_t i = 0; i < RV_COUNT(texts); i++) {
+            free(*texts[i]);
+            *texts[i] = NULL;
+        }
+    }
+}
+
+/* With each step that ends, at most one leaves the last ones: the rows up to it are looked at once. */
+static void drop_old(struct rv_cli_steps *s)
+{
+    while (s->dropped_to < s->n) {
+        struct rv_cli_step *step = &s->items[s->dropped_to];
+        if (!step->number || (!s->window.all && step->number > s->n_ended - s->window.last))
+            return;
+        if (!is_shown(s, step->number))
+            leave_out(s, step);
+        s->dropped_to++;
+    }
+}
+
+static int read_kept(struct rv_cli_steps *s, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < s->n && rc == 0; i++) {
+        struct rv_cli_step *step = &s->items[i];
+        if (step->number && !step->is_left_out && !is_shown(s, step->number))
+            leave_out(s, step); /* of a batch whose first stage is still under way */
+        if (!step->line)
+            continue;
+        rc = rv_cli_read_event(rv_str_of(step->line), &step->end, err);
+        free(step->line);
+        step->line = NULL;
+    }
+    return rc;
+}
+
 static int end_step(struct rv_cli_steps *s, const struct rv_effect *e, rv_str line, int64_t now_us, int64_t seq,
                     rv_err **err)
 {
@@ -61,12 +113,13 @@ static int end_step(struct rv_cli_steps *s, const struct rv_effect *e, rv_str li
 
     if (!step)
         return 0;
-    int rc = rv_json_parse(line, NULL, &step->end, err);
-    if (rc < 0)
-        return rc;
+    step->line = rv_str_dup(line); /* read when it is known which steps are shown */
+    if (!step->line)
+        return RV_FAIL(err, RV_E_NOMEM, "list the steps of a run");
     step->number = ++s->n_ended;
     step->ended_us = now_us;
     step->seq = seq;
+    drop_old(s);
     return 0;
 }
 
@@ -100,7 +153,7 @@ static int name_call(struct rv_cli_steps *s, rv_str line, rv_err **err)
     const char *step_id = NULL;
     int64_t id = 0;
 
-    int rc = rv_json_parse(line, NULL, &told, err);
+    int rc = rv_cli_read_event(line, &told, err);
     if (rc < 0)
         return rc;
     bool is_named = rv_json_get_text(told, "step_id", &step_id) && rv_json_get_int(told, "call_id", &id);
@@ -130,7 +183,7 @@ static int end_agent(struct rv_cli_steps *s, const struct rv_effect *e, rv_str l
     const char *step_id = NULL, *status = "";
     json_object *told = NULL;
 
-    int rc = rv_json_parse(line, NULL, &told, err);
+    int rc = rv_cli_read_event(line, &told, err);
     if (rc < 0)
         return rc;
     size_t i = rv_json_get_text(told, "step_id", &step_id) ? call_named(s, e, step_id) : RV_CLI_NO_CALL;
@@ -209,7 +262,7 @@ static int take_result(struct rv_cli_steps *s, rv_str line, rv_err **err)
 {
     json_object *result = NULL, *id = NULL;
 
-    int rc = rv_json_parse(line, NULL, &result, err);
+    int rc = rv_cli_read_event(line, &result, err);
     if (rc < 0)
         return rc;
     json_object_object_get_ex(result, "call_id", &id);
@@ -242,7 +295,7 @@ static int begin_batch(struct rv_cli_steps *s, rv_str line, rv_err **err)
 {
     json_object *batch = NULL;
 
-    int rc = rv_json_parse(line, NULL, &batch, err);
+    int rc = rv_cli_read_event(line, &batch, err);
     if (rc < 0)
         return rc;
     json_object *stages = rv_json_get_arr(batch, "stages");
@@ -306,11 +359,13 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     return rc;
 }
 
-int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, struct rv_cli_steps *out,
-                      struct rv_replayed *replayed, rv_err **err)
+int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, const struct rv_cli_window *window,
+                      struct rv_cli_steps *out, struct rv_replayed *replayed, rv_err **err)
 {
-    *out = (struct rv_cli_steps){0};
+    *out = (struct rv_cli_steps){.window = *window};
     int rc = rv_cli_past_replay(store, p, 0, on_step, out, replayed, err);
+    if (rc == 0)
+        rc = read_kept(out, err);
     if (rc < 0)
         rv_cli_steps_fini(out);
     return rc;
@@ -318,8 +373,10 @@ int rv_cli_steps_read(rv_store *store, const struct rv_cli_past *p, struct rv_cl
 
 void rv_cli_steps_fini(struct rv_cli_steps *s)
 {
-    for (size_t i = 0; i < s->n; i++)
+    for (size_t i = 0; i < s->n; i++) {
         json_object_put(s->items[i].end);
+        free(s->items[i].line);
+    }
     for (size_t i = 0; i < s->n_calls; i++) {
         free(s->calls[i].name);
         free(s->calls[i].step_id);

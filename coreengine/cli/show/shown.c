@@ -29,12 +29,9 @@ static size_t unsafe(rv_str text, size_t i)
     const unsigned char *c = (const unsigned char *)text.ptr + i;
     size_t left = text.len - i;
 
-    if (c[0] < ' ')
-        return c[0] != '\n' && c[0] != '\t';
-    if (c[0] == 0x7f)
-        return 1;
-    if (left > 1 && c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-        return 2;
+    size_t control = rv_utf8_control(text.ptr + i, left);
+    if (control)
+        return c[0] == '\n' || c[0] == '\t' ? 0 : control;
     if (left > 1 && c[0] == 0xd8 && c[1] == 0x9c) /* U+061C */
         return 2;
     if (left < 3 || c[0] != 0xe2)
@@ -79,4 +76,11 @@ void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b)
     write_as(shown, " ", " ", b);
     if (shown.len < text.len)
         rv_buf_puts(b, "...");
+}
+
+int rv_cli_read_event(rv_str line, json_object **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_CLI_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH, .what = "event"};
+
+    return rv_json_parse(line, &opts, out, err);
 }

@@ -178,5 +178,6 @@ const struct rv_cli_verb rv_verb_chat = {
     .n_options = RV_COUNT(options),
     .max_words = 1,
     .takes = &rv_cli_takes_sessions,
+    .outlives_reader = true,
     .run = chat,
 };

@@ -335,7 +335,7 @@ const struct rv_cli_verb rv_verb_run = {
     .text =
         "Loads the pipeline, opens its capabilities and takes an envelope through its stages. In a pipe it prints the\n"
         "answer only; on a terminal it also shows each stage and a timeline. A run that has to wait for a person\n"
-        "exits with 3 and says how to answer.",
+        "exits with 3 and says how to answer. When the reader of its output leaves, the run goes on to its end.",
     .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
                 "echo hi | reeve run pipelines/hooks.yaml --input - --json | jq .response   # in a pipe\n"
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model",
@@ -343,6 +343,7 @@ const struct rv_cli_verb rv_verb_run = {
     .n_options = RV_COUNT(run_options),
     .min_words = 1,
     .max_words = 1,
+    .outlives_reader = true,
     .run = run,
 };
 
@@ -362,5 +363,6 @@ const struct rv_cli_verb rv_verb_resume = {
     .n_options = RV_COUNT(resume_options),
     .min_words = 1,
     .max_words = 1,
+    .outlives_reader = true,
     .run = resume,
 };

@@ -343,6 +343,7 @@ const struct rv_cli_verb rv_verb_runs_cancel = {
     .min_words = 1,
     .max_words = 1,
     .takes = &rv_cli_takes_runs,
+    .outlives_reader = true,
     .run = cancel,
 };
 
@@ -373,6 +374,7 @@ const struct rv_cli_verb rv_verb_runs_recover = {
     .n_options = RV_COUNT(recover_options),
     .max_words = RV_CLI_MAX_ARGS,
     .takes = &rv_cli_takes_runs,
+    .outlives_reader = true,
     .run = recover,
 };
 

@@ -150,5 +150,6 @@ const struct rv_cli_verb rv_verb_runs_fork = {
     .min_words = 1,
     .max_words = 1,
     .takes = &rv_cli_takes_runs,
+    .outlives_reader = true,
     .run = fork_verb,
 };

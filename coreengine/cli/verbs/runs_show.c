@@ -3,9 +3,12 @@
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <json-c/linkhash.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define PREVIEW 160 /* bytes of a value that people see */
+#define PREVIEW     160 /* bytes of a value that people see */
+#define SHOWN_FIRST 20  /* steps of a long run that are shown when nothing else is asked for */
+#define SHOWN_LAST  80
 
 struct picture {
     const struct rv_cli *cli;
@@ -14,7 +17,8 @@ struct picture {
     struct rv_cli_steps steps;
     struct rv_replayed replayed;
     json_object *pending; /* array of the interrupts as JSON; owned */
-    rv_buf answers;       /* how to answer each, for people */
+    struct rv_cli_window window;
+    rv_buf answers; /* how to answer each, for people */
     int64_t now_us;
 };
 
@@ -58,7 +62,7 @@ static int read_picture(rv_store *store, const char *word, struct picture *p, rv
     int rc = rv_cli_past_open(store, &scope, word, &p->past, err);
 
     if (rc == 0)
-        rc = rv_cli_steps_read(store, &p->past, &p->steps, &p->replayed, err);
+        rc = rv_cli_steps_read(store, &p->past, &p->window, &p->steps, &p->replayed, err);
     if (rc == 0 && !(p->pending = json_object_new_array()))
         rc = RV_FAIL(err, RV_E_NOMEM, "show a run");
     if (rc == 0)
@@ -206,8 +210,11 @@ static void write_json(const struct picture *p, rv_buf *b)
     rv_jw_key(&w, "steps");
     rv_jw_arr(&w);
     for (size_t i = 0; i < p->steps.n; i++)
-        write_step(p, i, &w);
+        if (!p->steps.items[i].is_left_out)
+            write_step(p, i, &w);
     rv_jw_arr_end(&w);
+    if (p->steps.n_left_out)
+        rv_jw_kv_int(&w, "steps_left_out", p->steps.n_left_out);
     rv_jw_key(&w, "usage");
     rv_usage_write_json(&rv_envelope_fields(rv_run_envelope(p->replayed.run))->usage, &w);
     rv_jw_kv_value(&w, "pending", p->pending);
@@ -293,12 +300,29 @@ static void write_call_lines(const struct picture *p, const struct rv_cli_step *
     }
 }
 
+/* Steps from i on that are left out, as one line. Gives the index of the last of them. */
+static size_t write_gap(const struct picture *p, size_t i, rv_buf *b)
+{
+    size_t end = i;
+
+    while (end + 1 < p->steps.n && p->steps.items[end + 1].is_left_out)
+        end++;
+    rv_buf_puts(b, "       ... ");
+    rv_cli_write_count(b, (int64_t)(end - i + 1));
+    rv_buf_puts(b, " steps left out; --all shows them, --steps FROM-TO a part\n");
+    return end;
+}
+
 static void write_steps(const struct picture *p, rv_buf *b)
 {
     rv_buf_printf(b, "%ssteps%s\n", mark(p, "\033[1m"), mark(p, "\033[0m"));
     for (size_t i = 0; i < p->steps.n; i++) {
         const struct rv_cli_step *s = &p->steps.items[i];
         const char *status = "under way", *next = NULL, *error = NULL;
+        if (s->is_left_out) {
+            i = write_gap(p, i, b);
+            continue;
+        }
         if (s->end) {
             (void)rv_json_get_text(s->end, "status", &status);
             (void)rv_json_get_text(s->end, "next_stage", &next);
@@ -371,6 +395,30 @@ static int write_picture(const struct picture *p, rv_buf *b, rv_err **err)
     return write_outputs(p, b, err);
 }
 
+/* "7", "7-9", "7-" or "-9". */
+static int read_window(const struct rv_cli_args *args, struct rv_cli_window *w, rv_err **err)
+{
+    const char *text = rv_cli_value(args, "steps");
+    char *end = NULL;
+
+    *w = (struct rv_cli_window){.all = rv_cli_flag(args, "all"), .first = SHOWN_FIRST, .last = SHOWN_LAST};
+    if (!text)
+        return 0;
+    *w = (struct rv_cli_window){.from = 1, .to = INT64_MAX};
+    bool has_from = *text >= '0' && *text <= '9';
+    if (has_from)
+        w->from = w->to = strtoll(text, &end, 10);
+    const char *rest = has_from ? end : text;
+    if (*rest == '-') {
+        bool has_to = rest[1] >= '0' && rest[1] <= '9';
+        w->to = has_to ? strtoll(rest + 1, &end, 10) : INT64_MAX;
+        rest = has_to ? end : has_from ? rest + 1 : rest;
+    }
+    if (*rest || !*text || w->from > w->to)
+        return RV_FAIL(err, RV_E_INVALID, "--steps \"%s\": give a range such as 7-9, 7- or -9", text);
+    return 0;
+}
+
 static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     struct picture p = {.cli = cli, .args = args, .answers = RV_BUF_INIT(RV_CLI_MAX_TEXT), .now_us = rv_cli_now_us()};
@@ -379,6 +427,10 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_err *err = NULL;
     int status;
 
+    if (rv_cli_flag(args, "all") && rv_cli_value(args, "steps"))
+        return rv_cli_usage(cli, args, "--all and --steps exclude each other");
+    if (read_window(args, &p.window, &err) < 0)
+        return rv_cli_report(cli, err);
     if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
         return status;
     int rc = read_picture(store, args->words[0], &p, &err);
@@ -399,6 +451,8 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 
 static const struct rv_cli_option show_options[] = {
     {"json", 'j', NULL, "one object, with the whole state", NULL, false},
+    {"steps", 0, "FROM-TO", "show these steps only, e.g. 7-9, 7- or -9", NULL, false},
+    {"all", 'a', NULL, "show all steps (default: the first 20 and the last 80)", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -408,10 +462,13 @@ const struct rv_cli_verb rv_verb_runs_show = {
     .name = "runs show",
     .args = "RUN",
     .summary = "what a run did, step by step",
-    .text = "Replays the journal without performing anything and shows what the run was started with, each visit of a\n"
-            "stage with its calls and what came of them, what models took in tokens, money and time (medians), what\n"
-            "the run waits for and its outputs. A call that is \"started\"\n"
-            "has no answer in the journal. The numbers of steps are those that `reeve runs fork --at` takes.",
+    .text =
+        "Replays the journal without performing anything and shows what the run was started with, each visit of a\n"
+        "stage with its calls and what came of them, what models took in tokens, money and time (medians), what\n"
+        "the run waits for and its outputs. A call that is \"started\"\n"
+        "has no answer in the journal. The numbers of steps are those that `reeve runs fork --at` takes. Of a run "
+        "with\n"
+        "more than 100 steps the first 20 and the last 80 are shown; with --json `steps_left_out` counts the others.",
     .examples = "reeve runs show last\n"
                 "reeve runs show last --json | jq '.steps[] | {stage, status}'",
     .options = show_options,

@@ -20,18 +20,39 @@ static const struct {
     {                                                                                                                  \
         offsetof(struct rv_store_new_run, name), (text), (rc)                                                          \
     }
-    ROW(id, NULL, RV_E_INVALID),        ROW(id, "", RV_E_INVALID),
-    ROW(id, "\xc0\x80", RV_E_INVALID),  ROW(id, too_long, RV_E_LIMIT),
-    ROW(tenant, "", RV_E_INVALID),      ROW(tenant, "\xff", RV_E_INVALID),
-    ROW(tenant, too_long, RV_E_LIMIT),  ROW(user, NULL, RV_E_INVALID),
-    ROW(user, "\xff", RV_E_INVALID),    ROW(user, too_long, RV_E_LIMIT),
-    ROW(session, NULL, RV_E_INVALID),   ROW(session, "\xff", RV_E_INVALID),
-    ROW(session, too_long, RV_E_LIMIT), ROW(pipeline, NULL, RV_E_INVALID),
-    ROW(bundle, NULL, RV_E_INVALID),    ROW(bundle, "", RV_E_INVALID),
-    ROW(bundle, "abc", RV_E_INVALID),   ROW(bundle, too_long, RV_E_INVALID),
-    ROW(parent, "", RV_E_INVALID),      ROW(parent, too_long, RV_E_LIMIT),
-    ROW(stage, NULL, RV_E_INVALID),     ROW(stage, "\xed\xa0\x80", RV_E_INVALID),
-    ROW(owner, "", RV_E_INVALID),       ROW(owner, too_long, RV_E_LIMIT),
+    ROW(id, NULL, RV_E_INVALID),
+    ROW(id, "", RV_E_INVALID),
+    ROW(id, "\xc0\x80", RV_E_INVALID),
+    ROW(id, too_long, RV_E_LIMIT),
+    ROW(tenant, "", RV_E_INVALID),
+    ROW(tenant, "\xff", RV_E_INVALID),
+    ROW(tenant, too_long, RV_E_LIMIT),
+    ROW(user, NULL, RV_E_INVALID),
+    ROW(user, "\xff", RV_E_INVALID),
+    ROW(user, too_long, RV_E_LIMIT),
+    ROW(session, NULL, RV_E_INVALID),
+    ROW(session, "\xff", RV_E_INVALID),
+    ROW(session, too_long, RV_E_LIMIT),
+    ROW(pipeline, NULL, RV_E_INVALID),
+    ROW(bundle, NULL, RV_E_INVALID),
+    ROW(bundle, "", RV_E_INVALID),
+    ROW(bundle, "abc", RV_E_INVALID),
+    ROW(bundle, too_long, RV_E_INVALID),
+    ROW(parent, "", RV_E_INVALID),
+    ROW(parent, too_long, RV_E_LIMIT),
+    ROW(stage, NULL, RV_E_INVALID),
+    ROW(stage, "\xed\xa0\x80", RV_E_INVALID),
+    ROW(owner, "", RV_E_INVALID),
+    ROW(owner, too_long, RV_E_LIMIT),
+    ROW(id, "r\x1b[31m", RV_E_INVALID),
+    ROW(id,
+        "r\xc2\x9b"
+        "31m",
+        RV_E_INVALID),
+    ROW(tenant, "t\x7f", RV_E_INVALID),
+    ROW(user, "u\xc2\x80", RV_E_INVALID),
+    ROW(session, "s\xc2\x9f", RV_E_INVALID),
+    ROW(session, "s\n", RV_E_INVALID),
 #undef ROW
 };
 
@@ -111,7 +132,7 @@ END_TEST
 
 START_TEST(ids_are_data_and_never_a_query)
 {
-    static const char evil[] = "x'; DROP TABLE runs; --\"%_\n";
+    static const char evil[] = "x'; DROP TABLE runs; --\"%_";
     struct world world, *w = &world;
     struct seen seen = SEEN_INIT;
 

@@ -108,23 +108,56 @@ START_TEST(failures_say_what_the_system_said)
 }
 END_TEST
 
-START_TEST(replacing_keeps_rights_and_symbolic_links)
+START_TEST(what_is_written_is_for_its_owner_only)
 {
-    char *path = rv_kit_path(dir, "f"), *link = rv_kit_path(dir, "l"), *text;
+    char *path = rv_kit_path(dir, "f"), *text;
     struct stat st;
+    int fd = -1;
+
+    ck_assert_int_eq(rv_file_write(path, RV_STR_LIT("new"), NULL), 0);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0600);
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    ck_assert_int_eq(rv_file_write(path, RV_STR_LIT("newer"), NULL), 0);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0600);
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    ck_assert_int_eq(rv_file_create(path, &fd, NULL), 0);
+    ck_assert_int_eq(write(fd, "x", 1), 1);
+    close(fd);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0600);
+    text = rv_kit_read(path);
+    ck_assert_str_eq(text, "x");
+    free(text);
+    free(path);
+}
+END_TEST
+
+START_TEST(no_link_leads_a_write_elsewhere)
+{
+    char *path = rv_kit_path(dir, "f"), *link_path = rv_kit_path(dir, "l"), *text;
+    rv_err *err = NULL;
+    int fd = -1;
 
     rv_kit_write(path, "old");
-    ck_assert_int_eq(chmod(path, 0640), 0);
-    ck_assert_int_eq(symlink("f", link), 0);
-    ck_assert_int_eq(rv_file_write(link, RV_STR_LIT("new"), NULL), 0);
-    ck_assert_int_eq(lstat(link, &st), 0);
-    ck_assert(S_ISLNK(st.st_mode));
-    ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(st.st_mode & 07777, 0640);
+    ck_assert_int_eq(symlink("f", link_path), 0);
+    ck_assert_int_eq(rv_file_write(link_path, RV_STR_LIT("new"), &err), RV_E_INVALID);
+    ck_assert_ptr_nonnull(strstr(rv_err_text(err), "it is a symbolic link"));
+    rv_err_free(err);
+    ck_assert_int_eq(rv_file_create(link_path, &fd, NULL), RV_E_INVALID);
+    ck_assert_int_eq(unlink(link_path), 0);
+    ck_assert_int_eq(symlink("absent", link_path), 0);
+    ck_assert_int_eq(rv_file_write(link_path, RV_STR_LIT("new"), NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_file_create(link_path, &fd, NULL), RV_E_INVALID);
+    ck_assert_int_eq(unlink(link_path), 0);
+    ck_assert_int_eq(link(path, link_path), 0); /* a second name: what is written anew leaves the other one alone */
+    ck_assert_int_eq(rv_file_create(link_path, &fd, NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_file_write(link_path, RV_STR_LIT("new"), NULL), 0);
     text = rv_kit_read(path);
-    ck_assert_str_eq(text, "new");
+    ck_assert_str_eq(text, "old");
     free(text);
-    free(link);
+    free(link_path);
     free(path);
 }
 END_TEST
@@ -133,7 +166,11 @@ START_TEST(a_device_is_written_to_and_stays)
 {
     struct stat st;
 
+    int fd = -1;
+
     ck_assert_int_eq(rv_file_write("/dev/null", RV_STR_LIT("x"), NULL), 0);
+    ck_assert_int_eq(rv_file_create("/dev/null", &fd, NULL), 0);
+    close(fd);
     ck_assert_int_eq(stat("/dev/null", &st), 0);
     ck_assert(S_ISCHR(st.st_mode));
 }
@@ -148,7 +185,8 @@ TCase *file_case(void)
     tcase_add_test(tc, a_large_file_is_read_whole_and_an_empty_one_too);
     tcase_add_test(tc, a_file_above_the_ceiling_is_refused);
     tcase_add_test(tc, failures_say_what_the_system_said);
-    tcase_add_test(tc, replacing_keeps_rights_and_symbolic_links);
+    tcase_add_test(tc, what_is_written_is_for_its_owner_only);
+    tcase_add_test(tc, no_link_leads_a_write_elsewhere);
     tcase_add_test(tc, a_device_is_written_to_and_stays);
     return tc;
 }

@@ -40,10 +40,10 @@ START_TEST(json_lines_are_one_object_each)
     RV_FAIL(&err, RV_E_IO, "disk \"a\" is full");
     RV_WRAP(&err, RV_E_IO, "save");
     RV_LOG(kl.log, WARN, "run.save", RV_F_ERR("err", err), RV_F_I64("n", 3), RV_F_BOOL("b", false),
-           RV_F_STR("s", ((rv_str){"x\xFF\x01", 3})), RV_F_ERR("none", NULL));
+           RV_F_STR("s", ((rv_str){"x\xFF\x01\xC2\x9B", 5})), RV_F_ERR("none", NULL));
     ck_assert_str_eq(kl.lines[0], "{\"time\":\"1970-01-01T12:03:04.123000Z\",\"level\":\"warn\",\"event\":\"run.save\","
                                   "\"err\":\"save: disk \\\"a\\\" is full  [io_error]\",\"n\":3,\"b\":false,"
-                                  "\"s\":\"x\xEF\xBF\xBD\\u0001\",\"none\":null}");
+                                  "\"s\":\"x\xEF\xBF\xBD\\u0001\\u009b\",\"none\":null}");
     rv_err_free(err);
 }
 END_TEST

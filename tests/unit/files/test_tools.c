@@ -130,13 +130,13 @@ START_TEST(write_creates_and_replaces_and_leaves_no_temporary_file)
     snprintf(dir, sizeof dir, "%s/project/docs", s.dir);
     snprintf(path, sizeof path, "%s/errors.md", dir);
     before = files_in(dir);
-    ck_assert_int_eq(chmod(path, 0600), 0);
+    ck_assert_int_eq(chmod(path, 06600), 0);
     ck_assert_int_eq(
         int_at(sandbox_ask(&s, "write_file", "{\"path\": \"docs/errors.md\", \"text\": \"a\\u0000b\"}"), "bytes"), 3);
     ck_assert_int_eq(rv_file_read(path, &text, NULL), 0);
     ck_assert(text.len == 3 && memcmp(text.ptr, "a\0b", 3) == 0);
     ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(st.st_mode & 0777, 0600);
+    ck_assert_int_eq(st.st_mode & 07777, 0600);
     sandbox_ask(&s, "write_file", "{\"path\": \"docs/new.md\", \"text\": \"\"}");
     ck_assert_uint_eq(files_in(dir), before + 1);
     sandbox_ask(&s, "write_file", "{\"path\": \"README.md\", \"text\": \"short\"}"); /* a root that is a file */

@@ -1,4 +1,5 @@
 /* Calls: what a plugin may say, what it may not, and what it is told. */
+#include "tests/kit/kit.h"
 #include "tests/unit/plugin/suites.h"
 
 #include <stdio.h>
@@ -195,6 +196,38 @@ START_TEST(what_a_plugin_logs_is_cleaned_and_says_where_it_is_from)
 }
 END_TEST
 
+static int n_lines_with(const struct rv_kit_log *kl, const char *text)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < kl->n_lines; i++)
+        n += strstr(kl->lines[i], text) != NULL;
+    return n;
+}
+
+START_TEST(a_plugin_that_logs_in_a_loop_has_so_many_lines_a_second)
+{
+    struct rv_kit_log kl;
+
+    rv_kit_log_init(&kl, RV_LOG_INFO, RV_LOG_JSON);
+    rv_plugins *p = new_set(kl.log);
+    rv_buf out = RV_BUF_INIT(4096);
+
+    must_load(p, "answers");
+    ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "floods", "{}", &out, NULL), 0);
+    ck_assert_int_eq(n_lines_with(&kl, "\"again\""), 100);
+    ck_assert_int_eq(n_lines_with(&kl, "left_out"), 0);
+    kl.clock.us += 1000000;
+    ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "floods", "{}", &out, NULL), 0);
+    ck_assert_int_eq(n_lines_with(&kl, "\"again\""), 200);
+    ck_assert_int_eq(n_lines_with(&kl, "\"capability\":\"answers\",\"lines\":150"), 1);
+    rv_plugins_free(p); /* what was not told yet is told now */
+    ck_assert_int_eq(n_lines_with(&kl, "\"capability\":\"answers\",\"lines\":150"), 2);
+    rv_buf_fini(&out);
+    rv_kit_log_fini(&kl);
+}
+END_TEST
+
 Suite *call_suite(void)
 {
     Suite *s = suite_create("plugin call");
@@ -206,6 +239,7 @@ Suite *call_suite(void)
     tcase_add_loop_test(tc, names_are_bare_for_tools_and_qualified_for_the_rest, 0, RV_COUNT(names));
     tcase_add_test(tc, an_answer_beyond_the_callers_ceiling_is_an_error);
     tcase_add_test(tc, what_a_plugin_logs_is_cleaned_and_says_where_it_is_from);
+    tcase_add_test(tc, a_plugin_that_logs_in_a_loop_has_so_many_lines_a_second);
     suite_add_tcase(s, tc);
     return s;
 }

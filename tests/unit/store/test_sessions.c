@@ -192,8 +192,8 @@ START_TEST(a_damaged_session_is_an_error_and_not_a_crash)
         const char *sql;
         int get, add;
     } rows[] = {
-        {"UPDATE sessions SET n_messages = -1", RV_E_INVALID, RV_E_INVALID},
-        {"UPDATE sessions SET total_tokens = 0x7fffffffffffffff", RV_E_INVALID, RV_E_INVALID},
+        {"UPDATE sessions SET n_messages = -1", RV_E_IO, RV_E_IO},
+        {"UPDATE sessions SET total_tokens = 0x7fffffffffffffff", RV_E_IO, RV_E_IO},
         {"UPDATE sessions SET total_tokens = 1 << 61", 0, RV_E_LIMIT},
         {"UPDATE sessions SET metadata = '{'", 0, RV_E_INVALID},
         {"UPDATE sessions SET metadata = '7'", 0, RV_E_INVALID},
