@@ -28,7 +28,7 @@
 static const struct rv_cli_option run_options[] = {
     {"input", 'i', "TEXT", "the input; - reads it from standard input", NULL, false},
     {"input-file", 0, "FILE", "the input from a file; - is standard input", "FILE", false},
-    {"envelope", 0, "FILE", "start from a state dict (may be partial) instead of a fresh envelope", "FILE", false},
+    {"envelope", 0, "FILE", "begin at the first stage with the outputs and counters of a state dict (may be partial)", "FILE", false},
     {"set", 0, "PATH=VALUE", "set a part of the starting state, e.g. metadata.lang=en", NULL, true},
     {"user", 'u', "ID", "who asks (default REEVE_USER)", NULL, false},
     {"session", 0, "ID", "the session it belongs to", NULL, false},
