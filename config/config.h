@@ -170,7 +170,8 @@ struct rv_test_config {
     const struct rv_node *inline_script; /* a map in place of the path; NULL */
     int mode;                            /* enum rv_run_mode or RV_UNSET */
     bool mock;
-    json_object *expect; /* see docs/reference/tests.md; checked keys, never NULL */
+    struct rv_str_list without; /* capabilities that it does without where they cannot be loaded */
+    json_object *expect;        /* see docs/reference/tests.md; checked keys, never NULL */
     struct rv_src src, script_src;
 };
 

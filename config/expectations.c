@@ -288,6 +288,10 @@ static const struct rv_key test_keys[] = {
      .term_list = "run_mode",
      .doc = "Run mode; unset: the pipeline's."},
     {.name = "mock", .type = RV_KEY_BOOL, .offset = AT(mock), .default_text = "false", .doc = "Use mock handlers."},
+    {.name = "without",
+     .type = RV_KEY_STR_LIST,
+     .offset = AT(without),
+     .doc = "Capabilities that the test does without where they cannot be loaded; any other that is missing fails it."},
     {.name = "expect",
      .type = RV_KEY_CUSTOM,
      .offset = AT(expect),
@@ -385,6 +389,20 @@ static void check_errors(struct rv_loader *l, const char *test, const struct rv_
     }
 }
 
+static void check_without(struct rv_loader *l, const char *test, const struct rv_node *list)
+{
+    for (size_t i = 0; list && list->kind == RV_NODE_LIST && i < list->n; i++) {
+        const struct rv_node *item = list->items[i];
+        bool known = item->kind != RV_NODE_STR; /* reported as such */
+        for (size_t c = 0; !known && c < l->p->n_capabilities; c++)
+            known = rv_str_is(item->text, l->p->capabilities[c].name);
+        if (!known)
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &item->src, NULL,
+                            "test \"%s\": without names \"%s\", which is not a capability of the pipeline", test,
+                            item->text.ptr);
+    }
+}
+
 void rv_check_tests(struct rv_loader *l)
 {
     const struct rv_node *tests = rv_node_get(l->root, "tests");
@@ -393,6 +411,7 @@ void rv_check_tests(struct rv_loader *l)
         const struct rv_node *expect = rv_node_get(tests->items[i], "expect");
         const char *name = l->p->tests[i].name;
 
+        check_without(l, name, rv_node_get(tests->items[i], "without"));
         check_visited(l, name, rv_node_get(expect, "visited"));
         check_output(l, name, rv_node_get(expect, "output"));
         check_errors(l, name, rv_node_get(expect, "errors"));

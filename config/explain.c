@@ -258,6 +258,7 @@ static void write_tests(const struct rv_pipeline *p, rv_jw *w)
         write_if(w, "script", t->script);
         rv_explain_term(w, rv_test_table(), "mode", t->mode);
         rv_jw_kv_bool(w, "mock", t->mock);
+        write_list_if_set(w, "without", &t->without);
         rv_jw_kv_value(w, "input", t->input);
         rv_jw_kv_value(w, "expect", t->expect);
         rv_jw_obj_end(w);

@@ -165,6 +165,9 @@ struct rv_envelope_left rv_envelope_left(const rv_envelope *env);
 /** The first termination wins; a later one changes nothing. reason may be RV_REASON_NONE. */
 RV_MUST_CHECK int rv_envelope_terminate(rv_envelope *env, rv_str text, enum rv_reason reason, int64_t now_us,
                                         rv_err **err);
+/** For a new run from its first stage: the stage is `start` again; stage sets, suspended work, the termination and the
+ * interrupts that wait are gone. Outputs, metadata, history, errors, goals and counters stay. Not for a fork. */
+RV_MUST_CHECK int rv_envelope_restart(rv_envelope *env, rv_err **err);
 /** The end was reached: terminal_reason completed, completed_at now, terminated stays false. */
 void rv_envelope_complete(rv_envelope *env, int64_t now_us);
 

@@ -1,9 +1,14 @@
 /* What model calls took: sums and JSON. A sum stops at the largest count that is read back. */
 #include "envelope/envelope_internal.h"
 
+static int64_t within(int64_t n)
+{
+    return n < 0 ? 0 : n > RV_USAGE_MAX ? RV_USAGE_MAX : n;
+}
+
 static void add(int64_t *sum, int64_t part)
 {
-    if (__builtin_add_overflow(*sum, part, sum) || *sum > RV_USAGE_MAX)
+    if (__builtin_add_overflow(*sum, within(part), sum) || *sum > RV_USAGE_MAX)
         *sum = RV_USAGE_MAX;
 }
 
@@ -27,6 +32,7 @@ bool rv_usage_is_zero(const struct rv_usage *u)
 
 static void write_unless_0(rv_jw *w, const char *key, int64_t n)
 {
+    n = within(n);
     if (n != 0)
         rv_jw_kv_int(w, key, n);
 }
@@ -35,8 +41,8 @@ void rv_usage_write_json(const struct rv_usage *u, rv_jw *w)
 {
     rv_jw_obj(w);
     write_unless_0(w, "calls", u->calls);
-    rv_jw_kv_int(w, "input_tokens", u->input_tokens);
-    rv_jw_kv_int(w, "output_tokens", u->output_tokens);
+    rv_jw_kv_int(w, "input_tokens", within(u->input_tokens));
+    rv_jw_kv_int(w, "output_tokens", within(u->output_tokens));
     write_unless_0(w, "cached_tokens", u->cached_tokens);
     write_unless_0(w, "cache_write_tokens", u->cache_write_tokens);
     write_unless_0(w, "reasoning_tokens", u->reasoning_tokens);

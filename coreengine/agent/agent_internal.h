@@ -121,6 +121,13 @@ struct rv_visit {
     bool told_output;          /* observers know the object of a structured agent */
 };
 
+/** As the first rules have it, a whole number that does not fit 64 bits is broken JSON in what a capability says and in
+ * the arguments of a model's calls. */
+static inline bool rv_visit_refuses_big_ints(const rv_visit *v)
+{
+    return v->shared->rules < RV_RULES_2;
+}
+
 static inline struct rv_visit_shared *rv_visit_root(struct rv_visit_shared *s)
 {
     return s->root ? s->root : s;

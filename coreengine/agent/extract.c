@@ -9,7 +9,6 @@
 
 static const struct rv_json_opts lenient = {
     .allow_duplicates = true,
-    .big_ints_as_double = true,
     .what = "model reply",
 };
 

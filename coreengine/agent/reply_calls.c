@@ -41,9 +41,9 @@ rv_str rv_reply_call_text(json_object *call, const char *key)
     return rv_json_str(part);
 }
 
-int rv_reply_arguments(rv_str text, json_object **out, rv_err **cause)
+int rv_reply_arguments(const rv_visit *v, rv_str text, json_object **out, rv_err **cause)
 {
-    const struct rv_json_opts opts = {.what = "arguments"};
+    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "arguments"};
 
     if (rv_str_trim(text).len == 0) {
         *out = json_object_new_object();
@@ -70,7 +70,7 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
         rc = rv_json_set_str(step, "tool", rv_reply_call_text(call, "name"), err);
     if (rc < 0)
         return rc;
-    rc = rv_reply_arguments(rv_reply_call_text(call, "arguments"), &arguments, &cause);
+    rc = rv_reply_arguments(v, rv_reply_call_text(call, "arguments"), &arguments, &cause);
     if (rc == 0)
         rc = rv_json_set_take(step, "parameters", arguments, err);
     else if (rv_err_is(cause, RV_E_NOMEM)) /* perhaps only for saying what is wrong */

@@ -18,7 +18,7 @@ RV_MUST_CHECK int rv_reply_calls(const struct rv_event *ev, json_object **out, r
 /** A member of a call; borrowed, empty if it is not there. */
 rv_str rv_reply_call_text(json_object *call, const char *key);
 /** Arguments as an object, the caller's; RV_E_PARSE and RV_E_INVALID say why they are none. */
-RV_MUST_CHECK int rv_reply_arguments(rv_str text, json_object **out, rv_err **cause);
+RV_MUST_CHECK int rv_reply_arguments(const rv_visit *v, rv_str text, json_object **out, rv_err **cause);
 /** The call by which the model hands over its output, or NULL; borrowed. calls may be NULL. */
 json_object *rv_reply_output_call(json_object *calls);
 /** The calls become the steps of the tool machine. */

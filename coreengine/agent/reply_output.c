@@ -77,7 +77,7 @@ int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *cal
     json_object *given = rv_reply_output_call(calls), *value = NULL;
     rv_err *cause = NULL;
 
-    int rc = given ? rv_reply_arguments(rv_reply_call_text(given, "arguments"), &value, &cause)
+    int rc = given ? rv_reply_arguments(v, rv_reply_call_text(given, "arguments"), &value, &cause)
                    : rv_extract_object(ev->reply, need->items, need->n, &value, &cause);
     if (rc == 0)
         rc = rv_output_check(v, value, &cause);

@@ -17,7 +17,8 @@ static rv_str text_of(json_object *obj, const char *key)
 /* The arguments as an object: of text that is no JSON {"raw": text}, of anything else {}. */
 static int write_arguments(struct rows *r, rv_str text, rv_err **err)
 {
-    const struct rv_json_opts opts = {.allow_duplicates = true, .what = "arguments"};
+    const struct rv_json_opts opts = {
+        .allow_duplicates = true, .refuse_big_ints = rv_visit_refuses_big_ints(r->v), .what = "arguments"};
     json_object *value = NULL;
     rv_err *cause = NULL;
     bool empty = rv_str_trim(text).len == 0;

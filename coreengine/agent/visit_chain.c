@@ -171,7 +171,7 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_json_opts opts = {.what = "tool result"};
+    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "tool result"};
     json_object *result = NULL, *held = NULL;
     rv_err *cause = NULL;
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);

@@ -8,8 +8,6 @@
 
 #define SCRIPT_ENTRY "script" /* the mock of a scripted stage: answers {output, raise} instead of a bare output */
 
-static const struct rv_json_opts reply_opts = {.what = "answer of a capability"};
-
 static int ask(rv_visit *v, enum rv_name_kind kind, const char *hook, const char *name, json_object *output,
                struct rv_effects *out, rv_err **err)
 {
@@ -304,6 +302,8 @@ static const char *phase_error(const rv_visit *v)
 
 int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
+    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v),
+                                      .what = "answer of a capability"};
     json_object *reply = NULL;
     rv_err *cause = NULL;
     int rc = 0;
@@ -317,7 +317,7 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
                              v->agent->name, RV_STR_ARG(ev->error));
     }
     if (rv_str_trim(ev->reply).len) { /* no bytes: nothing to change (W26) */
-        rc = rv_json_parse(ev->reply, &reply_opts, &reply, &cause);
+        rc = rv_json_parse(ev->reply, &opts, &reply, &cause);
         if (rc == 0 && reply && !json_object_is_type(reply, json_type_object))
             rc = RV_FAIL(&cause, RV_E_INVALID, "it answered a value of type %s, not an object",
                          rv_json_type_text(reply));

@@ -297,7 +297,7 @@ static int check_data(const struct rv_tool_info *info, json_object *standard, rv
 static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_object **out, rv_err **err)
 {
     const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
-    const struct rv_json_opts opts = {.what = "tool result"};
+    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "tool result"};
     json_object *raw = NULL, *standard = NULL;
     const char *status = NULL, *type = "ExecutionError";
     rv_err *cause = NULL;

@@ -4,7 +4,9 @@
  * duplicate keys, keys cut at an escaped NUL, clamped integers, overlong UTF-8, trailing bytes). Values stay json-c's
  * json_object, so that trees, reference counts and iteration are the library's. JSON null is a NULL pointer, as json-c
  * has it: test presence with json_object_object_get_ex. Trees belong to one thread: hand over text. Strings may hold
- * NULs: use rv_json_str(), never strlen. Numbers read keep their source text and are written as they were read. */
+ * NULs: use rv_json_str(), never strlen. Numbers read keep their source text and are written as they were read: an
+ * integer from -2^63 to 2^64-1 is exact, any other number is a double that keeps its digits. Out of the range of
+ * doubles (1e400) is an error. */
 #ifndef RV_BASE_JSON_H
 #define RV_BASE_JSON_H
 
@@ -17,11 +19,11 @@
 #define RV_JSON_MAX_DEPTH 256               /* nesting; deeper input is an attack or a fault */
 
 struct rv_json_opts {
-    size_t max_bytes;        /* 0: RV_JSON_MAX_BYTES */
-    int max_depth;           /* 0: RV_JSON_MAX_DEPTH */
-    bool allow_duplicates;   /* true: the last of equal keys wins (model output); false: an error */
-    bool big_ints_as_double; /* true: an integer outside int64/uint64 becomes a double; false: an error */
-    const char *what;        /* for messages: "tool result"; NULL: "JSON" */
+    size_t max_bytes;      /* 0: RV_JSON_MAX_BYTES */
+    int max_depth;         /* 0: RV_JSON_MAX_DEPTH */
+    bool allow_duplicates; /* true: the last of equal keys wins (model output); false: an error */
+    bool refuse_big_ints;  /* true: an integer outside int64/uint64 is an error; false: a double with its text */
+    const char *what;      /* for messages: "tool result"; NULL: "JSON" */
 };
 
 /** Parse exactly one JSON value, white space around it allowed. opts may be NULL (strict defaults).

@@ -163,6 +163,7 @@ void rv_cli_tally_free(rv_cli_tally *t);
 /* load.c: a pipeline with all that belongs to it */
 struct rv_cli_loaded {
     rv_findings *findings;
+    rv_findings *missing; /* with a script: capabilities that could not be loaded, as warnings; among findings too */
     const struct rv_pipeline *pipeline;
     struct rv_pipeline *own; /* the same, unless a bundle owns it */
     rv_plugins *plugins;
@@ -197,6 +198,8 @@ void rv_cli_loaded_fini(struct rv_cli_loaded *l);
 /** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
 void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e);
 /** Print the findings (warnings only if asked) to stderr; true if the pipeline may be run. */
+/** Say on stderr which capabilities a scripted run goes without. */
+void rv_cli_warn_missing(const struct rv_cli *cli, const struct rv_cli_loaded *l);
 bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool warnings);
 
 /* load_agents.c: declared agents of a pipeline */

@@ -10,15 +10,21 @@ static int read_state(const char *path, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_STATE_BYTES);
     const struct rv_json_opts opts = {
-        .max_bytes = MAX_STATE_BYTES, .max_depth = RV_STATE_MAX_DEPTH, .what = "envelope file"};
+        .max_bytes = MAX_STATE_BYTES, .max_depth = RV_STATE_MAX_DEPTH + 1, .what = "envelope file"};
 
     int rc = rv_file_read(path, &text, err);
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&text), &opts, out, err);
     rv_buf_fini(&text);
-    if (rc == 0 && !json_object_is_type(*out, json_type_object)) {
+    if (rc == 0 && !json_object_is_type(*out, json_type_object))
+        rc = RV_FAIL(err, RV_E_INVALID, "an envelope is a JSON object, not of type %s", rv_json_type_text(*out));
+    if (rc == 0 && json_object_object_get_ex(*out, "reeve_run", NULL)) {
+        rc = RV_FAIL(err, RV_E_INVALID, "this is a run file, not an envelope");
+        rv_err_hint(err, "`reeve resume %s` goes on with the run; its member \"state\" is an envelope", path);
+    }
+    if (rc < 0) {
         json_object_put(*out);
-        rc = RV_FAIL(err, RV_E_INVALID, "it holds no JSON object");
+        *out = NULL;
     }
     return rc < 0 ? RV_WRAP(err, rc, "read envelope \"%s\"", path) : 0;
 }
@@ -51,6 +57,25 @@ int rv_cli_check_state_key(const char *path, rv_err **err)
     else
         rv_err_hint(err, "what is your own belongs below metadata: --set metadata.%s", path);
     return rc;
+}
+
+/* A new run sets these itself: what a person assigns to them would be lost without a word. */
+static int check_begins(const char *path, rv_err **err)
+{
+    static const char *const begun[] = {
+        "current_stage", "stage_order",   "parallel_mode",       "status",    "terminated",      "termination_reason",
+        "completed_at",  "active_stages", "completed_stage_set", "suspended", "terminal_reason", "interrupt_pending",
+        "interrupt",     "failed_stages"};
+    rv_str first = {path, strcspn(path, ".=")};
+
+    for (size_t i = 0; i < RV_COUNT(begun); i++)
+        if (rv_str_is(first, begun[i])) {
+            int rc = RV_FAIL(err, RV_E_INVALID, "--set %.*s: a new run sets this key when it begins at its first stage",
+                             RV_STR_ARG(first));
+            rv_err_hint(err, "`reeve runs fork RUN --at STEP --set ...` goes on from another stage");
+            return rc;
+        }
+    return 0;
 }
 
 int rv_cli_set(json_object *root, const char *assignment, rv_err **err)
@@ -144,6 +169,8 @@ int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **
         rc = rv_cli_set(state, assignment, err);
         if (rc == 0)
             rc = rv_cli_check_state_key(assignment, err);
+        if (rc == 0)
+            rc = check_begins(assignment, err);
     }
     if (rc == 0) {
         struct rv_clock clock = rv_clock_system();
@@ -153,11 +180,9 @@ int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **
                 err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
     }
     if (rc == 0) {
-        rc = rv_cli_check_asks(*out, err);
-        if (rc == 0)
-            rc = rv_cli_check_user(args, rv_envelope_fields(*out)->user_id, err);
+        rc = rv_cli_check_user(args, rv_envelope_fields(*out)->user_id, err);
         if (rc < 0)
-            rv_envelope_free(*out);
+            rv_envelope_free(*out), *out = NULL;
     }
     json_object_put(state);
     return rc;

@@ -37,6 +37,10 @@ static int open_plugins(struct rv_cli *cli, struct rv_cli_loaded *l, bool script
         rc = rv_plugins_load_all(l->plugins, l->pipeline, scripted ? found : l->findings, err);
     if (rc == 0 && scripted)
         rc = add_as_warnings(l->findings, found, err);
+    if (rc == 0 && scripted && !l->missing && !(l->missing = rv_findings_new()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "open capabilities");
+    if (rc == 0 && scripted)
+        rc = add_as_warnings(l->missing, found, err);
     rv_plugins_path_free(dirs);
     rv_findings_free(found);
     return rc;
@@ -298,6 +302,7 @@ void rv_cli_loaded_fini(struct rv_cli_loaded *l)
     if (!l->plugins_busy)
         rv_plugins_free(l->plugins);
     rv_findings_free(l->findings);
+    rv_findings_free(l->missing);
     memset(l, 0, sizeof *l);
 }
 
@@ -312,4 +317,15 @@ bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool 
         rv_buf_fini(&text);
     }
     return sound;
+}
+
+void rv_cli_warn_missing(const struct rv_cli *cli, const struct rv_cli_loaded *l)
+{
+    rv_buf text = RV_BUF_INIT(4 << 20);
+
+    if (!l->missing || rv_findings_n(l->missing) == 0)
+        return;
+    rv_findings_write_text(l->missing, cli->err_color, &text);
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
 }

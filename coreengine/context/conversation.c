@@ -57,7 +57,8 @@ static int check(const struct rv_conversation *c, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "upto_seq is negative");
     if (c->history_hash[0] && !is_hash(c->history_hash))
         return RV_FAIL(err, RV_E_INVALID, "history_hash is no hash");
-    return check_sections(c, err);
+    rc = rv_history_opts_check(&c->history_opts, err);
+    return rc < 0 ? RV_WRAP(err, rc, "history") : check_sections(c, err);
 }
 
 int rv_conversation_check(const struct rv_conversation *c, rv_err **err)

@@ -151,6 +151,7 @@ static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_j
             return rc;
         b->mode = (int)m;
     }
+    (void)rv_json_get_bool(body, "continues", &b->continues);
     (void)rv_json_get_bool(body, "mock", &b->use_mocks);
     (void)rv_json_get_bool(body, "script", &b->has_script);
     (void)rv_json_get_bool(body, "answers", &b->answers_from_script);

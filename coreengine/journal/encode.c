@@ -14,6 +14,12 @@ const char *rv_record_kind_text(int kind)
     return kind > RV_RECORD_NONE && kind < RV_N_RECORD_KINDS ? kind_texts[kind] : kind_texts[RV_RECORD_NONE];
 }
 
+/* A clock may be wrong: what is written can be read. */
+static int64_t a_time(int64_t us)
+{
+    return us < 0 ? 0 : us > RV_JOURNAL_MAX_US ? RV_JOURNAL_MAX_US : us;
+}
+
 void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipeline *p, int64_t now_us, rv_buf *body)
 {
     bool any = false;
@@ -23,9 +29,11 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
     rv_jw_kv_int(&w, "v", RV_JOURNAL_VERSION);
     rv_jw_kv_text(&w, "engine", RV_VERSION);
     rv_jw_kv_int(&w, "rules", b->rules == RV_RULES_NEWEST ? RV_RULES_LAST : b->rules);
-    rv_jw_kv_int(&w, "now_us", now_us);
+    rv_jw_kv_int(&w, "now_us", a_time(now_us));
     if (b->mode != RV_UNSET)
         rv_jw_kv_text(&w, "mode", rv_run_mode_text((enum rv_run_mode)b->mode));
+    if (b->continues)
+        rv_jw_kv_bool(&w, "continues", true);
     if (b->use_mocks)
         rv_jw_kv_bool(&w, "mock", true);
     if (b->has_script)
@@ -146,7 +154,7 @@ rv_str rv_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *valu
 
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "event", event_text(ev->kind));
-    rv_jw_kv_int(&w, "now_us", ev->now_us);
+    rv_jw_kv_int(&w, "now_us", a_time(ev->now_us));
     if (ev->call_id)
         rv_jw_kv_int(&w, "call_id", ev->call_id);
     if (ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE)
@@ -232,6 +240,6 @@ void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_bu
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "owner", owner);
     rv_jw_kv_int(&w, "fence", fence);
-    rv_jw_kv_int(&w, "now_us", now_us);
+    rv_jw_kv_int(&w, "now_us", a_time(now_us));
     rv_jw_obj_end(&w);
 }

@@ -41,6 +41,7 @@ typedef struct rv_journal rv_journal;
 struct rv_journal_begin {
     enum rv_rules rules; /* NEWEST: those of this engine */
     int mode;            /* enum rv_run_mode or RV_UNSET */
+    bool continues;      /* begins where its state stands: of a fork */
     bool use_mocks;
     bool has_script;          /* the bundle's script answers calls */
     bool answers_from_script; /* and interrupts */

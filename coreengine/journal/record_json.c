@@ -39,9 +39,10 @@ static void put_text(rv_jw *w, const char *key, rv_str text)
 /* The members of the body stand beside seq and record. */
 static void put_members(rv_jw *w, rv_str body)
 {
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY};
     json_object *json = NULL;
 
-    int rc = rv_json_parse(body, NULL, &json, NULL);
+    int rc = rv_json_parse(body, &opts, &json, NULL);
     if (rc == RV_E_NOMEM && w->out->rc == 0)
         w->out->rc = RV_E_NOMEM;
     if (rc == 0 && json_object_is_type(json, json_type_object)) {

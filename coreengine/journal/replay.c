@@ -199,6 +199,7 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     r->snapshot.env = NULL;
     opts.first = r->snapshot.counters;
     opts.rules = r->out.begin.rules;
+    opts.continues = r->out.begin.continues;
     opts.mode = r->out.begin.mode;
     opts.use_mocks = r->out.begin.use_mocks;
     opts.scripted_stages = r->out.begin.scripted;

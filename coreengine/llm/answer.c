@@ -1,10 +1,27 @@
 /* What a model call came to, as members of a record: journals, recordings and bundles keep it so. */
 #include "coreengine/llm/llm.h"
 
+/* Clocks jump and providers say anything: what is written can be read. */
+static int64_t within(int64_t n)
+{
+    return n < 0 ? 0 : n > RV_USAGE_MAX ? RV_USAGE_MAX : n;
+}
+
 static void write_time(rv_jw *w, const char *key, int64_t us)
 {
     if (us > 0)
-        rv_jw_kv_int(w, key, us);
+        rv_jw_kv_int(w, key, within(us));
+}
+
+/* Engines before this one wrote times that were too long. False: it is there and no time. */
+static bool read_time(json_object *json, const char *key, int64_t *out)
+{
+    *out = 0;
+    if (!json_object_object_get_ex(json, key, NULL))
+        return true;
+    bool good = rv_json_get_int(json, key, out) && *out >= 0;
+    *out = good ? within(*out) : 0;
+    return good;
 }
 
 void rv_llm_answer_write(const struct rv_llm_answer *a, rv_jw *w)
@@ -32,7 +49,7 @@ void rv_llm_answer_write(const struct rv_llm_answer *a, rv_jw *w)
     write_time(w, "latency_us", a->latency_us);
     write_time(w, "first_token_us", a->first_token_us);
     if (a->attempts > 1)
-        rv_jw_kv_int(w, "attempts", a->attempts);
+        rv_jw_kv_int(w, "attempts", within(a->attempts));
 }
 
 static rv_str text_of(json_object *json, const char *key)
@@ -66,9 +83,9 @@ bool rv_llm_answer_read(json_object *json, struct rv_llm_answer *out)
     }
     if (!rv_json_get_bool(json, "billed", &out->may_be_billed))
         out->may_be_billed = false;
-    good &= rv_usage_read_count(json, "retry_after_us", &out->retry_after_us);
-    good &= rv_usage_read_count(json, "latency_us", &out->latency_us);
-    good &= rv_usage_read_count(json, "first_token_us", &out->first_token_us);
-    good &= rv_usage_read_count(json, "attempts", &out->attempts);
+    good &= read_time(json, "retry_after_us", &out->retry_after_us);
+    good &= read_time(json, "latency_us", &out->latency_us);
+    good &= read_time(json, "first_token_us", &out->first_token_us);
+    good &= read_time(json, "attempts", &out->attempts);
     return good;
 }

@@ -17,9 +17,8 @@ const struct call_keys rv_message_response_keys = {"id", "name", NULL};
 const struct call_keys rv_message_tool_keys = {"tool_call_id", "tool_name", "tool_arguments"};
 
 /* Model output: the last of equal keys wins, as the wires read it. A row has one level more than its arguments. */
-static const struct rv_json_opts as_written = {.allow_duplicates = true, .big_ints_as_double = true};
-static const struct rv_json_opts as_stored = {
-    .max_depth = RV_JSON_MAX_DEPTH + 1, .allow_duplicates = true, .big_ints_as_double = true};
+static const struct rv_json_opts as_written = {.allow_duplicates = true};
+static const struct rv_json_opts as_stored = {.max_depth = RV_JSON_MAX_DEPTH + 1, .allow_duplicates = true};
 
 static bool is_legal(char c)
 {

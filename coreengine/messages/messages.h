@@ -115,6 +115,8 @@ struct rv_history_opts {
                               .always_last = 5,                                                                        \
                               .compress = true,                                                                        \
                               .compress_keep = RV_COMPRESS_KEEP})
+/** Whether what is written of it could be read back. */
+RV_MUST_CHECK int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err);
 void rv_history_opts_write(const struct rv_history_opts *o, rv_jw *w); /* an object */
 RV_MUST_CHECK int rv_history_opts_read(json_object *json, struct rv_history_opts *out, rv_err **err);
 

@@ -99,3 +99,13 @@ int rv_history_opts_read(json_object *json, struct rv_history_opts *out, rv_err 
     *out = o;
     return 0;
 }
+
+int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err)
+{
+    const char *bad = o->since_us < 0                                       ? "since_us"
+                      : o->always_last < 0                                  ? "always_last"
+                      : o->compress_keep < 0 || o->compress_keep > MAX_KEEP ? "compress_keep"
+                                                                            : NULL;
+
+    return bad ? RV_FAIL(err, RV_E_INVALID, "history option \"%s\" is out of range", bad) : 0;
+}

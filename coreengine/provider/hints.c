@@ -6,7 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define MAX_DIGITS 15 /* of a number before its point; its microseconds fit then */
+#define MAX_DIGITS  15                                   /* of a number before its point; its microseconds fit then */
+#define MAX_WAIT_US (INT64_C(366) * 86400 * RV_US_PER_S) /* "in the year 9999" says no more than "in a year" */
 
 static rv_str header(const struct rv_http_head *head, const char *name)
 {
@@ -145,17 +146,22 @@ bool rv_http_date_parse(rv_str text, int64_t *out_us)
 
 /* --- What is made of them --- */
 
+static int64_t at_most(int64_t wait_us)
+{
+    return wait_us < MAX_WAIT_US ? wait_us : MAX_WAIT_US;
+}
+
 static int64_t retry_after(const struct rv_http_head *head, int64_t now_us)
 {
     rv_str ms = header(head, "retry-after-ms"), s = header(head, "retry-after");
     int64_t us;
 
     if (ms.len && take_number(&ms, RV_US_PER_MS, &us) && !ms.len)
-        return us;
+        return at_most(us);
     rv_str rest = s;
     if (s.len && take_number(&rest, RV_US_PER_S, &us) && !rest.len)
-        return us;
-    return rv_http_date_parse(s, &us) && us >= now_us ? us - now_us : -1;
+        return at_most(us);
+    return rv_http_date_parse(s, &us) && us >= now_us ? at_most(us - now_us) : -1;
 }
 
 static bool is_used_up(rv_str remaining)

@@ -1,4 +1,5 @@
-/* How a run begins: fresh, where a loaded envelope stands, or with the answer to an interrupt (rules 7.2 and 7.10). */
+/* How a run begins: at its first stage, where a fork stands, or with the answer to an interrupt (rules 7.2 and 7.10).
+ */
 #include "coreengine/run/run_internal.h"
 
 #include <string.h>
@@ -58,7 +59,10 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
 
 int rv_run_start(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    return begin(run, false, now_us, out, err);
+    bool starts_over = run->shared.rules >= RV_RULES_2 && !run->opts.continues;
+    int rc = starts_over ? rv_envelope_restart(run->env, err) : 0;
+
+    return rc < 0 ? rc : begin(run, false, now_us, out, err);
 }
 
 static int go_to(rv_run *run, const char *stage, rv_err **err)

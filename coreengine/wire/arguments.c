@@ -4,7 +4,7 @@
 int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err)
 {
     static const struct rv_json_opts opts = {
-        .max_bytes = RV_LLM_MAX_REPLY, .allow_duplicates = true, .big_ints_as_double = true, .what = "arguments"};
+        .max_bytes = RV_LLM_MAX_REPLY, .allow_duplicates = true, .what = "arguments"};
     json_object *arguments = NULL;
     int rc = rv_json_parse(text, &opts, &arguments, NULL);
 

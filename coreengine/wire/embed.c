@@ -237,8 +237,7 @@ static int check_error(const struct rv_wire_target *t, json_object *body, rv_err
 
 int rv_wire_embed_read(const struct rv_wire_target *t, rv_str body, size_t n, struct rv_embeddings *out, rv_err **err)
 {
-    static const struct rv_json_opts opts = {
-        .max_bytes = MAX_BODY, .allow_duplicates = true, .big_ints_as_double = true, .what = "embeddings"};
+    static const struct rv_json_opts opts = {.max_bytes = MAX_BODY, .allow_duplicates = true, .what = "embeddings"};
     struct rv_embeddings e = {.n = n};
     struct rows x = {.out = &e, .body_bytes = body.len, .err = err};
     json_object *json = NULL;

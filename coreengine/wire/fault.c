@@ -34,8 +34,7 @@ enum rv_llm_error rv_fault_kind(int status, bool *retryable)
 /* The error object of a body; NULL: it has none. Some put it into a list. */
 static int read_object(rv_str body, json_object **out, rv_err **err)
 {
-    static const struct rv_json_opts opts = {
-        .max_bytes = RV_WIRE_MAX_ERROR, .allow_duplicates = true, .big_ints_as_double = true};
+    static const struct rv_json_opts opts = {.max_bytes = RV_WIRE_MAX_ERROR, .allow_duplicates = true};
     json_object *value = NULL, *found = NULL;
     int rc = rv_json_parse(body, &opts, &value, NULL);
 

@@ -31,7 +31,7 @@ static int read_rest(rv_wire_reader *r, rv_err **err)
 
 int rv_reader_is_object(rv_str text, bool *is, rv_err **err)
 {
-    static const struct rv_json_opts opts = {.allow_duplicates = true, .big_ints_as_double = true};
+    static const struct rv_json_opts opts = {.allow_duplicates = true};
     struct rv_json_scan scan = {RV_JSON_SYNTAX, 0, false};
     int rc;
 

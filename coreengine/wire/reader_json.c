@@ -4,8 +4,7 @@
 int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err)
 {
     /* What servers write is taken as every other client takes it: the last of equal keys, big counters as they are. */
-    static const struct rv_json_opts opts = {
-        .max_bytes = WIRE_MAX_WHOLE, .allow_duplicates = true, .big_ints_as_double = true, .what = "its JSON"};
+    static const struct rv_json_opts opts = {.max_bytes = WIRE_MAX_WHOLE, .allow_duplicates = true, .what = "its JSON"};
     rv_buf marked = RV_BUF_INIT(WIRE_MAX_WHOLE), shown = RV_BUF_INIT(WIRE_MAX_WHY / 2);
     json_object *value = NULL;
     rv_err *why = NULL;

@@ -17,7 +17,7 @@ static void must(bool holds)
 
 static bool found_again(json_object *obj)
 {
-    const struct rv_json_opts opts = {.max_bytes = MAX_OUT, .big_ints_as_double = true};
+    const struct rv_json_opts opts = {.max_bytes = MAX_OUT};
     rv_buf text = RV_BUF_INIT(MAX_OUT);
     json_object *again = NULL, *parsed = NULL;
 

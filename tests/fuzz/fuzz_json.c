@@ -61,8 +61,7 @@ static void check_round_trip(json_object *v, const struct rv_json_opts *opts)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct rv_json_opts strict = {.max_bytes = MAX_OUT};
-    static const struct rv_json_opts relaxed = {
-        .max_bytes = MAX_OUT, .allow_duplicates = true, .big_ints_as_double = true};
+    static const struct rv_json_opts relaxed = {.max_bytes = MAX_OUT, .allow_duplicates = true};
     rv_str text = {(const char *)data, size};
     json_object *v = NULL;
     bool is_strict = rv_json_parse(text, &strict, &v, NULL) == 0;

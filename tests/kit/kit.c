@@ -32,8 +32,7 @@ struct rv_clock rv_kit_clock(struct rv_kit_clock *state)
 
 json_object *rv_kit_json(const char *text)
 {
-    const struct rv_json_opts opts = {
-        .max_bytes = MAX_TEXT, .allow_duplicates = true, .big_ints_as_double = true, .what = "test data"};
+    const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .allow_duplicates = true, .what = "test data"};
     char *copy = rv_str_dup(rv_str_of(text)), *p;
     json_object *v = NULL;
     rv_err *err = NULL;

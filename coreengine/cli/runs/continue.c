@@ -106,6 +106,7 @@ int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store
     if (rc == 0 && !rv_cli_sound(cli, &loaded, false)) {
         status = RV_EXIT_USAGE;
     } else {
+        rv_cli_warn_missing(cli, &loaded);
         /* taking the run over and its next step are one commit: the session ends the group */
         if (rc == 0)
             rc = rv_store_begin(store, &err);

@@ -57,6 +57,7 @@ int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, bool in_group,
         .mode = !mode                           ? RV_UNSET
                 : strcmp(mode, "parallel") == 0 ? RV_MODE_PARALLEL
                                                 : RV_MODE_SEQUENTIAL,
+        .continues = s->parent != NULL,
         .use_mocks = rv_cli_flag(s->args, "mock"),
         .has_script = s->loaded->script != NULL,
         .answers_from_script = s->loaded->script != NULL,

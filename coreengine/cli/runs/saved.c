@@ -23,6 +23,7 @@ static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
     if (rc < 0)
         return rc;
     opts.rules = s->script.begin.rules;
+    opts.continues = s->script.begin.continues;
     opts.mode = s->script.begin.mode;
     opts.use_mocks = s->script.begin.use_mocks;
     opts.scripted_stages = s->script.begin.scripted;

@@ -184,6 +184,40 @@ static int run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, stru
     return read_end(l->pipeline, rv_exec_envelope(*exec), o, n_before, err);
 }
 
+static bool does_without(const struct rv_pipeline *p, const struct rv_test_config *test, const struct rv_src *at)
+{
+    for (size_t i = 0; i < p->n_capabilities; i++) {
+        const struct rv_capability_config *c = &p->capabilities[i];
+        if (c->src.line != at->line || c->src.col != at->col)
+            continue;
+        for (size_t k = 0; k < test->without.n; k++)
+            if (strcmp(test->without.items[k], c->name) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* A script may play what a capability does; that the capability is there is part of what a test shows. */
+static int complain_of_missing(const struct rv_cli_loaded *l, struct rv_test_report *out, rv_err **err)
+{
+    size_t n = l->missing ? rv_findings_n(l->missing) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct rv_finding f = rv_findings_at(l->missing, i);
+        rv_buf text = RV_BUF_INIT(1 << 16);
+        if (does_without(l->pipeline, out->test, &f.src))
+            continue;
+        rv_buf_printf(&text, "%s:%d:%d: %s", f.src.file ? f.src.file : l->pipeline->file, f.src.line, f.src.col,
+                      f.text);
+        rc = rv_buf_check(&text, "what a test lacks", err);
+        if (rc == 0)
+            rc = rv_test_complain(out, "/capabilities", rv_buf_cstr(&text), err);
+        rv_buf_fini(&text);
+    }
+    return rc;
+}
+
 int rv_test_run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, rv_coverage *coverage,
                 struct rv_test_report *out, rv_err **err)
 {
@@ -198,6 +232,8 @@ int rv_test_run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, rv_
                                    .questions = json_object_new_array()};
     if (!o.skipped || !out->failures || !out->visited || !out->questions)
         rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
+    if (rc == 0)
+        rc = complain_of_missing(l, out, err);
     if (rc == 0)
         rc = run(cli, l, i, &o, &engine, &exec, err);
     if (rc < 0 && rc != RV_E_NOMEM) { /* the test could not be run: that is its result */

@@ -29,7 +29,8 @@
 static const struct rv_cli_option run_options[] = {
     {"input", 'i', "TEXT", "the input; - reads it from standard input", NULL, false},
     {"input-file", 0, "FILE", "the input from a file; - is standard input", "FILE", false},
-    {"envelope", 0, "FILE", "start from a state dict (may be partial) instead of a fresh envelope", "FILE", false},
+    {"envelope", 0, "FILE", "begin at the first stage with the outputs and counters of a state dict (may be partial)",
+     "FILE", false},
     {"set", 0, "PATH=VALUE", "set a part of the starting state, e.g. metadata.lang=en", NULL, true},
     {"user", 'u', "ID", "who asks (default REEVE_USER)", NULL, false},
     {"session", 0, "ID", "the session it belongs to", NULL, false},
@@ -136,6 +137,7 @@ static int run(struct rv_cli *cli, const struct rv_cli_args *args)
     } else if (rv_cli_envelope(args, &env, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {
+        rv_cli_warn_missing(cli, &loaded);
         struct rv_cli_session s = {
             .cli = cli, .args = args, .loaded = &loaded, .pipeline_path = args->words[0], .script_path = script};
         status = run_kept(&s, env);
@@ -211,6 +213,7 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
         rv_envelope_free(env);
         status = rv_cli_report(cli, err);
     } else {
+        rv_cli_warn_missing(cli, &loaded);
         struct rv_cli_session s = {.cli = cli,
                                    .args = args,
                                    .loaded = &loaded,

@@ -50,6 +50,8 @@ static int make_run(const struct rv_cli_args *args, rv_store *store, const struc
         rc = rv_cli_check_user(args, rv_envelope_fields(env)->user_id, err);
     if (rc == 0)
         rc = rv_journal_read_begin(store, &p->scope, p->row.id, start.pipeline, &start.begin, err);
+    if (from->step > 0) /* a run that has not begun begins as its parent did */
+        start.begin.continues = true;
     json_object_put(start.begin.script_at);
     start.begin.script_at = json_object_get(from->script_at);
     if (start.begin.own_conversation) /* it is told what was said, and adds nothing: nobody has said it */

@@ -11,6 +11,7 @@ TCase *file_case(void);
 TCase *json_read_case(void);
 TCase *json_scan_case(void);
 TCase *json_write_case(void);
+TCase *json_numbers_case(void);
 TCase *json_tree_case(void);
 TCase *clock_case(void);
 TCase *log_case(void);

@@ -44,7 +44,7 @@ static const struct {
 
 START_TEST(says_how_the_value_ends)
 {
-    const struct rv_json_opts opts = {.allow_duplicates = true, .big_ints_as_double = true};
+    const struct rv_json_opts opts = {.allow_duplicates = true};
     struct rv_json_scan with_tree, without;
     json_object *v = NULL;
 

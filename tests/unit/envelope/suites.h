@@ -14,6 +14,7 @@ TCase *goals_case(void);
 TCase *result_case(void);
 TCase *state_case(void);
 TCase *state_random_case(void);
+TCase *state_extreme_case(void);
 TCase *fork_case(void);
 TCase *patch_case(void);
 

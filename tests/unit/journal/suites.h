@@ -9,6 +9,7 @@ TCase *damage_case(void);
 TCase *faults_case(void);
 TCase *growth_case(void);
 TCase *format_case(void);
+TCase *extreme_case(void);
 TCase *owner_case(void);
 TCase *random_case(void);
 TCase *snapshot_case(void);

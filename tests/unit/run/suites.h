@@ -10,6 +10,7 @@ TCase *parallel_case(void);
 TCase *protocol_case(void);
 TCase *answers_case(void);
 TCase *continue_case(void);
+TCase *begin_case(void);
 TCase *outcomes_case(void);
 TCase *random_case(void);
 TCase *growth_case(void);

@@ -309,6 +309,7 @@ START_TEST(kept_work_without_an_answer_asks_and_makes_no_call)
         ck_assert_int_eq(rv_envelope_load(json, rv_rand_seeded(&seed, 1), DRIVE_T0, &env, NULL), RV_E_INVALID);
         json_object_put(json);
     } else {
+        d->opts.continues = true;
         drive_envelope(d, rv_buf_cstr(&state));
         bool asks = strcmp(kept[_i].interrupt, "null") == 0;
         ck_assert_int_eq(drive_run(d), asks ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED);

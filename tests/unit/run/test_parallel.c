@@ -233,6 +233,7 @@ START_TEST(what_is_blocked_otherwise_fails_the_run_with_names)
     struct drive *d =
         drive_new(P "  - {name: a, stage_order: 1}\n  - {name: b, stage_order: 2, requires: [a]}\n", NULL, 0);
 
+    d->opts.continues = true;
     drive_envelope(d,
                    "{'current_stage':'b','parallel_mode':true,'stage_order':['a','b'],'failed_stages':{'a':'before'}}");
     ck_assert_int_eq(drive_run(d), RV_RUN_FAILED); /* the failure of a was not routed: b is blocked, not skipped */

@@ -388,6 +388,7 @@ START_TEST(a_loaded_envelope_is_judged_where_it_stands)
 {
     struct drive *d = drive_new("name: t\nagents: [{name: a}]\n", NULL, 0);
 
+    d->opts.continues = true;
     drive_envelope(d, loaded[_i].state);
     ck_assert_msg(drive_run(d) == loaded[_i].status, "%s: %s", loaded[_i].state, drive_story(d));
     ck_assert_str_eq(drive_state(d, "terminal_reason"), loaded[_i].reason);
@@ -427,6 +428,7 @@ START_TEST(a_very_long_stage_name_can_be_reported)
         rv_buf_putc(&state, 'n');
     rv_buf_puts(&state, "\xc3\xa9\xc3\xa9'}"); /* a cut at 200 bytes would fall into a character */
     struct drive *d = drive_new("name: t\nagents: [{name: a}]\n", NULL, 0);
+    d->opts.continues = true;
     drive_envelope(d, rv_buf_cstr(&state));
     ck_assert_int_eq(drive_run(d), RV_RUN_FAILED);
     drive_free(d);
