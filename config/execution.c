@@ -36,7 +36,7 @@ struct raw_execution {
     }
 
 /* Words of the log, in either case: the field has both habits. */
-static const char *const log_levels[] = {"trace", "debug", "info", "warn", "error", "off"};
+static const char *const log_levels[] = {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"};
 #define LOG_LEVEL_SCHEMA                                                                                               \
     "{\"enum\":[\"TRACE\",\"DEBUG\",\"INFO\",\"WARN\",\"ERROR\",\"OFF\",\"trace\",\"debug\",\"info\",\"warn\","        \
     "\"error\",\"off\"]}"
@@ -160,7 +160,7 @@ static int64_t ms_of(double seconds)
 
 static void read(struct rv_loader *l, struct rv_key_reader *r, const struct rv_node *map)
 {
-    struct raw_execution raw = {.c.log_level = "info"};
+    struct raw_execution raw = {.c.log_level = "INFO"};
 
     rv_keys_read(r, map, execution_keys, RV_COUNT(execution_keys), &raw);
     raw.c.llm_timeout_ms = ms_of(raw.llm_timeout);

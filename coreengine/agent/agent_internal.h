@@ -96,6 +96,7 @@ struct rv_visit {
     bool resumed;                    /* goes on with suspended work: the pre hook has run already */
     size_t policy_at;
     json_object *approved_policies; /* array of the policies whose question a person approved; owned; NULL: none */
+    bool breaks;                    /* the routing function breaks the run off */
     const char *end_text;           /* a routing function's reason to end the run; borrowed while its answer is read */
     char *confirm_message;          /* a policy wants confirmation; owned */
     unsigned n_interrupts;          /* raised so far; part of their ids */

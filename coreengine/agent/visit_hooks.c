@@ -243,7 +243,8 @@ static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, 
 {
     const char *next = NULL, *why = NULL;
 
-    if (rv_json_get_text(reply, "terminate", &why)) {
+    v->breaks = v->shared->rules >= RV_RULES_2 && rv_json_get_text(reply, "break", &why);
+    if (v->breaks || rv_json_get_text(reply, "terminate", &why)) {
         v->end_text = why;
         v->result.outcome = RV_OUTCOME_TERMINATE;
         v->routed_to = RV_TARGET_END;

@@ -78,7 +78,9 @@ static const char *step_fault(const rv_visit *v, size_t index)
         return "the step names no tool";
     if (!json_object_is_type(part, json_type_string) || rv_json_str(part).len == 0)
         return "the step's tool is no text";
-    if (json_object_object_get_ex(step, "parameters", &part) && part && !json_object_is_type(part, json_type_object))
+    bool must_be_object = v->talk.acting || v->shared->rules < RV_RULES_2; /* a plan's count as {} else */
+    if (must_be_object && json_object_object_get_ex(step, "parameters", &part) && part &&
+        !json_object_is_type(part, json_type_object))
         return "the step's parameters are no object";
     return NULL;
 }
