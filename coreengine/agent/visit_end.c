@@ -133,6 +133,8 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
+    if (v->route)
+        rv_visit_keep_partial(v);
     if (v->result.outcome == RV_OUTCOME_TERMINATE) {
         rc = end_run(v, err);
         if (rc < 0)

@@ -13,5 +13,6 @@ TCase *continue_case(void);
 TCase *outcomes_case(void);
 TCase *random_case(void);
 TCase *growth_case(void);
+TCase *knobs_case(void);
 
 #endif
