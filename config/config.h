@@ -188,7 +188,8 @@ struct rv_execution_config {
         enable_idempotency, enforce_idempotency_for_tools, enforce_idempotency_for_agents, meta_validation_enabled,
         enable_loop_back, enable_arbiter, skip_arbiter_for_read_only;
     const char *log_level;
-    bool has_tool_timeout, has_llm_timeout, has_agent_timeout, has_executor_timeout; /* given in the file */
+    bool has_tool_timeout, has_llm_timeout, has_agent_timeout, has_executor_timeout, has_max_loop_iterations,
+        has_max_replan_iterations, has_max_loop_back_rejections, has_log_level; /* given in the file */
 };
 
 struct rv_state_field {

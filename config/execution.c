@@ -20,6 +20,12 @@ struct raw_execution {
         .name = #key, .type = RV_KEY_INT, .offset = AT(c.key), .min = 0, .max = 1e6, .default_text = value,            \
         .doc = text                                                                                                    \
     }
+/* Without it, nothing but the pipeline's own bounds ends such loops. */
+#define LIMIT_KEY(key, value, text)                                                                                    \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_INT, .offset = AT(c.key), .min = 0, .max = 1e6, .default_text = value,            \
+        .is_set_offset = AT(c.has_##key), .doc = text                                                                  \
+    }
 #define FLAG_KEY(key, value, text)                                                                                     \
     {                                                                                                                  \
         .name = #key, .type = RV_KEY_BOOL, .offset = AT(c.key), .default_text = value, .doc = text                     \
@@ -36,7 +42,7 @@ struct raw_execution {
     }
 
 /* Words of the log, in either case: the field has both habits. */
-static const char *const log_levels[] = {"trace", "debug", "info", "warn", "error", "off"};
+static const char *const log_levels[] = {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"};
 #define LOG_LEVEL_SCHEMA                                                                                               \
     "{\"enum\":[\"TRACE\",\"DEBUG\",\"INFO\",\"WARN\",\"ERROR\",\"OFF\",\"trace\",\"debug\",\"info\",\"warn\","        \
     "\"error\",\"off\"]}"
@@ -75,9 +81,15 @@ static const struct rv_key execution_keys[] = {
      .doc = "A plan with more steps fails its stage before any runs."},
     COUNT_KEY(max_tool_retries, "2", "Further attempts of a tool call that may be repeated."),
     COUNT_KEY(max_llm_retries, "3", "Further attempts of a model call within one stage attempt."),
-    COUNT_KEY(max_loop_iterations, "10", "Upper end for loops that a stage runs by itself."),
-    COUNT_KEY(max_replan_iterations, "3", "Upper end for plans that are made again."),
-    COUNT_KEY(max_loop_back_rejections, "2", "Upper end for loop-backs a judge may ask for."),
+    LIMIT_KEY(max_loop_iterations, "10",
+              "Loop-backs of a run, over all edges; one more ends it with max_loop_exceeded. Applies where the file "
+              "gives it; max_iterations holds beside it."),
+    LIMIT_KEY(max_replan_iterations, "3",
+              "Loop-backs that follow outcome `replan`; one more ends the run with max_loop_exceeded. Applies where "
+              "the file gives it."),
+    LIMIT_KEY(max_loop_back_rejections, "2",
+              "Loop-backs of one stage that follow its outcome or verdict `loop_back`; one more ends the run with "
+              "max_loop_exceeded. Applies where the file gives it."),
     SECONDS_KEY(llm_timeout, has_llm_timeout, "120", "Seconds for one model call."),
     SECONDS_KEY(executor_timeout, has_executor_timeout, "60", "Seconds for all steps of a tool stage."),
     SECONDS_KEY(tool_timeout, has_tool_timeout, "30", "Seconds for one tool call."),
@@ -103,43 +115,62 @@ static const struct rv_key execution_keys[] = {
      .max = 1e12,
      .default_text = TEXT_OF(RV_AGENT_DEFAULT_TOKENS),
      .doc = "`limits.total_tokens_limit` of declared agents, likewise."},
-    SHARE_KEY(clarification_threshold, "0.7", "Confidence below which a stage should ask."),
-    SHARE_KEY(high_confidence_threshold, "0.9", "Confidence from which no review is needed."),
+    SHARE_KEY(
+        clarification_threshold, "0.7",
+        "An output with a number `confidence` below it, a text `clarification_question` and no `outcome` asks that "
+        "question, as outcome `clarify` does."),
+    SHARE_KEY(
+        high_confidence_threshold, "0.9",
+        "A plan of tools that only read is reviewed by the arbiter all the same if its number `confidence` is below "
+        "this."),
     {.name = "llm_seed",
      .type = RV_KEY_INT,
      .offset = AT(c.llm_seed),
      .is_set_offset = AT(c.has_llm_seed),
      .doc = "Handed to providers that take a seed."},
     FLAG_KEY(require_confirmation_for_destructive, "true", "Ask before a tool runs that may destroy something."),
-    FLAG_KEY(replan_on_partial_success, "true", "A partial result asks for a new plan."),
-    FLAG_KEY(strict_transition_validation, "true", "Refuse transitions that the pipeline does not declare."),
-    FLAG_KEY(enable_idempotency, "true", "Give calls idempotency keys."),
+    FLAG_KEY(
+        replan_on_partial_success, "true",
+        "false: a stage with outcome `partial`, or a tool stage of whose steps some failed, is never routed back: its "
+        "default_next follows, or the end if that leads back too."),
+    FLAG_KEY(strict_transition_validation, "true",
+             "A routing function that names no target fails its stage; false: the default decides, with a warning."),
+    FLAG_KEY(enable_idempotency, "true", "false: no call has an idempotency key."),
     {.name = "idempotency_ttl_ms",
      .type = RV_KEY_INT,
      .offset = AT(c.idempotency_ttl_ms),
      .min = 1,
      .max = 1e12,
      .default_text = "3600000",
-     .doc = "Milliseconds an idempotency key is remembered."},
-    FLAG_KEY(enforce_idempotency_for_tools, "true", "Idempotency keys for tools."),
-    FLAG_KEY(enforce_idempotency_for_agents, "false", "Idempotency keys for whole stages."),
-    FLAG_KEY(meta_validation_enabled, "true", "Validate results of validation."),
+     .doc = "Milliseconds an idempotency key is valid; an attempt of the same call after that has a new one."},
+    FLAG_KEY(enforce_idempotency_for_tools, "true", "false: tool calls have no idempotency key."),
+    FLAG_KEY(enforce_idempotency_for_agents, "false",
+             "true: model calls have idempotency keys, the same for every attempt."),
+    FLAG_KEY(
+        meta_validation_enabled, "true",
+        "An output that contradicts itself (verdict `proceed` or `advance`, outcome `replan` or `loop_back`) is asked "
+        "for once more; then its stage fails. Not with a declared agent."),
     {.name = "meta_validation_delay",
      .type = RV_KEY_FLOAT,
      .offset = AT(meta_validation_delay),
      .min = 0,
      .max = 31536000,
      .default_text = "0.5",
-     .doc = "Seconds before that."},
+     .doc = "Seconds before that second attempt."},
     FLAG_KEY(enable_loop_back, "true", "false: a loop-back ends the run with max_loop_exceeded."),
-    FLAG_KEY(enable_arbiter, "true", "Whether an arbiter stage takes part."),
-    FLAG_KEY(skip_arbiter_for_read_only, "true", "Leave the arbiter out when every tool only reads."),
+    FLAG_KEY(
+        enable_arbiter, "true",
+        "false: the stage with output_key `arbiter` does no work; its output is {outcome: skip, verdict: proceed}."),
+    FLAG_KEY(skip_arbiter_for_read_only, "true",
+             "The same when the plan has steps and each names a tool that only reads; see high_confidence_threshold."),
     {.name = "log_level",
      .type = RV_KEY_CUSTOM,
      .offset = AT(c.log_level),
+     .is_set_offset = AT(c.has_log_level),
      .read = read_log_level,
      .schema = LOG_LEVEL_SCHEMA,
-     .doc = "Least level of log lines; INFO when unset."},
+     .doc = "Least level of log lines, unless --log-level says it. Where the file does not give it, only errors are "
+            "logged."},
 };
 static const struct rv_key_table execution_table = {
     .name = "execution",
@@ -160,7 +191,7 @@ static int64_t ms_of(double seconds)
 
 static void read(struct rv_loader *l, struct rv_key_reader *r, const struct rv_node *map)
 {
-    struct raw_execution raw = {.c.log_level = "info"};
+    struct raw_execution raw = {.c.log_level = "INFO"};
 
     rv_keys_read(r, map, execution_keys, RV_COUNT(execution_keys), &raw);
     raw.c.llm_timeout_ms = ms_of(raw.llm_timeout);

@@ -189,6 +189,8 @@ static int set_loops(const struct rv_pipeline *p, struct rv_walk_graph *g, rv_er
     int64_t *into;
 
     g->loops = p->execution.enable_loop_back ? least(p->max_iterations, g->max_hops - 1) : 0;
+    if (p->execution.has_max_loop_iterations)
+        g->loops = least(g->loops, p->execution.max_loop_iterations);
     if (g->loops < 0)
         g->loops = 0;
     if (!g->is_whole)

@@ -251,6 +251,11 @@ RV_MUST_CHECK int rv_envelope_advance_stage(rv_envelope *env, const char *const 
                                             rv_err **err);
 /** The goals' position for prompts; *out is the caller's object. */
 RV_MUST_CHECK int rv_envelope_stage_context(const rv_envelope *env, json_object **out, rv_err **err);
+/* Loop-backs that are counted by why they were taken; the keys of the state dict are `replans` and `rejections`. */
+enum rv_loop_cause { RV_LOOP_REPLAN, RV_LOOP_REJECTION };
+/** One more by that stage. *of_stage: its own so far; *of_all: those of every stage. Not for forks. */
+RV_MUST_CHECK int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str stage, int64_t *of_stage,
+                                         int64_t *of_all, rv_err **err);
 /** iteration + 1; feedback (ptr NULL: none) appended; archive, then clear. */
 RV_MUST_CHECK int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback, const struct rv_reset_rules *rules,
                                                   rv_err **err);

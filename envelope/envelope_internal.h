@@ -75,6 +75,8 @@ enum rv_map_id {
     RV_MAP_GOALS,
     RV_MAP_VISITS,
     RV_MAP_EDGES,
+    RV_MAP_REPLANS,
+    RV_MAP_REJECTIONS,
     RV_N_MAPS
 };
 enum rv_list_id {

@@ -164,3 +164,24 @@ int rv_envelope_count_edge(rv_envelope *env, rv_str from, rv_str to, int64_t *ou
         *out_count = rv_env_count(env, RV_MAP_EDGES, from_name, to_name);
     return 0;
 }
+
+int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str stage, int64_t *of_stage, int64_t *of_all,
+                           rv_err **err)
+{
+    enum rv_map_id id = cause == RV_LOOP_REPLAN ? RV_MAP_REPLANS : RV_MAP_REJECTIONS;
+    const struct rv_name *name = NULL;
+    int rc = rv_env_intern(env, stage, "stage", &name, err);
+
+    if (rc == 0)
+        rc = rv_map_reserve(&env->map[id], 1, err);
+    if (rc < 0)
+        return rc;
+    struct rv_entry *mine = rv_map_put(&env->map[id], name, NULL);
+    mine->count = rv_counter_add(mine->count, 1);
+    *of_stage = mine->count;
+    *of_all = 0;
+    struct rv_cursor c = rv_cursor_on(env, id);
+    for (const struct rv_entry *e = rv_cursor_next(&c); e; e = rv_cursor_next(&c))
+        *of_all = rv_counter_add(*of_all, e->count);
+    return 0;
+}

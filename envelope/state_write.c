@@ -50,6 +50,8 @@ static const struct rv_row rows[] = {
     {"state", RV_ROW_VALUES, RV_MAP_STATE, RV_PATCH_MERGE},
     {"stage_visits", RV_ROW_COUNTS, RV_MAP_VISITS, RV_PATCH_SAME},
     {"suspended", RV_ROW_WORK, RV_MAP_SUSPENDED, RV_PATCH_SET},
+    {"replans", RV_ROW_COUNTS, RV_MAP_REPLANS, RV_PATCH_SAME},
+    {"rejections", RV_ROW_COUNTS, RV_MAP_REJECTIONS, RV_PATCH_SAME},
     {"usage", RV_ROW_USAGE, 0, RV_PATCH_SAME},
 };
 _Static_assert(RV_COUNT(rows) < RV_STATE_MAX_KEYS, "a bit per row, and state_version");
@@ -276,6 +278,15 @@ void rv_envelope_write_lean_state(const rv_envelope *env, rv_buf *b)
     rv_jw_obj_end(&w);
 }
 
+/* Rows that younger engines added: only there when they say something. */
+static bool is_left_out(const rv_envelope *env, const struct rv_row *row)
+{
+    if (row->kind == RV_ROW_USAGE)
+        return rv_usage_is_zero(&env->f.usage);
+    bool counts_loops = row->kind == RV_ROW_COUNTS && row->at != RV_MAP_VISITS;
+    return counts_loops && rv_env_size(env, (enum rv_map_id)row->at) == 0;
+}
+
 void rv_envelope_write_state(const rv_envelope *env, rv_buf *b)
 {
     rv_jw w = rv_jw_on(b);
@@ -283,7 +294,7 @@ void rv_envelope_write_state(const rv_envelope *env, rv_buf *b)
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "state_version", RV_STATE_VERSION);
     for (size_t i = 0; i < RV_COUNT(rows); i++) {
-        if (rows[i].kind == RV_ROW_USAGE && rv_usage_is_zero(&env->f.usage))
+        if (is_left_out(env, &rows[i]))
             continue;
         rv_jw_key(&w, rows[i].key);
         write_row(env, &rows[i], &w);

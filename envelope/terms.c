@@ -134,6 +134,31 @@ enum rv_effect_class rv_effect_class_of_risk(enum rv_risk risk)
     return risk == RV_RISK_DESTRUCTIVE ? RV_EFFECT_IDEMPOTENT : RV_EFFECT_NON_IDEMPOTENT;
 }
 
+enum rv_reason_class rv_reason_class_for(enum rv_reason reason)
+{
+    switch (reason) {
+    case RV_REASON_COMPLETED:
+    case RV_REASON_BREAK:
+        return RV_REASON_CLASS_COMPLETED;
+    case RV_REASON_MAX_ITERATIONS:
+    case RV_REASON_MAX_LLM_CALLS:
+    case RV_REASON_MAX_HOPS:
+    case RV_REASON_MAX_LOOP:
+    case RV_REASON_MAX_VISITS:
+    case RV_REASON_BUDGET:
+        return RV_REASON_CLASS_BOUNDS_EXCEEDED;
+    case RV_REASON_USER_CANCELLED:
+    case RV_REASON_TOOL_FAILED:
+    case RV_REASON_LLM_FAILED:
+    case RV_REASON_POLICY:
+        return RV_REASON_CLASS_FAILED;
+    case RV_REASON_NONE:
+    case RV_N_REASON:
+        break;
+    }
+    return RV_REASON_CLASS_NONE;
+}
+
 bool rv_risk_needs_confirmation(enum rv_risk risk)
 {
     return risk == RV_RISK_DESTRUCTIVE || risk == RV_RISK_HIGH || risk == RV_RISK_CRITICAL;

@@ -62,7 +62,14 @@
     X(TOOL_FAILED, "tool_failed_fatally", "a stage failed and nothing caught it") \
     X(LLM_FAILED, "llm_failed_fatally", "a model stage failed and nothing caught it") \
     X(POLICY, "policy_violation", "a policy denied it")                     \
-    X(BUDGET, "budget_exceeded", "the money for the run is used up")
+    X(BUDGET, "budget_exceeded", "the money for the run is used up")        \
+    X(BREAK, "break_requested", "a stage broke off the run on purpose")
+
+/* What a terminal reason comes to. */
+#define RV_REASON_CLASSES(X)                                                \
+    X(COMPLETED, "completed", "the run did what it was to do: completed, break_requested") \
+    X(BOUNDS_EXCEEDED, "bounds_exceeded", "a bound stopped it: the reasons that end in _exceeded") \
+    X(FAILED, "failed", "a failure, a denial or a person stopped it: the other reasons")
 
 #define RV_INTERRUPT_KINDS(X)                                       \
     X(CLARIFICATION, "clarification", "a question to the user")     \
@@ -178,6 +185,7 @@
     T(tool_category, CATEGORY, RV_TOOL_CATEGORIES, "tool category")               \
     T(severity, SEVERITY, RV_SEVERITIES, "severity")                              \
     T(reason, REASON, RV_REASONS, "terminal reason")                              \
+    T(reason_class, REASON_CLASS, RV_REASON_CLASSES, "class of terminal reasons") \
     T(interrupt_kind, INTERRUPT, RV_INTERRUPT_KINDS, "interrupt kind")            \
     T(interrupt_status, INTERRUPT_STATUS, RV_INTERRUPT_STATUSES, "interrupt status") \
     T(run_mode, MODE, RV_RUN_MODES, "run mode")                                   \
@@ -210,6 +218,8 @@ enum rv_tool_category { RV_TOOL_CATEGORIES(RV_TERM_CONST_CATEGORY) RV_N_CATEGORY
 enum rv_severity { RV_SEVERITIES(RV_TERM_CONST_SEVERITY) RV_N_SEVERITY };
 #define RV_TERM_CONST_REASON(n, t, m) RV_REASON_##n,
 enum rv_reason { RV_REASON_NONE = RV_UNSET, RV_REASONS(RV_TERM_CONST_REASON) RV_N_REASON };
+#define RV_TERM_CONST_REASON_CLASS(n, t, m) RV_REASON_CLASS_##n,
+enum rv_reason_class { RV_REASON_CLASS_NONE = RV_UNSET, RV_REASON_CLASSES(RV_TERM_CONST_REASON_CLASS) RV_N_REASON_CLASS };
 #define RV_TERM_CONST_INTERRUPT(n, t, m) RV_INTERRUPT_##n,
 enum rv_interrupt_kind { RV_INTERRUPT_KINDS(RV_TERM_CONST_INTERRUPT) RV_N_INTERRUPT };
 #define RV_TERM_CONST_INTERRUPT_STATUS(n, t, m) RV_INTERRUPT_STATUS_##n,
@@ -268,6 +278,7 @@ bool rv_outcome_requires_loop(enum rv_outcome o);
 /** Trims and lower-cases, then only the two words. */
 RV_MUST_CHECK int rv_tool_status_parse(rv_str text, enum rv_tool_status *out, rv_err **err);
 enum rv_effect_class rv_effect_class_of_risk(enum rv_risk risk);
+enum rv_reason_class rv_reason_class_for(enum rv_reason reason); /* RV_UNSET of RV_REASON_NONE; its text is NULL */
 bool rv_risk_needs_confirmation(enum rv_risk risk);
 
 #endif

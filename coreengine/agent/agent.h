@@ -77,7 +77,7 @@ struct rv_effect {
     int64_t deadline_us;                /* CALL_*: answer by then or report a timeout; 0: none */
     int64_t at_us;                      /* ARM_TIMER */
     int effect_class;                   /* CALL_TOOL: enum rv_effect_class */
-    char *key;                          /* CALL_TOOL: idempotency key, the same for every attempt; owned */
+    char *key;                          /* CALL_TOOL, CALL_LLM: idempotency key; owned; NULL: none */
     enum rv_emit_kind emit;             /* EMIT */
     size_t text_at, text_len;           /* EMIT: where its line stands in rv_effects.text (without line end) */
     enum rv_run_status status;          /* FINISH */

@@ -96,6 +96,8 @@ struct rv_visit {
     bool resumed;                    /* goes on with suspended work: the pre hook has run already */
     size_t policy_at;
     json_object *approved_policies; /* array of the policies whose question a person approved; owned; NULL: none */
+    bool asked_twice;               /* its output contradicted itself once */
+    bool breaks;                    /* the routing function breaks the run off */
     const char *end_text;           /* a routing function's reason to end the run; borrowed while its answer is read */
     char *confirm_message;          /* a policy wants confirmation; owned */
     unsigned n_interrupts;          /* raised so far; part of their ids */
@@ -151,6 +153,9 @@ struct visit_call {
 };
 /** Ask for a call; the visit then waits. Takes the bytes of request. A passed stage deadline ends the visit instead. */
 int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err);
+/** A timer that is told to observers as a retry: its id, or 0 when the deadline does not leave the time (or memory is
+ * short, which sticks in out). */
+int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
 /** A timer before another attempt of something that was tried `attempt` times: its id, or 0 when the deadline does not
  * leave the time (or memory is short, which sticks in out). */
 int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out);
@@ -166,6 +171,18 @@ void rv_visit_preview(rv_jw *w, const char *key, rv_str text);
 /** FNV-1a over text and its NUL. Start with the init value. */
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
+
+/* visit_knobs.c: the `execution` section */
+/** Does no visit of that stage do any work, because it is the arbiter and there is to be none? */
+bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent_config *agent);
+/** Where the stage is the arbiter and has nothing to judge: its output is made and stored, and only routing is left. */
+RV_MUST_CHECK int rv_visit_sit_out(rv_visit *v, rv_err **err);
+/** The output is not confident and has a question for the user. */
+bool rv_visit_is_unsure(const rv_visit *v);
+/** An output whose verdict contradicts its outcome is asked for once more, and then the stage fails. */
+RV_MUST_CHECK int rv_visit_validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** Once routed: a partial result does not lead back where the pipeline does not want that. */
+void rv_visit_keep_partial(rv_visit *v);
 
 /* visit_llm.c: asking */
 int rv_visit_llm(rv_visit *v, struct rv_effects *out, rv_err **err);
@@ -241,7 +258,10 @@ RV_MUST_CHECK int rv_step_judge(const rv_visit *v, size_t index, struct step_jud
 rv_str rv_step_tool(const rv_visit *v, size_t index);
 rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size);
 json_object *rv_step_parameters(const rv_visit *v, size_t index);
-void rv_step_write_key(const rv_visit *v, size_t index, rv_buf *key);
+/** Do tool calls have idempotency keys? */
+bool rv_tools_have_keys(const rv_visit *v);
+/** The key of the call of a step. since_us: when its first attempt in this visit was made. */
+void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf *key);
 /** The entry of `results` for a step whose call was answered; *out is the caller's. */
 RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out,
                                 rv_err **err);

@@ -43,6 +43,8 @@ static bool refused_by_outcome(rv_visit *v, struct rv_effects *out, int *rc, rv_
                                   v->agent->name);
         return true;
     }
+    if (!text && rv_visit_is_unsure(v))
+        o = RV_OUTCOME_CLARIFY;
     if (v->result.outcome != RV_OUTCOME_TERMINATE)
         v->result.outcome = o;
     return false;
@@ -63,7 +65,7 @@ int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (refused_by_outcome(v, out, &rc, err))
         return rc;
     v->phase = PHASE_POLICY;
-    return 0;
+    return rv_visit_validate_verdict(v, out, err);
 }
 
 int rv_visit_store(rv_visit *v, rv_err **err)

@@ -34,7 +34,7 @@ bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
 {
     const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
-    return agent->has_llm && !is_mocked(shared, agent);
+    return agent->has_llm && !is_mocked(shared, agent) && !rv_arbiter_is_off(shared, agent);
 }
 
 static int advance(rv_visit *v, struct rv_effects *out, rv_err **err);
@@ -101,6 +101,8 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
                       now_us, &w))
         rv_emit_end(out, &w);
     rc = rv_visit_resume_work(v, err);
+    if (rc == 0 && !v->resumed)
+        rc = rv_visit_sit_out(v, err);
     if (rc == 0)
         rc = advance(v, out, err);
     if (rc < 0)

@@ -53,15 +53,10 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     return 0;
 }
 
-int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out)
+int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
 {
-    int64_t wait = BACKOFF_FIRST_US;
     rv_jw w;
 
-    for (int64_t i = 1; i < attempt && wait < BACKOFF_MAX_US; i++)
-        wait *= 2;
-    if (wait > BACKOFF_MAX_US)
-        wait = BACKOFF_MAX_US;
     if (v->now_us + wait >= v->deadline_us)
         return 0;
 
@@ -80,6 +75,15 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
     e->visit = v->visit_no;
     e->at_us = v->now_us + wait;
     return e->call_id;
+}
+
+int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out)
+{
+    int64_t wait = BACKOFF_FIRST_US;
+
+    for (int64_t i = 1; i < attempt && wait < BACKOFF_MAX_US; i++)
+        wait *= 2;
+    return rv_visit_wait(v, wait > BACKOFF_MAX_US ? BACKOFF_MAX_US : wait, attempt, why, out);
 }
 
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)

@@ -124,7 +124,7 @@ static int call_tool(rv_visit *v, const struct rv_tool_info *info, json_object *
                                     .copy_name = rv_str_of(v->agent->chained_tool),
                                     .timeout_ms = info->timeout_ms > 0 ? info->timeout_ms : x->tool_timeout_ms,
                                     .effect_class = rv_tool_effect(info),
-                                    .key = id};
+                                    .key = rv_tools_have_keys(v) ? id : NULL};
     int rc = rv_visit_call(v, &call, &request, out, err);
     if (rc < 0 || !v->waiting_for)
         return rc;

@@ -103,8 +103,12 @@ static void find_feedback(rv_visit *v)
 static int end_run(rv_visit *v, rv_err **err)
 {
     const char *why = v->end_text ? v->end_text : rv_end_text(v->output, "reason", NULL);
-    return rv_envelope_terminate(v->env, rv_str_of(why ? why : "a stage ended the run"), RV_REASON_COMPLETED, v->now_us,
-                                 err);
+    bool breaks = v->breaks;
+
+    if (v->shared->rules >= RV_RULES_2 && !v->end_text && json_object_is_type(v->output, json_type_object))
+        RV_IGNORE(!rv_json_get_bool(v->output, "break", &breaks), "most outputs do not say so");
+    return rv_envelope_terminate(v->env, rv_str_of(why ? why : "a stage ended the run"),
+                                 breaks ? RV_REASON_BREAK : RV_REASON_COMPLETED, v->now_us, err);
 }
 
 static enum rv_history_status ok_status(const rv_visit *v)
@@ -129,6 +133,8 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
+    if (v->route)
+        rv_visit_keep_partial(v);
     if (v->result.outcome == RV_OUTCOME_TERMINATE) {
         rc = end_run(v, err);
         if (rc < 0)

@@ -95,7 +95,7 @@ int rv_visit_ask_outcome(rv_visit *v, const struct visit_step *step, const char 
     rv_time_format(v->tools.called_us, started);
     if (rc == 0)
         rc = rv_json_set_text(data, "reason", RV_OUTCOME_UNKNOWN, err);
-    if (rc == 0)
+    if (rc == 0 && key)
         rc = rv_json_set_text(data, "idempotency_key", key, err);
     if (rc == 0)
         rc = rv_json_set_text(data, "started_at", started, err);

@@ -237,27 +237,49 @@ static int policy_reply(rv_visit *v, json_object *reply, struct rv_effects *out,
     return rv_visit_fail(v, out, "PolicyError", err, "policy \"%s\" denied it: %s", name, reason);
 }
 
+static int route_by_default(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    bool has_default = v->agent->default_target != RV_TARGET_NONE;
+
+    v->routed_to = has_default ? v->agent->default_target : RV_TARGET_END;
+    v->routed_by = has_default ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH;
+    return rv_visit_finish(v, out, err);
+}
+
+/* The routing function chose what is not a target. */
+static int route_nowhere(rv_visit *v, const char *next, struct rv_effects *out, rv_err **err)
+{
+    bool strict = v->shared->rules < RV_RULES_2 || v->shared->pipeline->execution.strict_transition_validation;
+    rv_jw w;
+
+    v->routed_to = RV_TARGET_NONE;
+    if (strict)
+        return rv_visit_fail(v, out, "ProcessingError", err,
+                             "routing function \"%s\" chose \"%.*s\", which is no stage", v->agent->routing_function,
+                             RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
+    if (rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w)) {
+        rv_jw_kv_text(&w, "message", "the routing function chose a target that does not exist: the default decides");
+        rv_visit_preview(&w, "target", rv_str_of(next));
+        rv_emit_end(out, &w);
+    }
+    return route_by_default(v, out, err);
+}
+
 static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, rv_err **err)
 {
     const char *next = NULL, *why = NULL;
 
-    if (rv_json_get_text(reply, "terminate", &why)) {
+    v->breaks = v->shared->rules >= RV_RULES_2 && rv_json_get_text(reply, "break", &why);
+    if (v->breaks || rv_json_get_text(reply, "terminate", &why)) {
         v->end_text = why;
         v->result.outcome = RV_OUTCOME_TERMINATE;
         v->routed_to = RV_TARGET_END;
     } else if (rv_json_get_text(reply, "next", &next)) {
         v->routed_to = rv_pipeline_target(v->shared->pipeline, rv_str_of(next));
-        if (v->routed_to == RV_TARGET_UNKNOWN || v->routed_to == RV_TARGET_NONE) {
-            v->routed_to = RV_TARGET_NONE;
-            return rv_visit_fail(v, out, "ProcessingError", err,
-                                 "routing function \"%s\" chose \"%.*s\", which is no stage",
-                                 v->agent->routing_function, RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
-        }
-    } else { /* no opinion: the default decides */
-        bool has_default = v->agent->default_target != RV_TARGET_NONE;
-        v->routed_to = has_default ? v->agent->default_target : RV_TARGET_END;
-        v->routed_by = has_default ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH;
-        return rv_visit_finish(v, out, err);
+        if (v->routed_to == RV_TARGET_UNKNOWN || v->routed_to == RV_TARGET_NONE)
+            return route_nowhere(v, next, out, err);
+    } else { /* no opinion */
+        return route_by_default(v, out, err);
     }
     v->routed_by = RV_ROUTE_FUNCTION;
     return rv_visit_finish(v, out, err);

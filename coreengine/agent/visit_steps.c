@@ -51,15 +51,26 @@ json_object *rv_step_parameters(const rv_visit *v, size_t index)
     return rv_json_get_obj(step_of(v, index), "parameters");
 }
 
+bool rv_tools_have_keys(const rv_visit *v)
+{
+    const struct rv_execution_config *x = &v->shared->pipeline->execution;
+
+    return v->shared->rules < RV_RULES_2 || (x->enable_idempotency && x->enforce_idempotency_for_tools);
+}
+
 /* The same for every attempt, another one for every step of every visit: the hash keeps apart what was cut off. */
-void rv_step_write_key(const rv_visit *v, size_t index, rv_buf *key)
+void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf *key)
 {
     const char *id = rv_envelope_fields(v->env)->envelope_id, *name = v->agent->name;
     uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), name);
+    int64_t renewals = (v->now_us - since_us) / (v->shared->pipeline->execution.idempotency_ttl_ms * 1000);
 
     rv_buf_printf(key, "%.*s/%.*s/%016llx/%lld/%zu", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)),
                   RV_STR_ARG(rv_utf8_cut(rv_str_of(name), 40)), (unsigned long long)h,
                   (long long)(v->tools.key_visit ? v->tools.key_visit : v->visit_no), v->talk.steps_before + index);
+    /* An attempt after its time has another one; what a person lets happen again keeps the key that they were shown. */
+    if (renewals > 0 && !v->tools.key_visit && v->shared->rules >= RV_RULES_2)
+        rv_buf_printf(key, "/r%lld", (long long)renewals);
 }
 
 /* --- before the call --- */
@@ -78,7 +89,9 @@ static const char *step_fault(const rv_visit *v, size_t index)
         return "the step names no tool";
     if (!json_object_is_type(part, json_type_string) || rv_json_str(part).len == 0)
         return "the step's tool is no text";
-    if (json_object_object_get_ex(step, "parameters", &part) && part && !json_object_is_type(part, json_type_object))
+    bool must_be_object = v->talk.acting || v->shared->rules < RV_RULES_2; /* a plan's count as {} else */
+    if (must_be_object && json_object_object_get_ex(step, "parameters", &part) && part &&
+        !json_object_is_type(part, json_type_object))
         return "the step's parameters are no object";
     return NULL;
 }
@@ -189,7 +202,8 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
         rv_json_write(params, &request);
     else
         rv_buf_puts(&request, "{}");
-    rv_step_write_key(v, index, &key);
+    const struct flight *f = v->tools.n_flights > 0 ? &v->tools.flights[index - v->tools.at] : NULL;
+    rv_step_write_key(v, index, f ? f->started_us : v->tools.called_us, &key);
     int rc = rv_buf_check(&key, "idempotency key", err);
     if (rc < 0) {
         rv_buf_fini(&request);
@@ -201,7 +215,7 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
         .copy_name = rv_step_tool(v, index),
         .timeout_ms = info->timeout_ms > 0 ? info->timeout_ms : x->tool_timeout_ms,
         .effect_class = rv_tool_effect(info),
-        .key = rv_buf_cstr(&key),
+        .key = rv_tools_have_keys(v) ? rv_buf_cstr(&key) : NULL,
         .attempt = attempt,
     };
     v->waiting_for = 0; /* others may be under way: this one may end the visit */

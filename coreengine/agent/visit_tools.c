@@ -180,10 +180,10 @@ static int ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
                                     .parameters = rv_step_parameters(v, at)};
     rv_buf key = RV_BUF_INIT(RV_KEY_MAX);
 
-    rv_step_write_key(v, at, &key);
+    rv_step_write_key(v, at, v->now_us, &key); /* such a call was not tried twice */
     int rc = rv_buf_check(&key, "idempotency key", err);
     if (rc == 0)
-        rc = rv_visit_ask_outcome(v, &step, rv_buf_cstr(&key), out, err);
+        rc = rv_visit_ask_outcome(v, &step, rv_tools_have_keys(v) ? rv_buf_cstr(&key) : NULL, out, err);
     rv_buf_fini(&key);
     return rc;
 }

@@ -239,6 +239,12 @@ void rv_log_free(rv_log *log)
     free(log);
 }
 
+void rv_log_set_level(rv_log *log, enum rv_log_level level)
+{
+    if (log)
+        log->root->opts.level = level;
+}
+
 bool rv_log_on(const rv_log *log, enum rv_log_level level)
 {
     return log && level >= log->root->opts.level && level < RV_LOG_OFF;

@@ -23,6 +23,7 @@ struct rv_cli {
     const char *program; /* argv[0] */
     bool out_tty, err_tty, out_color, err_color, debug;
     rv_log *log;
+    bool log_level_given;               /* --log-level: what a pipeline says of it does not count */
     const char *const *capability_dirs; /* of --capability-path */
     size_t n_capability_dirs;
     bool outlives_reader; /* of the verb, see struct rv_cli_verb */

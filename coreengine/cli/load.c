@@ -191,6 +191,22 @@ int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
     return rc;
 }
 
+/* The level that the file gives, unless the command line gave one. */
+static void set_log_level(struct rv_cli *cli, const struct rv_pipeline *p)
+{
+    char word[16];
+    size_t n = 0;
+    enum rv_log_level level;
+
+    if (cli->log_level_given || !p->execution.has_log_level)
+        return;
+    for (const char *c = p->execution.log_level; *c && n + 1 < sizeof word; c++) /* TRACE to OFF */
+        word[n++] = (char)(*c | 0x20);
+    word[n] = '\0';
+    if (rv_log_level_of(word, &level, NULL) == 0)
+        rv_log_set_level(cli->log, level);
+}
+
 /* All that a pipeline needs to be checked. */
 static int complete(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l, rv_err **err)
 {
@@ -234,8 +250,10 @@ static int load(struct rv_cli *cli, const char *path, const struct rv_cli_load_o
     if (rc == 0)
         rc = rv_pipeline_load(path, out->findings, &out->own, err);
     out->pipeline = out->own;
-    if (rc == 0 && out->pipeline)
+    if (rc == 0 && out->pipeline) {
+        set_log_level(cli, out->pipeline);
         rc = plain ? complete_plain(cli, opts, out, err) : complete(cli, opts, out, err);
+    }
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);
     if (rc < 0) {
@@ -266,6 +284,7 @@ int rv_cli_load_bundle(struct rv_cli *cli, const struct rv_cli_load_opts *opts, 
     out->pipeline = rv_bundle_pipeline(bundle);
     out->script = rv_bundle_script(bundle);
     out->findings = rv_findings_new();
+    set_log_level(cli, out->pipeline);
     int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a bundle");
     if (rc == 0 && calls)
         rc = open_plugins(cli, out, out->script != NULL, err);

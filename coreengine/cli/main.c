@@ -74,6 +74,7 @@ static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err *
     const char *level = rv_cli_value(args, "log-level"), *format = rv_cli_value(args, "log-format");
 
     opts.color = cli->err_color;
+    cli->log_level_given = level != NULL;
     if (level) {
         int rc = rv_log_level_of(level, &opts.level, err);
         if (rc < 0)

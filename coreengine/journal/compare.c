@@ -67,7 +67,7 @@ static bool same_call(const struct started *s, const struct rv_effect *e, const 
            same_text(s->what, rv_effect_do_text(e)) && same_text(s->name, e->name) &&
            rv_str_eq(rv_str_of(s->stage), rv_stage_label(env, e->stage)) &&
            same_text(s->class, tool ? rv_effect_class_text((enum rv_effect_class)e->effect_class) : NULL) &&
-           same_text(s->key, tool ? e->key : NULL);
+           same_text(s->key, e->key);
 }
 
 static int check_body(const struct rv_record *r, const struct rv_effect *e, const rv_envelope *env, rv_err **err)

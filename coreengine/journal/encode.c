@@ -228,8 +228,9 @@ void rv_record_put_started(const struct rv_effect *e, const rv_envelope *env, rv
     }
     if (e->kind == RV_EFFECT_CALL_TOOL) {
         rv_jw_kv_text(&w, "class", rv_effect_class_text((enum rv_effect_class)e->effect_class));
-        rv_jw_kv_text(&w, "key", e->key);
     }
+    if (e->key)
+        rv_jw_kv_text(&w, "key", e->key);
     rv_jw_obj_end(&w);
 }
 

@@ -75,6 +75,8 @@ static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct
     rv_jw_kv_text(&w, "status", rv_run_status_text(run->status));
     rv_jw_kv_bool(&w, "terminated", f->terminated);
     rv_jw_kv_text(&w, "terminal_reason", rv_reason_text(f->terminal_reason));
+    if (run->shared.rules >= RV_RULES_2)
+        rv_jw_kv_text(&w, "reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)));
     rv_jw_kv_text(&w, "termination_reason", f->termination_reason);
     rv_jw_kv_text(&w, "error", error_text);
     rv_jw_kv_int(&w, "stage_visits", f->agent_hop_count);

@@ -43,6 +43,11 @@ int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, str
 bool rv_run_visits_left(const rv_run *run, int stage);
 int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
 
+/* loops.c */
+/** A loop-back from that stage is about to be taken: count it by its causes. Where one of them has none left, why gets
+ * a text that can follow "edge a -> b ". */
+int rv_run_count_loop(rv_run *run, int from, const struct rv_visit_result *r, rv_buf *why, rv_err **err);
+
 /* parallel.c */
 int rv_run_parallel_begin(rv_run *run, rv_err **err);
 int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);

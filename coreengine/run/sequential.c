@@ -53,7 +53,7 @@ int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effe
     return rc;
 }
 
-static int stop_at_edge(rv_run *run, int from, int to, const char *fmt, int64_t limit, int64_t now_us,
+static int stop_at_edge(rv_run *run, int from, int to, const char *why, int64_t limit, int64_t now_us,
                         struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(1024);
@@ -63,7 +63,7 @@ static int stop_at_edge(rv_run *run, int from, int to, const char *fmt, int64_t 
     if (limit > 0)
         rv_buf_printf(&text, "was used as often as its limit (%lld) allows", (long long)limit);
     else
-        rv_buf_puts(&text, fmt);
+        rv_buf_puts(&text, why);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
         rc = rv_envelope_set_stage(run->env, RV_STR_LIT(RV_STAGE_END), err);
@@ -94,25 +94,31 @@ static int loop_back(rv_run *run, int from, int to, json_object *feedback, int64
     return 0;
 }
 
-/* Rule 7.4, in this order: count, loop back, limit. A self-edge is a loop-back (W04). */
-static int take_edge(rv_run *run, int from, int to, json_object *feedback, int64_t now_us, struct rv_effects *out,
+/* Rule 7.4, in this order: count, loop back, limits. A self-edge is a loop-back (W04). */
+static int take_edge(rv_run *run, int from, const struct rv_visit_result *r, int64_t now_us, struct rv_effects *out,
                      rv_err **err)
 {
+    int to = r->next;
     rv_str a = rv_str_of(run->pipeline->agents[from].name), b = rv_str_of(run->pipeline->agents[to].name);
     int64_t used = 0, limit = rv_pipeline_edge_limit(run->pipeline, from, to);
+    rv_buf why = RV_BUF_INIT(512);
 
     int rc = rv_envelope_count_edge(run->env, a, b, &used, err);
-    if (rc < 0)
-        return rc;
-    if (to <= from) {
-        if (!run->pipeline->execution.enable_loop_back)
-            return stop_at_edge(run, from, to, "loops back, which execution.enable_loop_back forbids", 0, now_us, out,
-                                err);
-        rc = loop_back(run, from, to, feedback, now_us, out, err);
-        if (rc < 0)
-            return rc;
+    if (rc == 0 && to <= from && !run->pipeline->execution.enable_loop_back)
+        return stop_at_edge(run, from, to, "loops back, which execution.enable_loop_back forbids", 0, now_us, out, err);
+    if (rc == 0 && to <= from) {
+        rc = rv_run_count_loop(run, from, r, &why, err);
+        if (rc == 0)
+            rc = rv_buf_check(&why, "reason", err);
+        if (rc == 0)
+            rc = loop_back(run, from, to, r->feedback, now_us, out, err);
     }
-    return limit > 0 && used > limit ? stop_at_edge(run, from, to, NULL, limit, now_us, out, err) : 0;
+    if (rc == 0 && (limit > 0 && used > limit))
+        rc = stop_at_edge(run, from, to, NULL, limit, now_us, out, err);
+    else if (rc == 0 && why.len > 0)
+        rc = stop_at_edge(run, from, to, rv_buf_cstr(&why), 0, now_us, out, err);
+    rv_buf_fini(&why);
+    return rc;
 }
 
 /* A visit is over: follow where it leads. */
@@ -129,7 +135,7 @@ static int after_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
         if (r->feedback && rv_outcome_requires_loop(r->outcome) && !looped)
             rc = rv_envelope_add_feedback(run->env, rv_json_str(r->feedback), err);
         if (rc == 0 && moves)
-            rc = take_edge(run, from, r->next, r->feedback, now_us, out, err);
+            rc = take_edge(run, from, r, now_us, out, err);
         if (rc == 0 && !run->finished)
             rc = rv_run_save(run, out, err);
     }

@@ -85,10 +85,10 @@ int rv_call_find_outcome(rv_exec *x, struct call *c, struct rv_effect *e, rv_err
     const struct rv_tool_info *info = x->under.tool(x->under.self, rv_str_of(e->name));
 
     RV_LOG(x->engine->opts.log, WARN, "call.outcome_unknown", RV_F_TEXT("tool", e->name),
-           RV_F_I64("call_id", e->call_id), RV_F_TEXT("key", e->key));
+           RV_F_I64("call_id", e->call_id), RV_F_TEXT("key", e->key ? e->key : ""));
     /* what a probe does not see yet may still come of an owner who lives */
     bool settled = rv_exec_now_us(x) >= x->under_way_until_us;
-    if (!x->opts.plugins || !info || !info->has_probe || !settled) {
+    if (!e->key || !x->opts.plugins || !info || !info->has_probe || !settled) {
         unknown(c);
         return 0;
     }

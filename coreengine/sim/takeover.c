@@ -98,7 +98,7 @@ static int ask_probe(struct sim_seed *s, const struct rv_effect *e)
     const struct rv_tool_info *info = c ? c->tool(c->self, rv_str_of(e->name)) : NULL;
     struct sim_key *k = sim_world_find(&s->world, e->key);
 
-    if (!info || !info->has_probe || sim_draw(&s->tape, 4) == 3)
+    if (!e->key || !info || !info->has_probe || sim_draw(&s->tape, 4) == 3)
         return -1;
     return k && k->effects > 0;
 }

@@ -149,7 +149,7 @@ static void say_call(struct sim_seed *s, const struct rv_effect *e)
     if (e->kind == RV_EFFECT_CALL_TOOL)
         sim_say(s, "    call %lld: tool %s (%s), stage %s, visit %lld, attempt %lld, key %s, %.*s",
                 (long long)e->call_id, e->name, rv_effect_class_text((enum rv_effect_class)e->effect_class),
-                who ? who : "", (long long)e->visit, (long long)e->attempt, e->key,
+                who ? who : "", (long long)e->visit, (long long)e->attempt, e->key ? e->key : "(none)",
                 RV_STR_ARG(rv_utf8_cut((rv_str){e->request, e->request_len}, SIM_SHOWN)));
     else
         sim_say(s, "    call %lld: %s %s, stage %s, visit %lld, attempt %lld", (long long)e->call_id, what, e->name,

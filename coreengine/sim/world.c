@@ -21,6 +21,8 @@ void sim_world_fini(struct sim_world *w)
 
 struct sim_key *sim_world_find(struct sim_world *w, const char *key)
 {
+    if (!key)
+        return NULL;
     for (size_t i = w->n; i-- > 0;)
         if (strcmp(w->keys[i].key, key) == 0)
             return &w->keys[i];
@@ -54,6 +56,21 @@ static bool is_finished(const struct sim_world *w, int64_t call_id)
     return false;
 }
 
+static bool keys_wanted(const struct sim_seed *s)
+{
+    const struct rv_execution_config *x = &s->subject->pipeline->execution;
+
+    return x->enable_idempotency && x->enforce_idempotency_for_tools;
+}
+
+/* Its time was over (idempotency_ttl_ms): "/r<n>" ends it. */
+static bool is_renewed(const char *key)
+{
+    const char *last = strrchr(key, '/');
+
+    return last && last[1] == 'r';
+}
+
 int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
 {
     long long id = (long long)e->call_id;
@@ -67,12 +84,14 @@ int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
     }
     if (e->kind != RV_EFFECT_CALL_TOOL)
         return 0;
+    if (!e->key && !keys_wanted(s))
+        return 0; /* the world can not tell its calls apart */
     if (!e->key || !e->key[0]) {
         sim_break(s, RV_SIM_KEEPS_NO_REPEAT, "tool \"%s\" is called without an idempotency key", e->name);
         return 0;
     }
     struct sim_key *k = sim_world_find(&s->world, e->key);
-    if (!k && e->attempt > 1)
+    if (!k && e->attempt > 1 && !is_renewed(e->key))
         sim_break(s, RV_SIM_KEEPS_NO_REPEAT, "attempt %lld of tool \"%s\" has a key of its own, %s",
                   (long long)e->attempt, e->name, e->key);
     if (!k) {

@@ -43,11 +43,39 @@ const struct rv_catalog rv_catalog_empty = {.tool = no_tool, .entry = no_entry, 
 
 /* --- prompt line --- */
 
+/* The `type` of a schema as one word; ["integer","null"] is an integer that may be null. */
+static const char *type_word(json_object *schema, bool *nullable)
+{
+    json_object *list = rv_json_get_arr(schema, "type");
+    const char *type = "any";
+
+    *nullable = false;
+    if (!list) {
+        RV_IGNORE(!rv_json_get_text(schema, "type", &type), "a schema without a type takes anything");
+        return type;
+    }
+    size_t n_other = 0;
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        json_object *word = json_object_array_get_idx(list, i);
+        if (!json_object_is_type(word, json_type_string))
+            continue;
+        if (rv_str_is(rv_json_str(word), "null"))
+            *nullable = true;
+        else if (n_other++ == 0)
+            type = json_object_get_string(word);
+    }
+    if (n_other == 0)
+        type = *nullable ? "null" : "any";
+    *nullable = *nullable && n_other > 0;
+    return n_other > 1 ? "any" : type;
+}
+
 static void write_type(json_object *schema, rv_buf *b)
 {
     static const char *const names[][2] = {{"integer", "int"}, {"number", "float"}, {"boolean", "bool"}};
     json_object *values = rv_json_get_arr(schema, "enum");
-    const char *type = "any", *item;
+    const char *item;
+    bool nullable;
     size_t i;
 
     if (values) {
@@ -58,13 +86,16 @@ static void write_type(json_object *schema, rv_buf *b)
         }
         return;
     }
-    if (rv_json_get_text(schema, "type", &type) && strcmp(type, "array") == 0 &&
-        rv_json_get_text(rv_json_get_obj(schema, "items"), "type", &item) && strcmp(item, "string") == 0)
+    const char *type = type_word(schema, &nullable);
+    if (strcmp(type, "array") == 0 && rv_json_get_text(rv_json_get_obj(schema, "items"), "type", &item) &&
+        strcmp(item, "string") == 0)
         type = "string_list";
-    for (i = 0; i < RV_COUNT(names); i++)
+    for (i = 0; i < RV_COUNT(names) && !nullable; i++)
         if (strcmp(type, names[i][0]) == 0)
             type = names[i][1];
     rv_buf_puts(b, type);
+    if (nullable) /* the schema's own word: "integer?" */
+        rv_buf_putc(b, '?');
 }
 
 static bool is_required(json_object *input, const char *name)

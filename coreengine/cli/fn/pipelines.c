@@ -146,19 +146,17 @@ static int route(json_object *in, rv_jw *out, rv_err **err)
 
 /* --- ready_stages --- */
 
-static int mark(const struct rv_pipeline *p, json_object *in, const char *key, enum rv_stage_state state,
-                enum rv_stage_state *states, rv_err **err)
+/* A name that is not a stage's changes nothing: no stage can depend on it. */
+static void mark(const struct rv_pipeline *p, json_object *in, const char *key, enum rv_stage_state state,
+                 enum rv_stage_state *states)
 {
     json_object *list = rv_json_get_arr(in, key);
 
     for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-        rv_str name = rv_json_str(json_object_array_get_idx(list, i));
-        int stage = rv_pipeline_stage(p, name);
-        if (stage < 0)
-            return unknown_stage(p, name, err);
-        states[stage] = state;
+        int stage = rv_pipeline_stage(p, rv_json_str(json_object_array_get_idx(list, i)));
+        if (stage >= 0)
+            states[stage] = state;
     }
-    return 0;
 }
 
 static int ready_stages(json_object *in, rv_jw *out, rv_err **err)
@@ -174,15 +172,11 @@ static int ready_stages(json_object *in, rv_jw *out, rv_err **err)
         if (!states || !ready)
             rc = RV_FAIL(err, RV_E_NOMEM, "find ready stages");
     }
-    if (rc == 0)
-        rc = mark(p, in, "completed", RV_STAGE_COMPLETED, states, err);
-    if (rc == 0)
-        rc = mark(p, in, "failed", RV_STAGE_FAILED, states, err);
-    if (rc == 0)
-        rc = mark(p, in, "skipped", RV_STAGE_SKIPPED, states, err);
-    if (rc == 0)
-        rc = mark(p, in, "active", RV_STAGE_ACTIVE, states, err);
-    if (rc == 0 && ready) { /* to an analyser: without memory rc is not 0 */
+    if (rc == 0 && states && ready) { /* to an analyser: without memory rc is not 0 */
+        mark(p, in, "completed", RV_STAGE_COMPLETED, states);
+        mark(p, in, "failed", RV_STAGE_FAILED, states);
+        mark(p, in, "skipped", RV_STAGE_SKIPPED, states);
+        mark(p, in, "active", RV_STAGE_ACTIVE, states);
         size_t n = rv_pipeline_ready(p, states, ready);
         rv_jw_arr(out);
         for (size_t i = 0; i < n; i++)

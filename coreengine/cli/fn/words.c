@@ -105,6 +105,16 @@ static int effect_class_of_risk(json_object *in, rv_jw *out, rv_err **err)
     return rc;
 }
 
+static int reason_class(json_object *in, rv_jw *out, rv_err **err)
+{
+    enum rv_reason reason;
+    int rc = rv_reason_of(rv_fn_str(in, "reason"), &reason, err);
+
+    if (rc == 0)
+        rv_jw_text(out, rv_reason_class_text(rv_reason_class_for(reason)));
+    return rc;
+}
+
 static int risk_needs_confirmation(json_object *in, rv_jw *out, rv_err **err)
 {
     enum rv_risk risk;
@@ -143,6 +153,8 @@ static const struct rv_fn items[] = {
      effect_class_of_risk},
     {"risk_needs_confirmation", "{risk: string}", "bool", "whether a person must approve a tool of that risk",
      risk_needs_confirmation},
+    {"reason_class", "{reason: string}", "string", "the class of a terminal reason: completed, bounds_exceeded, failed",
+     reason_class},
     {"interrupt_rule", "{kind: string}", "{ttl_ms: int, expires: bool, needs_response: bool}",
      "how long an interrupt of that kind waits and what it needs", interrupt_rule},
 };

@@ -137,6 +137,7 @@ static const struct {
     {"{}", "routing_decision:a>c", NULL}, /* no opinion: the default */
     {"", "routing_decision:a>c", NULL},
     {"{'terminate':'enough'}", "done:terminated", NULL},
+    {"{'break':'enough'}", "done:terminated", NULL},
     {"{'next':'nowhere'}", "done:failed", "ProcessingError"},
     {"{'next':''}", "done:failed", "ProcessingError"},
     {"[1]", "done:failed", "HookError"},

@@ -53,6 +53,10 @@ static const struct {
      "{'step_id':'step_0','tool':'','parameters':{},'status':'error','execution_time_ms':0,'error':{'type':'"
      "InvalidStep',"
      "'message':'step 0 can not be run: the step names no tool','recoverable':false,'details':{}}}"},
+    {"{'tool':'read','parameters':[1]}", "{'x':1}",
+     "{'step_id':'step_0','tool':'read','parameters':{},'status':'success','execution_time_ms':1,'data':{'x':1}}"},
+    {"{'tool':'read','parameters':'p'}", "{'x':1}",
+     "{'step_id':'step_0','tool':'read','parameters':{},'status':'success','execution_time_ms':1,'data':{'x':1}}"},
     {"{'tool':'nope'}", "",
      "{'step_id':'step_0','tool':'nope','parameters':{},'status':'error','execution_time_ms':0,'error':{'type':"
      "'NotFoundError','message':*"},

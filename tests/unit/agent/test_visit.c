@@ -306,6 +306,11 @@ static const struct {
     {"{'outcome':'terminate','reason':'enough'}", RV_RUN_TERMINATED, "termination_reason", "\"enough\"",
      "terminal_reason", "\"completed\""},
     {"{'outcome':'terminate'}", RV_RUN_TERMINATED, "terminated", "true", "agent_hop_count", "1"},
+    {"{'outcome':'terminate','break':true,'reason':'enough'}", RV_RUN_TERMINATED, "termination_reason", "\"enough\"",
+     "terminal_reason", "\"break_requested\""},
+    {"{'outcome':'terminate','break':'yes'}", RV_RUN_TERMINATED, "terminal_reason", "\"completed\"", "terminated",
+     "true"},
+    {"{'break':true}", RV_RUN_COMPLETED, "terminal_reason", "\"completed\"", "terminated", "false"},
     {"{'outcome':'error','error':'e'}", RV_RUN_FAILED, "termination_reason", "\"e\"", "outputs", "{}"},
 };
 

@@ -168,7 +168,7 @@ START_TEST(execution_has_its_defaults_and_takes_integers_for_floats) /* rule 4.6
     ck_assert(e->strict_transition_validation && e->enable_idempotency && e->enforce_idempotency_for_tools);
     ck_assert(!e->enforce_idempotency_for_agents && e->meta_validation_enabled && e->enable_arbiter);
     ck_assert(e->skip_arbiter_for_read_only && !e->has_llm_seed && !e->has_tool_timeout);
-    ck_assert_str_eq(e->log_level, "info");
+    ck_assert_str_eq(e->log_level, "INFO");
     loaded_fini(&l);
     l = load_clean("name: x\nexecution: {llm_timeout: 5, tool_timeout: 0.25, llm_seed: 0, enable_loop_back: false,\n"
                    "            max_plan_steps: 3.0, log_level: WARN, high_confidence_threshold: 1}\n");
@@ -180,7 +180,7 @@ START_TEST(execution_has_its_defaults_and_takes_integers_for_floats) /* rule 4.6
     ck_assert(!e->enable_loop_back);
     ck_assert_int_eq(e->max_plan_steps, 3);
     ck_assert_int_eq(e->max_tool_retries, 2);
-    ck_assert_str_eq(e->log_level, "warn");
+    ck_assert_str_eq(e->log_level, "WARN");
     ck_assert_double_eq(e->high_confidence_threshold, 1);
     loaded_fini(&l);
 }

@@ -54,30 +54,36 @@ static const struct {
     const char *state, *want;
 } results[] = {
     {"{" IDS "}",
-     "{" IDS ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,"
+     "{" IDS
+     ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,'reason_class':null,"
      "'status':'ready','response':null,'interrupt_pending':false,'iteration':0,'llm_call_count':0,"
      "'processing_time_ms':0,'errors':[]}"},
-    {"{" IDS ",'terminated':true,'termination_reason':'why','terminal_reason':'policy_violation','status':'terminated',"
+    {"{" IDS ",'terminated':true,'termination_reason':'why','terminal_reason':'policy_violation','reason_class':'"
+             "failed','status':'terminated',"
      "'iteration':1,'llm_call_count':2,'errors':[{'a':1}],'outputs':{'integration':{'final_response':'x'}},"
      "'processing_history':[{'agent':'a','duration_ms':3},{'agent':'b','duration_ms':4}]}",
      "{" IDS ",'current_stage':'start','terminated':true,'termination_reason':'why',"
-     "'terminal_reason':'policy_violation','status':'terminated','response':'x','interrupt_pending':false,"
+     "'terminal_reason':'policy_violation','reason_class':'failed','status':'terminated','response':'x','interrupt_"
+     "pending':false,"
      "'iteration':1,'llm_call_count':2,'processing_time_ms':7,'errors':[{'a':1}],"
      "'outputs':{'integration':{'final_response':'x'}}}"},
     {"{" IDS ",'interrupt_pending':true,'status':'interrupted','interrupt':{'kind':'clarification','id':'i',"
      "'question':'q','data':{'x':1}," AT "}}",
-     "{" IDS ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,"
+     "{" IDS
+     ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,'reason_class':null,"
      "'status':'interrupted','response':'q','interrupt_pending':true,'iteration':0,'llm_call_count':0,"
      "'processing_time_ms':0,'errors':[],'interrupt':{'kind':'clarification','id':'i','question':'q','message':null,"
      "'created_at':'2025-01-01T00:00:00.000000Z'},'clarification_needed':true,'clarification_question':'q'}"},
     {"{" IDS ",'interrupt_pending':false,'interrupt':{'kind':'confirmation','id':'i','message':'m'," AT "}}",
-     "{" IDS ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,"
+     "{" IDS
+     ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,'reason_class':null,"
      "'status':'ready','response':null,'interrupt_pending':false,'iteration':0,'llm_call_count':0,"
      "'processing_time_ms':0,'errors':[],'interrupt':{'kind':'confirmation','id':'i','question':null,'message':'m',"
      "'created_at':'2025-01-01T00:00:00.000000Z'},'confirmation_needed':false,'confirmation_message':'m',"
      "'confirmation_id':'i'}"},
     {"{" IDS ",'interrupt_pending':true,'interrupt':{'kind':'checkpoint','id':'i','message':'m'," AT "}}",
-     "{" IDS ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,"
+     "{" IDS
+     ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,'reason_class':null,"
      "'status':'ready','response':null,'interrupt_pending':true,'iteration':0,'llm_call_count':0,"
      "'processing_time_ms':0,'errors':[],'interrupt':{'kind':'checkpoint','id':'i','question':null,'message':'m',"
      "'created_at':'2025-01-01T00:00:00.000000Z'}}"},

@@ -16,7 +16,8 @@ static const struct {
     {"severity", "critical error warning"},
     {"reason", "completed max_iterations_exceeded max_llm_calls_exceeded max_agent_hops_exceeded max_loop_exceeded "
                "max_stage_visits_exceeded user_cancelled tool_failed_fatally llm_failed_fatally policy_violation "
-               "budget_exceeded"},
+               "budget_exceeded break_requested"},
+    {"reason_class", "completed bounds_exceeded failed"},
     {"interrupt_kind", "clarification confirmation agent_review checkpoint resource_exhausted timeout system_error"},
     {"interrupt_status", "pending resolved expired cancelled"},
     {"run_mode", "sequential parallel"},
@@ -35,6 +36,21 @@ static const struct {
      "cancelled"},
     {"finish_reason", "stop length tool_calls content_filter refusal pause other"},
 };
+
+START_TEST(every_reason_has_a_class)
+{
+    static const char *const classes[RV_N_REASON] = {
+        [RV_REASON_COMPLETED] = "completed", [RV_REASON_BREAK] = "completed",   [RV_REASON_USER_CANCELLED] = "failed",
+        [RV_REASON_TOOL_FAILED] = "failed",  [RV_REASON_LLM_FAILED] = "failed", [RV_REASON_POLICY] = "failed",
+    };
+
+    for (int i = 0; i < RV_N_REASON; i++) {
+        const char *want = classes[i] ? classes[i] : "bounds_exceeded";
+        ck_assert_str_eq(rv_reason_class_text(rv_reason_class_for((enum rv_reason)i)), want);
+    }
+    ck_assert_ptr_null(rv_reason_class_text(rv_reason_class_for(RV_REASON_NONE)));
+}
+END_TEST
 
 START_TEST(rule_2_each_list_has_exactly_its_words)
 {
@@ -175,6 +191,7 @@ TCase *terms_case(void)
 {
     TCase *tc = tcase_create("terms");
 
+    tcase_add_test(tc, every_reason_has_a_class);
     tcase_add_loop_test(tc, rule_2_each_list_has_exactly_its_words, 0, RV_COUNT(words));
     tcase_add_test(tc, rule_2_text_and_constant_convert_both_ways);
     tcase_add_test(tc, rule_2_unknown_text_is_an_error_that_lists_the_legal_words);

@@ -53,6 +53,10 @@ static const struct {
      "'other':{'type':'array'},'all':true,'map':{'type':'object'}},'required':['kind','names','other','all','map']}",
      "", "- t(kind: \"a\"|\"b\", names: string_list, other: array, all: any, map: object)"},
     {"{'properties':{'n':{'type':'integer','default':3}},'required':['n']}", "d", "- t(n?: int): d"},
+    {"{'properties':{'n':{'type':['integer','null']},'s':{'type':['null','string']},'l':{'type':['array','null'],"
+     "'items':{'type':'string'}},'u':{'type':['integer','string']},'z':{'type':['null']},'e':{'type':[]}},"
+     "'required':['n','u','z','e']}",
+     "d", "- t(n: integer?, s?: string?, l?: string_list?, u: any, z: null, e: any): d"},
 };
 
 START_TEST(prompt_line_shows_parameters_with_types)
