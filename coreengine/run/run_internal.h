@@ -42,6 +42,10 @@ int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, str
 bool rv_run_visits_left(const rv_run *run, int stage);
 int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
 
+/** Count the edge; a loop-back is told and clears what it clears, a limit ends the run. */
+int rv_run_take_edge(rv_run *run, int from, int to, json_object *feedback, int64_t now_us, struct rv_effects *out,
+                     rv_err **err);
+
 /* parallel.c */
 int rv_run_parallel_begin(rv_run *run, rv_err **err);
 int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);

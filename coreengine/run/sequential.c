@@ -95,7 +95,7 @@ static int loop_back(rv_run *run, int from, int to, json_object *feedback, int64
 }
 
 /* Rule 7.4, in this order: count, loop back, limit. A self-edge is a loop-back (W04). */
-static int take_edge(rv_run *run, int from, int to, json_object *feedback, int64_t now_us, struct rv_effects *out,
+int rv_run_take_edge(rv_run *run, int from, int to, json_object *feedback, int64_t now_us, struct rv_effects *out,
                      rv_err **err)
 {
     rv_str a = rv_str_of(run->pipeline->agents[from].name), b = rv_str_of(run->pipeline->agents[to].name);
@@ -129,7 +129,7 @@ static int after_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
         if (r->feedback && rv_outcome_requires_loop(r->outcome) && !looped)
             rc = rv_envelope_add_feedback(run->env, rv_json_str(r->feedback), err);
         if (rc == 0 && moves)
-            rc = take_edge(run, from, r->next, r->feedback, now_us, out, err);
+            rc = rv_run_take_edge(run, from, r->next, r->feedback, now_us, out, err);
         if (rc == 0 && !run->finished)
             rc = rv_run_save(run, out, err);
     }

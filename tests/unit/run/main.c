@@ -4,7 +4,7 @@
 int main(void)
 {
     static TCase *(*const cases[])(void) = {sequential_case, resume_case,   parallel_case, protocol_case, answers_case,
-                                            continue_case,   outcomes_case, random_case,   growth_case};
+                                            approve_case,    continue_case, outcomes_case, random_case,   growth_case};
 
     return rv_kit_run_cases("run", cases, RV_COUNT(cases));
 }
