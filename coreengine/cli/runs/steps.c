@@ -58,6 +58,7 @@ static int end_step(struct rv_cli_steps *s, const struct rv_effect *e, rv_str li
                     rv_err **err)
 {
     struct rv_cli_step *step = open_step(s, e->stage, e->visit);
+    const char *stage = NULL, *next = NULL;
 
     if (!step)
         return 0;
@@ -67,6 +68,8 @@ static int end_step(struct rv_cli_steps *s, const struct rv_effect *e, rv_str li
     step->number = ++s->n_ended;
     step->ended_us = now_us;
     step->seq = seq;
+    step->asks = rv_json_get_text(step->end, "stage", &stage) && rv_json_get_text(step->end, "next_stage", &next) &&
+                 strcmp(stage, next) == 0;
     return 0;
 }
 
@@ -266,6 +269,8 @@ static int take_emit(struct rv_cli_steps *s, const struct rv_effect *e, rv_str l
         return begin_agent(s, e, err);
     if (e->emit == RV_EMIT_TOOL_RESULT)
         return end_agent(s, e, line, now_us, err);
+    if (e->emit == RV_EMIT_ITERATION && s->n > 0 && s->items[s->n - 1].seq == seq)
+        s->items[s->n - 1].asks = false; /* it leads back to itself */
     if (e->emit != RV_EMIT_STAGE_COMPLETED)
         return 0;
     int rc = end_step(s, e, line, now_us, seq, err);
