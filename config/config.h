@@ -89,7 +89,7 @@ struct rv_agent_config {
     size_t n_rules;
     const char *default_next, *error_next; /* "" unset */
     int default_target, error_target;      /* RV_TARGET_NONE when unset */
-    bool on_failure_only; /* parallel mode: it waits for nothing, and only an error_next leads to it */
+    bool on_failure_only;                  /* parallel mode: it waits for nothing, and only an error_next leads to it */
     int64_t timeout_seconds;               /* effective: own, else the pipeline's default */
     int64_t max_retries;
     int64_t max_visits;    /* 0: no limit of its own */
@@ -382,6 +382,13 @@ struct rv_proof {
 /** Bounds of a run in that mode, from the configuration alone. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out,
                                     rv_err **err);
+/** How many answers of people a run can take at most; 0: it cannot pause. */
+int64_t rv_pipeline_max_answers(const struct rv_pipeline *p);
+/* A run with all its parts: one up to the first pause, and one after each answer. */
+struct rv_whole_run {
+    int64_t max_visits, max_llm_calls;
+};
+struct rv_whole_run rv_proof_with_answers(const struct rv_pipeline *p, const struct rv_proof *part, int64_t answers);
 void rv_proof_fini(struct rv_proof *proof);
 /** Warnings beyond validation: stages no route reaches, stages that can not reach the end, rules that an earlier
  *  identical one hides, unused prompts and models, ... */
