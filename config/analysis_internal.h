@@ -19,7 +19,13 @@ RV_MUST_CHECK int rv_links_build(const struct rv_pipeline *p, struct rv_links *o
 void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
 
 /* --- Routes: one entry for each way a visit can lead on --- */
-enum rv_route_kind { RV_WAY_RULE, RV_WAY_DEFAULT, RV_WAY_ERROR, RV_WAY_FUNCTION };
+enum rv_route_kind {
+    RV_WAY_RULE,
+    RV_WAY_DEFAULT,
+    RV_WAY_ERROR,
+    RV_WAY_FUNCTION,
+    RV_WAY_APPROVED, /* taken when a person answers yes to the confirmation that another route led to */
+};
 /* Why a route is never followed. */
 enum rv_route_fate {
     RV_WAY_LIVE,
@@ -36,7 +42,7 @@ struct rv_route {
     bool is_likely; /* nothing but the stage's own output decides: some output surely takes it */
 };
 struct rv_routes {
-    struct rv_route *items; /* owned; by stage, and within one: rules, default, error, function */
+    struct rv_route *items; /* owned; by stage, and within one: rules, default, error, function, approved */
     size_t n;
     size_t *start; /* owned; routes of stage s are items[start[s] .. start[s + 1]) */
 };
@@ -45,6 +51,9 @@ void rv_routes_fini(struct rv_routes *routes);
 /** Look for outputs that take the rules and the default of a stage; routes[0..n_rules] are those, in this order. Marks
  *  what it finds as is_likely. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_witness_routes(const struct rv_agent_config *a, struct rv_route *routes, rv_err **err);
+/** Can a route of the stage lead to that question (RV_TARGET_CLARIFICATION or _CONFIRMATION)? Not counting error_next.
+ */
+bool rv_routes_ask(const struct rv_routes *routes, int stage, int target);
 /** True if this stage's visit may call a model: has_llm and not mocked. */
 bool rv_agent_calls_model(const struct rv_agent_config *a);
 

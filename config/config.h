@@ -89,6 +89,7 @@ struct rv_agent_config {
     size_t n_rules;
     const char *default_next, *error_next; /* "" unset */
     int default_target, error_target;      /* RV_TARGET_NONE when unset */
+    bool on_failure_only;                  /* parallel mode: it waits for nothing, and only an error_next leads to it */
     int64_t timeout_seconds;               /* effective: own, else the pipeline's default */
     int64_t max_retries;
     int64_t max_visits;    /* 0: no limit of its own */
@@ -338,6 +339,13 @@ int rv_pipeline_stage(const struct rv_pipeline *p, rv_str name);
 /** Target of a name: an index, or RV_TARGET_END/CLARIFICATION/CONFIRMATION, _NONE for "", _UNKNOWN. */
 int rv_pipeline_target(const struct rv_pipeline *p, rv_str name);
 const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target); /* "end", "clarification", stage name */
+/** Set on_failure_only of all stages; their targets are resolved. The first stage is none, so that a run can begin. */
+void rv_pipeline_mark_fallbacks(struct rv_pipeline *p);
+/** Where a person's yes leads after a route of the stage asked for confirmation: its default_next; the end where that
+ * is empty or asks for the same confirmation. A stage, RV_TARGET_END or RV_TARGET_CLARIFICATION. */
+int rv_agent_approved_target(const struct rv_agent_config *a);
+/** Its name; confirmation_resume_stage, where that is set, wins. */
+const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct rv_agent_config *a);
 /** max_count of the edge, 0: unlimited. O(1). */
 int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to);
 /** Stages that name `stage` in requires or after, in stage order; borrowed. */
@@ -354,7 +362,10 @@ enum rv_stage_state {
     RV_STAGE_FAILED,
     RV_STAGE_SKIPPED,
 };
+/* A stage that only an error_next names is ready when one of the stages that name it so has failed. */
 bool rv_stage_is_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage);
+/** The same by what it waits for alone, whoever names it. */
+bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage);
 /** All ready stages in stage order into out[0..n_agents); the number. */
 size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out);
 
@@ -373,6 +384,13 @@ struct rv_proof {
 /** Bounds of a run in that mode, from the configuration alone. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out,
                                     rv_err **err);
+/** How many answers of people a run can take at most; 0: it cannot pause. */
+int64_t rv_pipeline_max_answers(const struct rv_pipeline *p);
+/* A run with all its parts: one up to the first pause, and one after each answer. */
+struct rv_whole_run {
+    int64_t max_visits, max_llm_calls;
+};
+struct rv_whole_run rv_proof_with_answers(const struct rv_pipeline *p, const struct rv_proof *part, int64_t answers);
 void rv_proof_fini(struct rv_proof *proof);
 /** Warnings beyond validation: stages no route reaches, stages that can not reach the end, rules that an earlier
  *  identical one hides, unused prompts and models, ... */

@@ -118,7 +118,8 @@ static int add_route(struct graph *g, bool merge, const struct rv_route *route)
     const struct rv_agent_config *a = &g->p->agents[route->from];
     struct graph_edge edge = {route->from, node_of_target(g, route->to), GRAPH_FLOW, ""};
 
-    if (route->fate == RV_WAY_REPEATED || route->fate == RV_WAY_CUT_OFF || route->kind == RV_WAY_FUNCTION)
+    if (route->fate == RV_WAY_REPEATED || route->fate == RV_WAY_CUT_OFF || route->kind == RV_WAY_FUNCTION ||
+        route->kind == RV_WAY_APPROVED)
         return 0;
     if (route->kind == RV_WAY_RULE)
         edge.label = rule_label(g, &a->rules[route->rule]);
@@ -131,6 +132,30 @@ static int add_route(struct graph *g, bool merge, const struct rv_route *route)
     if (edge.label)
         edge.label = with_limit(g, edge.label, edge.from, edge.to);
     return add_edge(g, merge, edge);
+}
+
+/* From the confirmation, where a yes to each of the asking stages leads. */
+static int add_approved(struct graph *g, bool merge, const struct rv_routes *routes)
+{
+    size_t n = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < routes->n; i++)
+        n += routes->items[i].kind == RV_WAY_APPROVED;
+    for (size_t i = 0; i < routes->n && rc == 0; i++) {
+        const struct rv_route *route = &routes->items[i];
+        const char *name;
+
+        if (route->kind != RV_WAY_APPROVED)
+            continue;
+        name = n > 1 ? safe_text(g, g->p->agents[route->from].name) : "";
+        if (!name)
+            return RV_E_NOMEM;
+        rc = add_edge(g, merge,
+                      (struct graph_edge){node_of_target(g, RV_TARGET_CONFIRMATION), node_of_target(g, route->to),
+                                          GRAPH_ANSWER, join_label(g, "yes", name[0] ? " to " : "", name)});
+    }
+    return rc;
 }
 
 static int add_sequential(struct graph *g, bool merge)
@@ -146,7 +171,6 @@ static int add_sequential(struct graph *g, bool merge)
         rc = RV_E_NOMEM;
     for (size_t i = 0; i < routes.n && rc == 0; i++)
         rc = add_route(g, merge, &routes.items[i]);
-    rv_routes_fini(&routes);
     for (size_t i = 0; i < RV_COUNT(resumes) && rc == 0; i++) {
         size_t node = g->n_stages + 1 + i;
 
@@ -155,6 +179,9 @@ static int add_sequential(struct graph *g, bool merge)
                 rc = add_edge(g, merge, (struct graph_edge){(int)node, (int)s, GRAPH_ANSWER, "answer"});
         }
     }
+    if (rc == 0)
+        rc = add_approved(g, merge, &routes);
+    rv_routes_fini(&routes);
     return rc;
 }
 

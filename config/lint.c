@@ -56,6 +56,12 @@ static void warn_rule(const struct rv_agent_config *a, const struct rv_route *ro
     }
 }
 
+/* A person's yes goes along default_next. */
+static bool approval_takes_default(const struct rv_pipeline *p, const struct rv_routes *routes, int stage)
+{
+    return !p->confirmation_resume_stage[0] && rv_routes_ask(routes, stage, RV_TARGET_CONFIRMATION);
+}
+
 static void lint_routes(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings)
 {
     for (size_t i = 0; i < routes->n; i++) {
@@ -65,7 +71,8 @@ static void lint_routes(const struct rv_pipeline *p, const struct rv_routes *rou
 
         if (route->kind == RV_WAY_RULE)
             warn_rule(a, route, findings);
-        if (route->kind == RV_WAY_DEFAULT && route->fate != RV_WAY_LIVE && a->default_next[0]) {
+        if (route->kind == RV_WAY_DEFAULT && route->fate != RV_WAY_LIVE && a->default_next[0] &&
+            !approval_takes_default(p, routes, route->from)) {
             src = src_or_stage(a->default_next_src, a);
             rv_findings_add(findings, RV_SEVERITY_WARNING, &src, NULL,
                             "stage \"%s\": default_next is never used, since rule %d always matches", a->name,
@@ -187,17 +194,19 @@ static void lint_unused_in_parallel(const struct rv_pipeline *p, rv_findings *fi
                         "edge_limits are not used in parallel mode");
 }
 
-/* Every stage has to run, once. */
+/* Every stage has to run, once, but for those that wait for a failure. */
 static void lint_parallel_bounds(const struct rv_pipeline *p, rv_findings *findings)
 {
     struct rv_src src = rv_lint_bounds_src(p);
-    int64_t callers = 0;
+    int64_t callers = 0, stages = 0;
 
-    for (size_t i = 0; i < p->n_agents; i++)
-        callers += rv_agent_calls_model(&p->agents[i]);
-    if ((int64_t)p->n_agents > p->max_agent_hops)
+    for (size_t i = 0; i < p->n_agents; i++) {
+        stages += !p->agents[i].on_failure_only;
+        callers += !p->agents[i].on_failure_only && rv_agent_calls_model(&p->agents[i]);
+    }
+    if (stages > p->max_agent_hops)
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_agent_hops",
-                        "no run can be complete: it has %zu stages, and max_agent_hops is %lld", p->n_agents,
+                        "no run can be complete: it has %lld stages, and max_agent_hops is %lld", (long long)stages,
                         (long long)p->max_agent_hops);
     if (callers > p->max_llm_calls)
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_llm_calls",
@@ -214,6 +223,7 @@ static int lint_sequential(const struct rv_pipeline *p, rv_findings *findings, r
         return rc;
     lint_routes(p, &routes, findings);
     lint_edge_limits(p, &routes, findings);
+    rv_lint_answers(p, &routes, findings);
     rc = rv_lint_reach(p, &routes, findings, err);
     rv_routes_fini(&routes);
     return rc;

@@ -38,6 +38,8 @@ static void add_arc(struct arcs *arcs, const struct rv_route *route)
     }
     if (route->fate != RV_WAY_LIVE)
         return;
+    if (to == RV_TARGET_CONFIRMATION && route->kind != RV_WAY_ERROR && !arcs->p->confirmation_resume_stage[0])
+        return; /* there is a route for the yes */
     if (to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION)
         to = resume_stage(arcs->p, to, route->from);
     else if (to == RV_TARGET_END)

@@ -193,7 +193,9 @@ static const struct rv_key pipeline_keys[] = {
      .default_text = "2",
      .doc = "How often one agent may stand in such a chain."},
     NAME(clarification_resume_stage, "Stage to go on with after a clarification; unset: the same."),
-    NAME(confirmation_resume_stage, "Stage to go on with after an approval; unset: the same."),
+    NAME(confirmation_resume_stage,
+         "Stage to go on with after an approval; unset: the default_next of the stage whose rule asked, with the "
+         "output that was shown; after any other question the same stage."),
     NAME(agent_review_resume_stage, "Stage to go on with after a review; unset: the same."),
     NAME(agent_review_reject_stage, "Stage to go on with after a rejected review; unset: the run ends."),
     {.name = "prompts",

@@ -163,6 +163,38 @@ int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct
     return rc < 0 ? RV_WRAP(err, rc, "prove the bounds of pipeline \"%s\"", p->name) : 0;
 }
 
+/* Whether a visit can end with a question: by a route, by its output's `outcome`, by what a capability answers, or
+ * about a call of a tool. Only the text of a model cannot. */
+static bool can_ask(const struct rv_agent_config *a)
+{
+    bool is_text = rv_agent_calls_model(a) && !a->has_tools && a->output_mode == RV_OUTPUT_TEXT && !a->output_schema;
+    bool asks = !is_text || a->has_policies || a->pre_process[0] || a->post_process[0] || a->routing_function[0] ||
+                (a->chained_tool && a->chained_tool[0]) || a->error_target == RV_TARGET_CLARIFICATION ||
+                a->error_target == RV_TARGET_CONFIRMATION || a->default_target == RV_TARGET_CLARIFICATION ||
+                a->default_target == RV_TARGET_CONFIRMATION;
+
+    for (size_t i = 0; i < a->n_rules; i++)
+        asks = asks || a->rules[i].target == RV_TARGET_CLARIFICATION || a->rules[i].target == RV_TARGET_CONFIRMATION;
+    return asks;
+}
+
+int64_t rv_pipeline_max_answers(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        if (can_ask(&p->agents[i]))
+            return p->max_agent_hops > 0 ? p->max_agent_hops : 0; /* each pause follows a visit */
+    return 0;
+}
+
+struct rv_whole_run rv_proof_with_answers(const struct rv_pipeline *p, const struct rv_proof *part, int64_t answers)
+{
+    int64_t parts = rv_sat_add(answers > 0 ? answers : 0, 1);
+    int64_t visits = rv_sat_mul(part->max_visits, parts), calls = rv_sat_mul(part->max_llm_calls, parts);
+
+    return (struct rv_whole_run){.max_visits = visits < p->max_agent_hops ? visits : p->max_agent_hops,
+                                 .max_llm_calls = calls < p->max_llm_calls ? calls : p->max_llm_calls};
+}
+
 void rv_proof_fini(struct rv_proof *proof)
 {
     free(proof->visits_path);

@@ -88,7 +88,7 @@ static bool walk_all(struct tally *t, const struct rv_walk *walk)
 int rv_walk_check(const struct rv_walk_graph *g, enum rv_walk_goal goal, const struct rv_walk *walk,
                   enum rv_walk_verdict *verdict, struct rv_walk_fault *fault, rv_err **err)
 {
-    struct tally t = {.g = g, .goal = goal, .is_sure = true};
+    struct tally t = {.g = g, .goal = goal, .is_sure = walk->n == 0 || walk->stages[0] == 0};
     int rc = 0;
 
     t.edge_uses = calloc(g->n_edges + 1, sizeof(*t.edge_uses));

@@ -100,7 +100,10 @@ static void add_stage(struct gather *ga, const struct rv_routes *routes, size_t 
 
         if (route->fate == RV_WAY_REPEATED || route->fate == RV_WAY_CUT_OFF)
             continue;
-        if (route->kind == RV_WAY_FUNCTION) {
+        if (route->kind == RV_WAY_APPROVED) { /* no walk goes over a pause: another one begins there */
+            if (route->to >= 0 && (size_t)route->to < g->n)
+                g->entry[route->to] = true;
+        } else if (route->kind == RV_WAY_FUNCTION) {
             for (size_t to = 0; to < g->n; to++)
                 add_edge(ga, route, (int)to);
         } else if (route->to >= 0 && (size_t)route->to < g->n) {
@@ -133,6 +136,21 @@ size_t rv_walk_edge_at(const struct rv_walk_graph *g, int from, int to)
     return low < g->start[from + 1] && g->edges[low].to == to ? low : SIZE_MAX;
 }
 
+/* Where the pipeline lets runs go on after an answer. A stage that is visited again is none: whatever comes after it
+ * was possible after its first visit. */
+static void add_resume_entries(const struct rv_pipeline *p, struct rv_walk_graph *g)
+{
+    const char *const names[] = {p->clarification_resume_stage, p->confirmation_resume_stage,
+                                 p->agent_review_resume_stage, p->agent_review_reject_stage};
+
+    for (size_t i = 0; i < RV_COUNT(names); i++) {
+        int stage = names[i] && names[i][0] ? rv_pipeline_stage(p, rv_str_of(names[i])) : -1;
+
+        if (stage >= 0)
+            g->entry[stage] = true;
+    }
+}
+
 static int mark_reached(struct rv_walk_graph *g, rv_err **err)
 {
     int *queue = calloc(g->n + 1, sizeof(*queue));
@@ -141,9 +159,13 @@ static int mark_reached(struct rv_walk_graph *g, rv_err **err)
     if (!queue)
         return RV_FAIL(err, RV_E_NOMEM, "find the stages that a run can reach");
     if (g->n > 0) {
-        g->reached[0] = true;
-        queue[tail++] = 0;
+        g->entry[0] = true;
     }
+    for (size_t s = 0; s < g->n; s++)
+        if (g->entry[s]) {
+            g->reached[s] = true;
+            queue[tail++] = (int)s;
+        }
     while (head < tail) {
         int s = queue[head++];
 
@@ -261,6 +283,7 @@ static int gather_edges(const struct rv_pipeline *p, struct rv_walk_graph *g, rv
         if (at != SIZE_MAX && p->edge_limits[i].max_count > 0)
             g->edges[at].limit = p->edge_limits[i].max_count;
     }
+    add_resume_entries(p, g);
     rc = mark_reached(g, err);
 done:
     free(ga.slot);
@@ -277,8 +300,9 @@ int rv_walk_graph_build(const struct rv_pipeline *p, struct rv_walk_graph *out, 
     g.calls = calloc(g.n + 1, sizeof(*g.calls));
     g.asks_again = calloc(g.n + 1, sizeof(*g.asks_again));
     g.visit_limit = calloc(g.n + 1, sizeof(*g.visit_limit));
+    g.entry = calloc(g.n + 1, sizeof(*g.entry));
     g.reached = calloc(g.n + 1, sizeof(*g.reached));
-    if (!g.start || !g.calls || !g.asks_again || !g.visit_limit || !g.reached) {
+    if (!g.start || !g.calls || !g.asks_again || !g.visit_limit || !g.entry || !g.reached) {
         rc = RV_FAIL(err, RV_E_NOMEM, "build the graph of stages");
         goto done;
     }
@@ -303,6 +327,7 @@ void rv_walk_graph_fini(struct rv_walk_graph *g)
     free(g->calls);
     free(g->asks_again);
     free(g->visit_limit);
+    free(g->entry);
     free(g->reached);
     *g = (struct rv_walk_graph){0};
 }

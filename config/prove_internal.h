@@ -1,9 +1,10 @@
 /* Bounds of a sequential run as a longest-walk problem; shared by the prove*.c files only.
  *
- * A walk is the list of visited stages. Forward edges raise the stage index and every other edge is a loop-back, so a
- * walk with at most L loop-backs passes through (loop-backs so far, stage) in rising order: no cycle is left, and the
- * best walk is found layer by layer. Limits of edges and stages are first left out (which can only raise the bound) and
- * then put in as counters, one set after the other, as long as the best walk breaks them. */
+ * A walk is the list of visited stages, from the first stage or from one that an answer leads to, up to the next pause.
+ * Forward edges raise the stage index and every other edge is a loop-back, so a walk with at most L loop-backs passes
+ * through (loop-backs so far, stage) in rising order: no cycle is left, and the best walk is found layer by layer.
+ * Limits of edges and stages are first left out (which can only raise the bound) and then put in as counters, one set
+ * after the other, as long as the best walk breaks them. */
 #ifndef RV_CONFIG_PROVE_INTERNAL_H
 #define RV_CONFIG_PROVE_INTERNAL_H
 
@@ -31,7 +32,8 @@ struct rv_walk_graph {
     int64_t *calls;       /* owned; model calls of one visit at most; 0: none */
     bool *asks_again;     /* owned; tools and schemas decide whether the number is reached: no walk is sure of it */
     int64_t *visit_limit; /* owned; 0: unlimited */
-    bool *reached;        /* owned; from the entry over these edges */
+    bool *entry;          /* owned; a run begins there, or goes on there after an answer */
+    bool *reached;        /* owned; from the entries over these edges */
     int64_t max_hops, max_calls;
     int64_t loops; /* loop-backs that a run can follow */
     bool is_whole; /* false: too many edges, they were left out */

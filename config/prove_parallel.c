@@ -13,7 +13,25 @@ struct batch_run {
     int64_t visits, calls, max_hops, max_calls;
 };
 
-/* Start one batch in which nothing fails. False: a stage did not get its budget, or nothing was ready. */
+/* A stage that can fail does so when no stage requires it and another one waits for its failure: so both run. */
+static bool fails(const struct batch_run *run, int stage)
+{
+    const struct rv_pipeline *p = run->p;
+    const struct rv_agent_config *a = &p->agents[stage];
+    int to = a->error_target;
+
+    if (to < 0 || !(a->has_llm || a->pre_process[0] || a->post_process[0]) || !p->agents[to].on_failure_only ||
+        run->states[to] != RV_STAGE_WAITING)
+        return false;
+    for (size_t i = 0; i < p->n_agents; i++)
+        for (size_t r = 0; r < p->agents[i].requires.n; r++)
+            if (p->agents[i].requires_index[r] == stage)
+                return false;
+    return true;
+}
+
+/* Start one batch in which nothing fails but what makes room for more. False: a stage did not get its budget, or
+ * nothing was ready. */
 static bool run_batch(struct batch_run *run)
 {
     size_t n = rv_pipeline_ready(run->p, run->states, run->ready);
@@ -29,7 +47,7 @@ static bool run_batch(struct batch_run *run)
             continue;
         }
         run->path[run->visits++] = run->ready[i];
-        run->states[run->ready[i]] = RV_STAGE_COMPLETED;
+        run->states[run->ready[i]] = fails(run, run->ready[i]) ? RV_STAGE_FAILED : RV_STAGE_COMPLETED;
         if (calls > 0) {
             run->calls++;
             extra = rv_sat_add(extra, run->want_calls ? calls - 1 : 0);

@@ -147,6 +147,9 @@ static void leave(struct table *t, size_t layer, size_t stage, size_t count, siz
 static void fill(struct table *t)
 {
     visit(t, 0, 0, 0, 0, 1, UINT32_MAX);
+    for (size_t s = 1; s < t->g->n && !t->search->only_likely; s++)
+        if (t->g->entry[s])
+            visit(t, 0, s, 0, 0, 1, UINT32_MAX);
     for (size_t layer = 0; layer < t->layers; layer++) {
         for (size_t s = 0; s < t->g->n; s++) {
             if (!t->g->reached[s])

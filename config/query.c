@@ -40,6 +40,19 @@ const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target)
     return "";
 }
 
+int rv_agent_approved_target(const struct rv_agent_config *a)
+{
+    bool goes_on = a->default_target != RV_TARGET_NONE && a->default_target != RV_TARGET_CONFIRMATION;
+
+    return goes_on ? a->default_target : RV_TARGET_END;
+}
+
+const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct rv_agent_config *a)
+{
+    return p->confirmation_resume_stage[0] ? p->confirmation_resume_stage
+                                           : rv_pipeline_target_name(p, rv_agent_approved_target(a));
+}
+
 int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to)
 {
     int pair[2] = {from, to};

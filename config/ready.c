@@ -38,14 +38,46 @@ static bool after_met(const struct rv_pipeline *p, const enum rv_stage_state *st
     return true;
 }
 
+void rv_pipeline_mark_fallbacks(struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        p->agents[i].on_failure_only = false;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        int to = p->agents[i].error_target;
+
+        if (to > 0 && (size_t)to != i)
+        p->agents[to].on_failure_only = p->agents[to].requires.n == 0 && p->agents[to].after.n == 0;
+    }
+    for (size_t i = 0; i < p->n_agents; i++) { /* what a rule names, too, is a stage like others */
+        const struct rv_agent_config *a = &p->agents[i];
+
+        if (a->default_target >= 0 && a->default_target != (int)i)
+            p->agents[a->default_target].on_failure_only = false;
+        for (size_t r = 0; r < a->n_rules; r++)
+            if (a->rules[r].target >= 0 && a->rules[r].target != (int)i)
+                p->agents[a->rules[r].target].on_failure_only = false;
+    }
+}
+
+/* Has one of the stages whose error_next it is failed? */
+static bool is_called_for(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        if (p->agents[i].error_target == stage && states[i] == RV_STAGE_FAILED)
+            return true;
+    return false;
+}
+
+bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage)
+{
+    return has_state(p, states, stage, RV_STAGE_WAITING) && requires_met(p, states, &p->agents[stage]) &&
+           after_met(p, states, &p->agents[stage]);
+}
+
 bool rv_stage_is_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage)
 {
-    const struct rv_agent_config *a;
-
-    if (!has_state(p, states, stage, RV_STAGE_WAITING))
-        return false;
-    a = &p->agents[stage];
-    return requires_met(p, states, a) && after_met(p, states, a);
+    return rv_stage_has_what_it_needs(p, states, stage) &&
+           (!p->agents[stage].on_failure_only || is_called_for(p, states, stage));
 }
 
 size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out)

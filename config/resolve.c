@@ -136,5 +136,7 @@ void rv_finish_agents(struct rv_loader *l)
     for (size_t i = 0; i < p->n_agents && l->rc == 0; i++)
         finish_agent(l, &p->agents[i]);
     if (l->rc == 0)
+        rv_pipeline_mark_fallbacks(p);
+    if (l->rc == 0)
         collect_targets(l);
 }

@@ -65,6 +65,35 @@ static void judge_rule(const struct rv_agent_config *a, size_t i, const struct e
         route->is_likely = !before->any_when;
 }
 
+/* A yes needs no second visit, unless the pipeline says where it leads. */
+static void add_approved(const struct rv_pipeline *p, const struct rv_agent_config *a, int from,
+                         struct rv_routes *routes)
+{
+    bool asks = false;
+
+    if (p->confirmation_resume_stage[0])
+        return;
+    for (size_t i = routes->start[from]; i < routes->n; i++) {
+        const struct rv_route *r = &routes->items[i];
+
+        asks |= r->kind != RV_WAY_ERROR && r->to == RV_TARGET_CONFIRMATION && r->fate == RV_WAY_LIVE;
+    }
+    if (asks)
+        routes->items[routes->n++] = (struct rv_route){
+            .from = from, .to = rv_agent_approved_target(a), .kind = RV_WAY_APPROVED, .rule = -1, .because = -1};
+}
+
+bool rv_routes_ask(const struct rv_routes *routes, int stage, int target)
+{
+    for (size_t i = routes->start[stage]; i < routes->start[stage + 1]; i++) {
+        const struct rv_route *r = &routes->items[i];
+
+        if (r->kind != RV_WAY_ERROR && r->fate == RV_WAY_LIVE && r->to == target)
+            return true;
+    }
+    return false;
+}
+
 static void add_agent(const struct rv_agent_config *a, int from, struct rv_routes *routes)
 {
     const struct rv_route blank = {.from = from, .rule = -1, .because = -1, .is_likely = true};
@@ -113,7 +142,7 @@ int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err *
     size_t max = 0;
 
     for (size_t s = 0; s < p->n_agents; s++)
-        max += p->agents[s].n_rules + 3; /* default, error, function */
+        max += p->agents[s].n_rules + 4; /* default, error, function, approved */
     routes.items = calloc(max + 1, sizeof(*routes.items));
     routes.start = calloc(p->n_agents + 1, sizeof(*routes.start));
     if (!routes.items || !routes.start) {
@@ -123,6 +152,7 @@ int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err *
     for (size_t s = 0; s < p->n_agents; s++) {
         routes.start[s] = routes.n;
         add_agent(&p->agents[s], (int)s, &routes);
+        add_approved(p, &p->agents[s], (int)s, &routes);
     }
     routes.start[p->n_agents] = routes.n;
     *out = routes;

@@ -140,6 +140,8 @@ RV_MUST_CHECK int rv_envelope_record_complete(rv_envelope *env, rv_str agent, co
 RV_MUST_CHECK int rv_envelope_record_skipped(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
                                              rv_err **err);
 size_t rv_envelope_n_records(const rv_envelope *env);
+/** The stage of the i-th record where that says `skipped`, else ptr NULL; borrowed. */
+rv_str rv_envelope_skipped(const rv_envelope *env, size_t i);
 int64_t rv_envelope_processing_ms(const rv_envelope *env); /* sum over the history */
 /** Append {agent, error, error_type, timestamp} to errors. */
 RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type,
@@ -284,6 +286,8 @@ RV_MUST_CHECK int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str 
 struct rv_response_place {
     const char *output_key, *field;
 };
+/** Did a person end the run by a no (denied confirmation, rejected review)? What was denied is no answer of the run. */
+bool rv_envelope_was_denied(const rv_envelope *env);
 /** Rule 3.9; borrowed; false: none. */
 bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response_place *place, rv_str *out);
 /** Result dict (rule 3.10), appended to b. */

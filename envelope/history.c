@@ -117,6 +117,13 @@ int64_t rv_envelope_processing_ms(const rv_envelope *env)
     return sum;
 }
 
+rv_str rv_envelope_skipped(const rv_envelope *env, size_t i)
+{
+    const struct rv_record *r = rv_env_record(env, i);
+
+    return r->status == RV_HISTORY_SKIPPED ? (rv_str){r->agent->text, r->agent->len} : (rv_str){NULL, 0};
+}
+
 int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type, int64_t now_us,
                           rv_err **err)
 {

@@ -264,8 +264,12 @@ static int check(const struct rv_stored_interrupt *in, const struct rv_response 
     else if (in->kind == RV_INTERRUPT_AGENT_REVIEW && !response->decision.ptr)
         missing = "decision";
     if (missing)
-        return RV_FAIL(err, RV_E_INVALID, "a %s needs the field \"%s\" in its response",
-                       rv_interrupt_kind_text(in->kind), missing);
+        return RV_FAIL(err, RV_E_INVALID, "a %s needs the field \"%s\" in its response%s",
+                       rv_interrupt_kind_text(in->kind), missing,
+                       response->text.ptr       ? "; it has \"text\", which does not fit"
+                       : response->has_approved ? "; it has \"approved\", which does not fit"
+                       : response->decision.ptr ? "; it has \"decision\", which does not fit"
+                                                : "");
     if (!rv_utf8_valid(response->text, NULL))
         return RV_FAIL(err, RV_E_INVALID, "the response is not UTF-8");
     return response->decision.ptr ? check_decision(response->decision, in, err) : 0;

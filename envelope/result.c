@@ -1,9 +1,26 @@
 /* What a caller gets at the end: the final response and the result dict. */
 #include "envelope/envelope_internal.h"
 
+#include <string.h>
+
 static bool is_pending(const rv_envelope *env, enum rv_interrupt_kind kind)
 {
     return rv_envelope_has_interrupt(env) && rv_env_interrupt(env)->kind == kind;
+}
+
+bool rv_envelope_was_denied(const rv_envelope *env)
+{
+    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+    const char *decision = NULL;
+    bool approved = true;
+
+    if (!env->f.terminated || env->f.terminal_reason != RV_REASON_USER_CANCELLED || env->f.interrupt_pending ||
+        !it->exists || !it->response)
+        return false;
+    if (it->kind == RV_INTERRUPT_CONFIRMATION)
+        return rv_json_get_bool(it->response, "approved", &approved) && !approved;
+    return it->kind == RV_INTERRUPT_AGENT_REVIEW && rv_json_get_text(it->response, "decision", &decision) &&
+           strcmp(decision, "reject") == 0;
 }
 
 bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response_place *place, rv_str *out)
@@ -23,6 +40,8 @@ bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response
         *out = rv_text_str(&it->message);
         return true;
     }
+    if (rv_envelope_was_denied(env))
+        return false;
     output = rv_envelope_output(env, rv_str_of(key), NULL);
     if (!output || !json_object_object_get_ex(output, field, &value) || !json_object_is_type(value, json_type_string))
         return false;

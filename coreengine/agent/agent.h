@@ -198,6 +198,15 @@ RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv
 /** The run goes on in another process after nobody worked on it for that long: its deadline moves, and a model call
  * that was under way counts as charged for. That can end the visit, for want of money. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
+/* In the data of a confirmation that a route raised: the name of the stage that a yes leads to. A yes then goes on
+ * there with the output that was shown, and does not visit the stage again. */
+#define RV_ASKED_NEXT "next"
+/** The stage that asked in this way, where the run still stands; -1: the question was raised otherwise. */
+int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envelope *env, json_object *data);
+/** A person approved it: tells observers where it leads. *to: a stage or RV_TARGET_END; RV_TARGET_CLARIFICATION when
+ * that raised the next question, and the run stays. */
+RV_MUST_CHECK int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us,
+                                   struct rv_effects *out, int *to, rv_err **err);
 bool rv_visit_is_done(const rv_visit *v);
 const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when done */
 int rv_visit_stage(const rv_visit *v);

@@ -59,7 +59,7 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
             to == RV_TARGET_CLARIFICATION ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION;
         v->result.end = RV_VISIT_STAYED;
         v->result.next = v->agent->index;
-        return rv_end_raise(v, kind, v->error_text, NULL, err);
+        return rv_end_ask_after_failure(v, kind, err);
     }
     return v->route ? rv_envelope_set_stage(v->env, rv_str_of(next), err) : 0;
 }

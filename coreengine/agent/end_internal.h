@@ -1,4 +1,4 @@
-/* Shared by the files about a visit's end: end_outcome.c, end_failure.c, visit_end.c. */
+/* Shared by the files about a visit's end: end_outcome.c, end_ask.c, end_failure.c, visit_end.c. */
 #ifndef RV_END_INTERNAL_H
 #define RV_END_INTERNAL_H
 
@@ -9,6 +9,8 @@
 const char *rv_end_text(json_object *output, const char *first, const char *second);
 /** Take back what was stored, so that a rejected output is not seen (W25). */
 RV_MUST_CHECK int rv_end_restore(rv_visit *v, rv_err **err);
+
+/* end_ask.c */
 /** An interrupt of the stage, and where a policy asks, what it takes to go on after the answer. data: borrowed, or
  * NULL.
  */
@@ -16,6 +18,10 @@ RV_MUST_CHECK int rv_end_raise(rv_visit *v, enum rv_interrupt_kind kind, const c
                                rv_err **err);
 /** Ask what the output wants to know, and stay. kind: CLARIFY or CONFIRM. */
 RV_MUST_CHECK int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err);
+/** What was approved leads to `clarification`. */
+RV_MUST_CHECK int rv_end_ask_next(rv_visit *v, rv_err **err);
+/** error_next leads to a person: ask about the failure. kind: CLARIFICATION or CONFIRMATION. */
+RV_MUST_CHECK int rv_end_ask_after_failure(rv_visit *v, enum rv_interrupt_kind kind, rv_err **err);
 
 /* visit_end.c */
 /** Rows and history of a visit that is over. */

@@ -1,8 +1,6 @@
-/* What an output says and becomes: required fields, the outcome that it states, storing it and taking it back,
- * questions for a person (5.3, 5.7, 5.8). */
+/* What an output says and becomes: required fields, the outcome that it states, storing it and taking it back
+ * (5.3, 5.7, 5.8). */
 #include "coreengine/agent/end_internal.h"
-
-#define POLICY "policy"
 
 const char *rv_end_text(json_object *output, const char *first, const char *second)
 {
@@ -88,44 +86,6 @@ int rv_end_restore(rv_visit *v, rv_err **err)
     v->stored = false;
     return v->had_previous ? rv_envelope_set_output(v->env, key, v->previous, err)
                            : rv_envelope_remove_output(v->env, key, err);
-}
-
-int rv_end_raise(rv_visit *v, enum rv_interrupt_kind kind, const char *text, json_object *data, rv_err **err)
-{
-    char id[RV_ID_MAX];
-    int rc = rv_visit_raise(v, kind, rv_str_of(text), data, id, err);
-    if (rc < 0 || !v->confirm_message)
-        return rc;
-    json_object *kept = json_object_new_object(); /* so that the policy is not asked for ever */
-    if (!kept)
-        return RV_FAIL(err, RV_E_NOMEM, "keep a policy's question");
-    rc = rv_json_set_text(kept, "kind", POLICY, err);
-    if (rc == 0)
-        rc = rv_json_set_text(kept, "interrupt_id", id, err);
-    if (rc == 0)
-        rc = rv_json_set_text(kept, "policy", v->agent->policies.items[v->policy_at], err);
-    if (rc == 0 && v->approved_policies)
-        rc = rv_json_set_ref(kept, "approved", v->approved_policies, err);
-    if (rc == 0)
-        rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
-    json_object_put(kept);
-    return rc;
-}
-
-int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err)
-{
-    const char *text;
-    int rc;
-
-    if (kind == RV_OUTCOME_CLARIFY) {
-        text = rv_end_text(v->output, "clarification_question", "question");
-        rc =
-            rv_end_raise(v, RV_INTERRUPT_CLARIFICATION, text ? text : "more information is needed to go on", NULL, err);
-    } else {
-        text = v->confirm_message ? v->confirm_message : rv_end_text(v->output, "confirmation_message", "message");
-        rc = rv_end_raise(v, RV_INTERRUPT_CONFIRMATION, text ? text : "may the run go on?", NULL, err);
-    }
-    return rc < 0 ? rc : rv_visit_stay(v, out, err);
 }
 
 int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)

@@ -1,6 +1,6 @@
 /* One visit of one stage: the lifecycle. The order of the phases is rule 5.2 with the engine's policies between
  * required fields and storing. What each phase does lives in the visit_*.c file of its name. */
-#include "coreengine/agent/agent_internal.h"
+#include "coreengine/agent/end_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -297,6 +297,39 @@ int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env
         v->error_text ? rv_visit_resume_work(v, err) : RV_FAIL(err, RV_E_NOMEM, "give up stage \"%s\"", agent->name);
     if (rc == 0)
         rc = rv_visit_keep_rows(v, RV_TURN_CANCELLED, out, err);
+    rv_visit_free(v);
+    return rc;
+}
+
+int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envelope *env, json_object *data)
+{
+    const char *stage = NULL, *next = NULL;
+
+    if (shared->rules < RV_RULES_2 || !json_object_is_type(data, json_type_object) ||
+        !rv_json_get_text(data, RV_ASKED_NEXT, &next) || !rv_json_get_text(data, "stage", &stage) ||
+        strcmp(stage, rv_envelope_fields(env)->current_stage) != 0)
+        return -1;
+    return rv_pipeline_stage(shared->pipeline, rv_str_of(stage));
+}
+
+int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us,
+                     struct rv_effects *out, int *to, rv_err **err)
+{
+    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    rv_visit *v = new_visit(shared, stage, env, now_us, err);
+    int rc = 0;
+
+    if (!v)
+        return RV_E_NOMEM;
+    *to = rv_agent_approved_target(agent);
+    v->visit_no = rv_envelope_visits(env, rv_str_of(agent->name));
+    v->n_interrupts = 1; /* the one that was approved */
+    v->output = json_object_get(rv_envelope_output(env, rv_str_of(agent->output_key), NULL));
+    if (!v->output && !(v->output = json_object_new_object()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "go on after stage \"%s\"", agent->name);
+    rv_end_emit_decision(v, *to, agent->default_target == *to ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH, out);
+    if (rc == 0 && *to == RV_TARGET_CLARIFICATION)
+        rc = rv_end_ask_next(v, err);
     rv_visit_free(v);
     return rc;
 }

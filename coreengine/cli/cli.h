@@ -305,6 +305,8 @@ RV_MUST_CHECK int rv_cli_lease_us(const struct rv_cli_args *args, int64_t *out, 
 /** Keep a new run: its bundle and its beginning. The session gets the journal. in_group: the caller began one. */
 RV_MUST_CHECK int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, bool in_group, rv_err **err);
 /** The options of `resume` for an answer; empty: none is needed. data: the interrupt's, may be NULL. */
+/** False: the answer lacks what its kind of question needs; out says which options were given and which fit. */
+bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out);
 const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
 /** On a terminal: say that runs of dead processes wait to be recovered. */
 void rv_cli_note_left_behind(const struct rv_cli *cli, const struct rv_store_scope *scope, rv_store *store);

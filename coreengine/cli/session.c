@@ -133,11 +133,11 @@ static int print_answer(const struct rv_cli_session *s, const rv_envelope *env, 
 }
 
 /* What a failed or cancelled run leaves behind is in --json and --state; a pipe must not take it for an answer. A bound
- * may well end a run that has one. */
+ * may well end a run that has one; what a person denied is none. */
 static bool has_answer(enum rv_run_status status, const rv_envelope *env)
 {
     bool ended = status == RV_RUN_COMPLETED || status == RV_RUN_TERMINATED;
-    return ended && !rv_envelope_fields(env)->interrupt_pending;
+    return ended && !rv_envelope_fields(env)->interrupt_pending && !rv_envelope_was_denied(env);
 }
 
 static int print_result(const struct rv_cli_session *s, enum rv_run_status status, const rv_envelope *env, rv_err **err)

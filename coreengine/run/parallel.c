@@ -49,6 +49,18 @@ static void park_queued(rv_run *run)
     }
 }
 
+/* Stages that were skipped without a visit before a pause: once is enough. */
+static void skip_as_before(rv_run *run)
+{
+    for (size_t i = 0; run->shared.rules >= RV_RULES_2 && i < rv_envelope_n_records(run->env); i++) {
+        rv_str name = rv_envelope_skipped(run->env, i);
+        int stage = name.ptr ? rv_pipeline_stage(run->pipeline, name) : -1;
+
+        if (stage >= 0 && run->states[stage] == RV_STAGE_WAITING && rv_envelope_visits(run->env, name) == 0)
+            run->states[stage] = RV_STAGE_SKIPPED;
+    }
+}
+
 int rv_run_parallel_begin(rv_run *run, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
@@ -72,6 +84,7 @@ int rv_run_parallel_begin(rv_run *run, rv_err **err)
         else if (rv_envelope_is_failed(run->env, name))
             run->states[i] = RV_STAGE_FAILED;
     }
+    skip_as_before(run);
     for (size_t i = 0; i < p->n_agents; i++) {
         int to = p->agents[i].error_target;
         if (run->states[i] == RV_STAGE_FAILED && to >= 0 && run->states[to] == RV_STAGE_WAITING)
@@ -87,6 +100,19 @@ static int by_index(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
+/* Since rules 2 a stage that only an error_next names waits for that failure; before, it ran beside the others. */
+static bool is_fallback(const struct rv_run *run, int stage)
+{
+    return run->shared.rules >= RV_RULES_2 && run->pipeline->agents[stage].on_failure_only;
+}
+
+static bool is_ready(const struct rv_run *run, int stage)
+{
+    return run->states[stage] == RV_STAGE_WAITING && !run->parked[stage] &&
+           (run->forced[stage] ||
+            (!is_fallback(run, stage) && rv_stage_has_what_it_needs(run->pipeline, run->states, stage)));
+}
+
 /* Move the ready ones of the candidates to the front of the array, in stage order; the rest come back when a dependency
  * of theirs changes. */
 static size_t take_ready(rv_run *run)
@@ -96,9 +122,7 @@ static size_t take_ready(rv_run *run)
     for (size_t i = 0; i < run->n_candidates; i++) {
         int s = run->candidates[i];
         run->is_candidate[s] = false;
-        bool ready = run->states[s] == RV_STAGE_WAITING && !run->parked[s] &&
-                     (run->forced[s] || rv_stage_is_ready(run->pipeline, run->states, s));
-        if (ready)
+        if (is_ready(run, s))
             run->candidates[n++] = s;
     }
     run->n_candidates = 0;
@@ -124,30 +148,81 @@ static bool is_cut_off(const rv_run *run, int stage)
     return a->join == RV_JOIN_ANY ? a->requires.n > 0 && bad == a->requires.n : bad > 0;
 }
 
-static int skip_cut_off(rv_run *run, bool *skipped, int64_t now_us, struct rv_effects *out, rv_err **err)
+/* No stage can fail any more whose error_next it is: all of them have ended, or wait for a failure themselves. */
+static bool is_unused(const struct rv_run *run, int stage)
 {
     const struct rv_pipeline *p = run->pipeline;
+
+    if (!is_fallback(run, stage))
+        return false;
+    for (size_t i = 0; i < p->n_agents; i++)
+        if (p->agents[i].error_target == stage && run->states[i] == RV_STAGE_WAITING && !is_fallback(run, (int)i))
+            return false;
+    return true;
+}
+
+/* Why a stage that waits will not run; NULL: it may. Until rules 2 there was one reason. */
+static const char *why_skipped(const struct rv_run *run, int stage)
+{
+    const struct rv_agent_config *a = &run->pipeline->agents[stage];
+    bool failed = run->shared.rules < RV_RULES_2;
+
+    if (run->states[stage] != RV_STAGE_WAITING || run->parked[stage])
+        return NULL;
+    if (is_unused(run, stage))
+        return "no stage failed whose error_next it is";
+    if (!is_cut_off(run, stage))
+        return NULL;
+    for (size_t i = 0; i < a->requires.n; i++)
+        failed = failed || run->states[a->requires_index[i]] == RV_STAGE_FAILED;
+    return failed ? "a stage it requires has failed" : "a stage it requires was skipped";
+}
+
+static int skip(rv_run *run, int stage, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_agent_config *a = &run->pipeline->agents[stage];
+    size_t n;
     rv_jw w;
 
+    int rc = rv_envelope_record_skipped(run->env, rv_str_of(a->name), a->stage_order, now_us, err);
+    if (rc < 0)
+        return rc;
+    run->states[stage] = RV_STAGE_SKIPPED;
+    const int *deps = rv_pipeline_dependents(run->pipeline, stage, &n);
+    for (size_t d = 0; d < n; d++)
+        rv_run_add_candidate(run, deps[d]);
+    if (rv_emit_begin(&run->shared, out, RV_EMIT_STAGE_SKIPPED, stage, 0, now_us, &w)) {
+        rv_jw_kv_text(&w, "reason", why);
+        rv_emit_end(out, &w);
+    }
+    return 0;
+}
+
+static int skip_cut_off(rv_run *run, bool *skipped, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
     *skipped = false;
-    for (size_t i = 0; i < p->n_agents; i++) {
-        if (run->states[i] != RV_STAGE_WAITING || run->parked[i] || !is_cut_off(run, (int)i))
-            continue;
-        int rc =
-            rv_envelope_record_skipped(run->env, rv_str_of(p->agents[i].name), p->agents[i].stage_order, now_us, err);
-        if (rc < 0)
-            return rc;
-        run->states[i] = RV_STAGE_SKIPPED;
-        *skipped = true;
-        size_t n;
-        const int *deps = rv_pipeline_dependents(p, (int)i, &n);
-        for (size_t d = 0; d < n; d++)
-            rv_run_add_candidate(run, deps[d]);
-        if (rv_emit_begin(&run->shared, out, RV_EMIT_STAGE_SKIPPED, (int)i, 0, now_us, &w)) {
-            rv_jw_kv_text(&w, "reason", "a stage it requires has failed");
-            rv_emit_end(out, &w);
+    for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++) {
+        const char *why = why_skipped(run, (int)i);
+        if (why) {
+            rc = skip(run, (int)i, why, now_us, out, err);
+            *skipped = true;
         }
     }
+    return rc;
+}
+
+/* Stages wait for a stage that waits for one of them to fail: it will not be needed. */
+static int skip_a_fallback(rv_run *run, bool *skipped, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    *skipped = false;
+    for (size_t i = 0; i < run->pipeline->n_agents; i++)
+        if (run->states[i] == RV_STAGE_WAITING && is_fallback(run, (int)i)) {
+            *skipped = true;
+            return skip(run, (int)i, "stages wait for it, and its own run waits for one of them to fail", now_us, out,
+                        err);
+        }
     return 0;
 }
 
@@ -192,6 +267,9 @@ static int nothing_ready(rv_run *run, int64_t now_us, struct rv_effects *out, rv
         return rc;
     if (more)
         return rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err);
+    rc = skip_a_fallback(run, &more, now_us, out, err);
+    if (rc < 0 || more)
+        return rc;
     for (size_t i = 0; i < run->pipeline->n_agents; i++)
         if (run->states[i] == RV_STAGE_WAITING)
             return fail_blocked(run, now_us, out, err);

@@ -76,10 +76,35 @@ static int deny(rv_run *run, const char *text, int64_t now_us, struct rv_effects
     return rc < 0 ? rc : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, now_us, out, err);
 }
 
+/* Along the edge that the asking stage would have taken, with the output that the person saw. */
+static int go_on_approved(rv_run *run, int from, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_agent_config *asker = &run->pipeline->agents[from];
+    json_object *output = rv_envelope_output(run->env, rv_str_of(asker->output_key), NULL), *feedback = NULL;
+    int to = RV_TARGET_END;
+
+    int rc = rv_visit_approve(&run->shared, from, run->env, now_us, out, &to, err);
+    if (rc < 0 || to == RV_TARGET_CLARIFICATION)
+        return rc;
+    rc = rv_envelope_set_stage(run->env, rv_str_of(rv_pipeline_target_name(run->pipeline, to)), err);
+    if (rc < 0)
+        return rc;
+    if (to >= 0) {
+        if (json_object_is_type(output, json_type_object) && json_object_object_get_ex(output, "feedback", &feedback) &&
+            !json_object_is_type(feedback, json_type_string))
+            feedback = NULL;
+        json_object_get(feedback); /* a loop-back may clear the output */
+        rc = rv_run_take_edge(run, from, to, RV_OUTCOME_SUCCESS, feedback, now_us, out, err);
+        json_object_put(feedback);
+    }
+    return rc < 0 || run->finished ? rc : rv_run_save(run, out, err);
+}
+
 static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct rv_response *r, int64_t now_us,
                         struct rv_effects *out, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
+    int asker;
 
     switch (kind) {
     case RV_INTERRUPT_CLARIFICATION:
@@ -87,7 +112,11 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
     case RV_INTERRUPT_CONFIRMATION:
         if (!r->approved)
             return deny(run, "the user denied the confirmation", now_us, out, err);
-        return go_to(run, p->confirmation_resume_stage, err);
+        asker = run->parallel || p->confirmation_resume_stage[0]
+                    ? -1
+                    : rv_visit_asked_by_route(&run->shared, run->env, rv_envelope_interrupt(run->env).data);
+        return asker >= 0 ? go_on_approved(run, asker, now_us, out, err)
+                          : go_to(run, p->confirmation_resume_stage, err);
     case RV_INTERRUPT_AGENT_REVIEW:
         if (rv_str_is(r->decision, "reject")) {
             if (!p->agent_review_reject_stage[0])

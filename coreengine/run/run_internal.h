@@ -46,7 +46,10 @@ int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effe
 /* loops.c */
 /** A loop-back from that stage is about to be taken: count it by its causes. Where one of them has none left, why gets
  * a text that can follow "edge a -> b ". */
-int rv_run_count_loop(rv_run *run, int from, const struct rv_visit_result *r, rv_buf *why, rv_err **err);
+int rv_run_count_loop(rv_run *run, int from, enum rv_outcome outcome, rv_buf *why, rv_err **err);
+/** sequential.c: count the edge; a loop-back is told and clears what it clears, a limit ends the run. */
+int rv_run_take_edge(rv_run *run, int from, int to, enum rv_outcome outcome, json_object *feedback, int64_t now_us,
+                     struct rv_effects *out, rv_err **err);
 
 /* parallel.c */
 int rv_run_parallel_begin(rv_run *run, rv_err **err);

@@ -95,10 +95,9 @@ static int loop_back(rv_run *run, int from, int to, json_object *feedback, int64
 }
 
 /* Rule 7.4, in this order: count, loop back, limits. A self-edge is a loop-back (W04). */
-static int take_edge(rv_run *run, int from, const struct rv_visit_result *r, int64_t now_us, struct rv_effects *out,
-                     rv_err **err)
+int rv_run_take_edge(rv_run *run, int from, int to, enum rv_outcome outcome, json_object *feedback, int64_t now_us,
+                     struct rv_effects *out, rv_err **err)
 {
-    int to = r->next;
     rv_str a = rv_str_of(run->pipeline->agents[from].name), b = rv_str_of(run->pipeline->agents[to].name);
     int64_t used = 0, limit = rv_pipeline_edge_limit(run->pipeline, from, to);
     rv_buf why = RV_BUF_INIT(512);
@@ -107,11 +106,11 @@ static int take_edge(rv_run *run, int from, const struct rv_visit_result *r, int
     if (rc == 0 && to <= from && !run->pipeline->execution.enable_loop_back)
         return stop_at_edge(run, from, to, "loops back, which execution.enable_loop_back forbids", 0, now_us, out, err);
     if (rc == 0 && to <= from) {
-        rc = rv_run_count_loop(run, from, r, &why, err);
+        rc = rv_run_count_loop(run, from, outcome, &why, err);
         if (rc == 0)
             rc = rv_buf_check(&why, "reason", err);
         if (rc == 0)
-            rc = loop_back(run, from, to, r->feedback, now_us, out, err);
+            rc = loop_back(run, from, to, feedback, now_us, out, err);
     }
     if (rc == 0 && (limit > 0 && used > limit))
         rc = stop_at_edge(run, from, to, NULL, limit, now_us, out, err);
@@ -135,7 +134,7 @@ static int after_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
         if (r->feedback && rv_outcome_requires_loop(r->outcome) && !looped)
             rc = rv_envelope_add_feedback(run->env, rv_json_str(r->feedback), err);
         if (rc == 0 && moves)
-            rc = take_edge(run, from, r, now_us, out, err);
+            rc = rv_run_take_edge(run, from, r->next, r->outcome, r->feedback, now_us, out, err);
         if (rc == 0 && !run->finished)
             rc = rv_run_save(run, out, err);
     }

@@ -307,6 +307,8 @@ static const struct rv_fn items[] = {
     {"compress_message", "{text: string, key?: word, keep?: int}", "{text: string, compressed: bool}",
      "a long text with its middle left out, if that is shorter", compress_message},
     {"rebuild_messages", "{session: word, rows: list, options?: object}", "{messages: list}",
-     "rows of a session, oldest first, as messages for a model", rebuild_messages},
+     "rows of a session, oldest first, as messages for a model; options: policy, max_tokens, max_messages, since_us, "
+     "always_last, compress, compress_keep, count_tool_rows",
+     rebuild_messages},
 };
 const struct rv_fn_group rv_fn_group_agents = {items, RV_COUNT(items)};

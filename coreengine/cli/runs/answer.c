@@ -10,6 +10,29 @@
 #define ASK_BYTES     300 /* of a question, in a message */
 #define STORE_BYTES   16384
 
+bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out)
+{
+    static const char *const fitting[] = {[RV_INTERRUPT_CLARIFICATION] = "--text",
+                                          [RV_INTERRUPT_CONFIRMATION] = "--approve or --deny",
+                                          [RV_INTERRUPT_AGENT_REVIEW] = "--decision approve, reject or modify"};
+    const char *const given[] = {r->text.ptr ? "--text" : NULL,
+                                 r->has_approved ? r->approved ? "--approve" : "--deny" : NULL,
+                                 r->decision.ptr ? "--decision" : NULL, r->data ? "--data" : NULL};
+    const char *sep = ", not ";
+
+    if ((kind != RV_INTERRUPT_CLARIFICATION || r->text.ptr) && (kind != RV_INTERRUPT_CONFIRMATION || r->has_approved) &&
+        (kind != RV_INTERRUPT_AGENT_REVIEW || r->decision.ptr))
+        return true;
+    rv_buf_printf(out, "a %s takes %s", rv_interrupt_kind_text(kind),
+                  rv_interrupt_asks_outcome(kind, data) ? "--decision happened, not_happened or fail" : fitting[kind]);
+    for (size_t i = 0; i < RV_COUNT(given); i++)
+        if (given[i]) {
+            rv_buf_printf(out, "%s%s", sep, given[i]);
+            sep = " and ";
+        }
+    return false;
+}
+
 struct questions {
     const struct rv_cli_args *args;
     const struct rv_response *response;
@@ -18,12 +41,14 @@ struct questions {
     bool found;
     char id[RV_STORE_MAX_ID + 1];
     enum rv_interrupt_kind kind;
+    json_object *data; /* of the one found; owned; NULL: none */
     int64_t expires_us;
     rv_buf ask, how; /* of the one found; the commands that answer them all */
 };
 
 static int on_pending(void *self, const struct rv_pending *p, rv_err **err)
 {
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
     struct questions *q = self;
 
     (void)err;
@@ -37,6 +62,12 @@ static int on_pending(void *self, const struct rv_pending *p, rv_err **err)
     q->kind = RV_INTERRUPT_SYSTEM_ERROR;
     RV_IGNORE(rv_interrupt_kind_of(rv_str_of(p->kind), &q->kind, NULL), "an unknown kind asks for nothing");
     q->expires_us = p->expires_us;
+    json_object *body = NULL;
+    if (rv_json_parse(p->body, &opts, &body, NULL) == 0) {
+        json_object_put(q->data);
+        q->data = json_object_get(rv_json_get_obj(body, "data"));
+    }
+    json_object_put(body);
     rv_buf_clear(&q->ask);
     rv_cli_write_preview(p->text, ASK_BYTES, &q->ask);
     return 0;
@@ -98,15 +129,15 @@ static int check(const struct questions *q, const struct rv_run_row *row, rv_err
         rv_buf_fini(&store);
         return rc;
     }
-    if ((q->kind == RV_INTERRUPT_CLARIFICATION && !r->text.ptr) ||
-        (q->kind == RV_INTERRUPT_CONFIRMATION && !r->has_approved) ||
-        (q->kind == RV_INTERRUPT_AGENT_REVIEW && !r->decision.ptr)) {
-        rc = RV_FAIL(err, RV_E_INVALID, "the run waits for %s: %s", rv_interrupt_kind_text(q->kind),
-                     rv_buf_cstr(&q->ask));
+    rv_buf misfit = RV_BUF_INIT(1024);
+    rc = 0;
+    if (!rv_cli_answer_fits(q->kind, q->data, r, &misfit)) {
+        rc = RV_FAIL(err, RV_E_INVALID, "%s; the run waits for %s: %s", rv_buf_cstr(&misfit),
+                     rv_interrupt_kind_text(q->kind), rv_buf_cstr(&q->ask));
         rv_err_hint(err, "answer with:\n%s", rv_buf_cstr(&q->how));
-        return rc;
     }
-    return 0;
+    rv_buf_fini(&misfit);
+    return rc;
 }
 
 int rv_cli_check_answer(rv_store *store, const struct rv_run_row *row, const struct rv_cli_args *args,
@@ -131,6 +162,7 @@ int rv_cli_check_answer(rv_store *store, const struct rv_run_row *row, const str
         memcpy(id, q.id, sizeof q.id);
         response->interrupt_id = rv_str_of(id);
     }
+    json_object_put(q.data);
     rv_buf_fini(&q.ask);
     rv_buf_fini(&q.how);
     return rc;

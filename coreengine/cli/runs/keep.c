@@ -143,7 +143,8 @@ static void write_question(const struct rv_cli_session *s, const struct question
     rv_buf_puts(b, ": ");
     rv_cli_write_lines(rv_str_of(q->ask), b);
     rv_buf_putc(b, '\n');
-    if (q->data) {
+    bool is_told = q->kind == RV_INTERRUPT_CLARIFICATION && json_object_object_get_ex(q->data, "output", NULL);
+    if (q->data && !is_told) { /* the question of an output says what is wanted */
         rv_buf_puts(b, "  ");
         rv_json_write(q->data, b);
         rv_buf_putc(b, '\n');

@@ -114,6 +114,7 @@ struct rv_cli_step {
     int64_t visit, seq; /* seq: of the record that ended it */
     int64_t begun_us, ended_us;
     size_t first_call, last_call; /* RV_CLI_NO_CALL: none */
+    bool asks;                    /* the run stays there until a person has answered */
     bool can_fork;                /* a state was saved right behind it */
     char *line;                   /* its stage_completed event, not read yet; owned */
     json_object *end;             /* the same, read; NULL: under way, or left out */

@@ -89,6 +89,15 @@ static void drop_old(struct rv_cli_steps *s)
     }
 }
 
+/* The run stays at the stage: a person has to answer first. */
+static bool asks(json_object *end)
+{
+    const char *stage, *next;
+
+    return rv_json_get_text(end, "stage", &stage) && rv_json_get_text(end, "next_stage", &next) &&
+           strcmp(stage, next) == 0;
+}
+
 static int read_kept(struct rv_cli_steps *s, rv_err **err)
 {
     int rc = 0;
@@ -102,6 +111,7 @@ static int read_kept(struct rv_cli_steps *s, rv_err **err)
         rc = rv_cli_read_event(rv_str_of(step->line), &step->end, err);
         free(step->line);
         step->line = NULL;
+        step->asks = rc == 0 && asks(step->end);
     }
     return rc;
 }
@@ -319,6 +329,8 @@ static int take_emit(struct rv_cli_steps *s, const struct rv_effect *e, rv_str l
         return begin_agent(s, e, err);
     if (e->emit == RV_EMIT_TOOL_RESULT)
         return end_agent(s, e, line, now_us, err);
+    if (e->emit == RV_EMIT_ITERATION && s->n > 0 && s->items[s->n - 1].seq == seq)
+        s->items[s->n - 1].asks = false; /* it leads back to itself */
     if (e->emit != RV_EMIT_STAGE_COMPLETED)
         return 0;
     int rc = end_step(s, e, line, now_us, seq, err);

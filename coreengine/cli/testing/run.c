@@ -16,6 +16,7 @@ void rv_test_report_fini(struct rv_test_report *r)
     json_object_put(r->failures);
     json_object_put(r->visited);
     json_object_put(r->questions);
+    json_object_put(r->errors);
     json_object_put(r->state);
     memset(r, 0, sizeof *r);
 }
@@ -119,6 +120,53 @@ static int list_visits(const struct rv_pipeline *p, struct observer *o, size_t n
     return rc;
 }
 
+/* A failure as people look for it: which stage, what kind, and where the stage stands. */
+static int add_failure(const struct rv_pipeline *p, json_object *error, struct rv_test_report *r, rv_err **err)
+{
+    const char *agent = "", *type = "", *text = "";
+    json_object *entry = json_object_new_object();
+    int rc = entry ? 0 : RV_FAIL(err, RV_E_NOMEM, "report a failed stage");
+
+    RV_IGNORE(!rv_json_get_text(error, "agent", &agent), "the engine wrote it");
+    RV_IGNORE(!rv_json_get_text(error, "error_type", &type), "the engine wrote it");
+    RV_IGNORE(!rv_json_get_text(error, "error", &text), "the engine wrote it");
+    int stage = rv_pipeline_stage(p, rv_str_of(agent));
+    if (rc == 0)
+        rc = rv_json_set_text(entry, "stage", agent, err);
+    if (rc == 0)
+        rc = rv_json_set_text(entry, "type", type, err);
+    if (rc == 0)
+        rc = rv_json_set_text(entry, "text", text, err);
+    if (rc == 0 && stage >= 0)
+        rc = rv_json_set_text(entry, "file", p->file, err);
+    if (rc == 0 && stage >= 0)
+        rc = rv_json_set_int(entry, "line", p->agents[stage].name_src.line, err);
+    if (rc == 0)
+        return rv_json_push_take(r->errors, entry, err);
+    json_object_put(entry);
+    return rc;
+}
+
+/* What failed in the run, and what ended it if that was no failure of a stage (a bound, a person). */
+static int list_failures(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    json_object *errors = rv_json_get_arr(r->state, "errors");
+    size_t n = errors ? json_object_array_length(errors) : 0;
+    const char *last = NULL, *reason = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = add_failure(p, json_object_array_get_idx(errors, i), r, err);
+    if (rc < 0 || !f->terminated)
+        return rc;
+    r->code = rv_reason_text(f->terminal_reason);
+    RV_IGNORE(n == 0 || !rv_json_get_text(json_object_array_get_idx(errors, n - 1), "error", &last), "none");
+    if (rv_json_get_text(r->state, "termination_reason", &reason) && (!last || strcmp(last, reason) != 0))
+        r->ended_by = reason;
+    return 0;
+}
+
 static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct observer *o, size_t n_before,
                     rv_err **err)
 {
@@ -132,6 +180,8 @@ static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct 
     rv_buf_fini(&text);
     if (rc == 0)
         rc = list_visits(p, o, n_before, err);
+    if (rc == 0)
+        rc = list_failures(p, env, o->report, err);
     return rc == 0 ? rv_test_compare(p, env, o->report, err) : rc;
 }
 
@@ -229,8 +279,9 @@ int rv_test_run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, rv_
     *out = (struct rv_test_report){.test = &l->pipeline->tests[i],
                                    .failures = json_object_new_array(),
                                    .visited = json_object_new_array(),
-                                   .questions = json_object_new_array()};
-    if (!o.skipped || !out->failures || !out->visited || !out->questions)
+                                   .questions = json_object_new_array(),
+                                   .errors = json_object_new_array()};
+    if (!o.skipped || !out->failures || !out->errors || !out->visited || !out->questions)
         rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
     if (rc == 0)
         rc = complain_of_missing(l, out, err);

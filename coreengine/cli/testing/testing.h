@@ -15,6 +15,9 @@ struct rv_test_report {
     json_object *failures;             /* array of {path, expected?, found?} or {path, message} */
     json_object *visited;              /* array of stage names, in order */
     json_object *questions;            /* array: of every interrupt, in the order raised */
+    json_object *errors;               /* array of {stage, type, text, file, line}: what failed, in order */
+    const char *code;                  /* the terminal reason of a run that did not complete; NULL: none */
+    const char *ended_by;              /* what ended it, where no stage's failure says so; borrowed from state */
     json_object *state;                /* state dict at the end; NULL if there was no end */
     enum rv_run_status status;
     int64_t duration_ms; /* simulated */

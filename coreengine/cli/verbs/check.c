@@ -16,12 +16,22 @@ static void write_path(const struct rv_pipeline *p, const int *path, size_t n, r
         rv_buf_puts(b, " -> ...");
 }
 
-static void write_proof(const struct rv_pipeline *p, const struct rv_proof *proof, const struct rv_llm_bound *bound,
-                        rv_buf *b)
+/* What is proved of a pipeline: of one part of a run, and of the run with its answers. */
+struct proved {
+    struct rv_proof part;
+    struct rv_whole_run whole;
+    int64_t answers;
+    struct rv_llm_bound cost;
+};
+
+static void write_proof(const struct rv_pipeline *p, const struct proved *proved, rv_buf *b)
 {
-    rv_buf_printf(b, "%s: at most %lld stage visits%s and %lld model calls%s in a run\n", p->file,
+    const struct rv_proof *proof = &proved->part;
+
+    rv_buf_printf(b, "%s: at most %lld stage visits%s and %lld model calls%s in a run%s\n", p->file,
                   (long long)proof->max_visits, proof->visits_exact ? "" : " (upper bound)",
-                  (long long)proof->max_llm_calls, proof->llm_exact ? "" : " (upper bound)");
+                  (long long)proof->max_llm_calls, proof->llm_exact ? "" : " (upper bound)",
+                  proved->answers ? ", up to its next pause" : "");
     if (proof->n_visits_path) {
         rv_buf_puts(b, "  visits: ");
         write_path(p, proof->visits_path, proof->n_visits_path, b);
@@ -32,12 +42,17 @@ static void write_proof(const struct rv_pipeline *p, const struct rv_proof *proo
         write_path(p, proof->llm_path, proof->n_llm_path, b);
         rv_buf_putc(b, '\n');
     }
-    rv_lint_cost_text(bound, b);
+    if (proved->answers)
+        rv_buf_printf(b, "  with %lld answer%s: at most %lld stage visits and %lld model calls\n",
+                      (long long)proved->answers, proved->answers == 1 ? "" : "s", (long long)proved->whole.max_visits,
+                      (long long)proved->whole.max_llm_calls);
+    rv_lint_cost_text(&proved->cost, b);
 }
 
-static void proof_json(const struct rv_pipeline *p, const struct rv_proof *proof, const struct rv_llm_bound *bound,
-                       rv_jw *w)
+static void proof_json(const struct rv_pipeline *p, const struct proved *proved, rv_jw *w)
 {
+    const struct rv_proof *proof = &proved->part;
+
     rv_jw_key(w, "bounds");
     rv_jw_obj(w);
     rv_jw_kv_int(w, "max_visits", proof->max_visits);
@@ -55,8 +70,28 @@ static void proof_json(const struct rv_pipeline *p, const struct rv_proof *proof
     for (size_t i = 0; i < proof->n_llm_path; i++)
         rv_jw_text(w, p->agents[proof->llm_path[i]].name);
     rv_jw_arr_end(w);
-    rv_lint_cost_json(bound, w);
+    rv_jw_kv_int(w, "answers", proved->answers);
+    rv_jw_kv_int(w, "max_visits_with_answers", proved->whole.max_visits);
+    rv_jw_kv_int(w, "max_llm_calls_with_answers", proved->whole.max_llm_calls);
+    rv_lint_cost_json(&proved->cost, w);
     rv_jw_obj_end(w);
+}
+
+static int prove(const struct rv_cli_args *args, const struct rv_pipeline *p, struct proved *out, rv_err **err)
+{
+    int mode = p->default_run_mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
+    int64_t wanted = INT64_MAX;
+    int rc = rv_cli_int(args, "answers", 0, INT32_MAX, &wanted, err);
+
+    if (rc == 0)
+        rc = rv_pipeline_prove(p, (enum rv_run_mode)mode, &out->part, err);
+    if (rc < 0)
+        return rc;
+    out->answers = rv_pipeline_max_answers(p);
+    out->answers = wanted < out->answers ? wanted : out->answers;
+    out->whole = rv_proof_with_answers(p, &out->part, out->answers);
+    rv_llm_prove_cost(p, out->whole.max_llm_calls, &out->cost);
+    return 0;
 }
 
 /* One file: findings, then the proof when it is sound. */
@@ -65,8 +100,7 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
 {
     const struct rv_cli_load_opts opts = {.args = args, .script = rv_cli_value(args, "script")};
     struct rv_cli_loaded l;
-    struct rv_proof proof = {0};
-    struct rv_llm_bound bound;
+    struct proved proved = {0};
     const char *max_cost = rv_cli_value(args, "max-cost");
     double max_usd = 0;
     int status = RV_EXIT_COMPLETED;
@@ -83,11 +117,9 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         rv_pipeline_lint_unscripted(l.pipeline, l.findings);
     bool too_dear = false;
     if (sound) {
-        int mode = l.pipeline->default_run_mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
-        rc = rv_pipeline_prove(l.pipeline, (enum rv_run_mode)mode, &proof, err);
-        rv_llm_prove_cost(l.pipeline, proof.max_llm_calls, &bound);
+        rc = prove(args, l.pipeline, &proved, err);
         if (rc == 0 && max_cost && rv_lint_max_cost(max_cost, &max_usd))
-            too_dear = rv_lint_cost_check(l.pipeline, &bound, max_usd, l.findings);
+            too_dear = rv_lint_cost_check(l.pipeline, &proved.cost, max_usd, l.findings);
     }
     rv_findings_sort(l.findings);
     bool strict = rv_cli_flag(args, "strict") && rv_findings_n(l.findings);
@@ -102,7 +134,7 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         rv_jw_key(json, "findings");
         rv_findings_write_json(l.findings, json);
         if (sound && rc == 0)
-            proof_json(l.pipeline, &proof, &bound, json);
+            proof_json(l.pipeline, &proved, json);
         rv_jw_obj_end(json);
     } else {
         rv_buf found = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -110,9 +142,9 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         rv_cli_err(rv_buf_str(&found));
         rv_buf_fini(&found);
         if (sound && rc == 0)
-            write_proof(l.pipeline, &proof, &bound, text);
+            write_proof(l.pipeline, &proved, text);
     }
-    rv_proof_fini(&proof);
+    rv_proof_fini(&proved.part);
     rv_cli_loaded_fini(&l);
     return status;
 }
@@ -247,7 +279,8 @@ static const struct rv_cli_option lint_options[] = {
     {"script", 's', "FILE", "check a script along with the pipeline", "FILE", false},
     {"json", 'j', NULL, "findings and bounds as JSON", NULL, false},
     {"strict", 0, NULL, "warnings count as errors", NULL, false},
-    {"max-cost", 0, "USD", "an error unless a run is proved to cost no more", NULL, false},
+    {"max-cost", 0, "USD", "an error unless a run, with its answers, is proved to cost no more", NULL, false},
+    {"answers", 0, "N", "answers of people in a run (default: as many as the pipeline allows)", NULL, false},
     RV_CLI_AGENT_OPTIONS,
 };
 static const struct rv_cli_option graph_options[] = {
@@ -271,9 +304,8 @@ const struct rv_cli_verb rv_verb_lint = {
         "Loads each pipeline exactly as `run` does and reports everything that is wrong, each with its place, and "
         "then\n"
         "what is probably not meant. For a sound pipeline it proves how many stage visits and model calls a run can\n"
-        "make at most and shows the path, and where prices are known what the calls can cost. Exit status 2 if "
-        "anything\n"
-        "is wrong.",
+        "make at most up to its next pause and shows the path, then how many with all its answers, and where prices\n"
+        "are known what those calls can cost. Exit status 2 if anything is wrong.",
     .examples = "reeve lint pipelines/*.yaml\nreeve lint pipelines/loop.yaml --json --strict\n"
                 "reeve lint pipelines/loop.yaml --max-cost 0.50",
     .options = lint_options,

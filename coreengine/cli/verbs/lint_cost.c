@@ -52,11 +52,11 @@ void rv_lint_cost_text(const struct rv_llm_bound *bound, rv_buf *b)
         return;
     rv_buf_printf(b, "  cost: at most %s", rv_cli_money(bound->cost_micro_usd, text));
     if (bound->is_budget) {
-        rv_buf_puts(b, ", which is the budget");
+        rv_buf_puts(b, ", which is the budget of the run, with its answers and resumes");
     } else {
         rv_buf_puts(b, " (");
         add_calls(bound, b);
-        rv_buf_putc(b, ')');
+        rv_buf_puts(b, "); each resume after a crash can repeat the calls under way");
     }
     rv_buf_putc(b, '\n');
 }

@@ -174,6 +174,7 @@ static int read_response(const struct rv_cli_args *args, struct rv_response *out
 static int check_answer(const rv_envelope *env, const struct rv_response *r, int64_t now_us, rv_err **err)
 {
     struct rv_interrupt in = rv_envelope_interrupt(env);
+    rv_buf misfit = RV_BUF_INIT(1024);
     int rc = 0;
 
     if (!rv_envelope_fields(env)->interrupt_pending)
@@ -183,13 +184,13 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
         rv_err_hint(err, "start again with `reeve run`");
         return rc;
     }
-    if ((in.kind == RV_INTERRUPT_CLARIFICATION && !r->text.ptr) ||
-        (in.kind == RV_INTERRUPT_CONFIRMATION && !r->has_approved) ||
-        (in.kind == RV_INTERRUPT_AGENT_REVIEW && !r->decision.ptr)) {
+    if (!rv_cli_answer_fits(in.kind, in.data, r, &misfit)) {
         const char *ask = in.question ? in.question : in.message ? in.message : "";
-        rc = RV_FAIL(err, RV_E_INVALID, "the run waits for %s: %s", rv_interrupt_kind_text(in.kind), ask);
+        rc = RV_FAIL(err, RV_E_INVALID, "%s; the run waits for %s: %s", rv_buf_cstr(&misfit),
+                     rv_interrupt_kind_text(in.kind), ask);
         rv_err_hint(err, "answer with %s", rv_cli_how_to_answer(in.kind, in.data));
     }
+    rv_buf_fini(&misfit);
     return rc;
 }
 

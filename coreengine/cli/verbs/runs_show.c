@@ -185,6 +185,7 @@ static void write_step(const struct picture *p, size_t i, rv_jw *w)
     rv_jw_kv_text(w, "stage", stage_name(p, s->stage));
     rv_jw_kv_int(w, "visit", s->visit);
     rv_jw_kv_bool(w, "can_fork", s->can_fork);
+    rv_jw_kv_bool(w, "asks", s->asks);
     put_time(w, "begun_at", s->begun_us);
     put_time(w, "ended_at", s->ended_us);
     if (s->end)
@@ -334,7 +335,9 @@ static void write_steps(const struct picture *p, rv_buf *b)
         rv_buf_printf(b, "%-20s visit %lld  %-9s ", stage_name(p, s->stage), (long long)s->visit, status);
         if (s->end)
             rv_cli_write_duration(b, s->ended_us - s->begun_us);
-        if (next)
+        if (s->asks)
+            rv_buf_puts(b, "  asks a person");
+        else if (next)
             rv_buf_printf(b, "  -> %s", next);
         rv_buf_putc(b, '\n');
         if (error) {

@@ -82,6 +82,31 @@ static void write_path(json_object *visited, rv_buf *b)
         rv_buf_puts(b, "nothing");
 }
 
+/* What went wrong in the run: "stage "a" failed (file:line): text  [LLMError]", then what ended it. */
+static void write_errors(const struct rv_test_report *r, rv_buf *b)
+{
+    size_t n = r->errors ? json_object_array_length(r->errors) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        json_object *e = json_object_array_get_idx(r->errors, i);
+        const char *stage = "", *type = "", *text = "", *file = NULL;
+        int64_t line = 0;
+
+        RV_IGNORE(!rv_json_get_text(e, "stage", &stage) || !rv_json_get_text(e, "type", &type) ||
+                      !rv_json_get_text(e, "text", &text),
+                  "always there");
+        rv_buf_printf(b, "stage \"%s\" failed", stage);
+        if (rv_json_get_text(e, "file", &file) && rv_json_get_int(e, "line", &line))
+            rv_buf_printf(b, " (%s:%lld)", file, (long long)line);
+        rv_str head = rv_utf8_cut(rv_str_of(text), MAX_SHOWN_BYTES);
+        rv_buf_printf(b, ": %.*s%s  [%s]\n", RV_STR_ARG(head), head.len < strlen(text) ? "..." : "", type);
+    }
+    if (r->ended_by)
+        rv_buf_printf(b, "run %s: %s  [%s]\n", rv_run_status_text(r->status), r->ended_by, r->code);
+    else if (r->code)
+        rv_buf_printf(b, "run %s  [%s]\n", rv_run_status_text(r->status), r->code);
+}
+
 /* Each line of the reasons behind the same lead. */
 static void write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out)
 {
@@ -91,6 +116,7 @@ static void write_reasons(const struct rv_test_report *r, const char *lead, rv_b
         write_failure(json_object_array_get_idx(r->failures, i), &lines);
         rv_buf_putc(&lines, '\n');
     }
+    write_errors(r, &lines);
     write_path(r->visited, &lines);
     for (const char *p = rv_buf_cstr(&lines); *p;) {
         size_t n = strcspn(p, "\n");
@@ -142,6 +168,11 @@ static void report_json(struct session *s, const struct rv_test_report *r)
     rv_jw_kv_value(w, "visited", r->visited);
     rv_jw_kv_value(w, "questions", r->questions);
     rv_jw_kv_value(w, "failures", r->failures);
+    rv_jw_kv_value(w, "errors", r->errors);
+    if (r->code)
+        rv_jw_kv_text(w, "terminal_reason", r->code);
+    if (r->ended_by)
+        rv_jw_kv_text(w, "ended_by", r->ended_by);
     rv_jw_obj_end(w);
 }
 

@@ -57,7 +57,35 @@ static void no_way_out(struct world *w)
 }
 static void asks_for_ever(struct world *w)
 {
+    world_default(w, 2, RV_TARGET_CLARIFICATION);
+}
+static void a_yes_ends_it(struct world *w)
+{
     world_default(w, 2, RV_TARGET_CONFIRMATION);
+}
+static void a_yes_reaches(struct world *w) /* nothing but the approval leads to s1 */
+{
+    world_when(w, 0, "true", RV_TARGET_CONFIRMATION);
+    world_limit(w, 0, 1, 1);
+    world_llm(w, 0, 0);
+}
+static void asks_a_model_again(struct world *w)
+{
+    world_rule(w, 1, "ask", "true", RV_TARGET_CLARIFICATION);
+    world_error(w, 1, RV_TARGET_CONFIRMATION);
+    world_llm(w, 1, 0);
+}
+static void asks_a_model_so_often(struct world *w)
+{
+    asks_a_model_again(w);
+    w->agents[1].max_visits = 3;
+}
+static void approves_what_is_made_again(struct world *w)
+{
+    asks_a_model_so_often(w);
+    world_rule(w, 1, "ask", "1", RV_TARGET_CONFIRMATION);
+    w->p.confirmation_resume_stage = "s1";
+    ck_assert_int_eq(rv_index_add(&w->p.stage_index, RV_STR_LIT("s1"), 1), 0);
 }
 static void asks_and_goes_on(struct world *w)
 {
@@ -180,6 +208,19 @@ static const struct {
      asks_for_ever,
      {"stage \"s0\" never leads to \"end\"", "stage \"s1\" never leads to \"end\"",
       "stage \"s2\" never leads to \"end\""}},
+    {"a yes ends it", a_yes_ends_it, {NULL}},
+    {"a yes goes along default_next", a_yes_reaches, {NULL}},
+    {"an answer leads back to a model",
+     asks_a_model_again,
+     {"stage \"s1\": an answer to its question leads back to stage \"s1\", whose model can ask again, as often as "
+      "max_agent_hops (21) allows",
+      "stage \"s1\": an answer to its question leads back to stage \"s1\", whose model can ask again, as often as "
+      "max_agent_hops (21) allows"}},
+    {"as often as max_visits allows", asks_a_model_so_often, {NULL}},
+    {"what was approved is made again",
+     approves_what_is_made_again,
+     {"stage \"s1\": a yes to its confirmation leads back to stage \"s1\", whose model answers again: that answer may "
+      "differ from what was approved, and can ask again"}},
     {"asks and goes on", asks_and_goes_on, {NULL}},
     {"the same expression twice",
      repeated_when,

@@ -258,7 +258,8 @@ static void cancel_call(struct drive *d, int64_t call_id)
     ck_abort_msg("call %d is cancelled but was not made", (int)call_id);
 }
 
-/* A visit's lines stand between its start and its completion; its decision follows the completion at once. */
+/* A visit's lines stand between its start and its completion; its decision follows the completion at once. That of
+ * one that a person approved comes first after the answer. */
 static void check_order(struct drive *d, const struct rv_effect *e, rv_str line)
 {
     bool is_open = e->stage >= 0 && d->open[e->stage], fits = true;
@@ -266,7 +267,7 @@ static void check_order(struct drive *d, const struct rv_effect *e, rv_str line)
     if (e->stage >= 0 && e->emit == RV_EMIT_STAGE_STARTED)
         fits = !is_open;
     else if (e->stage >= 0 && e->emit == RV_EMIT_ROUTING_DECISION)
-        fits = !is_open && d->completed == e->stage;
+        fits = !is_open && (d->completed == e->stage || d->began);
     else if (e->stage >= 0 && e->emit == RV_EMIT_STAGE_SKIPPED)
         fits = !is_open;
     else if (e->stage >= 0)
@@ -276,6 +277,7 @@ static void check_order(struct drive *d, const struct rv_effect *e, rv_str line)
         d->open[e->stage] = true;
     if (e->emit == RV_EMIT_STAGE_COMPLETED)
         d->open[e->stage] = false;
+    d->began = e->emit == RV_EMIT_PIPELINE_STARTED;
     d->completed = e->emit == RV_EMIT_STAGE_COMPLETED ? e->stage : -1;
     for (size_t i = 0; e->emit == RV_EMIT_DONE && i < d->p->n_agents; i++)
         ck_assert_msg(!d->open[i], "stage %zu was started and never completed", i);

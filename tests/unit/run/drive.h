@@ -82,6 +82,7 @@ struct drive {
     bool overruns;      /* its models may take more than was set aside for them */
     bool *open;         /* per stage: a visit is under way */
     int completed;      /* the stage whose completion was the last line, or -1 */
+    bool began;         /* the last line was pipeline_started */
 };
 
 /** A driver for the pipeline; ends the test when it has errors. tools may be NULL. */

@@ -9,6 +9,7 @@ TCase *resume_case(void);
 TCase *parallel_case(void);
 TCase *protocol_case(void);
 TCase *answers_case(void);
+TCase *approve_case(void);
 TCase *continue_case(void);
 TCase *begin_case(void);
 TCase *outcomes_case(void);

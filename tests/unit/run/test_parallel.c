@@ -212,6 +212,76 @@ START_TEST(the_error_route_is_ready_at_once_and_who_waits_for_the_failed_stage_i
 }
 END_TEST
 
+#define FALLBACK                                                                                                       \
+    P "  - {name: a, stage_order: 1, " LLM ", error_next: fix}\n  - {name: fix, stage_order: 2, error_next: worse}\n"  \
+      "  - {name: worse, stage_order: 3}\n  - {name: b, stage_order: 4, requires: [fix]}\n"                            \
+      "  - {name: e, stage_order: 5, after: [fix]}\n"                                                                  \
+      "  - {name: f, stage_order: 6, requires: [a, b], join_strategy: any}\n"
+
+START_TEST(a_stage_that_only_an_error_next_names_is_skipped_when_nothing_fails)
+{
+    struct drive *d = drive_new(FALLBACK, NULL, 0);
+
+    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+    ck_assert_str_eq(drive_state(d, "completed_stage_set"), "{\"a\":true,\"f\":true,\"e\":true}");
+    ck_assert_msg(strstr(drive_story(d), "stage_skipped:fix stage_skipped:worse stage_skipped:b") != NULL, "%s",
+                  drive_story(d));
+    ck_assert_str_eq(json_object_get_string(json_object_object_get(drive_line(d, "stage_skipped", 0), "reason")),
+                     "no stage failed whose error_next it is");
+    ck_assert_str_eq(json_object_get_string(json_object_object_get(drive_line(d, "stage_skipped", 2), "reason")),
+                     "a stage it requires was skipped");
+    ck_assert_str_eq(drive_state(d, "agent_hop_count"), "3");
+    drive_free(d);
+}
+END_TEST
+
+START_TEST(a_stage_that_only_an_error_next_names_runs_on_that_failure)
+{
+    struct drive *d = drive_new(FALLBACK, NULL, 0);
+
+    DRIVE_ANSWERS(d, {"llm:a", "!:no", false, 0});
+    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+    ck_assert_str_eq(drive_state(d, "completed_stage_set"), "{\"fix\":true,\"b\":true,\"e\":true,\"f\":true}");
+    ck_assert_msg(strstr(drive_story(d), "stage_completed:a=error parallel_batch stage_started:fix") != NULL, "%s",
+                  drive_story(d));
+    ck_assert_msg(strstr(drive_story(d), "stage_skipped:worse") != NULL, "%s", drive_story(d));
+    drive_free(d);
+}
+END_TEST
+
+START_TEST(under_the_first_rules_it_runs_beside_the_others)
+{
+    struct drive *d = drive_new(FALLBACK, NULL, 0);
+
+    d->opts.rules = RV_RULES_1;
+    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+    ck_assert_str_eq(drive_state(d, "agent_hop_count"), "6");
+    ck_assert_msg(!strstr(drive_story(d), "stage_skipped"), "%s", drive_story(d));
+    drive_free(d);
+}
+END_TEST
+
+/* The last waits for the stage that is for its own failure; a pause comes between, and nothing is skipped twice. */
+START_TEST(nobody_waits_for_a_fallback_for_ever)
+{
+    struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM ", error_next: fix}\n"
+                                  "  - {name: fix, stage_order: 2}\n"
+                                  "  - {name: b, stage_order: 3, after: [fix], error_next: mend, " LLM "}\n"
+                                  "  - {name: mend, stage_order: 4}\n"
+                                  "  - {name: c, stage_order: 5, requires: [mend], error_next: mend}\n",
+                                NULL, 0);
+
+    DRIVE_ANSWERS(d, {"llm:b", "{'outcome': 'confirm'}", false, 0});
+    ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
+    ck_assert_str_eq(drive_state(d, "processing_history.1.status"), "\"skipped\"");
+    ck_assert_int_eq(drive_approve(d, true), RV_RUN_COMPLETED);
+    ck_assert_str_eq(drive_state(d, "completed_stage_set"), "{\"a\":true,\"b\":true}");
+    ck_assert_str_eq(drive_state(d, "processing_history.5.agent"), "\"c\"");
+    ck_assert_str_eq(drive_state(d, "processing_history.6"), "absent");
+    drive_free(d);
+}
+END_TEST
+
 START_TEST(any_needs_one_of_its_requirements)
 {
     struct drive *d =
@@ -365,6 +435,10 @@ TCase *parallel_case(void)
     tcase_add_test(tc, a_special_error_target_pauses_the_stage);
     tcase_add_test(tc, an_unrouted_failure_ends_the_run_after_its_siblings);
     tcase_add_test(tc, the_error_route_is_ready_at_once_and_who_waits_for_the_failed_stage_is_skipped);
+    tcase_add_test(tc, a_stage_that_only_an_error_next_names_is_skipped_when_nothing_fails);
+    tcase_add_test(tc, a_stage_that_only_an_error_next_names_runs_on_that_failure);
+    tcase_add_test(tc, under_the_first_rules_it_runs_beside_the_others);
+    tcase_add_test(tc, nobody_waits_for_a_fallback_for_ever);
     tcase_add_test(tc, any_needs_one_of_its_requirements);
     tcase_add_test(tc, what_is_blocked_otherwise_fails_the_run_with_names);
     tcase_add_loop_test(tc, budgets_are_reserved_before_a_stage_starts, 0, RV_COUNT(budgets));

@@ -9,7 +9,7 @@
 #define ONE "name: t\nmodels: {r: scripted}\nagents: [{name: a, max_retries: 2, " LLM "}]\n"
 #define TWO                                                                                                            \
     "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n  - {name: a, stage_order: 1, " LLM          \
-    ", error_next: b}\n"                                                                                               \
+    ", error_next: b, default_next: b}\n"                                                                              \
     "  - {name: b, stage_order: 2, max_retries: 2, " LLM "}\n  - {name: c, stage_order: 3, requires: [a]}\n"
 
 static int send(struct drive *d, enum rv_event_kind kind, int64_t call_id)
