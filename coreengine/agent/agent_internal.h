@@ -73,6 +73,8 @@ struct talk {
     /* What becomes rows of the session. */
     rv_buf said;                 /* what people were shown of it: own words and those of agents that were asked; of a
                                     structured agent, whose words nobody is shown, its own */
+    size_t answer_at;            /* where in `said` the words of asked agents begin that stand for the answer as long
+                                    as the agent itself says nothing more; SIZE_MAX: none do */
     bool is_muted;               /* an agent that was asked has spoken, in place of this one */
     json_object *child_rows;     /* by tool call id: the rows of the agent that it asked; owned; NULL: none */
     json_object *final_calls;    /* of the reply that had the output; owned; NULL: none */

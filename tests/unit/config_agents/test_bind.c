@@ -40,7 +40,7 @@ START_TEST(an_agent_without_keys_gets_the_defaults)
     const struct rv_agent_config *a = &b.p->agents[0];
 
     ck_assert(a->has_llm && !a->has_tools && a->joins_session && !a->child_text_resets);
-    ck_assert_int_eq(a->child_text, RV_CHILD_TEXT_CHILD);
+    ck_assert_int_eq(a->child_text, RV_UNSET);
     ck_assert_str_eq(a->system, "You help.");
     ck_assert_ptr_null(a->output_schema);
     ck_assert_int_eq(a->output_mode, RV_OUTPUT_TEXT);
@@ -334,7 +334,7 @@ START_TEST(views_show_what_agents_are)
         "\"joins_session\":true",
         "\"chained_tool\":\"send\"",
         "\"chained_map\":{\"label\":\"subject\"}",
-        "\"child_text\":\"child\"",
+        "\"child_text\":\"final\"",
         "\"allowed_tools\":[\"a\",\"b\"]",
         "\"schema_dir\":\"dir\"",
         "\"max_delegation_depth\":3",

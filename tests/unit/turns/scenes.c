@@ -119,6 +119,7 @@ const struct scene room_scenes[] = {
              "tool_response[parent] Final result processed. {\"name\":\"final_result\",\"id\":\"c2\"}\n"
              "assistant[parent] {\"name\":\"ada\"}\n"},
     {.name = "the sequence of the reference", /* p8 16 */
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
      .lines = {{.to = "parent", .text = "", .calls = "c1 read {}"},
@@ -134,6 +135,7 @@ const struct scene room_scenes[] = {
                                                                        OF("ask_agent", "c2") "assistant[parent] "
                                                                                              "this\n"},
     {.name = "a child with tools",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"child", "tools: [read, put]\n"},
      .lines = {{.to = "parent", .text = "Wait.", .calls = ASK("a1", "child", "what?"), .in = 10, .out = 2},
@@ -216,6 +218,7 @@ const struct scene room_scenes[] = {
                                                                                                                         "his"
                                                                                                                         "\n"},
     {.name = "children side by side, and a tool",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"one", "tools: [read]\n", "two", PLAIN},
      .last_first = true,
@@ -247,6 +250,7 @@ const struct scene room_scenes[] = {
              "\n"
              "the first\n"},
     {.name = "three deep",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"one", "tools: [ask_agent]\n", "two", "tools: [ask_agent]\n", "three", "tools: [put]\n"},
      .lines = {{.to = "parent", .text = "", .calls = ASK("a", "one", "1")},
@@ -281,6 +285,7 @@ const struct scene room_scenes[] = {
              "\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
              "assistant[parent] deep\n"},
     {.name = "children that count their calls, as who asked does",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"one", "tools: [put]\n", "two", "tools: [put]\n"},
      .lines = {{.to = "parent", .text = "", .calls = ASK("call_1", "one", "1")},
@@ -317,6 +322,7 @@ const struct scene room_scenes[] = {
              "\n"
              "due\n"},
     {.name = "too deep, too often, unknown, for another",
+     .stage = ", child_text: child",
      .keys = "max_delegation_depth: 1\n",
      .parent = TOOLS,
      .agents = {"one", "tools: [ask_agent]\n"},
@@ -364,6 +370,7 @@ const struct scene room_scenes[] = {
              "\n"
              "alone\n"},
     {.name = "a child that fails",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
      .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
@@ -376,6 +383,7 @@ const struct scene room_scenes[] = {
                                                      "child", "agent \\\"child\\\": generation failed: no key")
                                                      OF("ask_agent", "a1") "assistant[parent] half of\n\nI say it\n"},
     {.name = "a child that takes too long",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
      .lines = {{.to = "parent",
@@ -433,6 +441,69 @@ const struct scene room_scenes[] = {
              "\",\"agent_schema\":\"child\",\"is_structured_output\":true,\"chained_tool_result\":{\"saved\":1}} "
              "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
              "assistant[parent] it is ada\n"},
+    {.name = "the parent concludes",
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{.to = "parent", .text = "I ask twice.", .calls = ASK("a1", "child", "one?")},
+               {.to = "child", .text = "first"},
+               {.to = "parent", .text = "", .calls = ASK("a2", "child", "two?")},
+               {.to = "child", .text = "second"},
+               {.to = "parent", .text = "Both agree."}},
+     .rows =
+         "user ask\n"
+         "tool_call[parent] " ASKED(
+             "a1", "child",
+             "one?") "assistant<a1[child] first\n"
+                     "tool_response[parent] " SAID("child", "first") OF("ask_agent", "a1") "tool_call[parent] " ASKED(
+                         "a2", "child", "two?") "assistant<a2[child] second\n"
+                                                "tool_response[parent] " SAID("child", "second")
+                                                    OF("ask_agent",
+                                                       "a2") "assistant[parent] I ask twice.\n\nBoth agree.\n"},
+    {.name = "the parent leaves the word to the child",
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{.to = "parent", .text = "I ask.", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "  "}},
+     .rows = "user ask\n"
+             "tool_call[parent] " ASKED("a1", "child", "what?") "assistant<a1[child] this\n"
+                                                                "tool_response[parent] " SAID("child", "this")
+                                                                    OF("ask_agent",
+                                                                       "a1") "assistant[parent] I ask.\n\nthis\n"},
+    {.name = "the parent concludes in a run of the older rules",
+     .rules = RV_RULES_1,
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "not heard"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " ASKED("a1", "child", "what?") "assistant<a1[child] this\n"
+                                                                "tool_response[parent] " SAID("child", "this")
+                                                                    OF("ask_agent", "a1") "assistant[parent] this\n"},
+    {.name = "the document says who is heard, and the stage over it",
+     .keys = "child_text: parent\n",
+     .parent = TOOLS "child_text: child\n",
+     .agents = {"child", PLAIN},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "not heard"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " ASKED("a1", "child", "what?") "assistant<a1[child] this\n"
+                                                                "tool_response[parent] " SAID("child", "this")
+                                                                    OF("ask_agent", "a1") "assistant[parent] this\n"},
+    {.name = "the pipeline says who is heard",
+     .keys = "child_text: both\n",
+     .parent = TOOLS,
+     .agents = {"child", PLAIN},
+     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
+               {.to = "child", .text = "this"},
+               {.to = "parent", .text = "it said this"}},
+     .rows = "user ask\n"
+             "tool_call[parent] " ASKED("a1", "child",
+                                        "what?") "assistant<a1[child] this\n"
+                                                 "tool_response[parent] " SAID("child", "this")
+                                                     OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
     {.name = "the parent is heard",
      .stage = ", child_text: parent",
      .parent = TOOLS,
@@ -458,7 +529,7 @@ const struct scene room_scenes[] = {
                                                  "tool_response[parent] " SAID("child", "this")
                                                      OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
     {.name = "the parent is heard again",
-     .stage = ", child_text_resets: true",
+     .stage = ", child_text: child, child_text_resets: true",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
      .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
