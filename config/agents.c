@@ -182,7 +182,9 @@ static const struct rv_key agent_keys[] = {
      .min = 0,
      .max = 2,
      .is_set_offset = AT(has_temperature),
-     .doc = "Passed to the model when given; 0 counts as given."},
+     .is_null_offset = AT(no_temperature),
+     .doc = "Passed to the model when given; 0 counts as given. null: none is sent, whatever the model's entry or the "
+            "document says."},
     {.name = "max_tokens",
      .type = RV_KEY_INT,
      .offset = AT(max_tokens),

@@ -66,6 +66,7 @@ struct rv_agent_config {
     const char *model_role;           /* "" unset */
     const char *prompt_key;           /* "" unset */
     bool has_temperature, has_max_tokens;
+    bool no_temperature; /* null was written: none is sent, whatever else says one */
     double temperature;
     int64_t max_tokens;
     const char *output_key;     /* defaults to name */

@@ -110,6 +110,8 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent_confi
     write_list_if_set(w, "allowed_tools", &a->allowed_tools);
     write_if(w, "model_role", a->model_role);
     write_if(w, "prompt_key", a->prompt_key);
+    if (a->no_temperature)
+        rv_jw_kv_value(w, "temperature", NULL);
     if (a->has_temperature)
         rv_explain_double(w, "temperature", a->temperature);
     if (a->has_max_tokens)

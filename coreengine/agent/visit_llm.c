@@ -87,7 +87,7 @@ static void write_options(const rv_visit *v, const struct rv_model_config *model
     rv_jw_obj(w);
     rv_jw_kv_int(w, "num_predict", rv_visit_max_tokens(v));
     rv_jw_kv_int(w, "num_ctx", RV_LLM_CONTEXT_TOKENS);
-    if (a->has_temperature || (model && model->has_temperature)) {
+    if (!a->no_temperature && (a->has_temperature || (model && model->has_temperature))) {
         rv_jw_key(w, "temperature");
         rv_jw_double(w, a->has_temperature ? a->temperature : model->temperature);
     }

@@ -117,16 +117,21 @@ static int check_parameters(const rv_visit *v, size_t index, const struct rv_too
 }
 
 /* A model that is told what there is finds the right name by itself. */
-static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *out)
+static void list_offered(const rv_visit *v, const char *intro, struct step_judgement *out)
 {
     json_object *offered = v->talk.offered;
 
-    bad(out, "NotFoundError", false, "tool not found: \"%.*s\"", RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)));
     for (size_t i = 0; v->talk.acting && offered && i < json_object_array_length(offered); i++) {
         const char *name = "";
         RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(offered, i), "name", &name), "it has one");
-        rv_buf_printf(&out->text, "%s\"%s\"", i ? ", " : "; there are ", name);
+        rv_buf_printf(&out->text, "%s\"%s\"", i ? ", " : intro, name);
     }
+}
+
+static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *out)
+{
+    bad(out, "NotFoundError", false, "tool not found: \"%.*s\"", RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)));
+    list_offered(v, "; there are ", out);
 }
 
 /* May the agent call that tool, if it exists? Whoever may not is not told which there are, but a model knows them. */
@@ -140,11 +145,14 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
         why = "allowed_tools does not list it";
     }
 
-    if (!info && (allowed || v->talk.acting))
+    if (!info && (allowed || v->talk.acting)) {
         unknown_tool(v, tool, out);
-    else if (!allowed)
+    } else if (!allowed) {
         bad(out, "AccessDenied", false, "access denied: agent \"%s\" may not call tool \"%.*s\": %s", v->agent->name,
             RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)), why);
+        if (v->shared->rules >= RV_RULES_2)
+            list_offered(v, "; it may call ", out);
+    }
 }
 
 int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err)

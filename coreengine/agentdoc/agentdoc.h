@@ -17,7 +17,8 @@
 
 struct rv_agentdoc_tool {
     const char *name;
-    const char *server;      /* NULL: in process; "local" and "rem" are read as NULL */
+    const char *server;      /* NULL: in process, which "local" and "rem" say, too */
+    const char *server_text; /* as it was written; NULL: it was not */
     const char *description; /* a hint for this agent: goes into Tool Notes only; NULL: none */
     const char *uri;         /* makes it a resource that is read; NULL: none */
     struct rv_src src;
@@ -51,9 +52,11 @@ struct rv_agentdoc {
     json_object *chained_map; /* member of the output -> parameter of chained_tool; NULL: none */
     const struct rv_agentdoc_tool *tools;
     size_t n_tools;
-    const char *model;    /* "provider:model" ("openai:" is put before a bare name); NULL: none */
-    bool model_overrides; /* it was given as override_model: wins over what is asked for */
+    const char *model;      /* "provider:model" ("openai:" is put before a bare name); NULL: none */
+    const char *model_text; /* as it was written; NULL: none */
+    bool model_overrides;   /* it was given as override_model: wins over what is asked for */
     bool has_temperature;
+    bool no_temperature; /* of a changed copy: none is sent, whatever else says one */
     double temperature;
     int64_t max_tokens;     /* 0: not given */
     int64_t max_iterations; /* a cap on model requests; 0: not given */
@@ -102,6 +105,7 @@ void rv_agentdoc_write_reference(rv_buf *out);
 struct rv_agentdoc_changes {
     const char *model; /* NULL: as it is */
     bool has_temperature;
+    bool no_temperature; /* null was given: none is sent */
     double temperature;
     int64_t max_iterations;           /* 0: as it is */
     struct rv_agentdoc_limits limits; /* 0: as it is */

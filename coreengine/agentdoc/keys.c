@@ -194,8 +194,8 @@ static void write_tools(const struct rv_agentdoc *d, rv_jw *w)
         const struct rv_agentdoc_tool *t = &d->tools[i];
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", t->name);
-        if (t->server)
-            rv_jw_kv_text(w, "server", t->server);
+        if (t->server_text)
+            rv_jw_kv_text(w, "server", t->server_text);
         if (t->description)
             rv_jw_kv_text(w, "description", t->description);
         if (t->uri)
@@ -208,13 +208,13 @@ static void write_tools(const struct rv_agentdoc *d, rv_jw *w)
 static void write_model(const struct rv_agentdoc *d, rv_jw *w)
 {
     if (d->model && !d->model_overrides)
-        rv_jw_kv_text(w, "model", d->model);
+        rv_jw_kv_text(w, "model", d->model_text);
 }
 
 static void write_override_model(const struct rv_agentdoc *d, rv_jw *w)
 {
     if (d->model && d->model_overrides)
-        rv_jw_kv_text(w, "override_model", d->model);
+        rv_jw_kv_text(w, "override_model", d->model_text);
 }
 
 static void write_temperature(const struct rv_agentdoc *d, rv_jw *w)

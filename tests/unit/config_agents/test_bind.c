@@ -84,6 +84,17 @@ START_TEST(a_document_decides_what_its_stage_leaves_open)
 }
 END_TEST
 
+START_TEST(no_temperature_is_one_that_the_stage_says)
+{
+    struct docs docs = DOCS(texts);
+    struct bound b =
+        bind_clean("name: x\nmodels: {default: scripted}\nagents: [{agent: full, temperature: null}]\n", &docs);
+
+    ck_assert(b.p->agents[0].no_temperature && !b.p->agents[0].has_temperature);
+    bound_fini(&b);
+}
+END_TEST
+
 START_TEST(keys_of_the_stage_win)
 {
     struct docs docs = DOCS(texts);
@@ -365,6 +376,7 @@ TCase *bind_case(void)
     tcase_add_test(tc, an_agent_without_keys_gets_the_defaults);
     tcase_add_test(tc, a_document_decides_what_its_stage_leaves_open);
     tcase_add_test(tc, keys_of_the_stage_win);
+    tcase_add_test(tc, no_temperature_is_one_that_the_stage_says);
     tcase_add_loop_test(tc, limits_are_the_stages_then_the_documents_then_the_engines, 0, RV_COUNT(limits));
     tcase_add_test(tc, structured_output_of_the_stage_wins);
     tcase_add_test(tc, an_empty_list_of_the_stage_takes_every_tool_away);
