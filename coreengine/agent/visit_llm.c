@@ -193,6 +193,7 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     v->talk.requests++;
     v->talk.call_id = v->waiting_for;
     v->talk.has_call = false;
+    out->items[out->n - 1].is_muted = rv_said_is_muted(v);
     if (rv_emit_begin(v->shared, out, RV_EMIT_LLM_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_int(&w, "call_id", v->waiting_for);
         rv_jw_kv_text(&w, "role", rv_visit_role(v));
@@ -201,6 +202,8 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
         rv_jw_kv_int(&w, "prompt_bytes", (int64_t)v->talk.prompt_len);
         if (v->talk.rounds > 0)
             rv_jw_kv_int(&w, "round", v->talk.rounds + 1);
+        if (rv_said_is_muted(v))
+            rv_jw_kv_bool(&w, "muted", true);
         rv_emit_end(out, &w);
     }
     return 0;

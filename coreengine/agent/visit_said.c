@@ -72,6 +72,16 @@ void rv_said_child(rv_visit *v, rv_str text, bool failed)
     v->talk.is_muted = how == RV_CHILD_TEXT_CHILD && !failed && !v->agent->child_text_resets;
 }
 
+bool rv_said_is_muted(const rv_visit *v)
+{
+    return v->shared->rules >= RV_RULES_2 && v->agent->doc && (v->talk.is_muted || v->shared->is_muted);
+}
+
+bool rv_said_mutes_child(const rv_visit *v)
+{
+    return v->shared->is_muted || child_text_of(v) == RV_CHILD_TEXT_PARENT;
+}
+
 /* Its id is one of a kind among those of the calls: no provider gives such ones, and whoever was asked more than once
  * was asked by different calls. */
 static int output_id(const rv_visit *v, rv_buf *id, rv_err **err)

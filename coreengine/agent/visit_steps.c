@@ -189,8 +189,6 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX);
     json_object *params = rv_step_parameters(v, index);
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
-    char scratch[48];
-    rv_jw w;
 
     *call_id = 0;
     if (params)
@@ -219,16 +217,8 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     rv_str sent = asked ? (rv_str){e->request, e->request_len} : (rv_str){NULL, 0};
     if (asked)
         *call_id = v->waiting_for;
-    if (asked && rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
-        rv_jw_kv_int(&w, "call_id", *call_id);
-        rv_jw_kv_str(&w, "tool", call.copy_name);
-        rv_jw_kv_str(&w, "step_id", rv_step_id(v, index, scratch, sizeof scratch));
-        rv_jw_kv_int(&w, "step_number", (int64_t)index + 1);
-        rv_jw_kv_int(&w, "total_steps", (int64_t)json_object_array_length(v->tools.steps));
-        rv_jw_kv_int(&w, "attempt", attempt);
-        rv_visit_preview(&w, "params_preview", sent);
-        rv_emit_end(out, &w);
-    }
+    if (asked)
+        rv_step_tell_start(v, index, attempt, *call_id, sent, out);
     rv_buf_fini(&key);
     return rc;
 }
@@ -340,31 +330,4 @@ int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t 
         return good_entry(v, index, ev->reply, ms, out, err);
     return rv_step_error(v, index, ev->error_type ? ev->error_type : "ExecutionError", ev->error, ev->retryable, ms,
                          out, err);
-}
-
-void rv_step_tell(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out)
-{
-    const char *status = NULL, *text = NULL;
-    char scratch[48];
-    int64_t ms = 0;
-    rv_jw w;
-
-    if (!rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0)
-        v->tools.all_succeeded = false;
-    RV_IGNORE(!rv_json_get_int(entry, "execution_time_ms", &ms), "it has one");
-    v->tools.total_ms += ms;
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    if (call_id)
-        rv_jw_kv_int(&w, "call_id", call_id);
-    rv_jw_kv_str(&w, "tool", rv_step_tool(v, index));
-    rv_jw_kv_str(&w, "step_id", rv_step_id(v, index, scratch, sizeof scratch));
-    rv_jw_kv_text(&w, "status", status);
-    rv_jw_kv_int(&w, "execution_time_ms", ms);
-    json_object *error = rv_json_get_obj(entry, "error");
-    if (error && rv_json_get_text(error, "type", &text))
-        rv_jw_kv_text(&w, "error_type", text);
-    if (error && rv_json_get_text(error, "message", &text))
-        rv_visit_preview(&w, "error", rv_str_of(text));
-    rv_emit_end(out, &w);
 }
