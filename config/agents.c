@@ -76,8 +76,8 @@ static void read_structured(struct rv_key_reader *r, const struct rv_node *node,
 
 #define CHILD_TEXT_TERM(n, t, m) [RV_CHILD_TEXT_##n] = {t, m},
 static const struct rv_term child_texts[] = {RV_CHILD_TEXTS(CHILD_TEXT_TERM)};
-static const struct rv_term_list child_text_list = {"child_text", "choice of what is heard", child_texts,
-                                                    RV_COUNT(child_texts)};
+const struct rv_term_list rv_child_text_list = {"child_text", "choice of what is heard", child_texts,
+                                                RV_COUNT(child_texts)};
 
 #define MAX_SECONDS 31536000 /* a year: longer waits are mistakes */
 
@@ -107,9 +107,9 @@ static const struct rv_key agent_keys[] = {
     {.name = "child_text",
      .type = RV_KEY_TERM,
      .offset = AT(child_text),
-     .terms = &child_text_list,
-     .default_text = "\"child\"",
-     .doc = "Whose words are streamed and kept when the agent asks another one (ask_agent)."},
+     .terms = &rv_child_text_list,
+     .doc = "Whose words people are shown, and which are kept as the answer, when the agent asks another one "
+            "(ask_agent); unset: as its document says, else the pipeline, else final."},
     {.name = "child_text_resets",
      .type = RV_KEY_BOOL,
      .offset = AT(child_text_resets),
@@ -182,7 +182,9 @@ static const struct rv_key agent_keys[] = {
      .min = 0,
      .max = 2,
      .is_set_offset = AT(has_temperature),
-     .doc = "Passed to the model when given; 0 counts as given."},
+     .is_null_offset = AT(no_temperature),
+     .doc = "Passed to the model when given; 0 counts as given. null: none is sent, whatever the model's entry or the "
+            "document says."},
     {.name = "max_tokens",
      .type = RV_KEY_INT,
      .offset = AT(max_tokens),

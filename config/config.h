@@ -53,16 +53,6 @@ struct rv_llm_limits {
 #define RV_AGENT_DEFAULT_TOKENS   80000
 #define RV_TOOL_ASK_AGENT         "ask_agent" /* of every pipeline: a model asks another agent with it */
 
-/* Whose words reach people, and are kept, when an agent that was asked has said some: its own, the asking one's, both.
- */
-#define RV_CHILD_TEXTS(X)                                                                                              \
-    X(CHILD, "child", "once the asked agent has spoken, the asking one is not heard any more")                         \
-    X(PARENT, "parent", "only the asking agent is heard")                                                              \
-    X(BOTH, "both", "both are heard")
-#define RV_CHILD_TEXT_CONST(n, t, m) RV_CHILD_TEXT_##n,
-enum rv_child_text { RV_CHILD_TEXTS(RV_CHILD_TEXT_CONST) RV_N_CHILD_TEXTS };
-const char *rv_child_text_text(enum rv_child_text how);
-
 /* One stage. Names of hooks and the like are "capability.name". Strings are never NULL unless said. */
 struct rv_agent_config {
     const char *name;
@@ -76,6 +66,7 @@ struct rv_agent_config {
     const char *model_role;           /* "" unset */
     const char *prompt_key;           /* "" unset */
     bool has_temperature, has_max_tokens;
+    bool no_temperature; /* null was written: none is sent, whatever else says one */
     double temperature;
     int64_t max_tokens;
     const char *output_key;     /* defaults to name */
@@ -100,7 +91,7 @@ struct rv_agent_config {
     const char *agent_name; /* `agent`: the declared agent that the stage is made from; "": none */
     int structured;         /* `structured_output`: in place of the document's; RV_UNSET, 0 or 1 */
     bool joins_session;     /* of a declared agent: history in, rows out; true unless the file says otherwise */
-    int child_text;         /* enum rv_child_text */
+    int child_text;         /* enum rv_child_text, or RV_UNSET: see rv_agent_child_text() */
     bool child_text_resets; /* the asking agent is heard again after each delegation */
     /* Of a declared agent, once it is bound (rv_pipeline_bind_agents()): */
     const struct rv_agentdoc *doc; /* NULL: not a declared agent */
@@ -231,6 +222,7 @@ struct rv_pipeline {
     const char *schema_dir;              /* folder of agent documents, as resolved against `dir`; "": none */
     int64_t max_delegation_depth;        /* agents that may be asked, one by the other, below a stage */
     int64_t max_delegation_repeats;      /* times that one agent may stand in such a chain */
+    int child_text;                      /* enum rv_child_text of agents that say none; RV_UNSET: the engine's */
     int64_t delegation_timeout_ms;       /* of one delegated agent, where the call does not say */
     bool is_sound;                       /* no error was found: may be run */
     struct rv_pipeline_private *private; /* owned: arena, documents, dependents */
@@ -275,6 +267,8 @@ struct rv_agent_source {
     int (*find)(void *self, const char *name, rv_str *text, const char **place, rv_err **err);
     void *self;
 };
+/** What holds for an agent: the stage says it, else its document, else the pipeline; RV_UNSET: none of them does. */
+int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent_config *a);
 /** Make every stage that has `agent` what its document says; keys of the stage win over it. Prompt, output schema,
  * mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations caps requests), chained
  *  tool. A model of the document becomes a role of its own unless the stage names one. What is wrong are findings, at
@@ -294,7 +288,7 @@ struct rv_delegate {
     rv_str document;
     int structured;         /* RV_UNSET: as the document says */
     const char *model_role; /* of the asking stage: for a document that names no model */
-    int child_text;         /* enum rv_child_text, for the agents that it asks */
+    int child_text;         /* enum rv_child_text that the asking stage was given; RV_UNSET: none */
 };
 /** It has the models, prices, budget and execution of `of`, which it borrows: `of` outlives it. RV_E_INVALID: the
  *  document has faults (says the first, with its place). */

@@ -71,6 +71,7 @@ struct rv_key_table {
 };
 const struct rv_key_table *rv_pipeline_table(void);
 const struct rv_key_table *rv_agent_table(void);
+extern const struct rv_term_list rv_child_text_list; /* agents.c */
 const struct rv_key_table *rv_rule_table(void);
 const struct rv_key_table *rv_edge_limit_table(void);
 const struct rv_key_table *rv_budget_table(void);

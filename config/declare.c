@@ -155,7 +155,9 @@ static void set_limits(const struct declaration *d)
     put_if_unset(&own->total_tokens_limit, all->agent_token_limit);
     if (!rv_node_get(d->node, "max_rounds") && d->a->max_rounds < own->request_limit)
         d->a->max_rounds = own->request_limit; /* or it would end the visit first */
-    if (!d->a->has_temperature && d->doc->has_temperature) {
+    if (!d->a->has_temperature && d->doc->no_temperature)
+        d->a->no_temperature = true;
+    if (!d->a->has_temperature && !d->a->no_temperature && d->doc->has_temperature) {
         d->a->has_temperature = true;
         d->a->temperature = d->doc->temperature;
     }

@@ -45,6 +45,7 @@ static void take_over(struct rv_pipeline *p, const struct rv_pipeline *of)
     p->schema_dir = of->schema_dir;
     p->max_delegation_depth = of->max_delegation_depth;
     p->max_delegation_repeats = of->max_delegation_repeats;
+    p->child_text = of->child_text;
     p->delegation_timeout_ms = of->delegation_timeout_ms;
     p->default_timeout_seconds = DELEGATE_SECONDS;
     p->private->borrows_models = true;

@@ -82,16 +82,23 @@ static void write_declared(const struct rv_agent_config *a, rv_jw *w)
     }
 }
 
-static void write_agent(const struct rv_agent_config *a, rv_jw *w)
+static void write_child_text(const struct rv_pipeline *p, const struct rv_agent_config *a, rv_jw *w)
+{
+    int how = rv_agent_child_text(p, a);
+
+    if (!a->agent_name[0] && how == RV_UNSET && !a->child_text_resets)
+        return;
+    rv_explain_term(w, rv_agent_table(), "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
+    rv_jw_kv_bool(w, "child_text_resets", a->child_text_resets);
+}
+
+static void write_agent(const struct rv_pipeline *p, const struct rv_agent_config *a, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "name", a->name);
     if (a->agent_name[0])
         write_declared(a, w);
-    if (a->agent_name[0] || a->child_text != RV_CHILD_TEXT_CHILD || a->child_text_resets) {
-        rv_explain_term(w, rv_agent_table(), "child_text", a->child_text);
-        rv_jw_kv_bool(w, "child_text_resets", a->child_text_resets);
-    }
+    write_child_text(p, a, w);
     rv_jw_kv_int(w, "stage_order", a->stage_order);
     write_list(w, "requires", &a->requires);
     write_list(w, "after", &a->after);
@@ -103,6 +110,8 @@ static void write_agent(const struct rv_agent_config *a, rv_jw *w)
     write_list_if_set(w, "allowed_tools", &a->allowed_tools);
     write_if(w, "model_role", a->model_role);
     write_if(w, "prompt_key", a->prompt_key);
+    if (a->no_temperature)
+        rv_jw_kv_value(w, "temperature", NULL);
     if (a->has_temperature)
         rv_explain_double(w, "temperature", a->temperature);
     if (a->has_max_tokens)
@@ -287,6 +296,8 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     write_if(w, "schema_dir", p->schema_dir);
     rv_jw_kv_int(w, "max_delegation_depth", p->max_delegation_depth);
     rv_jw_kv_int(w, "max_delegation_repeats", p->max_delegation_repeats);
+    if (p->child_text != RV_UNSET)
+        rv_jw_kv_text(w, "child_text", rv_child_text_text((enum rv_child_text)p->child_text));
     write_if(w, "clarification_resume_stage", p->clarification_resume_stage);
     write_if(w, "confirmation_resume_stage", p->confirmation_resume_stage);
     write_if(w, "agent_review_resume_stage", p->agent_review_resume_stage);
@@ -296,7 +307,7 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_key(w, "agents");
     rv_jw_arr(w);
     for (size_t i = 0; i < p->n_agents; i++)
-        write_agent(&p->agents[i], w);
+        write_agent(p, &p->agents[i], w);
     rv_jw_arr_end(w);
     write_edge_limits(p, w);
     write_prompts(p, w);

@@ -192,6 +192,11 @@ static const struct rv_key pipeline_keys[] = {
      .max = 16,
      .default_text = "2",
      .doc = "How often one agent may stand in such a chain."},
+    {.name = "child_text",
+     .type = RV_KEY_TERM,
+     .offset = AT(child_text),
+     .terms = &rv_child_text_list,
+     .doc = "The child_text of agents where neither the stage nor the document says one; unset: final."},
     NAME(clarification_resume_stage, "Stage to go on with after a clarification; unset: the same."),
     NAME(confirmation_resume_stage,
          "Stage to go on with after an approval; unset: the default_next of the stage whose rule asked, with the "

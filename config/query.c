@@ -113,3 +113,10 @@ struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p)
     }
     return rules;
 }
+
+int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent_config *a)
+{
+    if (a->child_text != RV_UNSET)
+        return a->child_text;
+    return a->doc && a->doc->child_text != RV_UNSET ? a->doc->child_text : p->child_text;
+}

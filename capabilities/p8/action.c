@@ -5,13 +5,23 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-/* Members of an observation stand at the top too, where those look who show how sure an answer is. None of the names
- * that an observation may have is one of the result's own. */
+/* Members that the result has itself; and `data`, which would be taken for the whole of it. */
+static bool is_reserved(const char *key)
+{
+    static const char *const keys[] = {"_action_event", "_metadata_event", "action_type", "status", "payload", "data"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Members of an observation stand at the top too, where those look who show how sure an answer is. */
 static void copy_members(bool *failed, json_object *result, json_object *payload)
 {
     put(failed, result, "_metadata_event", json_object_new_boolean(1));
     json_object_object_foreach (payload, key, value) {
-        if (value)
+        if (value && !is_reserved(key))
             put(failed, result, key, json_object_get(value));
     }
 }

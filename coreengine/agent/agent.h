@@ -81,6 +81,7 @@ struct rv_effect {
     enum rv_emit_kind emit;             /* EMIT */
     size_t text_at, text_len;           /* EMIT: where its line stands in rv_effects.text (without line end) */
     enum rv_run_status status;          /* FINISH */
+    bool is_muted;                      /* CALL_LLM: people are not shown the words of the reply */
     const struct rv_origin *origin;     /* NULL: the stage's own */
     const struct rv_pipeline *pipeline; /* CALL_*: where its names, roles and limits are; lives as long as the run */
 };
@@ -159,6 +160,7 @@ struct rv_visit_shared {
     const struct rv_origin *origin;             /* of a delegated agent; NULL: a stage's visit */
     int asking_stage;                           /* of a delegated agent: the stage of the run below which it works */
     int64_t deadline_us;                        /* of a delegated agent; 0: none of its own */
+    bool is_muted;                              /* of a delegated agent: people are not shown its words */
     const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
 };
 void rv_visit_shared_fini(struct rv_visit_shared *s); /* of the root; no visit is left then */

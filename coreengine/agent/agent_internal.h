@@ -73,6 +73,8 @@ struct talk {
     /* What becomes rows of the session. */
     rv_buf said;                 /* what people were shown of it: own words and those of agents that were asked; of a
                                     structured agent, whose words nobody is shown, its own */
+    size_t answer_at;            /* where in `said` the words of asked agents begin that stand for the answer as long
+                                    as the agent itself says nothing more; SIZE_MAX: none do */
     bool is_muted;               /* an agent that was asked has spoken, in place of this one */
     json_object *child_rows;     /* by tool call id: the rows of the agent that it asked; owned; NULL: none */
     json_object *final_calls;    /* of the reply that had the output; owned; NULL: none */
@@ -270,6 +272,14 @@ bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *
 /** The entry of one that could not be called, or failed. */
 RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
                                 int64_t ms, json_object **out, rv_err **err);
+/* step_events.c */
+/** Its call begins. sent: the arguments as the tool gets them. */
+void rv_step_tell_start(rv_visit *v, size_t index, int64_t attempt, int64_t call_id, rv_str sent,
+                        struct rv_effects *out);
+/** Members of an event: `arguments` (NULL: none were given) and, unless NULL, `result`, or where it is to be found. Not
+ *  of runs of the older rules. */
+void rv_step_write_values(const rv_visit *v, json_object *arguments, json_object *result, int64_t call_id, rv_jw *w,
+                          struct rv_effects *out);
 /** A step has its entry: counted, and told to observers. */
 void rv_step_tell(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out);
 /** Ask for the call of a step; the caller waits for it. attempt is 1-based. *call_id 0: the visit ended instead. */
@@ -331,6 +341,11 @@ void rv_said_init(struct talk *t);
 void rv_said_own(rv_visit *v, rv_str text, bool has_calls);
 /** The words of a model call that broke off were shown, too; not those of a structured agent. */
 void rv_said_partial(rv_visit *v);
+/** Are the words that it says now not shown, because child_text prefers those of another agent? Of runs of the older
+ *  rules nobody is told. */
+bool rv_said_is_muted(const rv_visit *v);
+/** The same of an agent that it asks now. */
+bool rv_said_mutes_child(const rv_visit *v);
 /** Those of an agent that was asked. failed: the asking one has to be heard again. */
 void rv_said_child(rv_visit *v, rv_str text, bool failed);
 /** The object of a structured agent whose turn is completed: told once, as an event; nothing for others. */

@@ -1,6 +1,8 @@
 /* Events of a model's reply: that it came and what it took, that it was cut off, that it is asked for again. */
 #include "coreengine/agent/reply_internal.h"
 
+#define MAX_MUTED ((size_t)64 << 10) /* bytes of words that nobody was shown, in their event */
+
 static void write_calls(json_object *calls, rv_jw *w)
 {
     rv_jw_key(w, "tool_calls");
@@ -11,6 +13,14 @@ static void write_calls(json_object *calls, rv_jw *w)
         rv_jw_str(w, rv_json_str(name));
     }
     rv_jw_arr_end(w);
+}
+
+/* Words that people are not shown: this is where they can be read. */
+static void write_muted(rv_str text, rv_jw *w)
+{
+    rv_jw_kv_bool(w, "muted", true);
+    if (rv_str_trim(text).len > 0 && rv_utf8_valid(text, NULL))
+        rv_jw_kv_str(w, "muted_text", rv_utf8_cut(text, MAX_MUTED));
 }
 
 static void write_answer(const struct rv_llm_answer *a, bool failed, rv_jw *w)
@@ -55,6 +65,8 @@ void rv_reply_emit(rv_visit *v, const struct rv_event *ev, json_object *calls, i
         rv_jw_kv_int(&w, "bytes", (int64_t)ev->reply.len);
         if (rv_utf8_valid(ev->reply, NULL))
             rv_visit_preview(&w, "preview", ev->reply);
+        if (rv_said_is_muted(v))
+            write_muted(ev->reply, &w);
         if (calls && json_object_array_length(calls) > 0)
             write_calls(calls, &w);
     }

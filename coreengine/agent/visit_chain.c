@@ -66,6 +66,7 @@ static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_e
         rv_jw_kv_bool(&w, "chained", true);
         if (rv_json_get_text(result, "error", &text))
             rv_visit_preview(&w, "error", rv_str_of(text));
+        rv_step_write_values(v, v->output, result, v->last_call, &w, out);
         rv_emit_end(out, &w);
     }
     return rc;
@@ -134,6 +135,7 @@ static int call_tool(rv_visit *v, const struct rv_tool_info *info, json_object *
         rv_jw_kv_text(&w, "tool", v->agent->chained_tool);
         rv_jw_kv_text(&w, "step_id", id);
         rv_jw_kv_bool(&w, "chained", true);
+        rv_step_write_values(v, args, NULL, 0, &w, out);
         rv_emit_end(out, &w);
     }
     return 0;

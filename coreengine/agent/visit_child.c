@@ -181,6 +181,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
                                          .pipeline = p,
                                          .catalog = root->catalog,
                                          .rules = root->rules,
+                                         .is_muted = rv_said_mutes_child(v),
                                          .origin = origin,
                                          .asking_stage = rv_visit_stage_of(v),
                                          .deadline_us = v->now_us + c->timeout_us};

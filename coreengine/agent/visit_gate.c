@@ -202,6 +202,10 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
             int rc = rv_json_dup(results, &v->tools.results, err);
             if (rc == 0 && talk)
                 rc = rv_talk_take(v, talk, err);
+            if (rc == 0 && talk && v->shared->rules >= RV_RULES_2) { /* errors name the tools that there are */
+                json_object *offered = NULL;
+                rc = rv_talk_offered(v, &offered, err);
+            }
             if (rc < 0)
                 return rc;
             v->tools.steps = json_object_get(steps);

@@ -88,7 +88,7 @@ static void write_options(const rv_visit *v, const struct rv_model_config *model
     rv_jw_obj(w);
     rv_jw_kv_int(w, "num_predict", rv_visit_max_tokens(v));
     rv_jw_kv_int(w, "num_ctx", RV_LLM_CONTEXT_TOKENS);
-    if (a->has_temperature || (model && model->has_temperature)) {
+    if (!a->no_temperature && (a->has_temperature || (model && model->has_temperature))) {
         rv_jw_key(w, "temperature");
         rv_jw_double(w, a->has_temperature ? a->temperature : model->temperature);
     }
@@ -211,6 +211,7 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     v->talk.requests++;
     v->talk.call_id = v->waiting_for;
     v->talk.has_call = false;
+    out->items[out->n - 1].is_muted = rv_said_is_muted(v);
     if (rv_emit_begin(v->shared, out, RV_EMIT_LLM_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_int(&w, "call_id", v->waiting_for);
         rv_jw_kv_text(&w, "role", rv_visit_role(v));
@@ -219,6 +220,8 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
         rv_jw_kv_int(&w, "prompt_bytes", (int64_t)v->talk.prompt_len);
         if (v->talk.rounds > 0)
             rv_jw_kv_int(&w, "round", v->talk.rounds + 1);
+        if (rv_said_is_muted(v))
+            rv_jw_kv_bool(&w, "muted", true);
         rv_emit_end(out, &w);
     }
     return 0;

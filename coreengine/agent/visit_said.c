@@ -1,11 +1,24 @@
-/* What people are shown of a turn, which is what is kept of it: the words of the agent and, in their place or beside
- * them, those of the agents that it asked. Parts are kept apart by a blank line. Of a structured agent it is its
- * object, once and as a whole; its words are kept beside it. */
+/* What is kept as the answer of a turn: the words of the agent and, as child_text says, in their place or beside them,
+ * those of the agents that it asked. With child_text final these stand for it only while it says nothing itself. Parts
+ * are kept apart by a blank line. Of a structured agent it is its object, once and as a whole; its words are kept
+ * beside it. */
 #include "coreengine/agent/agent_internal.h"
+
+/* Nobody chose: runs of the older rules have the default of their time. */
+static enum rv_child_text child_text_of(const rv_visit *v)
+{
+    bool is_old = v->shared->rules < RV_RULES_2;
+    int how = is_old ? v->agent->child_text : rv_agent_child_text(v->shared->pipeline, v->agent);
+
+    if (how == RV_UNSET)
+        how = is_old ? RV_CHILD_TEXT_CHILD : RV_CHILD_TEXT_FINAL;
+    return (enum rv_child_text)how;
+}
 
 void rv_said_init(struct talk *t)
 {
     t->said = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+    t->answer_at = SIZE_MAX;
     t->finish = RV_UNSET;
 }
 
@@ -21,26 +34,52 @@ static void add(rv_visit *v, rv_str text)
 }
 
 /* Without calls it is a structured agent's output itself, or a try at it. */
-void rv_said_own(rv_visit *v, rv_str text, bool has_calls)
+static bool is_heard(const rv_visit *v, rv_str text, bool has_calls)
 {
     bool is_output = v->agent->output_schema && !has_calls;
 
-    if (v->agent->doc && !is_output && !v->talk.is_muted && rv_utf8_valid(text, NULL))
-        add(v, text);
+    return v->agent->doc && !is_output && !v->talk.is_muted && rv_utf8_valid(text, NULL);
 }
 
+void rv_said_own(rv_visit *v, rv_str text, bool has_calls)
+{
+    if (!is_heard(v, text, has_calls))
+        return;
+    if (v->talk.answer_at < v->talk.said.len && rv_str_trim(text).len > 0) { /* its own words are the answer */
+        rv_buf_truncate(&v->talk.said, v->talk.answer_at);
+        v->talk.answer_at = SIZE_MAX;
+    }
+    add(v, text);
+}
+
+/* An answer that broke off concludes nothing: what the asked agents said stays. */
 void rv_said_partial(rv_visit *v)
 {
-    rv_said_own(v, rv_buf_str(&v->partial), false);
+    if (is_heard(v, rv_buf_str(&v->partial), false))
+        add(v, rv_buf_str(&v->partial));
     rv_buf_clear(&v->partial);
 }
 
 void rv_said_child(rv_visit *v, rv_str text, bool failed)
 {
-    if (v->agent->output_schema || v->agent->child_text == RV_CHILD_TEXT_PARENT || rv_str_trim(text).len == 0)
+    enum rv_child_text how = child_text_of(v);
+
+    if (v->agent->output_schema || how == RV_CHILD_TEXT_PARENT || rv_str_trim(text).len == 0)
         return;
+    if (how == RV_CHILD_TEXT_FINAL && v->talk.answer_at == SIZE_MAX)
+        v->talk.answer_at = v->talk.said.len;
     add(v, text);
-    v->talk.is_muted = v->agent->child_text == RV_CHILD_TEXT_CHILD && !failed && !v->agent->child_text_resets;
+    v->talk.is_muted = how == RV_CHILD_TEXT_CHILD && !failed && !v->agent->child_text_resets;
+}
+
+bool rv_said_is_muted(const rv_visit *v)
+{
+    return v->shared->rules >= RV_RULES_2 && v->agent->doc && (v->talk.is_muted || v->shared->is_muted);
+}
+
+bool rv_said_mutes_child(const rv_visit *v)
+{
+    return v->shared->is_muted || child_text_of(v) == RV_CHILD_TEXT_PARENT;
 }
 
 /* Its id is one of a kind among those of the calls: no provider gives such ones, and whoever was asked more than once

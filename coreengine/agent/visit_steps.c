@@ -130,16 +130,21 @@ static int check_parameters(const rv_visit *v, size_t index, const struct rv_too
 }
 
 /* A model that is told what there is finds the right name by itself. */
-static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *out)
+static void list_offered(const rv_visit *v, const char *intro, struct step_judgement *out)
 {
     json_object *offered = v->talk.offered;
 
-    bad(out, "NotFoundError", false, "tool not found: \"%.*s\"", RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)));
     for (size_t i = 0; v->talk.acting && offered && i < json_object_array_length(offered); i++) {
         const char *name = "";
         RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(offered, i), "name", &name), "it has one");
-        rv_buf_printf(&out->text, "%s\"%s\"", i ? ", " : "; there are ", name);
+        rv_buf_printf(&out->text, "%s\"%s\"", i ? ", " : intro, name);
     }
+}
+
+static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *out)
+{
+    bad(out, "NotFoundError", false, "tool not found: \"%.*s\"", RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)));
+    list_offered(v, "; there are ", out);
 }
 
 /* May the agent call that tool, if it exists? Whoever may not is not told which there are, but a model knows them. */
@@ -153,11 +158,14 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
         why = "allowed_tools does not list it";
     }
 
-    if (!info && (allowed || v->talk.acting))
+    if (!info && (allowed || v->talk.acting)) {
         unknown_tool(v, tool, out);
-    else if (!allowed)
+    } else if (!allowed) {
         bad(out, "AccessDenied", false, "access denied: agent \"%s\" may not call tool \"%.*s\": %s", v->agent->name,
             RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)), why);
+        if (v->shared->rules >= RV_RULES_2)
+            list_offered(v, "; it may call ", out);
+    }
 }
 
 int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err)
@@ -194,8 +202,6 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX);
     json_object *params = rv_step_parameters(v, index);
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
-    char scratch[48];
-    rv_jw w;
 
     *call_id = 0;
     if (params)
@@ -225,16 +231,8 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     rv_str sent = asked ? (rv_str){e->request, e->request_len} : (rv_str){NULL, 0};
     if (asked)
         *call_id = v->waiting_for;
-    if (asked && rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
-        rv_jw_kv_int(&w, "call_id", *call_id);
-        rv_jw_kv_str(&w, "tool", call.copy_name);
-        rv_jw_kv_str(&w, "step_id", rv_step_id(v, index, scratch, sizeof scratch));
-        rv_jw_kv_int(&w, "step_number", (int64_t)index + 1);
-        rv_jw_kv_int(&w, "total_steps", (int64_t)json_object_array_length(v->tools.steps));
-        rv_jw_kv_int(&w, "attempt", attempt);
-        rv_visit_preview(&w, "params_preview", sent);
-        rv_emit_end(out, &w);
-    }
+    if (asked)
+        rv_step_tell_start(v, index, attempt, *call_id, sent, out);
     rv_buf_fini(&key);
     return rc;
 }
@@ -346,31 +344,4 @@ int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t 
         return good_entry(v, index, ev->reply, ms, out, err);
     return rv_step_error(v, index, ev->error_type ? ev->error_type : "ExecutionError", ev->error, ev->retryable, ms,
                          out, err);
-}
-
-void rv_step_tell(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out)
-{
-    const char *status = NULL, *text = NULL;
-    char scratch[48];
-    int64_t ms = 0;
-    rv_jw w;
-
-    if (!rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0)
-        v->tools.all_succeeded = false;
-    RV_IGNORE(!rv_json_get_int(entry, "execution_time_ms", &ms), "it has one");
-    v->tools.total_ms += ms;
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    if (call_id)
-        rv_jw_kv_int(&w, "call_id", call_id);
-    rv_jw_kv_str(&w, "tool", rv_step_tool(v, index));
-    rv_jw_kv_str(&w, "step_id", rv_step_id(v, index, scratch, sizeof scratch));
-    rv_jw_kv_text(&w, "status", status);
-    rv_jw_kv_int(&w, "execution_time_ms", ms);
-    json_object *error = rv_json_get_obj(entry, "error");
-    if (error && rv_json_get_text(error, "type", &text))
-        rv_jw_kv_text(&w, "error_type", text);
-    if (error && rv_json_get_text(error, "message", &text))
-        rv_visit_preview(&w, "error", rv_str_of(text));
-    rv_emit_end(out, &w);
 }

@@ -24,12 +24,18 @@ void rv_talk_fini(struct talk *t)
 
 /* --- tools on offer --- */
 
+/* As the agent's list has them; all there are are sorted, which is the catalog's order. Old runs sort both. */
+static bool is_sorted(const rv_visit *v)
+{
+    return v->shared->rules < RV_RULES_2 || !v->agent->allowed_tools.is_set;
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* What the agent may call by name: its whitelist, or all there are. Sorted; the caller's. */
+/* What the agent may call by name: its whitelist, or all there are. The caller's. */
 static int names_on_offer(const rv_visit *v, const char ***out, size_t *n, rv_err **err)
 {
     const struct rv_catalog *catalog = &v->shared->catalog;
@@ -43,7 +49,8 @@ static int names_on_offer(const rv_visit *v, const char ***out, size_t *n, rv_er
         return RV_FAIL(err, RV_E_NOMEM, "list the tools of agent \"%s\"", v->agent->name);
     for (size_t i = 0; i < *n; i++)
         names[i] = listed->is_set ? listed->items[i] : catalog->tool_name(catalog->self, i);
-    qsort(names, *n, sizeof *names, by_name);
+    if (is_sorted(v))
+        qsort(names, *n, sizeof *names, by_name);
     *out = names;
     return 0;
 }
@@ -76,6 +83,14 @@ static int describe_tool(const struct rv_tool_info *info, json_object *list, rv_
     return rc == 0 ? rv_json_set_text(any, "type", "object", err) : rc;
 }
 
+static bool is_new(const char *const *names, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(names[k], names[i]) == 0)
+            return false;
+    return true;
+}
+
 static int look_up(rv_visit *v, rv_err **err)
 {
     const char **names = NULL;
@@ -90,8 +105,8 @@ static int look_up(rv_visit *v, rv_err **err)
     for (size_t i = 0; i < n && rc == 0; i++) {
         rv_str name = rv_str_of(names[i]);
         const struct rv_tool_info *info = rv_visit_tool(v, name);
-        bool is_new = i == 0 || strcmp(names[i], names[i - 1]) != 0;
-        if (info && is_new && rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, name, info, NULL))
+        if (info && is_new(names, i) &&
+            rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, name, info, NULL))
             rc = describe_tool(info, v->talk.offered, err);
     }
     free(names);

@@ -79,6 +79,8 @@ static int keep_said(const struct talk *t, json_object *kept, rv_err **err)
 {
     int rc = t->said.len > 0 ? rv_json_set_str(kept, "said", rv_buf_str(&t->said), err) : 0;
 
+    if (rc == 0 && t->answer_at != SIZE_MAX)
+        rc = rv_json_set_int(kept, "answer_at", (int64_t)t->answer_at, err);
     if (rc == 0 && t->is_muted)
         rc = rv_json_set_bool(kept, "is_muted", true, err);
     if (rc == 0)
@@ -124,10 +126,13 @@ static void take_count(json_object *kept, const char *key, int64_t *out)
 
 static int take_said(struct talk *t, json_object *kept, rv_err **err)
 {
+    int64_t at = 0;
     json_object *said = NULL, *rows = rv_json_get_obj(kept, "child_rows");
 
     json_object_object_get_ex(kept, "said", &said);
     rv_buf_add_str(&t->said, rv_json_str(said));
+    if (rv_json_get_int(kept, "answer_at", &at) && at >= 0 && (uint64_t)at <= t->said.len)
+        t->answer_at = (size_t)at;
     RV_IGNORE(!rv_json_get_bool(kept, "is_muted", &t->is_muted), "absent: false");
     RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(kept, "child_usage"), &t->child_usage), "absent: 0");
     int rc = rv_buf_check(&t->said, "what was said", err);

@@ -39,6 +39,7 @@ static struct rv_agentdoc_owner *new_owner(void)
         .routing_max_turns = 20,
         .always_include_last = RV_UNSET,
         .replay = RV_UNSET,
+        .child_text = RV_UNSET,
     };
     return owner;
 }

@@ -17,7 +17,8 @@
 
 struct rv_agentdoc_tool {
     const char *name;
-    const char *server;      /* NULL: in process; "local" and "rem" are read as NULL */
+    const char *server;      /* NULL: in process, which "local" and "rem" say, too */
+    const char *server_text; /* as it was written; NULL: it was not */
     const char *description; /* a hint for this agent: goes into Tool Notes only; NULL: none */
     const char *uri;         /* makes it a resource that is read; NULL: none */
     struct rv_src src;
@@ -26,6 +27,18 @@ struct rv_agentdoc_tool {
 struct rv_agentdoc_limits {
     int64_t request_limit, tool_calls_limit, input_tokens_limit, output_tokens_limit, total_tokens_limit;
 };
+/* When an agent asks another one: whose words people are shown, and which are kept as its answer. */
+#define RV_CHILD_TEXTS(X)                                                                                              \
+    X(CHILD, "child", "once the asked agent has spoken, the asking one is not shown any more")                         \
+    X(PARENT, "parent", "only the words of the asking agent are shown and kept")                                       \
+    X(BOTH, "both", "the words of both are shown and kept")                                                            \
+    X(FINAL, "final",                                                                                                  \
+      "both are shown, without text that repeats what was shown; those of the asking agent are the answer")
+#define RV_CHILD_TEXT_CONST(n, t, m) RV_CHILD_TEXT_##n,
+enum rv_child_text { RV_CHILD_TEXTS(RV_CHILD_TEXT_CONST) RV_N_CHILD_TEXTS };
+const char *rv_child_text_text(enum rv_child_text how);
+int rv_child_text_of(rv_str word); /* RV_UNSET: there is no such word */
+
 enum rv_agentdoc_form { RV_AGENTDOC_FLAT, RV_AGENTDOC_NESTED, RV_AGENTDOC_LEGACY };
 enum rv_observation_mode { RV_OBSERVATION_SYNC, RV_OBSERVATION_DISABLED };
 
@@ -39,9 +52,11 @@ struct rv_agentdoc {
     json_object *chained_map; /* member of the output -> parameter of chained_tool; NULL: none */
     const struct rv_agentdoc_tool *tools;
     size_t n_tools;
-    const char *model;    /* "provider:model" ("openai:" is put before a bare name); NULL: none */
-    bool model_overrides; /* it was given as override_model: wins over what is asked for */
+    const char *model;      /* "provider:model" ("openai:" is put before a bare name); NULL: none */
+    const char *model_text; /* as it was written; NULL: none */
+    bool model_overrides;   /* it was given as override_model: wins over what is asked for */
     bool has_temperature;
+    bool no_temperature; /* of a changed copy: none is sent, whatever else says one */
     double temperature;
     int64_t max_tokens;     /* 0: not given */
     int64_t max_iterations; /* a cap on model requests; 0: not given */
@@ -54,6 +69,7 @@ struct rv_agentdoc {
     int64_t context_token_budget; /* of history; 0: not given, -1: none is given to it */
     int64_t always_include_last;  /* messages that are never shortened; -1: not given */
     int replay;                   /* enum rv_replay_policy of messages.h; RV_UNSET: not given */
+    int child_text;               /* enum rv_child_text; RV_UNSET: not given */
     struct rv_str_list tags;
     json_object *properties, *required, *defs; /* NULL: none */
     json_object *flat; /* the whole flat document, keys in the order of docs/reference/agent-schemas.md */
@@ -89,6 +105,7 @@ void rv_agentdoc_write_reference(rv_buf *out);
 struct rv_agentdoc_changes {
     const char *model; /* NULL: as it is */
     bool has_temperature;
+    bool no_temperature; /* null was given: none is sent */
     double temperature;
     int64_t max_iterations;           /* 0: as it is */
     struct rv_agentdoc_limits limits; /* 0: as it is */

@@ -117,6 +117,17 @@ static void read_replay(struct rv_agentdoc_reading *r, const struct rv_agentdoc_
     r->doc->replay = read_word(r, f, replay_words, RV_COUNT(replay_words));
 }
 
+/* Another word is no error: documents could have any key of this name before there was one. */
+static void read_child_text(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
+{
+    const struct rv_node *value = f->value;
+
+    r->doc->child_text = value->kind == RV_NODE_STR ? rv_child_text_of(value->text) : RV_UNSET;
+    if (r->doc->child_text == RV_UNSET)
+        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write child, parent, both or final",
+                        "child_text has no effect: \"%.*s\" is not a choice", RV_STR_ARG(rv_utf8_cut(value->text, 60)));
+}
+
 /* `history: none` leaves nothing to give a budget to, whichever stands first. */
 static void set_budget(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f, int64_t n)
 {
@@ -183,8 +194,8 @@ static void write_tools(const struct rv_agentdoc *d, rv_jw *w)
         const struct rv_agentdoc_tool *t = &d->tools[i];
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", t->name);
-        if (t->server)
-            rv_jw_kv_text(w, "server", t->server);
+        if (t->server_text)
+            rv_jw_kv_text(w, "server", t->server_text);
         if (t->description)
             rv_jw_kv_text(w, "description", t->description);
         if (t->uri)
@@ -197,13 +208,13 @@ static void write_tools(const struct rv_agentdoc *d, rv_jw *w)
 static void write_model(const struct rv_agentdoc *d, rv_jw *w)
 {
     if (d->model && !d->model_overrides)
-        rv_jw_kv_text(w, "model", d->model);
+        rv_jw_kv_text(w, "model", d->model_text);
 }
 
 static void write_override_model(const struct rv_agentdoc *d, rv_jw *w)
 {
     if (d->model && d->model_overrides)
-        rv_jw_kv_text(w, "override_model", d->model);
+        rv_jw_kv_text(w, "override_model", d->model_text);
 }
 
 static void write_temperature(const struct rv_agentdoc *d, rv_jw *w)
@@ -279,6 +290,12 @@ static void write_replay(const struct rv_agentdoc *d, rv_jw *w)
 {
     if (d->replay != RV_UNSET)
         rv_jw_kv_text(w, "replay", replay_words[d->replay]);
+}
+
+static void write_child_text(const struct rv_agentdoc *d, rv_jw *w)
+{
+    if (d->child_text != RV_UNSET)
+        rv_jw_kv_text(w, "child_text", rv_child_text_text((enum rv_child_text)d->child_text));
 }
 
 static void write_routing(const struct rv_agentdoc *d, rv_jw *w)
@@ -398,6 +415,11 @@ static const struct rv_agentdoc_key rows[] = {
      .schema = "{\"enum\":[\"synthesise\",\"skip\",null]}", .type = "`synthesise` or `skip`",
      .default_text = "the chat's", .forms = "flat, nested",
      .meaning = "Earlier calls of tools and their results: shown again as calls, or left out."},
+    {"child_text", CUSTOM(read_child_text, write_child_text), .null_is_unset = true,
+     .schema = "{\"enum\":[\"child\",\"parent\",\"both\",\"final\",null]}",
+     .type = "`child`, `parent`, `both` or `final`", .default_text = "the pipeline's, else `final`",
+     .forms = "flat, nested",
+     .meaning = "When it asks another agent: whose words people are shown, and which are kept as the answer."},
     {"routing", CUSTOM(rv_agentdoc_read_routing, write_routing), .null_is_unset = true,
      .schema = "{\"type\":[\"object\",\"null\"],\"required\":[\"agents\"],\"properties\":{\"agents\":{\"type\":"
                "\"array\",\"minItems\":1,\"items\":{\"type\":\"string\"}},\"fallback\":{\"type\":[\"string\","

@@ -88,12 +88,15 @@ bool rv_agentdoc_read_uri(struct rv_agentdoc_reading *r, const struct rv_node *n
     return false;
 }
 
-static void read_server(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out)
+static void read_server(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key,
+                        struct rv_agentdoc_tool *tool)
 {
-    if (!rv_agentdoc_word(r, node, key, out))
+    const char *text = NULL;
+
+    if (!rv_agentdoc_word(r, node, key, &text))
         return;
-    if (strcmp(*out, "local") == 0 || strcmp(*out, "rem") == 0)
-        *out = NULL;
+    tool->server_text = text;
+    tool->server = strcmp(text, "local") == 0 || strcmp(text, "rem") == 0 ? NULL : text;
 }
 
 const struct rv_node *rv_agentdoc_set(const struct rv_node *map, const char *key)
@@ -128,7 +131,7 @@ void rv_agentdoc_read_common(struct rv_agentdoc_reading *r, const struct rv_node
     if (!server)
         server = rv_agentdoc_set(item, "mcp_server");
     if (server)
-        read_server(r, server, server_key, &tool->server);
+        read_server(r, server, server_key, tool);
     if (description)
         rv_agentdoc_text(r, description, "description", &tool->description);
 }

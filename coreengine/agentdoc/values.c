@@ -130,6 +130,7 @@ void rv_agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agent
     d->model = full.rc == 0 ? rv_arena_dup(r->keys.arena, rv_buf_str(&full)) : NULL;
     if (!d->model)
         r->keys.rc = RV_E_NOMEM;
+    d->model_text = text;
     d->model_overrides = overrides;
     d->model_src = node->src;
     rv_buf_fini(&full);

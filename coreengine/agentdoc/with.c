@@ -28,6 +28,11 @@ static int set_temperature(const struct rv_agentdoc_changes *c, json_object *fla
     double d = c->temperature;
     int rc = 0;
 
+    if (c->no_temperature) {
+        json_object_object_del(flat, "temperature");
+        json_object_object_del(flat, "override_temperature");
+        return 0;
+    }
     if (!c->has_temperature && !text)
         return 0;
     if (!c->has_temperature)
@@ -135,6 +140,7 @@ int rv_agentdoc_with(const struct rv_agentdoc *d, const struct rv_agentdoc_chang
     if (rc == 0)
         rc = keep_places(copy, d, err);
     if (rc == 0) {
+        copy->no_temperature = !copy->has_temperature && (c->no_temperature || d->no_temperature);
         *out = copy;
         copy = NULL;
     }

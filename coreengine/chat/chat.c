@@ -99,6 +99,8 @@ static int begin(rv_chat *chat, rv_err **err)
     chat->text = chat->store_error = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
     int rc = copy_context(chat, err);
     if (rc == 0)
+        rc = rv_chat_set_child_text(chat, o->child_text, err);
+    if (rc == 0)
         rc = find_session(chat, o->context.session_id, &sessions_agent, err);
     const char *agent = o->agent && o->agent[0] ? o->agent : sessions_agent ? sessions_agent : RV_CHAT_DEFAULT_AGENT;
     if (rc == 0) {
@@ -169,5 +171,18 @@ int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err)
     }
     free(chat->agent);
     chat->agent = agent;
+    return 0;
+}
+
+int rv_chat_set_child_text(rv_chat *chat, const char *word, rv_err **err)
+{
+    int how = word ? rv_child_text_of(rv_str_of(word)) : RV_UNSET;
+
+    if (word && how == RV_UNSET) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "child_text \"%.60s\" is not a choice", word);
+        rv_err_hint(err, "choices: child, parent, both, final");
+        return rc;
+    }
+    chat->opts.child_text = word ? rv_child_text_text((enum rv_child_text)how) : NULL; /* static */
     return 0;
 }

@@ -41,6 +41,7 @@ struct rv_chat_opts {
     struct rv_context context;       /* who, and which session (NULL: a new one); copied */
     const char *agent;               /* NULL: the session's, else RV_CHAT_DEFAULT_AGENT */
     const char *model;               /* "provider:model" that is asked for; NULL: the agent's */
+    const char *child_text;          /* a word of enum rv_child_text; NULL: as the agent's document says */
     const char *const *capabilities; /* that the turns' pipelines name */
     size_t n_capabilities;
     const char *const *sections; /* added to the instructions of each turn */
@@ -58,7 +59,7 @@ struct rv_chat_opts {
     void *self;
 };
 /** RV_E_NOT_FOUND: the session is not there for that user (or is another's), or there is no such agent; RV_E_INVALID: a
- *  session id that can not be one, an agent with faults. Nothing is written yet. */
+ *  session id that can not be one, an agent with faults, a child_text that does not exist. Nothing is written yet. */
 RV_MUST_CHECK int rv_chat_new(const struct rv_chat_opts *opts, rv_chat **out, rv_err **err);
 void rv_chat_free(rv_chat *chat);
 const char *rv_chat_session(const rv_chat *chat); /* its id */
@@ -66,6 +67,9 @@ bool rv_chat_is_new(const rv_chat *chat);         /* the session has no turn yet
 const char *rv_chat_agent(const rv_chat *chat);   /* that the next turn goes to, as far as nobody routes */
 /** From the next turn on. name NULL: the one it began with. RV_E_NOT_FOUND, RV_E_INVALID: nothing changed. */
 RV_MUST_CHECK int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err);
+/** Whose words are shown and kept when agents ask each other, from the next turn on. word NULL: as the agents say.
+ *  RV_E_INVALID: there is no such word. */
+RV_MUST_CHECK int rv_chat_set_child_text(rv_chat *chat, const char *word, rv_err **err);
 /** The active agent of a routed session is left: the next message is classified. */
 RV_MUST_CHECK int rv_chat_leave(rv_chat *chat, rv_err **err);
 

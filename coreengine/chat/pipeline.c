@@ -49,9 +49,11 @@ static void write_stage(const rv_chat *chat, const struct rv_agentdoc *doc, rv_j
 
     rv_jw_obj(w);
     rv_jw_kv_text(w, "agent", doc->name);
+    if (chat->opts.child_text)
+        rv_jw_kv_text(w, "child_text", chat->opts.child_text);
     if (chat->opts.model && !doc->model_overrides)
         rv_jw_kv_text(w, "model_role", ASKED_ROLE);
-    if (!doc->has_temperature && s->has_temperature) {
+    if (!doc->has_temperature && !doc->no_temperature && s->has_temperature) {
         rv_jw_key(w, "temperature");
         rv_jw_double(w, s->temperature);
     }

@@ -38,6 +38,16 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
+/* A hook's question does not keep a run at its stage: by now the run may stand before the next one. */
+static const char *asking_stage(const rv_run *run, const struct rv_interrupt *in)
+{
+    if (in->stage)
+        return in->stage;
+    if (run->shared.rules >= RV_RULES_2 && run->asked_by >= 0)
+        return run->pipeline->agents[run->asked_by].name;
+    return rv_envelope_fields(run->env)->current_stage;
+}
+
 static void emit_interrupt(rv_run *run, int64_t now_us, struct rv_effects *out)
 {
     struct rv_interrupt in = rv_envelope_interrupt(run->env);
@@ -46,7 +56,7 @@ static void emit_interrupt(rv_run *run, int64_t now_us, struct rv_effects *out)
 
     if (!in.exists || !rv_emit_begin(&run->shared, out, RV_EMIT_INTERRUPT_PENDING, -1, 0, now_us, &w))
         return;
-    rv_jw_kv_text(&w, "stage", in.stage ? in.stage : rv_envelope_fields(run->env)->current_stage);
+    rv_jw_kv_text(&w, "stage", asking_stage(run, &in));
     rv_jw_kv_text(&w, "kind", rv_interrupt_kind_text(in.kind));
     rv_jw_kv_text(&w, "id", in.id);
     rv_jw_kv_text(&w, "question", in.question);

@@ -16,6 +16,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         rv_envelope_free(env);
         return RV_FAIL(err, RV_E_NOMEM, "make a run of pipeline \"%s\"", pipeline->name);
     }
+    run->asked_by = -1;
     run->pipeline = pipeline;
     run->opts = *opts;
     run->env = env;

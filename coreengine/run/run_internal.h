@@ -22,6 +22,7 @@ struct rv_run {
     enum rv_run_status status;
 
     rv_visit *visit; /* sequential: the one under way, or NULL */
+    int asked_by;    /* sequential: the stage whose visit left an interrupt pending; -1: none has */
 
     /* parallel; arrays have one element per stage */
     enum rv_stage_state *states;

@@ -140,6 +140,7 @@ static int after_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     }
     rv_visit_free(run->visit);
     run->visit = NULL;
+    run->asked_by = rv_envelope_has_interrupt(run->env) ? from : -1;
     return rc;
 }
 
@@ -147,6 +148,7 @@ static int begin_visit(rv_run *run, int stage, int64_t now_us, struct rv_effects
 {
     bool llm = rv_stage_calls_llm(&run->shared, stage);
 
+    run->asked_by = -1;
     run->shared.llm_left = rv_envelope_left(run->env).llm_calls - (llm ? 1 : 0);
     return rv_visit_begin(&run->shared, stage, run->env, true, llm, now_us, out, &run->visit, err);
 }

@@ -29,7 +29,7 @@ static bool hands_over(struct call *c, const struct rv_llm_delta *d)
 bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d)
 {
     const struct rv_exec_opts *o = &c->x->opts;
-    const struct rv_delta_from from = {c->stage, c->call_id, c->origin};
+    const struct rv_delta_from from = {c->stage, c->call_id, c->origin, c->is_muted};
     bool is_internal = is_structured(c) && (d->kind == RV_LLM_DELTA_TEXT || hands_over(c, d));
 
     c->told_text = c->told_text || d->kind == RV_LLM_DELTA_TEXT;
@@ -42,7 +42,7 @@ bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d)
 
 void rv_delta_tell_output(rv_exec *x, const struct rv_effect *e)
 {
-    const struct rv_delta_from from = {e->stage, e->call_id, e->origin};
+    const struct rv_delta_from from = {e->stage, e->call_id, e->origin, false};
     const struct rv_llm_delta d = {.kind = RV_LLM_DELTA_TEXT, .text = {e->request, e->request_len}};
 
     if (e->request && !e->origin && x->opts.on_delta)

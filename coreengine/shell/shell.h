@@ -54,6 +54,7 @@ struct rv_delta_from {
     int stage; /* of the run's pipeline */
     int64_t call_id;
     const struct rv_origin *origin; /* of a delegated agent; NULL: the stage's own */
+    bool is_muted;                  /* people are not to be shown these words: see child_text */
 };
 
 struct rv_exec_opts {

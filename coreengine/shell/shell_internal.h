@@ -90,6 +90,7 @@ struct call {
     struct job *job;                    /* under way on a worker; then due_us is when to give up */
     int64_t patience_us;                /* simulated time: real time at which the job is given up */
     const struct rv_origin *origin;     /* of a delegated agent; NULL: the stage's own; lives as long as the run */
+    bool is_muted;                      /* people are not to be shown its words */
     const struct rv_pipeline *pipeline; /* where its names and limits are; likewise */
     rv_buf heard;                       /* of a model call of a run that is kept: the text so far */
     const char *what;                   /* "tool", "hook", ...: for messages; static */

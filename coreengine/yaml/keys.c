@@ -299,6 +299,10 @@ static void read_value(struct rv_key_reader *r, const struct rv_node *node, cons
 {
     void *target = base + key->offset;
 
+    if (key->is_null_offset && node->kind == RV_NODE_NULL) {
+        *(bool *)(base + key->is_null_offset) = true;
+        return;
+    }
     switch (key->type) {
     case RV_KEY_STR:
         if (node->kind != RV_NODE_STR)

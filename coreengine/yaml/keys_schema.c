@@ -27,7 +27,12 @@ static void write_type(rv_jw *w, const struct rv_key *key)
         break;
     case RV_KEY_INT:
     case RV_KEY_FLOAT:
-        rv_jw_kv_text(w, "type", key->type == RV_KEY_INT ? "integer" : "number");
+        if (key->is_null_offset) {
+            rv_jw_key(w, "type");
+            rv_jw_raw(w, RV_STR_LIT("[\"number\",\"null\"]"));
+        } else {
+            rv_jw_kv_text(w, "type", key->type == RV_KEY_INT ? "integer" : "number");
+        }
         if (key->min != 0 || key->max != 0) {
             write_limit(w, "minimum", key, key->min);
             if (key->max >= key->min)
@@ -127,7 +132,7 @@ static const char *type_text(const struct rv_key *key)
     case RV_KEY_INT:
         return "integer";
     case RV_KEY_FLOAT:
-        return "number";
+        return key->is_null_offset ? "number or null" : "number";
     case RV_KEY_TERM:
         return "word";
     case RV_KEY_STR_LIST:

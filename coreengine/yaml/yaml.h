@@ -109,7 +109,8 @@ struct rv_key {
     const char *term_list;     /* TERM: name of the list (rv_term_lists) */
     const struct rv_key *keys; /* MAP */
     size_t n_keys;
-    size_t is_set_offset; /* bool that becomes true when the key is present; 0: none (offset 0 is never a flag) */
+    size_t is_null_offset; /* FLOAT: bool that becomes true when the value is null; 0: null is an error */
+    size_t is_set_offset;  /* bool that becomes true when the key is present; 0: none (offset 0 is never a flag) */
     void (*read)(struct rv_key_reader *r, const struct rv_node *node, void *target); /* CUSTOM */
     const char *schema;               /* CUSTOM, JSON: JSON Schema of the value as text */
     size_t src_offset;                /* struct rv_src that receives the value's place; 0: none */

@@ -63,7 +63,7 @@ static void write_words(const struct rv_chat_shown *shown, rv_buf *out)
 }
 
 /* Nine agents are asked in a row and nine at once, so that the lists grow; then the asking one speaks on. */
-static void chat(rv_buf *out)
+static void chat(int child_text, rv_buf *out)
 {
     struct rv_origin asked[18];
     const struct rv_origin *who;
@@ -72,9 +72,10 @@ static void chat(rv_buf *out)
 
     rv_chat_sink_init(&s);
     rv_chat_sink_turn(&s);
+    rv_chat_sink_asks(&s, &(struct rv_chat_speaker){.child_text = child_text});
     for (size_t i = 0; i < RV_COUNT(asked); i++) {
         asked[i] = (struct rv_origin){.agent = "asked", .depth = 1};
-        rv_chat_sink_asks(&s, &asked[i], false);
+        rv_chat_sink_asks(&s, &(struct rv_chat_speaker){.who = &asked[i], .child_text = child_text});
         for (int piece = 0; piece < 3; piece++) {
             shown = rv_chat_sink_piece(&s, &asked[i], (int64_t)i + 2, RV_STR_LIT("w "));
             write_words(&shown, out);
@@ -87,8 +88,13 @@ static void chat(rv_buf *out)
     rv_chat_sink_over(&s);
     while (rv_chat_sink_next(&s, &who, &shown))
         write_words(&shown, out);
-    shown = rv_chat_sink_piece(&s, NULL, 99, RV_STR_LIT("u"));
-    write_words(&shown, out);
+    for (int piece = 0; piece < 3; piece++) { /* it repeats them, or is not heard */
+        shown = rv_chat_sink_piece(&s, NULL, 99, RV_STR_LIT("w "));
+        write_words(&shown, out);
+    }
+    rv_chat_sink_over(&s);
+    while (rv_chat_sink_next(&s, &who, &shown))
+        write_words(&shown, out);
     rv_chat_sink_fini(&s);
 }
 
@@ -103,12 +109,12 @@ START_TEST(no_word_is_lost_for_want_of_memory)
             rv_buf_putc(&out, ' ');
         rv_buf_clear(&out);
         rv_fault_arm(n);
-        chat(&out);
+        chat(_i ? RV_CHILD_TEXT_FINAL : RV_CHILD_TEXT_CHILD, &out);
         bool fired = rv_fault_disarm();
         snprintf(text, sizeof text, "%s", rv_buf_cstr(&out));
         rv_buf_fini(&out);
         ck_assert_int_eq(rv_fault_balance(), 0);
-        ck_assert_msg(strspn(text, "w") == 54, "\"%s\"", text);
+        ck_assert_msg(strspn(text, "w") >= 54, "\"%s\"", text);
         ck_assert(fired || strlen(text) == 54);
         if (!fired)
             break;
@@ -123,7 +129,7 @@ int main(void)
     TCase *c = tcase_create("loops");
 
     tcase_add_test(c, a_table_is_whole_or_says_that_it_is_not);
-    tcase_add_test(c, no_word_is_lost_for_want_of_memory);
+    tcase_add_loop_test(c, no_word_is_lost_for_want_of_memory, 0, 2);
     suite_add_tcase(s, c);
     return rv_kit_run(s);
 }

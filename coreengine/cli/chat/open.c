@@ -135,6 +135,7 @@ int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *ag
                                 .settings = c->settings,
                                 .agent = agent,
                                 .model = rv_cli_value(c->args, "model"),
+                                .child_text = rv_cli_value(c->args, "child-text"),
                                 .capabilities = c->capabilities,
                                 .n_capabilities = c->n_capabilities,
                                 .sections = c->sections,

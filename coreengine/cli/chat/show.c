@@ -1,5 +1,5 @@
 /* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are; on stderr a line
- * for each call, agent and action. What is heard is decided by chat_sink. */
+ * for each call, agent and action. What is shown is decided by the sink. */
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/chat/sink.h"
 #include "coreengine/cli/runs/runs.h"
@@ -162,6 +162,7 @@ bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const
         const struct rv_chat_shown shown = rv_chat_sink_piece(&s->sink, from->origin, from->call_id, d->text);
         if (shown.is_shown)
             write_words(s, from->origin, &shown);
+        write_held(s);
     }
     return !s->left;
 }
@@ -172,7 +173,13 @@ void rv_chat_show_effect(rv_chat_show *s, const struct rv_effect *e)
         return;
     const struct rv_agent_config *a = &e->pipeline->agents[e->origin ? 0 : e->stage];
 
-    rv_chat_sink_asks(&s->sink, e->origin, a->output_schema != NULL);
+    int how = rv_agent_child_text(e->pipeline, a);
+    const struct rv_chat_speaker speaker = {.who = e->origin,
+                                            .is_structured = a->output_schema != NULL,
+                                            .child_text = how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how,
+                                            .resets = a->child_text_resets};
+
+    rv_chat_sink_asks(&s->sink, &speaker);
     if (e->origin)
         return;
     rv_str name = rv_utf8_cut(rv_str_of(a->agent_name[0] ? a->agent_name : a->name), RV_AGENTDOC_MAX_NAME);

@@ -6,7 +6,9 @@
 
 struct rv_chat_voice {
     const struct rv_origin *who;
-    bool is_structured;
+    bool is_structured, resets;
+    int child_text;  /* enum rv_child_text */
+    rv_buf reply;    /* of an asked agent: what it has said in the reply under way */
     bool is_muted;   /* an agent that it asked has spoken in its place */
     bool is_talking; /* in the reply under way */
     bool has_spoken; /* in one that is kept, or an agent that it asked has */
@@ -16,12 +18,20 @@ struct rv_chat_part {
     const struct rv_origin *who;
     int64_t call_id;
     rv_buf text;
-    bool is_over; /* nothing follows */
+    bool is_over;     /* nothing follows */
+    bool is_doubtful; /* so far it only repeats what was shown */
 };
 
 void rv_chat_sink_init(struct rv_chat_sink *s)
 {
     *s = (struct rv_chat_sink){.gap = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP), .held = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP)};
+}
+
+static void drop_voices(struct rv_chat_sink *s)
+{
+    for (size_t i = 0; i < s->n_voices; i++)
+        rv_buf_fini(&s->voices[i].reply);
+    s->n_voices = 0;
 }
 
 static void drop_parts(struct rv_chat_sink *s)
@@ -34,6 +44,8 @@ static void drop_parts(struct rv_chat_sink *s)
 void rv_chat_sink_fini(struct rv_chat_sink *s)
 {
     drop_parts(s);
+    drop_voices(s);
+    rv_chat_told_fini(&s->told);
     free(s->parts);
     free(s->voices);
     rv_buf_fini(&s->spoken);
@@ -45,7 +57,8 @@ void rv_chat_sink_fini(struct rv_chat_sink *s)
 void rv_chat_sink_run(struct rv_chat_sink *s)
 {
     drop_parts(s);
-    s->n_voices = 0;
+    drop_voices(s);
+    rv_chat_told_clear(&s->told);
     s->is_taken = false;
     s->last = NULL;
     s->last_call = 0;
@@ -82,24 +95,27 @@ static struct rv_chat_voice *voice_of(struct rv_chat_sink *s, const struct rv_or
         s->cap_voices = cap;
     }
     v = &s->voices[s->n_voices++];
-    *v = (struct rv_chat_voice){.who = who};
+    *v = (struct rv_chat_voice){.who = who, .child_text = RV_CHILD_TEXT_FINAL, .reply = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
     return v;
 }
 
-void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_origin *who, bool is_structured)
+void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_chat_speaker *speaker)
 {
-    struct rv_chat_voice *v = voice_of(s, who);
+    struct rv_chat_voice *v = voice_of(s, speaker->who);
 
-    if (v)
-        v->is_structured = is_structured;
+    if (!v)
+        return;
+    v->is_structured = speaker->is_structured;
+    v->child_text = speaker->child_text;
+    v->resets = speaker->resets;
 }
 
-/* Its words are data, or belong to an agent whose answer is. */
-static bool is_data(const struct rv_chat_sink *s, const struct rv_origin *who)
+/* Its words are data, or belong to an agent whose answer is, or to one that speaks for those that it asks. */
+static bool is_unheard(const struct rv_chat_sink *s, const struct rv_origin *of)
 {
-    for (;; who = who->parent) {
+    for (const struct rv_origin *who = of;; who = who->parent) {
         const struct rv_chat_voice *v = find(s, who);
-        if (v && v->is_structured)
+        if (v && (v->is_structured || (who != of && v->child_text == RV_CHILD_TEXT_PARENT)))
             return true;
         if (!who)
             return false;
@@ -190,12 +206,50 @@ static bool hold(struct rv_chat_sink *s, const struct rv_origin *who, int64_t ca
     return part->text.rc == 0;
 }
 
+/* What it repeats is known, and left out. */
+static void settle_doubt(struct rv_chat_sink *s, struct rv_chat_part *part)
+{
+    bool undecided = false;
+    size_t n = rv_chat_told_repeats(&s->told, part->who, rv_buf_str(&part->text), &undecided);
+
+    part->is_doubtful = false;
+    if (n == 0)
+        return;
+    memmove(part->text.ptr, part->text.ptr + n, part->text.len - n);
+    rv_buf_truncate(&part->text, part->text.len - n);
+}
+
+/* Words that may only repeat what was shown wait until that is known; from then on they are a part like any other. */
+static bool doubt(struct rv_chat_sink *s, const struct rv_chat_voice *v, int64_t call_id, rv_str text)
+{
+    bool begins = s->last != v->who || s->last_call != call_id, undecided = false;
+
+    if (v->child_text != RV_CHILD_TEXT_FINAL || !begins || !rv_chat_told_any(&s->told, v->who))
+        return false;
+    struct rv_chat_part *part = part_of(s, v->who, call_id);
+    if (!part || part->text.rc < 0)
+        return false;
+    part->is_doubtful = part->is_doubtful || part->text.len == 0;
+    rv_buf_add_str(&part->text, text);
+    if (part->is_doubtful)
+        rv_chat_told_repeats(&s->told, v->who, rv_buf_str(&part->text), &undecided);
+    if (part->is_doubtful && (!undecided || part->text.rc < 0))
+        settle_doubt(s, part);
+    return part->text.rc == 0;
+}
+
 bool rv_chat_sink_next(struct rv_chat_sink *s, const struct rv_origin **who, struct rv_chat_shown *out)
 {
-    while (!s->is_taken && s->n_parts > 0) {
-        struct rv_chat_part part = s->parts[0];
+    size_t at = 0;
+
+    while (!s->is_taken && at < s->n_parts) {
+        struct rv_chat_part part = s->parts[at];
+        if (part.is_doubtful) {
+            at++;
+            continue;
+        }
         s->n_parts--;
-        memmove(s->parts, s->parts + 1, s->n_parts * sizeof part);
+        memmove(s->parts + at, s->parts + at + 1, (s->n_parts - at) * sizeof part);
         rv_buf_fini(&s->spoken);
         s->spoken = part.text;
         *who = part.who;
@@ -218,8 +272,11 @@ static bool is_below(const struct rv_origin *who, const struct rv_origin *above)
 static void end_parts(struct rv_chat_sink *s, const struct rv_origin *who, bool below)
 {
     for (size_t i = 0; i < s->n_parts; i++)
-        if (s->parts[i].who == who || (below && is_below(s->parts[i].who, who)))
+        if (s->parts[i].who == who || (below && is_below(s->parts[i].who, who))) {
             s->parts[i].is_over = true;
+            if (s->parts[i].is_doubtful)
+                settle_doubt(s, &s->parts[i]);
+        }
     if (s->last == who || (below && is_below(s->last, who)))
         s->is_taken = false;
 }
@@ -239,7 +296,11 @@ struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_
         return nothing;
     if (v && !is_blank(text))
         v->is_talking = true;
-    if (is_data(s, who) || hold(s, who, call_id, text))
+    if (is_unheard(s, who))
+        return nothing;
+    if (v && who)
+        rv_buf_add_str(&v->reply, text);
+    if ((v && doubt(s, v, call_id, text)) || hold(s, who, call_id, text))
         return nothing;
     return speak(s, who, call_id, text);
 }
@@ -253,6 +314,9 @@ void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, b
         return;
     v->has_spoken = v->has_spoken || (v->is_talking && !failed);
     v->is_talking = false;
+    if (who)
+        rv_chat_told_add(&s->told, who, rv_buf_str(&v->reply));
+    rv_buf_clear(&v->reply);
 }
 
 void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
@@ -266,5 +330,5 @@ void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool
     if (!asker)
         return;
     asker->has_spoken = true;
-    asker->is_muted = !failed;
+    asker->is_muted = asker->child_text == RV_CHILD_TEXT_CHILD && !asker->resets && !failed;
 }

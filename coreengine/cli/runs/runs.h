@@ -105,6 +105,7 @@ struct rv_cli_call {
     char *asked;               /* the agent that works on it; owned; NULL: it is no call of ask_agent, or none began */
     char *agent;               /* that made it, if one was asked; owned; NULL: the stage */
     size_t asker;              /* index of the call by which that agent was asked; RV_CLI_NO_CALL: none */
+    char *muted;               /* CALL_LLM: words that people were not shown; owned; NULL: none */
     bool has_spent;            /* CALL_LLM: it came back */
     struct rv_cli_spent spent; /* likewise */
 };

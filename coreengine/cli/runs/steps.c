@@ -271,6 +271,7 @@ static void end_call(struct rv_cli_steps *s, int64_t call_id, enum rv_cli_call_e
 static int take_result(struct rv_cli_steps *s, rv_str line, rv_err **err)
 {
     json_object *result = NULL, *id = NULL;
+    const char *muted = NULL;
 
     int rc = rv_cli_read_event(line, &result, err);
     if (rc < 0)
@@ -279,11 +280,13 @@ static int take_result(struct rv_cli_steps *s, rv_str line, rv_err **err)
     for (size_t i = s->n_calls; i-- > 0;)
         if (s->calls[i].id == json_object_get_int64(id)) {
             rv_cli_spent_read(result, &s->calls[i].spent);
+            if (rv_json_get_text(result, "muted_text", &muted) && !(s->calls[i].muted = rv_str_dup(rv_str_of(muted))))
+                rc = RV_FAIL(err, RV_E_NOMEM, "read what was said");
             s->calls[i].has_spent = true;
             break;
         }
     json_object_put(result);
-    return 0;
+    return rc;
 }
 
 static bool is_answer(const struct rv_event *ev)
@@ -394,6 +397,7 @@ void rv_cli_steps_fini(struct rv_cli_steps *s)
         free(s->calls[i].step_id);
         free(s->calls[i].asked);
         free(s->calls[i].agent);
+        free(s->calls[i].muted);
     }
     free(s->items);
     free(s->calls);

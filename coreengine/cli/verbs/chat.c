@@ -15,6 +15,10 @@ static const struct rv_cli_option options[] = {
     {"user-name", 0, "TEXT", "the person's name, told to the agent", NULL, false},
     {"user-email", 0, "TEXT", "the person's address, likewise", NULL, false},
     {"model", 0, "MODEL", "PROVIDER:MODEL in place of the agent's, unless the agent insists on its own", NULL, false},
+    {"child-text", 0, "WORD",
+     "whose words are shown and kept when agents ask each other: child, parent, both or final (default: as the agent "
+     "says, else final)",
+     NULL, false},
     {"message", 0, "TEXT", "say that and end; - reads it from standard input", NULL, false},
     {"input-file", 0, "FILE", "the message from a file; - is standard input", "FILE", false},
     {"instruction", 0, "TEXT", "added to what the agent is told, for this chat only", NULL, true},

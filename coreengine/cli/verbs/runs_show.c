@@ -162,6 +162,8 @@ static void write_call(const struct picture *p, const struct rv_cli_call *c, rv_
         rv_jw_key(w, "usage");
         rv_usage_write_json(&c->spent.usage, w);
     }
+    if (c->muted)
+        rv_jw_kv_text(w, "muted_text", c->muted);
     if (c->spent.latency_ms)
         rv_jw_kv_int(w, "latency_ms", c->spent.latency_ms);
     if (c->spent.first_ms)
@@ -286,6 +288,11 @@ static void write_call_line(const struct picture *p, const struct rv_cli_call *c
     if (c->has_spent)
         rv_cli_spent_write(&c->spent, b);
     rv_buf_putc(b, '\n');
+    if (c->muted) {
+        rv_buf_printf(b, "%*smuted, not shown in the answer: ", 10 + 2 * depth, "");
+        rv_cli_write_preview(rv_str_of(c->muted), PREVIEW, b);
+        rv_buf_putc(b, '\n');
+    }
 }
 
 /* The calls of a step that one agent made, each followed by those of the agent that it asked. asker: the call by which

@@ -301,7 +301,7 @@ export const turns = [
     want: {
       status: 'completed',
       exit: 0,
-      says: 'Wood floats.',
+      says: 'Half of it.',
       rows: 'user tool_call assistant tool_response tool_call assistant tool_response assistant',
       failed: [false, false, false, false, false, true, false, false],
     },

@@ -20,6 +20,10 @@ static const struct {
     {"prompt_key: p\n    max_tokens: 7\n    temperature: 0\n    output_mode: text\n", MODEL "prompts: {p: 'Hi'}\n",
      "{\"role\":\"r\",\"provider\":\"openai\",\"model\":\"gpt-x\",\"prompt\":\"Hi\",\"options\":{\"num_predict\":7,"
      "\"num_ctx\":16384,\"temperature\":0.0},\"output_mode\":\"text\"}"},
+    {"prompt_key: p\n    temperature: null\n",
+     "models: {r: {model: 'openai:gpt-x', temperature: 1}}\nprompts: {p: 'Hi'}\n",
+     "{\"role\":\"r\",\"provider\":\"openai\",\"model\":\"gpt-x\",\"prompt\":\"Hi\",\"options\":{\"num_predict\":2000,"
+     "\"num_ctx\":16384},\"output_mode\":\"json\"}"},
     {"prompt_key: p\n    temperature: 0.5\n", MODEL "prompts: {p: 'Hi'}\nexecution: {llm_seed: 42}\n",
      "{\"role\":\"r\",\"provider\":\"openai\",\"model\":\"gpt-x\",\"prompt\":\"Hi\",\"options\":{\"num_predict\":2000,"
      "\"num_ctx\":16384,\"temperature\":0.5,\"seed\":42},\"output_mode\":\"json\"}"},

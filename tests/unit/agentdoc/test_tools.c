@@ -13,7 +13,7 @@ static const struct {
     {HEAD "tools: []", "[]"},
     {HEAD "tools: [x]", "[{\"name\":\"x\"}]"},
     {HEAD "tools: [{name: x, server: local}, {name: y, server: rem}, {name: z, server: null}]",
-     "[{\"name\":\"x\"},{\"name\":\"y\"},{\"name\":\"z\"}]"},
+     "[{\"name\":\"x\",\"server\":\"local\"},{\"name\":\"y\",\"server\":\"rem\"},{\"name\":\"z\"}]"},
     {HEAD "tools: [{name: x, server: s, description: d, uri: 'user://p/{user_id}'}]",
      "[{\"name\":\"x\",\"server\":\"s\",\"description\":\"d\",\"uri\":\"user://p/{user_id}\"}]"},
     {HEAD "tools: [{name: x, mcp_server: s}, {name: y, server: t, mcp_server: s}]",

@@ -53,6 +53,26 @@ START_TEST(nothing_given_changes_nothing)
 }
 END_TEST
 
+/* null in a document says nothing; in a change it says that none is sent (p8 6). */
+START_TEST(a_temperature_can_be_taken_out)
+{
+    struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL, *again = NULL;
+    struct rv_agentdoc_changes c = {.no_temperature = true}, nothing = {.model = "gpt-x"};
+
+    ck_assert_int_eq(rv_agentdoc_with(d, &c, &copy, NULL), 0);
+    ck_assert(copy->no_temperature && !copy->has_temperature);
+    ck_assert_int_eq(rv_agentdoc_with(copy, &nothing, &again, NULL), 0);
+    ck_assert(again->no_temperature && !again->has_temperature);
+    ck_assert_str_eq(again->model, "openai:gpt-x");
+    char *text = flat_of(again);
+    ck_assert_ptr_nonnull(strstr(text, "\"model\":\"gpt-x\"")); /* as it was written */
+    free(text);
+    rv_agentdoc_free(d);
+    rv_agentdoc_free(copy);
+    rv_agentdoc_free(again);
+}
+END_TEST
+
 START_TEST(the_environment_wins_over_the_document)
 {
     struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL;
@@ -160,6 +180,7 @@ TCase *with_case(void)
 
     tcase_add_test(tc, nothing_given_changes_nothing);
     tcase_add_test(tc, the_environment_wins_over_the_document);
+    tcase_add_test(tc, a_temperature_can_be_taken_out);
     tcase_add_test(tc, what_is_given_wins_over_the_environment);
     tcase_add_test(tc, a_copy_with_another_model_has_it);
     tcase_add_loop_test(tc, a_wrong_variable_is_named, 0, RV_COUNT(wrong));

@@ -32,14 +32,54 @@ START_TEST(a_child_streams_and_its_words_are_kept) /* remlight 8, 10; p8 13 */
                            "tool_response[parent] {\"status\":\"success\",\"output\":\"the answer\",\"text_response\":"
                            "\"the answer\",\"agent_schema\":\"sample-agent\",\"is_structured_output\":false,"
                            "\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
-                           "assistant[parent] One moment.\n\nthe answer\n");
+                           "assistant[parent] One moment.\n\nIt said so.\n");
     free(rows);
+    ck_assert_msg(rv_str_is(t.text, "One moment.\n\nIt said so."), "%.*s", RV_STR_ARG(t.text));
     ck_assert_str_eq(rv_buf_cstr(&w.deltas), "One moment.|sample-agentthe |sample-agentanswer|It said so.|");
     ck_assert_int_eq(t.usage.input_tokens, 140); /* p8 W14 */
     char *events = world_events(&w, "agent_completed");
     ck_assert_ptr_nonnull(strstr(events, "\"agent\":\"sample-agent\",\"depth\":1,\"parent_tool_call_id\":\"a1\""));
     free(events);
     world_fini(&w);
+}
+END_TEST
+
+/* A request may choose whose words count, and the next one choose anew. */
+START_TEST(a_request_says_whose_words_count)
+{
+    static const struct {
+        const char *word, *text;
+    } requests[] = {{NULL, "I conclude 1"},
+                    {"child", "answer 2"},
+                    {"both", "answer 3\n\nI conclude 3"},
+                    {"parent", "I conclude 4"},
+                    {NULL, "I conclude 5"}};
+    const char *files[] = {"parent.yaml", PARENT, NULL};
+    rv_buf script = RV_BUF_INIT(1 << 16);
+    struct world w;
+    rv_err *err = NULL;
+
+    rv_buf_puts(&script, "models:\n  parent:\n");
+    for (int i = 1; i <= (int)RV_COUNT(requests); i++)
+        rv_buf_printf(&script,
+                      "    - {text: '', tool_calls: [{id: a%d, name: ask_agent, arguments: {agent_name: sample-agent, "
+                      "input_text: what?}}]}\n    - {text: I conclude %d}\n",
+                      i, i);
+    rv_buf_puts(&script, "  sample-agent:\n");
+    for (int i = 1; i <= (int)RV_COUNT(requests); i++)
+        rv_buf_printf(&script, "    - {text: answer %d}\n", i);
+    world_init(&w, rv_buf_cstr(&script), files);
+    world_chat(&w, "parent", NULL, "alice");
+    for (size_t i = 0; i < RV_COUNT(requests); i++) {
+        ck_assert_int_eq(rv_chat_set_child_text(w.chat, requests[i].word, &err), 0);
+        struct rv_chat_turn t = world_say(&w, "ask it");
+        ck_assert_msg(rv_str_is(t.text, requests[i].text), "%.*s", RV_STR_ARG(t.text));
+    }
+    ck_assert_int_eq(rv_chat_set_child_text(w.chat, "kid", &err), RV_E_INVALID);
+    ck_assert_str_eq(rv_err_text(err), "child_text \"kid\" is not a choice");
+    rv_err_free(err);
+    world_fini(&w);
+    rv_buf_fini(&script);
 }
 END_TEST
 
@@ -201,6 +241,7 @@ Suite *delegation_suite(void)
 
     tcase_set_timeout(tc, 20);
     tcase_add_test(tc, a_child_streams_and_its_words_are_kept);
+    tcase_add_test(tc, a_request_says_whose_words_count);
     tcase_add_test(tc, ping_pong_ends_by_depth);
     tcase_add_test(tc, an_unknown_agent_is_a_result);
     tcase_add_test(tc, a_child_sees_what_was_said_before_unless_it_is_not_to);

@@ -11,7 +11,7 @@
  * tool when that line says so. */
 #define PARENT                                                                                                         \
     "type: object\nname: parent\ndescription: You ask.\nmodel: echo.model:m\nmax_tokens: 20000\n"                      \
-    "tools: [{name: ask_agent}]\nlimits: {total_tokens_limit: 1000000}\n"
+    "tools: [{name: ask_agent}]\nlimits: {total_tokens_limit: 1000000}\nchild_text: child\n"
 #define CHILD                                                                                                          \
     "type: object\nname: child\ndescription: You answer.\nmodel: echo.model:m\nmax_tokens: 20000\n"                    \
     "limits: {total_tokens_limit: 1000000}\n"

@@ -6,7 +6,7 @@
 
 #include "tests/unit/chat/world.h"
 
-#define PARENT  "type: object\nname: parent\ndescription: You ask.\ntools: [{name: ask_agent}]\n"
+#define PARENT  "type: object\nname: parent\ndescription: You ask.\ntools: [{name: ask_agent}]\nchild_text: child\n"
 #define SESSION "5a0f7c1e-0000-4000-8000-000000000001"
 
 static const char script[] = "models:\n"

@@ -55,7 +55,7 @@ static void play(struct rv_chat_sink *s, const struct step *step, rv_buf *out)
         write_shown(speaker, &shown, out);
         break;
     case 'd':
-        rv_chat_sink_asks(s, speaker, true);
+        rv_chat_sink_asks(s, &(struct rv_chat_speaker){.who = speaker, .is_structured = true});
         break;
     case 'r':
     case 'b':
@@ -155,20 +155,106 @@ static const struct {
      "one>a|me>b"},
 };
 
-START_TEST(words_are_shown_as_they_are_kept)
+/* The same, with another child_text of all agents. */
+static const struct {
+    const char *what;
+    struct step steps[12];
+    const char *want;
+    int child_text;
+    bool resets;
+} chosen[] = {
+    {"a conclusion is shown",
+     {SAYS("me", 1, "I ask."), SAYS("one", 2, "A"), ENDS("one"), SAYS("two", 3, "B"), ENDS("two"),
+      SAYS("me", 4, "Both agree.")},
+     "me>I ask.|one>A|two>B|me>Both agree.",
+     RV_CHILD_TEXT_FINAL,
+     false},
+    {"a repetition is not shown again",
+     {SAYS("one", 1, "It is so."),
+      ENDS("one"),
+      PIECE("me", 2, " It is"),
+      PIECE("me", 2, " so"),
+      PIECE("me", 2, ".\n"),
+      {'r', "me", 0, NULL}},
+     "one>It is so.",
+     RV_CHILD_TEXT_FINAL,
+     false},
+    {"nor is one before a conclusion",
+     {SAYS("one", 1, "A"), ENDS("one"), SAYS("two", 2, "Bee"), ENDS("two"), PIECE("me", 3, "A\n\nB"),
+      PIECE("me", 3, "ee\n\nSo"), PIECE("me", 3, " be it.")},
+     "one>A|two>Bee|me>So be it.",
+     RV_CHILD_TEXT_FINAL,
+     false},
+    {"what only begins as the asked agent did is shown",
+     {SAYS("one", 1, "Yes"), ENDS("one"), PIECE("me", 2, "Ye"), PIECE("me", 2, "s"), PIECE("me", 2, "terday")},
+     "one>Yes|me>Yesterday",
+     RV_CHILD_TEXT_FINAL,
+     false},
+    {"also where it ends there",
+     {SAYS("one", 1, "Yes"), ENDS("one"), SAYS("me", 2, "Ye")},
+     "one>Yes|me>Ye",
+     RV_CHILD_TEXT_FINAL,
+     false},
+    {"one agent may say what another one said",
+     {SAYS("one", 1, "A"), ENDS("one"), SAYS("two", 2, "A"), ENDS("two")},
+     "one>A|two>A",
+     RV_CHILD_TEXT_FINAL,
+     false},
+    {"the words of an agent below count as said",
+     {SAYS("deep", 1, "A"), ENDS("deep"), SAYS("one", 2, "A"), ENDS("one"), SAYS("me", 3, "A")},
+     "deep>A",
+     RV_CHILD_TEXT_FINAL,
+     false},
+    {"only the asking agent is shown",
+     {SAYS("me", 1, "I ask."), SAYS("deep", 2, "x"), ENDS("deep"), SAYS("one", 3, "A"), ENDS("one"),
+      SAYS("me", 4, "A")},
+     "me>I ask.|A",
+     RV_CHILD_TEXT_PARENT,
+     false},
+    {"both are shown", {SAYS("one", 1, "A"), ENDS("one"), SAYS("me", 2, "A")}, "one>A|me>A", RV_CHILD_TEXT_BOTH, false},
+    {"the asking agent is shown again",
+     {SAYS("one", 1, "A"), ENDS("one"), SAYS("me", 2, "A")},
+     "one>A|me>A",
+     RV_CHILD_TEXT_CHILD,
+     true},
+};
+
+static void check(const char *what, const struct step *steps, size_t n, const struct rv_chat_speaker *as,
+                  const char *want)
 {
+    const struct rv_origin *const all[] = {NULL, &one, &two, &deep};
     struct rv_chat_sink s;
     rv_buf out = RV_BUF_INIT(4096);
 
     rv_chat_sink_init(&s);
     rv_chat_sink_turn(&s);
-    for (size_t i = 0; i < RV_COUNT(cases[_i].steps) && cases[_i].steps[i].what; i++)
-        play(&s, &cases[_i].steps[i], &out);
+    for (size_t i = 0; i < RV_COUNT(all); i++) {
+        struct rv_chat_speaker speaker = *as;
+        speaker.who = all[i];
+        rv_chat_sink_asks(&s, &speaker);
+    }
+    for (size_t i = 0; i < n && steps[i].what; i++)
+        play(&s, &steps[i], &out);
     rv_chat_sink_over(&s);
     write_held(&s, &out);
-    ck_assert_msg(strcmp(rv_buf_cstr(&out), cases[_i].want) == 0, "%s: \"%s\"", cases[_i].what, rv_buf_cstr(&out));
+    ck_assert_msg(strcmp(rv_buf_cstr(&out), want) == 0, "%s: \"%s\"", what, rv_buf_cstr(&out));
     rv_buf_fini(&out);
     rv_chat_sink_fini(&s);
+}
+
+START_TEST(words_are_shown_as_they_are_kept)
+{
+    const struct rv_chat_speaker as = {.child_text = RV_CHILD_TEXT_CHILD};
+
+    check(cases[_i].what, cases[_i].steps, RV_COUNT(cases[_i].steps), &as, cases[_i].want);
+}
+END_TEST
+
+START_TEST(child_text_says_whose_words_are_shown)
+{
+    const struct rv_chat_speaker as = {.child_text = chosen[_i].child_text, .resets = chosen[_i].resets};
+
+    check(chosen[_i].what, chosen[_i].steps, RV_COUNT(chosen[_i].steps), &as, chosen[_i].want);
 }
 END_TEST
 
@@ -243,7 +329,7 @@ static void visit(struct turn *t, const struct rv_origin *self, int depth, bool 
 {
     bool muted = false;
 
-    rv_chat_sink_asks(&t->sink, self, structured);
+    rv_chat_sink_asks(&t->sink, &(struct rv_chat_speaker){.who = self, .is_structured = structured});
     for (unsigned n = 1 + dice(t, 3); n > 0; n--) {
         reply(t, self, muted, said);
         if (depth == 3 || t->n_origins == RV_COUNT(t->origins) || dice(t, 2))
@@ -397,6 +483,7 @@ Suite *chat_sink_suite(void)
     TCase *tc = tcase_create("chat_sink");
 
     tcase_add_loop_test(tc, words_are_shown_as_they_are_kept, 0, RV_COUNT(cases));
+    tcase_add_loop_test(tc, child_text_says_whose_words_are_shown, 0, RV_COUNT(chosen));
     tcase_add_test(tc, a_new_turn_begins_with_nothing_before_it);
     tcase_add_test(tc, what_is_shown_is_what_is_kept);
     tcase_add_test(tc, agents_that_speak_at_once_are_heard_one_after_the_other);

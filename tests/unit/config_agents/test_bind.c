@@ -40,7 +40,7 @@ START_TEST(an_agent_without_keys_gets_the_defaults)
     const struct rv_agent_config *a = &b.p->agents[0];
 
     ck_assert(a->has_llm && !a->has_tools && a->joins_session && !a->child_text_resets);
-    ck_assert_int_eq(a->child_text, RV_CHILD_TEXT_CHILD);
+    ck_assert_int_eq(a->child_text, RV_UNSET);
     ck_assert_str_eq(a->system, "You help.");
     ck_assert_ptr_null(a->output_schema);
     ck_assert_int_eq(a->output_mode, RV_OUTPUT_TEXT);
@@ -80,6 +80,17 @@ START_TEST(a_document_decides_what_its_stage_leaves_open)
     ck_assert_int_eq(a->max_rounds, 20);
     ck_assert_str_eq(a->model_role, "agent:full");
     free(tools);
+    bound_fini(&b);
+}
+END_TEST
+
+START_TEST(no_temperature_is_one_that_the_stage_says)
+{
+    struct docs docs = DOCS(texts);
+    struct bound b =
+        bind_clean("name: x\nmodels: {default: scripted}\nagents: [{agent: full, temperature: null}]\n", &docs);
+
+    ck_assert(b.p->agents[0].no_temperature && !b.p->agents[0].has_temperature);
     bound_fini(&b);
 }
 END_TEST
@@ -334,7 +345,7 @@ START_TEST(views_show_what_agents_are)
         "\"joins_session\":true",
         "\"chained_tool\":\"send\"",
         "\"chained_map\":{\"label\":\"subject\"}",
-        "\"child_text\":\"child\"",
+        "\"child_text\":\"final\"",
         "\"allowed_tools\":[\"a\",\"b\"]",
         "\"schema_dir\":\"dir\"",
         "\"max_delegation_depth\":3",
@@ -365,6 +376,7 @@ TCase *bind_case(void)
     tcase_add_test(tc, an_agent_without_keys_gets_the_defaults);
     tcase_add_test(tc, a_document_decides_what_its_stage_leaves_open);
     tcase_add_test(tc, keys_of_the_stage_win);
+    tcase_add_test(tc, no_temperature_is_one_that_the_stage_says);
     tcase_add_loop_test(tc, limits_are_the_stages_then_the_documents_then_the_engines, 0, RV_COUNT(limits));
     tcase_add_test(tc, structured_output_of_the_stage_wins);
     tcase_add_test(tc, an_empty_list_of_the_stage_takes_every_tool_away);

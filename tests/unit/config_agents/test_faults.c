@@ -58,7 +58,7 @@ static const struct {
      "t.yaml:2:41: error: agent \"ok\": structured_output must be a boolean, not string \"maybe\"\n"
      "  hint: booleans are written true and false\n"
      "t.yaml:2:60: error: agent \"ok\": child_text is \"kid\", which is no choice of what is heard\n"
-     "  hint: legal: child, parent, both\n"},
+     "  hint: legal: child, parent, both, final\n"},
     {"name: x\nagents: [{agent: 'two words', name: s}]\n",
      "t.yaml:2:18: error: agent \"s\": agent is \"two words\", which is no name of one\n"
      "  hint: a name is one word of letters, digits, \"-\", \"_\" and \".\"\n"},

@@ -152,13 +152,14 @@ struct room *room_new(const struct scene *scene, rv_store *store)
     const struct rv_journal_start start = {
         .bundle = bundle,
         .pipeline = r->p,
-        .begin = {.mode = RV_UNSET, .conversation = &r->conversation},
+        .begin = {.mode = RV_UNSET, .rules = scene->rules, .conversation = &r->conversation},
         .env = env,
         .owner = "here/1",
         .now_us = r->now_us,
     };
     must(rv_journal_create(r->store, &start, &r->j, &err), err);
     opts.conversation = &r->conversation;
+    opts.rules = scene->rules;
     must(rv_run_new(r->p, &room_catalog, &opts, env, &r->run, &err), err);
     return r;
 }

@@ -25,6 +25,7 @@ struct line {
 #define ROOM_LINES 24
 struct scene {
     const char *name;
+    enum rv_rules rules;    /* that the run begins with; 0: the newest */
     const char *keys;       /* of the pipeline, as YAML lines; NULL: none */
     const char *stage;      /* keys of the stage behind `agent: parent`: ", key: value" */
     const char *parent;     /* its document, from `tools` on */

@@ -64,8 +64,8 @@ const struct scene room_scenes[] = {
              "{\"name\":\"read\",\"id\":\"c1\"}\n"
              "tool_call[parent] {\"name\":\"nothing\",\"id\":\"c2\",\"arguments\":{}}\n"
              "tool_response[parent] {\"error\":{\"type\":\"NotFoundError\",\"message\":\"tool not found: "
-             "\\\"nothing\\\"; there are \\\"action\\\", \\\"ask_agent\\\", \\\"look\\\", \\\"put\\\", "
-             "\\\"read\\\", \\\"send\\\", \\\"wipe\\\"\"}} {\"name\":\"nothing\",\"id\":\"c2\"}\n"
+             "\\\"nothing\\\"; there are \\\"ask_agent\\\", \\\"read\\\", \\\"look\\\", \\\"put\\\", "
+             "\\\"send\\\", \\\"wipe\\\", \\\"action\\\"\"}} {\"name\":\"nothing\",\"id\":\"c2\"}\n"
              "tool_call[parent] {\"name\":\"read\",\"id\":\"c3\",\"arguments\":{}}\n"
              "tool_response[parent] {\"error\":{\"type\":\"ValidationError\",\"message\":\"step 2 can not be run: "
              "arguments must be an object, not array\"}} {\"name\":\"read\",\"id\":\"c3\"}\n"
@@ -119,6 +119,7 @@ const struct scene room_scenes[] = {
              "tool_response[parent] Final result processed. {\"name\":\"final_result\",\"id\":\"c2\"}\n"
              "assistant[parent] {\"name\":\"ada\"}\n"},
     {.name = "the sequence of the reference", /* p8 16 */
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
      .lines = {{.to = "parent", .text = "", .calls = "c1 read {}"},
@@ -134,6 +135,7 @@ const struct scene room_scenes[] = {
                                                                        OF("ask_agent", "c2") "assistant[parent] "
                                                                                              "this\n"},
     {.name = "a child with tools",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"child", "tools: [read, put]\n"},
      .lines = {{.to = "parent", .text = "Wait.", .calls = ASK("a1", "child", "what?"), .in = 10, .out = 2},
@@ -216,6 +218,7 @@ const struct scene room_scenes[] = {
                                                                                                                         "his"
                                                                                                                         "\n"},
     {.name = "children side by side, and a tool",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"one", "tools: [read]\n", "two", PLAIN},
      .last_first = true,
@@ -247,6 +250,7 @@ const struct scene room_scenes[] = {
              "\n"
              "the first\n"},
     {.name = "three deep",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"one", "tools: [ask_agent]\n", "two", "tools: [ask_agent]\n", "three", "tools: [put]\n"},
      .lines = {{.to = "parent", .text = "", .calls = ASK("a", "one", "1")},
@@ -281,6 +285,7 @@ const struct scene room_scenes[] = {
              "\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
              "assistant[parent] deep\n"},
     {.name = "children that count their calls, as who asked does",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"one", "tools: [put]\n", "two", "tools: [put]\n"},
      .lines = {{.to = "parent", .text = "", .calls = ASK("call_1", "one", "1")},
@@ -317,6 +322,7 @@ const struct scene room_scenes[] = {
              "\n"
              "due\n"},
     {.name = "too deep, too often, unknown, for another",
+     .stage = ", child_text: child",
      .keys = "max_delegation_depth: 1\n",
      .parent = TOOLS,
      .agents = {"one", "tools: [ask_agent]\n"},
@@ -364,6 +370,7 @@ const struct scene room_scenes[] = {
              "\n"
              "alone\n"},
     {.name = "a child that fails",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
      .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
@@ -376,6 +383,7 @@ const struct scene room_scenes[] = {
                                                      "child", "agent \\\"child\\\": generation failed: no key")
                                                      OF("ask_agent", "a1") "assistant[parent] half of\n\nI say it\n"},
     {.name = "a child that takes too long",
+     .stage = ", child_text: child",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
      .lines = {{.to = "parent",
@@ -433,42 +441,7 @@ const struct scene room_scenes[] = {
              "\",\"agent_schema\":\"child\",\"is_structured_output\":true,\"chained_tool_result\":{\"saved\":1}} "
              "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
              "assistant[parent] it is ada\n"},
-    {.name = "the parent is heard",
-     .stage = ", child_text: parent",
-     .parent = TOOLS,
-     .agents = {"child", PLAIN},
-     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
-               {.to = "child", .text = "this"},
-               {.to = "parent", .text = "it said this"}},
-     .rows = "user ask\n"
-             "tool_call[parent] " ASKED("a1", "child", "what?") "assistant<a1[child] this\n"
-                                                                "tool_response[parent] " SAID("child", "this")
-                                                                    OF("ask_agent",
-                                                                       "a1") "assistant[parent] it said this\n"},
-    {.name = "both are heard",
-     .stage = ", child_text: both",
-     .parent = TOOLS,
-     .agents = {"child", PLAIN},
-     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
-               {.to = "child", .text = "this"},
-               {.to = "parent", .text = "it said this"}},
-     .rows = "user ask\n"
-             "tool_call[parent] " ASKED("a1", "child",
-                                        "what?") "assistant<a1[child] this\n"
-                                                 "tool_response[parent] " SAID("child", "this")
-                                                     OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
-    {.name = "the parent is heard again",
-     .stage = ", child_text_resets: true",
-     .parent = TOOLS,
-     .agents = {"child", PLAIN},
-     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
-               {.to = "child", .text = "this"},
-               {.to = "parent", .text = "it said this"}},
-     .rows = "user ask\n"
-             "tool_call[parent] " ASKED("a1", "child",
-                                        "what?") "assistant<a1[child] this\n"
-                                                 "tool_response[parent] " SAID("child", "this")
-                                                     OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
+#include "tests/unit/turns/scenes_heard.inc"
     {.name = "a chain",
      .parent = SHAPE "chained_tool: put\n",
      .lines = {{.to = "parent", .text = "{\"name\":\"ada\"}"}, {.to = "put", .text = "{\"saved\":1}"}},

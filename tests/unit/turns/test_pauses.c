@@ -1,4 +1,5 @@
 /* Turns that wait for a person. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +7,11 @@
 
 #define ASK(id, agent, text) id " ask_agent {\"agent_name\":\"" agent "\",\"input_text\":\"" text "\"}"
 
-static const struct scene gate = {
+/* Whose words are the answer changes nothing else. */
+static const struct {
+    const char *stage, *answer;
+} voices[] = {{", child_text: child", "One moment.\n\nthis"}, {"", "One moment.\n\nI conclude"}};
+static struct scene gate = {
     .name = "a gate",
     .parent = "tools: [ask_agent, action, wipe]\n",
     .agents = {"child", "\n"},
@@ -19,7 +24,7 @@ static const struct scene gate = {
               {.to = "parent", .text = "", .calls = ASK("a", "child", "what?") " | w wipe {}", .in = 7, .out = 2},
               {.to = "child", .text = "this", .in = 100, .out = 10},
               {.to = "wipe", .text = "{\"wiped\":1}"},
-              {.to = "parent", .text = "not heard", .in = 9, .out = 3}}};
+              {.to = "parent", .text = "I conclude", .in = 9, .out = 3}}};
 
 #define UP_TO_THE_GATE(mark)                                                                                           \
     "user" mark " ask\n"                                                                                               \
@@ -65,13 +70,17 @@ static void check_session(struct room *r)
 
 START_TEST(what_was_said_before_the_pause_is_kept_with_the_turn)
 {
+    gate.stage = voices[_i].stage;
     struct room *r = waiting();
+    char want[2000];
 
     room_approve(r);
     room_go(r);
     char *rows = room_rows(r);
-    ck_assert_str_eq(rows, UP_TO_THE_GATE("") "tool_response[parent] {\"wiped\":1} {\"name\":\"wipe\",\"id\":\"w\"}\n"
-                                              "assistant[parent] One moment.\n\nthis\n");
+    snprintf(want, sizeof want,
+             "%stool_response[parent] {\"wiped\":1} {\"name\":\"wipe\",\"id\":\"w\"}\nassistant[parent] %s\n",
+             UP_TO_THE_GATE(""), voices[_i].answer);
+    ck_assert_str_eq(rows, want);
     free(rows);
     char *columns = room_columns(r);
     ck_assert_ptr_nonnull(strstr(columns, "in 121 out 16 "));
@@ -84,6 +93,7 @@ END_TEST
 
 START_TEST(a_death_behind_the_pause_changes_nothing)
 {
+    gate.stage = voices[_i].stage;
     for (int answers = 0; answers < 2; answers++) {
         struct room *r = waiting();
         room_approve(r);
@@ -93,7 +103,7 @@ START_TEST(a_death_behind_the_pause_changes_nothing)
         if (answers > 0) {
             room_go(r);
             char *rows = room_rows(r);
-            ck_assert_ptr_nonnull(strstr(rows, "assistant[parent] One moment.\n\nthis\n"));
+            ck_assert_ptr_nonnull(strstr(rows, voices[_i].answer));
             free(rows);
             check_session(r);
         } else {
@@ -152,8 +162,8 @@ Suite *pauses_suite(void)
     TCase *tc = tcase_create("pauses");
 
     tcase_set_timeout(tc, 20);
-    tcase_add_test(tc, what_was_said_before_the_pause_is_kept_with_the_turn);
-    tcase_add_test(tc, a_death_behind_the_pause_changes_nothing);
+    tcase_add_loop_test(tc, what_was_said_before_the_pause_is_kept_with_the_turn, 0, RV_COUNT(voices));
+    tcase_add_loop_test(tc, a_death_behind_the_pause_changes_nothing, 0, RV_COUNT(voices));
     tcase_add_test(tc, a_turn_that_is_cancelled_while_it_waits_is_kept);
     tcase_add_test(tc, a_chain_waits_for_the_person_that_is_asked_first);
     suite_add_tcase(s, tc);
