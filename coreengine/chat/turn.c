@@ -88,6 +88,7 @@ struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *setti
         o.always_last = doc->always_include_last;
     if (doc->replay != RV_UNSET)
         o.policy = doc->replay;
+    o.names_keys = rv_agentdoc_names_tool(doc, RV_LOOKUP_TOOL);
     return o;
 }
 

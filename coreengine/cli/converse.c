@@ -32,6 +32,15 @@ const struct rv_conversation *rv_cli_conversation_of(const struct rv_cli_convers
     return c ? &c->talk : NULL;
 }
 
+/* One history is told to all of them. */
+static bool all_can_look_up(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        if (p->agents[i].doc && !rv_agentdoc_names_tool(p->agents[i].doc, RV_LOOKUP_TOOL))
+            return false;
+    return true;
+}
+
 static int fill(struct rv_cli_conversation *c, const struct rv_cli_session *s, const char *id, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_scope(s->args);
@@ -55,6 +64,7 @@ static int fill(struct rv_cli_conversation *c, const struct rv_cli_session *s, c
         .keeps = true,
         .upto_seq = c->row.n_messages,
         .history_opts = settings.history};
+    c->talk.history_opts.names_keys = all_can_look_up(s->loaded->pipeline);
     rc = rv_conversation_check(&c->talk, err);
     return rc < 0 ? rc : rv_journal_read_history(s->store, &own, &c->talk, &c->talk.history, c->talk.history_hash, err);
 }

@@ -126,7 +126,7 @@ static const struct {
      NULL,
      true},
     {"both in one row are one",
-     {U("a", 1), TOOL("{\"tool_name\":\"f\",\"tool_call_id\":\"c\"}", "r")},
+     {U("a", 1), TOOL("{\"tool_name\":\"f\",\"tool_call_id\":\"c\"}", "1")},
      NO,
      1,
      false,
