@@ -10,7 +10,7 @@ static struct rv_conversation stand_in(const rv_visit *v)
     const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
 
     return (struct rv_conversation){
-        .context = {.user_id = f->user_id, .tenant_id = "default", .session_id = f->session_id}};
+        .context = {.user_id = rv_envelope_user(v->env), .tenant_id = "default", .session_id = f->session_id}};
 }
 
 static bool wants_history(const rv_visit *v, const struct rv_conversation *c)
