@@ -232,7 +232,8 @@ static void check_shape(struct sim_seed *s, const struct rv_effect *e, const str
         wrong(s, tail, "ends a turn");
     for (size_t i = 1; !is_chain && i + 1 < t->n_rows && !s->is_broken; i++)
         if (!t->rows[i].parent_call_id &&
-            (strcmp(t->rows[i].type, "user") == 0 || strcmp(t->rows[i].type, "assistant") == 0))
+            (strcmp(t->rows[i].type, "user") == 0 ||
+             (strcmp(t->rows[i].type, "assistant") == 0 && strcmp(t->rows[i + 1].type, "tool_call") != 0)))
             wrong(s, &t->rows[i], "stands in the middle of a turn");
     if (!is_chain && tail) {
         const struct rv_usage took = {.input_tokens = tail->input_tokens,
