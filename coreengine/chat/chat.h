@@ -46,7 +46,8 @@ struct rv_chat_opts {
     const char *const *sections; /* added to the instructions of each turn */
     size_t n_sections;
     int zone_minutes;
-    const char *session_name; /* of a new session; NULL: "chat-<id>" */
+    const char *session_name; /* of the session, be it new or not; NULL: as it is, of a new one "chat-<id>" */
+    const char *session_type; /* likewise, its mode; NULL: as it is, of a new one "chat" */
     int64_t lease_us;         /* 0: the default */
     /* As in struct rv_exec_opts. */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line);

@@ -139,13 +139,16 @@ int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *ag
                                 .n_capabilities = c->n_capabilities,
                                 .sections = c->sections,
                                 .zone_minutes = rv_cli_zone_minutes(),
-                                .session_name = rv_cli_value(c->args, "session-name")};
+                                .session_name = rv_cli_value(c->args, "session-name"),
+                                .session_type = rv_cli_value(c->args, "session-type")};
+    const char *client = rv_cli_value(c->args, "client-id");
     rv_chat *chat = NULL;
 
     opts.context = (struct rv_context){.user_id = scope.user,
                                        .tenant_id = scope.tenant,
                                        .session_id = session,
-                                       .client_id = "cli",
+                                       .is_eval = rv_cli_flag(c->args, "eval"),
+                                       .client_id = client && client[0] ? client : "cli",
                                        .user_name = rv_cli_value(c->args, "user-name"),
                                        .user_email = rv_cli_value(c->args, "user-email")};
     while (opts.n_sections < RV_COUNT(c->sections) &&
