@@ -119,6 +119,15 @@ static void write_error(const rv_err *e, rv_buf *out)
     }
 }
 
+static const char *chained_error(json_object *result)
+{
+    const char *status = NULL, *text = NULL;
+
+    if (!rv_json_get_text(result, "status", &status) || strcmp(status, "error") != 0)
+        return NULL;
+    return rv_json_get_text(result, "error", &text) ? text : "it failed";
+}
+
 static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
@@ -135,6 +144,7 @@ static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out,
     out->is_structured = a->output_schema != NULL;
     out->output = out->is_structured ? chat->output : NULL;
     out->chained = chat->chained;
+    out->chained_error = chained_error(chat->chained);
     out->text = rv_buf_str(&chat->text);
     out->usage = f->usage;
     out->error = out->status == RV_RUN_COMPLETED || out->status == RV_RUN_INTERRUPTED ? NULL : f->termination_reason;

@@ -215,11 +215,25 @@ static int add_text(struct rv_history *h, const struct rv_message *row, enum rv_
     return rc;
 }
 
-/* What a person said in a turn that failed, and what was answered by then: it would be sent again with every later
- * turn, and may well be why the turn failed. What its calls did has happened, and is shown. */
-static bool is_failed_text(const struct rv_history *h, const struct rv_message *row, int type)
+/* Something came of a turn that failed: words, or calls. Rows come newest first, so its question is still to come. */
+static bool is_part_of_failed(const struct rv_message *row, int type)
 {
-    return h->opts.version >= RV_HISTORY_2 && (type == RV_MESSAGE_USER || type == RV_MESSAGE_ASSISTANT) &&
+    return rv_turn_status_of(rv_str_of(row->status)) == RV_TURN_FAILED &&
+           (type == RV_MESSAGE_TOOL_CALL || type == RV_MESSAGE_TOOL_RESPONSE || type == RV_MESSAGE_TOOL ||
+            (type == RV_MESSAGE_ASSISTANT && !rv_message_is_blank(content_of(row))));
+}
+
+/* A message of which nothing came but a failure. Each later turn would fail by it, too. */
+static bool is_failed_message(struct rv_history *h, const struct rv_message *row, int type)
+{
+    bool had_part = h->failed_has_part;
+
+    if (type != RV_MESSAGE_USER) {
+        h->failed_has_part = had_part || is_part_of_failed(row, type);
+        return false;
+    }
+    h->failed_has_part = false;
+    return h->opts.version >= RV_HISTORY_2 && !had_part &&
            rv_turn_status_of(rv_str_of(row->status)) == RV_TURN_FAILED;
 }
 
@@ -231,11 +245,9 @@ static int add_row(struct rv_history *h, const struct rv_message *row, rv_err **
 
     if (type < 0 || (row->parent_call_id && row->parent_call_id[0]))
         return rv_history_pass(h, row);
-    if (is_failed_text(h, row, type)) {
-        if (type == RV_MESSAGE_USER) { /* the turn begins there all the same */
-            rv_history_settle(h);
-            h->is_in_run = false;
-        }
+    if (is_failed_message(h, row, type)) { /* the turn begins there all the same */
+        rv_history_settle(h);
+        h->is_in_run = false;
         return rv_history_pass(h, row);
     }
     switch ((enum rv_message_type)type) {

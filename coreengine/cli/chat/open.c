@@ -98,6 +98,7 @@ static int open_agents(struct rv_cli_chat *c, rv_err **err)
                                         .dirs = &dir,
                                         .n_dirs = dir != NULL,
                                         .registers = true,
+                                        .is_unkept = rv_cli_flag(c->args, "no-store"),
                                         .log = c->cli->log};
 
     return rc == 0 ? rv_agents_new(&opts, &c->agents, err) : rc;
@@ -160,6 +161,10 @@ int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *ag
         return rc;
     rv_chat_free(c->chat);
     c->chat = chat;
+    const struct rv_store_scope own = rv_cli_chat_scope(c);
+    struct rv_agents_found found;
+    if (rv_agents_find(c->agents, &own, rv_chat_agent(chat), &found, NULL) == 0)
+        rv_cli_warn_hidden(c->agents, rv_chat_agent(chat), &found);
     return 0;
 }
 

@@ -143,6 +143,21 @@ int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, 
     return rc;
 }
 
+int rv_cli_store_open_if_any(const struct rv_cli *cli, const struct rv_cli_args *args, rv_store **out, rv_err **err)
+{
+    rv_err *cause = NULL;
+    int rc = rv_cli_store_open(cli, args, RV_CLI_STORE_READ, out, &cause);
+
+    if (rc == RV_E_NOT_FOUND && !rv_cli_value(args, "store")) {
+        rv_err_free(cause);
+        *out = NULL;
+        return 0;
+    }
+    if (rc < 0)
+        *err = cause;
+    return rc;
+}
+
 /* --- which run --- */
 
 struct candidates {

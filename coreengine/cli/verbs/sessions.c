@@ -74,13 +74,13 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (json && ids)
         return rv_cli_usage(cli, args, "--json and --ids exclude each other");
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
-        return status;
+    if (rv_cli_store_open_if_any(cli, args, &store, &err) < 0)
+        return rv_cli_report(cli, err);
     if (!json && !ids && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
         rc = RV_FAIL(&err, RV_E_NOMEM, "list sessions");
     if (json)
         rv_jw_arr(&w);
-    if (rc == 0)
+    if (rc == 0 && store)
         rc = read_list(store, args, &l, &err);
     if (json) {
         rv_jw_arr_end(&w);

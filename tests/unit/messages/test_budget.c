@@ -130,7 +130,7 @@ static const struct {
      NO,
      1,
      false,
-     CR,
+     "assistant + c:f{}\ntool c f 1\n",
      "user a\n",
      true},
     {"both in one row, counted",
