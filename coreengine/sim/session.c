@@ -169,7 +169,8 @@ static int add_row(struct sim_seed *s, const struct rv_message *m, rv_err **err)
     bool has_call = calls && rv_json_get_text(calls, "id", &id);
     row->call = has_call ? rv_str_dup(rv_str_of(id)) : NULL;
     row->parent = m->parent_call_id ? rv_str_dup(rv_str_of(m->parent_call_id)) : NULL;
-    c->n_answers += row->type == RV_MESSAGE_ASSISTANT && row->parent && m->model; /* words before calls name none */
+    bool is_words = rv_str_is(m->metadata, "{\"before_calls\":true}"); /* and not the answer */
+    c->n_answers += row->type == RV_MESSAGE_ASSISTANT && row->parent && !is_words;
     bool is_whole = row->id && (row->call || !has_call) && (row->parent || !m->parent_call_id);
     json_object_put(calls);
     return is_whole ? 0 : RV_FAIL(err, RV_E_NOMEM, "note a row");

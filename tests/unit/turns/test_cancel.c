@@ -116,17 +116,21 @@ static const struct {
     /* between: the child is done, its parent speaks and is not heard */
     {"a child with tools", 6, "as I",
      "user(cancelled) ask\n"
-     "tool_call[parent](cancelled) {\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\","
-     "\"input_text\":\"what?\"}}\n"
+     "assistant[parent](cancelled) Wait.\n"
+     "tool_call[parent](cancelled) "
+     "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?\"}}\n"
+     "assistant<a1[child] I read.\n"
      "tool_call<a1[child] {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{}}\n"
      "tool_response<a1[child] {\"v\":1} {\"name\":\"read\",\"id\":\"c1\"}\n"
      "tool_call<a1[child] {\"name\":\"put\",\"id\":\"c2\",\"arguments\":{}}\n"
      "tool_response<a1[child] {\"v\":2} {\"name\":\"put\",\"id\":\"c2\"}\n"
-     "assistant<a1[child] I read.\n\nthis\n"
+     "assistant<a1[child] this\n"
      "tool_response[parent](cancelled) {\"status\":\"success\",\"output\":\"this\",\"text_response\":\"I "
-     "read.\\n\\nthis\",\"agent_schema\":\"child\",\"is_structured_output\":false,\"chained_tool_result\":null} "
-     "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
-     "assistant[parent](cancelled) Wait.\n\nI read.\n\nthis\n"},
+     "read.\\n\\nthis\",\"agent_schema\":\"child\",\"input_text\":\"what?\",\"is_structured_output\":false,\"chained_"
+     "tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+     "assistant[parent](cancelled) I read.\n"
+     "\n"
+     "this\n"},
     /* only the parent is heard */
     {"the parent is heard", 2, "th",
      "user(cancelled) ask\n"

@@ -23,6 +23,7 @@ static const struct scene gate = {
 
 #define UP_TO_THE_GATE(mark)                                                                                           \
     "user" mark " ask\n"                                                                                               \
+    "assistant[parent]" mark " One moment.\n"                                                                          \
     "tool_call[parent]" mark " {\"name\":\"action\",\"id\":\"o\",\"arguments\":{}}\n"                                  \
     "tool_response[parent]" mark " {\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\","    \
     "\"payload\":{\"session_name\":\"Cats\"}} {\"name\":\"action\",\"id\":\"o\"}\n"                                    \
@@ -33,7 +34,8 @@ static const struct scene gate = {
     "\"input_text\":\"what?\"}}\n"                                                                                     \
     "assistant<a[child] this\n"                                                                                        \
     "tool_response[parent]" mark " {\"status\":\"success\",\"output\":\"this\",\"text_response\":\"this\","            \
-    "\"agent_schema\":\"child\",\"input_text\":\"what?\",\"is_structured_output\":false,\"chained_tool_result\":null} "                         \
+    "\"agent_schema\":\"child\",\"input_text\":\"what?\",\"is_structured_output\":false,\"chained_tool_result\":null}" \
+    " "                                                                                                                \
     "{\"name\":\"ask_agent\",\"id\":\"a\"}\n"                                                                          \
     "tool_call[parent]" mark " {\"name\":\"wipe\",\"id\":\"w\",\"arguments\":{}}\n"
 
