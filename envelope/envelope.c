@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_USER           "anonymous"
+#define DEFAULT_USER           RV_ENVELOPE_NOBODY
 #define DEFAULT_MAX_ITERATIONS 3
 #define DEFAULT_MAX_LLM_CALLS  10
 #define DEFAULT_MAX_AGENT_HOPS 21
@@ -299,6 +299,11 @@ void rv_envelope_free(rv_envelope *env)
 const struct rv_envelope_fields *rv_envelope_fields(const rv_envelope *env)
 {
     return &env->f;
+}
+
+const char *rv_envelope_user(const rv_envelope *env)
+{
+    return strcmp(env->f.user_id, RV_ENVELOPE_NOBODY) == 0 ? NULL : env->f.user_id;
 }
 
 int rv_envelope_set_stage(rv_envelope *env, rv_str stage, rv_err **err)

@@ -42,6 +42,7 @@ bool rv_usage_read_count(json_object *json, const char *key, int64_t *out);
 bool rv_usage_read_json(json_object *json, struct rv_usage *out);
 
 /* What a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
+#define RV_ENVELOPE_NOBODY "anonymous"
 struct rv_envelope_seed {
     rv_str raw_input, user_id, session_id, request_id;
     json_object *metadata;    /* borrowed object or NULL; copied */
@@ -77,6 +78,8 @@ struct rv_envelope_fields {
     struct rv_usage usage;          /* of all model calls so far */
 };
 const struct rv_envelope_fields *rv_envelope_fields(const rv_envelope *env);
+/** Who asks, for models and tools: NULL where no user was named, whatever the state has in that place. */
+const char *rv_envelope_user(const rv_envelope *env);
 
 RV_MUST_CHECK int rv_envelope_set_stage(rv_envelope *env, rv_str stage, rv_err **err); /* current_stage */
 RV_MUST_CHECK int rv_envelope_set_stage_order(rv_envelope *env, const char *const *names, size_t n, rv_err **err);

@@ -68,6 +68,7 @@ struct talk {
     int64_t call_id;     /* of the last one; 0: none */
     int finish;          /* why the model ended its last reply: enum rv_finish_reason; RV_UNSET: nobody said */
     size_t steps_before; /* tool calls of earlier rounds */
+    bool is_scripted;    /* a script gave the last reply, and told no usage */
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
     /* What becomes rows of the session. */

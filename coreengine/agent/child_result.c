@@ -4,8 +4,10 @@
 #include "coreengine/agent/child_internal.h"
 
 /* The result of a delegation as models and rows have it; the caller's. */
-static int result_map(const char *agent, const struct child *c, const char *error, json_object **out, rv_err **err)
+static int result_map(const rv_visit *v, size_t index, const char *agent, const struct child *c, const char *error,
+                      json_object **out, rv_err **err)
 {
+    const char *asked = NULL;
     const rv_visit *child = c ? c->visit : NULL;
     bool structured = child && !error && child->agent->output_schema;
     json_object *text = NULL, *map = json_object_new_object();
@@ -29,6 +31,9 @@ static int result_map(const char *agent, const struct child *c, const char *erro
         rc = rv_json_set_str(map, "text_response", rv_buf_str(&words), err);
     if (rc == 0)
         rc = rv_json_set_text(map, "agent_schema", agent, err);
+    if (rc == 0 && !error && v->shared->rules >= RV_RULES_2 &&
+        rv_json_get_text(rv_step_parameters(v, index), "input_text", &asked)) /* remlight 8 */
+        rc = rv_json_set_text(map, "input_text", asked, err);
     if (rc == 0 && error)
         rc = rv_json_set_text(map, "error", error, err);
     if (rc == 0 && !error)
@@ -81,7 +86,7 @@ int rv_child_result(rv_visit *v, size_t index, const char *agent, const struct c
                     const char *error, int64_t ms, json_object **entry, rv_err **err)
 {
     json_object *map = NULL;
-    int rc = result_map(agent, c, error, &map, err);
+    int rc = result_map(v, index, agent, c, error, &map, err);
 
     return rc < 0 ? rc : entry_of(v, index, map, type, error, ms, entry, err);
 }

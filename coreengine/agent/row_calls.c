@@ -159,6 +159,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
     size_t n = calls ? json_object_array_length(calls) : 0;
     int rc = 0;
 
+    rv_row_words(r, at);
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i), *message = tool_message(turns, at + 1, call);
         bool is_error = false;

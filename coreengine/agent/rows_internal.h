@@ -1,4 +1,4 @@
-/* Shared by the files that write the rows of a turn: row_ids.c, row_calls.c, visit_rows.c. */
+/* Shared by the files that write the rows of a turn: row_ids.c, row_words.c, row_calls.c, visit_rows.c. */
 #ifndef RV_ROWS_INTERNAL_H
 #define RV_ROWS_INTERNAL_H
 
@@ -12,6 +12,7 @@ struct rows {
     rv_buf text;  /* JSON objects with commas between */
     rv_jw w;
     int64_t n;
+    size_t said_at; /* up to where what was said has its rows */
     char trace[RV_HASH_MAX], span[RV_HASH_MAX];
 };
 
@@ -20,6 +21,12 @@ struct rows {
 void rv_rows_ids(struct rows *r);
 void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us);
 void rv_row_end(struct rows *r);
+
+/* row_words.c */
+/** The row of what was said before the calls of that message of the turn, if something was. */
+void rv_row_words(struct rows *r, size_t turn);
+/** What of the words shown to people is not in such rows. Appended. */
+void rv_rows_answer(const rv_visit *v, rv_buf *out);
 
 /* row_calls.c */
 /** Every call of the turn with its result, and what the agents that were asked did. */

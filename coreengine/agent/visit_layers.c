@@ -10,7 +10,7 @@ static struct rv_conversation stand_in(const rv_visit *v)
     const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
 
     return (struct rv_conversation){
-        .context = {.user_id = f->user_id, .tenant_id = "default", .session_id = f->session_id}};
+        .context = {.user_id = rv_envelope_user(v->env), .tenant_id = "default", .session_id = f->session_id}};
 }
 
 static bool wants_history(const rv_visit *v, const struct rv_conversation *c)
@@ -29,7 +29,8 @@ int rv_visit_write_layers(const rv_visit *v, rv_jw *w, rv_err **err)
 
     if (!v->agent->doc)
         return 0;
-    rv_instructions_write(c ? c : &made, v->agent->doc->name, v->started_us, &text);
+    bool can_look_up = rv_agentdoc_names_tool(v->agent->doc, RV_LOOKUP_TOOL);
+    rv_instructions_write(c ? c : &made, v->agent->doc->name, can_look_up, v->started_us, &text);
     int rc = rv_buf_check(&text, "instructions", err);
     if (rc == 0) {
         if (v->agent->system[0])

@@ -99,10 +99,10 @@ static void answer_text(const struct rows *r, rv_buf *out)
             rv_json_write(v->output, out);
         return;
     }
-    rv_buf_add_str(out, rv_buf_str(&v->talk.said));
-    if (out->len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* said by a mock */
+    rv_rows_answer(v, out);
+    if (v->talk.said.len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* said by a mock */
         add_response(v->output, out);
-    if (out->len == 0 && r->status == RV_TURN_COMPLETED)
+    if (out->len == 0 && v->talk.said.len == 0 && r->status == RV_TURN_COMPLETED)
         add_asked(v, out);
 }
 
@@ -114,6 +114,9 @@ static void write_took(struct rows *r)
     rv_buf name = RV_BUF_INIT(4096);
 
     rv_usage_add(&all, &v->talk.child_usage);
+    if (model && v->talk.is_scripted && rv_usage_is_zero(&all) &&
+        strcmp(model->provider, "scripted") != 0) /* no provider had a part in it */
+        model = NULL;
     if (model)
         rv_buf_printf(&name, "%s:%s", model->provider, model->model);
     if (model && name.rc == 0)

@@ -19,6 +19,14 @@ bool rv_agentdoc_is_name(rv_str name)
     return true;
 }
 
+bool rv_agentdoc_names_tool(const struct rv_agentdoc *d, const char *name)
+{
+    for (size_t i = 0; i < d->n_tools; i++)
+        if (strcmp(d->tools[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 static struct rv_agentdoc_owner *new_owner(void)
 {
     struct rv_agentdoc_owner *owner = calloc(1, sizeof *owner);

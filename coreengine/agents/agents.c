@@ -30,6 +30,7 @@ int rv_agents_new(const struct rv_agents_opts *opts, rv_agents **out, rv_err **e
     a->store = opts->store;
     a->plugins = opts->plugins;
     a->registers = opts->registers && opts->store;
+    a->is_unkept = opts->is_unkept;
     a->clock = opts->clock.now_us ? opts->clock : rv_clock_system();
     a->log = opts->log;
     rc = copy_dirs(a, opts, err);

@@ -18,6 +18,7 @@ struct rv_agents_opts {
     const char *const *dirs; /* folders of *.yaml and *.yml; copied; an empty text counts as none */
     size_t n_dirs;
     bool registers;        /* false: the store is not written */
+    bool is_unkept;        /* the store is not one that people know: it ends with the process */
     struct rv_clock clock; /* zeroed: the system's */
     rv_log *log;           /* borrowed; may be NULL */
 };
@@ -33,6 +34,9 @@ struct rv_agents_found {
 /** RV_E_NOT_FOUND (says where was looked and names the nearest), RV_E_INVALID: it is there and is none (with place). */
 RV_MUST_CHECK int rv_agents_find(rv_agents *a, const struct rv_store_scope *scope, const char *name,
                                  struct rv_agents_found *out, rv_err **err);
+/** The path of a file that has an agent of that name, too, which nobody gets: what was found hides it; NULL: none.
+ * Borrowed until the next call. An agent that a person put into the store replaces others on purpose. */
+const char *rv_agents_hidden(const rv_agents *a, const char *name, const struct rv_agents_found *found);
 /** Every agent the scope sees, by name, each once (what find would give). A document with faults is listed with doc
  *  NULL and the fault. */
 RV_MUST_CHECK int rv_agents_list(rv_agents *a, const struct rv_store_scope *scope,

@@ -86,7 +86,7 @@ static void say_where(rv_agents *a, rv_buf *b)
 
     while (a->plugins && rv_plugins_agent(a->plugins, n_built_in, &name, &text, &capability))
         n_built_in++;
-    rv_buf_puts(b, a->store ? "the store" : "no store");
+    rv_buf_puts(b, a->store && !a->is_unkept ? "the store" : "no store");
     rv_buf_printf(b, ", %zu built in", n_built_in);
     for (size_t i = 0; i < a->n_dirs; i++)
         rv_buf_printf(b, ", the folder \"%s\"", a->dirs[i]);

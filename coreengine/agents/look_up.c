@@ -30,6 +30,20 @@ static bool find_given(rv_agents *a, const char *name, struct given *out)
     return true;
 }
 
+const char *rv_agents_hidden(const rv_agents *a, const char *name, const struct rv_agents_found *found)
+{
+    bool is_file = strcmp(found->source, "file") == 0;
+
+    if (!is_file && strcmp(found->source, "built-in") != 0)
+        return NULL;
+    for (size_t i = 0; i < a->files.n; i++) {
+        const struct rv_agents_file *f = &a->files.items[i];
+        if (f->name && strcmp(f->name, name) == 0 && !(is_file && strcmp(f->path, found->place) == 0))
+            return f->path;
+    }
+    return NULL;
+}
+
 static int find_row(rv_agents *a, const struct rv_store_scope *scope, const char *name, struct rv_schema_row *row,
                     bool *has_row, rv_err **err)
 {

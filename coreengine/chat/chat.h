@@ -29,6 +29,11 @@ RV_MUST_CHECK int rv_chat_settings_read(const char *(*get)(void *self, const cha
 /** How much of a session an agent is shown: as its document says, else as the settings do. */
 struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
 
+/** Whether a chat would take that document, with what these plugins have: unknown tools and chained tools that do not
+ * fit are findings beside those of the document itself. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found, rv_findings *findings,
+                                      rv_err **err);
+
 #define RV_CHAT_DEFAULT_AGENT "general"
 struct rv_chat_opts {
     rv_engine *engine; /* borrowed, as everything below; its store and owner are these */
@@ -47,7 +52,8 @@ struct rv_chat_opts {
     const char *const *sections; /* added to the instructions of each turn */
     size_t n_sections;
     int zone_minutes;
-    const char *session_name; /* of a new session; NULL: "chat-<id>" */
+    const char *session_name; /* of the session, be it new or not; NULL: as it is, of a new one "chat-<id>" */
+    const char *session_type; /* likewise, its mode; NULL: as it is, of a new one "chat" */
     int64_t lease_us;         /* 0: the default */
     /* As in struct rv_exec_opts. */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
@@ -82,6 +88,7 @@ struct rv_chat_turn {
     rv_str text;           /* what people are shown: the answer, or the output as JSON */
     json_object *output;   /* of a structured agent; NULL */
     json_object *chained;  /* what its chained tool answered; NULL */
+    const char *chained_error; /* why its chained tool failed; NULL: it did not */
     const char *error;     /* why it did not complete; NULL */
     bool is_cut_off;       /* the answer ended because it reached max_tokens */
     struct rv_usage usage; /* with the agents that were asked */

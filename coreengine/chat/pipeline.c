@@ -157,24 +157,30 @@ static int check_tools(const rv_chat *chat, const struct rv_pipeline *p, rv_err 
     return rc;
 }
 
-static int load(const rv_chat *chat, const struct rv_agents_found *found, rv_str text, struct rv_pipeline **out,
-                rv_err **err)
+/* *out NULL with 0: the findings say why. */
+static int bind(const rv_chat *chat, const struct rv_agents_found *found, rv_str text, rv_findings *findings,
+                struct rv_pipeline **out, rv_err **err)
 {
     struct source source = {found};
     const struct rv_agent_source from = {find, &source};
+
+    int rc = rv_pipeline_parse(text, "chat", ".", findings, out, err);
+    if (rc == 0 && *out)
+        rc = rv_pipeline_bind_agents(*out, &from, findings, err);
+    if (rc == 0 && *out)
+        rc = rv_schema_check_pipeline(*out, findings, err);
+    if (rc == 0 && *out)
+        rv_tools_check_chains(*out, &chat->catalog, findings);
+    return rc == 0 ? rv_findings_check(findings, err) : rc;
+}
+
+static int load(const rv_chat *chat, const struct rv_agents_found *found, rv_str text, struct rv_pipeline **out,
+                rv_err **err)
+{
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;
 
-    int rc =
-        findings ? rv_pipeline_parse(text, "chat", ".", findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
-    if (rc == 0 && p)
-        rc = rv_pipeline_bind_agents(p, &from, findings, err);
-    if (rc == 0 && p)
-        rc = rv_schema_check_pipeline(p, findings, err);
-    if (rc == 0 && p)
-        rv_tools_check_chains(p, &chat->catalog, findings);
-    if (rc == 0)
-        rc = rv_findings_check(findings, err);
+    int rc = findings ? bind(chat, found, text, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
     if (rc == 0 && (!p || !p->is_sound))
         rc = fail_findings(findings, found->doc->name, err);
     if (rc == 0)
@@ -186,6 +192,73 @@ static int load(const rv_chat *chat, const struct rv_agents_found *found, rv_str
     }
     *out = p;
     return 0;
+}
+
+/* --- checking alone --- */
+
+/* A tool that is not there is a finding here. */
+static int find_tool(const rv_chat *chat, const struct rv_agentdoc *doc, const char *tool, const char *why,
+                     const struct rv_src *src, rv_findings *findings, rv_err **err)
+{
+    rv_err *fault = NULL;
+    int rc = check_tool(chat, doc->name, tool, why, &fault);
+
+    if (rc < 0 && !rv_err_is(fault, RV_E_NOMEM)) {
+        rv_findings_add_err(findings, RV_SEVERITY_ERROR, src, fault);
+        rc = 0;
+    } else if (rc < 0) {
+        rc = RV_FAIL(err, RV_E_NOMEM, "check agent \"%s\"", doc->name);
+    }
+    rv_err_free(fault);
+    return rc;
+}
+
+static bool is_told(const rv_findings *findings, const struct rv_finding *f)
+{
+    for (size_t i = 0; i < rv_findings_n(findings); i++) {
+        struct rv_finding one = rv_findings_at(findings, i);
+        if (one.src.line == f->src.line && one.src.col == f->src.col && strcmp(one.text, f->text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Reading the document again finds again what was found in it. */
+static void add_new(rv_findings *findings, const rv_findings *more)
+{
+    for (size_t i = 0; i < rv_findings_n(more); i++) {
+        struct rv_finding f = rv_findings_at(more, i);
+        if (f.severity != RV_SEVERITY_WARNING && !is_told(findings, &f))
+            rv_findings_add(findings, f.severity, &f.src, f.hint, "%s", f.text);
+    }
+}
+
+int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found, rv_findings *findings, rv_err **err)
+{
+    const struct rv_agentdoc *doc = found->doc;
+    rv_chat chat = {.opts = {.settings = {.default_model = "openai:any", .max_tokens = 1}},
+                    .catalog = rv_plugins_catalog(plugins)};
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    rv_findings *more = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    int rc = more ? 0 : RV_FAIL(err, RV_E_NOMEM, "check an agent");
+
+    write_text(&chat, doc, &text);
+    if (rc == 0)
+        rc = rv_buf_check(&text, "a chat's pipeline", err);
+    if (rc == 0)
+        rc = bind(&chat, found, rv_buf_str(&text), more, &p, err);
+    if (rc == 0)
+        add_new(findings, more);
+    for (size_t i = 0; rc == 0 && i < doc->n_tools; i++)
+        if (!doc->tools[i].uri)
+            rc = find_tool(&chat, doc, doc->tools[i].name, "tool", &doc->tools[i].src, findings, err);
+    if (rc == 0 && doc->chained_tool)
+        rc = find_tool(&chat, doc, doc->chained_tool, "chained tool", &doc->chained_src, findings, err);
+    rv_pipeline_free(p);
+    rv_findings_free(more);
+    rv_buf_fini(&text);
+    return rc;
 }
 
 static int put_bundle(const rv_chat *chat, struct chat_pipeline *cp, rv_err **err)

@@ -14,12 +14,25 @@ static json_object *output_of(const rv_chat *chat, const rv_envelope *env, const
     return out;
 }
 
-/* What was kept as the answer: the assistant's row of this run, the newest one. */
+/* What was kept of the agent's words: the assistant's rows of this run, the newest first; that one is the answer. */
 struct kept {
     const char *run_id;
     rv_buf *text;
     bool found, is_cut_off;
 };
+
+/* Put before what was said later. */
+static void say_before(rv_str words, rv_buf *text)
+{
+    rv_buf later = *text;
+
+    *text = RV_BUF_INIT(later.max);
+    rv_buf_add_str(text, words);
+    if (words.len > 0 && later.len > 0)
+        rv_buf_puts(text, "\n\n");
+    rv_buf_add_str(text, rv_buf_str(&later));
+    rv_buf_fini(&later);
+}
 
 /* The row's metadata says it where the model did not end the answer by itself. */
 static int read_finish(const struct rv_message *m, bool *is_cut_off, rv_err **err)
@@ -45,10 +58,11 @@ static int look(void *self, const struct rv_message *m, rv_err **err)
         return RV_STORE_ENOUGH;
     if (strcmp(m->type, "assistant") != 0)
         return 0;
-    rv_buf_add_str(k->text, m->content);
+    say_before(m->content, k->text);
+    if (k->found)
+        return 0;
     k->found = true;
-    int rc = read_finish(m, &k->is_cut_off, err);
-    return rc < 0 ? rc : RV_STORE_ENOUGH;
+    return read_finish(m, &k->is_cut_off, err);
 }
 
 static int kept_text(rv_chat *chat, bool *found, bool *is_cut_off, rv_err **err)
@@ -75,11 +89,12 @@ static int unkept_text(rv_chat *chat, bool *found, rv_err **err)
     int rc = rv_turn_read(rows, &turn, err);
     if (rc < 0)
         return rc;
-    for (size_t i = turn.n_rows; i-- > 0 && !*found;) {
+    for (size_t i = turn.n_rows; i-- > 0;) {
         const struct rv_message *m = &turn.rows[i];
-        *found = !m->parent_call_id && strcmp(m->type, "assistant") == 0;
-        if (*found)
-            rv_buf_add_str(&chat->text, m->content);
+        if (m->parent_call_id || strcmp(m->type, "assistant") != 0)
+            continue;
+        say_before(m->content, &chat->text);
+        *found = true;
     }
     rv_turn_fini(&turn);
     return rv_buf_check(&chat->text, "an answer", err);
@@ -94,6 +109,15 @@ static void own_text(rv_chat *chat)
         rv_json_write(chat->output, &chat->text);
     else if (chat->output && json_object_object_get_ex(chat->output, "response", &text))
         rv_buf_add_str(&chat->text, rv_json_str(text));
+}
+
+static const char *chained_error(json_object *result)
+{
+    const char *status = NULL, *text = NULL;
+
+    if (!rv_json_get_text(result, "status", &status) || strcmp(status, "error") != 0)
+        return NULL;
+    return rv_json_get_text(result, "error", &text) ? text : "it failed";
 }
 
 static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out, rv_err **err)
@@ -112,6 +136,7 @@ static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out,
     out->is_structured = a->output_schema != NULL;
     out->output = out->is_structured ? chat->output : NULL;
     out->chained = chat->chained;
+    out->chained_error = chained_error(chat->chained);
     out->text = rv_buf_str(&chat->text);
     out->usage = f->usage;
     out->error = out->status == RV_RUN_COMPLETED || out->status == RV_RUN_INTERRUPTED ? NULL : f->termination_reason;

@@ -28,14 +28,21 @@ static void session_fini(struct chat_session *s)
     rv_session_row_fini(&s->row);
 }
 
-/* A name that is asked for is the session's, be it new or not (p8-data 4.1). */
+/* Whether it is asked for, and not so yet. */
+static const char *differs(const char *wanted, const char *present)
+{
+    return wanted && wanted[0] && (!present || strcmp(present, wanted) != 0) ? wanted : NULL;
+}
+
+/* A name or a type that is asked for is the session's, be it new or not (p8-data 4.1). */
 static int rename_session(rv_chat *chat, struct rv_session_row *row, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
-    const char *name = chat->opts.session_name;
-    const struct rv_session_change change = {.name = name, .now_us = rv_engine_now_us(chat->opts.engine)};
+    const struct rv_session_change change = {.name = differs(chat->opts.session_name, row->name),
+                                             .mode = differs(chat->opts.session_type, row->mode),
+                                             .now_us = rv_engine_now_us(chat->opts.engine)};
 
-    if (!name || !name[0] || (row->name && strcmp(row->name, name) == 0))
+    if (!change.name && !change.mode)
         return 0;
     int rc = rv_store_change_session(chat->opts.store, &scope, row->id, &change, err);
     if (rc < 0)
@@ -53,6 +60,7 @@ static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
                                          .user = scope.user,
                                          .name = chat->opts.session_name,
                                          .agent_name = chat->agent,
+                                         .mode = chat->opts.session_type,
                                          .created_us = rv_engine_now_us(chat->opts.engine)};
     rv_err *cause = NULL;
 
@@ -88,7 +96,18 @@ struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *setti
         o.always_last = doc->always_include_last;
     if (doc->replay != RV_UNSET)
         o.policy = doc->replay;
+    o.names_keys = rv_agentdoc_names_tool(doc, RV_LOOKUP_TOOL);
     return o;
+}
+
+/* The model of agents that name none, as tools are told it. */
+static const char *default_model(const rv_chat *chat)
+{
+    const struct rv_context *c = &chat->context;
+
+    return chat->opts.model   ? chat->opts.model
+           : c->default_model ? c->default_model
+                              : chat->opts.settings.default_model;
 }
 
 static int set_conversation(rv_chat *chat, const struct chat_call *call, const char **sections, rv_err **err)
@@ -103,7 +122,7 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, const c
         sections[n++] = chat->opts.sections[i];
     if (call->section)
         sections[n++] = call->section;
-    *c = (struct rv_conversation){.context = rv_context_child(&chat->context, a->agent_name, NULL),
+    *c = (struct rv_conversation){.context = rv_context_child(&chat->context, a->agent_name, default_model(chat)),
                                   .session_name = row->name,
                                   .session_metadata = call->session->metadata,
                                   .sections = sections,

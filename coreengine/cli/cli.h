@@ -251,6 +251,9 @@ enum rv_cli_store_use {
     }
 /** --store, else REEVE_STORE, else the default place. RV_E_NOT_FOUND: nothing says where that is. */
 RV_MUST_CHECK int rv_cli_store_path(const struct rv_cli_args *args, rv_buf *out, rv_err **err);
+/** To read. *out NULL with 0: there is no store yet, and --store names none: lists are empty then. */
+RV_MUST_CHECK int rv_cli_store_open_if_any(const struct rv_cli *cli, const struct rv_cli_args *args, rv_store **out,
+                                           rv_err **err);
 RV_MUST_CHECK int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use,
                                     rv_store **out, rv_err **err);
 /** The run that is meant by an id, the beginning of one, or "last". RV_E_NOT_FOUND, RV_E_INVALID (several). */

@@ -1,5 +1,6 @@
 /* A run that belongs to a session (`run --session`): its declared agents are shown what was said there, and what they
  * say becomes part of it. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "coreengine/chat/chat.h"
@@ -9,6 +10,7 @@ struct rv_cli_conversation {
     struct rv_conversation talk;
     struct rv_session_row row;
     json_object *metadata;
+    char model[RV_CONTEXT_MAX_TEXT]; /* of the pipeline; the context borrows it */
 };
 
 static const char *environment(void *self, const char *name)
@@ -32,6 +34,25 @@ const struct rv_conversation *rv_cli_conversation_of(const struct rv_cli_convers
     return c ? &c->talk : NULL;
 }
 
+/* One history is told to all of them. */
+static bool all_can_look_up(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        if (p->agents[i].doc && !rv_agentdoc_names_tool(p->agents[i].doc, RV_LOOKUP_TOOL))
+            return false;
+    return true;
+}
+
+/* What tools are told as the default model: that of the pipeline, else that of chats. */
+static const char *model_of(struct rv_cli_conversation *c, const struct rv_pipeline *p, const char *of_chats)
+{
+    const struct rv_model_config *m = rv_pipeline_model(p, RV_STR_LIT("default"));
+
+    if (!m || snprintf(c->model, sizeof c->model, "%s:%s", m->provider, m->model) >= (int)sizeof c->model)
+        return of_chats;
+    return c->model;
+}
+
 static int fill(struct rv_cli_conversation *c, const struct rv_cli_session *s, const char *id, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_scope(s->args);
@@ -48,13 +69,18 @@ static int fill(struct rv_cli_conversation *c, const struct rv_cli_session *s, c
         rc = rv_json_parse(c->row.metadata, NULL, &c->metadata, err);
     if (rc < 0)
         return rc;
-    c->talk = (struct rv_conversation){
-        .context = {.user_id = user[0] ? user : NULL, .tenant_id = tenant, .session_id = id, .client_id = "cli"},
-        .session_name = c->row.name,
-        .session_metadata = c->metadata,
-        .keeps = true,
-        .upto_seq = c->row.n_messages,
-        .history_opts = settings.history};
+    c->talk =
+        (struct rv_conversation){.context = {.user_id = user[0] ? user : NULL,
+                                             .tenant_id = tenant,
+                                             .session_id = id,
+                                             .default_model = model_of(c, s->loaded->pipeline, settings.default_model),
+                                             .client_id = "cli"},
+                                 .session_name = c->row.name,
+                                 .session_metadata = c->metadata,
+                                 .keeps = true,
+                                 .upto_seq = c->row.n_messages,
+                                 .history_opts = settings.history};
+    c->talk.history_opts.names_keys = all_can_look_up(s->loaded->pipeline);
     rc = rv_conversation_check(&c->talk, err);
     return rc < 0 ? rc : rv_journal_read_history(s->store, &own, &c->talk, &c->talk.history, c->talk.history_hash, err);
 }

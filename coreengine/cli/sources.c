@@ -37,22 +37,35 @@ void rv_cli_write_source(const struct rv_agents_found *found, rv_buf *b)
     }
 }
 
+void rv_cli_write_hidden(const char *name, const struct rv_agents_found *found, const char *hidden, rv_buf *b)
+{
+    rv_buf_puts(b, "warning: agent ");
+    rv_cli_write_word(name, b);
+    rv_buf_puts(b, " is the one ");
+    rv_cli_write_source(found, b);
+    rv_buf_puts(b, "; it hides the one in the file ");
+    rv_cli_write_word(hidden, b);
+    rv_buf_puts(b, "\n  hint: give that one another name, or put it into the store with `reeve agents put`\n");
+}
+
+void rv_cli_warn_hidden(const rv_agents *agents, const char *name, const struct rv_agents_found *found)
+{
+    const char *hidden = rv_agents_hidden(agents, name, found);
+    rv_buf text = RV_BUF_INIT(16384);
+
+    if (hidden)
+        rv_cli_write_hidden(name, found, hidden, &text);
+    rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
 static int open_store(const struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use,
                       rv_store **out, rv_err **err)
 {
-    bool needed = use != RV_CLI_STORE_READ || rv_cli_value(args, "store");
-    rv_err *cause = NULL;
-
     if (rv_cli_flag(args, "no-store"))
         return use == RV_CLI_STORE_READ ? 0 : RV_FAIL(err, RV_E_INVALID, "with --no-store nothing can be changed");
-    int rc = rv_cli_store_open(cli, args, use, out, &cause);
-    if (rc == RV_E_NOT_FOUND && !needed) {
-        rv_err_free(cause);
-        return 0;
-    }
-    if (rc < 0)
-        *err = cause;
-    return rc;
+    return use == RV_CLI_STORE_READ ? rv_cli_store_open_if_any(cli, args, out, err)
+                                    : rv_cli_store_open(cli, args, use, out, err);
 }
 
 static bool is_there(char **names, size_t n, const char *name)

@@ -41,5 +41,9 @@ RV_MUST_CHECK int rv_cli_open_built_in(const struct rv_cli *cli, const char *bas
 #define RV_CLI_BUILT_IN "p8"
 /** "in the store, ID", "built in, by NAME", "in the file PATH". */
 void rv_cli_write_source(const struct rv_agents_found *found, rv_buf *b);
+/** That a file's agent is hidden by the one that was found; appended. */
+void rv_cli_write_hidden(const char *name, const struct rv_agents_found *found, const char *hidden, rv_buf *b);
+/** The same on standard error, if it hides one. */
+void rv_cli_warn_hidden(const rv_agents *agents, const char *name, const struct rv_agents_found *found);
 
 #endif

@@ -120,9 +120,11 @@ void rv_conversation_free(struct rv_conversation *c); /* of a read one; puts his
 /* --- Layer 2: what a model is told for one request, and nobody keeps --- */
 /** [Context], date, time with zone, user, session, agent, session context, routing, sections: the lines of
  *  docs/explanation/three-layers.md. Metadata beyond RV_CONTEXT_MAX_METADATA bytes is left out member by member, and
- *  that is said. agent NULL: that of the context. c NULL: nobody asks, in no session. No line feed at the end. */
+ *  that is said. agent NULL: that of the context. c NULL: nobody asks, in no session. can_look_up: the agent has a tool
+ * that follows keys (RV_LOOKUP_TOOL), and is told so where there are any. No line feed at the end. */
 #define RV_CONTEXT_MAX_METADATA 2000
-void rv_instructions_write(const struct rv_conversation *c, const char *agent, int64_t now_us, rv_buf *out);
+void rv_instructions_write(const struct rv_conversation *c, const char *agent, bool can_look_up, int64_t now_us,
+                           rv_buf *out);
 /** JSON with ", " and ": " between, and every code point above ASCII escaped. */
 void rv_json_write_spaced(json_object *v, rv_buf *out);
 

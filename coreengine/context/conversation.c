@@ -210,6 +210,8 @@ static int read_opts(json_object *v, struct read_one *to, rv_err **err)
 {
     int rc = rv_history_opts_read(v, &to->c.history_opts, err);
 
+    if (rc == 0 && !json_object_object_get_ex(v, "version", NULL)) /* written before there was another one */
+        to->c.history_opts.version = RV_HISTORY_1;
     return rc < 0 ? RV_WRAP(err, rc, "history") : 0;
 }
 

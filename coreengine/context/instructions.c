@@ -109,7 +109,7 @@ rv_str rv_session_name_of(const struct rv_conversation *c)
     return rv_utf8_cut(rv_str_of(c->session_name), RV_CONVERSATION_MAX_NAME);
 }
 
-static void write_session(rv_buf *out, const struct rv_conversation *c)
+static void write_session(rv_buf *out, const struct rv_conversation *c, bool can_look_up)
 {
     bool has_metadata = rv_metadata_has_shown(c->session_metadata);
 
@@ -119,7 +119,8 @@ static void write_session(rv_buf *out, const struct rv_conversation *c)
     line(out, "Session: ", rv_session_name_of(c));
     if (has_metadata)
         write_metadata(out, c->session_metadata);
-    rv_buf_puts(out, "\nUse REM LOOKUP to retrieve full details for any keys listed above.");
+    if (can_look_up)
+        rv_buf_puts(out, "\nUse REM LOOKUP to retrieve full details for any keys listed above.");
 }
 
 static void write_routing(rv_buf *out, const struct rv_routing *r)
@@ -142,7 +143,8 @@ static void write_routing(rv_buf *out, const struct rv_routing *r)
     rv_buf_fini(&text);
 }
 
-void rv_instructions_write(const struct rv_conversation *c, const char *agent, int64_t now_us, rv_buf *out)
+void rv_instructions_write(const struct rv_conversation *c, const char *agent, bool can_look_up, int64_t now_us,
+                           rv_buf *out)
 {
     static const struct rv_conversation nobodys;
     const struct rv_context *who;
@@ -163,7 +165,7 @@ void rv_instructions_write(const struct rv_conversation *c, const char *agent, i
     }
     line(out, "Session: ", rv_str_of(who->session_id));
     line(out, "Agent: ", rv_str_of(agent ? agent : who->agent_schema_uri));
-    write_session(out, c);
+    write_session(out, c, can_look_up);
     if (c->has_routing)
         write_routing(out, &c->routing);
     for (size_t i = 0; i < c->n_sections; i++) {

@@ -26,11 +26,12 @@ static int hash_of(json_object *messages, char hash[RV_HASH_MAX], rv_err **err)
     return rc;
 }
 
-/* again: for a run that was told it before, also when its owner has deleted the session since. */
+/* told_us: for a run that was told it at that moment, also what its owner has deleted since; 0: now. */
 static int read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
-                        bool again, json_object **out, char hash[RV_HASH_MAX], rv_err **err)
+                        int64_t told_us, json_object **out, char hash[RV_HASH_MAX], rv_err **err)
 {
-    const struct rv_message_filter filter = {.upto_seq = c->upto_seq, .newest_first = true, .with_deleted = again};
+    const struct rv_message_filter filter = {
+        .upto_seq = c->upto_seq, .newest_first = true, .with_deleted = told_us > 0, .told_us = told_us};
     const char *session = c->context.session_id;
     rv_history *h = NULL;
 
@@ -57,17 +58,17 @@ static int read_history(rv_store *store, const struct rv_store_scope *scope, con
 int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
                             json_object **out, char hash[RV_HASH_MAX], rv_err **err)
 {
-    return read_history(store, scope, c, false, out, hash, err);
+    return read_history(store, scope, c, 0, out, hash, err);
 }
 
 int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
-                            json_object **out, rv_err **err)
+                            int64_t told_us, json_object **out, rv_err **err)
 {
     const char *user = c->context.user_id;
     const struct rv_store_scope owner = {.tenant = scope->tenant, .user = user ? user : ""};
     char hash[RV_HASH_MAX];
 
-    int rc = read_history(store, &owner, c, true, out, hash, err);
+    int rc = read_history(store, &owner, c, told_us > 0 ? told_us : 1, out, hash, err);
     if (rc < 0 || strcmp(hash, c->history_hash) == 0)
         return rc;
     json_object_put(*out);

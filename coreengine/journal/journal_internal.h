@@ -47,9 +47,10 @@ RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, stru
 void rv_pendings_fini(struct pendings *p);
 
 /* conversation.c */
-/** The same messages again. RV_E_STATE: they are others now. */
+/** The same messages again, as a run was told them at that moment. RV_E_STATE: they are others now. */
 RV_MUST_CHECK int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope,
-                                          const struct rv_conversation *c, json_object **out, rv_err **err);
+                                          const struct rv_conversation *c, int64_t told_us, json_object **out,
+                                          rv_err **err);
 
 /* snapshot.c */
 #define RV_SNAPSHOT_EVERY 2048 /* records: replaying so many takes some 7 ms */

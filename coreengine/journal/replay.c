@@ -242,23 +242,25 @@ static int read_rest(struct replay *r, rv_store *store, const struct rv_store_sc
     return rc == 0 ? settle(r, is_cut, err) : rc;
 }
 
-/* How many records there are now. */
+/* How many records there are now, and when the first was written. */
 static int count_records(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t *out,
-                         rv_err **err)
+                         int64_t *created_us, rv_err **err)
 {
     struct rv_run_row row = {0};
 
     int rc = rv_store_get_run(store, scope, run, &row, err);
     *out = row.n_records;
+    if (created_us)
+        *created_us = row.created_us;
     rv_run_row_fini(&row);
     return rc;
 }
 
 static int replay(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run, rv_err **err)
 {
-    int64_t end = 0;
+    int64_t end = 0, created_us = 0;
 
-    int rc = count_records(store, scope, run, &end, err);
+    int rc = count_records(store, scope, run, &end, &created_us, err);
     if (rc < 0)
         return rc;
     int64_t upto = r->opts->upto > 0 && r->opts->upto < end ? r->opts->upto : end;
@@ -267,7 +269,7 @@ static int replay(struct replay *r, rv_store *store, const struct rv_store_scope
     if (rc == 0)
         rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);
     if (r->wanted && !r->out.run) {
-        rc = rv_journal_same_history(store, scope, r->wanted, &r->wanted->history, err);
+        rc = rv_journal_same_history(store, scope, r->wanted, created_us, &r->wanted->history, err);
         if (rc == 0)
             rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);
     }
@@ -361,7 +363,7 @@ int rv_follower_more(rv_follower *f, rv_err **err)
 {
     int64_t end = 0;
 
-    int rc = count_records(f->store, &f->scope, f->run, &end, err);
+    int rc = count_records(f->store, &f->scope, f->run, &end, NULL, err);
     if (rc == 0 && end > f->replay.out.seq)
         rc = read_rest(&f->replay, f->store, &f->scope, f->run, end, false, err);
     return fail_run(f->run, err, rc);

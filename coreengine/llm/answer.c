@@ -45,6 +45,8 @@ void rv_llm_answer_write(const struct rv_llm_answer *a, rv_jw *w)
         rv_jw_kv_text(w, "error_kind", kind);
     if (a->may_be_billed)
         rv_jw_kv_bool(w, "billed", true);
+    if (a->is_scripted)
+        rv_jw_kv_bool(w, "scripted", true);
     write_time(w, "retry_after_us", a->retry_after_us);
     write_time(w, "latency_us", a->latency_us);
     write_time(w, "first_token_us", a->first_token_us);
@@ -83,6 +85,8 @@ bool rv_llm_answer_read(json_object *json, struct rv_llm_answer *out)
     }
     if (!rv_json_get_bool(json, "billed", &out->may_be_billed))
         out->may_be_billed = false;
+    if (!rv_json_get_bool(json, "scripted", &out->is_scripted))
+        out->is_scripted = false;
     good &= read_time(json, "retry_after_us", &out->retry_after_us);
     good &= read_time(json, "latency_us", &out->latency_us);
     good &= read_time(json, "first_token_us", &out->first_token_us);

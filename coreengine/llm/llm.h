@@ -33,23 +33,24 @@
 
 /* What a model call came to besides its text: views, borrowed for the call they are handed to. */
 struct rv_llm_answer {
-    int finish;                         /* enum rv_finish_reason; RV_UNSET: not said */
-    rv_str tool_calls;                  /* JSON array [{id, name, arguments}] as in a message; empty: none */
-    rv_str opaque;                      /* JSON object, see above; empty: none */
-    const char *role;                   /* of the fallback that answered; NULL: the role that was asked */
-    struct rv_usage usage;              /* calls and cost are 0: the core counts and prices */
-    bool has_usage;                     /* false: the provider told none */
-    int error_kind;                     /* failed: enum rv_llm_error; RV_UNSET: not known */
-    bool may_be_billed;                 /* failed: the provider may charge for it all the same */
-    int64_t retry_after_us;             /* failed: what the provider asks to wait; 0: nothing */
+    int finish;             /* enum rv_finish_reason; RV_UNSET: not said */
+    rv_str tool_calls;      /* JSON array [{id, name, arguments}] as in a message; empty: none */
+    rv_str opaque;          /* JSON object, see above; empty: none */
+    const char *role;       /* of the fallback that answered; NULL: the role that was asked */
+    struct rv_usage usage;  /* calls and cost are 0: the core counts and prices */
+    bool has_usage;         /* false: the provider told none */
+    bool is_scripted;       /* a script answered without usage: nothing is charged, and no provider is named */
+    int error_kind;         /* failed: enum rv_llm_error; RV_UNSET: not known */
+    bool may_be_billed;     /* failed: the provider may charge for it all the same */
+    int64_t retry_after_us; /* failed: what the provider asks to wait; 0: nothing */
     int64_t latency_us, first_token_us; /* from the first byte sent; 0: not measured */
     int64_t attempts;                   /* requests that were sent for it; 0 counts as 1 */
 };
 #define RV_LLM_ANSWER_NONE ((struct rv_llm_answer){.finish = RV_UNSET, .error_kind = RV_UNSET})
 
 /** Adds the members that say something ({finish_reason?, tool_calls?, opaque?, answered_by?, usage?, error_kind?,
- * billed?, retry_after_us?, latency_us?, first_token_us?, attempts?}) to an object, as texts and numbers. tool_calls
- * and opaque are written as texts: they are compared byte for byte. */
+ * billed?, scripted?, retry_after_us?, latency_us?, first_token_us?, attempts?}) to an object, as texts and numbers.
+ * tool_calls and opaque are written as texts: they are compared byte for byte. */
 void rv_llm_answer_write(const struct rv_llm_answer *a, rv_jw *w);
 /** What was written; borrows from json. Members that are missing or unknown are not set. False: a count is none. */
 bool rv_llm_answer_read(json_object *json, struct rv_llm_answer *out);

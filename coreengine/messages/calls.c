@@ -76,7 +76,7 @@ static int parse(rv_str json, json_object **out, rv_err **err)
 }
 
 /* Text that a model meant as arguments and that is no JSON is kept as such (p8-agents 16). */
-static void write_raw(rv_str text, rv_buf *out)
+void rv_message_write_raw(rv_str text, rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);
 
@@ -99,7 +99,7 @@ static int write_arguments(json_object *value, rv_buf *out, rv_err **err)
         if (read == RV_E_NOMEM)
             rc = RV_FAIL(err, RV_E_NOMEM, "read the arguments of a tool call");
         else if (read < 0)
-            write_raw(text, out);
+            rv_message_write_raw(text, out);
         else if (json_object_is_type(parsed, json_type_object))
             rv_json_write(parsed, out);
         json_object_put(parsed);
@@ -123,9 +123,27 @@ int rv_message_read_call(rv_str json, const struct call_keys *keys, struct call_
         return rc;
     write_id(rv_json_str(member(call, keys->id)), out->id);
     write_name(rv_json_str(member(call, keys->name)), out->name);
+    out->has_arguments = keys->arguments && member(call, keys->arguments);
     if (keys->arguments)
         rc = write_arguments(member(call, keys->arguments), &out->arguments, err);
     json_object_put(call);
+    return rc;
+}
+
+int rv_message_read_content(rv_str content, struct call_parts *call, bool *is_json, rv_err **err)
+{
+    json_object *value = NULL;
+    int rc = rv_json_parse(content, &as_written, &value, NULL);
+
+    *is_json = rc == 0;
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read the content of a tool row");
+    rc = 0;
+    if (!call->has_arguments && json_object_is_type(value, json_type_object)) {
+        rv_buf_clear(&call->arguments);
+        rc = write_arguments(value, &call->arguments, err);
+    }
+    json_object_put(value);
     return rc;
 }
 

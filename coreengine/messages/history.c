@@ -129,8 +129,7 @@ static rv_str content_of(const struct rv_message *row)
     return row->has_content ? row->content : (rv_str){NULL, 0};
 }
 
-/* A row that is not shown. As p8 counts, it takes room all the same. */
-static int pass(struct rv_history *h, const struct rv_message *row)
+int rv_history_pass(struct rv_history *h, const struct rv_message *row)
 {
     int64_t tokens = row->token_count >= 0 ? row->token_count : rv_tokens_estimate(content_of(row));
 
@@ -153,7 +152,7 @@ static bool shorten(const struct rv_history *h, const struct rv_message *row, en
         h->opts.compress_keep < 0)
         return false;
     rv_message_key(h->session, row->seq, key);
-    return rv_message_compress(text, key, (size_t)h->opts.compress_keep, room);
+    return rv_message_compress(text, h->opts.names_keys ? key : NULL, (size_t)h->opts.compress_keep, room);
 }
 
 static const char *role_of(enum rv_message_type type)
@@ -200,7 +199,7 @@ static int add_text(struct rv_history *h, const struct rv_message *row, enum rv_
         h->is_in_run = false;
     }
     if (rv_message_is_blank(text)) /* providers refuse it */
-        return pass(h, row);
+        return rv_history_pass(h, row);
     text = rv_message_clean(text, &cleaned);
     is_changed = cleaned.len > 0;
     rc = rv_buf_check(&cleaned, "a row of a history", err);
@@ -216,6 +215,28 @@ static int add_text(struct rv_history *h, const struct rv_message *row, enum rv_
     return rc;
 }
 
+/* Something came of a turn that failed: words, or calls. Rows come newest first, so its question is still to come. */
+static bool is_part_of_failed(const struct rv_message *row, int type)
+{
+    return rv_turn_status_of(rv_str_of(row->status)) == RV_TURN_FAILED &&
+           (type == RV_MESSAGE_TOOL_CALL || type == RV_MESSAGE_TOOL_RESPONSE || type == RV_MESSAGE_TOOL ||
+            (type == RV_MESSAGE_ASSISTANT && !rv_message_is_blank(content_of(row))));
+}
+
+/* A message of which nothing came but a failure. Each later turn would fail by it, too. */
+static bool is_failed_message(struct rv_history *h, const struct rv_message *row, int type)
+{
+    bool had_part = h->failed_has_part;
+
+    if (type != RV_MESSAGE_USER) {
+        h->failed_has_part = had_part || is_part_of_failed(row, type);
+        return false;
+    }
+    h->failed_has_part = false;
+    return h->opts.version >= RV_HISTORY_2 && !had_part &&
+           rv_turn_status_of(rv_str_of(row->status)) == RV_TURN_FAILED;
+}
+
 static int add_row(struct rv_history *h, const struct rv_message *row, rv_err **err)
 {
     rv_str word = rv_str_of(row->type);
@@ -223,7 +244,12 @@ static int add_row(struct rv_history *h, const struct rv_message *row, rv_err **
     bool shows_tools = h->opts.policy == RV_REPLAY_SYNTHESISE;
 
     if (type < 0 || (row->parent_call_id && row->parent_call_id[0]))
-        return pass(h, row);
+        return rv_history_pass(h, row);
+    if (is_failed_message(h, row, type)) { /* the turn begins there all the same */
+        rv_history_settle(h);
+        h->is_in_run = false;
+        return rv_history_pass(h, row);
+    }
     switch ((enum rv_message_type)type) {
     case RV_MESSAGE_USER:
     case RV_MESSAGE_ASSISTANT:
@@ -232,17 +258,17 @@ static int add_row(struct rv_history *h, const struct rv_message *row, rv_err **
     case RV_MESSAGE_MEMORY:
         return add_text(h, row, (enum rv_message_type)type, err);
     case RV_MESSAGE_TOOL_CALL:
-        return shows_tools ? rv_history_add_call(h, row, err) : pass(h, row);
+        return shows_tools ? rv_history_add_call(h, row, err) : rv_history_pass(h, row);
     case RV_MESSAGE_TOOL_RESPONSE:
-        return shows_tools ? rv_history_add_response(h, row, err) : pass(h, row);
+        return shows_tools ? rv_history_add_response(h, row, err) : rv_history_pass(h, row);
     case RV_MESSAGE_TOOL:
-        return shows_tools ? rv_history_add_tool(h, row, err) : pass(h, row);
+        return shows_tools ? rv_history_add_tool(h, row, err) : rv_history_pass(h, row);
     case RV_MESSAGE_THINK:
     case RV_MESSAGE_TOOL_RESULT:
     case RV_N_MESSAGE_TYPES:
         break;
     }
-    return pass(h, row);
+    return rv_history_pass(h, row);
 }
 
 int rv_history_add(rv_history *h, const struct rv_message *row, bool *full, rv_err **err)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/llm/llm.h"
 #include "coreengine/messages/messages_internal.h"
 
 #define NO_RESULT "no result was recorded for this call"
@@ -16,7 +17,7 @@
 struct result {
     rv_str text; /* as it is shown */
     int64_t tokens;
-    bool is_error;
+    bool is_error, is_too_long;
     rv_buf room; /* for what is not as it is stored */
 };
 
@@ -31,6 +32,7 @@ static int read_result(const struct rv_message *row, struct result *r, rv_err **
     if (content.len > MESSAGE_MAX_RESULT) {
         rv_buf_printf(&r->room, "a result of %zu bytes was recorded; it is too long to be shown", content.len);
         r->text = rv_buf_str(&r->room);
+        r->is_too_long = true;
     } else if (rv_message_is_blank(content)) {
         r->text = RV_STR_LIT(NOTHING);
     } else {
@@ -38,6 +40,20 @@ static int read_result(const struct rv_message *row, struct result *r, rv_err **
     }
     rc = rv_buf_check(&r->room, "the result of a tool call", err);
     r->tokens = r->text.ptr == content.ptr && row->token_count >= 0 ? row->token_count : rv_tokens_estimate(r->text);
+    return rc;
+}
+
+/* {"raw": text} in its place. */
+static int wrap_raw(struct result *r, rv_err **err)
+{
+    rv_buf wrapped = RV_BUF_INIT(SIZE_MAX / 2);
+
+    rv_message_write_raw(r->text, &wrapped);
+    int rc = rv_buf_check(&wrapped, "the result of a tool call", err);
+    rv_buf_fini(&r->room);
+    r->room = wrapped;
+    r->text = rv_buf_str(&r->room);
+    r->tokens = rv_tokens_estimate(r->text);
     return rc;
 }
 
@@ -168,12 +184,22 @@ static void show_answered(struct rv_history *h, const struct rv_message *row, st
     }
 }
 
+/* The output of a structured agent is told by its answer. */
+static bool is_output(const struct rv_history *h, const struct call_parts *call)
+{
+    return h->opts.version >= RV_HISTORY_2 && strcmp(call->name, RV_OUTPUT_TOOL) == 0;
+}
+
 int rv_history_add_call(struct rv_history *h, const struct rv_message *row, rv_err **err)
 {
     struct call_parts call = {0};
     struct waiting found;
     int rc = rv_message_read_call(row->tool_calls, &rv_message_call_keys, &call, err);
 
+    if (rc == 0 && is_output(h, &call)) {
+        rv_message_call_fini(&call);
+        return rv_history_pass(h, row);
+    }
     if (!h->is_in_run)
         h->n_runs++; /* from 1 */
     h->is_in_run = true;
@@ -193,6 +219,10 @@ int rv_history_add_response(struct rv_history *h, const struct rv_message *row, 
     int rc = rv_message_read_call(row->tool_calls, &rv_message_response_keys, &call, err);
     bool fits;
 
+    if (rc == 0 && is_output(h, &call)) {
+        rv_message_call_fini(&call);
+        return rv_history_pass(h, row);
+    }
     h->is_in_run = false;
     if (rc == 0)
         rc = read_result(row, &r, err);
@@ -210,17 +240,27 @@ int rv_history_add_response(struct rv_history *h, const struct rv_message *row, 
     return rc;
 }
 
-/* A call and its result in one row (remlight 12): the content is the result. */
+/* A call and its result in one row (remlight 12): the content is the result, and the arguments where the metadata has
+ * none (remlight 14, rules 10 and 11). */
 int rv_history_add_tool(struct rv_history *h, const struct rv_message *row, rv_err **err)
 {
     struct call_parts call = {0};
     struct result r = {0};
     struct shown *s = NULL;
+    bool is_json = true;
     int rc = rv_message_read_call(row->metadata, &rv_message_tool_keys, &call, err);
 
+    if (rc == 0 && is_output(h, &call)) {
+        rv_message_call_fini(&call);
+        return rv_history_pass(h, row);
+    }
     h->is_in_run = false;
     if (rc == 0)
         rc = read_result(row, &r, err);
+    if (rc == 0 && h->opts.version >= RV_HISTORY_2 && !r.is_too_long)
+        rc = rv_message_read_content(r.text, &call, &is_json, err);
+    if (rc == 0 && !is_json)
+        rc = wrap_raw(&r, err);
     r.tokens = r.tokens > INT64_MAX / 2 ? r.tokens : r.tokens + rv_tokens_estimate(rv_buf_str(&call.arguments));
     if (rc == 0 && !rv_history_fits(h, r.tokens))
         rv_history_leave_out(h);

@@ -83,6 +83,8 @@ bool rv_message_key_read(rv_str key, rv_str *session, int64_t *seq, bool *is_cut
  *  key: valid UTF-8. May be nothing. */
 void rv_key_normalize(rv_str key, rv_buf *out);
 
+#define RV_LOOKUP_TOOL "search" /* the tool with which an agent follows "REM LOOKUP <key>" (p8 7.2, remlight 6) */
+
 /* --- Shortening --- */
 #define RV_COMPRESS_KEEP 200 /* code points at each end; texts up to twice that are left alone */
 /** The first and last `keep` code points with a marker between that names the key (NULL: that says how much is
@@ -98,7 +100,15 @@ enum rv_replay_policy { RV_REPLAY_POLICIES(RV_REPLAY_CONST) RV_N_REPLAY_POLICIES
 const char *rv_replay_policy_text(enum rv_replay_policy policy);
 int rv_replay_policy_of(rv_str text); /* RV_UNSET: another word */
 
+/* What the rows come to has changed since the first version; a run keeps the version that it began with. */
+enum rv_history_version {
+    RV_HISTORY_1 = 1, /* of runs that name none */
+    RV_HISTORY_2 =
+        2, /* messages that only failed and calls of the output tool are left out; tool rows as remlight 14 reads them */
+    RV_HISTORY_LAST = RV_HISTORY_2,
+};
 struct rv_history_opts {
+    int version;          /* enum rv_history_version */
     int policy;           /* enum rv_replay_policy */
     int64_t max_tokens;   /* of what is shown; 0: nothing is; RV_UNSET: no limit */
     int64_t max_messages; /* rows; RV_UNSET: no limit */
@@ -106,15 +116,18 @@ struct rv_history_opts {
     int64_t always_last;  /* rows at the end that are never shortened */
     bool compress;
     int64_t compress_keep; /* see rv_message_compress() */
+    bool names_keys;       /* shortened texts say by which key the whole is found: for agents that can look it up */
     bool count_tool_rows;  /* rows that are not shown use up the budget, too (as p8 had it) */
 };
 #define RV_HISTORY_OPTS_INIT                                                                                           \
-    ((struct rv_history_opts){.policy = RV_REPLAY_SYNTHESISE,                                                          \
+    ((struct rv_history_opts){.version = RV_HISTORY_LAST,                                                              \
+                              .policy = RV_REPLAY_SYNTHESISE,                                                          \
                               .max_tokens = 8000,                                                                      \
                               .max_messages = RV_UNSET,                                                                \
                               .always_last = 5,                                                                        \
                               .compress = true,                                                                        \
-                              .compress_keep = RV_COMPRESS_KEEP})
+                              .compress_keep = RV_COMPRESS_KEEP,                                                       \
+                              .names_keys = true})
 /** Whether what is written of it could be read back. */
 RV_MUST_CHECK int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err);
 void rv_history_opts_write(const struct rv_history_opts *o, rv_jw *w); /* an object */

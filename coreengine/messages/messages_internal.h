@@ -29,10 +29,16 @@ struct call_parts {
     char id[MESSAGE_MAX_ID];     /* legal; "": none */
     char name[MESSAGE_MAX_NAME]; /* legal; "": none */
     rv_buf arguments;            /* text of a JSON object, if asked for */
+    bool has_arguments;          /* the row has the member, whatever is in it */
 };
 /** RV_E_NOMEM only. out is zeroed or finished by the caller, on every path. */
 RV_MUST_CHECK int rv_message_read_call(rv_str json, const struct call_keys *keys, struct call_parts *out, rv_err **err);
 void rv_message_call_fini(struct call_parts *c);
+/** What the content of a row says beside its metadata: arguments that it has as a JSON object, where those of the call
+ * are missing. *is_json false: it is another text. RV_E_NOMEM only. */
+RV_MUST_CHECK int rv_message_read_content(rv_str content, struct call_parts *call, bool *is_json, rv_err **err);
+/** Text that is no JSON, as {"raw": text}. */
+void rv_message_write_raw(rv_str text, rv_buf *out);
 /** Whether the metadata of a row says that the result is an error; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_message_is_error(rv_str metadata, bool *is, rv_err **err);
 
@@ -65,10 +71,13 @@ struct rv_history {
     int64_t n_shown;        /* rows */
     size_t n_runs, n_calls; /* so far */
     bool is_in_run;         /* the row before was a call */
+    bool failed_has_part; /* rows of a failed turn were seen, behind its question */
     bool is_full;
 };
 
 /* history.c */
+/** A row that is not shown. As p8 counts, it takes room all the same. */
+RV_MUST_CHECK int rv_history_pass(struct rv_history *h, const struct rv_message *row);
 bool rv_history_fits(const struct rv_history *h, int64_t tokens);
 /** What does not fit. Where all rows count it ends the walk, as any other; else it is just left out. */
 void rv_history_leave_out(struct rv_history *h);

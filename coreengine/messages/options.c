@@ -25,6 +25,10 @@ void rv_history_opts_write(const struct rv_history_opts *o, rv_jw *w)
     rv_jw_kv_bool(w, "compress", o->compress);
     rv_jw_kv_int(w, "compress_keep", o->compress_keep);
     rv_jw_kv_bool(w, "count_tool_rows", o->count_tool_rows);
+    if (!o->names_keys)
+        rv_jw_kv_bool(w, "names_keys", false);
+    if (o->version > RV_HISTORY_1) /* the first one has no name */
+        rv_jw_kv_int(w, "version", o->version);
     rv_jw_obj_end(w);
 }
 
@@ -62,6 +66,18 @@ static int read_policy(json_object *value, int *out, rv_err **err)
     return 0;
 }
 
+static int read_version(const char *key, json_object *value, int *out, rv_err **err)
+{
+    int64_t version = 0;
+    int rc = read_count(key, value, RV_HISTORY_LAST, false, &version, err);
+
+    if (rc == 0 && version < RV_HISTORY_1)
+        return RV_FAIL(err, RV_E_INVALID, "history option \"%s\" is out of range", key);
+    if (rc == 0)
+        *out = (int)version;
+    return rc;
+}
+
 static int read_option(const char *key, json_object *value, struct rv_history_opts *o, rv_err **err)
 {
     rv_str k = rv_str_of(key);
@@ -82,6 +98,10 @@ static int read_option(const char *key, json_object *value, struct rv_history_op
         return read_count(key, value, MAX_KEEP, false, &o->compress_keep, err);
     if (rv_str_is(k, "count_tool_rows"))
         return read_flag(key, value, &o->count_tool_rows, err);
+    if (rv_str_is(k, "names_keys"))
+        return read_flag(key, value, &o->names_keys, err);
+    if (rv_str_is(k, "version"))
+        return read_version(key, value, &o->version, err);
     return RV_FAIL(err, RV_E_INVALID, "\"%s\" is no option of a history", key);
 }
 

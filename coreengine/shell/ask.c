@@ -12,7 +12,9 @@ static struct rv_context context_of(const struct call *c)
     const struct rv_conversation *talk = c->x->opts.conversation;
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(c->x->run));
     const struct rv_agent_config *a = &c->x->opts.pipeline->agents[c->stage];
-    struct rv_context base = {.user_id = f->user_id, .tenant_id = RV_STORE_TENANT, .session_id = f->session_id};
+    struct rv_context base = {.user_id = rv_envelope_user(rv_run_envelope(c->x->run)),
+                              .tenant_id = RV_STORE_TENANT,
+                              .session_id = f->session_id};
 
     if (talk)
         base = talk->context;

@@ -59,9 +59,9 @@ int64_t rv_engine_now_us(const rv_engine *e)
 
 size_t rv_engine_workers(const rv_engine *e)
 {
-    long n = e->opts.workers ? (long)e->opts.workers : sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = e->opts.workers ? e->opts.workers : RV_SHELL_WORKERS;
 
-    return n < 1 ? 1 : n > RV_SHELL_MAX_WORKERS ? RV_SHELL_MAX_WORKERS : (size_t)n;
+    return n > RV_SHELL_MAX_WORKERS ? RV_SHELL_MAX_WORKERS : n;
 }
 
 void rv_engine_cancel_all(rv_engine *e)

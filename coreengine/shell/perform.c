@@ -114,7 +114,7 @@ static struct job *new_job(rv_exec *x, struct call *c, struct rv_effect *e)
     j->kind = kind_of(e);
     j->name = dup_text(entry_of(x, e), &ok);
     j->run_id = dup_text(f->envelope_id, &ok);
-    j->user_id = dup_text(f->user_id, &ok);
+    j->user_id = dup_text(rv_envelope_user(rv_run_envelope(x->run)), &ok);
     j->session_id = dup_text(f->session_id, &ok);
     j->stage = dup_text(x->opts.pipeline->agents[c->stage].name, &ok);
     j->context = rv_call_context(c);

@@ -112,12 +112,13 @@ void rv_call_schedule(struct call *c)
     rv_due_moved(&e->due, c);
 }
 
-static void take_reply(struct call *c, struct rv_script_reply *reply)
+static void take_reply(struct call *c, bool is_model, struct rv_script_reply *reply)
 {
     rv_buf *body = reply->failed ? &c->partial : &c->text;
 
     c->delay_us = (reply->n_deltas ? reply->deltas[0].delay_ms : reply->delay_ms) * 1000;
     c->answer = reply->answer;
+    c->answer.is_scripted = is_model && !reply->answer.has_usage;
     if (reply->failed)
         rv_call_fail(c, reply->error_type, reply->retryable, "%s", reply->error);
     rv_buf_fini(body);
@@ -135,6 +136,6 @@ int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err)
 
     int rc = rv_kept_take(c->x, c->call_id, &reply) ? 0 : rv_script_ask(c->x, e, &reply, err);
     if (rc == 0)
-        take_reply(c, &reply);
+        take_reply(c, e->kind == RV_EFFECT_CALL_LLM, &reply);
     return rc;
 }

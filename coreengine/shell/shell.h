@@ -25,7 +25,7 @@ typedef struct rv_engine rv_engine; /* loop thread only, but for rv_engine_cance
 typedef struct rv_exec rv_exec;     /* one run in an engine */
 
 struct rv_engine_opts {
-    size_t workers; /* worker threads at most; 0: the number of cores */
+    size_t workers; /* worker threads at most, started when they are needed; 0: 64 */
     bool virtual_time;
     int64_t virtual_start_us;   /* where simulated time begins */
     bool handle_signals;        /* SIGINT and SIGTERM cancel all runs; a second one exits with 130 at once */

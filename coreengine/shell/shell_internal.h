@@ -8,6 +8,7 @@
 #include "coreengine/shell/shell.h"
 
 #define RV_SHELL_MAX_WORKERS 256               /* threads; more than any machine of ours has cores */
+#define RV_SHELL_WORKERS     64                /* unless told: most calls wait for something, and need no core for it */
 #define RV_SHELL_MAX_STUCK   64                /* given-up calls that still run; further calls fail at once */
 #define RV_SHELL_MAX_ERROR   ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
 #define RV_SHELL_TYPE_MAX    80                /* name of an error type */

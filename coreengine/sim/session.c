@@ -169,7 +169,8 @@ static int add_row(struct sim_seed *s, const struct rv_message *m, rv_err **err)
     bool has_call = calls && rv_json_get_text(calls, "id", &id);
     row->call = has_call ? rv_str_dup(rv_str_of(id)) : NULL;
     row->parent = m->parent_call_id ? rv_str_dup(rv_str_of(m->parent_call_id)) : NULL;
-    c->n_answers += row->type == RV_MESSAGE_ASSISTANT && row->parent;
+    bool is_words = rv_str_is(m->metadata, "{\"before_calls\":true}"); /* and not the answer */
+    c->n_answers += row->type == RV_MESSAGE_ASSISTANT && row->parent && !is_words;
     bool is_whole = row->id && (row->call || !has_call) && (row->parent || !m->parent_call_id);
     json_object_put(calls);
     return is_whole ? 0 : RV_FAIL(err, RV_E_NOMEM, "note a row");
@@ -232,7 +233,8 @@ static void check_shape(struct sim_seed *s, const struct rv_effect *e, const str
         wrong(s, tail, "ends a turn");
     for (size_t i = 1; !is_chain && i + 1 < t->n_rows && !s->is_broken; i++)
         if (!t->rows[i].parent_call_id &&
-            (strcmp(t->rows[i].type, "user") == 0 || strcmp(t->rows[i].type, "assistant") == 0))
+            (strcmp(t->rows[i].type, "user") == 0 ||
+             (strcmp(t->rows[i].type, "assistant") == 0 && strcmp(t->rows[i + 1].type, "tool_call") != 0)))
             wrong(s, &t->rows[i], "stands in the middle of a turn");
     if (!is_chain && tail) {
         const struct rv_usage took = {.input_tokens = tail->input_tokens,

@@ -289,6 +289,7 @@ const struct rv_store_ops rv_store_memory_ops = {
     .change_session = rv_mem_change_session,
     .list_sessions = rv_mem_list_sessions,
     .delete_session = rv_mem_delete_session,
+    .delete_message = rv_mem_delete_message,
     .read_messages = rv_mem_read_messages,
     .add_messages = rv_mem_add_messages,
     .put_schema = rv_mem_put_schema,

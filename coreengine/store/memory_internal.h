@@ -73,11 +73,13 @@ struct mem_run {
 struct mem_message {
     struct mem_node node; /* by its id, within the session */
     struct rv_message row;
-    char *own; /* the row's texts */
+    char *own;          /* the row's texts */
+    int64_t deleted_us; /* 0: it is not */
 };
 struct mem_session_state {
     struct mem_text *name, *mode, *metadata; /* counted */
     int64_t total_tokens, n_messages, updated_us;
+    enum rv_session_status status;
     bool is_deleted;
 };
 struct mem_session {
@@ -102,6 +104,7 @@ enum mem_undo_kind {
     MEM_UNDO_BLOB,
     MEM_UNDO_SESSION,
     MEM_UNDO_SESSION_MADE,
+    MEM_UNDO_MESSAGE, /* it was not deleted */
     MEM_UNDO_SCHEMA,
     MEM_UNDO_SCHEMA_MADE,
 };
@@ -113,6 +116,7 @@ struct mem_undo {
     struct mem_blob *blob;
     struct mem_session *session;
     struct mem_session_state session_state;
+    struct mem_message *message;
     struct mem_schema *schema;
     struct mem_schema old_schema; /* its row is owned */
 };
@@ -195,6 +199,10 @@ int rv_mem_delete_session(void *self, const struct rv_store_scope *scope, const 
 void rv_mem_drop_messages(struct mem_session *s, int64_t from); /* from that index to the last */
 RV_MUST_CHECK int rv_mem_keep_turns(struct mem_store *m, const struct mem_run *run, const struct rv_store_append *a,
                                     rv_err **err);
+int rv_mem_delete_message(void *self, const struct rv_store_scope *scope, const char *session, int64_t seq,
+                          int64_t now_us, rv_err **err);
+/** The words of messages that were deleted. */
+void rv_mem_drop_words(struct mem_session *s);
 int rv_mem_read_messages(void *self, const struct rv_store_scope *scope, const char *session,
                          const struct rv_message_filter *filter, rv_each_message *each, void *ctx, rv_err **err);
 int rv_mem_add_messages(void *self, const struct rv_store_scope *scope, const struct rv_turn *turn, int64_t now_us,

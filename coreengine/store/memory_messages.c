@@ -136,10 +136,41 @@ int rv_mem_read_messages(void *self, const struct rv_store_scope *scope, const c
     last = f->upto_seq < s->state.n_messages ? f->upto_seq : s->state.n_messages;
     for (int64_t i = 0; i <= last - first && rc == 0 && (f->limit == 0 || n < f->limit); i++) {
         const struct rv_message *row = &s->messages[(f->newest_first ? last - i : first + i) - 1]->row;
-        if (row->parent_call_id && !f->with_children)
+        int64_t gone_us = s->messages[row->seq - 1]->deleted_us;
+        if ((row->parent_call_id && !f->with_children) || (gone_us && (!f->with_deleted || gone_us <= f->told_us)))
             continue;
         n++;
         rc = each(ctx, row, err);
     }
     return rc;
+}
+
+int rv_mem_delete_message(void *self, const struct rv_store_scope *scope, const char *session, int64_t seq,
+                          int64_t now_us, rv_err **err)
+{
+    struct mem_store *m = self;
+    const struct mem_undo *mark = m->undo;
+    const struct mem_session *s = rv_mem_see_session(m, scope, session);
+
+    if (!s)
+        return rv_mem_fail_unseen_session(m, scope, session, err);
+    if (seq < 1 || seq > s->state.n_messages || s->messages[seq - 1]->deleted_us)
+        return rv_store_fail_no_message(session, seq, err);
+    int rc = rv_mem_note(m, MEM_UNDO_MESSAGE, NULL, NULL, err);
+    if (rc == 0) {
+        m->undo->message = s->messages[seq - 1];
+        m->undo->message->deleted_us = now_us > 0 ? now_us : 1;
+    }
+    return rv_mem_end(m, mark, rc);
+}
+
+void rv_mem_drop_words(struct mem_session *s)
+{
+    for (int64_t i = 0; i < s->state.n_messages; i++) {
+        struct rv_message *row = &s->messages[i]->row;
+        if (s->messages[i]->deleted_us) {
+            row->has_content = false;
+            row->content = row->tool_calls = row->metadata = (rv_str){NULL, 0};
+        }
+    }
 }

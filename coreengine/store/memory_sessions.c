@@ -14,6 +14,7 @@ static struct rv_session_row row_of(const struct mem_session *s)
     row.total_tokens = s->state.total_tokens;
     row.n_messages = s->state.n_messages;
     row.updated_us = s->state.updated_us;
+    row.status = rv_session_status_text(s->state.status);
     row.own = NULL;
     return row;
 }
@@ -121,6 +122,7 @@ int rv_mem_make_session(struct mem_store *m, const struct rv_session_row *fresh,
         s->state.mode = rv_mem_text_new(rv_str_of(fresh->mode));
         s->state.metadata = rv_mem_text_new(fresh->metadata);
         s->state.updated_us = fresh->updated_us;
+        s->state.status = (enum rv_session_status)rv_session_status_of(rv_str_of(fresh->status));
         if (!s->state.name || !s->state.mode || !s->state.metadata || rv_mem_table_reserve(&m->sessions) < 0 ||
             rv_mem_note(m, MEM_UNDO_SESSION_MADE, NULL, NULL, NULL) < 0)
             rc = RV_E_NOMEM;
@@ -220,6 +222,8 @@ static int change_session(struct mem_store *m, struct mem_session *s, const stru
         rc = rv_mem_set_text(&s->state.mode, rv_str_of(change->mode), err);
     if (rc == 0 && (change->metadata || change->n_remove > 0))
         rc = rv_mem_merge(s, change->metadata, change->remove, change->n_remove, err);
+    if (rc == 0 && change->status)
+        s->state.status = (enum rv_session_status)rv_session_status_of(rv_str_of(change->status));
     if (rc == 0)
         s->state.updated_us = change->now_us;
     return rc;
@@ -268,7 +272,10 @@ int rv_mem_purge_sessions(struct mem_store *m, rv_err **err)
     int rc = 0;
 
     for (struct mem_session *s = m->first_session; s && rc == 0; s = s->next) {
-        if (!s->state.is_deleted || has_unfinished_run(m, s))
+        if (has_unfinished_run(m, s))
+            continue;
+        rv_mem_drop_words(s);
+        if (!s->state.is_deleted)
             continue;
         rv_mem_drop_messages(s, 0);
         s->state.total_tokens = 0;
@@ -311,6 +318,8 @@ static bool matches(const struct rv_session_filter *f, const struct mem_session 
     if (f->agent_name && (!agent || strlen(agent) != strlen(f->agent_name) || !begins(agent, f->agent_name)))
         return false;
     if (f->name_contains && !contains(s->state.name->text, f->name_contains))
+        return false;
+    if (f->status && strcmp(rv_session_status_text(s->state.status), f->status) != 0)
         return false;
     return f->since_us <= 0 || s->state.updated_us >= f->since_us;
 }

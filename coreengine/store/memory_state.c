@@ -237,6 +237,9 @@ static void undo(struct mem_store *m, struct mem_undo *u)
     case MEM_UNDO_SESSION_MADE:
         rv_mem_undo_session(m, u);
         break;
+    case MEM_UNDO_MESSAGE:
+        u->message->deleted_us = 0;
+        break;
     case MEM_UNDO_SCHEMA:
     case MEM_UNDO_SCHEMA_MADE:
         rv_mem_undo_schema(m, u);

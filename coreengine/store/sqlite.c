@@ -266,6 +266,7 @@ const struct rv_store_ops rv_store_sqlite_ops = {
     .change_session = rv_sql_change_session,
     .list_sessions = rv_sql_list_sessions,
     .delete_session = rv_sql_delete_session,
+    .delete_message = rv_sql_delete_message,
     .read_messages = rv_sql_read_messages,
     .add_messages = rv_sql_add_messages,
     .put_schema = rv_sql_put_schema,

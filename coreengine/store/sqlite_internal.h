@@ -24,12 +24,20 @@
 /* In the order of rv_sql_session_of(), sqlite_messages.c's message_of() and sqlite_schemas.c's row_of(). */
 #define RV_SQL_SESSION                                                                                                 \
     "SELECT key, id, tenant_id, user_id, name, description, agent_name, mode, total_tokens, n_messages, metadata,"     \
-    " created_us, updated_us, deleted_us FROM sessions"
+    " created_us, updated_us, deleted_us, status FROM sessions"
 
 #define RV_SQL_MESSAGES                                                                                                \
     "SELECT id, seq, message_type, content, tool_calls, token_count, agent_name, model, trace_id, span_id, run_id,"    \
     " input_tokens, output_tokens, cost_micro_usd, latency_ms, status, parent_call_id, metadata, created_us"           \
-    " FROM messages WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 OR parent_call_id IS NULL)"
+    " FROM messages WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 OR parent_call_id IS NULL)"                   \
+    " AND (deleted_us IS NULL OR deleted_us > ?6)"
+
+/* Messages that were deleted one by one and still have words, of sessions without a run that would be told them again.
+ */
+#define RV_SQL_WORDS_TO_GO                                                                                             \
+    "WHERE deleted_us IS NOT NULL AND (content IS NOT NULL OR tool_calls IS NOT NULL OR metadata IS NOT NULL)"         \
+    " AND NOT EXISTS (SELECT 1 FROM sessions s JOIN runs r ON r.tenant = s.tenant_id AND r.user = s.user_id"           \
+    " AND r.session = s.id WHERE s.key = m.session AND r.status IN ('ready', 'running', 'interrupted'))"
 
 /* Sessions s whose words can go: deleted, and none of their runs would have to be told them again. */
 #define RV_SQL_PURGED                                                                                                  \
@@ -93,16 +101,19 @@
                                    " ORDER BY deleted_us IS NOT NULL LIMIT 1")                                         \
     X(COUNT_SESSIONS, "SELECT count(*) FROM sessions WHERE tenant_id = ?1 AND id = ?2 AND deleted_us IS NULL")         \
     X(ADD_SESSION, "INSERT INTO sessions (id, tenant_id, user_id, name, description, agent_name, mode, total_tokens,"  \
-                   " n_messages, metadata, created_us, updated_us)"                                                    \
-                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?8, ?9, ?9)")                                           \
+                   " n_messages, metadata, created_us, updated_us, status)"                                            \
+                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?8, ?9, ?9, ?10)")                                      \
     X(CHANGE_SESSION, "UPDATE sessions SET name = coalesce(?2, name), mode = coalesce(?3, mode),"                      \
-                      " metadata = coalesce(?4, metadata), updated_us = ?5 WHERE key = ?1")                            \
+                      " metadata = coalesce(?4, metadata), status = coalesce(?6, status), updated_us = ?5"             \
+                      " WHERE key = ?1")                                                                               \
     X(KEEP_TURN, "UPDATE sessions SET name = coalesce(?2, name), metadata = coalesce(?3, metadata),"                   \
                  " total_tokens = ?4, n_messages = ?5, updated_us = ?6 WHERE key = ?1")                                \
     X(DELETE_SESSION, "UPDATE sessions SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                           \
     X(PURGE_MESSAGES, "DELETE FROM messages WHERE session IN (SELECT key FROM sessions s " RV_SQL_PURGED ")")          \
     X(PURGE_SESSIONS, "UPDATE sessions AS s SET name = '', description = NULL, metadata = '{}', total_tokens = 0,"     \
                       " n_messages = 0 " RV_SQL_PURGED)                                                                \
+    X(DELETE_MESSAGE, "UPDATE messages SET deleted_us = ?3 WHERE session = ?1 AND seq = ?2 AND deleted_us IS NULL")    \
+    X(PURGE_WORDS, "UPDATE messages AS m SET content = NULL, tool_calls = NULL, metadata = NULL " RV_SQL_WORDS_TO_GO)  \
     X(ADD_MESSAGE, "INSERT INTO messages (session, seq, id, message_type, content, tool_calls, token_count,"           \
                    " agent_name, model, trace_id, span_id, run_id, input_tokens, output_tokens, cost_micro_usd,"       \
                    " latency_ms, status, parent_call_id, metadata, created_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"    \
@@ -241,6 +252,8 @@ int rv_sql_delete_session(void *self, const struct rv_store_scope *scope, const 
 /* sqlite_messages.c */
 /** The turns of an append to the run of that key, in its transaction. */
 RV_MUST_CHECK int rv_sql_keep_turns(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
+int rv_sql_delete_message(void *self, const struct rv_store_scope *scope, const char *session, int64_t seq,
+                          int64_t now_us, rv_err **err);
 int rv_sql_read_messages(void *self, const struct rv_store_scope *scope, const char *session,
                          const struct rv_message_filter *filter, rv_each_message *each, void *ctx, rv_err **err);
 int rv_sql_add_messages(void *self, const struct rv_store_scope *scope, const struct rv_turn *turn, int64_t now_us,

@@ -221,6 +221,7 @@ static int walk(struct sql_store *st, int64_t session, const struct rv_message_f
     rv_sql_int(st, stmt, 3, f->upto_seq);
     rv_sql_int(st, stmt, 4, f->with_children);
     rv_sql_int(st, stmt, 5, f->limit > 0 ? f->limit : -1);
+    rv_sql_int(st, stmt, 6, f->with_deleted ? f->told_us : INT64_MAX);
     while ((rc = rv_sql_step(st, stmt, "read messages", err)) == 1) {
         struct rv_message m;
         rc = message_of(st, stmt, &m, err);
@@ -251,4 +252,34 @@ int rv_sql_read_messages(void *self, const struct rv_store_scope *scope, const c
         rc = walk(st, found.key, filter, each, ctx, err);
     rv_sql_end_read(st, began);
     return rc;
+}
+
+static int delete_message(struct sql_store *st, const struct rv_store_scope *scope, const char *session, int64_t seq,
+                          int64_t now_us, rv_err **err)
+{
+    struct sql_session found;
+    sqlite3_stmt *stmt = NULL;
+    int rc = rv_sql_see_session(st, scope, session, &stmt, &found, err);
+
+    rv_sql_done(stmt);
+    if (rc == 0)
+        rc = rv_sql_use(st, SQL_DELETE_MESSAGE, &stmt, err);
+    if (rc < 0)
+        return rc;
+    rv_sql_int(st, stmt, 1, found.key);
+    rv_sql_int(st, stmt, 2, seq);
+    rv_sql_int(st, stmt, 3, now_us);
+    rc = rv_sql_run(st, stmt, "delete a message", err);
+    return rc == 0 && sqlite3_changes(st->db) == 0 ? rv_store_fail_no_message(session, seq, err) : rc;
+}
+
+int rv_sql_delete_message(void *self, const struct rv_store_scope *scope, const char *session, int64_t seq,
+                          int64_t now_us, rv_err **err)
+{
+    struct sql_store *st = self;
+    int rc = rv_sql_begin_write(st, "delete a message", err);
+
+    if (rc < 0)
+        return rc;
+    return rv_sql_end_write(st, delete_message(st, scope, session, seq, now_us, err), "delete a message", err);
 }

@@ -51,6 +51,10 @@ const char *const rv_sql_schema[] = {
     "CREATE INDEX schemas_by_id ON schemas (tenant_id, id);"
     "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
     "INSERT INTO counters VALUES ('schemas', 0);",
+    /* A session's status, and messages that are deleted one by one. */
+    "ALTER TABLE sessions ADD COLUMN status TEXT NOT NULL DEFAULT 'active';"
+    "ALTER TABLE messages ADD COLUMN deleted_us INTEGER;"
+    "CREATE INDEX messages_deleted ON messages (session, seq) WHERE deleted_us IS NOT NULL;",
 };
 const int rv_sql_n_schema = (int)RV_COUNT(rv_sql_schema);
 

@@ -20,13 +20,14 @@ static int row_of(struct sql_store *st, sqlite3_stmt *stmt, struct sql_session *
                 .n_messages = sqlite3_column_int64(stmt, 9),
                 .metadata = rv_sql_bytes(stmt, 10),
                 .created_us = sqlite3_column_int64(stmt, 11),
-                .updated_us = sqlite3_column_int64(stmt, 12)},
+                .updated_us = sqlite3_column_int64(stmt, 12),
+                .status = rv_sql_column(stmt, 14, &lacked)},
     };
     const struct rv_session_row *row = &got.row;
 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a session");
-    if (!row->id || !row->tenant || !row->user || !row->name || !row->mode || !row->metadata.ptr) {
+    if (!row->id || !row->tenant || !row->user || !row->name || !row->mode || !row->metadata.ptr || !row->status) {
         RV_FAIL(err, RV_E_IO, "\"%s\": session \"%s\" is damaged: a text is missing", st->path, row->id ? row->id : "");
         rv_err_hint(err, "`reeve gc --check` lists what else is");
         return RV_E_IO;
@@ -105,6 +106,7 @@ int rv_sql_add_session(struct sql_store *st, const struct rv_session_row *fresh,
     rv_sql_text(st, stmt, 7, fresh->mode);
     rv_sql_str(st, stmt, 8, fresh->metadata);
     rv_sql_int(st, stmt, 9, fresh->created_us);
+    rv_sql_text(st, stmt, 10, fresh->status);
     rc = rv_sql_run(st, stmt, "write a session", err);
     *key = sqlite3_last_insert_rowid(st->db);
     return rc;
@@ -179,6 +181,7 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
     if (is_merged)
         rv_sql_str(st, stmt, 4, rv_buf_str(metadata));
     rv_sql_int(st, stmt, 5, change->now_us);
+    rv_sql_text(st, stmt, 6, change->status);
     return rv_sql_run(st, stmt, "write a session", err);
 }
 
@@ -212,6 +215,8 @@ static int prepare_list(struct sql_store *st, const struct rv_store_scope *scope
         rv_buf_puts(&sql, " AND instr(lower(name), lower(?4)) > 0");
     if (f->since_us > 0)
         rv_buf_puts(&sql, " AND updated_us >= ?5");
+    if (f->status)
+        rv_buf_puts(&sql, " AND status = ?8");
     rv_buf_puts(&sql, " ORDER BY updated_us DESC, id, user_id LIMIT ?6 OFFSET ?7");
     rc = rv_buf_check(&sql, "query", err);
     if (rc == 0) {
@@ -242,6 +247,8 @@ int rv_sql_list_sessions(void *self, const struct rv_store_scope *scope, const s
         rv_sql_text(st, stmt, 4, filter->name_contains);
     if (filter->since_us > 0)
         rv_sql_int(st, stmt, 5, filter->since_us);
+    if (filter->status)
+        rv_sql_text(st, stmt, 8, filter->status);
     rv_sql_int(st, stmt, 6, filter->limit > 0 ? filter->limit : -1);
     rv_sql_int(st, stmt, 7, filter->offset);
     while ((rc = rv_sql_step(st, stmt, "list sessions", err)) == 1) {

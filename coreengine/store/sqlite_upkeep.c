@@ -98,17 +98,17 @@ static int give_back(struct sql_store *st, rv_err **err)
     return rc;
 }
 
-/* The messages of sessions that were deleted, and what their rows say. */
+/* The words of messages that were deleted, the messages of sessions that were, and what their rows say. */
 static int purge_sessions(struct sql_store *st, rv_err **err)
 {
-    static const enum sql_id both[] = {SQL_PURGE_MESSAGES, SQL_PURGE_SESSIONS};
+    static const enum sql_id steps[] = {SQL_PURGE_WORDS, SQL_PURGE_MESSAGES, SQL_PURGE_SESSIONS};
     sqlite3_stmt *stmt = NULL;
     int rc = rv_sql_begin_write(st, "sweep", err);
 
     if (rc < 0)
         return rc;
-    for (size_t i = 0; i < RV_COUNT(both) && rc == 0; i++) {
-        rc = rv_sql_use(st, both[i], &stmt, err);
+    for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++) {
+        rc = rv_sql_use(st, steps[i], &stmt, err);
         if (rc == 0)
             rc = rv_sql_run(st, stmt, "sweep", err);
     }

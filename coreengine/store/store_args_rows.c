@@ -37,6 +37,13 @@ static int check_members(const char *kind, json_object *v, rv_err **err)
     return 0;
 }
 
+static int check_status(const char *status, rv_err **err)
+{
+    if (status && rv_session_status_of(rv_str_of(status)) < 0)
+        return RV_FAIL(err, RV_E_INVALID, "a session has no status \"%.40s\"", status);
+    return 0;
+}
+
 int rv_store_check_session(const struct rv_session_row *row, rv_err **err)
 {
     int rc;
@@ -48,6 +55,7 @@ int rv_store_check_session(const struct rv_session_row *row, rv_err **err)
         (rc = rv_store_check_text("user", row->user, RV_STORE_MAX_ID, err)) < 0 ||
         (rc = check_optional("name", row->name, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = check_optional("mode", row->mode, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = check_status(row->status, err)) < 0 ||
         (rc = check_optional("agent's name", row->agent_name, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = row->description ? rv_store_check_text("description", row->description, RV_STORE_MAX_QUESTION, err) : 0) <
             0 ||
@@ -68,7 +76,7 @@ int rv_store_check_change(const struct rv_session_change *change, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "no change given");
     if ((rc = check_optional("name", change->name, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = check_optional("mode", change->mode, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = check_members("metadata", change->metadata, err)) < 0 ||
+        (rc = check_status(change->status, err)) < 0 || (rc = check_members("metadata", change->metadata, err)) < 0 ||
         (rc = rv_store_check_time("the time", change->now_us, err)) < 0)
         return rc;
     if (change->n_remove > 0 && !change->remove)
@@ -88,7 +96,7 @@ int rv_store_check_sessions(const struct rv_session_filter *filter, rv_err **err
     rc = filter->agent_name ? rv_store_check_text("agent's name", filter->agent_name, RV_STORE_MAX_TEXT, err) : 0;
     if (rc == 0 && filter->name_contains)
         rc = rv_store_check_text("part of the name", filter->name_contains, RV_STORE_MAX_TEXT, err);
-    return rc;
+    return rc == 0 ? check_status(filter->status, err) : rc;
 }
 
 int rv_store_check_messages(const struct rv_message_filter *filter, rv_err **err)

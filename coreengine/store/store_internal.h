@@ -49,6 +49,8 @@ struct rv_store_ops {
     int (*list_sessions)(void *self, const struct rv_store_scope *scope, const struct rv_session_filter *filter,
                          rv_each_session *each, void *ctx, rv_err **err);
     int (*delete_session)(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err);
+    int (*delete_message)(void *self, const struct rv_store_scope *scope, const char *session, int64_t seq,
+                          int64_t now_us, rv_err **err);
     int (*read_messages)(void *self, const struct rv_store_scope *scope, const char *session,
                          const struct rv_message_filter *filter, rv_each_message *each, void *ctx,
                          rv_err **err); /* from and upto are given; what each returns is passed on */
@@ -123,6 +125,7 @@ char *rv_store_pack(const struct rv_row_texts *row);
 RV_MUST_CHECK int rv_run_row_copy(const struct rv_run_row *row, struct rv_run_row *out); /* RV_E_NOMEM */
 bool rv_store_status_is_final(enum rv_run_status status);
 int rv_store_fail_no_run(const char *run, rv_err **err);
+int rv_store_fail_no_message(const char *session, int64_t seq, rv_err **err);
 int rv_store_fail_fenced(const char *run, int64_t fence, int64_t present, const char *owner, rv_err **err);
 int rv_store_fail_seq(const char *run, int64_t n_records, int64_t seq, rv_err **err);
 int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err);

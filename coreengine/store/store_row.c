@@ -63,6 +63,11 @@ int rv_store_fail_no_run(const char *run, rv_err **err)
     return RV_FAIL(err, RV_E_NOT_FOUND, "no run \"%s\"", run);
 }
 
+int rv_store_fail_no_message(const char *session, int64_t seq, rv_err **err)
+{
+    return RV_FAIL(err, RV_E_NOT_FOUND, "session \"%s\" has no message %lld", session, (long long)seq);
+}
+
 int rv_store_fail_fenced(const char *run, int64_t fence, int64_t present, const char *owner, rv_err **err)
 {
     if (owner)

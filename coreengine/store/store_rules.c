@@ -10,11 +10,11 @@
 int rv_session_row_copy(const struct rv_session_row *row, struct rv_session_row *out)
 {
     struct rv_session_row copy = *row;
-    const struct rv_row_texts texts = {
-        .texts = {&copy.id, &copy.tenant, &copy.user, &copy.name, &copy.description, &copy.agent_name, &copy.mode},
-        .n_texts = 7,
-        .strs = {&copy.metadata},
-        .n_strs = 1};
+    const struct rv_row_texts texts = {.texts = {&copy.id, &copy.tenant, &copy.user, &copy.name, &copy.description,
+                                                 &copy.agent_name, &copy.mode, &copy.status},
+                                       .n_texts = 8,
+                                       .strs = {&copy.metadata},
+                                       .n_strs = 1};
 
     copy.own = rv_store_pack(&texts);
     if (!copy.own)
@@ -51,6 +51,22 @@ void rv_schema_row_fini(struct rv_schema_row *row)
     *row = (struct rv_schema_row){0};
 }
 
+const char *rv_session_status_text(enum rv_session_status status)
+{
+#define TEXT(n, t, m) t,
+    static const char *const texts[] = {RV_SESSION_STATUSES(TEXT)};
+#undef TEXT
+    return texts[status];
+}
+
+int rv_session_status_of(rv_str text)
+{
+    for (int i = 0; i < RV_N_SESSION_STATUSES; i++)
+        if (rv_str_is(text, rv_session_status_text((enum rv_session_status)i)))
+            return i;
+    return RV_UNSET;
+}
+
 bool rv_store_sees_session(const struct rv_store_scope *scope, const struct rv_session_row *row)
 {
     return strcmp(row->tenant, scope->tenant) == 0 && (!scope->user || strcmp(row->user, scope->user) == 0);
@@ -72,6 +88,7 @@ struct rv_session_row rv_store_session_of(const struct rv_turn *turn, const stru
         .name = turn->name ? turn->name : name,
         .agent_name = turn->agent_name,
         .mode = "chat",
+        .status = rv_session_status_text(RV_SESSION_ACTIVE),
         .metadata = RV_STR_LIT("{}"),
         .created_us = now_us,
         .updated_us = now_us,

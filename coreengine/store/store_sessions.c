@@ -13,6 +13,7 @@ int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, str
     rv_store_session_name(given.id, name);
     given.name = given.name ? given.name : name;
     given.mode = given.mode ? given.mode : "chat";
+    given.status = given.status ? given.status : rv_session_status_text(RV_SESSION_ACTIVE);
     given.metadata = given.metadata.len > 0 ? given.metadata : RV_STR_LIT("{}");
     given.updated_us = given.created_us;
     given.total_tokens = given.n_messages = 0;
@@ -87,6 +88,20 @@ int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, con
         return RV_WRAP(err, rc, "delete session");
     RV_STORE_ENTER(rv_store_enter_write, s, "delete_session", err);
     return rv_store_leave(s, s->ops->delete_session(s->self, &sc, id, now_us, err), "delete_session.done", err);
+}
+
+int rv_store_delete_message(rv_store *s, const struct rv_store_scope *scope, const char *session, int64_t seq,
+                            int64_t now_us, rv_err **err)
+{
+    struct rv_store_scope sc;
+    int rc;
+
+    if ((rc = rv_store_check_scope(scope, &sc, err)) < 0 || (rc = rv_store_check_id("session id", session, err)) < 0 ||
+        (rc = rv_store_check_time("the time", now_us, err)) < 0)
+        return RV_WRAP(err, rc, "delete message");
+    RV_STORE_ENTER(rv_store_enter_write, s, "delete_message", err);
+    return rv_store_leave(s, s->ops->delete_message(s->self, &sc, session, seq, now_us, err), "delete_message.done",
+                          err);
 }
 
 int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,

@@ -72,13 +72,33 @@ static void hand_arguments(rv_wire_reader *r, const struct wire_call *c, rv_str 
             r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_ARGUMENTS, .index = index_of(r, c), .text = text});
 }
 
+/* Another call begins: those before it have all of their arguments. Not by the book, a few servers mix the pieces of
+ * several calls: one whose arguments are no whole object yet is left open. */
+static int end_those_before(rv_wire_reader *r, const struct wire_call *next, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < r->n_calls && rc == 0; i++) {
+        struct wire_call *c = &r->calls[i];
+        bool is_complete = false;
+        if (c == next || !c->started || c->ended)
+            continue;
+        rc = rv_reader_call_is_complete(c, &is_complete, err);
+        if (rc == 0 && is_complete)
+            rv_reader_call_ends(r, c);
+    }
+    return rc;
+}
+
 int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err)
 {
     int rc;
 
     if (c->started || (c->name.len == 0 && c->name.rc == 0))
         return 0;
-    rc = name_call(r, c, err);
+    rc = end_those_before(r, c, err);
+    if (rc == 0)
+        rc = name_call(r, c, err);
     if (rc < 0 || r->is_broken)
         return rc;
     c->started = true;
@@ -95,7 +115,9 @@ int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_
     text = rv_half_join(&c->half, r->has_halves, text, &r->joined);
     if (r->joined.rc)
         return rv_buf_check(&r->joined, "the reply", err);
-    if (text.len && c->ended)
+    if (c->ended && rv_str_trim(text).len == 0)
+        return 0;
+    if (c->ended)
         rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "arguments of a tool call came after its end");
     if (!text.len || c->ended || !rv_reader_fits(r, text.len))
         return 0;

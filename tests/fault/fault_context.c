@@ -36,7 +36,7 @@ static int read_and_tell(void)
 
     rv_err_free(err);
     if (rc == 0) {
-        rv_instructions_write(c, "a", 1, &text);
+        rv_instructions_write(c, "a", true, 1, &text);
         rv_conversation_write_json(c, &w);
         rc = rv_buf_check(&text, "text", NULL);
     }

@@ -30,7 +30,7 @@ static rv_buf told(const struct rv_conversation *c)
 {
     rv_buf b = RV_BUF_INIT((size_t)1 << 20);
 
-    rv_instructions_write(c, NULL, 0, &b);
+    rv_instructions_write(c, NULL, true, 0, &b);
     must(b.rc == 0 && rv_utf8_valid(rv_buf_str(&b), NULL));
     return b;
 }

@@ -91,7 +91,11 @@ function checkRequest(talk, wire, {body, turn, by, isFirst}, prompts, what) {
     )
     if (isFirst) equal(got.said.at(-1).text, talk.turns[turn].says, what('ends with the new message'))
     for (const before of talk.turns.slice(0, turn)) {
-      const called = before.replies.filter((r) => r.by === by).flatMap((r) => r.calls ?? [])
+      // an output is told by its answer
+      const called = before.replies
+        .filter((r) => r.by === by)
+        .flatMap((r) => r.calls ?? [])
+        .filter((c) => c.name !== 'final_result')
       const told = got.said.flatMap((m) => m.calls ?? [])
       for (const c of called)
         check(
@@ -100,7 +104,11 @@ function checkRequest(talk, wire, {body, turn, by, isFirst}, prompts, what) {
           told,
         )
       check(
-        got.said.some((m) => m.role === 'assistant' && m.text === before.comes.text),
+        got.said
+          .filter((m) => m.role === 'assistant' && m.text)
+          .map((m) => m.text)
+          .join('\n\n')
+          .includes(before.comes.text),
         what('tells the earlier answer'),
       )
     }

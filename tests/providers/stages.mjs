@@ -29,7 +29,7 @@ const stages = [
       say('There it is.'),
     ],
     outputs: {'front-desk': {response: 'There it is.'}},
-    rows: 'user tool_call assistant tool_response assistant',
+    rows: 'user assistant tool_call assistant tool_response assistant',
   },
   {
     pipeline: 'extract-and-save.yaml',

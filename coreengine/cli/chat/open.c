@@ -98,6 +98,7 @@ static int open_agents(struct rv_cli_chat *c, rv_err **err)
                                         .dirs = &dir,
                                         .n_dirs = dir != NULL,
                                         .registers = true,
+                                        .is_unkept = rv_cli_flag(c->args, "no-store"),
                                         .log = c->cli->log};
 
     return rc == 0 ? rv_agents_new(&opts, &c->agents, err) : rc;
@@ -140,13 +141,16 @@ int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *ag
                                 .n_capabilities = c->n_capabilities,
                                 .sections = c->sections,
                                 .zone_minutes = rv_cli_zone_minutes(),
-                                .session_name = rv_cli_value(c->args, "session-name")};
+                                .session_name = rv_cli_value(c->args, "session-name"),
+                                .session_type = rv_cli_value(c->args, "session-type")};
+    const char *client = rv_cli_value(c->args, "client-id");
     rv_chat *chat = NULL;
 
     opts.context = (struct rv_context){.user_id = scope.user,
                                        .tenant_id = scope.tenant,
                                        .session_id = session,
-                                       .client_id = "cli",
+                                       .is_eval = rv_cli_flag(c->args, "eval"),
+                                       .client_id = client && client[0] ? client : "cli",
                                        .user_name = rv_cli_value(c->args, "user-name"),
                                        .user_email = rv_cli_value(c->args, "user-email")};
     while (opts.n_sections < RV_COUNT(c->sections) &&
@@ -158,6 +162,10 @@ int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *ag
         return rc;
     rv_chat_free(c->chat);
     c->chat = chat;
+    const struct rv_store_scope own = rv_cli_chat_scope(c);
+    struct rv_agents_found found;
+    if (rv_agents_find(c->agents, &own, rv_chat_agent(chat), &found, NULL) == 0)
+        rv_cli_warn_hidden(c->agents, rv_chat_agent(chat), &found);
     return 0;
 }
 

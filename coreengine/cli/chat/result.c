@@ -80,6 +80,8 @@ void rv_chat_write_result(const struct rv_cli_chat *c, const struct rv_chat_turn
         rv_jw_kv_value(&w, "output", turn->output);
     if (turn->chained)
         rv_jw_kv_value(&w, "chained_tool_result", turn->chained);
+    if (turn->chained_error)
+        rv_jw_kv_text(&w, "chained_tool_error", turn->chained_error);
     write_usage(&turn->usage, &w);
     rv_jw_kv_int(&w, "latency_ms", turn->latency_ms);
     write_message_id(c, turn, &w);
@@ -88,7 +90,7 @@ void rv_chat_write_result(const struct rv_cli_chat *c, const struct rv_chat_turn
     if (turn->error)
         rv_jw_kv_text(&w, "error", turn->error);
     rv_jw_kv_bool(&w, "stored", turn->was_kept && !rv_cli_flag(c->args, "no-store"));
-    if (!turn->was_kept && turn->store_error)
+    if (!turn->was_kept && turn->store_error && !rv_cli_flag(c->args, "no-store"))
         rv_jw_kv_text(&w, "store_error", turn->store_error);
     rv_jw_obj_end(&w);
     rv_buf_putc(b, '\n');
@@ -104,6 +106,11 @@ int rv_cli_chat_report(const struct rv_cli_chat *c, const struct rv_chat_turn *t
     if (turn->is_cut_off && !is_told)
         rv_buf_printf(&text, "%s[cut off] the answer reached max_tokens: raise it, or ask for less%s\n",
                       c->cli->err_color ? "\033[2m" : "", plain);
+    if (turn->chained_error) {
+        rv_buf_printf(&text, "%s[error]%s the chained tool failed: ", red, plain);
+        rv_cli_write_lines(rv_str_of(turn->chained_error), &text);
+        rv_buf_putc(&text, '\n');
+    }
     if (turn->status == RV_RUN_CANCELLED) {
         rv_buf_puts(&text, "[cancelled]\n");
     } else if (turn->status != RV_RUN_COMPLETED && turn->status != RV_RUN_INTERRUPTED && turn->was_kept) {
@@ -112,8 +119,9 @@ int rv_cli_chat_report(const struct rv_cli_chat *c, const struct rv_chat_turn *t
         rv_buf_putc(&text, '\n');
     }
     if (!turn->was_kept) {
-        rv_buf_printf(&text, "%s[error]%s the turn is not kept: ", red, plain);
-        rv_cli_write_lines(rv_str_of(turn->store_error ? turn->store_error : "it could not be written"), &text);
+        rv_buf_printf(&text, "%s[error]%s %s", red, plain,
+                      rv_cli_flag(c->args, "no-store") ? "" : "the turn is not kept: ");
+        rv_cli_write_lines(rv_str_of(turn->store_error ? turn->store_error : "it failed"), &text);
         rv_buf_putc(&text, '\n');
         status = RV_EXIT_FAILED;
     }

@@ -155,7 +155,9 @@ static int instructions(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = read_conversation(rv_json_get_obj(in, "conversation"), &c, err);
     if (rc == 0) {
-        rv_instructions_write(c, rv_fn_str(in, "agent").ptr, source.now_us, &text);
+        bool can_look_up = true;
+        RV_IGNORE(!rv_json_get_bool(in, "look_up", &can_look_up), "absent: it can");
+        rv_instructions_write(c, rv_fn_str(in, "agent").ptr, can_look_up, source.now_us, &text);
         rc = rv_buf_check(&text, "instructions", err);
     }
     if (rc == 0)
@@ -297,7 +299,7 @@ static const struct rv_fn items[] = {
      context_from_headers},
     {"child_context", "{context: object, agent?: word, model?: word}", CONTEXT_SHAPE,
      "the context of a delegated agent", child_context},
-    {"instructions", "{conversation?: object, agent?: word, now?: string}", "string",
+    {"instructions", "{conversation?: object, agent?: word, now?: string, look_up?: bool}", "string",
      "what a model is told of a request", instructions},
     {"routing", "{op: string, state?: object, agent?: word, max_turns?: int, why?: word}",
      "{state: object, needs_classification: bool}",

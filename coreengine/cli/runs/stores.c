@@ -99,6 +99,19 @@ static int no_store(const char *path, rv_err **err)
     return rc;
 }
 
+/* A store of an older version is brought forward by whoever first opens it, also to read. False: it can not be. */
+static bool bring_forward(const char *path, const struct rv_store_opts *reading)
+{
+    struct rv_store_opts opts = *reading;
+    rv_store *store = NULL;
+
+    opts.read_only = false;
+    if (rv_store_open(path, &opts, &store, NULL) < 0)
+        return false;
+    rv_store_close(store);
+    return true;
+}
+
 int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use,
                       rv_store **out, rv_err **err)
 {
@@ -114,6 +127,11 @@ int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, 
     if (rc == 0) {
         RV_LOG(cli->log, DEBUG, "store.open", RV_F_STR("url", rv_buf_str(&path)));
         rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);
+        if (rc == RV_E_VERSION && opts.read_only && bring_forward(rv_buf_cstr(&path), &opts)) {
+            rv_err_free(cause);
+            cause = NULL;
+            rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);
+        }
         if (rc == RV_E_NOT_FOUND && opts.must_exist) {
             rv_err_free(cause);
             rc = no_store(rv_buf_cstr(&path), err);
@@ -122,6 +140,21 @@ int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, 
         }
     }
     rv_buf_fini(&path);
+    return rc;
+}
+
+int rv_cli_store_open_if_any(const struct rv_cli *cli, const struct rv_cli_args *args, rv_store **out, rv_err **err)
+{
+    rv_err *cause = NULL;
+    int rc = rv_cli_store_open(cli, args, RV_CLI_STORE_READ, out, &cause);
+
+    if (rc == RV_E_NOT_FOUND && !rv_cli_value(args, "store")) {
+        rv_err_free(cause);
+        *out = NULL;
+        return 0;
+    }
+    if (rc < 0)
+        *err = cause;
     return rc;
 }
 

@@ -47,6 +47,7 @@ void rv_cli_session_json(const struct rv_session_row *row, rv_jw *w)
     rv_jw_kv_text(w, "description", row->description);
     rv_jw_kv_text(w, "agent_name", row->agent_name);
     rv_jw_kv_text(w, "mode", row->mode);
+    rv_jw_kv_text(w, "status", row->status);
     rv_jw_kv_int(w, "total_tokens", row->total_tokens);
     rv_jw_kv_int(w, "messages", row->n_messages);
     put_json(w, "metadata", row->metadata, "{}");

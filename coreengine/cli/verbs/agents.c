@@ -16,6 +16,8 @@ static const char *mode_of(const struct rv_agentdoc *doc)
 /* --- list --- */
 
 struct listing {
+    const struct rv_cli_sources *sources;
+    rv_buf *warnings;
     rv_cli_table *table;
     rv_jw *json;   /* NULL: as a table */
     rv_buf *names; /* names only; NULL: likewise */
@@ -54,7 +56,8 @@ static void add_row(rv_cli_table *t, const char *name, const struct rv_agents_fo
         rv_cli_table_add_text(t, fault_text(fault));
 }
 
-static void write_row(rv_jw *w, const char *name, const struct rv_agents_found *found, const rv_err *fault)
+static void write_row(rv_jw *w, const char *name, const struct rv_agents_found *found, const char *hidden,
+                      const rv_err *fault)
 {
     const struct rv_agentdoc *doc = found->doc;
 
@@ -63,6 +66,8 @@ static void write_row(rv_jw *w, const char *name, const struct rv_agents_found *
     rv_jw_kv_bool(w, "valid", doc != NULL);
     rv_jw_kv_text(w, "source", found->source);
     rv_jw_kv_text(w, "place", found->place);
+    if (hidden)
+        rv_jw_kv_text(w, "hides", hidden);
     if (doc) {
         rv_jw_kv_text(w, "mode", mode_of(doc));
         rv_jw_kv_text(w, "model", doc->model);
@@ -84,11 +89,14 @@ static int take_agent(void *self, const char *name, const struct rv_agents_found
                       rv_err **err)
 {
     struct listing *l = self;
+    const char *hidden = rv_agents_hidden(l->sources->agents, name, found);
 
     (void)err;
     l->n++;
+    if (hidden)
+        rv_cli_write_hidden(name, found, hidden, l->warnings);
     if (l->json)
-        write_row(l->json, name, found, fault);
+        write_row(l->json, name, found, hidden, fault);
     else if (l->names)
         rv_buf_printf(l->names, "%s\n", name);
     else
@@ -106,9 +114,12 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
     struct listing l = {
         .table = rv_cli_table_new(columns, RV_COUNT(columns)), .json = json ? &w : NULL, .names = names ? &text : NULL};
     struct rv_cli_sources sources = {0};
+    rv_buf warnings = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_err *err = NULL;
     int status;
 
+    l.sources = &sources;
+    l.warnings = &warnings;
     if (json && names) {
         rv_cli_table_free(l.table);
         return rv_cli_usage(cli, args, "--json and --names exclude each other");
@@ -130,9 +141,11 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
         status = rv_cli_report(cli, err);
     } else {
         status = rv_cli_print(cli, &text);
+        rv_cli_err(rv_buf_str(&warnings));
         if (l.n == 0 && !json && !names)
             rv_cli_err(RV_STR_LIT("there are no agents: `reeve agents put FILE` or --schema-dir DIR brings some\n"));
     }
+    rv_buf_fini(&warnings);
     rv_cli_table_free(l.table);
     rv_cli_sources_fini(&sources);
     return status;
@@ -172,6 +185,8 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
             write_head(&found, &text);
         rv_agentdoc_write_yaml(found.doc, &text);
     }
+    if (rc == 0)
+        rv_cli_warn_hidden(sources.agents, args->words[0], &found);
     rv_cli_sources_fini(&sources);
     if (rc == 0)
         return rv_cli_print(cli, &text);

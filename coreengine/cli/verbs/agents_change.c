@@ -1,4 +1,5 @@
 /* reeve agents put, validate, delete. */
+#include "coreengine/chat/chat.h"
 #include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
@@ -56,7 +57,8 @@ static void write_verdict_json(const char *path, const struct rv_agentdoc *doc, 
     rv_jw_obj_end(w);
 }
 
-static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_jw *json, rv_buf *text)
+static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_plugins *plugins, const char *path,
+                        rv_jw *json, rv_buf *text)
 {
     rv_buf source = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
     struct rv_agentdoc *doc = NULL;
@@ -67,6 +69,11 @@ static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, cons
     int rc = read_document(path, &source, &findings, &doc, &err);
     if (rc == 0 && doc)
         rc = rv_agents_check(doc, findings, &err);
+    if (rc == 0 && doc) {
+        const struct rv_agents_found found = {doc, rv_buf_str(&source), "file", path};
+        rc = rv_chat_check_agent(plugins, &found, findings, &err);
+        rv_findings_sort(findings);
+    }
     if (rc == 0 && doc && rv_findings_n_errors(findings) > 0) { /* it is one, and can not be used */
         rv_agentdoc_free(doc);
         doc = NULL;
@@ -89,23 +96,47 @@ static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, cons
     return status;
 }
 
+/* Those that a chat with the same options has. */
+static int open_capabilities(const struct rv_cli *cli, const struct rv_cli_args *args, rv_plugins **out, rv_err **err)
+{
+    const char *name;
+    bool none = false;
+
+    for (size_t i = 0; (name = rv_cli_nth(args, "capability", i)); i++)
+        none = none || !name[0];
+    int rc = rv_cli_open_built_in(cli, ".", none ? "" : NULL, out, err);
+    for (size_t i = 0; rc == 0 && (name = rv_cli_nth(args, "capability", i)); i++) {
+        const struct rv_capability_config which = {.name = name};
+        if (name[0] && strcmp(name, RV_CLI_BUILT_IN) != 0)
+            rc = rv_plugins_load(*out, &which, err);
+    }
+    if (rc < 0)
+        rv_plugins_free(*out);
+    return rc;
+}
+
 static int validate(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
     bool json = rv_cli_flag(args, "json");
     int status = RV_EXIT_COMPLETED;
+    rv_plugins *plugins = NULL;
+    rv_err *err = NULL;
 
+    if (open_capabilities(cli, args, &plugins, &err) < 0)
+        return rv_cli_report(cli, err);
     if (json)
         rv_jw_arr(&w);
     for (size_t i = 0; i < args->n_words; i++) {
-        int one = validate_one(cli, args, args->words[i], json ? &w : NULL, &text);
+        int one = validate_one(cli, args, plugins, args->words[i], json ? &w : NULL, &text);
         status = one > status ? one : status;
     }
     if (json) {
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     }
+    rv_plugins_free(plugins);
     int printed = rv_cli_print(cli, &text);
     return printed > status ? printed : status;
 }
@@ -223,6 +254,7 @@ static const struct rv_cli_option put_options[] = {SHARED_OPTION("for everybody 
 static const struct rv_cli_option validate_options[] = {
     {"json", 'j', NULL, "an array of verdicts with their findings", NULL, false},
     {"strict", 0, NULL, "warnings count as errors", NULL, false},
+    {"capability", 0, "NAME", "a capability whose tools are at hand, beside p8 (\"\": without p8)", NULL, true},
 };
 static const struct rv_cli_option delete_options[] = {SHARED_OPTION("everybody's instead of the user's own"),
                                                       RV_CLI_SYNC_OPTION, RV_CLI_SOURCES_OPTIONS};
@@ -248,7 +280,8 @@ const struct rv_cli_verb rv_verb_agents_validate = {
     .summary = "check agent documents",
     .text =
         "Reports everything that is wrong with each, at its place, and what is probably not meant. Exit status 2 if\n"
-        "anything is wrong.",
+        "anything is wrong: also a tool that no capability has, and a chained tool that the output does not fit, since\n"
+        "a chat would refuse them.",
     .examples = "reeve agents validate agents/*.yaml\n"
                 "reeve agents validate agent.yaml --json | jq '.[].findings'",
     .options = validate_options,

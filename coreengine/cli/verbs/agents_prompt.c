@@ -109,7 +109,8 @@ static int write_all(const struct layers *l, rv_err **err)
     if (rc == 0) {
         rv_buf_putc(l->out, '\n');
         write_heading(l, "instructions: of one request");
-        rv_instructions_write(&c, l->doc->name, rv_cli_now_us(), l->out);
+        rv_instructions_write(&c, l->doc->name, rv_agentdoc_names_tool(l->doc, RV_LOOKUP_TOOL), rv_cli_now_us(),
+                              l->out);
         rv_buf_putc(l->out, '\n');
         write_heading(l, "history: of the session");
         rc = write_history(l, &c, err);

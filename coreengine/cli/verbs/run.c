@@ -23,7 +23,7 @@
         RV_CLI_STORE_OPTION, RV_CLI_TENANT_OPTION, RV_CLI_SCHEMA_DIR_OPTION, RV_CLI_SYNC_OPTION, RV_CLI_LEASE_OPTION,  \
         {"mock", 'm', NULL, "use the mock handlers of all stages that have one", NULL, false},                         \
     {                                                                                                                  \
-        "workers", 'w', "N", "threads for capability code (default: cores)", NULL, false                               \
+        "workers", 'w', "N", "threads for capability code at most (default: 64)", NULL, false                          \
     }
 
 static const struct rv_cli_option run_options[] = {

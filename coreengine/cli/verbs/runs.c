@@ -402,9 +402,10 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "--json and --ids exclude each other");
     if (read_filter(args, &filter, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
-        return status;
-    status = read_list(store, &scope, filter, &l, &err) < 0 ? rv_cli_report(cli, err) : print_list(cli, args, &l);
+    int rc = rv_cli_store_open_if_any(cli, args, &store, &err);
+    if (rc == 0 && store)
+        rc = read_list(store, &scope, filter, &l, &err);
+    status = rc < 0 ? rv_cli_report(cli, err) : print_list(cli, args, &l);
     rv_index_fini(&l.by_id);
     rv_arena_free(l.arena);
     rv_store_close(store);

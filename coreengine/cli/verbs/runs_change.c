@@ -350,7 +350,7 @@ const struct rv_cli_verb rv_verb_runs_cancel = {
 static const struct rv_cli_option recover_options[] = {
     {"dry-run", 'n', NULL, "only say which runs would go on", NULL, false},
     {"quiet", 'q', NULL, "no progress", NULL, false},
-    {"workers", 'w', "N", "threads for capability code (default: cores)", NULL, false},
+    {"workers", 'w', "N", "threads for capability code at most (default: 64)", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,

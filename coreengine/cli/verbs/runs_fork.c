@@ -130,7 +130,7 @@ static const struct rv_cli_option fork_options[] = {
     {"state", 0, NULL, "with --go: print the whole state as one JSON object", NULL, false},
     {"events", 'e', NULL, "with --go: print each event as a line of JSON", NULL, false},
     {"quiet", 'q', NULL, "with --go: no progress", NULL, false},
-    {"workers", 'w', "N", "with --go: threads for capability code (default: cores)", NULL, false},
+    {"workers", 'w', "N", "with --go: threads for capability code at most (default: 64)", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,

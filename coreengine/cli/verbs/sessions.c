@@ -51,7 +51,8 @@ static int read_list(rv_store *store, const struct rv_cli_args *args, struct lis
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
     struct rv_session_filter filter = {.agent_name = rv_cli_value(args, "agent"),
-                                       .name_contains = rv_cli_value(args, "search")};
+                                       .name_contains = rv_cli_value(args, "search"),
+                                       .status = rv_cli_value(args, "status")};
 
     int rc = rv_cli_int(args, "limit", 0, 1000000, &l->limit, err);
     filter.limit = l->limit ? l->limit + 1 : 0; /* one more tells whether there are more */
@@ -73,13 +74,13 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (json && ids)
         return rv_cli_usage(cli, args, "--json and --ids exclude each other");
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
-        return status;
+    if (rv_cli_store_open_if_any(cli, args, &store, &err) < 0)
+        return rv_cli_report(cli, err);
     if (!json && !ids && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
         rc = RV_FAIL(&err, RV_E_NOMEM, "list sessions");
     if (json)
         rv_jw_arr(&w);
-    if (rc == 0)
+    if (rc == 0 && store)
         rc = read_list(store, args, &l, &err);
     if (json) {
         rv_jw_arr_end(&w);
@@ -129,6 +130,7 @@ static int delete_session(struct rv_cli *cli, const struct rv_cli_args *args)
 static const struct rv_cli_option list_options[] = {
     {"agent", 'a', "NAME", "only sessions with that agent", NULL, false},
     {"search", 0, "TEXT", "only sessions whose name has that text", NULL, false},
+    {"status", 0, "STATUS", "only sessions of that status: active or archived", "active archived", false},
     {"limit", 'l', "N", "the N touched last; 0: all (default 50, with --json and --ids all)", NULL, false},
     {"json", 'j', NULL, "an array of rows", NULL, false},
     {"ids", 0, NULL, "ids only, one a line", NULL, false},
@@ -171,8 +173,8 @@ const struct rv_cli_verb rv_verb_sessions_delete = {
 };
 
 static const struct rv_cli_verb *const subs[] = {
-    &rv_verb_sessions_list,   &rv_verb_sessions_show,   &rv_verb_sessions_messages,
-    &rv_verb_sessions_export, &rv_verb_sessions_delete, NULL,
+    &rv_verb_sessions_list,   &rv_verb_sessions_show,   &rv_verb_sessions_messages,       &rv_verb_sessions_export,
+    &rv_verb_sessions_change, &rv_verb_sessions_delete, &rv_verb_sessions_delete_message, NULL,
 };
 
 const struct rv_cli_verb rv_verb_sessions = {

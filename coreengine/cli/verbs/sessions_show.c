@@ -121,6 +121,8 @@ static void write_head(const struct picture *p, const struct rv_session_row *row
     rv_cli_write_preview(rv_str_of(row->agent_name && row->agent_name[0] ? row->agent_name : "-"), PREVIEW, b);
     rv_buf_puts(b, "\n  user     ");
     rv_cli_write_preview(rv_str_of(row->user[0] ? row->user : "nobody"), PREVIEW, b);
+    rv_buf_puts(b, "\n  status   ");
+    rv_buf_puts(b, row->status);
     rv_buf_puts(b, "\n  tokens   ");
     rv_cli_write_count(b, row->total_tokens);
     rv_buf_puts(b, "\n  begun    ");

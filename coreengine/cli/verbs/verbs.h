@@ -11,7 +11,7 @@ extern const struct rv_cli_verb rv_verb_chat, rv_verb_run, rv_verb_resume, rv_ve
 extern const struct rv_cli_verb rv_verb_runs_list, rv_verb_runs_show, rv_verb_runs_events, rv_verb_runs_cancel,
     rv_verb_runs_recover, rv_verb_runs_fork;
 extern const struct rv_cli_verb rv_verb_sessions_list, rv_verb_sessions_show, rv_verb_sessions_messages,
-    rv_verb_sessions_export, rv_verb_sessions_delete;
+    rv_verb_sessions_export, rv_verb_sessions_change, rv_verb_sessions_delete, rv_verb_sessions_delete_message;
 extern const struct rv_cli_verb rv_verb_agents_list, rv_verb_agents_show, rv_verb_agents_put, rv_verb_agents_validate,
     rv_verb_agents_delete, rv_verb_agents_prompt;
 

@@ -239,6 +239,49 @@ START_TEST(a_turn_names_its_session_and_merges_metadata)
 }
 END_TEST
 
+static void read_as(struct world *w, const struct rv_message_filter *filter, const char *want, int line)
+{
+    struct seen seen = {.text = RV_BUF_INIT(10000)};
+
+    must_ok(w, rv_store_read_messages(w->s, &operator_scope, "s1", filter, see_message, &seen, &w->err), "read", line);
+    ck_assert_msg(strcmp(rv_buf_cstr(&seen.text), want) == 0, "line %d: \"%s\"", line, rv_buf_cstr(&seen.text));
+    rv_buf_fini(&seen.text);
+}
+
+START_TEST(one_message_is_deleted_and_the_others_keep_their_numbers)
+{
+    const struct rv_message_filter before = {.with_deleted = true, .told_us = T0 + 9};
+    const struct rv_message_filter after = {.with_deleted = true, .told_us = T0 + 10};
+    const struct rv_store_scope other = {.user = "v"};
+    struct rv_message_filter first = {.limit = 1};
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    make_session(w, "s1", "u");
+    OK(add_rows(w, "s1", "m", "user:a assistant:b user:c"));
+    FAILS(RV_E_NOT_FOUND, rv_store_delete_message(w->s, &other, "s1", 2, T0 + 10, &w->err));
+    SAYS(RV_E_NOT_FOUND, "has no message 4", rv_store_delete_message(w->s, &operator_scope, "s1", 4, T0 + 10, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_delete_message(w->s, &operator_scope, "s1", 0, T0 + 10, &w->err));
+    OK(rv_store_begin(w->s, &w->err));
+    OK(rv_store_delete_message(w->s, &operator_scope, "s1", 1, T0 + 10, &w->err));
+    rv_store_rollback(w->s);
+    OK(rv_store_delete_message(w->s, &operator_scope, "s1", 2, T0 + 10, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_delete_message(w->s, &operator_scope, "s1", 2, T0 + 11, &w->err));
+    MESSAGES("s1", "1:user=a 3:user=c");
+    read_as(w, &before, "1:user=a 2:assistant=b 3:user=c", __LINE__); /* as a run was told it before */
+    read_as(w, &after, "1:user=a 3:user=c", __LINE__);
+    first.newest_first = true;
+    read_as(w, &first, "3:user=c", __LINE__);
+    OK(add_rows(w, "s1", "n", "user:d"));
+    MESSAGES("s1", "1:user=a 3:user=c 4:user=d");
+    OK(rv_store_check(w->s, &w->err));
+    OK(rv_store_sweep(w->s, T0 + 100, 0, NULL, &w->err));
+    read_as(w, &before, "1:user=a 2:assistant 3:user=c 4:user=d", __LINE__); /* its words are gone */
+    OK(rv_store_check(w->s, &w->err));
+    world_close(w);
+}
+END_TEST
+
 START_TEST(a_message_takes_only_what_can_be_one)
 {
     static char too_long[RV_STORE_MAX_ID + 2];
@@ -308,6 +351,7 @@ Suite *messages_suite(void)
     ADD(tc, what_a_callback_says_ends_the_walk);
     ADD(tc, a_message_that_is_there_is_passed_over);
     ADD(tc, a_turn_names_its_session_and_merges_metadata);
+    ADD(tc, one_message_is_deleted_and_the_others_keep_their_numbers);
     ADD(tc, a_message_takes_only_what_can_be_one);
     suite_add_tcase(suite, tc);
     return suite;

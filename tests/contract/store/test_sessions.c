@@ -150,6 +150,34 @@ START_TEST(a_change_touches_what_it_names)
 }
 END_TEST
 
+START_TEST(a_session_has_a_status)
+{
+    struct world world, *w = &world;
+    struct rv_session_change change = {.status = "archived", .now_us = T0 + 3};
+    const struct rv_session_filter archived = {.status = "archived"}, odd = {.status = "gone"};
+    struct seen seen = {.text = RV_BUF_INIT(1000)};
+    struct rv_session_row row;
+
+    world_open(w, _i);
+    make_session(w, "s1", "u");
+    make_session(w, "s2", "u");
+    OK(rv_store_get_session(w->s, &operator_scope, "s1", &row, &w->err));
+    ck_assert_str_eq(row.status, "active");
+    rv_session_row_fini(&row);
+    OK(rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    OK(rv_store_get_session(w->s, &operator_scope, "s1", &row, &w->err));
+    ck_assert_str_eq(row.status, "archived");
+    rv_session_row_fini(&row);
+    OK(rv_store_list_sessions(w->s, &operator_scope, &archived, see_session, &seen, &w->err));
+    ck_assert_str_eq(rv_buf_cstr(&seen.text), "s1");
+    change.status = "gone";
+    SAYS(RV_E_INVALID, "no status", rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
+    SAYS(RV_E_INVALID, "no status", rv_store_list_sessions(w->s, &operator_scope, &odd, see_session, &seen, &w->err));
+    rv_buf_fini(&seen.text);
+    world_close(w);
+}
+END_TEST
+
 START_TEST(metadata_has_a_limit_and_a_change_beyond_it_changes_nothing)
 {
     struct world world, *w = &world;
@@ -349,6 +377,7 @@ Suite *sessions_suite(void)
     ADD(tc, an_id_is_its_owners_alone);
     ADD(tc, an_id_of_several_users_is_ambiguous);
     ADD(tc, a_change_touches_what_it_names);
+    ADD(tc, a_session_has_a_status);
     ADD(tc, metadata_has_a_limit_and_a_change_beyond_it_changes_nothing);
     ADD(tc, sessions_are_listed_last_touched_first);
     ADD(tc, sessions_of_one_moment_are_listed_by_id);

@@ -106,7 +106,7 @@ export const turns = [
       exit: 1,
       error: /generation failed/,
       text: 'I note that.\n\nBoats fl',
-      rows: 'user tool_call tool_response assistant',
+      rows: 'user assistant tool_call tool_response assistant',
     },
   },
   {
@@ -141,8 +141,8 @@ export const turns = [
       status: 'completed',
       exit: 0,
       says: 'It was cut off.',
-      rows: 'user tool_call assistant tool_response assistant',
-      failed: [false, false, true, false, false],
+      rows: 'user assistant tool_call assistant tool_response assistant',
+      failed: [false, false, false, true, false, false],
       result: /generation failed/,
     },
   },
@@ -156,8 +156,8 @@ export const turns = [
       status: 'completed',
       exit: 0,
       says: 'It does not answer.',
-      rows: 'user tool_call assistant tool_response assistant',
-      failed: [false, false, true, false, false],
+      rows: 'user assistant tool_call assistant tool_response assistant',
+      failed: [false, false, false, true, false, false],
       result: /generation failed/,
     },
   },
@@ -172,8 +172,8 @@ export const turns = [
       exit: 1,
       error: /generation failed/,
       says: 'A boat is a hull.',
-      rows: 'user tool_call assistant tool_response assistant',
-      failed: [true, true, false, true, true], // the agent that was asked did its part
+      rows: 'user assistant tool_call assistant tool_response assistant',
+      failed: [true, true, true, false, true, true], // the agent that was asked did its part
     },
   },
   {
@@ -311,7 +311,7 @@ export const turns = [
     serve: byAgent({general: call('ask_agent', task, 'I ask.'), 'sample-agent': hangBehind('A boat is a')}),
     signal: 'SIGINT',
     in: 'child',
-    want: {status: 'cancelled', text: null, rows: 'user tool_call assistant assistant', unanswered: 1},
+    want: {status: 'cancelled', text: null, rows: 'user assistant tool_call assistant assistant', unanswered: 1},
   },
   {
     name: 'killed-in-a-child',

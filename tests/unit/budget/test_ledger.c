@@ -198,7 +198,13 @@ static void begin(struct world *w, rv_engine *e, struct life *l, const struct rv
     if (row.owner)
         must(rv_store_release(w->store, l->id, row.fence, &err), err, "release");
     rv_run_row_fini(&row);
-    must(rv_journal_open(w->store, &all, l->id, "test/1", now_us, 0, &l->journal, &err), err, "open");
+    int opened = rv_journal_open(w->store, &all, l->id, "test/1", now_us, 0, &l->journal, &err);
+    if (opened == RV_E_STATE) { /* it was over, and died before anybody heard */
+        l->is_over = true;
+        rv_err_free(err);
+        return;
+    }
+    must(opened, err, "open");
     x.journal = l->journal;
     int rc = rv_engine_continue(e, &x, &all, NULL, &l->exec, &err);
     if (rc == RV_E_STATE) { /* it was over, and died before anybody heard */

@@ -26,11 +26,13 @@ START_TEST(a_child_streams_and_its_words_are_kept) /* remlight 8, 10; p8 13 */
     ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
     char *rows = world_rows(&w, true);
     ck_assert_str_eq(rows, "user ask it\n"
+                           "assistant[parent] One moment.\n"
                            "tool_call[parent] {\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":"
                            "\"sample-agent\",\"input_text\":\"what?\"}}\n"
                            "assistant<a1[sample-agent] the answer\n"
                            "tool_response[parent] {\"status\":\"success\",\"output\":\"the answer\",\"text_response\":"
-                           "\"the answer\",\"agent_schema\":\"sample-agent\",\"is_structured_output\":false,"
+                           "\"the answer\",\"agent_schema\":\"sample-agent\",\"input_text\":\"what?\","
+                           "\"is_structured_output\":false,"
                            "\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
                            "assistant[parent] One moment.\n\nIt said so.\n");
     free(rows);

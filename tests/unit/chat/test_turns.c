@@ -48,6 +48,7 @@ START_TEST(tool_calls_stand_between_question_and_answer) /* p8 16 */
     ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
     char *rows = world_rows(&w, true);
     ck_assert_str_eq(rows, "user note it\n"
+                           "assistant[sample-agent] Let me note that.\n"
                            "tool_call[sample-agent] "
                            "{\"name\":\"action\",\"id\":\"c1\",\"arguments\":{\"type\":\"observation\",\"payload\":{"
                            "\"confidence\":0.5}}}\n"
@@ -55,7 +56,8 @@ START_TEST(tool_calls_stand_between_question_and_answer) /* p8 16 */
                            "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\",\"payload\":"
                            "{\"confidence\":0.5},"
                            "\"_metadata_event\":true,\"confidence\":0.5} {\"name\":\"action\",\"id\":\"c1\"}\n"
-                           "assistant[sample-agent] Let me note that.\n\ndone\n");
+                           "assistant[sample-agent] done\n");
+    ck_assert(rv_str_is(t.text, "Let me note that.\n\ndone"));
     free(rows);
     char *events = world_events(&w, "action");
     ck_assert_ptr_nonnull(strstr(events, "\"action_type\":\"observation\",\"payload\":{\"confidence\":0.5}"));
@@ -283,13 +285,15 @@ START_TEST(a_message_gives_up_the_turn_that_waits)
     ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
     char *rows = world_rows(&w, true);
     ck_assert_str_eq(rows, "user(cancelled) clean up\n"
-                           "tool_call[cleaner](cancelled) {\"name\":\"wipe\",\"id\":\"c1\",\"arguments\":{}}\n"
                            "assistant[cleaner](cancelled) I clean.\n"
+                           "tool_call[cleaner](cancelled) {\"name\":\"wipe\",\"id\":\"c1\",\"arguments\":{}}\n"
+                           "assistant[cleaner](cancelled) \n"
                            "user what is that?\n"
                            "assistant[cleaner] Never mind.\n"
                            "user(cancelled) once more\n"
-                           "tool_call[cleaner](cancelled) {\"name\":\"wipe\",\"id\":\"c2\",\"arguments\":{}}\n"
                            "assistant[cleaner](cancelled) Again.\n"
+                           "tool_call[cleaner](cancelled) {\"name\":\"wipe\",\"id\":\"c2\",\"arguments\":{}}\n"
+                           "assistant[cleaner](cancelled) \n"
                            "user and now?\n"
                            "assistant[cleaner] Bye.\n");
     free(rows);
@@ -398,8 +402,9 @@ START_TEST(a_turn_whose_tool_was_denied_is_kept_and_the_session_goes_on)
     ck_assert_int_eq(t.status, RV_RUN_TERMINATED);
     char *rows = world_rows(&w, true);
     ck_assert_str_eq(rows, "user(cancelled) clean up\n"
+                           "assistant[cleaner](cancelled) I clean.\n"
                            "tool_call[cleaner](cancelled) {\"name\":\"wipe\",\"id\":\"c1\",\"arguments\":{}}\n"
-                           "assistant[cleaner](cancelled) I clean.\n");
+                           "assistant[cleaner](cancelled) \n");
     free(rows);
     t = world_say(&w, "never mind");
     ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);

@@ -98,8 +98,8 @@ START_TEST(what_is_told_of_a_copy_is_the_same)
     ck_assert_int_eq(rv_conversation_check(&c, NULL), 0);
     text = text_of(&c);
     copy = read_text(text);
-    rv_instructions_write(&c, NULL, 1, &told);
-    rv_instructions_write(copy, NULL, 1, &again);
+    rv_instructions_write(&c, NULL, true, 1, &told);
+    rv_instructions_write(copy, NULL, true, 1, &again);
     ck_assert_str_eq(rv_buf_cstr(&told), rv_buf_cstr(&again));
     rv_conversation_free(copy);
     rv_buf_fini(&told);

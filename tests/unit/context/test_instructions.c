@@ -14,7 +14,7 @@ static char *told(const struct rv_conversation *c, const char *agent, int64_t no
 {
     rv_buf b = RV_BUF_INIT(1 << 20);
 
-    rv_instructions_write(c, agent, now_us, &b);
+    rv_instructions_write(c, agent, true, now_us, &b);
     ck_assert_int_eq(b.rc, 0);
     return rv_buf_steal(&b, NULL);
 }

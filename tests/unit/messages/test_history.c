@@ -10,6 +10,11 @@
 #define PAIR                                                                                                           \
     CALL("{\"name\":\"f\",\"id\":\"c\",\"arguments\":{\"q\":1}}"), RESPONSE("{\"name\":\"f\",\"id\":\"c\"}", "r")
 
+#define FAILED(kind, text)                                                                                             \
+    {                                                                                                                  \
+        .type = (kind), .has_content = true, .content = VIEW(text), .token_count = RV_UNSET, .status = "failed"        \
+    }
+
 static const struct {
     const char *what;
     struct rv_message rows[MAX_ROWS];
@@ -76,6 +81,24 @@ static const struct {
      {USER("u"), ASSISTANT("I look."), PAIR, ASSISTANT("a")},
      "user u\nassistant I look. + c:f{\"q\":1}\ntool c f r\nassistant a\n",
      "user u\nassistant I look.\nassistant a\n"},
+    {"a message that only failed is not sent again",
+     {USER("u"), ASSISTANT("a"), FAILED("user", "v"), FAILED("assistant", ""), USER("w")},
+     "user u\nassistant a\nuser w\n",
+     NULL},
+    {"a turn that failed in the middle of its answer is told",
+     {USER("u"), ASSISTANT("a"), FAILED("user", "v"), FAILED("assistant", "par"), USER("w")},
+     "user u\nassistant a\nuser v\nassistant par\nuser w\n",
+     NULL},
+    {"one that failed behind its calls, too",
+     {FAILED("user", "v"),
+      {.type = "tool_call", .tool_calls = VIEW("{\"name\":\"f\",\"id\":\"c\"}"), .status = "failed"},
+      RESPONSE("{\"name\":\"f\",\"id\":\"c\"}", "r"), FAILED("assistant", ""), FAILED("user", "w")},
+     "user v\nassistant + c:f{}\ntool c f r\n",
+     "user v\n"},
+    {"the calls of one do not speak for the next",
+     {FAILED("user", "u"), FAILED("assistant", ""), FAILED("user", "v"), FAILED("assistant", "par")},
+     "user v\nassistant par\n",
+     NULL},
 };
 
 START_TEST(rows_become_messages)
@@ -95,6 +118,31 @@ START_TEST(rows_become_messages)
         json_object_put(messages);
         rv_buf_fini(&got);
     }
+}
+END_TEST
+
+/* A run that began with the first version is told what it was told then: the hash of it is in its journal. */
+START_TEST(the_first_version_stays_as_it_was)
+{
+    static const struct rv_message rows[] = {
+        FAILED("user", "u"),
+        CALL("{\"id\":\"a\",\"name\":\"final_result\",\"arguments\":{\"x\":1}}"),
+        RESPONSE("{\"id\":\"a\",\"name\":\"final_result\"}", "Final result processed."),
+        ASSISTANT("{\"x\":1}"),
+        TOOL("{\"tool_name\":\"f\",\"tool_call_id\":\"c\"}", "{\"q\":1}"),
+        TOOL("{\"tool_name\":\"f\",\"tool_call_id\":\"d\"}", "r"),
+    };
+    struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
+    rv_buf got = RV_BUF_INIT(100000);
+
+    o.version = RV_HISTORY_1;
+    json_object *messages = history_of(rows, RV_COUNT(rows), &o, false, NULL);
+    write_messages(messages, &got);
+    ck_assert_str_eq(rv_buf_cstr(&got), "user u\nassistant + a:final_result{\"x\":1}\n"
+                                        "tool a final_result Final result processed.\n"
+                                        "assistant {\"x\":1} + c:f{} + d:f{}\ntool c f {\"q\":1}\ntool d f r\n");
+    json_object_put(messages);
+    rv_buf_fini(&got);
 }
 END_TEST
 
@@ -154,6 +202,7 @@ TCase *history_case(void)
     TCase *c = tcase_create("history");
 
     tcase_add_loop_test(c, rows_become_messages, 0, RV_COUNT(cases));
+    tcase_add_test(c, the_first_version_stays_as_it_was);
     tcase_add_loop_test(c, old_long_texts_of_assistants_are_shortened, 0, RV_COUNT(shortened));
     return c;
 }

@@ -10,16 +10,22 @@ static const struct {
 } cases[] = {
     {"{}",
      "{'policy':'synthesise','max_tokens':8000,'max_messages':null,'since_us':0,'always_last':5,'compress':true,"
-     "'compress_keep':200,'count_tool_rows':false}",
+     "'compress_keep':200,'count_tool_rows':false,'version':2}",
      0},
     {"{'policy':'skip','max_tokens':null,'max_messages':3,'since_us':7,'always_last':0,'compress':false,"
      "'compress_keep':0,'count_tool_rows':true}",
      "{'policy':'skip','max_tokens':null,'max_messages':3,'since_us':7,'always_last':0,'compress':false,"
-     "'compress_keep':0,'count_tool_rows':true}",
+     "'compress_keep':0,'count_tool_rows':true,'version':2}",
      0},
+    {"{'version':1}",
+     "{'policy':'synthesise','max_tokens':8000,'max_messages':null,'since_us':0,'always_last':5,'compress':true,"
+     "'compress_keep':200,'count_tool_rows':false}",
+     0},
+    {"{'version':0}", "history option 'version' is out of range", RV_E_INVALID},
+    {"{'version':3}", "history option 'version' is out of range", RV_E_INVALID},
     {"{'max_tokens':0,'max_messages':0}",
      "{'policy':'synthesise','max_tokens':0,'max_messages':0,'since_us':0,'always_last':5,'compress':true,"
-     "'compress_keep':200,'count_tool_rows':false}",
+     "'compress_keep':200,'count_tool_rows':false,'version':2}",
      0},
     {"[]", "the options of a history are no object but array", RV_E_INVALID},
     {"null", "the options of a history are no object but null", RV_E_INVALID},

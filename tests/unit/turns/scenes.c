@@ -31,14 +31,14 @@ const struct scene room_scenes[] = {
                {.to = "read", .text = "{\"v\":1}"},
                {.to = "look", .text = "", .fails = "ExecutionError:it is dark"},
                {.to = "parent", .text = "done"}},
-     .rows =
-         "user ask\n"
-         "tool_call[parent] " CALLED("read", "c1", "{\"q\":1}") "tool_response[parent] {\"v\":1}" OF(
-             "read",
-             "c1") "tool_call[parent] " CALLED("look", "c2",
-                                               "{}") "tool_response[parent] "
-                                                     "{\"error\":{\"type\":\"ExecutionError\",\"message\":\"it is "
-                                                     "dark\"}}" OF("look", "c2") "assistant[parent] I look.\n\ndone\n"},
+     .rows = "user ask\n"
+             "assistant[parent] I look.\n"
+             "tool_call[parent] {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{\"q\":1}}\n"
+             "tool_response[parent] {\"v\":1} {\"name\":\"read\",\"id\":\"c1\"}\n"
+             "tool_call[parent] {\"name\":\"look\",\"id\":\"c2\",\"arguments\":{}}\n"
+             "tool_response[parent] {\"error\":{\"type\":\"ExecutionError\",\"message\":\"it is dark\"}} "
+             "{\"name\":\"look\",\"id\":\"c2\"}\n"
+             "assistant[parent] done\n"},
     {.name = "answers in another order",
      .parent = TOOLS,
      .last_first = true,
@@ -127,13 +127,18 @@ const struct scene room_scenes[] = {
                {.to = "parent", .text = "", .calls = ASK("c2", "child", "what?")},
                {.to = "child", .text = "this"},
                {.to = "parent", .text = "as I said"}},
-     .rows = "user ask\n"
-             "tool_call[parent] " CALLED("read", "c1", "{}") "tool_response[parent] {\"v\":1}" OF(
-                 "read", "c1") "tool_call[parent] " ASKED("c2", "child",
-                                                          "what?") "assistant<c2[child] this\n"
-                                                                   "tool_response[parent] " SAID("child", "this")
-                                                                       OF("ask_agent", "c2") "assistant[parent] "
-                                                                                             "this\n"},
+     .rows =
+         "user ask\n"
+         "tool_call[parent] {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{}}\n"
+         "tool_response[parent] {\"v\":1} {\"name\":\"read\",\"id\":\"c1\"}\n"
+         "tool_call[parent] "
+         "{\"name\":\"ask_agent\",\"id\":\"c2\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?\"}}\n"
+         "assistant<c2[child] this\n"
+         "tool_response[parent] "
+         "{\"status\":\"success\",\"output\":\"this\",\"text_response\":\"this\",\"agent_schema\":\"child\",\"input_"
+         "text\":\"what?\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+         "{\"name\":\"ask_agent\",\"id\":\"c2\"}\n"
+         "assistant[parent] this\n"},
     {.name = "a child with tools",
      .stage = ", child_text: child",
      .parent = TOOLS,
@@ -146,77 +151,21 @@ const struct scene room_scenes[] = {
                {.to = "parent", .text = "as I said", .in = 40, .out = 5}},
      .rows =
          "user ask\n"
-         "tool_call[parent] " ASKED("a1", "child", "what?") "tool_call<a1[child] " CALLED(
-             "read", "c1",
-             "{}") "tool_response<a1[child] {\"v\":1}" OF("read",
-                                                          "c1") "tool_call<a1[child] " CALLED("put", "c2",
-                                                                                              "{}") "tool_response<a1["
-                                                                                                    "child] "
-                                                                                                    "{\"v\":2}" OF(
-                                                                                                        "put",
-                                                                                                        "c2") "assistan"
-                                                                                                              "t<a1["
-                                                                                                              "child] "
-                                                                                                              "I "
-                                                                                                              "read."
-                                                                                                              "\n\nthis"
-                                                                                                              "\n"
-                                                                                                              "tool_"
-                                                                                                              "response"
-                                                                                                              "["
-                                                                                                              "parent] "
-                                                                                                              "{\"statu"
-                                                                                                              "s\":"
-                                                                                                              "\"succes"
-                                                                                                              "s\","
-                                                                                                              "\"output"
-                                                                                                              "\":"
-                                                                                                              "\"this\""
-                                                                                                              ","
-                                                                                                              "\"text_"
-                                                                                                              "response"
-                                                                                                              "\":"
-                                                                                                              "\"I "
-                                                                                                              "read."
-                                                                                                              "\\n\\nth"
-                                                                                                              "is\","
-                                                                                                              "\"agent_"
-                                                                                                              "schema\""
-                                                                                                              ":"
-                                                                                                              "\"child"
-                                                                                                              "\","
-                                                                                                              "\"is_"
-                                                                                                              "structur"
-                                                                                                              "ed_"
-                                                                                                              "output\""
-                                                                                                              ":"
-                                                                                                              "false,"
-                                                                                                              "\"chaine"
-                                                                                                              "d_"
-                                                                                                              "tool_"
-                                                                                                              "result\""
-                                                                                                              ":"
-                                                                                                              "null"
-                                                                                                              "}" OF(
-                                                                                                                  "ask_"
-                                                                                                                  "agen"
-                                                                                                                  "t",
-                                                                                                                  "a1") "ass"
-                                                                                                                        "ist"
-                                                                                                                        "ant"
-                                                                                                                        "[pa"
-                                                                                                                        "ren"
-                                                                                                                        "t] "
-                                                                                                                        "Wai"
-                                                                                                                        "t."
-                                                                                                                        "\n"
-                                                                                                                        "\nI"
-                                                                                                                        " re"
-                                                                                                                        "ad."
-                                                                                                                        "\n"
-                                                                                                                        "\nt"
-                                                                                                                        "his"
-                                                                                                                        "\n"},
+         "assistant[parent] Wait.\n"
+         "tool_call[parent] "
+         "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?\"}}\n"
+         "assistant<a1[child] I read.\n"
+         "tool_call<a1[child] {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{}}\n"
+         "tool_response<a1[child] {\"v\":1} {\"name\":\"read\",\"id\":\"c1\"}\n"
+         "tool_call<a1[child] {\"name\":\"put\",\"id\":\"c2\",\"arguments\":{}}\n"
+         "tool_response<a1[child] {\"v\":2} {\"name\":\"put\",\"id\":\"c2\"}\n"
+         "assistant<a1[child] this\n"
+         "tool_response[parent] {\"status\":\"success\",\"output\":\"this\",\"text_response\":\"I "
+         "read.\\n\\nthis\",\"agent_schema\":\"child\",\"input_text\":\"what?\",\"is_structured_output\":false,"
+         "\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+         "assistant[parent] I read.\n"
+         "\n"
+         "this\n"},
     {.name = "children side by side, and a tool",
      .stage = ", child_text: child",
      .parent = TOOLS,
@@ -236,16 +185,16 @@ const struct scene room_scenes[] = {
              "tool_response<a1[one] {\"v\":2} {\"name\":\"read\",\"id\":\"c1\"}\n"
              "assistant<a1[one] the first\n"
              "tool_response[parent] {\"status\":\"success\",\"output\":\"the first\",\"text_response\":\"the "
-             "first\",\"agent_schema\":\"one\",\"is_structured_output\":false,\"chained_tool_result\":null} "
-             "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+             "first\",\"agent_schema\":\"one\",\"input_text\":\"x\",\"is_structured_output\":false,\"chained_tool_"
+             "result\":null} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
              "tool_call[parent] {\"name\":\"look\",\"id\":\"r1\",\"arguments\":{}}\n"
              "tool_response[parent] {\"v\":1} {\"name\":\"look\",\"id\":\"r1\"}\n"
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"a2\",\"arguments\":{\"agent_name\":\"two\",\"input_text\":\"y\"}}\n"
              "assistant<a2[two] the second\n"
              "tool_response[parent] {\"status\":\"success\",\"output\":\"the second\",\"text_response\":\"the "
-             "second\",\"agent_schema\":\"two\",\"is_structured_output\":false,\"chained_tool_result\":null} "
-             "{\"name\":\"ask_agent\",\"id\":\"a2\"}\n"
+             "second\",\"agent_schema\":\"two\",\"input_text\":\"y\",\"is_structured_output\":false,\"chained_tool_"
+             "result\":null} {\"name\":\"ask_agent\",\"id\":\"a2\"}\n"
              "assistant[parent] the second\n"
              "\n"
              "the first\n"},
@@ -274,15 +223,18 @@ const struct scene room_scenes[] = {
              "assistant<a_1_1[three] deep\n"
              "tool_response<a_1[two] "
              "{\"status\":\"success\",\"output\":\"deep\",\"text_response\":\"deep\",\"agent_schema\":\"three\","
-             "\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a_1_1\"}\n"
+             "\"input_text\":\"3\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+             "{\"name\":\"ask_agent\",\"id\":\"a_1_1\"}\n"
              "assistant<a_1[two] deep\n"
              "tool_response<a[one] "
-             "{\"status\":\"success\",\"output\":\"less\",\"text_response\":\"deep\",\"agent_schema\":\"two\",\"is_"
-             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a_1\"}\n"
+             "{\"status\":\"success\",\"output\":\"less\",\"text_response\":\"deep\",\"agent_schema\":\"two\",\"input_"
+             "text\":\"2\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+             "{\"name\":\"ask_agent\",\"id\":\"a_1\"}\n"
              "assistant<a[one] deep\n"
              "tool_response[parent] "
              "{\"status\":\"success\",\"output\":\"little\",\"text_response\":\"deep\",\"agent_schema\":\"one\","
-             "\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
+             "\"input_text\":\"1\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+             "{\"name\":\"ask_agent\",\"id\":\"a\"}\n"
              "assistant[parent] deep\n"},
     {.name = "children that count their calls, as who asked does",
      .stage = ", child_text: child",
@@ -308,16 +260,18 @@ const struct scene room_scenes[] = {
              "tool_response<call_1[one] {\"v\":2} {\"name\":\"put\",\"id\":\"call_1_2\"}\n"
              "assistant<call_1[one] uno\n"
              "tool_response[parent] "
-             "{\"status\":\"success\",\"output\":\"uno\",\"text_response\":\"uno\",\"agent_schema\":\"one\",\"is_"
-             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"call_1\"}\n"
+             "{\"status\":\"success\",\"output\":\"uno\",\"text_response\":\"uno\",\"agent_schema\":\"one\",\"input_"
+             "text\":\"1\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+             "{\"name\":\"ask_agent\",\"id\":\"call_1\"}\n"
              "tool_call[parent] "
              "{\"name\":\"ask_agent\",\"id\":\"call_2\",\"arguments\":{\"agent_name\":\"two\",\"input_text\":\"2\"}}\n"
              "tool_call<call_2[two] {\"name\":\"put\",\"id\":\"call_2_1\",\"arguments\":{}}\n"
              "tool_response<call_2[two] {\"v\":3} {\"name\":\"put\",\"id\":\"call_2_1\"}\n"
              "assistant<call_2[two] due\n"
              "tool_response[parent] "
-             "{\"status\":\"success\",\"output\":\"due\",\"text_response\":\"due\",\"agent_schema\":\"two\",\"is_"
-             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"call_2\"}\n"
+             "{\"status\":\"success\",\"output\":\"due\",\"text_response\":\"due\",\"agent_schema\":\"two\",\"input_"
+             "text\":\"2\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+             "{\"name\":\"ask_agent\",\"id\":\"call_2\"}\n"
              "assistant[parent] uno\n"
              "\n"
              "due\n"},
@@ -335,40 +289,42 @@ const struct scene room_scenes[] = {
                {.to = "one", .text = "alone"},
                {.to = "parent", .text = "well"},
                {.to = "parent", .text = "well"}},
-     .rows = "user ask\n"
-             "tool_call[parent] "
-             "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"1\"}}\n"
-             "tool_call<a[one] "
-             "{\"name\":\"ask_agent\",\"id\":\"e\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"5\"}}\n"
-             "tool_response<a[one] "
-             "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"one\",\"error\":\"agent "
-             "\\\"one\\\" can not be asked: agents already ask each other 1 deep (parent > one), and "
-             "max_delegation_depth is 1: answer yourself\"} {\"name\":\"ask_agent\",\"id\":\"e\"}\n"
-             "assistant<a[one] alone\n"
-             "tool_response[parent] "
-             "{\"status\":\"success\",\"output\":\"alone\",\"text_response\":\"alone\",\"agent_schema\":\"one\",\"is_"
-             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a\"}\n"
-             "tool_call[parent] "
-             "{\"name\":\"ask_agent\",\"id\":\"b\",\"arguments\":{\"agent_name\":\"nobody\",\"input_text\":\"2\"}}\n"
-             "tool_response[parent] "
-             "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"nobody\",\"error\":"
-             "\"there is no agent \\\"nobody\\\"\"} {\"name\":\"ask_agent\",\"id\":\"b\"}\n"
-             "tool_call[parent] "
-             "{\"name\":\"ask_agent\",\"id\":\"c\",\"arguments\":{\"agent_name\":\"parent\",\"input_text\":\"3\"}}\n"
-             "assistant<c[parent] well\n"
-             "tool_response[parent] "
-             "{\"status\":\"success\",\"output\":\"well\",\"text_response\":\"well\",\"agent_schema\":\"parent\",\"is_"
-             "structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"c\"}\n"
-             "tool_call[parent] "
-             "{\"name\":\"ask_agent\",\"id\":\"d\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"4\",\"user_"
-             "id\":\"bob\"}}\n"
-             "tool_response[parent] "
-             "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"one\",\"error\":\"user_"
-             "id can not name another user than the one who asks: leave it out\"} "
-             "{\"name\":\"ask_agent\",\"id\":\"d\"}\n"
-             "assistant[parent] well\n"
-             "\n"
-             "alone\n"},
+     .rows =
+         "user ask\n"
+         "tool_call[parent] "
+         "{\"name\":\"ask_agent\",\"id\":\"a\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"1\"}}\n"
+         "tool_call<a[one] "
+         "{\"name\":\"ask_agent\",\"id\":\"e\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"5\"}}\n"
+         "tool_response<a[one] "
+         "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"one\",\"error\":\"agent "
+         "\\\"one\\\" can not be asked: agents already ask each other 1 deep (parent > one), and max_delegation_depth "
+         "is 1: answer yourself\"} {\"name\":\"ask_agent\",\"id\":\"e\"}\n"
+         "assistant<a[one] alone\n"
+         "tool_response[parent] "
+         "{\"status\":\"success\",\"output\":\"alone\",\"text_response\":\"alone\",\"agent_schema\":\"one\",\"input_"
+         "text\":\"1\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+         "{\"name\":\"ask_agent\",\"id\":\"a\"}\n"
+         "tool_call[parent] "
+         "{\"name\":\"ask_agent\",\"id\":\"b\",\"arguments\":{\"agent_name\":\"nobody\",\"input_text\":\"2\"}}\n"
+         "tool_response[parent] "
+         "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"nobody\",\"error\":\"there "
+         "is no agent \\\"nobody\\\"\"} {\"name\":\"ask_agent\",\"id\":\"b\"}\n"
+         "tool_call[parent] "
+         "{\"name\":\"ask_agent\",\"id\":\"c\",\"arguments\":{\"agent_name\":\"parent\",\"input_text\":\"3\"}}\n"
+         "assistant<c[parent] well\n"
+         "tool_response[parent] "
+         "{\"status\":\"success\",\"output\":\"well\",\"text_response\":\"well\",\"agent_schema\":\"parent\",\"input_"
+         "text\":\"3\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+         "{\"name\":\"ask_agent\",\"id\":\"c\"}\n"
+         "tool_call[parent] "
+         "{\"name\":\"ask_agent\",\"id\":\"d\",\"arguments\":{\"agent_name\":\"one\",\"input_text\":\"4\",\"user_id\":"
+         "\"bob\"}}\n"
+         "tool_response[parent] "
+         "{\"status\":\"error\",\"output\":\"\",\"text_response\":\"\",\"agent_schema\":\"one\",\"error\":\"user_id "
+         "can not name another user than the one who asks: leave it out\"} {\"name\":\"ask_agent\",\"id\":\"d\"}\n"
+         "assistant[parent] well\n"
+         "\n"
+         "alone\n"},
     {.name = "a child that fails",
      .stage = ", child_text: child",
      .parent = TOOLS,
@@ -501,8 +457,10 @@ const struct scene room_scenes[] = {
                {.to = "read", .text = "{\"v\":1}"},
                {.to = "parent", .text = "half of", .fails = "LLMError:no"}},
      .rows = "user(failed) ask\n"
-             "tool_call[parent](failed) " CALLED("read", "c1", "{}") "tool_response[parent](failed) {\"v\":1}" OF(
-                 "read", "c1") "assistant[parent](failed) I look.\n\nhalf of\n"},
+             "assistant[parent](failed) I look.\n"
+             "tool_call[parent](failed) {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{}}\n"
+             "tool_response[parent](failed) {\"v\":1} {\"name\":\"read\",\"id\":\"c1\"}\n"
+             "assistant[parent](failed) half of\n"},
     {.name = "nothing is kept",
      .parent = TOOLS,
      .agents = {"child", PLAIN},
@@ -532,12 +490,16 @@ const struct scene room_scenes[] = {
                {.to = "parent", .text = "So it is:", .calls = "f final_result {\"name\":\"ada\"}"}},
      .rows =
          "user ask\n"
-         "tool_call[parent] " ASKED(
-             "a1", "child", "what?") "assistant<a1[child] this\n"
-                                     "tool_response[parent] " SAID("child", "this")
-                                         OF("ask_agent", "a1") "tool_call[parent] " CALLED(
-                                             "final_result", "f", "{\"name\":\"ada\"}") "tool_response[parent] " DONE
-                                             OF("final_result", "f") "assistant[parent] {\"name\":\"ada\"}\n"},
+         "tool_call[parent] "
+         "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?\"}}\n"
+         "assistant<a1[child] this\n"
+         "tool_response[parent] "
+         "{\"status\":\"success\",\"output\":\"this\",\"text_response\":\"this\",\"agent_schema\":\"child\",\"input_"
+         "text\":\"what?\",\"is_structured_output\":false,\"chained_tool_result\":null} "
+         "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+         "tool_call[parent] {\"name\":\"final_result\",\"id\":\"f\",\"arguments\":{\"name\":\"ada\"}}\n"
+         "tool_response[parent] Final result processed. {\"name\":\"final_result\",\"id\":\"f\"}\n"
+         "assistant[parent] {\"name\":\"ada\"}\n"},
     {.name = "an output with a null",
      .parent = SHAPE "chained_tool: put\n",
      .lines = {{.to = "parent", .text = "", .calls = "f final_result {\"name\":\"ada\",\"n\":null}"},

@@ -34,7 +34,7 @@ static void check_rows(const struct room *r, const char *rows, bool was_kept)
     ck_assert_msg(n_responses <= n_calls, "%s:\n%s", name, rows);
     if (!was_kept && !r->scene->forgets) {
         ck_assert_msg(strncmp(rows, "user(cancelled) ask\n", 20) == 0, "%s:\n%s", name, rows);
-        ck_assert_msg(room_count(rows, "assistant[parent](cancelled)") == 1, "%s:\n%s", name, rows);
+        ck_assert_msg(room_count(rows, "assistant[parent](cancelled)") >= 1, "%s:\n%s", name, rows);
     }
 }
 
@@ -75,52 +75,62 @@ static const struct {
     {"plain", 0, "", "user(cancelled) ask\nassistant[parent](cancelled) \n"},
     {"tools side by side, one that fails", 1, "",
      "user(cancelled) ask\n"
+     "assistant[parent](cancelled) I look.\n"
      "tool_call[parent](cancelled) {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{\"q\":1}}\n"
      "tool_call[parent](cancelled) {\"name\":\"look\",\"id\":\"c2\",\"arguments\":{}}\n"
-     "assistant[parent](cancelled) I look.\n"},
+     "assistant[parent](cancelled) \n"},
     {"tools side by side, one that fails", 2, "",
      "user(cancelled) ask\n"
+     "assistant[parent](cancelled) I look.\n"
      "tool_call[parent](cancelled) {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{\"q\":1}}\n"
      "tool_response[parent](cancelled) {\"v\":1} {\"name\":\"read\",\"id\":\"c1\"}\n"
      "tool_call[parent](cancelled) {\"name\":\"look\",\"id\":\"c2\",\"arguments\":{}}\n"
-     "assistant[parent](cancelled) I look.\n"},
+     "assistant[parent](cancelled) \n"},
     {"tools side by side, one that fails", 3, "do",
      "user(cancelled) ask\n"
+     "assistant[parent](cancelled) I look.\n"
      "tool_call[parent](cancelled) {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{\"q\":1}}\n"
      "tool_response[parent](cancelled) {\"v\":1} {\"name\":\"read\",\"id\":\"c1\"}\n"
      "tool_call[parent](cancelled) {\"name\":\"look\",\"id\":\"c2\",\"arguments\":{}}\n"
      "tool_response[parent](cancelled) {\"error\":{\"type\":\"ExecutionError\",\"message\":\"it is dark\"}} "
      "{\"name\":\"look\",\"id\":\"c2\"}\n"
-     "assistant[parent](cancelled) I look.\n\ndo\n"},
+     "assistant[parent](cancelled) do\n"},
     /* the child speaks: it is heard in place of its parent, and so it is kept */
     {"a child with tools", 2, "I re",
      "user(cancelled) ask\n"
-     "tool_call[parent](cancelled) {\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\","
-     "\"input_text\":\"what?\"}}\n"
+     "assistant[parent](cancelled) Wait.\n"
+     "tool_call[parent](cancelled) "
+     "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?\"}}\n"
      "assistant<a1[child](cancelled) I re\n"
-     "assistant[parent](cancelled) Wait.\n\nI re\n"},
+     "assistant[parent](cancelled) I re\n"},
     {"a child with tools", 3, "",
      "user(cancelled) ask\n"
-     "tool_call[parent](cancelled) {\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\","
-     "\"input_text\":\"what?\"}}\n"
+     "assistant[parent](cancelled) Wait.\n"
+     "tool_call[parent](cancelled) "
+     "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?\"}}\n"
+     "assistant<a1[child](cancelled) I read.\n"
      "tool_call<a1[child](cancelled) {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{}}\n"
      "tool_call<a1[child](cancelled) {\"name\":\"put\",\"id\":\"c2\",\"arguments\":{}}\n"
-     "assistant<a1[child](cancelled) I read.\n"
-     "assistant[parent](cancelled) Wait.\n\nI read.\n"},
+     "assistant<a1[child](cancelled) \n"
+     "assistant[parent](cancelled) I read.\n"},
     /* between: the child is done, its parent speaks and is not heard */
     {"a child with tools", 6, "as I",
      "user(cancelled) ask\n"
-     "tool_call[parent](cancelled) {\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\","
-     "\"input_text\":\"what?\"}}\n"
+     "assistant[parent](cancelled) Wait.\n"
+     "tool_call[parent](cancelled) "
+     "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?\"}}\n"
+     "assistant<a1[child] I read.\n"
      "tool_call<a1[child] {\"name\":\"read\",\"id\":\"c1\",\"arguments\":{}}\n"
      "tool_response<a1[child] {\"v\":1} {\"name\":\"read\",\"id\":\"c1\"}\n"
      "tool_call<a1[child] {\"name\":\"put\",\"id\":\"c2\",\"arguments\":{}}\n"
      "tool_response<a1[child] {\"v\":2} {\"name\":\"put\",\"id\":\"c2\"}\n"
-     "assistant<a1[child] I read.\n\nthis\n"
+     "assistant<a1[child] this\n"
      "tool_response[parent](cancelled) {\"status\":\"success\",\"output\":\"this\",\"text_response\":\"I "
-     "read.\\n\\nthis\",\"agent_schema\":\"child\",\"is_structured_output\":false,\"chained_tool_result\":null} "
-     "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
-     "assistant[parent](cancelled) Wait.\n\nI read.\n\nthis\n"},
+     "read.\\n\\nthis\",\"agent_schema\":\"child\",\"input_text\":\"what?\",\"is_structured_output\":false,\"chained_"
+     "tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+     "assistant[parent](cancelled) I read.\n"
+     "\n"
+     "this\n"},
     /* only the parent is heard */
     {"the parent is heard", 2, "th",
      "user(cancelled) ask\n"
@@ -131,13 +141,15 @@ static const struct {
     /* both, and a part of the parent's */
     {"both are heard", 3, "it sa",
      "user(cancelled) ask\n"
-     "tool_call[parent](cancelled) {\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\","
-     "\"input_text\":\"what?\"}}\n"
+     "tool_call[parent](cancelled) "
+     "{\"name\":\"ask_agent\",\"id\":\"a1\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"what?\"}}\n"
      "assistant<a1[child] this\n"
-     "tool_response[parent](cancelled) {\"status\":\"success\",\"output\":\"this\",\"text_response\":\"this\","
-     "\"agent_schema\":\"child\",\"is_structured_output\":false,\"chained_tool_result\":null} "
-     "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
-     "assistant[parent](cancelled) this\n\nit sa\n"},
+     "tool_response[parent](cancelled) "
+     "{\"status\":\"success\",\"output\":\"this\",\"text_response\":\"this\",\"agent_schema\":\"child\",\"input_text\":"
+     "\"what?\",\"is_structured_output\":false,\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
+     "assistant[parent](cancelled) this\n"
+     "\n"
+     "it sa\n"},
     /* the output stands, whatever becomes of the tool behind it */
     {"a chain", 1, "", "user ask\nassistant[parent] {\"name\":\"ada\"}\n"},
 };

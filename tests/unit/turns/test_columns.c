@@ -108,8 +108,8 @@ START_TEST(what_asked_agents_take_is_rolled_up) /* p8 W14 */
     room_start(r);
     room_go(r);
     read_table(r, &t);
-    ck_assert_uint_eq(t.n, 9);
-    const struct seen *child = &t.rows[6], *own = &t.rows[8];
+    ck_assert_uint_eq(t.n, 11); /* two of them words before calls */
+    const struct seen *child = &t.rows[8], *own = &t.rows[10];
     ck_assert_str_eq(child->type, "assistant");
     ck_assert_str_eq(child->agent, "child");
     ck_assert_str_eq(child->model, "openai:gpt-x");

@@ -46,6 +46,14 @@ static const struct {
      "1\n"
      "finish tool_calls\n= \ncalls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"},"
      "{\"id\":\"b\",\"name\":\"g\",\"arguments\":\"{\\\"y\\\":2}\"}]\nfinish tool_calls\n"},
+    {"a call ends when the next one begins",
+     CALL("\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}")
+         CALL("\"index\":0,\"function\":{\"arguments\":\"{\\\"x\\\":1}\"}")
+             CALL("\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"g\"}")
+                 CALL("\"index\":1,\"function\":{\"arguments\":\"{}\"}") FINISH("tool_calls") DONE,
+     "start 0 a f\narguments 0 {\"x\":1}\nend 0\nstart 1 b g\narguments 1 {}\nend 1\n"
+     "finish tool_calls\n= \ncalls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"},"
+     "{\"id\":\"b\",\"name\":\"g\",\"arguments\":\"{}\"}]\nfinish tool_calls\n"},
     {"counts that can not be true are not told",
      DELTA("\"content\":\"a\"") FINISH("stop")
          DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":9223372036854775807,\"completion_tokens\":3}}")
@@ -63,7 +71,7 @@ static const struct {
     {"the last call is cut off by the length",
      CALL("\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}") CALL(
          "\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"g\",\"arguments\":\"{\\\"y\\\":\"}") FINISH("length") DONE,
-     "start 0 a f\narguments 0 {}\nstart 1 b g\narguments 1 {\"y\":\nend 0\nfinish length\n"
+     "start 0 a f\narguments 0 {}\nend 0\nstart 1 b g\narguments 1 {\"y\":\nfinish length\n"
      "= \ncalls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"}]\nfinish length\n"},
     {"the only call is cut off before its arguments",
      DELTA("\"content\":\"Let me\"") CALL("\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\"}") FINISH("length")
@@ -77,14 +85,14 @@ static const struct {
     {"no index, no id, everything in one delta",
      DELTA("\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"a\\\":1}\"}},"
            "{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]") FINISH("stop") DONE,
-     "start 0 call_1 f\narguments 0 {\"a\":1}\nstart 1 call_2 f\narguments 1 {}\nend 0\nend 1\nfinish tool_calls\n= \n"
+     "start 0 call_1 f\narguments 0 {\"a\":1}\nend 0\nstart 1 call_2 f\narguments 1 {}\nend 1\nfinish tool_calls\n= \n"
      "calls [{\"id\":\"call_1\",\"name\":\"f\",\"arguments\":\"{\\\"a\\\":1}\"},{\"id\":\"call_2\",\"name\":\"f\","
      "\"arguments\":\"{}\"}]\nfinish tool_calls\n"},
     {"no index: a new id begins a call, nothing goes on with it",
      CALL("\"id\":\"x\",\"function\":{\"name\":\"f\",\"arguments\":\"{\"}") CALL("\"function\":{\"arguments\":\"}\"}")
          CALL("\"id\":\"y\",\"function\":{\"name\":\"g\",\"arguments\":\"{\"}")
              CALL("\"id\":\"y\",\"function\":{\"name\":\"g\",\"arguments\":\"}\"}") FINISH("tool_calls") DONE,
-     "start 0 x f\narguments 0 {\narguments 0 }\nstart 1 y g\narguments 1 {\narguments 1 }\nend 0\nend 1\n"
+     "start 0 x f\narguments 0 {\narguments 0 }\nend 0\nstart 1 y g\narguments 1 {\narguments 1 }\nend 1\n"
      "finish tool_calls\n= \ncalls [{\"id\":\"x\",\"name\":\"f\",\"arguments\":\"{}\"},{\"id\":\"y\",\"name\":\"g\","
      "\"arguments\":\"{}\"}]\nfinish tool_calls\n"},
     {"id and name repeated with each piece",
@@ -95,14 +103,14 @@ static const struct {
     {"every call has the number 0",
      CALL("\"index\":0,\"id\":\"x\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}")
          CALL("\"index\":0,\"id\":\"y\",\"function\":{\"name\":\"g\",\"arguments\":\"{}\"}") FINISH("tool_calls") DONE,
-     "start 0 x f\narguments 0 {}\nstart 1 y g\narguments 1 {}\nend 0\nend 1\nfinish tool_calls\n"
+     "start 0 x f\narguments 0 {}\nend 0\nstart 1 y g\narguments 1 {}\nend 1\nfinish tool_calls\n"
      "= \ncalls "
      "[{\"id\":\"x\",\"name\":\"f\",\"arguments\":\"{}\"},{\"id\":\"y\",\"name\":\"g\",\"arguments\":\"{}\"}]\n"
      "finish tool_calls\n"},
     {"two calls with one id",
      CALL("\"index\":0,\"id\":\"call_1\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}") CALL(
          "\"index\":1,\"id\":\"call_1\",\"function\":{\"name\":\"g\",\"arguments\":\"{}\"}") FINISH("tool_calls") DONE,
-     "start 0 call_1 f\narguments 0 {}\nstart 1 call_2 g\narguments 1 {}\nend 0\nend 1\nfinish tool_calls\n"
+     "start 0 call_1 f\narguments 0 {}\nend 0\nstart 1 call_2 g\narguments 1 {}\nend 1\nfinish tool_calls\n"
      "= \ncalls [{\"id\":\"call_1\",\"name\":\"f\",\"arguments\":\"{}\"},{\"id\":\"call_2\",\"name\":\"g\","
      "\"arguments\":\"{}\"}]\nfinish tool_calls\n"},
     {"arguments before the name",
@@ -263,7 +271,7 @@ static const struct {
      "{\"name\":\"f\",\"arguments\":\"{}\"}},{\"id\":\"b\",\"type\":\"function\",\"function\":{\"name\":\"f\","
      "\"arguments\":"
      "\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}",
-     "start 0 a f\narguments 0 {}\nstart 1 b f\narguments 1 {}\nend 0\nend 1\nfinish tool_calls\n= \n"
+     "start 0 a f\narguments 0 {}\nend 0\nstart 1 b f\narguments 1 {}\nend 1\nfinish tool_calls\n= \n"
      "calls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"},{\"id\":\"b\",\"name\":\"f\",\"arguments\":\"{}\"}]\n"
      "finish tool_calls\n"},
     {"no finish reason", "{\"choices\":[{\"message\":{\"content\":\"x\"}}]}", "text x\n= x\nfinish -\n"},
