@@ -29,7 +29,8 @@ int rv_visit_write_layers(const rv_visit *v, rv_jw *w, rv_err **err)
 
     if (!v->agent->doc)
         return 0;
-    bool can_look_up = rv_agentdoc_names_tool(v->agent->doc, RV_LOOKUP_TOOL);
+    /* What stands in a request also decides what it can cost at most. */
+    bool can_look_up = v->shared->rules < RV_RULES_2 || rv_agentdoc_names_tool(v->agent->doc, RV_LOOKUP_TOOL);
     rv_instructions_write(c ? c : &made, v->agent->doc->name, can_look_up, v->started_us, &text);
     int rc = rv_buf_check(&text, "instructions", err);
     if (rc == 0) {

@@ -1,7 +1,6 @@
 /* Asking a model: the prompt, the request and the bounds that are looked at before it is made (rules 5.5, W27, W28). */
 #include "coreengine/agent/agent_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,32 +176,36 @@ static bool request_allowed(rv_visit *v, struct rv_effects *out, int *rc, rv_err
 }
 
 /* The key of a model call, the same for every attempt; empty: the pipeline wants none. */
-static void write_key(const rv_visit *v, char *key, size_t size)
+static void write_key(const rv_visit *v, rv_buf *key)
 {
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
     const char *id = rv_envelope_fields(v->env)->envelope_id;
     uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), v->agent->name);
     bool wanted = v->shared->rules >= RV_RULES_2 && x->enable_idempotency && x->enforce_idempotency_for_agents;
 
-    key[0] = '\0';
     if (wanted)
-        snprintf(key, size, "%.*s/%016llx/%lld/m%lld", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)),
-                 (unsigned long long)h, (long long)v->visit_no, (long long)(v->talk.requests + 1 - v->attempt));
+        rv_buf_printf(key, "%.*s/%016llx/%lld/m%lld", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)), (unsigned long long)h,
+                      (long long)v->visit_no, (long long)(v->talk.requests + 1 - v->attempt));
 }
 
 static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
     const struct rv_model_config *model = rv_visit_model(v);
-    char key[RV_KEY_MAX];
+    rv_buf key = RV_BUF_INIT(RV_KEY_MAX);
     struct visit_call call = {.kind = RV_EFFECT_CALL_LLM,
                               .name = rv_visit_role(v),
                               .timeout_ms = v->shared->pipeline->execution.llm_timeout_ms};
     size_t before = out->n;
     rv_jw w;
 
-    write_key(v, key, sizeof key);
-    call.key = key[0] ? key : NULL;
-    int rc = rv_visit_call(v, &call, request, out, err);
+    write_key(v, &key);
+    call.key = key.len > 0 ? rv_buf_cstr(&key) : NULL;
+    int rc = rv_buf_check(&key, "idempotency key", err);
+    if (rc == 0)
+        rc = rv_visit_call(v, &call, request, out, err);
+    else
+        rv_buf_fini(request);
+    rv_buf_fini(&key);
     if (rc < 0 || !v->waiting_for || out->n == before) {
         rv_money_release(v);
         return rc;

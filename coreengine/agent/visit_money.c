@@ -93,7 +93,7 @@ void rv_money_settle(rv_visit *v, const struct rv_event *ev)
     int64_t worst = v->talk.reserved_micro_usd;
 
     rv_money_release(v);
-    v->talk.is_scripted = a->is_scripted && !a->has_usage;
+    v->talk.is_scripted = a->is_scripted && !a->has_usage && v->shared->rules >= RV_RULES_2;
     if (v->talk.is_scripted && !a->may_be_billed)
         return;
     if (!a->has_usage && (worst == 0 || (ev->failed && !a->may_be_billed)))

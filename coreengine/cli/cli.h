@@ -273,6 +273,7 @@ struct rv_cli_session {
     struct rv_cli_loaded *loaded;
     const char *pipeline_path;
     const char *script_path;
+    enum rv_rules rules;  /* of a run file; NEWEST: of a new run */
     const char *run_file; /* of `resume`: brought up to date, so that an answer counts once; NULL: none */
     rv_store *store;      /* where the run is kept; NULL: nowhere */
     rv_journal *journal;  /* with a store */

@@ -77,7 +77,8 @@ static void on_state(void *self, rv_str state)
 {
     struct watch *w = self;
     const char *paths[] = {rv_cli_value(w->session->args, "save"), w->session->run_file};
-    struct rv_runfile run = {.pipeline = w->session->pipeline_path, .script = w->session->script_path};
+    struct rv_runfile run = {
+        .rules = w->session->rules, .pipeline = w->session->pipeline_path, .script = w->session->script_path};
 
     for (size_t i = 0; i < RV_COUNT(paths); i++)
         if (paths[i] && !w->save_err)
@@ -159,7 +160,7 @@ static int print_result(const struct rv_cli_session *s, enum rv_run_status statu
 /* Put an interrupted run where `resume` finds it; it may be there already. */
 static int keep(const struct rv_cli_session *s, const rv_envelope *env, rv_buf *path, rv_err **err)
 {
-    struct rv_runfile run = {.pipeline = s->pipeline_path, .script = s->script_path};
+    struct rv_runfile run = {.rules = s->rules, .pipeline = s->pipeline_path, .script = s->script_path};
     rv_buf state = RV_BUF_INIT(MAX_OUTPUT_BYTES);
 
     if (kept_in(s)) {
@@ -352,6 +353,7 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
         x.find_agent = rv_cli_find_agent;
         x.find_self = s->loaded;
     }
+    x.rules = s->rules;
     x.mode = mode_of(s->args);
     x.use_mocks = rv_cli_flag(s->args, "mock");
     x.answer_from_script = x.script != NULL;

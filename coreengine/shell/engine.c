@@ -109,7 +109,8 @@ int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us)
 static int new_run(rv_exec *x, rv_envelope *env, rv_err **err)
 {
     const struct rv_exec_opts *o = &x->opts;
-    const struct rv_run_opts opts = {.mode = o->mode,
+    const struct rv_run_opts opts = {.rules = o->rules,
+                                     .mode = o->mode,
                                      .use_mocks = o->use_mocks,
                                      .scripted_stages = x->scripted,
                                      .emits = rv_observes(x),

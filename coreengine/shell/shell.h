@@ -68,7 +68,8 @@ struct rv_exec_opts {
     int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
     void *find_self;
     const struct rv_catalog *catalog; /* what the core decides by; NULL: that of the plugins and the script */
-    int mode;                         /* enum rv_run_mode or RV_UNSET */
+    enum rv_rules rules; /* that the run began with; NEWEST: it begins now. Of a run with a journal: the journal's */
+    int mode;            /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
     bool answer_from_script; /* interrupts are answered by the script while it has answers: the run goes on */
     enum rv_saves saves;

@@ -1,4 +1,4 @@
-/* Run files: where an interrupted run is kept until it is answered. {reeve_run: 1, pipeline, script, state}. */
+/* Run files: where an interrupted run is kept until it is answered. {reeve_run: 1, rules, pipeline, script, state}. */
 #include "coreengine/cli/runs/runfile.h"
 
 #include <errno.h>
@@ -98,6 +98,7 @@ int rv_runfile_write(const char *path, const struct rv_runfile *run, rv_str stat
 
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "reeve_run", 1);
+    rv_jw_kv_int(&w, "rules", run->rules == RV_RULES_NEWEST ? RV_RULES_LAST : run->rules);
     absolute(run->pipeline, full);
     rv_jw_kv_text(&w, "pipeline", full);
     if (run->script) {
@@ -142,7 +143,7 @@ int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_BYTES);
     const struct rv_json_opts opts = {.max_bytes = MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH + 1, .what = "run file"};
-    int64_t version = 0;
+    int64_t version = 0, rules = RV_RULES_1;
 
     memset(out, 0, sizeof *out);
     int rc = rv_file_read(path, &text, err);
@@ -160,10 +161,14 @@ int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err)
     else if (rc == 0 && (!rv_json_get_text(out->json, "pipeline", &out->pipeline) ||
                          !(out->state = rv_json_get_obj(out->json, "state"))))
         rc = RV_FAIL(err, RV_E_INVALID, "run file \"%s\" names no pipeline or holds no state", path);
+    else if (rc == 0 && rv_json_get_int(out->json, "rules", &rules) && (rules < RV_RULES_1 || rules > RV_RULES_LAST))
+        rc = RV_FAIL(err, RV_E_VERSION, "run file \"%s\" has version %lld of the rules, this program knows %d", path,
+                     (long long)rules, RV_RULES_LAST);
     if (rc < 0) {
         rv_runfile_fini(out);
         return rc;
     }
+    out->rules = (enum rv_rules)rules;
     if (!rv_json_get_text(out->json, "script", &out->script))
         out->script = NULL;
     return 0;

@@ -6,6 +6,7 @@
 
 struct rv_runfile {
     const char *pipeline, *script; /* paths; script NULL: none; borrowed from json when read */
+    enum rv_rules rules;           /* that the run began with; NEWEST: it begins now */
     json_object *state;            /* borrowed from json */
     json_object *json;             /* owned; NULL when made by hand */
 };

@@ -220,6 +220,7 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
                                    .loaded = &loaded,
                                    .pipeline_path = file->pipeline,
                                    .script_path = script,
+                                   .rules = file->rules,
                                    .run_file = path};
         status = rv_cli_session_run(&s, env, response);
     }
