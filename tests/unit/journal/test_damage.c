@@ -225,7 +225,7 @@ START_TEST(a_record_that_is_missing_is_noticed)
     const char *const sql[] = {"DELETE FROM records WHERE seq = 3", "DELETE FROM records WHERE seq = 8",
                                "DELETE FROM records"};
     const char *const want[] = {"record 3", "8", "1"};
-    const int codes[] = {RV_E_IO, RV_E_IO, RV_E_INVALID};
+    const int code = RV_E_IO;
 
     for (size_t i = 0; i < RV_COUNT(sql); i++) {
         rv_store *store = NULL;
@@ -239,7 +239,7 @@ START_TEST(a_record_that_is_missing_is_noticed)
         sqlite3_close(db);
         int rc = play(l, 0, false, &got, &err);
         char *said = rv_kit_err_take(err);
-        ck_assert_msg(rc == codes[i] && strstr(said, want[i]), "%s: %d %s", sql[i], rc, said);
+        ck_assert_msg(rc == code && strstr(said, want[i]), "%s: %d %s", sql[i], rc, said);
         free(said);
         played_fini(&got);
         const struct rv_store_scope scope = live_scope();
