@@ -1,7 +1,7 @@
 /* Events of a model's reply: that it came and what it took, that it was cut off, that it is asked for again. */
 #include "coreengine/agent/reply_internal.h"
 
-#define MAX_MUTED ((size_t)64 << 10) /* bytes of words that nobody was shown, in their event */
+#define MAX_MUTED ((size_t)64 << 10) /* bytes of muted text in its event */
 
 static void write_calls(json_object *calls, rv_jw *w)
 {

@@ -12,7 +12,7 @@
 
 #define READ_CHUNK     ((size_t)64 << 10)
 #define MAX_TEMP_TRIES 16
-#define FILE_MODE      0600 /* a run has what was said in it: nobody else reads it */
+#define FILE_MODE      0600 /* files may hold what users said: only their owner reads them */
 
 static int fail_errno(rv_err **err, const char *verb, const char *path, int number)
 {

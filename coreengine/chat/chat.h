@@ -65,7 +65,7 @@ struct rv_chat_opts {
     void *self;
 };
 /** RV_E_NOT_FOUND: the session is not there for that user (or is another's), or there is no such agent; RV_E_INVALID: a
- *  session id that can not be one, an agent with faults, a child_text that does not exist. Nothing is written yet. */
+ *  session id that is not valid, an agent with faults, a child_text that does not exist. Nothing is written yet. */
 RV_MUST_CHECK int rv_chat_new(const struct rv_chat_opts *opts, rv_chat **out, rv_err **err);
 void rv_chat_free(rv_chat *chat);
 const char *rv_chat_session(const rv_chat *chat); /* its id */

@@ -1,4 +1,4 @@
-/* Before a new run begins: has each of its stages somebody to ask? A stage that calls a model needs one, a stage that
+/* Checks before a new run begins: each stage has what answers it. A stage that calls a model needs one, a stage that
  * runs the tools of a plan needs a source of tools (rule 5.1). Stages that a script or a mock answers need neither.
  * What a stage may call is not looked at here: access that allows nothing gives denied results. */
 #include <stdlib.h>

@@ -192,7 +192,7 @@ int64_t rv_exec_now_us(rv_exec *x);
 /** When a time that its core has named comes, by the engine's clock. */
 int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us);
 /** A run of e with everything but its rv_run. */
-/** bound.c: is there somebody to ask for this stage? RV_E_INVALID has the place of the key. */
+/** bound.c: does this stage have a model, or tools, or a script? RV_E_INVALID has the place of the key. */
 RV_MUST_CHECK int rv_exec_check_stage(const struct rv_exec_opts *o, const struct rv_catalog *catalog,
                                       const bool *scripted, int stage, rv_err **err);
 RV_MUST_CHECK int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err);

@@ -1,5 +1,5 @@
-/* Waiting for other processes that write. SQLite has no queue: whoever asks first when the lock is free gets it. So
- * everybody asks at random times, and the longer somebody has waited, the more often: the oldest of many waiting
+/* Waiting for other processes that write. SQLite has no queue: the process that asks first when the lock is free gets
+ * it. So each process asks at random times, and the longer it has waited, the more often: the oldest of many waiting
  * processes goes first as a rule, and no process waits much longer than the others. */
 #include <time.h>
 

@@ -120,7 +120,7 @@ int rv_cli_recover_apart(const struct rv_cli_args *args, const char *run, int *s
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGCHLD);
-    signal(SIGCHLD, SIG_DFL); /* whoever started this process may have it ignored: then no end of a child is told */
+    signal(SIGCHLD, SIG_DFL); /* the parent may have set it to ignored, and then waitpid() reports no end */
     fflush(stdout);
     sigprocmask(SIG_BLOCK, &signals, &before);
     int failed = spawn(words, &before, &pid);
