@@ -2,9 +2,15 @@
  * the history. Providers that have none, and some that have, count each reply from the start again: an id that was
  * there before, or is empty, gets another name. Agents that were asked have their rows and events among those of who
  * asked, perhaps while others do: what is only counted is named after the call that asked, so that it does not depend
- * on who was quicker. */
+ * on who was quicker.
+ *
+ * A session also has calls that its history does not tell. Each call has a row, so a number above that of the newest row
+ * is free in the whole session; a counted id up to that number may be taken. */
 #include "coreengine/agent/agent_internal.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNTED    "call" /* what a counted id begins with, before "_" and its number */
@@ -64,10 +70,27 @@ static bool is_counted(const char *id)
     return strncmp(id, COUNTED "_", n) == 0 && id[n] && id[n + strspn(id + n, "0123456789")] == '\0';
 }
 
-/* May an agent that was asked have a call of that name? */
-static bool is_ambiguous(const struct rv_origin *o, const char *id)
+/* The number up to which counted ids may be those of older rows; 0: there are none, or the rules do not look. */
+static int64_t taken_upto(const rv_visit *v)
 {
-    if (o && is_counted(id))
+    const struct rv_conversation *c = v->shared->conversation;
+
+    return c && v->agent->doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
+}
+
+static bool is_of_older_row(const rv_visit *v, const char *id)
+{
+    errno = 0;
+    long long n = strtoll(id + strlen(COUNTED "_"), NULL, 10);
+    return errno == 0 && n <= taken_upto(v);
+}
+
+/* May another call of the session have that id, told or not? */
+static bool is_ambiguous(const rv_visit *v, const char *id)
+{
+    const struct rv_origin *o = v->shared->origin;
+
+    if (is_counted(id) && (o || is_of_older_row(v, id)))
         return true;
     for (; o; o = o->parent)
         if (strcmp(o->parent_tool_call_id, id) == 0)
@@ -80,11 +103,14 @@ static int rename_call(rv_visit *v, json_object *call, rv_err **err)
     const char *prefix = v->shared->origin ? v->shared->origin->parent_tool_call_id : COUNTED;
     rv_buf made = RV_BUF_INIT(strlen(prefix) + NUMBER_MAX);
     struct talk *t = &v->talk;
-    int n = v->shared->origin ? 0 : json_object_object_length(t->ids);
+    int64_t n = v->shared->origin ? 0 : json_object_object_length(t->ids);
+
+    if (!v->shared->origin && n < taken_upto(v))
+        n = taken_upto(v);
 
     do {
         rv_buf_clear(&made);
-        rv_buf_printf(&made, "%s_%d", prefix, ++n);
+        rv_buf_printf(&made, "%s_%" PRId64, prefix, ++n);
     } while (made.rc == 0 && is_taken(t, rv_buf_cstr(&made)));
     int rc = rv_buf_check(&made, "id of a tool call", err);
     if (rc == 0)
@@ -103,7 +129,7 @@ int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         const char *id = id_of(call);
-        bool is_own = id[0] && !is_taken(t, id) && !is_ambiguous(v->shared->origin, id);
+        bool is_own = id[0] && !is_taken(t, id) && !is_ambiguous(v, id);
         rc = is_own ? note(t, id, err) : rename_call(v, call, err);
     }
     return rc;

@@ -167,7 +167,7 @@ for (const wire of Object.values(wires)) {
     turns.map((t) => [t.status, t.text]),
     [
       ['completed', 'Leek soup.'],
-      ['completed', 'one pot / half an hour'],
+      ['completed', 'There it is.'],
       ['completed', SURVEY],
     ],
     what('each turn has its answer'),

@@ -76,7 +76,7 @@ export const talks = [
           say('general', 'There it is.', 860, 4),
         ],
         comes: {
-          text: 'I will have one made.\n\none pot, half an hour /\nthe leeks have let go /\nsteam',
+          text: 'I will have one made.\n\nThere it is.',
           usage: {input_tokens: 2160, output_tokens: 72},
         },
       },

@@ -34,7 +34,7 @@ START_TEST(a_child_streams_and_its_words_are_kept) /* remlight 8, 10; p8 13 */
                            "\"the answer\",\"agent_schema\":\"sample-agent\",\"input_text\":\"what?\","
                            "\"is_structured_output\":false,"
                            "\"chained_tool_result\":null} {\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
-                           "assistant[parent] One moment.\n\nIt said so.\n");
+                           "assistant[parent] It said so.\n");
     free(rows);
     ck_assert_msg(rv_str_is(t.text, "One moment.\n\nIt said so."), "%.*s", RV_STR_ARG(t.text));
     ck_assert_str_eq(rv_buf_cstr(&w.deltas), "One moment.|sample-agentthe |sample-agentanswer|It said so.|");

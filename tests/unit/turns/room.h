@@ -72,8 +72,8 @@ struct room {
     char wanted[400]; /* of the last look */
 };
 extern const struct rv_catalog room_catalog;
-extern const struct scene room_scenes[];
-extern const size_t room_n_scenes;
+int room_count_scenes(void);
+const struct scene *room_scene_at(int i);
 const struct scene *room_scene(const char *name);
 
 /** store NULL: one of its own. The run is journaled and not begun. */

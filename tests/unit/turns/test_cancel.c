@@ -40,7 +40,7 @@ static void check_rows(const struct room *r, const char *rows, bool was_kept)
 
 START_TEST(whenever_it_happens_the_rows_are_whole) /* p8 W25 */
 {
-    const struct scene *s = &room_scenes[_i];
+    const struct scene *s = room_scene_at(_i);
     struct room *calm = begun(s, 0);
 
     room_go(calm);
@@ -201,7 +201,7 @@ Suite *cancel_suite(void)
     TCase *tc = tcase_create("cancel");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, whenever_it_happens_the_rows_are_whole, 0, (int)room_n_scenes);
+    tcase_add_loop_test(tc, whenever_it_happens_the_rows_are_whole, 0, room_count_scenes());
     tcase_add_loop_test(tc, what_was_seen_is_kept, 0, RV_COUNT(cases));
     tcase_add_test(tc, the_output_outlives_a_cancelled_chain);
     tcase_add_test(tc, a_partial_of_another_call_is_nobodys);

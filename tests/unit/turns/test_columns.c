@@ -70,7 +70,7 @@ static bool is_hex(const char *text, size_t len)
 
 START_TEST(every_row_says_whose_it_is) /* p8 W31, W33 */
 {
-    struct room *r = room_new(&room_scenes[_i], NULL);
+    struct room *r = room_new(room_scene_at(_i), NULL);
     struct table t;
 
     room_start(r);
@@ -174,7 +174,7 @@ Suite *columns_suite(void)
     TCase *tc = tcase_create("columns");
 
     tcase_set_timeout(tc, 20);
-    tcase_add_loop_test(tc, every_row_says_whose_it_is, 0, (int)room_n_scenes);
+    tcase_add_loop_test(tc, every_row_says_whose_it_is, 0, room_count_scenes());
     tcase_add_test(tc, what_asked_agents_take_is_rolled_up);
     tcase_add_test(tc, a_second_turn_is_told_of_the_first);
     suite_add_tcase(s, tc);

@@ -1,4 +1,5 @@
 /* What is told and kept of agents whose answer is an object, and of answers that are not what they seem. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,6 +250,46 @@ START_TEST(a_cut_off_answer_says_so)
 }
 END_TEST
 
+/* The history does not tell the calls of the output tool; their rows are in the session all the same. */
+START_TEST(calls_that_are_not_told_again_keep_their_ids)
+{
+    static const struct scene turns[] = {
+        {.name = "without ids",
+         .parent = "structured_output: true\nproperties: {name: {type: string}}\nrequired: [name]\n",
+         .lines = {{.to = "parent", .text = "", .calls = " final_result {}"},
+                   {.to = "parent", .text = "", .calls = " final_result {\"name\":\"ada\"}"}}},
+        {.name = "counted by the provider",
+         .parent = "structured_output: true\nproperties: {name: {type: string}}\nrequired: [name]\n",
+         .lines = {{.to = "parent", .text = "", .calls = "call_1 final_result {}"},
+                   {.to = "parent", .text = "", .calls = "call_1 final_result {\"name\":\"ada\"}"}}}};
+    const struct rv_store_opts so = {0};
+    const struct scene *s = &turns[_i];
+    rv_store *store = NULL;
+    char *rows = NULL;
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_store_open("memory:", &so, &store, &err), 0);
+    for (int turn = 0; turn < 3; turn++) {
+        struct room *r = room_new(s, store);
+        room_start(r);
+        room_go(r);
+        room_check_replay(r);
+        free(rows);
+        rows = room_rows(r);
+        room_free(r);
+    }
+    ck_assert_uint_eq(room_count(rows, "\"id\":\"call_"), 12);
+    for (const char *at = rows; (at = strstr(at, "\"id\":\"call_")); at++) {
+        char id[40];
+        ck_assert_int_eq(sscanf(at, "%39[^}]", id), 1);
+        id[strcspn(id + 6, "\"") + 7] = 0;
+        ck_assert_msg(room_count(rows, id) == 2, "%s, %s:\n%s", s->name, id, rows); /* a call and its result */
+    }
+    free(rows);
+    rv_store_close(store);
+}
+END_TEST
+
 Suite *objects_suite(void)
 {
     Suite *s = suite_create("objects");
@@ -262,6 +303,7 @@ Suite *objects_suite(void)
     tcase_add_test(tc, a_chained_tool_gets_the_nulls_that_the_agent_gave);
     tcase_add_loop_test(tc, each_call_that_nobody_makes_has_its_error, 0, RV_COUNT(refused));
     tcase_add_test(tc, a_cut_off_answer_says_so);
+    tcase_add_loop_test(tc, calls_that_are_not_told_again_keep_their_ids, 0, 2);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -6,7 +6,7 @@
 
 START_TEST(a_replay_is_what_was)
 {
-    struct room *r = room_new(&room_scenes[_i], NULL);
+    struct room *r = room_new(room_scene_at(_i), NULL);
 
     room_start(r);
     room_go(r);
@@ -39,7 +39,7 @@ static bool calls_once(const struct room *r)
 
 START_TEST(a_death_after_any_step_changes_nothing)
 {
-    const struct scene *s = &room_scenes[_i];
+    const struct scene *s = room_scene_at(_i);
     struct room *calm = live(s, 0), *watched = room_new(s, NULL);
     char *rows = room_columns(calm), *state = room_state(calm);
 
@@ -76,8 +76,8 @@ Suite *replay_suite(void)
     TCase *tc = tcase_create("replay");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_replay_is_what_was, 0, (int)room_n_scenes);
-    tcase_add_loop_test(tc, a_death_after_any_step_changes_nothing, 0, (int)room_n_scenes);
+    tcase_add_loop_test(tc, a_replay_is_what_was, 0, room_count_scenes());
+    tcase_add_loop_test(tc, a_death_after_any_step_changes_nothing, 0, room_count_scenes());
     suite_add_tcase(s, tc);
     return s;
 }

@@ -19,7 +19,7 @@ static void name_chain(char *rows)
 
 START_TEST(a_turn_becomes_these_rows) /* p8 16, 17; remlight 10, 12 */
 {
-    const struct scene *s = &room_scenes[_i];
+    const struct scene *s = room_scene_at(_i);
     struct room *r = room_new(s, NULL);
 
     room_start(r);
@@ -41,7 +41,7 @@ Suite *rows_suite(void)
     TCase *tc = tcase_create("rows");
 
     tcase_set_timeout(tc, 20);
-    tcase_add_loop_test(tc, a_turn_becomes_these_rows, 0, (int)room_n_scenes);
+    tcase_add_loop_test(tc, a_turn_becomes_these_rows, 0, room_count_scenes());
     suite_add_tcase(s, tc);
     return s;
 }
