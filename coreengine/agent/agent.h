@@ -82,6 +82,7 @@ struct rv_effect {
     size_t text_at, text_len;           /* EMIT: where its line stands in rv_effects.text (without line end) */
     enum rv_run_status status;          /* FINISH */
     bool is_muted;                      /* CALL_LLM: people are not shown the words of the reply */
+    json_object *ids;                   /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
     const struct rv_origin *origin;     /* NULL: the stage's own */
     const struct rv_pipeline *pipeline; /* CALL_*: where its names, roles and limits are; lives as long as the run */
 };
@@ -219,6 +220,12 @@ void rv_visit_free(rv_visit *v);
 bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
                    int64_t visit, int64_t now_us, rv_jw *w);
 void rv_emit_end(struct rv_effects *out, rv_jw *w);
+
+/** How a tool call of a reply is known in events, rows and deltas: by the id that its provider gave it, or by another
+ * one where that is empty, taken or ambiguous. taken: an object whose keys are ids; that of the call is added. out is
+ * empty when the call keeps its own. */
+RV_MUST_CHECK int rv_call_name(json_object *taken, const struct rv_origin *origin, const char *id, rv_buf *out,
+                               rv_err **err);
 
 /** Does a script or a mock handler answer for this stage? */
 bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage);

@@ -216,6 +216,8 @@ RV_MUST_CHECK int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **er
 RV_MUST_CHECK int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err);
 
 /* visit_ids.c */
+/** The ids of what was said before, and of the turns so far: talk.ids. */
+RV_MUST_CHECK int rv_talk_collect_ids(rv_visit *v, rv_err **err);
 RV_MUST_CHECK int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
 
 /* visit_money.c: what calls cost, and the limits of a visit */

@@ -18,14 +18,9 @@ static const char *id_of(json_object *call)
     return json_object_is_type(id, json_type_string) ? json_object_get_string(id) : "";
 }
 
-static bool is_taken(const struct talk *t, const char *id)
+static int note(json_object *taken, const char *id, rv_err **err)
 {
-    return json_object_object_get_ex(t->ids, id, NULL);
-}
-
-static int note(struct talk *t, const char *id, rv_err **err)
-{
-    return rv_json_set_bool(t->ids, id, true, err);
+    return rv_json_set_bool(taken, id, true, err);
 }
 
 /* Those of some messages; NULL: there are none. */
@@ -37,13 +32,12 @@ static int collect_from(struct talk *t, json_object *messages, rv_err **err)
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *calls = rv_json_get_arr(json_object_array_get_idx(messages, i), "tool_calls");
         for (size_t k = 0; calls && k < json_object_array_length(calls) && rc == 0; k++)
-            rc = note(t, id_of(json_object_array_get_idx(calls, k)), err);
+            rc = note(t->ids, id_of(json_object_array_get_idx(calls, k)), err);
     }
     return rc;
 }
 
-/* The ids of what was said before, and of the turns so far. */
-static int collect(rv_visit *v, rv_err **err)
+int rv_talk_collect_ids(rv_visit *v, rv_err **err)
 {
     const struct rv_conversation *c = v->shared->conversation;
     struct talk *t = &v->talk;
@@ -75,36 +69,39 @@ static bool is_ambiguous(const struct rv_origin *o, const char *id)
     return false;
 }
 
-static int rename_call(rv_visit *v, json_object *call, rv_err **err)
+static int make_name(json_object *taken, const struct rv_origin *origin, rv_buf *out, rv_err **err)
 {
-    const char *prefix = v->shared->origin ? v->shared->origin->parent_tool_call_id : COUNTED;
-    rv_buf made = RV_BUF_INIT(strlen(prefix) + NUMBER_MAX);
-    struct talk *t = &v->talk;
-    int n = v->shared->origin ? 0 : json_object_object_length(t->ids);
+    const char *prefix = origin ? origin->parent_tool_call_id : COUNTED;
+    int n = origin ? 0 : json_object_object_length(taken);
 
+    *out = RV_BUF_INIT(strlen(prefix) + NUMBER_MAX);
     do {
-        rv_buf_clear(&made);
-        rv_buf_printf(&made, "%s_%d", prefix, ++n);
-    } while (made.rc == 0 && is_taken(t, rv_buf_cstr(&made)));
-    int rc = rv_buf_check(&made, "id of a tool call", err);
-    if (rc == 0)
-        rc = rv_json_set_text(call, "id", rv_buf_cstr(&made), err);
-    if (rc == 0)
-        rc = note(t, rv_buf_cstr(&made), err);
-    rv_buf_fini(&made);
-    return rc;
+        rv_buf_clear(out);
+        rv_buf_printf(out, "%s_%d", prefix, ++n);
+    } while (out->rc == 0 && json_object_object_get_ex(taken, rv_buf_cstr(out), NULL));
+    return rv_buf_check(out, "id of a tool call", err);
+}
+
+int rv_call_name(json_object *taken, const struct rv_origin *origin, const char *id, rv_buf *out, rv_err **err)
+{
+    bool is_own = id[0] && !json_object_object_get_ex(taken, id, NULL) && !is_ambiguous(origin, id);
+
+    *out = RV_BUF_INIT(0);
+    int rc = is_own ? 0 : make_name(taken, origin, out, err);
+    return rc == 0 ? note(taken, is_own ? id : rv_buf_cstr(out), err) : rc;
 }
 
 int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
 {
-    struct talk *t = &v->talk;
-    int rc = collect(v, err);
+    int rc = rv_talk_collect_ids(v, err);
 
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
-        const char *id = id_of(call);
-        bool is_own = id[0] && !is_taken(t, id) && !is_ambiguous(v->shared->origin, id);
-        rc = is_own ? note(t, id, err) : rename_call(v, call, err);
+        rv_buf name;
+        rc = rv_call_name(v->talk.ids, v->shared->origin, id_of(call), &name, err);
+        if (rc == 0 && name.len > 0)
+            rc = rv_json_set_text(call, "id", rv_buf_cstr(&name), err);
+        rv_buf_fini(&name);
     }
     return rc;
 }

@@ -240,6 +240,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     c->stage = e->stage;
     c->origin = e->origin;
     c->is_muted = e->is_muted;
+    c->ids = e->ids ? json_object_get(e->ids) : NULL;
     if (e->pipeline)
         c->pipeline = e->pipeline;
     c->deadline_us = e->deadline_us ? rv_exec_due_us(x, e->deadline_us) : 0;
