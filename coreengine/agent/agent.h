@@ -125,6 +125,7 @@ struct rv_event {
     struct rv_llm_answer llm;    /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
                                     that had come */
     struct rv_response response; /* ANSWER */
+    json_object *blocked;        /* any: names of the tools whose breaker is open; borrowed; NULL: none */
 };
 
 /* --- Versions of the rules ---
@@ -150,6 +151,7 @@ struct rv_visit_shared {
     enum rv_rules rules;                        /* never NEWEST */
     const bool *scripted_stages;                /* per stage: a script answers for it; NULL: none */
     bool use_mocks;                             /* every stage with a mock handler is mocked */
+    json_object *blocked;                       /* of the root, in a step: tools that may not be called; borrowed */
     bool emits;                                 /* false: no EMIT effects (nobody listens) */
     int64_t next_call_id;                       /* starts at 1 */
     int64_t next_seq;                           /* of observable events, emitted or not; starts at 1 */

@@ -52,6 +52,8 @@ const rv_envelope *rv_run_envelope(const rv_run *run); /* borrowed */
 rv_envelope *rv_run_steal_envelope(rv_run *run);       /* yours; the run can only be freed then */
 /** From the next step on, as opts.saves says it: for whoever wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
+/** Does the core itself refuse calls of blocked tools? By older rules whoever performs a call does. */
+bool rv_run_minds_breakers(const rv_run *run);
 /** From the next step on, as opts.emits says it. */
 void rv_run_set_emits(rv_run *run, bool emits);
 /** Stages under way, in stage order, into out[0..max); the number of them all. */
