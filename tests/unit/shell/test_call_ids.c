@@ -1,5 +1,6 @@
-/* Deltas and events name a tool call by the same id, whatever its provider called it. */
+/* What events tell of tool calls: ids, which deltas share whatever the provider wrote, and results. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/kit/kit.h"
@@ -61,12 +62,52 @@ START_TEST(deltas_and_events_name_a_call_alike)
 }
 END_TEST
 
+/* {"t":"x..."} has 8 bytes beside its x. */
+static const struct {
+    int bytes;
+    bool is_whole;
+} results[] = {{100, true}, {16384, true}, {16385, false}, {200000, false}};
+
+START_TEST(an_event_has_a_result_or_refers_to_it)
+{
+    struct how how = {0};
+    struct world w;
+    int bytes = results[_i].bytes;
+    rv_buf script = RV_BUF_INIT(1 << 20), result = RV_BUF_INIT(1 << 20), want = RV_BUF_INIT(1 << 20);
+    char sha256[RV_HASH_MAX];
+
+    rv_buf_puts(&result, "{\"t\":\"");
+    for (int i = 8; i < bytes; i++)
+        rv_buf_putc(&result, 'x');
+    rv_buf_puts(&result, "\"}");
+    rv_hash_of(rv_buf_str(&result), sha256);
+    rv_buf_printf(&script,
+                  "models:\n  ask: [{tool_calls: [{id: a, name: look}]}, {text: done}]\n"
+                  "tools: {look: [{result: %s}]}\n",
+                  rv_buf_cstr(&result));
+    world_run(&w, &how, ASKS, rv_buf_cstr(&script));
+    char *told = world_event(&w, "\"type\":\"tool_result\"", "\"call_id\":2");
+    if (results[_i].is_whole)
+        rv_buf_printf(&want, "\"result\":%s", rv_buf_cstr(&result));
+    else
+        rv_buf_printf(&want, "\"result_ref\":{\"call_id\":2,\"bytes\":%d,\"sha256\":\"%s\"}", bytes, sha256);
+    ck_assert_msg(told && strstr(told, rv_buf_cstr(&want)), "%.600s", told);
+    ck_assert(!strstr(told, "\"result\":") == !results[_i].is_whole);
+    free(told);
+    rv_buf_fini(&script);
+    rv_buf_fini(&result);
+    rv_buf_fini(&want);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *call_ids_suite(void)
 {
     Suite *suite = suite_create("call_ids");
     TCase *tc = tcase_create("call_ids");
 
     tcase_add_loop_test(tc, deltas_and_events_name_a_call_alike, 0, RV_COUNT(rows));
+    tcase_add_loop_test(tc, an_event_has_a_result_or_refers_to_it, 0, RV_COUNT(results));
     suite_add_tcase(suite, tc);
     return suite;
 }
