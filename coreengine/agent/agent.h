@@ -82,6 +82,8 @@ struct rv_effect {
     size_t text_at, text_len;           /* EMIT: where its line stands in rv_effects.text (without line end) */
     enum rv_run_status status;          /* FINISH */
     bool is_muted;                      /* CALL_LLM: people are not shown the words of the reply */
+    int64_t ids_upto;                   /* see rv_call_name() */
+    json_object *ids;                   /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
     const struct rv_origin *origin;     /* NULL: the stage's own */
     const struct rv_pipeline *pipeline; /* CALL_*: where its names, roles and limits are; lives as long as the run */
 };
@@ -124,6 +126,7 @@ struct rv_event {
     struct rv_llm_answer llm;    /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
                                     that had come */
     struct rv_response response; /* ANSWER */
+    json_object *blocked;        /* any: names of the tools whose breaker is open; borrowed; NULL: none */
 };
 
 /* --- Versions of the rules ---
@@ -149,6 +152,7 @@ struct rv_visit_shared {
     enum rv_rules rules;                        /* never NEWEST */
     const bool *scripted_stages;                /* per stage: a script answers for it; NULL: none */
     bool use_mocks;                             /* every stage with a mock handler is mocked */
+    json_object *blocked;                       /* of the root, in a step: tools that may not be called; borrowed */
     bool emits;                                 /* false: no EMIT effects (nobody listens) */
     int64_t next_call_id;                       /* starts at 1 */
     int64_t next_seq;                           /* of observable events, emitted or not; starts at 1 */
@@ -219,6 +223,12 @@ void rv_visit_free(rv_visit *v);
 bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
                    int64_t visit, int64_t now_us, rv_jw *w);
 void rv_emit_end(struct rv_effects *out, rv_jw *w);
+
+/** How a tool call of a reply is known in events, rows and deltas: by the id that its provider gave it, or by another
+ * one where that is empty, taken or ambiguous. taken: an object whose keys are ids; that of the call is added. upto:
+ * the number up to which counted ids may be those of older rows. out is empty when the call keeps its own. */
+RV_MUST_CHECK int rv_call_name(json_object *taken, int64_t upto, const struct rv_origin *origin, const char *id,
+                               rv_buf *out, rv_err **err);
 
 /** Does a script or a mock handler answer for this stage? */
 bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage);

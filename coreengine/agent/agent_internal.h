@@ -216,6 +216,10 @@ RV_MUST_CHECK int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **er
 RV_MUST_CHECK int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err);
 
 /* visit_ids.c */
+/** The number up to which counted ids may be those of older rows of the session; 0: none, or the rules do not look. */
+int64_t rv_talk_ids_upto(const rv_visit *v);
+/** The ids of what was said before, and of the turns so far: talk.ids. */
+RV_MUST_CHECK int rv_talk_collect_ids(rv_visit *v, rv_err **err);
 RV_MUST_CHECK int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
 
 /* visit_money.c: what calls cost, and the limits of a visit */
@@ -249,15 +253,17 @@ void rv_visit_tools_fini(struct tool_progress *t);
 void rv_visit_tools_clear(struct tool_progress *t); /* the same, ready for other steps */
 
 /* What was decided about a step before its tool may run. */
-enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_BAD };
+enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_BAD, STEP_IS_BLOCKED };
 struct step_judgement {
     enum step_verdict verdict;
     const struct rv_tool_info *info; /* RUNS, ASKS */
-    const char *error_type;          /* IS_BAD */
+    const char *error_type;          /* IS_BAD, IS_BLOCKED */
     bool recoverable;
-    rv_buf text; /* IS_BAD: why; owned */
+    rv_buf text; /* IS_BAD, IS_BLOCKED: why; owned */
 };
 RV_MUST_CHECK int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err);
+/** Is the breaker of that tool open? Then why says it. */
+bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why);
 rv_str rv_step_tool(const rv_visit *v, size_t index);
 rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size);
 json_object *rv_step_parameters(const rv_visit *v, size_t index);

@@ -20,6 +20,7 @@ static void effect_fini(struct rv_effect *e)
     free(e->owned_name);
     free(e->request);
     free(e->key);
+    json_object_put(e->ids);
 }
 
 void rv_effects_clear(struct rv_effects *e)

@@ -102,6 +102,8 @@ static int check(const rv_visit *v, const struct rv_tool_info *info, json_object
                       v->agent->chained_tool);
         return 0;
     }
+    if (rv_tool_is_refused(v, rv_str_of(v->agent->chained_tool), why))
+        return 0;
     int rc = info->input ? rv_schema_check(info->input, args, &cause) : 0;
     if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM))
         rv_buf_printf(why, "the output does not fit tool \"%s\": %s", v->agent->chained_tool, rv_err_text(cause));

@@ -60,6 +60,25 @@ static int check_ask(rv_visit *v, size_t i, bool *refused, struct rv_effects *ou
     return rc == 0 && *refused ? ended(v, &v->tools.flights[i], 0, out, err) : rc;
 }
 
+/* Before another attempt: has the breaker of its tool opened since the last one? That is what the call comes to. */
+static int check_breaker(rv_visit *v, size_t i, bool *refused, struct rv_effects *out, rv_err **err)
+{
+    struct flight *f = &v->tools.flights[i];
+    size_t step = v->tools.at + i;
+    rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    *refused = rv_tool_is_refused(v, rv_step_tool(v, step), &why);
+    int rc = rv_buf_check(&why, "a refusal", err);
+    if (rc == 0 && *refused)
+        rc = rv_step_error(v, step, "ToolError", rv_buf_str(&why), true, (v->now_us - f->started_us) / 1000, &f->entry,
+                           err);
+    rv_buf_fini(&why);
+    if (rc < 0 || !*refused)
+        return rc;
+    f->call_id = 0;
+    return ended(v, f, 0, out, err);
+}
+
 static int take_off(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err)
 {
     struct flight *f = &v->tools.flights[i];
@@ -67,6 +86,12 @@ static int take_off(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err)
 
     f->waits = false;
     v->waiting_for = FLYING;
+    if (f->attempt > 1) {
+        bool refused = false;
+        int checked = check_breaker(v, i, &refused, out, err);
+        if (checked < 0 || refused)
+            return checked;
+    }
     if (rv_step_asks_agent(v, v->tools.at + i)) {
         bool refused = false;
         int checked = check_ask(v, i, &refused, out, err);

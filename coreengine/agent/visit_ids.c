@@ -4,8 +4,8 @@
  * asked, perhaps while others do: what is only counted is named after the call that asked, so that it does not depend
  * on who was quicker.
  *
- * A session also has calls that its history does not tell. Each call has a row, so a number above that of the newest row
- * is free in the whole session; a counted id up to that number may be taken. */
+ * A session also has calls that its history does not tell. Each call has a row, so a number above that of the newest
+ * row is free in the whole session; a counted id up to that number may be taken. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <errno.h>
@@ -24,14 +24,9 @@ static const char *id_of(json_object *call)
     return json_object_is_type(id, json_type_string) ? json_object_get_string(id) : "";
 }
 
-static bool is_taken(const struct talk *t, const char *id)
+static int note(json_object *taken, const char *id, rv_err **err)
 {
-    return json_object_object_get_ex(t->ids, id, NULL);
-}
-
-static int note(struct talk *t, const char *id, rv_err **err)
-{
-    return rv_json_set_bool(t->ids, id, true, err);
+    return rv_json_set_bool(taken, id, true, err);
 }
 
 /* Those of some messages; NULL: there are none. */
@@ -43,13 +38,12 @@ static int collect_from(struct talk *t, json_object *messages, rv_err **err)
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *calls = rv_json_get_arr(json_object_array_get_idx(messages, i), "tool_calls");
         for (size_t k = 0; calls && k < json_object_array_length(calls) && rc == 0; k++)
-            rc = note(t, id_of(json_object_array_get_idx(calls, k)), err);
+            rc = note(t->ids, id_of(json_object_array_get_idx(calls, k)), err);
     }
     return rc;
 }
 
-/* The ids of what was said before, and of the turns so far. */
-static int collect(rv_visit *v, rv_err **err)
+int rv_talk_collect_ids(rv_visit *v, rv_err **err)
 {
     const struct rv_conversation *c = v->shared->conversation;
     struct talk *t = &v->talk;
@@ -70,27 +64,24 @@ static bool is_counted(const char *id)
     return strncmp(id, COUNTED "_", n) == 0 && id[n] && id[n + strspn(id + n, "0123456789")] == '\0';
 }
 
-/* The number up to which counted ids may be those of older rows; 0: there are none, or the rules do not look. */
-static int64_t taken_upto(const rv_visit *v)
+int64_t rv_talk_ids_upto(const rv_visit *v)
 {
     const struct rv_conversation *c = v->shared->conversation;
 
     return c && v->agent->doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
 }
 
-static bool is_of_older_row(const rv_visit *v, const char *id)
+static bool is_of_older_row(int64_t upto, const char *id)
 {
     errno = 0;
     long long n = strtoll(id + strlen(COUNTED "_"), NULL, 10);
-    return errno == 0 && n <= taken_upto(v);
+    return errno == 0 && n <= upto;
 }
 
 /* May another call of the session have that id, told or not? */
-static bool is_ambiguous(const rv_visit *v, const char *id)
+static bool is_ambiguous(const struct rv_origin *o, int64_t upto, const char *id)
 {
-    const struct rv_origin *o = v->shared->origin;
-
-    if (is_counted(id) && (o || is_of_older_row(v, id)))
+    if (is_counted(id) && (o || is_of_older_row(upto, id)))
         return true;
     for (; o; o = o->parent)
         if (strcmp(o->parent_tool_call_id, id) == 0)
@@ -98,39 +89,42 @@ static bool is_ambiguous(const rv_visit *v, const char *id)
     return false;
 }
 
-static int rename_call(rv_visit *v, json_object *call, rv_err **err)
+static int make_name(json_object *taken, const struct rv_origin *origin, int64_t upto, rv_buf *out, rv_err **err)
 {
-    const char *prefix = v->shared->origin ? v->shared->origin->parent_tool_call_id : COUNTED;
-    rv_buf made = RV_BUF_INIT(strlen(prefix) + NUMBER_MAX);
-    struct talk *t = &v->talk;
-    int64_t n = v->shared->origin ? 0 : json_object_object_length(t->ids);
+    const char *prefix = origin ? origin->parent_tool_call_id : COUNTED;
+    int64_t n = origin ? 0 : json_object_object_length(taken);
 
-    if (!v->shared->origin && n < taken_upto(v))
-        n = taken_upto(v);
-
+    if (!origin && n < upto)
+        n = upto;
+    *out = RV_BUF_INIT(strlen(prefix) + NUMBER_MAX);
     do {
-        rv_buf_clear(&made);
-        rv_buf_printf(&made, "%s_%" PRId64, prefix, ++n);
-    } while (made.rc == 0 && is_taken(t, rv_buf_cstr(&made)));
-    int rc = rv_buf_check(&made, "id of a tool call", err);
-    if (rc == 0)
-        rc = rv_json_set_text(call, "id", rv_buf_cstr(&made), err);
-    if (rc == 0)
-        rc = note(t, rv_buf_cstr(&made), err);
-    rv_buf_fini(&made);
-    return rc;
+        rv_buf_clear(out);
+        rv_buf_printf(out, "%s_%" PRId64, prefix, ++n);
+    } while (out->rc == 0 && json_object_object_get_ex(taken, rv_buf_cstr(out), NULL));
+    return rv_buf_check(out, "id of a tool call", err);
+}
+
+int rv_call_name(json_object *taken, int64_t upto, const struct rv_origin *origin, const char *id, rv_buf *out,
+                 rv_err **err)
+{
+    bool is_own = id[0] && !json_object_object_get_ex(taken, id, NULL) && !is_ambiguous(origin, upto, id);
+
+    *out = RV_BUF_INIT(0);
+    int rc = is_own ? 0 : make_name(taken, origin, upto, out, err);
+    return rc == 0 ? note(taken, is_own ? id : rv_buf_cstr(out), err) : rc;
 }
 
 int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
 {
-    struct talk *t = &v->talk;
-    int rc = collect(v, err);
+    int rc = rv_talk_collect_ids(v, err);
 
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
-        const char *id = id_of(call);
-        bool is_own = id[0] && !is_taken(t, id) && !is_ambiguous(v, id);
-        rc = is_own ? note(t, id, err) : rename_call(v, call, err);
+        rv_buf name;
+        rc = rv_call_name(v->talk.ids, rv_talk_ids_upto(v), v->shared->origin, id_of(call), &name, err);
+        if (rc == 0 && name.len > 0)
+            rc = rv_json_set_text(call, "id", rv_buf_cstr(&name), err);
+        rv_buf_fini(&name);
     }
     return rc;
 }

@@ -215,6 +215,8 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     v->talk.call_id = v->waiting_for;
     v->talk.has_call = false;
     out->items[out->n - 1].is_muted = rv_said_is_muted(v);
+    out->items[out->n - 1].ids_upto = rv_talk_ids_upto(v);
+    out->items[out->n - 1].ids = v->talk.ids ? json_object_get(v->talk.ids) : NULL;
     if (rv_emit_begin(v->shared, out, RV_EMIT_LLM_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_int(&w, "call_id", v->waiting_for);
         rv_jw_kv_text(&w, "role", rv_visit_role(v));
@@ -242,6 +244,8 @@ static int ask(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (!request_allowed(v, out, &rc, err))
         return rc;
     rc = rv_talk_offered(v, &offered, err);
+    if (rc == 0 && offered) /* for those who watch the reply: its calls are named as it comes */
+        rc = rv_talk_collect_ids(v, err);
     if (rc < 0)
         return rc;
     if (write_request(v, offered, &request, &cause) < 0 || rv_buf_check(&request, "model request", &cause) < 0) {

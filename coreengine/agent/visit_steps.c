@@ -168,6 +168,20 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
     }
 }
 
+bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why)
+{
+    json_object *blocked = rv_visit_root(v->shared)->blocked;
+    bool is_listed = false;
+
+    for (size_t i = 0; blocked && i < json_object_array_length(blocked) && !is_listed; i++)
+        is_listed = rv_str_eq(rv_json_str(json_object_array_get_idx(blocked, i)), tool);
+    if (is_listed)
+        rv_buf_printf(why, "tool \"%.*s\" is blocked: it failed %d times within %d s",
+                      RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)), RV_BREAKER_ERRORS,
+                      (int)(RV_BREAKER_WINDOW_US / 1000000));
+    return is_listed;
+}
+
 int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err)
 {
     const char *fault = step_fault(v, index);
@@ -181,6 +195,11 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
     else
         judge_name(v, tool, info, out);
     int rc = out->verdict == STEP_RUNS ? check_parameters(v, index, info, out, err) : 0;
+    if (rc == 0 && out->verdict == STEP_RUNS && rv_tool_is_refused(v, tool, &out->text)) {
+        out->verdict = STEP_IS_BLOCKED;
+        out->error_type = "ToolError";
+        out->recoverable = true;
+    }
     if (rc == 0)
         rc = rv_buf_check(&out->text, "tool error", err);
     if (rc < 0) {

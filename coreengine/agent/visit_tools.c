@@ -83,7 +83,7 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
 
     if (rc == 0)
         rc = step_ended(v, entry, out, err);
-    if (rc < 0 || !v->talk.acting)
+    if (rc < 0 || !v->talk.acting || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
         return rc;
     bool untold = v->talk.bad_before == 0 && v->agent->max_bad_calls > 0; /* of the first ones it learns in any case */
     if (++v->talk.bad_calls <= v->agent->max_bad_calls || untold)
@@ -118,7 +118,7 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     rc = rv_step_judge(v, at, &j, err);
     if (rc < 0)
         return rc;
-    if (j.verdict == STEP_IS_BAD) {
+    if (j.verdict == STEP_IS_BAD || j.verdict == STEP_IS_BLOCKED) {
         rc = bad_step(v, &j, out, err);
     } else if (j.verdict == STEP_ASKS && !v->tools.approved) {
         const struct visit_step step = {rv_step_id(v, at, scratch, sizeof scratch), rv_step_tool(v, at),

@@ -157,6 +157,8 @@ rv_str rv_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *valu
     rv_jw_kv_int(&w, "now_us", a_time(ev->now_us));
     if (ev->call_id)
         rv_jw_kv_int(&w, "call_id", ev->call_id);
+    if (ev->blocked)
+        rv_jw_kv_value(&w, "blocked", ev->blocked);
     if (ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE)
         text = put_done(ev, &w, value);
     if (ev->kind == RV_EVENT_CANCEL && ev->reply.len > 0)

@@ -376,7 +376,7 @@ static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv
                                 .release = lets_go};
     int rc = write_records(j, ev, effects, env, &n, err);
     if (rc == 0 && is_end && a.status == RV_RUN_INTERRUPTED)
-        rc = rv_pendings_of(env, a.stage, &p, err);
+        rc = rv_pendings_of(env, rv_run_asked_by(run) ? rv_run_asked_by(run) : a.stage, &p, err);
     if (rc == 0)
         rc = read_turns(effects, &turns, err);
     if (rc == 0) {

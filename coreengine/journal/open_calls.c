@@ -11,6 +11,7 @@ static void forget(struct rv_effect *e)
     free(e->owned_name);
     free(e->request);
     free(e->key);
+    json_object_put(e->ids);
     *e = (struct rv_effect){.kind = RV_EFFECT_CANCEL_CALL, .call_id = e->call_id, .stage = -1};
 }
 
@@ -33,6 +34,7 @@ int rv_open_calls_add(struct open_calls *o, struct rv_effect *from, int64_t now_
         return RV_FAIL(err, RV_E_NOMEM, "keep an open call");
     *e = *from;
     from->owned_name = from->request = from->key = NULL;
+    from->ids = NULL;
     if (e->kind != RV_EFFECT_ARM_TIMER)
         e->at_us = now_us;
     return 0;

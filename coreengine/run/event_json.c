@@ -66,6 +66,8 @@ void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
         rv_event_write_answer(ev, w);
     if (ev->kind == RV_EVENT_CANCEL && ev->reply.len > 0)
         rv_jw_kv_str(w, "reply", ev->reply);
+    if (ev->blocked)
+        rv_jw_kv_value(w, "blocked", ev->blocked);
     if (ev->kind == RV_EVENT_ANSWER)
         write_response(&ev->response, w);
     rv_jw_obj_end(w);
@@ -114,6 +116,8 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
     (void)rv_json_get_text(json, "error_type", &ev.error_type);
     if (json_object_object_get_ex(json, "partial", &part))
         ev.reply = rv_json_str(part);
+    if (json_object_object_get_ex(json, "blocked", &ev.blocked) && !json_object_is_type(ev.blocked, json_type_array))
+        return RV_FAIL(err, RV_E_INVALID, "its blocked tools are no list");
     if (!rv_llm_answer_read(json, &ev.llm))
         return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
     if (ev.kind == RV_EVENT_ANSWER) {

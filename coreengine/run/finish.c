@@ -38,14 +38,18 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
-/* A hook's question does not keep a run at its stage: by now the run may stand before the next one. */
+const char *rv_run_asked_by(const rv_run *run)
+{
+    bool is_known = run->shared.rules >= RV_RULES_2 && run->asked_by >= 0;
+
+    return is_known ? run->pipeline->agents[run->asked_by].name : NULL;
+}
+
 static const char *asking_stage(const rv_run *run, const struct rv_interrupt *in)
 {
-    if (in->stage)
-        return in->stage;
-    if (run->shared.rules >= RV_RULES_2 && run->asked_by >= 0)
-        return run->pipeline->agents[run->asked_by].name;
-    return rv_envelope_fields(run->env)->current_stage;
+    const char *stage = in->stage ? in->stage : rv_run_asked_by(run);
+
+    return stage ? stage : rv_envelope_fields(run->env)->current_stage;
 }
 
 static void emit_interrupt(rv_run *run, int64_t now_us, struct rv_effects *out)

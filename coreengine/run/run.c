@@ -203,7 +203,9 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
 
 int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
+    run->shared.blocked = run->shared.rules >= RV_RULES_2 ? ev->blocked : NULL;
     int rc = step(run, ev, out, err);
+    run->shared.blocked = NULL;
     if (rc == 0 && ev->now_us > run->last_us)
         run->last_us = ev->now_us;
     if (rc == 0 && out->rc < 0)
@@ -239,6 +241,11 @@ void rv_run_set_saves(rv_run *run, enum rv_saves saves)
 void rv_run_set_emits(rv_run *run, bool emits)
 {
     run->shared.emits = emits;
+}
+
+bool rv_run_minds_breakers(const rv_run *run)
+{
+    return run->shared.rules >= RV_RULES_2;
 }
 
 rv_envelope *rv_run_steal_envelope(rv_run *run)

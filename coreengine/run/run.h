@@ -50,8 +50,13 @@ struct rv_run_counters rv_run_counters(const rv_run *run);
 enum rv_run_status rv_run_status(const rv_run *run);
 const rv_envelope *rv_run_envelope(const rv_run *run); /* borrowed */
 rv_envelope *rv_run_steal_envelope(rv_run *run);       /* yours; the run can only be freed then */
+/** The stage whose visit left a question. A hook's question does not keep the run at its stage, so it may stand before
+ * the next one. NULL: unknown, where the run stands counts. */
+const char *rv_run_asked_by(const rv_run *run);
 /** From the next step on, as opts.saves says it: for whoever wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
+/** Does the core itself refuse calls of blocked tools? By older rules whoever performs a call does. */
+bool rv_run_minds_breakers(const rv_run *run);
 /** From the next step on, as opts.emits says it. */
 void rv_run_set_emits(rv_run *run, bool emits);
 /** Stages under way, in stage order, into out[0..max); the number of them all. */

@@ -1,5 +1,7 @@
 /* Pieces of what models say, on their way to whoever watches. They never reach the core: the answer does, as a whole.
  */
+#include <stdlib.h>
+
 #include "coreengine/shell/shell_internal.h"
 
 /* The call is one of a declared agent whose answer is an object: it is told as a whole when it fits its schema, and
@@ -26,6 +28,46 @@ static bool hands_over(struct call *c, const struct rv_llm_delta *d)
     return *word & bit;
 }
 
+/* The calls of a reply get the ids that events will have for them: the core names them by the same rule when the reply
+ * is complete. A reply that starts again (another attempt) starts from the same ids. */
+static int name_start(struct call *c, const struct rv_llm_delta *d, rv_buf *name)
+{
+    char *id = rv_str_dup(d->id);
+    int rc = id ? 0 : RV_E_NOMEM;
+
+    if (c->taken && d->index < c->n_named) {
+        json_object_put(c->taken);
+        c->taken = NULL;
+    }
+    if (rc == 0 && !c->taken) {
+        c->n_named = 0;
+        if (!c->ids)
+            rc = (c->taken = json_object_new_object()) ? 0 : RV_E_NOMEM;
+        else if (json_object_deep_copy(c->ids, &c->taken, NULL) < 0)
+            rc = RV_E_NOMEM;
+    }
+    if (rc == 0)
+        rc = rv_call_name(c->taken, c->ids_upto, c->origin, id, name, NULL);
+    c->n_named = d->index + 1;
+    free(id);
+    return rc;
+}
+
+/* Without memory for its name a call is told as its provider named it: the run is about to end for the same want. */
+static bool tell_watcher(struct call *c, const struct rv_delta_from *from, const struct rv_llm_delta *d,
+                         bool is_internal)
+{
+    const struct rv_exec_opts *o = &c->x->opts;
+    struct rv_llm_delta told = *d;
+    rv_buf name = RV_BUF_INIT(0);
+
+    if (d->kind == RV_LLM_DELTA_TOOL_START && name_start(c, d, &name) == 0 && name.len > 0)
+        told.id = rv_buf_str(&name);
+    bool goes_on = is_internal || o->on_delta(o->self, from, &told);
+    rv_buf_fini(&name);
+    return goes_on;
+}
+
 bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d)
 {
     const struct rv_exec_opts *o = &c->x->opts;
@@ -37,7 +79,7 @@ bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d)
         rv_buf_add_str(&c->heard, d->text);
     if (o->on_piece)
         o->on_piece(o->self, &from, d);
-    return is_internal || !o->on_delta || o->on_delta(o->self, &from, d);
+    return !o->on_delta || tell_watcher(c, &from, d, is_internal);
 }
 
 void rv_delta_tell_output(rv_exec *x, const struct rv_effect *e)

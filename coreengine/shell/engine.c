@@ -160,7 +160,7 @@ rv_str rv_exec_unkept(const rv_exec *x)
     return (rv_str){x->unkept, x->unkept ? x->unkept_len : 0};
 }
 
-int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
+static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 {
     if (x->opts.on_input)
         x->opts.on_input(x->opts.self, ev);
@@ -178,6 +178,19 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     save_unkept(x);
     rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
                 rv_journal_run(x->opts.journal));
+    return rc;
+}
+
+int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
+{
+    struct rv_event told = *ev;
+    json_object *blocked = NULL;
+
+    int rc = rv_tools_blocked(x, &blocked, err);
+    told.blocked = blocked;
+    if (rc == 0)
+        rc = step(x, &told, err);
+    json_object_put(blocked);
     return rc;
 }
 

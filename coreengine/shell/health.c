@@ -37,6 +37,33 @@ bool rv_tool_is_blocked(const rv_engine *e, int health)
     return health >= 0 && rv_tool_breaker_open(&e->tools[health].health, rv_engine_now_us(e));
 }
 
+static int add_blocked(const rv_exec *x, const char *name, json_object **list, rv_err **err)
+{
+    if (!x->catalog.tool(x->catalog.self, rv_str_of(name))) /* of another run */
+        return 0;
+    if (!*list && !(*list = json_object_new_array()))
+        return RV_FAIL(err, RV_E_NOMEM, "list blocked tools");
+    return rv_json_push_take(*list, json_object_new_string(name), err);
+}
+
+int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err)
+{
+    const rv_engine *e = x->engine;
+    int rc = 0;
+
+    *out = NULL;
+    if (!rv_run_minds_breakers(x->run) || rv_engine_now_us(e) > e->blocked_until_us)
+        return 0;
+    for (size_t i = 0; i < e->n_tools && rc == 0; i++)
+        if (rv_tool_is_blocked(e, (int)i))
+            rc = add_blocked(x, e->tools[i].name, out, err);
+    if (rc == 0)
+        return 0;
+    json_object_put(*out);
+    *out = NULL;
+    return rc;
+}
+
 static bool is_callers_fault(const char *type)
 {
     static const char *const types[] = {"NotFoundError", "ValidationError", "AccessDenied", "InvalidStep"};
@@ -104,6 +131,8 @@ void rv_tool_note(struct call *c)
     rv_tool_health_record(h, now, ok, (now - c->started_us) / 1000);
     if (!ok)
         note_error(h, c);
+    if (!ok && rv_tool_breaker_open(h, now))
+        e->blocked_until_us = now + RV_BREAKER_WINDOW_US;
 }
 
 static int by_name(const void *a, const void *b)

@@ -110,6 +110,10 @@ struct call {
     size_t n_deltas, delta_at;
     bool told_text;                                    /* a piece of the text was handed out */
     uint64_t output_calls[RV_LLM_MAX_TOOL_CALLS / 64]; /* bits: indices of calls that hand over an agent's output */
+    int64_t ids_upto;                                  /* see rv_call_name() */
+    json_object *ids;                                  /* of calls before this reply, as keys; owned; NULL: none */
+    json_object *taken;                                /* with those of the reply; owned; NULL: it has had none */
+    size_t n_named;                                    /* calls of the reply that are in it */
     int64_t delay_us;
     struct rv_response response; /* RESUME; borrowed from the script */
     struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
@@ -151,6 +155,7 @@ struct rv_engine {
     struct tool_record *tools;
     size_t n_tools, cap_tools;
     rv_index tool_index;
+    int64_t blocked_until_us;        /* later than that no breaker is open */
     rv_http *http;                   /* NULL until a model is asked over HTTP */
     rv_providers *providers;         /* likewise */
     int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see lease.c */
@@ -305,6 +310,8 @@ const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e
 /** Index of that tool's record; -1 when memory is short (then it is not watched). */
 int rv_tool_watch(rv_engine *e, const char *tool);
 bool rv_tool_is_blocked(const rv_engine *e, int health);
+/** The names of the run's tools whose breaker is open; *out is the caller's, NULL: none. */
+RV_MUST_CHECK int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err);
 void rv_tool_note(struct call *c);
 bool rv_reply_reports_error(rv_str reply);
 

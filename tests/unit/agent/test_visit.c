@@ -413,6 +413,23 @@ START_TEST(a_pending_interrupt_is_not_replaced_by_an_outcome)
 }
 END_TEST
 
+START_TEST(a_question_of_a_hook_names_the_stage_that_asked)
+{
+    struct drive *d =
+        drive_new("name: t\nagents:\n  - {name: a, post_process: x.post, default_next: b}\n  - {name: b}\n", NULL, 0);
+
+    DRIVE_ANSWERS(d, {"hook:x.post",
+                      "{'envelope':{'interrupt_pending':true,'interrupt':{'kind':'agent_review','id':'int_1',"
+                      "'message':'see','data':{},'created_at':'2023-11-14T22:13:20Z'}}}",
+                      false, 0});
+    ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
+    ck_assert_str_eq(drive_state(d, "current_stage"), "\"b\"");
+    ck_assert_msg(strstr(drive_story(d), "interrupt_pending:a done:interrupted") != NULL, "%s", drive_story(d));
+    ck_assert_str_eq(rv_run_asked_by(d->run), "a"); /* which the row of the question has */
+    drive_free(d);
+}
+END_TEST
+
 TCase *visit_case(void)
 {
     TCase *tc = tcase_create("visit");
@@ -432,5 +449,6 @@ TCase *visit_case(void)
     tcase_add_loop_test(tc, a_special_target_acts_as_its_outcome, 0, RV_COUNT(specials));
     tcase_add_test(tc, a_special_error_target_asks_with_the_error);
     tcase_add_test(tc, a_pending_interrupt_is_not_replaced_by_an_outcome);
+    tcase_add_test(tc, a_question_of_a_hook_names_the_stage_that_asked);
     return tc;
 }

@@ -90,12 +90,52 @@ START_TEST(a_cut_off_answer_is_told_as_one)
 }
 END_TEST
 
+/* Marks of the pieces: + is shown, - is muted. */
+static bool note_marks(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    if (d->kind == RV_LLM_DELTA_TEXT)
+        rv_buf_printf(self, "%c%.*s ", from->is_muted ? '-' : '+', RV_STR_ARG(d->text));
+    return true;
+}
+
+static void note_events(void *self, const struct rv_effect *e, rv_str line)
+{
+    (void)e;
+    if (memmem(line.ptr, line.len, "\"type\":\"llm_", 12)) {
+        rv_buf_puts(self, memmem(line.ptr, line.len, "\"muted\":true", 12) ? "muted " : "shown ");
+        if (memmem(line.ptr, line.len, "\"muted_text\":\"The end.\"", 23))
+            rv_buf_puts(self, "with its text ");
+    }
+}
+
+START_TEST(words_that_people_are_not_shown_are_marked)
+{
+    const char *files[] = {"child.yaml", "type: object\nname: child\ndescription: Answer.\n", "boss.yaml",
+                           BOSS "child_text: child\n", NULL};
+    struct world w;
+    rv_buf heard = RV_BUF_INIT(4096);
+
+    world_init(&w,
+               "models:\n  boss:\n"
+               "    - {tool_calls: [{id: a, name: ask_agent, arguments: {agent_name: child, input_text: x}}]}\n"
+               "    - {text: The end.}\n  child: [{text: Yes.}]\n",
+               files);
+    world_chat(&w, "boss", "s", "alice");
+    world_watch(&w, &(struct rv_chat_opts){.on_event = note_events, .on_delta = note_marks, .self = &heard});
+    (void)world_say(&w, "who?");
+    ck_assert_str_eq(rv_buf_cstr(&heard), "shown shown shown +Yes. shown muted -The end. muted with its text ");
+    rv_buf_fini(&heard);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *shown_suite(void)
 {
     Suite *s = suite_create("shown");
     TCase *tc = tcase_create("shown");
 
     tcase_set_timeout(tc, 20);
+    tcase_add_test(tc, words_that_people_are_not_shown_are_marked);
     tcase_add_loop_test(tc, an_object_is_one_piece, 0, RV_COUNT(shown));
     tcase_add_test(tc, a_recording_hears_the_model_itself);
     tcase_add_test(tc, a_cut_off_answer_is_told_as_one);

@@ -165,7 +165,12 @@ START_TEST(every_event_that_can_be_written_can_be_read)
                                                .decision = a_text(r),
                                                .interrupt_id = a_text(r),
                                                .data = rv_rand_below(r, 2) ? some_data(r, RV_JSON_MAX_DEPTH) : NULL};
+        if (rv_rand_below(r, 4) == 0) {
+            ev.blocked = json_object_new_array();
+            ck_assert_int_eq(json_object_array_add(ev.blocked, json_object_new_string("a \xc2\x85")), 0);
+        }
         check_event(&ev);
+        json_object_put(ev.blocked);
         json_object_put(ev.response.data);
     }
 }

@@ -16,5 +16,6 @@ Suite *pieces_suite(void);
 Suite *bound_suite(void);
 Suite *model_times_suite(void);
 Suite *model_load_suite(void);
+Suite *call_ids_suite(void);
 
 #endif

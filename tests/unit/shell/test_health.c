@@ -80,7 +80,11 @@ START_TEST(five_failures_block_a_tool)
     output = world_output(&w, "t");
     ck_assert_msg(count(output, "tool \\\"look\\\" is blocked: it failed 5 times within 300 s") == cases[_i].n_blocked,
                   "%s", output);
-    ck_assert_uint_eq(count(rv_buf_cstr(&w.inputs), "\"error_type\":\"ToolError\""), cases[_i].n_blocked);
+    ck_assert_uint_eq(count(output, "\"type\":\"ToolError\",\"message\":\"tool \\\"look\\\" is blocked"),
+                      cases[_i].n_blocked);
+    ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_call_start\""),
+                      (size_t)cases[_i].n - cases[_i].n_blocked);
+    ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_result\""), (size_t)cases[_i].n);
     rv_engine_write_health(w.engine, &jw);
     ck_assert_str_eq(rv_buf_cstr(&b), cases[_i].health);
     rv_buf_fini(&b);
@@ -115,6 +119,55 @@ START_TEST(a_blocked_tool_comes_back_after_five_minutes)
 }
 END_TEST
 
+/* A model hears of it as of any failure; it is not told off for calls that it may make again later. */
+START_TEST(a_call_that_the_breaker_refuses_never_starts)
+{
+    struct how how = {0};
+    struct world w;
+
+    world_run(
+        &w, &how,
+        "name: t\nagents:\n  - {name: ask, has_llm: true, model_role: m, prompt_key: p, has_tools: true, "
+        "tool_access: all, max_bad_calls: 0, output_mode: text}\n"
+        "models: {m: {model: \"openai:x\"}}\nprompts: {p: go}\n",
+        "models:\n  ask:\n    - {tool_calls: [{name: look}, {name: look}, {name: look}, {name: look}, {name: look}]}\n"
+        "    - {tool_calls: [{id: x, name: look}, {id: y, name: look}]}\n    - {text: done}\n"
+        "tools: {look: [{error: broken}]}\n");
+    ck_assert_str_eq(world_status(&w), "completed");
+    ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_call_start\""), 5);
+    ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_result\""), 7);
+    char *refused = world_event(&w, "\"type\":\"tool_result\"", "\"step_id\":\"y\"");
+    ck_assert_ptr_nonnull(strstr(refused, "\"error_type\":\"ToolError\",\"error\":\"tool \\\"look\\\" is blocked"));
+    ck_assert_ptr_null(strstr(refused, "\"call_id\""));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&w.inputs), "\"blocked\":[\"look\"]"));
+    free(refused);
+    world_fini(&w);
+}
+END_TEST
+
+/* The breaker opens while calls wait for another attempt: that attempt is not made. */
+START_TEST(an_attempt_that_the_breaker_refuses_never_starts)
+{
+    struct how how = {0};
+    struct world w;
+
+    world_run(
+        &w, &how,
+        "name: t\nagents:\n  - {name: ask, has_llm: true, model_role: m, prompt_key: p, has_tools: true, "
+        "tool_access: all, max_retries: 2, output_mode: text}\n"
+        "models: {m: {model: \"openai:x\"}}\nprompts: {p: go}\n",
+        "models:\n  ask:\n    - {tool_calls: [{name: look}, {name: look}, {name: look}, {name: look}, {name: look}]}\n"
+        "    - {text: done}\n"
+        "tools: {look: {risk: read_only, description: d, calls: [{error: {type: TimeoutError, message: m}}]}}\n");
+    ck_assert_str_eq(world_status(&w), "completed");
+    ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_call_start\""), 5);
+    ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"retry\""), 5);
+    ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_result\""), 5);
+    ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "is blocked"), 5);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *health_suite(void)
 {
     Suite *suite = suite_create("health");
@@ -122,6 +175,8 @@ Suite *health_suite(void)
 
     tcase_add_loop_test(tc, five_failures_block_a_tool, 0, RV_COUNT(cases));
     tcase_add_test(tc, a_blocked_tool_comes_back_after_five_minutes);
+    tcase_add_test(tc, a_call_that_the_breaker_refuses_never_starts);
+    tcase_add_test(tc, an_attempt_that_the_breaker_refuses_never_starts);
     suite_add_tcase(suite, tc);
     return suite;
 }

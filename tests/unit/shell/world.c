@@ -104,8 +104,8 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
 
     if (d->kind == RV_LLM_DELTA_TEXT)
         rv_buf_printf(&w->deltas, "%d@%lld %.*s\n", from->stage, (long long)world_elapsed_ms(w), RV_STR_ARG(d->text));
-    else
-        rv_buf_printf(&w->pieces, "%s\n", rv_llm_delta_text(d->kind));
+    else if (d->kind == RV_LLM_DELTA_TOOL_START)
+        rv_buf_printf(&w->pieces, "%.*s ", RV_STR_ARG(d->id));
     return true;
 }
 

@@ -13,8 +13,9 @@ struct world {
     rv_plugins *plugins;
     rv_engine *engine;
     rv_exec *exec;
-    rv_journal *journal;                                    /* with how.store */
-    rv_buf events, effects, inputs, deltas, pieces, states; /* one line each */
+    rv_journal *journal;                            /* with how.store */
+    rv_buf events, effects, inputs, deltas, states; /* one line each */
+    rv_buf pieces;                                  /* ids of the tool calls that deltas told */
     int64_t started_us;
 };
 
