@@ -316,6 +316,33 @@ static int chat(void)
     return rc;
 }
 
+/* Of both agents; that no capability has the child's tool is found. */
+static int check_agents(void)
+{
+    static const char *const names[] = {"parent", "child"};
+    const char *folders[] = {dir};
+    const struct rv_agents_opts ao = {.plugins = plugins, .dirs = folders, .n_dirs = 1};
+    const struct rv_store_scope all = {0};
+    rv_findings *f = rv_findings_new();
+    rv_agents *agents = NULL;
+    rv_err *err = NULL;
+
+    int rc = f ? rv_agents_new(&ao, &agents, &err) : RV_E_NOMEM;
+    for (size_t i = 0; i < RV_COUNT(names) && rc == 0; i++) {
+        struct rv_agents_found found;
+        rc = rv_agents_find(agents, &all, names[i], &found, &err);
+        if (rc == 0)
+            rc = rv_chat_check_agent(plugins, &found, f, &err);
+        if (rc == 0)
+            rc = rv_findings_check(f, &err);
+        must(rc < 0 || rv_findings_n_errors(f) == i);
+    }
+    rv_agents_free(agents);
+    rv_findings_free(f);
+    rv_err_free(err);
+    return rc;
+}
+
 START_TEST(a_chat_of_two_turns)
 {
     rv_findings *f = rv_findings_new();
@@ -344,6 +371,7 @@ START_TEST(a_chat_of_two_turns)
         0);
     ck_assert_uint_eq(rv_findings_n_errors(f), 0);
     fail_each(chat, 1000);
+    fail_each(check_agents, 100);
     rv_script_free(script);
     rv_plugins_free(plugins);
     rv_kit_tmpdir_remove(dir);
