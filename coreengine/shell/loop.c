@@ -18,9 +18,11 @@ struct shell_loop {
     uv_async_t async;
 };
 
+/* The sleep is over. libuv runs timers before it waits, too: one that is due by then, where the process had to wait for
+ * a core since it was started, must end the wait as well, for nothing else may ever do so. */
 static void on_timer(uv_timer_t *timer)
 {
-    (void)timer; /* that the sleep is over is all */
+    uv_stop(timer->loop);
 }
 
 static void on_async(uv_async_t *async)

@@ -142,6 +142,18 @@ static int replay(struct world *w, bool from_snapshot, rv_err **err)
     return rc;
 }
 
+static int count_takeovers(struct world *w, rv_err **err)
+{
+    struct rv_run_row row = {0};
+    int64_t n = 0;
+
+    int rc = rv_store_get_run(w->store, &scope, w->id, &row, err);
+    if (rc == 0)
+        rc = rv_journal_takeovers(w->store, &scope, &row, &n, err);
+    rv_run_row_fini(&row);
+    return rc;
+}
+
 static int tell(struct world *w, rv_err **err)
 {
     struct rv_event ev = {.kind = RV_EVENT_START, .now_us = w->now_us = T0};
@@ -178,6 +190,8 @@ static int scenario(void)
         rc = rv_journal_read_begin(w.store, &scope, w.id, pipeline, &b, &err);
     if (rc == 0)
         rv_journal_begin_fini(&b);
+    if (rc == 0)
+        rc = count_takeovers(&w, &err);
     if (rc == 0)
         rc = rv_store_read(w.store, &scope, w.id, 1, 0, show, NULL, &err);
     rv_journal_free(w.j);

@@ -87,6 +87,19 @@ static int drive(rv_engine *e, const struct rv_pipeline *p, rv_script *script, b
     return rc;
 }
 
+/* What is missing without the script becomes findings; with it, nothing is. */
+static int check(const struct rv_pipeline *p, rv_script *script, rv_findings *f, rv_err **err)
+{
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    rv_findings *missing = rv_findings_new();
+
+    opts.pipeline = p;
+    int rc = missing ? rv_exec_check(&opts, missing, err) : RV_FAIL(err, RV_E_NOMEM, "check");
+    rv_findings_free(missing);
+    opts.script = script;
+    return rc == 0 ? rv_exec_check(&opts, f, err) : rc;
+}
+
 static int scenario(const struct rv_pipeline *p, const struct rv_node *node, bool saves)
 {
     const struct rv_engine_opts opts = {.virtual_time = true, .virtual_start_us = START_US, .workers = 1};
@@ -100,6 +113,10 @@ static int scenario(const struct rv_pipeline *p, const struct rv_node *node, boo
         rv_script_check(script, p, f);
     if (rc == 0)
         rc = rv_findings_check(f, &err);
+    if (rc == 0)
+        rc = check(p, script, f, &err);
+    if (rc == 0 && rv_findings_n_errors(f) > 0)
+        rc = RV_E_INVALID;
     if (rc == 0)
         rc = rv_engine_new(&opts, &e, &err);
     if (rc == 0)

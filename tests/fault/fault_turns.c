@@ -13,6 +13,7 @@
 
 #define T0      INT64_C(1700000000000000)
 #define SESSION "5a0f7c1e-0000-4000-8000-000000000001"
+#define SAID    "I ask.\n\nIt is x." /* before and after the call */
 #define PARENT  "type: object\nname: parent\ndescription: You ask.\ntools: [{name: ask_agent}]\n"
 #define CHILD                                                                                                          \
     "type: object\nname: child\ndescription: You find.\nstructured_output: true\nchained_tool: save\n"                 \
@@ -245,7 +246,7 @@ static int look(void *self, const struct rv_message *m, rv_err **err)
     return 0;
 }
 
-/* A turn is in the store as a whole, or not at all. */
+/* A turn is in the store as a whole, or not at all. The first one has words before its call, too. */
 static void check_rows(rv_store *store, int n_kept)
 {
     const struct rv_store_scope all = {0};
@@ -255,7 +256,7 @@ static void check_rows(rv_store *store, int n_kept)
 
     int rc = rv_store_read_messages(store, &all, SESSION, &filter, look, &r, &err);
     must(rc == 0 || rc == RV_E_NOMEM || rc == RV_E_NOT_FOUND);
-    must(rc < 0 || (r.n_user == r.n_answers && r.n_user >= n_kept && r.n_user <= 2));
+    must(rc < 0 || (r.n_answers == r.n_user + (r.n_user > 0) && r.n_user >= n_kept && r.n_user <= 2));
     rv_err_free(err);
 }
 
@@ -280,6 +281,7 @@ static int two_turns(rv_engine *engine, rv_store *store, rv_agents *agents, rv_e
         rc = rv_chat_say(chat, RV_STR_LIT("ask"), &t, err);
         n_kept += rc == 0 && t.was_kept;
         must(rc < 0 || !t.was_kept || t.status != RV_RUN_COMPLETED || t.text.len > 0);
+        must(rc < 0 || i > 0 || !t.was_kept || t.status != RV_RUN_COMPLETED || rv_str_is(t.text, SAID));
         must(rc < 0 || t.was_kept || t.store_error);
     }
     rv_chat_free(chat);
@@ -314,6 +316,33 @@ static int chat(void)
     return rc;
 }
 
+/* Of both agents; that no capability has the child's tool is found. */
+static int check_agents(void)
+{
+    static const char *const names[] = {"parent", "child"};
+    const char *folders[] = {dir};
+    const struct rv_agents_opts ao = {.plugins = plugins, .dirs = folders, .n_dirs = 1};
+    const struct rv_store_scope all = {0};
+    rv_findings *f = rv_findings_new();
+    rv_agents *agents = NULL;
+    rv_err *err = NULL;
+
+    int rc = f ? rv_agents_new(&ao, &agents, &err) : RV_E_NOMEM;
+    for (size_t i = 0; i < RV_COUNT(names) && rc == 0; i++) {
+        struct rv_agents_found found;
+        rc = rv_agents_find(agents, &all, names[i], &found, &err);
+        if (rc == 0)
+            rc = rv_chat_check_agent(plugins, &found, f, &err);
+        if (rc == 0)
+            rc = rv_findings_check(f, &err);
+        must(rc < 0 || rv_findings_n_errors(f) == i);
+    }
+    rv_agents_free(agents);
+    rv_findings_free(f);
+    rv_err_free(err);
+    return rc;
+}
+
 START_TEST(a_chat_of_two_turns)
 {
     rv_findings *f = rv_findings_new();
@@ -330,7 +359,8 @@ START_TEST(a_chat_of_two_turns)
     ck_assert_int_eq(
         rv_script_parse(RV_STR_LIT("models:\n"
                                    "  parent:\n"
-                                   "    - tool_calls: [{id: a, name: ask_agent, arguments: {agent_name: child, "
+                                   "    - text: I ask.\n"
+                                   "      tool_calls: [{id: a, name: ask_agent, arguments: {agent_name: child, "
                                    "input_text: x}}]\n"
                                    "    - {chunks: [It, ' is x.']}\n"
                                    "    - {text: As I said.}\n"
@@ -341,6 +371,7 @@ START_TEST(a_chat_of_two_turns)
         0);
     ck_assert_uint_eq(rv_findings_n_errors(f), 0);
     fail_each(chat, 1000);
+    fail_each(check_agents, 100);
     rv_script_free(script);
     rv_plugins_free(plugins);
     rv_kit_tmpdir_remove(dir);
