@@ -1,0 +1,167 @@
+/* Walks the tables of keys: each key has a row, and each row a difference. */
+#include <json-c/linkhash.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config_internal.h"
+#include "coreengine/agentdoc/agentdoc_internal.h"
+#include "tests/kit/suites.h"
+#include "tests/unit/keys/rows.h"
+
+static const struct key_rows *const groups[] = {
+    &key_rows_pipeline, &key_rows_stage, &key_rows_models, &key_rows_commands, &key_rows_agents,
+};
+
+/* Keys without a row, and why. */
+static const char *const exceptions[] = {
+    /* texts for people: only explain and lists of agents show them */
+    "pipeline.description",
+    "agentdoc.author",
+    "agentdoc.tags",
+    "agentdoc.kind",
+    "agentdoc.version",
+    /* no run moves on to a next goal: rv_envelope_advance_stage() is called by `reeve fn` alone */
+    "pipeline.stage_reset",
+    /* limits of a process: isolation_pipelines */
+    "capability.limits.memory_mb",
+    "capability.limits.open_files",
+    /* unit_chat, test_chain.c */
+    "agentdoc.chained_tool",
+    "agentdoc.chained_map",
+    /* no row yet; where the engine reads them: visit_layers.c, turn.c, visit_action.c */
+    "agent.joins_session",
+    "agentdoc.always_include_last_messages",
+    "agentdoc.observation_mode",
+};
+
+/* The n-th row of all groups; the group goes to *group. NULL: there are fewer. */
+static const struct key_row *row_at(size_t n, const struct key_rows **group)
+{
+    for (size_t g = 0; g < RV_COUNT(groups); g++) {
+        *group = groups[g];
+        if (n < groups[g]->n)
+            return &groups[g]->rows[n];
+        n -= groups[g]->n;
+    }
+    return NULL;
+}
+
+START_TEST(a_changed_key_has_an_effect)
+{
+    const struct key_rows *group = NULL;
+    const struct key_row *row = row_at((size_t)_i, &group);
+    char *before = group->tell(row, row->before), *after = group->tell(row, row->after);
+    char *again = group->tell(row, row->before);
+
+    ck_assert_msg(strcmp(before, again) == 0, "%s: \"%s\" does not do the same twice:\n%s\nand\n%s", row->key,
+                  row->before, before, again);
+    ck_assert_msg(strcmp(before, after) != 0, "%s: \"%s\" does what \"%s\" does: %s", row->key, row->after, row->before,
+                  before);
+    const char *shown = getenv("RV_TEST_KEY"); /* a key whose difference a person wants to see */
+    if (shown && strncmp(shown, row->key, strlen(shown)) == 0)
+        printf("--- %s: %s\n%s\n--- %s: %s\n%s\n", row->key, row->before, before, row->key, row->after, after);
+    free(before);
+    free(after);
+    free(again);
+}
+END_TEST
+
+static bool has_row(const char *key)
+{
+    for (size_t g = 0; g < RV_COUNT(groups); g++)
+        for (size_t i = 0; i < groups[g]->n; i++)
+            if (strcmp(groups[g]->rows[i].key, key) == 0)
+                return true;
+    for (size_t i = 0; i < RV_COUNT(exceptions); i++)
+        if (strcmp(exceptions[i], key) == 0)
+            return true;
+    return false;
+}
+
+/* The properties of a JSON Schema, and below each those of a map; what other tables describe is looked at there. */
+static void walk(const char *name, json_object *schema, rv_buf *missing)
+{
+    json_object *properties = rv_json_get_obj(schema, "properties");
+
+    if (!properties)
+        return;
+    json_object_object_foreach (properties, key, value) {
+        rv_buf path = RV_BUF_INIT(400);
+        rv_buf_printf(&path, "%s.%s", name, key);
+        if (!has_row(rv_buf_cstr(&path)))
+            rv_buf_printf(missing, "%s\n", rv_buf_cstr(&path));
+        if (strcmp(rv_buf_cstr(&path), "model.price") != 0) /* the table "price" */
+            walk(rv_buf_cstr(&path), value, missing);
+        if (rv_json_get_obj(value, "items"))
+            walk(rv_buf_cstr(&path), rv_json_get_obj(value, "items"), missing);
+        rv_buf_fini(&path);
+    }
+}
+
+static json_object *parsed(rv_buf *text)
+{
+    json_object *json = rv_kit_json(rv_buf_cstr(text));
+
+    rv_buf_fini(text);
+    return json;
+}
+
+START_TEST(every_key_of_a_pipeline_has_a_row)
+{
+    rv_buf text = RV_BUF_INIT((size_t)8 << 20), missing = RV_BUF_INIT((size_t)1 << 20);
+    rv_jw w = rv_jw_on(&text);
+    size_t n = 0;
+
+    rv_pipeline_write_schema(&w);
+    json_object *schema = parsed(&text);
+    json_object_object_foreach (rv_json_get_obj(schema, "$defs"), name, table) {
+        if (strcmp(name, rv_execution_table()->name) == 0) /* unit_run has these, case "knobs" */
+            continue;
+        walk(name, json_object_array_get_idx(rv_json_get_arr(table, "allOf"), 0), &missing);
+        n++;
+    }
+    ck_assert_uint_ge(n, 14);
+    ck_assert_msg(missing.len == 0, "no row tries what these keys change:\n%s", rv_buf_cstr(&missing));
+    rv_buf_fini(&missing);
+    json_object_put(schema);
+}
+END_TEST
+
+START_TEST(every_key_of_an_agent_document_has_a_row)
+{
+    rv_buf missing = RV_BUF_INIT((size_t)1 << 20);
+    size_t n;
+    const struct rv_agentdoc_key *keys = rv_agentdoc_keys(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        rv_buf path = RV_BUF_INIT(400);
+        json_object *schema = rv_kit_json(keys[i].schema);
+        rv_buf_printf(&path, "agentdoc.%s", keys[i].name);
+        if (!has_row(rv_buf_cstr(&path)))
+            rv_buf_printf(&missing, "%s\n", rv_buf_cstr(&path));
+        walk(rv_buf_cstr(&path), schema, &missing);
+        json_object_put(schema);
+        rv_buf_fini(&path);
+    }
+    ck_assert_msg(missing.len == 0, "no row tries what these keys change:\n%s", rv_buf_cstr(&missing));
+    rv_buf_fini(&missing);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("keys");
+    TCase *tc = tcase_create("keys");
+    const struct key_rows *group = NULL;
+    size_t n = 0;
+
+    tcase_set_timeout(tc, 120);
+    while (row_at(n, &group))
+        n++;
+    tcase_add_loop_test(tc, a_changed_key_has_an_effect, 0, (int)n);
+    tcase_add_test(tc, every_key_of_a_pipeline_has_a_row);
+    tcase_add_test(tc, every_key_of_an_agent_document_has_a_row);
+    suite_add_tcase(suite, tc);
+    return rv_kit_run(suite);
+}

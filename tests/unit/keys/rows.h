@@ -1,0 +1,33 @@
+/* One row for each key that people can write: two variants of a small example which differ in that key alone, and which
+ * must not have the same effect. What a variant does is told as text by the teller of the row's file. Texts that only
+ * print the pipeline or the document back do not count. */
+#ifndef RV_TESTS_KEYS_ROWS_H
+#define RV_TESTS_KEYS_ROWS_H
+
+#include <check.h>
+
+#include "tests/unit/run/drive.h"
+
+struct key_row {
+    const char *key;            /* "table.key", or "table.key.member" */
+    const char *before, *after; /* what replaces each "@" of the text */
+    const char *text;
+    struct drive_answer answers[5]; /* of a driven run */
+    const char *with;               /* a driven run: the decision on a review; chat: messages, script; a command */
+    const char *state;              /* a driven run: the state it starts from */
+};
+
+struct key_rows {
+    const struct key_row *rows;
+    size_t n;
+    char *(*tell)(const struct key_row *row, const char *variant); /* free() it */
+};
+
+extern const struct key_rows key_rows_pipeline, key_rows_stage, key_rows_models, key_rows_commands, key_rows_agents;
+
+/** The text of the row with the variant in it; free() it. */
+char *key_text(const char *text, const char *variant);
+/** A tool stage, a model stage and so on, driven in virtual time. */
+char *key_tell_run(const struct key_row *row, const char *variant);
+
+#endif
