@@ -119,7 +119,8 @@ static const struct rv_key model_keys[] = {
      .type = RV_KEY_BOOL,
      .offset = AT(model.optional),
      .default_text = "false",
-     .doc = "Leave the role out while a variable it names with ${env:} is not set; a stage that asks it then needs an error_next."},
+     .doc = "Leave the role out while a variable it names with ${env:} is not set; a stage that asks it then needs an "
+            "error_next."},
     {.name = "fallback",
      .type = RV_KEY_STR_LIST,
      .offset = AT(model.fallback),

@@ -68,20 +68,21 @@ static int no_secrets(void *self, struct rv_cap_call *call)
 static int confirm_commands(void *self, struct rv_cap_call *call)
 {
     json_object *output, *args = output_of(call, &output);
-    int asks = output && json_object_is_type(output, json_type_object) &&
-               json_object_object_get_ex(output, "command", NULL);
+    int asks =
+        output && json_object_is_type(output, json_type_object) && json_object_object_get_ex(output, "command", NULL);
 
     (void)self;
     json_object_put(args);
-    return call->reply(call, asks ? "{\"decision\": \"confirm\", \"message\": \"the output holds a command: may it pass?\"}"
-                                  : "{\"decision\": \"allow\"}");
+    return call->reply(call,
+                       asks ? "{\"decision\": \"confirm\", \"message\": \"the output holds a command: may it pass?\"}"
+                            : "{\"decision\": \"allow\"}");
 }
 
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_POLICY, "no_secrets",
-     RV_CAP_JSON({"description": "Deny outputs that look like they hold a credential.", "sees": []}), no_secrets},
+     RV_CAP_JSON({"description" : "Deny outputs that look like they hold a credential.", "sees" : []}), no_secrets},
     {RV_CAP_POLICY, "confirm_commands",
-     RV_CAP_JSON({"description": "Ask a person when an output has a command.", "sees": []}), confirm_commands},
+     RV_CAP_JSON({"description" : "Ask a person when an output has a command.", "sees" : []}), confirm_commands},
     RV_CAP_END,
 };
 

@@ -1,9 +1,9 @@
 /* reeve capability SDK: the only header a plugin needs. C11 or C++, no engine symbols, JSON text across the border.
  *
  * A capability is one shared object that exports one function, rv_capability(), which returns a constant descriptor.
- * The descriptor lists entries: tools and their probes, hooks, policies, mocks, routing functions, prompts and providers of
- * models, each with a name, a specification as JSON text, and (but for prompts) a function. So `reeve lint` and `reeve inspect` know
- * everything a capability offers without running any of it.
+ * The descriptor lists entries: tools and their probes, hooks, policies, mocks, routing functions, prompts and
+ * providers of models, each with a name, a specification as JSON text, and (but for prompts) a function. So `reeve
+ * lint` and `reeve inspect` know everything a capability offers without running any of it.
  *
  *     static int greet(void *self, struct rv_cap_call *call)
  *     {
@@ -47,8 +47,8 @@ enum rv_cap_kind {
     /* args: {hook: "pre_process"|"post_process", stage, visit, envelope, output (post only)}.
      * reply: {} for "no change", or any of {envelope: {partial state}, output: {...} (post only)}; another member is an
      *        error. fail() fails the stage.
-     * spec: description, sees (list of envelope parts that are sent: "raw_input", "outputs", "outputs.plan", "metadata",
-     *       "state", "iteration", "interrupt", ...; left out: all), timeout_ms */
+     * spec: description, sees (list of envelope parts that are sent: "raw_input", "outputs", "outputs.plan",
+     * "metadata", "state", "iteration", "interrupt", ...; left out: all), timeout_ms */
     RV_CAP_HOOK = 2,
     /* args: {stage, envelope, output}. reply: {decision: "allow"|"deny"|"confirm", reason, message}. spec as hook */
     RV_CAP_POLICY = 3,
@@ -69,21 +69,20 @@ enum rv_cap_kind {
      * args: {role, provider, model, system?, history?, prompt, turns?, tools?, tool_choice?, output?, options,
      *       output_mode}; docs/reference/sdk.md describes it. emit() may hand out pieces meanwhile.
      * reply: {text?, tool_calls?: [{id?, name, arguments (text or object)}], finish_reason?, usage?: {input_tokens?,
-     *        output_tokens?, cached_tokens?, reasoning_tokens?}}; text or tool_calls must be there, another member is an
-     *        error. text is the whole of it, pieces or not.
-     * fail(): the type is one of rate_limited overloaded timeout connection protocol bad_request auth context_too_long
-     *         content_filter; anything else counts as protocol.
-     * spec: description, timeout_ms */
+     *        output_tokens?, cached_tokens?, reasoning_tokens?}}; text or tool_calls must be there, another member is
+     * an error. text is the whole of it, pieces or not. fail(): the type is one of rate_limited overloaded timeout
+     * connection protocol bad_request auth context_too_long content_filter; anything else counts as protocol. spec:
+     * description, timeout_ms */
     RV_CAP_PROVIDER = 8,
     /* no function. spec: an agent document, YAML or JSON, whose `name` is the entry's name with '-' for '_' */
     RV_CAP_AGENT = 9,
 };
 
 struct rv_cap_call {
-    uint32_t size;               /* sizeof of the host's struct: fields beyond it do not exist */
-    const char *name;            /* the entry's name */
-    const char *args;            /* JSON text, NUL-terminated */
-    const char *run_id, *stage;  /* where the call comes from; "" outside a run */
+    uint32_t size;              /* sizeof of the host's struct: fields beyond it do not exist */
+    const char *name;           /* the entry's name */
+    const char *args;           /* JSON text, NUL-terminated */
+    const char *run_id, *stage; /* where the call comes from; "" outside a run */
     const char *user_id, *session_id;
     const char *idempotency_key; /* the same for every attempt of one effect; "" when there is none */
     int64_t timeout_ms;          /* left when the call began; <= 0: none */
@@ -93,17 +92,18 @@ struct rv_cap_call {
     /** Hand over the answer: NUL-terminated JSON, copied. Call it once. Returns 0, or nonzero if it was refused (too
      *  large); return that value. */
     int (*reply)(struct rv_cap_call *call, const char *json);
-    /** Fail: type such as "NotFoundError" "ValidationError" "ExecutionError" "TimeoutError", text for people. Returns nonzero:
-     *  `return call->fail(call, ...)`. */
+    /** Fail: type such as "NotFoundError" "ValidationError" "ExecutionError" "TimeoutError", text for people. Returns
+     * nonzero: `return call->fail(call, ...)`. */
     int (*fail)(struct rv_cap_call *call, const char *type, const char *message);
     /** Write to the host's log; level 0 debug .. 3 error. */
     void (*log)(const struct rv_cap_call *call, int level, const char *message);
-    /** Providers: hand out a piece of the answer while it is made: {"text": "..."} or {"thinking": "..."}. Copied. Returns
-     *  nonzero when nobody wants more: end then. Before reply() or fail(), all pieces at most RV_CAP_MAX_REPLY; what is no
-     *  piece fails the call. Elsewhere it only says that nobody wants more. Older hosts: only there if `size` says so. */
+    /** Providers: hand out a piece of the answer while it is made: {"text": "..."} or {"thinking": "..."}. Copied.
+     * Returns nonzero when nobody wants more: end then. Before reply() or fail(), all pieces at most RV_CAP_MAX_REPLY;
+     * what is no piece fails the call. Elsewhere it only says that nobody wants more. Older hosts: only there if `size`
+     * says so. */
     int (*emit)(struct rv_cap_call *call, const char *json);
-    /** Who asks, in which conversation, by which agent: {user_id?, tenant_id, session_id?, agent_schema_uri?, client_id?,
-     *  is_eval, ...}; "{}" outside a conversation. Older hosts: only there if `size` says so. */
+    /** Who asks, in which conversation, by which agent: {user_id?, tenant_id, session_id?, agent_schema_uri?,
+     * client_id?, is_eval, ...}; "{}" outside a conversation. Older hosts: only there if `size` says so. */
     const char *context;
 };
 
@@ -111,13 +111,17 @@ typedef int (*rv_cap_fn)(void *self, struct rv_cap_call *call);
 
 struct rv_cap_entry {
     int32_t kind;     /* enum rv_cap_kind; 0 ends the list */
-    const char *name; /* [a-z][a-z0-9_]*, unique within its kind; tools are known by it alone, probes too; the rest as "capability.name" */
+    const char *name; /* [a-z][a-z0-9_]*, unique within its kind; tools are known by it alone, probes too; the rest as
+                         "capability.name" */
     const char *spec; /* JSON object text */
     rv_cap_fn fn;     /* NULL for prompts only */
 };
-#define RV_CAP_END {0, 0, 0, 0}
+#define RV_CAP_END                                                                                                     \
+    {                                                                                                                  \
+        0, 0, 0, 0                                                                                                     \
+    }
 #define RV_CAP_MAX_ENTRIES 1024
-#define RV_CAP_MAX_REPLY (8u << 20) /* bytes of one answer */
+#define RV_CAP_MAX_REPLY   (8u << 20) /* bytes of one answer */
 
 struct rv_cap_host {
     uint32_t size, abi;
@@ -133,7 +137,8 @@ struct rv_cap_desc {
     const char *version, *description;
     const char *config_schema;          /* JSON Schema of the configuration; NULL: takes none */
     const struct rv_cap_entry *entries; /* ends with RV_CAP_END */
-    /** Optional. config is JSON text ("{}" when there is none). Set *self; on failure return nonzero and write why into error. */
+    /** Optional. config is JSON text ("{}" when there is none). Set *self; on failure return nonzero and write why into
+     * error. */
     int (*open)(const struct rv_cap_host *host, const char *config, void **self, char *error, uint32_t error_size);
     void (*close)(void *self); /* optional; no call is running then */
 };
@@ -148,21 +153,22 @@ struct rv_cap_desc {
 RV_CAP_EXPORT const struct rv_cap_desc *rv_capability(void);
 
 /* Define it: RV_CAPABILITY(.name = "hello", .entries = entries) */
-#define RV_CAPABILITY(...)                                                                          \
-    RV_CAP_EXPORT const struct rv_cap_desc *rv_capability(void)                                     \
-    {                                                                                               \
-        static const struct rv_cap_desc desc = {.size = sizeof(struct rv_cap_desc),                 \
-                                                .abi = RV_CAP_ABI,                                  \
-                                                .entry_size = sizeof(struct rv_cap_entry),          \
-                                                __VA_ARGS__};                                       \
-        return &desc;                                                                               \
+#define RV_CAPABILITY(...)                                                                                             \
+    RV_CAP_EXPORT const struct rv_cap_desc *rv_capability(void)                                                        \
+    {                                                                                                                  \
+        static const struct rv_cap_desc desc = {.size = sizeof(struct rv_cap_desc),                                    \
+                                                .abi = RV_CAP_ABI,                                                     \
+                                                .entry_size = sizeof(struct rv_cap_entry),                             \
+                                                __VA_ARGS__};                                                          \
+        return &desc;                                                                                                  \
     }
 
 /** fail() with a formatted text (cut at 1 KiB). */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4), unused))
 #endif
-static int rv_cap_failf(struct rv_cap_call *call, const char *type, const char *fmt, ...)
+static int
+rv_cap_failf(struct rv_cap_call *call, const char *type, const char *fmt, ...)
 {
     char text[1024];
     va_list ap;

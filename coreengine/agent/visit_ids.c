@@ -75,7 +75,7 @@ static bool is_of_older_row(int64_t upto, const char *id)
 {
     errno = 0;
     long long n = strtoll(id + strlen(COUNTED "_"), NULL, 10);
-    return errno == 0 && n <= upto;
+    return errno == 0 && upto > 0 && n <= upto;
 }
 
 /* May another call of the session have that id, told or not? */

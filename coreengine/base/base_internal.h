@@ -9,7 +9,7 @@
 
 struct rv_err {
     int code;
-    int n_links; /* of the chain from here down */
+    int n_links;    /* of the chain from here down */
     bool lost_link; /* one above it could not be made for want of memory */
     int c_line;
     const char *c_file; /* static: __FILE__ */

@@ -85,13 +85,13 @@ struct rv_chat_turn {
     const char *run_id;
     const char *agent; /* that answered */
     bool is_structured;
-    rv_str text;           /* what people are shown: the answer, or the output as JSON */
-    json_object *output;   /* of a structured agent; NULL */
-    json_object *chained;  /* what its chained tool answered; NULL */
+    rv_str text;               /* what people are shown: the answer, or the output as JSON */
+    json_object *output;       /* of a structured agent; NULL */
+    json_object *chained;      /* what its chained tool answered; NULL */
     const char *chained_error; /* why its chained tool failed; NULL: it did not */
-    const char *error;     /* why it did not complete; NULL */
-    bool is_cut_off;       /* the answer ended because it reached max_tokens */
-    struct rv_usage usage; /* with the agents that were asked */
+    const char *error;         /* why it did not complete; NULL */
+    bool is_cut_off;           /* the answer ended because it reached max_tokens */
+    struct rv_usage usage;     /* with the agents that were asked */
     int64_t latency_ms;
     struct rv_interrupt interrupt; /* INTERRUPTED: what it waits for */
     bool was_kept;                 /* false: it could not be written, and store_error says why */

@@ -233,8 +233,7 @@ static bool is_failed_message(struct rv_history *h, const struct rv_message *row
         return false;
     }
     h->failed_has_part = false;
-    return h->opts.version >= RV_HISTORY_2 && !had_part &&
-           rv_turn_status_of(rv_str_of(row->status)) == RV_TURN_FAILED;
+    return h->opts.version >= RV_HISTORY_2 && !had_part && rv_turn_status_of(rv_str_of(row->status)) == RV_TURN_FAILED;
 }
 
 static int add_row(struct rv_history *h, const struct rv_message *row, rv_err **err)

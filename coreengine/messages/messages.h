@@ -103,8 +103,8 @@ int rv_replay_policy_of(rv_str text); /* RV_UNSET: another word */
 /* What the rows come to has changed since the first version; a run keeps the version that it began with. */
 enum rv_history_version {
     RV_HISTORY_1 = 1, /* of runs that name none */
-    RV_HISTORY_2 =
-        2, /* messages that only failed and calls of the output tool are left out; tool rows as remlight 14 reads them */
+    RV_HISTORY_2 = 2, /* messages that only failed and calls of the output tool are left out; tool rows as remlight 14
+                         reads them */
     RV_HISTORY_LAST = RV_HISTORY_2,
 };
 struct rv_history_opts {

@@ -71,7 +71,7 @@ struct rv_history {
     int64_t n_shown;        /* rows */
     size_t n_runs, n_calls; /* so far */
     bool is_in_run;         /* the row before was a call */
-    bool failed_has_part; /* rows of a failed turn were seen, behind its question */
+    bool failed_has_part;   /* rows of a failed turn were seen, behind its question */
     bool is_full;
 };
 

@@ -22,7 +22,7 @@ struct rv_provider_info {
     const char *name; /* "openai", "anthropic", "ollama", "azure", "openrouter", "llamacpp", "vllm", ... */
     const char *description;
     enum rv_wire_kind wire;
-    const char *base_url; /* where nothing else is said; NULL: base_url is required */
+    const char *base_url;               /* where nothing else is said; NULL: base_url is required */
     const char *base_url_env, *key_env; /* variables that say it; NULL: none */
     bool needs_key;
 };
@@ -49,13 +49,13 @@ struct rv_exchange_opts {
     uint64_t random;                    /* for the jitter of waits */
     bool charged;                       /* there is a budget: do not repeat what may have been charged for */
     rv_llm_delta_fn on_delta;           /* may be NULL */
-    /** It waited for its turn, which may have come: ask rv_exchange_next() again, now or soon, since those behind it wait
-     * for it. Called from within a function on another exchange, never on its own. May be NULL. */
+    /** It waited for its turn, which may have come: ask rv_exchange_next() again, now or soon, since those behind it
+     * wait for it. Called from within a function on another exchange, never on its own. May be NULL. */
     void (*on_ready)(void *self);
     void *self; /* of both */
 };
-/** Takes nothing. RV_E_NOMEM only: whatever keeps it from being sent (unknown provider, no key, no address) is its reply,
- * there at once. */
+/** Takes nothing. RV_E_NOMEM only: whatever keeps it from being sent (unknown provider, no key, no address) is its
+ * reply, there at once. */
 RV_MUST_CHECK int rv_exchange_new(rv_providers *p, const struct rv_exchange_opts *opts, rv_exchange **out,
                                   rv_err **err);
 enum rv_exchange_want {
@@ -70,8 +70,8 @@ const struct rv_http_request *rv_exchange_request(rv_exchange *x);
 RV_MUST_CHECK int rv_exchange_on_head(rv_exchange *x, const struct rv_http_head *head, int64_t now_us, rv_err **err);
 RV_MUST_CHECK int rv_exchange_on_body(rv_exchange *x, rv_str bytes, int64_t now_us, rv_err **err);
 RV_MUST_CHECK int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t now_us, rv_err **err);
-/** The answer has all it needs, or is broken for good, and its body goes on: whatever more comes is not looked at, and the
- * request may be ended by rv_exchange_on_end() with RV_HTTP_OK. */
+/** The answer has all it needs, or is broken for good, and its body goes on: whatever more comes is not looked at, and
+ * the request may be ended by rv_exchange_on_end() with RV_HTTP_OK. */
 bool rv_exchange_has_answer(const rv_exchange *x);
 /** The request could not even be started: counts as unreachable. */
 RV_MUST_CHECK int rv_exchange_not_sent(rv_exchange *x, const rv_err *why, int64_t now_us, rv_err **err);
@@ -87,8 +87,8 @@ struct rv_embed_target {
     char **headers; /* owned, n of them */
     size_t n_headers;
 };
-/** Address and headers for "provider:model". options: as in rv_model_config; may be NULL. RV_E_INVALID: no such provider,
- * no key, no embeddings there. */
+/** Address and headers for "provider:model". options: as in rv_model_config; may be NULL. RV_E_INVALID: no such
+ * provider, no key, no embeddings there. */
 RV_MUST_CHECK int rv_provider_embed_target(struct rv_provider_env env, const char *provider, const char *model,
                                            json_object *options, struct rv_embed_target *out, rv_err **err);
 void rv_embed_target_fini(struct rv_embed_target *t);

@@ -63,7 +63,7 @@ struct rv_script {
     struct script_answer *answers;
     size_t n_answers, next_answer;
     bool repeat;
-    struct rv_catalog under;     /* of the catalog that was asked for last */
+    struct rv_catalog under; /* of the catalog that was asked for last */
 };
 
 /* While reading. */

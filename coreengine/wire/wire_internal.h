@@ -145,7 +145,8 @@ enum wire_via { WIRE_VIA_NONE, WIRE_VIA_NATIVE, WIRE_VIA_TOOL, WIRE_VIA_PROMPT }
 RV_MUST_CHECK int rv_body_via(const struct rv_wire_target *t, json_object *request, enum wire_via *via, rv_err **err);
 /** The schema of the output without its top-level description; *out is the caller's. */
 RV_MUST_CHECK int rv_body_schema(json_object *request, json_object **out, rv_err **err);
-/** The schema with its references replaced by what they name, or as it is where that can not be; *out is the caller's. */
+/** The schema with its references replaced by what they name, or as it is where that can not be; *out is the caller's.
+ */
 RV_MUST_CHECK int rv_body_inline(json_object *schema, json_object **out, rv_err **err);
 /** The words that ask for JSON of that schema (WIRE_VIA_PROMPT); appended. */
 void rv_body_ask_for_json(json_object *schema, rv_buf *text);

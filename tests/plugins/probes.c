@@ -69,7 +69,7 @@ PROBE(hang)
 
 /* Probes may stand before and after their tools. */
 #define ROW(name)                                                                                                      \
-    {RV_CAP_PROBE, #name, "{\"timeout_ms\": 500}", name},                                                               \
+    {RV_CAP_PROBE, #name, "{\"timeout_ms\": 500}", name},                                                              \
     {                                                                                                                  \
         RV_CAP_TOOL, #name, "{}", tool                                                                                 \
     }

@@ -280,7 +280,8 @@ const struct rv_cli_verb rv_verb_agents_validate = {
     .summary = "check agent documents",
     .text =
         "Reports everything that is wrong with each, at its place, and what is probably not meant. Exit status 2 if\n"
-        "anything is wrong: also a tool that no capability has, and a chained tool that the output does not fit, since\n"
+        "anything is wrong: also a tool that no capability has, and a chained tool that the output does not fit, "
+        "since\n"
         "a chat would refuse them.",
     .examples = "reeve agents validate agents/*.yaml\n"
                 "reeve agents validate agent.yaml --json | jq '.[].findings'",

@@ -7,7 +7,7 @@
 #include "tests/unit/run/drive.h"
 
 #define HEAD                                                                                                           \
-    "name: t\nmodels: {r: 'openai:gpt-x'}\nprompts: {p: 'Do {{raw_input}}'}\n"         \
+    "name: t\nmodels: {r: 'openai:gpt-x'}\nprompts: {p: 'Do {{raw_input}}'}\n"                                         \
     "agents:\n  - name: a\n    has_llm: true\n    model_role: r\n    has_tools: true\n    tool_access: all\n    "      \
     "output_mode: text\n    prompt_key: p\n    "
 #define STATE "{'envelope_id':'env_1','raw_input':'it'}"

@@ -130,7 +130,7 @@ END_TEST
 
 #define ASKS "agents:\n  - {name: a, has_llm: true, model_role: writer"
 #define NO_MODEL                                                                                                       \
-    ": warning: stage \"a\" asks role \"writer\", which has no model: without --script it cannot run\n"                     \
+    ": warning: stage \"a\" asks role \"writer\", which has no model: without --script it cannot run\n"                \
     "  hint: give it one, for example models: {writer: provider:model}, or play it with --script\n"
 
 static const struct {

@@ -59,7 +59,7 @@ static const struct {
      "'status':'ready','response':null,'interrupt_pending':false,'iteration':0,'llm_call_count':0,"
      "'processing_time_ms':0,'errors':[]}"},
     {"{" IDS ",'terminated':true,'termination_reason':'why','terminal_reason':'policy_violation','reason_class':'"
-             "failed','status':'terminated',"
+     "failed','status':'terminated',"
      "'iteration':1,'llm_call_count':2,'errors':[{'a':1}],'outputs':{'integration':{'final_response':'x'}},"
      "'processing_history':[{'agent':'a','duration_ms':3},{'agent':'b','duration_ms':4}]}",
      "{" IDS ",'current_stage':'start','terminated':true,'termination_reason':'why',"

@@ -7,7 +7,7 @@
 
 #define PIPELINE                                                                                                       \
     "name: t\nmax_agent_hops: 9\nagents:\n"                                                                            \
-    "  - {name: a, output_key: x, default_next: b}\n"                                        \
+    "  - {name: a, output_key: x, default_next: b}\n"                                                                  \
     "  - {name: b, output_key: y, requires: [a]}\n"
 
 /* What an earlier run may have left behind. */

@@ -8,8 +8,8 @@
 
 #define MAX_NAME 1000 /* bytes of a name as JSON text */
 
-/* The string under "key": its JSON text without the quotes, still escaped, so it can be written back as it is. A key can not
- * be mistaken for text inside a string: quotes in there are escaped. Returns the length, or -1. */
+/* The string under "key": its JSON text without the quotes, still escaped, so it can be written back as it is. A key
+ * can not be mistaken for text inside a string: quotes in there are escaped. Returns the length, or -1. */
 static int json_text(const char *json, const char *key, const char **text)
 {
     char pattern[64];
@@ -57,7 +57,8 @@ static int plan(void *self, struct rv_cap_call *call)
     if (len < 0)
         return call->fail(call, "ValidationError", "the input is too long to be a name");
     snprintf(reply, sizeof reply,
-             "{\"output\": {\"steps\": [{\"tool\": \"@IDENT@_greet\", \"parameters\": {\"name\": \"%.*s\"}}]}}", len, name);
+             "{\"output\": {\"steps\": [{\"tool\": \"@IDENT@_greet\", \"parameters\": {\"name\": \"%.*s\"}}]}}", len,
+             name);
     return call->reply(call, reply);
 }
 
@@ -76,15 +77,23 @@ static int answer(void *self, struct rv_cap_call *call)
 }
 
 static const struct rv_cap_entry entries[] = {
-    {RV_CAP_TOOL, "@IDENT@_greet",
-     RV_CAP_JSON({
-         "description": "Greet somebody by name.", "risk": "read_only", "category": "standalone",
-         "input_schema": {"type": "object", "required": ["name"], "additionalProperties": false,
-                          "properties": {"name": {"type": "string", "maxLength": 80}}},
-         "output_schema": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
-     }), greet},
-    {RV_CAP_HOOK, "plan", RV_CAP_JSON({"description": "Plan a greeting for the input.", "sees": ["raw_input"]}), plan},
-    {RV_CAP_HOOK, "answer", RV_CAP_JSON({"description": "Answer with the greeting.", "sees": ["outputs.greet"]}), answer},
+    {RV_CAP_TOOL, "@IDENT@_greet", RV_CAP_JSON({
+         "description" : "Greet somebody by name.",
+         "risk" : "read_only",
+         "category" : "standalone",
+         "input_schema" : {
+             "type" : "object",
+             "required" : ["name"],
+             "additionalProperties" : false,
+             "properties" : {"name" : {"type" : "string", "maxLength" : 80}}
+         },
+         "output_schema" : {"type" : "object", "required" : ["text"], "properties" : {"text" : {"type" : "string"}}}
+     }),
+     greet},
+    {RV_CAP_HOOK, "plan", RV_CAP_JSON({"description" : "Plan a greeting for the input.", "sees" : ["raw_input"]}),
+     plan},
+    {RV_CAP_HOOK, "answer", RV_CAP_JSON({"description" : "Answer with the greeting.", "sees" : ["outputs.greet"]}),
+     answer},
     RV_CAP_END,
 };
 
