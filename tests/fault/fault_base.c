@@ -210,6 +210,7 @@ START_TEST(an_error_that_misses_a_link_says_so)
 }
 END_TEST
 
+/* Proves 11.5/lint: No failed allocation in proofs, warnings or graphs crashes or leaks */
 START_TEST(every_allocation_may_fail)
 {
     size_t n, total;

@@ -128,6 +128,7 @@ static int scenario(const struct rv_pipeline *p, const struct rv_node *node, boo
     return rc;
 }
 
+/* Proves 11.5/engine */
 START_TEST(any_allocation_may_fail)
 {
     rv_findings *f = rv_findings_new();

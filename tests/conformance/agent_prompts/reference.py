@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Proves p8.2
 """reference.py DRIVER GOLDEN_DIR: a second renderer of agents' prompts, written from the rules (p8 2) and not from the
 engine's code, against what DRIVER (prompt_lines) prints for the golden documents and for random ones."""
 

@@ -124,6 +124,7 @@ static void try_call(struct world *w, size_t caller, size_t owner, size_t call)
     rv_session_row_fini(&row);
 }
 
+/* Proves remlight.19/11, p8.W27 */
 START_TEST(nobody_sees_a_session_that_is_not_theirs)
 {
     struct world world, *w = &world;

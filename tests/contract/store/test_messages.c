@@ -86,6 +86,7 @@ START_TEST(everything_of_a_message_is_kept)
 }
 END_TEST
 
+/* Proves remlight.12 */
 START_TEST(a_long_content_is_kept_whole)
 {
     struct world world, *w = &world;
@@ -196,6 +197,7 @@ START_TEST(what_a_callback_says_ends_the_walk)
 }
 END_TEST
 
+/* Proves p8-data.4.3 */
 START_TEST(a_message_that_is_there_is_passed_over)
 {
     struct world world, *w = &world;

@@ -33,6 +33,7 @@ static void summary_is(struct world *w, const char *run, int64_t n, int64_t expi
     rv_run_row_fini(&row);
 }
 
+/* Proves 8.6/expire */
 START_TEST(they_are_replaced_as_a_whole)
 {
     struct world world, *w = &world;
@@ -96,6 +97,7 @@ START_TEST(one_is_read_back_as_it_was_given)
 }
 END_TEST
 
+/* Proves 8.6/pending: What waits for an answer is listed, of a run or of all runs a user may see, oldest first */
 START_TEST(those_of_all_runs_come_oldest_first)
 {
     struct world world, *w = &world;

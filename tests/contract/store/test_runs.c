@@ -98,6 +98,7 @@ START_TEST(a_run_needs_a_bundle_that_is_there)
 END_TEST
 
 /* Every read and every scoped write, with a scope that does not reach the run. */
+/* Proves 8.6/resolve */
 START_TEST(nothing_outside_the_scope_is_seen_or_touched)
 {
     static const struct rv_store_scope foreign[] = {
@@ -204,6 +205,7 @@ static const struct {
     {{.updated_before_us = 21, .oldest_first = true}, NULL, "a1 a2 b2"},
 };
 
+/* Proves 8.2/list */
 START_TEST(lists_filter_order_and_limit)
 {
     struct world world, *w = &world;
@@ -272,6 +274,7 @@ START_TEST(a_callback_can_not_use_the_store)
 }
 END_TEST
 
+/* Proves 8.2/delete */
 START_TEST(a_deleted_run_leaves_nothing_and_its_id_is_free)
 {
     struct world world, *w = &world;

@@ -79,6 +79,7 @@ START_TEST(everything_of_a_schema_is_kept)
 END_TEST
 
 /* p8-data 1.2 */
+/* Proves p8-data.1.2 */
 START_TEST(an_id_follows_from_name_and_user)
 {
     struct world world, *w = &world;

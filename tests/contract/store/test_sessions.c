@@ -1,6 +1,8 @@
 /* Sessions: made, changed, listed, deleted. */
 #include "tests/contract/store/world.h"
 
+/* Proves p8-data.4.1: A session is made once and keeps its owner; a name may change; the tokens are those of its
+ * messages */
 START_TEST(a_session_is_made_once)
 {
     struct world world, *w = &world;
@@ -47,6 +49,7 @@ START_TEST(a_session_is_made_once)
 END_TEST
 
 /* Nobody can tell what ids others have; one's own are taken for good. */
+/* Proves p8-data.4.1 */
 START_TEST(an_id_is_its_owners_alone)
 {
     static const struct {
@@ -86,6 +89,7 @@ START_TEST(an_id_is_its_owners_alone)
 END_TEST
 
 /* An operator sees what several users call the same, and has to say whose is meant. */
+/* Proves p8-data.4.1 */
 START_TEST(an_id_of_several_users_is_ambiguous)
 {
     const struct rv_message_filter all = {.limit = 0};

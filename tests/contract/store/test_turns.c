@@ -59,6 +59,7 @@ static void make_run_of(struct world *w, const char *id, const char *tenant, con
     OK(rv_store_create_run(w->s, &run, &w->err));
 }
 
+/* Proves p8-data.4.3: A turn is written as a whole, and twice is once */
 START_TEST(a_turn_makes_its_session_and_adds_to_it)
 {
     struct world world, *w = &world;
@@ -116,6 +117,7 @@ START_TEST(a_message_knows_the_run_that_wrote_it)
 }
 END_TEST
 
+/* Proves p8-data.4.1 */
 START_TEST(a_turn_may_name_its_session_and_change_its_metadata)
 {
     struct world world, *w = &world;
@@ -253,6 +255,7 @@ START_TEST(a_deleted_session_takes_nothing_from_its_runs)
 END_TEST
 
 /* A session's own rows and those of a delegated agent: both are there, one counts. */
+/* Proves p8-data.4.1 */
 START_TEST(the_tokens_of_children_are_not_the_sessions)
 {
     struct world world, *w = &world;
@@ -358,6 +361,7 @@ START_TEST(a_group_keeps_the_turns_of_many_runs)
 }
 END_TEST
 
+/* Proves p8.W33 */
 START_TEST(a_rollback_undoes_turns_sessions_and_schemas)
 {
     struct world world, *w = &world;

@@ -40,6 +40,7 @@ static int n_open_files(void)
 }
 
 /* Each call waits until the other one is there, too. */
+/* Proves 7.7/engine */
 START_TEST(parallel_tools_overlap)
 {
     struct how how = {.real_time = true, .workers = 2, .capabilities = capabilities};

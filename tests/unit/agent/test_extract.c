@@ -81,6 +81,12 @@ static const struct {
     {"{\"a\":\"\\ud83d\"} {\"b\":1}", NULL, "{\"b\":1}", NULL},
 };
 
+/* Proves 5.6/whole: A reply that is one JSON value is the answer if it is an object, else an error
+ * Proves 5.6/scan: Otherwise the first complete object counts that has all required fields, else the first; fences,
+ * prose, stray braces and braces in strings do no harm
+ * Proves 5.6/broken: A broken object is passed over as a whole, and a reply that was cut off says so
+ * Proves W30: Finding objects in replies understands strings, drafts, arrays, null, cut replies and large integers
+ * Proves 11.3 */
 START_TEST(finds_what_the_reply_means)
 {
     const char *required[] = {cases[_i].required};
@@ -104,6 +110,7 @@ START_TEST(finds_what_the_reply_means)
 }
 END_TEST
 
+/* Proves 5.6/limits, W30 */
 START_TEST(a_number_too_large_for_64_bits_becomes_a_double)
 {
     json_object *found = NULL, *n;
@@ -130,6 +137,8 @@ static char *nested(size_t depth, const char *before)
     return rv_buf_steal(&b, NULL);
 }
 
+/* Proves 5.6/limits: Nesting ends at 256, text at 8 MiB; the last of equal keys wins; integers keep 64 bits, larger
+ * ones become doubles; the time grows with the length */
 START_TEST(nesting_of_256_is_read_and_257_is_a_syntax_error)
 {
     static const char *const before[] = {"", "text "};
@@ -149,6 +158,7 @@ START_TEST(nesting_of_256_is_read_and_257_is_a_syntax_error)
 }
 END_TEST
 
+/* Proves 5.6/limits */
 START_TEST(text_above_8_mib_is_refused)
 {
     size_t n = RV_JSON_MAX_BYTES + 1;
@@ -191,6 +201,7 @@ static double seconds_of(rv_str text)
     return best;
 }
 
+/* Proves 5.6/limits */
 START_TEST(hostile_text_costs_linear_time)
 {
     size_t piece = strlen(hostile[_i]), large = (size_t)1 << 20, small = large / 8;

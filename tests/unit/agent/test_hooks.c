@@ -41,6 +41,10 @@ static const struct {
     {"\xff", "outputs.x", "{\"old\":1}", true},
 };
 
+/* Proves 5.2/patch: What a hook answers is applied as a whole or not at all, and never changes bounds, identity or
+ * counters
+ * Proves W26: A hook that answers nothing changes nothing; whatever it answers is a value or an error
+ * Proves 5.2/3 */
 START_TEST(a_hook_patches_all_or_nothing)
 {
     struct drive_answer answer = {"hook:x.pre", patches[_i].reply, false, 0};
@@ -57,6 +61,7 @@ START_TEST(a_hook_patches_all_or_nothing)
 }
 END_TEST
 
+/* Proves 5.2/patch */
 START_TEST(a_hook_can_not_raise_the_bounds_of_a_run)
 {
     struct drive *d =
@@ -89,6 +94,7 @@ static const struct {
     {"!:no", "absent"},
 };
 
+/* Proves 10/hooks */
 START_TEST(a_post_hook_may_replace_the_output)
 {
     struct drive_answer answers[] = {{"hook:x.post", posts[_i].reply, false, 0}, {"llm:a", "{'v':1}", false, 0}};
@@ -131,6 +137,9 @@ END_TEST
 #define POLICIES                                                                                                       \
     HEAD "has_policies: true\n    policies: [x.p1, x.p2]\n    default_next: b\n  - {name: b, stage_order: 2}\n"
 
+/* Proves 5.10: Policies answer allow, deny or confirm in listed order, the first other than allow wins; deny is a
+ * PolicyError and unrouted a policy_violation; confirm stores the output and asks
+ * Proves W29: has_policies is used */
 START_TEST(policies_are_asked_in_order_and_the_first_no_wins)
 {
     struct drive *d = drive_new(POLICIES, NULL, 0);
@@ -145,6 +154,7 @@ START_TEST(policies_are_asked_in_order_and_the_first_no_wins)
 }
 END_TEST
 
+/* Proves 5.10 */
 START_TEST(a_policy_that_wants_a_confirmation_is_satisfied_by_an_approval)
 {
     struct drive *d = drive_new(POLICIES, NULL, 0);
@@ -161,6 +171,7 @@ START_TEST(a_policy_that_wants_a_confirmation_is_satisfied_by_an_approval)
 }
 END_TEST
 
+/* Proves 5.10/approval */
 START_TEST(a_denied_confirmation_of_a_policy_ends_the_run)
 {
     struct drive *d = drive_new(POLICIES, NULL, 0);
@@ -173,6 +184,7 @@ START_TEST(a_denied_confirmation_of_a_policy_ends_the_run)
 }
 END_TEST
 
+/* Proves 5.10/approval: An approval satisfies the policy that asked and no other, and a later no still counts */
 START_TEST(the_approval_for_one_policy_is_none_for_another)
 {
     struct drive *d = drive_new(POLICIES, NULL, 0);
@@ -188,6 +200,7 @@ START_TEST(the_approval_for_one_policy_is_none_for_another)
 }
 END_TEST
 
+/* Proves 5.10/approval */
 START_TEST(a_policy_may_still_deny_what_was_approved)
 {
     struct drive *d = drive_new(POLICIES, NULL, 0);

@@ -38,6 +38,10 @@ static const struct {
 
 static const struct drive_tool tool = {"t", RV_RISK_READ_ONLY, NULL, NULL, 0};
 
+/* Proves 5.2/garbage: Whatever hooks, policies, mocks, routing functions, tools and models answer fails at most the
+ * stage
+ * Proves 11.6/utf8: Text is UTF-8; other bytes are refused at the borders
+ * Proves 11.5/values */
 START_TEST(hostile_bytes_fail_the_stage_and_not_the_step)
 {
     struct drive_answer answers[] = {{cases[_i].to, cases[_i].reply, false, 0},

@@ -64,6 +64,11 @@ static struct drive *bound_stage(size_t i, const char *more)
     return d;
 }
 
+/* Proves 12/bounds: Rounds, bad calls, requests, tool calls, tokens, model calls, money and time each end the stage
+ * with a text that names the key; `error_next` catches each
+ * Proves p8.8: Requests are counted before each, calls of tools before a batch, tokens after each answer and before
+ * the next request
+ * Proves 10/tool-loop, 12/told */
 START_TEST(a_model_that_never_stops_ends_by_its_bound)
 {
     struct drive *d = bound_stage((size_t)_i, "");
@@ -85,6 +90,7 @@ START_TEST(a_model_that_never_stops_ends_by_its_bound)
 }
 END_TEST
 
+/* Proves 12/bounds */
 START_TEST(error_next_catches_each_bound)
 {
     struct drive *d = bound_stage((size_t)_i, "\n    error_next: b\n  - {name: b}");
@@ -98,6 +104,7 @@ START_TEST(error_next_catches_each_bound)
 }
 END_TEST
 
+/* Proves 12/bounds */
 START_TEST(what_stays_within_its_limits_is_not_stopped)
 {
     struct drive *d =

@@ -29,6 +29,10 @@ static const struct {
      "\"num_ctx\":16384,\"temperature\":0.5,\"seed\":42},\"output_mode\":\"json\"}"},
 };
 
+/* Proves 5.5/prompt: The prompt is rendered from the key; without one a fixed sentence with the input takes its
+ * place
+ * Proves 5.5/options: The request has model role, max_tokens or 2000, a context of 16384, and a temperature only
+ * when set */
 START_TEST(the_request_is_exact)
 {
     rv_buf yaml = RV_BUF_INIT(4096);
@@ -63,6 +67,10 @@ static const struct {
     {"{{interrupt_response.text}}", "blue"},
 };
 
+/* Proves 5.5/context: Prompts see the input, ids, metadata, iteration, feedback, earlier plans, the answer to an
+ * interrupt and every output; the engine's names win
+ * Proves W27: An output's name never overwrites one of the engine's in a prompt; feedback and earlier plans are
+ * offered */
 START_TEST(a_prompt_sees_the_envelope_and_engine_keys_win)
 {
     rv_buf yaml = RV_BUF_INIT(4096);
@@ -91,6 +99,7 @@ START_TEST(a_prompt_sees_the_envelope_and_engine_keys_win)
 }
 END_TEST
 
+/* Proves W28: A prompt that nobody knows is an error at load, or fails the stage */
 START_TEST(a_prompt_that_nobody_knows_fails_the_stage)
 {
     struct drive *d = drive_new(HEAD "prompt_key: gone\n" MODEL, NULL, 0);
@@ -105,6 +114,7 @@ START_TEST(a_prompt_that_nobody_knows_fails_the_stage)
 }
 END_TEST
 
+/* Proves 5.6/text: In text mode the output is the reply under `response`, and nothing is parsed */
 START_TEST(text_mode_takes_the_reply_as_it_is)
 {
     struct drive *d = drive_new(HEAD "output_mode: text\n" MODEL, NULL, 0);
@@ -116,6 +126,7 @@ START_TEST(text_mode_takes_the_reply_as_it_is)
 }
 END_TEST
 
+/* Proves 5.5/preview: Previews are cut at 200 bytes, at a character, with three dots */
 START_TEST(the_preview_of_a_reply_is_200_bytes_cut_at_a_character)
 {
     char reply[600] = "{\"v\":\"a", want[256] = "{\"v\":\"a";
@@ -154,6 +165,10 @@ static const struct {
     {{"!:bad key", "{'v':1}"}, RV_RUN_FAILED, 1, "\"LLMError\""}, /* not transient: not repeated */
 };
 
+/* Proves 10/transient: What cannot pass is not tried again
+ * Proves W16/run: A visit has a deadline; further attempts are made for failures that may pass, each a model call
+ * of the budget; one record and one hop in all
+ * Proves 10/retry */
 START_TEST(what_may_pass_is_tried_again)
 {
     struct drive_answer answers[5] = {{NULL, NULL, false, 0}};
@@ -179,6 +194,7 @@ START_TEST(what_may_pass_is_tried_again)
 }
 END_TEST
 
+/* Proves 10/retry: Attempts wait 1 s, doubled up to 30 s; only what may pass is tried again, and never an interrupt */
 START_TEST(the_wait_doubles_up_to_30_seconds)
 {
     static const int64_t seconds[] = {1, 2, 4, 8, 16, 30, 30};
@@ -199,6 +215,7 @@ START_TEST(the_wait_doubles_up_to_30_seconds)
 }
 END_TEST
 
+/* Proves W16/run */
 START_TEST(attempts_end_with_the_budget_of_calls)
 {
     struct drive *d = drive_new(HEAD "max_retries: 3\n" MODEL "max_llm_calls: 2\n", NULL, 0);
@@ -211,6 +228,7 @@ START_TEST(attempts_end_with_the_budget_of_calls)
 }
 END_TEST
 
+/* Proves 10/timeout, W16/run */
 START_TEST(attempts_end_with_the_deadline_of_the_stage)
 {
     struct drive *d = drive_new(HEAD "max_retries: 3\n    timeout_seconds: 4\n" MODEL, NULL, 0);
@@ -249,6 +267,9 @@ static const struct {
     {"timeout_seconds: 500", "execution: {llm_timeout: 400, agent_timeout: 50}", 50},
 };
 
+/* Proves 5.5/deadline: Each call has the nearest of the deadlines of stage, model, tool and agent
+ * Proves 10/timeout: A visit has a deadline, each call the nearest one
+ * Proves W23/run */
 START_TEST(a_call_has_the_nearest_deadline)
 {
     rv_buf yaml = RV_BUF_INIT(4096);

@@ -45,6 +45,8 @@ static const struct drive_call *request(const struct drive *d, size_t n)
 
 /* --- rounds --- */
 
+/* Proves 10/tool-loop: A model calls tools itself, round by round, inside one stage, until it answers or a bound
+ * ends it */
 START_TEST(the_model_is_asked_again_until_it_answers)
 {
     struct drive *d = loop(ALL);
@@ -74,6 +76,8 @@ START_TEST(the_model_is_asked_again_until_it_answers)
 }
 END_TEST
 
+/* Proves 12/side-by-side: Calls of a reply that stand next to each other, are safe and need no approval run at
+ * once, all others alone and in order; results go back in the order of the calls */
 START_TEST(safe_calls_run_side_by_side_and_others_alone)
 {
     struct drive *d = loop(ALL);
@@ -113,6 +117,7 @@ START_TEST(safe_calls_run_side_by_side_and_others_alone)
 }
 END_TEST
 
+/* Proves 12/side-by-side */
 START_TEST(safe_calls_side_by_side_are_each_tried_again)
 {
     struct drive *d = loop(ALL "max_retries: 2");
@@ -132,6 +137,7 @@ START_TEST(safe_calls_side_by_side_are_each_tried_again)
 }
 END_TEST
 
+/* Proves 12/cancel */
 START_TEST(a_late_timer_beside_a_call_under_way_cancels_the_call)
 {
     struct drive *d = loop(ALL "max_retries: 2\n    timeout_seconds: 4");
@@ -152,6 +158,7 @@ START_TEST(a_late_timer_beside_a_call_under_way_cancels_the_call)
 }
 END_TEST
 
+/* Proves 12/offer: A model is offered what its stage may call, by access and list, sorted by name; nothing else */
 START_TEST(only_what_may_be_called_is_offered)
 {
     static const struct {
@@ -222,6 +229,8 @@ static const struct {
     {ALL, "c1 put {}", "{'m':1}", "ValidationError", "result of tool \"put\"", false},
 };
 
+/* Proves 12/told: An unknown tool, arguments that are none or do not fit, a tool that fails, a result that is too
+ * long: the model is told, a bounded number of times */
 START_TEST(what_goes_wrong_with_a_call_is_told_to_the_model)
 {
     rv_buf agent = RV_BUF_INIT(4096);
@@ -276,6 +285,7 @@ static const struct {
     {"!:", "", "xxxx"},
 };
 
+/* Proves 12/told */
 START_TEST(a_result_that_is_too_long_is_an_error_result)
 {
     char *reply = long_text(huge[_i].head, (size_t)2 << 20, huge[_i].tail);
@@ -353,6 +363,8 @@ static const struct {
     {{"", "{'v':1}"}, {"c1 read {}"}, {0}, "max_retries: 1", RV_RUN_COMPLETED, 2, NULL},
 };
 
+/* Proves 12/finish: Why a model stopped decides: a refusal fails the stage, what was cut off is named, calls that
+ * may be cut off are not made */
 START_TEST(why_the_model_stopped_decides)
 {
     struct drive_said said[4] = {{0}};
@@ -398,6 +410,7 @@ START_TEST(a_stage_without_tools_does_not_go_on_after_a_pause)
 }
 END_TEST
 
+/* Proves 12/opaque: What a provider wants back with a turn goes back to it as it came, and to nobody else */
 START_TEST(a_provider_gets_its_own_words_back)
 {
     struct drive *d = loop(ALL);

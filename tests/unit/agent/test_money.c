@@ -63,6 +63,8 @@ static const struct {
     {"!:cut", "{'usage':{'input_tokens':10,'output_tokens':3},'billed':true}", WORST, true},
 };
 
+/* Proves 12.4/settle: A call is settled with what is known of it, at the price of whoever answered; what nobody
+ * told counts as the worst case, marked */
 START_TEST(a_call_is_settled_with_what_is_known_of_it)
 {
     const struct drive_said said[] = {{"llm:a", .reply = bills[_i].reply, .more = bills[_i].more}};
@@ -84,6 +86,7 @@ START_TEST(a_call_is_settled_with_what_is_known_of_it)
 }
 END_TEST
 
+/* Proves 12.4/reserve: The worst case of a call is set aside before it is made; what does not fit is not made */
 START_TEST(a_call_that_the_budget_can_not_pay_is_not_made)
 {
     struct drive *d = stage("budget: {usd: 0.0001}", "");
@@ -100,6 +103,7 @@ START_TEST(a_call_that_the_budget_can_not_pay_is_not_made)
 }
 END_TEST
 
+/* Proves 12.4/reserve */
 START_TEST(a_loop_ends_when_the_next_call_can_not_be_paid)
 {
     struct drive *d = stage("budget: {usd: 0.01}", "");
@@ -127,6 +131,7 @@ START_TEST(a_stage_out_of_time_gives_back_what_was_set_aside)
 }
 END_TEST
 
+/* Proves 12.4/settle */
 START_TEST(a_cancelled_call_counts_as_charged_for)
 {
     struct drive *d = stage("budget: {usd: 1}", "");
@@ -142,6 +147,7 @@ START_TEST(a_cancelled_call_counts_as_charged_for)
 }
 END_TEST
 
+/* Proves 12.4/share */
 START_TEST(a_call_that_died_with_its_process_is_charged_and_made_again)
 {
     struct drive *d = stage("budget: {usd: 1}", "");
@@ -162,6 +168,7 @@ START_TEST(a_call_that_died_with_its_process_is_charged_and_made_again)
 }
 END_TEST
 
+/* Proves 12.4/repeat */
 START_TEST(a_call_that_can_not_be_paid_twice_is_not_made_again)
 {
     struct drive *d = stage("budget: {usd: 0.006}", _i ? "error_next: b\n  - {name: b}" : "");
@@ -179,6 +186,7 @@ START_TEST(a_call_that_can_not_be_paid_twice_is_not_made_again)
 }
 END_TEST
 
+/* Proves 12.4/share */
 START_TEST(what_was_spent_is_remembered_over_a_pause)
 {
     struct drive *d = stage("budget: {usd: 0.009}", "");
@@ -192,6 +200,7 @@ START_TEST(what_was_spent_is_remembered_over_a_pause)
 }
 END_TEST
 
+/* Proves 12.4/share: Stages side by side share the budget; pauses and crashes forget nothing */
 START_TEST(stages_side_by_side_share_the_budget)
 {
     struct drive *d = drive_new("name: t\ndefault_run_mode: parallel\nbudget: {usd: 0.004}\nmodels: {r: {model: "

@@ -47,6 +47,8 @@ static const char turns[] =
     "\"{\\\"v\\\":3}\"},{\"role\":\"tool\",\"tool_call_id\":\"c4\",\"name\":\"read\",\"content\":\"{\\\"v\\\":4}\"}]";
 
 /* Each pause is answered in the same run, or in one made from its saved state. */
+/* Proves 12/pause: A call that needs approval stops the turn there; nothing is done twice when it goes on, and a no
+ * makes no call */
 START_TEST(a_destructive_call_waits_for_approval_and_nothing_else_is_done_twice)
 {
     struct drive *d = stage("");
@@ -92,6 +94,7 @@ START_TEST(a_destructive_call_waits_for_approval_and_nothing_else_is_done_twice)
 }
 END_TEST
 
+/* Proves 12/pause */
 START_TEST(a_denied_call_is_not_made)
 {
     struct drive *d = stage("");
@@ -144,6 +147,7 @@ START_TEST(a_person_says_what_became_of_a_call_that_nobody_knows_about)
 }
 END_TEST
 
+/* Proves 12/cancel: A cancelled or ended visit cancels every call under way */
 START_TEST(a_cancelled_visit_cancels_every_call)
 {
     struct drive *d = stage("max_retries: 1");
@@ -186,6 +190,7 @@ START_TEST(two_stages_use_tools_side_by_side)
 }
 END_TEST
 
+/* Proves 12/pause */
 START_TEST(stages_side_by_side_wait_for_people_and_go_on)
 {
     struct drive *d = drive_new(PARALLEL, tools, RV_COUNT(tools));
@@ -222,6 +227,7 @@ static const char *const torn[] = {
     "'tool_calls':[{'id':'c1','name':'wipe','arguments':''}]}]}",
 };
 
+/* Proves 12/well-formed */
 START_TEST(a_torn_conversation_begins_anew)
 {
     rv_buf state = RV_BUF_INIT(4096);

@@ -44,6 +44,10 @@ static const struct {
     {"other", "1", "{'v':1}", false},
 };
 
+/* Proves 5.8/match: A rule compares one literal top-level key of the stored output by type and value; numbers
+ * across integer and float, lists and objects deeply
+ * Proves 11.3: Integers stay integers; 1 equals 1.0 in routing and both are written as they were read
+ * Proves W31: 1 equals 1.0 in rules; lists and objects compare deeply */
 START_TEST(a_rule_matches_by_type_and_value)
 {
     rv_buf yaml = RV_BUF_INIT(4096);
@@ -87,6 +91,8 @@ static const struct {
     {"{'v':3}", "stage_completed:a=error error:a"}, /* a condition that can not be decided fails the stage */
 };
 
+/* Proves 5.8/order: The first match wins, then default_next, then the end
+ * Proves 10/one-order */
 START_TEST(the_first_match_wins_and_the_end_is_the_last_resort)
 {
     struct drive_answer answer = {"llm:a", stories[_i].reply, false, 0};
@@ -112,6 +118,7 @@ START_TEST(a_failing_condition_is_a_processing_error_and_takes_the_output_back)
 }
 END_TEST
 
+/* Proves 5.8/match */
 START_TEST(rules_consult_what_is_stored_at_the_output_key)
 {
     struct drive *d =
@@ -146,6 +153,9 @@ static const struct {
     {"!TimeoutError:late", "done:failed", "TimeoutError"},
 };
 
+/* Proves 10/functions: Routing functions choose the next stage, terminate, or leave it to the default; an unknown
+ * stage is an error
+ * Proves 5.2/garbage, 10/break */
 START_TEST(a_routing_function_decides_or_fails_the_stage)
 {
     struct drive_answer answer = {"route:x.where", functions[_i].reply, false, 0};

@@ -49,6 +49,9 @@ static const struct {
     {NULL, "c1 final_result", NULL},
 };
 
+/* Proves 10/format: A response schema per stage that is handed to the provider, and checked here in any case
+ * Proves 12.1/fit: The output fits its schema, or the stage fails
+ * Proves 12.1/strict */
 START_TEST(an_output_has_to_fit)
 {
     const struct drive_said said[] = {{"llm:a", .reply = outputs[_i].reply, .calls = outputs[_i].calls, .stays = true}};
@@ -111,6 +114,8 @@ static bool matches(const char *got, const char *want)
     return *got == '\0';
 }
 
+/* Proves 12.1/repair: The model is told all that does not fit, where, and asked again; nothing is repaired in
+ * silence; repairs are bounded */
 START_TEST(the_model_is_told_what_does_not_fit)
 {
     const struct drive_said said[] = {{"llm:a", .reply = repairs[_i].reply, .calls = repairs[_i].calls},
@@ -129,6 +134,7 @@ START_TEST(the_model_is_told_what_does_not_fit)
 }
 END_TEST
 
+/* Proves 12.1/repair */
 START_TEST(repairs_are_bounded)
 {
     struct drive *d = stage("max_repairs: 2\n    max_retries: 3");
@@ -160,6 +166,7 @@ START_TEST(required_fields_are_asked_for_as_the_schema_is)
 END_TEST
 
 /* All of it at once: a model that mends one fault after the other runs out of repairs. */
+/* Proves 12.1/repair */
 START_TEST(every_fault_is_told_with_its_place)
 {
     static const char *const faults[] = {"/l/0/x: expected integer, found string \\\"a\\\"",
@@ -180,6 +187,7 @@ START_TEST(every_fault_is_told_with_its_place)
 }
 END_TEST
 
+/* Proves 12.1/repair */
 START_TEST(a_cut_off_answer_is_told_as_one)
 {
     struct drive *d = stage("max_tokens: 9");
@@ -192,6 +200,7 @@ START_TEST(a_cut_off_answer_is_told_as_one)
 }
 END_TEST
 
+/* Proves 12/well-formed */
 START_TEST(tools_and_an_output_tool_go_together)
 {
     struct drive *d = stage("has_tools: true\n    tool_access: all\n    output_via: tool");

@@ -94,6 +94,9 @@ static const struct {
      "{'step_id':'step_0','tool':'read','parameters':{},'status':'error'*"},
 };
 
+/* Proves 6.1/invalid: A step that is no object, or names no tool, gets an InvalidStep result in its place
+ * Proves 6.1/ids: A step without an id is step_ and its position from 0; missing parameters are an empty object
+ * Proves 6.1/parameters: Parameters that are not an object are an empty object */
 START_TEST(a_step_has_one_result_of_one_shape)
 {
     struct drive_answer answers[] = {{"tool:read", steps[_i].reply, false, 0}, {"tool:put", steps[_i].reply, false, 0}};
@@ -131,6 +134,9 @@ static const struct {
     {"{'steps':[1,2,3,4]}", "absent", "max_plan_steps"},
 };
 
+/* Proves 6.1/empty: No plan, or a plan without steps: no results, and all succeeded
+ * Proves W23/run: Limits of plans, loop-backs off, confirmation off, timeouts and caps on attempts have effect
+ * Proves W32: plan_from says where the plan is */
 START_TEST(a_plan_without_steps_is_empty_and_a_wrong_one_fails)
 {
     struct drive *d = tool_stage("\nexecution: {max_plan_steps: 3}", plans[_i].plan);
@@ -147,6 +153,7 @@ START_TEST(a_plan_without_steps_is_empty_and_a_wrong_one_fails)
 }
 END_TEST
 
+/* Proves 6.1/order: Steps run in order, a failing one stops neither the others nor the stage; times add up */
 START_TEST(steps_run_in_order_and_all_of_them)
 {
     struct drive *d = tool_stage("plan_from: my.plan", NULL); /* W32 */
@@ -183,6 +190,8 @@ static const struct {
     {"max_retries: 0", "read", false},       {"allowed_tools: {read: false}", "read", false},
 };
 
+/* Proves 6.1/denied: A tool that is not granted does not run; its result has the same shape
+ * Proves 10/access: What a stage may call is denied unless granted, and checked again when it is called */
 START_TEST(a_tool_that_is_not_granted_does_not_run)
 {
     rv_buf yaml = RV_BUF_INIT(4096), state = RV_BUF_INIT(4096);
@@ -256,6 +265,7 @@ START_TEST(keys_of_stages_with_long_names_differ)
 }
 END_TEST
 
+/* Proves 6.1/cancel: Cancellation and the deadline are looked at before each step */
 START_TEST(the_deadline_is_looked_at_before_each_step)
 {
     struct drive *d = tool_stage("timeout_seconds: 3", "{'steps':[{'tool':'read'},{'tool':'read'},7]}");
@@ -269,6 +279,7 @@ START_TEST(the_deadline_is_looked_at_before_each_step)
 }
 END_TEST
 
+/* Proves 5.5/deadline */
 START_TEST(a_tool_call_has_the_nearest_deadline)
 {
     struct drive *d = tool_stage("", "{'steps':[{'tool':'put','parameters':{'path':'x'}},{'tool':'read'}]}");
@@ -285,6 +296,10 @@ END_TEST
 
 #define GATED "{'steps':[{'tool':'read'},{'tool':'wipe','step_id':'w','parameters':{'all':true}},{'tool':'odd'}]}"
 
+/* Proves 6.1/gate: A tool whose risk needs confirmation waits for a yes, runs exactly once after it, and never
+ * after a no; the switch turns the gate off
+ * Proves 10/gate: A tool that needs confirmation suspends its stage, which goes on with the answer; a no does not
+ * run it */
 START_TEST(a_destructive_step_waits_and_runs_exactly_once_when_approved)
 {
     struct drive *d = tool_stage(
@@ -316,6 +331,8 @@ START_TEST(a_destructive_step_waits_and_runs_exactly_once_when_approved)
 }
 END_TEST
 
+/* Proves 10/denied: A denied confirmation does not run the tool
+ * Proves 6.1/gate, 10/gate */
 START_TEST(a_denied_step_never_runs)
 {
     struct drive *d = tool_stage("", GATED);
@@ -328,6 +345,8 @@ START_TEST(a_denied_step_never_runs)
 }
 END_TEST
 
+/* Proves 6.1/each: Each destructive step is asked for on its own; foreign answers, torn work and a plan made anew
+ * open nothing */
 START_TEST(each_destructive_step_is_asked_for_on_its_own)
 {
     struct drive *d = tool_stage("", "{'steps':[{'tool':'wipe','step_id':'1'},{'tool':'wipe','step_id':'2'}]}");
@@ -347,6 +366,7 @@ START_TEST(each_destructive_step_is_asked_for_on_its_own)
 }
 END_TEST
 
+/* Proves 6.1/gate, W23/run */
 START_TEST(the_gate_can_be_turned_off)
 {
     struct drive *d = tool_stage("\nexecution: {require_confirmation_for_destructive: false}", GATED);
@@ -357,6 +377,7 @@ START_TEST(the_gate_can_be_turned_off)
 }
 END_TEST
 
+/* Proves 6.1/each, 10/denied */
 START_TEST(the_approval_of_another_interrupt_opens_no_gate)
 {
     struct drive *d = tool_stage("", NULL);
@@ -383,6 +404,7 @@ static const char *const torn[] = {
     "{}",
 };
 
+/* Proves 6.1/each */
 START_TEST(torn_suspended_work_is_dropped_and_approves_nothing)
 {
     rv_buf state = RV_BUF_INIT(4096);
@@ -403,6 +425,7 @@ START_TEST(torn_suspended_work_is_dropped_and_approves_nothing)
 }
 END_TEST
 
+/* Proves 6.1/each */
 START_TEST(a_plan_made_anew_is_not_covered_by_the_old_approval)
 {
     struct drive *d =

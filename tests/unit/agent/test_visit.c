@@ -16,6 +16,23 @@ static const char full[] =
     HEAD LLM "pre_process: x.pre\n    post_process: x.post\n    has_policies: true\n"
              "    policies: [x.p1, x.p2]\n    routing_function: x.route\n    required_output_fields: [v]\n" TAIL;
 
+/* Proves 5.1/parts: An agent is one struct for every kind of stage: its config, the catalog of what answers, hooks,
+ * mock; nothing of it is global
+ * Proves 5.2/1: A visit begins with a history record and costs one hop
+ * Proves 5.2/2: Then the event that the stage started
+ * Proves 5.2/3: Then the pre_process hook, whose answer may change the envelope
+ * Proves 5.2/4: Then the main work by mode
+ * Proves 5.2/6: Then the output is stored under its key, after the policies
+ * Proves 5.2/9: Then the record and the event of the end, on every exit; after a failure both say error, also when
+ * it was routed
+ * Proves 7.1/build: Everything a run works with is handed over in one call, and each name is looked up in the
+ * catalog of that call
+ * Proves 7.11: What happened is observable under fixed names, from the start of the run to its end
+ * Proves 8.5/lifecycle: What starts and ends, tools, transitions and questions are told by the event stream
+ * Proves 10/decision: Each decision is told with from, to and its reason, and the rule that made it
+ * Proves 10/hooks: Hooks stand before and after the work of any stage
+ * Proves W46: Tools, transitions and the run itself have events
+ * Proves W41 */
 START_TEST(a_visit_does_its_steps_in_order)
 {
     static const enum rv_effect_kind kinds[] = {RV_EFFECT_CALL_HOOK, RV_EFFECT_CALL_LLM,  RV_EFFECT_CALL_HOOK,
@@ -50,6 +67,7 @@ START_TEST(a_visit_does_its_steps_in_order)
 }
 END_TEST
 
+/* Proves 5.2/8: Then routing, which overrides the stage that a hook put there */
 START_TEST(routing_overrides_the_stage_that_a_hook_put_there)
 {
     struct drive *d = drive_new(full, NULL, 0);
@@ -117,6 +135,15 @@ static void fail_at(size_t i, struct drive *d)
     drive_answers(d, NULL, 0);
 }
 
+/* Proves 5.3/record: A failure appends agent, error, error_type and timestamp to errors; the type says what failed
+ * Proves 5.3/unrouted: Without it the position stays and the failure ends the run
+ * Proves 5.5/failure: A provider's error fails the stage; the text says that generation failed and why
+ * Proves 7.5/llm: A failure of a model, of extraction or of a model stage's fields: llm_failed_fatally
+ * Proves 7.5/policy: A policy's no: policy_violation
+ * Proves 7.5/other: Anything else: tool_failed_fatally
+ * Proves 10/unrouted: A failure without an error route never falls through to default_next
+ * Proves W05: A failure has its own status and reason
+ * Proves 5.9/target, 5.10 */
 START_TEST(an_unrouted_failure_ends_the_run_with_its_reason)
 {
     struct drive *d = drive_new(full, NULL, 0);
@@ -138,6 +165,10 @@ START_TEST(an_unrouted_failure_ends_the_run_with_its_reason)
 }
 END_TEST
 
+/* Proves 5.3/routed: With error_next the run goes on there and rules are not looked at
+ * Proves 10/one-order: Error route, then function or rules, then default_next, then the end; the decision and its
+ * reason are told
+ * Proves 5.2/9 */
 START_TEST(a_failure_with_error_next_goes_there_and_rules_are_not_looked_at)
 {
     rv_buf yaml = RV_BUF_INIT(4096);
@@ -162,6 +193,8 @@ START_TEST(a_failure_with_error_next_goes_there_and_rules_are_not_looked_at)
 }
 END_TEST
 
+/* Proves 5.2/7: Then the post_process hook; when it fails the stored output is taken back
+ * Proves W25: After a failing post_process the previous output, or its absence, is restored */
 START_TEST(a_rejected_output_gives_way_to_the_previous_one)
 {
     struct drive *d = drive_new(HEAD "output_key: out\n    post_process: x.post\n" TAIL, NULL, 0);
@@ -176,6 +209,10 @@ END_TEST
 
 /* --- modes (5.4) --- */
 
+/* Proves 5.4: The mode is the first that applies: mock (asked for, and there is one), model, tools, service; a
+ * service stage puts out an empty object
+ * Proves W24: Catalog, mocks and hooks are given when the run is made, and looked up by name
+ * Proves 5.1/parts, 5.1/checks, 5.2/4 */
 START_TEST(the_mode_is_the_first_that_applies)
 {
     bool use_mock = _i & 1, handler = _i & 2, llm = _i & 4, tools = _i & 8, by_option = _i & 16;
@@ -206,6 +243,7 @@ START_TEST(the_mode_is_the_first_that_applies)
 }
 END_TEST
 
+/* Proves 5.1/checks, W24 */
 START_TEST(a_scripted_stage_is_answered_by_its_script)
 {
     static const bool scripted[] = {true, false};
@@ -237,6 +275,7 @@ static const struct {
     {"{'v':1,'outcome':'error'}", "\"ProcessingError\"", "absent"},
 };
 
+/* Proves 5.2/garbage, 5.7 */
 START_TEST(whatever_a_mock_answers_is_checked)
 {
     struct drive_answer answer = {"mock:x.mock", mocks[_i].reply, false, 0};
@@ -260,6 +299,9 @@ static const struct {
     {"{'x':1}", "\\\"y\\\""}, {"{}", "\\\"x\\\""},           {"{'in':{'x':1,'y':1}}", "\\\"x\\\""},
 };
 
+/* Proves 5.2/5: Then the required output fields; an output that lacks one is not stored
+ * Proves 5.7: Required fields are looked for in order at the top level, null counts; the first missing one fails
+ * the stage, whatever its mode, and the text names both */
 START_TEST(the_first_missing_field_fails_the_stage)
 {
     struct drive_answer answer = {"llm:a", required[_i].reply, false, 0};
@@ -314,6 +356,14 @@ static const struct {
     {"{'outcome':'error','error':'e'}", RV_RUN_FAILED, "termination_reason", "\"e\"", "outputs", "{}"},
 };
 
+/* Proves 5.9/none: success, partial and skip change nothing; skip stands in the history as skipped
+ * Proves 5.9/clarify: clarify raises a question, unless one is pending; the stage stays current
+ * Proves 5.9/confirm: confirm does the same with a confirmation
+ * Proves 5.9/loop: replan and loop_back route as always; their feedback is kept
+ * Proves 5.9/error: error fails the stage with its text, and nothing is stored
+ * Proves 10/break: Outcome terminate with `break`, or a routing function's `break`, ends the run with
+ * break_requested
+ * Proves W01: Outcomes have effects */
 START_TEST(an_outcome_has_its_effect)
 {
     struct drive_answer answer = {"llm:a", outcomes[_i].reply, false, 0};
@@ -329,6 +379,7 @@ START_TEST(an_outcome_has_its_effect)
 }
 END_TEST
 
+/* Proves 5.9/terminate: terminate ends the run with its reason, after routing */
 START_TEST(terminate_takes_effect_after_routing)
 {
     struct drive *d = drive_new(HEAD LLM "default_next: b\n" TAIL, NULL, 0);
@@ -360,6 +411,8 @@ static const struct {
     {"confirmation", "{'v':1,'message':'m'}", "\"confirmation\"", "\"m\""},
 };
 
+/* Proves 5.9/target: The targets clarification and confirmation act as those outcomes; a word that is no outcome
+ * fails the stage */
 START_TEST(a_special_target_acts_as_its_outcome)
 {
     struct drive_answer answer = {"llm:a", specials[_i].reply, false, 0};
@@ -395,6 +448,8 @@ START_TEST(a_special_error_target_asks_with_the_error)
 }
 END_TEST
 
+/* Proves 5.9/pending: A pending interrupt is not replaced by an outcome
+ * Proves 5.9/clarify */
 START_TEST(a_pending_interrupt_is_not_replaced_by_an_outcome)
 {
     struct drive *d = drive_new(HEAD LLM "pre_process: x.pre\n" TAIL, NULL, 0);

@@ -35,6 +35,9 @@ static const struct {
      false},
 };
 
+/* Proves p8.1.6: Three forms, told apart by what is written in them
+ * Proves p8.W5: Forms are not guessed; a key without effect is a warning, and no configuration is lost
+ * Proves remlight.3: The nested form, with both spellings of the knobs */
 START_TEST(a_document_has_the_form_that_is_written_in_it)
 {
     struct rv_agentdoc *d = doc_of(forms[_i].text);
@@ -48,6 +51,9 @@ START_TEST(a_document_has_the_form_that_is_written_in_it)
 }
 END_TEST
 
+/* Proves p8.1.1: Fields of a flat document, with their types and defaults; scalars may be written laxly where that
+ * is unambiguous
+ * Proves remlight.19/14: What a document says is applied or refused: temperature 0, limits, `max_tokens` */
 START_TEST(a_flat_document_has_every_field)
 {
     struct rv_agentdoc *d = doc_of(
@@ -91,6 +97,7 @@ START_TEST(a_flat_document_has_every_field)
 }
 END_TEST
 
+/* Proves p8.1.1 */
 START_TEST(what_is_not_given_has_its_default)
 {
     struct rv_agentdoc *d =
@@ -111,6 +118,7 @@ START_TEST(what_is_not_given_has_its_default)
 }
 END_TEST
 
+/* Proves p8.1.6 */
 START_TEST(a_legacy_row_keeps_what_the_form_has)
 {
     struct rv_agentdoc *d = doc_of("name: a\ncontent: c\njson_schema:\n  model_name: m\n  temperature: '0.5'\n"
@@ -129,6 +137,7 @@ START_TEST(a_legacy_row_keeps_what_the_form_has)
 }
 END_TEST
 
+/* Proves p8.W5 */
 START_TEST(further_keys_are_kept_as_they_are)
 {
     struct rv_agentdoc *d = doc_of(HEAD "title: T\nx-list: [1, 2.50, null]\n$comment: c\nodd: {deep: 'no'}\nicon: i\n");
@@ -180,6 +189,7 @@ static const struct {
     {HEAD "context_token_budget: 5\nhistory: none", "context_token_budget has no effect beside history: none"},
 };
 
+/* Proves p8.W5 */
 START_TEST(what_has_no_effect_is_a_warning)
 {
     ck_findings(warnings[_i].text, warnings[_i].want);

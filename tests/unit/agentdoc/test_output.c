@@ -38,6 +38,9 @@ static const struct {
     {HEAD, NULL},
 };
 
+/* Proves p8.3: Structured: the switch and properties; the schema without its own description, no Thinking Structure
+ * Proves p8.W6: The schema of the output keeps enumerations, items, nesting and descriptions
+ * Proves remlight.19/20: The schema of the response keeps its shape */
 START_TEST(the_schema_is_passed_through)
 {
     struct rv_agentdoc *d = doc_of(schemas[_i].text);
@@ -54,6 +57,7 @@ START_TEST(the_schema_is_passed_through)
 }
 END_TEST
 
+/* Proves p8.3 */
 START_TEST(the_caller_may_want_another_mode)
 {
     struct rv_agentdoc *d = doc_of(HEAD "properties: {a: {}}");

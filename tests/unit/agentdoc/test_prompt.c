@@ -25,6 +25,7 @@ static int is_document(const struct dirent *entry)
     return len > 5 && strcmp(entry->d_name + len - 5, ".yaml") == 0;
 }
 
+/* Proves p8.2: The system prompt, byte for byte, with Tool Notes and Thinking Structure */
 START_TEST(prompts_are_those_of_the_golden_files)
 {
     struct dirent **entries = NULL;
@@ -59,6 +60,7 @@ static const struct {
     size_t size;
 } sizes[] = {{"e1.yaml", 538}, {"e2.yaml", 478}, {"e3.yaml", 415}};
 
+/* Proves p8.2 */
 START_TEST(the_examples_of_the_contract_have_its_sizes)
 {
     char *path = rv_kit_path(RV_SOURCE_DIR "/tests/golden/" FOLDER, sizes[_i].file);
@@ -74,6 +76,7 @@ START_TEST(the_examples_of_the_contract_have_its_sizes)
 }
 END_TEST
 
+/* Proves p8.3 */
 START_TEST(the_fourth_example_is_without_a_structure)
 {
     char *text = rv_kit_read(RV_SOURCE_DIR "/tests/golden/" FOLDER "/e4.yaml");
@@ -102,6 +105,7 @@ static const struct {
     {HEAD "properties: {}", 1, false, false},
 };
 
+/* Proves remlight.5: Text and structured mode; the switch can be overridden for one call or stage */
 START_TEST(the_mode_is_the_document_s_unless_the_caller_says_otherwise)
 {
     struct rv_agentdoc *d = doc_of(modes[_i].text);
@@ -169,6 +173,7 @@ static const struct {
     {"0.30000000000000004", "0.30000000000000004"},
 };
 
+/* Proves p8.2 */
 START_TEST(values_are_written_as_python_does)
 {
     json_object *v = rv_kit_json(values[_i].json);

@@ -37,6 +37,7 @@ static const struct {
     {"'yes\\0'", RV_UNSET},
 };
 
+/* Proves p8.1.1 */
 START_TEST(booleans_have_words)
 {
     char text[200];
@@ -67,6 +68,7 @@ static const struct {
     {"[7]", 0},  {"'-'", 0},   {"'.'", 0},   {"'7e'", 0},    {"'1_0'", 0},
 };
 
+/* Proves p8.1.1 */
 START_TEST(integers_may_be_texts_and_whole_floats)
 {
     char text[200];
@@ -94,6 +96,7 @@ static const struct {
     {"'nan'", -1},   {".nan", -1},   {"'e1'", -1},  {"{}", -1},   {"'0.5x'", -1},
 };
 
+/* Proves p8.1.1 */
 START_TEST(numbers_may_be_texts)
 {
     char text[200];
@@ -187,6 +190,7 @@ static const struct {
     {HEAD "x-number: .inf\n", "the number .inf has no JSON form"},
 };
 
+/* Proves p8.W37 */
 START_TEST(a_wrong_value_is_a_finding_with_its_place)
 {
     ck_findings(faults[_i].text, faults[_i].want);
@@ -201,6 +205,7 @@ static const struct {
     {".", false}, {"..", false},      {"a/b", false}, {"a b", false}, {"a\n", false}, {"é", false},
 };
 
+/* Proves remlight.19/24: Names of agents are one word */
 START_TEST(names_are_one_word)
 {
     ck_assert_int_eq(rv_agentdoc_is_name(rv_str_of(names[_i].name)), names[_i].is);
@@ -217,6 +222,7 @@ START_TEST(names_have_a_longest)
 }
 END_TEST
 
+/* Proves p8.W20 */
 START_TEST(every_fault_is_found_at_once)
 {
     char *got = findings_of("name: a b\ndescription: null\ntemperature: 9\ntools: null\nlimits: 1\n", NULL);

@@ -46,6 +46,7 @@ static const struct {
      "3:12: warning: agent \"a\": required: \"b\" is a property further below"},
 };
 
+/* Proves p8.W20: Documents are checked whole when they are read, with places */
 START_TEST(what_is_no_schema_is_a_finding_with_its_place)
 {
     ck_findings(faults[_i].text, faults[_i].want);

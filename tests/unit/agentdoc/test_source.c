@@ -59,6 +59,7 @@ START_TEST(values_of_json_keep_their_types)
 }
 END_TEST
 
+/* Proves p8.W20 */
 START_TEST(what_is_too_large_is_refused)
 {
     rv_buf text = RV_BUF_INIT(2 * RV_AGENTDOC_MAX_BYTES);

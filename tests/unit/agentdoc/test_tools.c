@@ -34,6 +34,8 @@ static const struct {
     {"name: a\ncontent: c\njson_schema: {tools: [t], resources: [{name: R}]}", "[{\"name\":\"t\"},{\"name\":\"r\"}]"},
 };
 
+/* Proves p8.1.2: Tools are names or maps; a description is a hint for the agent alone
+ * Proves p8.1.4: Older resources become tools */
 START_TEST(tools_are_names_or_maps)
 {
     struct rv_agentdoc *d = doc_of(lists[_i].text);
@@ -83,6 +85,7 @@ static const struct {
     {NESTED "  resources: [{uri: 'a:b', name: x, mime: y}]", "warning: agent \"a\": resources[0].mime has no effect"},
 };
 
+/* Proves p8.1.2 */
 START_TEST(what_is_no_tool_is_a_finding_with_its_place)
 {
     ck_findings(faults[_i].text, faults[_i].want);

@@ -73,6 +73,7 @@ START_TEST(a_temperature_can_be_taken_out)
 }
 END_TEST
 
+/* Proves p8.1.7 */
 START_TEST(the_environment_wins_over_the_document)
 {
     struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL;
@@ -92,6 +93,7 @@ START_TEST(the_environment_wins_over_the_document)
 }
 END_TEST
 
+/* Proves p8.1.7: A copy with other options: what is given goes before the environment, that before the document */
 START_TEST(what_is_given_wins_over_the_environment)
 {
     struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL;
@@ -115,6 +117,7 @@ START_TEST(what_is_given_wins_over_the_environment)
 }
 END_TEST
 
+/* Proves remlight.3 */
 START_TEST(a_copy_with_another_model_has_it)
 {
     struct rv_agentdoc *d = doc_of("name: a\ndescription: d\noverride_model: o:o\n"), *copy = NULL;
@@ -141,6 +144,7 @@ static const struct {
     {"AGENT_MODEL", "a b", "model must be provider:model, not \"a b\""},
 };
 
+/* Proves p8.1.7 */
 START_TEST(a_wrong_variable_is_named)
 {
     const char *pairs[] = {wrong[_i].name, wrong[_i].value, NULL};

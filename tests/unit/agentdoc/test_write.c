@@ -76,6 +76,8 @@ static const char *const documents[] = {
      "  {name: a, resources: ['u://v'], override_temperature: 1, override_max_iterations: 2}"),
 };
 
+/* Proves p8.1.5: What is written reads as the same, keys in one order; as a row of the store a document has name,
+ * description and text */
 START_TEST(what_is_written_reads_as_the_same)
 {
     ck_round_trip(documents[_i]);
@@ -100,6 +102,7 @@ static int is_document(const struct dirent *entry)
     return strstr(entry->d_name, ".yaml") != NULL;
 }
 
+/* Proves p8.1.5 */
 START_TEST(the_golden_documents_read_as_the_same)
 {
     struct dirent **entries = NULL;

@@ -26,6 +26,7 @@ static void count_finds(struct world *w, struct counter *c)
     rv_store_set_faults(w->store, (struct rv_store_faults){count, c});
 }
 
+/* Proves p8.5.2: Answers are kept for five minutes, by name, user and tenant */
 START_TEST(an_answer_is_kept_for_five_minutes)
 {
     struct counter c;
@@ -44,6 +45,9 @@ START_TEST(an_answer_is_kept_for_five_minutes)
 }
 END_TEST
 
+/* Proves remlight.19/13: What is kept of an agent is its document, under the whole of who asks; nothing of a
+ * request is in it
+ * Proves p8.5.2 */
 START_TEST(an_answer_is_for_one_user_of_one_tenant)
 {
     const struct rv_store_scope scopes[] = {ann, bob, nobody, {"acme", NULL}, {"other", "ann"}, {NULL, "ann"}};
@@ -62,6 +66,7 @@ START_TEST(an_answer_is_for_one_user_of_one_tenant)
 }
 END_TEST
 
+/* Proves p8.W9: A change counts at once, whoever makes it; what is kept has a bound and is one user's */
 START_TEST(a_change_by_another_process_counts_at_once)
 {
     const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
@@ -86,6 +91,7 @@ START_TEST(a_change_by_another_process_counts_at_once)
 }
 END_TEST
 
+/* Proves p8.W9 */
 START_TEST(a_file_that_changes_counts_at_once)
 {
     struct world w;
@@ -148,6 +154,7 @@ static void ask_as(struct world *w, int who)
     must_find(w, &scope, "as_json", "built-in", "You extract.");
 }
 
+/* Proves p8.W9 */
 START_TEST(the_oldest_answer_goes_when_there_are_too_many)
 {
     struct counter c;

@@ -22,6 +22,7 @@ START_TEST(a_folder_that_is_not_there_is_empty)
 END_TEST
 
 /* Run in a folder with documents: an empty text must not mean that folder (p8 W10). */
+/* Proves p8.W10: No folder named is no folder */
 START_TEST(an_empty_text_is_no_folder)
 {
     struct world w;
@@ -36,6 +37,8 @@ START_TEST(an_empty_text_is_no_folder)
 }
 END_TEST
 
+/* Proves p8.5.3: A folder of `*.yaml` before `*.yml`, not its folders; a file with faults is an error of its own
+ * agent */
 START_TEST(yaml_goes_before_yml_and_then_the_name_of_the_file_decides)
 {
     struct world w;
@@ -52,6 +55,7 @@ START_TEST(yaml_goes_before_yml_and_then_the_name_of_the_file_decides)
 }
 END_TEST
 
+/* Proves p8.5.3 */
 START_TEST(only_documents_of_the_folder_itself_are_read)
 {
     struct world w;
@@ -90,6 +94,7 @@ static const struct {
     {"name: broken\xff\n", NULL},
 };
 
+/* Proves p8.W11: A document with faults is another error than one that is not there */
 START_TEST(a_faulty_file_is_an_error_of_its_own_agent_only)
 {
     struct world w;

@@ -21,6 +21,8 @@ START_TEST(without_a_store_capabilities_and_files_are_enough)
 }
 END_TEST
 
+/* Proves p8.5.1: In the store, then what is built in, then files; what is found is registered once and never over a
+ * person's word */
 START_TEST(a_capability_goes_before_a_file_and_a_person_before_both)
 {
     struct world w;
@@ -74,6 +76,7 @@ static struct row_copy only_row(struct world *w)
     return only_row_of(w, &nobody);
 }
 
+/* Proves p8.5.1 */
 START_TEST(what_is_found_is_registered_once_and_for_everybody)
 {
     struct row_copy row;
@@ -151,6 +154,7 @@ START_TEST(a_registered_row_serves_where_its_source_is_not_at_hand)
 }
 END_TEST
 
+/* Proves p8.5.1 */
 START_TEST(what_a_person_put_is_never_written_over)
 {
     struct world w;
@@ -256,6 +260,8 @@ static const struct {
     {"\xff", RV_E_INVALID, "a name is a word"},
 };
 
+/* Proves remlight.19/15: An agent that is not there, or lacks a tool, is an error
+ * Proves remlight.19/24, p8.W11 */
 START_TEST(a_name_that_is_none_or_not_there_is_explained)
 {
     struct world w;

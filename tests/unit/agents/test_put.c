@@ -88,6 +88,7 @@ static int take_description(void *self, const struct rv_schema_row *row, rv_err 
     return 0;
 }
 
+/* Proves p8.1.5 */
 START_TEST(a_long_prompt_is_described_by_its_first_200_characters)
 {
     rv_buf text = RV_BUF_INIT(8192), description = RV_BUF_INIT(8192), want = RV_BUF_INIT(8192);

@@ -164,6 +164,7 @@ START_TEST(an_endless_chain_stops_growing)
 }
 END_TEST
 
+/* Proves 10/codes: Errors have codes from one list */
 START_TEST(every_code_has_a_text)
 {
     ck_assert_str_eq(rv_code_text(0), "ok");

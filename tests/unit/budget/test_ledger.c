@@ -324,6 +324,8 @@ static void audit(struct world *w, struct life *l, const struct rv_pipeline *p)
     l->script = NULL;
 }
 
+/* Proves 12.4/books: Under a thousand runs with failures and deaths by chance none spends more than its budget, and
+ * the books balance */
 START_TEST(no_run_spends_more_than_its_budget_and_the_books_balance)
 {
     struct world w = {.dies_in = -1};

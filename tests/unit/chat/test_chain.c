@@ -8,6 +8,8 @@
     "type: object\nname: extract\ndescription: Extract.\nstructured_output: true\nchained_tool: save\n"                \
     "properties: {name: {type: string}, n: {type: integer}}\nrequired: [name]\n"
 
+/* Proves p8.17: The chained tool gets the output once, without a further request; its rows follow the answer
+ * Proves p8.W35: The chain is the same in a chat, a stage and a delegation, and is told by events */
 START_TEST(the_tool_gets_the_output_and_rows_follow_the_answer) /* p8 17, W35, W36 */
 {
     const char *files[] = {"extract.yaml", EXTRACT, NULL};
@@ -41,6 +43,7 @@ START_TEST(the_tool_gets_the_output_and_rows_follow_the_answer) /* p8 17, W35, W
 }
 END_TEST
 
+/* Proves p8.W36: The tool is called once, with what fits; whatever fails, the output stands */
 START_TEST(a_failing_tool_loses_nothing)
 {
     const char *files[] = {"extract.yaml", EXTRACT, NULL};
@@ -62,6 +65,8 @@ START_TEST(a_failing_tool_loses_nothing)
 }
 END_TEST
 
+/* Proves p8.W37: A declared map renames members of the output; one that can not fit the chained tool is found when
+ * it is loaded */
 START_TEST(an_output_that_can_not_fit_is_refused_before_anything_is_asked) /* p8 W37 */
 {
     static const struct {
@@ -101,6 +106,7 @@ END_TEST
 
 /* A null goes along as the agent gave it; but where the tool's schema has a parameter that may be left out and is no
  * null, it is left out. The rows have the output as it is. */
+/* Proves p8.17/null */
 START_TEST(a_null_is_left_out_where_the_tool_takes_none) /* p8 17 */
 {
     const char *files[] = {"x.yaml",

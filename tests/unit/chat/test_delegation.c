@@ -6,6 +6,8 @@
 
 #define PARENT "type: object\nname: parent\ndescription: You ask.\ntools: [{name: ask_agent}, {name: action}]\n"
 
+/* Proves p8.13: `ask_agent`: parameters, results, failures as results
+ * Proves p8.W19: What an asked agent does says its name, depth and call */
 START_TEST(a_child_streams_and_its_words_are_kept) /* remlight 8, 10; p8 13 */
 {
     const char *files[] = {"parent.yaml", PARENT, NULL};
@@ -85,6 +87,7 @@ START_TEST(a_request_says_whose_words_count)
 }
 END_TEST
 
+/* Proves p8.W18: Depth, repeats and time of asking have an end */
 START_TEST(ping_pong_ends_by_depth) /* p8 W18 */
 {
     const char *files[] = {"ping.yaml", "type: object\nname: ping\ndescription: d\ntools: [ask_agent]\n", "pong.yaml",
@@ -114,6 +117,7 @@ START_TEST(ping_pong_ends_by_depth) /* p8 W18 */
 }
 END_TEST
 
+/* Proves p8.13 */
 START_TEST(an_unknown_agent_is_a_result)
 {
     const char *files[] = {"parent.yaml", PARENT, NULL};
@@ -201,6 +205,9 @@ static void note_requests(void *self, const struct rv_effects *all, const struct
         rv_buf_add(b, e->request, e->request_len);
 }
 
+/* Proves remlight.19/10: An asked agent is not told of the turn under way
+ * Proves remlight.19/12: Nobody is one user: who is not named has sessions, history and asked agents as everybody
+ * else */
 START_TEST(a_child_sees_what_was_said_before_unless_it_is_not_to) /* remlight 8 step 4; 19 rows 10, 12 */
 {
     static const struct {

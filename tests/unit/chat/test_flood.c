@@ -48,6 +48,8 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
         s->over = true;
 }
 
+/* Proves p8.W41: Everything of an asked agent comes before its result, in order, and nothing is lost
+ * Proves remlight.19/1: One order for parent and child */
 START_TEST(no_piece_of_a_fast_child_is_lost_or_late) /* p8 W41, remlight 19 row 1 */
 {
     const char *files[] = {"parent.yaml", PARENT, "child.yaml", CHILD, NULL};

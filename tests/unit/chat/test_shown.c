@@ -43,6 +43,9 @@ static const struct {
      "Wait.|It is ada.|", "ask_agent ", "Wait.\n\nIt is ada."},
 };
 
+/* Proves remlight.5/top: A structured agent at the top gives its object as one piece of text and as the result of a
+ * call of its name; `final_result` is no event and no delta
+ * Proves p8.W7 */
 START_TEST(an_object_is_one_piece) /* remlight 5, p8 W7 */
 {
     const char *files[] = {"extract.yaml", EXTRACT, "boss.yaml", BOSS, NULL};

@@ -32,6 +32,8 @@ START_TEST(two_turns_become_rows_and_history)
 }
 END_TEST
 
+/* Proves p8.W13: An action is an event
+ * Proves p8.16, p8.7.2 */
 START_TEST(tool_calls_stand_between_question_and_answer) /* p8 16 */
 {
     struct world w;
@@ -69,6 +71,9 @@ START_TEST(tool_calls_stand_between_question_and_answer) /* p8 16 */
 }
 END_TEST
 
+/* Proves p8.W23: A turn that failed is kept and marked, with each call that nobody made; one that can not be
+ * written says so
+ * Proves remlight.19/18 */
 START_TEST(a_failed_turn_is_kept_and_marked) /* p8 W23 */
 {
     struct world w;
@@ -91,6 +96,8 @@ START_TEST(a_failed_turn_is_kept_and_marked) /* p8 W23 */
 }
 END_TEST
 
+/* Proves p8.W27: A session is its user's, by every verb and id; that an id is another's can not be found out, nor
+ * by making one */
 START_TEST(a_session_is_its_owners) /* p8 W27 */
 {
     struct world w;
@@ -175,6 +182,8 @@ START_TEST(a_fallback_that_is_a_router_is_no_answer)
 }
 END_TEST
 
+/* Proves p8.W4: Routing is used, kept with the turn, and has ways out
+ * Proves p8.12 */
 START_TEST(a_router_is_asked_once_and_its_choice_is_kept) /* p8 12, W4 */
 {
     struct world w;

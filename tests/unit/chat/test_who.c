@@ -70,6 +70,7 @@ static int look(void *self, const struct rv_message *m, rv_err **err)
     return 0;
 }
 
+/* Proves p8.7.4: Tools are told who asks, in which conversation, also by an asked agent */
 START_TEST(a_tool_is_told_who_asks_it) /* remlight 2, 8 */
 {
     const struct rv_store_scope all = {0};

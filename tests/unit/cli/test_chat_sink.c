@@ -242,6 +242,7 @@ static void check(const char *what, const struct step *steps, size_t n, const st
     rv_chat_sink_fini(&s);
 }
 
+/* Proves remlight.19/26: Replies are kept apart by a blank line */
 START_TEST(words_are_shown_as_they_are_kept)
 {
     const struct rv_chat_speaker as = {.child_text = RV_CHILD_TEXT_CHILD};
@@ -348,6 +349,9 @@ static void visit(struct turn *t, const struct rv_origin *self, int depth, bool 
     }
 }
 
+/* Proves p8.W24: Words of asked agents are shown and kept once, as `child_text` says
+ * Proves remlight.10: Who is heard: the asked agent, unless it failed, said nothing or answered with an object
+ * Proves p8.W7 */
 START_TEST(what_is_shown_is_what_is_kept)
 {
     for (uint64_t seed = 0; seed < 3000; seed++) {

@@ -27,6 +27,7 @@ static const struct {
     {"LOOKUP Z\xc3\xbcrich", "Z\xc3\xbcrich"},
 };
 
+/* Proves p8.20/query */
 START_TEST(keys_are_what_stands_between_commas)
 {
     rv_buf keys = RV_BUF_INIT(1 << 16);

@@ -102,6 +102,7 @@ static const struct {
      "0123456789012345678901234567890123456...\n"},
 };
 
+/* Proves p8.20/query */
 START_TEST(rows_of_a_query_have_columns_of_forty_characters)
 {
     rv_buf text = RV_BUF_INIT(1 << 16);

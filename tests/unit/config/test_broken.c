@@ -18,6 +18,7 @@ static const char *const *list(void *self, enum rv_name_kind kind, size_t *n)
 static const char *const broken[] = {"bad-yaml",     "unknown-agent",    "wrong-type",
                                      "missing-tool", "dependency-cycle", "model-keys"};
 
+/* Proves 4.3/all */
 START_TEST(findings_are_as_recorded)
 {
     rv_findings *findings = rv_findings_new();

@@ -5,6 +5,35 @@
 
 #include "tests/unit/config/world.h"
 
+/* Proves 4.1: An agent that leaves keys out gets the documented defaults; output_key defaults to the name,
+ * join_strategy to all, an absent whitelist is not an empty one, a temperature of 0 counts as given
+ * Proves 4.1/stage_order: `stage_order`: whole number, 0; lower runs first, the lowest is the entry
+ * Proves 4.1/requires: `requires`: list, empty; stages that must have completed (parallel mode)
+ * Proves 4.1/after: `after`: list, empty; order only
+ * Proves 4.1/join_strategy: `join_strategy`: all; how `requires` is joined
+ * Proves 4.1/flags: `has_llm`, `has_tools`, `has_policies`: false; what the stage does
+ * Proves 4.1/tool_access: `tool_access`: unset, which is not the same as none
+ * Proves 4.1/allowed_tools: `allowed_tools`: a list, or a map from name to true or false; unset differs from empty
+ * Proves 4.1/model_role: `model_role`: empty; a role of `models`
+ * Proves 4.1/prompt_key: `prompt_key`: empty; a key of `prompts` or a prompt of a capability
+ * Proves 4.1/temperature: `temperature`: unset; 0 counts as given
+ * Proves 4.1/max_tokens: `max_tokens`: unset; replaces the 2000 that hold otherwise
+ * Proves 4.1/output_key: `output_key`: the name; where the output is stored
+ * Proves 4.1/required_output_fields: `required_output_fields`: empty; fields the output must have
+ * Proves 4.1/routing_rules: `routing_rules`: empty; `{condition, value, target}` or `{when, target}`
+ * Proves 4.1/default_next: `default_next`: empty, which means the end
+ * Proves 4.1/error_next: `error_next`: empty; where a failure leads
+ * Proves 4.1/timeout_seconds: `timeout_seconds`: 0, which means the pipeline's
+ * Proves 4.1/max_retries: `max_retries`: 0; further attempts
+ * Proves 4.2: A pipeline that leaves bounds and timeouts out gets 3 iterations, 10 model calls, 21 hops, 300
+ * seconds; no run mode acts as sequential
+ * Proves 4.2/agents: `agents`: list, empty
+ * Proves 4.2/mode: `default_run_mode`: unset, acts as sequential
+ * Proves 4.2/bounds: `max_iterations` 3, `max_llm_calls` 10, `max_agent_hops` 21
+ * Proves 4.2/timeout: `default_timeout_seconds`: 300
+ * Proves 4.2/edge_limits: `edge_limits`: list of `{from, to, max_count}`, empty
+ * Proves 4.2/resume: `clarification_resume_stage`, `confirmation_resume_stage`, `agent_review_resume_stage`: empty
+ * Proves W17: Left-out bounds get their defaults; zero and negative ones are errors */
 START_TEST(left_out_keys_get_their_defaults) /* rules 4.1, 4.2, W17 */
 {
     struct loaded l = load_clean("name: x\nagents:\n  - name: a\n");
@@ -42,6 +71,10 @@ START_TEST(left_out_keys_get_their_defaults) /* rules 4.1, 4.2, W17 */
 }
 END_TEST
 
+/* Proves W21: clarification and confirmation are targets that resolve at load
+ * Proves 4.1, 4.1/requires, 4.1/after, 4.1/join_strategy, 4.1/flags, 4.1/tool_access, 4.1/allowed_tools,
+ * 4.1/prompt_key, 4.1/temperature, 4.1/max_tokens, 4.1/output_key, 4.1/required_output_fields, 4.1/routing_rules,
+ * 4.1/default_next, 4.1/error_next, 4.1/timeout_seconds, 4.1/max_retries */
 START_TEST(given_keys_are_read)
 {
     struct loaded l = load_clean("name: x\n"
@@ -107,6 +140,9 @@ START_TEST(given_keys_are_read)
 }
 END_TEST
 
+/* Proves 4.3/2: Agents are sorted by stage_order; equal ones keep the order of the file
+ * Proves W18: Sorting is stable and done on a copy
+ * Proves 4.1/stage_order */
 START_TEST(stages_are_sorted_and_ties_keep_the_order_of_the_file) /* rule 4.3 row 2, W18 */
 {
     rv_buf b = RV_BUF_INIT(1 << 20);
@@ -132,6 +168,10 @@ START_TEST(stages_are_sorted_and_ties_keep_the_order_of_the_file) /* rule 4.3 ro
 }
 END_TEST
 
+/* Proves 4.1/dependencies: What a stage depends on is `requires` and then `after`; whoever names it in either is
+ * its dependent
+ * Proves 4.4: Stage order, a stage by name, dependents in stage order, the limit of an edge (0: none)
+ * Proves 4.2/edge_limits, W22 */
 START_TEST(queries_find_stages_targets_and_limits) /* rule 4.4 */
 {
     struct loaded l = load_clean("name: x\n"

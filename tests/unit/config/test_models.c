@@ -55,6 +55,7 @@ static const struct {
      "  hint: say it, in US dollars for a million tokens: price: {input: 0.4, output: 1.6}\n"},
 };
 
+/* Proves 12.4/prices */
 START_TEST(faults_of_models_are_found)
 {
     expect_findings(cases[_i].text, cases[_i].want);

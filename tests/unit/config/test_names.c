@@ -74,6 +74,7 @@ static const struct {
      NULL},
 };
 
+/* Proves 5.1/checks */
 START_TEST(policies_that_are_on_need_one_to_ask)
 {
     const struct rv_known_names known = {list, NULL}, nothing = {list_nothing, NULL};

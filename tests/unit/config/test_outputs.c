@@ -41,6 +41,7 @@ static const struct {
      "total_tokens_limit\n"},
 };
 
+/* Proves 12.1/load */
 START_TEST(faults_of_model_stages_are_found)
 {
     expect_findings(cases[_i].text, cases[_i].want);

@@ -37,6 +37,8 @@ static void check_price(const struct rv_model_config *m, int64_t input, int64_t 
     ck_assert_int_eq(m->price.cache_write, write);
 }
 
+/* Proves 12.4/prices: Prices come from the role, the user's table or the one that is built in; with a budget an
+ * unknown one is an error */
 START_TEST(names_are_found_in_the_table)
 {
     char text[128];
@@ -54,6 +56,7 @@ START_TEST(names_are_found_in_the_table)
 }
 END_TEST
 
+/* Proves 12.4/prices */
 START_TEST(a_price_of_the_pipeline_wins_and_is_rounded_to_the_nearest)
 {
     struct loaded l = load_clean("name: x\nmodels: {a: {model: 'openai:gpt-4.1', price: {input: 0.0000015, output: "

@@ -8,12 +8,20 @@ static const struct {
     const char *rule, *text, *want;
 } cases[] = {
     /* 4.3 row 1 */
+    /* Proves 4.2/name: `name`: text, required
+     * Proves 4.3/1: A pipeline needs a name */
     {"4.3/1", "agents: []\n", "t.yaml:1:1: error: pipeline: name is required\n"},
     {"4.3/1", "name: ''\n", "t.yaml:1:7: error: pipeline: name is required but empty\n"},
     /* row 3, and 4.1 */
+    /* Proves 4.1/name: An agent without a name is an error that says the name is required. `name`: text, required,
+     * unique; the stage's name
+     * Proves 4.3/3: Each agent must be valid by itself */
     {"4.3/3", HEAD "  - {stage_order: 1}\n", "t.yaml:3:5: error: agent: name is required\n"},
     {"4.3/3", HEAD "  - {name: ''}\n", "t.yaml:3:12: error: agent: name is required but empty\n"},
     {"4.3/3", HEAD "  - just text\n", "t.yaml:3:5: error: agent: must be a map, not string \"just text\"\n"},
+    /* Proves 4.1/role: has_llm without model_role is an error naming the agent and both keys; a role that `models`
+     * does not list is one too
+     * Proves 4.1/model_role */
     {"4.1", HEAD "  - {name: a, has_llm: true}\n",
      "t.yaml:3:12: error: agent \"a\": has_llm needs a model_role\n"
      "  hint: name a role of models, for example model_role: default\n"},
@@ -28,6 +36,8 @@ static const struct {
     {"4.1", HEAD "  - {name: a, has_llm: true, model_role: anything}\n",
      ""}, /* no models at all: a script may answer */
     /* row 4 */
+    /* Proves 4.3/4: Two agents of one name are an error that says duplicate and the name
+     * Proves 4.1/name */
     {"4.3/4", HEAD "  - {name: a}\n  - {name: b}\n  - {name: a}\n",
      "t.yaml:5:12: error: duplicate agent name \"a\"; the first one is on line 3\n"
      "  hint: give each agent a name of its own\n"},
@@ -35,6 +45,8 @@ static const struct {
      "t.yaml:4:12: error: duplicate agent name \"a\"; the first one is on line 3\n"
      "  hint: give each agent a name of its own\n"},
     /* row 5 */
+    /* Proves 4.3/5: A rule leads to a stage, end, clarification or confirmation
+     * Proves W21 */
     {"4.3/5", HEAD "  - name: plan\n    routing_rules: [{condition: a, value: 1, target: plna}]\n",
      "t.yaml:4:54: error: agent \"plan\": rule 1 has the target \"plna\", which is no stage\n"
      "  hint: did you mean \"plan\"? targets: plan, end, clarification, confirmation\n"},
@@ -44,6 +56,7 @@ static const struct {
           "      - {condition: a, value: 3, target: confirmation}\n      - {condition: a, value: 4, target: a}\n",
      ""},
     /* row 6 */
+    /* Proves 4.3/6: default_next is empty or such a target */
     {"4.3/6", HEAD "  - {name: planner}\n  - name: plan\n    default_next: exectuor\n  - {name: executor}\n",
      "t.yaml:5:19: error: agent \"plan\": default_next names \"exectuor\", which is no stage\n"
      "  hint: did you mean \"executor\"? targets: planner, plan, executor, end, clarification, confirmation\n"},
@@ -51,16 +64,25 @@ static const struct {
      "t.yaml:3:29: error: agent \"a\": default_next names \"__end__\", which is no stage\n"
      "  hint: targets: a, end, clarification, confirmation\n"},
     /* row 7 */
+    /* Proves 4.3/7: requires names known stages and never the agent itself */
     {"4.3/7", HEAD "  - {name: a, requires: [b]}\n",
      "t.yaml:3:26: error: agent \"a\": requires names \"b\", which is no stage\n  hint: stages: a\n"},
     {"4.3/7", HEAD "  - {name: a, requires: [end]}\n",
      "t.yaml:3:26: error: agent \"a\": requires names \"end\", which is no stage\n  hint: stages: a\n"},
     {"4.3/7", HEAD "  - {name: a, requires: [a]}\n", "t.yaml:3:26: error: agent \"a\": it cannot require itself\n"},
     /* row 8 */
+    /* Proves 4.3/8: after names known stages and never the agent itself */
     {"4.3/8", HEAD "  - {name: a}\n  - {name: b, after: [a, c]}\n",
      "t.yaml:4:26: error: agent \"b\": after names \"c\", which is no stage\n  hint: stages: a, b\n"},
     {"4.3/8", HEAD "  - {name: a, after: [a]}\n", "t.yaml:3:23: error: agent \"a\": it cannot be after itself\n"},
     /* error_next */
+    /* Proves 4.3/error_next: error_next is empty or such a target
+     * Proves 4.3/resume: Resume stages (and the reject stage) are empty or known stages, not end
+     * Proves 4.3/edges: Edge limits join known stages, count at least 1 and name no pair twice
+     * Proves 4.3/outputs: No two agents share an output key
+     * Proves 4.3/reserved: end, start, clarification, confirmation and __end__ are no names for agents
+     * Proves W19: Error routes, resume stages, edge limits, output keys and reserved names are checked at load
+     * Proves 4.2/resume, 10/validation */
     {"W19", HEAD "  - {name: a, error_next: b}\n",
      "t.yaml:3:27: error: agent \"a\": error_next names \"b\", which is no stage\n"
      "  hint: targets: a, end, clarification, confirmation\n"},
@@ -115,6 +137,10 @@ static const struct {
           "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}\n",
      "t.yaml:3:12: error: agent: the name has 129 bytes, the limit is 128\n  hint: choose a shorter one\n"},
     /* bounds */
+    /* Proves 4.3/bounds: Bounds and timeouts are positive, max_retries is not negative; the finding has key and
+     * value
+     * Proves 10/validation: Bounds are positive, keys unique, targets exist
+     * Proves W17 */
     {"W17", "name: x\nmax_iterations: 0\nmax_llm_calls: -1\nmax_agent_hops: 0\ndefault_timeout_seconds: 0\n",
      "t.yaml:2:17: error: pipeline \"x\": max_iterations must be at least 1, not 0\n"
      "  hint: left out, it is 3\n"
@@ -132,12 +158,17 @@ static const struct {
      "t.yaml:3:65: error: agent \"a\": max_visits must be at least 1, not 0\n"
      "  hint: the nearest legal value is 1\n"},
     /* cycles */
+    /* Proves 4.3/cycles: requires and after have no cycle; one cycle is named with the place of each step
+     * Proves W20: A dependency cycle is an error at load */
     {"W20", HEAD "  - {name: a, requires: [c]}\n  - {name: b, after: [a]}\n  - {name: c, requires: [b]}\n",
      "t.yaml:3:26: error: dependency cycle: \"a\" requires \"c\" (3:26), \"c\" requires \"b\" (5:26), \"b\" is after "
      "\"a\" (4:23)\n  hint: take one of them out: none of these stages could ever start\n"},
     {"W20", HEAD "  - {name: a}\n  - {name: b, requires: [a]}\n  - {name: c, requires: [a, b], after: [b]}\n", ""},
     {"W20", HEAD "  - {name: a}\n  - {name: b, default_next: a}\n", ""}, /* cycles of routing are legal */
     /* strictness */
+    /* Proves 4.3/strict: Unknown keys, unknown words and wrong types are errors with the path of the key
+     * Proves W40: Loading is strict: unknown keys, words and types are refused with file, line and column; the
+     * schema that editors use judges alike */
     {"W40", "name: x\nagent: []\n",
      "t.yaml:2:1: error: pipeline \"x\": unknown key \"agent\"\n"
      "  hint: did you mean \"agents\"?\n"},
@@ -184,6 +215,8 @@ static const struct {
      "t.yaml:4:28: error: agent \"a\": rule 1: \"when\" is never true or false\n"
      "  hint: compare it with something: a condition is true or false\n"},
     /* warnings */
+    /* Proves 4.3/warnings: Policies on without a policy, tools on without access, model and tools together, a stage
+     * that leads to itself without max_visits: warnings of the file; the first is an error of whatever is run (5.1) */
     {"warn", HEAD "  - {name: a, has_policies: true}\n",
      "t.yaml:3:5: warning: agent \"a\": has_policies is set but no policy is named\n  hint: list them under "
      "policies\n"},
@@ -207,6 +240,7 @@ START_TEST(one_fault_gives_one_finding_with_place_and_hint)
 }
 END_TEST
 
+/* Proves 4.3/all: Every fault of a file is found in one pass, with severity and place, once */
 START_TEST(all_faults_come_in_one_pass)
 {
     expect_findings(

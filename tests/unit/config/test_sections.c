@@ -110,6 +110,7 @@ static const struct {
      "  hint: paths start at the pipeline's folder\n"},
 };
 
+/* Proves W23 */
 START_TEST(faults_of_a_section_are_found)
 {
     expect_findings(cases[_i].text, cases[_i].want);
@@ -145,6 +146,41 @@ START_TEST(models_are_split_and_keep_what_their_provider_takes)
 }
 END_TEST
 
+/* Proves 4.6: Global knobs have their defaults; times are seconds in the file, whole or fractional; llm_seed is set
+ * only when given
+ * Proves 4.6/max_plan_steps: `max_plan_steps` is 20 unless given
+ * Proves 4.6/max_tool_retries: `max_tool_retries` is 2 unless given
+ * Proves 4.6/max_llm_retries: `max_llm_retries` is 3 unless given
+ * Proves 4.6/max_loop_iterations: `max_loop_iterations` is 10 unless given, and changes what a run does
+ * Proves 4.6/llm_timeout: `llm_timeout` is 120 s unless given
+ * Proves 4.6/executor_timeout: `executor_timeout` is 60 s unless given
+ * Proves 4.6/tool_timeout: `tool_timeout` is 30 s unless given
+ * Proves 4.6/agent_timeout: `agent_timeout` is 300 s unless given
+ * Proves 4.6/clarification_threshold: `clarification_threshold` is 0.7 unless given, and changes what a run does
+ * Proves 4.6/high_confidence_threshold: `high_confidence_threshold` is 0.9 unless given, and changes what a run
+ * does
+ * Proves 4.6/meta_validation_enabled: `meta_validation_enabled` is true unless given, and changes what a run does
+ * Proves 4.6/meta_validation_delay: `meta_validation_delay` is 0.5 s unless given, and changes what a run does
+ * Proves 4.6/require_confirmation_for_destructive: `require_confirmation_for_destructive` is true unless given
+ * Proves 4.6/max_replan_iterations: `max_replan_iterations` is 3 unless given, and changes what a run does
+ * Proves 4.6/max_loop_back_rejections: `max_loop_back_rejections` is 2 unless given, and changes what a run does
+ * Proves 4.6/replan_on_partial_success: `replan_on_partial_success` is true unless given, and changes what a run
+ * does
+ * Proves 4.6/llm_seed: `llm_seed` is unset unless given
+ * Proves 4.6/strict_transition_validation: `strict_transition_validation` is true unless given, and changes what a
+ * run does
+ * Proves 4.6/enable_idempotency: `enable_idempotency` is true unless given, and changes what a run does
+ * Proves 4.6/idempotency_ttl_ms: `idempotency_ttl_ms` is 3600000 unless given, and changes what a run does
+ * Proves 4.6/enforce_idempotency_for_tools: `enforce_idempotency_for_tools` is true unless given, and changes what
+ * a run does
+ * Proves 4.6/enforce_idempotency_for_agents: `enforce_idempotency_for_agents` is false unless given, and changes
+ * what a run does
+ * Proves 4.6/log_level: `log_level` is INFO unless given
+ * Proves 4.6/enable_loop_back: `enable_loop_back` is true unless given
+ * Proves 4.6/enable_arbiter: `enable_arbiter` is true unless given, and changes what a run does
+ * Proves 4.6/skip_arbiter_for_read_only: `skip_arbiter_for_read_only` is true unless given, and changes what a run
+ * does
+ * Proves W23: Execution config accepts integers for floats, whole floats for integers; any other type is an error */
 START_TEST(execution_has_its_defaults_and_takes_integers_for_floats) /* rule 4.6, W23 */
 {
     struct loaded l = load_clean("name: x\n");

@@ -56,6 +56,7 @@ START_TEST(an_agent_without_keys_gets_the_defaults)
 }
 END_TEST
 
+/* Proves remlight.19/14, p8.6 */
 START_TEST(a_document_decides_what_its_stage_leaves_open)
 {
     struct docs docs = DOCS(texts);
@@ -144,6 +145,7 @@ static const struct {
     {"full", "limits: {total_tokens_limit: 9}", "agent_request_limit: 3, agent_token_limit: 70", 20, 20, 9},
 };
 
+/* Proves p8.W2, p8.W3 */
 START_TEST(limits_are_the_stages_then_the_documents_then_the_engines)
 {
     struct docs docs = DOCS(texts);
@@ -161,6 +163,7 @@ START_TEST(limits_are_the_stages_then_the_documents_then_the_engines)
 }
 END_TEST
 
+/* Proves remlight.5 */
 START_TEST(structured_output_of_the_stage_wins)
 {
     struct docs docs = DOCS(texts);
@@ -179,6 +182,7 @@ START_TEST(structured_output_of_the_stage_wins)
 }
 END_TEST
 
+/* Proves remlight.4 */
 START_TEST(an_empty_list_of_the_stage_takes_every_tool_away)
 {
     struct docs docs = DOCS(texts);
@@ -190,6 +194,7 @@ START_TEST(an_empty_list_of_the_stage_takes_every_tool_away)
 }
 END_TEST
 
+/* Proves p8.7.1/classes, p8.4.2 */
 START_TEST(a_tool_is_offered_once)
 {
     struct docs docs = DOCS(texts);

@@ -127,6 +127,7 @@ START_TEST(delegates_ask_others_in_turn)
 }
 END_TEST
 
+/* Proves remlight.5 */
 START_TEST(structured_output_may_be_asked_for)
 {
     struct docs docs = DOCS(texts);

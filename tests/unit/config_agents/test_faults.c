@@ -82,6 +82,8 @@ static const struct {
      "  hint: did you mean \"big\"? roles: big\n"},
 };
 
+/* Proves p8.7.1/classes: `ask_agent` is the engine's own whatever its server; `local`, `rem` and none are the
+ * process; a tool that is named twice is offered once */
 START_TEST(faults_are_found_at_their_places)
 {
     struct docs docs = DOCS(texts);
@@ -200,6 +202,8 @@ static const struct {
      "  hint: tools: a, b, send\n"},
 };
 
+/* Proves p8.W12: A tool that nobody has, or a server that is not configured, is an error before anything is asked
+ * Proves remlight.19/15 */
 START_TEST(names_of_tools_must_be_known)
 {
     struct docs docs = DOCS(texts);

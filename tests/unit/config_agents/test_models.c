@@ -31,6 +31,7 @@ static const struct {
     {"name: x\nagents: [agent: none]\n", "default", NULL, NULL, 0},
 };
 
+/* Proves remlight.4/model: The model: `override_model`, what is asked for, the document, the settings */
 START_TEST(an_agent_has_the_model_that_is_nearest)
 {
     struct docs docs = DOCS(texts);

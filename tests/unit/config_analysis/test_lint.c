@@ -262,6 +262,12 @@ static const struct {
     {"nothing about a pipeline with errors", unsound, {NULL}},
 };
 
+/* Proves 5.8/lint: First match wins, so a rule with the test of an earlier one (1 equals 1.0), or after one that is
+ * always true, is never followed: a warning, and no edge in proofs
+ * Proves 5.9/lint: Rules on an outcome that stops the stage, or on a text that is no outcome, lead nowhere: a
+ * warning
+ * Proves W03/lint: Configured resume stages count as reached, and a question that resumes elsewhere leads on
+ * Proves 5.8/lint2, 7.7/lint */
 START_TEST(lint_warns_about_what_was_hardly_meant)
 {
     struct world *w = world_new(3);
@@ -287,6 +293,7 @@ START_TEST(lint_warns_about_what_was_hardly_meant)
 }
 END_TEST
 
+/* Proves 8.4/lint */
 START_TEST(warnings_carry_the_place)
 {
     struct world *w = world_new(3);

@@ -195,6 +195,18 @@ static const char *path_text(const int *path, size_t n, char *out, size_t size)
     return out;
 }
 
+/* Proves 3.4/lint: N loop-backs give N + 1 passes; hops and model calls are never passed. As bounds proved from the
+ * file
+ * Proves 5.3/lint: Every stage may fail; error_next is an edge
+ * Proves 5.8/lint2: A routing function may lead to every stage
+ * Proves 7.4/lint: A limit of N lets an edge be used N times, forward or back; loop-backs count first. In proofs
+ * Proves 7.6/lint: The model budget stops only stages that call a model; mocked ones do not. In proofs
+ * Proves 10/max-visits: A stage is visited at most max_visits times. In proofs
+ * Proves W04/lint: A self-edge is a loop-back: counted and limited. In proofs
+ * Proves W16/lint: Each attempt of a visit is a model call; a visit is one hop. In proofs
+ * Proves W23/lint: execution.max_llm_retries caps max_retries; enable_loop_back false makes a loop-back end the
+ * run. In proofs
+ * Proves 5.8/lint, 5.9/lint */
 START_TEST(sequential_bound_is_known)
 {
     struct world *w = world_new(rows[_i].n);
@@ -215,6 +227,7 @@ START_TEST(sequential_bound_is_known)
 }
 END_TEST
 
+/* Proves 7.6/lint */
 START_TEST(mocked_visits_leave_the_model_budget_out)
 {
     struct world *w = world_new(4);
@@ -287,6 +300,8 @@ static const struct {
     {"routing is not used", fan_loops, {5, 3, true, true, "0 1 2 3 4"}},
 };
 
+/* Proves 7.7/lint: In parallel runs only dependencies count, each stage runs once, hop and call are reserved per
+ * stage. In proofs; unused routing is a warning */
 START_TEST(parallel_bound_is_known)
 {
     struct world *w = world_new(5);

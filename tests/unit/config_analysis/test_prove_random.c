@@ -173,6 +173,7 @@ static void check_sequential(const struct world *w, int *n_exact)
     rv_proof_fini(&proof);
 }
 
+/* Proves 3.4/lint, 7.4/lint */
 START_TEST(sequential_bounds_are_what_trying_everything_finds)
 {
     uint64_t state = 1000u + (uint64_t)_i;
@@ -203,6 +204,7 @@ static void check_parallel(const struct world *w, int *n_exact)
     rv_proof_fini(&proof);
 }
 
+/* Proves 7.7/lint */
 START_TEST(parallel_bounds_hold_against_trying_everything)
 {
     uint64_t state = 2000u + (uint64_t)_i;

@@ -58,6 +58,11 @@ static enum rv_stage_state state_of_letter(char c)
     }
 }
 
+/* Proves 4.5/lint: A stage is ready if it waits (not active, completed, failed or skipped)
+ * Proves 4.5/lint2: requires with `all` needs every listed stage completed, with `any` one of them; an empty list
+ * is satisfied; failed, skipped and active stages do not count
+ * Proves 4.5/lint3: after needs every listed stage to have come to an end: completed, failed or skipped; join `any`
+ * does not loosen it */
 START_TEST(ready_follows_rule_4_5)
 {
     struct world *w = world_new(4);
@@ -75,6 +80,7 @@ START_TEST(ready_follows_rule_4_5)
 }
 END_TEST
 
+/* Proves 4.5/lint4: Ready stages are listed in stage order */
 START_TEST(ready_stages_come_in_stage_order)
 {
     struct world *w = world_new(5);
@@ -92,6 +98,8 @@ START_TEST(ready_stages_come_in_stage_order)
 }
 END_TEST
 
+/* Proves 4.5/lint5: A requirement that names no stage is never met; a stage index outside the pipeline is never
+ * ready */
 START_TEST(ready_is_false_for_unknown_stages)
 {
     struct world *w = world_new(2);
@@ -118,6 +126,8 @@ static void ck_dependents(const struct world *w, int stage, const char *want)
     ck_assert_str_eq(got, want);
 }
 
+/* Proves 4.4/lint: Dependents of a stage are the stages that name it in requires or after: each once, in stage
+ * order, none for a stage that does not exist; unknown names belong to nobody */
 START_TEST(dependents_are_listed_once_in_stage_order)
 {
     struct world *w = world_new(5);

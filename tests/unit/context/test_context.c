@@ -28,6 +28,7 @@ static const struct {
     {"{\"user_id\":\"\",\"tenant_id\":\"\",\"session_id\":null,\"is_eval\":false}", "{\"tenant_id\":\"default\"}"},
 };
 
+/* Proves remlight.1 */
 START_TEST(what_is_read_is_written_again)
 {
     json_object *json = rv_kit_json(good[_i].json);
@@ -117,6 +118,7 @@ static const struct {
     {"b", "p:n", "b", "p:n"}, {"", "", "a", "p:m"},
 };
 
+/* Proves remlight.1/child: A child's context is its parent's with another agent and model */
 START_TEST(a_child_is_its_parent_with_another_agent_and_model)
 {
     struct rv_context child = rv_context_child(&parent, children[_i].agent, children[_i].model), want = parent;
@@ -152,6 +154,7 @@ static void delegate(const struct rv_context *from, int depth, bool fails)
     free(after);
 }
 
+/* Proves remlight.2: A scope ends with its context restored: contexts are values, and none is ever changed */
 START_TEST(nested_children_never_change_their_parents)
 {
     delegate(&parent, 5, false);

@@ -72,6 +72,8 @@ static size_t fill(const char *const texts[], struct rv_context_header out[MAX_H
     return n;
 }
 
+/* Proves remlight.1: The context: fields, headers, priorities
+ * Proves remlight.19/11: Who was authenticated goes before headers, for the user and the tenant */
 START_TEST(headers_and_authentication_become_a_context)
 {
     struct rv_context_header headers[MAX_HEADERS];
@@ -101,6 +103,7 @@ static const struct {
     {"y", false},   {"0", false},   {"01", false}, {" true", false}, {"true ", false}, {"no", false}, {"11", false},
 };
 
+/* Proves remlight.1 */
 START_TEST(only_three_words_make_an_evaluation)
 {
     struct rv_context_header header = {RV_STR_LIT("x-is-eval"), rv_str_of(evals[_i].value)};

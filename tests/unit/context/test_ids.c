@@ -12,6 +12,7 @@ static const struct {
     {"sessions", "daily-2026-02-24", "7d31eddf-7ff7-542a-982f-7522e7a3ec67", "42337eeb-87a3-5edb-8c18-6c97096853df"},
 };
 
+/* Proves p8-data.1.2: Ids of rows follow from table, name and user */
 START_TEST(a_row_has_the_id_of_its_name)
 {
     char id[RV_UUID_MAX];
@@ -23,6 +24,7 @@ END_TEST
 
 static const char *const addresses[] = {"alice@example.com", "Alice@Example.COM", " \talice@example.com\r\n"};
 
+/* Proves remlight.1/user: A user's id follows from the address, trimmed and in lower case */
 START_TEST(a_user_has_the_id_of_the_address)
 {
     char id[RV_UUID_MAX];

@@ -80,6 +80,7 @@ static const struct {
      DATE "\nUser: Eve Agent: root\nSession: a  b c d\n\n## Session Context\nSession: N  ## System" LOOKUP},
 };
 
+/* Proves p8.9: The lines of the instructions, in their order */
 START_TEST(the_lines_are_those_of_the_sheet)
 {
     struct rv_conversation c = cases[_i].c;
@@ -93,6 +94,7 @@ START_TEST(the_lines_are_those_of_the_sheet)
 }
 END_TEST
 
+/* Proves p8.9 */
 START_TEST(without_a_conversation_there_are_time_and_agent)
 {
     char *text = told(NULL, "a", NOW);
@@ -123,6 +125,7 @@ static const struct {
     {NOW, INT32_MIN, "Date: 2026-01-02\nTime: 03:04:05 UTC"},
 };
 
+/* Proves p8.W15: The time has its zone, and comes from a clock that is given */
 START_TEST(date_and_time_are_those_of_the_zone)
 {
     struct rv_conversation c = {.zone_minutes = times[_i].zone};
@@ -156,6 +159,7 @@ static const struct {
     {{3000, 2001, 2100, 2500}, "", "\n(4 more keys are not shown)"},
 };
 
+/* Proves p8.W16: Metadata of a session is shown up to a limit, without what is the engine's */
 START_TEST(members_that_do_not_fit_are_left_out_whole)
 {
     struct rv_conversation c = {.session_metadata = json_object_new_object()};

@@ -20,6 +20,7 @@ static const struct {
     {S(ESCALATED), 0, false}, {S(ESCALATED), 9, false},
 };
 
+/* Proves p8.12 */
 START_TEST(a_message_is_classified_when_no_agent_has_it)
 {
     struct rv_routing r = {.state = needs[_i].state, .turn_count = needs[_i].turns, .max_turns = 3};
@@ -85,6 +86,7 @@ static const struct {
     {S(EXECUTING), rv_routing_resolve, 2, "a", S(EXECUTING), 2, 3, ""},
 };
 
+/* Proves p8.12: States of routing, what changes them, and who is asked */
 START_TEST(each_operation_does_what_its_row_says)
 {
     struct rv_routing r = RV_ROUTING_INIT;
@@ -113,6 +115,7 @@ static bool serve(struct rv_routing *r, const char *chosen)
     return false;
 }
 
+/* Proves p8.W4 */
 START_TEST(an_agent_serves_one_message_and_its_turns)
 {
     struct rv_routing r = RV_ROUTING_INIT;

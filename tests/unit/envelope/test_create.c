@@ -50,6 +50,46 @@ static const struct {
     {"suspended", "{}"},
 };
 
+/* Proves 3.1.user_id: Field `user_id` is in the state dict; default `anonymous`
+ * Proves 3.1.raw_input: Field `raw_input` is in the state dict; default empty
+ * Proves 3.1.received_at: Field `received_at` is in the state dict; default now
+ * Proves 3.1.outputs: Field `outputs` is in the state dict; default empty
+ * Proves 3.1.current_stage: Field `current_stage` is in the state dict; default `start`
+ * Proves 3.1.stage_order: Field `stage_order` is in the state dict; default empty
+ * Proves 3.1.iteration: Field `iteration` is in the state dict; default 0
+ * Proves 3.1.max_iterations: Field `max_iterations` is in the state dict; default 3
+ * Proves 3.1.active_stages: Field `active_stages` is in the state dict; default empty
+ * Proves 3.1.completed_stage_set: Field `completed_stage_set` is in the state dict; default empty
+ * Proves 3.1.failed_stages: Field `failed_stages` is in the state dict; default empty
+ * Proves 3.1.parallel_mode: Field `parallel_mode` is in the state dict; default false
+ * Proves 3.1.llm_call_count: Field `llm_call_count` is in the state dict; default 0
+ * Proves 3.1.max_llm_calls: Field `max_llm_calls` is in the state dict; default 10
+ * Proves 3.1.agent_hop_count: Field `agent_hop_count` is in the state dict; default 0
+ * Proves 3.1.max_agent_hops: Field `max_agent_hops` is in the state dict; default 21
+ * Proves 3.1.terminal_reason: Field `terminal_reason` is in the state dict; default null
+ * Proves 3.1.terminated: Field `terminated` is in the state dict; default false
+ * Proves 3.1.termination_reason: Field `termination_reason` is in the state dict; default null
+ * Proves 3.1.interrupt_pending: Field `interrupt_pending` is in the state dict; default false
+ * Proves 3.1.interrupt: Field `interrupt` is in the state dict; default null
+ * Proves 3.1.completed_stages: Field `completed_stages` is in the state dict; default empty
+ * Proves 3.1.current_stage_number: Field `current_stage_number` is in the state dict; default 1
+ * Proves 3.1.max_stages: Field `max_stages` is in the state dict; default 5
+ * Proves 3.1.all_goals: Field `all_goals` is in the state dict; default empty
+ * Proves 3.1.remaining_goals: Field `remaining_goals` is in the state dict; default empty
+ * Proves 3.1.goal_completion_status: Field `goal_completion_status` is in the state dict; default empty
+ * Proves 3.1.prior_plans: Field `prior_plans` is in the state dict; default empty
+ * Proves 3.1.loop_feedback: Field `loop_feedback` is in the state dict; default empty
+ * Proves 3.1.processing_history: Field `processing_history` is in the state dict; default empty
+ * Proves 3.1.errors: Field `errors` is in the state dict; default empty
+ * Proves 3.1.created_at: Field `created_at` is in the state dict; default now
+ * Proves 3.1.completed_at: Field `completed_at` is in the state dict; default null
+ * Proves 3.1.metadata: Field `metadata` is in the state dict; default empty
+ * Proves 3.1.edge_traversals: Field `edge_traversals` is in the state dict; default empty list of {from, to, count}
+ * Proves 3.1.state_version: Field `state_version` is in the state dict; default 1
+ * Proves 3.1.status: Field `status` is in the state dict; default `ready`
+ * Proves 3.1.state: Field `state` is in the state dict; default empty
+ * Proves 3.1.stage_visits: Field `stage_visits` is in the state dict; default empty
+ * Proves 3.1.suspended: Field `suspended` is in the state dict; default empty */
 START_TEST(rule_3_1_defaults)
 {
     rv_envelope *env = world_fresh();
@@ -59,6 +99,7 @@ START_TEST(rule_3_1_defaults)
 }
 END_TEST
 
+/* Proves 3.1.keys: The state dict has these keys and no others */
 START_TEST(rule_3_1_the_state_has_no_other_keys)
 {
     rv_envelope *env = world_fresh();
@@ -80,6 +121,9 @@ static void check_id(const char *id, const char *prefix)
     ck_assert_uint_eq(strspn(id + n, "0123456789abcdef"), 16);
 }
 
+/* Proves 3.1.envelope_id: Field `envelope_id` is in the state dict; default `env_` and 16 hex characters
+ * Proves 3.1.request_id: Field `request_id` is in the state dict; default `req_` and 16 hex characters
+ * Proves 3.1.session_id: Field `session_id` is in the state dict; default `sess_` and 16 hex characters */
 START_TEST(rule_3_1_ids_have_a_prefix_and_16_hex_characters)
 {
     rv_envelope *env = world_fresh();
@@ -93,6 +137,7 @@ START_TEST(rule_3_1_ids_have_a_prefix_and_16_hex_characters)
 }
 END_TEST
 
+/* Proves 3.1.create: Given values replace the defaults; empty user, session and request ids keep them */
 START_TEST(rule_3_1_given_values_replace_the_defaults)
 {
     json_object *metadata = rv_kit_json("{'a':[1,2.50]}");
@@ -118,6 +163,7 @@ START_TEST(rule_3_1_given_values_replace_the_defaults)
 }
 END_TEST
 
+/* Proves 3.1.create */
 START_TEST(rule_3_1_empty_user_and_session_keep_their_defaults)
 {
     struct rv_envelope_seed seed = {.raw_input = S("x"), .user_id = S(""), .session_id = S("")};
@@ -140,6 +186,8 @@ static const struct {
     {{NULL, 0}, {NULL, 0}, NULL, "['a',1]"},
 };
 
+/* Proves 11.6: Input that is not UTF-8 is refused at the border. UTF-8 in and out: replies, descriptors and file
+ * names that are not UTF-8 are refused or passed over */
 START_TEST(rule_11_6_bad_input_is_refused_at_the_border)
 {
     struct rv_envelope_seed seed = {.raw_input = refused[_i].raw_input, .user_id = refused[_i].user_id};
@@ -200,6 +248,7 @@ START_TEST(setters_change_what_they_name)
 }
 END_TEST
 
+/* Proves 3.12: A clone is equal, has the same ids and shares nothing */
 START_TEST(rule_3_12_a_copy_is_equal_with_the_same_ids)
 {
     rv_envelope *env = random_envelope((uint64_t)_i);
@@ -217,6 +266,8 @@ START_TEST(rule_3_12_a_copy_is_equal_with_the_same_ids)
 }
 END_TEST
 
+/* Proves W15: A clone shares no list of objects
+ * Proves 3.12 */
 START_TEST(rule_3_12_a_copy_shares_nothing) /* W15: not even lists of objects inside outputs */
 {
     rv_envelope *env = world_fresh();

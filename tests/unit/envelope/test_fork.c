@@ -71,6 +71,9 @@ static const char base_state[] =
     "'edge_traversals':[{'from':'plan','to':'act','count':4}],'loop_feedback':['first'],'errors':[{'e':0}],"
     "'processing_history':[{'agent':'act','status':'success','duration_ms':9}]}";
 
+/* Proves 7.7.metadata: Merge: changed metadata and state are set; nothing of a fork is lost
+ * Proves 7.7.terminate: Merge: a termination is applied
+ * Proves 11.4 */
 START_TEST(rule_7_7_forking_working_and_merging_is_working)
 {
     rv_envelope *env = world_load(base_state);
@@ -109,6 +112,9 @@ START_TEST(rule_7_7_forking_working_and_merging_is_working)
 }
 END_TEST
 
+/* Proves 7.7.outputs: Merge: changed outputs are set, later stage wins, the clash is reported; what equals the
+ * snapshot is no change
+ * Proves 7.7/outputs */
 START_TEST(rule_7_7_a_later_stage_wins_with_a_conflict)
 {
     rv_envelope *env = world_load("{'outputs':{'a':{'n':0},'same':{'n':1}}}");
@@ -130,6 +136,8 @@ START_TEST(rule_7_7_a_later_stage_wins_with_a_conflict)
 }
 END_TEST
 
+/* Proves 7.7.counters: Merge: model calls and hops add up; history and errors are appended in stage order
+ * Proves 7.7/counters, 7.7/history */
 START_TEST(rule_7_7_counters_add_up_and_history_is_in_merge_order)
 {
     struct rv_record_end end = {.status = RV_HISTORY_SUCCESS, .llm_calls = 2, .duration_ms = 1};
@@ -161,6 +169,7 @@ START_TEST(rule_7_7_counters_add_up_and_history_is_in_merge_order)
 }
 END_TEST
 
+/* Proves 7.7.interrupts: Merge: the first pending interrupt is taken, further ones go to metadata.queued_interrupts */
 START_TEST(rule_7_7_the_first_interrupt_is_taken_and_the_others_wait)
 {
     struct rv_interrupt_spec spec = {

@@ -22,6 +22,7 @@ static bool advance(rv_envelope *env, const char *goal, const char *summary)
     return more;
 }
 
+/* Proves 3.7.initialize_goals: Both lists are copies; every status is pending */
 START_TEST(rule_3_7_initial_goals_are_all_pending)
 {
     static const char *const other[] = {"x"};
@@ -36,6 +37,9 @@ START_TEST(rule_3_7_initial_goals_are_all_pending)
 }
 END_TEST
 
+/* Proves 3.7.1: A satisfied goal gets that status and every equal entry leaves remaining_goals
+ * Proves 3.7.2: completed_stages grows before any exit; plan_id comes from outputs.plan
+ * Proves 3.7.5: Else the number grows and plan, execution and critic are deleted */
 START_TEST(rule_3_7_a_satisfied_goal_leaves_the_remaining_ones)
 {
     rv_envelope *env = with_goals();
@@ -56,6 +60,8 @@ START_TEST(rule_3_7_a_satisfied_goal_leaves_the_remaining_ones)
 }
 END_TEST
 
+/* Proves 3.7.3: No remaining goals: nothing more to do
+ * Proves 3.7.2 */
 START_TEST(rule_3_7_no_remaining_goal_ends_the_work_after_it_is_recorded)
 {
     rv_envelope *env = with_goals();
@@ -72,6 +78,7 @@ START_TEST(rule_3_7_no_remaining_goal_ends_the_work_after_it_is_recorded)
 }
 END_TEST
 
+/* Proves 3.7.4: Stage number at its maximum: nothing more; number and outputs stay */
 START_TEST(rule_3_7_the_last_stage_number_ends_the_work)
 {
     rv_envelope *env = world_load("{'all_goals':['a'],'remaining_goals':['a'],'current_stage_number':5,"
@@ -85,6 +92,7 @@ START_TEST(rule_3_7_the_last_stage_number_ends_the_work)
 }
 END_TEST
 
+/* Proves 3.7.context: Stage context; satisfied goals in the order of all_goals */
 START_TEST(rule_3_7_the_stage_context_lists_satisfied_goals_in_order)
 {
     static const char *const names[] = {"c", "a", "b"};
@@ -124,6 +132,10 @@ END_TEST
 static const char all_outputs[] = "{'outputs':{'plan':{'n':1},'arbiter':{},'execution':{},'synthesizer':{},'critic':{},"
                                   "'perception':{}}}";
 
+/* Proves 3.8.1: iteration grows by one
+ * Proves 3.8.2: Given feedback is appended, also when empty
+ * Proves 3.8.3: The plan output is archived in prior_plans
+ * Proves 3.8.4: plan, arbiter, execution, synthesizer and critic are deleted; other outputs stay */
 START_TEST(rule_3_8_an_iteration_archives_the_plan_and_clears_the_pass)
 {
     rv_envelope *env = world_load(all_outputs);
@@ -141,6 +153,7 @@ START_TEST(rule_3_8_an_iteration_archives_the_plan_and_clears_the_pass)
 }
 END_TEST
 
+/* Proves 3.8.2 */
 START_TEST(rule_3_8_empty_feedback_is_feedback_and_a_null_plan_is_a_plan)
 {
     rv_envelope *env = world_load("{'outputs':{'plan':null}}");
@@ -153,6 +166,7 @@ START_TEST(rule_3_8_empty_feedback_is_feedback_and_a_null_plan_is_a_plan)
 }
 END_TEST
 
+/* Proves W14: Archive, clear and reset keys are configurable (envelope part) */
 START_TEST(w14_the_keys_are_configurable)
 {
     static const char *const archive[] = {"arbiter", "perception"};
@@ -174,6 +188,7 @@ START_TEST(w14_the_keys_are_configurable)
 }
 END_TEST
 
+/* Proves W14 */
 START_TEST(w14_an_empty_list_of_keys_keeps_everything)
 {
     static const char *const none[] = {""};

@@ -6,6 +6,9 @@
 
 static const struct rv_record_end success = {.status = RV_HISTORY_SUCCESS};
 
+/* Proves 3.3.record: Record keys; completed_at and error are absent until known
+ * Proves 3.3.record_start: Appends a running record and counts one hop
+ * Proves 5.2/1 */
 START_TEST(rule_3_3_a_start_appends_a_running_record_and_costs_a_hop)
 {
     rv_envelope *env = world_fresh();
@@ -21,6 +24,8 @@ START_TEST(rule_3_3_a_start_appends_a_running_record_and_costs_a_hop)
 }
 END_TEST
 
+/* Proves 3.3.record_complete: Fills in the last running record of that agent
+ * Proves 3.3.total: Processing time is the sum of the durations */
 START_TEST(rule_3_3_an_end_fills_in_the_last_running_record_of_the_agent)
 {
     struct rv_record_end end = {RV_HISTORY_ERROR, S("boom"), 2, 7};
@@ -53,6 +58,8 @@ static const struct {
     {5, 9 * SEC, 5}, {0, 9 * SEC, 9000}, {-1, 1500, 1}, {0, 999, 0}, {0, -SEC, 0},
 };
 
+/* Proves 3.3.duration: The given duration if above 0, else completed minus started
+ * Proves 10/metrics */
 START_TEST(rule_3_3_the_duration_is_given_or_measured)
 {
     struct rv_record_end end = {.status = RV_HISTORY_SUCCESS, .duration_ms = durations[_i].given_ms};
@@ -65,6 +72,7 @@ START_TEST(rule_3_3_the_duration_is_given_or_measured)
 }
 END_TEST
 
+/* Proves 3.3.llm_calls: llm_call_count grows even if no record matches */
 START_TEST(rule_3_3_model_calls_count_even_without_a_record)
 {
     struct rv_record_end end = {.status = RV_HISTORY_SUCCESS, .llm_calls = 3};
@@ -125,6 +133,12 @@ static const struct {
     {"{'max_iterations':0}", true, true, RV_REASON_NONE},
 };
 
+/* Proves 3.4.1: Bounds, test 1: terminated stops, no reason
+ * Proves 3.4.2: Bounds, test 2: pending interrupt stops, no reason
+ * Proves 3.4.3: Bounds, test 3: iteration above its maximum stops
+ * Proves 3.4.4: Bounds, test 4: llm calls at their maximum stop (unless the next stage calls no model)
+ * Proves 3.4.5: Bounds, test 5: hops at their maximum stop
+ * Proves 3.4.6: Bounds, test 6: otherwise go on */
 START_TEST(rule_3_4_bounds_are_tested_in_order)
 {
     rv_envelope *env = world_load(bounds[_i].state);
@@ -137,6 +151,7 @@ START_TEST(rule_3_4_bounds_are_tested_in_order)
 }
 END_TEST
 
+/* Proves 3.4.left: Remaining budget is maximum minus count, never below 0 */
 START_TEST(rule_3_4_what_is_left_is_never_below_zero)
 {
     rv_envelope *env = world_load("{'iteration':9,'llm_call_count':4,'agent_hop_count':21}");
@@ -149,6 +164,8 @@ START_TEST(rule_3_4_what_is_left_is_never_below_zero)
 }
 END_TEST
 
+/* Proves 3.5.terminate: Sets terminated, text, completed_at, and the reason when one is given
+ * Proves W11 */
 START_TEST(rule_3_5_a_termination_sets_text_reason_and_time)
 {
     rv_envelope *env = world_fresh();
@@ -162,6 +179,7 @@ START_TEST(rule_3_5_a_termination_sets_text_reason_and_time)
 }
 END_TEST
 
+/* Proves 3.5.terminate */
 START_TEST(rule_3_5_without_a_reason_the_stored_one_stays)
 {
     rv_envelope *env = world_load("{'terminal_reason':'completed'}");
@@ -172,6 +190,8 @@ START_TEST(rule_3_5_without_a_reason_the_stored_one_stays)
 }
 END_TEST
 
+/* Proves 3.5.first: The first termination wins
+ * Proves W12: The first termination wins */
 START_TEST(w12_the_first_termination_wins)
 {
     rv_envelope *env = world_fresh();
@@ -186,6 +206,8 @@ START_TEST(w12_the_first_termination_wins)
 }
 END_TEST
 
+/* Proves W11: A bound terminates with reason and time; a normal end is `completed` and not terminated (envelope
+ * part) */
 START_TEST(w11_a_normal_end_is_completed_and_not_terminated)
 {
     rv_envelope *env = world_fresh();

@@ -22,6 +22,14 @@ static const struct {
     {(enum rv_interrupt_kind)RV_UNSET, HOUR, true, true}, /* unknown kind */
 };
 
+/* Proves 3.6.ttl.clarification: Kind clarification: 24 h, expires, response required
+ * Proves 3.6.ttl.confirmation: Kind confirmation: 1 h, expires, response required
+ * Proves 3.6.ttl.agent_review: Kind agent_review: 30 min, expires, response required
+ * Proves 3.6.ttl.checkpoint: Kind checkpoint: never expires, no response required
+ * Proves 3.6.ttl.resource_exhausted: Kind resource_exhausted: 5 min, expires, no response required
+ * Proves 3.6.ttl.timeout: Kind timeout: 5 min, expires, no response required
+ * Proves 3.6.ttl.system_error: Kind system_error: 1 h, expires, no response required
+ * Proves 3.6.ttl.unknown: Kind unknown: 1 h, expires, response required */
 START_TEST(rule_3_6_each_kind_has_its_time_to_live)
 {
     struct rv_interrupt_rule rule = rv_interrupt_rule(rules[_i].kind);
@@ -37,6 +45,8 @@ static struct rv_interrupt_spec spec_of(enum rv_interrupt_kind kind)
     return (struct rv_interrupt_spec){.kind = kind, .id = S("int_1"), .question = S("why?"), .ttl_us = -1};
 }
 
+/* Proves 3.6.object: Interrupt object: kind, id, question, message, data, created_at, expires_at
+ * Proves 3.6.set_interrupt: Pending becomes true, the object is new, expiry is now plus the time to live */
 START_TEST(rule_3_6_raising_stores_an_object_and_makes_it_pending)
 {
     rv_envelope *env = world_fresh();
@@ -73,6 +83,7 @@ static const struct {
     {RV_INTERRUPT_TIMEOUT, -1, 5 * MIN},
 };
 
+/* Proves 3.6.set_interrupt */
 START_TEST(rule_3_6_expiry_is_now_plus_the_time_to_live)
 {
     rv_envelope *env = world_fresh();
@@ -87,6 +98,7 @@ START_TEST(rule_3_6_expiry_is_now_plus_the_time_to_live)
 }
 END_TEST
 
+/* Proves W13 */
 START_TEST(w13_raising_over_a_pending_one_needs_replace)
 {
     rv_envelope *env = world_fresh();
@@ -130,6 +142,9 @@ START_TEST(an_interrupt_needs_a_kind_an_id_and_clean_text)
 }
 END_TEST
 
+/* Proves 3.6.response: Response: only the parts that were given, and received_at
+ * Proves 3.6.resolve_interrupt: The answer is stamped and stored; pending becomes false either way
+ * Proves 3.6.get_interrupt_kind: Kind of the stored object, resolved or not */
 START_TEST(rule_3_6_an_answer_is_stamped_and_the_object_stays)
 {
     rv_envelope *env = world_fresh();
@@ -167,6 +182,7 @@ START_TEST(an_answer_that_is_not_utf_8_is_refused)
 }
 END_TEST
 
+/* Proves 3.6.response */
 START_TEST(rule_3_6_parts_that_were_not_given_are_absent)
 {
     rv_envelope *env = world_fresh();
@@ -180,6 +196,8 @@ START_TEST(rule_3_6_parts_that_were_not_given_are_absent)
 }
 END_TEST
 
+/* Proves 3.6.has_pending_interrupt: Pending and an object exists
+ * Proves 3.6.resolve_interrupt */
 START_TEST(rule_3_6_resolving_without_an_object_only_ends_the_waiting)
 {
     rv_envelope *env = world_load("{'interrupt_pending':true}");
@@ -193,6 +211,7 @@ START_TEST(rule_3_6_resolving_without_an_object_only_ends_the_waiting)
 }
 END_TEST
 
+/* Proves 3.6.clear_interrupt: Pending becomes false and the object goes */
 START_TEST(rule_3_6_clearing_drops_the_object)
 {
     rv_envelope *env = world_fresh();
@@ -230,6 +249,7 @@ static const struct {
     {RV_INTERRUPT_SYSTEM_ERROR, {.has_approved = false}, 0, NULL},
 };
 
+/* Proves W44: An answer without the field its kind needs is refused and the interrupt stays pending */
 START_TEST(w44_an_answer_must_have_the_field_that_its_kind_needs)
 {
     rv_envelope *env = world_fresh();
@@ -246,6 +266,7 @@ START_TEST(w44_an_answer_must_have_the_field_that_its_kind_needs)
 }
 END_TEST
 
+/* Proves W13: An expired interrupt takes no answer; raising over a pending one needs `replace` */
 START_TEST(w13_an_expired_interrupt_takes_no_answer)
 {
     rv_envelope *env = world_fresh();

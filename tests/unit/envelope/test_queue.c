@@ -89,6 +89,7 @@ START_TEST(there_and_back_is_byte_for_byte_the_same)
 }
 END_TEST
 
+/* Proves 7.7/promote */
 START_TEST(promoting_takes_the_first_that_can_be_read)
 {
     rv_envelope *env = world_load(waiting);
@@ -138,6 +139,7 @@ static const struct {
     {"int_4", "Happened", RV_E_INVALID, "did you mean \"happened\"?"},
 };
 
+/* Proves 3.6/outcome */
 START_TEST(each_review_has_its_own_words)
 {
     rv_envelope *env = world_load(waiting);

@@ -34,6 +34,12 @@ static const struct {
     {"{}", NULL, NULL, NULL},
 };
 
+/* Proves 3.9.1: Final response: a pending clarification with a question gives the question
+ * Proves 3.9.2: Final response: a pending confirmation with a message gives the message
+ * Proves 3.9.3: Final response: a pending agent review with a message gives the message
+ * Proves 3.9.4: Final response: else the string at the configured output and field, by default
+ * integration.final_response
+ * Proves 3.9.5: Final response: else null */
 START_TEST(rule_3_9_the_final_response_is_looked_for_in_order)
 {
     rv_envelope *env = world_load(responses[_i].state);
@@ -89,6 +95,12 @@ static const struct {
      "'created_at':'2025-01-01T00:00:00.000000Z'}}"},
 };
 
+/* Proves 3.10.always: Result dict: the keys that are always there, in order
+ * Proves 3.10.outputs: Result dict: outputs only when not empty
+ * Proves 3.10.interrupt: Result dict: an existing interrupt in its short form
+ * Proves 3.10.clarification: Result dict: clarification_needed and clarification_question
+ * Proves 3.10.confirmation: Result dict: confirmation_needed, confirmation_message, confirmation_id
+ * Proves 3.10.engine: Result dict: terminal_reason and status */
 START_TEST(rule_3_10_result_dict)
 {
     rv_envelope *env = world_load(results[_i].state);

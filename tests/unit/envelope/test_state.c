@@ -32,6 +32,9 @@ static const char full[] =
     "\"edge_traversals\":[{\"from\":\"plan\",\"to\":\"act\",\"count\":5}],\"status\":\"interrupted\","
     "\"state\":{\"list\":[1]},\"stage_visits\":{\"plan\":2,\"act\":1},\"suspended\":{\"act\":{\"done\":1}}}";
 
+/* Proves 3.11.round_trip: Loading a dump gives the same envelope, field by field and byte by byte
+ * Proves W10: The state is complete and versioned; load(dump(x)) is x, with microseconds
+ * Proves W22 */
 START_TEST(w10_every_field_survives_a_round_trip)
 {
     rv_envelope *env = world_load(full);
@@ -46,6 +49,7 @@ START_TEST(w10_every_field_survives_a_round_trip)
 }
 END_TEST
 
+/* Proves 3.11.partial: Absent keys keep defaults, unknown keys are ignored */
 START_TEST(rule_3_11_a_partial_state_keeps_defaults_for_the_rest)
 {
     rv_envelope *env = world_load("{'raw_input':'x','unknown_key':[1],'metadata':{'a':1}}");
@@ -62,6 +66,7 @@ START_TEST(rule_3_11_a_partial_state_keeps_defaults_for_the_rest)
 }
 END_TEST
 
+/* Proves 3.11.numbers: Counters arrive as integers or as whole floats; 3.5, negative and oversized ones are refused */
 START_TEST(rule_3_11_numbers_may_arrive_as_integer_or_float)
 {
     rv_envelope *env = world_load("{'iteration':3.0,'llm_call_count':1e1,'max_stages':2,'state_version':1.0,"
@@ -76,6 +81,7 @@ START_TEST(rule_3_11_numbers_may_arrive_as_integer_or_float)
 }
 END_TEST
 
+/* Proves 3.11.times: Times are RFC 3339; offsets are turned to UTC */
 START_TEST(times_with_an_offset_are_written_in_utc)
 {
     rv_envelope *env = world_load("{'created_at':'2025-01-01T01:00:00+02:00','completed_at':null,"
@@ -188,6 +194,8 @@ static const struct {
     {"{'suspended':7}", "suspended"},
 };
 
+/* Proves 3.11.wrong_type: A wrong type is an error that names the key path
+ * Proves 3.11.numbers */
 START_TEST(rule_3_11_a_wrong_type_names_the_key)
 {
     json_object *state = rv_kit_json(wrong[_i].state);
@@ -205,6 +213,7 @@ START_TEST(rule_3_11_a_wrong_type_names_the_key)
 }
 END_TEST
 
+/* Proves 3.11.version: A newer state_version is refused */
 START_TEST(rule_3_11_a_newer_version_is_refused)
 {
     json_object *state = rv_kit_json("{'state_version':2}");

@@ -29,6 +29,7 @@ static void check_one(uint64_t seed)
     rv_envelope_free(loaded);
 }
 
+/* Proves 3.11.round_trip, W10 */
 START_TEST(w10_what_is_loaded_dumps_to_the_same_bytes)
 {
     for (uint64_t i = 0; i < SEEDS_PER_ROUND; i++)
@@ -37,6 +38,7 @@ START_TEST(w10_what_is_loaded_dumps_to_the_same_bytes)
 END_TEST
 
 /* Rule 11.2 needs that a run which was saved and loaded goes on as one that was not: in the same order, too. */
+/* Proves 11.2: A loaded envelope goes on, order included, as the one it was saved from */
 START_TEST(rule_11_2_a_loaded_envelope_goes_on_as_the_one_it_was_saved_from)
 {
     rv_envelope *env = random_envelope((uint64_t)_i);

@@ -37,6 +37,8 @@ static const struct {
     {"finish_reason", "stop length tool_calls content_filter refusal pause other"},
 };
 
+/* Proves 10/reason-classes: Each terminal reason has a class: completed (completed, break_requested),
+ * bounds_exceeded, failed */
 START_TEST(every_reason_has_a_class)
 {
     static const char *const classes[RV_N_REASON] = {
@@ -52,6 +54,34 @@ START_TEST(every_reason_has_a_class)
 }
 END_TEST
 
+/* Proves 2.agent_outcome: Words: success, error, clarify, confirm, replan, loop_back, terminate, skip, partial
+ * Proves 2.tool_status: Words: success, error
+ * Proves 2.idempotency_class: Words: safe, idempotent, non_idempotent (list `effect_class`)
+ * Proves 2.risk_level: Words: one list: read_only, write, destructive (meaning); low, medium, high, critical
+ * (severity)
+ * Proves 2.tool_category: Words: by operation read, write, execute, network, system; by organisation unified,
+ * composite, resilient, standalone, internal
+ * Proves 2.validation_severity: Words: critical, error, warning
+ * Proves 2.terminal_reason: Words: the nine reasons, plus max_stage_visits_exceeded, budget_exceeded and
+ * break_requested
+ * Proves 2.interrupt_kind: Words: clarification, confirmation, agent_review, checkpoint, resource_exhausted,
+ * timeout, system_error
+ * Proves 2.interrupt_status: Words: pending, resolved, expired, cancelled
+ * Proves 2.run_mode: Words: sequential, parallel
+ * Proves 2.join_strategy: Words: all (default), any
+ * Proves 2.tool_access: Words: none, read, write, all
+ * Proves 2.agent_capability: Words: llm, tools, policies, service
+ * Proves 2.loop_verdict: Words: proceed, loop_back, advance, escalate
+ * Proves 2.risk_approval: Words: approved, denied, pending
+ * Proves 2.operation_status: Words: success, error, not_found, timeout, validation_error, partial,
+ * invalid_parameters
+ * Proves 2.health_status: Words: healthy, degraded, unhealthy, unknown
+ * Proves 2.history_status: Words: running, success, error, skipped
+ * Proves 2.message_category: Words: event, query, command
+ * Proves 2.model_error_kind: Words: rate_limited, overloaded, timeout, connection, protocol, bad_request, auth,
+ * context_too_long, content_filter, cancelled
+ * Proves 2.finish_reason: Words: stop, length, tool_calls, content_filter, refusal, pause, other
+ * Proves 10/reasons: max_stage_visits_exceeded is a reason of its own */
 START_TEST(rule_2_each_list_has_exactly_its_words)
 {
     size_t n = 0;
@@ -80,8 +110,11 @@ END_TEST
     ck_assert_ptr_null(rv_##tag##_text((enum rv_##tag)RV_N_##prefix));                                                 \
     ck_assert_ptr_null(rv_##tag##_text((enum rv_##tag)RV_UNSET));
 
+/* Proves 2.parse: Words convert both ways; unknown text is an error that lists the legal words and hints the
+ * nearest; matching is exact */
 START_TEST(rule_2_text_and_constant_convert_both_ways){RV_TERM_TYPES(CHECK_BOTH_WAYS)} END_TEST
 
+    /* Proves 2.parse */
     START_TEST(rule_2_unknown_text_is_an_error_that_lists_the_legal_words)
 {
     enum rv_outcome v = RV_OUTCOME_SKIP;
@@ -97,6 +130,7 @@ START_TEST(rule_2_text_and_constant_convert_both_ways){RV_TERM_TYPES(CHECK_BOTH_
 }
 END_TEST
 
+/* Proves 2.parse */
 START_TEST(rule_2_words_are_matched_exactly)
 {
     static const char *const wrong[] = {"", "Success", " success", "success ", "succes", "successs", "ok"};
@@ -117,6 +151,15 @@ static const struct {
     {RV_OUTCOME_PARTIAL, false, true, false},
 };
 
+/* Proves 2.1.success: Outcome success: not terminal, success, no loop
+ * Proves 2.1.error: Outcome error: terminal
+ * Proves 2.1.clarify: Outcome clarify: terminal
+ * Proves 2.1.confirm: Outcome confirm: terminal
+ * Proves 2.1.replan: Outcome replan: requires a loop, neither terminal nor success
+ * Proves 2.1.loop_back: Outcome loop_back: requires a loop, neither terminal nor success
+ * Proves 2.1.terminate: Outcome terminate: terminal
+ * Proves 2.1.skip: Outcome skip: success, not terminal
+ * Proves 2.1.partial: Outcome partial: success, not terminal */
 START_TEST(rule_2_1_outcome_truth_table)
 {
     ck_assert_uint_eq(RV_COUNT(truth), RV_N_OUTCOME);
@@ -141,6 +184,8 @@ static const struct {
     {"successsuccesssuccess", RV_E_INVALID, 0},
 };
 
+/* Proves 2.2.tool_status: Text is trimmed and lower-cased, then only success and error pass; anything else is
+ * quoted with both legal values */
 START_TEST(rule_2_2_tool_status_is_trimmed_and_lower_cased)
 {
     enum rv_tool_status v = (enum rv_tool_status)0;
@@ -151,6 +196,7 @@ START_TEST(rule_2_2_tool_status_is_trimmed_and_lower_cased)
 }
 END_TEST
 
+/* Proves 2.2.tool_status */
 START_TEST(rule_2_2_a_wrong_tool_status_is_quoted_with_both_legal_values)
 {
     enum rv_tool_status v;
@@ -173,6 +219,7 @@ static const struct {
     {RV_RISK_CRITICAL, RV_EFFECT_NON_IDEMPOTENT, true},
 };
 
+/* Proves 2.2.effect_class: read_only is safe, destructive is idempotent, every other risk is non_idempotent */
 START_TEST(rule_2_2_risk_gives_effect_class)
 {
     ck_assert_uint_eq(RV_COUNT(risks), RV_N_RISK);
@@ -181,6 +228,9 @@ START_TEST(rule_2_2_risk_gives_effect_class)
 }
 END_TEST
 
+/* Proves 2.2.confirmation: destructive, high and critical need confirmation, the others do not
+ * Proves W02: One list of risks with one confirmation rule. There is one risk list; its one mapping says what needs
+ * confirmation, and tools use it */
 START_TEST(rule_2_2_risk_says_whether_to_confirm) /* W02: one list of risks, one rule */
 {
     ck_assert_int_eq(rv_risk_needs_confirmation(risks[_i].risk), risks[_i].confirm);

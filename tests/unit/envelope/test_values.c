@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Proves 3.2.get_output: The object, or null when absent
+ * Proves 3.2.set_output: Replaces what was there */
 START_TEST(rule_3_2_an_output_can_be_set_replaced_and_removed)
 {
     rv_envelope *env = world_fresh();
@@ -26,6 +28,7 @@ START_TEST(rule_3_2_an_output_can_be_set_replaced_and_removed)
 }
 END_TEST
 
+/* Proves 3.2.has_output: A key with a null object exists */
 START_TEST(rule_3_2_a_null_output_exists)
 {
     rv_envelope *env = world_fresh();
@@ -170,6 +173,10 @@ START_TEST(the_number_of_different_keys_has_a_limit) /* keys come from models an
 }
 END_TEST
 
+/* Proves 3.2.start_stage: Adds to active_stages; removes from completed and failed
+ * Proves 3.2.complete_stage: Adds to completed_stage_set; removes from active and failed
+ * Proves 3.2.fail_stage: Keeps the text in failed_stages; removes from active and completed
+ * Proves 3.2.membership: Unknown stages are in no set; counts are set sizes */
 START_TEST(rule_3_2_a_stage_is_in_one_set_at_a_time)
 {
     rv_envelope *env = world_fresh();
@@ -207,6 +214,7 @@ START_TEST(a_paused_stage_is_in_no_set)
 }
 END_TEST
 
+/* Proves 3.2.all_complete: False without a stage order, else every stage of it is completed */
 START_TEST(rule_3_2_all_are_completed_when_each_of_the_order_is)
 {
     static const char *const order[] = {"a", "b"};
@@ -233,6 +241,8 @@ START_TEST(a_failure_text_that_is_not_utf_8_is_kept_readable)
 }
 END_TEST
 
+/* Proves W22: Edge counts live in the envelope, keyed by pair, and survive a save. Edge limits are keyed by the
+ * pair of stages, never by joined text */
 START_TEST(w22_edges_are_counted_by_pair)
 {
     rv_envelope *env = world_fresh();

@@ -41,6 +41,7 @@ static const struct {
     {"l.map(x, ", "x", ")", RV_EXPR_MAX_DEPTH - 1, RV_EXPR_MAX_DEPTH},
 };
 
+/* Proves 10/expressions */
 START_TEST(nesting_is_bounded)
 {
     ck_assert_int_eq(compile_nested(nests[_i].open, nests[_i].middle, nests[_i].close, nests[_i].fits), 0);
@@ -98,6 +99,7 @@ static const struct {
     {"l.map(a, l + l + l + l + l + l + l + l + l + l + l)", RV_E_LIMIT},
 };
 
+/* Proves 10/expressions */
 START_TEST(work_and_memory_are_bounded)
 {
     json_object *obj = rv_kit_json("{}"), *list = json_object_new_array(), *result = NULL;

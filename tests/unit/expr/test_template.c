@@ -44,6 +44,8 @@ static const struct {
     {"{{name}\xc3\xa9}}", NULL},
 };
 
+/* Proves 10/prompt-files: Prompts may be files; braces that are no names stay
+ * Proves 10/once: What was put in for a placeholder is not looked at again */
 START_TEST(renders)
 {
     json_object *vars = rv_kit_json(sample);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Proves 6.6: read_file and search_files give evidence with location, content, relevance, confidence */
 START_TEST(a_hit_has_the_lines_of_its_passage)
 {
     struct sandbox s;

@@ -24,6 +24,7 @@ START_TEST(list_is_sorted_and_takes_a_pattern)
 }
 END_TEST
 
+/* Proves 11.6 */
 START_TEST(names_that_are_not_utf8_are_passed_over)
 {
     struct sandbox s;
@@ -47,6 +48,7 @@ static const struct {
     {"{\"path\": \"README.md\", \"end_line\": 2}", 1, 2, "# Project"},
 };
 
+/* Proves 6.6 */
 START_TEST(read_returns_lines_with_their_numbers)
 {
     struct sandbox s;

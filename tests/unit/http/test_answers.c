@@ -205,6 +205,7 @@ static const struct {
     enum rv_http_fault fault;
 } sizes[] = {{1000, RV_HTTP_TOO_LARGE}, {19999999, RV_HTTP_TOO_LARGE}, {20000000, RV_HTTP_OK}, {0, RV_HTTP_OK}};
 
+/* Proves 12.2/bounds */
 START_TEST(a_body_is_bounded_by_what_it_unpacks_to)
 {
     RV_AUTO(rv_buf_fini) rv_buf answer = RV_BUF_INIT(1 << 20);

@@ -113,6 +113,7 @@ static void go_on(uv_timer_t *timer)
 }
 
 /* A large packed body: what libcurl had unpacked when it was told to hold comes in order, nothing twice. */
+/* Proves 12.2/deltas */
 START_TEST(held_at_every_part_the_body_is_whole)
 {
     RV_AUTO(rv_buf_fini)

@@ -27,6 +27,8 @@ static void expect(struct call *c, enum rv_http_fault fault, int64_t at_least_us
     ck_assert_int_ge(c->end.total_us, at_least_us);
 }
 
+/* Proves 12.3/times: Connecting, the first byte, silence and the whole each have their limit, and the error names
+ * its key */
 START_TEST(a_server_that_never_answers)
 {
     struct rv_http_request req = get(&w, "/");
@@ -62,6 +64,7 @@ static const char *const halves[] = {
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
 };
 
+/* Proves 12.3/times */
 START_TEST(an_answer_that_stops)
 {
     struct rv_http_request req = get(&w, "/");
@@ -128,6 +131,7 @@ START_TEST(bytes_that_unpack_to_nothing_are_not_silence)
 }
 END_TEST
 
+/* Proves 12.3/times */
 START_TEST(an_endless_answer)
 {
     static char many[4096];

@@ -18,6 +18,7 @@ static bool is_loaded(void)
 }
 
 /* Runs first, so that it holds without forks too. */
+/* Proves 12.3/lazy: libcurl is not there before it is needed */
 START_TEST(who_makes_no_client_does_without_libcurl)
 {
     struct world w;

@@ -56,6 +56,7 @@ static const struct {
     {"127.0.0.1", "missing.pem", RV_HTTP_LOCAL, "missing.pem"},
 };
 
+/* Proves 12.3/tls: Only a server with a trusted certificate is spoken to; redirections are not followed */
 START_TEST(only_a_server_with_a_trusted_certificate_is_spoken_to)
 {
     struct rv_http_request req = {.method = "GET", .proxy = ""};

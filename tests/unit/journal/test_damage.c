@@ -218,6 +218,7 @@ START_TEST(what_differs_is_named)
 }
 END_TEST
 
+/* Proves 11.5/engine */
 START_TEST(a_record_that_is_missing_is_noticed)
 {
     char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "runs.db");

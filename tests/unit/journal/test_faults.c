@@ -75,6 +75,7 @@ static bool run_with_fault(int n, const struct live *good)
     return !f.fired;
 }
 
+/* Proves 8.2/save: Every step is kept before anything of it is done */
 START_TEST(a_step_that_failed_is_the_last)
 {
     struct live *good = live_new(store, live_pipelines[3], 7, RV_UNSET);

@@ -154,6 +154,7 @@ static int64_t snapshot_seq(rv_buf *text)
     return seq;
 }
 
+/* Proves 10/checkpoints */
 START_TEST(a_replay_from_a_snapshot_ends_where_the_whole_one_ends)
 {
     rv_buf text = RV_BUF_INIT(LIVE_MAX_TEXT);

@@ -39,6 +39,9 @@ static void check_pipeline(const char *yaml, uint64_t seed, int mode)
     rv_store_close(store);
 }
 
+/* Proves 8.2/load: The state behind any step is loaded by replaying up to it
+ * Proves 10/checkpoints: The state behind every step can be had from the journal, and a run can be forked there;
+ * snapshots make that faster and may be deleted */
 START_TEST(every_prefix_replays_to_what_was_then)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {

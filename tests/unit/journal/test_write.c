@@ -362,6 +362,7 @@ static int add_row(void *self, const struct rv_pending *p, rv_err **err)
     return 0;
 }
 
+/* Proves 8.6/pending */
 START_TEST(interrupts_that_are_queued_are_listed_behind_the_pending_one)
 {
     const struct rv_store_scope scope = live_scope();

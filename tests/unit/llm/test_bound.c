@@ -68,6 +68,7 @@ static const struct {
      RV_LLM_BOUND_PROVED, INT64_MAX, INT64_MAX, "a", false},
 };
 
+/* Proves 12.4/proof: `lint` proves the most that a run can cost, or says what is missing */
 START_TEST(a_run_costs_no_more_than_all_its_calls_at_their_worst)
 {
     rv_findings *findings = rv_findings_new();

@@ -133,6 +133,7 @@ static void check_repeatable(const struct session *s, const struct rv_history_op
     json_object_put(insisting);
 }
 
+/* Proves remlight.14: Whatever the rows are, the messages are those that every provider takes */
 START_TEST(whatever_is_stored_becomes_messages_that_providers_take)
 {
     int n_calls = 0, n_unanswered = 0, n_huge = 0, n_shown = 0;
@@ -196,6 +197,7 @@ static void check_pairs(json_object *messages, uint64_t seed)
     }
 }
 
+/* Proves remlight.14, remlight.19/8 */
 START_TEST(no_call_is_parted_from_its_result)
 {
     int n_calls = 0;
@@ -272,6 +274,7 @@ static void check_shown(const struct session *s, const char *shown, json_object 
     ck_assert_msg(at == json_object_array_length(messages), "session %d: more than %s", (int)seed, shown);
 }
 
+/* Proves p8.W17 */
 START_TEST(as_much_is_shown_as_has_room)
 {
     int n_left_out = 0;

@@ -181,6 +181,9 @@ static const struct {
     {"as p8: tools beyond", {U("a", 0), C("{}"), R("r", 9), A("b", 1)}, 4, NO, true, "assistant b\n", NULL, true},
     {"as p8: no estimate for what has one", {U("a", 0), T("think", "12345678", NO)}, 1, NO, true, "", NULL, true},
 };
+/* Proves p8.W17: The budget is for what is shown
+ * Proves p8-data.5.1: The newest rows that fit, by tokens, number and age
+ * Proves remlight.19/8: A budget, from the newest back, that parts no pair */
 START_TEST(the_budget_decides_what_is_shown)
 {
     for (int policy = 0; policy < RV_N_REPLAY_POLICIES; policy++) {
@@ -272,6 +275,7 @@ START_TEST(a_pair_that_is_left_out_is_none_of_the_newest)
 }
 END_TEST
 
+/* Proves p8-data.5.1 */
 START_TEST(older_rows_are_not_looked_at)
 {
     struct rv_message rows[] = {U("a", 1), C("{}"), R("r", 1), U("b", 1)};
@@ -296,6 +300,7 @@ START_TEST(older_rows_are_not_looked_at)
 END_TEST
 
 /* What does not fit is not kept: a long session costs no more than its budget. */
+/* Proves p8-data.5.1 */
 START_TEST(a_long_session_is_read_only_as_far_as_it_is_shown)
 {
     enum { N = 10000 };

@@ -176,6 +176,7 @@ static const struct {
      "user u\nassistant {\"x\":1}\n"},
     {"one row that says nothing", {TOOL("", "")}, "assistant + call_1:unknown_tool{}\ntool call_1 unknown_tool {}\n"},
 };
+/* Proves remlight.14 */
 START_TEST(each_call_has_its_result_behind_it)
 {
     struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
@@ -216,6 +217,7 @@ START_TEST(many_calls_at_once_are_several_messages)
 END_TEST
 
 /* remlight 19.5: what can not be shown says so. */
+/* Proves remlight.19/5: Arguments and results apart; what is too long says so */
 START_TEST(what_is_too_long_to_be_shown_says_so)
 {
     enum { MAX = 1 << 20 };

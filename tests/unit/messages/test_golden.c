@@ -37,6 +37,7 @@ static struct rv_message read_row(json_object *row)
     return m;
 }
 
+/* Proves p8.10 */
 START_TEST(sessions_are_shown_as_in_the_golden_files)
 {
     char path[128], name[128];

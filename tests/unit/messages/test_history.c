@@ -103,6 +103,9 @@ static const struct {
      NULL},
 };
 
+/* Proves p8.10: Types of rows, and what a model is told of each
+ * Proves p8-data.5.4: Rows as messages; nothing blank
+ * Proves p8-data.4.2 */
 START_TEST(rows_become_messages)
 {
     size_t n = count_rows(cases[_i].rows, MAX_ROWS);
@@ -167,6 +170,7 @@ static const struct {
     {{"assistant", "think", "unknown", "tool_result", "user"}, 2, true, 200, "ll"}, /* of those that are shown */
     {{"assistant", "think", "unknown", "tool_result", "user"}, 1, true, 200, "sl"},
 };
+/* Proves remlight.13 */
 START_TEST(old_long_texts_of_assistants_are_shortened)
 {
     struct rv_history_opts o = RV_HISTORY_OPTS_INIT;

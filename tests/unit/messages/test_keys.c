@@ -66,6 +66,7 @@ static const struct {
     {"\xf0\x9f\x98\x80 smile\xe2\x80\xae", "-smile"},
 };
 
+/* Proves p8.20/spelling */
 START_TEST(keys_are_compared_in_one_spelling) /* p8-data 1.6, remlight 6 */
 {
     rv_buf once = RV_BUF_INIT(256), twice = RV_BUF_INIT(256);
@@ -82,6 +83,7 @@ START_TEST(keys_are_compared_in_one_spelling) /* p8-data 1.6, remlight 6 */
 END_TEST
 
 /* Lengths around the longest: 246 bytes of the whole, a dash, 8 digits of its hash. */
+/* Proves remlight.13 */
 START_TEST(a_long_key_is_cut_with_a_hash)
 {
     char session[400], whole[512], key[RV_MESSAGE_MAX_KEY], hex[RV_HASH_MAX];
@@ -186,6 +188,9 @@ static const struct {
     {"x", "k", 5000, SIZE_MAX / 2 + 1, false},
     {"x", "k", 0, 0, false},
 };
+/* Proves remlight.13: Long answers are shortened with a key that finds the whole; nothing grows, no character is
+ * cut
+ * Proves remlight.19/7: Counted and cut by code points, and only where it helps */
 START_TEST(texts_are_shortened_when_that_makes_them_shorter)
 {
     char *text = repeat(sizes[_i].piece, sizes[_i].n),
@@ -210,6 +215,7 @@ START_TEST(texts_are_shortened_when_that_makes_them_shorter)
 END_TEST
 
 /* Every offset of a text of one to four bytes a character: the ends are whole characters. */
+/* Proves remlight.13, remlight.19/7 */
 START_TEST(no_character_is_cut)
 {
     char *text = repeat("a" E_ACUTE "\xe6\xbc\xa2\xf0\x9f\x98\x80", 100);

@@ -4,6 +4,7 @@
 #include "tests/unit/messages/rows.h"
 #include "tests/unit/messages/suites.h"
 
+/* Proves p8-data.4.2: Types of messages */
 START_TEST(words_are_read_back)
 {
     for (int i = 0; i < RV_N_MESSAGE_TYPES; i++)
@@ -31,6 +32,7 @@ static const struct {
     {VIEW("\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80"), 0}, /* 3 code points, 12 bytes */
     {VIEW("\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97"), 1}, /* 4 code points, 12 bytes */
 };
+/* Proves p8-data.4.4: A token is four code points */
 START_TEST(a_token_is_four_code_points)
 {
     ck_assert_int_eq(rv_tokens_estimate(estimates[_i].text), estimates[_i].tokens);
@@ -53,6 +55,7 @@ static const struct {
     {VIEW("0123456789012345678901234567890123456789012345678901234567890123:"),
      "0123456789012345678901234567890123456789012345678901234567890123"},
 };
+/* Proves remlight.14 */
 START_TEST(names_of_tools_become_legal)
 {
     char got[65];

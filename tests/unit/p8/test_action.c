@@ -54,6 +54,8 @@ static const struct {
                          "\"_metadata_event\":true,\"sources\":\"a\",\"mood\":1}"},
 };
 
+/* Proves p8.7.2: `action` gives a marker that becomes an event; what may go with each type is checked
+ * Proves remlight.7: Types of actions and the payloads of each */
 START_TEST(an_action_gives_its_marker)
 {
     struct room r;
@@ -92,6 +94,7 @@ static const struct {
     {ELICIT("\"question\": \"q\", \"timeout_seconds\": 0"), "timeout_seconds has to be a number above 0"},
 };
 
+/* Proves p8.7.2 */
 START_TEST(an_action_that_breaks_a_rule_is_told_which_and_what_would_be_right)
 {
     struct room r;
@@ -115,6 +118,7 @@ static void observe_name(struct room *r, size_t n, const char *letter)
     ck_assert_int_eq(room_call(r, "action", rv_buf_cstr(&args), NULL), n <= 120 ? 0 : RV_E_TOOL);
 }
 
+/* Proves remlight.7 */
 START_TEST(a_session_name_is_counted_in_characters)
 {
     struct room r;

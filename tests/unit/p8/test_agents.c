@@ -57,6 +57,8 @@ static struct rv_agentdoc *agent_at(struct room *r, size_t i)
     return doc;
 }
 
+/* Proves p8.18: Built-in agents have the fields and limits of the contract, of its tools those that there are, and
+ * words of their own */
 START_TEST(a_built_in_agent_is_as_the_contract_has_it)
 {
     RV_AUTO(rv_buf_fini) rv_buf properties = RV_BUF_INIT(4096), required = RV_BUF_INIT(4096), tools = RV_BUF_INIT(4096);
@@ -128,6 +130,7 @@ START_TEST(moments_of_the_dreaming_agent_keep_their_shape)
 }
 END_TEST
 
+/* Proves p8.18 */
 START_TEST(the_router_leads_to_agents_that_are_there)
 {
     struct rv_agentdoc *doc;

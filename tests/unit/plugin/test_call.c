@@ -14,6 +14,7 @@ static const struct {
     {"identity", 0, "{\"a\": [1, 2.50]}", NULL},
     {"garbage", RV_E_PLUGIN, "not JSON", NULL},
     {"not_object", RV_E_PLUGIN, "no object but array", NULL},
+    /* Proves 11.6 */
     {"not_utf8", RV_E_PLUGIN, "not JSON", NULL},
     {"trailing", RV_E_PLUGIN, "not JSON", NULL},
     {"twice_a_key", RV_E_PLUGIN, "not JSON", NULL},
@@ -27,13 +28,16 @@ static const struct {
     {"deep", RV_E_PLUGIN, "not JSON", NULL},
     {"null_failure", RV_E_TOOL, "does not say why", "ExecutionError"},
     {"proper_failure", RV_E_TOOL, "no file \"x\"", "NotFoundError"},
+    /* Proves W38/plugins: Error texts of plugins are cut, valid UTF-8, without control characters */
     {"odd_failure", RV_E_TOOL, "bad ? bytes [31m", "ExecutionError"},
     {"formatted_failure", RV_E_TOOL, "7 is not a name", "ValidationError"},
     {"fail_returns_zero", RV_E_TOOL, "too slow", "TimeoutError"},
     {"fails_twice", RV_E_TOOL, "the cause", "FirstError"},
+    /* Proves W38/plugins */
     {"long_failure", RV_E_TOOL, "yyyy", "ExecutionError"},
 };
 
+/* Proves W26/plugins: Whatever a plugin returns is an answer or an error value, never a crash */
 START_TEST(an_answer_is_passed_on_or_is_an_error_that_says_what_is_wrong)
 {
     rv_plugins *p = new_set(NULL);
@@ -81,6 +85,7 @@ START_TEST(a_failure_keeps_its_type_through_a_wrap)
 }
 END_TEST
 
+/* Proves 8.1/ctx: A call carries identity, idempotency key, deadline and cancellation */
 START_TEST(a_call_carries_its_context)
 {
     const atomic_bool cancelled = true;
@@ -135,6 +140,7 @@ static const struct {
     {RV_NAME_PROMPT, "answers.ask", RV_E_NOT_FOUND, NULL},
 };
 
+/* Proves 8.1, 8.1/unresolved */
 START_TEST(names_are_bare_for_tools_and_qualified_for_the_rest)
 {
     rv_plugins *p = new_set(NULL);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+/* Proves 8.1: What a pipeline names comes from plugins: tools by their bare name, hooks, mocks, policies, routing
+ * functions and prompts as capability.name; lookups answer by kind and name */
 START_TEST(catalog_answers_by_kind_and_name)
 {
     rv_plugins *p = new_set(NULL);

@@ -46,6 +46,7 @@ static int64_t now_ms(void)
     return clock.now_us(clock.self) / 1000;
 }
 
+/* Proves W26/plugins */
 START_TEST(the_worst_costs_one_failed_call_and_nothing_else)
 {
     const struct rv_plugin_call call = {.kind = RV_NAME_TOOL,

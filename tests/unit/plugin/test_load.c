@@ -62,6 +62,8 @@ const struct load_fault load_faults[] = {
 
 const size_t n_load_faults = RV_COUNT(load_faults);
 
+/* Proves 8.1/version: Every structure across the border states its size and version, which are checked before
+ * anything else */
 START_TEST(a_faulty_plugin_is_refused_and_the_process_goes_on)
 {
     rv_plugins *p = new_set(NULL);
@@ -87,6 +89,7 @@ START_TEST(a_faulty_plugin_is_refused_and_the_process_goes_on)
 }
 END_TEST
 
+/* Proves 11.5: No abort on plugin answers: every hostile plugin ends in an error and a usable process */
 START_TEST(all_faulty_plugins_one_after_another_leave_the_good_ones_usable)
 {
     rv_plugins *p = new_set(NULL);
@@ -103,6 +106,7 @@ START_TEST(all_faulty_plugins_one_after_another_leave_the_good_ones_usable)
 }
 END_TEST
 
+/* Proves 6.3: A tool name that another capability has is refused; nothing is replaced silently */
 START_TEST(a_tool_name_belongs_to_one_capability)
 {
     rv_plugins *p = new_set(NULL);
@@ -172,6 +176,9 @@ START_TEST(configuration_is_checked_against_the_schema)
 }
 END_TEST
 
+/* Proves 8.1/unresolved: A capability that can not be loaded, and a name that no capability has, are errors at load
+ * with their place
+ * Proves 7.1/build */
 START_TEST(load_all_makes_each_failure_a_finding_at_its_place)
 {
     struct rv_capability_config list[] = {

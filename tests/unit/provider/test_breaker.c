@@ -37,6 +37,7 @@ static void fail_times(struct world *w, int n)
         ck_assert(call(w, &bad));
 }
 
+/* Proves 12.3/breaker: Five failures in a row within 30 s open the breaker for 10 s; then one tries */
 START_TEST(five_failures_in_a_row_open_it)
 {
     struct world w;
@@ -116,6 +117,7 @@ START_TEST(only_what_speaks_against_the_server_counts)
 }
 END_TEST
 
+/* Proves 12.3/breaker */
 START_TEST(one_probe_decides)
 {
     struct rv_exchange_opts opts;

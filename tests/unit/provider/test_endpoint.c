@@ -171,6 +171,7 @@ static bool has_line(const struct rv_endpoint *e, rv_str line)
     return false;
 }
 
+/* Proves 12.3/table: Address and key follow the role, then the environment, then the table of providers */
 START_TEST(address_and_headers_follow_options_then_environment_then_table)
 {
     struct rv_endpoint_want want = {.provider = cases[_i].provider, .model = "some/model 1"};

@@ -28,6 +28,7 @@ static const struct {
     {"bad request", NULL, {.status = 400}, 1, false},
 };
 
+/* Proves 12.3/fallback: Fallbacks are asked in order, where another may help */
 START_TEST(another_role_answers_where_it_may_help)
 {
     struct answer answers[] = {cases[_i].first, cases[_i].first, cases[_i].first, {.status = 200}};
@@ -61,6 +62,7 @@ START_TEST(another_role_answers_where_it_may_help)
 }
 END_TEST
 
+/* Proves 12.3/fallback */
 START_TEST(roles_are_asked_in_their_order_and_all_failures_are_told)
 {
     struct answer answers[] = {{.status = 401}, {.fault = RV_HTTP_UNREACHABLE}, {.status = 529}};

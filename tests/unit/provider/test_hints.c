@@ -110,6 +110,7 @@ static const struct {
      S},
 };
 
+/* Proves 12.3/repeat */
 START_TEST(heads_hint_at_waits_and_limits)
 {
     struct answer a = {.status = 429, .headers = heads[_i].headers};

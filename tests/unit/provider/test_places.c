@@ -8,6 +8,7 @@
 
 static const struct answer good = {.status = 200};
 
+/* Proves 12.3/places: No more at once than there are places, first come first served, of all runs together */
 START_TEST(those_who_wait_go_in_the_order_in_which_they_came)
 {
     struct rv_exchange_opts opts;
@@ -244,6 +245,7 @@ static const struct {
     {"{'max_concurrent':7,'requests_per_minute':300}", 7, 60 * S, false},
 };
 
+/* Proves 12.3/places */
 START_TEST(of_a_thousand_no_more_than_the_places_and_all_of_them_end)
 {
     struct crowd c = {.is_eager = crowds[_i].is_eager};

@@ -20,6 +20,7 @@ static int64_t call(struct world *w, const struct answer *a)
     return at;
 }
 
+/* Proves 12.3/rates: Requests and tokens per minute, and limits that the provider says are used up */
 START_TEST(requests_per_minute_are_spread_after_a_small_burst)
 {
     struct world w;
@@ -50,6 +51,7 @@ START_TEST(less_than_one_request_fits_a_bucket)
 }
 END_TEST
 
+/* Proves 12.3/rates */
 START_TEST(tokens_are_estimated_then_settled)
 {
     struct world w;
@@ -83,6 +85,7 @@ START_TEST(tokens_that_nobody_can_have_used_hold_for_minutes_not_for_ever)
 }
 END_TEST
 
+/* Proves 12.3/rates */
 START_TEST(a_limit_that_is_used_up_holds_everyone)
 {
     static const struct answer last = {

@@ -41,6 +41,8 @@ static const struct {
     {"overloaded", NULL, {.status = 529, .headers = "retry-after: 2"}, 2 * S},
 };
 
+/* Proves 12.3/repeat: What may pass is repeated with doubling waits and chance, or after the wait that the provider
+ * asks for */
 START_TEST(the_wait_is_the_hint_or_one_of_our_own)
 {
     struct answer answers[] = {waits[_i].first, {.status = 200}};
@@ -68,6 +70,7 @@ START_TEST(the_wait_is_the_hint_or_one_of_our_own)
 }
 END_TEST
 
+/* Proves 12.3/repeat */
 START_TEST(waits_double_up_to_eight_seconds)
 {
     struct answer quiet = {.status = 429}; /* opens no breaker */
@@ -138,6 +141,7 @@ static const struct {
     {"wrong request", true, {.status = 400}, 1, false},
 };
 
+/* Proves 12.4/repeat: With a budget nothing is repeated that may have been charged for */
 START_TEST(with_a_budget_nothing_is_repeated_that_may_have_been_charged_for)
 {
     struct rv_exchange_opts opts;
@@ -183,6 +187,7 @@ END_TEST
 static const enum rv_http_fault cuts[] = {RV_HTTP_CUT, RV_HTTP_IDLE_TIME, RV_HTTP_TOTAL_TIME, RV_HTTP_OK,
                                           RV_HTTP_BAD_ANSWER};
 
+/* Proves 12.3/once: Nothing is repeated after the first piece of an answer, nor past the deadline */
 START_TEST(nothing_is_repeated_after_the_first_piece)
 {
     struct answer a = {.status = 200, .body = HALF, .fault = cuts[_i]};
@@ -275,6 +280,7 @@ static const struct {
      "not complete within the 2000 ms that were left"},
 };
 
+/* Proves 12.3/once */
 START_TEST(no_wait_passes_the_deadline)
 {
     struct rv_exchange_opts opts;

@@ -46,6 +46,8 @@ static void check_none(const char *id, const char *text)
         ck_assert_msg(!strstr(text, secrets[i]), "%s: %s", id, text);
 }
 
+/* Proves 12.3/secrets: No text has a key in it, whatever a provider says; recordings neither
+ * Proves p8.W39 */
 START_TEST(no_text_has_a_secret)
 {
     struct rv_exchange_opts opts;
@@ -76,6 +78,7 @@ START_TEST(no_text_has_a_secret)
 }
 END_TEST
 
+/* Proves 12.3/secrets */
 START_TEST(a_key_that_can_not_be_sent_is_not_shown_either)
 {
     struct rv_exchange_opts opts;

@@ -142,6 +142,7 @@ static const struct {
     {"silent after the end mark", "openai", {.status = 200, .fault = RV_HTTP_IDLE_TIME}, -1, 1},
 };
 
+/* Proves 12.2/status */
 START_TEST(each_answer_has_its_kind_and_number_of_attempts)
 {
     struct world w;

@@ -140,6 +140,8 @@ static void answer_in_order(struct drive *d, const int order[], int k, bool relo
 
 static const int widths[] = {2, 3, 5};
 
+/* Proves 3.6/several: Interrupts of parallel stages wait together under ids of their own, and are answered by id in
+ * any order; without an id the pending one is meant */
 START_TEST(questions_of_parallel_stages_can_be_answered_in_any_order)
 {
     int k = widths[_i / 2], order[8];
@@ -156,6 +158,7 @@ START_TEST(questions_of_parallel_stages_can_be_answered_in_any_order)
 }
 END_TEST
 
+/* Proves 3.6/several */
 START_TEST(answers_without_id_go_to_the_pending_question)
 {
     struct drive *d = askers(3);
@@ -175,6 +178,8 @@ START_TEST(answers_without_id_go_to_the_pending_question)
 }
 END_TEST
 
+/* Proves 7.7/promote: When all that was answered is done, the first that waits becomes the envelope's; its time to
+ * live begins then */
 START_TEST(a_promoted_question_keeps_id_and_text_and_gets_its_time_anew)
 {
     struct drive *d = askers(2);
@@ -247,6 +252,8 @@ static struct rv_response right_answer(const char *stage)
     return r;
 }
 
+/* Proves 10/gate-several: Gates of several stages are answered each by its id; one denial ends the run and runs no
+ * tool; what was approved and has an unknown outcome is not asked for approval again */
 START_TEST(gates_policies_questions_and_unknown_outcomes_mix_in_any_order)
 {
     static const char *const stages[] = {"c", "g", "p", "u"};
@@ -276,6 +283,7 @@ START_TEST(gates_policies_questions_and_unknown_outcomes_mix_in_any_order)
 }
 END_TEST
 
+/* Proves 10/gate-several */
 START_TEST(one_denial_among_several_ends_the_run_and_runs_nothing)
 {
     static const char *const stages[] = {"g", "p"};
@@ -323,6 +331,10 @@ static const struct {
     {"nothing", "p", {.has_approved = false}, RV_E_INVALID, "approved"},
 };
 
+/* Proves 3.6/several-refused: An unknown id (the ids that wait are listed), a second answer, an answer of the wrong
+ * kind and a late one are refused and change nothing
+ * Proves 8.6/resolve: It is resolved by its id; an unknown one, one that does not wait and one of another user are
+ * refused */
 START_TEST(a_refused_answer_changes_nothing)
 {
     struct drive *d = mixed();
@@ -363,6 +375,8 @@ static const struct {
     {"c", 24 * HOUR - 1, 0}, {"c", 24 * HOUR, RV_E_TIMEOUT}, {"u", 24 * HOUR, 0}, {"u", 24 * 365 * HOUR, 0},
 };
 
+/* Proves 8.6/expire: An expired one takes no answer; the run says when the earliest one expires
+ * Proves 3.6/several-refused */
 START_TEST(each_of_several_questions_expires_at_its_own_time)
 {
     struct drive *d = mixed();
@@ -380,6 +394,7 @@ START_TEST(each_of_several_questions_expires_at_its_own_time)
 }
 END_TEST
 
+/* Proves 3.6/several-refused */
 START_TEST(a_second_answer_to_the_same_question_is_refused)
 {
     struct drive *d = mixed();

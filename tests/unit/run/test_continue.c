@@ -68,6 +68,8 @@ static const char *after(const rv_buf *b, size_t from)
     return rv_buf_cstr(b) + from;
 }
 
+/* Proves 7.10/same: A run goes on after a pause with the numbers of its calls and events, the same in memory and
+ * from its saved state */
 START_TEST(a_run_made_from_the_saved_state_goes_on_byte_for_byte_like_the_one_in_memory)
 {
     struct drive *stays = driven(_i), *loads = driven(_i);
@@ -101,6 +103,8 @@ START_TEST(a_run_made_from_the_saved_state_goes_on_byte_for_byte_like_the_one_in
 }
 END_TEST
 
+/* Proves 7.10/ended: A paused run can be cancelled; a run that is over takes neither start nor answer
+ * Proves 8.6/cancel: It is cancelled with its run */
 START_TEST(a_paused_run_can_be_cancelled_and_that_is_final)
 {
     struct drive *d = driven(_i / 2);
@@ -132,6 +136,7 @@ END_TEST
 
 static const char *const ends[] = {"completed", "failed", "terminated", "denied"};
 
+/* Proves 7.10/ended */
 START_TEST(a_final_end_takes_no_start_and_no_answer)
 {
     struct drive *d = drive_new("name: t\nmax_agent_hops: 3\nmodels: {r: scripted}\n"
@@ -160,6 +165,7 @@ START_TEST(a_final_end_takes_no_start_and_no_answer)
 }
 END_TEST
 
+/* Proves 7.10/same */
 START_TEST(numbers_do_not_depend_on_whether_somebody_listens)
 {
     struct drive *heard = driven(_i), *unheard = driven(_i);
@@ -214,6 +220,7 @@ static const struct {
     {10 * SECOND, 1000 * SECOND, false}, /* what was used up stays used up */
 };
 
+/* Proves 7.10/recover: The time between the death of a process and the recovery does not count */
 START_TEST(a_gap_moves_the_deadline_by_exactly_itself)
 {
     int row = _i / 2;

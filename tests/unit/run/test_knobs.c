@@ -110,6 +110,11 @@ static char *told(size_t i, const char *value, enum rv_rules rules)
     return rv_buf_steal(&all, NULL);
 }
 
+/* Proves 4.6/max_loop_iterations, 4.6/clarification_threshold, 4.6/high_confidence_threshold,
+ * 4.6/meta_validation_enabled, 4.6/meta_validation_delay, 4.6/max_replan_iterations, 4.6/max_loop_back_rejections,
+ * 4.6/replan_on_partial_success, 4.6/strict_transition_validation, 4.6/enable_idempotency, 4.6/idempotency_ttl_ms,
+ * 4.6/enforce_idempotency_for_tools, 4.6/enforce_idempotency_for_agents, 4.6/enable_arbiter,
+ * 4.6/skip_arbiter_for_read_only */
 START_TEST(a_changed_execution_key_changes_the_run)
 {
     size_t i = (size_t)_i;
@@ -140,6 +145,7 @@ START_TEST(a_key_that_is_new_in_rules_2_changes_no_older_run)
 }
 END_TEST
 
+/* Proves 4.6/effect: Each key of the section changes what a run does; a key that no test tries fails the test */
 START_TEST(every_execution_key_is_tried)
 {
     const struct rv_key_table *table = rv_execution_table();

@@ -146,6 +146,8 @@ static void check_calls(struct drive *d, int row, int at)
     ck_assert_ptr_null(call_of_a(d, (size_t)n));
 }
 
+/* Proves 3.6/outcome: An agent_review about a call of which nobody knows whether it happened never expires, and is
+ * decided by happened, not_happened or fail */
 START_TEST(the_answer_about_an_unknown_outcome_decides)
 {
     int row = _i / 12, at = _i / 4 % 3;
@@ -207,6 +209,7 @@ START_TEST(an_outcome_can_be_unknown_again_and_again)
 }
 END_TEST
 
+/* Proves 10/gate-several */
 START_TEST(what_was_approved_once_is_not_asked_again_when_its_outcome_is_unknown)
 {
     struct fates f = {.unknown = 1};

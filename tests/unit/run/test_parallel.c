@@ -9,6 +9,8 @@
 #define P   "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n"
 #define LLM "has_llm: true, model_role: r"
 
+/* Proves 7.7/ready: Only readiness counts: rules, default_next and edge limits are not used; a batch begins when
+ * the one before is done */
 START_TEST(batches_follow_the_dependencies_and_rules_are_not_used)
 {
     struct drive *d =
@@ -32,6 +34,12 @@ START_TEST(batches_follow_the_dependencies_and_rules_are_not_used)
 }
 END_TEST
 
+/* Proves 7.7/outputs: Outputs that differ are set by their key; of two that wrote one key the later in stage order
+ * is kept, with a warning
+ * Proves 7.7/counters: Model calls and hops add up
+ * Proves 7.7/history: New records and errors are appended in stage order
+ * Proves 7.7/metadata: Metadata keys that changed are set
+ * Proves W07: The merge takes outputs by their key, and counters, history, errors, metadata and interrupts */
 START_TEST(everything_of_a_branch_is_merged)
 {
     struct drive *d = drive_new(P "  - {name: a, stage_order: 1, output_key: out, " LLM "}\n"
@@ -64,6 +72,9 @@ START_TEST(everything_of_a_branch_is_merged)
 }
 END_TEST
 
+/* Proves 7.7/interrupts: The first pending interrupt in stage order is the envelope's, further ones wait
+ * Proves 7.10/parallel: A parallel run that goes on does not repeat completed stages
+ * Proves W09 */
 START_TEST(the_first_interrupt_in_stage_order_wins_and_others_queue)
 {
     struct drive *d =
@@ -96,6 +107,7 @@ END_TEST
 
 static const struct drive_tool wipe = {"wipe", RV_RISK_DESTRUCTIVE, NULL, NULL, 0};
 
+/* Proves 7.7/interrupts */
 START_TEST(two_gates_at_once_are_approved_one_by_one)
 {
     struct drive *d = drive_new(P "  - {name: a, stage_order: 1, has_tools: true, tool_access: all}\n"
@@ -115,6 +127,7 @@ START_TEST(two_gates_at_once_are_approved_one_by_one)
 }
 END_TEST
 
+/* Proves 7.7/terminate: An outcome terminate ends the run after the merge */
 START_TEST(an_outcome_terminate_ends_the_run_after_the_merge)
 {
     struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n"
@@ -175,6 +188,8 @@ END_TEST
 
 /* --- failures --- */
 
+/* Proves 7.7/failure: After an unrouted failure siblings finish and are merged, then the run fails
+ * Proves W08: A batch is drained and merged in stage order before a failure ends the run */
 START_TEST(an_unrouted_failure_ends_the_run_after_its_siblings)
 {
     struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM "}\n"
@@ -191,6 +206,9 @@ START_TEST(an_unrouted_failure_ends_the_run_after_its_siblings)
 }
 END_TEST
 
+/* Proves 7.7/error_next: The error route is ready at once; who waits for the failed stage is skipped, without a
+ * hop, and the run completes
+ * Proves W09: A routed failure does not count as completed, interrupts are kept, and the position says what is open */
 START_TEST(the_error_route_is_ready_at_once_and_who_waits_for_the_failed_stage_is_skipped)
 {
     struct drive *d =
@@ -282,6 +300,7 @@ START_TEST(nobody_waits_for_a_fallback_for_ever)
 }
 END_TEST
 
+/* Proves 7.7/ready */
 START_TEST(any_needs_one_of_its_requirements)
 {
     struct drive *d =
@@ -298,6 +317,8 @@ START_TEST(any_needs_one_of_its_requirements)
 }
 END_TEST
 
+/* Proves 7.7/blocked: Stages that nothing can make ready fail the run, which lists them
+ * Proves W09 */
 START_TEST(what_is_blocked_otherwise_fails_the_run_with_names)
 {
     struct drive *d =
@@ -330,6 +351,8 @@ static const struct {
     {"max_llm_calls: 1\nmax_agent_hops: 1", 1, "\"max_agent_hops_exceeded\"", "\"b\""},
 };
 
+/* Proves 7.7/reserve: A hop, and a model call where one may be made, is reserved before a stage starts; what gets
+ * none does not start, and the run ends with that bound after the batch */
 START_TEST(budgets_are_reserved_before_a_stage_starts)
 {
     rv_buf yaml = RV_BUF_INIT(4096);
@@ -349,6 +372,7 @@ START_TEST(budgets_are_reserved_before_a_stage_starts)
 }
 END_TEST
 
+/* Proves 7.7/reserve */
 START_TEST(attempts_of_siblings_share_what_is_left)
 {
     struct drive *d =
@@ -364,6 +388,7 @@ START_TEST(attempts_of_siblings_share_what_is_left)
 }
 END_TEST
 
+/* Proves 7.7/limit: The number of stages that run at once can be limited and changes no result */
 START_TEST(max_parallel_limits_what_is_under_way)
 {
     struct drive *d = drive_new(P "  - {name: a, stage_order: 1, " LLM "}\n  - {name: b, stage_order: 2, " LLM
@@ -390,6 +415,8 @@ START_TEST(max_parallel_limits_what_is_under_way)
 END_TEST
 
 /* The state does not depend on who answers first, or on how many run at once (rule 11.2). */
+/* Proves 11.1/order: The state does not depend on the order in which answers come
+ * Proves 7.7/limit */
 START_TEST(the_state_depends_neither_on_the_order_of_answers_nor_on_the_limit)
 {
     char *states[4] = {NULL};

@@ -81,6 +81,8 @@ START_TEST(a_run_can_be_cancelled_before_it_begins)
 }
 END_TEST
 
+/* Proves 7.2/cancel: Cancelling ends what is under way, in each mode and between attempts, and keeps what was done
+ * Proves 6.1/cancel */
 START_TEST(cancelling_a_sequential_run_cancels_what_is_under_way)
 {
     struct drive *d = drive_new(ONE, NULL, 0);
@@ -100,6 +102,7 @@ START_TEST(cancelling_a_sequential_run_cancels_what_is_under_way)
 }
 END_TEST
 
+/* Proves 7.2/cancel */
 START_TEST(cancelling_in_a_wait_between_attempts_cancels_the_timer)
 {
     struct drive *d = drive_new(ONE, NULL, 0);
@@ -120,6 +123,7 @@ START_TEST(cancelling_in_a_wait_between_attempts_cancels_the_timer)
 }
 END_TEST
 
+/* Proves 7.2/cancel */
 START_TEST(cancelling_a_parallel_run_cancels_all_siblings_and_keeps_what_was_done)
 {
     for (int limit = 0; limit < 2; limit++) {
@@ -180,6 +184,7 @@ static const struct {
 };
 static const struct drive_tool tool = {"t", RV_RISK_READ_ONLY, NULL, NULL, 0};
 
+/* Proves 11.2/replay: A recording replays to the same bytes */
 START_TEST(a_recording_replays_to_the_byte)
 {
     struct drive *d = drive_new(recorded[_i].yaml, &tool, 1);
@@ -276,6 +281,7 @@ START_TEST(an_event_is_read_as_it_was_written)
 }
 END_TEST
 
+/* Proves 5.1/sound: A pipeline with errors makes no run */
 START_TEST(a_pipeline_with_errors_is_not_run)
 {
     struct drive *d = drive_new(ONE, NULL, 0);

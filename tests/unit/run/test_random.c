@@ -418,6 +418,7 @@ static void check_one(struct luck *l, const char *yaml, enum rv_run_mode mode)
     drive_free(d);
 }
 
+/* Proves 7.6/never: Random pipelines with outputs chosen to hurt never exceed a bound or its proof */
 START_TEST(no_run_escapes_its_bounds)
 {
     struct luck l = {0};

@@ -59,6 +59,11 @@ static struct drive *waiting(const char *more, const char *kind, const char *exp
     return d;
 }
 
+/* Proves 7.10/where: Each kind goes on at its configured stage, else where it stands; a denial or a rejection ends
+ * the run, or leads to the reject stage; modify keeps the text as feedback
+ * Proves 7.10/refused: An answer that lacks what its kind needs is refused and the interrupt stays
+ * Proves W03/resume: Resuming resets neither position nor counts
+ * Proves W45: A rejected review ends the run or goes to the reject stage */
 START_TEST(an_answer_resumes_where_its_kind_says)
 {
     struct drive *d = waiting(answers[_i].more, answers[_i].kind, "");
@@ -101,6 +106,7 @@ START_TEST(an_answer_resumes_where_its_kind_says)
 }
 END_TEST
 
+/* Proves 7.10/refused */
 START_TEST(a_refused_answer_can_be_followed_by_a_right_one)
 {
     struct drive *d = waiting("", "confirmation", "");
@@ -114,6 +120,7 @@ START_TEST(a_refused_answer_can_be_followed_by_a_right_one)
 }
 END_TEST
 
+/* Proves 7.10/expired: An answer after the expiry is refused */
 START_TEST(an_expired_interrupt_is_refused_and_stays)
 {
     struct drive *d = waiting("", "confirmation", ",'expires_at':'2023-11-14T22:13:21Z'");
@@ -128,6 +135,7 @@ START_TEST(an_expired_interrupt_is_refused_and_stays)
 }
 END_TEST
 
+/* Proves 7.10/pending: Without a pending interrupt an answer is an error */
 START_TEST(nothing_pending_is_an_error)
 {
     struct drive *d = drive_new(STAGES, NULL, 0);
@@ -155,6 +163,9 @@ START_TEST(an_envelope_that_never_ran_is_initialised_on_resume)
 }
 END_TEST
 
+/* Proves 7.10/kept: Counters, edge counts and visits go on
+ * Proves W22/run: Edge counts go on across a pause
+ * Proves W03/resume */
 START_TEST(edge_limits_hold_across_a_pause)
 {
     struct drive *d =
@@ -192,6 +203,8 @@ START_TEST(an_interrupt_carries_its_id_expiry_and_answer_to_prompts)
 }
 END_TEST
 
+/* Proves 7.10/text: An answer that is no UTF-8 is refused
+ * Proves 11.6/answers: Bytes that are no UTF-8 are refused in answers of people, too */
 START_TEST(an_answer_that_is_no_text_is_refused)
 {
     struct drive *d = waiting("", "clarification", "");

@@ -118,6 +118,7 @@ static const struct {
      "0",
      "1",
      false},
+    /* Proves 10/exactly: A run that uses its budget exactly is completed */
     {"a budget used exactly is not exceeded",
      "name: t\nmax_agent_hops: 1\nagents: [{name: a}]\n",
      {"llm:a", "{}", true, 0},
@@ -235,6 +236,21 @@ static const struct {
      true},
 };
 
+/* Proves 7.2/completed: completed: the end was reached and nothing is pending; reason completed, terminated false
+ * Proves 7.2/terminated: terminated: a bound, an edge limit, a denial or an outcome
+ * Proves 7.2/failed: failed: an unrouted failure, an unknown stage, a blocked graph
+ * Proves 7.3: Stage after stage: cancel, bounds, lookup, visit, failure, edge, stream, save; an unknown stage fails
+ * the run
+ * Proves 7.4/count: The edge is counted, then the loop-back taken, then the limit looked at; a limit of N lets it
+ * be used N times
+ * Proves 7.6/bound: A bound terminates with text and reason, the position stays; the bound on model calls holds
+ * only for stages that may make one
+ * Proves 10/max_visits: A stage with max_visits is entered that often and then ends the run with
+ * max_stage_visits_exceeded
+ * Proves W04/run: A self-edge is a loop-back, counted and limited
+ * Proves W06/run: The model budget blocks no stage that calls no model
+ * Proves W18/run: Stages of one order run in the order of the file
+ * Proves 10/reasons, W23/run */
 START_TEST(a_run_ends_as_its_rules_say)
 {
     struct drive *d;
@@ -269,6 +285,7 @@ END_TEST
     "  - name: c\n    stage_order: 2\n    output_key: critic\n    has_llm: true\n    model_role: r\n"                  \
     "    routing_rules: [{condition: v, value: 1, target: p}]\n  - {name: e, stage_order: 3}\nmodels: {r: scripted}\n"
 
+/* Proves 7.4/feedback: The looping stage's feedback is read before outputs are cleared */
 START_TEST(a_loop_back_counts_archives_clears_and_keeps_the_feedback)
 {
     struct drive *d = drive_new(LOOP, NULL, 0);
@@ -292,6 +309,7 @@ START_TEST(a_loop_back_counts_archives_clears_and_keeps_the_feedback)
 }
 END_TEST
 
+/* Proves 7.4/count */
 START_TEST(the_stop_at_an_edge_comes_after_counting_and_clearing)
 {
     struct drive *d = drive_new(LOOP "edge_limits: [{from: c, to: p, max_count: 1}]\n", NULL, 0);
@@ -307,6 +325,7 @@ START_TEST(the_stop_at_an_edge_comes_after_counting_and_clearing)
 }
 END_TEST
 
+/* Proves W14/run: What a loop-back archives and clears is configurable */
 START_TEST(what_is_archived_and_cleared_is_configurable)
 {
     struct drive *d = drive_new(LOOP "retry_archive: [critic]\nretry_clear: []\n", NULL, 0); /* W14 */
@@ -318,6 +337,7 @@ START_TEST(what_is_archived_and_cleared_is_configurable)
 }
 END_TEST
 
+/* Proves 10/state: Outputs are gathered over loops by the state schema: replace, append, merge_dict */
 START_TEST(state_gathers_outputs_across_loops)
 {
     static const struct {
@@ -342,6 +362,7 @@ END_TEST
 
 /* --- the envelope at the start (7.2) --- */
 
+/* Proves 7.2/fresh: A fresh run takes order, first stage, bounds and mode from the pipeline; counters are kept */
 START_TEST(a_fresh_run_takes_bounds_and_order_from_the_pipeline_and_keeps_counters)
 {
     struct drive *d =
@@ -384,6 +405,9 @@ static const struct {
      RV_RUN_INTERRUPTED, "null", NULL},
 };
 
+/* Proves 7.2/interrupted: interrupted: an interrupt is pending, also at the end
+ * Proves W12/run: The first termination wins in runs, too
+ * Proves 7.2/failed, 7.3 */
 START_TEST(a_loaded_envelope_is_judged_where_it_stands)
 {
     struct drive *d = drive_new("name: t\nagents: [{name: a}]\n", NULL, 0);
@@ -438,6 +462,9 @@ END_TEST
 
 /* --- saving (7.9, W43) --- */
 
+/* Proves 7.9/save: The state is handed out for saving after each stage or batch and at every end, whatever the
+ * reason
+ * Proves W43: The state is handed out on every exit */
 START_TEST(the_state_is_saved_after_each_stage_and_at_every_end)
 {
     struct drive *d = drive_new(

@@ -101,6 +101,7 @@ static const struct {
     {"{text: so far, error: {kind: connection}}", "LLMError", "the connection broke", true},
 };
 
+/* Proves W16/engine */
 START_TEST(errors_of_models)
 {
     char text[256];

@@ -85,6 +85,7 @@ static const struct {
     {"repeat: never", "s.yaml:1:9: error: script: repeat must be a boolean"},
 };
 
+/* Proves 11.5/engine */
 START_TEST(faults_name_their_place)
 {
     char *findings;

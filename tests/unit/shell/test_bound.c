@@ -44,6 +44,9 @@ static void load(struct world *w, int i)
     world_load(w, text, cases[i].script, NULL);
 }
 
+/* Proves 5.1/checks: A stage that calls models needs a model, a stage that runs tools needs a source of tools, a
+ * stage with policies needs one bound, or nothing is run; mocked and scripted stages need neither model nor tools.
+ * Access that allows nothing is a warning (4.3), and its steps are denied (6.1) */
 START_TEST(what_nothing_answers_for_is_found)
 {
     struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
@@ -64,6 +67,7 @@ START_TEST(what_nothing_answers_for_is_found)
 }
 END_TEST
 
+/* Proves 5.1/checks */
 START_TEST(a_run_of_it_does_not_begin)
 {
     struct how how = {0};

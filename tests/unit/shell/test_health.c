@@ -69,6 +69,8 @@ static const struct {
      "{\"error_type\":\"ExecutionError\",\"message\":\"b\",\"count\":1}]}]"},
 };
 
+/* Proves 10/tool-health: Last calls, status, breaker after 5 failures in 300 s, let through later
+ * Proves 10/execution-chain: Breaker before execution, record after */
 START_TEST(five_failures_block_a_tool)
 {
     struct world w;
@@ -93,6 +95,7 @@ START_TEST(five_failures_block_a_tool)
 }
 END_TEST
 
+/* Proves 10/tool-health */
 START_TEST(a_blocked_tool_comes_back_after_five_minutes)
 {
     static const char pipeline[] =

@@ -136,6 +136,7 @@ static const struct {
     {"append_probed", 15 * SECOND, false}, {"set_flag", 15 * SECOND, true},     {"read_counter", 15 * SECOND, true},
 };
 
+/* Proves 8.2/save */
 START_TEST(who_stood_still_longer_than_its_lease_begins_nothing_that_must_not_be_done_twice)
 {
     struct process f;

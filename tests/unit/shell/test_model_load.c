@@ -23,6 +23,7 @@ static int n_descriptors(void)
     return n;
 }
 
+/* Proves 12.3/places */
 START_TEST(two_hundred_runs_keep_to_the_places_there_are)
 {
     static const struct plan plan[] = {{.status = 200, .body = PIECE("Hel") PIECE("lo") THE_END, .delay_ms = 2}};

@@ -92,6 +92,7 @@ static void says(const char *line, const char *key, const char *value)
     ck_assert_msg(strstr(line, want) != NULL, "no %s in %s", want, line);
 }
 
+/* Proves 12.3/times */
 START_TEST(a_model_that_is_late_ends_in_its_time)
 {
     struct talk t = {.holds = rows[_i].holds};

@@ -32,6 +32,8 @@ static void tear_down(void)
     talks_fini(&all);
 }
 
+/* Proves 12.2/deltas: Pieces come in order and before the result; a reader that is not ready holds its stream and
+ * loses nothing */
 START_TEST(pieces_come_in_order_and_before_the_result)
 {
     struct talk t = {0};
@@ -53,6 +55,8 @@ START_TEST(pieces_come_in_order_and_before_the_result)
 }
 END_TEST
 
+/* Proves 12.5/payload: What is sent can be seen, byte for byte as the server got it
+ * Proves p8.W39 */
 START_TEST(the_payload_is_what_the_server_got)
 {
     struct talk t = {0};
@@ -100,6 +104,7 @@ static size_t written_when_still(void)
     return now;
 }
 
+/* Proves 12.2/deltas */
 START_TEST(a_held_stream_holds_its_server_and_loses_nothing)
 {
     rv_buf want = RV_BUF_INIT(1 << 20);
@@ -230,6 +235,8 @@ static void replays_to(const struct world *w, rv_store *store, const char *state
     rv_replayed_fini(&r);
 }
 
+/* Proves 12.3/crash: A run that died in the middle of an answer asks again, and asks nothing twice that had an
+ * answer */
 START_TEST(a_run_that_died_in_mid_stream_asks_again_elsewhere)
 {
     struct how how = {.real_time = true};

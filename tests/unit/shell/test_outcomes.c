@@ -194,6 +194,7 @@ START_TEST(the_outside_world_is_changed_as_often_as_the_class_allows)
 }
 END_TEST
 
+/* Proves 7.10/recover */
 START_TEST(several_deaths_in_a_row_take_no_time_from_a_call)
 {
     struct life l;
@@ -223,6 +224,7 @@ START_TEST(several_deaths_in_a_row_take_no_time_from_a_call)
 }
 END_TEST
 
+/* Proves 7.9/thread */
 START_TEST(a_run_that_waits_takes_an_answer_and_nothing_else)
 {
     const struct rv_response wrong = {.has_approved = true, .approved = true};

@@ -74,6 +74,7 @@ static const struct {
      {"its process died", "\"partial\":\"half\""}},
 };
 
+/* Proves 12.5/pieces: Pieces of capabilities' providers come before their answer, each run hears its own */
 START_TEST(pieces_of_a_worker_come_before_its_answer)
 {
     struct talk t = {0};
@@ -121,6 +122,7 @@ START_TEST(echo_streams_what_it_answers)
 END_TEST
 
 /* Pieces of several workers at once, each run hears its own. */
+/* Proves 12.5/pieces */
 START_TEST(runs_hear_their_own_pieces)
 {
     struct talk t[40] = {{0}};

@@ -144,6 +144,8 @@ static bool survive(int i, int n, int64_t gap_us, const char *want)
     return f.breaker.fired;
 }
 
+/* Proves 7.9/thread: A run is kept under its id at every step, and another process loads, answers and keeps it by
+ * that id. A step that can not be kept stops the run instead of being logged and ignored */
 START_TEST(a_run_whose_process_died_at_any_point_ends_as_if_it_had_not)
 {
     char *want = uninterrupted(_i);

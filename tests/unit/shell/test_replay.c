@@ -41,6 +41,8 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 }
 
 /* The live run's catalog knows the tools of plugins; a replay is given the same. */
+/* Proves 11.1: Everything that is iterated has a defined order
+ * Proves 11.2/replay */
 START_TEST(a_journal_plays_back_to_the_same_effects_and_state)
 {
     const struct rv_store_scope all = {NULL, NULL};

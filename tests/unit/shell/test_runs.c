@@ -105,6 +105,14 @@ static const struct {
      "completed", "ask", "ask", "{\"a\":1}", 60},
 };
 
+/* Proves 7.4/engine: Loop-backs and edge limits through the engine
+ * Proves 7.5/engine: An unrouted failure ends the run as failed
+ * Proves 7.7/engine: Parallel branches overlap (time is the longest) and join; same bytes for 1 and 8 workers
+ * Proves 7.10/engine: Scripted approval, denial, clarification, no answer, unfit answer
+ * Proves W06/engine: (cost) a tool or service stage needs no provider
+ * Proves W16/engine: Back-off 1 s then 2 s, retryable kinds only, stage deadline in time
+ * Proves W24/engine: A scripted or mocked stage needs no provider and no capability; mocks by option and by stage
+ * Proves 8.1/engine */
 START_TEST(runs)
 {
     struct how how = {0};
@@ -155,6 +163,8 @@ static const struct {
      "no capability is loaded that has hook \\\"hello.count\\\""},
 };
 
+/* Proves 8.1/engine: Provider, executor and clock are replaceable; what no provider answers fails with a reason
+ * Proves W16/engine */
 START_TEST(failures_say_why)
 {
     struct how how = {0};
@@ -170,6 +180,12 @@ START_TEST(failures_say_why)
 }
 END_TEST
 
+/* Proves 7.8/engine: `done` is last and sent once, on a stopped run too
+ * Proves 7.8: One event per finished stage, failing ones too, and one end marker on every path, last; a slow reader
+ * blocks nobody
+ * Proves 10/stream: A typed stream of events with fixed order
+ * Proves W41: The stream has the output by its own key, before clearing, for every stage; errors are told
+ * Proves 7.11, 8.5/lifecycle */
 START_TEST(rule_7_8_done_is_last_and_once)
 {
     struct how how = {0};
@@ -194,6 +210,9 @@ static size_t n_lines(const rv_buf *b)
     return n;
 }
 
+/* Proves 7.9/engine: State is handed out after each stage and at the end
+ * Proves W43/engine: Failed and stopped runs are saved too
+ * Proves 7.9/save */
 START_TEST(rule_7_9_state_is_saved_after_each_stage_and_at_the_end)
 {
     struct how how = {.saves = true};
@@ -220,6 +239,7 @@ START_TEST(chunks_arrive_one_after_the_other)
 }
 END_TEST
 
+/* Proves 10/metrics: Each visit tells its duration and model calls, each model call its tokens, the run the sums */
 START_TEST(usage_is_reported)
 {
     struct how how = {0};
@@ -234,6 +254,7 @@ START_TEST(usage_is_reported)
 }
 END_TEST
 
+/* Proves 7.10/engine */
 START_TEST(an_answer_that_does_not_fit_is_an_error_and_the_run_stays_interrupted)
 {
     struct how how = {0};
@@ -250,6 +271,8 @@ START_TEST(an_answer_that_does_not_fit_is_an_error_and_the_run_stays_interrupted
 }
 END_TEST
 
+/* Proves 7.2/cancelled: cancelled: the caller asked
+ * Proves 7.8/engine */
 START_TEST(a_cancelled_run_ends_as_cancelled)
 {
     struct how how = {0};
@@ -265,6 +288,7 @@ START_TEST(a_cancelled_run_ends_as_cancelled)
 }
 END_TEST
 
+/* Proves 11.4/engine: Jobs own their data; an engine may be freed before its runs */
 START_TEST(an_engine_may_go_before_its_runs)
 {
     struct how how = {0};

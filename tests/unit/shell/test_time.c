@@ -34,6 +34,8 @@ static const struct {
     {30, 20, 10, "cba"}, {10, 10, 10, "abc"}, {0, 0, 0, "abc"}, {20, 10, 20, "bac"}, {5, 0, 0, "bca"},
 };
 
+/* Proves 11.1/engine: Answers are ordered by due time and call id
+ * Proves 8.1/engine */
 START_TEST(answers_come_by_due_time_then_by_call)
 {
     struct how how = {0};
@@ -63,6 +65,7 @@ START_TEST(max_parallel_limits_what_overlaps)
 }
 END_TEST
 
+/* Proves W16/engine */
 START_TEST(an_answer_at_the_deadline_counts_one_after_it_does_not)
 {
     static const char pipeline[] = "name: s\nagents: [{name: a, timeout_seconds: 1}]";
@@ -79,6 +82,7 @@ START_TEST(an_answer_at_the_deadline_counts_one_after_it_does_not)
 }
 END_TEST
 
+/* Proves W16/engine */
 START_TEST(a_stream_that_is_too_slow_times_out_between_chunks)
 {
     struct how how = {0};
@@ -95,6 +99,9 @@ START_TEST(a_stream_that_is_too_slow_times_out_between_chunks)
 }
 END_TEST
 
+/* Proves W42/engine: 20,000 visits with events neither block nor recurse
+ * Proves W42: A long cyclic run blocks nobody
+ * Proves 7.8 */
 START_TEST(w42_long_loops_neither_block_nor_recurse)
 {
     struct how how = {0};

@@ -29,6 +29,8 @@ static const char *const capabilities[] = {"hello", "slow", "answers", "files", 
     "models: {m1: [{json: {a: 1}, delay_ms: 3}], m2: [{json: {b: 1}}]}\n"                                              \
     "tools: {look: [{result: {n: 1}}, {result: {n: 2}, delay_ms: 4}, {result: {n: 3}}]}\n"
 
+/* Proves 11.2/engine: Same config, script and clock: identical state, events, effects for any number of workers
+ * Proves 7.7/engine */
 START_TEST(rule_11_2_one_and_eight_workers_give_the_same_bytes)
 {
     char *state[2];
@@ -79,6 +81,7 @@ static const struct {
     {"garbage", "", "it answered what is not JSON"},
 };
 
+/* Proves 11.5/engine: Bad tools, scripts and recordings are errors, never crashes */
 START_TEST(a_tool_answers_or_says_what_it_did_wrong)
 {
     struct how how = {.capabilities = capabilities};
@@ -148,6 +151,7 @@ static const struct {
     {"{name: a, mock_handler: hello.canned}", false, "{}"},
 };
 
+/* Proves W24/engine */
 START_TEST(hooks_and_mocks_run_on_workers)
 {
     struct how how = {.capabilities = capabilities, .use_mocks = entries[_i].use_mocks};
@@ -163,6 +167,7 @@ START_TEST(hooks_and_mocks_run_on_workers)
 }
 END_TEST
 
+/* Proves 11.4/engine */
 START_TEST(a_cancelled_run_leaves_its_calls_behind)
 {
     struct how how = {.capabilities = capabilities, .workers = 1};

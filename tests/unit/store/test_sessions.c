@@ -259,6 +259,7 @@ static int see_pair(void *self, const struct rv_message *m, rv_err **err)
     return 0;
 }
 
+/* Proves p8.W33 */
 START_TEST(many_processes_number_one_session_without_gaps)
 {
     const struct rv_session_row fresh = {.id = "s1", .tenant = "default", .user = "u", .created_us = T0};
@@ -310,6 +311,7 @@ static void step_until_killed(struct world *w, int to)
     _exit(1);
 }
 
+/* Proves p8.W33: One transaction a turn, numbers without gaps */
 START_TEST(a_killed_process_leaves_each_step_with_its_turn)
 {
     struct world world, *w = &world;

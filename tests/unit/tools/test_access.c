@@ -42,6 +42,13 @@ static bool allowed(int access, enum list kind, int risk_column, const char **wh
     return rv_tool_allowed(access, &list, RV_STR_LIT("probe"), risk_column <= RV_N_RISK ? &info : NULL, why);
 }
 
+/* Proves 6.2/none: Access none allows no tool, whitelisted or not
+ * Proves 6.2/all: Access all allows every tool that the whitelist, if there is one, lists
+ * Proves 6.2/read: Access read allows read_only and low tools that the whitelist, if there is one, lists
+ * Proves 6.2/write: Access write adds write and medium tools, never destructive, high or critical ones
+ * Proves 6.2/whitelist: An empty whitelist allows nothing
+ * Proves W34: read and write are enforced, unset access means nothing, all respects the whitelist
+ * Proves 10/access */
 START_TEST(access_level_and_whitelist_both_have_to_agree)
 {
     for (int risk = 0; risk < RV_N_RISK + 2; risk++) {
@@ -57,6 +64,8 @@ START_TEST(access_level_and_whitelist_both_have_to_agree)
 }
 END_TEST
 
+/* Proves 6.2/unset: Unset access allows nothing without a whitelist, and exactly the listed tools with one
+ * Proves 6.2/whitelist, W34 */
 START_TEST(unset_access_allows_exactly_what_a_whitelist_lists)
 {
     for (int risk = 0; risk < RV_N_RISK + 2; risk++) {
@@ -84,6 +93,7 @@ START_TEST(access_outside_the_list_allows_nothing)
 }
 END_TEST
 
+/* Proves 6.2/why: A denial says which of the rules it was */
 START_TEST(denial_says_which_rule_it_was)
 {
     static const struct {

@@ -3,6 +3,8 @@
 #include "tests/kit/kit.h"
 #include "tests/unit/tools/suites.h"
 
+/* Proves 6.3/unset-risk: A tool without a risk counts as write
+ * Proves W02 */
 START_TEST(unset_risk_counts_as_write)
 {
     struct rv_tool_info info = {.name = "t", .risk = RV_UNSET, .effect = RV_UNSET};
@@ -23,6 +25,10 @@ static const struct {
     {RV_RISK_CRITICAL, RV_EFFECT_NON_IDEMPOTENT, true},
 };
 
+/* Proves 2.2/effect: The effect class follows from the risk: read_only is safe, destructive is idempotent,
+ * everything else (an unset risk too) is non_idempotent; a stated class wins
+ * Proves 2.2/confirm: Destructive, high and critical tools need confirmation, the other risks do not
+ * Proves W02 */
 START_TEST(risk_gives_effect_class_and_confirmation)
 {
     struct rv_tool_info info = {.name = "t", .risk = risks[_i].risk, .effect = RV_UNSET};
@@ -33,6 +39,7 @@ START_TEST(risk_gives_effect_class_and_confirmation)
 }
 END_TEST
 
+/* Proves 2.2/effect */
 START_TEST(stated_effect_wins_over_the_risk)
 {
     struct rv_tool_info info = {.name = "t", .risk = RV_RISK_WRITE, .effect = RV_EFFECT_SAFE};
@@ -59,6 +66,8 @@ static const struct {
      "d", "- t(n: integer?, s?: string?, l?: string_list?, u: any, z: null, e: any): d"},
 };
 
+/* Proves 10/catalogue-line: A prompt shows a tool in one line with its parameters, their types, and which are
+ * optional */
 START_TEST(prompt_line_shows_parameters_with_types)
 {
     json_object *input = lines[_i].input ? rv_kit_json(lines[_i].input) : NULL;

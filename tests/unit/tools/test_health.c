@@ -38,6 +38,10 @@ static const struct {
     {"10 huge latencies do not overflow", 100, 0, INT64_MAX, RV_HEALTH_UNHEALTHY},
 };
 
+/* Proves 10/health-rate: 95 % success is healthy, 80 % degraded, less unhealthy
+ * Proves 10/health-latency: A mean latency of up to 2000 ms is healthy, up to 5000 ms degraded, more unhealthy; the
+ * worse of rate and latency is the status
+ * Proves 10/health-window */
 START_TEST(status_is_the_worse_of_success_rate_and_latency)
 {
     struct rv_tool_health h = {.n = 0};
@@ -48,6 +52,7 @@ START_TEST(status_is_the_worse_of_success_rate_and_latency)
 }
 END_TEST
 
+/* Proves 10/health-latency */
 START_TEST(latency_is_a_mean)
 {
     struct rv_tool_health h = {.n = 0};
@@ -60,6 +65,7 @@ START_TEST(latency_is_a_mean)
 }
 END_TEST
 
+/* Proves 10/health-window: The last hundred calls of a tool count; below five its health is unknown */
 START_TEST(only_the_last_hundred_calls_count)
 {
     struct rv_tool_health h = {.n = 0};
@@ -74,6 +80,7 @@ START_TEST(only_the_last_hundred_calls_count)
 }
 END_TEST
 
+/* Proves 10/health-rate */
 START_TEST(success_rate_without_calls_is_one)
 {
     struct rv_tool_health h = {.n = 0};
@@ -101,6 +108,7 @@ static const struct {
     {"10 pushed out of the window by calls", 5, 100, 0, 0, false},
 };
 
+/* Proves 10/health-breaker: Five errors within 300 s block a tool */
 START_TEST(breaker_opens_on_five_errors_within_300_seconds)
 {
     struct rv_tool_health h = {.n = 0};
@@ -112,6 +120,7 @@ START_TEST(breaker_opens_on_five_errors_within_300_seconds)
 }
 END_TEST
 
+/* Proves 10/health-breaker */
 START_TEST(breaker_counts_errors_by_their_own_time)
 {
     struct rv_tool_health h = {.n = 0};
@@ -125,6 +134,8 @@ START_TEST(breaker_counts_errors_by_their_own_time)
 END_TEST
 
 /* Better to worse. */
+/* Proves 10/health-system: The status of many tools is the worst of them; unknown is worse than healthy, better
+ * than degraded */
 START_TEST(worst_health_ranks_unknown_between_healthy_and_degraded)
 {
     static const enum rv_health order[] = {RV_HEALTH_HEALTHY, RV_HEALTH_UNKNOWN, RV_HEALTH_DEGRADED,
@@ -161,6 +172,8 @@ static const struct {
      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
 };
 
+/* Proves 10/health-errors: The errors of a tool are counted by their type and the head of their message, numbers
+ * and quoted parts aside: the last 16 kinds, the most frequent first */
 START_TEST(errors_of_one_kind_differ_in_numbers_and_quotes_only)
 {
     struct rv_tool_health h = {.n = 0};
@@ -187,6 +200,7 @@ static char *written_errors(const struct rv_tool_health *h)
     return rv_buf_steal(&b, NULL);
 }
 
+/* Proves 10/health-errors */
 START_TEST(errors_are_listed_by_count_and_the_latest_of_equal_ones_first)
 {
     struct rv_tool_health h = {.n = 0};
@@ -206,6 +220,7 @@ START_TEST(errors_are_listed_by_count_and_the_latest_of_equal_ones_first)
 }
 END_TEST
 
+/* Proves 10/health-errors */
 START_TEST(the_kind_of_error_not_seen_for_longest_gives_way)
 {
     struct rv_tool_health h = {.n = 0};

@@ -117,6 +117,18 @@ static const struct {
      "{'status':'error','error':{'error_type':'ToolError','message':'e','recoverable':false}}"},
 };
 
+/* Proves 6.5/input: A standard result passes as it is, other objects are converted, anything else is an error that
+ * names its type
+ * Proves 6.5/status: The status word decides, whatever its case; any other status, or none, means error only if
+ * there is an error
+ * Proves 6.5/message: A text under message is kept
+ * Proves 6.5/success: The data of a success is the whole answer
+ * Proves 6.5/error: The text of a failure is the error, else the message, else the error as JSON, else "Unknown
+ * error"; an error object gives type, message and details
+ * Proves W33: A failure that a tool reports inside its answer is a failed step
+ * Proves W35: Data that is no object is wrapped as {value: it}
+ * Proves W38: Status is trimmed; timeout, denied and cancelled are errors; an error of null, false or empty text is
+ * none; texts are JSON; recoverable and partial data are kept */
 START_TEST(answer_becomes_the_standard_result)
 {
     json_object *raw = rv_kit_json(cases[_i].raw), *want = rv_kit_json(cases[_i].want), *out = NULL, *again = NULL;
@@ -150,6 +162,7 @@ static const struct {
     {"true", "tool result must be an object, found boolean  [invalid_argument]\n"},
 };
 
+/* Proves 6.5/input */
 START_TEST(answer_that_is_no_object_is_an_error_naming_its_type)
 {
     json_object *raw = rv_kit_json(bad[_i].raw), *out = NULL;

@@ -18,6 +18,7 @@ static const struct {
     {"  - {name: a}\n", ""},
 };
 
+/* Proves 12.1/load: An output_schema that is none is an error when the pipeline is loaded */
 START_TEST(every_output_schema_must_be_one)
 {
     rv_findings *findings = rv_findings_new();

@@ -50,6 +50,7 @@ static int add(rv_tool_registry *r, const char *name, const struct rv_tool_handl
     return rv_tool_register(r, &info, handler, replace, err);
 }
 
+/* Proves 6.3/register: A tool needs a name and a handler; the messages say which is missing and name the tool */
 START_TEST(registering_needs_a_name_and_a_handler)
 {
     static const struct rv_tool_handler none = {.call = NULL};
@@ -76,6 +77,7 @@ START_TEST(registering_needs_a_name_and_a_handler)
 }
 END_TEST
 
+/* Proves 6.3/replace: A name can be registered again only with the replace flag */
 START_TEST(same_name_again_needs_the_replace_flag)
 {
     struct rv_tool_handler one = {say, "1"}, two = {say, "2"};
@@ -97,6 +99,8 @@ START_TEST(same_name_again_needs_the_replace_flag)
 }
 END_TEST
 
+/* Proves 6.3/definition: The registry keeps its own copy of a definition and compiles its schemas; a bad schema is
+ * refused */
 START_TEST(definition_is_copied_with_compiled_schemas)
 {
     json_object *input = rv_kit_json("{'type':'object','required':['a']}"), *args = rv_kit_json("{}");
@@ -132,6 +136,7 @@ START_TEST(definition_is_copied_with_compiled_schemas)
 }
 END_TEST
 
+/* Proves 6.3/definition */
 START_TEST(bad_schema_is_refused)
 {
     json_object *output = rv_kit_json("{'typ':'object'}");
@@ -149,6 +154,7 @@ START_TEST(bad_schema_is_refused)
 }
 END_TEST
 
+/* Proves 6.3/list: Names are listed sorted */
 START_TEST(names_are_sorted)
 {
     static const char *const added[] = {"m", "z", "a", "mm", "b", "B", "y"};
@@ -173,6 +179,8 @@ START_TEST(names_are_sorted)
 }
 END_TEST
 
+/* Proves 6.3/execute: Executing an unknown tool says "tool not found" with the name and the nearest one; else the
+ * handler's answer or error comes back as it is */
 START_TEST(unknown_tool_is_not_found_with_the_nearest_name)
 {
     rv_tool_registry *r = rv_tool_registry_new();
@@ -188,6 +196,7 @@ START_TEST(unknown_tool_is_not_found_with_the_nearest_name)
 }
 END_TEST
 
+/* Proves 6.3/execute */
 START_TEST(handlers_own_answer_comes_back)
 {
     rv_tool_registry *r = rv_tool_registry_new();
@@ -212,6 +221,7 @@ static const struct {
     {"{} {}", "tool \"t\" gave an answer that is no JSON"},
 };
 
+/* Proves 6.3/null: No answer, a null and text that is no JSON are errors of the tool, reported as ExecutionError */
 START_TEST(answer_that_is_no_json_is_a_tool_error)
 {
     struct rv_tool_handler handler = {say, bad_answers[_i].answer};
@@ -230,6 +240,7 @@ START_TEST(answer_that_is_no_json_is_a_tool_error)
 }
 END_TEST
 
+/* Proves 6.3/execute */
 START_TEST(failing_handlers_error_comes_back_unchanged)
 {
     int code = RV_E_IO;
@@ -342,6 +353,7 @@ static void *read_names(void *arg)
     return NULL;
 }
 
+/* Proves 6.3/threads: Readers and writers may use a registry at once */
 START_TEST(many_readers_and_writers_at_once)
 {
     json_object *input = rv_kit_json("{'properties':{'a':{'enum':['x']},'c':{'default':[1]}},"

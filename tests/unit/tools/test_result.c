@@ -19,6 +19,8 @@ static void assert_json(json_object *got, const char *want)
     json_object_put(got);
 }
 
+/* Proves 6.4/success: A success has status success, no error, data and message as given
+ * Proves W35 */
 START_TEST(success_has_status_data_and_message)
 {
     json_object *data = rv_kit_json("{'a':1}"), *list = rv_kit_json("[1]"), *out = NULL;
@@ -34,6 +36,8 @@ START_TEST(success_has_status_data_and_message)
 }
 END_TEST
 
+/* Proves 6.4/failure: A failure has status error and an error, no data; without a message of its own it takes the
+ * error's */
 START_TEST(failure_takes_its_message_from_the_error_by_default)
 {
     json_object *error = NULL, *out = NULL;
@@ -49,6 +53,7 @@ START_TEST(failure_takes_its_message_from_the_error_by_default)
 }
 END_TEST
 
+/* Proves 6.4/failure */
 START_TEST(failure_needs_error_details)
 {
     static const char *const bad[] = {"null",
@@ -95,6 +100,8 @@ static const struct {
     {"{'status':'success','message':1}", "tool result: \"message\" must be text, found integer"},
 };
 
+/* Proves 6.4/validate: Status error needs an error object, status success must not have one; each message says
+ * which rule is broken */
 START_TEST(validation_says_which_rule_a_result_breaks)
 {
     json_object *result = rv_kit_json(checked[_i].result);
@@ -108,6 +115,7 @@ START_TEST(validation_says_which_rule_a_result_breaks)
 }
 END_TEST
 
+/* Proves 6.4/details: Error details are as given; details may be absent */
 START_TEST(error_details_are_as_given)
 {
     json_object *details = rv_kit_json("{'k':[1]}"), *out = NULL;
@@ -120,6 +128,9 @@ START_TEST(error_details_are_as_given)
 }
 END_TEST
 
+/* Proves 6.4/native: An engine error gives its kind as type, its texts as message and the whole chain as
+ * details.traceback
+ * Proves 6.3/null */
 START_TEST(native_error_gives_type_text_and_traceback)
 {
     static const struct {
@@ -145,6 +156,7 @@ START_TEST(native_error_gives_type_text_and_traceback)
 }
 END_TEST
 
+/* Proves 6.4/native */
 START_TEST(native_error_keeps_the_whole_chain)
 {
     struct rv_src src = {"a.yaml", 3, 7};
@@ -160,6 +172,7 @@ START_TEST(native_error_keeps_the_whole_chain)
 }
 END_TEST
 
+/* Proves 6.4/not-found: A missing entity is a NotFoundError that names entity and id and is not recoverable */
 START_TEST(not_found_names_entity_and_id)
 {
     json_object *out = NULL;

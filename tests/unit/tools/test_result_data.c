@@ -52,6 +52,14 @@ static const struct {
     {"6.6 other evidence is ignored", "{'evidence':[null,3,[]]}", "evidence", "[]", 3},
 };
 
+/* Proves 6.6/lists: Explored and pending items keep texts only; a missing list is empty; raw is the answer
+ * Proves 6.6/discoveries: A discovery is an object or a text that is its identifier; type, location and metadata
+ * have defaults
+ * Proves 6.6/evidence: Evidence is an object or a text that is its content; location, content, relevance and
+ * confidence have defaults
+ * Proves 6.6/other: Other entries are dropped and counted; an answer that is no object is an error
+ * Proves W39: A discovery without identifier is dropped and counted; a missing location is unknown, missing content
+ * empty */
 START_TEST(result_data_has_one_shape)
 {
     json_object *raw = rv_kit_json(cases[_i].raw), *want = rv_kit_json(cases[_i].want), *out = NULL, *part = NULL;
@@ -73,6 +81,7 @@ START_TEST(result_data_has_one_shape)
 }
 END_TEST
 
+/* Proves 6.6/other */
 START_TEST(result_data_of_no_object_is_an_error)
 {
     json_object *raw = rv_kit_json("[1]"), *out = NULL;

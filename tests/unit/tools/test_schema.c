@@ -121,6 +121,8 @@ static void compile(const char *text, rv_schema **out)
     json_object_put(doc);
 }
 
+/* Proves 10/catalogue-check: Checking arguments lists every problem: missing, wrong type, unknown (with the nearest
+ * name); defaults can be filled in */
 START_TEST(value_fits_or_every_fault_is_named)
 {
     json_object *value = rv_kit_json(cases[_i].value);
@@ -204,6 +206,7 @@ static void check_texts(const rv_schema *s, const char *texts, int want)
     json_object_put(list);
 }
 
+/* Proves 12.1/formats: Formats of texts are checked; the keywords and formats that are known stand on a page */
 START_TEST(texts_are_of_their_format)
 {
     char text[80];
@@ -328,6 +331,7 @@ static const struct {
     {"true", "{}", "{}"},
 };
 
+/* Proves 10/catalogue-check */
 START_TEST(absent_properties_get_their_defaults)
 {
     json_object *value = rv_kit_json(defaults[_i].value), *want = rv_kit_json(defaults[_i].want);

@@ -47,6 +47,12 @@ static const struct {
      "'recoverable':false,'details':{}}"},
 };
 
+/* Proves 6.1/shape: A step's result always has step_id, tool, parameters, status and execution_time_ms, then data
+ * or an error with type, message, recoverable and details
+ * Proves W36/shape: A malformed step has a result of type InvalidStep in the one shape (the rest of W36 belongs to
+ * the stage)
+ * Proves W37: A denial has the shape of every other failed step
+ * Proves W33, W35, W38 */
 START_TEST(step_result_has_one_shape)
 {
     json_object *parameters = cases[_i].parameters ? rv_kit_json(cases[_i].parameters) : NULL;

@@ -22,6 +22,8 @@ static const struct scene alone[] = {
              "tool_response[parent] {\"error\":{\"type\":\"ExecutionError\",\"message\":\"it is dark\"}} "
              "{\"name\":\"look\",\"id\":\"c2\"}\n"
              "assistant[parent] done\n"},
+    /* Proves remlight.9: Calls and results in the order of the model, matched by id
+     * Proves remlight.19/3: Results belong to calls by their ids */
     {.name = "answers in another order",
      .parent = TOOLS,
      .last_first = true,
@@ -53,6 +55,7 @@ static const struct scene alone[] = {
              "tool_response[parent] {\"error\":{\"type\":\"ValidationError\",\"message\":\"step 2 can not be run: "
              "arguments must be an object, not array\"}} {\"name\":\"read\",\"id\":\"c3\"}\n"
              "assistant[parent] well\n"},
+    /* Proves remlight.19/3 */
     {.name = "the same id twice",
      .parent = TOOLS,
      .lines = {{.to = "parent", .text = "", .calls = "call_1 read {}"},
@@ -78,6 +81,7 @@ static const struct scene alone[] = {
                  "read", "call_1") "tool_call[parent] " CALLED("final_result", "call_2",
                                                                "{\"name\":\"ada\"}") "tool_response[parent] " DONE
                  OF("final_result", "call_2") "assistant[parent] {\"name\":\"ada\"}\n"},
+    /* Proves p8.W7 */
     {.name = "an output by call, with others beside it",
      .parent = TOOLS SHAPE,
      .lines = {{.to = "parent", .text = "", .calls = "c1 read {} | c2 final_result {\"name\":\"ada\",\"n\":3}"}},
@@ -101,12 +105,14 @@ static const struct scene alone[] = {
              "tool_call[parent] {\"name\":\"final_result\",\"id\":\"c2\",\"arguments\":{\"name\":\"ada\"}}\n"
              "tool_response[parent] Final result processed. {\"name\":\"final_result\",\"id\":\"c2\"}\n"
              "assistant[parent] {\"name\":\"ada\"}\n"},
+    /* Proves p8.17 */
     {.name = "a chain",
      .parent = SHAPE "chained_tool: put\n",
      .lines = {{.to = "parent", .text = "{\"name\":\"ada\"}"}, {.to = "put", .text = "{\"saved\":1}"}},
      .rows = "user ask\nassistant[parent] {\"name\":\"ada\"}\n"
              "tool_call[parent] " CALLED("put", "%C",
                                          "{\"name\":\"ada\"}") "tool_response[parent] {\"saved\":1}" OF("put", "%C")},
+    /* Proves p8.W36 */
     {.name = "a chain that must not happen twice",
      .parent = SHAPE "chained_tool: send\n",
      .lines = {{.to = "parent", .text = "{\"name\":\"ada\"}"}, {.to = "send", .text = "{\"sent\":1}"}},
@@ -136,6 +142,7 @@ static const struct scene alone[] = {
                  "wipe", "%C", "{\"name\":\"ada\"}") "tool_response[parent] {\"status\":\"error\",\"error\":\"tool "
                                                      "\\\"wipe\\\" needs a person's approval, which a "
                                                      "chained call can not ask for\"}" OF("wipe", "%C")},
+    /* Proves p8.W13, remlight.7 */
     {.name = "an observation, and the end of a routing",
      .parent = TOOLS,
      .routes = true,
@@ -154,6 +161,7 @@ static const struct scene alone[] = {
              "tool_response[parent] {\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"} "
              "{\"name\":\"action\",\"id\":\"d\"}\n"
              "assistant[parent] bye\n"},
+    /* Proves p8.W23 */
     {.name = "a turn that fails",
      .parent = TOOLS,
      .lines = {{.to = "parent", .text = "I look.", .calls = "c1 read {}"},

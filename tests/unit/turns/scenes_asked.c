@@ -2,6 +2,7 @@
 #include "tests/unit/turns/scenes.h"
 
 const struct scene room_asked_scenes[] = {
+    /* Proves p8.16 */
     {.name = "the sequence of the reference", /* p8 16 */
      .stage = ", child_text: child",
      .parent = TOOLS,
@@ -50,6 +51,7 @@ const struct scene room_asked_scenes[] = {
          "assistant[parent] I read.\n"
          "\n"
          "this\n"},
+    /* Proves remlight.9 */
     {.name = "children side by side, and a tool",
      .stage = ", child_text: child",
      .parent = TOOLS,
@@ -159,6 +161,8 @@ const struct scene room_asked_scenes[] = {
              "assistant[parent] uno\n"
              "\n"
              "due\n"},
+    /* Proves remlight.8: All parameters of `ask_agent`; timeouts, another user, an agent that needs a person are
+     * errors as results */
     {.name = "too deep, too often, unknown, for another",
      .stage = ", child_text: child",
      .keys = "max_delegation_depth: 1\n",
@@ -209,6 +213,7 @@ const struct scene room_asked_scenes[] = {
          "assistant[parent] well\n"
          "\n"
          "alone\n"},
+    /* Proves remlight.10 */
     {.name = "a child that fails",
      .stage = ", child_text: child",
      .parent = TOOLS,
@@ -222,6 +227,8 @@ const struct scene room_asked_scenes[] = {
                                                  "tool_response[parent] " REFUSED(
                                                      "child", "agent \\\"child\\\": generation failed: no key")
                                                      OF("ask_agent", "a1") "assistant[parent] half of\n\nI say it\n"},
+    /* Proves remlight.19/17: An agent that is out of time is cancelled, and says so
+     * Proves remlight.8 */
     {.name = "a child that takes too long",
      .stage = ", child_text: child",
      .parent = TOOLS,
@@ -242,6 +249,7 @@ const struct scene room_asked_scenes[] = {
              "assistant[parent] late\n"
              "\n"
              "I say it\n"},
+    /* Proves remlight.8 */
     {.name = "a child that needs a person",
      .parent = TOOLS,
      .agents = {"child", "tools: [wipe]\n"},
@@ -260,6 +268,8 @@ const struct scene room_asked_scenes[] = {
              "\\\"wipe\\\" is destructive: may it run with these parameters?\"} "
              "{\"name\":\"ask_agent\",\"id\":\"a1\"}\n"
              "assistant[parent] I say it\n"},
+    /* Proves remlight.19/2: A structured child's result is delivered
+     * Proves p8.13, p8.W35, remlight.10 */
     {.name = "a child with an output",
      .parent = TOOLS,
      .agents = {"child", SHAPE "chained_tool: put\n"},
@@ -349,6 +359,8 @@ const struct scene room_asked_scenes[] = {
                                         "what?") "assistant<a1[child] this\n"
                                                  "tool_response[parent] " SAID("child", "what?", "this")
                                                      OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
+    /* Proves remlight.19/4: Who is heard is chosen by the stage
+     * Proves p8.W24 */
     {.name = "the parent is heard",
      .stage = ", child_text: parent",
      .parent = TOOLS,
@@ -361,6 +373,7 @@ const struct scene room_asked_scenes[] = {
                                                                 "tool_response[parent] " SAID("child", "what?", "this")
                                                                     OF("ask_agent",
                                                                        "a1") "assistant[parent] it said this\n"},
+    /* Proves remlight.19/26, remlight.19/4 */
     {.name = "both are heard",
      .stage = ", child_text: both",
      .parent = TOOLS,
@@ -373,6 +386,7 @@ const struct scene room_asked_scenes[] = {
                                         "what?") "assistant<a1[child] this\n"
                                                  "tool_response[parent] " SAID("child", "what?", "this")
                                                      OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
+    /* Proves p8.W24, remlight.19/4 */
     {.name = "the parent is heard again",
      .stage = ", child_text: child, child_text_resets: true",
      .parent = TOOLS,

@@ -38,6 +38,7 @@ static void check_rows(const struct room *r, const char *rows, bool was_kept)
     }
 }
 
+/* Proves p8.W25 */
 START_TEST(whenever_it_happens_the_rows_are_whole) /* p8 W25 */
 {
     const struct scene *s = room_scene_at(_i);
@@ -154,6 +155,8 @@ static const struct {
     {"a chain", 1, "", "user ask\nassistant[parent] {\"name\":\"ada\"}\n"},
 };
 
+/* Proves p8.W25: A turn that is cancelled keeps what was seen of it, marked
+ * Proves remlight.19/18: What had come is kept, with a status */
 START_TEST(what_was_seen_is_kept)
 {
     struct room *r = begun(room_scene(cases[_i].scene), cases[_i].answers);
@@ -167,6 +170,7 @@ START_TEST(what_was_seen_is_kept)
 }
 END_TEST
 
+/* Proves p8.W36 */
 START_TEST(the_output_outlives_a_cancelled_chain)
 {
     struct room *r = begun(room_scene("a chain"), 1);

@@ -68,6 +68,8 @@ static bool is_hex(const char *text, size_t len)
     return strlen(text) == len && strspn(text, "0123456789abcdef") == len;
 }
 
+/* Proves p8.W31: Ids of a trace, model, tokens and times on every path
+ * Proves p8.16 */
 START_TEST(every_row_says_whose_it_is) /* p8 W31, W33 */
 {
     struct room *r = room_new(room_scene_at(_i), NULL);
@@ -98,6 +100,7 @@ START_TEST(every_row_says_whose_it_is) /* p8 W31, W33 */
 }
 END_TEST
 
+/* Proves p8.W14: Tokens and money of asked agents are the turn's; their rows name the call; bounds are shared */
 START_TEST(what_asked_agents_take_is_rolled_up) /* p8 W14 */
 {
     struct scene s = *room_scene("a child with tools");
@@ -135,6 +138,8 @@ START_TEST(what_asked_agents_take_is_rolled_up) /* p8 W14 */
 }
 END_TEST
 
+/* Proves p8.W1: The system prompt is sent with every turn, on every path
+ * Proves remlight.19/9, p8.4.1 */
 START_TEST(a_second_turn_is_told_of_the_first)
 {
     const struct rv_store_opts so = {0};

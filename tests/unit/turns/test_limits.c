@@ -35,6 +35,7 @@ static const struct {
      "llm_failed",
      "limits.request_limit (2)",
      2},
+    /* Proves p8.W3: `max_iterations` is a cap on requests */
     {{.name = "max_iterations",
       .parent = TOOLS "max_iterations: 1\n",
       .lines = {{.to = "parent", .text = "", .calls = "a read {}"}, {.to = "parent", .text = "x"}}},
@@ -91,6 +92,7 @@ static const struct {
      "completed",
      "\"error\":\"agent \\\"child\\\": the next request would exceed",
      3},
+    /* Proves p8.W14 */
     {{.name = "model calls are shared",
       .keys = "max_llm_calls: 3\n",
       .parent = TOOLS,
@@ -111,6 +113,7 @@ static const struct {
      "completed",
      "agents already ask each other 0 deep (parent), and max_delegation_depth is 0",
      2},
+    /* Proves p8.W18 */
     {{.name = "nobody is asked within itself too often",
       .keys = "max_delegation_repeats: 1\n",
       .parent = TOOLS,
@@ -130,6 +133,7 @@ static const struct {
      "completed",
      "it is at work already (parent > parent), and max_delegation_repeats is 2",
      4},
+    /* Proves p8.W18 */
     {{.name = "time for an asked agent",
       .parent = TOOLS,
       .agents = {"child", "\n"},
@@ -142,6 +146,7 @@ static const struct {
      "completed",
      "\"error\":\"Agent 'child' timed out after 2s\"",
      3},
+    /* Proves remlight.19/17 */
     {{.name = "time for one below it",
       .parent = TOOLS,
       .agents = {"one", "tools: [ask_agent]\n", "two", "\n"},
@@ -182,6 +187,11 @@ static const struct {
      3},
 };
 
+/* Proves p8.W2: Limits of document, stage and settings hold wherever the agent works; the error has a type of its
+ * own and names the key
+ * Proves remlight.19/16: Below an agent, too: depth, repeats, model calls, money and time are bounded and shared;
+ * tokens are bounded for each agent by itself
+ * Proves p8.8 */
 START_TEST(it_holds)
 {
     struct room *r = done(&cases[_i].scene);
@@ -244,6 +254,7 @@ static void price(struct scene *s, char keys[200], int64_t budget)
     s->keys = keys;
 }
 
+/* Proves p8.W14, remlight.19/16 */
 START_TEST(whoever_is_asked_spends_from_the_same_purse)
 {
     size_t n_refused = 0, n_whole = 0, n_failed = 0;

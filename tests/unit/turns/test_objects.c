@@ -34,6 +34,7 @@ static const struct {
     {"a turn that fails", NULL, NULL},
 };
 
+/* Proves remlight.5/top */
 START_TEST(an_object_is_told_once_as_a_call_of_its_agent) /* remlight 5, 8 */
 {
     struct room *r = play(room_scene(outputs[_i].scene));
@@ -50,6 +51,7 @@ START_TEST(an_object_is_told_once_as_a_call_of_its_agent) /* remlight 5, 8 */
 }
 END_TEST
 
+/* Proves p8.17/null: A null that the agent gave goes along, but where the tool's schema takes none */
 START_TEST(a_chained_tool_gets_the_nulls_that_the_agent_gave) /* p8 17 */
 {
     struct room *r = room_new(room_scene("an output with a null"), NULL);
@@ -120,6 +122,7 @@ static const struct {
      "So:"}, /* the other's are in its own row */
 };
 
+/* Proves p8.W7 */
 START_TEST(words_beside_an_object_are_kept_with_it) /* p8 W7 */
 {
     const struct scene *s = &beside[_i].scene;
@@ -211,6 +214,7 @@ static const struct {
      3},
 };
 
+/* Proves p8.W23 */
 START_TEST(each_call_that_nobody_makes_has_its_error) /* p8 W2, W23 */
 {
     struct room *r = play(&refused[_i].scene);

@@ -121,6 +121,7 @@ START_TEST(a_death_behind_the_pause_changes_nothing)
 }
 END_TEST
 
+/* Proves p8.W25 */
 START_TEST(a_turn_that_is_cancelled_while_it_waits_is_kept) /* p8 W23, W25 */
 {
     struct room *r = waiting();

@@ -4,6 +4,7 @@
 
 #include "tests/unit/turns/room.h"
 
+/* Proves turns/replay: A turn with all of it is replayed to the same, and goes on after a death at any step */
 START_TEST(a_replay_is_what_was)
 {
     struct room *r = room_new(room_scene_at(_i), NULL);
@@ -37,6 +38,7 @@ static bool calls_once(const struct room *r)
     return false;
 }
 
+/* Proves turns/replay */
 START_TEST(a_death_after_any_step_changes_nothing)
 {
     const struct scene *s = room_scene_at(_i);

@@ -17,6 +17,12 @@ static void name_chain(char *rows)
     }
 }
 
+/* Proves p8.16: Rows of a turn in their order, with their columns
+ * Proves p8.W7: The row has what people were shown; of a structured output its JSON, with the words that were said
+ * beside it
+ * Proves p8.W32: Results are kept as JSON
+ * Proves remlight.12: Arguments and results are kept each in its row; nothing is shortened in the store
+ * Proves remlight.19/5 */
 START_TEST(a_turn_becomes_these_rows) /* p8 16, 17; remlight 10, 12 */
 {
     const struct scene *s = room_scene_at(_i);

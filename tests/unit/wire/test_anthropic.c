@@ -144,6 +144,7 @@ static const struct {
     {"no JSON", "data: [1]\n\n", NULL},
 };
 
+/* Proves 12.2/cuts, 12.2/usage */
 START_TEST(answers_do_not_depend_on_cuts_or_line_ends)
 {
     static const char *const ends[] = {"\n", "\r\n"};
@@ -165,6 +166,7 @@ START_TEST(answers_do_not_depend_on_cuts_or_line_ends)
 }
 END_TEST
 
+/* Proves 12.2/text */
 START_TEST(half_characters_and_nuls_come_whole)
 {
     for (size_t i = 0; i < RV_COUNT(streams); i++) {
@@ -186,6 +188,8 @@ START_TEST(half_characters_and_nuls_come_whole)
 }
 END_TEST
 
+/* Proves 12.2/end: An error in mid-stream, a reset, an end without its mark: a failure with the text that had come,
+ * never an answer */
 START_TEST(every_end_before_the_end_mark_is_a_failure_with_the_text_that_came)
 {
     const char *body = streams[0].body;

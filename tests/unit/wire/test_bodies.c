@@ -49,6 +49,9 @@ static const struct {
     enum rv_wire_kind wire;
 } wires[] = {{"anthropic", RV_WIRE_ANTHROPIC}, {"ollama", RV_WIRE_OLLAMA}};
 
+/* Proves 12.2/bodies: Requests are those of golden files, and of the vendors' own types
+ * Proves p8.W8: The instructions stand right behind the system prompt, whatever the history holds, on every wire
+ * Proves 10/format, 12.1/via, p8.4.2 */
 START_TEST(bodies_are_as_in_the_golden_files)
 {
     const char *name = bodies[_i].golden, *request_name = bodies[_i].request ? bodies[_i].request : name;

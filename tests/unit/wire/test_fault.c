@@ -67,6 +67,7 @@ static const struct {
 
 static const struct rv_wire_target target = {.wire = RV_WIRE_OPENAI, .provider = "openai", .model = "gpt-x"};
 
+/* Proves 12.2/status: Every status and code has its kind; HTML of a proxy is shown by its first bytes */
 START_TEST(a_bad_status_is_an_error_of_a_kind)
 {
     struct rv_llm_reply reply;
@@ -84,6 +85,7 @@ START_TEST(a_bad_status_is_an_error_of_a_kind)
 }
 END_TEST
 
+/* Proves 12.2/status */
 START_TEST(a_long_body_is_shown_by_its_beginning)
 {
     size_t n = 2 * RV_WIRE_MAX_ERROR;

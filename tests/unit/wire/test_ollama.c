@@ -66,6 +66,7 @@ static const struct {
      "finish stop\n= \nfinish stop\n"},
 };
 
+/* Proves 12.2/cuts */
 START_TEST(answers_do_not_depend_on_cuts_or_line_ends)
 {
     static const char *const ends[] = {"\n", "\r\n"};

@@ -50,6 +50,11 @@ static const char *const goldens[] = {
     "old_server",
 };
 
+/* Proves 12.1/via: By the provider's own mode, a tool or words, whichever it can; in each the answer is checked
+ * here
+ * Proves p8.4.2: A request: the model behind its provider, tools and the output tool in one list, the output tool
+ * forced, a limit of tokens, usage asked for
+ * Proves 10/format, 12.2/bodies, p8.W8 */
 START_TEST(a_request_has_this_body)
 {
     char name[100], *text;

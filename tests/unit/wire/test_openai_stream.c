@@ -223,6 +223,10 @@ static const struct {
      "are not UTF-8: {\"choices\":[{\"delta\":{\"content\":\"?\"}}]}\n"},
 };
 
+/* Proves 12.2/cuts: The same stream cut at every byte gives the same answer, with any line ends
+ * Proves 12.2/calls: Interleaved, empty, repeated and cut-off tool calls come whole or not at all
+ * Proves 12.2/usage: Usage in a chunk of its own, none at all, totals that are told again
+ * Proves 12.2/sse */
 START_TEST(a_stream_gives_the_same_however_it_is_cut)
 {
     static const char *const ends[] = {"\n", "\r\n", "\r"};
@@ -240,6 +244,7 @@ START_TEST(a_stream_gives_the_same_however_it_is_cut)
 }
 END_TEST
 
+/* Proves 12.2/text: NUL, surrogates split over deltas, a megabyte in one delta, a hundred thousand deltas */
 START_TEST(a_nul_in_the_text_is_text)
 {
     rv_str bytes = RV_STR_LIT(DELTA("\"content\":\"a\\u0000b\"") FINISH("stop") DONE);

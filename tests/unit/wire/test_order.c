@@ -302,6 +302,8 @@ static const char *check_openai(json_object *body)
     return open.n ? "calls without results at the end" : NULL;
 }
 
+/* Proves 12/well-formed: Each call of a turn has its result before anything else is said, for every provider, also
+ * after pauses and repairs; a kept conversation that is torn begins anew */
 START_TEST(any_history_becomes_one_that_the_provider_takes)
 {
     for (uint64_t seed = 0; seed < N_HISTORIES; seed++) {
@@ -383,6 +385,7 @@ static const char ANSWER[] =
     "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"}}\n\n"
     "data: {\"type\":\"message_stop\"}\n\n";
 
+/* Proves 12/opaque */
 START_TEST(thinking_goes_back_byte_for_byte)
 {
     const struct rv_wire_target t = {.wire = RV_WIRE_ANTHROPIC, .provider = "anthropic", .model = "m"};

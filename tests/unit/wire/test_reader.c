@@ -58,6 +58,7 @@ static const struct {
      "expected a key in double quotes, found the end of the text: {\n"},
 };
 
+/* Proves 12.2/end */
 START_TEST(a_body_that_is_cut_is_a_failure_with_its_text)
 {
     same_text(cuts[_i].what,
@@ -78,6 +79,7 @@ START_TEST(an_answer_at_once_that_is_cut_is_a_failure)
 }
 END_TEST
 
+/* Proves 12.2/calls */
 START_TEST(a_reply_has_so_many_tool_calls_and_no_more)
 {
     for (int extra = 0; extra < 2; extra++) {

@@ -61,6 +61,7 @@ static char *events_of(rv_str body, size_t first, size_t step)
     return rv_buf_steal(&b, NULL);
 }
 
+/* Proves 12.2/sse: Comments, pings, a byte order mark, several data lines, unknown events and members */
 START_TEST(events_do_not_depend_on_line_ends_or_cuts)
 {
     static const char *const ends[] = {"\n", "\r\n", "\r"};

@@ -69,6 +69,8 @@ static const struct {
      NULL},
 };
 
+/* Proves 12.1/strict: In OpenAI's strict form what can be said in it, all else without; nulls for what may be left
+ * out are taken out again */
 START_TEST(a_schema_is_said_in_the_strict_subset_or_not_at_all)
 {
     json_object *schema = rv_kit_json(schemas[_i].schema), *strict = NULL;
@@ -92,6 +94,7 @@ START_TEST(a_schema_is_said_in_the_strict_subset_or_not_at_all)
 }
 END_TEST
 
+/* Proves 12.1/strict */
 START_TEST(a_schema_with_too_much_in_it_is_not_said)
 {
     rv_buf text = RV_BUF_INIT((size_t)1 << 20);

@@ -25,6 +25,7 @@ static void put_end(rv_buf *body)
     rv_buf_puts(body, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n");
 }
 
+/* Proves 12.2/cuts */
 START_TEST(a_stream_of_a_megabyte_may_be_cut_anywhere)
 {
     static const char *const texts[] = {"Hello, ", "w\xC3\xB6rld", "\\n\\u20ac",
@@ -48,6 +49,7 @@ START_TEST(a_stream_of_a_megabyte_may_be_cut_anywhere)
 }
 END_TEST
 
+/* Proves 12.2/text */
 START_TEST(one_delta_may_be_a_megabyte)
 {
     rv_buf body = RV_BUF_INIT(4 * MEGABYTE);
@@ -68,6 +70,7 @@ START_TEST(one_delta_may_be_a_megabyte)
 }
 END_TEST
 
+/* Proves 12.2/text */
 START_TEST(there_may_be_a_hundred_thousand_deltas)
 {
     rv_buf body = RV_BUF_INIT(64 * MEGABYTE);
@@ -124,6 +127,7 @@ static char *hear_too_much(const char *event, size_t n)
     return got;
 }
 
+/* Proves 12.2/bounds: Size, depth and number of whatever comes have an end */
 START_TEST(a_reply_that_is_too_long_is_broken)
 {
     static const char *const members[] = {
@@ -151,6 +155,7 @@ START_TEST(a_reply_that_is_too_long_is_broken)
 }
 END_TEST
 
+/* Proves 12.2/bounds */
 START_TEST(an_event_that_is_too_long_breaks_the_reply)
 {
     rv_buf body = RV_BUF_INIT(8 * MEGABYTE);
@@ -177,6 +182,7 @@ START_TEST(an_answer_at_once_that_is_too_long_breaks_the_reply)
 }
 END_TEST
 
+/* Proves 12.2/bounds */
 START_TEST(deep_nesting_is_refused)
 {
     rv_buf body = RV_BUF_INIT(MEGABYTE);

@@ -138,6 +138,7 @@ static const struct {
                                  "t.yaml:1:18: error: thing \"x\": inner.n is required\n"},
 };
 
+/* Proves 4.3/strict, W40 */
 START_TEST(says_what_is_wrong_with_a_value)
 {
     rv_arena *arena = rv_arena_new(1 << 20);
