@@ -1,8 +1,9 @@
 /* What the engine itself costs: a pipeline of N stages driven through the pure core, with answers at once, no threads,
  * no I/O.
  *
- *   bench_core stages KIND SHAPE N REPEAT [events]   KIND service|tool|llm, SHAPE chain|parallel|layers
- *   bench_core load N REPEAT                         parse, validate, lint and prove a file of N stages
+ *   bench_core stages KIND SHAPE N REPEAT [events]   KIND service|tool|llm, SHAPE
+ * chain|parallel|layers|fan|line|skipped bench_core load N REPEAT                         parse, validate, lint and
+ * prove a file of N stages
  *
  * Prints one JSON object. `growth` counts instructions of a run instead of its time. */
 #include <stdio.h>
@@ -27,10 +28,17 @@ static void die(const char *what, rv_err *err)
     exit(1);
 }
 
-static void write_requires(rv_buf *b, size_t i)
+static void write_requires(rv_buf *b, const char *shape, size_t i)
 {
     size_t layer = i / LAYER;
-    if (layer == 0)
+
+    if (i > 0 && strcmp(shape, "fan") == 0)
+        rv_buf_puts(b, "    requires: [s0]\n");
+    else if (i > 0 && (strcmp(shape, "line") == 0 || strcmp(shape, "skipped") == 0))
+        rv_buf_printf(b, "    requires: [s%zu]\n", i - 1);
+    else if (strcmp(shape, "skipped") == 0) /* the first fails, and no other one runs */
+        rv_buf_puts(b, "    required_output_fields: [missing]\n    error_next: end\n");
+    if (layer == 0 || strcmp(shape, "layers") != 0)
         return;
     rv_buf_puts(b, "    requires: [");
     for (size_t k = 0; k < LAYER; k++)
@@ -54,8 +62,7 @@ static void write_pipeline(rv_buf *b, const char *kind, const char *shape, size_
             rv_buf_puts(b, "    has_tools: true\n    tool_access: read\n    allowed_tools: [echo]\n");
         if (!parallel && i + 1 < n)
             rv_buf_printf(b, "    default_next: s%zu\n", i + 1);
-        if (strcmp(shape, "layers") == 0)
-            write_requires(b, i);
+        write_requires(b, shape, i);
     }
 }
 
@@ -153,14 +160,14 @@ static int64_t drive(rv_run *run)
 
 /* One run from its beginning to its end; `growth` counts the instructions of this function, hence it stays one. */
 __attribute__((noinline)) static void one_run(struct rv_pipeline *p, const struct rv_catalog *catalog,
-                                              const struct rv_run_opts *opts, rv_envelope *env, size_t n)
+                                              const struct rv_run_opts *opts, rv_envelope *env, size_t n_visits)
 {
     rv_run *run = NULL;
     rv_err *err = NULL;
 
     if (rv_run_new(p, catalog, opts, env, &run, &err) < 0)
         die("run", err);
-    if (drive(run) != (int64_t)n)
+    if (drive(run) != (int64_t)n_visits)
         die("visits differ from stages", NULL);
     rv_run_free(run);
 }
@@ -181,7 +188,7 @@ static void bench_stages(const char *kind, const char *shape, size_t n, size_t r
         opts.emits = events;
         rv_envelope *env = make_envelope(rand, strcmp(kind, "tool") == 0);
         int64_t begun = now_ns();
-        one_run(p, &catalog, &opts, env, n);
+        one_run(p, &catalog, &opts, env, strcmp(shape, "skipped") == 0 ? 1 : n);
         int64_t took = now_ns() - begun;
         best = took < best ? took : best;
     }

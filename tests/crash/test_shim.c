@@ -139,7 +139,6 @@ int main(int argc, char **argv)
 
     Suite *s = suite_create("crash shim");
     TCase *tc = tcase_create("shim");
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, a_program_survives_every_point_if_it_waits_for_the_disk, 0, RV_COUNT(rows));
     suite_add_tcase(s, tc);
     return rv_kit_run(s);

@@ -153,7 +153,6 @@ int main(void)
     Suite *suite = suite_create("fault_agentdoc");
     TCase *tc = tcase_create("fault");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

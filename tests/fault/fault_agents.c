@@ -124,7 +124,6 @@ int main(void)
     write_document("c.yml", "- nameless\n");
     if (rv_plugins_new(&opts, &plugins, NULL) < 0 || rv_plugins_load(plugins, &which, NULL) < 0)
         rv_kit_die("the capability can not be loaded");
-    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, every_allocation_may_fail);
     suite_add_tcase(s, tc);
     int rc = rv_kit_run(s);

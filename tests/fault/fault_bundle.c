@@ -119,7 +119,6 @@ int main(void)
     Suite *s = suite_create("fault_bundle");
     TCase *tc = tcase_create("bundle");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_may_fail_once, 0, RV_COUNT(scenarios));
     suite_add_tcase(s, tc);
     return rv_kit_run(s);

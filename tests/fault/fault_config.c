@@ -216,7 +216,6 @@ int main(void)
     Suite *suite = suite_create("fault_config");
     TCase *tc = tcase_create("allocations");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, 6);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

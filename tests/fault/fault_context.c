@@ -97,7 +97,6 @@ int main(void)
     Suite *suite = suite_create("fault_context");
     TCase *tc = tcase_create("fault");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, each_failed_allocation_is_reported_and_nothing_leaks, 0, RV_COUNT(scenarios));
     suite_add_tcase(suite, tc);

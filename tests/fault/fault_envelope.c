@@ -485,7 +485,6 @@ int main(void)
     Suite *suite = suite_create("fault_envelope");
     TCase *tc = tcase_create("fault");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, a_failed_verb_changes_nothing_and_can_be_repeated, 0, RV_COUNT(verbs));
     tcase_add_test(tc, a_failed_merge_changes_nothing_and_can_be_repeated);

@@ -192,7 +192,6 @@ int main(void)
     TCase *tc = tcase_create("http");
 
     tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_set_timeout(tc, 30);
     tcase_add_test(tc, any_allocation_may_fail);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

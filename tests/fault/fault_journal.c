@@ -230,7 +230,6 @@ int main(void)
     Suite *s = suite_create("fault_journal");
     TCase *tc = tcase_create("journal");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, every_allocation_may_fail_once);
     suite_add_tcase(s, tc);
     return rv_kit_run(s);

@@ -100,7 +100,6 @@ int main(void)
     TCase *c = tcase_create("loops");
 
     memset(long_text, 'x', sizeof long_text);
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, every_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(s, c);
     return rv_kit_run(s);

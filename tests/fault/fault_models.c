@@ -137,7 +137,6 @@ int main(void)
     Suite *suite = suite_create("fault_models");
     TCase *tc = tcase_create("models");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, any_allocation_may_fail);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

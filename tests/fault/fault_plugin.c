@@ -269,7 +269,6 @@ int main(void)
     Suite *s = suite_create("fault plugin");
     TCase *tc = tcase_create("fault");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_of_the_loader_may_fail, 0, RV_COUNT(scenarios));
     tcase_add_loop_test(tc, every_allocation_of_a_call_may_fail, 0, RV_COUNT(calls));
     suite_add_tcase(s, tc);

@@ -174,7 +174,6 @@ int main(void)
     Suite *s = suite_create("fault_provider");
     TCase *tc = tcase_create("fault");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, any_failing_allocation_is_told_without_a_leak, 0, (int)RV_COUNT(scenarios));
     suite_add_tcase(s, tc);
     return rv_kit_run(s);

@@ -186,7 +186,6 @@ int main(void)
     Suite *suite = suite_create("fault script");
     TCase *tc = tcase_create("fault");
 
-    tcase_set_timeout(tc, 60); /* a file is written, to the disk, for each allocation */
     tcase_add_test(tc, reading_and_handing_out);
     tcase_add_test(tc, recording_what_is_played);
     suite_add_tcase(suite, tc);

@@ -267,7 +267,6 @@ int main(void)
     Suite *suite = suite_create("fault_sessions");
     TCase *tc = tcase_create("allocations");
 
-    tcase_set_timeout(tc, 200);
     tcase_add_loop_test(tc, every_allocation_of_a_conversation_may_fail_once, 0, 2);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

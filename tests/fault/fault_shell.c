@@ -166,7 +166,6 @@ int main(void)
     Suite *suite = suite_create("fault_shell");
     TCase *tc = tcase_create("shell");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, any_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

@@ -123,7 +123,6 @@ int main(void)
     Suite *s = suite_create("fault_sim");
     TCase *tc = tcase_create("fault");
 
-    tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_failed_allocation_of_a_simulation_is_reported, 0, (int)RV_COUNT(cases));
     suite_add_tcase(s, tc);
     return rv_kit_run(s);

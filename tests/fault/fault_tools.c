@@ -160,7 +160,6 @@ int main(void)
     Suite *s = suite_create("fault_tools");
     TCase *tc = tcase_create("fault");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, any_failing_allocation_is_an_error_without_a_leak, 0, (int)RV_COUNT(scenarios));
     suite_add_tcase(s, tc);
     return rv_kit_run(s);

@@ -384,7 +384,6 @@ int main(void)
     Suite *suite = suite_create("fault_turns");
     TCase *tc = tcase_create("turns");
 
-    tcase_set_timeout(tc, 200);
     tcase_add_loop_test(tc, a_turn_of_the_core, 0, 4);
     tcase_add_test(tc, a_chat_of_two_turns);
     suite_add_tcase(suite, tc);

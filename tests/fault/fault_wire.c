@@ -147,7 +147,6 @@ int main(void)
 
     for (size_t i = 0; i < RV_COUNT(vias); i++)
         *into[i] = request_via(vias[i]);
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, every_allocation_may_fail, 0, RV_COUNT(scenarios));
     suite_add_tcase(s, c);
     int rc = rv_kit_run(s);

@@ -168,7 +168,6 @@ int main(void)
     Suite *s = suite_create("fault_wire_anthropic");
     TCase *tc = tcase_create("fault");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, (int)RV_COUNT(scenarios));
     suite_add_tcase(s, tc);
     return rv_kit_run(s);

@@ -108,7 +108,6 @@ int main(void)
     Suite *suite = suite_create("growth_turns");
     TCase *tc = tcase_create("growth");
 
-    tcase_set_timeout(tc, 100);
     tcase_add_test(tc, a_long_session_begins_turns_as_a_short_one_does);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

@@ -1,1 +1,1 @@
-rv_test(fault_messages SOURCES fault_messages.c USES rv::messages rv::kit rv::fault LABELS fault TIMEOUT 240)
+rv_test(fault_messages SOURCES fault_messages.c USES rv::messages rv::kit rv::fault LABELS fault)

@@ -1,1 +1,1 @@
-rv_test(fault_sim SOURCES fault_sim.c USES rv::sim rv::kit rv::fault LABELS fault TIMEOUT 300)
+rv_test(fault_sim SOURCES fault_sim.c USES rv::sim rv::kit rv::fault LABELS fault)

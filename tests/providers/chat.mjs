@@ -16,8 +16,8 @@ export const envOf = (url) => ({
 
 export class Chat {
   // name: of the store, which a session has to itself. wire: whose model is asked; of a script, it only names it.
-  constructor(reeve, name, {wire, url, agent, env = {}, seconds = 30}) {
-    Object.assign(this, {reeve, agent, seconds, model: wire.model})
+  constructor(reeve, name, {wire, url, agent, env = {}}) {
+    Object.assign(this, {reeve, agent, model: wire.model})
     this.session = 'peers'
     this.env = {
       ...(url ? envOf(url) : {}),
@@ -33,7 +33,7 @@ export class Chat {
     all.push('--schema-dir', agents, ...(options.terminal ? [] : ['--quiet']), ...args)
     const quoted = [this.reeve, ...all].map((a) => `'${a.replaceAll("'", "'\\''")}'`).join(' ')
     const [program, list] = options.terminal ? ['script', ['-qfec', quoted, '/dev/null']] : [this.reeve, all]
-    return run(program, list, {env: this.env, seconds: this.seconds, ...options})
+    return run(program, list, {env: this.env, ...options})
   }
 
   // One turn; what --json tells of it, with the exit status.

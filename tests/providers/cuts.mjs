@@ -79,7 +79,7 @@ async function ask(row, server, cuts) {
   }
   const file = join(scratch, `${row.name}-${cuts[0]}.yaml`)
   writeFileSync(file, JSON.stringify(pipeline))
-  const ran = await run(reeve, ['run', file, '--events', '--quiet', '--no-store'], {seconds: 60})
+  const ran = await run(reeve, ['run', file, '--events', '--quiet', '--no-store'])
   const events = eventsOf(ran.out)
   const done = events.find((e) => e.type === 'done')
   check(!ran.leftovers, `${row.name}: leaves no process`)
@@ -109,7 +109,6 @@ function isRight(row, length, {at, result, output}) {
 async function play(row, server) {
   const length = Buffer.byteLength(recorded[row.wire])
   const cuts = Array.from({length: length + 1}, (_, at) => at)
-  const began = performance.now()
   const results = []
   for (let at = 0; at < cuts.length; at += PER_RUN)
     results.push(...(await ask(row, server, cuts.slice(at, at + PER_RUN))))
@@ -121,9 +120,7 @@ async function play(row, server) {
   const wrong = results.filter((r) => !isRight(row, length, r))
   check(!wrong.length, `${row.name}: each cut is what it is`, `${wrong.length} of ${cuts.length}`, ...wrong.slice(0, 3))
   const answers = results.filter((r) => r.result.status === 'success').length
-  console.log(
-    `${row.name}: ${cuts.length} cuts, ${answers} answers, ${((performance.now() - began) / 1000).toFixed(1)} s`,
-  )
+  console.log(`${row.name}: ${cuts.length} cuts, ${answers} answers`)
 }
 
 const server = await new FaultServer(rows, scratch).start()

@@ -186,6 +186,11 @@ export class FaultServer {
     return this.requests.get(row.name) ?? []
   }
 
+  // Its first request has come.
+  async asked(row) {
+    while (!this.requestsOf(row).length) await sleep(5)
+  }
+
   // A port whose queue is full: its process is stopped and has as many connections waiting as it asked for.
   async #fullPort() {
     if (!this.full) {

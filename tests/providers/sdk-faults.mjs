@@ -7,6 +7,8 @@ import {faults} from './rows/rows.mjs'
 import {ANSWER} from './rows/serve.mjs'
 
 const OpenAI = load('openai').default
+const HANGS_MS = 15 * 60000
+const ENOUGH_MS = 1500 // of a server that never goes on; giving up early is a failure, too
 // What that client takes for an answer, by its own lights.
 const lenient = new Set([
   'no-finish',
@@ -43,10 +45,10 @@ await inTurns(judged, 4, async (row) => {
     apiKey: 'peer',
     maxRetries: (row.knobs?.max_attempts ?? 3) - 1,
     logLevel: 'off',
-    timeout: 20000,
+    timeout: HANGS_MS,
   })
   const abort = new AbortController()
-  const limit = setTimeout(() => abort.abort(), row.want.kind === 'timeout' ? 1500 : 15000)
+  const limit = setTimeout(() => abort.abort(), row.want.kind === 'timeout' ? ENOUGH_MS : HANGS_MS)
   let text = ''
   let failure = null
   try {

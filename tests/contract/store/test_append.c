@@ -227,7 +227,6 @@ Suite *append_suite(void)
     Suite *suite = suite_create("append");
     TCase *tc = tcase_create("append");
 
-    tcase_set_timeout(tc, 30);
     ADD(tc, records_are_read_in_order_and_in_part);
     ADD(tc, an_append_moves_the_run_on);
     ADD(tc, an_append_without_records_changes_the_row_alone);

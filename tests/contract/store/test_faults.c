@@ -425,7 +425,6 @@ Suite *faults_suite(void)
     Suite *suite = suite_create("faults");
     TCase *tc = tcase_create("faults");
 
-    tcase_set_timeout(tc, 30);
     ADD(tc, a_fault_before_means_nothing_happened);
     ADD(tc, a_fault_after_means_it_happened);
     ADD(tc, a_failed_operation_has_no_point_after_it);

@@ -186,7 +186,6 @@ Suite *isolation_suite(void)
     Suite *suite = suite_create("isolation");
     TCase *tc = tcase_create("isolation");
 
-    tcase_set_timeout(tc, 60);
     ADD(tc, nobody_sees_a_session_that_is_not_theirs);
     ADD(tc, schemas_are_found_within_the_tenant);
     suite_add_tcase(suite, tc);

@@ -355,7 +355,6 @@ Suite *runs_suite(void)
     Suite *suite = suite_create("runs");
     TCase *tc = tcase_create("runs");
 
-    tcase_set_timeout(tc, 30);
     ADD(tc, a_new_run_is_read_back_as_it_was_given);
     ADD(tc, a_run_may_be_nobodys_and_have_no_records);
     ADD(tc, an_id_is_taken_once_whoever_asks);

@@ -310,7 +310,6 @@ Suite *values_suite(void)
     Suite *suite = suite_create("values");
     TCase *tc = tcase_create("values");
 
-    tcase_set_timeout(tc, 30);
     ADD(tc, a_blob_is_found_by_its_hash);
     ADD(tc, a_blob_that_does_not_fit_is_an_error);
     ADD(tc, equal_values_cost_their_bytes_once);

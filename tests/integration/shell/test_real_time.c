@@ -253,7 +253,6 @@ int main(void)
     Suite *suite = suite_create("real_time");
     TCase *tc = tcase_create("real_time");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, parallel_tools_overlap);
     tcase_add_test(tc, a_tool_that_ignores_its_deadline_holds_up_neither_the_run_nor_others);
     tcase_add_test(tc, the_exit_does_not_wait_for_a_stuck_call);

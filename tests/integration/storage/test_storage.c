@@ -180,7 +180,6 @@ int main(void)
     TCase *tc = tcase_create("storage");
 
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, five_hundred_turns_take_their_words_and_little_besides, 0, RV_COUNT(conversations));
     tcase_add_loop_test(tc, a_large_text_that_is_always_the_same_is_kept_once, 0, RV_COUNT(conversations));
     tcase_add_loop_test(tc, a_run_that_is_deleted_gives_its_space_back, 0, RV_COUNT(conversations));

@@ -5,7 +5,7 @@
 //   serve    what the server does with the request, see fault-server.mjs
 //   address  instead of it: where the model is said to be, {refused|tls...}
 //   knobs    further keys of the model
-//   want     error_kind of the last llm_result, attempts, most seconds, texts that the error names, and the text that had
+//   want     error_kind of the last llm_result, attempts, texts that the error names, and the text that had
 //            come; a row that wants no kind wants an answer. Without attempts any number will do.
 import {bodies} from './bodies.mjs'
 import {bounds} from './bounds.mjs'

@@ -62,12 +62,12 @@ export const openaiStatus = (status, type, code, kind, more = {}) => ({
   name: `openai-${status}${code ? '-' + code : ''}`,
   serve: openaiError(status, type, code),
   knobs: quick,
-  want: {kind, attempts: 1, seconds: 2, says: [`the server says ${status}`], ...more},
+  want: {kind, attempts: 1, says: [`the server says ${status}`], ...more},
 })
 export const anthropicStatus = (status, type, kind) => ({
   name: `anthropic-${status}`,
   wire: 'anthropic',
   serve: anthropicError(status, type),
   knobs: quick,
-  want: {kind, attempts: 1, seconds: 2, says: [`the server says ${status}`]},
+  want: {kind, attempts: 1, says: [`the server says ${status}`]},
 })

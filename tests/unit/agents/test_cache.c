@@ -190,7 +190,6 @@ TCase *cache_case(void)
 {
     TCase *tc = tcase_create("cache");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, an_answer_is_kept_for_five_minutes, 0, N_STORES);
     tcase_add_test(tc, an_answer_is_for_one_user_of_one_tenant);
     tcase_add_test(tc, a_change_by_another_process_counts_at_once);

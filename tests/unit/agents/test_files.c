@@ -204,7 +204,6 @@ TCase *files_case(void)
 {
     TCase *tc = tcase_create("files");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, a_folder_that_is_not_there_is_empty);
     tcase_add_test(tc, an_empty_text_is_no_folder);
     tcase_add_test(tc, yaml_goes_before_yml_and_then_the_name_of_the_file_decides);

@@ -285,7 +285,6 @@ TCase *json_read_case(void)
 {
     TCase *tc = tcase_create("json_read");
 
-    tcase_set_timeout(tc, 30); /* a quarter of a million objects under a sanitizer */
     tcase_add_loop_test(tc, reads_and_writes_again, 0, RV_COUNT(good));
     tcase_add_loop_test(tc, refuses_what_is_not_json, 0, RV_COUNT(bad));
     tcase_add_test(tc, a_duplicate_key_may_win_over_the_first);

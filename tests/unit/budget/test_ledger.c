@@ -369,7 +369,6 @@ TCase *ledger_case(void)
 {
     TCase *tc = tcase_create("ledger");
 
-    tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, no_run_spends_more_than_its_budget_and_the_books_balance, 0, SEEDS);
     return tc;
 }

@@ -259,7 +259,6 @@ Suite *same_suite(void)
     Suite *suite = suite_create("bundle_same");
     TCase *tc = tcase_create("same");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, it_is_explained_the_same, 0, RV_COUNT(paths));
     tcase_add_loop_test(tc, told_the_same_it_does_the_same, 0, RV_COUNT(paths));
     suite_add_tcase(suite, tc);

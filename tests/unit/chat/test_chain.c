@@ -139,7 +139,6 @@ Suite *chain_suite(void)
     Suite *s = suite_create("chain");
     TCase *tc = tcase_create("chain");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, the_tool_gets_the_output_and_rows_follow_the_answer);
     tcase_add_test(tc, a_failing_tool_loses_nothing);
     tcase_add_test(tc, a_null_is_left_out_where_the_tool_takes_none);

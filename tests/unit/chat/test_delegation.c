@@ -248,7 +248,6 @@ Suite *delegation_suite(void)
     Suite *s = suite_create("delegation");
     TCase *tc = tcase_create("delegation");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, a_child_streams_and_its_words_are_kept);
     tcase_add_test(tc, a_request_says_whose_words_count);
     tcase_add_test(tc, ping_pong_ends_by_depth);

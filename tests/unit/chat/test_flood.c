@@ -83,7 +83,6 @@ Suite *flood_suite(void)
     Suite *s = suite_create("flood");
     TCase *tc = tcase_create("flood");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, no_piece_of_a_fast_child_is_lost_or_late);
     suite_add_tcase(s, tc);
     return s;

@@ -137,7 +137,6 @@ Suite *shown_suite(void)
     Suite *s = suite_create("shown");
     TCase *tc = tcase_create("shown");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, words_that_people_are_not_shown_are_marked);
     tcase_add_loop_test(tc, an_object_is_one_piece, 0, RV_COUNT(shown));
     tcase_add_test(tc, a_recording_hears_the_model_itself);

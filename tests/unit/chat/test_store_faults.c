@@ -114,7 +114,6 @@ Suite *store_faults_suite(void)
     Suite *s = suite_create("store_faults");
     TCase *tc = tcase_create("store_faults");
 
-    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_turn_is_kept_whole_or_not_at_all);
     suite_add_tcase(s, tc);
     return s;

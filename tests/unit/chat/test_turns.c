@@ -426,7 +426,6 @@ Suite *turns_suite(void)
     Suite *s = suite_create("turns");
     TCase *tc = tcase_create("turns");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, two_turns_become_rows_and_history);
     tcase_add_test(tc, tool_calls_stand_between_question_and_answer);
     tcase_add_test(tc, a_failed_turn_is_kept_and_marked);

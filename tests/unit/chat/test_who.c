@@ -96,7 +96,6 @@ Suite *who_suite(void)
     Suite *s = suite_create("who");
     TCase *tc = tcase_create("who");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, a_tool_is_told_who_asks_it, 0, RV_COUNT(cases));
     suite_add_tcase(s, tc);
     return s;

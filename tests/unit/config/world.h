@@ -14,7 +14,6 @@ TCase *secrets_case(void);
 TCase *names_case(void);
 TCase *broken_case(void);
 TCase *views_case(void);
-TCase *growth_case(void);
 TCase *texts_case(void);
 TCase *capabilities_case(void);
 TCase *models_case(void);

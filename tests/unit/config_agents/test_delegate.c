@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/unit/config_agents/world.h"
 
@@ -205,41 +204,10 @@ START_TEST(the_environment_decides_nothing)
 }
 END_TEST
 
-/* One for each message of a conversation between agents. */
-START_TEST(making_a_delegate_takes_little_time)
-{
-    static const char document[] =
-        DOC("child", "system_prompt: |\n  Look first.\n  Then say it in two lines.\n"
-                     "properties:\n  topic: {type: string, description: What it is about}\n"
-                     "  sure: {type: number}\nrequired: [topic]\n"
-                     "tools:\n  - {name: a, description: looks}\n  - {name: b, description: finds}\n  - ask_agent\n"
-                     "model: openai:gpt-4.1-nano\ntemperature: 0.2\nlimits: {request_limit: 8}\n"
-                     "tags: [one, two]\nauthor: somebody\n");
-    struct docs docs = DOCS(texts);
-    struct bound b = bind_clean(parent, &docs);
-    struct timespec from, to;
-    struct rv_pipeline *p;
-    double us;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-    for (int i = 0; i < 500; i++) {
-        ck_assert_int_eq(delegate(b.p, "child", document, &p, NULL), 0);
-        rv_pipeline_free(p);
-    }
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-    us = ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / 500 / 1e3;
-    if (getenv("REEVE_TIMES"))
-        printf("a delegate: %.1f us\n", us);
-    ck_assert_msg(us < 2000, "a delegate takes %.1f us", us); /* 200 where nothing else runs, no sanitizer */
-    bound_fini(&b);
-}
-END_TEST
-
 TCase *delegate_case(void)
 {
     TCase *tc = tcase_create("delegate");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_test(tc, a_delegate_is_a_pipeline_of_one_stage);
     tcase_add_loop_test(tc, a_delegate_has_its_documents_model_or_the_askers, 0, RV_COUNT(roles));
     tcase_add_test(tc, another_document_of_a_bound_name_has_its_own_model);
@@ -247,6 +215,5 @@ TCase *delegate_case(void)
     tcase_add_test(tc, structured_output_may_be_asked_for);
     tcase_add_loop_test(tc, a_document_with_faults_is_an_error, 0, RV_COUNT(faults));
     tcase_add_test(tc, the_environment_decides_nothing);
-    tcase_add_test(tc, making_a_delegate_takes_little_time);
     return tc;
 }

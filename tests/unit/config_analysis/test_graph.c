@@ -154,7 +154,6 @@ void add_graph_tests(Suite *suite)
 {
     TCase *tc = tcase_create("graph");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, graph_is_as_the_golden_file, 0, RV_COUNT(pipelines));
     tcase_add_loop_test(tc, large_graphs_are_drawn_too, 0, RV_COUNT(formats));
     tcase_add_loop_test(tc, graph_says_when_the_buffer_is_too_small, 0, RV_COUNT(formats));

@@ -238,7 +238,6 @@ void add_prove_random_tests(Suite *suite)
 {
     TCase *tc = tcase_create("prove_random");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, sequential_bounds_are_what_trying_everything_finds, 0, SEEDS);
     tcase_add_loop_test(tc, parallel_bounds_hold_against_trying_everything, 0, SEEDS);
     suite_add_tcase(suite, tc);

@@ -70,7 +70,6 @@ TCase *state_random_case(void)
 {
     TCase *tc = tcase_create("state_random");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, w10_what_is_loaded_dumps_to_the_same_bytes, 0, 20);
     tcase_add_loop_test(tc, rule_11_2_a_loaded_envelope_goes_on_as_the_one_it_was_saved_from, 0, 100);
     return tc;

@@ -263,7 +263,6 @@ TCase *answers_case(void)
     TCase *tc = tcase_create("answers");
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 10);
     tcase_add_loop_test(tc, an_answer_arrives_as_sent, 0, RV_COUNT(cases));
     tcase_add_test(tc, parts_come_as_they_are_sent);
     tcase_add_test(tc, an_answer_to_head_has_no_body);

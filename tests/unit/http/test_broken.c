@@ -131,7 +131,6 @@ TCase *broken_case(void)
     TCase *tc = tcase_create("broken");
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 10);
     tcase_add_test(tc, a_connection_that_breaks_anywhere_is_a_cut);
     tcase_add_loop_test(tc, what_is_not_http_is_a_bad_answer, 0, RV_COUNT(garbage));
     tcase_add_test(tc, a_refused_port_is_unreachable_and_nothing_was_sent);

@@ -121,7 +121,6 @@ TCase *h2_case(void)
         return tc;
     }
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, calls_share_a_connection_and_leave_each_other_alone);
     tcase_add_test(tc, a_server_that_dies_cuts_all_its_calls);
     return tc;

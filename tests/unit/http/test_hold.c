@@ -187,7 +187,6 @@ TCase *hold_case(void)
     TCase *tc = tcase_create("hold");
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 10);
     tcase_add_test(tc, the_server_is_held_back_with_the_reader);
     tcase_add_loop_test(tc, nothing_comes_on_hold_even_when_all_is_here, 0, RV_COUNT(answers));
     tcase_add_test(tc, held_at_every_part_the_body_is_whole);

@@ -364,7 +364,6 @@ TCase *life_case(void)
     TCase *tc = tcase_create("life");
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 10);
     tcase_add_test(tc, one_connection_serves_a_hundred_requests);
     tcase_add_test(tc, a_kept_connection_that_the_server_closed_is_replaced);
     tcase_add_test(tc, two_hundred_run_side_by_side_and_their_connections_are_kept);

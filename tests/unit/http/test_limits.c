@@ -233,7 +233,6 @@ TCase *limits_case(void)
     TCase *tc = tcase_create("limits");
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 10);
     tcase_add_test(tc, a_server_that_never_answers);
     tcase_add_test(tc, an_interim_answer_is_not_the_first_byte);
     tcase_add_loop_test(tc, an_answer_that_stops, 0, RV_COUNT(halves));

@@ -62,7 +62,6 @@ TCase *load_case(void)
 {
     TCase *tc = tcase_create("load");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, who_makes_no_client_does_without_libcurl);
     tcase_add_test(tc, threads_make_clients_at_the_same_time);
     return tc;

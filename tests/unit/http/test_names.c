@@ -109,7 +109,6 @@ TCase *names_case(void)
     TCase *tc = tcase_create("names");
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 10);
     tcase_add_test(tc, a_name_is_resolved);
     tcase_add_test(tc, a_name_that_nobody_knows_is_unreachable);
     tcase_add_test(tc, others_go_on_while_a_name_is_resolved);

@@ -153,7 +153,6 @@ TCase *request_case(void)
     TCase *tc = tcase_create("request");
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 10);
     tcase_add_test(tc, a_request_is_sent_as_asked);
     tcase_add_loop_test(tc, bodies_of_any_size_arrive_without_asking_for_leave, 0, RV_COUNT(methods));
     tcase_add_loop_test(tc, what_can_not_be_sent_is_refused, 0, RV_COUNT(refused));

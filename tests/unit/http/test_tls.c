@@ -117,7 +117,6 @@ TCase *tls_case(void)
     TCase *tc = tcase_create("tls");
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, only_a_server_with_a_trusted_certificate_is_spoken_to, 0, RV_COUNT(cases));
     tcase_add_test(tc, trust_is_not_shared_between_calls);
     tcase_add_test(tc, a_server_without_tls_is_not_spoken_to);

@@ -219,7 +219,6 @@ TCase *growth_case(void)
 {
     TCase *tc = tcase_create("growth");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_test(tc, a_turn_costs_its_new_text_and_little_more);
     tcase_add_test(tc, a_long_run_in_a_file_has_a_snapshot);
     return tc;
@@ -229,7 +228,6 @@ TCase *snapshot_case(void)
 {
     TCase *tc = tcase_create("snapshot");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_checked_fixture(tc, talk_long, end_talk);
     tcase_add_test(tc, a_replay_from_a_snapshot_ends_where_the_whole_one_ends);
     tcase_add_test(tc, a_snapshot_that_can_not_be_used_is_passed_over);

@@ -135,7 +135,6 @@ TCase *random_case(void)
 {
     TCase *tc = tcase_create("random");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, random_pipelines_replay, 0, SEEDS);
     return tc;
 }

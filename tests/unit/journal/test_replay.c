@@ -138,7 +138,6 @@ TCase *replay_case(void)
 {
     TCase *tc = tcase_create("replay");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_prefix_replays_to_what_was_then, 0, (int)live_n_pipelines);
     tcase_add_loop_test(tc, a_follower_stands_where_the_run_stands, 0, (int)live_n_pipelines);
     tcase_add_test(tc, a_follower_says_what_is_wrong_with_the_journal);

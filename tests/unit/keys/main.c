@@ -156,7 +156,6 @@ int main(void)
     const struct key_rows *group = NULL;
     size_t n = 0;
 
-    tcase_set_timeout(tc, 120);
     while (row_at(n, &group))
         n++;
     tcase_add_loop_test(tc, a_changed_key_has_an_effect, 0, (int)n);

@@ -308,7 +308,6 @@ int main(void)
     Suite *suite = suite_create("messages_property");
     TCase *c = tcase_create("property");
 
-    tcase_set_timeout(c, 60);
     tcase_add_test(c, whatever_is_stored_becomes_messages_that_providers_take);
     tcase_add_test(c, no_call_is_parted_from_its_result);
     tcase_add_test(c, as_much_is_shown_as_has_room);

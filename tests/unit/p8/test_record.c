@@ -220,7 +220,6 @@ TCase *record_case(void)
 {
     TCase *tc = tcase_create("keep_record");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, a_record_is_one_line_and_a_repeated_call_adds_none);
     tcase_add_test(tc, a_key_that_begins_like_another_is_another);
     tcase_add_test(tc, without_a_key_each_call_adds_a_line);

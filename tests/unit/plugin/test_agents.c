@@ -96,7 +96,6 @@ Suite *agents_suite(void)
     Suite *s = suite_create("plugin agents");
     TCase *tc = tcase_create("agents");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, agents_are_listed_as_they_were_given, 0, N_HOMES);
     tcase_add_loop_test(tc, entries_beside_agents_are_called_at_their_places, 0, N_HOMES);
     tcase_add_loop_test(tc, inspect_shows_what_each_agent_is, 0, N_HOMES);

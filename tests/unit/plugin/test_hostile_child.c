@@ -222,7 +222,6 @@ Suite *hostile_child_suite(void)
     Suite *s = suite_create("plugin hostile child");
     TCase *tc = tcase_create("hostile child");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, the_worst_costs_one_failed_call_and_nothing_else, 0, RV_COUNT(worst));
     tcase_add_test(tc, a_plugin_that_dies_before_its_first_call_is_refused);
     tcase_add_test(tc, one_that_dies_again_and_again_is_started_again_later_and_later);

@@ -236,7 +236,6 @@ Suite *isolated_suite(void)
     Suite *s = suite_create("plugin isolated");
     TCase *tc = tcase_create("isolated");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, a_faulty_plugin_is_refused_for_the_same_reason_in_a_process_of_its_own, 0,
                         (int)n_load_faults);
     tcase_add_loop_test(tc, a_call_ends_to_the_letter_as_it_does_in_the_engines_process, 0, RV_COUNT(answers));

@@ -145,7 +145,6 @@ Suite *probe_suite(void)
     Suite *s = suite_create("plugin probe");
     TCase *tc = tcase_create("probe");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, a_probe_has_three_answers_and_all_else_is_an_error, 0, N_HOMES * (int)RV_COUNT(answers));
     tcase_add_loop_test(tc, a_probe_is_asked_by_its_tools_name_with_the_key_of_the_call, 0, N_HOMES);
     tcase_add_loop_test(tc, the_catalog_says_which_tools_have_a_probe, 0, N_HOMES);

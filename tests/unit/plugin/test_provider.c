@@ -307,7 +307,6 @@ Suite *provider_suite(void)
     Suite *s = suite_create("plugin provider");
     TCase *tc = tcase_create("provider");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, good_pieces_are_handed_on_and_the_first_bad_one_fails_the_call, 0,
                         N_HOMES * (int)RV_COUNT(answers));
     tcase_add_loop_test(tc, a_call_without_a_listener_is_answered_all_the_same, 0, N_HOMES);

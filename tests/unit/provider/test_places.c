@@ -339,7 +339,6 @@ TCase *places_case(void)
 {
     TCase *tc = tcase_create("places");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_test(tc, those_who_wait_go_in_the_order_in_which_they_came);
     tcase_add_test(tc, nobody_overtakes_who_was_told_but_has_not_asked);
     tcase_add_test(tc, a_place_is_not_held_while_it_waits_to_try_again);

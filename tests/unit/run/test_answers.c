@@ -459,7 +459,6 @@ TCase *answers_case(void)
 {
     TCase *tc = tcase_create("answers");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, questions_of_parallel_stages_can_be_answered_in_any_order, 0, 2 * RV_COUNT(widths));
     tcase_add_test(tc, answers_without_id_go_to_the_pending_question);
     tcase_add_test(tc, a_promoted_question_keeps_id_and_text_and_gets_its_time_anew);

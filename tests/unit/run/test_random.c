@@ -442,7 +442,6 @@ TCase *random_case(void)
 {
     TCase *tc = tcase_create("random");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, no_run_escapes_its_bounds, 0, SEEDS);
     return tc;
 }

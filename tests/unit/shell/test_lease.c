@@ -241,7 +241,6 @@ Suite *lease_suite(void)
     Suite *s = suite_create("lease");
     TCase *tc = tcase_create("lease");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, who_stood_still_longer_than_its_lease_begins_nothing_that_must_not_be_done_twice, 0,
                         RV_COUNT(stops));
     tcase_add_test(tc, a_long_call_keeps_its_lease);

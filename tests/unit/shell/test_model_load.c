@@ -96,7 +96,6 @@ Suite *model_load_suite(void)
     Suite *suite = suite_create("model_load");
     TCase *tc = tcase_create("model_load");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, two_hundred_runs_keep_to_the_places_there_are);
     tcase_add_test(tc, descriptors_do_not_grow);
     tcase_add_test(tc, engines_that_asked_leave_no_descriptors);

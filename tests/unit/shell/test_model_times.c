@@ -182,7 +182,6 @@ Suite *model_times_suite(void)
     Suite *suite = suite_create("model_times");
     TCase *tc = tcase_create("model_times");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, a_model_that_is_late_ends_in_its_time, 0, RV_COUNT(rows));
     tcase_add_test(tc, a_wait_for_a_place_ends_in_its_time);
     tcase_add_test(tc, a_place_goes_to_who_still_waits);

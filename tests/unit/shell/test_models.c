@@ -275,7 +275,6 @@ Suite *models_suite(void)
     Suite *suite = suite_create("models");
     TCase *tc = tcase_create("models");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_test(tc, pieces_come_in_order_and_before_the_result);
     tcase_add_test(tc, the_payload_is_what_the_server_got);
     tcase_add_test(tc, a_server_that_is_busy_is_asked_again);

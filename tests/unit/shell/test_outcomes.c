@@ -256,7 +256,6 @@ Suite *outcomes_suite(void)
     Suite *s = suite_create("outcomes");
     TCase *tc = tcase_create("outcomes");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_call_under_way_is_settled_by_its_class_and_its_probe, 0,
                         RV_COUNT(calls) * RV_COUNT(gaps));
     tcase_add_loop_test(tc, a_probe_that_hangs_until_the_deadline_leaves_it_to_a_person, 0, 2);

@@ -176,7 +176,6 @@ Suite *pieces_suite(void)
     Suite *suite = suite_create("pieces");
     TCase *tc = tcase_create("pieces");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, pieces_of_a_worker_come_before_its_answer, 0, RV_COUNT(rows));
     tcase_add_loop_test(tc, echo_streams_what_it_answers, 0, 2);
     tcase_add_test(tc, runs_hear_their_own_pieces);

@@ -262,7 +262,6 @@ Suite *recover_suite(void)
     Suite *s = suite_create("recover");
     TCase *tc = tcase_create("recover");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_run_whose_process_died_at_any_point_ends_as_if_it_had_not, 0, RV_COUNT(runs));
     tcase_add_loop_test(tc, nor_does_it_matter_when_the_clock_went_back_meanwhile, 0, RV_COUNT(runs));
     tcase_add_loop_test(tc, nor_does_it_matter_when_the_next_one_dies_as_well, 0, RV_COUNT(runs));

@@ -78,7 +78,6 @@ Suite *replay_suite(void)
     Suite *suite = suite_create("replay");
     TCase *tc = tcase_create("replay");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, a_journal_plays_back_to_the_same_effects_and_state, 0, RV_COUNT(runs));
     suite_add_tcase(suite, tc);
     return suite;

@@ -122,7 +122,6 @@ Suite *time_suite(void)
     Suite *suite = suite_create("time");
     TCase *tc = tcase_create("time");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_test(tc, days_of_waiting_cost_nothing);
     tcase_add_loop_test(tc, answers_come_by_due_time_then_by_call, 0, RV_COUNT(orders));
     tcase_add_test(tc, max_parallel_limits_what_overlaps);

@@ -188,7 +188,6 @@ Suite *workers_suite(void)
     Suite *suite = suite_create("workers");
     TCase *tc = tcase_create("workers");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_test(tc, rule_11_2_one_and_eight_workers_give_the_same_bytes);
     tcase_add_loop_test(tc, a_tool_answers_or_says_what_it_did_wrong, 0, RV_COUNT(tools));
     tcase_add_loop_test(tc, hooks_and_mocks_run_on_workers, 0, RV_COUNT(entries));

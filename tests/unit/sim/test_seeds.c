@@ -222,7 +222,6 @@ TCase *seeds_case(void)
 {
     TCase *tc = tcase_create("seeds");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, nothing_breaks_and_the_hash_depends_on_the_seeds_alone, 0, (int)RV_COUNT(pipelines));
     tcase_add_test(tc, every_fault_every_status_and_every_route_occurs);
     tcase_add_test(tc, agents_that_are_asked_are_reached);

@@ -286,7 +286,6 @@ Suite *damage_suite(void)
     Suite *suite = suite_create("damage");
     TCase *tc = tcase_create("damage");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, each_page_overwritten_is_found);
     tcase_add_test(tc, a_changed_byte_of_a_value_is_found);
     tcase_add_test(tc, rows_that_contradict_each_other_are_found);

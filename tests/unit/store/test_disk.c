@@ -247,7 +247,6 @@ Suite *disk_suite(void)
     Suite *suite = suite_create("disk");
     TCase *tc = tcase_create("disk");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_file_that_may_not_grow_loses_nothing);
     tcase_add_test(tc, a_group_that_does_not_fit_is_given_up_as_a_whole);
     tcase_add_test(tc, a_store_can_not_be_made_without_room);

@@ -194,7 +194,6 @@ Suite *file_suite(void)
     Suite *suite = suite_create("file");
     TCase *tc = tcase_create("file");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_test(tc, only_the_owner_may_read_what_is_made);
     tcase_add_test(tc, the_file_says_what_it_is);
     tcase_add_test(tc, names_that_mean_something_to_sqlite_are_files_here);

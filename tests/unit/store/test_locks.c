@@ -291,7 +291,6 @@ Suite *locks_suite(void)
     Suite *suite = suite_create("locks");
     TCase *tc = tcase_create("locks");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_file_locked_for_too_long_is_a_timeout);
     tcase_add_test(tc, a_write_waits_as_long_as_it_is_told);
     tcase_add_test(tc, a_writer_that_is_killed_leaves_no_lock_and_no_change);

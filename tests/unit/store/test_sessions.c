@@ -383,7 +383,6 @@ Suite *sessions_suite(void)
     Suite *suite = suite_create("sessions");
     TCase *tc = tcase_create("sessions");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_file_of_version_one_comes_forward_and_takes_sessions);
     tcase_add_test(tc, a_walk_that_has_enough_does_not_read_the_rest);
     tcase_add_test(tc, sessions_that_contradict_their_messages_are_found);

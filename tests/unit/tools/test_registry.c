@@ -382,7 +382,6 @@ TCase *registry_case(void)
 {
     TCase *tc = tcase_create("registry");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, registering_needs_a_name_and_a_handler);
     tcase_add_test(tc, same_name_again_needs_the_replace_flag);
     tcase_add_test(tc, definition_is_copied_with_compiled_schemas);

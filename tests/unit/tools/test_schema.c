@@ -377,7 +377,6 @@ TCase *schema_case(void)
 {
     TCase *tc = tcase_create("schema");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, value_fits_or_every_fault_is_named, 0, (int)RV_COUNT(cases));
     tcase_add_loop_test(tc, texts_are_of_their_format, 0, (int)RV_COUNT(formats));
     tcase_add_test(tc, twenty_faults_are_listed_and_the_rest_counted);

@@ -218,7 +218,6 @@ Suite *asked_suite(void)
     Suite *s = suite_create("asked");
     TCase *tc = tcase_create("asked");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, who_is_at_work_when_time_is_up_is_ended_and_kept);
     tcase_add_test(tc, the_session_is_not_an_asked_agents);
     tcase_add_test(tc, time_in_which_nobody_worked_does_not_count);

@@ -204,7 +204,6 @@ Suite *cancel_suite(void)
     Suite *s = suite_create("cancel");
     TCase *tc = tcase_create("cancel");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, whenever_it_happens_the_rows_are_whole, 0, room_count_scenes());
     tcase_add_loop_test(tc, what_was_seen_is_kept, 0, RV_COUNT(cases));
     tcase_add_test(tc, the_output_outlives_a_cancelled_chain);

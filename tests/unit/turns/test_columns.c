@@ -178,7 +178,6 @@ Suite *columns_suite(void)
     Suite *s = suite_create("columns");
     TCase *tc = tcase_create("columns");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, every_row_says_whose_it_is, 0, room_count_scenes());
     tcase_add_test(tc, what_asked_agents_take_is_rolled_up);
     tcase_add_test(tc, a_second_turn_is_told_of_the_first);

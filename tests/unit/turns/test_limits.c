@@ -314,7 +314,6 @@ Suite *limits_suite(void)
     Suite *s = suite_create("limits");
     TCase *tc = tcase_create("limits");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, it_holds, 0, RV_COUNT(cases));
     tcase_add_test(tc, whoever_is_asked_spends_from_the_same_purse);
     tcase_add_test(tc, a_death_costs_and_nobody_stands_still);

@@ -298,7 +298,6 @@ Suite *objects_suite(void)
     Suite *s = suite_create("objects");
     TCase *tc = tcase_create("objects");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, an_object_is_told_once_as_a_call_of_its_agent, 0, RV_COUNT(outputs));
     tcase_add_loop_test(tc, words_beside_an_object_are_kept_with_it, 0, RV_COUNT(beside));
     tcase_add_test(tc, no_more_words_are_kept_than_metadata_has_room_for);

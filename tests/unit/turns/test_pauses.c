@@ -167,7 +167,6 @@ Suite *pauses_suite(void)
     Suite *s = suite_create("pauses");
     TCase *tc = tcase_create("pauses");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, what_was_said_before_the_pause_is_kept_with_the_turn, 0, RV_COUNT(voices));
     tcase_add_loop_test(tc, a_death_behind_the_pause_changes_nothing, 0, RV_COUNT(voices));
     tcase_add_test(tc, a_turn_that_is_cancelled_while_it_waits_is_kept);

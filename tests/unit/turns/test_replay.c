@@ -77,7 +77,6 @@ Suite *replay_suite(void)
     Suite *s = suite_create("replay");
     TCase *tc = tcase_create("replay");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_replay_is_what_was, 0, room_count_scenes());
     tcase_add_loop_test(tc, a_death_after_any_step_changes_nothing, 0, room_count_scenes());
     suite_add_tcase(s, tc);

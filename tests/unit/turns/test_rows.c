@@ -46,7 +46,6 @@ Suite *rows_suite(void)
     Suite *s = suite_create("rows");
     TCase *tc = tcase_create("rows");
 
-    tcase_set_timeout(tc, 20);
     tcase_add_loop_test(tc, a_turn_becomes_these_rows, 0, room_count_scenes());
     suite_add_tcase(s, tc);
     return s;

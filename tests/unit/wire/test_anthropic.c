@@ -343,7 +343,6 @@ TCase *anthropic_case(void)
 {
     TCase *tc = tcase_create("anthropic");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, answers_do_not_depend_on_cuts_or_line_ends, 0, RV_COUNT(streams));
     tcase_add_test(tc, half_characters_and_nuls_come_whole);
     tcase_add_test(tc, every_end_before_the_end_mark_is_a_failure_with_the_text_that_came);

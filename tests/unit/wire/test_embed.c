@@ -202,7 +202,6 @@ TCase *embed_case(void)
 {
     TCase *tc = tcase_create("embed");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, requests_name_model_and_texts, 0, RV_COUNT(requests));
     tcase_add_loop_test(tc, requests_that_make_no_sense_are_refused, 0, RV_COUNT(refused));
     tcase_add_test(tc, only_wires_with_embeddings_have_a_path);

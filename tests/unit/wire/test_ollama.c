@@ -132,7 +132,6 @@ TCase *ollama_case(void)
 {
     TCase *tc = tcase_create("ollama");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, answers_do_not_depend_on_cuts_or_line_ends, 0, RV_COUNT(streams));
     tcase_add_test(tc, an_answer_at_once_is_one_line);
     tcase_add_loop_test(tc, errors_are_told_apart, 0, RV_COUNT(faults));

@@ -111,7 +111,6 @@ TCase *openai_chunk_case(void)
 {
     TCase *c = tcase_create("openai_chunk");
 
-    tcase_set_timeout(c, 30);
     tcase_add_loop_test(c, only_the_commonest_chunk_goes_the_short_way, 0, RV_COUNT(chunks));
     tcase_add_loop_test(c, the_short_way_gives_what_the_parser_gives, 0, RV_COUNT(chunks));
     return c;

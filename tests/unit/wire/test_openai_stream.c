@@ -306,7 +306,6 @@ TCase *openai_stream_case(void)
 {
     TCase *c = tcase_create("openai_stream");
 
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, a_stream_gives_the_same_however_it_is_cut, 0, RV_COUNT(streams));
     tcase_add_test(c, a_nul_in_the_text_is_text);
     tcase_add_loop_test(c, an_answer_may_come_at_once, 0, RV_COUNT(wholes));

@@ -424,7 +424,6 @@ TCase *order_case(void)
 {
     TCase *tc = tcase_create("order");
 
-    tcase_set_timeout(tc, 30);
     tcase_add_test(tc, any_history_becomes_one_that_the_provider_takes);
     tcase_add_test(tc, the_checks_of_this_file_find_what_is_wrong);
     tcase_add_test(tc, thinking_goes_back_byte_for_byte);

@@ -203,7 +203,6 @@ TCase *volume_case(void)
 {
     TCase *c = tcase_create("volume");
 
-    tcase_set_timeout(c, 60);
     tcase_add_test(c, a_stream_of_a_megabyte_may_be_cut_anywhere);
     tcase_add_test(c, one_delta_may_be_a_megabyte);
     tcase_add_test(c, there_may_be_a_hundred_thousand_deltas);

@@ -1,7 +1,6 @@
 /* What is refused, where, and how it is said; places of what is accepted; limits. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/kit/kit.h"
 #include "tests/unit/yaml/suites.h"
@@ -216,20 +215,16 @@ static const struct {
     {many_bytes, "t.yaml:1:1: error: the file has 1048590 bytes (the limit is 1048576)\n"},
 };
 
+/* The place says how far it was read; without the limits it would take minutes. */
 START_TEST(stops_at_the_limits_early)
 {
     rv_buf b = RV_BUF_INIT(RV_YAML_MAX_BYTES * 2);
-    clock_t start;
-    double seconds;
     char *found;
 
     bombs[_i].make(&b);
     ck_assert_int_eq(b.rc, 0);
-    start = clock();
     found = findings_of(rv_buf_str(&b), NULL);
-    seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     ck_assert_str_eq(found, bombs[_i].want);
-    ck_assert_msg(seconds < 5, "took %.1f s", seconds); /* without the limits: minutes */
     free(found);
     rv_buf_fini(&b);
 }
@@ -258,7 +253,6 @@ TCase *reader_case(void)
 {
     TCase *tc = tcase_create("reader");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, refuses_with_place_and_reason, 0, RV_COUNT(refused));
     tcase_add_test(tc, keeps_the_place_of_every_node);
     tcase_add_test(tc, shares_what_an_alias_refers_to);
