@@ -1,12 +1,17 @@
 /* Tools that take their time and never ask whether anybody still waits. args: {"ms": n}, at most 1000 seconds.
  * `hesitate` and `dither` are quick and may have happened: it is their probes that are slow. The one of `dither` says
- * that it will not be. `meet` waits until two calls of it are under way at once. */
+ * that it will not be. `meet` waits until two calls of it are under way at once, in one process; `gather` until two
+ * have come to a file. args: {"at": "path"} */
 #include <reeve/capability.h>
 
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 static void sleep_through(const struct rv_cap_call *call)
 {
@@ -40,6 +45,25 @@ static int meet(void *self, struct rv_cap_call *call)
     return call->reply(call, "{\"met\": true}");
 }
 
+static int gather(void *self, struct rv_cap_call *call)
+{
+    const struct timespec rest = {0, 1000000};
+    const char *at = strstr(call->args, "\"at\": \"");
+    struct stat there = {.st_size = 2};
+    char path[512] = "";
+
+    (void)self;
+    if (at)
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(at + 7, "\""), at + 7);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, "x", 1) != 1)
+        return call->fail(call, "ExecutionError", "there is no such place");
+    while (fstat(fd, &there) == 0 && there.st_size < 2 && !call->cancelled(call))
+        nanosleep(&rest, NULL);
+    close(fd);
+    return call->reply(call, "{\"met\": true}");
+}
+
 static int doze_hook(void *self, struct rv_cap_call *call)
 {
     (void)self;
@@ -64,11 +88,12 @@ static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "doze", RV_CAP_JSON({"description" : "Sleep and ignore every deadline.", "risk" : "read_only"}),
      doze},
     {RV_CAP_TOOL, "meet", RV_CAP_JSON({"risk" : "read_only"}), meet},
+    {RV_CAP_TOOL, "gather", RV_CAP_JSON({"risk" : "read_only"}), gather},
     {RV_CAP_HOOK, "doze", RV_CAP_JSON({"description" : "The same as a hook."}), doze_hook},
     {RV_CAP_TOOL, "hesitate", RV_CAP_JSON({"risk" : "write"}), hesitate},
     {RV_CAP_PROBE, "hesitate", RV_CAP_JSON({"description" : "Takes as long."}), probe_hesitate},
     {RV_CAP_TOOL, "dither", RV_CAP_JSON({"risk" : "write"}), hesitate},
-    {RV_CAP_PROBE, "dither", RV_CAP_JSON({"timeout_ms" : 50}), probe_hesitate},
+    {RV_CAP_PROBE, "dither", RV_CAP_JSON({"timeout_ms" : 1000}), probe_hesitate},
     RV_CAP_END,
 };
 

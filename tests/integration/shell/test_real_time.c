@@ -68,11 +68,11 @@ static void run_stuck(struct world *w, const char *script)
     struct how how = {.real_time = true, .workers = 1, .capabilities = capabilities};
 
     world_run(w, &how,
-              "name: stuck\nexecution: {tool_timeout: 0.1}\nagents:\n  - {name: p, default_next: a}\n"
+              "name: stuck\nexecution: {tool_timeout: 2}\nagents:\n  - {name: p, default_next: a}\n"
               "  - {name: a, has_tools: true, tool_access: all, plan_from: p, default_next: end}\n",
               script);
     char *a = world_output(w, "a");
-    ck_assert_msg(strstr(a, "did not answer within 100 ms") && strstr(a, "Hello, x!"), "%s", a);
+    ck_assert_msg(strstr(a, "did not answer within 2000 ms") && strstr(a, "Hello, x!"), "%s", a);
     free(a);
 }
 
@@ -84,7 +84,7 @@ START_TEST(a_tool_that_ignores_its_deadline_holds_up_neither_the_run_nor_others)
 {
     struct world w;
 
-    run_stuck(&w, DOZES_AND_GREETS("3000"));
+    run_stuck(&w, DOZES_AND_GREETS("10000"));
     ck_assert(!rv_engine_settle(w.engine, 0)); /* the only worker is still asleep */
     world_fini(&w);                            /* settles */
 }
@@ -119,7 +119,7 @@ START_TEST(too_many_stuck_calls_make_further_ones_fail_at_once)
     rv_buf_puts(&text, "name: stuck\nmax_agent_hops: 200\ndefault_run_mode: parallel\nagents:\n  - {name: p}\n");
     for (int i = 0; i < 66; i++)
         rv_buf_printf(&text, "  - {name: s%d, pre_process: slow.doze, timeout_seconds: 1, requires: [p]}\n", i);
-    world_run(&w, &how, rv_buf_cstr(&text), "stages: {p: [{output: {ms: 4000}}]}");
+    world_run(&w, &how, rv_buf_cstr(&text), "stages: {p: [{output: {ms: 10000}}]}");
     ck_assert_str_eq(world_status(&w), "failed");
 
     opts.pipeline = w.pipeline;

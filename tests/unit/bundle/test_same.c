@@ -148,7 +148,7 @@ static bool record(const struct world *w, const struct rv_test_config *test, str
     ck_assert_int_eq(rv_engine_wait(engine, exec, NULL), 0);
     rv_envelope_write_state(rv_exec_envelope(exec), &r->state);
     rv_exec_free(exec);
-    ck_assert(rv_engine_settle(engine, 15000));
+    ck_assert(rv_engine_settle(engine, 600000));
     rv_engine_free(engine);
     return true;
 }

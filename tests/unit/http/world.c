@@ -10,7 +10,6 @@
 
 #include "tests/kit/kit.h"
 
-#define GUARD_MS 20000 /* what takes longer hangs */
 #define MAX_BODY ((size_t)64 << 20)
 
 static uint64_t stands_at_ns; /* 0: time passes */
@@ -35,12 +34,6 @@ void time_passes(int64_t us)
     stands_at_ns += (uint64_t)us * 1000;
 }
 
-static void on_guard(uv_timer_t *timer)
-{
-    (void)timer;
-    rv_kit_die("nothing happens any more");
-}
-
 void world_init(struct world *w)
 {
     rv_err *err = NULL;
@@ -49,8 +42,6 @@ void world_init(struct world *w)
     memset(w, 0, sizeof *w);
     ck_assert_int_eq(uv_loop_init(&w->loop), 0);
     server_start(&w->server, &w->loop);
-    uv_timer_init(&w->loop, &w->guard);
-    uv_timer_start(&w->guard, on_guard, GUARD_MS * (getenv("CK_TIMEOUT_MULTIPLIER") ? 4 : 1), 0);
     ck_assert_int_eq(rv_http_new(&(struct rv_http_opts){.loop = &w->loop}, &w->http, &err), 0);
 }
 
@@ -59,7 +50,6 @@ void world_fini(struct world *w)
     stands_at_ns = 0;
     rv_http_free(w->http);
     server_stop(&w->server);
-    uv_close((uv_handle_t *)&w->guard, NULL);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(uv_loop_close(&w->loop), 0);
 }

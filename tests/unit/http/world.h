@@ -11,7 +11,6 @@ struct world {
     uv_loop_t loop;
     struct server server;
     rv_http *http;
-    uv_timer_t guard;
     size_t n_open; /* calls under way */
 };
 

@@ -1,11 +1,11 @@
 /* A capability that does its worst in a process of its own costs the call it was given, and nothing else. */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/unit/plugin/suites.h"
@@ -38,13 +38,6 @@ static const struct {
     {"greedy", "eat_memory_and_die", 0, RV_E_PLUGIN, "died of signal 6 (SIGABRT) in this call", "healthy"},
 #endif
 };
-
-static int64_t now_ms(void)
-{
-    struct rv_clock clock = rv_clock_system();
-
-    return clock.now_us(clock.self) / 1000;
-}
 
 /* Proves W26/plugins */
 START_TEST(the_worst_costs_one_failed_call_and_nothing_else)
@@ -101,7 +94,7 @@ START_TEST(one_that_dies_again_and_again_is_started_again_later_and_later)
 
     must_isolate(p, "greedy");
     ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "leave", "{}", &out, NULL), RV_E_PLUGIN);
-    for (int i = 0; i < 10 && !refused; i++) { /* a slow machine may sit out the first pauses */
+    for (int i = 0; !refused; i++) { /* a slow machine may sit out the first pauses; they grow */
         rv_err *err = NULL;
         ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "leave", "{}", &out, &err), RV_E_PLUGIN);
         if (i == 0)
@@ -109,10 +102,8 @@ START_TEST(one_that_dies_again_and_again_is_started_again_later_and_later)
         refused = strstr(error_text(err), "times in a row and is not started again for");
         rv_err_free(err);
     }
-    ck_assert(refused);
-    for (int64_t until = now_ms() + 10000; now_ms() < until;)
-        if (call_entry(p, RV_NAME_TOOL, "healthy", "{}", &out, NULL) == 0)
-            break;
+    while (call_entry(p, RV_NAME_TOOL, "healthy", "{}", &out, NULL) < 0)
+        sched_yield(); /* until the pause is over */
     ck_assert_str_eq(rv_buf_cstr(&out), "{\"ok\": true}");
     rv_buf_fini(&out);
     rv_plugins_free(p);
@@ -203,15 +194,12 @@ START_TEST(a_child_does_not_outlive_a_killed_engine)
     ck_assert_int_eq(waitpid(engine, NULL, 0), engine);
     char path[64], state[256] = "";
     snprintf(path, sizeof path, "/proc/%ld/stat", child);
-    int64_t until = now_ms() + 5000;
-    bool gone = false;
-    while (!gone && now_ms() < until) {
-        FILE *f = fopen(path, "r"); /* where nobody reaps orphans it stays a zombie */
+    for (bool gone = false; !gone; sched_yield()) { /* Check ends the test when it stays */
+        FILE *f = fopen(path, "r");                 /* where nobody reaps orphans it stays a zombie */
         gone = !f || !fgets(state, sizeof state, f) || strstr(state, ") Z ") || strstr(state, ") X ");
         if (f)
             fclose(f);
     }
-    ck_assert_msg(gone, "%s", state);
     close(ends[0]);
     close(ends[1]);
 }

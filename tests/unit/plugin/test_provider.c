@@ -214,10 +214,10 @@ static const struct {
     const char *says, *heard;
 } worst[] = {
     {"models.dies", 0, 0, RV_E_PLUGIN, "died of signal 6 (SIGABRT) in this call", HALF},
-    {"models.hangs", 100, 0, RV_E_TIMEOUT, "no answer in time", HALF},
+    {"models.hangs", 2000, 0, RV_E_TIMEOUT, "no answer in time", HALF},
     {"models.hangs", 0, 1, RV_E_CANCELLED, "it was cancelled", HALF},
-    {"models.waits", 100, 0, RV_E_TIMEOUT, "no answer in time", "{\"text\": \"first\"}|"},
-    {"models.deaf", 30, 0, RV_E_TIMEOUT, "no answer in time", NULL},
+    {"models.waits", 2000, 0, RV_E_TIMEOUT, "no answer in time", "{\"text\": \"first\"}|"},
+    {"models.deaf", 1000, 0, RV_E_TIMEOUT, "no answer in time", NULL},
     {"models.deaf", 0, 5, RV_E_CANCELLED, "it was cancelled", NULL},
     {"models.forges", 0, 0, RV_E_PLUGIN, "pieces of more than 8388608 bytes", NULL},
 };

@@ -12,7 +12,7 @@
 
 #define MAX_IN   ((size_t)4 << 20)
 #define PADDING  8000 /* bytes of a comment in each numbered piece */
-#define PATIENCE 10   /* seconds */
+#define PATIENCE 600  /* seconds; what takes longer hangs */
 
 struct link {
     uv_tcp_t tcp; /* first: a handle of it is the link */
@@ -51,6 +51,13 @@ size_t model_server_count(struct model_server *s, const size_t *n)
     size_t now = *n;
     pthread_mutex_unlock(&s->lock);
     return now;
+}
+
+void model_server_go_on(struct model_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->goes_on = true;
+    pthread_mutex_unlock(&s->lock);
 }
 
 static bool wait_for(struct model_server *s, const size_t *n, size_t least, size_t most)
@@ -166,6 +173,14 @@ static void on_written(uv_write_t *req, int status)
         request_over(l); /* the connection may be used again */
 }
 
+static bool goes_on(struct model_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool is_so = s->goes_on;
+    pthread_mutex_unlock(&s->lock);
+    return is_so;
+}
+
 static void answer(uv_timer_t *timer)
 {
     struct link *l = timer->data;
@@ -175,6 +190,10 @@ static void answer(uv_timer_t *timer)
 
     if (!p->status)
         return;
+    if (p->waits && !goes_on(l->s)) {
+        uv_timer_start(timer, answer, 2, 0);
+        return;
+    }
     rv_buf_printf(&b, "HTTP/1.1 %d X\r\n%s", p->status, p->headers ? p->headers : "");
     if (p->status == 200)
         rv_buf_puts(&b, "Content-Type: text/event-stream\r\n");

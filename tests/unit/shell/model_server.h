@@ -19,6 +19,7 @@ struct plan {
     size_t n_numbered;          /* after the body, that many large pieces "0 ", "1 ", ..., and then the end */
     bool hangs;                 /* nothing more comes, and the connection stays */
     unsigned delay_ms;
+    bool waits; /* for model_server_go_on() */
 };
 
 struct model_server {
@@ -31,7 +32,8 @@ struct model_server {
     size_t n_requests, n_now, n_peak; /* so far; being answered now, at most */
     size_t n_connections, n_open;
     size_t n_written; /* bytes that the kernel took */
-    rv_buf bodies;    /* of all requests, a line each */
+    bool goes_on;
+    rv_buf bodies; /* of all requests, a line each */
 
     pthread_t thread; /* the rest is the thread's */
     uv_loop_t loop;
@@ -42,9 +44,11 @@ struct model_server {
 
 void model_server_start(struct model_server *s, const struct plan *plan, size_t n_plan);
 void model_server_stop(struct model_server *s);
-/** Wait until *n, one of the counters, is at least (at most) that. False: it did not within ten seconds. */
+/** Wait until *n, one of the counters, is at least (at most) that. False: it did not within ten minutes. */
 bool model_server_has(struct model_server *s, const size_t *n, size_t at_least);
 bool model_server_is_down_to(struct model_server *s, const size_t *n, size_t at_most);
+/** Answers whose plan waits are given from now on. */
+void model_server_go_on(struct model_server *s);
 size_t model_server_count(struct model_server *s, const size_t *n);
 
 #endif

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/kit/kit.h"
 
@@ -13,13 +12,6 @@ static void must(int rc, rv_err *err, const char *what)
 {
     char *text = rc < 0 ? rv_kit_err_take(err) : NULL;
     ck_assert_msg(rc == 0, "%s: %s", what, text);
-}
-
-int64_t real_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* --- all --- */
@@ -39,7 +31,7 @@ void talks_init(struct talks *a, const struct plan *plan, size_t n_plan)
 
 void talks_fini(struct talks *a)
 {
-    bool settled = !a->engine || rv_engine_settle(a->engine, 15000);
+    bool settled = !a->engine || rv_engine_settle(a->engine, HANGS_MS);
 
     rv_engine_free(a->engine);
     ck_assert(settled);
@@ -241,9 +233,6 @@ void engine_let_pass(rv_engine *e, int ms)
 
 void engine_until(rv_engine *e, const size_t *n, size_t at_least)
 {
-    const int64_t until = real_ms() + 10000;
-
-    while (*n < at_least && real_ms() < until)
+    while (*n < at_least) /* as long as it takes; Check ends what hangs */
         engine_let_pass(e, 2);
-    ck_assert_uint_ge(*n, at_least);
 }

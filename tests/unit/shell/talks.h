@@ -51,8 +51,7 @@ const char *talk_event(const struct talk *t, const char *type, char *line, size_
 
 /** The engine goes on with whatever is under way, for that long. */
 void engine_let_pass(rv_engine *e, int ms);
-/** The engine goes on until *n is at least that; the test fails when it does not. */
+/** The engine goes on until *n is at least that. */
 void engine_until(rv_engine *e, const size_t *n, size_t at_least);
-int64_t real_ms(void);
 
 #endif

@@ -31,6 +31,7 @@ struct process {
     bool no_renewals, is_stolen;     /* until the lease has run out; then somebody else has the run */
     bool is_wanted;                  /* somebody else would take it */
     int cancel_at_look;
+    int opens_at; /* renewals, after which the call that waits for a gate goes on */
     char script[256];
 };
 
@@ -52,6 +53,14 @@ static bool steal(struct process *f)
     return rv_store_claim(f->other, &all, world_run_id(), &claim, &fence, NULL) == 0;
 }
 
+static void open_gate(const struct process *f)
+{
+    char gate[512];
+
+    snprintf(gate, sizeof gate, "%s.go", f->path);
+    rv_kit_write(gate, "");
+}
+
 static int watch(void *self, const char *point, rv_err **err)
 {
     struct process *f = self;
@@ -63,6 +72,8 @@ static int watch(void *self, const char *point, rv_err **err)
     if (strcmp(point, "renew") != 0)
         return 0;
     f->n_renewals++;
+    if (f->opens_at && f->n_renewals >= f->opens_at && f->n_looks > 0)
+        open_gate(f);
     if (f->no_renewals && f->is_wanted && !f->is_stolen)
         f->is_stolen = steal(f);
     bool fails = f->no_renewals && (f->is_wanted ? !f->is_stolen : f->n_renewals == 1);
@@ -162,7 +173,8 @@ START_TEST(a_long_call_keeps_its_lease)
     struct rv_run_row row;
     char *text = NULL;
 
-    process_new(&f, "doze", "ms: 500"); /* more than five leases */
+    process_new(&f, "wait_and_set", "text: it");
+    f.opens_at = 3;
     let_time_pass(&f);
     ck_assert_msg(run(&f, &w, &text) == 0, "%s", text);
     ck_assert_str_eq(world_status(&w), "completed");
@@ -181,7 +193,7 @@ START_TEST(a_cancel_asked_for_by_another_process_is_heard)
     struct world w;
     char *text = NULL;
 
-    process_new(&f, "doze", "ms: 900");
+    process_new(&f, "wait_and_set", "text: it"); /* for ever */
     f.cancel_at_look = 1;
     let_time_pass(&f);
     ck_assert_msg(run(&f, &w, &text) == 0, "%s", text);
@@ -198,7 +210,7 @@ START_TEST(a_lease_that_ran_out_is_not_believed_to_be_renewed)
 
     /* The process that made the call died. The next one asks the probe; meanwhile its renewals fail, a third one takes
      * the run over, and a renewal of what is left succeeds again. The probe says that nothing happened. */
-    process_new(&f, "hesitate", "ms: 800");
+    process_new(&f, "hesitate", "ms: 2000");
     const struct how dead = {.capabilities = capabilities, .store = f.store};
     world_die(&dead, PIPELINE, f.script, 3);
     f.us += 100 * SECOND;
@@ -223,15 +235,18 @@ START_TEST(a_lease_that_ran_out_is_good_again_once_a_step_could_be_noted_down)
     struct world w;
     char *text = NULL;
 
-    process_new(&f, "doze", "");
+    process_new(&f, "wait_and_set", "");
+    f.opens_at = 2;
     snprintf(f.script, sizeof f.script,
-             "stages: {p: [{output: {steps: [{tool: doze, parameters: {ms: 800}},"
+             "stages: {p: [{output: {steps: [{tool: wait_and_set, parameters: {text: first}},"
              " {tool: append_line, parameters: {text: it}}]}}]}");
     f.no_renewals = true;
     let_time_pass(&f);
     ck_assert_msg(run(&f, &w, &text) == 0, "%s", text);
     ck_assert_int_ge(f.n_renewals, 2); /* the first failed, and the next came when the lease was over */
-    ck_assert_int_eq(access(f.path, F_OK), 0);
+    text = rv_kit_read(f.path);
+    ck_assert_msg(strstr(text, "\tit\n") != NULL, "%s", text);
+    free(text);
     process_fini(&f, &w);
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* Models that take too long, in whatever they do: the call ends in its time, keeps what came, and says what limit that
- * was. */
+/* Models that take too long, in whatever they do: the call ends, keeps what came, and says which limit ended it. Where
+ * a model has to come as far as its text the limit is a second: the machine may be slow. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,58 +12,52 @@ static const struct plan says_nothing[] = {{0}};
 static const struct plan hangs_in_the_middle[] = {{.status = 200, .body = PIECE("Hel") PIECE("lo"), .hangs = true}};
 static const struct plan says_much[] = {{.status = 200, .n_numbered = 4000}};
 static const struct plan is_busy_for_long[] = {{.status = 503, .headers = "Retry-After: 20\r\n", .body = "busy"}};
-static const struct plan is_busy[] = {{.status = 503, .headers = "Retry-After-Ms: 150\r\n", .body = "busy"}};
+static const struct plan is_busy[] = {{.status = 503, .headers = "Retry-After-Ms: 600\r\n", .body = "busy"}};
 
 static const struct {
     const char *name;
     const struct plan *plan;
     struct asking how;
     bool holds;
-    int64_t ms; /* that it may take */
+    size_t most; /* requests there is time for, when each is waited for; 0: one */
     const char *type, *kind, *text, *partial;
 } rows[] = {
     {"first byte",
      says_nothing,
-     {.execution = "llm_timeout: 0.2"},
-     .ms = 200,
+     {.execution = "llm_timeout: 1"},
      .type = "TimeoutError",
      .kind = "timeout",
      .text = ": raise execution.llm_timeout"},
     {"first byte, the stage's time",
      says_nothing,
      {.stage = "timeout_seconds: 1"},
-     .ms = 1000,
      .type = "TimeoutError",
      .kind = "timeout",
      .text = ": that was left of the 1 s for stage \\\"ask\\\"; raise its timeout_seconds"},
     {"first byte, the role's time",
      says_nothing,
-     {.role = "first_byte_timeout_ms: 100, max_attempts: 1"},
-     .ms = 100,
+     {.role = "first_byte_timeout_ms: 1000, max_attempts: 1"},
      .type = "TimeoutError",
      .kind = "timeout",
-     .text = "no answer within 100 ms (first_byte_timeout_ms of the role)"},
+     .text = "no answer within 1000 ms (first_byte_timeout_ms of the role)"},
     {"in the middle",
      hangs_in_the_middle,
-     {.execution = "llm_timeout: 0.2"},
-     .ms = 200,
+     {.execution = "llm_timeout: 1"},
      .type = "TimeoutError",
      .kind = "timeout",
      .text = ": raise execution.llm_timeout",
      .partial = "Hello"},
     {"in the middle, the role's time",
      hangs_in_the_middle,
-     {.role = "idle_timeout_ms: 100"},
-     .ms = 100,
+     {.role = "idle_timeout_ms: 1000"},
      .type = "TimeoutError",
      .kind = "timeout",
      .text = "idle_timeout_ms of the role",
      .partial = "Hello"},
     {"held",
      says_much,
-     {.execution = "llm_timeout: 0.3"},
+     {.execution = "llm_timeout: 1"},
      true,
-     .ms = 300,
      .type = "TimeoutError",
      .kind = "timeout",
      .text = ": raise execution.llm_timeout",
@@ -71,14 +65,14 @@ static const struct {
     {"a wait that would take too long",
      is_busy_for_long,
      {.execution = "llm_timeout: 5"},
-     .ms = 0,
+     .most = 1,
      .type = "LLMError",
      .kind = "overloaded",
      .text = "the wait before it would pass the deadline"},
     {"waits, again and again",
      is_busy,
-     {.execution = "llm_timeout: 0.4", .role = "max_attempts: 20"},
-     .ms = 300,
+     {.execution = "llm_timeout: 2", .role = "max_attempts: 20"},
+     .most = 4, /* 2 s have room for three waits */
      .type = "LLMError",
      .kind = "overloaded",
      .text = "the wait before it would pass the deadline"},
@@ -101,9 +95,7 @@ START_TEST(a_model_that_is_late_ends_in_its_time)
 
     talks_init(&all, rows[_i].plan, 1);
     const struct rv_pipeline *p = talks_asking(&all, &rows[_i].how);
-    int64_t before = real_ms();
     ck_assert_str_eq(talk_whole(&all, &t, p), "failed");
-    int64_t took = real_ms() - before;
     talk_event(&t, "llm_result", line, sizeof line);
     says(line, "error_type", rows[_i].type);
     says(line, "error_kind", rows[_i].kind);
@@ -113,7 +105,7 @@ START_TEST(a_model_that_is_late_ends_in_its_time)
         ck_assert_msg(strstr(line, "\"partial\":\"") && strstr(line, rows[_i].partial), "%s: %s", rows[_i].name, line);
     else
         ck_assert_ptr_null(strstr(line, "\"partial\""));
-    ck_assert_msg(took >= rows[_i].ms - 2, "%s: %lld ms", rows[_i].name, (long long)took);
+    ck_assert_uint_le(model_server_count(&all.server, &all.server.n_requests), rows[_i].most ? rows[_i].most : 1);
     ck_assert(model_server_is_down_to(&all.server, &all.server.n_now, 0));
     talk_fini(&t);
     talks_fini(&all);
@@ -130,17 +122,14 @@ START_TEST(a_wait_for_a_place_ends_in_its_time)
     talks_init(&all, hangs_in_the_middle, 1);
     talk_begin(&all, &first, talks_asking(&all, &(struct asking){.role = "max_concurrent: 1"}));
     engine_until(all.engine, &first.n_pieces, 2);
-    int64_t before = real_ms();
     const struct rv_pipeline *p =
         talks_asking(&all, &(struct asking){.execution = "llm_timeout: 0.2", .role = "max_concurrent: 1"});
     ck_assert_str_eq(talk_whole(&all, &second, p), "failed");
-    int64_t took = real_ms() - before;
     talk_event(&second, "llm_result", line, sizeof line);
     says(line, "error_type", "TimeoutError");
     says(line, "error_kind", "timeout");
     ck_assert_msg(strstr(line, "of waiting for its turn (max_concurrent, ") != NULL, "%s", line);
     ck_assert_ptr_nonnull(strstr(line, "): raise execution.llm_timeout\""));
-    ck_assert_msg(took >= 198, "%lld ms", (long long)took);
     ck_assert_uint_eq(second.n_payloads, 0);
     ck_assert(!second.may_be_billed);
     ck_assert_uint_eq(model_server_count(&all.server, &all.server.n_requests), 1);
@@ -154,7 +143,7 @@ END_TEST
 /* Whoever waits behind one that gave up still gets the place. */
 START_TEST(a_place_goes_to_who_still_waits)
 {
-    static const struct plan slow[] = {{.status = 200, .body = PIECE("x") THE_END, .delay_ms = 300}};
+    static const struct plan slow[] = {{.status = 200, .body = PIECE("x") THE_END, .waits = true}};
     struct talk first = {0}, late = {0}, last = {0};
     struct talks all;
 
@@ -167,6 +156,7 @@ START_TEST(a_place_goes_to_who_still_waits)
     talk_begin(&all, &late, hasty);
     talk_begin(&all, &last, patient);
     ck_assert_str_eq(talk_end(&all, &late), "failed");
+    model_server_go_on(&all.server);
     ck_assert_str_eq(talk_end(&all, &last), "completed");
     ck_assert_str_eq(talk_end(&all, &first), "completed");
     ck_assert_uint_eq(all.server.n_peak, 1);

@@ -106,7 +106,7 @@ START_TEST(a_probe_that_hangs_until_the_deadline_leaves_it_to_a_person)
 {
     struct life l;
 
-    die_after_the_call(&l, "hesitate", "ms: 400", "0.05");
+    die_after_the_call(&l, "hesitate", "ms: 3000", "0.5");
     l.how.start_us = START_US + HOUR_US;
     l.how.real_time = _i;
     go_on(&l, NULL);
@@ -123,8 +123,8 @@ static const struct {
     const char *ms, *timeout, *status;
 } bounds[] = {
     {"ms: 1", "30", "completed"},       /* in time: it did not happen */
-    {"ms: 400", "30", "interrupted"},   /* later than the probe says it will be, whatever the tool has */
-    {"ms: 400", "0.02", "interrupted"}, /* nor does it get more than the tool has left */
+    {"ms: 3000", "30", "interrupted"},  /* later than the probe says it will be, whatever the tool has */
+    {"ms: 3000", "0.5", "interrupted"}, /* nor does it get more than the tool has left */
 };
 
 START_TEST(a_probe_has_its_own_time)

@@ -44,26 +44,26 @@ static const struct {
     {"models",
      "models.waits:x",
      false,
-     "llm_timeout: 0.2",
+     "llm_timeout: 2",
      "{llm_call_start}<first>{llm_result}",
-     {"\"error_type\":\"TimeoutError\"", "did not answer within 200 ms: raise execution.llm_timeout",
+     {"\"error_type\":\"TimeoutError\"", "did not answer within 2000 ms: raise execution.llm_timeout",
       "\"partial\":\"first\""}},
     {"models",
      "models.waits:x",
      true,
-     "llm_timeout: 0.2",
+     "llm_timeout: 2",
      "{llm_call_start}<first>{llm_result}",
      {"\"error_type\":\"TimeoutError\"", "\"partial\":\"first\""}},
     {"models",
      "models.waits:x",
      false,
-     "agent_timeout: 0.2",
+     "agent_timeout: 2",
      "{llm_call_start}<first>{llm_result}",
      {"\"error_type\":\"TimeoutError\"", "raise execution.agent_timeout", "\"partial\":\"first\""}},
     {"models",
      "models.hangs:x",
      true,
-     "llm_timeout: 0.2",
+     "llm_timeout: 2",
      "{llm_call_start}<half>{llm_result}",
      {"\"error_type\":\"TimeoutError\"", "\"partial\":\"half\""}},
     {"models",
@@ -162,7 +162,7 @@ START_TEST(a_run_or_an_engine_goes_while_pieces_come)
     rv_engine_cancel_all(all.engine);
     for (size_t i = 1; i < 4; i++)
         ck_assert_str_eq(talk_end(&all, &t[i]), "cancelled");
-    ck_assert(rv_engine_settle(all.engine, 15000)); /* each of them heard of it */
+    ck_assert(rv_engine_settle(all.engine, HANGS_MS)); /* each of them heard of it */
     rv_engine_free(all.engine);
     all.engine = NULL;
     for (size_t i = 1; i < RV_COUNT(t); i++)

@@ -102,7 +102,7 @@ START_TEST(a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time)
     struct world w;
     char *output;
 
-    one_step(&w, &how, "", "0.05", "doze", "ms: 400");
+    one_step(&w, &how, "", "0.05", "doze", "ms: 2000");
     output = world_output(&w, "t");
     ck_assert_msg(
         strstr(output, "\"type\":\"TimeoutError\",\"message\":\"tool \\\"doze\\\" did not answer within 50 ms\""), "%s",
@@ -131,7 +131,7 @@ START_TEST(how_long_was_waited_is_what_was_allowed_however_late_the_call_began)
     struct world w;
     char *output;
 
-    one_step(&w, &how, "", "0.05", "doze", "ms: 400");
+    one_step(&w, &how, "", "0.05", "doze", "ms: 2000");
     output = world_output(&w, "t");
     ck_assert_msg(strstr(output, "did not answer within 50 ms"), "%s", output);
     free(output);

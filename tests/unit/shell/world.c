@@ -284,7 +284,7 @@ void world_fini(struct world *w)
 
     rv_exec_free(w->exec);
     if (w->engine)
-        settled = rv_engine_settle(w->engine, 15000);
+        settled = rv_engine_settle(w->engine, HANGS_MS);
     rv_engine_free(w->engine);
     ck_assert(settled);
     rv_journal_free(w->journal);

@@ -7,6 +7,8 @@
 
 #include "coreengine/shell/shell.h"
 
+#define HANGS_MS 600000 /* what is not over by then hangs, however slow the machine */
+
 struct world {
     struct rv_pipeline *pipeline;
     rv_script *script;

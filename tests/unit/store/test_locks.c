@@ -95,7 +95,7 @@ START_TEST(a_write_waits_as_long_as_it_is_told)
     FAILS(RV_E_TIMEOUT, "database is locked", "more than 1 ms", world_append(w, w->s, 4, 100));
     rv_store_set_wait(w->s, 0);
     FAILS(RV_E_TIMEOUT, "database is locked", "more than 50 ms", world_append(w, w->s, 4, 100));
-    rv_store_set_wait(w->s, 60000);
+    rv_store_set_wait(w->s, 600000);
     ck_assert_int_eq(pthread_create(&thread, NULL, let_go_soon, &h), 0);
     OK(world_append(w, w->s, 4, 100));
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -228,7 +228,7 @@ static const char *work(struct worker *me, rv_store *s, const char *name)
 static void *run_worker(void *self)
 {
     struct worker *me = self;
-    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF, .busy_ms = 60000};
+    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF, .busy_ms = 600000};
     rv_store *s = NULL;
     char name[20];
 
