@@ -85,7 +85,7 @@ static int open_store(struct rv_cli_chat *c, rv_err **err)
         return rv_store_open("memory:", &memory, &c->store, err);
     int rc = rv_cli_store_open(c->cli, c->args, RV_CLI_STORE_MAKE, &c->store, err);
     if (rc < 0)
-        rv_err_hint(err, "--no-store talks without keeping anything");
+        rv_err_hint(err, "--no-store runs without a store");
     return rc;
 }
 
