@@ -84,7 +84,7 @@ static void put_time(rv_buf *b, int depth, const char *key, int64_t us)
     put_text(b, depth, key, rv_str_of(text));
 }
 
-/* JSON of a row; what is none, is no object, or an empty one, is left out. */
+/* JSON of a row. Text that is not JSON, other types and empty objects are left out. */
 static void put_object(rv_buf *b, int depth, const char *key, rv_str text, bool listed)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE};
