@@ -6,27 +6,6 @@
 
 #define DELEGATE_SECONDS 86400 /* whoever asks has a deadline for it, which may be later than that of the pipeline */
 
-/* The first error of the document, as the error of this call; 0 if there was none. */
-static int first_fault(rv_findings *findings, rv_err **err)
-{
-    int rc = rv_findings_check(findings, err);
-
-    if (rc < 0)
-        return rc;
-    rv_findings_sort(findings);
-    for (size_t i = 0; i < rv_findings_n(findings); i++) {
-        struct rv_finding f = rv_findings_at(findings, i);
-
-        if (f.severity == RV_SEVERITY_WARNING)
-            continue;
-        rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
-        if (f.hint)
-            rv_err_hint(err, "%s", f.hint);
-        return rc;
-    }
-    return 0;
-}
-
 /* Bounds, money and times are those of the run that it is a part of. */
 static void take_over(struct rv_pipeline *p, const struct rv_pipeline *of)
 {
@@ -111,7 +90,7 @@ static int make(struct rv_loader *l, const struct rv_pipeline *of, const struct 
         rv_check_budget(l);
     if (l->rc < 0)
         return RV_FAIL(err, l->rc, "make the stage");
-    rc = first_fault(l->findings, err);
+    rc = rv_findings_first_error(l->findings, err);
     if (rc == 0 && !doc)
         rc = RV_FAIL(err, RV_E_INVALID, "the document is no agent");
     return rc < 0 ? rc : rv_pipeline_link(l->p, err);

@@ -106,7 +106,7 @@ RV_MUST_CHECK int rv_cli_write_completion(rv_str shell, rv_buf *b, rv_err **err)
 /* output.c */
 /** Print to stdout. Failure (full disk, closed pipe) is remembered for rv_cli_flush. */
 void rv_cli_out(rv_str text);
-/** The same, at once: for readers that wait for each line. False: nobody reads any more, or the disk is full. */
+/** The same, at once: for readers that wait for each line. False: the reader is gone, or the disk is full. */
 bool rv_cli_out_now(rv_str text);
 /** Print a whole buffer and free it; a buffer that failed is reported. Gives the exit status. */
 int rv_cli_print(const struct rv_cli *cli, rv_buf *text);
@@ -174,7 +174,7 @@ struct rv_cli_loaded {
     rv_script **test_scripts; /* with `tests`: one per test of the pipeline, NULL for a test without; else NULL */
     rv_agents *agents;     /* of a pipeline with declared agents: where they are, and those that they ask; else NULL */
     rv_store *agent_store; /* that was opened for them; NULL: the verb's, or none */
-    const char *tenant;    /* of whoever the command line is for; NULL: the default one */
+    const char *tenant;    /* of the user of the command line; NULL: the default one */
 };
 struct rv_cli_load_opts {
     const struct rv_cli_args *args; /* --schema-dir, --store, --user, --tenant count for declared agents */
@@ -184,7 +184,7 @@ struct rv_cli_load_opts {
     rv_store *store; /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
 };
 /** Load, open the capabilities, bind declared agents, check all names. Findings are collected, not printed. Fails only
- *  if the file can not be read. */
+ *  if the file cannot be read. */
 RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts,
                               struct rv_cli_loaded *out, rv_err **err);
 /** Only what is needed to show it: capabilities are opened where declared agents may be in them. */
@@ -230,28 +230,32 @@ enum rv_cli_store_use {
 /* The options of a verb that uses a store; the second only where it is written. */
 #define RV_CLI_STORE_OPTION                                                                                            \
     {                                                                                                                  \
-        "store", 0, "URL", "where runs are kept (default REEVE_STORE, else ~/.local/state/reeve/reeve.db)", "FILE",    \
-            false                                                                                                      \
+        "store", 0, "URL", "store of runs (default REEVE_STORE, else ~/.local/state/reeve/reeve.db)", "FILE", false    \
     }
 #define RV_CLI_SYNC_OPTION                                                                                             \
     {                                                                                                                  \
-        "sync", 0, "WORD", "what a commit outlives: full a power cut (default), normal the process, off nothing",      \
+        "sync", 0, "WORD",                                                                                             \
+            "durability of a commit: full (survives power loss; default), normal (survives a crash of the process), "  \
+            "off",                                                                                                     \
             "full normal off", false                                                                                   \
     }
 #define RV_CLI_USER_OPTION                                                                                             \
     {                                                                                                                  \
         "user", 'u', "ID",                                                                                             \
-            "whose: only what is that user's is there; \"\": what is nobody's (default REEVE_USER, else "              \
-            "everybody's)",                                                                                            \
-            NULL, false                                                                                                \
+            "only data of this user; \"\": only data without an owner (default REEVE_USER, else all data)", NULL,      \
+            false                                                                                                      \
     }
 #define RV_CLI_TENANT_OPTION                                                                                           \
     {                                                                                                                  \
-        "tenant", 0, "ID", "of which tenant (default REEVE_TENANT, else default)", NULL, false                         \
+        "tenant", 0, "ID", "tenant whose data is used (default REEVE_TENANT, else default)", NULL, false               \
     }
+/** $XDG_STATE_HOME/reeve, or ~/.local/state/reeve; it may not exist. */
+RV_MUST_CHECK int rv_cli_state_folder(rv_buf *out, rv_err **err);
+/** The folders above a file, readable only by their owner. */
+RV_MUST_CHECK int rv_cli_make_folders(const char *path, rv_err **err);
 /** --store, else REEVE_STORE, else the default place. RV_E_NOT_FOUND: nothing says where that is. */
 RV_MUST_CHECK int rv_cli_store_path(const struct rv_cli_args *args, rv_buf *out, rv_err **err);
-/** To read. *out NULL with 0: there is no store yet, and --store names none: lists are empty then. */
+/** To read. *out NULL with 0: the default store does not exist yet, and lists are empty. */
 RV_MUST_CHECK int rv_cli_store_open_if_any(const struct rv_cli *cli, const struct rv_cli_args *args, rv_store **out,
                                            rv_err **err);
 RV_MUST_CHECK int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use,
@@ -263,7 +267,7 @@ RV_MUST_CHECK int rv_cli_find_run(rv_store *store, const struct rv_store_scope *
 /* scope.c */
 /** Borrows from args and the environment. Without a user it is all of the tenant: an operator's. */
 struct rv_store_scope rv_cli_scope(const struct rv_cli_args *args);
-/** Is a state with that user_id of whoever the command line is for? RV_E_DENIED. */
+/** Does a state with this user_id belong to the user of the command line? If not, RV_E_DENIED. */
 RV_MUST_CHECK int rv_cli_check_user(const struct rv_cli_args *args, const char *user_id, rv_err **err);
 
 /* session.c: a run with its observers */
@@ -277,7 +281,7 @@ struct rv_cli_session {
     const char *run_file; /* of `resume`: brought up to date, so that an answer counts once; NULL: none */
     rv_store *store;      /* where the run is kept; NULL: nowhere */
     rv_journal *journal;  /* with a store */
-    const char *owner;    /* likewise */
+    const char *owner;    /* with a store */
     bool continues;       /* a run whose journal was opened; else it is new */
     bool cancels;         /* continues, to end it as cancelled */
     const char *parent;   /* of a new run that takes another's place; NULL: none */
@@ -301,7 +305,7 @@ void rv_cli_conversation_free(struct rv_cli_conversation *c);
 #define RV_CLI_LEASE_OPTION                                                                                            \
     {                                                                                                                  \
         "lease", 0, "SECONDS",                                                                                         \
-            "how long this process may be silent before another may go on with the run (default "                      \
+            "lease duration: after this long without a sign of life another process may take over the run (default "   \
             "15)",                                                                                                     \
             NULL, false                                                                                                \
     }

@@ -28,13 +28,14 @@ static void overview(bool color, rv_buf *b)
             rv_buf_printf(b, "  %-10s %s\n", rv_cli_verbs[i]->name, rv_cli_verbs[i]->summary);
     rv_buf_puts(b, "\n");
     heading(b, color, "Examples");
-    rv_buf_puts(b,
-                "  reeve new pipeline hello.yaml                    # a pipeline that runs at once\n"
-                "  reeve run hello.yaml --input \"hi\"                # run it\n"
-                "  reeve graph hello.yaml                           # see it\n"
-                "  reeve test hello.yaml                            # run the tests it carries\n\n"
-                "`reeve VERB --help` explains a verb. Exit status: 0 completed, 1 failed, 2 usage or configuration,\n"
-                "3 waits for an answer, 4 stopped by a bound or policy, 130 cancelled.\n");
+    rv_buf_puts(
+        b,
+        "  reeve new pipeline hello.yaml                    # a pipeline that runs at once\n"
+        "  reeve run hello.yaml --input \"hi\"                # run it\n"
+        "  reeve graph hello.yaml                           # see it\n"
+        "  reeve test hello.yaml                            # run the tests it carries\n\n"
+        "`reeve VERB --help` shows the help of a verb. Exit status: 0 completed, 1 failed, 2 usage or configuration,\n"
+        "3 waits for an answer, 4 stopped by a bound or policy, 130 cancelled.\n");
 }
 
 static void option_line(const struct rv_cli_option *o, rv_buf *b)

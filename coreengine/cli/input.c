@@ -20,7 +20,7 @@ static int read_state(const char *path, json_object **out, rv_err **err)
         rc = RV_FAIL(err, RV_E_INVALID, "an envelope is a JSON object, not of type %s", rv_json_type_text(*out));
     if (rc == 0 && json_object_object_get_ex(*out, "reeve_run", NULL)) {
         rc = RV_FAIL(err, RV_E_INVALID, "this is a run file, not an envelope");
-        rv_err_hint(err, "`reeve resume %s` goes on with the run; its member \"state\" is an envelope", path);
+        rv_err_hint(err, "`reeve resume %s` continues the run; its member \"state\" is an envelope", path);
     }
     if (rc < 0) {
         json_object_put(*out);
@@ -55,7 +55,7 @@ int rv_cli_check_state_key(const char *path, rv_err **err)
     if (near)
         rv_err_hint(err, "did you mean \"%s\"?", near);
     else
-        rv_err_hint(err, "what is your own belongs below metadata: --set metadata.%s", path);
+        rv_err_hint(err, "values of your own belong below metadata: --set metadata.%s", path);
     return rc;
 }
 
@@ -72,7 +72,7 @@ static int check_begins(const char *path, rv_err **err)
         if (rv_str_is(first, begun[i])) {
             int rc = RV_FAIL(err, RV_E_INVALID, "--set %.*s: a new run sets this key when it begins at its first stage",
                              RV_STR_ARG(first));
-            rv_err_hint(err, "`reeve runs fork RUN --at STEP --set ...` goes on from another stage");
+            rv_err_hint(err, "`reeve runs fork RUN --at STEP --set ...` starts from another stage");
             return rc;
         }
     return 0;

@@ -150,7 +150,7 @@ static void check_scripts(const struct rv_cli_loaded *l)
             rv_script_check(l->test_scripts[i], l->pipeline, l->findings);
 }
 
-/* One test's script, from its file or its place in the pipeline. A file that can not be read is a finding there. */
+/* One test's script, from its file or its place in the pipeline. A file that cannot be read is a finding there. */
 static int load_test_script(struct rv_cli_loaded *l, const struct rv_test_config *test, rv_script **out, rv_err **err)
 {
     rv_err *fault = NULL;

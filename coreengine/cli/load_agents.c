@@ -13,7 +13,7 @@ bool rv_cli_has_agents(const struct rv_pipeline *p)
     return false;
 }
 
-/* A store that nobody has made yet has no agents. Where the run is kept, it is made: agents are registered there. */
+/* A store that does not exist has no agents. The store of the run is created: its agents are registered there. */
 static int open_store(struct rv_cli *cli, const struct rv_cli_load_opts *opts, rv_store **out, rv_err **err)
 {
     if (opts->keeps)

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 const struct rv_cli_option rv_cli_common_options[] = {
-    {"capability-path", 'C', "DIR", "look for capabilities in DIR first", "DIR", true},
+    {"capability-path", 'C', "DIR", "search DIR for capabilities first", "DIR", true},
     {"log-level", 0, "LEVEL", "write log records of this level and above to standard error (default error)",
      "trace debug info warn error off", false},
-    {"log-format", 0, "FORMAT", "how log records look (default text)", "text json", false},
-    {"no-color", 0, NULL, "no colours, even on a terminal (NO_COLOR does the same)", NULL, false},
-    {"debug", 0, NULL, "errors with the places in reeve's own source", NULL, false},
-    {"help", 'h', NULL, "explain this verb", NULL, false},
+    {"log-format", 0, "FORMAT", "format of log records (default text)", "text json", false},
+    {"no-color", 0, NULL, "do not use colours (as NO_COLOR does)", NULL, false},
+    {"debug", 0, NULL, "show the source lines of reeve in errors", NULL, false},
+    {"help", 'h', NULL, "show help for this verb", NULL, false},
 };
 const size_t rv_cli_n_common_options = RV_COUNT(rv_cli_common_options);
 
@@ -140,8 +140,8 @@ static int help(struct rv_cli *cli, int argc, char **argv)
     return sub ? print_help(cli, sub) : unknown_verb(cli, verb, argv[1]);
 }
 
-/* A closed standard stream would become the next file that is opened. What takes its place fails as it would: input can
- * not be read, output not be written; only messages for nobody are no failure. */
+/* The next file that is opened would take the place of a closed standard stream. The file that takes its place here
+ * fails like a closed stream: reading input and writing output fail; lost messages do not. */
 static void occupy_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)

@@ -110,7 +110,7 @@ static int exit_of_error(const rv_err *err)
     case RV_E_EXISTS:
     case RV_E_STATE:
     case RV_E_VERSION:
-    case RV_E_LIMIT: /* an input that is too large; a run that ends at a bound is no error */
+    case RV_E_LIMIT: /* an input that is too large; a run that ends at a bound is not an error */
         return RV_EXIT_USAGE;
     case RV_E_CANCELLED:
         return RV_EXIT_CANCELLED;
@@ -144,8 +144,8 @@ int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const
     rv_buf_vprintf(&text, fmt, ap);
     va_end(ap);
     RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "%s", rv_buf_cstr(&text)), "it is reported at once");
-    rv_err_hint(&err, "usage: reeve %s %s; `reeve %s --help` has examples", args->verb->name, args->verb->args,
-                args->verb->name);
+    rv_err_hint(&err, "usage: reeve %s%s%s; `reeve %s --help` has examples", args->verb->name,
+                args->verb->args[0] ? " " : "", args->verb->args, args->verb->name);
     rv_buf_fini(&text);
     return rv_cli_report(cli, err);
 }

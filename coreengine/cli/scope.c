@@ -1,5 +1,5 @@
-/* Whose rows a verb may see: --user and --tenant, else REEVE_USER and REEVE_TENANT. What is outside is not there: every
- * verb that is given an id of somebody else's says what it says of an id that nobody has. */
+/* Whose rows a verb may see: --user and --tenant, else REEVE_USER and REEVE_TENANT. Other rows do not exist for the
+ * command: an id of another user gives the same error as an unknown id. */
 #include "coreengine/cli/cli.h"
 
 #include <stdlib.h>
@@ -27,5 +27,5 @@ int rv_cli_check_user(const struct rv_cli_args *args, const char *user_id, rv_er
 
     if (!user || strcmp(user, user_id) == 0)
         return 0;
-    return RV_FAIL(err, RV_E_DENIED, "the state is another user's, not \"%s\"'s", user);
+    return RV_FAIL(err, RV_E_DENIED, "the state belongs to another user than \"%s\"", user);
 }

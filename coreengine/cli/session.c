@@ -191,7 +191,7 @@ static int keep_interrupted(const struct rv_cli_session *s, const rv_envelope *e
     if (rc == 0)
         rv_buf_printf(&text, "run %s is kept in %s\n", run_id, rv_buf_cstr(&path));
     else
-        rv_err_hint(err, "give --save FILE to say where the run is kept");
+        rv_err_hint(err, "name a file for the run with --save FILE");
     rv_cli_err(rv_buf_str(&text));
     rv_cli_say_pending(s, env, rc == 0 && kept_in(s) ? rv_buf_cstr(&path) : run_id);
     rv_buf_fini(&path);
@@ -319,7 +319,7 @@ static int begin(struct rv_cli_session *s, rv_engine *engine, const struct rv_ex
     return rv_engine_start(engine, x, env, response, exec, err);
 }
 
-/* What the run can call, for whoever plays it from the recording. */
+/* Tools of the run, for a replay from the recording. */
 static void record_tools(const struct rv_cli_session *s, struct watch *w, const struct rv_exec_opts *x)
 {
     struct rv_catalog catalog = x->plugins ? rv_plugins_catalog(x->plugins) : rv_catalog_empty;
@@ -384,7 +384,7 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
     return rv_engine_wait(*engine, *exec, err);
 }
 
-/* The answer comes first: a file that could not be written is no reason to keep it from whoever waited for it. */
+/* The answer is printed even when a file cannot be written. */
 static int conclude(struct rv_cli_session *s, rv_exec *exec, rv_err *watch_err)
 {
     enum rv_run_status end = rv_exec_status(exec);
@@ -416,7 +416,7 @@ int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct 
     else
         rv_envelope_free(env);
     RV_IGNORE(close_watch(s, &w, rc == 0, &watch_err), "watch_err says it, after the answer");
-    bool began = exec != NULL; /* then it is no fault of the command line, whatever the error is */
+    bool began = exec != NULL; /* then no error is an error of usage */
     int status = rc < 0 ? rv_cli_report(s->cli, err) : conclude(s, exec, watch_err);
     if (rc == RV_E_STATE && began && status == RV_EXIT_USAGE)
         status = RV_EXIT_FAILED;

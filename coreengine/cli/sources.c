@@ -13,7 +13,7 @@ int rv_cli_schema_dir(const struct rv_cli_args *args, const char **out, rv_err *
     struct stat st;
 
     if (dir && dir[0] && (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode)))
-        return RV_FAIL(err, RV_E_NOT_FOUND, "--schema-dir: there is no folder \"%s\"", dir);
+        return RV_FAIL(err, RV_E_NOT_FOUND, "--schema-dir: the folder \"%s\" does not exist", dir);
     if (!dir)
         dir = getenv("P8_SCHEMA_DIR");
     *out = dir && dir[0] ? dir : NULL;
@@ -63,7 +63,7 @@ static int open_store(const struct rv_cli *cli, const struct rv_cli_args *args, 
                       rv_store **out, rv_err **err)
 {
     if (rv_cli_flag(args, "no-store"))
-        return use == RV_CLI_STORE_READ ? 0 : RV_FAIL(err, RV_E_INVALID, "with --no-store nothing can be changed");
+        return use == RV_CLI_STORE_READ ? 0 : RV_FAIL(err, RV_E_INVALID, "--no-store excludes changes");
     return use == RV_CLI_STORE_READ ? rv_cli_store_open_if_any(cli, args, out, err)
                                     : rv_cli_store_open(cli, args, use, out, err);
 }

@@ -12,14 +12,15 @@
 /* Of a verb that looks for agents. */
 #define RV_CLI_SOURCES_OPTIONS                                                                                         \
     RV_CLI_SCHEMA_DIR_OPTION,                                                                                          \
-        {"capability", 0,    "NAME", "whose agents are built in (default p8, if it can be found; \"\": none)",         \
+        {"capability", 0,                                                                                              \
+         "NAME",       "capability that provides built-in agents (default p8, if it is found; \"\": none)",            \
          NULL,         false},                                                                                         \
-        {"no-store", 0, NULL, "do not look into the store", NULL, false}, RV_CLI_STORE_OPTION, RV_CLI_USER_OPTION,     \
+        {"no-store", 0, NULL, "do not search the store", NULL, false}, RV_CLI_STORE_OPTION, RV_CLI_USER_OPTION,        \
         RV_CLI_TENANT_OPTION
 
 /* Of a verb that loads pipelines, but keeps no runs. */
 #define RV_CLI_AGENT_OPTIONS                                                                                           \
-    RV_CLI_SCHEMA_DIR_OPTION, {"store", 0, "URL", "look for declared agents in that store, too", "FILE", false},       \
+    RV_CLI_SCHEMA_DIR_OPTION, {"store", 0, "URL", "also search this store for declared agents", "FILE", false},        \
         RV_CLI_USER_OPTION, RV_CLI_TENANT_OPTION
 
 struct rv_cli_sources {

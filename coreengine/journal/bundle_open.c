@@ -49,26 +49,6 @@ static bool find_file(void *self, const char *path, rv_str *out)
     return true;
 }
 
-/* The first error that loading found, as the error of this call; 0 if there was none. */
-static int first_fault(rv_findings *findings, rv_err **err)
-{
-    int rc = rv_findings_check(findings, err);
-
-    if (rc < 0)
-        return rc;
-    rv_findings_sort(findings);
-    for (size_t i = 0; i < rv_findings_n(findings); i++) {
-        struct rv_finding f = rv_findings_at(findings, i);
-        if (f.severity == RV_SEVERITY_WARNING)
-            continue;
-        rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
-        if (f.hint)
-            rv_err_hint(err, "%s", f.hint);
-        return rc;
-    }
-    return 0;
-}
-
 static int check_version(json_object *root, rv_err **err)
 {
     int64_t version = 0;
@@ -180,11 +160,11 @@ static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, json_
     rc = rv_pipeline_parse_with(rv_str_of(parts->text), parts->file, base ? base : parts->dir, &opts, findings,
                                 &b->pipeline, err);
     if (rc == 0)
-        rc = first_fault(findings, err);
+        rc = rv_findings_first_error(findings, err);
     if (rc == 0 && b->pipeline)
         rc = rv_pipeline_bind_agents(b->pipeline, &source, findings, err);
     if (rc == 0)
-        rc = first_fault(findings, err);
+        rc = rv_findings_first_error(findings, err);
     if (rc == 0 && (!b->pipeline || !b->pipeline->is_sound))
         rc = RV_FAIL(err, RV_E_INVALID, "it can not be run");
     rv_findings_free(findings);
@@ -233,7 +213,7 @@ static int open_script(rv_bundle *b, json_object *root, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "open a bundle");
     rc = rv_script_parse(rv_str_of(text), file, findings, &b->script, err);
     if (rc == 0)
-        rc = first_fault(findings, err);
+        rc = rv_findings_first_error(findings, err);
     if (rc == 0 && !b->script)
         rc = RV_FAIL(err, RV_E_INVALID, "it can not be used");
     rv_findings_free(findings);

@@ -1,14 +1,13 @@
-/* One child: started, let go, killed, buried. posix_spawn() because the engine has threads: between fork and exec
- * nothing runs that is not the C library's own. Children are waited for by their id only, so that the children of
- * others stay theirs, and nobody's handler of SIGCHLD is in the way. */
+/* One child process: start, stop, kill, wait. Children are waited for by their id only, so that other code of the
+ * process can have children, too, and no handler of SIGCHLD is needed. */
 #include "coreengine/plugin/isolated_internal.h"
 
 #include "coreengine/base/liveness.h"
+#include "coreengine/base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,45 +20,30 @@
 #define LEAVE_US   1000000 /* to close a capability and leave */
 #define OBVIOUS_US 100000  /* from the end of a socket to the end of its process */
 
-extern char **environ;
-
-/* Standard input and output are nobody's, errors go where ours go. Beside the socket a child inherits the mark of this
+/* Standard input and output are /dev/null, standard error is ours. Beside the socket a child inherits the mark of this
  * process: as long as the child lives, the owner of the runs that it works for is not gone. */
-static int plan(posix_spawn_file_actions_t *files, posix_spawnattr_t *attr, int fd)
+static int plan(void *self, posix_spawn_file_actions_t *files)
 {
+    const int *fd = self;
     int mark = rv_liveness_fd(), rc; /* its number is above HOST_FD + 1, so the first dup does not overwrite it */
-    sigset_t none;
 
-    sigemptyset(&none);
-    if ((rc = posix_spawn_file_actions_adddup2(files, fd, HOST_FD)) != 0 ||
+    if ((rc = posix_spawn_file_actions_adddup2(files, *fd, HOST_FD)) != 0 ||
         (rc = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) != 0 ||
         (rc = posix_spawn_file_actions_addopen(files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)) != 0 ||
-        (mark >= 0 && (rc = posix_spawn_file_actions_adddup2(files, mark, HOST_FD + 1)) != 0) ||
-        (rc = posix_spawn_file_actions_addclosefrom_np(files, HOST_FD + 1 + (mark >= 0))) != 0 ||
-        (rc = posix_spawnattr_setsigmask(attr, &none)) != 0)
+        (mark >= 0 && (rc = posix_spawn_file_actions_adddup2(files, mark, HOST_FD + 1)) != 0))
         return rc;
-    return posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK);
+    return posix_spawn_file_actions_addclosefrom_np(files, HOST_FD + 1 + (mark >= 0));
 }
 
 static int spawn(const char *program, int fd, pid_t *pid)
 {
     char name[] = "reeve", verb[] = "capability-host", number[] = "3";
     char *const argv[] = {name, verb, number, NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    int rc = posix_spawn_file_actions_init(&files);
+    sigset_t none;
+    const struct rv_spawn how = {.program = program, .argv = argv, .mask = &none, .plan = plan, .self = &fd};
 
-    if (rc != 0)
-        return rc;
-    rc = posix_spawnattr_init(&attr);
-    if (rc == 0) {
-        rc = plan(&files, &attr, fd);
-        if (rc == 0)
-            rc = posix_spawn(pid, program, &files, &attr, argv, environ);
-        posix_spawnattr_destroy(&attr);
-    }
-    posix_spawn_file_actions_destroy(&files);
-    return rc;
+    sigemptyset(&none);
+    return rv_spawn(&how, pid);
 }
 
 int rv_process_start(const char *program, struct rv_process **out, rv_err **err)

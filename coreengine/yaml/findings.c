@@ -211,6 +211,25 @@ int rv_findings_check(const rv_findings *f, rv_err **err)
     return f->failed ? RV_FAIL(err, RV_E_NOMEM, "collect findings") : 0;
 }
 
+int rv_findings_first_error(rv_findings *f, rv_err **err)
+{
+    int rc = rv_findings_check(f, err);
+
+    if (rc < 0)
+        return rc;
+    rv_findings_sort(f);
+    for (size_t i = 0; i < rv_findings_n(f); i++) {
+        const struct rv_finding one = rv_findings_at(f, i);
+        if (one.severity == RV_SEVERITY_WARNING)
+            continue;
+        rc = RV_FAIL_AT(err, &one.src, RV_E_INVALID, "%s", one.text);
+        if (one.hint)
+            rv_err_hint(err, "%s", one.hint);
+        return rc;
+    }
+    return 0;
+}
+
 static void write_place(const struct rv_src *src, rv_buf *b)
 {
     if (src->file)

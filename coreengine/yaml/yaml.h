@@ -64,6 +64,8 @@ struct rv_finding rv_findings_at(const rv_findings *f, size_t i);
 void rv_findings_sort(rv_findings *f); /* by file, line, column; stable */
 /** RV_E_NOMEM if the list itself failed, else 0. */
 RV_MUST_CHECK int rv_findings_check(const rv_findings *f, rv_err **err);
+/** Sorts the list and makes its first error (not a warning) the error of the call, with place and hint. 0: no error. */
+RV_MUST_CHECK int rv_findings_first_error(rv_findings *f, rv_err **err);
 /** "qa.yaml:14:12: error: unknown agent ...\n  hint: ...\n", one after another. */
 void rv_findings_write_text(const rv_findings *f, bool color, rv_buf *b);
 void rv_findings_write_json(const rv_findings *f,

@@ -39,7 +39,7 @@ static bool is_word(rv_str text, const char *word)
     return text.len == strlen(word) && strncasecmp(text.ptr, word, text.len) == 0;
 }
 
-/* False: it is no answer to that. id is the memory of the interrupt's: the turn it stands in ends with the answer. */
+/* False: the line does not answer the interrupt. id copies the interrupt's id, since the answer ends its turn. */
 static bool read_answer(const struct rv_interrupt *in, rv_str line, rv_buf *id, struct rv_response *out)
 {
     static const char *const words[] = {"approve", "reject", "modify", "happened", "not_happened", "fail"};
@@ -91,12 +91,12 @@ static int answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool promp
 
     int rc = rv_chat_lines_next(lines, &line, err);
     if (rc == 0)
-        return RV_FAIL(err, RV_E_CANCELLED, "there is no answer");
+        return RV_FAIL(err, RV_E_CANCELLED, "standard input ended before an answer");
     if (rc < 0)
         return rc;
     if (read_answer(&turn->interrupt, line, id, &response))
         return rv_cli_chat_turn(c, (rv_str){NULL, 0}, &response, turn, err);
-    return prompts ? 0 : RV_FAIL(err, RV_E_INVALID, "\"%.*s\" is no answer to what is asked", RV_STR_ARG(line));
+    return prompts ? 0 : RV_FAIL(err, RV_E_INVALID, "\"%.*s\" does not answer the question", RV_STR_ARG(line));
 }
 
 int rv_cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts, struct rv_chat_turn *turn,

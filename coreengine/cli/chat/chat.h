@@ -1,4 +1,4 @@
-/* What the files of `reeve chat` share: one chat with its store, its observers and whoever talks. */
+/* What the files of `reeve chat` share: one chat with its store, its observers and its user. */
 #ifndef RV_CLI_CHAT_H
 #define RV_CLI_CHAT_H
 
@@ -24,14 +24,14 @@ struct rv_cli_chat {
     struct rv_chat_settings settings;
     rv_chat *chat;
     /* watch.c */
-    rv_chat_show *show;                 /* for people; NULL: nobody watches */
+    rv_chat_show *show;                 /* for people; NULL: no display */
     rv_recorder *recorder;              /* --record; NULL: not */
     const struct rv_pipeline *recorded; /* the last one of this turn that the recorder knows */
     const struct rv_pipeline *running;  /* of the turn's last model call; NULL: none yet */
     bool debug;                         /* requests are printed */
     bool events, deltas;                /* lines of --events on stdout */
     bool has_end;                       /* the events of the turn under way end with `done` */
-    bool reader_left;                   /* nobody reads stdout any more */
+    bool reader_left;                   /* the reader of stdout is gone */
 };
 
 /* --- open.c --- */
@@ -40,7 +40,7 @@ RV_MUST_CHECK int rv_cli_chat_open(struct rv_cli_chat *c, const char *session, r
  *  nothing changed. */
 RV_MUST_CHECK int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err);
 void rv_cli_chat_close(struct rv_cli_chat *c);
-/** Whose sessions these are: what is nobody's, without a user. */
+/** Owner of these sessions; without a user: sessions without an owner. */
 struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c);
 
 /* --- watch.c --- */

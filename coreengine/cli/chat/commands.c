@@ -1,4 +1,4 @@
-/* What is typed at the prompt and is no message: /commands, and the words that end the chat. */
+/* Input at the prompt that is not a message: /commands, and the words that end the chat. */
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/show/table.h"
@@ -104,7 +104,7 @@ static int show_sessions(struct rv_cli_chat *c, const char *rest, rv_err **err)
     if (rc == 0)
         rc = rv_cli_table_write(table, c->cli->out_color, &text, err);
     if (rc == 0 && text.len == 0)
-        rv_buf_puts(&text, "no sessions are kept\n");
+        rv_buf_puts(&text, "no sessions found\n");
     print(&text);
     rv_cli_table_free(table);
     return rc;
@@ -116,7 +116,7 @@ static int show_history(struct rv_cli_chat *c, const char *rest, rv_err **err)
     long long n = rest[0] ? strtoll(rest, &end, 10) : SHOWN_MESSAGES;
 
     if (n < 1 || (end && *end))
-        return RV_FAIL(err, RV_E_INVALID, "/history takes how many messages, not \"%s\"", rest);
+        return RV_FAIL(err, RV_E_INVALID, "/history takes a number of messages, not \"%s\"", rest);
     return rv_cli_chat_history(c, n, err);
 }
 

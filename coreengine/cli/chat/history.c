@@ -88,7 +88,7 @@ int rv_cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err)
         *err = cause;
     }
     if (rc >= 0 && r->n == 0)
-        rv_cli_err(RV_STR_LIT("nothing has been said here yet\n"));
+        rv_cli_err(RV_STR_LIT("the session has no messages yet\n"));
     free(r);
     return rc < 0 ? rc : 0;
 }

@@ -25,7 +25,7 @@ static int wait_for_input(rv_err **err)
 
     for (;;) {
         if (rv_chat_signals_seen())
-            return RV_FAIL(err, RV_E_CANCELLED, "a signal came");
+            return RV_FAIL(err, RV_E_CANCELLED, "stopped by a signal");
         int n = poll(fds, RV_COUNT(fds), -1);
         if (n < 0 && errno != EINTR)
             return RV_FAIL(err, RV_E_IO, "wait for standard input: %s", strerror(errno));

@@ -68,11 +68,7 @@ static int open_script(struct rv_cli_chat *c, rv_err **err)
     int rc = rv_script_read(path, c->loaded.findings, &c->loaded.script, err);
     if (rc < 0 || c->loaded.script)
         return rc;
-    const struct rv_finding f = rv_findings_at(c->loaded.findings, 0);
-    rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
-    if (f.hint)
-        rv_err_hint(err, "%s", f.hint);
-    return rc;
+    return rv_findings_first_error(c->loaded.findings, err);
 }
 
 /* --- store, agents, engine --- */
@@ -85,7 +81,7 @@ static int open_store(struct rv_cli_chat *c, rv_err **err)
         return rv_store_open("memory:", &memory, &c->store, err);
     int rc = rv_cli_store_open(c->cli, c->args, RV_CLI_STORE_MAKE, &c->store, err);
     if (rc < 0)
-        rv_err_hint(err, "--no-store talks without keeping anything");
+        rv_err_hint(err, "--no-store runs without a store");
     return rc;
 }
 

@@ -21,7 +21,7 @@ static int print_answer(struct rv_cli_chat *c, const struct rv_chat_turn *turn)
     return status;
 }
 
-/* lines NULL: nobody there to be asked. prompts: it is a terminal. */
+/* lines NULL: no person to ask. prompts: standard input is a terminal. */
 static int one_turn(struct rv_cli_chat *c, rv_str message, struct rv_chat_lines *lines, bool prompts)
 {
     struct rv_chat_turn turn = {0};

@@ -20,7 +20,7 @@ struct rv_chat_show {
     int64_t call_id;
     json_object *acted;     /* what that call made known: told when its line has its end; NULL: nothing */
     char done_call[MAX_ID]; /* by which the last agent that is done was asked: its result says nothing new */
-    bool left;              /* nobody reads stdout any more */
+    bool left;              /* the reader of stdout is gone */
 };
 
 rv_chat_show *rv_chat_show_new(const struct rv_cli *cli, const struct rv_chat_show_opts *opts)

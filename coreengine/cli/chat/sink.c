@@ -195,7 +195,7 @@ static struct rv_chat_part *part_of(struct rv_chat_sink *s, const struct rv_orig
     return part;
 }
 
-/* False: they can not be held, and are shown as they come. */
+/* False: they cannot be buffered, and are shown immediately. */
 static bool hold(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id, rv_str text)
 {
     struct rv_chat_part *part = s->is_taken && s->last != who ? part_of(s, who, call_id) : NULL;

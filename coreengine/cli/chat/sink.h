@@ -56,7 +56,7 @@ struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_
 /** Words that were held and can be shown now; to be asked for until there are none, whenever something is over. False:
  *  none. Borrowed until the next call. */
 bool rv_chat_sink_next(struct rv_chat_sink *s, const struct rv_origin **who, struct rv_chat_shown *out);
-/** The turn is over: nobody speaks any more. */
+/** The turn is over: no more text comes. */
 void rv_chat_sink_over(struct rv_chat_sink *s);
 /** The reply is over; failed: what came of it is not kept. */
 void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);

@@ -25,7 +25,7 @@ struct rv_doctor_server {
     char *models[RV_DOCTOR_MAX_MODELS]; /* owned */
     size_t n_models;
     bool answers;        /* something is there */
-    const char *problem; /* static; answers, but there is no list; NULL: there is one */
+    const char *problem; /* static; answers, but without a list; NULL: with a list */
 };
 struct rv_doctor_models {
     struct rv_doctor_server servers[RV_DOCTOR_MAX_SERVERS];
@@ -38,7 +38,7 @@ struct rv_doctor_models {
 
 /* servers.c */
 RV_MUST_CHECK int rv_doctor_find_servers(struct rv_doctor_models *m, rv_err **err);
-/** All at once. Also says what HTTP is done with, or why it can not be done. */
+/** Asks all servers at once. Also reports the HTTP library, or why there is none. */
 RV_MUST_CHECK int rv_doctor_ask_servers(const struct rv_cli *cli, struct rv_doctor_models *m, rv_err **err);
 
 /* models.c */

@@ -16,7 +16,7 @@ struct rv_cli_fetch {
 #define RV_CLI_MAX_FETCH ((size_t)64 << 20) /* of a body */
 
 /** All of them at once. What a server does is in its fetch; errors are those of this machine: no HTTP library
- * (RV_E_NOT_FOUND, RV_E_VERSION), an address or header that can not be sent (RV_E_INVALID), no memory. */
+ * (RV_E_NOT_FOUND, RV_E_VERSION), an address or header that cannot be sent (RV_E_INVALID), no memory. */
 RV_MUST_CHECK int rv_cli_fetch_all(const struct rv_cli *cli, struct rv_cli_fetch *fetches, size_t n, rv_err **err);
 void rv_cli_fetch_fini(struct rv_cli_fetch *f);
 

@@ -142,11 +142,11 @@ const char *rv_doctor_why_none(const struct rv_doctor_models *m)
     for (size_t i = 0; i < m->n_servers; i++)
         answers = answers || (m->servers[i].answers && !m->servers[i].problem);
     if (m->http_err.len)
-        return "requests can not be made, there is no HTTP library";
+        return "the HTTP library is missing, so models cannot be reached";
     if (m->has_key)
-        return "a key is set, but which model it is for has to be said";
-    return answers ? "a server on this machine answers, but has no model that talks"
-                   : "no key is set, and no server of models answers on this machine";
+        return "a key is set, but no model is named for it";
+    return answers ? "a server on this machine answers, but has no chat model"
+                   : "no key is set, and no model server answers on this machine";
 }
 
 /* --- showing --- */
@@ -160,10 +160,10 @@ static void show_server(const struct rv_doctor_server *s, struct rv_checkup *c)
     if (s->n_models > SHOWN_MODELS)
         rv_buf_printf(&models, " and %zu more", s->n_models - SHOWN_MODELS);
     if (s->problem)
-        rv_checkup_line(c, RV_CHECK_NOTE, "model server", "%s: something is there, but %s", s->address, s->problem);
+        rv_checkup_line(c, RV_CHECK_NOTE, "model server", "%s: %s", s->address, s->problem);
     else
         rv_checkup_line(c, s->n_models ? RV_CHECK_OK : RV_CHECK_NOTE, "model server", "%s (%s): %s", s->address,
-                        s->provider->name, s->n_models ? rv_buf_cstr(&models) : "it has no model yet");
+                        s->provider->name, s->n_models ? rv_buf_cstr(&models) : "no models installed");
     rv_buf_fini(&models);
 }
 

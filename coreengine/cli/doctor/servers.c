@@ -10,7 +10,7 @@
 #define MAX_NAME   200
 #define MAX_LIST   ((size_t)4 << 20)
 #define CONNECT_US INT64_C(300000)
-#define TOTAL_US   INT64_C(2000000) /* one that is answering somebody else takes a moment */
+#define TOTAL_US   INT64_C(2000000) /* a server that is busy with another request answers late */
 
 static const char *get_variable(void *self, const char *name)
 {
@@ -118,7 +118,7 @@ static void read_models(struct rv_doctor_server *s, rv_str body)
     const struct rv_json_opts opts = {.max_bytes = MAX_LIST};
     json_object *list = NULL, *data = NULL;
 
-    s->problem = "its list of models can not be read";
+    s->problem = "its list of models cannot be read";
     if (rv_json_parse(body, &opts, &list, NULL) < 0)
         return;
     if (json_object_is_type(list, json_type_object) && (data = rv_json_get_arr(list, "data")))
@@ -141,13 +141,13 @@ static void take_answer(struct rv_doctor_server *s, const struct rv_cli_fetch *f
     if (!s->answers)
         return;
     if (timed_out)
-        s->problem = "it does not answer in time";
+        s->problem = "the server does not answer in time";
     else if (f->fault != RV_HTTP_OK)
-        s->problem = "it is no HTTP server";
+        s->problem = "the program at this address is not an HTTP server";
     else if (f->status == 401 || f->status == 403)
-        s->problem = "it wants a key";
+        s->problem = "the server requires a key";
     else if (f->status != 200)
-        s->problem = "it is no server of models";
+        s->problem = "the program at this address is not a model server";
     else
         read_models(s, rv_buf_str(&f->body));
 }

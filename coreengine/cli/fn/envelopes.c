@@ -61,7 +61,7 @@ static int result(json_object *in, rv_jw *out, rv_err **err)
     return rc;
 }
 
-/* A state that can not be loaded is an answer here, not a failure. */
+/* A state that cannot be loaded is a result here, not a failure. */
 static int validate(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_envelope *env = NULL;

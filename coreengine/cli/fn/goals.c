@@ -119,7 +119,7 @@ static const struct rv_fn items[] = {
     {"advance_stage", "{state: object, satisfied: words, summary?: object}", "{more: bool, state: object}",
      "tick off goals and go to the next part of the work", advance_stage},
     {"increment_iteration", "{state: object, feedback?: string}", "state",
-     "count a loop-back: keep the feedback, archive the plan, clear what is made anew", increment_iteration},
+     "count a loop-back: keep the feedback, archive the plan, clear the outputs to make again", increment_iteration},
     {"stage_context", "object", "object", "what prompts see of the goals", stage_context},
     {"merge_state", "{state: object, key: string, merge: string, value: any}", "object",
      "gather a value in `state`: replace, append or merge_dict", merge_state},

@@ -62,7 +62,7 @@ static int parse_term(json_object *in, rv_jw *out, rv_err **err)
         return rc;
     }
     const char *near = rv_nearest(list, names, RV_COUNT(names));
-    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "no list of words is called \"%.*s\"", RV_STR_ARG(list));
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown list of words \"%.*s\"", RV_STR_ARG(list));
     if (near)
         rv_err_hint(err, "did you mean \"%s\"?", near);
     else

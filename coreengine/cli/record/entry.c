@@ -40,7 +40,7 @@ static int put_text(json_object *map, const char *key, rv_str text, rv_err **err
 
 /* --- values that may stand in a script as they are --- */
 
-/* What a script gives back that has this JSON for a value; nothing if a script can not have it. */
+/* What a script gives back that has this JSON for a value; nothing if a script cannot have it. */
 static int as_played(rv_str json, rv_buf *out, rv_err **err)
 {
     rv_findings *findings = rv_findings_new();
@@ -345,7 +345,7 @@ int rv_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err 
         if (!c->pieces[i].is_thinking)
             rv_buf_add(&text, c->text.ptr + at, c->pieces[i].len);
     int rc = rv_buf_check(&text, "recorded text", err);
-    const struct rv_event ev = {.now_us = last_us + 1000, /* whoever gave up did so before that */
+    const struct rv_event ev = {.now_us = last_us + 1000, /* the caller gave up before that */
                                 .failed = true,
                                 .reply = rv_buf_str(&text),
                                 .error = RV_STR_LIT("nobody waited for the answer"),

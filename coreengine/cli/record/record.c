@@ -227,7 +227,7 @@ void rv_recorder_input(rv_recorder *r, const struct rv_event *ev)
 
 /* --- the script --- */
 
-/* Calls that nobody waits for any more. */
+/* Calls whose answer the run no longer waits for. */
 static int end_calls(rv_recorder *r, rv_err **err)
 {
     int rc = 0;
@@ -308,7 +308,7 @@ static int check_playable(const rv_buf *text, const char *path, rv_err **err)
         rc = rv_script_parse(rv_buf_str(text), path, findings, &script, err);
     if (rc == 0 && !script) {
         const struct rv_finding f = rv_findings_at(findings, 0);
-        rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "it was written, but can not be played: %s", f.text);
+        rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "it was written, but cannot be played: %s", f.text);
     }
     rv_script_free(script);
     rv_findings_free(findings);

@@ -23,7 +23,7 @@ struct rv_record_call {
 
 /** Fill the entry with what came of the call. */
 RV_MUST_CHECK int rv_record_answer(const struct rv_record_call *c, const struct rv_event *ev, rv_err **err);
-/** The same for a call whose answer nobody waited for: it would have taken longer than until last_us. */
+/** The same for a call whose answer the run did not wait for: it took longer than until last_us. */
 RV_MUST_CHECK int rv_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err **err);
 
 /** Join pieces of replies that came within window_ms of each other. models: stage -> entries. */

@@ -97,18 +97,19 @@ static int not_there(rv_store *store, const struct rv_run_row *row, struct quest
     int rc;
 
     if (q->wanted.ptr && rv_store_read(store, &scope, row->id, 1, 0, on_record, q, NULL) == 0 && q->found) {
-        rc = RV_FAIL(err, RV_E_STATE, "\"%.*s\" of run \"%s\" was answered already", RV_STR_ARG(q->wanted), row->id);
+        rc = RV_FAIL(err, RV_E_STATE, "question \"%.*s\" of run \"%s\" is already answered", RV_STR_ARG(q->wanted),
+                     row->id);
     } else if (q->n > 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no question \"%.*s\"", row->id,
                      RV_STR_ARG(rv_utf8_cut(q->wanted, 64)));
     } else {
-        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for nothing: it is %s", row->id,
+        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" does not wait for an answer: its status is %s", row->id,
                      rv_run_status_text(row->status));
         if (row->status == RV_RUN_RUNNING)
-            rv_err_hint(err, "another answer may have just been given: try again when it is through");
+            rv_err_hint(err, "another answer may be in progress: try again when it is done");
     }
     if (q->how.len > 0)
-        rv_err_hint(err, "it waits for:\n%s", rv_buf_cstr(&q->how));
+        rv_err_hint(err, "it waits for:\n%.*s", RV_STR_ARG(rv_str_trim(rv_buf_str(&q->how))));
     return rc;
 }
 
@@ -122,10 +123,11 @@ static int check(const struct questions *q, const struct rv_run_row *row, rv_err
         rv_cli_write_store(q->args, &store);
         rc = RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: the %s of run \"%s\" has expired",
                      rv_interrupt_kind_text(q->kind), row->id);
-        rv_err_hint(err,
-                    "`reeve runs fork %s --at STEP --go%s` goes on from an earlier step, `reeve runs cancel %s%s` ends "
-                    "it",
-                    row->id, rv_buf_cstr(&store), row->id, rv_buf_cstr(&store));
+        rv_err_hint(
+            err,
+            "`reeve runs fork %s --at STEP --go%s` starts again from an earlier step, `reeve runs cancel %s%s` ends "
+            "it",
+            row->id, rv_buf_cstr(&store), row->id, rv_buf_cstr(&store));
         rv_buf_fini(&store);
         return rc;
     }
@@ -134,7 +136,7 @@ static int check(const struct questions *q, const struct rv_run_row *row, rv_err
     if (!rv_cli_answer_fits(q->kind, q->data, r, &misfit)) {
         rc = RV_FAIL(err, RV_E_INVALID, "%s; the run waits for %s: %s", rv_buf_cstr(&misfit),
                      rv_interrupt_kind_text(q->kind), rv_buf_cstr(&q->ask));
-        rv_err_hint(err, "answer with:\n%s", rv_buf_cstr(&q->how));
+        rv_err_hint(err, "answer with: %.*s", RV_STR_ARG(rv_str_trim(rv_buf_str(&q->how))));
     }
     rv_buf_fini(&misfit);
     return rc;
@@ -154,7 +156,7 @@ int rv_cli_check_answer(rv_store *store, const struct rv_run_row *row, const str
         rc = not_there(store, row, &q, err);
     if (rc == 0 && !q.wanted.ptr && q.n > 1) {
         rc = RV_FAIL(err, RV_E_INVALID, "run \"%s\" waits for %zu answers", row->id, q.n);
-        rv_err_hint(err, "say which with --interrupt:\n%s", rv_buf_cstr(&q.how));
+        rv_err_hint(err, "name one with --interrupt:\n%.*s", RV_STR_ARG(rv_str_trim(rv_buf_str(&q.how))));
     }
     if (rc == 0)
         rc = check(&q, row, err);

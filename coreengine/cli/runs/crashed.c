@@ -2,9 +2,10 @@
  * from others, when they are tried again, and the process of their own that is all they can end. */
 #include "coreengine/cli/runs/runs.h"
 
+#include "coreengine/base/spawn.h"
+
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,6 @@
 
 #define FIRST_BACKOFF_US INT64_C(10000000)
 #define MAX_BACKOFF_US   INT64_C(3600000000)
-
-extern char **environ;
 
 int rv_cli_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, int64_t now_us,
                    int64_t *out, rv_err **err)
@@ -68,24 +67,10 @@ static const char **child_words(const struct rv_cli_args *args, const char *run,
     return words;
 }
 
-static int spawn(const char **words, const sigset_t *mask, pid_t *pid)
+static int plan(void *self, posix_spawn_file_actions_t *files)
 {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    int rc = posix_spawn_file_actions_init(&files);
-
-    if (rc != 0)
-        return rc;
-    rc = posix_spawnattr_init(&attr);
-    if (rc == 0) {
-        if ((rc = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1)) == 0 &&
-            (rc = posix_spawnattr_setsigmask(&attr, mask)) == 0 &&
-            (rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK)) == 0)
-            rc = posix_spawn(pid, "/proc/self/exe", &files, &attr, (char *const *)(uintptr_t)words, environ);
-        posix_spawnattr_destroy(&attr);
-    }
-    posix_spawn_file_actions_destroy(&files);
-    return rc;
+    (void)self;
+    return posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
 }
 
 /* Signals that end a command are the child's while it runs. A terminal sends SIGINT to both, others send SIGTERM to
@@ -123,7 +108,9 @@ int rv_cli_recover_apart(const struct rv_cli_args *args, const char *run, int *s
     signal(SIGCHLD, SIG_DFL); /* the parent may have set it to ignored, and then waitpid() reports no end */
     fflush(stdout);
     sigprocmask(SIG_BLOCK, &signals, &before);
-    int failed = spawn(words, &before, &pid);
+    const struct rv_spawn how_to = {
+        .program = "/proc/self/exe", .argv = (char *const *)(uintptr_t)words, .mask = &before, .plan = plan};
+    int failed = rv_spawn(&how_to, &pid);
     int how = failed ? 0 : wait_for(pid, &signals);
     sigprocmask(SIG_SETMASK, &before, NULL);
     free(words);

@@ -1,5 +1,5 @@
 /* A run that waits goes on with another pipeline: a new run takes its place, from the state it stands at. The old one
- * is ended in the same transaction, so that an answer can not reach both. */
+ * is ended in the same transaction, so that an answer cannot reach both. */
 #include "coreengine/cli/runs/runs.h"
 
 #include <limits.h>
@@ -35,7 +35,7 @@ static int load_next(struct move *m, const char *word, rv_err **err)
 
     if (m->was.begin.has_script && !script) {
         rc = RV_FAIL(err, RV_E_INVALID, "run \"%s\" was started with a script", m->past.row.id);
-        rv_err_hint(err, "name the one it is to go on with: --script FILE");
+        rv_err_hint(err, "name the script to continue with: --script FILE");
     } else {
         rc = rv_buf_check(&same, "path", err);
         if (rc == 0)
@@ -113,7 +113,7 @@ static int end_old(struct move *m, const char *owner, rv_err **err)
         ev.now_us = m->was.last_us;
     int rc = rv_journal_open(m->store, &m->past.scope, m->past.row.id, owner, ev.now_us, 0, &j, err);
     if (rc == 0 && rv_journal_seq(j) != m->was.seq)
-        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" went on meanwhile", m->past.row.id);
+        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" continued in the meantime", m->past.row.id);
     if (rc == 0)
         rc = rv_run_step(m->was.run, &ev, &effects, err);
     if (rc == 0)
@@ -167,7 +167,7 @@ int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
     if (rc == 0)
         rc = rv_cli_past_replay(store, &m.past, 0, on_step, &m, &m.was, err);
     if (rc == 0 && !(rv_run_is_finished(m.was.run) && rv_run_status(m.was.run) == RV_RUN_INTERRUPTED))
-        rc = RV_FAIL(err, RV_E_STATE, "only a run that waits can go on with another pipeline; run \"%s\" is %s",
+        rc = RV_FAIL(err, RV_E_STATE, "only a waiting run can continue with another pipeline; run \"%s\" is %s",
                      m.past.row.id, rv_run_status_text(m.past.row.status));
     if (rc == 0)
         rc = load_next(&m, word, err);

@@ -28,7 +28,7 @@ static const struct rv_key rule_keys[] = {
      .offset = AT(status),
      .doc = "Runs of these statuses. Left out: `completed`, `terminated`, `failed` and `cancelled`. Runs that are not "
             "over (`ready`, `running`, `interrupted`) are only deleted by a rule that names their status, and never "
-            "while somebody runs them."},
+            "while a process runs them."},
     {.name = "pipeline",
      .type = RV_KEY_STR,
      .offset = AT(pipeline),
@@ -206,7 +206,7 @@ void rv_retention_write_reference(rv_buf *b)
            "keep:\n"
            "  - {pipeline: audit}                        # no limit: these stay\n"
            "  - {status: [failed, terminated], days: 90}\n"
-           "  - {status: [interrupted], days: 180}       # nobody will answer them\n"
+           "  - {status: [interrupted], days: 180}       # their questions are obsolete\n"
            "  - {days: 30, count: 1000}                  # the rest of what is over\n"
            "```\n\n"
            "```sh\n"

@@ -12,33 +12,12 @@
 
 #define MAX_BYTES ((size_t)64 << 20)
 
-static int make_dirs(char *path, rv_err **err)
+static int default_path(const char *id, rv_buf *out, rv_err **err)
 {
-    for (char *c = path + 1;; c++) {
-        if (*c && *c != '/')
-            continue;
-        char end = *c;
-        *c = '\0';
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-            return RV_FAIL(err, RV_E_IO, "make folder \"%s\": %s", path, strerror(errno));
-        *c = end;
-        if (!end)
-            return 0;
-    }
-}
+    int rc = rv_cli_state_folder(out, err);
 
-/* $XDG_STATE_HOME/reeve/runs, or ~/.local/state/reeve/runs. */
-static int runs_folder(rv_buf *out, rv_err **err)
-{
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-
-    if (state && state[0] == '/')
-        rv_buf_printf(out, "%s/reeve/runs", state);
-    else if (home && home[0] == '/')
-        rv_buf_printf(out, "%s/.local/state/reeve/runs", home);
-    else
-        return RV_FAIL(err, RV_E_NOT_FOUND, "neither XDG_STATE_HOME nor HOME says where runs are kept");
-    return rv_buf_check(out, "path", err);
+    rv_buf_printf(out, "/runs/%s.json", id);
+    return rc < 0 ? rc : rv_buf_check(out, "path", err);
 }
 
 int rv_runfile_path(const char *run, rv_buf *out, rv_err **err)
@@ -47,15 +26,11 @@ int rv_runfile_path(const char *run, rv_buf *out, rv_err **err)
         rv_buf_puts(out, run);
         return rv_buf_check(out, "path", err);
     }
-    int rc = runs_folder(out, err);
-    if (rc < 0)
-        return rc;
-    rv_buf_printf(out, "/%s.json", run);
-    rc = rv_buf_check(out, "path", err);
+    int rc = default_path(run, out, err);
     if (rc == 0 && access(rv_buf_cstr(out), R_OK) != 0) {
-        rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown run \"%s\": there is no file of that name and no \"%s\"", run,
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown run \"%s\": neither a file with this name nor \"%s\" exists", run,
                      rv_buf_cstr(out));
-        rv_err_hint(err, "`reeve run` names the file of an interrupted run");
+        rv_err_hint(err, "`reeve run` prints the file of an interrupted run");
     }
     return rc;
 }
@@ -81,13 +56,10 @@ int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err)
 {
     int rc = check_id(id, err);
     if (rc == 0)
-        rc = runs_folder(out, err);
+        rc = default_path(id, out, err);
     if (rc == 0)
-        rc = make_dirs(out->ptr, err);
-    if (rc < 0)
-        return RV_WRAP(err, rc, "keep the run");
-    rv_buf_printf(out, "/%s.json", id);
-    return rv_buf_check(out, "path", err);
+        rc = rv_cli_make_folders(rv_buf_cstr(out), err);
+    return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
 }
 
 int rv_runfile_write(const char *path, const struct rv_runfile *run, rv_str state, rv_err **err)
@@ -154,7 +126,7 @@ int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err)
         rc = RV_WRAP(err, rc, "read run \"%s\"", path);
     if (rc == 0 &&
         (!json_object_is_type(out->json, json_type_object) || !rv_json_get_int(out->json, "reeve_run", &version)))
-        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is no run file", path);
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a run file", path);
     else if (rc == 0 && version != 1)
         rc = RV_FAIL(err, RV_E_VERSION, "run file \"%s\" has version %lld, this program reads 1", path,
                      (long long)version);

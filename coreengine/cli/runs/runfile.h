@@ -12,7 +12,7 @@ struct rv_runfile {
 };
 /** Path of a run: the word itself if it is a file, else the file of that id in the folder of runs. */
 RV_MUST_CHECK int rv_runfile_path(const char *run, rv_buf *out, rv_err **err);
-/** Where a run of that id is kept when nobody says otherwise; the folder is made. */
+/** Default file of the run with this id; the folder is created. */
 RV_MUST_CHECK int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err);
 /** Write a whole run file; `state` is the state dict's text. An older file survives any failure. */
 RV_MUST_CHECK int rv_runfile_write(const char *path, const struct rv_runfile *run, rv_str state, rv_err **err);

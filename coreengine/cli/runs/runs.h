@@ -43,7 +43,7 @@ void rv_cli_script_fini(struct rv_cli_script *s);
 
 /* Who runs it. */
 enum rv_cli_owner {
-    RV_CLI_OWNER_NONE,  /* nobody */
+    RV_CLI_OWNER_NONE,  /* no process */
     RV_CLI_OWNER_LIVES, /* as far as its lease tells */
     RV_CLI_OWNER_LATE,  /* its lease has ended */
     RV_CLI_OWNER_DEAD,  /* a process of this machine that is gone */
@@ -101,13 +101,13 @@ struct rv_cli_call {
     enum rv_cli_call_end end;
     size_t next; /* index of the next call of its visit; RV_CLI_NO_CALL: none */
     int64_t begun_us, ended_us;
-    char *step_id;             /* CALL_TOOL, as the model named it; owned; NULL: not told */
-    char *asked;               /* the agent that works on it; owned; NULL: it is no call of ask_agent, or none began */
-    char *agent;               /* that made it, if one was asked; owned; NULL: the stage */
-    size_t asker;              /* index of the call by which that agent was asked; RV_CLI_NO_CALL: none */
-    char *muted;               /* CALL_LLM: words that people were not shown; owned; NULL: none */
-    bool has_spent;            /* CALL_LLM: it came back */
-    struct rv_cli_spent spent; /* likewise */
+    char *step_id;  /* CALL_TOOL, as the model named it; owned; NULL: not told */
+    char *asked;    /* the agent that works on it; owned; NULL: not a call of ask_agent, or the agent did not begin */
+    char *agent;    /* that made it, if one was asked; owned; NULL: the stage */
+    size_t asker;   /* index of the call by which that agent was asked; RV_CLI_NO_CALL: none */
+    char *muted;    /* CALL_LLM: words that people were not shown; owned; NULL: none */
+    bool has_spent; /* CALL_LLM: it came back */
+    struct rv_cli_spent spent; /* of that agent */
 };
 struct rv_cli_step {
     int64_t number; /* what `fork --at` takes; 0: it has not ended */

@@ -100,7 +100,7 @@ static int not_there(const struct rv_cli_past *p, const struct rv_cli_saved *sav
 
     if (saved->n_steps < saved->step) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no step %lld", p->row.id, (long long)saved->step);
-        rv_err_hint(err, "its last one is %lld; `reeve runs show %s` lists them, and 0 is its beginning",
+        rv_err_hint(err, "its last step is %lld; `reeve runs show %s` lists them, and 0 is its beginning",
                     (long long)saved->n_steps, p->row.id);
         return rc;
     }

@@ -22,19 +22,25 @@ static const char *folder_from_environment(const char *name)
     return value && value[0] == '/' ? value : NULL;
 }
 
-static int default_path(rv_buf *out, rv_err **err)
+int rv_cli_state_folder(rv_buf *out, rv_err **err)
 {
     const char *state = folder_from_environment("XDG_STATE_HOME"), *home = folder_from_environment("HOME");
 
-    if (state)
-        rv_buf_printf(out, "%s/reeve/reeve.db", state);
-    else if (home)
-        rv_buf_printf(out, "%s/.local/state/reeve/reeve.db", home);
-    else {
-        int rc = RV_FAIL(err, RV_E_NOT_FOUND, "neither XDG_STATE_HOME nor HOME says where runs are kept");
-        rv_err_hint(err, "name a store with --store FILE, or in REEVE_STORE");
+    if (!state && !home)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "neither XDG_STATE_HOME nor HOME names a folder for runs");
+    rv_buf_printf(out, "%s%s/reeve", state ? state : home, state ? "" : "/.local/state");
+    return rv_buf_check(out, "path", err);
+}
+
+static int default_path(rv_buf *out, rv_err **err)
+{
+    int rc = rv_cli_state_folder(out, err);
+
+    if (rc < 0) {
+        rv_err_hint(err, "name a store with --store FILE or in REEVE_STORE");
         return rc;
     }
+    rv_buf_puts(out, "/reeve.db");
     return rv_buf_check(out, "path", err);
 }
 
@@ -73,11 +79,10 @@ static int sync_of(const struct rv_cli_args *args, enum rv_store_sync *out, rv_e
     if (!word)
         return 0;
     /* options are checked by their table */
-    return RV_FAIL(err, RV_E_INVALID, "REEVE_SYNC is \"%s\", which is none of full, normal and off", word);
+    return RV_FAIL(err, RV_E_INVALID, "invalid REEVE_SYNC \"%s\": use full, normal or off", word);
 }
 
-/* The folders above a file, for nobody else to read. */
-static int make_folders(const char *path, rv_err **err)
+int rv_cli_make_folders(const char *path, rv_err **err)
 {
     char *copy = rv_str_dup(rv_str_of(path));
     int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "make folders");
@@ -94,12 +99,12 @@ static int make_folders(const char *path, rv_err **err)
 
 static int no_store(const char *path, rv_err **err)
 {
-    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no store at \"%s\" yet", path);
-    rv_err_hint(err, "`reeve run` makes one; --store FILE or REEVE_STORE names another");
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store \"%s\" does not exist", path);
+    rv_err_hint(err, "`reeve run` creates it; --store FILE or REEVE_STORE names another store");
     return rc;
 }
 
-/* A store of an older version is brought forward by whoever first opens it, also to read. False: it can not be. */
+/* The first process that opens a store of an older version upgrades it, even if it only reads. False: it failed. */
 static bool bring_forward(const char *path, const struct rv_store_opts *reading)
 {
     struct rv_store_opts opts = *reading;
@@ -123,7 +128,7 @@ int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, 
     if (rc == 0)
         rc = sync_of(args, &opts.sync, err);
     if (rc == 0 && use == RV_CLI_STORE_MAKE && !named_store(args))
-        rc = make_folders(rv_buf_cstr(&path), err);
+        rc = rv_cli_make_folders(rv_buf_cstr(&path), err);
     if (rc == 0) {
         RV_LOG(cli->log, DEBUG, "store.open", RV_F_STR("url", rv_buf_str(&path)));
         rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);

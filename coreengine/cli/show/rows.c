@@ -17,7 +17,7 @@ static json_object *read_json(rv_str text)
     json_object *json = NULL;
 
     if (text.len)
-        RV_IGNORE(rv_json_parse(text, &opts, &json, NULL), "what is no JSON is shown as the text it is");
+        RV_IGNORE(rv_json_parse(text, &opts, &json, NULL), "text that is not JSON is shown as it is");
     return json;
 }
 
@@ -61,7 +61,7 @@ int64_t rv_cli_message_tokens(const struct rv_message *m)
     return m->token_count == RV_UNSET ? rv_tokens_estimate(m->content) : m->token_count;
 }
 
-/* A number that nobody told is null. */
+/* An unknown number is null. */
 static void put_count(rv_jw *w, const char *key, int64_t n)
 {
     rv_jw_key(w, key);

@@ -57,8 +57,8 @@ int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err)
             *out_us = n * units[i].us;
             return 0;
         }
-    int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is no span of time", text);
-    rv_err_hint(err, "write a whole number and its unit: 90s, 15min, 12h, 30d or 4w");
+    int rc = RV_FAIL(err, RV_E_INVALID, "invalid duration \"%s\"", text);
+    rv_err_hint(err, "use a whole number and a unit, such as 90s, 15min, 12h, 30d or 4w");
     return rc;
 }
 

@@ -111,13 +111,14 @@ static int docs(struct rv_cli *cli, const struct rv_cli_args *args)
     return rv_cli_print(cli, &text);
 }
 
-static const struct rv_cli_option version_options[] = {{"json", 'j', NULL, "as JSON", NULL, false}};
+static const struct rv_cli_option version_options[] = {{"json", 'j', NULL, "print JSON", NULL, false}};
 
 const struct rv_cli_verb rv_verb_version = {
     .name = "version",
     .args = "",
     .summary = "print version, ABI and features",
-    .text = "Prints the version, the capability ABI, the state version, the providers of models and the libraries.",
+    .text = "Prints the version, the capability ABI, the version of the state format, the model providers and the\n"
+            "libraries.",
     .examples = "reeve version --json",
     .options = version_options,
     .n_options = RV_COUNT(version_options),
@@ -127,8 +128,9 @@ const struct rv_cli_verb rv_verb_docs = {
     .name = "docs",
     .args = "man [VERB]|completion SHELL|reference PAGE|verbs",
     .summary = "print man pages, shell completion and generated reference pages",
-    .text = "Everything here is made from the tables that the program itself works by. Pages: agent-schemas, cli,\n"
-            "functions, pipelines, retention, words.",
+    .text =
+        "All output is generated from the tables that the program itself uses. Pages: agent-schemas, cli, functions,\n"
+        "pipelines, retention, words.",
     .examples = "reeve docs completion bash > /etc/bash_completion.d/reeve\nreeve docs man run | man -l -\n"
                 "reeve docs reference cli > docs/reference/cli.md",
     .min_words = 1,

@@ -20,7 +20,7 @@ struct listing {
     rv_buf *warnings;
     rv_cli_table *table;
     rv_jw *json;   /* NULL: as a table */
-    rv_buf *names; /* names only; NULL: likewise */
+    rv_buf *names; /* names only; NULL: not asked for */
     size_t n;
 };
 
@@ -143,7 +143,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
         status = rv_cli_print(cli, &text);
         rv_cli_err(rv_buf_str(&warnings));
         if (l.n == 0 && !json && !names)
-            rv_cli_err(RV_STR_LIT("there are no agents: `reeve agents put FILE` or --schema-dir DIR brings some\n"));
+            rv_cli_err(RV_STR_LIT("no agents found: add one with `reeve agents put FILE` or --schema-dir DIR\n"));
     }
     rv_buf_fini(&warnings);
     rv_cli_table_free(l.table);
@@ -195,22 +195,23 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option list_options[] = {
-    {"json", 'j', NULL, "an array of objects", NULL, false},
-    {"names", 0, NULL, "names only, one a line", NULL, false},
+    {"json", 'j', NULL, "print a JSON array of objects", NULL, false},
+    {"names", 0, NULL, "print names only, one a line", NULL, false},
     RV_CLI_SOURCES_OPTIONS,
 };
 static const struct rv_cli_option show_options[] = {
-    {"json", 'j', NULL, "the flat document as JSON, nothing else", NULL, false},
-    {"yaml", 'y', NULL, "the flat document as YAML, nothing else", NULL, false},
+    {"json", 'j', NULL, "print only the flat document, as JSON", NULL, false},
+    {"yaml", 'y', NULL, "print only the flat document, as YAML", NULL, false},
     RV_CLI_SOURCES_OPTIONS,
 };
 
 const struct rv_cli_verb rv_verb_agents_list = {
     .name = "agents list",
     .args = "",
-    .summary = "the agents there are, and where they come from",
-    .text = "Each agent once, as a run would find it: the store first, then what is built in, then the folder. A\n"
-            "document with faults is listed with what is wrong.",
+    .summary = "list agents and where they come from",
+    .text =
+        "Lists each agent once, as a run would find it: the store comes first, then built-in agents, then the folder.\n"
+        "A document with errors is listed with its errors.",
     .examples = "reeve agents\n"
                 "reeve agents list --schema-dir agents --no-store\n"
                 "reeve agents list --json | jq -r '.[] | select(.mode == \"structured\") | .name'",
@@ -221,8 +222,9 @@ const struct rv_cli_verb rv_verb_agents_list = {
 const struct rv_cli_verb rv_verb_agents_show = {
     .name = "agents show",
     .args = "NAME",
-    .summary = "an agent's document, in its flat form",
-    .text = "Where it comes from, and the document with every key in its place, whatever form it was written in.",
+    .summary = "show the document of an agent in its flat form",
+    .text = "Prints where the agent comes from and its document with every key at its normal place, regardless of the\n"
+            "form in which it was written.",
     .examples = "reeve agents show general\n"
                 "reeve agents show general --yaml > general.yaml",
     .options = show_options,
@@ -246,9 +248,10 @@ static const struct rv_cli_verb *const subs[] = {
 const struct rv_cli_verb rv_verb_agents = {
     .name = "agents",
     .args = "VERB",
-    .summary = "look at declared agents and change them",
-    .text = "An agent is a document that declares its prompt, its tools, its output and its limits. The store keeps\n"
-            "those that people put there; a capability brings others, and a folder may have more.",
+    .summary = "list, inspect and change declared agents",
+    .text =
+        "An agent is a document that declares a prompt, tools, an output and limits. The store keeps the agents that\n"
+        "users put there; capabilities and folders provide others.",
     .examples = "reeve agents                          # all of them\n"
                 "reeve agents validate agent.yaml\n"
                 "reeve agents put agent.yaml           # for everybody\n"

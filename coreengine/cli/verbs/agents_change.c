@@ -74,7 +74,7 @@ static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_p
         rc = rv_chat_check_agent(plugins, &found, findings, &err);
         rv_findings_sort(findings);
     }
-    if (rc == 0 && doc && rv_findings_n_errors(findings) > 0) { /* it is one, and can not be used */
+    if (rc == 0 && doc && rv_findings_n_errors(findings) > 0) { /* it is an agent, but cannot be used */
         rv_agentdoc_free(doc);
         doc = NULL;
     }
@@ -203,12 +203,12 @@ static int no_such_agent(struct rv_cli_sources *sources, const char *name, rv_er
 {
     rv_buf where = RV_BUF_INIT(8192);
     struct rv_agents_found found;
-    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store has no agent \"%s\" that may be deleted so", name);
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store has no agent \"%s\" of this owner", name);
 
     if (rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0) {
         rv_cli_write_source(&found, &where);
-        rv_err_hint(err, "the name means the one %s%s", rv_buf_cstr(&where),
-                    strcmp(found.source, "store") == 0 ? ", which is everybody's: --shared deletes it" : "");
+        rv_err_hint(err, "the name refers to the one %s%s", rv_buf_cstr(&where),
+                    strcmp(found.source, "store") == 0 ? ", which all users share: --shared deletes it" : "");
     }
     rv_buf_fini(&where);
     return rc;
@@ -246,26 +246,27 @@ static int delete_agent(struct rv_cli *cli, const struct rv_cli_args *args)
 
 #define SHARED_OPTION(what)                                                                                            \
     {                                                                                                                  \
-        "shared", 0, NULL, what " (as without a user)", NULL, false                                                    \
+        "shared", 0, NULL, what " (as without --user)", NULL, false                                                    \
     }
-static const struct rv_cli_option put_options[] = {SHARED_OPTION("for everybody instead of the user alone"),
+static const struct rv_cli_option put_options[] = {SHARED_OPTION("store the agent for all users instead of one"),
                                                    RV_CLI_STORE_OPTION, RV_CLI_USER_OPTION, RV_CLI_TENANT_OPTION,
                                                    RV_CLI_SYNC_OPTION};
 static const struct rv_cli_option validate_options[] = {
-    {"json", 'j', NULL, "an array of verdicts with their findings", NULL, false},
-    {"strict", 0, NULL, "warnings count as errors", NULL, false},
-    {"capability", 0, "NAME", "a capability whose tools are at hand, beside p8 (\"\": without p8)", NULL, true},
+    {"json", 'j', NULL, "print a JSON array of results with their findings", NULL, false},
+    {"strict", 0, NULL, "treat warnings as errors", NULL, false},
+    {"capability", 0, "NAME", "capability whose tools are available, in addition to p8 (\"\": without p8)", NULL, true},
 };
-static const struct rv_cli_option delete_options[] = {SHARED_OPTION("everybody's instead of the user's own"),
-                                                      RV_CLI_SYNC_OPTION, RV_CLI_SOURCES_OPTIONS};
+static const struct rv_cli_option delete_options[] = {
+    SHARED_OPTION("delete the shared agent instead of the user's own"), RV_CLI_SYNC_OPTION, RV_CLI_SOURCES_OPTIONS};
 
 const struct rv_cli_verb rv_verb_agents_put = {
     .name = "agents put",
     .args = "FILE|-",
     .summary = "put an agent into the store",
     .text =
-        "The document is checked first, as `reeve agents validate` does. It replaces one of the same name that was\n"
-        "there, and comes before what is built in. With a user it is theirs alone, else everybody's.",
+        "Checks the document first, as `reeve agents validate` does. It replaces a stored agent of the same name and\n"
+        "takes precedence over a built-in agent. With a user the agent belongs to that user only, otherwise to all\n"
+        "users.",
     .examples = "reeve agents put agent.yaml\n"
                 "reeve agents show general --yaml | sed s/^name:.*/name:\\ mine/ | reeve agents put - --user ada",
     .options = put_options,
@@ -279,10 +280,9 @@ const struct rv_cli_verb rv_verb_agents_validate = {
     .args = "FILE...",
     .summary = "check agent documents",
     .text =
-        "Reports everything that is wrong with each, at its place, and what is probably not meant. Exit status 2 if\n"
-        "anything is wrong: also a tool that no capability has, and a chained tool that the output does not fit, "
-        "since\n"
-        "a chat would refuse them.",
+        "Reports all errors and probable mistakes of each document with their places. Tools that no capability has\n"
+        "and chained tools that do not fit the output are errors, since a chat would refuse them. Exit status 2 if\n"
+        "there is an error.",
     .examples = "reeve agents validate agents/*.yaml\n"
                 "reeve agents validate agent.yaml --json | jq '.[].findings'",
     .options = validate_options,
@@ -295,9 +295,8 @@ const struct rv_cli_verb rv_verb_agents_delete = {
     .name = "agents delete",
     .args = "NAME",
     .summary = "delete an agent from the store",
-    .text =
-        "With a user it is their own one, else everybody's. What is built in or in a folder can not be deleted, and\n"
-        "is what the name means again.",
+    .text = "With a user it deletes that user's own agent, otherwise the shared one. Agents that are built in or in a\n"
+            "folder cannot be deleted; after the deletion the name refers to them again.",
     .examples = "reeve agents delete mine --user ada",
     .options = delete_options,
     .n_options = RV_COUNT(delete_options),

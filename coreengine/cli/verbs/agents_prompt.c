@@ -26,9 +26,9 @@ static int write_output_schema(const struct layers *l, rv_err **err)
     if (rc < 0)
         return rc;
     if (!schema) {
-        rc = RV_FAIL(err, RV_E_STATE, "agent \"%s\" answers with text: there is no schema of its output", l->doc->name);
+        rc = RV_FAIL(err, RV_E_STATE, "agent \"%s\" answers with text: its output has no schema", l->doc->name);
         if (l->doc->properties)
-            rv_err_hint(err, "--structured shows the one it would have");
+            rv_err_hint(err, "--structured prints the schema that it would have");
         return rc;
     }
     rv_json_write_pretty(schema, l->out);
@@ -57,7 +57,7 @@ static int read_session(const struct layers *l, struct rv_session_row *row, json
     if (!id)
         return 0;
     if (!l->sources->store)
-        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no store, and so no session \"%s\"", id);
+        return RV_FAIL(err, RV_E_NOT_FOUND, "unknown session \"%s\": the store does not exist yet", id);
     int rc = rv_store_get_session(l->sources->store, &l->sources->scope, id, row, err);
     if (rc == 0 && row->metadata.len)
         rc = rv_json_parse(row->metadata, NULL, metadata, err);
@@ -70,14 +70,14 @@ static int write_history(const struct layers *l, const struct rv_conversation *c
     json_object *history = NULL;
 
     if (!c->context.session_id) {
-        rv_buf_puts(l->out, "none: --session names no session\n");
+        rv_buf_puts(l->out, "none: no session is named (--session)\n");
         return 0;
     }
     int rc = rv_journal_read_history(l->sources->store, &l->sources->scope, c, &history, hash, err);
     if (rc == 0 && history)
         rv_json_write_pretty(history, l->out);
     else if (rc == 0)
-        rv_buf_puts(l->out, "none: nothing was said yet");
+        rv_buf_puts(l->out, "none: the session has no messages");
     rv_buf_putc(l->out, '\n');
     json_object_put(history);
     return rc;
@@ -146,7 +146,7 @@ static int prompt(struct rv_cli *cli, const struct rv_cli_args *args)
     if (all && rv_cli_flag(args, "output-schema"))
         return rv_cli_usage(cli, args, "--all and --output-schema exclude each other");
     if (!all && rv_cli_value(args, "session"))
-        return rv_cli_usage(cli, args, "--session is of the layers that --all shows: give both");
+        return rv_cli_usage(cli, args, "--session needs --all");
     if (rv_cli_sources_open(cli, args, RV_CLI_STORE_READ, &sources, &err) < 0)
         return rv_cli_report(cli, err);
     int rc = rv_agents_find(sources.agents, &sources.scope, args->words[0], &found, &err);
@@ -168,22 +168,22 @@ static int prompt(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option options[] = {
-    {"structured", 0, NULL, "as if its output were structured", NULL, false},
-    {"no-structured", 0, NULL, "as if its output were text", NULL, false},
-    {"output-schema", 0, NULL, "the JSON Schema of its output instead", NULL, false},
-    {"all", 'a', NULL, "all three layers, with headings", NULL, false},
-    {"session", 0, "ID", "with --all: in that session", NULL, false},
+    {"structured", 0, NULL, "print the prompt for structured output", NULL, false},
+    {"no-structured", 0, NULL, "print the prompt for text output", NULL, false},
+    {"output-schema", 0, NULL, "print the JSON Schema of the output instead", NULL, false},
+    {"all", 'a', NULL, "print all three layers, with headings", NULL, false},
+    {"session", 0, "ID", "with --all: the session whose history is printed", NULL, false},
     RV_CLI_SOURCES_OPTIONS,
 };
 
 const struct rv_cli_verb rv_verb_agents_prompt = {
     .name = "agents prompt",
     .args = "NAME",
-    .summary = "what a model is told by an agent",
+    .summary = "print the prompt of an agent",
     .text =
-        "Prints the first layer of the prompt, byte for byte as a model gets it: description, system prompt, notes\n"
-        "on tools and the thinking structure. --all adds what each request is told (date, user, session) and the\n"
-        "history that a session brings. No model is asked.",
+        "Prints the first layer of the prompt, byte for byte as it is sent to a model: description, system prompt,\n"
+        "notes on tools and the thinking structure. --all adds what each request adds (date, user, session) and the\n"
+        "history of the session. No model is asked.",
     .examples = "reeve agents prompt general\n"
                 "reeve agents prompt general --all --user ada\n"
                 "reeve agents prompt dreaming-agent --output-schema",

@@ -8,37 +8,39 @@
 
 static const struct rv_cli_option options[] = {
     {"agent", 'a', "NAME", "the agent to talk to (default: the session's, else general)", NULL, false},
-    {"session", 0, "ID", "go on with that session", NULL, false},
-    {"session-name", 0, "TEXT", "what the session is called, be it new or not", NULL, false},
-    {"session-type", 0, "TEXT", "the type of the session, be it new or not (default of a new one: chat)", NULL, false},
-    {"client-id", 0, "ID", "which client talks, told to tools: web, mobile, cli, api, ... (default: cli)", NULL, false},
-    {"eval", 0, NULL, "this chat is an evaluation: tools are told is_eval", NULL, false},
-    {"user", 'u', "ID", "who talks (default REEVE_USER); a session is only there for its own user", NULL, false},
+    {"session", 0, "ID", "continue the session ID", NULL, false},
+    {"session-name", 0, "TEXT", "name of the session, new or existing", NULL, false},
+    {"session-type", 0, "TEXT", "type of the session, new or existing (default for a new session: chat)", NULL, false},
+    {"client-id", 0, "ID", "client id that tools receive: web, mobile, cli, api, ... (default: cli)", NULL, false},
+    {"eval", 0, NULL, "mark the chat as an evaluation: tools receive is_eval", NULL, false},
+    {"user", 'u', "ID", "user of the chat (default REEVE_USER); a session is visible only to its own user", NULL,
+     false},
     RV_CLI_TENANT_OPTION,
-    {"user-name", 0, "TEXT", "the person's name, told to the agent", NULL, false},
-    {"user-email", 0, "TEXT", "the person's address, likewise", NULL, false},
-    {"model", 0, "MODEL", "PROVIDER:MODEL in place of the agent's, unless the agent insists on its own", NULL, false},
+    {"user-name", 0, "TEXT", "name of the user, passed to the agent", NULL, false},
+    {"user-email", 0, "TEXT", "e-mail address of the user, passed to the agent", NULL, false},
+    {"model", 0, "MODEL", "PROVIDER:MODEL in place of the agent's model, unless the agent fixes its model", NULL,
+     false},
     {"child-text", 0, "WORD",
-     "whose words are shown and kept when agents ask each other: child, parent, both or final (default: as the agent "
-     "says, else final)",
+     "text to show and store when an agent asks another: child, parent, both or final (default: the agent's choice, "
+     "else final)",
      NULL, false},
-    {"message", 0, "TEXT", "say that and end; - reads it from standard input", NULL, false},
-    {"input-file", 0, "FILE", "the message from a file; - is standard input", "FILE", false},
-    {"instruction", 0, "TEXT", "added to what the agent is told, for this chat only", NULL, true},
-    {"history", 0, "N", "first show the last N messages of the session", NULL, false},
-    {"leave", 0, NULL, "leave the agent that a router chose before", NULL, false},
+    {"message", 0, "TEXT", "send this message and exit; - reads it from standard input", NULL, false},
+    {"input-file", 0, "FILE", "read the message from a file; - is standard input", "FILE", false},
+    {"instruction", 0, "TEXT", "additional instruction for the agent, in this chat only", NULL, true},
+    {"history", 0, "N", "show the last N messages of the session first", NULL, false},
+    {"leave", 0, NULL, "leave the agent that a router chose earlier", NULL, false},
     {"json", 'j', NULL, "print each turn as one JSON object", NULL, false},
     {"events", 'e', NULL, "print each event as a line of JSON instead of the answer", NULL, false},
-    {"deltas", 0, NULL, "with --events: also what models say, piece by piece", NULL, false},
-    {"quiet", 'q', NULL, "no lines about the session and the calls of tools", NULL, false},
-    {"record", 0, "FILE", "write a script that plays the models and tools of this chat again", "FILE", false},
+    {"deltas", 0, NULL, "with --events: also the text of models as it is streamed", NULL, false},
+    {"quiet", 'q', NULL, "do not show session and tool calls", NULL, false},
+    {"record", 0, "FILE", "write a script that replays the models and tools of this chat", "FILE", false},
     {"script", 's', "FILE", "answers for models, tools and people", "FILE", false},
-    {"no-store", 0, NULL, "keep nothing", NULL, false},
+    {"no-store", 0, NULL, "do not use the store", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_SYNC_OPTION,
     RV_CLI_SCHEMA_DIR_OPTION,
-    {"capability", 0, "NAME", "a capability whose tools and agents are at hand, beside p8 (\"\": without p8)", NULL,
-     true},
+    {"capability", 0, "NAME", "capability whose tools and agents are available, in addition to p8 (\"\": without p8)",
+     NULL, true},
 };
 
 static int check(struct rv_cli *cli, const struct rv_cli_args *args)
@@ -48,9 +50,10 @@ static int check(struct rv_cli *cli, const struct rv_cli_args *args)
     if (rv_cli_flag(args, "json") && rv_cli_flag(args, "events"))
         return rv_cli_usage(cli, args, "--json and --events exclude each other");
     if (rv_cli_flag(args, "deltas") && !rv_cli_flag(args, "events"))
-        return rv_cli_usage(cli, args, "--deltas are pieces among the lines of --events: give both");
+        return rv_cli_usage(cli, args, "--deltas needs --events");
     if (rv_cli_value(args, "history") && (rv_cli_flag(args, "json") || rv_cli_flag(args, "events")))
-        return rv_cli_usage(cli, args, "--history is for people: `reeve sessions messages` has the rows");
+        return rv_cli_usage(
+            cli, args, "--history does not go with --json and --events; `reeve sessions messages` prints the rows");
     if (n > 1)
         return rv_cli_usage(cli, args, "the message is given more than once");
     return 0;
@@ -67,7 +70,7 @@ static bool is_uuid(const char *text)
     return text[36] == '\0';
 }
 
-/* *said false: there is no message on the command line. */
+/* *said false: the command line has no message. */
 static int read_message(const struct rv_cli_args *args, rv_buf *out, bool *said, rv_err **err)
 {
     const char *text = rv_cli_value(args, "message"), *file = rv_cli_value(args, "input-file");
@@ -117,7 +120,7 @@ static int history(struct rv_cli_chat *c, rv_err **err)
     return rc == 0 && n > 0 ? rv_cli_chat_history(c, n, err) : rc;
 }
 
-/* The answers come first: a recording that fails is no reason to keep them back. */
+/* The answers are printed even when the recording fails. */
 static int finish(struct rv_cli_chat *c, int status)
 {
     rv_err *err = NULL;
@@ -167,15 +170,13 @@ const struct rv_cli_verb rv_verb_chat = {
     .args = "[TEXT]",
     .summary = "talk with an agent",
     .text =
-        "On a terminal it asks for one message after the other and shows the answers as they come, with the tools and\n"
-        "agents that are called; /help lists commands, Ctrl-C stops an answer. With TEXT or --message it has one turn\n"
-        "and exits as `run` does. Else each line of standard input is a message. A TEXT that is a session's id goes "
-        "on\n"
-        "with that session.\n"
+        "On a terminal it reads one message after the other and shows answers as they arrive, with the tools and\n"
+        "agents that are called; /help lists commands, Ctrl-C stops an answer. With TEXT or --message it runs one\n"
+        "turn and exits as `run` does. Otherwise each line of standard input is a message. If TEXT is the id of a\n"
+        "session, the chat continues that session.\n"
         "\n"
-        "Each turn is a run that the store keeps with its messages: a chat that was stopped goes on where it was. "
-        "With\n"
-        "--debug each request is printed to standard error as it is sent.",
+        "Each turn is a run that the store keeps together with its messages, so that a chat can be continued later.\n"
+        "With --debug each request is printed to standard error when it is sent.",
     .examples = "reeve chat                                            # with the agent general\n"
                 "reeve chat --agent sample-agent --session-name demo   # with another one\n"
                 "reeve chat \"hi\" --script pipelines/scripts/chat-general.yaml --no-store   # without a model; "

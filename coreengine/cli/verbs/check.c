@@ -258,41 +258,41 @@ static int schema(struct rv_cli *cli, const struct rv_cli_args *args)
     const struct format *f = NULL;
 
     if (args->n_words && rv_cli_flag(args, "agent"))
-        return rv_cli_usage(cli, args, "--agent already says which: no other format may be named");
+        return rv_cli_usage(cli, args, "--agent and the name of a schema exclude each other");
     for (size_t i = 0; i < RV_COUNT(formats); i++)
         if (strcmp(name, formats[i].name) == 0)
             f = &formats[i];
     if (!f)
-        return rv_cli_usage(cli, args, "no schema is called \"%s\": pipeline, script, retention and agent are", name);
+        return rv_cli_usage(cli, args, "unknown schema \"%s\" (schemas: pipeline, script, retention, agent)", name);
     if (!rv_cli_flag(args, "markdown")) {
         f->schema(&w);
         rv_buf_putc(&text, '\n');
     } else if (f->page) {
         f->page(&text);
     } else {
-        return rv_cli_usage(cli, args, "there is no page of the keys of a %s", f->name);
+        return rv_cli_usage(cli, args, "the schema \"%s\" has no reference page", f->name);
     }
     return rv_cli_print(cli, &text);
 }
 
 static const struct rv_cli_option lint_options[] = {
-    {"script", 's', "FILE", "check a script along with the pipeline", "FILE", false},
-    {"json", 'j', NULL, "findings and bounds as JSON", NULL, false},
-    {"strict", 0, NULL, "warnings count as errors", NULL, false},
-    {"max-cost", 0, "USD", "an error unless a run, with its answers, is proved to cost no more", NULL, false},
-    {"answers", 0, "N", "answers of people in a run (default: as many as the pipeline allows)", NULL, false},
+    {"script", 's', "FILE", "also check this script", "FILE", false},
+    {"json", 'j', NULL, "print findings and bounds as JSON", NULL, false},
+    {"strict", 0, NULL, "treat warnings as errors", NULL, false},
+    {"max-cost", 0, "USD", "report an error unless a run, including its answers, provably costs no more", NULL, false},
+    {"answers", 0, "N", "number of answers of people in a run (default: as many as the pipeline allows)", NULL, false},
     RV_CLI_AGENT_OPTIONS,
 };
 static const struct rv_cli_option graph_options[] = {
-    {"format", 'f', "FORMAT", "how to draw (default ascii)", "ascii mermaid dot svg", false},
+    {"format", 'f', "FORMAT", "output format (default ascii)", "ascii mermaid dot svg", false},
     RV_CLI_AGENT_OPTIONS,
 };
 static const struct rv_cli_option schema_options[] = {
-    {"agent", 0, NULL, "of agent documents, as `reeve schema agent`", NULL, false},
-    {"markdown", 0, NULL, "the keys as a page of the reference instead", NULL, false},
+    {"agent", 0, NULL, "print the schema of agent documents, as `reeve schema agent`", NULL, false},
+    {"markdown", 0, NULL, "print the keys as a page of the reference instead", NULL, false},
 };
 static const struct rv_cli_option explain_options[] = {
-    {"compact", 0, NULL, "on one line", NULL, false},
+    {"compact", 0, NULL, "print one line", NULL, false},
     RV_CLI_AGENT_OPTIONS,
 };
 
@@ -301,11 +301,10 @@ const struct rv_cli_verb rv_verb_lint = {
     .args = "PIPELINE...",
     .summary = "check pipelines and prove their bounds",
     .text =
-        "Loads each pipeline exactly as `run` does and reports everything that is wrong, each with its place, and "
-        "then\n"
-        "what is probably not meant. For a sound pipeline it proves how many stage visits and model calls a run can\n"
-        "make at most up to its next pause and shows the path, then how many with all its answers, and where prices\n"
-        "are known what those calls can cost. Exit status 2 if anything is wrong.",
+        "Loads each pipeline exactly as `run` does and reports all errors and probable mistakes with their places.\n"
+        "For a valid pipeline it proves the maximum number of stage visits and model calls of a run, first up to its\n"
+        "next pause, with the path, then including all answers of people, and their maximum cost where prices are\n"
+        "known. Exit status 2 if there is an error.",
     .examples = "reeve lint pipelines/*.yaml\nreeve lint pipelines/loop.yaml --json --strict\n"
                 "reeve lint pipelines/loop.yaml --max-cost 0.50",
     .options = lint_options,
@@ -329,9 +328,10 @@ const struct rv_cli_verb rv_verb_graph = {
 const struct rv_cli_verb rv_verb_explain = {
     .name = "explain",
     .args = "PIPELINE",
-    .summary = "print the pipeline as understood, defaults filled in",
-    .text = "Prints the normalised configuration as JSON: every key with its effective value, stages in their order.\n"
-            "Secrets are hidden.",
+    .summary = "print a pipeline with its defaults filled in",
+    .text =
+        "Prints the normalised configuration as JSON: every key with its effective value, and the stages in order.\n"
+        "Secrets are hidden.",
     .examples = "reeve explain pipelines/loop.yaml | jq .agents[0]",
     .options = explain_options,
     .n_options = RV_COUNT(explain_options),
@@ -344,8 +344,8 @@ const struct rv_cli_verb rv_verb_schema = {
     .args = "[pipeline|script|retention|agent]",
     .summary = "print the JSON Schema of a file format",
     .text =
-        "For editors: completes keys and flags mistakes while you type. The schema is made from the same table that\n"
-        "the loader reads by.",
+        "An editor uses the schema to complete keys and mark mistakes. The schema is generated from the table that\n"
+        "the loader uses.",
     .examples = "reeve schema > reeve-pipeline.schema.json\n"
                 "reeve schema --agent > reeve-agent.schema.json\n"
                 "reeve schema agent --markdown   # docs/reference/agent-schemas.md",

@@ -45,7 +45,7 @@ static int take_record(void *self, const struct rv_record *r, rv_err **err)
     return rv_buf_check(&t->side->line, "record", err);
 }
 
-/* The next record; who went on with a run is no difference. */
+/* The next record; the process that continued a run does not count. */
 static int next_record(const struct comparison *c, struct side *s, rv_err **err)
 {
     int rc = 0;
@@ -328,8 +328,8 @@ static int diff(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option diff_options[] = {
-    {"exact", 0, NULL, "compare bytes: ids, times and owners count", NULL, false},
-    {"json", 'j', NULL, "as one JSON object", NULL, false},
+    {"exact", 0, NULL, "compare bytes, including ids, times and owners", NULL, false},
+    {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -338,11 +338,11 @@ static const struct rv_cli_option diff_options[] = {
 const struct rv_cli_verb rv_verb_diff = {
     .name = "diff",
     .args = "RUN RUN",
-    .summary = "where two runs part",
+    .summary = "show where two runs differ",
     .text =
-        "Compares what two runs were started with and told, record by record, and shows the first difference on both\n"
-        "sides with the member that differs. Ids, times and owners, which always differ, are passed over. Exit status\n"
-        "0 if they are equal, 1 if not.",
+        "Compares how two runs were started and what they received, record by record, and shows the first difference\n"
+        "with both values. Ids, times and owners always differ and are ignored. Exit status 0 if the runs are equal,\n"
+        "1 if not.",
     .examples = "reeve diff env_1a env_2b\n"
                 "reeve diff last env_1a --json | jq .path",
     .options = diff_options,

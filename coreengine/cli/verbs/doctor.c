@@ -93,10 +93,10 @@ static void check_new_store(const char *path, struct rv_checkup *c)
     const char *where = slash ? folder : ".";
     int fault = !folder ? ENOMEM : !named ? folder_fault(where) : access(where, W_OK | X_OK) == 0 ? 0 : errno;
     if (fault)
-        rv_checkup_line(c, RV_CHECK_BAD, "store", "%s can not be made (%s): runs need --store FILE or --no-store", path,
+        rv_checkup_line(c, RV_CHECK_BAD, "store", "cannot create %s (%s): runs need --store FILE or --no-store", path,
                         strerror(fault));
     else
-        rv_checkup_line(c, RV_CHECK_OK, "store", "%s (there is none yet: the first run makes it)", path);
+        rv_checkup_line(c, RV_CHECK_OK, "store", "%s (does not exist yet: the first run creates it)", path);
     free(folder);
 }
 
@@ -110,7 +110,7 @@ static int count_run(void *self, const struct rv_run_row *row, rv_err **err)
     return 0;
 }
 
-/* What there is for whoever asks. */
+/* Only rows that the user of the command line may see. */
 static int count_runs(const struct rv_cli_args *args, rv_store *store, struct rv_store_stats *out, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
@@ -240,8 +240,8 @@ static int doctor(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option doctor_options[] = {
-    {"json", 'j', NULL, "as one JSON object", NULL, false},
-    {"model", 'm', NULL, "only a model that is at hand, as provider:model; exit status 1 when there is none", NULL,
+    {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
+    {"model", 'm', NULL, "print only an available model, as provider:model; exit status 1 if there is none", NULL,
      false},
 };
 
@@ -250,10 +250,10 @@ const struct rv_cli_verb rv_verb_doctor = {
     .args = "",
     .summary = "check the environment",
     .text =
-        "Says what reeve finds on this machine: capabilities, the store of runs, what is needed to build\n"
-        "capabilities, and models: keys in the environment (their names, never their values) and servers of models\n"
-        "on this machine, which are asked what they have. Servers elsewhere are not asked, and keys not tried.\n"
-        "Exit status 1 if something would keep it from working; that no model is there is no fault.",
+        "Prints what reeve finds on this machine: capabilities, the store of runs, the tools that build capabilities,\n"
+        "and models: keys in the environment (their names, never their values) and the models of servers on this\n"
+        "machine. Remote servers are not contacted, and keys are not tried. Exit status 1 if reeve would not work; a\n"
+        "missing model is not an error.",
     .examples =
         "reeve doctor\n"
         "REEVE_MODEL=$(reeve doctor --model) reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"",

@@ -46,7 +46,7 @@ static int find_target(struct job *job, rv_err **err)
 
     if (!model || !colon || colon == model || !colon[1]) {
         rc = model ? RV_FAIL(err, RV_E_INVALID, "--model needs provider:model, not \"%s\"", model)
-                   : RV_FAIL(err, RV_E_INVALID, "--model says who is asked; it is missing");
+                   : RV_FAIL(err, RV_E_INVALID, "--model is required; it is missing");
         rv_err_hint(err, "for example --model openai:text-embedding-3-small or --model ollama:nomic-embed-text; "
                          "`reeve inspect --providers` lists providers");
         return rc;
@@ -86,7 +86,7 @@ static int take_rows(struct job *job, rv_str body, rv_err **err)
     struct rv_embeddings rows = {0};
 
     int rc = rv_wire_embed_read(&job->target.wire, body, job->n, &rows, err);
-    if (rc < 0) /* what it answers is no fault of the command line */
+    if (rc < 0) /* a bad answer is not an error of usage */
         return RV_WRAP(err, rc == RV_E_PARSE ? RV_E_PROVIDER : rc, "read the embeddings of \"%s\"",
                        job->target.wire.provider);
     for (size_t i = 0; i < rows.n; i++) {
@@ -103,7 +103,7 @@ static int take_rows(struct job *job, rv_str body, rv_err **err)
     rv_embeddings_fini(&rows);
     rc = rv_buf_check(job->as_json ? &job->rows : &lines, "embeddings", err);
     if (rc == 0 && !job->as_json && !rv_cli_out_now(rv_buf_str(&lines)))
-        rc = RV_FAIL(err, RV_E_IO, "nobody reads the embeddings any more");
+        rc = RV_FAIL(err, RV_E_IO, "the reader of the embeddings is gone");
     rv_buf_fini(&lines);
     return rc;
 }
@@ -288,10 +288,10 @@ static int embed(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option embed_options[] = {
-    {"model", 'm', "PROVIDER:MODEL", "who is asked; required", NULL, false},
-    {"base-url", 0, "URL", "where, if not at the provider's own address", NULL, false},
-    {"dimensions", 0, "N", "numbers of each vector, where the model lets one choose", NULL, false},
-    {"json", 'j', NULL, "one object with model, usage and all vectors", NULL, false},
+    {"model", 'm', "PROVIDER:MODEL", "model to use; required", NULL, false},
+    {"base-url", 0, "URL", "address of the server, in place of the provider's own", NULL, false},
+    {"dimensions", 0, "N", "length of each vector, if the model supports a choice", NULL, false},
+    {"json", 'j', NULL, "print one JSON object with model, usage and all vectors", NULL, false},
 };
 
 const struct rv_cli_verb rv_verb_embed = {
@@ -299,8 +299,8 @@ const struct rv_cli_verb rv_verb_embed = {
     .args = "TEXT...",
     .summary = "turn texts into vectors with a provider's model",
     .text =
-        "Prints one JSON array of numbers a line, in the order of the texts. - reads them from standard input, one a\n"
-        "line; blank lines are passed over. Keys and addresses come from the environment as for `reeve run`:\n"
+        "Prints one JSON array of numbers a line, in the order of the texts. - reads the texts from standard input,\n"
+        "one a line; blank lines are skipped. Keys and addresses come from the environment, as for `reeve run`:\n"
         "`reeve inspect --providers` lists the variables.",
     .examples = "reeve embed --model openai:text-embedding-3-small \"a rope\" \"a knot\"\n"
                 "cut -f2 notes.tsv | reeve embed --model ollama:nomic-embed-text - > vectors.ndjson\n"

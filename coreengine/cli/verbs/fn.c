@@ -124,7 +124,8 @@ static int call(const struct rv_fn *f, rv_str text, rv_buf *body, rv_err **err)
     return rc;
 }
 
-/* One input to one line of output. err: a failure to read the input; taken. *open (may be NULL): somebody still reads.
+/* One input to one line of output. err: a failure to read the input; taken. *open (may be NULL): the output still has a
+ * reader.
  */
 static bool answer(const struct rv_fn *f, rv_str text, rv_err *err, bool *open)
 {
@@ -204,19 +205,19 @@ static int fn(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option fn_options[] = {
-    {"list", 'l', NULL, "list the functions with what they take and give", NULL, false},
-    {"json", 'j', NULL, "the list as JSON", NULL, false},
-    {"ndjson", 'n', NULL, "one input per line, one answer per line; a bad line is answered with an error", NULL, false},
+    {"list", 'l', NULL, "list the functions with their inputs and results", NULL, false},
+    {"json", 'j', NULL, "print the list as JSON", NULL, false},
+    {"ndjson", 'n', NULL, "one input per line, one result per line; an invalid line gives an error", NULL, false},
 };
 
 const struct rv_cli_verb rv_verb_fn = {
     .name = "fn",
     .args = "[NAME]",
-    .summary = "a rule of the engine as a JSON filter",
-    .text = "Reads one JSON value from standard input and prints {\"ok\":true,\"result\":...} or\n"
-            "{\"ok\":false,\"error\":{code,message,...}}. Exit status 0 if ok, 1 if not; with --ndjson always 0, each "
-            "line\n"
-            "carries its own. A blank line is passed over.",
+    .summary = "apply a rule of the engine to JSON from standard input",
+    .text =
+        "Reads one JSON value from standard input and prints {\"ok\":true,\"result\":...} or\n"
+        "{\"ok\":false,\"error\":{code,message,...}}. Exit status 0 if ok, 1 if not; with --ndjson always 0, and each\n"
+        "line carries its own result. Blank lines are skipped.",
     .examples = "reeve fn --list\n"
                 "echo '{\"text\": \"sure: {\\\"a\\\": 1}\"}' | reeve fn extract_json\n"
                 "reeve run pipelines/hooks.yaml --state | reeve fn can_continue",

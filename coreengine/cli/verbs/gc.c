@@ -23,7 +23,7 @@ struct collection {
     rv_arena *arena;
     struct doomed *items;
     size_t n, cap;
-    size_t n_owned; /* that a rule would delete, but somebody runs */
+    size_t n_owned; /* that a rule would delete, but a process runs */
     size_t n_deleted;
     int64_t freed;
     rv_buf listed; /* --dry-run: what would go, for people */
@@ -227,7 +227,7 @@ static int print_text(const struct rv_cli *cli, struct collection *c, bool dry)
     if (dry)
         rv_buf_add_str(&text, rv_buf_str(&c->listed));
     if (!c->rules && c->n == 0)
-        rv_buf_puts(&text, "there are no rules: every run stays\n");
+        rv_buf_puts(&text, "there are no retention rules: all runs are kept\n");
     else if (dry && c->n == 0)
         rv_buf_puts(&text, "no run would be deleted\n");
     else if (dry)
@@ -235,7 +235,7 @@ static int print_text(const struct rv_cli *cli, struct collection *c, bool dry)
     else
         rv_buf_printf(&text, "%zu runs deleted\n", c->n_deleted);
     if (c->n_owned)
-        rv_buf_printf(&text, "%zu left alone: somebody runs them\n", c->n_owned);
+        rv_buf_printf(&text, "%zu kept: a process runs them\n", c->n_owned);
     if (!dry) {
         rv_buf_puts(&text, "freed ");
         write_bytes(&text, c->freed);
@@ -323,9 +323,9 @@ static int gc(struct rv_cli *cli, const struct rv_cli_args *args)
             (rv_cli_flag(args, "dry-run") || rv_cli_value(args, "older-than") != NULL ||
              rv_cli_value(args, "rules") != NULL) >
         1)
-        return rv_cli_usage(cli, args, "--check and --backup do nothing else: give them alone");
+        return rv_cli_usage(cli, args, "--check, --backup and the options that delete exclude each other");
     if ((checks || copy) && rv_cli_scope(args).user)
-        return rv_cli_usage(cli, args, "--check and --backup are of all users' rows: no user may be named");
+        return rv_cli_usage(cli, args, "--check and --backup concern the whole store and exclude --user");
     if (rv_cli_value(args, "older-than") && rv_cli_value(args, "rules"))
         return rv_cli_usage(cli, args, "--older-than and --rules exclude each other");
     if (!reads || rv_cli_flag(args, "dry-run")) {
@@ -343,14 +343,15 @@ static int gc(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option gc_options[] = {
-    {"rules", 0, "FILE", "what is kept (default ~/.config/reeve/retention.yaml, if it is there)", "FILE", false},
-    {"older-than", 0, "AGE", "instead of rules: delete what is over and was not touched since, e.g. 30d", NULL, false},
-    {"dry-run", 'n', NULL, "only say what would be deleted", NULL, false},
-    {"grace", 0, "AGE", "keep unused values that are younger; a run may be about to need them (default 1h)", NULL,
+    {"rules", 0, "FILE", "retention rules (default ~/.config/reeve/retention.yaml, if it exists)", "FILE", false},
+    {"older-than", 0, "AGE", "in place of rules: delete finished runs that did not change for this long, e.g. 30d",
+     NULL, false},
+    {"dry-run", 'n', NULL, "only print what would be deleted", NULL, false},
+    {"grace", 0, "AGE", "keep unused values younger than this, since a run may be about to use them (default 1h)", NULL,
      false},
-    {"check", 0, NULL, "only check that all of the store is whole", NULL, false},
-    {"backup", 0, "FILE", "only write a copy of the store, while others use it", "FILE", false},
-    {"json", 'j', NULL, "what was done as one JSON object", NULL, false},
+    {"check", 0, NULL, "only check the integrity of the store", NULL, false},
+    {"backup", 0, "FILE", "only write a copy of the store; other processes may use it meanwhile", "FILE", false},
+    {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -360,12 +361,12 @@ static const struct rv_cli_option gc_options[] = {
 const struct rv_cli_verb rv_verb_gc = {
     .name = "gc",
     .args = "",
-    .summary = "delete old runs by rules, and give their space back",
+    .summary = "delete old runs by rules and free their space",
     .text =
-        "Deletes the runs that the rules do not keep and those of sessions that were deleted, then what was said in\n"
-        "such sessions and the values that no run refers to. Without rules no other run is deleted. A run that is not\n"
-        "over is only deleted by a rule that names its status, or with its session, and never while somebody runs it.\n"
-        "docs/reference/retention.md describes the rules. With --user nobody else's runs are touched.",
+        "Deletes the runs that the rules do not keep and the runs of deleted sessions, then the messages of these\n"
+        "sessions and the values that no run refers to. Without rules no other run is deleted. An unfinished run is\n"
+        "deleted only by a rule that names its status, or with its session, and never while a process runs it.\n"
+        "docs/reference/retention.md describes the rules. With --user only the runs of that user are deleted.",
     .examples = "reeve gc --dry-run\n"
                 "reeve gc --older-than 30d\n"
                 "reeve gc --check && reeve gc --backup runs.db",

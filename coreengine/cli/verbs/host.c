@@ -1,5 +1,5 @@
 /* reeve capability-host: the process that has the code of a capability with `isolation: process`. Started by the
- * engine; nobody types it. */
+ * engine; users do not type it. */
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@ static int host(struct rv_cli *cli, const struct rv_cli_args *args)
     long fd = strtol(args->words[0], &end, 10);
 
     if (*end || fd < 3 || fd > 1024 || fcntl((int)fd, F_GETFD) < 0)
-        return rv_cli_usage(cli, args, "\"%s\" is no socket of an engine", args->words[0]);
+        return rv_cli_usage(cli, args, "\"%s\" is not a socket of an engine", args->words[0]);
     return rv_plugin_host((int)fd);
 }
 

@@ -190,7 +190,8 @@ static int print_providers(struct rv_cli *cli, rv_plugins *plugins, bool as_json
     rv_buf_fini(&text);
     return rc;
 }
-/* Load what was asked for, or all that is on the path; what can not be loaded is reported and the rest still shown. */
+/* Load what was asked for, or all that is on the path; capabilities that fail to load are reported, and the others
+ * shown. */
 static int inspect_names(struct rv_cli *cli, const struct rv_cli_args *args, rv_plugins *plugins, char **dirs,
                          size_t n_dirs)
 {
@@ -250,20 +251,20 @@ static int inspect(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option inspect_options[] = {
-    {"json", 'j', NULL, "as JSON, with whole schemas", NULL, false},
-    {"check", 0, NULL, "say for each that it keeps the rules of the SDK", NULL, false},
-    {"providers", 0, NULL, "the providers of models instead, with their addresses and the variables they read", NULL,
-     false},
+    {"json", 'j', NULL, "print JSON, with complete schemas", NULL, false},
+    {"check", 0, NULL, "check that each capability follows the rules of the SDK", NULL, false},
+    {"providers", 0, NULL, "list model providers instead, with their addresses and environment variables", NULL, false},
 };
 
 const struct rv_cli_verb rv_verb_inspect = {
     .name = "inspect",
     .args = "[CAPABILITY...]",
-    .summary = "list capabilities and what they offer, and providers of models",
-    .text = "CAPABILITY is a name on the capability path or a path to a .so file; without one, all that are found are\n"
-            "listed with their tools, hooks, policies, mocks, routing functions, providers, prompts and agents.\n"
-            "Nothing of them is called. --providers lists all providers of models, built in or of capabilities:\n"
-            "the words before the colon in `model: provider:model`.",
+    .summary = "list capabilities, what they provide, and model providers",
+    .text =
+        "CAPABILITY is a name on the capability path or the path of a .so file; without one, all capabilities on the\n"
+        "path are listed with their tools, hooks, policies, mocks, routing functions, providers, prompts and agents.\n"
+        "No function of them is called. --providers lists all model providers, built in or from capabilities: the\n"
+        "words before the colon in `model: provider:model`.",
     .examples = "reeve inspect\nreeve inspect files --json\nreeve inspect hello --check\nreeve inspect --providers",
     .options = inspect_options,
     .n_options = RV_COUNT(inspect_options),

@@ -60,7 +60,7 @@ static void fill(const struct words *w, rv_str text, rv_buf *out)
     }
 }
 
-/* A new file, or RV_E_EXISTS: there is no moment between the look and the write. */
+/* A new file, or RV_E_EXISTS: the check and the creation are one step. */
 static int write_new(const char *path, rv_str bytes, rv_err **err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -72,7 +72,7 @@ static int write_new(const char *path, rv_str bytes, rv_err **err)
                                            : RV_E_IO,
                          "write \"%s\": %s", path, strerror(errno));
         if (rc == RV_E_EXISTS)
-            rv_err_hint(err, "nothing is overwritten: choose another name, or move the old one away");
+            rv_err_hint(err, "existing files are not overwritten: choose another name or move the file");
         return rc;
     }
     int rc = 0;
@@ -116,8 +116,10 @@ static int check_name(const char *name, rv_err **err)
 
     if (n > 0 && n <= MAX_NAME && name[0] >= 'a' && name[0] <= 'z' && strspn(name, legal) == n)
         return 0;
-    int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" can not be the name of a capability", name);
-    rv_err_hint(err, "small letters, digits, _ and -, a letter first, at most %d characters", MAX_NAME);
+    int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a valid name of a capability", name);
+    rv_err_hint(err,
+                "a name has lower-case letters, digits, _ and -, begins with a letter and has at most %d characters",
+                MAX_NAME);
     return rc;
 }
 
@@ -213,7 +215,7 @@ static int use_sdk(struct words *w, const char *dir, rv_err **err)
     rv_buf_fini(&header);
     if (!found) {
         int rc = RV_FAIL(err, RV_E_NOT_FOUND, "--sdk \"%s\" has no reeve/capability.h", dir);
-        rv_err_hint(err, "it is the folder in front of reeve/capability.h, for example build/dev/include");
+        rv_err_hint(err, "name the folder that contains reeve/capability.h, for example build/dev/include");
         return rc;
     }
     rv_buf_clear(&w->sdk);
@@ -307,21 +309,21 @@ static int new (struct rv_cli *cli, const struct rv_cli_args *args)
     if (strcmp(kind, "capability") == 0)
         return new_capability(cli, args);
     const char *near = rv_nearest(rv_str_of(kind), kinds, RV_COUNT(kinds));
-    return rv_cli_usage(cli, args, "\"%s\" can not be made%s%s%s", kind, near ? "; did you mean \"" : "",
-                        near ? near : "", near ? "\"?" : ": pipeline and capability can");
+    return rv_cli_usage(cli, args, "unknown template \"%s\" (templates: pipeline, capability)%s%s%s", kind,
+                        near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 static const struct rv_cli_option new_options[] = {
-    {"sdk", 0, "DIR", "capability: the folder that holds reeve/capability.h (default: found by itself)", "DIR", false},
+    {"sdk", 0, "DIR", "for a capability: folder that contains reeve/capability.h (default: searched)", "DIR", false},
 };
 
 const struct rv_cli_verb rv_verb_new = {
     .name = "new",
     .args = "pipeline FILE | capability NAME [DIR]",
-    .summary = "write a pipeline or a capability to start from",
+    .summary = "write a new pipeline or capability from a template",
     .text =
-        "A pipeline runs without a model and carries tests. A capability is a folder with a plugin in C, what builds\n"
-        "it, a pipeline that uses it and tests. Both work as they are; nothing is overwritten.",
+        "The pipeline runs without a model and contains tests. The capability is a folder with a plugin in C, build\n"
+        "files, a pipeline that uses it and tests. Existing files are not overwritten.",
     .examples = "reeve new pipeline hello.yaml && reeve test hello.yaml\n"
                 "reeve new capability weather && make -C weather check",
     .options = new_options,

@@ -23,7 +23,7 @@ struct lookup {
     rv_jw w;
 };
 
-/* What is not there, or is somebody else's, is no row. */
+/* A row that does not exist, or belongs to another user, is left out. */
 static int found(int rc, rv_err *cause, rv_err **err)
 {
     if (rc == RV_E_NOT_FOUND) {
@@ -115,7 +115,7 @@ static int look_up_agent(struct lookup *l, const char *key, rv_err **err)
     return found(rc, cause, err);
 }
 
-/* --- keys that are nobody's as they are: what is the same in the one spelling --- */
+/* --- keys without an exact match: compare them without case, blanks and punctuation --- */
 
 struct alike {
     rv_buf wanted; /* that spelling of the key */
@@ -214,7 +214,7 @@ static int look_up_alike(struct lookup *l, rv_str key, rv_err **err)
 
     rv_key_normalize(key, &a.wanted);
     int rc = a.wanted.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "look up a key") : 0;
-    if (rc == 0 && a.wanted.rc == 0 && a.wanted.len > 0) { /* a longer one is nobody's */
+    if (rc == 0 && a.wanted.rc == 0 && a.wanted.len > 0) { /* a longer key cannot exist */
         if (!rv_message_key_read(rv_buf_str(&a.wanted), &session, &a.seq, &is_cut) || is_cut)
             a.seq = 0;
         rc = look_up_sessions_alike(l, &a, err);
@@ -301,7 +301,7 @@ static int query(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option options[] = {
-    {"format", 'f', "FORMAT", "how rows are shown (default json)", "json table", false},
+    {"format", 'f', "FORMAT", "output format (default json)", "json table", false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -310,12 +310,12 @@ static const struct rv_cli_option options[] = {
 const struct rv_cli_verb rv_verb_query = {
     .name = "query",
     .args = "QUERY",
-    .summary = "look rows of the store up by their keys",
+    .summary = "look up rows of the store by their keys",
     .text =
-        "LOOKUP KEY[, KEY...] gives whole rows, in the order of the keys: a message by the key that a shortened one\n"
-        "names (session-ID-msg-N), a session by its id, an agent by its name. A key in quotes may have commas. What\n"
-        "has that very key is given alone; else what has it but for case, blanks and punctuation. What is not there,\n"
-        "or is somebody else's, gives no row.",
+        "LOOKUP KEY[, KEY...] prints whole rows in the order of the keys: a message by the key that a shortened\n"
+        "message names (session-ID-msg-N), a session by its id, an agent by its name. A key that contains commas is\n"
+        "quoted. If no row has exactly that key, case, blanks and punctuation are ignored. Rows that do not exist,\n"
+        "and rows of other users, are left out.",
     .examples = "reeve query \"LOOKUP session-2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2-msg-7\" | jq -r '.[].data.content'\n"
                 "reeve query \"LOOKUP general, sample-agent\" --format table",
     .options = options,

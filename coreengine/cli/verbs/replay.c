@@ -44,7 +44,7 @@ static int check_row(const struct rv_cli_past *p, const struct rv_replayed *r, r
     if (r->seq != p->row.n_records)
         return 0;
     if (status != p->row.status)
-        return RV_FAIL(err, RV_E_STATE, "behind record %lld the run was %s; replayed it is %s", (long long)r->seq,
+        return RV_FAIL(err, RV_E_STATE, "after record %lld the run was %s; replayed it is %s", (long long)r->seq,
                        rv_run_status_text(p->row.status), rv_run_status_text(status));
     if (p->row.stage && strcmp(stage, p->row.stage) != 0)
         return RV_FAIL(err, RV_E_STATE,
@@ -171,10 +171,10 @@ static int replay(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option replay_options[] = {
-    {"at", 0, "SEQ", "stop behind that record of the journal", NULL, false},
-    {"state", 0, NULL, "print the state it comes to", NULL, false},
-    {"events", 'e', NULL, "print the events on the way", NULL, false},
-    {"json", 'j', NULL, "the verdict as one JSON object", NULL, false},
+    {"at", 0, "SEQ", "stop after this record of the journal", NULL, false},
+    {"state", 0, NULL, "print the final state", NULL, false},
+    {"events", 'e', NULL, "print the events", NULL, false},
+    {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -183,13 +183,12 @@ static const struct rv_cli_option replay_options[] = {
 const struct rv_cli_verb rv_verb_replay = {
     .name = "replay",
     .args = "RUN",
-    .summary = "a run again from its journal alone",
+    .summary = "replay a run from its journal",
     .text =
-        "Feeds what the run was told to a new one: no model is asked, no capability is loaded, nothing is performed.\n"
-        "It must ask for the same calls, and come to the same state and events; where it does not, the record is "
-        "named\n"
-        "with what was and what is now, and the exit status is 1. The hashes compare runs of other builds and "
-        "machines.",
+        "Feeds the recorded inputs of the run to a new one: no model is asked, no capability is loaded, no call is\n"
+        "made. The replay must ask for the same calls and reach the same state and events. If it does not, the first\n"
+        "record that differs is printed with both values, and the exit status is 1. The hashes make runs comparable\n"
+        "across builds and machines.",
     .examples = "reeve replay last\n"
                 "reeve replay last --at 12 --state | jq .outputs   # the state behind record 12",
     .options = replay_options,

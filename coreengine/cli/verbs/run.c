@@ -10,45 +10,45 @@
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},                                           \
         {"state", 0, NULL, "print the whole state as one JSON object", NULL, false},                                   \
         {"events", 'e', NULL, "print each event as a line of JSON instead of the answer", NULL, false},                \
-        {"deltas", 0, NULL, "with --events: also what models say, piece by piece", NULL, false},                       \
-        {"timeline", 't', NULL, "draw the timeline, also when not on a terminal", NULL, false},                        \
-        {"quiet", 'q', NULL, "no progress", NULL, false},                                                              \
-        {"save", 0,    "FILE", "keep the state here while the run goes on and at the end, for `reeve resume`",         \
-         "FILE", false},                                                                                               \
-        {"record", 0, "FILE", "write a script that plays this run again", "FILE", false},                              \
-        {"debug-payload", 0,    "FILE", "write each request to a provider as it is sent, a line each; - is stderr",    \
+        {"deltas", 0, NULL, "with --events: also the text of models as it is streamed", NULL, false},                  \
+        {"timeline", 't', NULL, "draw the timeline even when the output is not a terminal", NULL, false},              \
+        {"quiet", 'q', NULL, "do not show progress", NULL, false},                                                     \
+        {"save", 0, "FILE", "write the state here during the run and at its end, for `reeve resume`", "FILE", false},  \
+        {"record", 0, "FILE", "write a script that replays the answers of this run", "FILE", false},                   \
+        {"debug-payload", 0,    "FILE", "write each request to a provider as one line; - is standard error",           \
          "FILE",          false},                                                                                      \
         {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},                        \
-        {"no-store", 0, NULL, "keep nothing (--save keeps the run in its file only)", NULL, false},                    \
+        {"no-store", 0, NULL, "do not use the store (--save still writes its file)", NULL, false},                     \
         RV_CLI_STORE_OPTION, RV_CLI_TENANT_OPTION, RV_CLI_SCHEMA_DIR_OPTION, RV_CLI_SYNC_OPTION, RV_CLI_LEASE_OPTION,  \
-        {"mock", 'm', NULL, "use the mock handlers of all stages that have one", NULL, false},                         \
+        {"mock", 'm', NULL, "use mock handlers in all stages that have one", NULL, false},                             \
     {                                                                                                                  \
-        "workers", 'w', "N", "threads for capability code at most (default: 64)", NULL, false                          \
+        "workers", 'w', "N", "maximum number of threads for capability code (default 64)", NULL, false                 \
     }
 
 static const struct rv_cli_option run_options[] = {
     {"input", 'i', "TEXT", "the input; - reads it from standard input", NULL, false},
-    {"input-file", 0, "FILE", "the input from a file; - is standard input", "FILE", false},
-    {"envelope", 0, "FILE", "begin at the first stage with the outputs and counters of a state dict (may be partial)",
-     "FILE", false},
-    {"set", 0, "PATH=VALUE", "set a part of the starting state, e.g. metadata.lang=en", NULL, true},
-    {"user", 'u', "ID", "who asks (default REEVE_USER)", NULL, false},
-    {"session", 0, "ID", "the session it belongs to", NULL, false},
-    {"mode", 0, "MODE", "one stage after the other, or all ready ones at once", "sequential parallel", false},
+    {"input-file", 0, "FILE", "read the input from a file; - is standard input", "FILE", false},
+    {"envelope", 0, "FILE", "start at the first stage with the outputs and counters of a (partial) state", "FILE",
+     false},
+    {"set", 0, "PATH=VALUE", "set a part of the initial state, e.g. metadata.lang=en", NULL, true},
+    {"user", 'u', "ID", "user who runs it (default REEVE_USER)", NULL, false},
+    {"session", 0, "ID", "session that the run belongs to", NULL, false},
+    {"mode", 0, "MODE", "run one stage at a time, or all ready stages at once", "sequential parallel", false},
     OBSERVE_OPTIONS,
 };
 
 static const struct rv_cli_option resume_options[] = {
-    {"interrupt", 0, "ID", "which of several questions it answers", NULL, false},
+    {"interrupt", 0, "ID", "the question to answer, if there are several", NULL, false},
     {"text", 0, "TEXT", "the answer to a question, or the text of a review", NULL, false},
-    {"approve", 'y', NULL, "yes to a confirmation", NULL, false},
-    {"deny", 'n', NULL, "no to a confirmation", NULL, false},
-    {"decision", 0, "WORD", "of a review; of a call nobody knows the outcome of: happened, not_happened, fail",
+    {"approve", 'y', NULL, "approve a confirmation", NULL, false},
+    {"deny", 'n', NULL, "deny a confirmation", NULL, false},
+    {"decision", 0, "WORD", "decision on a review; for a call with an unknown outcome: happened, not_happened, fail",
      "approve reject modify happened not_happened fail", false},
-    {"data", 0, "JSON", "an object that goes with the answer", NULL, false},
-    {"user", 'u', "ID", "who answers: only their own runs are there (default REEVE_USER, else all are)", NULL, false},
-    {"bundle", 0, "new|FILE",
-     "go on with the pipeline as it is now (new), or with another, if the run still fits; as a new run", "FILE", false},
+    {"data", 0, "JSON", "JSON object to pass with the answer", NULL, false},
+    {"user", 'u', "ID", "user who answers; only this user's runs are visible (default REEVE_USER, else all runs)", NULL,
+     false},
+    {"bundle", 0, "new|FILE", "continue as a new run with the current pipeline (new) or with FILE, if the run fits it",
+     "FILE", false},
     OBSERVE_OPTIONS,
 };
 
@@ -56,7 +56,7 @@ static int exclusive(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     int n = rv_cli_flag(args, "json") + rv_cli_flag(args, "state") + rv_cli_flag(args, "events");
     if (rv_cli_flag(args, "deltas") && !rv_cli_flag(args, "events"))
-        return rv_cli_usage(cli, args, "--deltas are pieces among the lines of --events: give both");
+        return rv_cli_usage(cli, args, "--deltas needs --events");
     return n > 1 ? rv_cli_usage(cli, args, "--json, --state and --events exclude each other") : 0;
 }
 
@@ -92,7 +92,7 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
     if (rc < 0) {
         rv_envelope_free(env);
         if (!rv_err_is(err, RV_E_EXISTS))
-            rv_err_hint(&err, "--no-store runs without keeping anything");
+            rv_err_hint(&err, "--no-store runs without a store");
         status = rv_cli_report(s->cli, err);
     } else {
         status = rv_cli_session_run(s, env, NULL);
@@ -165,7 +165,7 @@ static int read_response(const struct rv_cli_args *args, struct rv_response *out
         return 0;
     int rc = rv_json_parse(rv_str_of(json), NULL, data, err);
     if (rc == 0 && !json_object_is_type(*data, json_type_object))
-        rc = RV_FAIL(err, RV_E_INVALID, "it is no object");
+        rc = RV_FAIL(err, RV_E_INVALID, "it is not an object");
     out->data = *data;
     return rc < 0 ? RV_WRAP(err, rc, "read --data") : 0;
 }
@@ -178,7 +178,7 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
     int rc = 0;
 
     if (!rv_envelope_fields(env)->interrupt_pending)
-        return RV_FAIL(err, RV_E_STATE, "the run waits for nothing: there is no pending interrupt");
+        return RV_FAIL(err, RV_E_STATE, "the run does not wait for an answer");
     if (in.expires_at_us && in.expires_at_us <= now_us) {
         rc = RV_FAIL(err, RV_E_STATE, "the answer comes too late: the %s has expired", rv_interrupt_kind_text(in.kind));
         rv_err_hint(err, "start again with `reeve run`");
@@ -228,12 +228,12 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
     return status;
 }
 
-/* May whoever the command line is for go on with it? */
+/* May the user of the command line continue this run? */
 static int check_file_user(const struct rv_cli_args *args, const struct rv_runfile *file, rv_err **err)
 {
     const char *user_id = "";
 
-    RV_IGNORE(rv_json_get_text(file->state, "user_id", &user_id), "a state without one is nobody's");
+    RV_IGNORE(rv_json_get_text(file->state, "user_id", &user_id), "a state without one has no owner");
     return rv_cli_check_user(args, user_id, err);
 }
 
@@ -299,7 +299,7 @@ static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args,
 }
 
 /* A run file is named by its path; anything else is a run of the store, or of the folder of run files. In that folder
- * one of somebody else's is not there. */
+ * a run of another user does not exist for it. */
 static bool is_run_file(const struct rv_cli_args *args)
 {
     rv_buf path = RV_BUF_INIT(4096);
@@ -338,9 +338,9 @@ const struct rv_cli_verb rv_verb_run = {
     .args = "PIPELINE",
     .summary = "run a pipeline",
     .text =
-        "Loads the pipeline, opens its capabilities and takes an envelope through its stages. In a pipe it prints the\n"
-        "answer only; on a terminal it also shows each stage and a timeline. A run that has to wait for a person\n"
-        "exits with 3 and says how to answer. When the reader of its output leaves, the run goes on to its end.",
+        "Loads the pipeline, opens its capabilities and runs its stages. In a pipe it prints the answer only; on a\n"
+        "terminal it also shows each stage and a timeline. A run that waits for a person exits with 3 and prints the\n"
+        "command that answers it. If the reader of its output goes away, the run still continues to its end.",
     .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
                 "echo hi | reeve run pipelines/hooks.yaml --input - --json | jq .response   # in a pipe\n"
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model",
@@ -355,12 +355,12 @@ const struct rv_cli_verb rv_verb_run = {
 const struct rv_cli_verb rv_verb_resume = {
     .name = "resume",
     .args = "RUN",
-    .summary = "answer a run that waits, and let it go on",
+    .summary = "answer a waiting run and continue it",
     .text =
-        "RUN is the id or the file that `reeve run` printed when it exited with 3, the beginning of an id, or `last`.\n"
-        "The answer must fit what is asked: --text for a question, --approve or --deny for a confirmation, --decision\n"
-        "for a review. Several questions of one run are answered by their ids, in any order; an answer counts once.\n"
-        "The run goes on with the pipeline it was started with.",
+        "RUN is a run id, a unique prefix of one, `last`, or the file that --save wrote. The answer must fit the\n"
+        "question: --text for a clarification, --approve or --deny for a confirmation, --decision for a review. When\n"
+        "a run has several questions, --interrupt names one; they can be answered in any order, each of them once.\n"
+        "The run continues with the pipeline that it started with.",
     .examples =
         "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
         "reeve resume run.json --text \"PostgreSQL\"",

@@ -306,7 +306,7 @@ static void write_remark(const struct list *l, size_t i, int64_t now_us, size_t 
     else if (e->crashes >= RV_CLI_CRASHES)
         rv_buf_printf(b, "crashed %lld times", (long long)e->crashes);
     else if (unfinished && owner == RV_CLI_OWNER_NONE)
-        rv_buf_puts(b, "nobody runs it");
+        rv_buf_puts(b, "no process runs it");
     else if (unfinished && owner != RV_CLI_OWNER_LIVES)
         rv_buf_puts(b, owner == RV_CLI_OWNER_LATE ? "its owner let its lease end" : "its owner is gone");
 }
@@ -383,7 +383,7 @@ static int print_list(struct rv_cli *cli, const struct rv_cli_args *args, const 
         write_table(cli, l, &text);
     int status = rv_cli_print(cli, &text);
     if (l->n == 0 && !rv_cli_flag(args, "json") && !rv_cli_flag(args, "ids"))
-        rv_cli_err(RV_STR_LIT("no such runs\n"));
+        rv_cli_err(RV_STR_LIT("no runs found\n"));
     if (l->more && !rv_cli_value(args, "limit"))
         rv_cli_err(RV_STR_LIT("there are more; --limit 0 shows all\n"));
     return status;
@@ -413,14 +413,15 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option list_options[] = {
-    {"status", 0, "WORD", "only runs of that status", "ready running completed interrupted terminated failed cancelled",
-     true},
-    {"waiting", 'w', NULL, "what runs wait for, and how to answer", NULL, false},
-    {"pipeline", 'p', "NAME", "only runs of that pipeline", NULL, false},
-    {"session", 0, "ID", "only runs of that session", NULL, false},
-    {"limit", 'l', "N", "the newest N; 0: all (default 50, with --json and --ids all)", NULL, false},
-    {"json", 'j', NULL, "an array of objects", NULL, false},
-    {"ids", 0, NULL, "ids only, one a line", NULL, false},
+    {"status", 0, "WORD", "only runs with this status",
+     "ready running completed interrupted terminated failed cancelled", true},
+    {"waiting", 'w', NULL, "print open questions and the commands that answer them", NULL, false},
+    {"pipeline", 'p', "NAME", "only runs of one pipeline", NULL, false},
+    {"session", 0, "ID", "only runs of one session", NULL, false},
+    {"limit", 'l', "N", "number of runs to list, newest first; 0: all (default 50; all with --json and --ids)", NULL,
+     false},
+    {"json", 'j', NULL, "print a JSON array of objects", NULL, false},
+    {"ids", 0, NULL, "print ids only, one a line", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -429,9 +430,10 @@ static const struct rv_cli_option list_options[] = {
 const struct rv_cli_verb rv_verb_runs_list = {
     .name = "runs list",
     .args = "",
-    .summary = "the runs of the store, newest first",
-    .text = "A table for people: id, pipeline, status, the stage it stands at, its age and what it waits for.\n"
-            "--waiting says what is asked instead, and the command that answers it.",
+    .summary = "list runs, newest first",
+    .text =
+        "Prints a table: id, pipeline, status, current stage, age and what the run waits for. --waiting prints the\n"
+        "open questions and the commands that answer them instead.",
     .examples = "reeve runs\n"
                 "reeve runs list --status failed --status terminated --pipeline ask-docs\n"
                 "reeve runs list --waiting   # who waits for a person\n"
@@ -454,9 +456,10 @@ static const struct rv_cli_verb *const subs[] = {
 const struct rv_cli_verb rv_verb_runs = {
     .name = "runs",
     .args = "VERB",
-    .summary = "look at the runs of the store and manage them",
-    .text = "Every run is kept in a store with its journal. RUN is the id of one, the beginning of an id that fits no\n"
-            "other, or \"last\" for the newest one.",
+    .summary = "list, inspect and manage runs",
+    .text = "The store keeps every run with its journal. RUN is the id of a run, a unique prefix of it, or \"last\" "
+            "for the\n"
+            "newest run.",
     .examples = "reeve runs                      # all of them\n"
                 "reeve runs show last            # what the newest one did\n"
                 "reeve runs recover              # go on with what a crash left behind\n"

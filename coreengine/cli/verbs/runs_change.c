@@ -19,7 +19,8 @@ static int request_cancel(rv_store *store, const struct rv_store_scope *scope, c
     char *id = rv_str_dup(rv_str_of(row->id));
     rc =
         id ? rv_store_request_cancel(store, scope, id, rv_cli_now_us(), err) : RV_FAIL(err, RV_E_NOMEM, "cancel a run");
-    rv_run_row_fini(row); /* who owns it is asked behind the request: whoever came before sees it, or is named here */
+    rv_run_row_fini(row); /* read the owner after the request is stored: an owner before it sees the request, a later
+                             one is named here */
     if (rc == 0)
         rc = rv_store_get_run(store, scope, id, row, err);
     free(id);
@@ -64,7 +65,7 @@ struct found {
     int64_t lease_until_us;
     enum verdict verdict;
     enum rv_run_status status;
-    bool cancel; /* somebody asked for it */
+    bool cancel; /* a cancellation was requested */
     bool late;   /* its owner may live, but let its lease end */
     bool apart;  /* it is recovered last, in a process of its own */
     int64_t crashes, next_us;
@@ -296,7 +297,7 @@ static int recover_all(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
             if (f->items[i].apart == (apart == 1))
                 take_up(cli, args, store, &f->items[i], &t);
     if (f->n == 0)
-        rv_cli_err(RV_STR_LIT("no run is unfinished\n"));
+        rv_cli_err(RV_STR_LIT("no unfinished runs\n"));
     else if (!rv_cli_flag(args, "dry-run"))
         say_summary(t.n, t.n_left, t.n_failed);
     return t.status;
@@ -334,9 +335,10 @@ static const struct rv_cli_option cancel_options[] = {
 const struct rv_cli_verb rv_verb_runs_cancel = {
     .name = "runs cancel",
     .args = "RUN",
-    .summary = "cancel a run, whoever runs it",
-    .text = "The process that runs it is asked to; it ends within a second or so. A run that waits for an answer, or\n"
-            "whose owner is gone, is cancelled here and now.",
+    .summary = "cancel a run, in whatever process it runs",
+    .text =
+        "Asks the process that runs it to cancel; the run ends within about a second. A run that waits for an answer,\n"
+        "or whose process is gone, is cancelled at once.",
     .examples = "reeve runs cancel last",
     .options = cancel_options,
     .n_options = RV_COUNT(cancel_options),
@@ -348,9 +350,9 @@ const struct rv_cli_verb rv_verb_runs_cancel = {
 };
 
 static const struct rv_cli_option recover_options[] = {
-    {"dry-run", 'n', NULL, "only say which runs would go on", NULL, false},
-    {"quiet", 'q', NULL, "no progress", NULL, false},
-    {"workers", 'w', "N", "threads for capability code at most (default: 64)", NULL, false},
+    {"dry-run", 'n', NULL, "only list the runs that would continue", NULL, false},
+    {"quiet", 'q', NULL, "do not show progress", NULL, false},
+    {"workers", 'w', "N", "maximum number of threads for capability code (default 64)", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -361,13 +363,13 @@ static const struct rv_cli_option recover_options[] = {
 const struct rv_cli_verb rv_verb_runs_recover = {
     .name = "runs recover",
     .args = "[RUN...]",
-    .summary = "go on with runs that a crash left behind",
+    .summary = "continue runs after a crash",
     .text =
-        "Takes over every unfinished run whose owner is gone or let its lease end, oldest first, and lets it go on\n"
-        "where it was: what has finished is not done again, and a call that must not be repeated becomes a question.\n"
-        "A run that crashed three processes in a row comes last, in a process of its own, and after further crashes "
-        "it\n"
-        "is left for later; name the run to try it now. Exit status: the worst of the runs'; a crash counts as 1.",
+        "Takes over every unfinished run whose process is gone or whose lease has expired, oldest first, and\n"
+        "continues it where it stopped: completed work is not repeated, and a call that must not be repeated becomes\n"
+        "a question. A run that crashed three processes in a row comes last, in a process of its own; after further\n"
+        "crashes it is skipped for a while, unless the command names it. Exit status: the worst of all runs; a crash\n"
+        "counts as 1.",
     .examples = "reeve runs recover --dry-run\n"
                 "reeve runs recover",
     .options = recover_options,

@@ -9,7 +9,7 @@
 
 struct stream {
     int64_t next;          /* number of the event or record to be printed next */
-    bool broken;           /* nobody reads any more */
+    bool broken;           /* the reader is gone */
     bool gap;              /* events before it are missing: the replay began behind them */
     rv_follower *follower; /* owned; NULL: nothing was replayed yet */
 };
@@ -148,9 +148,9 @@ static int events(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option events_options[] = {
-    {"from", 0, "SEQ", "begin with the event (with --records: the record) of that number", NULL, false},
-    {"follow", 'f', NULL, "keep on until the run is over, also while it waits for an answer", NULL, false},
-    {"records", 0, NULL, "the records of the journal instead of the events", NULL, false},
+    {"from", 0, "SEQ", "start with the event (with --records: the record) of this number", NULL, false},
+    {"follow", 'f', NULL, "continue until the run ends, even while it waits for an answer", NULL, false},
+    {"records", 0, NULL, "print the records of the journal instead of the events", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -159,9 +159,10 @@ static const struct rv_cli_option events_options[] = {
 const struct rv_cli_verb rv_verb_runs_events = {
     .name = "runs events",
     .args = "RUN",
-    .summary = "the events of a run, one JSON object a line",
-    .text = "The same lines, byte for byte, that `reeve run --events` prints while the run goes on: they are derived\n"
-            "from the journal. A reader that kept the last `seq` goes on with --from.",
+    .summary = "print the events of a run, one JSON object a line",
+    .text =
+        "Prints the same lines, byte for byte, that `reeve run --events` prints during the run: both come from the\n"
+        "journal. A reader that stored the last `seq` continues with --from.",
     .examples = "reeve runs events last | jq -c '{seq, type, stage}'\n"
                 "reeve runs events last --from 10 --follow\n"
                 "reeve runs events last --records   # what the journal has",

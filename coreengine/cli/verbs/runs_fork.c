@@ -54,7 +54,7 @@ static int make_run(const struct rv_cli_args *args, rv_store *store, const struc
         start.begin.continues = true;
     json_object_put(start.begin.script_at);
     start.begin.script_at = json_object_get(from->script_at);
-    if (start.begin.own_conversation) /* it is told what was said, and adds nothing: nobody has said it */
+    if (start.begin.own_conversation) /* the fork reads the history of the session and adds no rows to it */
         start.begin.own_conversation->keeps = false;
     if (rc == 0)
         rc = rv_journal_create(store, &start, NULL, err);
@@ -123,14 +123,15 @@ static int fork_verb(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option fork_options[] = {
-    {"at", 0, "STEP", "behind which step: a number of `reeve runs show`; 0 is the beginning", NULL, false},
-    {"set", 0, "PATH=VALUE", "change a part of the state first, e.g. outputs.plan.steps=[]", NULL, true},
-    {"go", 'g', NULL, "run it at once", NULL, false},
+    {"at", 0, "STEP", "step after which the new run starts, as numbered by `reeve runs show`; 0: the beginning", NULL,
+     false},
+    {"set", 0, "PATH=VALUE", "change a part of the state, e.g. outputs.plan.steps=[]", NULL, true},
+    {"go", 'g', NULL, "run the new run at once", NULL, false},
     {"json", 'j', NULL, "with --go: print the result as one JSON object", NULL, false},
     {"state", 0, NULL, "with --go: print the whole state as one JSON object", NULL, false},
     {"events", 'e', NULL, "with --go: print each event as a line of JSON", NULL, false},
-    {"quiet", 'q', NULL, "with --go: no progress", NULL, false},
-    {"workers", 'w', "N", "with --go: threads for capability code at most (default: 64)", NULL, false},
+    {"quiet", 'q', NULL, "with --go: do not show progress", NULL, false},
+    {"workers", 'w', "N", "with --go: maximum number of threads for capability code (default 64)", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -140,11 +141,11 @@ static const struct rv_cli_option fork_options[] = {
 const struct rv_cli_verb rv_verb_runs_fork = {
     .name = "runs fork",
     .args = "RUN --at STEP",
-    .summary = "another run, from the state behind a step of this one",
+    .summary = "start a new run from the state after a step",
     .text =
-        "The new run has an id of its own and the same bundle; it begins with the state that this run had behind that\n"
-        "step, changed by --set, and does everything after it itself, calls included. Its script, if there is one,\n"
-        "goes on behind the entries that were used by then. Prints the new id. Nothing of the old run changes.",
+        "The new run has its own id and the same bundle. It begins with the state that the given run had after that\n"
+        "step, changed by --set, and makes all later calls itself. If the run had a script, the new run uses the\n"
+        "entries that were unused at that step. Prints the new id. The given run does not change.",
     .examples = "reeve runs fork last --at 2\n"
                 "reeve runs fork last --at 1 --set outputs.plan.steps=[] --go",
     .options = fork_options,

@@ -250,7 +250,7 @@ static void write_head(const struct picture *p, rv_buf *b)
     rv_cli_write_moment(b, r->created_us);
     rv_buf_puts(b, " UTC, ");
     rv_cli_write_age(b, p->now_us - r->created_us);
-    rv_buf_printf(b, " ago\n  for       %s", r->user[0] ? "user " : "nobody in particular");
+    rv_buf_printf(b, " ago\n  for       %s", r->user[0] ? "user " : "no user");
     rv_cli_write_preview(rv_str_of(r->user), PREVIEW, b);
     rv_buf_puts(b, ", session ");
     rv_cli_write_preview(rv_str_of(r->session), PREVIEW, b);
@@ -460,7 +460,7 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option show_options[] = {
-    {"json", 'j', NULL, "one object, with the whole state", NULL, false},
+    {"json", 'j', NULL, "print one JSON object, with the whole state", NULL, false},
     {"steps", 0, "FROM-TO", "show these steps only, e.g. 7-9, 7- or -9", NULL, false},
     {"all", 'a', NULL, "show all steps (default: the first 20 and the last 80)", NULL, false},
     RV_CLI_STORE_OPTION,
@@ -471,14 +471,14 @@ static const struct rv_cli_option show_options[] = {
 const struct rv_cli_verb rv_verb_runs_show = {
     .name = "runs show",
     .args = "RUN",
-    .summary = "what a run did, step by step",
+    .summary = "show what a run did, step by step",
     .text =
-        "Replays the journal without performing anything and shows what the run was started with, each visit of a\n"
-        "stage with its calls and what came of them, what models took in tokens, money and time (medians), what\n"
-        "the run waits for and its outputs. A call that is \"started\"\n"
-        "has no answer in the journal. The numbers of steps are those that `reeve runs fork --at` takes. Of a run "
-        "with\n"
-        "more than 100 steps the first 20 and the last 80 are shown; with --json `steps_left_out` counts the others.",
+        "Replays the journal without calling anything and shows how the run was started, each stage visit with its\n"
+        "calls and results, the models' tokens, cost and time (medians), what the run waits for, and its outputs. A\n"
+        "call marked \"started\" has no answer in the journal. `reeve runs fork --at` takes the numbers of these "
+        "steps.\n"
+        "For a run with more than 100 steps the first 20 and the last 80 are shown; with --json `steps_left_out`\n"
+        "counts the others.",
     .examples = "reeve runs show last\n"
                 "reeve runs show last --json | jq '.steps[] | {stage, status}'",
     .options = show_options,

@@ -94,7 +94,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
     } else {
         status = rv_cli_print(cli, &text);
         if (l.n == 0 && l.table)
-            rv_cli_err(RV_STR_LIT("no such sessions\n"));
+            rv_cli_err(RV_STR_LIT("no sessions found\n"));
         if (l.more && !rv_cli_value(args, "limit"))
             rv_cli_err(RV_STR_LIT("there are more; --limit 0 shows all\n"));
     }
@@ -128,12 +128,13 @@ static int delete_session(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option list_options[] = {
-    {"agent", 'a', "NAME", "only sessions with that agent", NULL, false},
-    {"search", 0, "TEXT", "only sessions whose name has that text", NULL, false},
-    {"status", 0, "STATUS", "only sessions of that status: active or archived", "active archived", false},
-    {"limit", 'l', "N", "the N touched last; 0: all (default 50, with --json and --ids all)", NULL, false},
-    {"json", 'j', NULL, "an array of rows", NULL, false},
-    {"ids", 0, NULL, "ids only, one a line", NULL, false},
+    {"agent", 'a', "NAME", "only sessions with this agent", NULL, false},
+    {"search", 0, "TEXT", "only sessions whose name contains this text", NULL, false},
+    {"status", 0, "STATUS", "only sessions with this status: active or archived", "active archived", false},
+    {"limit", 'l', "N", "number of sessions to list, last active first; 0: all (default 50; all with --json and --ids)",
+     NULL, false},
+    {"json", 'j', NULL, "print a JSON array of rows", NULL, false},
+    {"ids", 0, NULL, "print ids only, one a line", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -148,8 +149,8 @@ static const struct rv_cli_option delete_options[] = {
 const struct rv_cli_verb rv_verb_sessions_list = {
     .name = "sessions list",
     .args = "",
-    .summary = "the sessions of the store, last touched first",
-    .text = "A table for people: id, name, agent, how many messages and tokens, and when something was said last.",
+    .summary = "list sessions, last active first",
+    .text = "Prints a table: id, name, agent, number of messages and tokens, and the time since the last message.",
     .examples = "reeve sessions\n"
                 "reeve sessions list --agent general --search billing\n"
                 "reeve sessions list --json | jq -r '.[] | select(.total_tokens > 10000) | .id'",
@@ -161,8 +162,8 @@ const struct rv_cli_verb rv_verb_sessions_delete = {
     .name = "sessions delete",
     .args = "SESSION",
     .summary = "delete a session with its messages",
-    .text = "Nobody can see or continue it any more, and nobody gets its id again. Runs of it that are not over are\n"
-            "cancelled. What was said is gone for good, with all runs of the session, after the next `reeve gc`.",
+    .text = "A deleted session cannot be read or continued, and its id is not used again. Its unfinished runs are\n"
+            "cancelled. The next `reeve gc` erases its messages and all of its runs.",
     .examples = "reeve sessions delete 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --user ada",
     .options = delete_options,
     .n_options = RV_COUNT(delete_options),
@@ -180,9 +181,9 @@ static const struct rv_cli_verb *const subs[] = {
 const struct rv_cli_verb rv_verb_sessions = {
     .name = "sessions",
     .args = "VERB",
-    .summary = "look at conversations and manage them",
-    .text = "A session is a conversation that the store keeps: its messages stay whole, whatever of them a model is\n"
-            "shown again. With --user (or REEVE_USER) only that user's sessions are there.",
+    .summary = "list, inspect and manage conversations",
+    .text = "A session is a conversation that the store keeps. Messages are stored whole, even where a model receives\n"
+            "shortened copies. With --user (or REEVE_USER) only the sessions of that user are visible.",
     .examples = "reeve sessions                      # all of them\n"
                 "reeve sessions show SESSION         # who said what\n"
                 "reeve sessions messages SESSION | jq -c '{seq, message_type, status}'",

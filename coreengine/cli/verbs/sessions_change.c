@@ -19,7 +19,7 @@ static int change(struct rv_cli *cli, const struct rv_cli_args *args)
     int status;
 
     if (!wanted.name && !wanted.mode && !wanted.status)
-        return rv_cli_usage(cli, args, "nothing is to be changed: give --status, --name or --session-type");
+        return rv_cli_usage(cli, args, "nothing to change: give --status, --name or --session-type");
     if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
         return status;
     if (rv_store_change_session(store, &scope, args->words[0], &wanted, &err) < 0) {
@@ -72,9 +72,9 @@ static int delete_message(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option change_options[] = {
-    {"status", 0, "STATUS", "active or archived", "active archived", false},
-    {"name", 0, "TEXT", "the name of the session", NULL, false},
-    {"session-type", 0, "TEXT", "the type of the session, shown as its mode", NULL, false},
+    {"status", 0, "STATUS", "new status: active or archived", "active archived", false},
+    {"name", 0, "TEXT", "new name of the session", NULL, false},
+    {"session-type", 0, "TEXT", "new type of the session (column mode)", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -90,9 +90,9 @@ static const struct rv_cli_option delete_options[] = {
 const struct rv_cli_verb rv_verb_sessions_change = {
     .name = "sessions change",
     .args = "SESSION",
-    .summary = "change the status, the name or the type of a session",
-    .text = "An archived session is kept to be read: `reeve sessions list --status archived` lists it, and a chat can\n"
-            "still go on with it.",
+    .summary = "change the status, name or type of a session",
+    .text = "`reeve sessions list --status archived` lists archived sessions. A chat can still continue an archived\n"
+            "session.",
     .examples = "reeve sessions change 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --status archived",
     .options = change_options,
     .n_options = RV_COUNT(change_options),
@@ -106,9 +106,9 @@ const struct rv_cli_verb rv_verb_sessions_delete_message = {
     .args = "SESSION SEQ",
     .summary = "delete one message of a session",
     .text =
-        "SEQ is the number that `reeve sessions messages` shows. The message is not shown, exported or told to a\n"
-        "model any more; the other messages keep their numbers. A tool call whose result was deleted is told with a\n"
-        "note in its place. `reeve gc` erases the words once no run of the session is unfinished.",
+        "SEQ is the number that `reeve sessions messages` shows. The message is no longer shown, exported or sent to\n"
+        "a model; the other messages keep their numbers. A model sees a note in place of a deleted tool result.\n"
+        "`reeve gc` erases the text when no run of the session is unfinished.",
     .examples = "reeve sessions delete-message 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 7 --user ada",
     .options = delete_options,
     .n_options = RV_COUNT(delete_options),

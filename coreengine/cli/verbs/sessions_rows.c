@@ -84,7 +84,7 @@ static void put_time(rv_buf *b, int depth, const char *key, int64_t us)
     put_text(b, depth, key, rv_str_of(text));
 }
 
-/* JSON of a row; what is none, is no object, or an empty one, is left out. */
+/* JSON of a row. Text that is not JSON, other types and empty objects are left out. */
 static void put_object(rv_buf *b, int depth, const char *key, rv_str text, bool listed)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE};
@@ -192,12 +192,12 @@ static int export_verb(struct rv_cli *cli, const struct rv_cli_args *args)
 
 #define CHILDREN_OPTION                                                                                                \
     {                                                                                                                  \
-        "children", 'c', NULL, "also the rows of delegated agents", NULL, false                                        \
+        "children", 'c', NULL, "include the rows of delegated agents", NULL, false                                     \
     }
 static const struct rv_cli_option messages_options[] = {
     CHILDREN_OPTION,
-    {"limit", 'l', "N", "no more than N; 0: all (default)", NULL, false},
-    {"newest", 0, NULL, "the newest first", NULL, false},
+    {"limit", 'l', "N", "maximum number of messages; 0: all (default)", NULL, false},
+    {"newest", 0, NULL, "newest first", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -212,8 +212,8 @@ static const struct rv_cli_option export_options[] = {
 const struct rv_cli_verb rv_verb_sessions_messages = {
     .name = "sessions messages",
     .args = "SESSION",
-    .summary = "the messages of a session, one JSON object a line",
-    .text = "The rows as the store has them: every column, nothing shortened, null where nothing is known.",
+    .summary = "print the messages of a session, one JSON object a line",
+    .text = "Prints the rows as they are stored: every column, nothing shortened, null for an unknown value.",
     .examples =
         "reeve sessions messages 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --newest --limit 1 | jq -r .content\n"
         "reeve sessions messages 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --children | jq -c '[.seq, .message_type]'",
@@ -227,9 +227,9 @@ const struct rv_cli_verb rv_verb_sessions_messages = {
 const struct rv_cli_verb rv_verb_sessions_export = {
     .name = "sessions export",
     .args = "SESSION",
-    .summary = "a session as a YAML document",
-    .text = "The session and its messages for people and other programs: `session` and `messages`, a message as id,\n"
-            "role (user, assistant, tool, ...), content, created_at, tool_calls and metadata.",
+    .summary = "print a session as a YAML document",
+    .text = "The document has the keys `session` and `messages`; a message has id, role (user, assistant, tool, ...),\n"
+            "content, created_at, tool_calls and metadata.",
     .examples = "reeve sessions export 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 > session.yaml",
     .options = export_options,
     .n_options = RV_COUNT(export_options),

@@ -120,7 +120,7 @@ static void write_head(const struct picture *p, const struct rv_session_row *row
     rv_buf_puts(b, "\n  agent    ");
     rv_cli_write_preview(rv_str_of(row->agent_name && row->agent_name[0] ? row->agent_name : "-"), PREVIEW, b);
     rv_buf_puts(b, "\n  user     ");
-    rv_cli_write_preview(rv_str_of(row->user[0] ? row->user : "nobody"), PREVIEW, b);
+    rv_cli_write_preview(rv_str_of(row->user[0] ? row->user : "-"), PREVIEW, b);
     rv_buf_puts(b, "\n  status   ");
     rv_buf_puts(b, row->status);
     rv_buf_puts(b, "\n  tokens   ");
@@ -175,8 +175,8 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option options[] = {
-    {"children", 'c', NULL, "also what delegated agents said and did", NULL, false},
-    {"json", 'j', NULL, "the row of the session as one object, without messages", NULL, false},
+    {"children", 'c', NULL, "include the messages and calls of delegated agents", NULL, false},
+    {"json", 'j', NULL, "print the session as one JSON object, without messages", NULL, false},
     RV_CLI_STORE_OPTION,
     RV_CLI_USER_OPTION,
     RV_CLI_TENANT_OPTION,
@@ -185,9 +185,10 @@ static const struct rv_cli_option options[] = {
 const struct rv_cli_verb rv_verb_sessions_show = {
     .name = "sessions show",
     .args = "SESSION",
-    .summary = "a conversation: who said what",
-    .text = "Messages whole and in their order, calls of tools and what came of them indented and cut. What did not\n"
-            "end well is marked: [failed], [cancelled].",
+    .summary = "show a conversation",
+    .text =
+        "Prints messages whole and in order; tool calls and their results are indented and shortened. Messages that\n"
+        "did not succeed are marked [failed] or [cancelled].",
     .examples = "reeve sessions show 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2\n"
                 "reeve sessions show 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --children | less",
     .options = options,

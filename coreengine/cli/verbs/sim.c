@@ -40,7 +40,7 @@ static int add_agent(void *self, const char *name, const struct rv_agents_found 
     struct own *o = self;
     struct rv_sim_agent *agents = realloc(o->agents, (o->n_agents + 1) * sizeof *agents);
 
-    (void)fault; /* one with faults is there, and can not be used */
+    (void)fault; /* a document with errors exists, but cannot be used */
     if (!agents)
         return RV_FAIL(err, RV_E_NOMEM, "list the agents that may be asked");
     o->agents = agents;
@@ -102,7 +102,7 @@ static int own_load(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         return rc;
     o->is_loaded = true;
     if (!l->pipeline || rv_findings_n_errors(l->findings) > 0)
-        return 0; /* told by whoever looks at the first */
+        return 0; /* reported with the first pipeline */
     o->scripts = calloc(l->pipeline->n_tests + 2, sizeof *o->scripts);
     if (!o->scripts)
         return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
@@ -170,7 +170,7 @@ static int read_request(struct rv_cli *cli, const struct rv_cli_args *args, stru
         q->opts.mode = strcmp(mode, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
     if (rv_cli_value(args, "seed")) {
         if (rv_cli_value(args, "seeds"))
-            return rv_cli_usage(cli, args, "--seed runs that one alone: --seeds does not go with it");
+            return rv_cli_usage(cli, args, "--seed and --seeds exclude each other");
         q->opts.first_seed = (uint64_t)seed;
         q->opts.n_seeds = 1;
         q->opts.trace = true;
@@ -261,13 +261,13 @@ static int sim(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option sim_options[] = {
-    {"seeds", 'n', "N", "runs to simulate (1000)", NULL, false},
-    {"seed", 's', "S", "only this one, and tell step by step what happens", NULL, false},
-    {"faults", 0, "LIST", "what may go wrong: all, none, or a list as crash,tool-error", NULL, false},
-    {"script", 0, "FILE", "answers of models, stages and tools where it has entries", "FILE", false},
-    {"mode", 0, "MODE", "sequential or parallel instead of the pipeline's", "sequential parallel", false},
-    {"mock", 0, NULL, "stages with a mock handler are mocked", NULL, false},
-    {"workers", 'w', "N", "threads (one per core)", NULL, false},
+    {"seeds", 'n', "N", "number of runs to simulate (default 1000)", NULL, false},
+    {"seed", 's', "S", "run only this seed and print it step by step", NULL, false},
+    {"faults", 0, "LIST", "faults to inject: all, none, or a list such as crash,tool-error", NULL, false},
+    {"script", 0, "FILE", "use the entries of this script as answers of models, stages and tools", "FILE", false},
+    {"mode", 0, "MODE", "run mode, in place of the pipeline's", "sequential parallel", false},
+    {"mock", 0, NULL, "use mock handlers in all stages that have one", NULL, false},
+    {"workers", 'w', "N", "number of threads (default: one per core)", NULL, false},
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
     RV_CLI_AGENT_OPTIONS,
 };
@@ -277,14 +277,14 @@ const struct rv_cli_verb rv_verb_sim = {
     .args = "PIPELINE",
     .summary = "simulate a pipeline with random answers, faults and crashes",
     .text =
-        "Runs the pipeline again and again in simulated time, without models and without calling any capability. What\n"
-        "they answer is made up to fit the pipeline; models and tools fail, people are late, and the process dies at\n"
-        "any point and is recovered. Checked is that bounds hold, nothing is repeated that must not be, every run "
-        "ends\n"
-        "or waits, and the journal replays to the same bytes.\n"
+        "Runs the pipeline many times in simulated time, without models and without capabilities. Generated answers\n"
+        "fit the pipeline; models and tools fail, people answer late, and the process crashes at any point and is\n"
+        "recovered. The simulation checks that bounds hold, that no call is repeated that must not be, that every run\n"
+        "ends or waits, and that the journal replays to the same bytes.\n"
         "\n"
-        "One seed is one run. The same seeds give the same hash, on any build and with any number of workers. A seed\n"
-        "that breaks something is cut down to what matters and told step by step; the exit status is 1 then.",
+        "One seed is one run. The same seeds give the same hash on any build and with any number of workers. A seed\n"
+        "that finds a violation is reduced to the faults that matter and printed step by step; the exit status is\n"
+        "then 1.",
     .examples = "reeve sim pipelines/loop.yaml                               # 1000 seeds, all faults\n"
                 "reeve sim pipelines/confirm.yaml --seeds 100000 --faults crash,person\n"
                 "reeve sim pipelines/loop.yaml --seed 17                     # one run, step by step",

@@ -387,9 +387,9 @@ static int test(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 static const struct rv_cli_option test_options[] = {
-    {"filter", 'f', "TEXT", "only tests that have TEXT in their name", NULL, false},
-    {"coverage", 0, NULL, "list the stages and routes that no test took", NULL, false},
-    {"min-coverage", 0, "PERCENT", "fail if a pipeline's tests cover less of its stages and routes", NULL, false},
+    {"filter", 'f', "TEXT", "run only tests whose name contains TEXT", NULL, false},
+    {"coverage", 0, NULL, "list the stages and routes that no test covers", NULL, false},
+    {"min-coverage", 0, "PERCENT", "fail if the tests cover a smaller share of the stages and routes", NULL, false},
     {"json", 'j', NULL, "print the results as one JSON object", NULL, false},
     {"tap", 0, NULL, "print the results in the Test Anything Protocol", NULL, false},
     RV_CLI_AGENT_OPTIONS,
@@ -398,11 +398,11 @@ static const struct rv_cli_option test_options[] = {
 const struct rv_cli_verb rv_verb_test = {
     .name = "test",
     .args = "PIPELINE...",
-    .summary = "run the tests that pipelines carry",
+    .summary = "run the tests in pipeline files",
     .text =
-        "Runs each test of each pipeline in simulated time with its script and compares the end with what it expects.\n"
-        "A route is a rule, a default, an error route. Exit status 0 if all pass, 1 if one fails, 2 if a pipeline is\n"
-        "wrong.",
+        "Runs each test of each pipeline in simulated time with its script and compares the result with the test's\n"
+        "expectation. --coverage counts stages and routes: rules, defaults and error routes. Exit status 0 if all\n"
+        "tests pass, 1 if one fails, 2 if a pipeline is invalid.",
     .examples = "reeve test pipelines/*.yaml\nreeve test pipelines/loop.yaml --filter attempt\n"
                 "reeve test pipelines/loop.yaml --coverage --min-coverage 90",
     .options = test_options,

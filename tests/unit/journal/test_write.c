@@ -81,30 +81,35 @@ START_TEST(a_run_can_be_made_for_others)
 }
 END_TEST
 
+/* Another run of the pipeline of l, "env_b", that nothing has happened in. */
+static void make_run(struct live *l, const struct rv_journal_begin *begin)
+{
+    json_object *state = rv_kit_json("{'envelope_id':'env_b'}");
+    rv_envelope *env = NULL;
+    struct rv_rand_state bits;
+
+    ck_assert_int_eq(rv_envelope_load(state, rv_rand_seeded(&bits, 9), LIVE_T0, &env, NULL), 0);
+    json_object_put(state);
+    const struct rv_journal_start s = {
+        .bundle = live_bundle(store), .pipeline = l->p, .env = env, .now_us = LIVE_T0, .begin = *begin};
+    ck_assert_int_eq(rv_journal_create(store, &s, NULL, NULL), 0);
+    rv_envelope_free(env);
+}
+
 START_TEST(a_begin_is_read_as_it_was_written)
 {
     struct live *l = live_new(store, live_pipelines[4], 1, RV_UNSET);
     const struct rv_store_scope scope = live_scope();
     const bool scripted[6] = {false, true, false, false, true, false};
-    struct rv_journal_begin got;
-    rv_envelope *env = NULL;
-    json_object *state = rv_kit_json("{'envelope_id':'env_b'}");
-    struct rv_rand_state bits;
+    struct rv_journal_begin got, begin = {.mode = RV_MODE_PARALLEL,
+                                          .use_mocks = true,
+                                          .has_script = true,
+                                          .answers_from_script = true,
+                                          .max_parallel = 3,
+                                          .scripted = scripted,
+                                          .script_at = rv_kit_json("{'models':{'a':[1,3]},'answers':1}")};
 
-    ck_assert_int_eq(rv_envelope_load(state, rv_rand_seeded(&bits, 9), LIVE_T0, &env, NULL), 0);
-    json_object_put(state);
-    struct rv_journal_start s = {.bundle = live_bundle(store),
-                                 .pipeline = l->p,
-                                 .env = env,
-                                 .now_us = LIVE_T0,
-                                 .begin = {.mode = RV_MODE_PARALLEL,
-                                           .use_mocks = true,
-                                           .has_script = true,
-                                           .answers_from_script = true,
-                                           .max_parallel = 3,
-                                           .scripted = scripted,
-                                           .script_at = rv_kit_json("{'models':{'a':[1,3]},'answers':1}")}};
-    ck_assert_int_eq(rv_journal_create(store, &s, NULL, NULL), 0);
+    make_run(l, &begin);
     ck_assert_int_eq(rv_journal_read_begin(store, &scope, "env_b", l->p, &got, NULL), 0);
     ck_assert_int_eq(got.rules, RV_RULES_LAST);
     ck_assert_int_eq(got.mode, RV_MODE_PARALLEL);
@@ -112,11 +117,10 @@ START_TEST(a_begin_is_read_as_it_was_written)
     ck_assert_uint_eq(got.max_parallel, 3);
     for (size_t i = 0; i < RV_COUNT(scripted); i++)
         ck_assert_int_eq(got.scripted[i], scripted[i]);
-    ck_assert(rv_json_equal(got.script_at, s.begin.script_at));
+    ck_assert(rv_json_equal(got.script_at, begin.script_at));
     rv_journal_begin_fini(&got);
-    rv_journal_begin_fini(&s.begin);
+    rv_journal_begin_fini(&begin);
     ck_assert_int_eq(rv_journal_read_begin(store, &scope, "none", l->p, &got, NULL), RV_E_NOT_FOUND);
-    rv_envelope_free(env);
     live_free(l);
 }
 END_TEST
@@ -125,23 +129,13 @@ START_TEST(rules_of_before_are_kept)
 {
     struct live *l = live_new(store, live_pipelines[4], 1, RV_UNSET);
     const struct rv_store_scope scope = live_scope();
+    const struct rv_journal_begin begin = {.rules = RV_RULES_1, .mode = RV_UNSET};
     struct rv_journal_begin got;
-    rv_envelope *env = NULL;
-    json_object *state = rv_kit_json("{'envelope_id':'env_b'}");
-    struct rv_rand_state bits;
 
-    ck_assert_int_eq(rv_envelope_load(state, rv_rand_seeded(&bits, 9), LIVE_T0, &env, NULL), 0);
-    json_object_put(state);
-    struct rv_journal_start s = {.bundle = live_bundle(store),
-                                 .pipeline = l->p,
-                                 .env = env,
-                                 .now_us = LIVE_T0,
-                                 .begin = {.rules = RV_RULES_1, .mode = RV_UNSET}};
-    ck_assert_int_eq(rv_journal_create(store, &s, NULL, NULL), 0);
+    make_run(l, &begin);
     ck_assert_int_eq(rv_journal_read_begin(store, &scope, "env_b", l->p, &got, NULL), 0);
     ck_assert_int_eq(got.rules, RV_RULES_1);
     rv_journal_begin_fini(&got);
-    rv_envelope_free(env);
     live_free(l);
 }
 END_TEST

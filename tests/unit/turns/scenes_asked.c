@@ -1,6 +1,18 @@
 /* Turns in which agents ask agents: the rows that are kept, and whose words are the answer. */
 #include "tests/unit/turns/scenes.h"
 
+/* The parent asks the child, which says "this"; then the parent says `last`. The parent's row has `answer`. */
+#define ONE_QUESTION(last, answer)                                                                                     \
+    .agents = {"child", PLAIN},                                                                                        \
+    .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},                                      \
+              {.to = "child", .text = "this"},                                                                         \
+              {.to = "parent", .text = last}},                                                                         \
+    .rows =                                                                                                            \
+        "user ask\n"                                                                                                   \
+        "tool_call[parent] " ASKED("a1", "child", "what?") "assistant<a1[child] this\n"                                \
+                                                           "tool_response[parent] " SAID("child", "what?", "this")     \
+                                                               OF("ask_agent", "a1") "assistant[parent] " answer "\n"
+
 const struct scene room_asked_scenes[] = {
     /* Proves p8.16 */
     {.name = "the sequence of the reference", /* p8 16 */
@@ -339,65 +351,26 @@ const struct scene room_asked_scenes[] = {
     {.name = "the document says who is heard, and the stage over it",
      .keys = "child_text: parent\n",
      .parent = TOOLS "child_text: child\n",
-     .agents = {"child", PLAIN},
-     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
-               {.to = "child", .text = "this"},
-               {.to = "parent", .text = "not heard"}},
-     .rows = "user ask\n"
-             "tool_call[parent] " ASKED("a1", "child", "what?") "assistant<a1[child] this\n"
-                                                                "tool_response[parent] " SAID("child", "what?", "this")
-                                                                    OF("ask_agent", "a1") "assistant[parent] this\n"},
+     ONE_QUESTION("not heard", "this")},
     {.name = "the pipeline says who is heard",
      .keys = "child_text: both\n",
      .parent = TOOLS,
-     .agents = {"child", PLAIN},
-     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
-               {.to = "child", .text = "this"},
-               {.to = "parent", .text = "it said this"}},
-     .rows = "user ask\n"
-             "tool_call[parent] " ASKED("a1", "child",
-                                        "what?") "assistant<a1[child] this\n"
-                                                 "tool_response[parent] " SAID("child", "what?", "this")
-                                                     OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
+     ONE_QUESTION("it said this", "this\n\nit said this")},
     /* Proves remlight.19/4: Who is heard is chosen by the stage
      * Proves p8.W24 */
     {.name = "the parent is heard",
      .stage = ", child_text: parent",
      .parent = TOOLS,
-     .agents = {"child", PLAIN},
-     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
-               {.to = "child", .text = "this"},
-               {.to = "parent", .text = "it said this"}},
-     .rows = "user ask\n"
-             "tool_call[parent] " ASKED("a1", "child", "what?") "assistant<a1[child] this\n"
-                                                                "tool_response[parent] " SAID("child", "what?", "this")
-                                                                    OF("ask_agent",
-                                                                       "a1") "assistant[parent] it said this\n"},
+     ONE_QUESTION("it said this", "it said this")},
     /* Proves remlight.19/26, remlight.19/4 */
     {.name = "both are heard",
      .stage = ", child_text: both",
      .parent = TOOLS,
-     .agents = {"child", PLAIN},
-     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
-               {.to = "child", .text = "this"},
-               {.to = "parent", .text = "it said this"}},
-     .rows = "user ask\n"
-             "tool_call[parent] " ASKED("a1", "child",
-                                        "what?") "assistant<a1[child] this\n"
-                                                 "tool_response[parent] " SAID("child", "what?", "this")
-                                                     OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
+     ONE_QUESTION("it said this", "this\n\nit said this")},
     /* Proves p8.W24, remlight.19/4 */
     {.name = "the parent is heard again",
      .stage = ", child_text: child, child_text_resets: true",
      .parent = TOOLS,
-     .agents = {"child", PLAIN},
-     .lines = {{.to = "parent", .text = "", .calls = ASK("a1", "child", "what?")},
-               {.to = "child", .text = "this"},
-               {.to = "parent", .text = "it said this"}},
-     .rows = "user ask\n"
-             "tool_call[parent] " ASKED("a1", "child",
-                                        "what?") "assistant<a1[child] this\n"
-                                                 "tool_response[parent] " SAID("child", "what?", "this")
-                                                     OF("ask_agent", "a1") "assistant[parent] this\n\nit said this\n"},
+     ONE_QUESTION("it said this", "this\n\nit said this")},
 };
 const size_t room_n_asked_scenes = RV_COUNT(room_asked_scenes);

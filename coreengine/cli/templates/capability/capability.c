@@ -9,7 +9,7 @@
 #define MAX_NAME 1000 /* bytes of a name as JSON text */
 
 /* The string under "key": its JSON text without the quotes, still escaped, so it can be written back as it is. A key
- * can not be mistaken for text inside a string: quotes in there are escaped. Returns the length, or -1. */
+ * cannot be mistaken for text inside a string: quotes in there are escaped. Returns the length, or -1. */
 static int json_text(const char *json, const char *key, const char **text)
 {
     char pattern[64];
