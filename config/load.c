@@ -218,7 +218,8 @@ static const struct rv_key pipeline_keys[] = {
             "What is gathered across loops, and how."),
     KEY_LIST(retry_archive, "Outputs that a loop-back archives in prior_plans; unset: plan."),
     KEY_LIST(retry_clear, "Outputs that a loop-back deletes; unset: plan, arbiter, execution, synthesizer, critic."),
-    KEY_LIST(stage_reset, "Outputs that the next goal stage deletes; unset: plan, execution, critic."),
+    KEY_LIST(stage_reset, "Outputs that `reeve fn advance_stage` deletes before the next part of the work; unset: "
+                          "plan, execution, critic."),
     {.name = "response",
      .type = RV_KEY_MAP,
      .offset = AT(response),

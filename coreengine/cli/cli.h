@@ -128,6 +128,9 @@ RV_MUST_CHECK int rv_cli_read_event(rv_str line, json_object **out, rv_err **err
  *  is known. */
 void rv_cli_write_delta(const struct rv_pipeline *pipeline, const struct rv_delta_from *from,
                         const struct rv_llm_delta *d, rv_buf *line);
+/** Print the `error` and `done` of a stream of events whose run goes no further and told neither. env NULL: it has no
+ *  state yet. False: nothing more can be written. */
+bool rv_cli_tell_end(const rv_envelope *env, const rv_err *err);
 
 /* show/times.c */
 void rv_cli_write_duration(rv_buf *b, int64_t us); /* "340 ms" */

@@ -17,6 +17,7 @@ struct watch {
     bool deltas;       /* --deltas: pieces of what models say among them */
     FILE *payloads;    /* --debug-payload: what is sent to providers; owned, or stderr. NULL: not asked for */
     int payload_errno; /* of the first that could not be written; 0: none */
+    bool has_end;      /* the last event was printed */
     bool is_unread;    /* the reader of stdout left, or the disk is full: the run goes on, its events are dropped */
     rv_err *save_err;  /* first failure of --save; owned */
 };
@@ -28,6 +29,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
         rv_cli_out(line);
         w->is_unread = !rv_cli_out_now(RV_STR_LIT("\n"));
     }
+    w->has_end = w->has_end || e->emit == RV_EMIT_DONE;
     rv_progress_event(w->progress, e, line);
     if (w->recorder)
         rv_recorder_event(w->recorder, e, line);
@@ -416,7 +418,9 @@ int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct 
     else
         rv_envelope_free(env);
     RV_IGNORE(close_watch(s, &w, rc == 0, &watch_err), "watch_err says it, after the answer");
-    bool began = exec != NULL; /* then no error is an error of usage */
+    if (rc < 0 && w.events && !w.has_end)
+        rv_cli_tell_end(NULL, err);
+    bool began = exec != NULL; /* then it is no fault of the command line, whatever the error is */
     int status = rc < 0 ? rv_cli_report(s->cli, err) : conclude(s, exec, watch_err);
     if (rc == RV_E_STATE && began && status == RV_EXIT_USAGE)
         status = RV_EXIT_FAILED;

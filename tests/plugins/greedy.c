@@ -3,8 +3,10 @@
 #include <reeve/capability.h>
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define TOOL(name) static int name(__attribute__((unused)) void *self, struct rv_cap_call *call)
@@ -43,6 +45,19 @@ TOOL(leak_descriptors)
         if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0)
             return call->fail(call, "ExecutionError", "too many open files");
     return call->reply(call, "{\"limit\": false}");
+}
+
+/* What the system gives its process. */
+TOOL(limits)
+{
+    struct rlimit memory, files;
+    char text[128];
+
+    if (getrlimit(RLIMIT_AS, &memory) < 0 || getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return call->fail(call, "ExecutionError", "no limits");
+    snprintf(text, sizeof text, "{\"memory_of_process\": %ld, \"files_of_process\": %ld}", (long)memory.rlim_cur,
+             (long)files.rlim_cur);
+    return call->reply(call, text);
 }
 
 TOOL(leave)
@@ -121,6 +136,7 @@ static const struct rv_cap_entry entries[] = {
     ROW(eat_memory),
     ROW(eat_memory_and_die),
     ROW(leak_descriptors),
+    ROW(limits),
     ROW(leave),
     ROW(abort_now),
     ROW(close_all),

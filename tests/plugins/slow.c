@@ -1,7 +1,7 @@
 /* Tools that take their time and never ask whether anybody still waits. args: {"ms": n}, at most 1000 seconds.
  * `hesitate` and `dither` are quick and may have happened: it is their probes that are slow. The one of `dither` says
- * that it will not be. `meet` waits until two calls of it are under way at once, in one process; `gather` until two
- * have come to a file. args: {"at": "path"} */
+ * that it will not be. `meet` waits until {"n": N} calls of it are under way at once in one process, 2 by default;
+ * `gather` until two calls have come to a file. args: {"at": "path"} */
 #include <reeve/capability.h>
 
 #include <fcntl.h>
@@ -37,10 +37,12 @@ static int meet(void *self, struct rv_cap_call *call)
 {
     static atomic_int n_there;
     const struct timespec rest = {0, 1000000};
+    const char *at = strstr(call->args, "\"n\":");
+    long n = at ? strtol(at + 4, NULL, 10) : 2;
 
     (void)self;
     atomic_fetch_add(&n_there, 1);
-    while (atomic_load(&n_there) < 2 && !call->cancelled(call))
+    while (atomic_load(&n_there) < n && !call->cancelled(call))
         nanosleep(&rest, NULL);
     return call->reply(call, "{\"met\": true}");
 }

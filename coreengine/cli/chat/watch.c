@@ -133,22 +133,6 @@ void rv_cli_chat_watch(struct rv_cli_chat *c, struct rv_chat_opts *opts)
     }
 }
 
-/* A turn that could not even begin ends its stream of events as every other one does. */
-static void tell_end(struct rv_cli_chat *c, const rv_err *err)
-{
-    static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
-    rv_buf why = RV_BUF_INIT(MAX_LINE), line = RV_BUF_INIT(4 * (size_t)MAX_LINE);
-
-    rv_err_write_chain(err, &why);
-    for (size_t i = 0; i < RV_COUNT(kinds); i++) {
-        rv_broken_end_write(kinds[i], NULL, rv_engine_now_us(c->engine), rv_buf_cstr(&why), &line);
-        rv_buf_putc(&line, '\n');
-    }
-    note_written(c, rv_cli_out_now(rv_buf_str(&line)));
-    rv_buf_fini(&line);
-    rv_buf_fini(&why);
-}
-
 int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
                      struct rv_chat_turn *out, rv_err **err)
 {
@@ -159,8 +143,8 @@ int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_resp
     rv_chat_signals_turn(true);
     int rc = response ? rv_chat_answer(c->chat, response, out, err) : rv_chat_say(c->chat, message, out, err);
     rv_chat_signals_turn(false);
-    if (rc < 0 && c->events && !c->has_end)
-        tell_end(c, *err);
+    if (rc < 0 && c->events && !c->has_end) /* it could not even begin */
+        note_written(c, rv_cli_tell_end(NULL, *err));
     if (c->recorder)
         rv_recorder_run_over(c->recorder);
     if (c->show && rc == 0)

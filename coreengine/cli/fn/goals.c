@@ -27,9 +27,22 @@ static int initialize_goals(json_object *in, rv_jw *out, rv_err **err)
     return rc;
 }
 
+/* The lists of the pipeline where the input has one, else the defaults. *out borrows from *p, which the caller frees.
+ */
+static int reset_rules(json_object *in, struct rv_pipeline **p, struct rv_reset_rules *out, rv_err **err)
+{
+    json_object *config = rv_json_get_obj(in, "pipeline");
+    int rc = config ? rv_fn_pipeline(config, p, err) : 0;
+
+    *out = rc == 0 && config ? rv_pipeline_reset_rules(*p) : (struct rv_reset_rules){0};
+    return rc;
+}
+
 static int advance_stage(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_envelope *env = NULL;
+    struct rv_pipeline *p = NULL;
+    struct rv_reset_rules rules;
     const char **satisfied = NULL;
     size_t n = 0;
     bool more = false;
@@ -38,8 +51,9 @@ static int advance_stage(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = rv_fn_words(in, "satisfied", &satisfied, &n, err);
     if (rc == 0)
-        rc = rv_envelope_advance_stage(env, satisfied, n, rv_json_get_obj(in, "summary"), &(struct rv_reset_rules){0},
-                                       &more, err);
+        rc = reset_rules(in, &p, &rules, err);
+    if (rc == 0)
+        rc = rv_envelope_advance_stage(env, satisfied, n, rv_json_get_obj(in, "summary"), &rules, &more, err);
     if (rc == 0) {
         rv_jw_obj(out);
         rv_jw_kv_bool(out, "more", more);
@@ -48,6 +62,7 @@ static int advance_stage(json_object *in, rv_jw *out, rv_err **err)
         rv_jw_obj_end(out);
     }
     free(satisfied);
+    rv_pipeline_free(p);
     rv_envelope_free(env);
     return rc;
 }
@@ -55,12 +70,17 @@ static int advance_stage(json_object *in, rv_jw *out, rv_err **err)
 static int increment_iteration(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_envelope *env = NULL;
+    struct rv_pipeline *p = NULL;
+    struct rv_reset_rules rules;
 
     int rc = load(in, &env, err);
     if (rc == 0)
-        rc = rv_envelope_increment_iteration(env, rv_fn_str(in, "feedback"), &(struct rv_reset_rules){0}, err);
+        rc = reset_rules(in, &p, &rules, err);
+    if (rc == 0)
+        rc = rv_envelope_increment_iteration(env, rv_fn_str(in, "feedback"), &rules, err);
     if (rc == 0)
         rv_fn_write_state(env, out);
+    rv_pipeline_free(p);
     rv_envelope_free(env);
     return rc;
 }
@@ -116,10 +136,13 @@ static int merge_state(json_object *in, rv_jw *out, rv_err **err)
 
 static const struct rv_fn items[] = {
     {"initialize_goals", "{state: object, goals: words}", "state", "set the goals of a long task", initialize_goals},
-    {"advance_stage", "{state: object, satisfied: words, summary?: object}", "{more: bool, state: object}",
-     "tick off goals and go to the next part of the work", advance_stage},
-    {"increment_iteration", "{state: object, feedback?: string}", "state",
-     "count a loop-back: keep the feedback, archive the plan, clear the outputs to make again", increment_iteration},
+    {"advance_stage", "{state: object, satisfied: words, summary?: object, pipeline?: object}",
+     "{more: bool, state: object}",
+     "tick off goals and go to the next part of the work; outputs in `stage_reset` of the pipeline are deleted",
+     advance_stage},
+    {"increment_iteration", "{state: object, feedback?: string, pipeline?: object}", "state",
+     "count a loop-back: keep the feedback; `retry_archive` and `retry_clear` of the pipeline apply",
+     increment_iteration},
     {"stage_context", "object", "object", "what prompts see of the goals", stage_context},
     {"merge_state", "{state: object, key: string, merge: string, value: any}", "object",
      "gather a value in `state`: replace, append or merge_dict", merge_state},

@@ -112,6 +112,8 @@ int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store
             rc = rv_store_begin(store, &err);
         if (rc == 0)
             rc = take_over(store, &scope, run, owner, lease_us, &early, &s.journal, &err);
+        if (rc < 0 && rv_cli_flag(args, "events"))
+            rv_cli_tell_end(NULL, err);
         status = rc < 0 ? rv_cli_report(cli, err) : rv_cli_session_run(&s, NULL, response);
     }
     rv_store_rollback(store); /* nothing to do, unless it did not come to a commit */

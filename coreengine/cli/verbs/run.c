@@ -90,6 +90,8 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
     }
     int status;
     if (rc < 0) {
+        if (rv_cli_flag(s->args, "events"))
+            rv_cli_tell_end(env, err);
         rv_envelope_free(env);
         if (!rv_err_is(err, RV_E_EXISTS))
             rv_err_hint(&err, "--no-store runs without a store");

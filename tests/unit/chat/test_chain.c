@@ -65,6 +65,43 @@ START_TEST(a_failing_tool_loses_nothing)
 }
 END_TEST
 
+/* The breaker is open when the answer comes: the chained call does not start, and its result says why. The answer
+ * itself is the seventh result. */
+START_TEST(a_tool_that_the_breaker_refuses_is_not_called)
+{
+    const char *files[] = {"extract.yaml", EXTRACT "tools: [save]\n", NULL};
+    struct world w;
+    const char *status = NULL;
+
+    world_init(&w,
+               "models:\n"
+               "  extract:\n"
+               "    - tool_calls: [{id: a, name: save}, {id: b, name: save}, {id: c, name: save}, {id: d, name: save}, "
+               "{id: e, name: save}]\n"
+               "    - tool_calls: [{id: f1, name: final_result, arguments: {name: ada}}]\n"
+               "tools:\n"
+               "  save: [{error: disk on fire}]\n",
+               files);
+    world_chat(&w, "extract", NULL, "alice");
+    struct rv_chat_turn t = world_say(&w, "ada");
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_str_eq(t.text.ptr, "{\"name\":\"ada\"}");
+    ck_assert(rv_json_get_text(t.chained, "status", &status));
+    ck_assert_str_eq(status, "error");
+    ck_assert_msg(t.chained_error && strstr(t.chained_error, "tool \"save\" is blocked"), "%s", t.chained_error);
+    char *started = world_events(&w, "tool_call_start"), *results = world_events(&w, "tool_result");
+    size_t n_started = 0, n_results = 0;
+    for (const char *at = started; (at = strchr(at, '\n')); at++)
+        n_started++;
+    for (const char *at = results; (at = strchr(at, '\n')); at++)
+        n_results++;
+    ck_assert_msg(n_started == 5 && n_results == 7, "%s%s", started, results);
+    free(started);
+    free(results);
+    world_fini(&w);
+}
+END_TEST
+
 /* Proves p8.W37: A declared map renames members of the output; one that can not fit the chained tool is found when
  * it is loaded */
 START_TEST(an_output_that_can_not_fit_is_refused_before_anything_is_asked) /* p8 W37 */
@@ -141,6 +178,7 @@ Suite *chain_suite(void)
 
     tcase_add_test(tc, the_tool_gets_the_output_and_rows_follow_the_answer);
     tcase_add_test(tc, a_failing_tool_loses_nothing);
+    tcase_add_test(tc, a_tool_that_the_breaker_refuses_is_not_called);
     tcase_add_test(tc, a_null_is_left_out_where_the_tool_takes_none);
     tcase_add_test(tc, an_output_that_can_not_fit_is_refused_before_anything_is_asked);
     suite_add_tcase(s, tc);

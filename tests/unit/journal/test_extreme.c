@@ -254,6 +254,86 @@ START_TEST(every_call_that_can_be_written_is_known_again)
 }
 END_TEST
 
+START_TEST(every_owner_that_can_be_written_can_be_read)
+{
+    static const char *const owners[] = {"", "a/b/1/2/3", "\xc2\x85 \" \\ \n"};
+    struct rv_rand_state state;
+    struct rv_rand r = rv_rand_seeded(&state, 1);
+
+    for (int n = 0; n < ROUNDS; n++) {
+        const char *owner = owners[rv_rand_below(r, RV_COUNT(owners))], *got = NULL;
+        int64_t fence = a_number(r), got_fence = 0, now_us = -1;
+        rv_buf text = RV_BUF_INIT(LIVE_MAX_TEXT);
+        json_object *body = NULL;
+
+        rv_record_put_owner(owner, fence, an_int(r), &text);
+        const struct rv_record record = {3, RV_RECORD_OWNER, rv_buf_str(&text), {NULL, 0}};
+        ck_assert_msg(rv_record_get_body(&record, &body, NULL) == 0, "%s", rv_buf_cstr(&text));
+        ck_assert(rv_json_get_text(body, "owner", &got) && rv_json_get_int(body, "fence", &got_fence));
+        ck_assert_str_eq(got, owner);
+        ck_assert_int_eq(got_fence, fence);
+        ck_assert(rv_json_get_int(body, "now_us", &now_us) && now_us >= 0);
+        json_object_put(body);
+        rv_buf_fini(&text);
+    }
+}
+END_TEST
+
+static char *state_text(const rv_envelope *env)
+{
+    rv_buf b = RV_BUF_INIT(LIVE_MAX_TEXT);
+
+    rv_envelope_write_state(env, &b);
+    ck_assert_int_eq(b.rc, 0);
+    return rv_buf_steal(&b, NULL);
+}
+
+/* Of a state with extreme numbers, at any time: it is used, and it is the same state. */
+START_TEST(every_snapshot_that_can_be_written_can_be_read)
+{
+    const struct rv_store_scope scope = live_scope();
+    struct rv_rand_state state;
+    struct rv_rand r = rv_rand_seeded(&state, 1);
+    struct rv_run_row row = {0};
+    rv_store *store = NULL;
+
+    ck_assert_int_eq(rv_store_open("memory:", NULL, &store, NULL), 0);
+    struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
+    live_start(l);
+    ck_assert_int_eq(live_reply(l,
+                                "{\"n\":[18446744073709551616,-9223372036854775809,123456789012345678901234567890,"
+                                "1e-400,-0.0,\"\\u0000\\u0085\"]}",
+                                NULL),
+                     0);
+    ck_assert_int_eq(rv_store_get_run(store, &scope, LIVE_RUN, &row, NULL), 0);
+    char *wanted = state_text(rv_run_envelope(l->run));
+    int64_t seq = l->shots[l->n_shots - 1].seq;
+    for (int n = 0; n < ROUNDS; n++) {
+        int64_t last_us = an_int(r);
+        struct snapshot got;
+        rv_err *err = NULL;
+
+        if (last_us < 0) /* times are cut off where they are taken in */
+            continue;
+        int rc = rv_snapshot_put(store, &scope, LIVE_RUN, row.fence, seq, last_us, l->run, &err);
+        ck_assert_msg(rc == 0, "%s", rv_err_text(err));
+        ck_assert_int_eq(rv_snapshot_get(store, &scope, LIVE_RUN, seq, &got, NULL), 0);
+        ck_assert_msg(got.seq == seq && got.env, "a snapshot at %lld is not read", (long long)last_us);
+        char *text = state_text(got.env);
+        ck_assert_str_eq(text, wanted);
+        ck_assert_int_eq(got.last_us, last_us);
+        ck_assert_int_eq(got.counters.next_seq, rv_run_counters(l->run).next_seq);
+        ck_assert_int_eq(got.counters.next_call_id, rv_run_counters(l->run).next_call_id);
+        free(text);
+        rv_snapshot_fini(&got);
+    }
+    free(wanted);
+    rv_run_row_fini(&row);
+    live_free(l);
+    rv_store_close(store);
+}
+END_TEST
+
 /* As engines before wrote it after a header `Retry-After: 9999999999`. */
 START_TEST(a_time_that_an_older_engine_wrote_is_read)
 {
@@ -289,6 +369,8 @@ TCase *extreme_case(void)
     tcase_add_loop_test(tc, every_event_that_can_be_written_can_be_read, RV_EVENT_START, RV_EVENT_RECOVER + 1);
     tcase_add_test(tc, every_begin_that_can_be_written_can_be_read);
     tcase_add_test(tc, every_call_that_can_be_written_is_known_again);
+    tcase_add_test(tc, every_owner_that_can_be_written_can_be_read);
+    tcase_add_test(tc, every_snapshot_that_can_be_written_can_be_read);
     tcase_add_loop_test(tc, a_time_that_an_older_engine_wrote_is_read, 0, 6);
     return tc;
 }

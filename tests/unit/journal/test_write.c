@@ -379,6 +379,35 @@ START_TEST(interrupts_that_are_queued_are_listed_behind_the_pending_one)
 }
 END_TEST
 
+/* The run moved on to b before it waited; the row says who asked. */
+START_TEST(a_question_of_a_hook_is_listed_with_the_stage_that_asked)
+{
+    const struct rv_store_scope scope = live_scope();
+    struct rows r = {.text = RV_BUF_INIT(4096)};
+    struct live *l = live_new(store,
+                              "name: t\nmodels: {r: scripted}\nagents:\n"
+                              "  - {name: a, stage_order: 1, has_llm: true, model_role: r, post_process: x.post, "
+                              "default_next: b}\n"
+                              "  - {name: b, stage_order: 2, has_llm: true, model_role: r}\n",
+                              1, RV_UNSET);
+
+    live_start(l);
+    ck_assert_int_eq(live_reply(l, "{}", NULL), 0);
+    ck_assert_int_eq(live_reply(l,
+                                "{\"envelope\":{\"interrupt_pending\":true,\"interrupt\":{\"kind\":"
+                                "\"clarification\",\"id\":\"int_1\",\"question\":\"which?\",\"data\":{},"
+                                "\"created_at\":\"2023-11-14T22:13:20Z\"}}}",
+                                NULL),
+                     0);
+    ck_assert_int_eq(rv_run_status(l->run), RV_RUN_INTERRUPTED);
+    ck_assert_str_eq(rv_envelope_fields(rv_run_envelope(l->run))->current_stage, "b");
+    ck_assert_int_eq(rv_store_list_pending(store, &scope, LIVE_RUN, add_row, &r, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&r.text), "a:clarification:which? ");
+    rv_buf_fini(&r.text);
+    live_free(l);
+}
+END_TEST
+
 /* --- what is too long for a row --- */
 
 static char *long_text(const char *before, size_t n, const char *after)
@@ -487,6 +516,7 @@ TCase *write_case(void)
     tcase_add_test(tc, a_paused_run_shows_what_it_waits_for);
     tcase_add_test(tc, who_answers_by_itself_keeps_the_run_through_a_pause);
     tcase_add_test(tc, interrupts_that_are_queued_are_listed_behind_the_pending_one);
+    tcase_add_test(tc, a_question_of_a_hook_is_listed_with_the_stage_that_asked);
     tcase_add_test(tc, a_long_question_and_a_long_answer_are_no_trouble);
     tcase_add_loop_test(tc, whatever_a_model_said_is_kept, 0, 2);
     tcase_add_test(tc, a_stage_that_a_hook_made_up_may_be_long);

@@ -1,6 +1,6 @@
 /* One row for each key that people can write: two variants of a small example which differ in that key alone, and which
  * must not have the same effect. What a variant does is told as text by the teller of the row's file. Texts that only
- * print the pipeline or the document back do not count. */
+ * print the pipeline or the document back do not count, but for texts that are there to be read. */
 #ifndef RV_TESTS_KEYS_ROWS_H
 #define RV_TESTS_KEYS_ROWS_H
 
@@ -25,11 +25,13 @@ struct key_rows {
     char *(*tell)(const struct key_row *row, const char *variant); /* free() it */
 };
 
-extern const struct key_rows key_rows_pipeline, key_rows_stage, key_rows_models, key_rows_commands, key_rows_agents;
+extern const struct key_rows key_rows_pipeline, key_rows_stage, key_rows_execution, key_rows_models, key_rows_commands,
+    key_rows_agents;
 
 /** The text of the row with the variant in it; free() it. */
 char *key_text(const char *text, const char *variant);
 /** A tool stage, a model stage and so on, driven in virtual time. */
 char *key_tell_run(const struct key_row *row, const char *variant);
+char *key_tell_run_of(const struct key_row *row, const char *variant, enum rv_rules rules);
 
 #endif

@@ -20,6 +20,8 @@ static void on_effect(void *self, const struct rv_effects *all, const struct rv_
     rv_buf *told = self;
 
     (void)all;
+    if (e->kind == RV_EFFECT_EMIT && e->emit == RV_EMIT_ACTION)
+        rv_buf_puts(told, "action\n");
     if (e->kind == RV_EFFECT_CALL_LLM || e->kind == RV_EFFECT_CALL_TOOL)
         rv_buf_printf(told, "call %s %s\n", e->name, e->request);
 }
@@ -32,6 +34,15 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
     if (d->kind == RV_LLM_DELTA_TEXT)
         rv_buf_printf(told, "shown %.*s\n", RV_STR_ARG(d->text));
     return true;
+}
+
+/* What stands between `head` and `end` is not the same twice. */
+static void mask(char *text, const char *head, const char *end)
+{
+    while ((text = strstr(text, head))) {
+        text += strlen(head);
+        memset(text, 'T', strcspn(text, end));
+    }
 }
 
 static char *tell(const struct key_row *row, const char *variant)
@@ -74,8 +85,9 @@ static char *tell(const struct key_row *row, const char *variant)
     world_fini(&w);
     free(text);
     char *out = rv_buf_steal(&told, NULL);
-    for (char *time = out; (time = strstr(time, "Time: ")); time++) /* the clock of the machine */
-        memset(time, 'T', strcspn(time, "U"));
+    mask(out, "Date: ", "U");     /* the clock of the machine */
+    mask(out, "\"id\":\"", "\""); /* the run's id may be in it */
+    mask(out, "\"tool_call_id\":\"", "\"");
     return out;
 }
 
@@ -85,6 +97,10 @@ static char *tell(const struct key_row *row, const char *variant)
 #define TOOLS             HEAD "tools: [{name: ask_agent}, {name: action}]\n"
 #define NOTED(key, value) HEAD "tools: [{name: action, " key ": " value "}]\n"
 #define JSON              "models: {parent: [{json: {n: 1, m: x}}], child: [{text: help}]}\n"
+#define PIECE             "a reply that is so long that the next request has only its two ends, unless it is one of the newest; "
+#define LONG                                                                                                           \
+    "models: {parent: [{text: '" PIECE PIECE PIECE PIECE PIECE PIECE PIECE PIECE PIECE PIECE PIECE PIECE "'}]}\n"
+#define SAVES "models: {parent: [{json: {n: 1, m: x}}]}\ntools: {save: [{result: {saved: 1}}]}\n"
 #define CALLS                                                                                                          \
     "models:\n  parent:\n    - tool_calls: [{id: c1, name: action, arguments: {type: observation, payload: "           \
     "{confidence: 0.5}}}]\n      usage: {input_tokens: 60, output_tokens: 60}\n    - {text: lead, usage: "             \
@@ -144,6 +160,10 @@ static const struct key_row rows[] = {
      HEAD "structured_output: true\nproperties: {n: {$ref: '#/$defs/N'}}\ndefinitions: {N: {type: @}}\n"},
     {"agentdoc.additionalProperties", "true", "false", SHAPED "additionalProperties: @\n",
      .state = "models: {parent: [{json: {n: 1, m: x, o: y}}]}\n"},
+    {"agentdoc.chained_tool", "save", "null", SHAPED "chained_tool: @\n", .state = SAVES},
+    {"agentdoc.chained_map", "{n: a}", "{n: b}", SHAPED "chained_tool: save\nchained_map: @\n", .state = SAVES},
+    {"agentdoc.always_include_last_messages", "0", "9", DOC("always_include_last_messages"), .state = LONG},
+    {"agentdoc.observation_mode", "sync", "disabled", TOOLS "observation_mode: @\n", .state = CALLS},
     {"agentdoc.resources", "[{name: one, uri: 'rem://one'}]", "[]", DOC("resources")},
 };
 

@@ -31,6 +31,22 @@
       "}]\ntests: [{name: one, script: {models: {a: [" replies ", {text: x}]}}, expect: {status: completed}}]\n"
 #define CALLS(keys)                                                                                                    \
     CALLED(keys, "{tool_calls: [{name: greet, arguments: {name: x}}], usage: {input_tokens: 50, output_tokens: 50}}")
+#define DELEGATED(key, child)                                                                                          \
+    "execution: {" key                                                                                                 \
+    ": @}\n" DECLARED("stage_order: 1") "tests: [{name: one, script: {models: {a: [{tool_calls: [{name: ask_agent, "   \
+                                        "arguments: {agent_name: child, "                                              \
+                                        "input_text: x}}], usage: {input_tokens: 50, output_tokens: 50}}, {json: {n: " \
+                                        "1}}], child: [{text: help, " child                                            \
+                                        "}]}}, expect: {status: completed, max_duration_ms: 20000}}]\n"
+#define LISTED(key) "type: object\nname: t\ndescription: d\n" key ": @\n"
+#define LIMITED(key)                                                                                                   \
+    "name: t\ncapabilities: [{path: " TEST_PLUGIN_DIR "/greedy.so, isolation: process, limits: {" key ": @}}]\n"       \
+    "agents: [{name: a, has_tools: true, tool_access: all}]\n"
+#define GOALS(reset)                                                                                                   \
+    "{\"state\": {\"outputs\": {\"plan\": {\"n\": 1}, \"critic\": {\"n\": 2}}, \"all_goals\": [\"x\", \"y\"], "        \
+    "\"remaining_goals\": [\"x\", \"y\"]}, \"satisfied\": [\"x\"], \"pipeline\": {\"name\": \"t\", \"agents\": "       \
+    "[{\"name\": "                                                                                                     \
+    "\"a\"}], \"stage_reset\": " reset "}}"
 #define LIMIT(key, few)                                                                                                \
     {                                                                                                                  \
         "agent.limits." key, few, "1000", CALLS("limits: {" key ": @}"), .with = VERDICT                               \
@@ -78,6 +94,10 @@ static char *tell(const struct key_row *row, const char *variant)
 #define LINT    "lint t.yaml"
 #define RUN     "run t.yaml --script s.yaml --no-store --input hi"
 #define ASKS    RUN
+#define LIST    "agents list --no-store --json --capability '' --schema-dir ."
+#define LIMITS                                                                                                         \
+    "run t.yaml --no-store --quiet --state --set 'outputs.plan={\"steps\": [{\"tool\": \"limits\"}]}' | "              \
+    "grep -o '\"[a-z]*_of_process\":[^,}]*'"
 
 static const struct key_row rows[] = {
     /* what a test says, and its verdict */
@@ -166,6 +186,8 @@ static const struct key_row rows[] = {
      R "capabilities: [{name: hello, isolation: @, limits: {open_files: 32}}]\n" ASK "}]\n", .with = LINT},
     {"capability.limits", "{open_files: 32}", "null",
      R "capabilities: [{name: hello, isolation: none, limits: @}]\n" ASK "}]\n", .with = LINT},
+    {"capability.limits.memory_mb", "1000", "2000", LIMITED("memory_mb"), .with = LIMITS},
+    {"capability.limits.open_files", "32", "64", LIMITED("open_files"), .with = LIMITS},
     /* what a run can cost */
     {"model.price", "{input: 1, output: 1}", "{input: 1, output: 900}",
      "name: t\nmodels: {r: {model: 'openai:gpt-x', max_tokens: 1000, max_request_bytes: 1000, price: @}}\n" ASK "}]\n",
@@ -179,7 +201,23 @@ static const struct key_row rows[] = {
     {"model.optional", "true", "false",
      "name: t\nmodels: {r: {model: '${env:NOT_SET_HERE}', optional: @}}\nagents: [{name: a, stage_order: 1}]\n",
      .with = LINT},
+    /* the log, goals, and what is there for people */
+    {"execution.log_level", "OFF", "DEBUG", "execution: {log_level: @}\n" DECLARED("stage_order: 1"),
+     .with = RUN " 2>&1 >/dev/null | grep -c -w DEBUG"},
+    {"pipeline.stage_reset", "[\"plan\"]", "[\"critic\"]", GOALS("@"),
+     .with = "fn advance_stage <t.yaml | grep -o '\"outputs\":{[^}]*}'"},
+    {"pipeline.description", "one", "two", R "description: @\n" ASK "}]\n", .with = "explain t.yaml"},
+    {"agentdoc.kind", "one", "two", LISTED("kind"), .with = LIST},
+    {"agentdoc.version", "one", "two", LISTED("version"), .with = LIST},
+    {"agentdoc.tags", "[one]", "[two]", LISTED("tags"), .with = LIST},
+    {"agentdoc.author", "one", "two", LISTED("author"), .with = LIST},
     /* declared agents */
+    {"execution.delegation_timeout", "5", "100", DELEGATED("delegation_timeout", "delay_ms: 50000"), .with = VERDICT},
+    {"execution.agent_request_limit", "1", "2", DELEGATED("agent_request_limit", "delay_ms: 1"), .with = VERDICT},
+    {"execution.agent_token_limit", "1", "1000", DELEGATED("agent_token_limit", "delay_ms: 1"), .with = VERDICT},
+    {"agent.joins_session", "true", "false", DECLARED("joins_session: @"),
+     .with = "run t.yaml --script s.yaml --store runs.db --session s1 --input hi; '" REEVE_PROGRAM
+             "' sessions messages s1 --store runs.db | grep -o '\"message_type\":[^,]*'"},
     {"pipeline.schema_dir", "agents", "other", R "schema_dir: @\nagents: [{agent: parent, model_role: r}]\n",
      .with = LINT},
     {"agent.agent", "parent", "nobody",

@@ -48,7 +48,7 @@ static void answer_pauses(struct drive *d, const char *decision)
             rv_kit_die("%s", rv_kit_err_take(err));
 }
 
-char *key_tell_run(const struct key_row *row, const char *variant)
+char *key_tell_run_of(const struct key_row *row, const char *variant, enum rv_rules rules)
 {
     const struct rv_response r = {.text = RV_STR_LIT("yes"), .decision = rv_str_of(row->with ? row->with : "approve")};
     rv_buf all = RV_BUF_INIT(DRIVE_MAX_TEXT);
@@ -59,6 +59,7 @@ char *key_tell_run(const struct key_row *row, const char *variant)
 
     while (n < RV_COUNT(row->answers) && row->answers[n].to)
         n++;
+    d->opts.rules = rules;
     drive_envelope(d, row->state ? row->state : "{'envelope_id':'e','request_id':'q','session_id':'s'}");
     drive_answers(d, row->answers, n);
     if (!row->state)
@@ -76,4 +77,9 @@ char *key_tell_run(const struct key_row *row, const char *variant)
     drive_free(d);
     free(yaml);
     return rv_buf_steal(&all, NULL);
+}
+
+char *key_tell_run(const struct key_row *row, const char *variant)
+{
+    return key_tell_run_of(row, variant, RV_RULES_NEWEST);
 }

@@ -15,6 +15,5 @@ TCase *begin_case(void);
 TCase *outcomes_case(void);
 TCase *random_case(void);
 TCase *growth_case(void);
-TCase *knobs_case(void);
 
 #endif
