@@ -97,7 +97,7 @@ void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, v
 void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);
 /** One agent by its table, with what follows from its keys alone. */
-void rv_agent_read(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent_config *out);
+void rv_agent_read(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent *out);
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 
@@ -121,10 +121,10 @@ int64_t rv_micro_usd_near(double usd); /* half a micro-dollar counts as one */
 
 /* --- Declared agents --- */
 /** A stage whose document is not there yet: what depends on it is not known. */
-bool rv_agent_is_unbound(const struct rv_agent_config *a);
+bool rv_agent_is_unbound(const struct rv_agent *a);
 /** Make the stage what doc says, its own keys first. node: the stage in the file; NULL: nobody wrote it.
  *  default_role: for an agent whose model is said nowhere. There is room for one more model. */
-void rv_declare_agent(struct rv_loader *l, struct rv_agent_config *a, const struct rv_agentdoc *doc,
+void rv_declare_agent(struct rv_loader *l, struct rv_agent *a, const struct rv_agentdoc *doc,
                       const struct rv_node *node, const char *default_role);
 /** Room for more models behind those that are there (of `from`, which may be the pipeline itself). */
 void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size_t n_more);

@@ -55,7 +55,7 @@ static void read_stage(struct rv_loader *l, const struct rv_delegate *d)
 {
     static const struct rv_node empty = {.kind = RV_NODE_MAP};
     struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l};
-    struct rv_agent_config *a = rv_loader_array(l, 1, sizeof *a);
+    struct rv_agent *a = rv_loader_array(l, 1, sizeof *a);
 
     if (!a)
         return;
@@ -64,10 +64,10 @@ static void read_stage(struct rv_loader *l, const struct rv_delegate *d)
         l->rc = r.rc;
         return;
     }
-    a->name = a->agent_name = l->p->name;
+    a->name = a->declared.name = l->p->name;
     a->has_llm = true; /* joins_session stays false: its rows go with the call by which it was asked */
-    a->structured = d->structured;
-    a->child_text = d->child_text;
+    a->declared.structured = d->structured;
+    a->session.child_text = d->child_text;
     l->p->agents = a;
     l->p->n_agents = 1;
     rv_finish_agents(l);

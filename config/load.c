@@ -423,11 +423,11 @@ void rv_pipeline_free(struct rv_pipeline *p)
     if (!p)
         return;
     for (size_t i = 0; i < p->n_agents; i++) {
-        for (size_t k = 0; k < p->agents[i].n_rules; k++) {
-            json_object_put(p->agents[i].rules[k].value);
-            rv_expr_free(p->agents[i].rules[k].when);
+        for (size_t k = 0; k < p->agents[i].routing.n_rules; k++) {
+            json_object_put(p->agents[i].routing.rules[k].value);
+            rv_expr_free(p->agents[i].routing.rules[k].when);
         }
-        json_object_put(p->agents[i].output_schema);
+        json_object_put(p->agents[i].output.schema);
     }
     for (size_t i = 0; i < p->n_models && !(p->private && p->private->borrows_models); i++)
         json_object_put(p->models[i].options);

@@ -84,9 +84,9 @@ struct talk {
 };
 
 struct rv_visit {
-    struct rv_visit_shared *shared;      /* borrowed; outlives the visit */
-    const struct rv_agent_config *agent; /* borrowed from the pipeline */
-    rv_envelope *env;                    /* borrowed: the run's envelope or this stage's fork */
+    struct rv_visit_shared *shared; /* borrowed; outlives the visit */
+    const struct rv_agent *agent;   /* borrowed from the pipeline */
+    rv_envelope *env;               /* borrowed: the run's envelope or this stage's fork */
     bool route;
     enum visit_phase phase;
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
@@ -177,7 +177,7 @@ uint64_t rv_visit_hash(uint64_t h, const char *text);
 
 /* visit_knobs.c: the `execution` section */
 /** Does no visit of that stage do any work, because it is the arbiter and there is to be none? */
-bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent_config *agent);
+bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent);
 /** Where the stage is the arbiter and has nothing to judge: its output is made and stored, and only routing is left. */
 RV_MUST_CHECK int rv_visit_sit_out(rv_visit *v, rv_err **err);
 /** The output is not confident and has a question for the user. */

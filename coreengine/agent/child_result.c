@@ -9,7 +9,7 @@ static int result_map(const rv_visit *v, size_t index, const char *agent, const 
 {
     const char *asked = NULL;
     const rv_visit *child = c ? c->visit : NULL;
-    bool structured = child && !error && child->agent->output_schema;
+    bool structured = child && !error && child->agent->output.schema;
     json_object *text = NULL, *map = json_object_new_object();
     rv_buf words = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
 

@@ -22,7 +22,7 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
 {
     enum visit_phase failed_in = v->phase;
     rv_str name = rv_str_of(v->agent->name), text = rv_str_of(v->error_text);
-    int to = v->agent->error_target;
+    int to = v->agent->routing.error_target;
     bool cancelled = strcmp(type, "CancelledError") == 0;
 
     if (v->tools.n_flights > 0) { /* what the agents that were asked have done belongs to the rows */

@@ -83,14 +83,14 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
 
 int rv_reply_act(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_agent_config *a = v->agent;
-    int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.tool_calls_limit;
+    const struct rv_agent *a = v->agent;
+    int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.llm.tool_calls_limit;
 
-    if (v->talk.rounds >= a->max_rounds)
+    if (v->talk.rounds >= a->limits.max_rounds)
         return rv_visit_fail(v, out, "LimitError", err,
                              "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
                              "raise it, or tell the model when to stop",
-                             a->name, (long long)v->talk.rounds, (long long)a->max_rounds);
+                             a->name, (long long)v->talk.rounds, (long long)a->limits.max_rounds);
     if (limit > 0 && v->talk.tool_calls + n > limit)
         return rv_visit_fail(v, out, "LimitError", err,
                              "agent \"%s\": the model has called %lld tools and asks for %lld more, "

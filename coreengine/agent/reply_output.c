@@ -48,11 +48,11 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv
 {
     if (rv_err_is(cause, RV_E_NOMEM))
         return rv_visit_fail_cause(v, out, "ValidationError", cause, err);
-    if (v->talk.repairs >= v->agent->max_repairs) {
+    if (v->talk.repairs >= v->agent->limits.max_repairs) {
         int rc = RV_WRAP(&cause, rv_err_code(cause),
                          "agent \"%s\": the output does not fit output_schema, after %lld "
                          "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
-                         v->agent->name, (long long)v->talk.repairs, (long long)v->agent->max_repairs);
+                         v->agent->name, (long long)v->talk.repairs, (long long)v->agent->limits.max_repairs);
         RV_IGNORE(rc, "the error carries it");
         return rv_visit_fail_cause(v, out, "ParseError", cause, err);
     }
@@ -73,7 +73,7 @@ static int cut_off(const rv_visit *v, int rc, rv_err **cause)
 int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
                         rv_err **err)
 {
-    const struct rv_str_list *need = &v->agent->required_output_fields;
+    const struct rv_str_list *need = &v->agent->output.required_fields;
     json_object *given = rv_reply_output_call(calls), *value = NULL;
     rv_err *cause = NULL;
 
@@ -108,11 +108,11 @@ static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
 
 int rv_reply_plain(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_str_list *need = &v->agent->required_output_fields;
+    const struct rv_str_list *need = &v->agent->output.required_fields;
     rv_err *cause = NULL;
     int rc;
 
-    if (v->agent->output_mode == RV_OUTPUT_TEXT) {
+    if (v->agent->output.mode == RV_OUTPUT_TEXT) {
         bool is_cut = ev->llm.finish == RV_FINISH_LENGTH;
         bool says_nothing = is_cut && rv_str_trim(ev->reply).len == 0;
         rc = says_nothing ? RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name)

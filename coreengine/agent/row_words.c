@@ -43,7 +43,7 @@ static bool find_part(rv_str said, size_t from, rv_str words, size_t *at)
 
 static bool tells_apart(const rv_visit *v)
 {
-    return v->shared->rules >= RV_RULES_2 && !v->agent->output_schema && v->talk.turns;
+    return v->shared->rules >= RV_RULES_2 && !v->agent->output.schema && v->talk.turns;
 }
 
 void rv_row_words(struct rows *r, size_t turn)

@@ -14,11 +14,11 @@ bool rv_visit_is_scripted(const rv_visit *v)
     return v->shared->scripted_stages && v->shared->scripted_stages[v->agent->index];
 }
 
-static bool is_mocked(const struct rv_visit_shared *shared, const struct rv_agent_config *agent)
+static bool is_mocked(const struct rv_visit_shared *shared, const struct rv_agent *agent)
 {
     if (shared->scripted_stages && shared->scripted_stages[agent->index])
         return true;
-    return agent->mock_handler[0] && (agent->mock || shared->use_mocks);
+    return agent->hooks.mock_handler[0] && (agent->hooks.mock || shared->use_mocks);
 }
 
 bool rv_visit_is_mocked(const rv_visit *v)
@@ -33,7 +33,7 @@ bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
 
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
     return agent->has_llm && !is_mocked(shared, agent) && !rv_arbiter_is_off(shared, agent);
 }
 
@@ -42,7 +42,7 @@ static int advance(rv_visit *v, struct rv_effects *out, rv_err **err);
 static int64_t stage_deadline(const rv_visit *v)
 {
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
-    int64_t ms = v->agent->timeout_seconds * 1000;
+    int64_t ms = v->agent->limits.timeout_seconds * 1000;
 
     if (x->has_agent_timeout && x->agent_timeout_ms < ms)
         ms = x->agent_timeout_ms;
@@ -54,7 +54,7 @@ static int64_t stage_deadline(const rv_visit *v)
 
 static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us, rv_err **err)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = calloc(1, sizeof *v);
 
     if (!v) {
@@ -84,7 +84,7 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
 int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route, bool llm_reserved,
                    int64_t now_us, struct rv_effects *out, rv_visit **visit, rv_err **err)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
     rv_str name = rv_str_of(agent->name);
     rv_jw w;
@@ -93,7 +93,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
         return RV_E_NOMEM;
     v->route = route;
     v->talk.has_call = llm_reserved;
-    int rc = rv_envelope_record_start(env, name, agent->stage_order, now_us, err);
+    int rc = rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
     if (rc < 0)
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
@@ -283,9 +283,9 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
 int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why, int64_t now_us,
                      struct rv_effects *out, rv_err **err)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
 
-    if (!agent->doc || !rv_envelope_suspended(env, rv_str_of(agent->name)))
+    if (!agent->declared.doc || !rv_envelope_suspended(env, rv_str_of(agent->name)))
         return 0;
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
     if (!v)
@@ -315,7 +315,7 @@ int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envel
 int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us,
                      struct rv_effects *out, int *to, rv_err **err)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
     int rc = 0;
 
@@ -324,10 +324,10 @@ int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env
     *to = rv_agent_approved_target(agent);
     v->visit_no = rv_envelope_visits(env, rv_str_of(agent->name));
     v->n_interrupts = 1; /* the one that was approved */
-    v->output = json_object_get(rv_envelope_output(env, rv_str_of(agent->output_key), NULL));
+    v->output = json_object_get(rv_envelope_output(env, rv_str_of(agent->output.key), NULL));
     if (!v->output && !(v->output = json_object_new_object()))
         rc = RV_FAIL(err, RV_E_NOMEM, "go on after stage \"%s\"", agent->name);
-    rv_end_emit_decision(v, *to, agent->default_target == *to ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH, out);
+    rv_end_emit_decision(v, *to, agent->routing.default_target == *to ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH, out);
     if (rc == 0 && *to == RV_TARGET_CLARIFICATION)
         rc = rv_end_ask_next(v, err);
     rv_visit_free(v);

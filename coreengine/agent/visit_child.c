@@ -201,7 +201,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
 /* An agent without a tool that its document names would work, and nobody would know why it does so badly. */
 static int check_tools(const rv_visit *v, const struct rv_pipeline *p, rv_err **cause)
 {
-    const struct rv_str_list *tools = &p->agents[0].allowed_tools;
+    const struct rv_str_list *tools = &p->agents[0].tools.allowed;
 
     for (size_t i = 0; i < tools->n; i++)
         if (!rv_visit_tool(v, rv_str_of(tools->items[i])))
@@ -218,7 +218,7 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
                                      .document = document,
                                      .structured = ask->structured,
                                      .model_role = rv_visit_role(v),
-                                     .child_text = v->agent->child_text};
+                                     .child_text = v->agent->session.child_text};
     struct rv_delegated *d = delegated(v);
     const struct rv_pipeline *p = NULL;
     struct rv_origin *origin = d ? keep_origin(d, ask->agent, call_id) : NULL;
@@ -353,7 +353,7 @@ int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_ob
     int rc = why.rc == RV_E_NOMEM ? rv_buf_check(&why, "why an agent failed", err) : roll_up(v, index, c, err);
     if (rc == 0)
         rc = rv_child_result(v, index, agent, c, type, fault, ms, entry, err);
-    if (rc == 0 && !c->visit->agent->output_schema)
+    if (rc == 0 && !c->visit->agent->output.schema)
         rv_said_child(v, rv_buf_str(&c->visit->talk.said), fault != NULL);
     rv_buf_fini(&why);
     return rc;
@@ -363,7 +363,7 @@ int rv_child_give_up(rv_visit *v, size_t index, struct child *c, rv_err **err)
 {
     int rc = roll_up(v, index, c, err);
 
-    if (rc == 0 && !c->visit->agent->output_schema)
+    if (rc == 0 && !c->visit->agent->output.schema)
         rv_said_child(v, rv_buf_str(&c->visit->talk.said), true);
     return rc;
 }

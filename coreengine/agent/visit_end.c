@@ -23,7 +23,7 @@ void rv_end_emit_completed(rv_visit *v, const char *status, const char *next, st
         return;
     rv_jw_kv_text(&w, "status", status);
     rv_jw_kv_text(&w, "outcome", rv_outcome_text(v->result.outcome));
-    rv_jw_kv_text(&w, "output_key", v->agent->output_key);
+    rv_jw_kv_text(&w, "output_key", v->agent->output.key);
     rv_jw_kv_value(&w, "output", v->error_text ? NULL : v->output);
     rv_jw_kv_text(&w, "next_stage", next);
     rv_jw_kv_int(&w, "duration_ms", duration_ms(v));
@@ -49,7 +49,7 @@ void rv_end_emit_decision(rv_visit *v, int to, enum rv_route_by by, struct rv_ef
     rv_jw_kv_text(&w, "to", rv_pipeline_target_name(v->shared->pipeline, to));
     rv_jw_kv_text(&w, "reason", rv_route_by_text(by));
     if (by == RV_ROUTE_RULE) {
-        const struct rv_rule *rule = &v->agent->rules[v->routed_rule];
+        const struct rv_rule *rule = &v->agent->routing.rules[v->routed_rule];
         rv_jw_kv_int(&w, "rule", v->routed_rule);
         rv_jw_kv_text(&w, "condition", rule->when ? rv_expr_text(rule->when) : rule->condition);
     }

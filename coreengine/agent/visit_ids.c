@@ -53,7 +53,7 @@ int rv_talk_collect_ids(rv_visit *v, rv_err **err)
     t->ids = json_object_new_object();
     if (!t->ids)
         return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
-    int rc = v->agent->doc && c ? collect_from(t, c->history, err) : 0;
+    int rc = v->agent->declared.doc && c ? collect_from(t, c->history, err) : 0;
     return rc == 0 ? collect_from(t, t->turns, err) : rc;
 }
 
@@ -68,7 +68,7 @@ int64_t rv_talk_ids_upto(const rv_visit *v)
 {
     const struct rv_conversation *c = v->shared->conversation;
 
-    return c && v->agent->doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
+    return c && v->agent->declared.doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
 }
 
 static bool is_of_older_row(int64_t upto, const char *id)

@@ -9,7 +9,7 @@
 
 const char *rv_visit_role(const rv_visit *v)
 {
-    return v->agent->model_role[0] ? v->agent->model_role : "default";
+    return v->agent->model.role[0] ? v->agent->model.role : "default";
 }
 
 const struct rv_model_config *rv_visit_model(const rv_visit *v)
@@ -21,8 +21,8 @@ int64_t rv_visit_max_tokens(const rv_visit *v)
 {
     const struct rv_model_config *model = rv_visit_model(v);
 
-    if (v->agent->has_max_tokens)
-        return v->agent->max_tokens;
+    if (v->agent->model.has_max_tokens)
+        return v->agent->model.max_tokens;
     return model && model->has_max_tokens ? model->max_tokens : RV_LLM_DEFAULT_MAX_TOKENS;
 }
 
@@ -30,33 +30,33 @@ int64_t rv_visit_max_tokens(const rv_visit *v)
 
 static const rv_template *find_prompt(const rv_visit *v)
 {
-    const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(v->agent->prompt_key));
+    const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(v->agent->model.prompt_key));
     if (own)
         return own->template;
-    return v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(v->agent->prompt_key));
+    return v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(v->agent->model.prompt_key));
 }
 
 /* Renders into prompt; a failure is the stage's. */
 static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
 {
-    if (!v->agent->prompt_key[0]) {
+    if (!v->agent->model.prompt_key[0]) {
         const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
-        if (!v->agent->doc) /* a declared agent is told what it is to do before */
+        if (!v->agent->declared.doc) /* a declared agent is told what it is to do before */
             rv_buf_puts(prompt, FALLBACK_PROMPT);
         rv_buf_add(prompt, f->raw_input, f->raw_input_len);
         return rv_buf_check(prompt, "prompt", err);
     }
     const rv_template *t = find_prompt(v);
     if (!t)
-        return RV_FAIL_AT(err, &v->agent->prompt_key_src, RV_E_NOT_FOUND, "unknown prompt \"%s\"",
-                          v->agent->prompt_key);
+        return RV_FAIL_AT(err, &v->agent->places.prompt_key, RV_E_NOT_FOUND, "unknown prompt \"%s\"",
+                          v->agent->model.prompt_key);
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, true);
     int rc = rv_template_render(t, &scope, prompt, err);
     rv_stage_scope_fini(&values);
     if (rc == 0)
         rc = rv_buf_check(prompt, "prompt", err);
-    return rc < 0 ? RV_WRAP(err, rc, "render prompt \"%s\"", v->agent->prompt_key) : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "render prompt \"%s\"", v->agent->model.prompt_key) : 0;
 }
 
 /* Once a visit: what follows in `turns` answers to this very text. */
@@ -81,15 +81,15 @@ static int ensure_prompt(rv_visit *v, rv_err **err)
 
 static void write_options(const rv_visit *v, const struct rv_model_config *model, rv_jw *w)
 {
-    const struct rv_agent_config *a = v->agent;
+    const struct rv_agent *a = v->agent;
 
     rv_jw_key(w, "options");
     rv_jw_obj(w);
     rv_jw_kv_int(w, "num_predict", rv_visit_max_tokens(v));
     rv_jw_kv_int(w, "num_ctx", RV_LLM_CONTEXT_TOKENS);
-    if (!a->no_temperature && (a->has_temperature || (model && model->has_temperature))) {
+    if (!a->model.no_temperature && (a->model.has_temperature || (model && model->has_temperature))) {
         rv_jw_key(w, "temperature");
-        rv_jw_double(w, a->has_temperature ? a->temperature : model->temperature);
+        rv_jw_double(w, a->model.has_temperature ? a->model.temperature : model->temperature);
     }
     if (v->shared->pipeline->execution.has_llm_seed)
         rv_jw_kv_int(w, "seed", v->shared->pipeline->execution.llm_seed);
@@ -106,8 +106,8 @@ static void write_output(const rv_visit *v, rv_jw *w)
     rv_jw_key(w, "output");
     rv_jw_obj(w);
     rv_jw_kv_text(w, "name", v->agent->name);
-    rv_jw_kv_value(w, "schema", v->agent->output_schema);
-    rv_jw_kv_text(w, "via", vias[v->agent->output_via]);
+    rv_jw_kv_value(w, "schema", v->agent->output.schema);
+    rv_jw_kv_text(w, "via", vias[v->agent->output.via]);
     rv_jw_obj_end(w);
 }
 
@@ -126,10 +126,10 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
         rv_jw_kv_value(&w, "turns", v->talk.turns);
     if (offered)
         rv_jw_kv_value(&w, "tools", offered);
-    if (v->agent->output_schema)
+    if (v->agent->output.schema)
         write_output(v, &w);
     write_options(v, model, &w);
-    rv_jw_kv_text(&w, "output_mode", v->agent->output_mode == RV_OUTPUT_TEXT ? "text" : "json");
+    rv_jw_kv_text(&w, "output_mode", v->agent->output.mode == RV_OUTPUT_TEXT ? "text" : "json");
     rv_jw_obj_end(&w);
     return rc;
 }
@@ -155,17 +155,18 @@ static bool take_call(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
 }
 
 /* The key that said so, for whom it is to be raised. */
-static const char *request_limit_key(const struct rv_agent_config *a)
+static const char *request_limit_key(const struct rv_agent *a)
 {
-    int64_t limit = a->limits.request_limit;
-    bool by_cap = a->doc && a->doc->max_iterations == limit && a->doc->limits.request_limit != limit;
+    int64_t limit = a->limits.llm.request_limit;
+    bool by_cap =
+        a->declared.doc && a->declared.doc->max_iterations == limit && a->declared.doc->limits.request_limit != limit;
 
     return by_cap ? "max_iterations" : "limits.request_limit";
 }
 
 static bool request_allowed(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
 {
-    int64_t limit = v->agent->limits.request_limit;
+    int64_t limit = v->agent->limits.llm.request_limit;
 
     if (limit == 0 || v->talk.requests < limit)
         return rv_money_within_limits(v, out, rc, err) && take_call(v, out, rc, err);

@@ -148,7 +148,7 @@ static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, st
 
 bool rv_money_within_limits(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
 {
-    const struct rv_llm_limits *l = &v->agent->limits;
+    const struct rv_llm_limits *l = &v->agent->limits.llm;
     const struct rv_usage *u = &v->talk.usage;
 
     return within(v, "input_tokens_limit", u->input_tokens, l->input_tokens_limit, out, rc, err) &&

@@ -9,7 +9,7 @@
 static int64_t max_retries(const rv_visit *v)
 {
     int64_t cap = v->shared->pipeline->execution.max_llm_retries;
-    return v->agent->max_retries < cap ? v->agent->max_retries : cap;
+    return v->agent->limits.max_retries < cap ? v->agent->limits.max_retries : cap;
 }
 
 int rv_reply_failed(rv_visit *v, const char *type, bool retryable, rv_err *cause, struct rv_effects *out, rv_err **err)
@@ -44,10 +44,10 @@ static int go_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
                              "agent \"%s\": the provider paused its answer, which only stages with tools go on with: "
                              "set has_tools",
                              v->agent->name);
-    if (v->talk.rounds >= v->agent->max_rounds)
+    if (v->talk.rounds >= v->agent->limits.max_rounds)
         return rv_visit_fail(v, out, "LimitError", err,
                              "agent \"%s\": the provider paused its answer %lld times, max_rounds is %lld: raise it",
-                             v->agent->name, (long long)v->talk.rounds, (long long)v->agent->max_rounds);
+                             v->agent->name, (long long)v->talk.rounds, (long long)v->agent->limits.max_rounds);
     v->talk.rounds++;
     v->phase = PHASE_MAIN;
     return rv_talk_add_reply(v, ev, NULL, err);
@@ -70,13 +70,13 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
 
     if (ev->llm.finish == RV_FINISH_REFUSAL || ev->llm.finish == RV_FINISH_CONTENT_FILTER)
         return refused(v, ev, out, err);
-    if (v->agent->output_schema && (!calls || rv_reply_output_call(calls)))
+    if (v->agent->output.schema && (!calls || rv_reply_output_call(calls)))
         return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : rv_reply_structured(v, ev, calls, out, err);
     int rc = calls ? rv_talk_offered(v, &offered, err) : 0;
     if (rc < 0)
         return rc;
     if (calls)
-        return offered || v->agent->output_schema ? rv_reply_act(v, ev, calls, out, err)
+        return offered || v->agent->output.schema ? rv_reply_act(v, ev, calls, out, err)
                                                   : rv_reply_unasked(v, calls, out, err);
     return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : rv_reply_plain(v, ev, out, err);
 }

@@ -37,7 +37,7 @@ static void write_metadata(struct rows *r)
     const rv_visit *v = r->v;
     bool asked = !rv_usage_is_zero(&v->talk.child_usage);
     bool is_cut = r->status == RV_TURN_COMPLETED && v->talk.finish == RV_FINISH_LENGTH;
-    bool has_words = v->agent->output_schema && v->talk.said.len > 0;
+    bool has_words = v->agent->output.schema && v->talk.said.len > 0;
 
     if (!asked && !v->error_text && !is_cut && !has_words)
         return;
@@ -94,7 +94,7 @@ static void answer_text(const struct rows *r, rv_buf *out)
 {
     const rv_visit *v = r->v;
 
-    if (v->agent->output_schema) { /* without it there is no answer */
+    if (v->agent->output.schema) { /* without it there is no answer */
         if (r->status == RV_TURN_COMPLETED)
             rv_json_write(v->output, out);
         return;
@@ -157,7 +157,7 @@ static void write_head(const rv_visit *v, rv_jw *w)
 
     rv_jw_obj(w);
     rv_jw_kv_text(w, "session", c->context.session_id);
-    rv_jw_kv_text(w, "agent", v->agent->doc->name);
+    rv_jw_kv_text(w, "agent", v->agent->declared.doc->name);
     if (v->session_name)
         rv_jw_kv_text(w, "name", v->session_name);
     if (c->has_routing) {
@@ -206,7 +206,8 @@ static bool keeps(const rv_visit *v)
 {
     const struct rv_conversation *c = v->shared->conversation;
 
-    return c && c->keeps && c->context.session_id && v->agent->doc && (v->agent->joins_session || v->shared->origin);
+    return c && c->keeps && c->context.session_id && v->agent->declared.doc &&
+           (v->agent->session.joins || v->shared->origin);
 }
 
 static void rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status status)
@@ -269,14 +270,14 @@ int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out
     int rc = (call = json_object_new_object()) ? rv_buf_check(&content, "a chained result", err)
                                                : RV_FAIL(err, RV_E_NOMEM, "keep a chained call");
     if (rc == 0)
-        rc = rv_json_set_text(call, "name", v->agent->chained_tool, err);
+        rc = rv_json_set_text(call, "name", v->agent->tools.chained, err);
     if (rc == 0)
         rc = rv_json_set_text(call, "id", call_id, err);
     if (rc == 0) {
         rv_row_begin(&r, RV_MESSAGE_TOOL_CALL, v->now_us);
         rv_jw_key(&r.w, "tool_calls");
         rv_jw_obj(&r.w);
-        rv_jw_kv_text(&r.w, "name", v->agent->chained_tool);
+        rv_jw_kv_text(&r.w, "name", v->agent->tools.chained);
         rv_jw_kv_text(&r.w, "id", call_id);
         rv_jw_kv_value(&r.w, "arguments", v->output);
         rv_jw_obj_end(&r.w);

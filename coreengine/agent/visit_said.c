@@ -8,7 +8,7 @@
 static enum rv_child_text child_text_of(const rv_visit *v)
 {
     bool is_old = v->shared->rules < RV_RULES_2;
-    int how = is_old ? v->agent->child_text : rv_agent_child_text(v->shared->pipeline, v->agent);
+    int how = is_old ? v->agent->session.child_text : rv_agent_child_text(v->shared->pipeline, v->agent);
 
     if (how == RV_UNSET)
         how = is_old ? RV_CHILD_TEXT_CHILD : RV_CHILD_TEXT_FINAL;
@@ -36,9 +36,9 @@ static void add(rv_visit *v, rv_str text)
 /* Without calls it is a structured agent's output itself, or a try at it. */
 static bool is_heard(const rv_visit *v, rv_str text, bool has_calls)
 {
-    bool is_output = v->agent->output_schema && !has_calls;
+    bool is_output = v->agent->output.schema && !has_calls;
 
-    return v->agent->doc && !is_output && !v->talk.is_muted && rv_utf8_valid(text, NULL);
+    return v->agent->declared.doc && !is_output && !v->talk.is_muted && rv_utf8_valid(text, NULL);
 }
 
 void rv_said_own(rv_visit *v, rv_str text, bool has_calls)
@@ -64,17 +64,17 @@ void rv_said_child(rv_visit *v, rv_str text, bool failed)
 {
     enum rv_child_text how = child_text_of(v);
 
-    if (v->agent->output_schema || how == RV_CHILD_TEXT_PARENT || rv_str_trim(text).len == 0)
+    if (v->agent->output.schema || how == RV_CHILD_TEXT_PARENT || rv_str_trim(text).len == 0)
         return;
     if (how == RV_CHILD_TEXT_FINAL && v->talk.answer_at == SIZE_MAX)
         v->talk.answer_at = v->talk.said.len;
     add(v, text);
-    v->talk.is_muted = how == RV_CHILD_TEXT_CHILD && !failed && !v->agent->child_text_resets;
+    v->talk.is_muted = how == RV_CHILD_TEXT_CHILD && !failed && !v->agent->session.child_text_resets;
 }
 
 bool rv_said_is_muted(const rv_visit *v)
 {
-    return v->shared->rules >= RV_RULES_2 && v->agent->doc && (v->talk.is_muted || v->shared->is_muted);
+    return v->shared->rules >= RV_RULES_2 && v->agent->declared.doc && (v->talk.is_muted || v->shared->is_muted);
 }
 
 bool rv_said_mutes_child(const rv_visit *v)
@@ -88,7 +88,7 @@ static int output_id(const rv_visit *v, rv_buf *id, rv_err **err)
 {
     const struct rv_origin *o = v->shared->origin;
 
-    rv_buf_printf(id, "%s_structured_output", v->agent->doc->name);
+    rv_buf_printf(id, "%s_structured_output", v->agent->declared.doc->name);
     if (o)
         rv_buf_printf(id, "_%s", o->parent_tool_call_id);
     return rv_buf_check(id, "the id of an output", err);
@@ -100,7 +100,7 @@ static void emit_output(rv_visit *v, rv_str id, rv_buf *text, struct rv_effects 
 
     if (!rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w))
         return;
-    rv_jw_kv_text(&w, "tool", v->agent->doc->name);
+    rv_jw_kv_text(&w, "tool", v->agent->declared.doc->name);
     rv_jw_kv_str(&w, "step_id", id);
     rv_jw_kv_text(&w, "status", "success");
     rv_jw_kv_bool(&w, "structured", true);
@@ -117,7 +117,7 @@ int rv_said_output(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf id = RV_BUF_INIT(RV_JSON_MAX_BYTES), text = RV_BUF_INIT(RV_EFFECTS_MAX_TEXT);
 
-    if (!v->agent->doc || !v->agent->output_schema || !v->output || v->told_output)
+    if (!v->agent->declared.doc || !v->agent->output.schema || !v->output || v->told_output)
         return 0;
     v->told_output = true;
     rv_json_write(v->output, &text);

@@ -151,9 +151,9 @@ static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *
 static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info *info, struct step_judgement *out)
 {
     const char *why = NULL;
-    bool allowed = rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, tool, info, &why);
+    bool allowed = rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, tool, info, &why);
 
-    if (allowed && !v->agent->allowed_tools.is_set && rv_str_is(tool, RV_ASK_AGENT)) {
+    if (allowed && !v->agent->tools.allowed.is_set && rv_str_is(tool, RV_ASK_AGENT)) {
         allowed = false; /* nor is it offered: who may ask agents is said by name */
         why = "allowed_tools does not list it";
     }
@@ -262,7 +262,7 @@ bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *
     bool may_help = ev->retryable || (ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0);
     int64_t cap = v->shared->pipeline->execution.max_tool_retries;
 
-    *max_retries = v->agent->max_retries < cap ? v->agent->max_retries : cap;
+    *max_retries = v->agent->limits.max_retries < cap ? v->agent->limits.max_retries : cap;
     return ev->failed && may_help && info && rv_tool_effect(info) != RV_EFFECT_NON_IDEMPOTENT;
 }
 

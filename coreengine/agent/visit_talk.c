@@ -27,7 +27,7 @@ void rv_talk_fini(struct talk *t)
 /* As the agent's list has them; all there are are sorted, which is the catalog's order. Old runs sort both. */
 static bool is_sorted(const rv_visit *v)
 {
-    return v->shared->rules < RV_RULES_2 || !v->agent->allowed_tools.is_set;
+    return v->shared->rules < RV_RULES_2 || !v->agent->tools.allowed.is_set;
 }
 
 static int by_name(const void *a, const void *b)
@@ -39,7 +39,7 @@ static int by_name(const void *a, const void *b)
 static int names_on_offer(const rv_visit *v, const char ***out, size_t *n, rv_err **err)
 {
     const struct rv_catalog *catalog = &v->shared->catalog;
-    const struct rv_str_list *listed = &v->agent->allowed_tools;
+    const struct rv_str_list *listed = &v->agent->tools.allowed;
 
     *n = listed->is_set ? listed->n : 0;
     while (!listed->is_set && catalog->tool_name && catalog->tool_name(catalog->self, *n))
@@ -106,7 +106,7 @@ static int look_up(rv_visit *v, rv_err **err)
         rv_str name = rv_str_of(names[i]);
         const struct rv_tool_info *info = rv_visit_tool(v, name);
         if (info && is_new(names, i) &&
-            rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, name, info, NULL))
+            rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, name, info, NULL))
             rc = describe_tool(info, v->talk.offered, err);
     }
     free(names);

@@ -26,7 +26,7 @@ void rv_visit_tools_clear(struct tool_progress *t)
 /* The steps of the stage's plan as it stands, or NULL. */
 json_object *rv_visit_plan(const rv_visit *v)
 {
-    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->plan_from), NULL), *steps = NULL;
+    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->tools.plan_from), NULL), *steps = NULL;
 
     if (json_object_is_type(plan, json_type_object))
         json_object_object_get_ex(plan, "steps", &steps);
@@ -46,7 +46,7 @@ static int begin_plan(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (steps && !json_object_is_type(steps, json_type_array))
         return rv_visit_fail(v, out, "ProcessingError", err,
                              "agent \"%s\": `steps` of output \"%s\" must be a list, found %s", v->agent->name,
-                             v->agent->plan_from, rv_json_type_text(steps));
+                             v->agent->tools.plan_from, rv_json_type_text(steps));
     if (steps && (int64_t)json_object_array_length(steps) > limit)
         return rv_visit_fail(v, out, "ProcessingError", err,
                              "agent \"%s\": the plan has %zu steps, execution.max_plan_steps allows %lld",
@@ -85,14 +85,15 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
         rc = step_ended(v, entry, out, err);
     if (rc < 0 || !v->talk.acting || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
         return rc;
-    bool untold = v->talk.bad_before == 0 && v->agent->max_bad_calls > 0; /* of the first ones it learns in any case */
-    if (++v->talk.bad_calls <= v->agent->max_bad_calls || untold)
+    bool untold =
+        v->talk.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
+    if (++v->talk.bad_calls <= v->agent->limits.max_bad_calls || untold)
         return rc;
     return rv_visit_fail(v, out, "LimitError", err,
                          "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
                          "%lld: raise it, or tell "
                          "the model what there is; the last: %s",
-                         v->agent->name, (long long)v->talk.bad_calls, (long long)v->agent->max_bad_calls,
+                         v->agent->name, (long long)v->talk.bad_calls, (long long)v->agent->limits.max_bad_calls,
                          rv_buf_cstr(&j->text));
 }
 

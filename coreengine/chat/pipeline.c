@@ -147,13 +147,13 @@ static int check_tool(const rv_chat *chat, const char *agent, const char *tool, 
 
 static int check_tools(const rv_chat *chat, const struct rv_pipeline *p, rv_err **err)
 {
-    const struct rv_agent_config *a = &p->agents[0];
+    const struct rv_agent *a = &p->agents[0];
     int rc = 0;
 
-    for (size_t i = 0; i < a->allowed_tools.n && rc == 0; i++)
-        rc = check_tool(chat, a->agent_name, a->allowed_tools.items[i], "tool", err);
-    if (rc == 0 && a->chained_tool[0])
-        rc = check_tool(chat, a->agent_name, a->chained_tool, "chained tool", err);
+    for (size_t i = 0; i < a->tools.allowed.n && rc == 0; i++)
+        rc = check_tool(chat, a->declared.name, a->tools.allowed.items[i], "tool", err);
+    if (rc == 0 && a->tools.chained[0])
+        rc = check_tool(chat, a->declared.name, a->tools.chained, "chained tool", err);
     return rc;
 }
 
