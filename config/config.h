@@ -167,6 +167,11 @@ struct rv_pipeline_opts {
 RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir,
                                          const struct rv_pipeline_opts *opts, rv_findings *findings,
                                          struct rv_pipeline **out, rv_err **err);
+/** A pipeline that a program makes: its keys are a JSON object with the keys of a file. It is read by the same tables
+ *  and checks as a file; findings have the place name:1:1. rv_pipeline_text() of it is the object as text, which makes
+ *  the same pipeline. Relative paths start from the working directory. */
+RV_MUST_CHECK int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findings,
+                                       struct rv_pipeline **out, rv_err **err);
 void rv_pipeline_free(struct rv_pipeline *p);
 
 /* --- Declared agents: documents that stages are made from --- */

@@ -369,6 +369,66 @@ START_TEST(views_show_what_agents_are)
 }
 END_TEST
 
+/* --- Pipelines that a program makes --- */
+
+/* What a run starts with and what its bundle opens later is the same pipeline. */
+START_TEST(a_pipeline_of_a_value_is_the_one_that_its_text_makes)
+{
+    static const char keys[] = "{\"name\":\"plain\",\"capabilities\":[\"p8\",\"a/b.so\"],\"models\":{\"default\":{"
+                               "\"model\":\"openai:gpt-4.1\",\"temperature\":0.7,\"max_tokens\":4000},\"own\":\"x:y\"},"
+                               "\"max_llm_calls\":100,\"execution\":{\"agent_request_limit\":9},\"agents\":[{\"agent\":"
+                               "\"plain\",\"model_role\":\"own\",\"temperature\":0,\"child_text\":\"both\"}]}";
+    static const char *const documents[][2] = {{"plain", "name: plain\ndescription: Help.\ntools: [a]\n"}};
+    struct docs docs = DOCS(documents);
+    struct rv_agent_source source = docs_source(&docs);
+    struct bound parsed = bind_clean(keys, &docs);
+    rv_findings *findings = rv_findings_new();
+    json_object *value = NULL;
+    struct rv_pipeline *p = NULL;
+    char *want = explained(parsed.p), *got;
+    rv_str text;
+
+    ck_assert_int_eq(rv_json_parse(rv_str_of(keys), NULL, &value, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_of_value(value, "t.yaml", findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_bind_agents(p, &source, findings, NULL), 0);
+    ck_assert_uint_eq(rv_findings_n(findings), 0);
+    ck_assert(p->is_sound);
+    got = explained(p);
+    ck_assert_str_eq(got, want);
+    text = rv_pipeline_text(p);
+    ck_assert(rv_str_is(text, keys));
+    ck_assert_int_eq(p->agents[0].places.model_role.line, 1); /* it was given */
+    ck_assert_int_eq(p->agents[0].places.prompt_key.line, 0);
+    free(got);
+    free(want);
+    json_object_put(value);
+    rv_findings_free(findings);
+    rv_pipeline_free(p);
+    bound_fini(&parsed);
+}
+END_TEST
+
+START_TEST(a_value_is_checked_as_a_file_is)
+{
+    rv_findings *findings = rv_findings_new();
+    json_object *value = NULL;
+    struct rv_pipeline *p = NULL;
+    rv_buf text = RV_BUF_INIT(1 << 16);
+
+    ck_assert_int_eq(rv_json_parse(RV_STR_LIT("{\"name\":\"x\",\"agents\":[{\"name\":\"a\",\"max_retries\":-1}]}"),
+                                   NULL, &value, NULL),
+                     0);
+    ck_assert_int_eq(rv_pipeline_of_value(value, "made", findings, &p, NULL), 0);
+    ck_assert(!p->is_sound);
+    rv_findings_write_text(findings, false, &text);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "made:1:1: error: agent \"a\""));
+    rv_buf_fini(&text);
+    json_object_put(value);
+    rv_findings_free(findings);
+    rv_pipeline_free(p);
+}
+END_TEST
+
 TCase *bind_case(void)
 {
     TCase *tc = tcase_create("bind");
@@ -389,5 +449,7 @@ TCase *bind_case(void)
     tcase_add_test(tc, a_schema_dir_starts_at_the_pipelines_folder);
     tcase_add_loop_test(tc, what_agents_may_call_is_in_the_proof, 0, RV_COUNT(proofs));
     tcase_add_test(tc, views_show_what_agents_are);
+    tcase_add_test(tc, a_pipeline_of_a_value_is_the_one_that_its_text_makes);
+    tcase_add_test(tc, a_value_is_checked_as_a_file_is);
     return tc;
 }
