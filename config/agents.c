@@ -1,4 +1,4 @@
-/* The table of agents, and how they are read. What needs other stages is checked later. */
+/* The table of an agent's keys. config/build.c makes an agent of them; what needs other stages is checked later. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -336,30 +336,6 @@ const struct rv_key_table *rv_agent_table(void)
     return &agent_table;
 }
 
-void rv_agent_read(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent *out)
-{
-    out->output.state_merge = out->declared.structured = RV_UNSET;
-    out->model.system = out->tools.chained = "";
-    rv_keys_read(r, map, agent_keys, RV_COUNT(agent_keys), out);
-    out->has_llm = out->has_llm || out->declared.name[0];
-    out->session.joins = out->session.joins && out->declared.name[0];
-}
-
-/* A declared agent gives its stage a name. */
-static void find_name(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent *a)
-{
-    const struct rv_node *name = rv_node_get(map, "name");
-
-    if (name && name->kind == RV_NODE_STR && name->text.len == 0) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &name->src, NULL, "name is required but empty");
-    } else if (!name && a->declared.name[0]) {
-        a->name = a->declared.name;
-        a->places.name = a->places.agent;
-    } else if (!name && map->kind == RV_NODE_MAP && !rv_node_get(map, "agent")) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, NULL, "name is required");
-    }
-}
-
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
@@ -373,21 +349,6 @@ void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *t
     if (!l->p->agents)
         return;
     l->p->n_agents = n;
-    for (size_t i = 0; i < n; i++) {
-        const struct rv_node *name = rv_node_get(node->items[i], "name");
-        struct rv_agent *a = &l->p->agents[i];
-        struct rv_key_reader inner = {.arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l};
-
-        if (!name)
-            name = rv_node_get(node->items[i], "agent");
-        a->places.stage = node->items[i]->src;
-        a->places.name = a->places.stage;
-        inner.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
-        rv_agent_read(&inner, node->items[i], a);
-        find_name(&inner, node->items[i], a);
-        if (inner.rc < 0)
-            l->rc = inner.rc;
-        if (l->rc < 0)
-            return;
-    }
+    for (size_t i = 0; i < n && l->rc == 0; i++)
+        rv_agent_build(l, node->items[i], &l->p->agents[i]);
 }

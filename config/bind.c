@@ -109,8 +109,8 @@ static int bind_stage(struct binding *b, struct rv_agent *a, rv_err **err)
     if (at < 0)
         rc = find(b, a, &at, err);
     if (rc == 0 && at >= 0 && private->docs[at])
-        rv_declare_agent(&b->l, a, private->docs[at], private->agent_nodes ? private->agent_nodes[a->index] : NULL,
-                         "default");
+        rv_agent_add_document(&b->l, a, private->docs[at], private->agent_nodes ? private->agent_nodes[a->index] : NULL,
+                              "default");
     if (rc == 0 && b->l.rc < 0)
         rc = RV_FAIL(err, b->l.rc, "bind agent \"%s\"", a->declared.name);
     return rc;
