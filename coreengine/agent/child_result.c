@@ -15,8 +15,8 @@ static int result_map(const rv_visit *v, size_t index, const char *agent, const 
 
     if (!error && structured)
         rv_json_write(child->output, &words);
-    else if (!error && child->talk.said.len > 0)
-        rv_buf_add_str(&words, rv_buf_str(&child->talk.said));
+    else if (!error && child->model.visible.len > 0)
+        rv_buf_add_str(&words, rv_buf_str(&child->model.visible));
     int rc = map ? rv_buf_check(&words, "the answer of an agent", err) : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
     if (rc == 0)
         rc = rv_json_set_text(map, "status", error ? "error" : "success", err);

@@ -8,9 +8,9 @@
 
 static int ensure_schema(rv_visit *v, rv_err **err)
 {
-    if (v->talk.schema)
+    if (v->model.schema)
         return 0;
-    int rc = rv_schema_compile(v->agent->output.schema, "output_schema", &v->talk.schema, err);
+    int rc = rv_schema_compile(v->agent->output.schema, "output_schema", &v->model.schema, err);
     return rc < 0 ? RV_WRAP(err, rc, "agent \"%s\"", v->agent->name) : 0;
 }
 
@@ -126,7 +126,7 @@ int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
     if (!copy)
         copy = json_object_get(value);
     rv_output_drop_nulls(v->agent->output.schema, copy);
-    rc = rv_schema_check(v->talk.schema, copy, &cause);
+    rc = rv_schema_check(v->model.schema, copy, &cause);
     if (!rv_err_is(cause, RV_E_NOMEM))
         rc = add_missing(v, copy, rc, &cause);
     json_object_put(copy);

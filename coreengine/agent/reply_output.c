@@ -23,7 +23,7 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
 {
     rv_buf text = RV_BUF_INIT(2 * REPAIR_MAX);
     json_object *given = rv_reply_output_call(calls);
-    int rc = rv_talk_add_reply(v, ev, calls, err);
+    int rc = rv_messages_add_reply(v, ev, calls, err);
 
     rv_buf_printf(&text, "This does not fit the schema of the answer: %.*s. Correct it and answer again.",
                   RV_STR_ARG(rv_utf8_cut(rv_str_of(fault), REPAIR_MAX)));
@@ -33,11 +33,11 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
         json_object *call = json_object_array_get_idx(calls, i);
         rv_str content =
             call == given ? rv_buf_str(&text) : RV_STR_LIT("Not called: a final answer was given as well.");
-        rc =
-            rv_talk_add_result(v, rv_reply_call_text(call, "id"), rv_reply_call_text(call, "name"), content, true, err);
+        rc = rv_messages_add_result(v, rv_reply_call_text(call, "id"), rv_reply_call_text(call, "name"), content, true,
+                                    err);
     }
     if (rc == 0 && !calls)
-        rc = rv_talk_add_user(v, rv_buf_str(&text), err);
+        rc = rv_messages_add_user(v, rv_buf_str(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -48,15 +48,15 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv
 {
     if (rv_err_is(cause, RV_E_NOMEM))
         return rv_visit_fail_cause(v, out, "ValidationError", cause, err);
-    if (v->talk.repairs >= v->agent->limits.max_repairs) {
+    if (v->model.repairs >= v->agent->limits.max_repairs) {
         int rc = RV_WRAP(&cause, rv_err_code(cause),
                          "agent \"%s\": the output does not fit output_schema, after %lld "
                          "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
-                         v->agent->name, (long long)v->talk.repairs, (long long)v->agent->limits.max_repairs);
+                         v->agent->name, (long long)v->model.repairs, (long long)v->agent->limits.max_repairs);
         RV_IGNORE(rc, "the error carries it");
         return rv_visit_fail_cause(v, out, "ParseError", cause, err);
     }
-    v->talk.repairs++;
+    v->model.repairs++;
     rv_reply_emit_repair(v, rv_err_text(cause), out);
     int rc = ask_again(v, ev, calls, rv_err_text(cause), err);
     rv_err_free(cause);
@@ -87,8 +87,8 @@ int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *cal
         v->output = value;
         v->phase = PHASE_CHECK;
         rv_reply_warn_of_cut(v, ev, out);
-        v->talk.final_calls = given ? json_object_get(calls) : NULL;
-        return given ? rv_talk_tell_apart(v, calls, err) : 0;
+        v->model.final_calls = given ? json_object_get(calls) : NULL;
+        return given ? rv_messages_tell_apart(v, calls, err) : 0;
     }
     json_object_put(value);
     return repair(v, ev, calls, cause, out, err);

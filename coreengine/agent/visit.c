@@ -74,7 +74,7 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->result.reason = RV_REASON_NONE;
     v->rows = RV_BUF_INIT(MAX_CHILD_ROWS);
     v->partial = RV_BUF_INIT(RV_LLM_MAX_REPLY);
-    rv_said_init(&v->talk);
+    rv_visible_init(&v->model);
     v->routing = RV_ROUTING_INIT;
     if (shared->conversation && shared->conversation->has_routing)
         v->routing = shared->conversation->routing;
@@ -92,7 +92,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     if (!v)
         return RV_E_NOMEM;
     v->route = route;
-    v->talk.has_call = llm_reserved;
+    v->model.has_call = llm_reserved;
     int rc = rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
     if (rc < 0)
         goto fail;
@@ -119,7 +119,7 @@ void rv_visit_free(rv_visit *v)
     if (!v)
         return;
     rv_visit_tools_fini(&v->tools);
-    rv_talk_fini(&v->talk);
+    rv_messages_fini(&v->model);
     json_object_put(v->output);
     json_object_put(v->previous);
     json_object_put(v->approved_policies);
@@ -186,7 +186,7 @@ static int advance(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 bool rv_visit_waits_for(const rv_visit *v, int64_t call_id)
 {
-    return (v->waiting_for == call_id && call_id != 0) || rv_flights_wait_for(v, call_id);
+    return (v->waiting_for == call_id && call_id != 0) || rv_pending_wait_for(v, call_id);
 }
 
 /* What went wrong, as text that may be kept and shown: valid UTF-8 and of bounded size, whoever wrote it. */
@@ -216,16 +216,16 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
     rv_buf text = RV_BUF_INIT(2 * ERROR_MAX_BYTES);
 
     assert(rv_visit_waits_for(v, ev->call_id));
-    bool flying = v->waiting_for == FLYING;
-    if (!flying && ev->kind != v->waiting_kind)
+    bool has_pending = v->waiting_for == PENDING_CALLS;
+    if (!has_pending && ev->kind != v->waiting_kind)
         return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" can not end this way", (long long)ev->call_id,
                        v->agent->name);
     int rc = clean_error(ev, &text, &clean, err);
     if (rc == 0) {
         v->now_us = ev->now_us;
-        v->waiting_for = flying ? FLYING : 0;
-        if (flying)
-            rc = rv_flights_on(v, &clean, out, err);
+        v->waiting_for = has_pending ? PENDING_CALLS : 0;
+        if (has_pending)
+            rc = rv_pending_on(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_LLM_DONE)
             rc = rv_visit_llm_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_TOOL_DONE && v->phase == PHASE_CHAIN)
@@ -264,8 +264,8 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
     int taken = take_partial(v, partials, err);
     if (taken < 0)
         return taken;
-    if (v->waiting_for == FLYING) {
-        int rc = rv_flights_cancel(v, partials, out, err);
+    if (v->waiting_for == PENDING_CALLS) {
+        int rc = rv_pending_cancel(v, partials, out, err);
         if (rc < 0)
             return rc;
     } else if (v->waiting_for) {
@@ -343,8 +343,8 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
     v->now_us += gap_us;
     if (v->tools.call_started_us)
         v->tools.call_started_us += gap_us;
-    if (call == FLYING) { /* an agent that was asked may end here, and then nothing else would wake its visit */
-        rc = rv_flights_recover(v, gap_us, out, err);
+    if (call == PENDING_CALLS) { /* an agent that was asked may end here, and then nothing else would wake its visit */
+        rc = rv_pending_recover(v, gap_us, out, err);
         return rc == 0 && !v->waiting_for ? advance(v, out, err) : rc;
     }
     if (!call || v->waiting_kind != RV_EVENT_LLM_DONE || rv_money_recover(v, out, &rc, err) || rc < 0)

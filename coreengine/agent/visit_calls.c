@@ -95,7 +95,7 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
         return false;
     if (needs_llm) {
         rv_visit_root(v->shared)->llm_left--;
-        v->talk.has_call = true;
+        v->model.has_call = true;
     }
     v->attempt++;
     v->waiting_for = timer;

@@ -157,7 +157,7 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->phase = PHASE_CHAIN;
     int rc = rv_visit_keep_rows(v, RV_TURN_COMPLETED, out, err); /* first: the output outlives whatever happens now */
     if (rc == 0)
-        rc = rv_said_output(v, out, err);
+        rc = rv_visible_output(v, out, err);
     if (rc == 0)
         rc = arguments(v, info, &args, err);
     if (rc == 0)

@@ -77,8 +77,8 @@ int rv_visit_sit_out(rv_visit *v, rv_err **err)
     if (rc == 0)
         rc = rv_visit_store(v, err);
     v->phase = PHASE_SETTLE; /* no hook, no policy, no tool: it takes no part */
-    if (v->talk.has_call) {
-        v->talk.has_call = false;
+    if (v->model.has_call) {
+        v->model.has_call = false;
         rv_visit_root(v->shared)->llm_left++;
     }
     return rc;
@@ -119,7 +119,7 @@ int rv_visit_validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
         if (timer) {
             if (needs_llm) {
                 rv_visit_root(v->shared)->llm_left--;
-                v->talk.has_call = true;
+                v->model.has_call = true;
             }
             v->asked_twice = true;
             json_object_put(v->output);

@@ -64,15 +64,15 @@ static int ensure_prompt(rv_visit *v, rv_err **err)
 {
     rv_buf prompt = RV_BUF_INIT(RV_TEMPLATE_MAX_OUTPUT);
 
-    if (v->talk.prompt)
+    if (v->model.prompt)
         return 0;
     int rc = render(v, &prompt, err);
     if (rc == 0 && prompt.len == 0)
-        v->talk.prompt = rv_str_dup(RV_STR_LIT(""));
+        v->model.prompt = rv_str_dup(RV_STR_LIT(""));
     else if (rc == 0)
-        v->talk.prompt = rv_buf_steal(&prompt, &v->talk.prompt_len);
+        v->model.prompt = rv_buf_steal(&prompt, &v->model.prompt_len);
     rv_buf_fini(&prompt);
-    if (rc == 0 && !v->talk.prompt)
+    if (rc == 0 && !v->model.prompt)
         rc = RV_FAIL(err, RV_E_NOMEM, "render a prompt");
     return rc;
 }
@@ -121,9 +121,9 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
     rv_jw_kv_text(&w, "provider", model ? model->provider : NULL);
     rv_jw_kv_text(&w, "model", model ? model->model : NULL);
     int rc = rv_visit_write_layers(v, &w, err);
-    rv_jw_kv_str(&w, "prompt", (rv_str){v->talk.prompt, v->talk.prompt_len});
-    if (v->talk.turns)
-        rv_jw_kv_value(&w, "turns", v->talk.turns);
+    rv_jw_kv_str(&w, "prompt", (rv_str){v->model.prompt, v->model.prompt_len});
+    if (v->model.messages)
+        rv_jw_kv_value(&w, "turns", v->model.messages);
     if (offered)
         rv_jw_kv_value(&w, "tools", offered);
     if (v->agent->output.schema)
@@ -139,11 +139,11 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
 /* A model call for this request from those that the run has left; the first was taken when the visit began. */
 static bool take_call(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
 {
-    if (v->talk.has_call)
+    if (v->model.has_call)
         return true;
     if (rv_visit_root(v->shared)->llm_left > 0) {
         rv_visit_root(v->shared)->llm_left--;
-        v->talk.has_call = true;
+        v->model.has_call = true;
         return true;
     }
     v->bound = RV_REASON_MAX_LLM_CALLS;
@@ -168,7 +168,7 @@ static bool request_allowed(rv_visit *v, struct rv_effects *out, int *rc, rv_err
 {
     int64_t limit = v->agent->limits.llm.request_limit;
 
-    if (limit == 0 || v->talk.requests < limit)
+    if (limit == 0 || v->model.requests < limit)
         return rv_money_within_limits(v, out, rc, err) && take_call(v, out, rc, err);
     *rc = rv_visit_fail(v, out, "LimitError", err,
                         "agent \"%s\": the next request would exceed %s (%lld); raise it, or give the model less to do",
@@ -186,7 +186,7 @@ static void write_key(const rv_visit *v, rv_buf *key)
 
     if (wanted)
         rv_buf_printf(key, "%.*s/%016llx/%lld/m%lld", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)), (unsigned long long)h,
-                      (long long)v->visit_no, (long long)(v->talk.requests + 1 - v->attempt));
+                      (long long)v->visit_no, (long long)(v->model.requests + 1 - v->attempt));
 }
 
 static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
@@ -212,21 +212,21 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
         return rc;
     }
     v->llm_calls++;
-    v->talk.requests++;
-    v->talk.call_id = v->waiting_for;
-    v->talk.has_call = false;
-    out->items[out->n - 1].is_muted = rv_said_is_muted(v);
-    out->items[out->n - 1].ids_upto = rv_talk_ids_upto(v);
-    out->items[out->n - 1].ids = v->talk.ids ? json_object_get(v->talk.ids) : NULL;
+    v->model.requests++;
+    v->model.call_id = v->waiting_for;
+    v->model.has_call = false;
+    out->items[out->n - 1].is_muted = rv_visible_is_muted(v);
+    out->items[out->n - 1].ids_upto = rv_messages_ids_upto(v);
+    out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
     if (rv_emit_begin(v->shared, out, RV_EMIT_LLM_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_int(&w, "call_id", v->waiting_for);
         rv_jw_kv_text(&w, "role", rv_visit_role(v));
         rv_jw_kv_text(&w, "model", model ? model->model : NULL);
         rv_jw_kv_int(&w, "attempt", v->attempt);
-        rv_jw_kv_int(&w, "prompt_bytes", (int64_t)v->talk.prompt_len);
-        if (v->talk.rounds > 0)
-            rv_jw_kv_int(&w, "round", v->talk.rounds + 1);
-        if (rv_said_is_muted(v))
+        rv_jw_kv_int(&w, "prompt_bytes", (int64_t)v->model.prompt_len);
+        if (v->model.rounds > 0)
+            rv_jw_kv_int(&w, "round", v->model.rounds + 1);
+        if (rv_visible_is_muted(v))
             rv_jw_kv_bool(&w, "muted", true);
         rv_emit_end(out, &w);
     }
@@ -244,9 +244,9 @@ static int ask(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rv_visit_fail_cause(v, out, "ProcessingError", cause, err);
     if (!request_allowed(v, out, &rc, err))
         return rc;
-    rc = rv_talk_offered(v, &offered, err);
+    rc = rv_messages_offered(v, &offered, err);
     if (rc == 0 && offered) /* for those who watch the reply: its calls are named as it comes */
-        rc = rv_talk_collect_ids(v, err);
+        rc = rv_messages_collect_ids(v, err);
     if (rc < 0)
         return rc;
     if (write_request(v, offered, &request, &cause) < 0 || rv_buf_check(&request, "model request", &cause) < 0) {
@@ -263,5 +263,5 @@ static int ask(rv_visit *v, struct rv_effects *out, rv_err **err)
 int rv_visit_llm(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     v->llm_path = true;
-    return v->talk.acting ? rv_visit_tools(v, out, err) : ask(v, out, err);
+    return v->model.acting ? rv_visit_tools(v, out, err) : ask(v, out, err);
 }

@@ -9,12 +9,12 @@ void rv_visit_tools_fini(struct tool_progress *t)
 {
     json_object_put(t->steps);
     json_object_put(t->results);
-    json_object_put(t->said);
-    for (size_t i = 0; i < t->n_flights; i++) {
-        json_object_put(t->flights[i].entry);
-        rv_child_free(t->flights[i].child);
+    json_object_put(t->stated);
+    for (size_t i = 0; i < t->n_pending; i++) {
+        json_object_put(t->pending[i].entry);
+        rv_child_free(t->pending[i].child);
     }
-    free(t->flights);
+    free(t->pending);
 }
 
 void rv_visit_tools_clear(struct tool_progress *t)
@@ -83,17 +83,17 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
 
     if (rc == 0)
         rc = step_ended(v, entry, out, err);
-    if (rc < 0 || !v->talk.acting || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
+    if (rc < 0 || !v->model.acting || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
         return rc;
     bool untold =
-        v->talk.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
-    if (++v->talk.bad_calls <= v->agent->limits.max_bad_calls || untold)
+        v->model.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
+    if (++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
         return rc;
     return rv_visit_fail(v, out, "LimitError", err,
                          "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
                          "%lld: raise it, or tell "
                          "the model what there is; the last: %s",
-                         v->agent->name, (long long)v->talk.bad_calls, (long long)v->agent->limits.max_bad_calls,
+                         v->agent->name, (long long)v->model.bad_calls, (long long)v->agent->limits.max_bad_calls,
                          rv_buf_cstr(&j->text));
 }
 
@@ -112,8 +112,8 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     char scratch[48];
     size_t at = v->tools.at, n_begun = 0;
 
-    bool may_fly = v->attempt == 1 && (v->talk.acting || rv_step_asks_agent(v, at));
-    int rc = may_fly ? rv_flights_begin(v, &n_begun, out, err) : 0;
+    bool may_fly = v->attempt == 1 && (v->model.acting || rv_step_asks_agent(v, at));
+    int rc = may_fly ? rv_pending_begin(v, &n_begun, out, err) : 0;
     if (rc < 0 || n_begun > 0)
         return rc;
     rc = rv_step_judge(v, at, &j, err);
@@ -163,7 +163,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->phase = v->phase == PHASE_BACKOFF ? PHASE_MAIN : v->phase;
     while (rc == 0 && v->phase == PHASE_MAIN && !v->waiting_for) {
         if (v->tools.at >= json_object_array_length(v->tools.steps))
-            return v->talk.acting ? rv_talk_acted(v, err) : tools_output(v, err);
+            return v->model.acting ? rv_messages_acted(v, err) : tools_output(v, err);
         if (v->now_us >= v->deadline_us)
             return rv_visit_fail(v, out, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu",
                                  v->agent->name, v->tools.at);
@@ -212,8 +212,8 @@ static int take_word(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rv_visit_fail(v, out, "ToolError", err,
                              "agent \"%s\": nobody knows whether tool \"%.*s\" ran, and the review gave it up",
                              v->agent->name, RV_STR_ARG(tool));
-    if (v->tools.said)
-        rv_json_write(v->tools.said, &reply);
+    if (v->tools.stated)
+        rv_json_write(v->tools.stated, &reply);
     else
         rv_buf_puts(&reply, "{}");
     struct rv_event told = {.kind = RV_EVENT_TOOL_DONE, .reply = rv_buf_str(&reply)};
