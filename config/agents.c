@@ -1,10 +1,10 @@
-/* The table of agents, and how they are read. What needs other stages is checked later. */
+/* The table of an agent's keys. config/build.c makes an agent of them; what needs other stages is checked later. */
 #include <stddef.h>
 #include <stdio.h>
 
 #include "config/config_internal.h"
 
-#define AT(member) offsetof(struct rv_agent_config, member)
+#define AT(member) offsetof(struct rv_agent, member)
 
 static const struct rv_term output_modes[] = {
     [RV_OUTPUT_JSON] = {"json", "the object found in the reply"},
@@ -85,54 +85,54 @@ static const struct rv_key agent_keys[] = {
     {.name = "name",
      .type = RV_KEY_STR,
      .offset = AT(name),
-     .src_offset = AT(name_src),
+     .src_offset = AT(places.name),
      .doc = "The stage's name; unique. Required, unless agent is given: then it is that name."},
     {.name = "agent",
      .type = RV_KEY_STR,
-     .offset = AT(agent_name),
-     .src_offset = AT(agent_src),
+     .offset = AT(declared.name),
+     .src_offset = AT(places.agent),
      .doc = "A declared agent: the stage is what its document says, and calls a model. Keys of the stage win over it."},
     {.name = "structured_output",
      .type = RV_KEY_CUSTOM,
-     .offset = AT(structured),
+     .offset = AT(declared.structured),
      .read = read_structured,
      .schema = "{\"type\":\"boolean\"}",
      .doc = "With agent: true or false: whether the output has the shape of the document's properties; unset: as it "
             "says."},
     {.name = "joins_session",
      .type = RV_KEY_BOOL,
-     .offset = AT(joins_session),
+     .offset = AT(session.joins),
      .default_text = "true",
      .doc = "With agent: the conversation of the session is told to the model, and this turn is kept in it."},
     {.name = "child_text",
      .type = RV_KEY_TERM,
-     .offset = AT(child_text),
+     .offset = AT(session.child_text),
      .terms = &rv_child_text_list,
      .doc = "Whose words people are shown, and which are kept as the answer, when the agent asks another one "
             "(ask_agent); unset: as its document says, else the pipeline, else final."},
     {.name = "child_text_resets",
      .type = RV_KEY_BOOL,
-     .offset = AT(child_text_resets),
+     .offset = AT(session.child_text_resets),
      .default_text = "false",
      .doc = "With child_text child: the asking agent is heard again once the asked one is done."},
     {.name = "stage_order",
      .type = RV_KEY_INT,
-     .offset = AT(stage_order),
+     .offset = AT(order.stage_order),
      .min = -1e9,
      .max = 1e9,
      .default_text = "0",
      .doc = "Position: lower runs first, the lowest is the entry; equal ones keep the order of the file."},
     {.name = "requires",
      .type = RV_KEY_STR_LIST,
-     .offset = AT(requires),
+     .offset = AT(order.requires),
      .doc = "Stages that must have completed before this one starts (parallel mode)."},
     {.name = "after",
      .type = RV_KEY_STR_LIST,
-     .offset = AT(after),
+     .offset = AT(order.after),
      .doc = "Stages that must have come to an end before this one starts, well or not (parallel mode)."},
     {.name = "join_strategy",
      .type = RV_KEY_TERM,
-     .offset = AT(join),
+     .offset = AT(order.join),
      .term_list = "join",
      .default_text = "\"all\"",
      .doc = "Whether all of requires must have completed, or any one."},
@@ -149,17 +149,17 @@ static const struct rv_key agent_keys[] = {
     {.name = "has_policies",
      .type = RV_KEY_BOOL,
      .offset = AT(has_policies),
-     .src_offset = AT(has_policies_src),
+     .src_offset = AT(places.has_policies),
      .default_text = "false",
      .doc = "The stage asks its policies before its output is stored, and has at least one."},
     {.name = "tool_access",
      .type = RV_KEY_TERM,
-     .offset = AT(tool_access),
+     .offset = AT(tools.access),
      .term_list = "tool_access",
      .doc = "Which tools, by their risk; unset: those of allowed_tools, or none. A model is offered these only."},
     {.name = "allowed_tools",
      .type = RV_KEY_CUSTOM,
-     .offset = AT(allowed_tools),
+     .offset = AT(tools.allowed),
      .read = read_allowed_tools,
      .schema = "{\"anyOf\":[{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
                "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"boolean\"}}]}",
@@ -167,157 +167,157 @@ static const struct rv_key agent_keys[] = {
             "With agent: in place of the document's tools. A model that may use ask_agent asks other agents."},
     {.name = "model_role",
      .type = RV_KEY_STR,
-     .offset = AT(model_role),
-     .src_offset = AT(model_role_src),
+     .offset = AT(model.role),
+     .src_offset = AT(places.model_role),
      .doc = "A role of models; required with has_llm. With agent: in place of the document's model."},
     {.name = "prompt_key",
      .type = RV_KEY_STR,
-     .offset = AT(prompt_key),
-     .src_offset = AT(prompt_key_src),
+     .offset = AT(model.prompt_key),
+     .src_offset = AT(places.prompt_key),
      .doc =
          "A key of prompts, or a prompt of a capability. With agent: what it is asked; unset: the input of the run."},
     {.name = "temperature",
      .type = RV_KEY_FLOAT,
-     .offset = AT(temperature),
+     .offset = AT(model.temperature),
      .min = 0,
      .max = 2,
-     .is_set_offset = AT(has_temperature),
-     .is_null_offset = AT(no_temperature),
+     .is_set_offset = AT(model.has_temperature),
+     .is_null_offset = AT(model.no_temperature),
      .doc = "Passed to the model when given; 0 counts as given. null: none is sent, whatever the model's entry or the "
             "document says."},
     {.name = "max_tokens",
      .type = RV_KEY_INT,
-     .offset = AT(max_tokens),
+     .offset = AT(model.max_tokens),
      .min = 1,
      .max = 1e8,
-     .is_set_offset = AT(has_max_tokens),
+     .is_set_offset = AT(model.has_max_tokens),
      .doc = "Longest reply; unset: the model's own setting, else 2000."},
     {.name = "output_key",
      .type = RV_KEY_STR,
-     .offset = AT(output_key),
-     .src_offset = AT(output_key_src),
+     .offset = AT(output.key),
+     .src_offset = AT(places.output_key),
      .doc = "Where the output is stored; unset: under the stage's name."},
     {.name = "output_mode",
      .type = RV_KEY_TERM,
-     .offset = AT(output_mode),
+     .offset = AT(output.mode),
      .terms = &output_mode_list,
      .default_text = "\"json\"",
      .doc = "What becomes of a model's reply."},
     {.name = "output_schema",
      .type = RV_KEY_CUSTOM,
-     .offset = AT(output_schema),
-     .src_offset = AT(output_schema_src),
+     .offset = AT(output.schema),
+     .src_offset = AT(places.output_schema),
      .read = rv_read_output_schema,
      .schema = "{\"type\":\"object\"}",
      .doc = "JSON Schema that the output of a model must fit, of type object; or {file: path} for one in a file."},
     {.name = "output_via",
      .type = RV_KEY_TERM,
-     .offset = AT(output_via),
-     .src_offset = AT(output_via_src),
+     .offset = AT(output.via),
+     .src_offset = AT(places.output_via),
      .terms = &output_via_list,
      .default_text = "\"auto\"",
      .doc = "How the model is made to answer by output_schema."},
     {.name = "max_repairs",
      .type = RV_KEY_INT,
-     .offset = AT(max_repairs),
+     .offset = AT(limits.max_repairs),
      .min = 0,
      .max = 10,
      .default_text = "1",
      .doc = "How often a model is told what was wrong with its output and asked again, in one visit."},
     {.name = "required_output_fields",
      .type = RV_KEY_STR_LIST,
-     .offset = AT(required_output_fields),
+     .offset = AT(output.required_fields),
      .doc = "Top-level fields the output must have; null counts as there."},
     {.name = "routing_rules",
      .type = RV_KEY_CUSTOM,
-     .offset = AT(rules),
+     .offset = AT(routing.rules),
      .read = rv_read_rules,
      .schema = "{\"type\":\"array\",\"maxItems\":256,\"items\":{\"$ref\":\"#/$defs/rule\"}}",
      .doc = "Where to go next; the first rule that matches decides."},
     {.name = "default_next",
      .type = RV_KEY_STR,
-     .offset = AT(default_next),
-     .src_offset = AT(default_next_src),
+     .offset = AT(routing.default_next),
+     .src_offset = AT(places.default_next),
      .doc = "Where to go when no rule matches; unset: end."},
     {.name = "error_next",
      .type = RV_KEY_STR,
-     .offset = AT(error_next),
-     .src_offset = AT(error_next_src),
+     .offset = AT(routing.error_next),
+     .src_offset = AT(places.error_next),
      .doc = "Where to go when the stage fails; unset: the run fails."},
     {.name = "routing_function",
      .type = RV_KEY_STR,
-     .offset = AT(routing_function),
-     .src_offset = AT(routing_function_src),
+     .offset = AT(routing.function),
+     .src_offset = AT(places.routing_function),
      .doc = "A routing function of a capability, as capability.name."},
     {.name = "timeout_seconds",
      .type = RV_KEY_INT,
-     .offset = AT(timeout_seconds),
+     .offset = AT(limits.timeout_seconds),
      .min = 0,
      .max = MAX_SECONDS,
      .default_text = "0",
      .doc = "Deadline of one visit; 0: the pipeline's default_timeout_seconds."},
     {.name = "max_retries",
      .type = RV_KEY_INT,
-     .offset = AT(max_retries),
+     .offset = AT(limits.max_retries),
      .min = 0,
      .max = 100,
      .default_text = "0",
      .doc = "Further attempts after a failure that may pass."},
     {.name = "max_rounds",
      .type = RV_KEY_INT,
-     .offset = AT(max_rounds),
+     .offset = AT(limits.max_rounds),
      .min = 1,
      .max = 1000,
      .default_text = "10",
      .doc = "Replies of one visit that call tools. With agent: as many as it may make requests, unless given."},
     {.name = "max_bad_calls",
      .type = RV_KEY_INT,
-     .offset = AT(max_bad_calls),
+     .offset = AT(limits.max_bad_calls),
      .min = 0,
      .max = 100,
      .default_text = "3",
      .doc = "Tool calls of one visit that can not be made, and are answered with what is wrong with them."},
     {.name = "limits",
      .type = RV_KEY_MAP,
-     .offset = AT(limits),
+     .offset = AT(limits.llm),
      .keys = limit_keys,
      .n_keys = RV_COUNT(limit_keys),
      .doc = "Limits of one visit of a model stage; each is unset unless given. With agent: as its document says, "
             "else 15 requests and 80000 tokens in all."},
     {.name = "max_visits",
      .type = RV_KEY_INT,
-     .offset = AT(max_visits),
+     .offset = AT(limits.max_visits),
      .min = 1,
      .max = 1e9,
      .doc = "How often a run may visit the stage; unset: as often as the bounds of the pipeline allow."},
     {.name = "plan_from",
      .type = RV_KEY_STR,
-     .offset = AT(plan_from),
-     .src_offset = AT(plan_from_src),
+     .offset = AT(tools.plan_from),
+     .src_offset = AT(places.plan_from),
      .default_text = "\"plan\"",
      .doc = "Output key that has the plan of a tool stage."},
     {.name = "policies",
      .type = RV_KEY_STR_LIST,
-     .offset = AT(policies),
+     .offset = AT(hooks.policies),
      .doc = "Policies of capabilities, as capability.name, asked in this order."},
     {.name = "pre_process",
      .type = RV_KEY_STR,
-     .offset = AT(pre_process),
-     .src_offset = AT(pre_process_src),
+     .offset = AT(hooks.pre_process),
+     .src_offset = AT(places.pre_process),
      .doc = "Hook that runs before the stage, as capability.name."},
     {.name = "post_process",
      .type = RV_KEY_STR,
-     .offset = AT(post_process),
-     .src_offset = AT(post_process_src),
+     .offset = AT(hooks.post_process),
+     .src_offset = AT(places.post_process),
      .doc = "Hook that runs after the output is stored, as capability.name."},
     {.name = "mock_handler",
      .type = RV_KEY_STR,
-     .offset = AT(mock_handler),
-     .src_offset = AT(mock_handler_src),
+     .offset = AT(hooks.mock_handler),
+     .src_offset = AT(places.mock_handler),
      .doc = "Stands in for the stage's work when mock is on, as capability.name."},
     {.name = "mock",
      .type = RV_KEY_BOOL,
-     .offset = AT(mock),
+     .offset = AT(hooks.mock),
      .default_text = "false",
      .doc = "Use mock_handler, if there is one."},
 };
@@ -336,30 +336,6 @@ const struct rv_key_table *rv_agent_table(void)
     return &agent_table;
 }
 
-void rv_agent_read(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent_config *out)
-{
-    out->state_merge = out->structured = RV_UNSET;
-    out->system = out->chained_tool = "";
-    rv_keys_read(r, map, agent_keys, RV_COUNT(agent_keys), out);
-    out->has_llm = out->has_llm || out->agent_name[0];
-    out->joins_session = out->joins_session && out->agent_name[0];
-}
-
-/* A declared agent gives its stage a name. */
-static void find_name(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent_config *a)
-{
-    const struct rv_node *name = rv_node_get(map, "name");
-
-    if (name && name->kind == RV_NODE_STR && name->text.len == 0) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &name->src, NULL, "name is required but empty");
-    } else if (!name && a->agent_name[0]) {
-        a->name = a->agent_name;
-        a->name_src = a->agent_src;
-    } else if (!name && map->kind == RV_NODE_MAP && !rv_node_get(map, "agent")) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, NULL, "name is required");
-    }
-}
-
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
@@ -373,21 +349,6 @@ void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *t
     if (!l->p->agents)
         return;
     l->p->n_agents = n;
-    for (size_t i = 0; i < n; i++) {
-        const struct rv_node *name = rv_node_get(node->items[i], "name");
-        struct rv_agent_config *a = &l->p->agents[i];
-        struct rv_key_reader inner = {.arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l};
-
-        if (!name)
-            name = rv_node_get(node->items[i], "agent");
-        a->src = node->items[i]->src;
-        a->name_src = a->src;
-        inner.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
-        rv_agent_read(&inner, node->items[i], a);
-        find_name(&inner, node->items[i], a);
-        if (inner.rc < 0)
-            l->rc = inner.rc;
-        if (l->rc < 0)
-            return;
-    }
+    for (size_t i = 0; i < n && l->rc == 0; i++)
+        rv_agent_build(l, node->items[i], &l->p->agents[i]);
 }

@@ -50,11 +50,11 @@ RV_MUST_CHECK int rv_routes_build(const struct rv_pipeline *p, struct rv_routes 
 void rv_routes_fini(struct rv_routes *routes);
 /** Look for outputs that take the rules and the default of a stage; routes[0..n_rules] are those, in this order. Marks
  *  what it finds as is_likely. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_witness_routes(const struct rv_agent_config *a, struct rv_route *routes, rv_err **err);
+RV_MUST_CHECK int rv_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err **err);
 /** Can a route of the stage lead to that question (RV_TARGET_CLARIFICATION or _CONFIRMATION)? Not counting error_next.
  */
 bool rv_routes_ask(const struct rv_routes *routes, int stage, int target);
 /** True if this stage's visit may call a model: has_llm and not mocked. */
-bool rv_agent_calls_model(const struct rv_agent_config *a);
+bool rv_agent_calls_model(const struct rv_agent *a);
 
 #endif

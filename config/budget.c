@@ -56,10 +56,10 @@ const struct rv_key_table *rv_budget_table(void)
 void rv_mark_used_models(const struct rv_pipeline *p, bool *used)
 {
     for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
+        const struct rv_agent *a = &p->agents[i];
         const struct rv_model_config *m =
             a->has_llm && !rv_agent_is_unbound(a)
-                ? rv_pipeline_model(p, rv_str_of(a->model_role[0] ? a->model_role : "default"))
+                ? rv_pipeline_model(p, rv_str_of(a->model.role[0] ? a->model.role : "default"))
                 : NULL;
 
         if (!m)

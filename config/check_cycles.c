@@ -14,18 +14,18 @@ struct frame {
     size_t next; /* dependency to look at: requires first, then after */
 };
 
-static size_t n_dependencies(const struct rv_agent_config *a)
+static size_t n_dependencies(const struct rv_agent *a)
 {
-    return a->requires.n + a->after.n;
+    return a->order.requires.n + a->order.after.n;
 }
 
-static int dependency(const struct rv_agent_config *a, size_t i, bool *is_after, struct rv_src *src)
+static int dependency(const struct rv_agent *a, size_t i, bool *is_after, struct rv_src *src)
 {
-    *is_after = i >= a->requires.n;
+    *is_after = i >= a->order.requires.n;
     if (*is_after)
-    i -= a->requires.n;
-    *src = *is_after ? a->after.srcs[i] : a->requires.srcs[i];
-    return *is_after ? a->after_index[i] : a->requires_index[i];
+    i -= a->order.requires.n;
+    *src = *is_after ? a->order.after.srcs[i] : a->order.requires.srcs[i];
+    return *is_after ? a->order.after_index[i] : a->order.requires_index[i];
 }
 
 /* frames[from..depth) is a cycle: each frame's last looked-at dependency leads to the next one, the last to the first.
@@ -38,7 +38,7 @@ static void report(struct rv_loader *l, const struct frame *frames, size_t from,
     struct rv_src first = {NULL, 0, 0};
 
     for (size_t i = from; i < depth && len < sizeof text; i++) {
-        const struct rv_agent_config *a = &p->agents[frames[i].stage];
+        const struct rv_agent *a = &p->agents[frames[i].stage];
         struct rv_src src;
         bool is_after;
         int to = dependency(a, frames[i].next - 1, &is_after, &src);
@@ -65,7 +65,7 @@ static bool walk_from(struct rv_loader *l, int start, enum color *colors, struct
     colors[start] = ON_STACK;
     while (depth > 0) {
         struct frame *top = &frames[depth - 1];
-        const struct rv_agent_config *a = &p->agents[top->stage];
+        const struct rv_agent *a = &p->agents[top->stage];
         struct rv_src src;
         bool is_after;
         int to;

@@ -3,9 +3,9 @@
 
 #include "config/config_internal.h"
 
-bool rv_agent_is_unbound(const struct rv_agent_config *a)
+bool rv_agent_is_unbound(const struct rv_agent *a)
 {
-    return a->agent_name && a->agent_name[0] && !a->doc;
+    return a->declared.name && a->declared.name[0] && !a->declared.doc;
 }
 
 /* Keys that say what the document says. */
@@ -24,7 +24,7 @@ static const struct {
 };
 static const char *const only_with_agent[] = {"structured_output", "joins_session"};
 
-static void check_keys(struct rv_loader *l, const struct rv_agent_config *a, const struct rv_node *node)
+static void check_keys(struct rv_loader *l, const struct rv_agent *a, const struct rv_node *node)
 {
     for (size_t i = 0; i < RV_COUNT(contradictions); i++) {
         const struct rv_node *value = rv_node_get(node, contradictions[i].key);
@@ -35,7 +35,7 @@ static void check_keys(struct rv_loader *l, const struct rv_agent_config *a, con
     }
 }
 
-static void refuse_keys(struct rv_loader *l, const struct rv_agent_config *a, const struct rv_node *node)
+static void refuse_keys(struct rv_loader *l, const struct rv_agent *a, const struct rv_node *node)
 {
     for (size_t i = 0; i < RV_COUNT(only_with_agent); i++) {
         const struct rv_node *value = rv_node_get(node, only_with_agent[i]);
@@ -52,17 +52,17 @@ void rv_check_declared(struct rv_loader *l)
     const struct rv_node **nodes = l->p->private->agent_nodes;
 
     for (size_t i = 0; nodes && i < l->p->n_agents; i++) {
-        const struct rv_agent_config *a = &l->p->agents[i];
+        const struct rv_agent *a = &l->p->agents[i];
 
-        if (a->agent_src.line == 0)
+        if (a->places.agent.line == 0)
             refuse_keys(l, a, nodes[i]);
-        else if (a->agent_name[0])
+        else if (a->declared.name[0])
             check_keys(l, a, nodes[i]);
-        if (a->agent_src.line > 0 && rv_node_get(nodes[i], "agent")->kind == RV_NODE_STR &&
-            !rv_agentdoc_is_name(rv_str_of(a->agent_name)))
-            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->agent_src,
+        if (a->places.agent.line > 0 && rv_node_get(nodes[i], "agent")->kind == RV_NODE_STR &&
+            !rv_agentdoc_is_name(rv_str_of(a->declared.name)))
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->places.agent,
                             "a name is one word of letters, digits, \"-\", \"_\" and \".\"",
                             "agent \"%s\": agent is \"%.*s\", which is no name of one", a->name,
-                            RV_STR_ARG(rv_utf8_cut(rv_str_of(a->agent_name), RV_MAX_STAGE_NAME)));
+                            RV_STR_ARG(rv_utf8_cut(rv_str_of(a->declared.name), RV_MAX_STAGE_NAME)));
     }
 }

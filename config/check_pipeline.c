@@ -69,25 +69,25 @@ static void index_outputs(struct rv_loader *l)
     rv_index *outputs = &l->p->private->output_index;
 
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
-        const struct rv_agent_config *a = &l->p->agents[i];
-        const struct rv_agent_config *other;
-        const struct rv_src *src = a->output_key_src.line > 0 ? &a->output_key_src : &a->name_src;
+        const struct rv_agent *a = &l->p->agents[i];
+        const struct rv_agent *other;
+        const struct rv_src *src = a->places.output_key.line > 0 ? &a->places.output_key : &a->places.name;
         int rc;
 
-        if (!a->output_key[0])
+        if (!a->output.key[0])
             continue;
-        rc = rv_index_add(outputs, rv_str_of(a->output_key), (int)i);
+        rc = rv_index_add(outputs, rv_str_of(a->output.key), (int)i);
         if (rc == 0)
             continue;
         if (rc != RV_E_EXISTS) {
             l->rc = rc;
             return;
         }
-        other = &l->p->agents[rv_index_get(outputs, rv_str_of(a->output_key))];
+        other = &l->p->agents[rv_index_get(outputs, rv_str_of(a->output.key))];
         if (strcmp(other->name, a->name) != 0) /* a double name is a finding already */
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "give each agent an output_key of its own",
                             "agents \"%s\" and \"%s\" share the output_key \"%s\"", other->name, a->name,
-                            a->output_key);
+                            a->output.key);
     }
 }
 
@@ -144,10 +144,10 @@ void rv_check_pipeline(struct rv_loader *l)
         rv_findings_add(l->findings, RV_SEVERITY_WARNING, &response->src, NULL,
                         "response.output_key names \"%s\", which is no stage's output key", response->text.ptr);
     for (size_t i = 0; i < l->p->n_agents; i++) {
-        const struct rv_agent_config *a = &l->p->agents[i];
-        if (a->plan_from_src.line > 0 && a->plan_from[0] && !is_output(l, a->plan_from))
-            rv_findings_add(l->findings, RV_SEVERITY_WARNING, &a->plan_from_src, NULL,
+        const struct rv_agent *a = &l->p->agents[i];
+        if (a->places.plan_from.line > 0 && a->tools.plan_from[0] && !is_output(l, a->tools.plan_from))
+            rv_findings_add(l->findings, RV_SEVERITY_WARNING, &a->places.plan_from, NULL,
                             "agent \"%s\": plan_from names \"%s\", which is no stage's output key", a->name,
-                            a->plan_from);
+                            a->tools.plan_from);
     }
 }

@@ -5,105 +5,14 @@
 #ifndef RV_CONFIG_H
 #define RV_CONFIG_H
 
-#include "coreengine/agentdoc/agentdoc.h"
-#include "coreengine/expr/expr.h"
+#include "config/agent.h"
 #include "coreengine/yaml/yaml.h"
 #include "envelope/envelope.h"
 
 #define RV_MAX_STAGES             10000 /* agents of one pipeline */
-#define RV_MAX_STAGE_NAME         128   /* bytes: names stand in one line of a terminal */
-#define RV_MAX_RULES_PER_AGENT    256
 #define RV_LLM_DEFAULT_MAX_TOKENS 2000
 #define RV_LLM_CONTEXT_TOKENS     16384
 #define RV_LLM_DEFAULT_ATTEMPTS   3 /* requests that are sent for one call: max_attempts of a model */
-
-/* Where a rule or default leads: a stage index >= 0, or one of these. */
-enum rv_target {
-    RV_TARGET_END = -1,
-    RV_TARGET_CLARIFICATION = -2,
-    RV_TARGET_CONFIRMATION = -3,
-    RV_TARGET_NONE = -4,    /* the key is empty */
-    RV_TARGET_UNKNOWN = -5, /* only in a pipeline that has errors */
-};
-
-struct rv_rule {
-    const char *condition; /* output key; NULL when `when` is used */
-    json_object *value;    /* compared with the output's value; NULL is null */
-    rv_expr *when;         /* NULL when `condition` is used */
-    const char *target_name;
-    int target;
-    struct rv_src src, target_src;
-};
-
-enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT };
-/* How a model is made to answer in the shape of output_schema. */
-enum rv_output_via { RV_OUTPUT_VIA_AUTO, RV_OUTPUT_VIA_NATIVE, RV_OUTPUT_VIA_TOOL, RV_OUTPUT_VIA_PROMPT };
-
-/* Limits of one visit of a model stage; 0: none. The request limit is looked at before each request, the tool call
- * limit before the calls of a reply are made, the token limits after each reply and before the next request. */
-struct rv_llm_limits {
-    int64_t request_limit, tool_calls_limit, input_tokens_limit, output_tokens_limit, total_tokens_limit;
-};
-#define RV_LLM_DEFAULT_ROUNDS    10 /* replies of a visit that call tools */
-#define RV_LLM_DEFAULT_REPAIRS   1  /* replies that do not fit output_schema and are asked for again */
-#define RV_LLM_DEFAULT_BAD_CALLS 3  /* tool calls of a visit that can not be made: unknown, malformed, invalid */
-
-/* What a declared agent may use in one visit where neither its stage nor its document says. */
-#define RV_AGENT_DEFAULT_REQUESTS 15
-#define RV_AGENT_DEFAULT_TOKENS   80000
-#define RV_TOOL_ASK_AGENT         "ask_agent" /* of every pipeline: a model asks another agent with it */
-
-/* One stage. Names of hooks and the like are "capability.name". Strings are never NULL unless said. */
-struct rv_agent_config {
-    const char *name;
-    int64_t stage_order;
-    struct rv_str_list requires, after;
-    int *requires_index, *after_index; /* stage indices, same order; -1 unknown */
-    int join;                          /* enum rv_join */
-    bool has_llm, has_tools, has_policies;
-    int tool_access;                  /* enum rv_tool_access or RV_UNSET */
-    struct rv_str_list allowed_tools; /* is_set false: no whitelist; entries with false are left out */
-    const char *model_role;           /* "" unset */
-    const char *prompt_key;           /* "" unset */
-    bool has_temperature, has_max_tokens;
-    bool no_temperature; /* null was written: none is sent, whatever else says one */
-    double temperature;
-    int64_t max_tokens;
-    const char *output_key;     /* defaults to name */
-    int output_mode;            /* enum rv_output_mode */
-    json_object *output_schema; /* JSON Schema of the output; NULL: none. Owned by the pipeline */
-    int output_via;             /* enum rv_output_via */
-    int64_t max_repairs, max_rounds, max_bad_calls;
-    struct rv_llm_limits limits;
-    struct rv_str_list required_output_fields;
-    struct rv_rule *rules;
-    size_t n_rules;
-    const char *default_next, *error_next; /* "" unset */
-    int default_target, error_target;      /* RV_TARGET_NONE when unset */
-    bool on_failure_only;                  /* parallel mode: it waits for nothing, and only an error_next leads to it */
-    int64_t timeout_seconds;               /* effective: own, else the pipeline's default */
-    int64_t max_retries;
-    int64_t max_visits;    /* 0: no limit of its own */
-    const char *plan_from; /* output key of the plan; default "plan" */
-    const char *pre_process, *post_process, *mock_handler, *routing_function; /* "" unset */
-    struct rv_str_list policies;
-    bool mock;              /* use the mock handler; set here or for the whole pipeline */
-    const char *agent_name; /* `agent`: the declared agent that the stage is made from; "": none */
-    int structured;         /* `structured_output`: in place of the document's; RV_UNSET, 0 or 1 */
-    bool joins_session;     /* of a declared agent: history in, rows out; true unless the file says otherwise */
-    int child_text;         /* enum rv_child_text, or RV_UNSET: see rv_agent_child_text() */
-    bool child_text_resets; /* the asking agent is heard again after each delegation */
-    /* Of a declared agent, once it is bound (rv_pipeline_bind_agents()): */
-    const struct rv_agentdoc *doc; /* NULL: not a declared agent */
-    const char *system;            /* layer 1 of the prompt; "": none */
-    const char *chained_tool;      /* "": none */
-    json_object *chained_map;      /* NULL: none */
-    int state_merge;               /* enum rv_merge_how for this output_key, or RV_UNSET */
-    int index;                     /* position in stage order */
-    struct rv_src src, name_src, error_next_src, default_next_src, output_key_src, prompt_key_src, model_role_src,
-        output_schema_src, output_via_src, allowed_tools_src, pre_process_src, post_process_src, mock_handler_src,
-        routing_function_src, plan_from_src, has_policies_src, agent_src; /* line 0: not given */
-};
 
 struct rv_edge_limit {
     const char *from_name, *to_name;
@@ -192,7 +101,7 @@ struct rv_state_field {
 
 struct rv_pipeline {
     const char *name, *description, *file, *dir; /* file: as given; dir: its folder, "." at least */
-    struct rv_agent_config *agents;              /* sorted by stage_order, stable */
+    struct rv_agent *agents;                     /* sorted by stage_order, stable */
     size_t n_agents;
     const char **stage_names; /* the same order */
     rv_index stage_index;
@@ -258,6 +167,11 @@ struct rv_pipeline_opts {
 RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir,
                                          const struct rv_pipeline_opts *opts, rv_findings *findings,
                                          struct rv_pipeline **out, rv_err **err);
+/** A pipeline that a program makes: its keys are a JSON object with the keys of a file. It is read by the same tables
+ *  and checks as a file; findings have the place name:1:1. rv_pipeline_text() of it is the object as text, which makes
+ *  the same pipeline. Relative paths start from the working directory. */
+RV_MUST_CHECK int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findings,
+                                       struct rv_pipeline **out, rv_err **err);
 void rv_pipeline_free(struct rv_pipeline *p);
 
 /* --- Declared agents: documents that stages are made from --- */
@@ -268,7 +182,7 @@ struct rv_agent_source {
     void *self;
 };
 /** What holds for an agent: the stage says it, else its document, else the pipeline; RV_UNSET: none of them does. */
-int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent_config *a);
+int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
 /** Make every stage that has `agent` what its document says; keys of the stage win over it. Prompt, output schema,
  * mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations caps requests), chained
  *  tool. A model of the document becomes a role of its own unless the stage names one. What is wrong are findings, at
@@ -337,9 +251,9 @@ const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target); /*
 void rv_pipeline_mark_fallbacks(struct rv_pipeline *p);
 /** Where a person's yes leads after a route of the stage asked for confirmation: its default_next; the end where that
  * is empty or asks for the same confirmation. A stage, RV_TARGET_END or RV_TARGET_CLARIFICATION. */
-int rv_agent_approved_target(const struct rv_agent_config *a);
+int rv_agent_approved_target(const struct rv_agent *a);
 /** Its name; confirmation_resume_stage, where that is set, wins. */
-const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct rv_agent_config *a);
+const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct rv_agent *a);
 /** max_count of the edge, 0: unlimited. O(1). */
 int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to);
 /** Stages that name `stage` in requires or after, in stage order; borrowed. */

@@ -96,10 +96,16 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
 void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);
-/** One agent by its table, with what follows from its keys alone. */
-void rv_agent_read(struct rv_key_reader *r, const struct rv_node *map, struct rv_agent_config *out);
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
+
+/* --- The builder of agents (build.c) --- */
+/** An agent of the keys of its stage: a map of a file, or one that a program made. What is wrong are findings. */
+void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_agent *out);
+/** What its document says is added, below its keys (NULL: there are none to look at). default_role: of an agent whose
+ *  keys and document name no model. There is room for one more model. */
+void rv_agent_add_document(struct rv_loader *l, struct rv_agent *a, const struct rv_agentdoc *doc,
+                           const struct rv_node *keys, const char *default_role);
 
 /* Steps after reading, in this order; each adds findings. */
 void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; without circles */
@@ -121,11 +127,7 @@ int64_t rv_micro_usd_near(double usd); /* half a micro-dollar counts as one */
 
 /* --- Declared agents --- */
 /** A stage whose document is not there yet: what depends on it is not known. */
-bool rv_agent_is_unbound(const struct rv_agent_config *a);
-/** Make the stage what doc says, its own keys first. node: the stage in the file; NULL: nobody wrote it.
- *  default_role: for an agent whose model is said nowhere. There is room for one more model. */
-void rv_declare_agent(struct rv_loader *l, struct rv_agent_config *a, const struct rv_agentdoc *doc,
-                      const struct rv_node *node, const char *default_role);
+bool rv_agent_is_unbound(const struct rv_agent *a);
 /** Room for more models behind those that are there (of `from`, which may be the pipeline itself). */
 void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size_t n_more);
 /** The role for the model of a document; there is room for one more. NULL: out of memory, recorded. */

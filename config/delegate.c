@@ -30,26 +30,44 @@ static void take_over(struct rv_pipeline *p, const struct rv_pipeline *of)
     p->private->borrows_models = true;
 }
 
-static void read_stage(struct rv_loader *l, const struct rv_delegate *d)
+/* The keys of its stage. Its rows go with the call by which it was asked, so it joins no session. */
+static int make_keys(const struct rv_delegate *d, json_object **out, rv_err **err)
 {
-    static const struct rv_node empty = {.kind = RV_NODE_MAP};
-    struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l};
-    struct rv_agent_config *a = rv_loader_array(l, 1, sizeof *a);
+    json_object *keys = json_object_new_object();
+    int rc = keys ? rv_json_set_text(keys, "agent", d->name, err) : RV_FAIL(err, RV_E_NOMEM, "make the stage");
 
-    if (!a)
-        return;
-    rv_agent_read(&r, &empty, a);
-    if (r.rc < 0) {
-        l->rc = r.rc;
+    if (rc == 0)
+        rc = rv_json_set_bool(keys, "joins_session", false, err);
+    if (rc == 0 && d->structured != RV_UNSET)
+        rc = rv_json_set_bool(keys, "structured_output", d->structured, err);
+    if (rc == 0 && d->child_text != RV_UNSET)
+        rc = rv_json_set_text(keys, "child_text", rv_child_text_text(d->child_text), err);
+    if (rc < 0)
+        json_object_put(keys);
+    else
+        *out = keys;
+    return rc;
+}
+
+static void build_stage(struct rv_loader *l, const struct rv_delegate *d)
+{
+    static const struct rv_src nowhere = {0};
+    struct rv_agent *a = rv_loader_array(l, 1, sizeof *a);
+    json_object *keys = NULL;
+    const struct rv_node *node = NULL;
+
+    if (a && make_keys(d, &keys, NULL) == 0)
+        node = rv_node_of_json(keys, &nowhere, l->arena);
+    json_object_put(keys);
+    if (!node) {
+        l->rc = RV_E_NOMEM;
         return;
     }
-    a->name = a->agent_name = l->p->name;
-    a->has_llm = true; /* joins_session stays false: its rows go with the call by which it was asked */
-    a->structured = d->structured;
-    a->child_text = d->child_text;
+    rv_agent_build(l, node, a);
     l->p->agents = a;
     l->p->n_agents = 1;
-    rv_finish_agents(l);
+    if (l->rc == 0)
+        rv_finish_agents(l);
 }
 
 static void keep_document(struct rv_loader *l, struct rv_agentdoc *doc)
@@ -83,9 +101,9 @@ static int make(struct rv_loader *l, const struct rv_pipeline *of, const struct 
     if (l->rc == 0)
         rv_reserve_models(l, of, 1);
     if (l->rc == 0)
-        read_stage(l, d);
+        build_stage(l, d);
     if (l->rc == 0 && doc)
-        rv_declare_agent(l, &l->p->agents[0], doc, NULL, role);
+        rv_agent_add_document(l, &l->p->agents[0], doc, NULL, role);
     if (l->rc == 0)
         rv_check_budget(l);
     if (l->rc < 0)

@@ -25,12 +25,12 @@ static void write_if(rv_jw *w, const char *key, const char *text)
 
 /* --- Agents --- */
 
-static void write_rules(const struct rv_agent_config *a, rv_jw *w)
+static void write_rules(const struct rv_agent *a, rv_jw *w)
 {
     rv_jw_key(w, "routing_rules");
     rv_jw_arr(w);
-    for (size_t i = 0; i < a->n_rules; i++) {
-        const struct rv_rule *rule = &a->rules[i];
+    for (size_t i = 0; i < a->routing.n_rules; i++) {
+        const struct rv_rule *rule = &a->routing.rules[i];
         rv_jw_obj(w);
         if (rule->when) {
             rv_jw_kv_text(w, "when", rv_expr_text(rule->when));
@@ -69,80 +69,80 @@ static void write_limits(const struct rv_llm_limits *limits, rv_jw *w)
 }
 
 /* What the document and the keys of the stage come to; the limits and the rest are where every stage has them. */
-static void write_declared(const struct rv_agent_config *a, rv_jw *w)
+static void write_declared(const struct rv_agent *a, rv_jw *w)
 {
-    rv_jw_kv_text(w, "agent", a->agent_name);
-    if (a->doc || a->structured != RV_UNSET)
-        rv_jw_kv_bool(w, "structured_output", a->doc ? a->output_schema != NULL : a->structured != 0);
-    rv_jw_kv_bool(w, "joins_session", a->joins_session);
-    if (a->chained_tool && a->chained_tool[0]) {
-        rv_jw_kv_text(w, "chained_tool", a->chained_tool);
-        if (a->chained_map)
-            rv_jw_kv_value(w, "chained_map", a->chained_map);
+    rv_jw_kv_text(w, "agent", a->declared.name);
+    if (a->declared.doc || a->declared.structured != RV_UNSET)
+        rv_jw_kv_bool(w, "structured_output", a->declared.doc ? a->output.schema != NULL : a->declared.structured != 0);
+    rv_jw_kv_bool(w, "joins_session", a->session.joins);
+    if (a->tools.chained && a->tools.chained[0]) {
+        rv_jw_kv_text(w, "chained_tool", a->tools.chained);
+        if (a->tools.chained_map)
+            rv_jw_kv_value(w, "chained_map", a->tools.chained_map);
     }
 }
 
-static void write_child_text(const struct rv_pipeline *p, const struct rv_agent_config *a, rv_jw *w)
+static void write_child_text(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
 {
     int how = rv_agent_child_text(p, a);
 
-    if (!a->agent_name[0] && how == RV_UNSET && !a->child_text_resets)
+    if (!a->declared.name[0] && how == RV_UNSET && !a->session.child_text_resets)
         return;
     rv_explain_term(w, rv_agent_table(), "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
-    rv_jw_kv_bool(w, "child_text_resets", a->child_text_resets);
+    rv_jw_kv_bool(w, "child_text_resets", a->session.child_text_resets);
 }
 
-static void write_agent(const struct rv_pipeline *p, const struct rv_agent_config *a, rv_jw *w)
+static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "name", a->name);
-    if (a->agent_name[0])
+    if (a->declared.name[0])
         write_declared(a, w);
     write_child_text(p, a, w);
-    rv_jw_kv_int(w, "stage_order", a->stage_order);
-    write_list(w, "requires", &a->requires);
-    write_list(w, "after", &a->after);
-    rv_explain_term(w, rv_agent_table(), "join_strategy", a->join);
+    rv_jw_kv_int(w, "stage_order", a->order.stage_order);
+    write_list(w, "requires", &a->order.requires);
+    write_list(w, "after", &a->order.after);
+    rv_explain_term(w, rv_agent_table(), "join_strategy", a->order.join);
     rv_jw_kv_bool(w, "has_llm", a->has_llm);
     rv_jw_kv_bool(w, "has_tools", a->has_tools);
     rv_jw_kv_bool(w, "has_policies", a->has_policies);
-    rv_explain_term(w, rv_agent_table(), "tool_access", a->tool_access);
-    write_list_if_set(w, "allowed_tools", &a->allowed_tools);
-    write_if(w, "model_role", a->model_role);
-    write_if(w, "prompt_key", a->prompt_key);
-    if (a->no_temperature)
+    rv_explain_term(w, rv_agent_table(), "tool_access", a->tools.access);
+    write_list_if_set(w, "allowed_tools", &a->tools.allowed);
+    write_if(w, "model_role", a->model.role);
+    write_if(w, "prompt_key", a->model.prompt_key);
+    if (a->model.no_temperature)
         rv_jw_kv_value(w, "temperature", NULL);
-    if (a->has_temperature)
-        rv_explain_double(w, "temperature", a->temperature);
-    if (a->has_max_tokens)
-        rv_jw_kv_int(w, "max_tokens", a->max_tokens);
-    rv_jw_kv_text(w, "output_key", a->output_key);
-    rv_explain_term(w, rv_agent_table(), "output_mode", a->output_mode);
-    if (a->output_schema) {
-        rv_jw_kv_value(w, "output_schema", a->output_schema);
-        rv_explain_term(w, rv_agent_table(), "output_via", a->output_via);
-        rv_jw_kv_int(w, "max_repairs", a->max_repairs);
+    if (a->model.has_temperature)
+        rv_explain_double(w, "temperature", a->model.temperature);
+    if (a->model.has_max_tokens)
+        rv_jw_kv_int(w, "max_tokens", a->model.max_tokens);
+    rv_jw_kv_text(w, "output_key", a->output.key);
+    rv_explain_term(w, rv_agent_table(), "output_mode", a->output.mode);
+    if (a->output.schema) {
+        rv_jw_kv_value(w, "output_schema", a->output.schema);
+        rv_explain_term(w, rv_agent_table(), "output_via", a->output.via);
+        rv_jw_kv_int(w, "max_repairs", a->limits.max_repairs);
     }
-    write_list(w, "required_output_fields", &a->required_output_fields);
+    write_list(w, "required_output_fields", &a->output.required_fields);
     write_rules(a, w);
-    rv_jw_kv_text(w, "default_next", a->default_next[0] ? a->default_next : "end");
-    write_if(w, "error_next", a->error_next);
-    write_if(w, "routing_function", a->routing_function);
-    rv_jw_kv_int(w, "timeout_seconds", a->timeout_seconds);
-    rv_jw_kv_int(w, "max_retries", a->max_retries);
+    rv_jw_kv_text(w, "default_next", a->routing.default_next[0] ? a->routing.default_next : "end");
+    write_if(w, "error_next", a->routing.error_next);
+    write_if(w, "routing_function", a->routing.function);
+    rv_jw_kv_int(w, "timeout_seconds", a->limits.timeout_seconds);
+    rv_jw_kv_int(w, "max_retries", a->limits.max_retries);
     if (a->has_llm && a->has_tools) {
-        rv_jw_kv_int(w, "max_rounds", a->max_rounds);
-        rv_jw_kv_int(w, "max_bad_calls", a->max_bad_calls);
+        rv_jw_kv_int(w, "max_rounds", a->limits.max_rounds);
+        rv_jw_kv_int(w, "max_bad_calls", a->limits.max_bad_calls);
     }
-    write_limits(&a->limits, w);
-    if (a->max_visits > 0)
-        rv_jw_kv_int(w, "max_visits", a->max_visits);
-    rv_jw_kv_text(w, "plan_from", a->plan_from);
-    write_list(w, "policies", &a->policies);
-    write_if(w, "pre_process", a->pre_process);
-    write_if(w, "post_process", a->post_process);
-    write_if(w, "mock_handler", a->mock_handler);
-    rv_jw_kv_bool(w, "mock", a->mock);
+    write_limits(&a->limits.llm, w);
+    if (a->limits.max_visits > 0)
+        rv_jw_kv_int(w, "max_visits", a->limits.max_visits);
+    rv_jw_kv_text(w, "plan_from", a->tools.plan_from);
+    write_list(w, "policies", &a->hooks.policies);
+    write_if(w, "pre_process", a->hooks.pre_process);
+    write_if(w, "post_process", a->hooks.post_process);
+    write_if(w, "mock_handler", a->hooks.mock_handler);
+    rv_jw_kv_bool(w, "mock", a->hooks.mock);
     rv_jw_obj_end(w);
 }
 

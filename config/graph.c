@@ -115,15 +115,15 @@ static int add_edge(struct graph *g, bool merge, struct graph_edge edge)
 
 static int add_route(struct graph *g, bool merge, const struct rv_route *route)
 {
-    const struct rv_agent_config *a = &g->p->agents[route->from];
+    const struct rv_agent *a = &g->p->agents[route->from];
     struct graph_edge edge = {route->from, node_of_target(g, route->to), GRAPH_FLOW, ""};
 
     if (route->fate == RV_WAY_REPEATED || route->fate == RV_WAY_CUT_OFF || route->kind == RV_WAY_FUNCTION ||
         route->kind == RV_WAY_APPROVED)
         return 0;
     if (route->kind == RV_WAY_RULE)
-        edge.label = rule_label(g, &a->rules[route->rule]);
-    else if (route->kind == RV_WAY_DEFAULT && (a->n_rules > 0 || a->routing_function[0]))
+        edge.label = rule_label(g, &a->routing.rules[route->rule]);
+    else if (route->kind == RV_WAY_DEFAULT && (a->routing.n_rules > 0 || a->routing.function[0]))
         edge.label = "otherwise";
     else if (route->kind == RV_WAY_ERROR) {
         edge.kind = GRAPH_ERROR;
@@ -191,17 +191,18 @@ static int add_dependents(struct graph *g, const struct rv_links *links, int fro
     int rc = 0;
 
     for (size_t i = links->start[from]; i < links->start[from + 1] && rc == 0; i++) {
-        const struct rv_agent_config *a = &g->p->agents[links->items[i]];
+        const struct rv_agent *a = &g->p->agents[links->items[i]];
         bool is_required = false;
 
-        for (size_t j = 0; j < a->requires.n; j++)
-            is_required |= a->requires_index[j] == from;
+        for (size_t j = 0; j < a->order.requires.n; j++)
+            is_required |= a->order.requires_index[j] == from;
         rc = add_edge(
             g, false,
             (struct graph_edge){from, a->index, is_required ? GRAPH_FLOW : GRAPH_AFTER, is_required ? "" : "after"});
     }
-    if (rc == 0 && g->p->agents[from].error_target >= 0)
-        rc = add_edge(g, false, (struct graph_edge){from, g->p->agents[from].error_target, GRAPH_ERROR, "error"});
+    if (rc == 0 && g->p->agents[from].routing.error_target >= 0)
+        rc = add_edge(g, false,
+                      (struct graph_edge){from, g->p->agents[from].routing.error_target, GRAPH_ERROR, "error"});
     return rc;
 }
 
@@ -223,11 +224,11 @@ static int add_parallel(struct graph *g)
 
 static int set_stage(struct graph *g, size_t i)
 {
-    const struct rv_agent_config *a = &g->p->agents[i];
-    bool is_mocked = a->mock && a->mock_handler[0];
+    const struct rv_agent *a = &g->p->agents[i];
+    bool is_mocked = a->hooks.mock && a->hooks.mock_handler[0];
     struct graph_node *node = &g->nodes[i];
     char mark[96 + 4 * (RV_GRAPH_MAX_NAME + 4)];
-    const char *chained = a->chained_tool && a->chained_tool[0] ? safe_text(g, a->chained_tool) : "";
+    const char *chained = a->tools.chained && a->tools.chained[0] ? safe_text(g, a->tools.chained) : "";
     int len;
 
     if (!chained)
@@ -236,16 +237,16 @@ static int set_stage(struct graph *g, size_t i)
     node->shown = true;
     node->name = safe_text(g, a->name);
     len = snprintf(mark, sizeof(mark), "%s%s",
-                   a->doc         ? "agent"
-                   : a->has_llm   ? "llm"
-                   : a->has_tools ? "tools"
-                                  : "service",
+                   a->declared.doc ? "agent"
+                   : a->has_llm    ? "llm"
+                   : a->has_tools  ? "tools"
+                                   : "service",
                    is_mocked ? ", mock" : "");
-    if (a->max_visits > 0)
-        len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", max %lld", (long long)a->max_visits);
-    if (a->requires.n > 1 && a->join == RV_JOIN_ANY && g->p->default_run_mode == RV_MODE_PARALLEL)
+    if (a->limits.max_visits > 0)
+        len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", max %lld", (long long)a->limits.max_visits);
+    if (a->order.requires.n > 1 && a->order.join == RV_JOIN_ANY && g->p->default_run_mode == RV_MODE_PARALLEL)
         len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", any");
-    if (a->routing_function[0] && g->p->default_run_mode != RV_MODE_PARALLEL)
+    if (a->routing.function[0] && g->p->default_run_mode != RV_MODE_PARALLEL)
         len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", routed");
     if (chained[0])
         snprintf(mark + len, sizeof(mark) - (size_t)len, ", then %s", chained);

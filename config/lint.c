@@ -12,19 +12,19 @@ struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p)
     return (struct rv_src){p->file, 1, 1};
 }
 
-struct rv_src rv_lint_stage_src(const struct rv_agent_config *a)
+struct rv_src rv_lint_stage_src(const struct rv_agent *a)
 {
-    return a->name_src.line > 0 ? a->name_src : a->src;
+    return a->places.name.line > 0 ? a->places.name : a->places.stage;
 }
 
-static struct rv_src src_or_stage(struct rv_src src, const struct rv_agent_config *a)
+static struct rv_src src_or_stage(struct rv_src src, const struct rv_agent *a)
 {
     return src.line > 0 ? src : rv_lint_stage_src(a);
 }
 
-static void warn_rule(const struct rv_agent_config *a, const struct rv_route *route, rv_findings *findings)
+static void warn_rule(const struct rv_agent *a, const struct rv_route *route, rv_findings *findings)
 {
-    const struct rv_rule *rule = &a->rules[route->rule];
+    const struct rv_rule *rule = &a->routing.rules[route->rule];
     struct rv_src src = src_or_stage(rule->src, a);
     enum rv_outcome outcome;
     const char *value;
@@ -66,14 +66,14 @@ static void lint_routes(const struct rv_pipeline *p, const struct rv_routes *rou
 {
     for (size_t i = 0; i < routes->n; i++) {
         const struct rv_route *route = &routes->items[i];
-        const struct rv_agent_config *a = &p->agents[route->from];
+        const struct rv_agent *a = &p->agents[route->from];
         struct rv_src src;
 
         if (route->kind == RV_WAY_RULE)
             warn_rule(a, route, findings);
-        if (route->kind == RV_WAY_DEFAULT && route->fate != RV_WAY_LIVE && a->default_next[0] &&
+        if (route->kind == RV_WAY_DEFAULT && route->fate != RV_WAY_LIVE && a->routing.default_next[0] &&
             !approval_takes_default(p, routes, route->from)) {
-            src = src_or_stage(a->default_next_src, a);
+            src = src_or_stage(a->places.default_next, a);
             rv_findings_add(findings, RV_SEVERITY_WARNING, &src, NULL,
                             "stage \"%s\": default_next is never used, since rule %d always matches", a->name,
                             route->because + 1);
@@ -110,7 +110,7 @@ static int lint_prompts(const struct rv_pipeline *p, rv_findings *findings, rv_e
     int rc = 0;
 
     for (size_t i = 0; i < p->n_agents && rc != RV_E_NOMEM; i++)
-        rc = rv_index_add(&used, rv_str_of(p->agents[i].prompt_key), 1);
+        rc = rv_index_add(&used, rv_str_of(p->agents[i].model.prompt_key), 1);
     for (size_t i = 0; i < p->n_prompts && rc != RV_E_NOMEM; i++) {
         if (rv_index_get(&used, rv_str_of(p->prompts[i].key)) < 0)
             rv_findings_add(findings, RV_SEVERITY_WARNING, &p->prompts[i].src, NULL,
@@ -170,21 +170,21 @@ static void lint_unused_in_parallel(const struct rv_pipeline *p, rv_findings *fi
     static const char hint[] = "parallel runs go by requires and after alone";
 
     for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
+        const struct rv_agent *a = &p->agents[i];
         struct rv_src src = rv_lint_stage_src(a);
 
-        if (a->n_rules > 0) {
-            src = src_or_stage(a->rules[0].src, a);
+        if (a->routing.n_rules > 0) {
+            src = src_or_stage(a->routing.rules[0].src, a);
             rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,
                             "stage \"%s\": routing_rules are not used in parallel mode", a->name);
         }
-        if (a->default_target >= 0) {
-            src = src_or_stage(a->default_next_src, a);
+        if (a->routing.default_target >= 0) {
+            src = src_or_stage(a->places.default_next, a);
             rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,
                             "stage \"%s\": default_next is not used in parallel mode", a->name);
         }
-        if (a->routing_function[0]) {
-            src = src_or_stage(a->routing_function_src, a);
+        if (a->routing.function[0]) {
+            src = src_or_stage(a->places.routing_function, a);
             rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,
                             "stage \"%s\": routing_function is not used in parallel mode", a->name);
         }
@@ -201,8 +201,8 @@ static void lint_parallel_bounds(const struct rv_pipeline *p, rv_findings *findi
     int64_t callers = 0, stages = 0;
 
     for (size_t i = 0; i < p->n_agents; i++) {
-        stages += !p->agents[i].on_failure_only;
-        callers += !p->agents[i].on_failure_only && rv_agent_calls_model(&p->agents[i]);
+        stages += !p->agents[i].routing.on_failure_only;
+        callers += !p->agents[i].routing.on_failure_only && rv_agent_calls_model(&p->agents[i]);
     }
     if (stages > p->max_agent_hops)
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_agent_hops",
@@ -259,15 +259,15 @@ void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findi
     if (!p->is_sound || p->private->has_models)
         return;
     for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
-        struct rv_src src = src_or_stage(a->model_role_src, a);
+        const struct rv_agent *a = &p->agents[i];
+        struct rv_src src = src_or_stage(a->places.model_role, a);
 
-        if (!rv_agent_calls_model(a) || rv_pipeline_model(p, rv_str_of(a->model_role)) || !a->model_role[0])
+        if (!rv_agent_calls_model(a) || rv_pipeline_model(p, rv_str_of(a->model.role)) || !a->model.role[0])
             continue; /* the model of a document, or a declared agent that is not bound */
         snprintf(hint, sizeof hint,
-                 "give it one, for example models: {%.200s: provider:model}, or play it with --script", a->model_role);
+                 "give it one, for example models: {%.200s: provider:model}, or play it with --script", a->model.role);
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,
                         "stage \"%s\" asks role \"%s\", which has no model: without --script it cannot run", a->name,
-                        a->model_role);
+                        a->model.role);
     }
 }

@@ -3,7 +3,7 @@
 
 struct question {
     const struct rv_pipeline *p;
-    const struct rv_agent_config *asker;
+    const struct rv_agent *asker;
     int target;      /* RV_TARGET_CLARIFICATION or _CONFIRMATION */
     bool by_failure; /* error_next asks, not a route */
 };
@@ -24,7 +24,7 @@ static int answered_at(const struct question *q)
 static void warn(const struct question *q, rv_findings *findings)
 {
     int at = answered_at(q);
-    const struct rv_agent_config *a = at >= 0 ? &q->p->agents[at] : NULL;
+    const struct rv_agent *a = at >= 0 ? &q->p->agents[at] : NULL;
     struct rv_src src = rv_lint_stage_src(q->asker);
 
     if (!a || at > q->asker->index || !rv_agent_calls_model(a))
@@ -37,7 +37,7 @@ static void warn(const struct question *q, rv_findings *findings)
             "stage \"%s\": a yes to its confirmation leads back to stage \"%s\", whose model answers again: "
             "that answer may differ from what was approved, and can ask again",
             q->asker->name, a->name);
-    else if (a->max_visits == 0)
+    else if (a->limits.max_visits == 0)
         rv_findings_add(
             findings, RV_SEVERITY_WARNING, &src, "set max_visits of the stage",
             "stage \"%s\": an answer to its question leads back to stage \"%s\", whose model can ask again, "
@@ -56,7 +56,7 @@ void rv_lint_answers(const struct rv_pipeline *p, const struct rv_routes *routes
             if (rv_routes_ask(routes, (int)i, targets[t]))
                 warn(&q, findings);
             q.by_failure = true;
-            if (p->agents[i].error_target == targets[t])
+            if (p->agents[i].routing.error_target == targets[t])
                 warn(&q, findings);
         }
     }

@@ -12,6 +12,6 @@ RV_MUST_CHECK int rv_lint_reach(const struct rv_pipeline *p, const struct rv_rou
 void rv_lint_answers(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings);
 /** Bounds that no complete run keeps have no place of their own in the file. */
 struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p);
-struct rv_src rv_lint_stage_src(const struct rv_agent_config *a);
+struct rv_src rv_lint_stage_src(const struct rv_agent *a);
 
 #endif

@@ -29,7 +29,7 @@ static int resume_stage(const struct rv_pipeline *p, int target, int from)
 
 static void add_arc(struct arcs *arcs, const struct rv_route *route)
 {
-    const struct rv_agent_config *a = &arcs->p->agents[route->from];
+    const struct rv_agent *a = &arcs->p->agents[route->from];
     int to = route->to;
 
     if (route->kind == RV_WAY_FUNCTION) {
@@ -196,7 +196,7 @@ static void add_resume_entries(const struct rv_pipeline *p, struct reach *r)
 static void lint_stages(const struct rv_pipeline *p, const struct reach *r, rv_findings *findings)
 {
     for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
+        const struct rv_agent *a = &p->agents[i];
         struct rv_src src = rv_lint_stage_src(a);
 
         if (r->hops[i] < 0)

@@ -354,41 +354,68 @@ struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char 
     return p;
 }
 
+/* From the tree of its keys to a pipeline. Takes p. */
+static int load_take(struct rv_pipeline *p, const struct rv_node *root, const struct rv_pipeline_opts *opts,
+                     size_t n_errors_before, rv_findings *findings, struct rv_pipeline **out, rv_err **err)
+{
+    struct rv_loader l = {.p = p, .opts = opts, .findings = findings, .arena = p->private->arena, .root = root};
+    int rc = run_steps(&l, err);
+
+    rv_index_fini(&l.file_index);
+    rv_prices_free(l.prices);
+    if (rc < 0) {
+        rv_pipeline_free(p);
+        return rc;
+    }
+    p->is_sound = rv_findings_n_errors(findings) == n_errors_before;
+    *out = p;
+    return 0;
+}
+
 int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const struct rv_pipeline_opts *opts,
                            rv_findings *findings, struct rv_pipeline **out, rv_err **err)
 {
     size_t n_errors_before = rv_findings_n_errors(findings);
     struct rv_pipeline *p = rv_pipeline_blank(text, name, dir);
-    struct rv_loader l = {.p = p, .opts = opts, .findings = findings};
-    int rc;
+    const struct rv_node *root;
 
     *out = NULL;
     if (!p)
         return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", name);
-    rc = rv_yaml_parse(text, p->file, findings, &p->private->doc, err);
-    if (rc < 0 || !p->private->doc)
-        goto done;
-    l.arena = p->private->arena;
-    l.root = rv_yaml_root(p->private->doc);
-    if (!l.root || l.root->kind != RV_NODE_MAP) {
-        struct rv_src src = l.root ? l.root->src : (struct rv_src){p->file, 1, 1};
+    int rc = rv_yaml_parse(text, p->file, findings, &p->private->doc, err);
+    root = rc == 0 && p->private->doc ? rv_yaml_root(p->private->doc) : NULL;
+    if (root && root->kind == RV_NODE_MAP)
+        return load_take(p, root, opts, n_errors_before, findings, out, err);
+    if (rc == 0 && p->private->doc) {
+        struct rv_src src = root ? root->src : (struct rv_src){p->file, 1, 1};
         rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, "begin with \"name:\" and \"agents:\"",
-                        l.root ? "a pipeline must be a map, not %s" : "the file is empty",
-                        l.root ? rv_node_kind_text(l.root->kind) : "");
+                        root ? "a pipeline must be a map, not %s" : "the file is empty",
+                        root ? rv_node_kind_text(root->kind) : "");
         rc = rv_findings_check(findings, err);
-        goto done;
     }
-    rc = run_steps(&l, err);
-    if (rc < 0)
-        goto done;
-    p->is_sound = rv_findings_n_errors(findings) == n_errors_before;
-    *out = p;
-    p = NULL; /* the caller's now */
-done:
-    rv_index_fini(&l.file_index);
-    rv_prices_free(l.prices);
     rv_pipeline_free(p);
     return rc;
+}
+
+int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findings, struct rv_pipeline **out,
+                         rv_err **err)
+{
+    static const struct rv_pipeline_opts opts = {0};
+    size_t n_errors_before = rv_findings_n_errors(findings);
+    rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);
+
+    *out = NULL;
+    rv_json_write(keys, &text);
+    int rc = rv_buf_check(&text, "a pipeline", err);
+    struct rv_pipeline *p = rc == 0 ? rv_pipeline_blank(rv_buf_str(&text), name, ".") : NULL;
+    const struct rv_node *root = NULL;
+    if (p)
+        root = rv_node_of_json(keys, &(struct rv_src){p->file, 1, 1}, p->private->arena);
+    rv_buf_fini(&text);
+    if (root)
+        return load_take(p, root, &opts, n_errors_before, findings, out, err);
+    rv_pipeline_free(p);
+    return rc < 0 ? rc : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", name);
 }
 
 int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings, struct rv_pipeline **out,
@@ -424,11 +451,11 @@ void rv_pipeline_free(struct rv_pipeline *p)
     if (!p)
         return;
     for (size_t i = 0; i < p->n_agents; i++) {
-        for (size_t k = 0; k < p->agents[i].n_rules; k++) {
-            json_object_put(p->agents[i].rules[k].value);
-            rv_expr_free(p->agents[i].rules[k].when);
+        for (size_t k = 0; k < p->agents[i].routing.n_rules; k++) {
+            json_object_put(p->agents[i].routing.rules[k].value);
+            rv_expr_free(p->agents[i].routing.rules[k].when);
         }
-        json_object_put(p->agents[i].output_schema);
+        json_object_put(p->agents[i].output.schema);
     }
     for (size_t i = 0; i < p->n_models && !(p->private && p->private->borrows_models); i++)
         json_object_put(p->models[i].options);

@@ -40,7 +40,7 @@ struct checker {
 };
 
 /* One tool is the engine's own: it asks another agent. Plans have no use for it. */
-static bool is_own_tool(const struct rv_agent_config *a, const char *name)
+static bool is_own_tool(const struct rv_agent *a, const char *name)
 {
     return a->has_llm && strcmp(name, RV_TOOL_ASK_AGENT) == 0;
 }
@@ -53,7 +53,7 @@ static bool is_known(const struct checker *c, enum rv_name_kind kind, const char
     return false;
 }
 
-static void check(const struct checker *c, const struct rv_agent_config *a, enum rv_name_kind kind, const char *key,
+static void check(const struct checker *c, const struct rv_agent *a, enum rv_name_kind kind, const char *key,
                   const char *name, const struct rv_src *src)
 {
     char hint[RV_HINT_MAX];
@@ -72,51 +72,51 @@ static void check(const struct checker *c, const struct rv_agent_config *a, enum
 }
 
 /* A prompt may stand in the file or come from a capability. */
-static void check_prompt(const struct checker *c, const struct rv_agent_config *a)
+static void check_prompt(const struct checker *c, const struct rv_agent *a)
 {
     char hint[RV_HINT_MAX];
     const char *names[64];
     size_t n = 0;
 
-    if (!a->prompt_key[0] || rv_pipeline_prompt(c->p, rv_str_of(a->prompt_key)) ||
-        is_known(c, RV_NAME_PROMPT, a->prompt_key))
+    if (!a->model.prompt_key[0] || rv_pipeline_prompt(c->p, rv_str_of(a->model.prompt_key)) ||
+        is_known(c, RV_NAME_PROMPT, a->model.prompt_key))
         return;
     for (size_t i = 0; i < c->p->n_prompts && n < RV_COUNT(names); i++)
         names[n++] = c->p->prompts[i].key;
     for (size_t i = 0; i < c->known[RV_NAME_PROMPT].n && n < RV_COUNT(names); i++)
         names[n++] = c->known[RV_NAME_PROMPT].items[i];
-    rv_name_hint(c->findings, rv_str_of(a->prompt_key), plural_texts[RV_NAME_PROMPT], names, n, hint);
-    rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->prompt_key_src, hint,
-                    "agent \"%s\": prompt_key names \"%s\", which is no known prompt", a->name, a->prompt_key);
+    rv_name_hint(c->findings, rv_str_of(a->model.prompt_key), plural_texts[RV_NAME_PROMPT], names, n, hint);
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->places.prompt_key, hint,
+                    "agent \"%s\": prompt_key names \"%s\", which is no known prompt", a->name, a->model.prompt_key);
 }
 
 /* A file may leave them open, and gets a warning; what is made to run has to have one (rule 5.1). */
-static void check_has_policy(const struct checker *c, const struct rv_agent_config *a)
+static void check_has_policy(const struct checker *c, const struct rv_agent *a)
 {
     char hint[RV_HINT_MAX];
 
-    if (!a->has_policies || a->policies.n > 0)
+    if (!a->has_policies || a->hooks.policies.n > 0)
         return;
     snprintf(hint, sizeof hint, "name one, for example policies: [%.200s], or remove has_policies",
              c->known[RV_NAME_POLICY].n > 0 ? c->known[RV_NAME_POLICY].items[0] : "capability.name");
-    rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->has_policies_src, hint,
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->places.has_policies, hint,
                     "agent \"%s\": has_policies needs a policy, and none is bound", a->name);
 }
 
-static void check_agent(const struct checker *c, const struct rv_agent_config *a)
+static void check_agent(const struct checker *c, const struct rv_agent *a)
 {
-    for (size_t i = 0; i < a->allowed_tools.n; i++)
-        if (!is_own_tool(a, a->allowed_tools.items[i]))
-            check(c, a, RV_NAME_TOOL, "allowed_tools", a->allowed_tools.items[i], &a->allowed_tools.srcs[i]);
-    if (a->doc && !is_own_tool(a, a->chained_tool))
-        check(c, a, RV_NAME_TOOL, "chained_tool", a->chained_tool, &a->doc->chained_src);
-    for (size_t i = 0; i < a->policies.n; i++)
-        check(c, a, RV_NAME_POLICY, "policies", a->policies.items[i], &a->policies.srcs[i]);
+    for (size_t i = 0; i < a->tools.allowed.n; i++)
+        if (!is_own_tool(a, a->tools.allowed.items[i]))
+            check(c, a, RV_NAME_TOOL, "allowed_tools", a->tools.allowed.items[i], &a->tools.allowed.srcs[i]);
+    if (a->declared.doc && !is_own_tool(a, a->tools.chained))
+        check(c, a, RV_NAME_TOOL, "chained_tool", a->tools.chained, &a->declared.doc->chained_src);
+    for (size_t i = 0; i < a->hooks.policies.n; i++)
+        check(c, a, RV_NAME_POLICY, "policies", a->hooks.policies.items[i], &a->hooks.policies.srcs[i]);
     check_has_policy(c, a);
-    check(c, a, RV_NAME_HOOK, "pre_process", a->pre_process, &a->pre_process_src);
-    check(c, a, RV_NAME_HOOK, "post_process", a->post_process, &a->post_process_src);
-    check(c, a, RV_NAME_MOCK, "mock_handler", a->mock_handler, &a->mock_handler_src);
-    check(c, a, RV_NAME_ROUTE, "routing_function", a->routing_function, &a->routing_function_src);
+    check(c, a, RV_NAME_HOOK, "pre_process", a->hooks.pre_process, &a->places.pre_process);
+    check(c, a, RV_NAME_HOOK, "post_process", a->hooks.post_process, &a->places.post_process);
+    check(c, a, RV_NAME_MOCK, "mock_handler", a->hooks.mock_handler, &a->places.mock_handler);
+    check(c, a, RV_NAME_ROUTE, "routing_function", a->routing.function, &a->places.routing_function);
     check_prompt(c, a);
 }
 

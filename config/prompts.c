@@ -128,8 +128,8 @@ static struct names collect_names(struct rv_loader *l)
     if (!names.items)
         return names;
     for (size_t i = 0; i < l->p->n_agents; i++)
-        if (l->p->agents[i].output_key[0])
-            names.items[names.n++] = l->p->agents[i].output_key;
+        if (l->p->agents[i].output.key[0])
+            names.items[names.n++] = l->p->agents[i].output.key;
     for (size_t i = 0; i < RV_COUNT(roots); i++)
         names.items[names.n++] = roots[i];
     return names;
@@ -171,7 +171,7 @@ void rv_check_prompts(struct rv_loader *l)
         return;
     names = collect_names(l);
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
-        if (rv_index_add(&used, rv_str_of(l->p->agents[i].prompt_key), 1) == RV_E_NOMEM)
+        if (rv_index_add(&used, rv_str_of(l->p->agents[i].model.prompt_key), 1) == RV_E_NOMEM)
             l->rc = RV_E_NOMEM;
     for (size_t i = 0; i < l->p->n_prompts && l->rc == 0; i++) {
         const struct rv_prompt_config *prompt = &l->p->prompts[i];

@@ -19,36 +19,36 @@ int64_t rv_sat_add(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
 }
 
-bool rv_agent_may_ask_again(const struct rv_agent_config *a)
+bool rv_agent_may_ask_again(const struct rv_agent *a)
 {
-    return rv_agent_calls_model(a) && (a->has_tools || a->output_schema);
+    return rv_agent_calls_model(a) && (a->has_tools || a->output.schema);
 }
 
 /* Replies that a visit can go on from: rounds of tools, calls of tools that nobody offered, repairs. */
-static int64_t most_replies(const struct rv_agent_config *a)
+static int64_t most_replies(const struct rv_agent *a)
 {
-    int64_t bad = a->max_bad_calls < a->max_rounds ? a->max_bad_calls : a->max_rounds;
-    int64_t rounds = a->has_tools ? a->max_rounds : a->output_schema ? bad : 0;
+    int64_t bad = a->limits.max_bad_calls < a->limits.max_rounds ? a->limits.max_bad_calls : a->limits.max_rounds;
+    int64_t rounds = a->has_tools ? a->limits.max_rounds : a->output.schema ? bad : 0;
 
-    return rv_sat_add(1, rv_sat_add(rounds, a->output_schema ? a->max_repairs : 0));
+    return rv_sat_add(1, rv_sat_add(rounds, a->output.schema ? a->limits.max_repairs : 0));
 }
 
 /* Whoever it asks makes calls too, and may ask others: only the pipeline bounds them. */
-static bool may_ask_agents(const struct rv_agent_config *a)
+static bool may_ask_agents(const struct rv_agent *a)
 {
-    for (size_t i = 0; a->has_llm && a->has_tools && i < a->allowed_tools.n; i++)
-        if (strcmp(a->allowed_tools.items[i], RV_TOOL_ASK_AGENT) == 0)
+    for (size_t i = 0; a->has_llm && a->has_tools && i < a->tools.allowed.n; i++)
+        if (strcmp(a->tools.allowed.items[i], RV_TOOL_ASK_AGENT) == 0)
             return true;
     return false;
 }
 
-int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent_config *a)
+int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *a)
 {
-    int64_t cap = p->execution.max_llm_retries, retries = a->max_retries < cap ? a->max_retries : cap;
+    int64_t cap = p->execution.max_llm_retries, retries = a->limits.max_retries < cap ? a->limits.max_retries : cap;
     int64_t calls = rv_sat_mul(most_replies(a), rv_sat_add(1, retries > 0 ? retries : 0));
 
-    if (a->limits.request_limit > 0 && calls > a->limits.request_limit)
-        calls = a->limits.request_limit;
+    if (a->limits.llm.request_limit > 0 && calls > a->limits.llm.request_limit)
+        calls = a->limits.llm.request_limit;
     if (may_ask_agents(a) && calls < p->max_llm_calls)
         calls = p->max_llm_calls;
     return rv_agent_calls_model(a) ? calls : 0;
@@ -64,7 +64,7 @@ struct gather {
 static void add_edge(struct gather *ga, const struct rv_route *route, int to)
 {
     struct rv_walk_graph *g = ga->g;
-    const struct rv_agent_config *a = &ga->p->agents[route->from];
+    const struct rv_agent *a = &ga->p->agents[route->from];
     struct rv_walk_edge *e;
     bool is_error = route->kind == RV_WAY_ERROR;
 
@@ -79,7 +79,7 @@ static void add_edge(struct gather *ga, const struct rv_route *route, int to)
      */
     e->is_likely |= route->is_likely && route->fate == RV_WAY_LIVE;
     e->skips_call |= is_error;
-    e->skips_surely |= is_error && a->pre_process[0];
+    e->skips_surely |= is_error && a->hooks.pre_process[0];
 }
 
 static int by_target(const void *a, const void *b)
@@ -230,11 +230,11 @@ static void set_costs(const struct rv_pipeline *p, struct rv_walk_graph *g)
     g->max_hops = p->max_agent_hops > 0 ? p->max_agent_hops : 0;
     g->max_calls = p->max_llm_calls > 0 ? p->max_llm_calls : 0;
     for (size_t s = 0; s < g->n; s++) {
-        const struct rv_agent_config *a = &p->agents[s];
+        const struct rv_agent *a = &p->agents[s];
 
         g->calls[s] = rv_agent_most_calls(p, a);
         g->asks_again[s] = rv_agent_may_ask_again(a);
-        g->visit_limit[s] = a->max_visits > 0 ? a->max_visits : 0;
+        g->visit_limit[s] = a->limits.max_visits > 0 ? a->limits.max_visits : 0;
     }
 }
 
@@ -244,7 +244,7 @@ static size_t most_edges(const struct rv_pipeline *p, const struct rv_routes *ro
     size_t n = routes->n;
 
     for (size_t s = 0; s < p->n_agents; s++)
-        n += p->agents[s].routing_function[0] ? p->n_agents : 0;
+        n += p->agents[s].routing.function[0] ? p->n_agents : 0;
     return n;
 }
 

@@ -17,15 +17,15 @@ struct batch_run {
 static bool fails(const struct batch_run *run, int stage)
 {
     const struct rv_pipeline *p = run->p;
-    const struct rv_agent_config *a = &p->agents[stage];
-    int to = a->error_target;
+    const struct rv_agent *a = &p->agents[stage];
+    int to = a->routing.error_target;
 
-    if (to < 0 || !(a->has_llm || a->pre_process[0] || a->post_process[0]) || !p->agents[to].on_failure_only ||
-        run->states[to] != RV_STAGE_WAITING)
+    if (to < 0 || !(a->has_llm || a->hooks.pre_process[0] || a->hooks.post_process[0]) ||
+        !p->agents[to].routing.on_failure_only || run->states[to] != RV_STAGE_WAITING)
         return false;
     for (size_t i = 0; i < p->n_agents; i++)
-        for (size_t r = 0; r < p->agents[i].requires.n; r++)
-            if (p->agents[i].requires_index[r] == stage)
+        for (size_t r = 0; r < p->agents[i].order.requires.n; r++)
+            if (p->agents[i].order.requires_index[r] == stage)
                 return false;
     return true;
 }
@@ -39,7 +39,7 @@ static bool run_batch(struct batch_run *run)
     bool all = n > 0;
 
     for (size_t i = 0; i < n; i++) {
-        const struct rv_agent_config *a = &run->p->agents[run->ready[i]];
+        const struct rv_agent *a = &run->p->agents[run->ready[i]];
         int64_t calls = rv_agent_most_calls(run->p, a);
 
         if (run->visits >= run->max_hops || (calls > 0 && run->calls >= run->max_calls)) {
@@ -95,9 +95,9 @@ struct ceiling {
 };
 
 /* A stage whose hook fails before the model is asked spends nothing, and its error route lets the run go on. */
-static bool may_skip_call(const struct rv_agent_config *a)
+static bool may_skip_call(const struct rv_agent *a)
 {
-    return a->pre_process[0] && a->error_target != RV_TARGET_NONE;
+    return a->hooks.pre_process[0] && a->routing.error_target != RV_TARGET_NONE;
 }
 
 static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err **err)

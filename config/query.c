@@ -40,14 +40,14 @@ const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target)
     return "";
 }
 
-int rv_agent_approved_target(const struct rv_agent_config *a)
+int rv_agent_approved_target(const struct rv_agent *a)
 {
-    bool goes_on = a->default_target != RV_TARGET_NONE && a->default_target != RV_TARGET_CONFIRMATION;
+    bool goes_on = a->routing.default_target != RV_TARGET_NONE && a->routing.default_target != RV_TARGET_CONFIRMATION;
 
-    return goes_on ? a->default_target : RV_TARGET_END;
+    return goes_on ? a->routing.default_target : RV_TARGET_END;
 }
 
-const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct rv_agent_config *a)
+const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct rv_agent *a)
 {
     return p->confirmation_resume_stage[0] ? p->confirmation_resume_stage
                                            : rv_pipeline_target_name(p, rv_agent_approved_target(a));
@@ -114,9 +114,9 @@ struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p)
     return rules;
 }
 
-int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent_config *a)
+int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a)
 {
-    if (a->child_text != RV_UNSET)
-        return a->child_text;
-    return a->doc && a->doc->child_text != RV_UNSET ? a->doc->child_text : p->child_text;
+    if (a->session.child_text != RV_UNSET)
+        return a->session.child_text;
+    return a->declared.doc && a->declared.doc->child_text != RV_UNSET ? a->declared.doc->child_text : p->child_text;
 }

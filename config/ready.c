@@ -11,25 +11,24 @@ static bool has_state(const struct rv_pipeline *p, const enum rv_stage_state *st
     return stage >= 0 && (size_t)stage < p->n_agents && states[stage] == state;
 }
 
-static bool requires_met(const struct rv_pipeline *p, const enum rv_stage_state *states,
-                         const struct rv_agent_config *a)
+static bool requires_met(const struct rv_pipeline *p, const enum rv_stage_state *states, const struct rv_agent *a)
 {
-    bool any = a->join == RV_JOIN_ANY;
+    bool any = a->order.join == RV_JOIN_ANY;
 
-    if (a->requires.n == 0)
+    if (a->order.requires.n == 0)
         return true;
-    for (size_t i = 0; i < a->requires.n; i++) {
-        if (has_state(p, states, a->requires_index[i], RV_STAGE_COMPLETED) == any)
+    for (size_t i = 0; i < a->order.requires.n; i++) {
+        if (has_state(p, states, a->order.requires_index[i], RV_STAGE_COMPLETED) == any)
             return any;
     }
     return !any;
 }
 
 /* `after` orders and does not depend: whatever has come to an end, well or not, is satisfied. */
-static bool after_met(const struct rv_pipeline *p, const enum rv_stage_state *states, const struct rv_agent_config *a)
+static bool after_met(const struct rv_pipeline *p, const enum rv_stage_state *states, const struct rv_agent *a)
 {
-    for (size_t i = 0; i < a->after.n; i++) {
-        int stage = a->after_index[i];
+    for (size_t i = 0; i < a->order.after.n; i++) {
+        int stage = a->order.after_index[i];
 
         if (!has_state(p, states, stage, RV_STAGE_COMPLETED) && !has_state(p, states, stage, RV_STAGE_FAILED) &&
             !has_state(p, states, stage, RV_STAGE_SKIPPED))
@@ -41,21 +40,21 @@ static bool after_met(const struct rv_pipeline *p, const enum rv_stage_state *st
 void rv_pipeline_mark_fallbacks(struct rv_pipeline *p)
 {
     for (size_t i = 0; i < p->n_agents; i++)
-        p->agents[i].on_failure_only = false;
+        p->agents[i].routing.on_failure_only = false;
     for (size_t i = 0; i < p->n_agents; i++) {
-        int to = p->agents[i].error_target;
+        int to = p->agents[i].routing.error_target;
 
         if (to > 0 && (size_t)to != i)
-        p->agents[to].on_failure_only = p->agents[to].requires.n == 0 && p->agents[to].after.n == 0;
+        p->agents[to].routing.on_failure_only = p->agents[to].order.requires.n == 0 && p->agents[to].order.after.n == 0;
     }
     for (size_t i = 0; i < p->n_agents; i++) { /* what a rule names, too, is a stage like others */
-        const struct rv_agent_config *a = &p->agents[i];
+        const struct rv_agent *a = &p->agents[i];
 
-        if (a->default_target >= 0 && a->default_target != (int)i)
-            p->agents[a->default_target].on_failure_only = false;
-        for (size_t r = 0; r < a->n_rules; r++)
-            if (a->rules[r].target >= 0 && a->rules[r].target != (int)i)
-                p->agents[a->rules[r].target].on_failure_only = false;
+        if (a->routing.default_target >= 0 && a->routing.default_target != (int)i)
+            p->agents[a->routing.default_target].routing.on_failure_only = false;
+        for (size_t r = 0; r < a->routing.n_rules; r++)
+            if (a->routing.rules[r].target >= 0 && a->routing.rules[r].target != (int)i)
+                p->agents[a->routing.rules[r].target].routing.on_failure_only = false;
     }
 }
 
@@ -63,7 +62,7 @@ void rv_pipeline_mark_fallbacks(struct rv_pipeline *p)
 static bool is_called_for(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage)
 {
     for (size_t i = 0; i < p->n_agents; i++)
-        if (p->agents[i].error_target == stage && states[i] == RV_STAGE_FAILED)
+        if (p->agents[i].routing.error_target == stage && states[i] == RV_STAGE_FAILED)
             return true;
     return false;
 }
@@ -77,7 +76,7 @@ bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage
 bool rv_stage_is_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage)
 {
     return rv_stage_has_what_it_needs(p, states, stage) &&
-           (!p->agents[stage].on_failure_only || is_called_for(p, states, stage));
+           (!p->agents[stage].routing.on_failure_only || is_called_for(p, states, stage));
 }
 
 size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out)
@@ -98,10 +97,11 @@ static void each_dependency(const struct rv_pipeline *p, size_t *count, int *see
     for (size_t s = 0; s < p->n_agents; s++)
         seen[s] = -1;
     for (size_t s = 0; s < p->n_agents; s++) {
-        const struct rv_agent_config *a = &p->agents[s];
+        const struct rv_agent *a = &p->agents[s];
 
-        for (size_t i = 0; i < a->requires.n + a->after.n; i++) {
-            int on = i < a->requires.n ? a->requires_index[i] : a->after_index[i - a->requires.n];
+        for (size_t i = 0; i < a->order.requires.n + a->order.after.n; i++) {
+            int on =
+                i < a->order.requires.n ? a->order.requires_index[i] : a->order.after_index[i - a->order.requires.n];
 
             if (on < 0 || (size_t)on >= p->n_agents || seen[on] == (int)s)
                 continue;

@@ -7,23 +7,23 @@
 
 static int by_stage_order(const void *left, const void *right)
 {
-    const struct rv_agent_config *a = left;
-    const struct rv_agent_config *b = right;
+    const struct rv_agent *a = left;
+    const struct rv_agent *b = right;
 
-    if (a->stage_order != b->stage_order)
-        return a->stage_order < b->stage_order ? -1 : 1;
+    if (a->order.stage_order != b->order.stage_order)
+        return a->order.stage_order < b->order.stage_order ? -1 : 1;
     return a->index < b->index ? -1 : 1; /* the file's order breaks ties */
 }
 
-static void report_double(struct rv_loader *l, const struct rv_agent_config *a, const struct rv_agent_config *b)
+static void report_double(struct rv_loader *l, const struct rv_agent *a, const struct rv_agent *b)
 {
-    bool is_later = b->name_src.line > a->name_src.line ||
-                    (b->name_src.line == a->name_src.line && b->name_src.col > a->name_src.col);
-    const struct rv_agent_config *first = is_later ? a : b;
-    const struct rv_agent_config *second = is_later ? b : a;
+    bool is_later = b->places.name.line > a->places.name.line ||
+                    (b->places.name.line == a->places.name.line && b->places.name.col > a->places.name.col);
+    const struct rv_agent *first = is_later ? a : b;
+    const struct rv_agent *second = is_later ? b : a;
 
-    rv_findings_add(l->findings, RV_SEVERITY_ERROR, &second->name_src, "give each agent a name of its own",
-                    "duplicate agent name \"%s\"; the first one is on line %d", second->name, first->name_src.line);
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, &second->places.name, "give each agent a name of its own",
+                    "duplicate agent name \"%s\"; the first one is on line %d", second->name, first->places.name.line);
 }
 
 static void index_stages(struct rv_loader *l)
@@ -31,7 +31,7 @@ static void index_stages(struct rv_loader *l)
     struct rv_pipeline *p = l->p;
 
     for (size_t i = 0; i < p->n_agents && l->rc == 0; i++) {
-        struct rv_agent_config *a = &p->agents[i];
+        struct rv_agent *a = &p->agents[i];
         int rc;
 
         a->index = (int)i;
@@ -63,25 +63,26 @@ static int state_merge_of(const struct rv_pipeline *p, const char *output_key)
     return RV_UNSET;
 }
 
-static void finish_agent(struct rv_loader *l, struct rv_agent_config *a)
+static void finish_agent(struct rv_loader *l, struct rv_agent *a)
 {
     struct rv_pipeline *p = l->p;
 
-    if (!a->output_key[0])
-        a->output_key = a->name;
-    if (!a->plan_from[0])
-        a->plan_from = "plan";
-    if (a->timeout_seconds == 0)
-        a->timeout_seconds = p->default_timeout_seconds;
-    a->mock = a->mock || p->mock;
-    a->state_merge = state_merge_of(p, a->output_key);
-    a->default_target = rv_pipeline_target(p, rv_str_of(a->default_next));
-    a->error_target = rv_pipeline_target(p, rv_str_of(a->error_next));
-    for (size_t i = 0; i < a->n_rules; i++)
-        a->rules[i].target =
-            a->rules[i].target_name[0] ? rv_pipeline_target(p, rv_str_of(a->rules[i].target_name)) : RV_TARGET_UNKNOWN;
-    a->requires_index = resolve_list(l, &a->requires);
-    a->after_index = resolve_list(l, &a->after);
+    if (!a->output.key[0])
+        a->output.key = a->name;
+    if (!a->tools.plan_from[0])
+        a->tools.plan_from = "plan";
+    if (a->limits.timeout_seconds == 0)
+        a->limits.timeout_seconds = p->default_timeout_seconds;
+    a->hooks.mock = a->hooks.mock || p->mock;
+    a->output.state_merge = state_merge_of(p, a->output.key);
+    a->routing.default_target = rv_pipeline_target(p, rv_str_of(a->routing.default_next));
+    a->routing.error_target = rv_pipeline_target(p, rv_str_of(a->routing.error_next));
+    for (size_t i = 0; i < a->routing.n_rules; i++)
+        a->routing.rules[i].target = a->routing.rules[i].target_name[0]
+                                         ? rv_pipeline_target(p, rv_str_of(a->routing.rules[i].target_name))
+                                         : RV_TARGET_UNKNOWN;
+    a->order.requires_index = resolve_list(l, &a->order.requires);
+    a->order.after_index = resolve_list(l, &a->order.after);
 }
 
 static void collect_targets(struct rv_loader *l)

@@ -5,9 +5,9 @@
 
 #include "config/analysis_internal.h"
 
-bool rv_agent_calls_model(const struct rv_agent_config *a)
+bool rv_agent_calls_model(const struct rv_agent *a)
 {
-    return a->has_llm && !(a->mock && a->mock_handler[0]);
+    return a->has_llm && !(a->hooks.mock && a->hooks.mock_handler[0]);
 }
 
 static bool always_matches(const struct rv_rule *rule)
@@ -42,9 +42,9 @@ struct earlier {
     int always;    /* index of a rule that always matches, or -1 */
 };
 
-static void judge_rule(const struct rv_agent_config *a, size_t i, const struct earlier *before, struct rv_route *route)
+static void judge_rule(const struct rv_agent *a, size_t i, const struct earlier *before, struct rv_route *route)
 {
-    const struct rv_rule *rule = &a->rules[i];
+    const struct rv_rule *rule = &a->routing.rules[i];
 
     route->is_likely = !before->any_when && !rule->when;
     if (before->always >= 0) {
@@ -53,7 +53,7 @@ static void judge_rule(const struct rv_agent_config *a, size_t i, const struct e
         return;
     }
     for (size_t j = 0; j < i; j++) {
-        if (same_test(&a->rules[j], rule)) {
+        if (same_test(&a->routing.rules[j], rule)) {
             route->fate = RV_WAY_REPEATED;
             route->because = (int)j;
             return;
@@ -66,8 +66,7 @@ static void judge_rule(const struct rv_agent_config *a, size_t i, const struct e
 }
 
 /* A yes needs no second visit, unless the pipeline says where it leads. */
-static void add_approved(const struct rv_pipeline *p, const struct rv_agent_config *a, int from,
-                         struct rv_routes *routes)
+static void add_approved(const struct rv_pipeline *p, const struct rv_agent *a, int from, struct rv_routes *routes)
 {
     bool asks = false;
 
@@ -94,40 +93,40 @@ bool rv_routes_ask(const struct rv_routes *routes, int stage, int target)
     return false;
 }
 
-static void add_agent(const struct rv_agent_config *a, int from, struct rv_routes *routes)
+static void add_agent(const struct rv_agent *a, int from, struct rv_routes *routes)
 {
     const struct rv_route blank = {.from = from, .rule = -1, .because = -1, .is_likely = true};
-    struct earlier before = {a->routing_function[0] != '\0', -1};
+    struct earlier before = {a->routing.function[0] != '\0', -1};
     struct rv_route route;
 
-    for (size_t i = 0; i < a->n_rules; i++) {
+    for (size_t i = 0; i < a->routing.n_rules; i++) {
         route = blank;
         route.kind = RV_WAY_RULE;
-        route.to = a->rules[i].target;
+        route.to = a->routing.rules[i].target;
         route.rule = (int)i;
         judge_rule(a, i, &before, &route);
-        if (before.always < 0 && always_matches(&a->rules[i]))
+        if (before.always < 0 && always_matches(&a->routing.rules[i]))
             before.always = (int)i;
-        else if (a->rules[i].when)
+        else if (a->routing.rules[i].when)
             before.any_when = true;
         routes->items[routes->n++] = route;
     }
     route = blank;
     route.kind = RV_WAY_DEFAULT;
-    route.to = a->default_target == RV_TARGET_NONE ? RV_TARGET_END : a->default_target;
+    route.to = a->routing.default_target == RV_TARGET_NONE ? RV_TARGET_END : a->routing.default_target;
     route.is_likely = !before.any_when;
     if (before.always >= 0) {
         route.fate = RV_WAY_CUT_OFF;
         route.because = before.always;
     }
     routes->items[routes->n++] = route;
-    if (a->error_target != RV_TARGET_NONE) {
+    if (a->routing.error_target != RV_TARGET_NONE) {
         route = blank;
         route.kind = RV_WAY_ERROR;
-        route.to = a->error_target;
+        route.to = a->routing.error_target;
         routes->items[routes->n++] = route;
     }
-    if (a->routing_function[0]) {
+    if (a->routing.function[0]) {
         route = blank;
         route.kind = RV_WAY_FUNCTION;
         route.to = RV_TARGET_NONE;
@@ -142,7 +141,7 @@ int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err *
     size_t max = 0;
 
     for (size_t s = 0; s < p->n_agents; s++)
-        max += p->agents[s].n_rules + 4; /* default, error, function, approved */
+        max += p->agents[s].routing.n_rules + 4; /* default, error, function, approved */
     routes.items = calloc(max + 1, sizeof(*routes.items));
     routes.start = calloc(p->n_agents + 1, sizeof(*routes.start));
     if (!routes.items || !routes.start) {

@@ -112,16 +112,16 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
 
 void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_agent_config *a = (struct rv_agent_config *)((char *)target - offsetof(struct rv_agent_config, rules));
+    struct rv_agent *a = (struct rv_agent *)((char *)target - offsetof(struct rv_agent, routing.rules));
     bool ok = false;
     size_t n = rv_list_length(r, node, "routing_rules", RV_MAX_RULES_PER_AGENT, &ok);
 
     if (!ok)
         return;
-    a->rules = rv_loader_array(rv_loader_of(r), n, sizeof *a->rules);
-    if (!a->rules)
+    a->routing.rules = rv_loader_array(rv_loader_of(r), n, sizeof *a->routing.rules);
+    if (!a->routing.rules)
         return;
-    a->n_rules = n;
+    a->routing.n_rules = n;
     for (size_t i = 0; i < n; i++)
-        read_rule(r, node->items[i], i + 1, &a->rules[i]);
+        read_rule(r, node->items[i], i + 1, &a->routing.rules[i]);
 }

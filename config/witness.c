@@ -13,7 +13,7 @@
 #define MAX_SAMPLES 1024 /* of one stage: about a millisecond */
 
 struct sampler {
-    const struct rv_agent_config *agent;
+    const struct rv_agent *agent;
     json_object *values[MAX_VALUES]; /* owned; what a field of the output may be */
     size_t n_values;
     rv_str fields[MAX_FIELDS]; /* borrowed from rules and expressions; seen so far */
@@ -85,8 +85,8 @@ static void add_values(struct sampler *s)
     add_new_take(s, json_object_new_int64(0));
     add_new_take(s, json_object_new_int64(1));
     add_new_take(s, json_object_new_string("text"));
-    for (size_t i = 0; i < s->agent->n_rules; i++) {
-        const struct rv_rule *rule = &s->agent->rules[i];
+    for (size_t i = 0; i < s->agent->routing.n_rules; i++) {
+        const struct rv_rule *rule = &s->agent->routing.rules[i];
         json_object *copy = NULL; /* not a reference: counting it would change a pipeline that others read */
 
         if (rule->when)
@@ -132,8 +132,8 @@ static int route_sample(struct sampler *s)
     struct rv_scope scope = {lookup, s};
 
     s->is_foreign = false;
-    for (size_t i = 0; i < s->agent->n_rules; i++) {
-        const struct rv_rule *rule = &s->agent->rules[i];
+    for (size_t i = 0; i < s->agent->routing.n_rules; i++) {
+        const struct rv_rule *rule = &s->agent->routing.rules[i];
         json_object *value = NULL;
         bool matches = false;
 
@@ -152,7 +152,7 @@ static int route_sample(struct sampler *s)
         if (matches)
             return (int)i;
     }
-    return (int)s->agent->n_rules;
+    return (int)s->agent->routing.n_rules;
 }
 
 static void try_samples(struct sampler *s, struct rv_route *routes, size_t n_open)
@@ -169,14 +169,14 @@ static void try_samples(struct sampler *s, struct rv_route *routes, size_t n_ope
     }
 }
 
-int rv_witness_routes(const struct rv_agent_config *a, struct rv_route *routes, rv_err **err)
+int rv_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err **err)
 {
     struct sampler s = {.agent = a};
     size_t n_open = 0;
 
-    for (size_t i = 0; i <= a->n_rules; i++)
+    for (size_t i = 0; i <= a->routing.n_rules; i++)
         n_open += !routes[i].is_likely && routes[i].fate == RV_WAY_LIVE;
-    if (n_open == 0 || a->routing_function[0])
+    if (n_open == 0 || a->routing.function[0])
         return 0;
     add_values(&s);
     try_samples(&s, routes, n_open);

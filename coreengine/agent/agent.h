@@ -248,7 +248,7 @@ const char *rv_route_by_text(enum rv_route_by by);
 /** Rule 5.8: the first rule that matches output, else default_next, else the end.
  *  @param scope values for `when`; a `when` that can not be evaluated is RV_E_INVALID with its place
  *  @param out_rule index of the rule, -1 for none; may be NULL */
-RV_MUST_CHECK int rv_route(const struct rv_agent_config *agent, json_object *output, const struct rv_scope *scope,
+RV_MUST_CHECK int rv_route(const struct rv_agent *agent, json_object *output, const struct rv_scope *scope,
                            int *out_target, enum rv_route_by *out_by, int *out_rule, rv_err **err);
 /** The values that prompts (prompt true) or `when` expressions see: output may be NULL. */
 struct rv_stage_scope {

@@ -19,16 +19,16 @@ enum visit_phase {
     PHASE_DONE,
 };
 
-/* A safe tool call among several that a reply asked for and that run side by side. */
-struct flight {
+/* A pending call: a safe tool call among several that a reply asked for and that run side by side. */
+struct pending_call {
     int64_t call_id, attempt,
         started_us;      /* call_id: of the call, or of the timer before its next attempt; 0: answered */
     bool waits;          /* for that timer */
     struct child *child; /* the agent that was asked, while it works; owned; NULL: none */
     json_object *entry;  /* its entry of `results`, once it is answered; owned */
 };
-#define FLYING INT64_MAX /* rv_visit.waiting_for: the calls of `flights` */
-struct child;            /* visit_child.c */
+#define PENDING_CALLS INT64_MAX /* rv_visit.waiting_for: the calls of `pending` */
+struct child;                   /* visit_child.c */
 
 struct tool_progress {
     json_object *steps;   /* array; owned */
@@ -42,26 +42,26 @@ struct tool_progress {
     int64_t key_visit;       /* whose idempotency key the step at `at` has; 0: this visit's */
     enum {
         WORD_NONE,
-        WORD_HAPPENED, /* a person said that the call at `at` happened, with the result `said` */
+        WORD_HAPPENED, /* a person said that the call at `at` happened, with the result `stated` */
         WORD_FAIL,     /* or that the stage is to fail */
         WORD_ASK,      /* nobody has answered: ask again */
     } word;
-    json_object *said;      /* owned; NULL: an empty result */
-    char step_id[48];       /* "step_<index>" when the step has none */
-    struct flight *flights; /* the steps from `at` on that run side by side; owned; NULL: none */
-    size_t n_flights, n_answered;
+    json_object *stated;          /* owned; NULL: an empty result */
+    char step_id[48];             /* "step_<index>" when the step has none */
+    struct pending_call *pending; /* the steps from `at` on that run side by side; owned; NULL: none */
+    size_t n_pending, n_answered;
 };
 
-/* What a model stage and its model have said to each other in this visit, after the prompt. */
-struct talk {
+/* How far a visit with a model is: the messages after the prompt, and what was counted. */
+struct model_progress {
     char *prompt; /* owned; NULL: not rendered yet */
     size_t prompt_len;
-    json_object *turns;   /* messages; owned; NULL: none */
-    json_object *ids;     /* of the tool calls in turns, as keys; owned; NULL: not collected yet */
-    json_object *offered; /* tools as a request has them; owned; NULL: not looked up yet */
-    rv_schema *schema;    /* the agent's output_schema; owned; NULL: not compiled yet */
-    bool acting;          /* the tools that the last reply asked for are being called */
-    bool has_call;        /* a model call was taken from llm_left and not made yet */
+    json_object *messages; /* after the prompt; owned; NULL: none */
+    json_object *ids;      /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
+    json_object *offered;  /* tools as a request has them; owned; NULL: not looked up yet */
+    rv_schema *schema;     /* the agent's output_schema; owned; NULL: not compiled yet */
+    bool acting;           /* the tools that the last reply asked for are being called */
+    bool has_call;         /* a model call was taken from llm_left and not made yet */
     int64_t rounds, repairs, bad_calls, tool_calls;
     int64_t bad_before;  /* of bad_calls, those of earlier replies */
     int64_t requests;    /* made so far */
@@ -72,21 +72,21 @@ struct talk {
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
     /* What becomes rows of the session. */
-    rv_buf said;                 /* what people were shown of it: own words and those of agents that were asked; of a
-                                    structured agent, whose words nobody is shown, its own */
-    size_t answer_at;            /* where in `said` the words of asked agents begin that stand for the answer as long
-                                    as the agent itself says nothing more; SIZE_MAX: none do */
-    bool is_muted;               /* an agent that was asked has spoken, in place of this one */
-    json_object *child_rows;     /* by tool call id: the rows of the agent that it asked; owned; NULL: none */
-    json_object *final_calls;    /* of the reply that had the output; owned; NULL: none */
-    json_object *new_calls;      /* of the reply that is being judged, until they are in turns; borrowed; NULL: none */
+    rv_buf visible;           /* the text that users were shown: its own and that of agents that it asked; of a
+                                 structured agent, whose text is not shown, its own */
+    size_t answer_at;         /* where in `visible` the text of asked agents begins that is the answer as long as
+                                 the agent itself adds nothing; SIZE_MAX: there is none */
+    bool is_muted;            /* an agent that was asked has spoken, in place of this one */
+    json_object *child_rows;  /* by tool call id: the rows of the agent that it asked; owned; NULL: none */
+    json_object *final_calls; /* of the reply that had the output; owned; NULL: none */
+    json_object *new_calls; /* of the reply that is being judged, until they are in `messages`; borrowed; NULL: none */
     struct rv_usage child_usage; /* of the agents that were asked */
 };
 
 struct rv_visit {
-    struct rv_visit_shared *shared;      /* borrowed; outlives the visit */
-    const struct rv_agent_config *agent; /* borrowed from the pipeline */
-    rv_envelope *env;                    /* borrowed: the run's envelope or this stage's fork */
+    struct rv_visit_shared *shared; /* borrowed; outlives the visit */
+    const struct rv_agent *agent;   /* borrowed from the pipeline */
+    rv_envelope *env;               /* borrowed: the run's envelope or this stage's fork */
     bool route;
     enum visit_phase phase;
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
@@ -108,7 +108,7 @@ struct rv_visit {
     json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
     struct tool_progress tools;
-    struct talk talk;
+    struct model_progress model;
     enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
     enum rv_route_by routed_by;
     int routed_rule;
@@ -177,7 +177,7 @@ uint64_t rv_visit_hash(uint64_t h, const char *text);
 
 /* visit_knobs.c: the `execution` section */
 /** Does no visit of that stage do any work, because it is the arbiter and there is to be none? */
-bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent_config *agent);
+bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent);
 /** Where the stage is the arbiter and has nothing to judge: its output is made and stored, and only routing is left. */
 RV_MUST_CHECK int rv_visit_sit_out(rv_visit *v, rv_err **err);
 /** The output is not confident and has a question for the user. */
@@ -196,31 +196,32 @@ int64_t rv_visit_max_tokens(const rv_visit *v);
 /* visit_reply.c: what a model's reply comes to */
 int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
-/* visit_talk.c: messages */
-void rv_talk_fini(struct talk *t);
+/* visit_messages.c: messages */
+void rv_messages_fini(struct model_progress *t);
 /** The tools that the stage's model may call, as a request has them; NULL in *offered when there are none. Borrowed. */
-RV_MUST_CHECK int rv_talk_offered(rv_visit *v, json_object **offered, rv_err **err);
+RV_MUST_CHECK int rv_messages_offered(rv_visit *v, json_object **offered, rv_err **err);
 /** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
  * another one. */
-RV_MUST_CHECK int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
+RV_MUST_CHECK int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
 /** What the model is shown of an entry of `results`: the data, or what went wrong. At most RV_TALK_RESULT_MAX bytes. */
-#define RV_TALK_RESULT_MAX ((size_t)1 << 20)
-void rv_talk_write_result(json_object *entry, rv_buf *out, bool *is_error);
-void rv_talk_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
-RV_MUST_CHECK int rv_talk_add_user(rv_visit *v, rv_str text, rv_err **err);
-RV_MUST_CHECK int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err);
+#define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
+void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
+void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
+RV_MUST_CHECK int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err);
+RV_MUST_CHECK int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error,
+                                         rv_err **err);
 /** The calls of the last reply were made: their results become messages, and the model is asked again. */
-int rv_talk_acted(rv_visit *v, rv_err **err);
+int rv_messages_acted(rv_visit *v, rv_err **err);
 /** What is kept of it while the stage waits for a person; *out is the caller's. And back. */
-RV_MUST_CHECK int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **err);
-RV_MUST_CHECK int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err);
+RV_MUST_CHECK int rv_messages_keep(const rv_visit *v, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_messages_take(rv_visit *v, json_object *kept, rv_err **err);
 
 /* visit_ids.c */
 /** The number up to which counted ids may be those of older rows of the session; 0: none, or the rules do not look. */
-int64_t rv_talk_ids_upto(const rv_visit *v);
-/** The ids of what was said before, and of the turns so far: talk.ids. */
-RV_MUST_CHECK int rv_talk_collect_ids(rv_visit *v, rv_err **err);
-RV_MUST_CHECK int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
+int64_t rv_messages_ids_upto(const rv_visit *v);
+/** The ids of what was said before, and of the messages so far: model.ids. */
+RV_MUST_CHECK int rv_messages_collect_ids(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
 
 /* visit_money.c: what calls cost, and the limits of a visit */
 /** Set aside the most that a call can cost; false when the visit failed for want of money or a limit (*rc). */
@@ -293,14 +294,14 @@ void rv_step_tell(rv_visit *v, size_t index, json_object *entry, int64_t call_id
 RV_MUST_CHECK int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info,
                                int64_t *call_id, struct rv_effects *out, rv_err **err);
 
-/* visit_flights.c: safe calls side by side */
+/* visit_pending.c: safe calls side by side */
 /** Begin the calls from `at` on that may run so; *n 0: there are not at least two. */
-RV_MUST_CHECK int rv_flights_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err);
-bool rv_flights_wait_for(const rv_visit *v, int64_t call_id);
-RV_MUST_CHECK int rv_flights_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err);
+bool rv_pending_wait_for(const rv_visit *v, int64_t call_id);
+RV_MUST_CHECK int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Give them up; partials as rv_visit_cancel(). */
-RV_MUST_CHECK int rv_flights_cancel(rv_visit *v, json_object *partials, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_flights_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_pending_cancel(rv_visit *v, json_object *partials, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
 
 /* visit_ask.c: agents as tools */
 #define RV_ASK_AGENT "ask_agent"
@@ -342,21 +343,21 @@ void rv_child_free(struct child *c);
 /* visit_layers.c: what stands before the prompt */
 RV_MUST_CHECK int rv_visit_write_layers(const rv_visit *v, rv_jw *w, rv_err **err);
 
-/* visit_said.c: what people are shown, which is what is kept */
-void rv_said_init(struct talk *t);
+/* visit_visible.c: the text that users are shown, which is the text that is kept */
+void rv_visible_init(struct model_progress *t);
 /** A reply's words. has_calls: it asked for tools beside them. */
-void rv_said_own(rv_visit *v, rv_str text, bool has_calls);
+void rv_visible_own(rv_visit *v, rv_str text, bool has_calls);
 /** The words of a model call that broke off were shown, too; not those of a structured agent. */
-void rv_said_partial(rv_visit *v);
+void rv_visible_partial(rv_visit *v);
 /** Are the words that it says now not shown, because child_text prefers those of another agent? Of runs of the older
  *  rules nobody is told. */
-bool rv_said_is_muted(const rv_visit *v);
+bool rv_visible_is_muted(const rv_visit *v);
 /** The same of an agent that it asks now. */
-bool rv_said_mutes_child(const rv_visit *v);
+bool rv_visible_mutes_child(const rv_visit *v);
 /** Those of an agent that was asked. failed: the asking one has to be heard again. */
-void rv_said_child(rv_visit *v, rv_str text, bool failed);
+void rv_visible_child(rv_visit *v, rv_str text, bool failed);
 /** The object of a structured agent whose turn is completed: told once, as an event; nothing for others. */
-RV_MUST_CHECK int rv_said_output(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err);
 
 /* visit_rows.c: the turn as rows */
 /** Have the rows of the turn kept; nothing where no session is kept, or they are kept already. */

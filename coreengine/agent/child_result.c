@@ -9,14 +9,14 @@ static int result_map(const rv_visit *v, size_t index, const char *agent, const 
 {
     const char *asked = NULL;
     const rv_visit *child = c ? c->visit : NULL;
-    bool structured = child && !error && child->agent->output_schema;
+    bool structured = child && !error && child->agent->output.schema;
     json_object *text = NULL, *map = json_object_new_object();
     rv_buf words = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
 
     if (!error && structured)
         rv_json_write(child->output, &words);
-    else if (!error && child->talk.said.len > 0)
-        rv_buf_add_str(&words, rv_buf_str(&child->talk.said));
+    else if (!error && child->model.visible.len > 0)
+        rv_buf_add_str(&words, rv_buf_str(&child->model.visible));
     int rc = map ? rv_buf_check(&words, "the answer of an agent", err) : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
     if (rc == 0)
         rc = rv_json_set_text(map, "status", error ? "error" : "success", err);

@@ -21,7 +21,7 @@ int rv_end_raise(rv_visit *v, enum rv_interrupt_kind kind, const char *text, jso
     if (rc == 0)
         rc = rv_json_set_text(kept, "interrupt_id", id, err);
     if (rc == 0)
-        rc = rv_json_set_text(kept, "policy", v->agent->policies.items[v->policy_at], err);
+        rc = rv_json_set_text(kept, "policy", v->agent->hooks.policies.items[v->policy_at], err);
     if (rc == 0 && v->approved_policies)
         rc = rv_json_set_ref(kept, "approved", v->approved_policies, err);
     if (rc == 0)
@@ -57,7 +57,7 @@ static int describe(const rv_visit *v, enum rv_outcome kind, rv_str output, json
     if (rc == 0 && output.len <= DATA_BYTES)
         rc = rv_json_set_ref(data, "output", v->output, err);
     else if (rc == 0)
-        rc = rv_json_set_text(data, "output_key", v->agent->output_key, err);
+        rc = rv_json_set_text(data, "output_key", v->agent->output.key, err);
     if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->routed_to == RV_TARGET_CONFIRMATION)
         rc = rv_json_set_text(data, RV_ASKED_NEXT, rv_pipeline_approved_name(v->shared->pipeline, v->agent), err);
     return rc;

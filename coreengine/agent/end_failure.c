@@ -22,16 +22,16 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
 {
     enum visit_phase failed_in = v->phase;
     rv_str name = rv_str_of(v->agent->name), text = rv_str_of(v->error_text);
-    int to = v->agent->error_target;
+    int to = v->agent->routing.error_target;
     bool cancelled = strcmp(type, "CancelledError") == 0;
 
-    if (v->tools.n_flights > 0) { /* what the agents that were asked have done belongs to the rows */
-        int ended = rv_flights_cancel(v, NULL, out, err);
+    if (v->tools.n_pending > 0) { /* what the agents that were asked have done belongs to the rows */
+        int ended = rv_pending_cancel(v, NULL, out, err);
         if (ended < 0)
             return ended;
     }
-    if (v->talk.new_calls) { /* they become rows, with why nobody made them */
-        int named = rv_talk_tell_apart(v, v->talk.new_calls, err);
+    if (v->model.new_calls) { /* they become rows, with why nobody made them */
+        int named = rv_messages_tell_apart(v, v->model.new_calls, err);
         if (named < 0)
             return named;
     }
@@ -40,7 +40,7 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
     v->result.outcome = RV_OUTCOME_ERROR;
     v->result.error_text = v->error_text;
     v->result.reason = reason_of(v, type, failed_in);
-    rv_said_partial(v);
+    rv_visible_partial(v);
     v->result.next = cancelled ? RV_TARGET_NONE : to;
     int rc = failed_in == PHASE_CHAIN ? 0 : rv_end_restore(v, err); /* the output of a chain stands */
     if (rc == 0)

@@ -50,7 +50,7 @@ static bool refused_by_outcome(rv_visit *v, struct rv_effects *out, int *rc, rv_
 
 int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_str_list *need = &v->agent->required_output_fields;
+    const struct rv_str_list *need = &v->agent->output.required_fields;
     int rc = 0;
 
     for (size_t i = 0; i < need->n; i++)
@@ -68,7 +68,7 @@ int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 int rv_visit_store(rv_visit *v, rv_err **err)
 {
-    rv_str key = rv_str_of(v->agent->output_key);
+    rv_str key = rv_str_of(v->agent->output.key);
 
     v->previous = json_object_get(rv_envelope_output(v->env, key, &v->had_previous));
     int rc = rv_envelope_set_output(v->env, key, v->output, err);
@@ -79,7 +79,7 @@ int rv_visit_store(rv_visit *v, rv_err **err)
 
 int rv_end_restore(rv_visit *v, rv_err **err)
 {
-    rv_str key = rv_str_of(v->agent->output_key);
+    rv_str key = rv_str_of(v->agent->output.key);
 
     if (!v->stored)
         return 0;
@@ -90,13 +90,13 @@ int rv_end_restore(rv_visit *v, rv_err **err)
 
 int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    rv_str key = rv_str_of(v->agent->output_key);
+    rv_str key = rv_str_of(v->agent->output.key);
     int rc = 0;
 
     if (refused_by_outcome(v, out, &rc, err))
         return rc;
-    if (v->agent->state_merge != RV_UNSET) {
-        rc = rv_envelope_merge_state(v->env, key, (enum rv_merge_how)v->agent->state_merge, v->output, err);
+    if (v->agent->output.state_merge != RV_UNSET) {
+        rc = rv_envelope_merge_state(v->env, key, (enum rv_merge_how)v->agent->output.state_merge, v->output, err);
         if (rc < 0)
             return rc;
     }

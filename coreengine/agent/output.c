@@ -8,9 +8,9 @@
 
 static int ensure_schema(rv_visit *v, rv_err **err)
 {
-    if (v->talk.schema)
+    if (v->model.schema)
         return 0;
-    int rc = rv_schema_compile(v->agent->output_schema, "output_schema", &v->talk.schema, err);
+    int rc = rv_schema_compile(v->agent->output.schema, "output_schema", &v->model.schema, err);
     return rc < 0 ? RV_WRAP(err, rc, "agent \"%s\"", v->agent->name) : 0;
 }
 
@@ -85,13 +85,13 @@ void rv_output_drop_nulls(json_object *schema, json_object *value)
 
 static bool lacks(const rv_visit *v, json_object *value, const char *field)
 {
-    return !is_required(v->agent->output_schema, field) && !json_object_object_get_ex(value, field, NULL);
+    return !is_required(v->agent->output.schema, field) && !json_object_object_get_ex(value, field, NULL);
 }
 
 /* Who mends an output has to know all that is wrong with it: fields that are missing, behind what the schema says. */
 static int add_missing(const rv_visit *v, json_object *value, int rc, rv_err **cause)
 {
-    const struct rv_str_list *need = &v->agent->required_output_fields;
+    const struct rv_str_list *need = &v->agent->output.required_fields;
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     size_t n = 0;
 
@@ -120,13 +120,13 @@ int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
     int rc = ensure_schema(v, err);
 
     if (rc == 0)
-        rc = v->agent->doc ? rv_json_dup(value, &copy, err) : 0;
+        rc = v->agent->declared.doc ? rv_json_dup(value, &copy, err) : 0;
     if (rc < 0)
         return rc;
     if (!copy)
         copy = json_object_get(value);
-    rv_output_drop_nulls(v->agent->output_schema, copy);
-    rc = rv_schema_check(v->talk.schema, copy, &cause);
+    rv_output_drop_nulls(v->agent->output.schema, copy);
+    rc = rv_schema_check(v->model.schema, copy, &cause);
     if (!rv_err_is(cause, RV_E_NOMEM))
         rc = add_missing(v, copy, rc, &cause);
     json_object_put(copy);

@@ -83,29 +83,29 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
 
 int rv_reply_act(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_agent_config *a = v->agent;
-    int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.tool_calls_limit;
+    const struct rv_agent *a = v->agent;
+    int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.llm.tool_calls_limit;
 
-    if (v->talk.rounds >= a->max_rounds)
+    if (v->model.rounds >= a->limits.max_rounds)
         return rv_visit_fail(v, out, "LimitError", err,
                              "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
                              "raise it, or tell the model when to stop",
-                             a->name, (long long)v->talk.rounds, (long long)a->max_rounds);
-    if (limit > 0 && v->talk.tool_calls + n > limit)
+                             a->name, (long long)v->model.rounds, (long long)a->limits.max_rounds);
+    if (limit > 0 && v->model.tool_calls + n > limit)
         return rv_visit_fail(v, out, "LimitError", err,
                              "agent \"%s\": the model has called %lld tools and asks for %lld more, "
                              "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
-                             a->name, (long long)v->talk.tool_calls, (long long)n, (long long)limit);
-    v->talk.rounds++;
-    v->talk.bad_before = v->talk.bad_calls;
-    v->talk.tool_calls += n;
-    int rc = rv_talk_add_reply(v, ev, calls, err);
+                             a->name, (long long)v->model.tool_calls, (long long)n, (long long)limit);
+    v->model.rounds++;
+    v->model.bad_before = v->model.bad_calls;
+    v->model.tool_calls += n;
+    int rc = rv_messages_add_reply(v, ev, calls, err);
     v->tools.all_succeeded = true;
     if (rc == 0 && (!(v->tools.steps = json_object_new_array()) || !(v->tools.results = json_object_new_array())))
         rc = RV_FAIL(err, RV_E_NOMEM, "call the tools of agent \"%s\"", a->name);
     for (size_t i = 0; i < (size_t)n && rc == 0; i++)
         rc = add_step(v, json_object_array_get_idx(calls, i), err);
-    v->talk.acting = true;
+    v->model.acting = true;
     v->attempt = 1;
     v->phase = PHASE_MAIN;
     return rc;

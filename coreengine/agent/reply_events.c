@@ -65,14 +65,14 @@ void rv_reply_emit(rv_visit *v, const struct rv_event *ev, json_object *calls, i
         rv_jw_kv_int(&w, "bytes", (int64_t)ev->reply.len);
         if (rv_utf8_valid(ev->reply, NULL))
             rv_visit_preview(&w, "preview", ev->reply);
-        if (rv_said_is_muted(v))
+        if (rv_visible_is_muted(v))
             write_muted(ev->reply, &w);
         if (calls && json_object_array_length(calls) > 0)
             write_calls(calls, &w);
     }
     write_answer(&ev->llm, ev->failed, &w);
-    if (v->talk.usage.cost_micro_usd > spent_before)
-        rv_jw_kv_int(&w, "cost_micro_usd", v->talk.usage.cost_micro_usd - spent_before);
+    if (v->model.usage.cost_micro_usd > spent_before)
+        rv_jw_kv_int(&w, "cost_micro_usd", v->model.usage.cost_micro_usd - spent_before);
     rv_emit_end(out, &w);
 }
 
@@ -98,7 +98,7 @@ void rv_reply_emit_repair(rv_visit *v, const char *why, struct rv_effects *out)
 
     if (!rv_emit_begin(v->shared, out, RV_EMIT_RETRY, v->agent->index, v->visit_no, v->now_us, &w))
         return;
-    rv_jw_kv_int(&w, "repair", v->talk.repairs);
+    rv_jw_kv_int(&w, "repair", v->model.repairs);
     rv_jw_kv_int(&w, "wait_ms", 0);
     rv_jw_kv_text(&w, "error", why);
     rv_emit_end(out, &w);

@@ -23,7 +23,7 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
 {
     rv_buf text = RV_BUF_INIT(2 * REPAIR_MAX);
     json_object *given = rv_reply_output_call(calls);
-    int rc = rv_talk_add_reply(v, ev, calls, err);
+    int rc = rv_messages_add_reply(v, ev, calls, err);
 
     rv_buf_printf(&text, "This does not fit the schema of the answer: %.*s. Correct it and answer again.",
                   RV_STR_ARG(rv_utf8_cut(rv_str_of(fault), REPAIR_MAX)));
@@ -33,11 +33,11 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
         json_object *call = json_object_array_get_idx(calls, i);
         rv_str content =
             call == given ? rv_buf_str(&text) : RV_STR_LIT("Not called: a final answer was given as well.");
-        rc =
-            rv_talk_add_result(v, rv_reply_call_text(call, "id"), rv_reply_call_text(call, "name"), content, true, err);
+        rc = rv_messages_add_result(v, rv_reply_call_text(call, "id"), rv_reply_call_text(call, "name"), content, true,
+                                    err);
     }
     if (rc == 0 && !calls)
-        rc = rv_talk_add_user(v, rv_buf_str(&text), err);
+        rc = rv_messages_add_user(v, rv_buf_str(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -48,15 +48,15 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv
 {
     if (rv_err_is(cause, RV_E_NOMEM))
         return rv_visit_fail_cause(v, out, "ValidationError", cause, err);
-    if (v->talk.repairs >= v->agent->max_repairs) {
+    if (v->model.repairs >= v->agent->limits.max_repairs) {
         int rc = RV_WRAP(&cause, rv_err_code(cause),
                          "agent \"%s\": the output does not fit output_schema, after %lld "
                          "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
-                         v->agent->name, (long long)v->talk.repairs, (long long)v->agent->max_repairs);
+                         v->agent->name, (long long)v->model.repairs, (long long)v->agent->limits.max_repairs);
         RV_IGNORE(rc, "the error carries it");
         return rv_visit_fail_cause(v, out, "ParseError", cause, err);
     }
-    v->talk.repairs++;
+    v->model.repairs++;
     rv_reply_emit_repair(v, rv_err_text(cause), out);
     int rc = ask_again(v, ev, calls, rv_err_text(cause), err);
     rv_err_free(cause);
@@ -73,7 +73,7 @@ static int cut_off(const rv_visit *v, int rc, rv_err **cause)
 int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
                         rv_err **err)
 {
-    const struct rv_str_list *need = &v->agent->required_output_fields;
+    const struct rv_str_list *need = &v->agent->output.required_fields;
     json_object *given = rv_reply_output_call(calls), *value = NULL;
     rv_err *cause = NULL;
 
@@ -87,8 +87,8 @@ int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *cal
         v->output = value;
         v->phase = PHASE_CHECK;
         rv_reply_warn_of_cut(v, ev, out);
-        v->talk.final_calls = given ? json_object_get(calls) : NULL;
-        return given ? rv_talk_tell_apart(v, calls, err) : 0;
+        v->model.final_calls = given ? json_object_get(calls) : NULL;
+        return given ? rv_messages_tell_apart(v, calls, err) : 0;
     }
     json_object_put(value);
     return repair(v, ev, calls, cause, out, err);
@@ -108,11 +108,11 @@ static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
 
 int rv_reply_plain(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_str_list *need = &v->agent->required_output_fields;
+    const struct rv_str_list *need = &v->agent->output.required_fields;
     rv_err *cause = NULL;
     int rc;
 
-    if (v->agent->output_mode == RV_OUTPUT_TEXT) {
+    if (v->agent->output.mode == RV_OUTPUT_TEXT) {
         bool is_cut = ev->llm.finish == RV_FINISH_LENGTH;
         bool says_nothing = is_cut && rv_str_trim(ev->reply).len == 0;
         rc = says_nothing ? RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name)

@@ -72,13 +72,13 @@ void rv_row_response(struct rows *r, json_object *call, rv_str content, bool is_
     rv_row_end(r);
 }
 
-static json_object *tool_message(json_object *turns, size_t after, json_object *call)
+static json_object *tool_message(json_object *messages, size_t after, json_object *call)
 {
-    size_t n = json_object_array_length(turns);
+    size_t n = json_object_array_length(messages);
     rv_str id = text_of(call, "id");
 
     for (size_t i = after; i < n; i++) {
-        json_object *m = json_object_array_get_idx(turns, i);
+        json_object *m = json_object_array_get_idx(messages, i);
         if (!rv_str_is(text_of(m, "role"), "tool"))
             break;
         if (rv_str_eq(text_of(m, "tool_call_id"), id))
@@ -92,11 +92,11 @@ static json_object *entry_so_far(const rv_visit *v, size_t index)
 {
     const struct tool_progress *t = &v->tools;
 
-    if (!v->talk.acting)
+    if (!v->model.acting)
         return NULL;
     if (index < json_object_array_length(t->results))
         return json_object_array_get_idx(t->results, index);
-    return t->flights && index >= t->at && index - t->at < t->n_flights ? t->flights[index - t->at].entry : NULL;
+    return t->pending && index >= t->at && index - t->at < t->n_pending ? t->pending[index - t->at].entry : NULL;
 }
 
 /* May that call of the reply under way have been made, whatever came of it? */
@@ -104,17 +104,17 @@ static bool is_begun(const rv_visit *v, size_t index)
 {
     const struct tool_progress *t = &v->tools;
 
-    if (!v->talk.acting)
+    if (!v->model.acting)
         return true;
-    return index < t->at + t->n_flights || (index == t->at && t->call_started_us > 0);
+    return index < t->at + t->n_pending || (index == t->at && t->call_started_us > 0);
 }
 
 /* Nobody will make the call: the turn failed before, and the row says why. */
 static int refused_response(struct rows *r, json_object *call, rv_err **err)
 {
-    rv_buf content = RV_BUF_INIT(RV_TALK_RESULT_MAX);
+    rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);
 
-    rv_talk_write_error(r->v->error_type, r->v->error_text, &content);
+    rv_messages_write_error(r->v->error_type, r->v->error_text, &content);
     int rc = rv_buf_check(&content, "tool result", err);
     if (rc == 0)
         rv_row_response(r, call, rv_buf_str(&content), true);
@@ -125,14 +125,14 @@ static int refused_response(struct rows *r, json_object *call, rv_err **err)
 static int response_so_far(struct rows *r, json_object *call, size_t index, rv_err **err)
 {
     json_object *entry = entry_so_far(r->v, index);
-    rv_buf content = RV_BUF_INIT(RV_TALK_RESULT_MAX);
+    rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);
     bool is_error = false;
 
     if (!entry)
         return r->status == RV_TURN_FAILED && r->v->error_text && !is_begun(r->v, index)
                    ? refused_response(r, call, err)
                    : 0;
-    rv_talk_write_result(entry, &content, &is_error);
+    rv_messages_write_result(entry, &content, &is_error);
     int rc = rv_buf_check(&content, "tool result", err);
     if (rc == 0)
         rv_row_response(r, call, rv_buf_str(&content), is_error);
@@ -145,23 +145,24 @@ static void child_rows(struct rows *r, json_object *call)
 {
     json_object *rows = NULL;
 
-    if (!r->v->talk.child_rows || r->is_lean)
+    if (!r->v->model.child_rows || r->is_lean)
         return;
-    json_object_object_get_ex(r->v->talk.child_rows, json_object_get_string(json_object_object_get(call, "id")), &rows);
+    json_object_object_get_ex(r->v->model.child_rows, json_object_get_string(json_object_object_get(call, "id")),
+                              &rows);
     if (rv_json_str(rows).len > 0)
         rv_jw_raw(&r->w, rv_json_str(rows));
 }
 
 static int turn_rows(struct rows *r, size_t at, rv_err **err)
 {
-    json_object *turns = r->v->talk.turns;
-    json_object *calls = rv_json_get_arr(json_object_array_get_idx(turns, at), "tool_calls");
+    json_object *messages = r->v->model.messages;
+    json_object *calls = rv_json_get_arr(json_object_array_get_idx(messages, at), "tool_calls");
     size_t n = calls ? json_object_array_length(calls) : 0;
     int rc = 0;
 
     rv_row_words(r, at);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        json_object *call = json_object_array_get_idx(calls, i), *message = tool_message(turns, at + 1, call);
+        json_object *call = json_object_array_get_idx(calls, i), *message = tool_message(messages, at + 1, call);
         bool is_error = false;
         rc = call_row(r, call, err);
         child_rows(r, call);
@@ -177,8 +178,8 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
 
 int rv_rows_calls(struct rows *r, rv_err **err)
 {
-    const struct talk *t = &r->v->talk;
-    size_t n = t->turns ? json_object_array_length(t->turns) : 0;
+    const struct model_progress *t = &r->v->model;
+    size_t n = t->messages ? json_object_array_length(t->messages) : 0;
     size_t n_final = t->final_calls ? json_object_array_length(t->final_calls) : 0;
     size_t n_new = t->new_calls ? json_object_array_length(t->new_calls) : 0;
     int rc = 0;

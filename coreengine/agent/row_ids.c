@@ -75,7 +75,7 @@ void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us)
     rv_jw_kv_text(&r->w, "id", id);
     rv_jw_kv_text(&r->w, "type", rv_message_type_text(type));
     if (type != RV_MESSAGE_USER)
-        rv_jw_kv_text(&r->w, "agent", v->agent->doc->name);
+        rv_jw_kv_text(&r->w, "agent", v->agent->declared.doc->name);
     rv_jw_kv_text(&r->w, "run_id", run_id(v));
     rv_jw_kv_text(&r->w, "trace_id", r->trace);
     rv_jw_kv_text(&r->w, "span_id", r->span);

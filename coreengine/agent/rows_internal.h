@@ -12,7 +12,7 @@ struct rows {
     rv_buf text;  /* JSON objects with commas between */
     rv_jw w;
     int64_t n;
-    size_t said_at; /* up to where what was said has its rows */
+    size_t visible_at; /* up to where what was said has its rows */
     char trace[RV_HASH_MAX], span[RV_HASH_MAX];
 };
 

@@ -14,11 +14,11 @@ bool rv_visit_is_scripted(const rv_visit *v)
     return v->shared->scripted_stages && v->shared->scripted_stages[v->agent->index];
 }
 
-static bool is_mocked(const struct rv_visit_shared *shared, const struct rv_agent_config *agent)
+static bool is_mocked(const struct rv_visit_shared *shared, const struct rv_agent *agent)
 {
     if (shared->scripted_stages && shared->scripted_stages[agent->index])
         return true;
-    return agent->mock_handler[0] && (agent->mock || shared->use_mocks);
+    return agent->hooks.mock_handler[0] && (agent->hooks.mock || shared->use_mocks);
 }
 
 bool rv_visit_is_mocked(const rv_visit *v)
@@ -33,7 +33,7 @@ bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
 
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
     return agent->has_llm && !is_mocked(shared, agent) && !rv_arbiter_is_off(shared, agent);
 }
 
@@ -42,7 +42,7 @@ static int advance(rv_visit *v, struct rv_effects *out, rv_err **err);
 static int64_t stage_deadline(const rv_visit *v)
 {
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
-    int64_t ms = v->agent->timeout_seconds * 1000;
+    int64_t ms = v->agent->limits.timeout_seconds * 1000;
 
     if (x->has_agent_timeout && x->agent_timeout_ms < ms)
         ms = x->agent_timeout_ms;
@@ -54,7 +54,7 @@ static int64_t stage_deadline(const rv_visit *v)
 
 static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us, rv_err **err)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = calloc(1, sizeof *v);
 
     if (!v) {
@@ -74,7 +74,7 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->result.reason = RV_REASON_NONE;
     v->rows = RV_BUF_INIT(MAX_CHILD_ROWS);
     v->partial = RV_BUF_INIT(RV_LLM_MAX_REPLY);
-    rv_said_init(&v->talk);
+    rv_visible_init(&v->model);
     v->routing = RV_ROUTING_INIT;
     if (shared->conversation && shared->conversation->has_routing)
         v->routing = shared->conversation->routing;
@@ -84,7 +84,7 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
 int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route, bool llm_reserved,
                    int64_t now_us, struct rv_effects *out, rv_visit **visit, rv_err **err)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
     rv_str name = rv_str_of(agent->name);
     rv_jw w;
@@ -92,8 +92,8 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     if (!v)
         return RV_E_NOMEM;
     v->route = route;
-    v->talk.has_call = llm_reserved;
-    int rc = rv_envelope_record_start(env, name, agent->stage_order, now_us, err);
+    v->model.has_call = llm_reserved;
+    int rc = rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
     if (rc < 0)
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
@@ -119,7 +119,7 @@ void rv_visit_free(rv_visit *v)
     if (!v)
         return;
     rv_visit_tools_fini(&v->tools);
-    rv_talk_fini(&v->talk);
+    rv_messages_fini(&v->model);
     json_object_put(v->output);
     json_object_put(v->previous);
     json_object_put(v->approved_policies);
@@ -186,7 +186,7 @@ static int advance(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 bool rv_visit_waits_for(const rv_visit *v, int64_t call_id)
 {
-    return (v->waiting_for == call_id && call_id != 0) || rv_flights_wait_for(v, call_id);
+    return (v->waiting_for == call_id && call_id != 0) || rv_pending_wait_for(v, call_id);
 }
 
 /* What went wrong, as text that may be kept and shown: valid UTF-8 and of bounded size, whoever wrote it. */
@@ -216,16 +216,16 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
     rv_buf text = RV_BUF_INIT(2 * ERROR_MAX_BYTES);
 
     assert(rv_visit_waits_for(v, ev->call_id));
-    bool flying = v->waiting_for == FLYING;
-    if (!flying && ev->kind != v->waiting_kind)
+    bool has_pending = v->waiting_for == PENDING_CALLS;
+    if (!has_pending && ev->kind != v->waiting_kind)
         return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" can not end this way", (long long)ev->call_id,
                        v->agent->name);
     int rc = clean_error(ev, &text, &clean, err);
     if (rc == 0) {
         v->now_us = ev->now_us;
-        v->waiting_for = flying ? FLYING : 0;
-        if (flying)
-            rc = rv_flights_on(v, &clean, out, err);
+        v->waiting_for = has_pending ? PENDING_CALLS : 0;
+        if (has_pending)
+            rc = rv_pending_on(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_LLM_DONE)
             rc = rv_visit_llm_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_TOOL_DONE && v->phase == PHASE_CHAIN)
@@ -264,8 +264,8 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
     int taken = take_partial(v, partials, err);
     if (taken < 0)
         return taken;
-    if (v->waiting_for == FLYING) {
-        int rc = rv_flights_cancel(v, partials, out, err);
+    if (v->waiting_for == PENDING_CALLS) {
+        int rc = rv_pending_cancel(v, partials, out, err);
         if (rc < 0)
             return rc;
     } else if (v->waiting_for) {
@@ -283,9 +283,9 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
 int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why, int64_t now_us,
                      struct rv_effects *out, rv_err **err)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
 
-    if (!agent->doc || !rv_envelope_suspended(env, rv_str_of(agent->name)))
+    if (!agent->declared.doc || !rv_envelope_suspended(env, rv_str_of(agent->name)))
         return 0;
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
     if (!v)
@@ -315,7 +315,7 @@ int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envel
 int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us,
                      struct rv_effects *out, int *to, rv_err **err)
 {
-    const struct rv_agent_config *agent = &shared->pipeline->agents[stage];
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
     int rc = 0;
 
@@ -324,10 +324,10 @@ int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env
     *to = rv_agent_approved_target(agent);
     v->visit_no = rv_envelope_visits(env, rv_str_of(agent->name));
     v->n_interrupts = 1; /* the one that was approved */
-    v->output = json_object_get(rv_envelope_output(env, rv_str_of(agent->output_key), NULL));
+    v->output = json_object_get(rv_envelope_output(env, rv_str_of(agent->output.key), NULL));
     if (!v->output && !(v->output = json_object_new_object()))
         rc = RV_FAIL(err, RV_E_NOMEM, "go on after stage \"%s\"", agent->name);
-    rv_end_emit_decision(v, *to, agent->default_target == *to ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH, out);
+    rv_end_emit_decision(v, *to, agent->routing.default_target == *to ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH, out);
     if (rc == 0 && *to == RV_TARGET_CLARIFICATION)
         rc = rv_end_ask_next(v, err);
     rv_visit_free(v);
@@ -343,8 +343,8 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
     v->now_us += gap_us;
     if (v->tools.call_started_us)
         v->tools.call_started_us += gap_us;
-    if (call == FLYING) { /* an agent that was asked may end here, and then nothing else would wake its visit */
-        rc = rv_flights_recover(v, gap_us, out, err);
+    if (call == PENDING_CALLS) { /* an agent that was asked may end here, and then nothing else would wake its visit */
+        rc = rv_pending_recover(v, gap_us, out, err);
         return rc == 0 && !v->waiting_for ? advance(v, out, err) : rc;
     }
     if (!call || v->waiting_kind != RV_EVENT_LLM_DONE || rv_money_recover(v, out, &rc, err) || rc < 0)

@@ -146,7 +146,7 @@ int rv_visit_action(rv_visit *v, size_t index, json_object *entry, struct rv_eff
     const char *fault = observes ? observation_fault(payload) : NULL;
     if (fault)
         return bad_marker(v, index, fault, out, err);
-    if (observes && v->agent->doc && v->agent->doc->observation_mode == RV_OBSERVATION_DISABLED)
+    if (observes && v->agent->declared.doc && v->agent->declared.doc->observation_mode == RV_OBSERVATION_DISABLED)
         return 0; /* of such an agent nobody is told */
     tell(v, index, type, payload, out);
     end_routing(v, type, payload);

@@ -134,9 +134,9 @@ static bool is_own_user(const rv_visit *v, json_object *parameters, rv_buf *why)
 static const char *stage_agent(const rv_visit *v)
 {
     const struct rv_visit_shared *root = v->shared->root ? v->shared->root : v->shared;
-    const struct rv_agent_config *a = v->shared->origin ? &root->pipeline->agents[v->shared->asking_stage] : v->agent;
+    const struct rv_agent *a = v->shared->origin ? &root->pipeline->agents[v->shared->asking_stage] : v->agent;
 
-    return a->doc ? a->doc->name : a->name;
+    return a->declared.doc ? a->declared.doc->name : a->name;
 }
 
 /* From the stage down: "a > b > a". */

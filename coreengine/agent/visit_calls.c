@@ -15,7 +15,7 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     if (v->now_us >= v->deadline_us) {
         rv_buf_fini(request);
         return rv_visit_fail(v, out, "TimeoutError", err, "stage \"%s\" ran out of time before %s (%lld s)",
-                             v->agent->name, label, (long long)v->agent->timeout_seconds);
+                             v->agent->name, label, (long long)v->agent->limits.timeout_seconds);
     }
     rv_err *cause = NULL;
     if (rv_buf_check(request, "call arguments", &cause) < 0) {
@@ -95,7 +95,7 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
         return false;
     if (needs_llm) {
         rv_visit_root(v->shared)->llm_left--;
-        v->talk.has_call = true;
+        v->model.has_call = true;
     }
     v->attempt++;
     v->waiting_for = timer;

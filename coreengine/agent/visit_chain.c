@@ -12,7 +12,7 @@
  * unless the tool's schema says that the parameter may be left out and may not be null. */
 static int arguments(const rv_visit *v, const struct rv_tool_info *info, json_object **out, rv_err **err)
 {
-    json_object *map = v->agent->chained_map, *args = NULL, *given = NULL;
+    json_object *map = v->agent->tools.chained_map, *args = NULL, *given = NULL;
     int rc = rv_json_dup(v->output, &given, err);
 
     if (rc < 0)
@@ -47,7 +47,7 @@ static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_e
     v->chained = result;
     v->phase = PHASE_SETTLE;
     rv_visit_uuid(v, "chained_call", 0, id);
-    rv_buf_printf(&key, "%s%s", v->agent->output_key, CHAINED);
+    rv_buf_printf(&key, "%s%s", v->agent->output.key, CHAINED);
     int rc = rv_buf_check(&key, "an output key", err);
     if (rc == 0)
         rc = rv_envelope_set_output(v->env, rv_buf_str(&key), result, err);
@@ -60,7 +60,7 @@ static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_e
             status = "success";
         if (v->last_call)
             rv_jw_kv_int(&w, "call_id", v->last_call);
-        rv_jw_kv_text(&w, "tool", v->agent->chained_tool);
+        rv_jw_kv_text(&w, "tool", v->agent->tools.chained);
         rv_jw_kv_text(&w, "step_id", id);
         rv_jw_kv_text(&w, "status", status);
         rv_jw_kv_bool(&w, "chained", true);
@@ -93,20 +93,20 @@ static int check(const rv_visit *v, const struct rv_tool_info *info, json_object
     rv_err *cause = NULL;
 
     if (!info) {
-        rv_buf_printf(why, "there is no tool \"%s\"", v->agent->chained_tool);
+        rv_buf_printf(why, "there is no tool \"%s\"", v->agent->tools.chained);
         return 0;
     }
     if (v->shared->pipeline->execution.require_confirmation_for_destructive &&
         rv_risk_needs_confirmation(rv_tool_risk(info))) {
         rv_buf_printf(why, "tool \"%s\" needs a person's approval, which a chained call can not ask for",
-                      v->agent->chained_tool);
+                      v->agent->tools.chained);
         return 0;
     }
-    if (rv_tool_is_refused(v, rv_str_of(v->agent->chained_tool), why))
+    if (rv_tool_is_refused(v, rv_str_of(v->agent->tools.chained), why))
         return 0;
     int rc = info->input ? rv_schema_check(info->input, args, &cause) : 0;
     if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM))
-        rv_buf_printf(why, "the output does not fit tool \"%s\": %s", v->agent->chained_tool, rv_err_text(cause));
+        rv_buf_printf(why, "the output does not fit tool \"%s\": %s", v->agent->tools.chained, rv_err_text(cause));
     bool no_memory = rc < 0 && rv_err_is(cause, RV_E_NOMEM);
     rv_err_free(cause);
     return no_memory ? RV_FAIL(err, RV_E_NOMEM, "check a chained call") : 0;
@@ -124,7 +124,7 @@ static int call_tool(rv_visit *v, const struct rv_tool_info *info, json_object *
     rv_visit_uuid(v, "chained_call", 0, id); /* the key: once, however often it is tried */
     v->attempt = 1;
     const struct visit_call call = {.kind = RV_EFFECT_CALL_TOOL,
-                                    .copy_name = rv_str_of(v->agent->chained_tool),
+                                    .copy_name = rv_str_of(v->agent->tools.chained),
                                     .timeout_ms = info->timeout_ms > 0 ? info->timeout_ms : x->tool_timeout_ms,
                                     .effect_class = rv_tool_effect(info),
                                     .key = rv_tools_have_keys(v) ? id : NULL};
@@ -134,7 +134,7 @@ static int call_tool(rv_visit *v, const struct rv_tool_info *info, json_object *
     v->chain_call = v->waiting_for;
     if (rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_int(&w, "call_id", v->waiting_for);
-        rv_jw_kv_text(&w, "tool", v->agent->chained_tool);
+        rv_jw_kv_text(&w, "tool", v->agent->tools.chained);
         rv_jw_kv_text(&w, "step_id", id);
         rv_jw_kv_bool(&w, "chained", true);
         rv_step_write_values(v, args, NULL, 0, &w, out);
@@ -151,19 +151,19 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->phase = PHASE_SETTLE;
     if (v->confirm_message || v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
         return 0; /* a person is asked first, and then the stage works again */
-    if (!v->agent->chained_tool[0] || !v->agent->output_schema || !json_object_is_type(v->output, json_type_object))
+    if (!v->agent->tools.chained[0] || !v->agent->output.schema || !json_object_is_type(v->output, json_type_object))
         return 0;
-    const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(v->agent->chained_tool));
+    const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(v->agent->tools.chained));
     v->phase = PHASE_CHAIN;
     int rc = rv_visit_keep_rows(v, RV_TURN_COMPLETED, out, err); /* first: the output outlives whatever happens now */
     if (rc == 0)
-        rc = rv_said_output(v, out, err);
+        rc = rv_visible_output(v, out, err);
     if (rc == 0)
         rc = arguments(v, info, &args, err);
     if (rc == 0)
         rc = check(v, info, args, &why, err);
     if (rc == 0 && why.len == 0 && v->now_us >= v->deadline_us)
-        rv_buf_printf(&why, "no time was left to call tool \"%s\"", v->agent->chained_tool);
+        rv_buf_printf(&why, "no time was left to call tool \"%s\"", v->agent->tools.chained);
     if (rc == 0)
         rc = rv_buf_check(&why, "why a tool is not called", err);
     if (rc == 0)

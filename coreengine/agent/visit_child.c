@@ -156,7 +156,7 @@ static int new_envelope(const rv_visit *v, size_t index, const struct ask *ask, 
         rv_buf_puts(&prompt, "\n\nInput data: ");
         rv_json_write_spaced(ask->data, &prompt);
     }
-    rv_buf_printf(&name, "%s/%lld/%zu/%.*s", v->agent->name, (long long)v->visit_no, v->talk.steps_before + index,
+    rv_buf_printf(&name, "%s/%lld/%zu/%.*s", v->agent->name, (long long)v->visit_no, v->model.steps_before + index,
                   RV_STR_ARG(rv_step_id(v, index, scratch, sizeof scratch)));
     int rc = rv_buf_check(&prompt, "the question to an agent", err);
     if (rc == 0)
@@ -181,7 +181,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
                                          .pipeline = p,
                                          .catalog = root->catalog,
                                          .rules = root->rules,
-                                         .is_muted = rv_said_mutes_child(v),
+                                         .is_muted = rv_visible_mutes_child(v),
                                          .origin = origin,
                                          .asking_stage = rv_visit_stage_of(v),
                                          .deadline_us = v->now_us + c->timeout_us};
@@ -201,7 +201,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
 /* An agent without a tool that its document names would work, and nobody would know why it does so badly. */
 static int check_tools(const rv_visit *v, const struct rv_pipeline *p, rv_err **cause)
 {
-    const struct rv_str_list *tools = &p->agents[0].allowed_tools;
+    const struct rv_str_list *tools = &p->agents[0].tools.allowed;
 
     for (size_t i = 0; i < tools->n; i++)
         if (!rv_visit_tool(v, rv_str_of(tools->items[i])))
@@ -218,7 +218,7 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
                                      .document = document,
                                      .structured = ask->structured,
                                      .model_role = rv_visit_role(v),
-                                     .child_text = v->agent->child_text};
+                                     .child_text = v->agent->session.child_text};
     struct rv_delegated *d = delegated(v);
     const struct rv_pipeline *p = NULL;
     struct rv_origin *origin = d ? keep_origin(d, ask->agent, call_id) : NULL;
@@ -323,23 +323,23 @@ int rv_child_recover(struct child *c, int64_t gap_us, struct rv_effects *out, rv
 static int roll_up(rv_visit *v, size_t index, struct child *c, rv_err **err)
 {
     rv_visit *child = c->visit;
-    struct rv_usage used = child->talk.usage;
+    struct rv_usage used = child->model.usage;
     char scratch[48];
     rv_buf key = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     int rc = 0;
 
-    rv_usage_add(&used, &child->talk.child_usage);
-    rv_usage_add(&v->talk.child_usage, &used);
+    rv_usage_add(&used, &child->model.child_usage);
+    rv_usage_add(&v->model.child_usage, &used);
     rv_envelope_add_usage(v->env, &used);
     v->llm_calls += rv_envelope_fields(c->env)->llm_call_count;
     if (child->rows.len == 0)
         return 0;
-    if (!v->talk.child_rows && !(v->talk.child_rows = json_object_new_object()))
+    if (!v->model.child_rows && !(v->model.child_rows = json_object_new_object()))
         return RV_FAIL(err, RV_E_NOMEM, "keep what an agent did");
     rv_buf_add_str(&key, rv_step_id(v, index, scratch, sizeof scratch));
     rc = rv_buf_check(&key, "the id of a tool call", err);
     if (rc == 0)
-        rc = rv_json_set_str(v->talk.child_rows, rv_buf_cstr(&key), rv_buf_str(&child->rows), err);
+        rc = rv_json_set_str(v->model.child_rows, rv_buf_cstr(&key), rv_buf_str(&child->rows), err);
     rv_buf_fini(&key);
     return rc;
 }
@@ -353,8 +353,8 @@ int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_ob
     int rc = why.rc == RV_E_NOMEM ? rv_buf_check(&why, "why an agent failed", err) : roll_up(v, index, c, err);
     if (rc == 0)
         rc = rv_child_result(v, index, agent, c, type, fault, ms, entry, err);
-    if (rc == 0 && !c->visit->agent->output_schema)
-        rv_said_child(v, rv_buf_str(&c->visit->talk.said), fault != NULL);
+    if (rc == 0 && !c->visit->agent->output.schema)
+        rv_visible_child(v, rv_buf_str(&c->visit->model.visible), fault != NULL);
     rv_buf_fini(&why);
     return rc;
 }
@@ -363,7 +363,7 @@ int rv_child_give_up(rv_visit *v, size_t index, struct child *c, rv_err **err)
 {
     int rc = roll_up(v, index, c, err);
 
-    if (rc == 0 && !c->visit->agent->output_schema)
-        rv_said_child(v, rv_buf_str(&c->visit->talk.said), true);
+    if (rc == 0 && !c->visit->agent->output.schema)
+        rv_visible_child(v, rv_buf_str(&c->visit->model.visible), true);
     return rc;
 }

@@ -23,14 +23,14 @@ void rv_end_emit_completed(rv_visit *v, const char *status, const char *next, st
         return;
     rv_jw_kv_text(&w, "status", status);
     rv_jw_kv_text(&w, "outcome", rv_outcome_text(v->result.outcome));
-    rv_jw_kv_text(&w, "output_key", v->agent->output_key);
+    rv_jw_kv_text(&w, "output_key", v->agent->output.key);
     rv_jw_kv_value(&w, "output", v->error_text ? NULL : v->output);
     rv_jw_kv_text(&w, "next_stage", next);
     rv_jw_kv_int(&w, "duration_ms", duration_ms(v));
     rv_jw_kv_int(&w, "llm_calls", counted_llm_calls(v));
-    if (!rv_usage_is_zero(&v->talk.usage)) {
+    if (!rv_usage_is_zero(&v->model.usage)) {
         rv_jw_key(&w, "usage");
-        rv_usage_write_json(&v->talk.usage, &w);
+        rv_usage_write_json(&v->model.usage, &w);
     }
     if (v->error_text) {
         rv_jw_kv_text(&w, "error_type", v->error_type);
@@ -49,7 +49,7 @@ void rv_end_emit_decision(rv_visit *v, int to, enum rv_route_by by, struct rv_ef
     rv_jw_kv_text(&w, "to", rv_pipeline_target_name(v->shared->pipeline, to));
     rv_jw_kv_text(&w, "reason", rv_route_by_text(by));
     if (by == RV_ROUTE_RULE) {
-        const struct rv_rule *rule = &v->agent->rules[v->routed_rule];
+        const struct rv_rule *rule = &v->agent->routing.rules[v->routed_rule];
         rv_jw_kv_int(&w, "rule", v->routed_rule);
         rv_jw_kv_text(&w, "condition", rule->when ? rv_expr_text(rule->when) : rule->condition);
     }
@@ -77,7 +77,7 @@ int rv_end_record(rv_visit *v, enum rv_history_status status, struct rv_effects 
     if (!is_suspended(v)) {
         int rc = rv_visit_keep_rows(v, turn_status(v), out, err);
         if (rc == 0 && turn_status(v) == RV_TURN_COMPLETED)
-            rc = rv_said_output(v, out, err);
+            rc = rv_visible_output(v, out, err);
         if (rc < 0)
             return rc;
     }

@@ -51,11 +51,11 @@ static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *w
         rc = rv_json_set_int(kept, "total_time_ms", v->tools.total_ms, err);
     if (rc == 0)
         rc = rv_json_set_bool(kept, "all_succeeded", v->tools.all_succeeded, err);
-    json_object *talk = NULL;
-    if (rc == 0 && v->talk.acting)
-        rc = rv_talk_keep(v, &talk, err);
-    if (rc == 0 && talk)
-        rc = rv_json_set_take(kept, "talk", talk, err);
+    json_object *kept_model = NULL;
+    if (rc == 0 && v->model.acting)
+        rc = rv_messages_keep(v, &kept_model, err);
+    if (rc == 0 && kept_model)
+        rc = rv_json_set_take(kept, "talk", kept_model, err);
     if (rc == 0)
         rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
     if (rc == 0) {
@@ -135,7 +135,7 @@ static void take_answer(rv_visit *v, json_object *kept)
 {
     json_object *answer = answer_to(v, kept);
     const char *decision = NULL;
-    json_object *said = NULL;
+    json_object *data = NULL;
 
     (void)rv_json_get_int(kept, "key_visit", &v->tools.key_visit);
     (void)rv_json_get_int(kept, "called_us", &v->tools.called_us);
@@ -146,8 +146,8 @@ static void take_answer(rv_visit *v, json_object *kept)
         v->tools.word = WORD_HAPPENED;
     else if (strcmp(decision, "fail") == 0)
         v->tools.word = WORD_FAIL;
-    if (v->tools.word == WORD_HAPPENED && json_object_object_get_ex(answer, "data", &said))
-        v->tools.said = json_object_get(said); /* of any type: it is judged as the tool's own answer would be */
+    if (v->tools.word == WORD_HAPPENED && json_object_object_get_ex(answer, "data", &data))
+        v->tools.stated = json_object_get(data); /* of any type: it is judged as the tool's own answer would be */
 }
 
 /* The policy that asked joins those whose questions were approved before. */
@@ -166,15 +166,15 @@ static int approve_policy(rv_visit *v, json_object *kept, rv_err **err)
 }
 
 /* Each step before the one at hand has its result, and the conversation ends with the turn that asks for them all. */
-static bool is_whole(json_object *steps, json_object *results, json_object *talk, size_t at)
+static bool is_whole(json_object *steps, json_object *results, json_object *kept_model, size_t at)
 {
-    json_object *turns = talk ? rv_json_get_arr(talk, "turns") : NULL;
-    size_t n = turns ? json_object_array_length(turns) : 0;
-    json_object *calls = n ? rv_json_get_arr(json_object_array_get_idx(turns, n - 1), "tool_calls") : NULL;
+    json_object *messages = kept_model ? rv_json_get_arr(kept_model, "turns") : NULL;
+    size_t n = messages ? json_object_array_length(messages) : 0;
+    json_object *calls = n ? rv_json_get_arr(json_object_array_get_idx(messages, n - 1), "tool_calls") : NULL;
 
     if (at >= json_object_array_length(steps) || json_object_array_length(results) != at)
         return false;
-    return !talk || (calls && json_object_array_length(calls) == json_object_array_length(steps));
+    return !kept_model || (calls && json_object_array_length(calls) == json_object_array_length(steps));
 }
 
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
@@ -194,17 +194,17 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
                rv_json_get_int(kept, "at", &at) && at >= 0) {
         json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
         /* A plan that was made anew meanwhile starts from its first step; the approval was for the old one. */
-        json_object *talk = v->agent->has_llm ? rv_json_get_obj(kept, "talk") : NULL;
-        bool same_plan = talk || (!v->agent->has_llm && rv_json_equal(steps, rv_visit_plan(v)));
+        json_object *kept_model = v->agent->has_llm ? rv_json_get_obj(kept, "talk") : NULL;
+        bool same_plan = kept_model || (!v->agent->has_llm && rv_json_equal(steps, rv_visit_plan(v)));
         if (steps && results && same_plan &&
-            is_whole(steps, results, talk,
+            is_whole(steps, results, kept_model,
                      (size_t)at)) { /* a copy: the kept results must not change if this visit fails */
             int rc = rv_json_dup(results, &v->tools.results, err);
-            if (rc == 0 && talk)
-                rc = rv_talk_take(v, talk, err);
-            if (rc == 0 && talk && v->shared->rules >= RV_RULES_2) { /* errors name the tools that there are */
+            if (rc == 0 && kept_model)
+                rc = rv_messages_take(v, kept_model, err);
+            if (rc == 0 && kept_model && v->shared->rules >= RV_RULES_2) { /* errors name the tools that there are */
                 json_object *offered = NULL;
-                rc = rv_talk_offered(v, &offered, err);
+                rc = rv_messages_offered(v, &offered, err);
             }
             if (rc < 0)
                 return rc;

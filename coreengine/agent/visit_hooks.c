@@ -33,43 +33,43 @@ static int ask(rv_visit *v, enum rv_name_kind kind, const char *hook, const char
 
 int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    if (v->resumed || !v->agent->pre_process[0]) {
+    if (v->resumed || !v->agent->hooks.pre_process[0]) {
         v->phase = PHASE_MAIN;
         return 0;
     }
-    return ask(v, RV_NAME_HOOK, "pre_process", v->agent->pre_process, NULL, out, err);
+    return ask(v, RV_NAME_HOOK, "pre_process", v->agent->hooks.pre_process, NULL, out, err);
 }
 
 int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    const char *name = rv_visit_is_scripted(v) ? SCRIPT_ENTRY : v->agent->mock_handler;
+    const char *name = rv_visit_is_scripted(v) ? SCRIPT_ENTRY : v->agent->hooks.mock_handler;
     return ask(v, RV_NAME_MOCK, NULL, name, NULL, out, err);
 }
 
 int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    if (!v->agent->has_policies || v->policy_at >= v->agent->policies.n) {
+    if (!v->agent->has_policies || v->policy_at >= v->agent->hooks.policies.n) {
         v->phase = PHASE_STORE;
         return 0;
     }
-    return ask(v, RV_NAME_POLICY, NULL, v->agent->policies.items[v->policy_at], v->output, out, err);
+    return ask(v, RV_NAME_POLICY, NULL, v->agent->hooks.policies.items[v->policy_at], v->output, out, err);
 }
 
 int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    if (!v->agent->post_process[0]) {
+    if (!v->agent->hooks.post_process[0]) {
         v->phase = PHASE_CHAIN;
         return 0;
     }
-    return ask(v, RV_NAME_HOOK, "post_process", v->agent->post_process, v->output, out, err);
+    return ask(v, RV_NAME_HOOK, "post_process", v->agent->hooks.post_process, v->output, out, err);
 }
 
 int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     if (!v->route)
         return rv_visit_finish(v, out, err);
-    if (v->agent->routing_function[0] && v->routed_to == RV_TARGET_NONE)
-        return ask(v, RV_NAME_ROUTE, NULL, v->agent->routing_function, v->output, out, err);
+    if (v->agent->routing.function[0] && v->routed_to == RV_TARGET_NONE)
+        return ask(v, RV_NAME_ROUTE, NULL, v->agent->routing.function, v->output, out, err);
 
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, v->output, false);
@@ -123,7 +123,7 @@ static int hook_reply(rv_visit *v, json_object *reply, rv_err **err)
 {
     json_object *output = NULL;
     bool is_post = v->phase == PHASE_POST, found;
-    rv_str key = rv_str_of(v->agent->output_key);
+    rv_str key = rv_str_of(v->agent->output.key);
 
     int rc = check_hook_keys(reply, err);
     if (rc < 0)
@@ -214,7 +214,7 @@ static bool is_approved(const rv_visit *v, const char *policy)
 
 static int policy_reply(rv_visit *v, json_object *reply, struct rv_effects *out, rv_err **err)
 {
-    const char *name = v->agent->policies.items[v->policy_at], *decision = NULL, *reason = NULL;
+    const char *name = v->agent->hooks.policies.items[v->policy_at], *decision = NULL, *reason = NULL;
 
     if (!rv_json_get_text(reply, "decision", &decision))
         return rv_visit_fail(v, out, "PolicyError", err, "policy \"%s\" answered no decision", name);
@@ -239,9 +239,9 @@ static int policy_reply(rv_visit *v, json_object *reply, struct rv_effects *out,
 
 static int route_by_default(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    bool has_default = v->agent->default_target != RV_TARGET_NONE;
+    bool has_default = v->agent->routing.default_target != RV_TARGET_NONE;
 
-    v->routed_to = has_default ? v->agent->default_target : RV_TARGET_END;
+    v->routed_to = has_default ? v->agent->routing.default_target : RV_TARGET_END;
     v->routed_by = has_default ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH;
     return rv_visit_finish(v, out, err);
 }
@@ -255,7 +255,7 @@ static int route_nowhere(rv_visit *v, const char *next, struct rv_effects *out, 
     v->routed_to = RV_TARGET_NONE;
     if (strict)
         return rv_visit_fail(v, out, "ProcessingError", err,
-                             "routing function \"%s\" chose \"%.*s\", which is no stage", v->agent->routing_function,
+                             "routing function \"%s\" chose \"%.*s\", which is no stage", v->agent->routing.function,
                              RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
     if (rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_text(&w, "message", "the routing function chose a target that does not exist: the default decides");
@@ -290,13 +290,13 @@ static const char *asked(const rv_visit *v)
 {
     switch (v->phase) {
     case PHASE_PRE:
-        return v->agent->pre_process;
+        return v->agent->hooks.pre_process;
     case PHASE_POST:
-        return v->agent->post_process;
+        return v->agent->hooks.post_process;
     case PHASE_POLICY:
-        return v->agent->policies.items[v->policy_at];
+        return v->agent->hooks.policies.items[v->policy_at];
     case PHASE_ROUTE:
-        return v->agent->routing_function;
+        return v->agent->routing.function;
     case PHASE_MAIN:
     case PHASE_BACKOFF:
     case PHASE_CHECK:
@@ -306,7 +306,7 @@ static const char *asked(const rv_visit *v)
     case PHASE_DONE:
         break;
     }
-    return rv_visit_is_scripted(v) ? "the script" : v->agent->mock_handler;
+    return rv_visit_is_scripted(v) ? "the script" : v->agent->hooks.mock_handler;
 }
 
 static const char *phase_kind(const rv_visit *v)

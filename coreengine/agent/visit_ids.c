@@ -30,7 +30,7 @@ static int note(json_object *taken, const char *id, rv_err **err)
 }
 
 /* Those of some messages; NULL: there are none. */
-static int collect_from(struct talk *t, json_object *messages, rv_err **err)
+static int collect_from(struct model_progress *t, json_object *messages, rv_err **err)
 {
     size_t n = messages ? json_object_array_length(messages) : 0;
     int rc = 0;
@@ -43,18 +43,18 @@ static int collect_from(struct talk *t, json_object *messages, rv_err **err)
     return rc;
 }
 
-int rv_talk_collect_ids(rv_visit *v, rv_err **err)
+int rv_messages_collect_ids(rv_visit *v, rv_err **err)
 {
     const struct rv_conversation *c = v->shared->conversation;
-    struct talk *t = &v->talk;
+    struct model_progress *t = &v->model;
 
     if (t->ids)
         return 0;
     t->ids = json_object_new_object();
     if (!t->ids)
         return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
-    int rc = v->agent->doc && c ? collect_from(t, c->history, err) : 0;
-    return rc == 0 ? collect_from(t, t->turns, err) : rc;
+    int rc = v->agent->declared.doc && c ? collect_from(t, c->history, err) : 0;
+    return rc == 0 ? collect_from(t, t->messages, err) : rc;
 }
 
 static bool is_counted(const char *id)
@@ -64,11 +64,11 @@ static bool is_counted(const char *id)
     return strncmp(id, COUNTED "_", n) == 0 && id[n] && id[n + strspn(id + n, "0123456789")] == '\0';
 }
 
-int64_t rv_talk_ids_upto(const rv_visit *v)
+int64_t rv_messages_ids_upto(const rv_visit *v)
 {
     const struct rv_conversation *c = v->shared->conversation;
 
-    return c && v->agent->doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
+    return c && v->agent->declared.doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
 }
 
 static bool is_of_older_row(int64_t upto, const char *id)
@@ -114,14 +114,14 @@ int rv_call_name(json_object *taken, int64_t upto, const struct rv_origin *origi
     return rc == 0 ? note(taken, is_own ? id : rv_buf_cstr(out), err) : rc;
 }
 
-int rv_talk_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
+int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
 {
-    int rc = rv_talk_collect_ids(v, err);
+    int rc = rv_messages_collect_ids(v, err);
 
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         rv_buf name;
-        rc = rv_call_name(v->talk.ids, rv_talk_ids_upto(v), v->shared->origin, id_of(call), &name, err);
+        rc = rv_call_name(v->model.ids, rv_messages_ids_upto(v), v->shared->origin, id_of(call), &name, err);
         if (rc == 0 && name.len > 0)
             rc = rv_json_set_text(call, "id", rv_buf_cstr(&name), err);
         rv_buf_fini(&name);

@@ -51,19 +51,20 @@ static bool plan_is_unsure(const rv_visit *v)
 {
     double confidence;
 
-    return number_of(rv_envelope_output(v->env, rv_str_of(v->agent->plan_from), NULL), "confidence", &confidence) &&
+    return number_of(rv_envelope_output(v->env, rv_str_of(v->agent->tools.plan_from), NULL), "confidence",
+                     &confidence) &&
            confidence < knobs(v)->high_confidence_threshold;
 }
 
-bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent_config *agent)
+bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent)
 {
     return shared->rules >= RV_RULES_2 && !shared->pipeline->execution.enable_arbiter &&
-           strcmp(agent->output_key, ARBITER) == 0;
+           strcmp(agent->output.key, ARBITER) == 0;
 }
 
 int rv_visit_sit_out(rv_visit *v, rv_err **err)
 {
-    if (v->shared->rules < RV_RULES_2 || strcmp(v->agent->output_key, ARBITER) != 0)
+    if (v->shared->rules < RV_RULES_2 || strcmp(v->agent->output.key, ARBITER) != 0)
         return 0;
     if (knobs(v)->enable_arbiter && (!knobs(v)->skip_arbiter_for_read_only || !plan_only_reads(v) || plan_is_unsure(v)))
         return 0;
@@ -76,8 +77,8 @@ int rv_visit_sit_out(rv_visit *v, rv_err **err)
     if (rc == 0)
         rc = rv_visit_store(v, err);
     v->phase = PHASE_SETTLE; /* no hook, no policy, no tool: it takes no part */
-    if (v->talk.has_call) {
-        v->talk.has_call = false;
+    if (v->model.has_call) {
+        v->model.has_call = false;
         rv_visit_root(v->shared)->llm_left++;
     }
     return rc;
@@ -109,8 +110,8 @@ int rv_visit_validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
     const char *verdict = NULL, *outcome = rv_outcome_text(v->result.outcome);
     bool needs_llm = rv_stage_calls_llm(v->shared, v->agent->index);
 
-    if (v->shared->rules < RV_RULES_2 || !knobs(v)->meta_validation_enabled || v->agent->doc || v->shared->origin ||
-        !contradicts_itself(v, &verdict))
+    if (v->shared->rules < RV_RULES_2 || !knobs(v)->meta_validation_enabled || v->agent->declared.doc ||
+        v->shared->origin || !contradicts_itself(v, &verdict))
         return 0;
     if (!v->asked_twice && (!needs_llm || rv_visit_root(v->shared)->llm_left > 0)) {
         int64_t timer = rv_visit_wait(v, knobs(v)->meta_validation_delay_ms * 1000, v->attempt,
@@ -118,7 +119,7 @@ int rv_visit_validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
         if (timer) {
             if (needs_llm) {
                 rv_visit_root(v->shared)->llm_left--;
-                v->talk.has_call = true;
+                v->model.has_call = true;
             }
             v->asked_twice = true;
             json_object_put(v->output);
@@ -156,7 +157,7 @@ static bool is_partial(const rv_visit *v)
 
 void rv_visit_keep_partial(rv_visit *v)
 {
-    int to = v->agent->default_target;
+    int to = v->agent->routing.default_target;
 
     if (v->shared->rules < RV_RULES_2 || knobs(v)->replan_on_partial_success || v->routed_to < 0 ||
         v->routed_to > v->agent->index || !is_partial(v))

@@ -53,7 +53,7 @@ static bool set_aside(rv_visit *v, int64_t worst, struct rv_effects *out, int *r
         *rc = fail_for_money(v, worst, out, err);
         return false;
     }
-    v->talk.reserved_micro_usd = worst;
+    v->model.reserved_micro_usd = worst;
     if (s->pipeline->has_budget)
         s->reserved_micro_usd += worst;
     return true;
@@ -67,13 +67,13 @@ bool rv_money_reserve(rv_visit *v, size_t request_bytes, struct rv_effects *out,
 void rv_money_release(rv_visit *v)
 {
     if (v->shared->pipeline->has_budget)
-        rv_visit_root(v->shared)->reserved_micro_usd -= v->talk.reserved_micro_usd;
-    v->talk.reserved_micro_usd = 0;
+        rv_visit_root(v->shared)->reserved_micro_usd -= v->model.reserved_micro_usd;
+    v->model.reserved_micro_usd = 0;
 }
 
 static void count(rv_visit *v, const struct rv_usage *used)
 {
-    rv_usage_add(&v->talk.usage, used);
+    rv_usage_add(&v->model.usage, used);
     rv_envelope_add_usage(v->env, used);
     rv_visit_root(v->shared)->spent_micro_usd = plus(rv_visit_root(v->shared)->spent_micro_usd, used->cost_micro_usd);
 }
@@ -90,11 +90,11 @@ void rv_money_settle(rv_visit *v, const struct rv_event *ev)
 {
     const struct rv_llm_answer *a = &ev->llm;
     struct rv_usage used = a->has_usage ? a->usage : (struct rv_usage){0};
-    int64_t worst = v->talk.reserved_micro_usd;
+    int64_t worst = v->model.reserved_micro_usd;
 
     rv_money_release(v);
-    v->talk.is_scripted = a->is_scripted && !a->has_usage && v->shared->rules >= RV_RULES_2;
-    if (v->talk.is_scripted && !a->may_be_billed)
+    v->model.is_scripted = a->is_scripted && !a->has_usage && v->shared->rules >= RV_RULES_2;
+    if (v->model.is_scripted && !a->may_be_billed)
         return;
     if (!a->has_usage && (worst == 0 || (ev->failed && !a->may_be_billed)))
         return;
@@ -110,7 +110,7 @@ void rv_money_settle(rv_visit *v, const struct rv_event *ev)
 
 void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out)
 {
-    int64_t worst = v->talk.reserved_micro_usd;
+    int64_t worst = v->model.reserved_micro_usd;
     const struct rv_usage used = {.calls = 1, .cost_micro_usd = worst, .estimated = true};
     rv_jw w;
 
@@ -128,7 +128,7 @@ void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out)
 
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
 {
-    int64_t worst = v->talk.reserved_micro_usd;
+    int64_t worst = v->model.reserved_micro_usd;
 
     rv_money_lose(v, "nobody knows what became of a model call: it counts as charged for, and is made again", out);
     return worst == 0 || set_aside(v, worst, out, rc, err);
@@ -148,8 +148,8 @@ static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, st
 
 bool rv_money_within_limits(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
 {
-    const struct rv_llm_limits *l = &v->agent->limits;
-    const struct rv_usage *u = &v->talk.usage;
+    const struct rv_llm_limits *l = &v->agent->limits.llm;
+    const struct rv_usage *u = &v->model.usage;
 
     return within(v, "input_tokens_limit", u->input_tokens, l->input_tokens_limit, out, rc, err) &&
            within(v, "output_tokens_limit", u->output_tokens, l->output_tokens_limit, out, rc, err) &&

@@ -9,7 +9,7 @@
 static int64_t max_retries(const rv_visit *v)
 {
     int64_t cap = v->shared->pipeline->execution.max_llm_retries;
-    return v->agent->max_retries < cap ? v->agent->max_retries : cap;
+    return v->agent->limits.max_retries < cap ? v->agent->limits.max_retries : cap;
 }
 
 int rv_reply_failed(rv_visit *v, const char *type, bool retryable, rv_err *cause, struct rv_effects *out, rv_err **err)
@@ -44,13 +44,13 @@ static int go_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
                              "agent \"%s\": the provider paused its answer, which only stages with tools go on with: "
                              "set has_tools",
                              v->agent->name);
-    if (v->talk.rounds >= v->agent->max_rounds)
+    if (v->model.rounds >= v->agent->limits.max_rounds)
         return rv_visit_fail(v, out, "LimitError", err,
                              "agent \"%s\": the provider paused its answer %lld times, max_rounds is %lld: raise it",
-                             v->agent->name, (long long)v->talk.rounds, (long long)v->agent->max_rounds);
-    v->talk.rounds++;
+                             v->agent->name, (long long)v->model.rounds, (long long)v->agent->limits.max_rounds);
+    v->model.rounds++;
     v->phase = PHASE_MAIN;
-    return rv_talk_add_reply(v, ev, NULL, err);
+    return rv_messages_add_reply(v, ev, NULL, err);
 }
 
 static int refused(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -70,20 +70,20 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
 
     if (ev->llm.finish == RV_FINISH_REFUSAL || ev->llm.finish == RV_FINISH_CONTENT_FILTER)
         return refused(v, ev, out, err);
-    if (v->agent->output_schema && (!calls || rv_reply_output_call(calls)))
+    if (v->agent->output.schema && (!calls || rv_reply_output_call(calls)))
         return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : rv_reply_structured(v, ev, calls, out, err);
-    int rc = calls ? rv_talk_offered(v, &offered, err) : 0;
+    int rc = calls ? rv_messages_offered(v, &offered, err) : 0;
     if (rc < 0)
         return rc;
     if (calls)
-        return offered || v->agent->output_schema ? rv_reply_act(v, ev, calls, out, err)
+        return offered || v->agent->output.schema ? rv_reply_act(v, ev, calls, out, err)
                                                   : rv_reply_unasked(v, calls, out, err);
     return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : rv_reply_plain(v, ev, out, err);
 }
 
 int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    int64_t spent = v->talk.usage.cost_micro_usd;
+    int64_t spent = v->model.usage.cost_micro_usd;
     json_object *calls = NULL;
     rv_err *cause = NULL;
 
@@ -93,29 +93,29 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
     if (ev->failed)
         rv_buf_add_str(&v->partial, ev->reply);
     else
-        rv_said_own(v, ev->reply, calls != NULL);
-    v->talk.finish = ev->failed ? RV_UNSET : ev->llm.finish;
-    if (v->partial.rc == RV_E_NOMEM || v->talk.said.rc == RV_E_NOMEM) {
+        rv_visible_own(v, ev->reply, calls != NULL);
+    v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
+    if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {
         rv_err_free(cause);
         json_object_put(calls);
         return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
     }
-    v->talk.new_calls = calls;
+    v->model.new_calls = calls;
     rv_reply_emit(v, ev, calls, spent, out);
     if (ev->failed) {
         json_object_put(calls);
         return call_failed(v, ev, out, err);
     }
-    if (rc == 0 && v->talk.said.rc < 0)
+    if (rc == 0 && v->model.visible.rc < 0)
         rc = RV_FAIL(&cause, RV_E_LIMIT, "agent \"%s\" said more in one turn than the %zu MiB that are kept",
-                     v->agent->name, v->talk.said.max >> 20);
+                     v->agent->name, v->model.visible.max >> 20);
     if (rc == 0 && !rv_utf8_valid(ev->reply, NULL))
         rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the model reply is not valid UTF-8", v->agent->name);
     if (rc < 0)
         rc = rv_reply_failed(v, "ParseError", true, cause, out, err);
     else if (rv_money_within_limits(v, out, &rc, err))
         rc = take_reply(v, ev, calls, out, err);
-    v->talk.new_calls = NULL;
+    v->model.new_calls = NULL;
     json_object_put(calls);
     return rc;
 }

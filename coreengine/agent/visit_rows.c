@@ -19,8 +19,8 @@ static void user_row(struct rows *r)
     if (v->shared->origin) /* its question stands in the arguments of the call */
         return;
     rv_row_begin(r, RV_MESSAGE_USER, v->started_us);
-    if (v->talk.prompt)
-        rv_jw_kv_str(&r->w, "content", (rv_str){v->talk.prompt, v->talk.prompt_len});
+    if (v->model.prompt)
+        rv_jw_kv_str(&r->w, "content", (rv_str){v->model.prompt, v->model.prompt_len});
     else
         rv_jw_kv_str(&r->w, "content", (rv_str){f->raw_input, f->raw_input_len});
     rv_row_end(r);
@@ -35,22 +35,22 @@ static void write_usage(struct rows *r, const char *key, const struct rv_usage *
 static void write_metadata(struct rows *r)
 {
     const rv_visit *v = r->v;
-    bool asked = !rv_usage_is_zero(&v->talk.child_usage);
-    bool is_cut = r->status == RV_TURN_COMPLETED && v->talk.finish == RV_FINISH_LENGTH;
-    bool has_words = v->agent->output_schema && v->talk.said.len > 0;
+    bool asked = !rv_usage_is_zero(&v->model.child_usage);
+    bool is_cut = r->status == RV_TURN_COMPLETED && v->model.finish == RV_FINISH_LENGTH;
+    bool has_words = v->agent->output.schema && v->model.visible.len > 0;
 
     if (!asked && !v->error_text && !is_cut && !has_words)
         return;
     rv_jw_key(&r->w, "metadata");
     rv_jw_obj(&r->w);
     if (asked) {
-        write_usage(r, "own_usage", &v->talk.usage);
-        write_usage(r, "delegated_usage", &v->talk.child_usage);
+        write_usage(r, "own_usage", &v->model.usage);
+        write_usage(r, "delegated_usage", &v->model.child_usage);
     }
     if (is_cut) /* it looks like any other answer */
         rv_jw_kv_text(&r->w, "finish_reason", rv_finish_reason_text(RV_FINISH_LENGTH));
     if (has_words)
-        rv_jw_kv_str(&r->w, "words", rv_utf8_cut(rv_buf_str(&v->talk.said), MAX_WORDS));
+        rv_jw_kv_str(&r->w, "words", rv_utf8_cut(rv_buf_str(&v->model.visible), MAX_WORDS));
     if (v->error_text) {
         rv_jw_key(&r->w, "error");
         rv_jw_obj(&r->w);
@@ -73,10 +73,10 @@ static void add_response(json_object *output, rv_buf *out)
 /* Nobody said a word, but an agent that was asked had an answer: that is what is left of the turn (remlight 10.9). */
 static void add_asked(const rv_visit *v, rv_buf *out)
 {
-    json_object *turns = v->talk.turns, *part = NULL;
+    json_object *messages = v->model.messages, *part = NULL;
 
-    for (size_t i = 0; turns && i < json_object_array_length(turns) && out->len == 0; i++) {
-        json_object *m = json_object_array_get_idx(turns, i), *result = NULL;
+    for (size_t i = 0; messages && i < json_object_array_length(messages) && out->len == 0; i++) {
+        json_object *m = json_object_array_get_idx(messages, i), *result = NULL;
         if (!json_object_object_get_ex(m, "name", &part) || !rv_str_is(rv_json_str(part), RV_ASK_AGENT) ||
             !json_object_object_get_ex(m, "content", &part))
             continue;
@@ -94,15 +94,15 @@ static void answer_text(const struct rows *r, rv_buf *out)
 {
     const rv_visit *v = r->v;
 
-    if (v->agent->output_schema) { /* without it there is no answer */
+    if (v->agent->output.schema) { /* without it there is no answer */
         if (r->status == RV_TURN_COMPLETED)
             rv_json_write(v->output, out);
         return;
     }
     rv_rows_answer(v, out);
-    if (v->talk.said.len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* said by a mock */
+    if (v->model.visible.len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* said by a mock */
         add_response(v->output, out);
-    if (out->len == 0 && v->talk.said.len == 0 && r->status == RV_TURN_COMPLETED)
+    if (out->len == 0 && v->model.visible.len == 0 && r->status == RV_TURN_COMPLETED)
         add_asked(v, out);
 }
 
@@ -110,11 +110,11 @@ static void write_took(struct rows *r)
 {
     const rv_visit *v = r->v;
     const struct rv_model_config *model = rv_visit_model(v);
-    struct rv_usage all = v->talk.usage;
+    struct rv_usage all = v->model.usage;
     rv_buf name = RV_BUF_INIT(4096);
 
-    rv_usage_add(&all, &v->talk.child_usage);
-    if (model && v->talk.is_scripted && rv_usage_is_zero(&all) &&
+    rv_usage_add(&all, &v->model.child_usage);
+    if (model && v->model.is_scripted && rv_usage_is_zero(&all) &&
         strcmp(model->provider, "scripted") != 0) /* no provider had a part in it */
         model = NULL;
     if (model)
@@ -135,7 +135,7 @@ static int assistant_row(struct rows *r, rv_err **err)
     rv_buf text = RV_BUF_INIT(MAX_ROWS);
 
     answer_text(r, &text);
-    int rc = r->v->talk.said.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "keep what was said") : 0;
+    int rc = r->v->model.visible.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "keep what was said") : 0;
     if (rc == 0)
         rc = rv_buf_check(&text, "the answer of a turn", err);
     if (rc == 0) {
@@ -157,7 +157,7 @@ static void write_head(const rv_visit *v, rv_jw *w)
 
     rv_jw_obj(w);
     rv_jw_kv_text(w, "session", c->context.session_id);
-    rv_jw_kv_text(w, "agent", v->agent->doc->name);
+    rv_jw_kv_text(w, "agent", v->agent->declared.doc->name);
     if (v->session_name)
         rv_jw_kv_text(w, "name", v->session_name);
     if (c->has_routing) {
@@ -206,7 +206,8 @@ static bool keeps(const rv_visit *v)
 {
     const struct rv_conversation *c = v->shared->conversation;
 
-    return c && c->keeps && c->context.session_id && v->agent->doc && (v->agent->joins_session || v->shared->origin);
+    return c && c->keeps && c->context.session_id && v->agent->declared.doc &&
+           (v->agent->session.joins || v->shared->origin);
 }
 
 static void rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status status)
@@ -269,14 +270,14 @@ int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out
     int rc = (call = json_object_new_object()) ? rv_buf_check(&content, "a chained result", err)
                                                : RV_FAIL(err, RV_E_NOMEM, "keep a chained call");
     if (rc == 0)
-        rc = rv_json_set_text(call, "name", v->agent->chained_tool, err);
+        rc = rv_json_set_text(call, "name", v->agent->tools.chained, err);
     if (rc == 0)
         rc = rv_json_set_text(call, "id", call_id, err);
     if (rc == 0) {
         rv_row_begin(&r, RV_MESSAGE_TOOL_CALL, v->now_us);
         rv_jw_key(&r.w, "tool_calls");
         rv_jw_obj(&r.w);
-        rv_jw_kv_text(&r.w, "name", v->agent->chained_tool);
+        rv_jw_kv_text(&r.w, "name", v->agent->tools.chained);
         rv_jw_kv_text(&r.w, "id", call_id);
         rv_jw_kv_value(&r.w, "arguments", v->output);
         rv_jw_obj_end(&r.w);

@@ -1,6 +1,6 @@
 /* One step of a tool stage, or one tool call of a model: what is decided before its tool may run, the call, and what
  * its answer becomes (rules 6.1, 6.2, W32 to W38). Which step comes when is the business of visit_tools.c and
- * visit_flights.c. */
+ * visit_pending.c. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf
 
     rv_buf_printf(key, "%.*s/%.*s/%016llx/%lld/%zu", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)),
                   RV_STR_ARG(rv_utf8_cut(rv_str_of(name), 40)), (unsigned long long)h,
-                  (long long)(v->tools.key_visit ? v->tools.key_visit : v->visit_no), v->talk.steps_before + index);
+                  (long long)(v->tools.key_visit ? v->tools.key_visit : v->visit_no), v->model.steps_before + index);
     /* An attempt after its time has another one; what a person lets happen again keeps the key that they were shown. */
     if (renewals > 0 && !v->tools.key_visit && v->shared->rules >= RV_RULES_2)
         rv_buf_printf(key, "/r%lld", (long long)renewals);
@@ -83,13 +83,13 @@ static const char *step_fault(const rv_visit *v, size_t index)
 
     if (!json_object_is_type(step, json_type_object))
         return "the step is no object";
-    if (v->talk.acting && rv_json_get_text(step, "fault", &fault)) /* of the arguments that a model wrote */
+    if (v->model.acting && rv_json_get_text(step, "fault", &fault)) /* of the arguments that a model wrote */
         return fault;
     if (!json_object_object_get_ex(step, "tool", &part))
         return "the step names no tool";
     if (!json_object_is_type(part, json_type_string) || rv_json_str(part).len == 0)
         return "the step's tool is no text";
-    bool must_be_object = v->talk.acting || v->shared->rules < RV_RULES_2; /* a plan's count as {} else */
+    bool must_be_object = v->model.acting || v->shared->rules < RV_RULES_2; /* a plan's count as {} else */
     if (must_be_object && json_object_object_get_ex(step, "parameters", &part) && part &&
         !json_object_is_type(part, json_type_object))
         return "the step's parameters are no object";
@@ -132,9 +132,9 @@ static int check_parameters(const rv_visit *v, size_t index, const struct rv_too
 /* A model that is told what there is finds the right name by itself. */
 static void list_offered(const rv_visit *v, const char *intro, struct step_judgement *out)
 {
-    json_object *offered = v->talk.offered;
+    json_object *offered = v->model.offered;
 
-    for (size_t i = 0; v->talk.acting && offered && i < json_object_array_length(offered); i++) {
+    for (size_t i = 0; v->model.acting && offered && i < json_object_array_length(offered); i++) {
         const char *name = "";
         RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(offered, i), "name", &name), "it has one");
         rv_buf_printf(&out->text, "%s\"%s\"", i ? ", " : intro, name);
@@ -151,14 +151,14 @@ static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *
 static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info *info, struct step_judgement *out)
 {
     const char *why = NULL;
-    bool allowed = rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, tool, info, &why);
+    bool allowed = rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, tool, info, &why);
 
-    if (allowed && !v->agent->allowed_tools.is_set && rv_str_is(tool, RV_ASK_AGENT)) {
+    if (allowed && !v->agent->tools.allowed.is_set && rv_str_is(tool, RV_ASK_AGENT)) {
         allowed = false; /* nor is it offered: who may ask agents is said by name */
         why = "allowed_tools does not list it";
     }
 
-    if (!info && (allowed || v->talk.acting)) {
+    if (!info && (allowed || v->model.acting)) {
         unknown_tool(v, tool, out);
     } else if (!allowed) {
         bad(out, "AccessDenied", false, "access denied: agent \"%s\" may not call tool \"%.*s\": %s", v->agent->name,
@@ -190,7 +190,7 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
 
     *out = (struct step_judgement){.verdict = STEP_RUNS, .text = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
     if (fault)
-        bad(out, v->talk.acting ? "ValidationError" : "InvalidStep", false, "step %zu can not be run: %s", index,
+        bad(out, v->model.acting ? "ValidationError" : "InvalidStep", false, "step %zu can not be run: %s", index,
             fault);
     else
         judge_name(v, tool, info, out);
@@ -227,7 +227,7 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
         rv_json_write(params, &request);
     else
         rv_buf_puts(&request, "{}");
-    const struct flight *f = v->tools.n_flights > 0 ? &v->tools.flights[index - v->tools.at] : NULL;
+    const struct pending_call *f = v->tools.n_pending > 0 ? &v->tools.pending[index - v->tools.at] : NULL;
     rv_step_write_key(v, index, f ? f->started_us : v->tools.called_us, &key);
     int rc = rv_buf_check(&key, "idempotency key", err);
     if (rc < 0) {
@@ -262,7 +262,7 @@ bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *
     bool may_help = ev->retryable || (ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0);
     int64_t cap = v->shared->pipeline->execution.max_tool_retries;
 
-    *max_retries = v->agent->max_retries < cap ? v->agent->max_retries : cap;
+    *max_retries = v->agent->limits.max_retries < cap ? v->agent->limits.max_retries : cap;
     return ev->failed && may_help && info && rv_tool_effect(info) != RV_EFFECT_NON_IDEMPOTENT;
 }
 

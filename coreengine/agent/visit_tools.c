@@ -9,12 +9,12 @@ void rv_visit_tools_fini(struct tool_progress *t)
 {
     json_object_put(t->steps);
     json_object_put(t->results);
-    json_object_put(t->said);
-    for (size_t i = 0; i < t->n_flights; i++) {
-        json_object_put(t->flights[i].entry);
-        rv_child_free(t->flights[i].child);
+    json_object_put(t->stated);
+    for (size_t i = 0; i < t->n_pending; i++) {
+        json_object_put(t->pending[i].entry);
+        rv_child_free(t->pending[i].child);
     }
-    free(t->flights);
+    free(t->pending);
 }
 
 void rv_visit_tools_clear(struct tool_progress *t)
@@ -26,7 +26,7 @@ void rv_visit_tools_clear(struct tool_progress *t)
 /* The steps of the stage's plan as it stands, or NULL. */
 json_object *rv_visit_plan(const rv_visit *v)
 {
-    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->plan_from), NULL), *steps = NULL;
+    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->tools.plan_from), NULL), *steps = NULL;
 
     if (json_object_is_type(plan, json_type_object))
         json_object_object_get_ex(plan, "steps", &steps);
@@ -46,7 +46,7 @@ static int begin_plan(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (steps && !json_object_is_type(steps, json_type_array))
         return rv_visit_fail(v, out, "ProcessingError", err,
                              "agent \"%s\": `steps` of output \"%s\" must be a list, found %s", v->agent->name,
-                             v->agent->plan_from, rv_json_type_text(steps));
+                             v->agent->tools.plan_from, rv_json_type_text(steps));
     if (steps && (int64_t)json_object_array_length(steps) > limit)
         return rv_visit_fail(v, out, "ProcessingError", err,
                              "agent \"%s\": the plan has %zu steps, execution.max_plan_steps allows %lld",
@@ -83,16 +83,17 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
 
     if (rc == 0)
         rc = step_ended(v, entry, out, err);
-    if (rc < 0 || !v->talk.acting || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
+    if (rc < 0 || !v->model.acting || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
         return rc;
-    bool untold = v->talk.bad_before == 0 && v->agent->max_bad_calls > 0; /* of the first ones it learns in any case */
-    if (++v->talk.bad_calls <= v->agent->max_bad_calls || untold)
+    bool untold =
+        v->model.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
+    if (++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
         return rc;
     return rv_visit_fail(v, out, "LimitError", err,
                          "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
                          "%lld: raise it, or tell "
                          "the model what there is; the last: %s",
-                         v->agent->name, (long long)v->talk.bad_calls, (long long)v->agent->max_bad_calls,
+                         v->agent->name, (long long)v->model.bad_calls, (long long)v->agent->limits.max_bad_calls,
                          rv_buf_cstr(&j->text));
 }
 
@@ -111,8 +112,8 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     char scratch[48];
     size_t at = v->tools.at, n_begun = 0;
 
-    bool may_fly = v->attempt == 1 && (v->talk.acting || rv_step_asks_agent(v, at));
-    int rc = may_fly ? rv_flights_begin(v, &n_begun, out, err) : 0;
+    bool may_fly = v->attempt == 1 && (v->model.acting || rv_step_asks_agent(v, at));
+    int rc = may_fly ? rv_pending_begin(v, &n_begun, out, err) : 0;
     if (rc < 0 || n_begun > 0)
         return rc;
     rc = rv_step_judge(v, at, &j, err);
@@ -162,7 +163,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->phase = v->phase == PHASE_BACKOFF ? PHASE_MAIN : v->phase;
     while (rc == 0 && v->phase == PHASE_MAIN && !v->waiting_for) {
         if (v->tools.at >= json_object_array_length(v->tools.steps))
-            return v->talk.acting ? rv_talk_acted(v, err) : tools_output(v, err);
+            return v->model.acting ? rv_messages_acted(v, err) : tools_output(v, err);
         if (v->now_us >= v->deadline_us)
             return rv_visit_fail(v, out, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu",
                                  v->agent->name, v->tools.at);
@@ -211,8 +212,8 @@ static int take_word(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rv_visit_fail(v, out, "ToolError", err,
                              "agent \"%s\": nobody knows whether tool \"%.*s\" ran, and the review gave it up",
                              v->agent->name, RV_STR_ARG(tool));
-    if (v->tools.said)
-        rv_json_write(v->tools.said, &reply);
+    if (v->tools.stated)
+        rv_json_write(v->tools.stated, &reply);
     else
         rv_buf_puts(&reply, "{}");
     struct rv_event told = {.kind = RV_EVENT_TOOL_DONE, .reply = rv_buf_str(&reply)};

@@ -68,32 +68,42 @@ static int check_size(const struct rv_agentdoc *d, const char *name, rv_err **er
     return rc < 0 ? RV_FAIL(err, rc, "read the agent document \"%s\"", name) : 0;
 }
 
-static int parse(struct rv_agentdoc_owner *owner, rv_str text, const char *name, rv_findings *findings, rv_err **err)
+static int read_root(struct rv_agentdoc_owner *owner, const struct rv_node *root, const char *name,
+                     rv_findings *findings, rv_err **err)
 {
     struct rv_agentdoc_reading r = {
         .keys = {.arena = owner->arena, .findings = findings, .owner_kind = "agent"},
         .doc = &owner->doc,
     };
-    const struct rv_node *root = NULL;
-    int rc = rv_agentdoc_source(text, name, findings, owner, &root, err);
 
-    if (rc < 0 || !root)
-        return rc;
     owner->doc.src = root->src;
     rv_agentdoc_gather(&r, root);
     if (r.keys.rc == 0)
         rv_agentdoc_read_fields(&r);
     if (r.keys.rc < 0)
         return RV_FAIL(err, r.keys.rc, "read the agent document \"%s\"", name);
-    rc = rv_agentdoc_flatten(&r, err);
+    int rc = rv_agentdoc_flatten(&r, err);
     return rc == 0 ? check_size(&owner->doc, name, err) : rc;
+}
+
+/* The document, unless something was found wrong with it. Takes owner. */
+static int hand_out(struct rv_agentdoc_owner *owner, int rc, rv_findings *findings, size_t n_before,
+                    struct rv_agentdoc **out, rv_err **err)
+{
+    if (rc == 0)
+        rc = rv_findings_check(findings, err);
+    if (rc == 0 && rv_findings_n_errors(findings) == n_before)
+        *out = &owner->doc;
+    else
+        rv_agentdoc_free(&owner->doc);
+    return rc;
 }
 
 int rv_agentdoc_parse(rv_str text, const char *name, rv_findings *findings, struct rv_agentdoc **out, rv_err **err)
 {
     size_t n_before = rv_findings_n_errors(findings);
     struct rv_agentdoc_owner *owner = NULL;
-    int rc;
+    const struct rv_node *root = NULL;
 
     *out = NULL;
     if (text.len > RV_AGENTDOC_MAX_BYTES)
@@ -102,15 +112,10 @@ int rv_agentdoc_parse(rv_str text, const char *name, rv_findings *findings, stru
     owner = new_owner();
     if (!owner)
         return RV_FAIL(err, RV_E_NOMEM, "read the agent document \"%s\"", name);
-    rc = parse(owner, text, name, findings, err);
-    if (rc == 0)
-        rc = rv_findings_check(findings, err);
-    if (rc == 0 && rv_findings_n_errors(findings) == n_before) {
-        *out = &owner->doc;
-        return 0;
-    }
-    rv_agentdoc_free(&owner->doc);
-    return rc;
+    int rc = rv_agentdoc_source(text, name, findings, owner, &root, err);
+    if (rc == 0 && root)
+        rc = read_root(owner, root, name, findings, err);
+    return hand_out(owner, rc, findings, n_before, out, err);
 }
 
 /* The first error of the list as an error value. */
@@ -130,6 +135,13 @@ static int first_error(const rv_findings *findings, const char *name, rv_err **e
     return RV_FAIL(err, RV_E_INVALID, "the agent document \"%s\" has more faults than are kept", name);
 }
 
+/* Findings as an error. */
+static int found(rv_findings *findings, const char *name, rv_err **err)
+{
+    rv_findings_sort(findings);
+    return first_error(findings, name, err);
+}
+
 int rv_agentdoc_read(rv_str text, const char *name, struct rv_agentdoc **out, rv_err **err)
 {
     rv_findings *findings = rv_findings_new();
@@ -139,10 +151,28 @@ int rv_agentdoc_read(rv_str text, const char *name, struct rv_agentdoc **out, rv
     if (!findings)
         return RV_FAIL(err, RV_E_NOMEM, "read the agent document \"%s\"", name);
     rc = rv_agentdoc_parse(text, name, findings, &d, err);
-    if (rc == 0 && !d) {
-        rv_findings_sort(findings);
-        rc = first_error(findings, name, err);
-    }
+    if (rc == 0 && !d)
+        rc = found(findings, name, err);
+    rv_findings_free(findings);
+    if (rc == 0)
+        *out = d;
+    return rc;
+}
+
+int rv_agentdoc_of_value(json_object *flat, const char *name, struct rv_agentdoc **out, rv_err **err)
+{
+    rv_findings *findings = rv_findings_new();
+    struct rv_agentdoc_owner *owner = findings ? new_owner() : NULL;
+    struct rv_src src = {owner ? rv_arena_dup(owner->arena, rv_str_of(name)) : NULL, 1, 1};
+    const struct rv_node *root = src.file ? rv_node_of_json(flat, &src, owner->arena) : NULL;
+    struct rv_agentdoc *d = NULL;
+    int rc = root ? read_root(owner, root, name, findings, err)
+                  : RV_FAIL(err, RV_E_NOMEM, "read the agent document \"%s\"", name);
+
+    if (owner)
+        rc = hand_out(owner, rc, findings, 0, &d, err);
+    if (rc == 0 && !d)
+        rc = found(findings, name, err);
     rv_findings_free(findings);
     if (rc == 0)
         *out = d;

@@ -60,6 +60,8 @@ extern const struct rv_agentdoc_limit_key rv_agentdoc_limit_keys[RV_AGENTDOC_LIM
 /** text as a tree: YAML, or strict JSON that YAML would read otherwise. *root NULL: findings say why. */
 RV_MUST_CHECK int rv_agentdoc_source(rv_str text, const char *name, rv_findings *findings,
                                      struct rv_agentdoc_owner *owner, const struct rv_node **root, rv_err **err);
+/** rv_agentdoc_read() of a flat document that is a value already. */
+RV_MUST_CHECK int rv_agentdoc_of_value(json_object *flat, const char *name, struct rv_agentdoc **out, rv_err **err);
 /** Which form it has, and its keys as fields of the flat one. */
 void rv_agentdoc_gather(struct rv_agentdoc_reading *r, const struct rv_node *root);
 /** The fields' values into the document; then what holds between them. */

@@ -124,19 +124,14 @@ static int keep_places(struct rv_agentdoc *to, const struct rv_agentdoc *from, r
 int rv_agentdoc_with(const struct rv_agentdoc *d, const struct rv_agentdoc_changes *c, struct rv_agentdoc **out,
                      rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(2 * RV_AGENTDOC_MAX_TREE);
     json_object *flat = NULL;
     struct rv_agentdoc *copy = NULL;
     int rc = rv_json_dup(d->flat, &flat, err);
 
     if (rc == 0)
         rc = change(c, flat, err);
-    if (rc == 0) {
-        rv_json_write(flat, &text);
-        rc = rv_buf_check(&text, "the agent document", err);
-    }
     if (rc == 0)
-        rc = rv_agentdoc_read(rv_buf_str(&text), d->src.file ? d->src.file : "agent", &copy, err);
+        rc = rv_agentdoc_of_value(flat, d->src.file ? d->src.file : "agent", &copy, err);
     if (rc == 0)
         rc = keep_places(copy, d, err);
     if (rc == 0) {
@@ -146,6 +141,5 @@ int rv_agentdoc_with(const struct rv_agentdoc *d, const struct rv_agentdoc_chang
     }
     rv_agentdoc_free(copy);
     json_object_put(flat);
-    rv_buf_fini(&text);
     return rc < 0 ? RV_WRAP(err, rc, "change agent \"%s\"", d->name) : 0;
 }

@@ -91,10 +91,10 @@ static int check_name(const char *name, rv_err **err)
     return rc;
 }
 
-static int ask(rv_agents *a, const struct rv_store_scope *scope, const char *name, const struct rv_agent **out,
+static int ask(rv_agents *a, const struct rv_store_scope *scope, const char *name, const struct rv_agents_entry **out,
                rv_err **err)
 {
-    struct rv_agent agent = {.text = NULL};
+    struct rv_agents_entry agent = {.text = NULL};
     int64_t now_us = a->clock.now_us(a->clock.self);
     int rc = check_name(name, err);
 
@@ -105,14 +105,14 @@ static int ask(rv_agents *a, const struct rv_store_scope *scope, const char *nam
     rc = rv_agents_look_up(a, scope, name, a->registers, &agent, err);
     if (rc == 0)
         return rv_agents_keep(&a->cache, scope, name, now_us + RV_AGENTS_TTL_US, &agent, out, err);
-    rv_agent_fini(&agent);
+    rv_agents_entry_fini(&agent);
     return rc;
 }
 
 int rv_agents_find(rv_agents *a, const struct rv_store_scope *scope, const char *name, struct rv_agents_found *out,
                    rv_err **err)
 {
-    const struct rv_agent *agent = NULL;
+    const struct rv_agents_entry *agent = NULL;
     int rc = ask(a, scope, name, &agent, err);
 
     if (rc < 0)

@@ -11,31 +11,32 @@
 #define RV_AGENTS_MAX_PATH  4096
 
 /* One answer: an agent as somebody sees it. */
-struct rv_agent {
+struct rv_agents_entry {
     char *text; /* owned */
     size_t len;
     struct rv_agentdoc *doc; /* owned */
     const char *source;      /* static */
     char *place;             /* owned */
 };
-void rv_agent_fini(struct rv_agent *agent);
+void rv_agents_entry_fini(struct rv_agents_entry *agent);
 
 /* cache.c */
 struct rv_agents_kept {
     char *name, *tenant, *user; /* user NULL: all of the tenant */
     int64_t until_us;
-    struct rv_agent agent;
+    struct rv_agents_entry agent;
 };
 struct rv_agents_cache {
     struct rv_agents_kept *items[RV_AGENTS_MAX_CACHE]; /* the oldest first */
     size_t n;
 };
 /** NULL: there is none, or none that still counts. */
-const struct rv_agent *rv_agents_recall(struct rv_agents_cache *c, const struct rv_store_scope *scope, const char *name,
-                                        int64_t now_us);
+const struct rv_agents_entry *rv_agents_recall(struct rv_agents_cache *c, const struct rv_store_scope *scope,
+                                               const char *name, int64_t now_us);
 /** Takes what is in *agent, on every path; *out is the cache's. */
 RV_MUST_CHECK int rv_agents_keep(struct rv_agents_cache *c, const struct rv_store_scope *scope, const char *name,
-                                 int64_t until_us, struct rv_agent *agent, const struct rv_agent **out, rv_err **err);
+                                 int64_t until_us, struct rv_agents_entry *agent, const struct rv_agents_entry **out,
+                                 rv_err **err);
 void rv_agents_clear(struct rv_agents_cache *c);
 
 /* files.c */
@@ -63,7 +64,7 @@ const struct rv_agents_file *rv_agents_find_file(const rv_agents *a, const char 
 /** As rv_agents_find(), without the cache. registers: a source's text goes into the store. On RV_E_INVALID everything
  * but the document is in *out all the same, which the caller ends in any case. */
 RV_MUST_CHECK int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
-                                    struct rv_agent *out, rv_err **err);
+                                    struct rv_agents_entry *out, rv_err **err);
 
 /* list.c */
 /** RV_E_NOT_FOUND with what helps. */

@@ -4,19 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-void rv_agent_fini(struct rv_agent *agent)
+void rv_agents_entry_fini(struct rv_agents_entry *agent)
 {
     rv_agentdoc_free(agent->doc);
     free(agent->text);
     free(agent->place);
-    *agent = (struct rv_agent){.text = NULL};
+    *agent = (struct rv_agents_entry){.text = NULL};
 }
 
 static void kept_free(struct rv_agents_kept *kept)
 {
     if (!kept)
         return;
-    rv_agent_fini(&kept->agent);
+    rv_agents_entry_fini(&kept->agent);
     free(kept->name);
     free(kept->tenant);
     free(kept->user);
@@ -49,8 +49,8 @@ static bool is_for(const struct rv_agents_kept *kept, const struct rv_store_scop
     return kept->user && scope->user ? strcmp(kept->user, scope->user) == 0 : !kept->user && !scope->user;
 }
 
-const struct rv_agent *rv_agents_recall(struct rv_agents_cache *c, const struct rv_store_scope *scope, const char *name,
-                                        int64_t now_us)
+const struct rv_agents_entry *rv_agents_recall(struct rv_agents_cache *c, const struct rv_store_scope *scope,
+                                               const char *name, int64_t now_us)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (!is_for(c->items[i], scope, name))
@@ -64,7 +64,7 @@ const struct rv_agent *rv_agents_recall(struct rv_agents_cache *c, const struct 
 }
 
 int rv_agents_keep(struct rv_agents_cache *c, const struct rv_store_scope *scope, const char *name, int64_t until_us,
-                   struct rv_agent *agent, const struct rv_agent **out, rv_err **err)
+                   struct rv_agents_entry *agent, const struct rv_agents_entry **out, rv_err **err)
 {
     struct rv_agents_kept *kept = calloc(1, sizeof *kept);
 
@@ -75,11 +75,11 @@ int rv_agents_keep(struct rv_agents_cache *c, const struct rv_store_scope *scope
     }
     if (!kept || !kept->name || !kept->tenant || (scope->user && !kept->user)) {
         kept_free(kept);
-        rv_agent_fini(agent);
+        rv_agents_entry_fini(agent);
         return RV_FAIL(err, RV_E_NOMEM, "keep agent \"%s\"", name);
     }
     kept->agent = *agent;
-    *agent = (struct rv_agent){.text = NULL};
+    *agent = (struct rv_agents_entry){.text = NULL};
     kept->until_us = until_us;
     if (c->n == RV_AGENTS_MAX_CACHE)
         drop(c, 0);

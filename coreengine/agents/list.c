@@ -127,7 +127,7 @@ struct listing {
 
 static int show(const struct listing *l, const char *name, rv_err **err)
 {
-    struct rv_agent agent = {.text = NULL};
+    struct rv_agents_entry agent = {.text = NULL};
     struct rv_agents_found found;
     rv_err *fault = NULL;
     int rc = rv_agents_look_up(l->a, l->scope, name, false, &agent, &fault);
@@ -148,7 +148,7 @@ static int show(const struct listing *l, const char *name, rv_err **err)
         fault = NULL;
     }
     rv_err_free(fault);
-    rv_agent_fini(&agent);
+    rv_agents_entry_fini(&agent);
     return rc;
 }
 

@@ -68,7 +68,7 @@ static bool is_registered(const struct rv_schema_row *row)
 }
 
 /* Read the document; what is wrong with it is wrapped in where it is from. */
-static int take(struct rv_agent *out, const char *name, rv_str text, const char *source, const char *place,
+static int take(struct rv_agents_entry *out, const char *name, rv_str text, const char *source, const char *place,
                 rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf file = RV_BUF_INIT(RV_AGENTS_MAX_PATH);
@@ -93,13 +93,14 @@ static int take(struct rv_agent *out, const char *name, rv_str text, const char 
 
 /* A built-in agent is everybody's. What stands in a folder is whose folder it is: others are not to see it, and whoever
  * names another folder must not change what they get. */
-static const char *owner_of(const struct rv_store_scope *scope, const struct rv_agent *agent)
+static const char *owner_of(const struct rv_store_scope *scope, const struct rv_agents_entry *agent)
 {
     return strcmp(agent->source, "file") == 0 && scope->user ? scope->user : "";
 }
 
 /* A store that can not be written now is no reason to be without the agent. */
-static int register_it(rv_agents *a, const struct rv_store_scope *scope, const struct rv_agent *agent, rv_err **err)
+static int register_it(rv_agents *a, const struct rv_store_scope *scope, const struct rv_agents_entry *agent,
+                       rv_err **err)
 {
     bool changed = false;
     rv_err *why = NULL;
@@ -120,7 +121,7 @@ static int register_it(rv_agents *a, const struct rv_store_scope *scope, const s
 }
 
 int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
-                      struct rv_agent *out, rv_err **err)
+                      struct rv_agents_entry *out, rv_err **err)
 {
     struct rv_schema_row row = {.id = NULL};
     struct given given;

@@ -1,5 +1,6 @@
-/* An agent as a pipeline of one stage: written, bound to its document, checked, and put into the store as the bundle
- * that its turns are started with. Made again only when the document changes. */
+/* An agent as a pipeline of one stage: made, bound to its document, checked, and put into the store as the bundle that
+ * its turns are started with; the keys become text there and nowhere else. Made again only when the document changes.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,85 +12,117 @@
 #define MAX_LLM_CALLS 100 /* of one turn, with the agents that are asked */
 #define ASKED_ROLE    "asked"
 
-/* --- the text --- */
+/* --- the keys --- */
 
-static void write_model(rv_jw *w, const char *role, const char *model, const struct rv_chat_settings *s)
+/* The first failure sticks: what follows it adds nothing. */
+struct keys {
+    int rc;
+    rv_err *err;
+};
+
+static void set_text(struct keys *k, json_object *map, const char *key, const char *text)
 {
-    rv_jw_key(w, role);
-    rv_jw_obj(w);
+    if (k->rc == 0)
+        k->rc = rv_json_set_text(map, key, text, &k->err);
+}
+
+static void set_int(struct keys *k, json_object *map, const char *key, int64_t i)
+{
+    if (k->rc == 0)
+        k->rc = rv_json_set_int(map, key, i, &k->err);
+}
+
+static void set_double(struct keys *k, json_object *map, const char *key, double d)
+{
+    if (k->rc == 0)
+        k->rc = rv_json_set_take(map, key, rv_json_double(d), &k->err);
+}
+
+/* A map or list as the value of a key; borrowed from the map. NULL after a failure. */
+static json_object *set_new(struct keys *k, json_object *map, const char *key, json_object *value)
+{
+    if (k->rc < 0)
+        json_object_put(value);
+    else
+        k->rc = rv_json_set_take(map, key, value, &k->err);
+    return k->rc < 0 ? NULL : value;
+}
+
+static void add_model(struct keys *k, json_object *models, const char *role, const char *model,
+                      const struct rv_chat_settings *s)
+{
+    json_object *m = set_new(k, models, role, json_object_new_object());
     rv_buf name = RV_BUF_INIT(4096);
+
     rv_buf_printf(&name, "%s%s", strchr(model, ':') ? "" : "openai:", model);
-    rv_jw_kv_text(w, "model", rv_buf_cstr(&name));
-    if (name.rc < 0) /* what is short of memory is found out with the whole text */
-        w->out->rc = name.rc;
+    if (k->rc == 0)
+        k->rc = rv_buf_check(&name, "the name of a model", &k->err);
+    set_text(k, m, "model", rv_buf_cstr(&name));
     rv_buf_fini(&name);
-    if (s->has_temperature) {
-        rv_jw_key(w, "temperature");
-        rv_jw_double(w, s->temperature);
-    }
-    rv_jw_kv_int(w, "max_tokens", s->max_tokens);
-    rv_jw_obj_end(w);
+    if (s->has_temperature)
+        set_double(k, m, "temperature", s->temperature);
+    set_int(k, m, "max_tokens", s->max_tokens);
 }
 
 /* For all agents of the turn that say nothing themselves, the asked ones too. */
-static void write_limits(rv_jw *w, const struct rv_chat_settings *s)
+static void add_limits(struct keys *k, json_object *pipeline, const struct rv_chat_settings *s)
 {
-    rv_jw_key(w, "execution");
-    rv_jw_obj(w);
+    json_object *execution = set_new(k, pipeline, "execution", json_object_new_object());
+
     if (s->request_limit > 0)
-        rv_jw_kv_int(w, "agent_request_limit", s->request_limit);
+        set_int(k, execution, "agent_request_limit", s->request_limit);
     if (s->token_limit > 0)
-        rv_jw_kv_int(w, "agent_token_limit", s->token_limit);
-    rv_jw_obj_end(w);
+        set_int(k, execution, "agent_token_limit", s->token_limit);
 }
 
-static void write_stage(const rv_chat *chat, const struct rv_agentdoc *doc, rv_jw *w)
+static void add_stage(struct keys *k, json_object *stages, const rv_chat *chat, const struct rv_agentdoc *doc)
 {
     const struct rv_chat_settings *s = &chat->opts.settings;
+    json_object *stage = k->rc == 0 ? json_object_new_object() : NULL;
 
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "agent", doc->name);
+    if (k->rc == 0)
+        k->rc = rv_json_push_take(stages, stage, &k->err);
+    set_text(k, stage, "agent", doc->name);
     if (chat->opts.child_text)
-        rv_jw_kv_text(w, "child_text", chat->opts.child_text);
+        set_text(k, stage, "child_text", chat->opts.child_text);
     if (chat->opts.model && !doc->model_overrides)
-        rv_jw_kv_text(w, "model_role", ASKED_ROLE);
-    if (!doc->has_temperature && !doc->no_temperature && s->has_temperature) {
-        rv_jw_key(w, "temperature");
-        rv_jw_double(w, s->temperature);
-    }
+        set_text(k, stage, "model_role", ASKED_ROLE);
+    if (!doc->has_temperature && !doc->no_temperature && s->has_temperature)
+        set_double(k, stage, "temperature", s->temperature);
     if (doc->max_tokens == 0)
-        rv_jw_kv_int(w, "max_tokens", s->max_tokens);
-    rv_jw_obj_end(w);
+        set_int(k, stage, "max_tokens", s->max_tokens);
 }
 
-/* JSON, which is YAML, too. */
-static void write_text(const rv_chat *chat, const struct rv_agentdoc *doc, rv_buf *out)
+/* The pipeline as a file would say it; *out is the caller's. */
+static int make_keys(const rv_chat *chat, const struct rv_agentdoc *doc, json_object **out, rv_err **err)
 {
     const struct rv_chat_opts *o = &chat->opts;
-    rv_jw w = rv_jw_on(out);
+    json_object *p = json_object_new_object(), *list, *models;
+    struct keys k = {.rc = 0};
 
-    rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "name", doc->name);
-    rv_jw_key(&w, "capabilities");
-    rv_jw_arr(&w);
-    for (size_t i = 0; i < o->n_capabilities; i++)
-        rv_jw_text(&w, o->capabilities[i]);
-    rv_jw_arr_end(&w);
-    rv_jw_key(&w, "models");
-    rv_jw_obj(&w);
-    write_model(&w, "default", o->context.default_model ? o->context.default_model : o->settings.default_model,
-                &o->settings);
+    if (!p)
+        return RV_FAIL(err, RV_E_NOMEM, "make the pipeline of a chat");
+    set_text(&k, p, "name", doc->name);
+    list = set_new(&k, p, "capabilities", json_object_new_array());
+    for (size_t i = 0; i < o->n_capabilities && k.rc == 0; i++)
+        k.rc = rv_json_push_take(list, json_object_new_string(o->capabilities[i]), &k.err);
+    models = set_new(&k, p, "models", json_object_new_object());
+    add_model(&k, models, "default", o->context.default_model ? o->context.default_model : o->settings.default_model,
+              &o->settings);
     if (o->model && !doc->model_overrides)
-        write_model(&w, ASKED_ROLE, o->model, &o->settings);
-    rv_jw_obj_end(&w);
-    rv_jw_kv_int(&w, "max_llm_calls", MAX_LLM_CALLS);
+        add_model(&k, models, ASKED_ROLE, o->model, &o->settings);
+    set_int(&k, p, "max_llm_calls", MAX_LLM_CALLS);
     if (o->settings.request_limit > 0 || o->settings.token_limit > 0)
-        write_limits(&w, &o->settings);
-    rv_jw_key(&w, "agents");
-    rv_jw_arr(&w);
-    write_stage(chat, doc, &w);
-    rv_jw_arr_end(&w);
-    rv_jw_obj_end(&w);
+        add_limits(&k, p, &o->settings);
+    list = set_new(&k, p, "agents", json_object_new_array());
+    add_stage(&k, list, chat, doc);
+    if (k.rc < 0) {
+        json_object_put(p);
+        *err = k.err;
+        return RV_WRAP(err, k.rc, "make the pipeline of a chat");
+    }
+    *out = p;
+    return 0;
 }
 
 /* --- loading --- */
@@ -147,24 +180,24 @@ static int check_tool(const rv_chat *chat, const char *agent, const char *tool, 
 
 static int check_tools(const rv_chat *chat, const struct rv_pipeline *p, rv_err **err)
 {
-    const struct rv_agent_config *a = &p->agents[0];
+    const struct rv_agent *a = &p->agents[0];
     int rc = 0;
 
-    for (size_t i = 0; i < a->allowed_tools.n && rc == 0; i++)
-        rc = check_tool(chat, a->agent_name, a->allowed_tools.items[i], "tool", err);
-    if (rc == 0 && a->chained_tool[0])
-        rc = check_tool(chat, a->agent_name, a->chained_tool, "chained tool", err);
+    for (size_t i = 0; i < a->tools.allowed.n && rc == 0; i++)
+        rc = check_tool(chat, a->declared.name, a->tools.allowed.items[i], "tool", err);
+    if (rc == 0 && a->tools.chained[0])
+        rc = check_tool(chat, a->declared.name, a->tools.chained, "chained tool", err);
     return rc;
 }
 
 /* *out NULL with 0: the findings say why. */
-static int bind(const rv_chat *chat, const struct rv_agents_found *found, rv_str text, rv_findings *findings,
+static int bind(const rv_chat *chat, const struct rv_agents_found *found, json_object *keys, rv_findings *findings,
                 struct rv_pipeline **out, rv_err **err)
 {
     struct source source = {found};
     const struct rv_agent_source from = {find, &source};
 
-    int rc = rv_pipeline_parse(text, "chat", ".", findings, out, err);
+    int rc = rv_pipeline_of_value(keys, "chat", findings, out, err);
     if (rc == 0 && *out)
         rc = rv_pipeline_bind_agents(*out, &from, findings, err);
     if (rc == 0 && *out)
@@ -174,13 +207,13 @@ static int bind(const rv_chat *chat, const struct rv_agents_found *found, rv_str
     return rc == 0 ? rv_findings_check(findings, err) : rc;
 }
 
-static int load(const rv_chat *chat, const struct rv_agents_found *found, rv_str text, struct rv_pipeline **out,
+static int load(const rv_chat *chat, const struct rv_agents_found *found, json_object *keys, struct rv_pipeline **out,
                 rv_err **err)
 {
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;
 
-    int rc = findings ? bind(chat, found, text, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
+    int rc = findings ? bind(chat, found, keys, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
     if (rc == 0 && (!p || !p->is_sound))
         rc = fail_findings(findings, found->doc->name, err);
     if (rc == 0)
@@ -238,16 +271,15 @@ int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found
     const struct rv_agentdoc *doc = found->doc;
     rv_chat chat = {.opts = {.settings = {.default_model = "openai:any", .max_tokens = 1}},
                     .catalog = rv_plugins_catalog(plugins)};
-    rv_buf text = RV_BUF_INIT(MAX_TEXT);
     rv_findings *more = rv_findings_new();
+    json_object *keys = NULL;
     struct rv_pipeline *p = NULL;
     int rc = more ? 0 : RV_FAIL(err, RV_E_NOMEM, "check an agent");
 
-    write_text(&chat, doc, &text);
     if (rc == 0)
-        rc = rv_buf_check(&text, "a chat's pipeline", err);
+        rc = make_keys(&chat, doc, &keys, err);
     if (rc == 0)
-        rc = bind(&chat, found, rv_buf_str(&text), more, &p, err);
+        rc = bind(&chat, found, keys, more, &p, err);
     if (rc == 0)
         add_new(findings, more);
     for (size_t i = 0; rc == 0 && i < doc->n_tools; i++)
@@ -257,7 +289,7 @@ int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found
         rc = find_tool(&chat, doc, doc->chained_tool, "chained tool", &doc->chained_src, findings, err);
     rv_pipeline_free(p);
     rv_findings_free(more);
-    rv_buf_fini(&text);
+    json_object_put(keys);
     return rc;
 }
 
@@ -311,7 +343,7 @@ static void keep_few(rv_chat *chat)
     }
 }
 
-static int make(rv_chat *chat, const struct rv_agents_found *found, rv_str text, const char *checksum,
+static int make(rv_chat *chat, const struct rv_agents_found *found, json_object *keys, const char *checksum,
                 struct chat_pipeline **out, rv_err **err)
 {
     struct chat_pipeline *cp = calloc(1, sizeof *cp);
@@ -324,7 +356,7 @@ static int make(rv_chat *chat, const struct rv_agents_found *found, rv_str text,
     }
     memcpy(cp->checksum, checksum, sizeof cp->checksum);
     cp->routing_max_turns = found->doc->routing_max_turns;
-    int rc = load(chat, found, text, &cp->pipeline, err);
+    int rc = load(chat, found, keys, &cp->pipeline, err);
     if (rc == 0)
         rc = put_bundle(chat, cp, err);
     if (rc < 0) {
@@ -341,6 +373,7 @@ static int make(rv_chat *chat, const struct rv_agents_found *found, rv_str text,
 int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
+    json_object *keys = NULL;
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     struct rv_agents_found found;
     char checksum[RV_HASH_MAX];
@@ -349,8 +382,11 @@ int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipelin
     int rc = rv_agents_find(chat->opts.agents, &scope, agent, &found, err);
     if (rc < 0)
         return rc;
-    write_text(chat, found.doc, &text);
-    rc = rv_buf_check(&text, "a chat's pipeline", err);
+    rc = make_keys(chat, found.doc, &keys, err);
+    if (rc == 0) {
+        rv_json_write(keys, &text);
+        rc = rv_buf_check(&text, "a chat's pipeline", err);
+    }
     rv_hash_init(&hash);
     rv_hash_add(&hash, found.text);
     rv_hash_add(&hash, rv_buf_str(&text));
@@ -359,9 +395,10 @@ int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipelin
     while (rc == 0 && cp && strcmp(cp->checksum, checksum) != 0)
         cp = cp->next;
     if (rc == 0 && !cp)
-        rc = make(chat, &found, rv_buf_str(&text), checksum, &cp, err);
+        rc = make(chat, &found, keys, checksum, &cp, err);
     if (rc == 0)
         *out = cp;
     rv_buf_fini(&text);
+    json_object_put(keys);
     return rc;
 }

@@ -8,7 +8,7 @@ static json_object *output_of(const rv_chat *chat, const rv_envelope *env, const
 {
     rv_buf key = RV_BUF_INIT(4096);
 
-    rv_buf_printf(&key, "%s%s", chat->with->pipeline->agents[0].output_key, suffix);
+    rv_buf_printf(&key, "%s%s", chat->with->pipeline->agents[0].output.key, suffix);
     json_object *out = key.rc == 0 ? rv_envelope_output(env, rv_buf_str(&key), NULL) : NULL;
     rv_buf_fini(&key);
     return out;
@@ -107,7 +107,7 @@ static void own_text(rv_chat *chat)
 {
     json_object *text = NULL;
 
-    if (chat->with->pipeline->agents[0].output_schema)
+    if (chat->with->pipeline->agents[0].output.schema)
         rv_json_write(chat->output, &chat->text);
     else if (chat->output && json_object_object_get_ex(chat->output, "response", &text))
         rv_buf_add_str(&chat->text, rv_json_str(text));
@@ -125,7 +125,7 @@ static const char *chained_error(json_object *result)
 static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    const struct rv_agent_config *a = &chat->with->pipeline->agents[0];
+    const struct rv_agent *a = &chat->with->pipeline->agents[0];
     bool found = false;
 
     json_object_put(chat->output); /* of before it waited */
@@ -135,7 +135,7 @@ static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out,
     int rc = out->was_kept ? kept_text(chat, &found, &out->is_cut_off, err) : 0;
     if (rc == 0 && !found && out->status == RV_RUN_COMPLETED)
         own_text(chat);
-    out->is_structured = a->output_schema != NULL;
+    out->is_structured = a->output.schema != NULL;
     out->output = out->is_structured ? chat->output : NULL;
     out->chained = chat->chained;
     out->chained_error = chained_error(chat->chained);

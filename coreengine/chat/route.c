@@ -35,7 +35,7 @@ static int serve(rv_chat *chat, const char *agent, const struct chat_pipeline **
     int rc = chat_pipeline_of(chat, agent, &cp, err);
     if (rc < 0)
         return rc;
-    if (cp->pipeline->agents[0].doc->routes.n > 0) {
+    if (cp->pipeline->agents[0].declared.doc->routes.n > 0) {
         rc = RV_FAIL(err, RV_E_INVALID, "agent \"%s\" is a router: it answers nobody", agent);
         rv_err_hint(err, "lead to an agent that answers, and name one as `fallback` of `routing`");
         return rc;
@@ -46,7 +46,7 @@ static int serve(rv_chat *chat, const char *agent, const struct chat_pipeline **
 
 static bool may_be_routed_to(const struct chat_pipeline *cp)
 {
-    return cp->pipeline->agents[0].doc->routing_enabled;
+    return cp->pipeline->agents[0].declared.doc->routing_enabled;
 }
 
 static const char *short_of(const struct rv_agentdoc *doc)
@@ -92,13 +92,13 @@ static int classify(rv_chat *chat, const struct chat_session *session, rv_str me
     int rc = chat_pipeline_of(chat, chat->agent, &call.with, err);
     if (rc < 0)
         return rc;
-    rc = write_choice(chat, call.with->pipeline->agents[0].doc, &section, err);
+    rc = write_choice(chat, call.with->pipeline->agents[0].declared.doc, &section, err);
     call.section = rc == 0 ? rv_buf_cstr(&section) : NULL;
     if (rc == 0)
         rc = chat_run(chat, &call, &cause);
     if (rc == 0 && rv_exec_status(chat->exec) == RV_RUN_COMPLETED) {
         json_object *out = rv_envelope_output(rv_exec_envelope(chat->exec),
-                                              rv_str_of(call.with->pipeline->agents[0].output_key), NULL);
+                                              rv_str_of(call.with->pipeline->agents[0].output.key), NULL);
         if (out && rv_json_get_text(out, "agent", &agent) && strlen(agent) < RV_ROUTING_MAX_NAME)
             memcpy(name, agent, strlen(agent) + 1);
     }
@@ -157,7 +157,7 @@ int chat_route(rv_chat *chat, const struct rv_agentdoc *router, const struct cha
         rv_err_free(cause); /* it is not there any more: somebody else has to serve */
     }
     int rc = classify(chat, session, message, name, err);
-    return rc == 0 ? activate(chat, chat->with->pipeline->agents[0].doc, name, routing, out, err) : rc;
+    return rc == 0 ? activate(chat, chat->with->pipeline->agents[0].declared.doc, name, routing, out, err) : rc;
 }
 
 int rv_chat_leave(rv_chat *chat, rv_err **err)

@@ -95,7 +95,7 @@ static bool is_turn(const rv_bundle *bundle)
 {
     const struct rv_pipeline *p = rv_bundle_pipeline(bundle);
 
-    return p->n_agents == 1 && p->agents[0].doc && p->agents[0].joins_session;
+    return p->n_agents == 1 && p->agents[0].declared.doc && p->agents[0].session.joins;
 }
 
 /* Ended by its own bundle and journal: what it was, it stays. *ended false: it is none of ours. */

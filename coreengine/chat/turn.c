@@ -112,7 +112,7 @@ static const char *default_model(const rv_chat *chat)
 
 static int set_conversation(rv_chat *chat, const struct chat_call *call, const char **sections, rv_err **err)
 {
-    const struct rv_agent_config *a = &call->with->pipeline->agents[0];
+    const struct rv_agent *a = &call->with->pipeline->agents[0];
     const struct rv_session_row *row = &call->session->row;
     struct rv_conversation *c = &chat->conversation;
     struct rv_store_scope scope = chat_scope(chat);
@@ -122,7 +122,7 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, const c
         sections[n++] = chat->opts.sections[i];
     if (call->section)
         sections[n++] = call->section;
-    *c = (struct rv_conversation){.context = rv_context_child(&chat->context, a->agent_name, default_model(chat)),
+    *c = (struct rv_conversation){.context = rv_context_child(&chat->context, a->declared.name, default_model(chat)),
                                   .session_name = row->name,
                                   .session_metadata = call->session->metadata,
                                   .sections = sections,
@@ -130,7 +130,7 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, const c
                                   .zone_minutes = chat->opts.zone_minutes,
                                   .keeps = call->keeps,
                                   .upto_seq = row->n_messages,
-                                  .history_opts = rv_chat_history_opts(&chat->opts.settings, a->doc)};
+                                  .history_opts = rv_chat_history_opts(&chat->opts.settings, a->declared.doc)};
     if (call->routing) {
         c->has_routing = true;
         c->routing = *call->routing;
@@ -261,7 +261,7 @@ static int say(rv_chat *chat, const struct chat_session *session, rv_str message
     int rc = chat_pipeline_of(chat, chat->agent, &call.with, err);
     if (rc < 0)
         return rc;
-    const struct rv_agentdoc *doc = call.with->pipeline->agents[0].doc;
+    const struct rv_agentdoc *doc = call.with->pipeline->agents[0].declared.doc;
     if (doc->routes.n > 0) {
         rc = chat_route(chat, doc, session, message, &routing, &call.with, err);
         if (rc < 0)

@@ -38,7 +38,7 @@ const struct rv_conversation *rv_cli_conversation_of(const struct rv_cli_convers
 static bool all_can_look_up(const struct rv_pipeline *p)
 {
     for (size_t i = 0; i < p->n_agents; i++)
-        if (p->agents[i].doc && !rv_agentdoc_names_tool(p->agents[i].doc, RV_LOOKUP_TOOL))
+        if (p->agents[i].declared.doc && !rv_agentdoc_names_tool(p->agents[i].declared.doc, RV_LOOKUP_TOOL))
             return false;
     return true;
 }

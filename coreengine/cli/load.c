@@ -104,7 +104,7 @@ static int check_names(struct rv_cli_loaded *l, rv_err **err)
     const struct rv_provider_info *built_in = rv_provider_list(&n_built_in);
 
     for (size_t i = 0; i < l->pipeline->n_agents; i++)
-        n_listed += l->pipeline->agents[i].allowed_tools.n;
+        n_listed += l->pipeline->agents[i].tools.allowed.n;
     k.tools = calloc(n + n_listed + 1, sizeof *k.tools);
     k.providers = calloc(l->pipeline->n_models + n_built_in + n_plugged + 1, sizeof *k.providers);
     if (!k.tools || !k.providers) {
@@ -123,7 +123,7 @@ static int check_names(struct rv_cli_loaded *l, rv_err **err)
     for (size_t i = 0; i < n; i++)
         k.tools[k.n_tools++] = tools[i];
     for (size_t i = 0; scripted && i < l->pipeline->n_agents; i++) {
-        const struct rv_str_list *list = &l->pipeline->agents[i].allowed_tools;
+        const struct rv_str_list *list = &l->pipeline->agents[i].tools.allowed;
         for (size_t t = 0; t < list->n; t++)
             if (plays_tool(l, rv_str_of(list->items[t])))
                 k.tools[k.n_tools++] = list->items[t];

@@ -8,7 +8,7 @@
 bool rv_cli_has_agents(const struct rv_pipeline *p)
 {
     for (size_t i = 0; i < p->n_agents; i++)
-        if (p->agents[i].agent_name && p->agents[i].agent_name[0])
+        if (p->agents[i].declared.name && p->agents[i].declared.name[0])
             return true;
     return false;
 }

@@ -295,9 +295,9 @@ static int write_bundle(const struct rv_bundle_source *from, rv_buf *out, rv_err
 static int check_bound(const struct rv_pipeline *p, rv_err **err)
 {
     for (size_t i = 0; i < p->n_agents; i++)
-        if (p->agents[i].agent_name[0] && !p->agents[i].doc)
-            return RV_FAIL_AT(err, &p->agents[i].agent_src, RV_E_STATE, "agent \"%s\" was not looked up",
-                              p->agents[i].agent_name);
+        if (p->agents[i].declared.name[0] && !p->agents[i].declared.doc)
+            return RV_FAIL_AT(err, &p->agents[i].places.agent, RV_E_STATE, "agent \"%s\" was not looked up",
+                              p->agents[i].declared.name);
     return 0;
 }
 

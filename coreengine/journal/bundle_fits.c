@@ -26,7 +26,7 @@ static void add(struct reasons *r, const char *fmt, ...)
     va_end(args);
 }
 
-static const struct rv_agent_config *stage_of(const struct rv_pipeline *p, const char *name)
+static const struct rv_agent *stage_of(const struct rv_pipeline *p, const char *name)
 {
     int at = rv_pipeline_stage(p, rv_str_of(name));
     return at < 0 ? NULL : &p->agents[at];
@@ -63,7 +63,7 @@ static void check_set(const struct rv_pipeline *p, json_object *state, const cha
 /* --- What waits for an answer --- */
 
 /* Results so far are for the steps before `at`; the step at `at` was asked about or is under way. */
-static void check_tool_work(const struct rv_agent_config *a, json_object *work, struct reasons *r)
+static void check_tool_work(const struct rv_agent *a, json_object *work, struct reasons *r)
 {
     json_object *steps = rv_json_get_arr(work, "steps"), *step;
     const char *tool = NULL, *why = NULL;
@@ -80,19 +80,19 @@ static void check_tool_work(const struct rv_agent_config *a, json_object *work, 
         return;
     step = json_object_array_get_idx(steps, (size_t)at);
     if (json_object_is_type(step, json_type_object) && rv_json_get_text(step, "tool", &tool) &&
-        !rv_tool_allowed(a->tool_access, &a->allowed_tools, rv_str_of(tool), NULL, &why))
+        !rv_tool_allowed(a->tools.access, &a->tools.allowed, rv_str_of(tool), NULL, &why))
         add(r, "stage \"%s\" stopped at a call of tool \"%.*s\", which it may not make any more (%s)", a->name,
             SHOWN(tool), why);
 }
 
-static void check_policy_work(const struct rv_agent_config *a, json_object *work, struct reasons *r)
+static void check_policy_work(const struct rv_agent *a, json_object *work, struct reasons *r)
 {
     const char *policy = NULL;
 
     if (!rv_json_get_text(work, "policy", &policy))
         return;
-    for (size_t i = 0; a->has_policies && i < a->policies.n; i++)
-        if (strcmp(a->policies.items[i], policy) == 0)
+    for (size_t i = 0; a->has_policies && i < a->hooks.policies.n; i++)
+        if (strcmp(a->hooks.policies.items[i], policy) == 0)
             return;
     add(r, "stage \"%s\" waits for an answer to policy \"%.*s\", which it does not ask any more", a->name,
         SHOWN(policy));
@@ -105,7 +105,7 @@ static void check_suspended(const struct rv_pipeline *p, json_object *state, str
     if (!all)
         return;
     json_object_object_foreach (all, name, work) {
-        const struct rv_agent_config *a = stage_of(p, name);
+        const struct rv_agent *a = stage_of(p, name);
 
         if (!a) {
             add(r, "stage \"%.*s\", which has suspended work, is gone", SHOWN(name));
@@ -181,13 +181,13 @@ static int64_t paused_visits(json_object *state, const char *stage)
 static void check_visits(const struct rv_pipeline *p, const rv_envelope *env, json_object *state, struct reasons *r)
 {
     for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
-        int64_t n = a->max_visits > 0 ? rv_envelope_visits(env, rv_str_of(a->name)) : 0;
-        if (n > a->max_visits)
+        const struct rv_agent *a = &p->agents[i];
+        int64_t n = a->limits.max_visits > 0 ? rv_envelope_visits(env, rv_str_of(a->name)) : 0;
+        if (n > a->limits.max_visits)
             n -= paused_visits(state, a->name);
-        if (a->max_visits > 0 && n > a->max_visits)
+        if (a->limits.max_visits > 0 && n > a->limits.max_visits)
             add(r, "stage \"%s\" was visited %lld times, which exceeds its max_visits %lld", a->name, (long long)n,
-                (long long)a->max_visits);
+                (long long)a->limits.max_visits);
     }
 }
 

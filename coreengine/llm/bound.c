@@ -55,15 +55,17 @@ static bool add_model(const struct rv_pipeline *p, const struct rv_model_config 
 }
 
 /* One call of a stage at its worst. */
-static bool add_stage(const struct rv_pipeline *p, const struct rv_agent_config *a, struct rv_llm_bound *out)
+static bool add_stage(const struct rv_pipeline *p, const struct rv_agent *a, struct rv_llm_bound *out)
 {
-    const struct rv_model_config *m = rv_pipeline_model(p, rv_str_of(a->model_role));
+    const struct rv_model_config *m = rv_pipeline_model(p, rv_str_of(a->model.role));
     struct rv_llm_bound call = {.state = RV_LLM_BOUND_PROVED};
     int64_t tokens;
 
     if (!m) /* a script answers for it, or nobody */
         return true;
-    tokens = a->has_max_tokens ? a->max_tokens : m->has_max_tokens ? m->max_tokens : RV_LLM_DEFAULT_MAX_TOKENS;
+    tokens = a->model.has_max_tokens ? a->model.max_tokens
+             : m->has_max_tokens     ? m->max_tokens
+                                     : RV_LLM_DEFAULT_MAX_TOKENS;
     call.has_fallbacks = m->fallback.n > 0;
     bool is_known = add_model(p, m, tokens, &call);
     for (size_t i = 0; is_known && i < m->fallback.n; i++)
@@ -79,7 +81,7 @@ void rv_llm_prove_cost(const struct rv_pipeline *p, int64_t max_llm_calls, struc
 
     *out = (struct rv_llm_bound){.state = RV_LLM_BOUND_PROVED};
     for (size_t i = 0; is_known && max_llm_calls > 0 && i < p->n_agents; i++)
-        if (p->agents[i].has_llm && !(p->agents[i].mock && p->agents[i].mock_handler[0]))
+        if (p->agents[i].has_llm && !(p->agents[i].hooks.mock && p->agents[i].hooks.mock_handler[0]))
             is_known = add_stage(p, &p->agents[i], out);
     out->max_calls = max_llm_calls;
     out->cost_micro_usd = is_known ? times(out->call_micro_usd, max_llm_calls) : INT64_MAX;

@@ -185,7 +185,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
         rc = rv_envelope_pause_stage(run->env, rv_str_of(p->agents[run->batch[i]].name), err);
     }
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) { /* error routes, once all states are known */
-        int to = p->agents[run->batch[i]].error_target;
+        int to = p->agents[run->batch[i]].routing.error_target;
         if (run->states[run->batch[i]] == RV_STAGE_FAILED && to >= 0 && run->states[to] == RV_STAGE_WAITING) {
             run->forced[to] = true;
             rv_run_add_candidate(run, to);

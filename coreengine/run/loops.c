@@ -6,7 +6,7 @@
 
 static bool rejects(const rv_run *run, int from, enum rv_outcome outcome)
 {
-    json_object *output = rv_envelope_output(run->env, rv_str_of(run->pipeline->agents[from].output_key), NULL);
+    json_object *output = rv_envelope_output(run->env, rv_str_of(run->pipeline->agents[from].output.key), NULL);
     const char *verdict = NULL;
 
     if (outcome == RV_OUTCOME_LOOP_BACK)

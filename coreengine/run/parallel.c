@@ -86,7 +86,7 @@ int rv_run_parallel_begin(rv_run *run, rv_err **err)
     }
     skip_as_before(run);
     for (size_t i = 0; i < p->n_agents; i++) {
-        int to = p->agents[i].error_target;
+        int to = p->agents[i].routing.error_target;
         if (run->states[i] == RV_STAGE_FAILED && to >= 0 && run->states[to] == RV_STAGE_WAITING)
             run->forced[to] = true;
         rv_run_add_candidate(run, (int)i);
@@ -103,7 +103,7 @@ static int by_index(const void *a, const void *b)
 /* Since rules 2 a stage that only an error_next names waits for that failure; before, it ran beside the others. */
 static bool is_fallback(const struct rv_run *run, int stage)
 {
-    return run->shared.rules >= RV_RULES_2 && run->pipeline->agents[stage].on_failure_only;
+    return run->shared.rules >= RV_RULES_2 && run->pipeline->agents[stage].routing.on_failure_only;
 }
 
 static bool is_ready(const struct rv_run *run, int stage)
@@ -134,18 +134,19 @@ static size_t take_ready(rv_run *run)
 static bool is_given_up(const struct rv_run *run, int stage)
 {
     return run->states[stage] == RV_STAGE_SKIPPED ||
-           (run->states[stage] == RV_STAGE_FAILED && run->pipeline->agents[stage].error_target != RV_TARGET_NONE);
+           (run->states[stage] == RV_STAGE_FAILED &&
+            run->pipeline->agents[stage].routing.error_target != RV_TARGET_NONE);
 }
 
 /* Can no longer become ready because what it requires is given up. */
 static bool is_cut_off(const rv_run *run, int stage)
 {
-    const struct rv_agent_config *a = &run->pipeline->agents[stage];
+    const struct rv_agent *a = &run->pipeline->agents[stage];
     size_t bad = 0;
 
-    for (size_t i = 0; i < a->requires.n; i++)
-        bad += is_given_up(run, a->requires_index[i]);
-    return a->join == RV_JOIN_ANY ? a->requires.n > 0 && bad == a->requires.n : bad > 0;
+    for (size_t i = 0; i < a->order.requires.n; i++)
+        bad += is_given_up(run, a->order.requires_index[i]);
+    return a->order.join == RV_JOIN_ANY ? a->order.requires.n > 0 && bad == a->order.requires.n : bad > 0;
 }
 
 /* No stage can fail any more whose error_next it is: all of them have ended, or wait for a failure themselves. */
@@ -156,7 +157,8 @@ static bool is_unused(const struct rv_run *run, int stage)
     if (!is_fallback(run, stage))
         return false;
     for (size_t i = 0; i < p->n_agents; i++)
-        if (p->agents[i].error_target == stage && run->states[i] == RV_STAGE_WAITING && !is_fallback(run, (int)i))
+        if (p->agents[i].routing.error_target == stage && run->states[i] == RV_STAGE_WAITING &&
+            !is_fallback(run, (int)i))
             return false;
     return true;
 }
@@ -164,7 +166,7 @@ static bool is_unused(const struct rv_run *run, int stage)
 /* Why a stage that waits will not run; NULL: it may. Until rules 2 there was one reason. */
 static const char *why_skipped(const struct rv_run *run, int stage)
 {
-    const struct rv_agent_config *a = &run->pipeline->agents[stage];
+    const struct rv_agent *a = &run->pipeline->agents[stage];
     bool failed = run->shared.rules < RV_RULES_2;
 
     if (run->states[stage] != RV_STAGE_WAITING || run->parked[stage])
@@ -173,18 +175,18 @@ static const char *why_skipped(const struct rv_run *run, int stage)
         return "no stage failed whose error_next it is";
     if (!is_cut_off(run, stage))
         return NULL;
-    for (size_t i = 0; i < a->requires.n; i++)
-        failed = failed || run->states[a->requires_index[i]] == RV_STAGE_FAILED;
+    for (size_t i = 0; i < a->order.requires.n; i++)
+        failed = failed || run->states[a->order.requires_index[i]] == RV_STAGE_FAILED;
     return failed ? "a stage it requires has failed" : "a stage it requires was skipped";
 }
 
 static int skip(rv_run *run, int stage, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_agent_config *a = &run->pipeline->agents[stage];
+    const struct rv_agent *a = &run->pipeline->agents[stage];
     size_t n;
     rv_jw w;
 
-    int rc = rv_envelope_record_skipped(run->env, rv_str_of(a->name), a->stage_order, now_us, err);
+    int rc = rv_envelope_record_skipped(run->env, rv_str_of(a->name), a->order.stage_order, now_us, err);
     if (rc < 0)
         return rc;
     run->states[stage] = RV_STAGE_SKIPPED;

@@ -79,8 +79,8 @@ static int deny(rv_run *run, const char *text, int64_t now_us, struct rv_effects
 /* Along the edge that the asking stage would have taken, with the output that the person saw. */
 static int go_on_approved(rv_run *run, int from, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_agent_config *asker = &run->pipeline->agents[from];
-    json_object *output = rv_envelope_output(run->env, rv_str_of(asker->output_key), NULL), *feedback = NULL;
+    const struct rv_agent *asker = &run->pipeline->agents[from];
+    json_object *output = rv_envelope_output(run->env, rv_str_of(asker->output.key), NULL), *feedback = NULL;
     int to = RV_TARGET_END;
 
     int rc = rv_visit_approve(&run->shared, from, run->env, now_us, out, &to, err);

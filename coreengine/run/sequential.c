@@ -31,21 +31,21 @@ int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, str
 
 bool rv_run_visits_left(const rv_run *run, int stage)
 {
-    const struct rv_agent_config *a = &run->pipeline->agents[stage];
+    const struct rv_agent *a = &run->pipeline->agents[stage];
     rv_str name = rv_str_of(a->name);
 
-    if (a->max_visits == 0 || rv_envelope_visits(run->env, name) < a->max_visits)
+    if (a->limits.max_visits == 0 || rv_envelope_visits(run->env, name) < a->limits.max_visits)
         return true;
     return rv_envelope_suspended(run->env, name) != NULL; /* it goes on with a visit that was paused */
 }
 
 int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_agent_config *a = &run->pipeline->agents[stage];
+    const struct rv_agent *a = &run->pipeline->agents[stage];
     rv_buf text = RV_BUF_INIT(1024);
 
     rv_buf_printf(&text, "stage \"%.*s\" was visited as often as its max_visits (%lld) allows",
-                  RV_STR_ARG(shown(a->name)), (long long)a->max_visits);
+                  RV_STR_ARG(shown(a->name)), (long long)a->limits.max_visits);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
         rc = rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_MAX_VISITS, rv_buf_cstr(&text), now_us, out, err);

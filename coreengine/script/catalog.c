@@ -111,8 +111,8 @@ static void check_role(const struct rv_pipeline *p, const struct script_entry *e
 static bool delegates(const struct rv_pipeline *p)
 {
     for (size_t i = 0; i < p->n_agents; i++)
-        for (size_t t = 0; t < p->agents[i].allowed_tools.n; t++)
-            if (p->agents[i].has_tools && strcmp(p->agents[i].allowed_tools.items[t], "ask_agent") == 0)
+        for (size_t t = 0; t < p->agents[i].tools.allowed.n; t++)
+            if (p->agents[i].has_tools && strcmp(p->agents[i].tools.allowed.items[t], "ask_agent") == 0)
                 return true;
     return false;
 }
@@ -121,15 +121,15 @@ static bool delegates(const struct rv_pipeline *p)
 static bool is_callable(const struct rv_pipeline *p, const char *tool)
 {
     for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
-        if (a->chained_tool && strcmp(a->chained_tool, tool) == 0)
+        const struct rv_agent *a = &p->agents[i];
+        if (a->tools.chained && strcmp(a->tools.chained, tool) == 0)
             return true;
         if (!a->has_tools)
             continue;
-        if (!a->allowed_tools.is_set)
+        if (!a->tools.allowed.is_set)
             return true;
-        for (size_t t = 0; t < a->allowed_tools.n; t++)
-            if (strcmp(a->allowed_tools.items[t], tool) == 0)
+        for (size_t t = 0; t < a->tools.allowed.n; t++)
+            if (strcmp(a->tools.allowed.items[t], tool) == 0)
                 return true;
     }
     return false;

@@ -11,7 +11,7 @@ static struct rv_context context_of(const struct call *c)
 {
     const struct rv_conversation *talk = c->x->opts.conversation;
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(c->x->run));
-    const struct rv_agent_config *a = &c->x->opts.pipeline->agents[c->stage];
+    const struct rv_agent *a = &c->x->opts.pipeline->agents[c->stage];
     struct rv_context base = {.user_id = rv_envelope_user(rv_run_envelope(c->x->run)),
                               .tenant_id = RV_STORE_TENANT,
                               .session_id = f->session_id};
@@ -20,7 +20,7 @@ static struct rv_context context_of(const struct call *c)
         base = talk->context;
     if (c->origin)
         return rv_context_child(&base, c->origin->agent, NULL);
-    return a->doc ? rv_context_child(&base, a->doc->name, NULL) : base;
+    return a->declared.doc ? rv_context_child(&base, a->declared.doc->name, NULL) : base;
 }
 
 char *rv_call_context(const struct call *c)

@@ -18,39 +18,39 @@ static bool is_left_out(const struct rv_pipeline *p, const char *role)
     return false;
 }
 
-static int check_model(const struct rv_exec_opts *o, const struct rv_agent_config *a, rv_err **err)
+static int check_model(const struct rv_exec_opts *o, const struct rv_agent *a, rv_err **err)
 {
-    const struct rv_model_config *model = rv_pipeline_model(o->pipeline, rv_str_of(a->model_role));
-    const struct rv_src *src = a->model_role_src.line > 0 ? &a->model_role_src : &a->name_src;
-    bool left_out = !model && is_left_out(o->pipeline, a->model_role);
+    const struct rv_model_config *model = rv_pipeline_model(o->pipeline, rv_str_of(a->model.role));
+    const struct rv_src *src = a->places.model_role.line > 0 ? &a->places.model_role : &a->places.name;
+    bool left_out = !model && is_left_out(o->pipeline, a->model.role);
     bool needs_script = model && strcmp(model->provider, "scripted") == 0;
     int rc;
 
     if ((o->script && (needs_script || rv_script_has_models(o->script))) || (model && !needs_script) ||
-        (left_out && a->error_next[0]))
+        (left_out && a->routing.error_next[0]))
         return 0;
     if (needs_script) {
         rc = RV_FAIL_AT(err, src, RV_E_INVALID,
                         "stage \"%s\": model_role \"%s\" is played by a script, and the run has no script", a->name,
-                        a->model_role);
+                        a->model.role);
         rv_err_hint(err, "give the script with --script FILE, or another model under models");
     } else if (left_out) {
         rc = RV_FAIL_AT(err, src, RV_E_INVALID,
                         "stage \"%s\": model_role \"%s\" is left out, because a variable that it names is not set",
-                        a->name, a->model_role);
+                        a->name, a->model.role);
         rv_err_hint(err, "set the variable, answer for the stage with --script FILE, or give the stage an error_next");
     } else {
         rc = RV_FAIL_AT(err, src, RV_E_INVALID, "stage \"%s\": model_role \"%s\" resolves to no model", a->name,
-                        a->model_role);
+                        a->model.role);
         rv_err_hint(err,
                     "name one, for example models: {%.200s: provider:model}, or answer for the stage with --script "
                     "FILE",
-                    a->model_role[0] ? a->model_role : "default");
+                    a->model.role[0] ? a->model.role : "default");
     }
     return rc;
 }
 
-static int check_tools(const struct rv_exec_opts *o, const struct rv_catalog *catalog, const struct rv_agent_config *a,
+static int check_tools(const struct rv_exec_opts *o, const struct rv_catalog *catalog, const struct rv_agent *a,
                        rv_err **err)
 {
     bool any =
@@ -58,7 +58,7 @@ static int check_tools(const struct rv_exec_opts *o, const struct rv_catalog *ca
 
     if (any || o->find_agent)
         return 0;
-    int rc = RV_FAIL_AT(err, &a->name_src, RV_E_INVALID,
+    int rc = RV_FAIL_AT(err, &a->places.name, RV_E_INVALID,
                         "stage \"%s\": has_tools is on, and the run has no tools at all", a->name);
     rv_err_hint(err, "name a capability that brings tools under capabilities, or play them with --script FILE");
     return rc;
@@ -69,7 +69,7 @@ int rv_exec_check_stage(const struct rv_exec_opts *o, const struct rv_catalog *c
 {
     const struct rv_visit_shared shared = {
         .pipeline = o->pipeline, .scripted_stages = scripted, .use_mocks = o->use_mocks || o->pipeline->mock};
-    const struct rv_agent_config *a = &o->pipeline->agents[stage];
+    const struct rv_agent *a = &o->pipeline->agents[stage];
 
     if (rv_stage_is_mocked(&shared, stage))
         return 0;
@@ -90,11 +90,11 @@ int rv_exec_check(const struct rv_exec_opts *o, rv_findings *findings, rv_err **
     if (o->script)
         rv_script_stages(o->script, p, scripted);
     for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
+        const struct rv_agent *a = &p->agents[i];
         rv_err *fault = NULL;
         int rc = rv_exec_check_stage(o, o->catalog ? o->catalog : &catalog, scripted, (int)i, &fault);
         if (rc < 0)
-            rv_findings_add_err(findings, RV_SEVERITY_ERROR, &a->name_src, fault);
+            rv_findings_add_err(findings, RV_SEVERITY_ERROR, &a->places.name, fault);
         rv_err_free(fault);
     }
     free(scripted);

@@ -117,8 +117,8 @@ void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv
 void rv_call_say_limit(struct call *c)
 {
     const struct rv_execution_config *e = &c->x->opts.pipeline->execution;
-    const struct rv_agent_config *a = &c->pipeline->agents[c->origin ? 0 : c->stage];
-    bool is_agents = e->has_agent_timeout && e->agent_timeout_ms < a->timeout_seconds * 1000;
+    const struct rv_agent *a = &c->pipeline->agents[c->origin ? 0 : c->stage];
+    bool is_agents = e->has_agent_timeout && e->agent_timeout_ms < a->limits.timeout_seconds * 1000;
 
     if (!c->allowed_us)
         rv_buf_puts(&c->text, ": execution.llm_timeout and its stage's timeout_seconds leave it no longer");
@@ -129,7 +129,7 @@ void rv_call_say_limit(struct call *c)
                       (long long)e->agent_timeout_ms, a->name);
     else
         rv_buf_printf(&c->text, ": that was left of the %lld s for stage \"%s\"; raise its timeout_seconds",
-                      (long long)a->timeout_seconds, a->name);
+                      (long long)a->limits.timeout_seconds, a->name);
 }
 
 void rv_call_timed_out(struct call *c)

@@ -8,10 +8,9 @@
  * what the model says on the way there is told to nobody. */
 static bool is_structured(const struct call *c)
 {
-    const struct rv_agent_config *a =
-        c->pipeline && c->stage >= 0 ? &c->pipeline->agents[c->origin ? 0 : c->stage] : NULL;
+    const struct rv_agent *a = c->pipeline && c->stage >= 0 ? &c->pipeline->agents[c->origin ? 0 : c->stage] : NULL;
 
-    return a && a->doc && a->output_schema;
+    return a && a->declared.doc && a->output.schema;
 }
 
 /* Is it a piece of the call by which the model hands over its output? */

@@ -42,7 +42,7 @@ struct sim_field *sim_hints_field(struct sim_shape *shape, const rv_str *path, s
 struct sim_shape *sim_hints_of_key(struct sim_hints *h, const struct rv_pipeline *p, rv_str output_key)
 {
     for (size_t i = 0; i < p->n_agents; i++)
-        if (rv_str_is(output_key, p->agents[i].output_key))
+        if (rv_str_is(output_key, p->agents[i].output.key))
             return &h->shapes[i];
     return NULL;
 }
@@ -93,13 +93,12 @@ static int of_placeholder(struct sim_hints *h, const struct rv_pipeline *p, cons
     return 0;
 }
 
-static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent_config *a,
-                     rv_err **err)
+static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent *a, rv_err **err)
 {
-    const struct rv_prompt_config *own = rv_pipeline_prompt(subject->pipeline, rv_str_of(a->prompt_key));
+    const struct rv_prompt_config *own = rv_pipeline_prompt(subject->pipeline, rv_str_of(a->model.prompt_key));
     const rv_template *t = own ? own->template
-                           : subject->catalog && a->prompt_key[0] != 0
-                               ? subject->catalog->prompt(subject->catalog->self, rv_str_of(a->prompt_key))
+                           : subject->catalog && a->model.prompt_key[0] != 0
+                               ? subject->catalog->prompt(subject->catalog->self, rv_str_of(a->model.prompt_key))
                                : NULL;
     int rc = 0;
 
@@ -110,13 +109,13 @@ static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, 
     return rc;
 }
 
-static int of_rules(struct sim_hints *h, const struct rv_pipeline *p, const struct rv_agent_config *a, rv_err **err)
+static int of_rules(struct sim_hints *h, const struct rv_pipeline *p, const struct rv_agent *a, rv_err **err)
 {
     struct sim_shape *own = &h->shapes[a->index];
     int rc = 0;
 
-    for (size_t i = 0; i < a->n_rules && rc == 0; i++) {
-        const struct rv_rule *rule = &a->rules[i];
+    for (size_t i = 0; i < a->routing.n_rules && rc == 0; i++) {
+        const struct rv_rule *rule = &a->routing.rules[i];
         if (rule->when) {
             rc = sim_hints_expr(h, p, own, rv_expr_text(rule->when), err);
             continue;
@@ -132,10 +131,10 @@ static int of_rules(struct sim_hints *h, const struct rv_pipeline *p, const stru
     return rc;
 }
 
-static int of_required(struct sim_hints *h, const struct rv_agent_config *a, rv_err **err)
+static int of_required(struct sim_hints *h, const struct rv_agent *a, rv_err **err)
 {
-    for (size_t i = 0; i < a->required_output_fields.n; i++) {
-        rv_str path = rv_str_of(a->required_output_fields.items[i]);
+    for (size_t i = 0; i < a->output.required_fields.n; i++) {
+        rv_str path = rv_str_of(a->output.required_fields.items[i]);
         struct sim_field *f = sim_hints_field(&h->shapes[a->index], &path, 1);
         if (!f)
             return RV_FAIL(err, RV_E_NOMEM, "note what a stage requires");
@@ -145,13 +144,12 @@ static int of_required(struct sim_hints *h, const struct rv_agent_config *a, rv_
 }
 
 /* The stage's plan is another stage's output; the tools it may name are those it may call. */
-static int of_plan(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent_config *a,
-                   rv_err **err)
+static int of_plan(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent *a, rv_err **err)
 {
     const struct rv_pipeline *p = subject->pipeline;
-    const char *const *names = a->allowed_tools.is_set ? a->allowed_tools.items : subject->tools;
-    size_t n = a->allowed_tools.is_set ? a->allowed_tools.n : subject->n_tools;
-    struct sim_shape *shape = sim_hints_of_key(h, p, rv_str_of(a->plan_from));
+    const char *const *names = a->tools.allowed.is_set ? a->tools.allowed.items : subject->tools;
+    size_t n = a->tools.allowed.is_set ? a->tools.allowed.n : subject->n_tools;
+    struct sim_shape *shape = sim_hints_of_key(h, p, rv_str_of(a->tools.plan_from));
 
     if (!a->has_tools || a->has_llm || !shape)
         return 0;
@@ -170,7 +168,7 @@ static int fill(struct sim_hints *h, const struct rv_sim_subject *subject, rv_er
     int rc = 0;
 
     for (size_t i = 0; i < p->n_agents && rc == 0; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
+        const struct rv_agent *a = &p->agents[i];
         rc = of_required(h, a, err);
         if (rc == 0)
             rc = of_rules(h, p, a, err);

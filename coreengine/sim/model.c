@@ -108,20 +108,20 @@ static void wrap(struct sim_rng *r, rv_buf *b)
 
 static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *r, rv_buf *b, rv_err **err)
 {
-    const struct rv_agent_config *a = e->origin ? &e->pipeline->agents[0] : &s->subject->pipeline->agents[e->stage];
-    bool is_text = a->output_mode == RV_OUTPUT_TEXT, fits = false;
+    const struct rv_agent *a = e->origin ? &e->pipeline->agents[0] : &s->subject->pipeline->agents[e->stage];
+    bool is_text = a->output.mode == RV_OUTPUT_TEXT, fits = false;
     json_object *v = NULL;
     int rc = 0;
 
     if (is_text)
         v = sim_words(r, 12);
-    else if (a->output_schema)
-        rc = sim_value(a->output_schema, NULL, r, &v, &fits, err);
+    else if (a->output.schema)
+        rc = sim_value(a->output.schema, NULL, r, &v, &fits, err);
     else if (e->origin)
         rc = sim_any(r, 0, &v, err);
     else
         rc = sim_output(s, e->stage, r, &v, err);
-    if (rc < 0 || (!v && !a->output_schema)) /* a schema may be for null */
+    if (rc < 0 || (!v && !a->output.schema)) /* a schema may be for null */
         return rc < 0 ? rc : RV_FAIL(err, RV_E_NOMEM, "make a reply");
     if (is_text)
         rv_buf_add_str(b, rv_json_str(v));

@@ -106,9 +106,9 @@ static bool holds(struct sim_seed *s, const struct rv_rule *rule, json_object *o
 
 int sim_output(struct sim_seed *s, int stage, struct sim_rng *r, json_object **out, rv_err **err)
 {
-    const struct rv_agent_config *a = &s->subject->pipeline->agents[stage];
-    size_t aim = sim_below(r, (uint32_t)a->n_rules + 1);
-    const struct rv_rule *rule = aim > 0 ? &a->rules[aim - 1] : NULL;
+    const struct rv_agent *a = &s->subject->pipeline->agents[stage];
+    size_t aim = sim_below(r, (uint32_t)a->routing.n_rules + 1);
+    const struct rv_rule *rule = aim > 0 ? &a->routing.rules[aim - 1] : NULL;
     json_object *obj = NULL;
     int rc = 0;
 

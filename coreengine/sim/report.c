@@ -15,26 +15,26 @@ void rv_sim_report_fini(struct rv_sim_report *r)
 
 static void place_text(const struct rv_sim_place *at, const struct rv_pipeline *p, rv_buf *b)
 {
-    const struct rv_agent_config *a = &p->agents[at->stage];
+    const struct rv_agent *a = &p->agents[at->stage];
 
     switch (at->kind) {
     case RV_SIM_STAGE:
         rv_buf_printf(b, "stage %s", a->name);
         break;
     case RV_SIM_RULE:
-        rv_buf_printf(b, "%s -> %s (rule %d)", a->name, a->rules[at->rule].target_name, at->rule + 1);
+        rv_buf_printf(b, "%s -> %s (rule %d)", a->name, a->routing.rules[at->rule].target_name, at->rule + 1);
         break;
     case RV_SIM_FUNCTION:
-        rv_buf_printf(b, "%s -> whatever %s says", a->name, a->routing_function);
+        rv_buf_printf(b, "%s -> whatever %s says", a->name, a->routing.function);
         break;
     case RV_SIM_DEFAULT:
-        rv_buf_printf(b, "%s -> %s (default)", a->name, a->default_next);
+        rv_buf_printf(b, "%s -> %s (default)", a->name, a->routing.default_next);
         break;
     case RV_SIM_NO_MATCH:
         rv_buf_printf(b, "%s -> end (no rule fits)", a->name);
         break;
     case RV_SIM_ERROR_ROUTE:
-        rv_buf_printf(b, "%s -> %s (error)", a->name, a->error_next);
+        rv_buf_printf(b, "%s -> %s (error)", a->name, a->routing.error_next);
         break;
     }
 }

@@ -17,7 +17,7 @@ static const struct rv_store_scope scope = {.user = USER};
 
 static bool joins(const struct rv_pipeline *p, size_t stage)
 {
-    return p->agents[stage].doc && p->agents[stage].joins_session;
+    return p->agents[stage].declared.doc && p->agents[stage].session.joins;
 }
 
 static void row_fini(struct sim_row *row)

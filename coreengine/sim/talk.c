@@ -21,9 +21,9 @@ struct asking {
 
 static const char *name_of(const struct asking *a)
 {
-    const struct rv_agent_config *stage = &a->s->subject->pipeline->agents[a->e->stage];
+    const struct rv_agent *stage = &a->s->subject->pipeline->agents[a->e->stage];
 
-    return a->e->origin ? a->e->origin->agent : stage->doc ? stage->doc->name : stage->name;
+    return a->e->origin ? a->e->origin->agent : stage->declared.doc ? stage->declared.doc->name : stage->name;
 }
 
 static int write_arguments(struct asking *a, const char *name, json_object *schema, rv_buf *text, rv_err **err)

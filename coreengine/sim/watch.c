@@ -128,7 +128,7 @@ static void stage_started(struct sim_seed *s, const struct rv_effect *e)
 {
     const struct rv_pipeline *p = s->subject->pipeline;
     struct sim_watch *w = &s->watch;
-    const struct rv_agent_config *a = &p->agents[e->stage];
+    const struct rv_agent *a = &p->agents[e->stage];
 
     if (w->is_open[e->stage])
         sim_break(s, RV_SIM_KEEPS_EVENTS, "stage \"%s\" begins and has not ended before", a->name);
@@ -140,9 +140,9 @@ static void stage_started(struct sim_seed *s, const struct rv_effect *e)
     if (++w->n_visits > p->max_agent_hops)
         sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld stage visits, max_agent_hops is %lld", (long long)w->n_visits,
                   (long long)p->max_agent_hops);
-    if (a->max_visits > 0 && w->visits[e->stage] > a->max_visits + w->n_answers)
+    if (a->limits.max_visits > 0 && w->visits[e->stage] > a->limits.max_visits + w->n_answers)
         sim_break(s, RV_SIM_KEEPS_BOUNDS, "stage \"%s\" is visited %lld times, its max_visits is %lld", a->name,
-                  (long long)w->visits[e->stage], (long long)a->max_visits);
+                  (long long)w->visits[e->stage], (long long)a->limits.max_visits);
     edge_taken(s, e->stage);
     sim_places_hit(s->tally, RV_SIM_STAGE, e->stage, -1);
 }
@@ -314,10 +314,10 @@ static void check_envelope(struct sim_seed *s)
     for (size_t i = 0; i < p->n_agents && f->parallel_mode; i++) { /* in loops outputs are cleared */
         if (!rv_envelope_is_completed(env, rv_str_of(p->agents[i].name)))
             continue;
-        (void)rv_envelope_output(env, rv_str_of(p->agents[i].output_key), &found);
+        (void)rv_envelope_output(env, rv_str_of(p->agents[i].output.key), &found);
         if (!found)
             sim_break(s, RV_SIM_KEEPS_OUTPUTS, "stage \"%s\" is completed, and its output \"%s\" is not there",
-                      p->agents[i].name, p->agents[i].output_key);
+                      p->agents[i].name, p->agents[i].output.key);
     }
 }
 

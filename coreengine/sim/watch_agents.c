@@ -173,8 +173,8 @@ static int has_result(struct sim_seed *s, const struct rv_effect *e, const char 
 static void check_depth(struct sim_seed *s, const struct rv_effect *e)
 {
     const struct rv_pipeline *p = s->subject->pipeline;
-    const struct rv_agent_config *stage = &p->agents[e->stage];
-    int64_t depth = 0, n = strcmp(stage->doc ? stage->doc->name : stage->name, e->origin->agent) == 0;
+    const struct rv_agent *stage = &p->agents[e->stage];
+    int64_t depth = 0, n = strcmp(stage->declared.doc ? stage->declared.doc->name : stage->name, e->origin->agent) == 0;
 
     for (const struct rv_origin *o = e->origin; o; o = o->parent) {
         depth++;

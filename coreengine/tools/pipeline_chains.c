@@ -5,15 +5,15 @@
 
 #include "coreengine/tools/tools_internal.h"
 
-static const char *renamed(const struct rv_agent_config *a, const char *member)
+static const char *renamed(const struct rv_agent *a, const char *member)
 {
     const char *to = member;
 
-    return a->chained_map && rv_json_get_text(a->chained_map, member, &to) ? to : member;
+    return a->tools.chained_map && rv_json_get_text(a->tools.chained_map, member, &to) ? to : member;
 }
 
 /* Does some member of the output reach the tool under that name? */
-static bool reaches(const struct rv_agent_config *a, json_object *properties, const char *parameter)
+static bool reaches(const struct rv_agent *a, json_object *properties, const char *parameter)
 {
     json_object_object_foreach (properties, key, schema) {
         (void)schema;
@@ -23,17 +23,17 @@ static bool reaches(const struct rv_agent_config *a, json_object *properties, co
     return false;
 }
 
-static void report(const struct rv_agent_config *a, rv_findings *findings, const char *what, const char *name)
+static void report(const struct rv_agent *a, rv_findings *findings, const char *what, const char *name)
 {
-    const struct rv_src *src = a->doc && a->doc->chained_src.file ? &a->doc->chained_src : &a->agent_src;
+    const struct rv_src *src =
+        a->declared.doc && a->declared.doc->chained_src.file ? &a->declared.doc->chained_src : &a->places.agent;
 
     rv_findings_add(findings, RV_SEVERITY_ERROR, src, "chained_map gives members of the output other names",
-                    "agent \"%s\": the output does not fit chained tool \"%s\": %s \"%s\"", a->name, a->chained_tool,
+                    "agent \"%s\": the output does not fit chained tool \"%s\": %s \"%s\"", a->name, a->tools.chained,
                     what, name);
 }
 
-static bool check_required(const struct rv_agent_config *a, json_object *input, json_object *properties,
-                           rv_findings *findings)
+static bool check_required(const struct rv_agent *a, json_object *input, json_object *properties, rv_findings *findings)
 {
     json_object *required = rv_json_get_arr(input, "required");
     bool fits = true;
@@ -48,8 +48,7 @@ static bool check_required(const struct rv_agent_config *a, json_object *input, 
     return fits;
 }
 
-static bool check_members(const struct rv_agent_config *a, json_object *input, json_object *properties,
-                          rv_findings *findings)
+static bool check_members(const struct rv_agent *a, json_object *input, json_object *properties, rv_findings *findings)
 {
     json_object *takes = rv_json_get_obj(input, "properties");
     bool more = true, fits = true;
@@ -69,11 +68,11 @@ static bool check_members(const struct rv_agent_config *a, json_object *input, j
 void rv_tools_check_chains(struct rv_pipeline *p, const struct rv_catalog *catalog, rv_findings *findings)
 {
     for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
-        if (!a->chained_tool || !a->chained_tool[0] || !a->output_schema)
+        const struct rv_agent *a = &p->agents[i];
+        if (!a->tools.chained || !a->tools.chained[0] || !a->output.schema)
             continue;
-        const struct rv_tool_info *info = catalog->tool(catalog->self, rv_str_of(a->chained_tool));
-        json_object *properties = rv_json_get_obj(a->output_schema, "properties");
+        const struct rv_tool_info *info = catalog->tool(catalog->self, rv_str_of(a->tools.chained));
+        json_object *properties = rv_json_get_obj(a->output.schema, "properties");
         if (!info || !json_object_is_type(info->input_json, json_type_object) || !properties)
             continue;
         bool fits = check_required(a, info->input_json, properties, findings);

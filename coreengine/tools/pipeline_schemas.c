@@ -1,16 +1,16 @@
 /* output_schema of an agent is data to whoever reads the pipeline; here it has to be a schema. */
 #include "coreengine/tools/tools_internal.h"
 
-static int check(const struct rv_agent_config *a, rv_findings *findings, rv_err **err)
+static int check(const struct rv_agent *a, rv_findings *findings, rv_err **err)
 {
     rv_schema *schema = NULL;
     rv_err *fault = NULL;
-    int rc = rv_schema_compile(a->output_schema, "the output", &schema, &fault);
+    int rc = rv_schema_compile(a->output.schema, "the output", &schema, &fault);
 
     rv_schema_free(schema);
     if (rc < 0 && rc != RV_E_NOMEM) {
         rc = RV_WRAP(&fault, rc, "agent \"%s\"", a->name);
-        rv_findings_add_err(findings, RV_SEVERITY_ERROR, &a->output_schema_src, fault);
+        rv_findings_add_err(findings, RV_SEVERITY_ERROR, &a->places.output_schema, fault);
         rc = 0;
     }
     rv_err_free(fault);
@@ -23,7 +23,7 @@ int rv_schema_check_pipeline(struct rv_pipeline *p, rv_findings *findings, rv_er
     int rc = 0;
 
     for (size_t i = 0; i < p->n_agents && rc == 0; i++)
-        if (p->agents[i].output_schema)
+        if (p->agents[i].output.schema)
             rc = check(&p->agents[i], findings, err);
     p->is_sound = p->is_sound && rv_findings_n_errors(findings) == n_errors;
     return rc;

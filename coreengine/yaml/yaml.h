@@ -37,6 +37,8 @@ const struct rv_node *rv_node_get(const struct rv_node *map, const char *key); /
 struct rv_src rv_node_text_src(const struct rv_node *node);
 /** A json-c tree of the node (numbers keep their text); *out is the caller's. RV_E_NOMEM, RV_E_INVALID (.inf, .nan). */
 RV_MUST_CHECK int rv_node_to_json(const struct rv_node *node, json_object **out, rv_err **err);
+/** A tree of a JSON value, in the arena: for the tables below. Every node has the place src. NULL: out of memory. */
+struct rv_node *rv_node_of_json(json_object *v, const struct rv_src *src, rv_arena *arena);
 
 /* --- Findings: everything that is wrong with a file, not only the first thing. --- */
 struct rv_finding {

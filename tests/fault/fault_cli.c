@@ -10,7 +10,7 @@
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
 
-static struct rv_agent_config stages[] = {{.name = "plan"}, {.name = "write"}};
+static struct rv_agent stages[] = {{.name = "plan"}, {.name = "write"}};
 static const struct rv_pipeline pipeline = {.agents = stages, .n_agents = RV_COUNT(stages)};
 
 /* Gives the code of the writing; without memory for the tally itself there is no table. */

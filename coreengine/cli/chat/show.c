@@ -171,18 +171,18 @@ void rv_chat_show_effect(rv_chat_show *s, const struct rv_effect *e)
 {
     if (e->kind != RV_EFFECT_CALL_LLM || !e->pipeline)
         return;
-    const struct rv_agent_config *a = &e->pipeline->agents[e->origin ? 0 : e->stage];
+    const struct rv_agent *a = &e->pipeline->agents[e->origin ? 0 : e->stage];
 
     int how = rv_agent_child_text(e->pipeline, a);
     const struct rv_chat_speaker speaker = {.who = e->origin,
-                                            .is_structured = a->output_schema != NULL,
+                                            .is_structured = a->output.schema != NULL,
                                             .child_text = how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how,
-                                            .resets = a->child_text_resets};
+                                            .resets = a->session.child_text_resets};
 
     rv_chat_sink_asks(&s->sink, &speaker);
     if (e->origin)
         return;
-    rv_str name = rv_utf8_cut(rv_str_of(a->agent_name[0] ? a->agent_name : a->name), RV_AGENTDOC_MAX_NAME);
+    rv_str name = rv_utf8_cut(rv_str_of(a->declared.name[0] ? a->declared.name : a->name), RV_AGENTDOC_MAX_NAME);
     memcpy(s->agent, name.ptr, name.len);
     s->agent[name.len] = '\0';
 }

@@ -32,8 +32,8 @@ int rv_record_declare(json_object *tools, const struct rv_pipeline *p, const str
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < p->n_agents; i++) {
-        const struct rv_agent_config *a = &p->agents[i];
-        const struct rv_str_list *allowed = &a->allowed_tools;
+        const struct rv_agent *a = &p->agents[i];
+        const struct rv_str_list *allowed = &a->tools.allowed;
         const char *name;
         for (size_t t = 0; rc == 0 && a->has_tools; t++) {
             if (allowed->is_set)
@@ -43,7 +43,7 @@ int rv_record_declare(json_object *tools, const struct rv_pipeline *p, const str
             if (!name)
                 break;
             const struct rv_tool_info *info = c->tool(c->self, rv_str_of(name));
-            if (info && (allowed->is_set || rv_tool_allowed(a->tool_access, allowed, rv_str_of(name), info, NULL)))
+            if (info && (allowed->is_set || rv_tool_allowed(a->tools.access, allowed, rv_str_of(name), info, NULL)))
                 rc = declare(tools, info, err);
         }
     }

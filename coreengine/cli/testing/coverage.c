@@ -23,33 +23,33 @@ struct rv_coverage {
     int rc; /* an event could not be read: the count is not complete */
 };
 
-static struct rv_src src_or(struct rv_src src, const struct rv_agent_config *a)
+static struct rv_src src_or(struct rv_src src, const struct rv_agent *a)
 {
-    return src.line > 0 ? src : a->src;
+    return src.line > 0 ? src : a->places.stage;
 }
 
-static void add(rv_coverage *c, enum item_kind kind, const struct rv_agent_config *a, int rule, struct rv_src src)
+static void add(rv_coverage *c, enum item_kind kind, const struct rv_agent *a, int rule, struct rv_src src)
 {
     c->items[c->n++] = (struct item){.kind = kind, .stage = a->index, .rule = rule, .src = src_or(src, a)};
 }
 
-static void add_stage(rv_coverage *c, const struct rv_agent_config *a)
+static void add_stage(rv_coverage *c, const struct rv_agent *a)
 {
     bool routes = c->pipeline->default_run_mode != RV_MODE_PARALLEL; /* only sequential runs look at routes */
 
-    add(c, ITEM_STAGE, a, -1, a->name_src);
-    if (routes && a->routing_function[0]) {
-        add(c, ITEM_FUNCTION, a, -1, a->routing_function_src);
+    add(c, ITEM_STAGE, a, -1, a->places.name);
+    if (routes && a->routing.function[0]) {
+        add(c, ITEM_FUNCTION, a, -1, a->places.routing_function);
     } else if (routes) {
-        for (size_t i = 0; i < a->n_rules; i++)
-            add(c, ITEM_RULE, a, (int)i, a->rules[i].src);
-        if (a->default_target != RV_TARGET_NONE)
-            add(c, ITEM_DEFAULT, a, -1, a->default_next_src);
-        else if (a->n_rules > 0)
-            add(c, ITEM_NO_MATCH, a, -1, a->src);
+        for (size_t i = 0; i < a->routing.n_rules; i++)
+            add(c, ITEM_RULE, a, (int)i, a->routing.rules[i].src);
+        if (a->routing.default_target != RV_TARGET_NONE)
+            add(c, ITEM_DEFAULT, a, -1, a->places.default_next);
+        else if (a->routing.n_rules > 0)
+            add(c, ITEM_NO_MATCH, a, -1, a->places.stage);
     }
-    if (a->error_target != RV_TARGET_NONE)
-        add(c, ITEM_ERROR, a, -1, a->error_next_src);
+    if (a->routing.error_target != RV_TARGET_NONE)
+        add(c, ITEM_ERROR, a, -1, a->places.error_next);
 }
 
 rv_coverage *rv_coverage_new(const struct rv_pipeline *p)
@@ -58,7 +58,7 @@ rv_coverage *rv_coverage_new(const struct rv_pipeline *p)
     size_t n = 0;
 
     for (size_t i = 0; i < p->n_agents; i++)
-        n += p->agents[i].n_rules + 4;
+        n += p->agents[i].routing.n_rules + 4;
     if (!c || !(c->items = calloc(n + 1, sizeof *c->items))) {
         free(c);
         return NULL;
@@ -115,7 +115,8 @@ void rv_coverage_event(rv_coverage *c, const struct rv_effect *e, rv_str line)
         hit(c, ITEM_STAGE, e->stage, -1);
         return;
     }
-    bool ended = e->emit == RV_EMIT_STAGE_COMPLETED && c->pipeline->agents[e->stage].error_target != RV_TARGET_NONE;
+    bool ended =
+        e->emit == RV_EMIT_STAGE_COMPLETED && c->pipeline->agents[e->stage].routing.error_target != RV_TARGET_NONE;
     if (e->emit != RV_EMIT_ROUTING_DECISION && !ended)
         return;
     int rc = rv_json_parse(line, &opts, &event, NULL);
@@ -153,8 +154,8 @@ struct rv_coverage_counts rv_coverage_counts(const rv_coverage *c)
 /* "rule 2 of "judge" (verdict) -> read" */
 static void write_name(const rv_coverage *c, const struct item *it, rv_buf *b)
 {
-    const struct rv_agent_config *a = &c->pipeline->agents[it->stage];
-    const struct rv_rule *rule = it->kind == ITEM_RULE ? &a->rules[it->rule] : NULL;
+    const struct rv_agent *a = &c->pipeline->agents[it->stage];
+    const struct rv_rule *rule = it->kind == ITEM_RULE ? &a->routing.rules[it->rule] : NULL;
 
     switch (it->kind) {
     case ITEM_STAGE:
@@ -165,16 +166,16 @@ static void write_name(const rv_coverage *c, const struct item *it, rv_buf *b)
                       rule->when ? rv_expr_text(rule->when) : rule->condition, rule->target_name);
         break;
     case ITEM_FUNCTION:
-        rv_buf_printf(b, "routing function of \"%s\" (%s)", a->name, a->routing_function);
+        rv_buf_printf(b, "routing function of \"%s\" (%s)", a->name, a->routing.function);
         break;
     case ITEM_DEFAULT:
-        rv_buf_printf(b, "default of \"%s\" -> %s", a->name, a->default_next);
+        rv_buf_printf(b, "default of \"%s\" -> %s", a->name, a->routing.default_next);
         break;
     case ITEM_NO_MATCH:
         rv_buf_printf(b, "\"%s\" when no rule fits -> end", a->name);
         break;
     case ITEM_ERROR:
-        rv_buf_printf(b, "error route of \"%s\" -> %s", a->name, a->error_next);
+        rv_buf_printf(b, "error route of \"%s\" -> %s", a->name, a->routing.error_next);
         break;
     }
 }

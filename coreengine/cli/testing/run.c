@@ -140,7 +140,7 @@ static int add_failure(const struct rv_pipeline *p, json_object *error, struct r
     if (rc == 0 && stage >= 0)
         rc = rv_json_set_text(entry, "file", p->file, err);
     if (rc == 0 && stage >= 0)
-        rc = rv_json_set_int(entry, "line", p->agents[stage].name_src.line, err);
+        rc = rv_json_set_int(entry, "line", p->agents[stage].places.name.line, err);
     if (rc == 0)
         return rv_json_push_take(r->errors, entry, err);
     json_object_put(entry);

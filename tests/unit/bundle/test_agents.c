@@ -68,8 +68,8 @@ START_TEST(agents_come_back_from_a_bundle)
         ck_assert_uint_eq(n, 2);
         ck_assert(rv_str_eq(bound[0].text, rv_str_of(SORT)));
         ck_assert_str_eq(bound[0].place, "dir/sort.yaml");
-        ck_assert_str_eq(rv_bundle_pipeline(b)->agents[0].system, "You \"sort\".");
-        ck_assert_int_eq(rv_bundle_pipeline(b)->agents[1].max_rounds, 2);
+        ck_assert_str_eq(rv_bundle_pipeline(b)->agents[0].model.system, "You \"sort\".");
+        ck_assert_int_eq(rv_bundle_pipeline(b)->agents[1].limits.max_rounds, 2);
         rv_bundle_free(b);
         free(got);
     }

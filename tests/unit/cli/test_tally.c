@@ -6,7 +6,7 @@
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 
-static struct rv_agent_config stages[] = {{.name = "plan"}, {.name = "a_name_that_is_longer_than_a_column"}};
+static struct rv_agent stages[] = {{.name = "plan"}, {.name = "a_name_that_is_longer_than_a_column"}};
 static const struct rv_pipeline pipeline = {.agents = stages, .n_agents = RV_COUNT(stages)};
 
 static struct rv_cli_spent spent_of(const char *result)

@@ -37,7 +37,7 @@
 START_TEST(left_out_keys_get_their_defaults) /* rules 4.1, 4.2, W17 */
 {
     struct loaded l = load_clean("name: x\nagents:\n  - name: a\n");
-    const struct rv_agent_config *a = &l.p->agents[0];
+    const struct rv_agent *a = &l.p->agents[0];
 
     ck_assert_int_eq(l.p->max_iterations, 3);
     ck_assert_int_eq(l.p->max_llm_calls, 10);
@@ -52,21 +52,22 @@ START_TEST(left_out_keys_get_their_defaults) /* rules 4.1, 4.2, W17 */
     ck_assert(!l.p->retry_clear.is_set && !l.p->mock);
     ck_assert_str_eq(l.p->dir, ".");
 
-    ck_assert_int_eq(a->stage_order, 0);
-    ck_assert_int_eq(a->join, RV_JOIN_ALL);
-    ck_assert(!a->has_llm && !a->has_tools && !a->has_policies && !a->has_temperature && !a->has_max_tokens);
-    ck_assert_int_eq(a->tool_access, RV_UNSET);
-    ck_assert(!a->allowed_tools.is_set); /* unset is not the same as empty */
-    ck_assert_str_eq(a->output_key, "a");
-    ck_assert_str_eq(a->model_role, "");
-    ck_assert_str_eq(a->plan_from, "plan");
-    ck_assert_int_eq(a->output_mode, RV_OUTPUT_JSON);
-    ck_assert_int_eq(a->default_target, RV_TARGET_NONE);
-    ck_assert_int_eq(a->error_target, RV_TARGET_NONE);
-    ck_assert_int_eq(a->timeout_seconds, 300);
-    ck_assert_int_eq(a->max_retries, 0);
-    ck_assert_int_eq(a->max_visits, 0);
-    ck_assert_int_eq(a->state_merge, RV_UNSET);
+    ck_assert_int_eq(a->order.stage_order, 0);
+    ck_assert_int_eq(a->order.join, RV_JOIN_ALL);
+    ck_assert(!a->has_llm && !a->has_tools && !a->has_policies && !a->model.has_temperature &&
+              !a->model.has_max_tokens);
+    ck_assert_int_eq(a->tools.access, RV_UNSET);
+    ck_assert(!a->tools.allowed.is_set); /* unset is not the same as empty */
+    ck_assert_str_eq(a->output.key, "a");
+    ck_assert_str_eq(a->model.role, "");
+    ck_assert_str_eq(a->tools.plan_from, "plan");
+    ck_assert_int_eq(a->output.mode, RV_OUTPUT_JSON);
+    ck_assert_int_eq(a->routing.default_target, RV_TARGET_NONE);
+    ck_assert_int_eq(a->routing.error_target, RV_TARGET_NONE);
+    ck_assert_int_eq(a->limits.timeout_seconds, 300);
+    ck_assert_int_eq(a->limits.max_retries, 0);
+    ck_assert_int_eq(a->limits.max_visits, 0);
+    ck_assert_int_eq(a->output.state_merge, RV_UNSET);
     loaded_fini(&l);
 }
 END_TEST
@@ -104,7 +105,7 @@ START_TEST(given_keys_are_read)
                                  "      - {when: 'output.n > 1', target: confirmation}\n"
                                  "    default_next: b\n"
                                  "    error_next: end\n");
-    const struct rv_agent_config *a = &l.p->agents[1];
+    const struct rv_agent *a = &l.p->agents[1];
 
     ck_assert_int_eq(l.p->default_run_mode, RV_MODE_PARALLEL);
     ck_assert(l.p->retry_clear.is_set && l.p->retry_clear.n == 0);
@@ -112,30 +113,30 @@ START_TEST(given_keys_are_read)
     ck_assert_ptr_null(rv_pipeline_reset_rules(l.p).retry_archive);
     ck_assert_str_eq(l.p->response.output_key, "out");
     ck_assert_str_eq(l.p->response.field, "final_response");
-    ck_assert_int_eq(a->join, RV_JOIN_ANY);
-    ck_assert_int_eq(a->tool_access, RV_ACCESS_WRITE);
-    ck_assert_uint_eq(a->allowed_tools.n, 2); /* false is not listed */
-    ck_assert_str_eq(a->allowed_tools.items[1], "z");
-    ck_assert(a->has_temperature && a->temperature == 0); /* 0 counts as set */
-    ck_assert(a->has_max_tokens && a->max_tokens == 5);
-    ck_assert_int_eq(a->output_mode, RV_OUTPUT_TEXT);
-    ck_assert_int_eq(a->timeout_seconds, 7);
-    ck_assert_int_eq(l.p->agents[0].timeout_seconds, 20);
-    ck_assert_int_eq(a->max_visits, 4);
-    ck_assert_int_eq(a->state_merge, RV_MERGE_DICT);
-    ck_assert(a->mock);
-    ck_assert_int_eq(a->requires_index[0], 0);
-    ck_assert_int_eq(a->after_index[0], 0);
-    ck_assert_uint_eq(a->n_rules, 2);
-    ck_assert_str_eq(a->rules[0].condition, "verdict");
-    ck_assert_ptr_null(a->rules[0].value);
-    ck_assert_ptr_null(a->rules[0].when);
-    ck_assert_int_eq(a->rules[0].target, RV_TARGET_CLARIFICATION); /* W21: a legal target, raised at run time */
-    ck_assert_ptr_nonnull(a->rules[1].when);
-    ck_assert_ptr_null(a->rules[1].condition);
-    ck_assert_int_eq(a->rules[1].target, RV_TARGET_CONFIRMATION);
-    ck_assert_int_eq(a->default_target, 0);
-    ck_assert_int_eq(a->error_target, RV_TARGET_END);
+    ck_assert_int_eq(a->order.join, RV_JOIN_ANY);
+    ck_assert_int_eq(a->tools.access, RV_ACCESS_WRITE);
+    ck_assert_uint_eq(a->tools.allowed.n, 2); /* false is not listed */
+    ck_assert_str_eq(a->tools.allowed.items[1], "z");
+    ck_assert(a->model.has_temperature && a->model.temperature == 0); /* 0 counts as set */
+    ck_assert(a->model.has_max_tokens && a->model.max_tokens == 5);
+    ck_assert_int_eq(a->output.mode, RV_OUTPUT_TEXT);
+    ck_assert_int_eq(a->limits.timeout_seconds, 7);
+    ck_assert_int_eq(l.p->agents[0].limits.timeout_seconds, 20);
+    ck_assert_int_eq(a->limits.max_visits, 4);
+    ck_assert_int_eq(a->output.state_merge, RV_MERGE_DICT);
+    ck_assert(a->hooks.mock);
+    ck_assert_int_eq(a->order.requires_index[0], 0);
+    ck_assert_int_eq(a->order.after_index[0], 0);
+    ck_assert_uint_eq(a->routing.n_rules, 2);
+    ck_assert_str_eq(a->routing.rules[0].condition, "verdict");
+    ck_assert_ptr_null(a->routing.rules[0].value);
+    ck_assert_ptr_null(a->routing.rules[0].when);
+    ck_assert_int_eq(a->routing.rules[0].target, RV_TARGET_CLARIFICATION); /* W21: a legal target, raised at run time */
+    ck_assert_ptr_nonnull(a->routing.rules[1].when);
+    ck_assert_ptr_null(a->routing.rules[1].condition);
+    ck_assert_int_eq(a->routing.rules[1].target, RV_TARGET_CONFIRMATION);
+    ck_assert_int_eq(a->routing.default_target, 0);
+    ck_assert_int_eq(a->routing.error_target, RV_TARGET_END);
     loaded_fini(&l);
 }
 END_TEST

@@ -51,15 +51,15 @@ END_TEST
 START_TEST(a_model_stage_has_its_defaults)
 {
     struct loaded l = load_clean("name: x\nagents: [{name: a, has_llm: true, model_role: r}]\n");
-    const struct rv_agent_config *a = &l.p->agents[0];
+    const struct rv_agent *a = &l.p->agents[0];
 
-    ck_assert_ptr_null(a->output_schema);
-    ck_assert_int_eq(a->output_via, RV_OUTPUT_VIA_AUTO);
-    ck_assert_int_eq(a->max_repairs, RV_LLM_DEFAULT_REPAIRS);
-    ck_assert_int_eq(a->max_rounds, RV_LLM_DEFAULT_ROUNDS);
-    ck_assert_int_eq(a->max_bad_calls, RV_LLM_DEFAULT_BAD_CALLS);
-    ck_assert_int_eq(a->limits.request_limit, 0);
-    ck_assert_int_eq(a->limits.total_tokens_limit, 0);
+    ck_assert_ptr_null(a->output.schema);
+    ck_assert_int_eq(a->output.via, RV_OUTPUT_VIA_AUTO);
+    ck_assert_int_eq(a->limits.max_repairs, RV_LLM_DEFAULT_REPAIRS);
+    ck_assert_int_eq(a->limits.max_rounds, RV_LLM_DEFAULT_ROUNDS);
+    ck_assert_int_eq(a->limits.max_bad_calls, RV_LLM_DEFAULT_BAD_CALLS);
+    ck_assert_int_eq(a->limits.llm.request_limit, 0);
+    ck_assert_int_eq(a->limits.llm.total_tokens_limit, 0);
     loaded_fini(&l);
 }
 END_TEST
@@ -70,17 +70,17 @@ START_TEST(limits_are_kept_each_in_its_place)
         load_clean(AGENT("output_via: prompt, output_schema: {type: object}, max_repairs: 0, max_rounds: 1000, "
                          "max_bad_calls: 100, limits: {request_limit: 1, tool_calls_limit: 2, input_tokens_limit: 3, "
                          "output_tokens_limit: 4, total_tokens_limit: 5}"));
-    const struct rv_agent_config *a = &l.p->agents[0];
+    const struct rv_agent *a = &l.p->agents[0];
 
-    ck_assert_int_eq(a->output_via, RV_OUTPUT_VIA_PROMPT);
-    ck_assert_int_eq(a->max_repairs, 0);
-    ck_assert_int_eq(a->max_rounds, 1000);
-    ck_assert_int_eq(a->max_bad_calls, 100);
-    ck_assert_int_eq(a->limits.request_limit, 1);
-    ck_assert_int_eq(a->limits.tool_calls_limit, 2);
-    ck_assert_int_eq(a->limits.input_tokens_limit, 3);
-    ck_assert_int_eq(a->limits.output_tokens_limit, 4);
-    ck_assert_int_eq(a->limits.total_tokens_limit, 5);
+    ck_assert_int_eq(a->output.via, RV_OUTPUT_VIA_PROMPT);
+    ck_assert_int_eq(a->limits.max_repairs, 0);
+    ck_assert_int_eq(a->limits.max_rounds, 1000);
+    ck_assert_int_eq(a->limits.max_bad_calls, 100);
+    ck_assert_int_eq(a->limits.llm.request_limit, 1);
+    ck_assert_int_eq(a->limits.llm.tool_calls_limit, 2);
+    ck_assert_int_eq(a->limits.llm.input_tokens_limit, 3);
+    ck_assert_int_eq(a->limits.llm.output_tokens_limit, 4);
+    ck_assert_int_eq(a->limits.llm.total_tokens_limit, 5);
     loaded_fini(&l);
 }
 END_TEST
@@ -104,7 +104,7 @@ START_TEST(a_schema_in_a_file_is_kept_with_the_prompts)
     ck_assert_uint_eq(n, 1);
     ck_assert_str_eq(files[0].path, path);
     ck_assert_str_eq(files[0].text.ptr, schema);
-    ck_assert_str_eq(json_object_to_json_string_ext(l.p->agents[1].output_schema, JSON_C_TO_STRING_PLAIN),
+    ck_assert_str_eq(json_object_to_json_string_ext(l.p->agents[1].output.schema, JSON_C_TO_STRING_PLAIN),
                      "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"number\",\"minimum\":1.50}}}");
     loaded_fini(&l);
     free(path);

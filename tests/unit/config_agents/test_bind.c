@@ -24,10 +24,10 @@ START_TEST(a_stage_takes_its_name_from_its_agent)
     struct bound b = bind_clean("name: x\nagents:\n  - agent: bare\n  - {agent: bare, name: second}\n", &docs);
 
     ck_assert_str_eq(b.p->agents[0].name, "bare");
-    ck_assert_str_eq(b.p->agents[0].output_key, "bare");
+    ck_assert_str_eq(b.p->agents[0].output.key, "bare");
     ck_assert_str_eq(b.p->agents[1].name, "second");
     ck_assert_int_eq(rv_pipeline_stage(b.p, rv_str_of("bare")), 0);
-    ck_assert_ptr_eq(b.p->agents[0].doc, b.p->agents[1].doc);
+    ck_assert_ptr_eq(b.p->agents[0].declared.doc, b.p->agents[1].declared.doc);
     ck_assert_uint_eq(docs.n_asked, 1);
     bound_fini(&b);
 }
@@ -37,21 +37,21 @@ START_TEST(an_agent_without_keys_gets_the_defaults)
 {
     struct docs docs = DOCS(texts);
     struct bound b = bind_clean("name: x\nagents: [agent: bare]\n", &docs);
-    const struct rv_agent_config *a = &b.p->agents[0];
+    const struct rv_agent *a = &b.p->agents[0];
 
-    ck_assert(a->has_llm && !a->has_tools && a->joins_session && !a->child_text_resets);
-    ck_assert_int_eq(a->child_text, RV_UNSET);
-    ck_assert_str_eq(a->system, "You help.");
-    ck_assert_ptr_null(a->output_schema);
-    ck_assert_int_eq(a->output_mode, RV_OUTPUT_TEXT);
-    ck_assert(a->allowed_tools.is_set && a->allowed_tools.n == 0);
-    ck_assert_int_eq(a->limits.request_limit, RV_AGENT_DEFAULT_REQUESTS);
-    ck_assert_int_eq(a->limits.total_tokens_limit, RV_AGENT_DEFAULT_TOKENS);
-    ck_assert_int_eq(a->limits.tool_calls_limit, 0);
-    ck_assert_int_eq(a->max_rounds, RV_AGENT_DEFAULT_REQUESTS);
-    ck_assert(!a->has_temperature && !a->has_max_tokens);
-    ck_assert_str_eq(a->model_role, "default");
-    ck_assert_str_eq(a->chained_tool, "");
+    ck_assert(a->has_llm && !a->has_tools && a->session.joins && !a->session.child_text_resets);
+    ck_assert_int_eq(a->session.child_text, RV_UNSET);
+    ck_assert_str_eq(a->model.system, "You help.");
+    ck_assert_ptr_null(a->output.schema);
+    ck_assert_int_eq(a->output.mode, RV_OUTPUT_TEXT);
+    ck_assert(a->tools.allowed.is_set && a->tools.allowed.n == 0);
+    ck_assert_int_eq(a->limits.llm.request_limit, RV_AGENT_DEFAULT_REQUESTS);
+    ck_assert_int_eq(a->limits.llm.total_tokens_limit, RV_AGENT_DEFAULT_TOKENS);
+    ck_assert_int_eq(a->limits.llm.tool_calls_limit, 0);
+    ck_assert_int_eq(a->limits.max_rounds, RV_AGENT_DEFAULT_REQUESTS);
+    ck_assert(!a->model.has_temperature && !a->model.has_max_tokens);
+    ck_assert_str_eq(a->model.role, "default");
+    ck_assert_str_eq(a->tools.chained, "");
     bound_fini(&b);
 }
 END_TEST
@@ -61,25 +61,26 @@ START_TEST(a_document_decides_what_its_stage_leaves_open)
 {
     struct docs docs = DOCS(texts);
     struct bound b = bind_clean("name: x\nagents: [agent: full]\n", &docs);
-    const struct rv_agent_config *a = &b.p->agents[0];
-    char *tools = joined(&a->allowed_tools);
+    const struct rv_agent *a = &b.p->agents[0];
+    char *tools = joined(&a->tools.allowed);
 
     ck_assert_str_eq(tools, "a b");
-    ck_assert_str_eq(a->allowed_tools.srcs[1].file, "full.yaml");
-    ck_assert_int_eq(a->allowed_tools.srcs[1].line, 8);
-    ck_assert(a->has_tools && a->tool_access == RV_ACCESS_ALL);
-    ck_assert_str_eq(a->system, "You sort.");
-    ck_assert_int_eq(a->output_mode, RV_OUTPUT_JSON);
-    ck_assert_int_eq(a->output_via, RV_OUTPUT_VIA_TOOL);
-    ck_assert_ptr_nonnull(strstr(json_object_to_json_string(a->output_schema), "What it is"));
-    ck_assert_str_eq(a->chained_tool, "send");
-    ck_assert_str_eq(json_object_to_json_string_ext(a->chained_map, JSON_C_TO_STRING_PLAIN), "{\"label\":\"subject\"}");
-    ck_assert(a->has_temperature && a->temperature > 0.49 && a->temperature < 0.51);
-    ck_assert(a->has_max_tokens && a->max_tokens == 300);
-    ck_assert_int_eq(a->limits.request_limit, 20); /* below max_iterations */
-    ck_assert_int_eq(a->limits.tool_calls_limit, 5);
-    ck_assert_int_eq(a->max_rounds, 20);
-    ck_assert_str_eq(a->model_role, "agent:full");
+    ck_assert_str_eq(a->tools.allowed.srcs[1].file, "full.yaml");
+    ck_assert_int_eq(a->tools.allowed.srcs[1].line, 8);
+    ck_assert(a->has_tools && a->tools.access == RV_ACCESS_ALL);
+    ck_assert_str_eq(a->model.system, "You sort.");
+    ck_assert_int_eq(a->output.mode, RV_OUTPUT_JSON);
+    ck_assert_int_eq(a->output.via, RV_OUTPUT_VIA_TOOL);
+    ck_assert_ptr_nonnull(strstr(json_object_to_json_string(a->output.schema), "What it is"));
+    ck_assert_str_eq(a->tools.chained, "send");
+    ck_assert_str_eq(json_object_to_json_string_ext(a->tools.chained_map, JSON_C_TO_STRING_PLAIN),
+                     "{\"label\":\"subject\"}");
+    ck_assert(a->model.has_temperature && a->model.temperature > 0.49 && a->model.temperature < 0.51);
+    ck_assert(a->model.has_max_tokens && a->model.max_tokens == 300);
+    ck_assert_int_eq(a->limits.llm.request_limit, 20); /* below max_iterations */
+    ck_assert_int_eq(a->limits.llm.tool_calls_limit, 5);
+    ck_assert_int_eq(a->limits.max_rounds, 20);
+    ck_assert_str_eq(a->model.role, "agent:full");
     free(tools);
     bound_fini(&b);
 }
@@ -91,7 +92,7 @@ START_TEST(no_temperature_is_one_that_the_stage_says)
     struct bound b =
         bind_clean("name: x\nmodels: {default: scripted}\nagents: [{agent: full, temperature: null}]\n", &docs);
 
-    ck_assert(b.p->agents[0].no_temperature && !b.p->agents[0].has_temperature);
+    ck_assert(b.p->agents[0].model.no_temperature && !b.p->agents[0].model.has_temperature);
     bound_fini(&b);
 }
 END_TEST
@@ -107,25 +108,25 @@ START_TEST(keys_of_the_stage_win)
         "     joins_session: false, child_text: both, child_text_resets: true, prompt_key: p, timeout_seconds: 7}\n"
         "prompts: {p: hello}\n",
         &docs);
-    const struct rv_agent_config *a = &b.p->agents[0];
-    char *tools = joined(&a->allowed_tools);
+    const struct rv_agent *a = &b.p->agents[0];
+    char *tools = joined(&a->tools.allowed);
 
     ck_assert_str_eq(tools, "b c");
-    ck_assert_int_eq(a->tool_access, RV_ACCESS_READ);
-    ck_assert_str_eq(a->model_role, "small");
+    ck_assert_int_eq(a->tools.access, RV_ACCESS_READ);
+    ck_assert_str_eq(a->model.role, "small");
     ck_assert_uint_eq(b.p->n_models, 1);
-    ck_assert(a->has_temperature && a->temperature == 0);
-    ck_assert_int_eq(a->max_tokens, 9);
-    ck_assert_int_eq(a->limits.request_limit, 40);
-    ck_assert_int_eq(a->limits.tool_calls_limit, 5);
-    ck_assert_int_eq(a->max_rounds, 3);
-    ck_assert_int_eq(a->max_repairs, 0);
-    ck_assert_int_eq(a->output_via, RV_OUTPUT_VIA_NATIVE);
-    ck_assert_str_eq(a->output_key, "o");
-    ck_assert(!a->joins_session && a->child_text_resets);
-    ck_assert_int_eq(a->child_text, RV_CHILD_TEXT_BOTH);
-    ck_assert_str_eq(a->prompt_key, "p");
-    ck_assert_int_eq(a->timeout_seconds, 7);
+    ck_assert(a->model.has_temperature && a->model.temperature == 0);
+    ck_assert_int_eq(a->model.max_tokens, 9);
+    ck_assert_int_eq(a->limits.llm.request_limit, 40);
+    ck_assert_int_eq(a->limits.llm.tool_calls_limit, 5);
+    ck_assert_int_eq(a->limits.max_rounds, 3);
+    ck_assert_int_eq(a->limits.max_repairs, 0);
+    ck_assert_int_eq(a->output.via, RV_OUTPUT_VIA_NATIVE);
+    ck_assert_str_eq(a->output.key, "o");
+    ck_assert(!a->session.joins && a->session.child_text_resets);
+    ck_assert_int_eq(a->session.child_text, RV_CHILD_TEXT_BOTH);
+    ck_assert_str_eq(a->model.prompt_key, "p");
+    ck_assert_int_eq(a->limits.timeout_seconds, 7);
     free(tools);
     bound_fini(&b);
 }
@@ -155,9 +156,9 @@ START_TEST(limits_are_the_stages_then_the_documents_then_the_engines)
     rv_buf_printf(&text, "name: x\nexecution: {%s}\nagents: [{agent: %s%s%s}]\n", limits[_i].execution,
                   limits[_i].agent, limits[_i].keys[0] ? ", " : "", limits[_i].keys);
     b = bind_clean(rv_buf_cstr(&text), &docs);
-    ck_assert_int_eq(b.p->agents[0].limits.request_limit, limits[_i].requests);
-    ck_assert_int_eq(b.p->agents[0].limits.total_tokens_limit, limits[_i].tokens);
-    ck_assert_int_eq(b.p->agents[0].max_rounds, limits[_i].rounds);
+    ck_assert_int_eq(b.p->agents[0].limits.llm.request_limit, limits[_i].requests);
+    ck_assert_int_eq(b.p->agents[0].limits.llm.total_tokens_limit, limits[_i].tokens);
+    ck_assert_int_eq(b.p->agents[0].limits.max_rounds, limits[_i].rounds);
     rv_buf_fini(&text);
     bound_fini(&b);
 }
@@ -168,12 +169,12 @@ START_TEST(structured_output_of_the_stage_wins)
 {
     struct docs docs = DOCS(texts);
     struct bound b = bind_text("name: x\nagents: [{agent: full, structured_output: false}]\n", &docs);
-    const struct rv_agent_config *a = &b.p->agents[0];
+    const struct rv_agent *a = &b.p->agents[0];
 
-    ck_assert_int_eq(a->structured, 0);
-    ck_assert_int_eq(a->output_mode, RV_OUTPUT_TEXT);
-    ck_assert_ptr_null(a->output_schema);
-    ck_assert_str_eq(a->chained_tool, ""); /* the output is no map */
+    ck_assert_int_eq(a->declared.structured, 0);
+    ck_assert_int_eq(a->output.mode, RV_OUTPUT_TEXT);
+    ck_assert_ptr_null(a->output.schema);
+    ck_assert_str_eq(a->tools.chained, ""); /* the output is no map */
     ck_assert_str_eq(b.findings,
                      "full.yaml:9:15: warning: agent \"full\": its chained_tool is never called, since its output is "
                      "not structured\n  hint: set structured_output and properties\n");
@@ -189,7 +190,7 @@ START_TEST(an_empty_list_of_the_stage_takes_every_tool_away)
     struct bound b = bind_clean("name: x\nagents: [{agent: full, allowed_tools: []}]\n", &docs);
 
     ck_assert(!b.p->agents[0].has_tools);
-    ck_assert_uint_eq(b.p->agents[0].allowed_tools.n, 0);
+    ck_assert_uint_eq(b.p->agents[0].tools.allowed.n, 0);
     bound_fini(&b);
 }
 END_TEST
@@ -199,7 +200,7 @@ START_TEST(a_tool_is_offered_once)
 {
     struct docs docs = DOCS(texts);
     struct bound b = bind_text("name: x\nagents: [agent: twice]\n", &docs);
-    char *tools = joined(&b.p->agents[0].allowed_tools);
+    char *tools = joined(&b.p->agents[0].tools.allowed);
 
     ck_assert(b.p->is_sound); /* the document gets a warning */
     ck_assert_str_eq(tools, "b a");
@@ -220,7 +221,7 @@ START_TEST(documents_are_kept_as_they_were)
     ck_assert_str_eq(kept[0].place, "full.yaml");
     ck_assert(rv_str_eq(kept[0].text, rv_str_of(FULL)));
     ck_assert_str_eq(kept[1].name, "bare");
-    ck_assert_ptr_null(b.p->agents[2].doc);
+    ck_assert_ptr_null(b.p->agents[2].declared.doc);
     bound_fini(&b);
 }
 END_TEST
@@ -251,8 +252,8 @@ START_TEST(stages_in_another_order_keep_their_own_keys)
                                 &docs);
 
     ck_assert_str_eq(b.p->agents[0].name, "capped");
-    ck_assert_int_eq(b.p->agents[0].max_rounds, RV_LLM_DEFAULT_ROUNDS);
-    ck_assert_int_eq(b.p->agents[1].max_rounds, 7);
+    ck_assert_int_eq(b.p->agents[0].limits.max_rounds, RV_LLM_DEFAULT_ROUNDS);
+    ck_assert_int_eq(b.p->agents[1].limits.max_rounds, 7);
     bound_fini(&b);
 }
 END_TEST
@@ -269,7 +270,7 @@ START_TEST(what_delegation_may_do_has_defaults)
     ck_assert_int_eq(b.p->max_delegation_depth, 3);
     ck_assert_int_eq(b.p->max_delegation_repeats, 2);
     ck_assert_int_eq(b.p->delegation_timeout_ms, 300000);
-    ck_assert(!b.p->agents[0].joins_session && !b.p->agents[0].has_llm);
+    ck_assert(!b.p->agents[0].session.joins && !b.p->agents[0].has_llm);
     ck_assert_str_eq(c.p->schema_dir, "agents");
     ck_assert_int_eq(c.p->max_delegation_depth, 0);
     ck_assert_int_eq(c.p->max_delegation_repeats, 1);
@@ -373,6 +374,66 @@ START_TEST(views_show_what_agents_are)
 }
 END_TEST
 
+/* --- Pipelines that a program makes --- */
+
+/* What a run starts with and what its bundle opens later is the same pipeline. */
+START_TEST(a_pipeline_of_a_value_is_the_one_that_its_text_makes)
+{
+    static const char keys[] = "{\"name\":\"plain\",\"capabilities\":[\"p8\",\"a/b.so\"],\"models\":{\"default\":{"
+                               "\"model\":\"openai:gpt-4.1\",\"temperature\":0.7,\"max_tokens\":4000},\"own\":\"x:y\"},"
+                               "\"max_llm_calls\":100,\"execution\":{\"agent_request_limit\":9},\"agents\":[{\"agent\":"
+                               "\"plain\",\"model_role\":\"own\",\"temperature\":0,\"child_text\":\"both\"}]}";
+    static const char *const documents[][2] = {{"plain", "name: plain\ndescription: Help.\ntools: [a]\n"}};
+    struct docs docs = DOCS(documents);
+    struct rv_agent_source source = docs_source(&docs);
+    struct bound parsed = bind_clean(keys, &docs);
+    rv_findings *findings = rv_findings_new();
+    json_object *value = NULL;
+    struct rv_pipeline *p = NULL;
+    char *want = explained(parsed.p), *got;
+    rv_str text;
+
+    ck_assert_int_eq(rv_json_parse(rv_str_of(keys), NULL, &value, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_of_value(value, "t.yaml", findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_bind_agents(p, &source, findings, NULL), 0);
+    ck_assert_uint_eq(rv_findings_n(findings), 0);
+    ck_assert(p->is_sound);
+    got = explained(p);
+    ck_assert_str_eq(got, want);
+    text = rv_pipeline_text(p);
+    ck_assert(rv_str_is(text, keys));
+    ck_assert_int_eq(p->agents[0].places.model_role.line, 1); /* it was given */
+    ck_assert_int_eq(p->agents[0].places.prompt_key.line, 0);
+    free(got);
+    free(want);
+    json_object_put(value);
+    rv_findings_free(findings);
+    rv_pipeline_free(p);
+    bound_fini(&parsed);
+}
+END_TEST
+
+START_TEST(a_value_is_checked_as_a_file_is)
+{
+    rv_findings *findings = rv_findings_new();
+    json_object *value = NULL;
+    struct rv_pipeline *p = NULL;
+    rv_buf text = RV_BUF_INIT(1 << 16);
+
+    ck_assert_int_eq(rv_json_parse(RV_STR_LIT("{\"name\":\"x\",\"agents\":[{\"name\":\"a\",\"max_retries\":-1}]}"),
+                                   NULL, &value, NULL),
+                     0);
+    ck_assert_int_eq(rv_pipeline_of_value(value, "made", findings, &p, NULL), 0);
+    ck_assert(!p->is_sound);
+    rv_findings_write_text(findings, false, &text);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "made:1:1: error: agent \"a\""));
+    rv_buf_fini(&text);
+    json_object_put(value);
+    rv_findings_free(findings);
+    rv_pipeline_free(p);
+}
+END_TEST
+
 TCase *bind_case(void)
 {
     TCase *tc = tcase_create("bind");
@@ -393,5 +454,7 @@ TCase *bind_case(void)
     tcase_add_test(tc, a_schema_dir_starts_at_the_pipelines_folder);
     tcase_add_loop_test(tc, what_agents_may_call_is_in_the_proof, 0, RV_COUNT(proofs));
     tcase_add_test(tc, views_show_what_agents_are);
+    tcase_add_test(tc, a_pipeline_of_a_value_is_the_one_that_its_text_makes);
+    tcase_add_test(tc, a_value_is_checked_as_a_file_is);
     return tc;
 }

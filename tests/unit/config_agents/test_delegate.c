@@ -27,7 +27,7 @@ START_TEST(a_delegate_is_a_pipeline_of_one_stage)
     struct docs docs = DOCS(texts);
     struct bound b = bind_clean(parent, &docs);
     struct rv_pipeline *p;
-    const struct rv_agent_config *a;
+    const struct rv_agent *a;
     const struct rv_model_config *m;
 
     ck_assert_int_eq(delegate(b.p, "child", DOC("child", "tools: [a]\nlimits: {request_limit: 3}\n"), &p, NULL), 0);
@@ -35,17 +35,17 @@ START_TEST(a_delegate_is_a_pipeline_of_one_stage)
     ck_assert(p->is_sound && p->n_agents == 1);
     ck_assert_str_eq(p->name, "child");
     ck_assert_str_eq(a->name, "child");
-    ck_assert_str_eq(a->agent_name, "child");
-    ck_assert_str_eq(a->output_key, "child");
+    ck_assert_str_eq(a->declared.name, "child");
+    ck_assert_str_eq(a->output.key, "child");
     ck_assert_int_eq(rv_pipeline_stage(p, rv_str_of("child")), 0);
     ck_assert_int_eq(rv_pipeline_target(p, rv_str_of("end")), RV_TARGET_END);
-    ck_assert_int_eq(a->default_target, RV_TARGET_NONE);
-    ck_assert(a->has_llm && a->has_tools && !a->joins_session);
-    ck_assert_str_eq(a->system, "x");
-    ck_assert_int_eq(a->limits.request_limit, 3);
-    ck_assert_int_eq(a->limits.total_tokens_limit, 900); /* p8 W2: the settings' hold for who is asked, too */
-    ck_assert_str_eq(a->model_role, "default");
-    ck_assert_int_eq(a->timeout_seconds, 86400); /* the call decides */
+    ck_assert_int_eq(a->routing.default_target, RV_TARGET_NONE);
+    ck_assert(a->has_llm && a->has_tools && !a->session.joins);
+    ck_assert_str_eq(a->model.system, "x");
+    ck_assert_int_eq(a->limits.llm.request_limit, 3);
+    ck_assert_int_eq(a->limits.llm.total_tokens_limit, 900); /* p8 W2: the settings' hold for who is asked, too */
+    ck_assert_str_eq(a->model.role, "default");
+    ck_assert_int_eq(a->limits.timeout_seconds, 86400); /* the call decides */
     ck_assert_int_eq(p->max_llm_calls, 7);
     ck_assert_int_eq(p->max_delegation_depth, 5);
     ck_assert_int_eq(p->delegation_timeout_ms, 1500);
@@ -84,8 +84,8 @@ START_TEST(a_delegate_has_its_documents_model_or_the_askers)
     rv_buf_printf(&text, DOC("child", "%s"), roles[_i].more);
     d.document = rv_buf_str(&text);
     ck_assert_int_eq(rv_pipeline_delegate(b.p, &d, &p, NULL), 0);
-    ck_assert_str_eq(p->agents[0].model_role, roles[_i].want);
-    ck_assert_int_eq(p->agents[0].child_text, RV_CHILD_TEXT_PARENT);
+    ck_assert_str_eq(p->agents[0].model.role, roles[_i].want);
+    ck_assert_int_eq(p->agents[0].session.child_text, RV_CHILD_TEXT_PARENT);
     m = rv_pipeline_model(p, rv_str_of(roles[_i].want));
     ck_assert_str_eq(m->model, roles[_i].model);
     ck_assert(m->has_price);
@@ -138,9 +138,9 @@ START_TEST(structured_output_may_be_asked_for)
     struct rv_pipeline *p = NULL;
 
     ck_assert_int_eq(rv_pipeline_delegate(b.p, &d, &p, NULL), 0);
-    ck_assert_ptr_nonnull(p->agents[0].output_schema);
-    ck_assert_int_eq(p->agents[0].output_via, RV_OUTPUT_VIA_TOOL);
-    ck_assert_str_eq(p->agents[0].chained_tool, "send");
+    ck_assert_ptr_nonnull(p->agents[0].output.schema);
+    ck_assert_int_eq(p->agents[0].output.via, RV_OUTPUT_VIA_TOOL);
+    ck_assert_str_eq(p->agents[0].tools.chained, "send");
     rv_pipeline_free(p);
     bound_fini(&b);
 }

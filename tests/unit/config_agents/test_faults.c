@@ -102,7 +102,7 @@ START_TEST(a_fault_in_a_document_is_said_once)
     ck_assert_int_eq(strncmp(b.findings, "broken.yaml", 11), 0);
     ck_assert_ptr_null(strstr(b.findings + 11, "broken.yaml"));
     ck_assert_ptr_null(strstr(b.findings, "t.yaml"));
-    ck_assert_ptr_null(b.p->agents[0].doc);
+    ck_assert_ptr_null(b.p->agents[0].declared.doc);
     ck_assert(!b.p->is_sound);
     bound_fini(&b);
 }

@@ -36,10 +36,10 @@ START_TEST(an_agent_has_the_model_that_is_nearest)
 {
     struct docs docs = DOCS(texts);
     struct bound b = bind_clean(roles[_i].text, &docs);
-    const struct rv_agent_config *a = &b.p->agents[0];
-    const struct rv_model_config *m = rv_pipeline_model(b.p, rv_str_of(a->model_role));
+    const struct rv_agent *a = &b.p->agents[0];
+    const struct rv_model_config *m = rv_pipeline_model(b.p, rv_str_of(a->model.role));
 
-    ck_assert_str_eq(a->model_role, roles[_i].role);
+    ck_assert_str_eq(a->model.role, roles[_i].role);
     ck_assert(!m == !roles[_i].provider);
     if (m) {
         ck_assert_str_eq(m->provider, roles[_i].provider);

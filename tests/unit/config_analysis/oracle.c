@@ -38,21 +38,21 @@ static bool matches(const struct rv_rule *rule, const struct output *out)
     return have != 0 && have == (int)json_object_get_double(rule->value);
 }
 
-static int route(const struct rv_agent_config *a, const struct output *out)
+static int route(const struct rv_agent *a, const struct output *out)
 {
-    for (size_t i = 0; i < a->n_rules; i++) {
-        if (matches(&a->rules[i], out))
-            return a->rules[i].target;
+    for (size_t i = 0; i < a->routing.n_rules; i++) {
+        if (matches(&a->routing.rules[i], out))
+            return a->routing.rules[i].target;
     }
-    return a->default_target;
+    return a->routing.default_target;
 }
 
 static struct ways find_ways(const struct search *s, int stage)
 {
-    const struct rv_agent_config *a = &s->w->agents[stage];
-    struct ways ways = {0, bit(a->error_target)};
+    const struct rv_agent *a = &s->w->agents[stage];
+    struct ways ways = {0, bit(a->routing.error_target)};
 
-    if (a->routing_function[0]) {
+    if (a->routing.function[0]) {
         bool free = s->view == ORACLE_ANYTHING || s->view == ORACLE_MOCKED;
 
         ways.by_output = free ? (1u << s->w->p.n_agents) - 1 : 0;
@@ -70,14 +70,14 @@ static struct ways find_ways(const struct search *s, int stage)
 
 static bool calls_model(const struct search *s, int stage)
 {
-    const struct rv_agent_config *a = &s->w->agents[stage];
+    const struct rv_agent *a = &s->w->agents[stage];
 
-    return a->has_llm && !(a->mock && a->mock_handler[0]) && s->view != ORACLE_MOCKED;
+    return a->has_llm && !(a->hooks.mock && a->hooks.mock_handler[0]) && s->view != ORACLE_MOCKED;
 }
 
 static int64_t retries_of(const struct world *w, int stage)
 {
-    int64_t own = w->agents[stage].max_retries, cap = w->p.execution.max_llm_retries;
+    int64_t own = w->agents[stage].limits.max_retries, cap = w->p.execution.max_llm_retries;
 
     return own < cap ? own : cap;
 }
@@ -101,7 +101,7 @@ static void arrive(struct search *s, struct position at);
 static void leave(struct search *s, struct position at, int to)
 {
     const struct rv_pipeline *p = &s->w->p;
-    int64_t limit = limit_of(s->w, at.stage, to), own = p->agents[to].max_visits;
+    int64_t limit = limit_of(s->w, at.stage, to), own = p->agents[to].limits.max_visits;
     int from = at.stage;
 
     if (to <= from) {
@@ -128,7 +128,7 @@ static void leave_all(struct search *s, struct position at, unsigned to)
 static void arrive(struct search *s, struct position at)
 {
     const struct rv_pipeline *p = &s->w->p;
-    const struct rv_agent_config *a = &p->agents[at.stage];
+    const struct rv_agent *a = &p->agents[at.stage];
     struct ways ways = s->ways[at.stage];
     bool calls = calls_model(s, at.stage), early;
 
@@ -138,7 +138,7 @@ static void arrive(struct search *s, struct position at)
     s->visits[at.stage]++;
     if (at.hops > s->best.visits)
         s->best.visits = at.hops;
-    early = s->view == ORACLE_ANYTHING || a->pre_process[0];
+    early = s->view == ORACLE_ANYTHING || a->hooks.pre_process[0];
     if (!calls) {
         leave_all(s, at, ways.by_output | ways.by_error);
     } else {
@@ -183,7 +183,7 @@ static void next_batch(struct batches *b, const struct moment *m);
 /* The stages of `started` from `stage` on: each one succeeds, or fails where an error route catches it. */
 static void settle(struct batches *b, const struct moment *m, unsigned started, int stage, bool stop)
 {
-    const struct rv_agent_config *a = &b->w->agents[stage];
+    const struct rv_agent *a = &b->w->agents[stage];
     struct moment next = *m;
     bool calls;
 
@@ -196,7 +196,7 @@ static void settle(struct batches *b, const struct moment *m, unsigned started, 
         settle(b, m, started, stage + 1, stop);
         return;
     }
-    calls = a->has_llm && !(a->mock && a->mock_handler[0]) && !b->mocked;
+    calls = a->has_llm && !(a->hooks.mock && a->hooks.mock_handler[0]) && !b->mocked;
     for (int64_t k = 0; k <= (calls ? retries_of(b->w, stage) : 0); k++) { /* the first call was reserved */
         if (k > 0 && m->calls + k > b->w->p.max_llm_calls)
             break;
@@ -206,9 +206,9 @@ static void settle(struct batches *b, const struct moment *m, unsigned started, 
         next.states[stage] = RV_STAGE_COMPLETED;
         next.forced = m->forced;
         settle(b, &next, started, stage + 1, stop);
-        if (a->error_target >= 0) {
+        if (a->routing.error_target >= 0) {
             next.states[stage] = RV_STAGE_FAILED;
-            next.forced = m->forced | bit(a->error_target);
+            next.forced = m->forced | bit(a->routing.error_target);
             settle(b, &next, started, stage + 1, stop);
         }
     }
@@ -221,8 +221,8 @@ static void next_batch(struct batches *b, const struct moment *m)
     bool stop = false;
 
     for (int s = 0; s < (int)b->w->p.n_agents; s++) {
-        const struct rv_agent_config *a = &b->w->agents[s];
-        bool calls = a->has_llm && !(a->mock && a->mock_handler[0]) && !b->mocked;
+        const struct rv_agent *a = &b->w->agents[s];
+        bool calls = a->has_llm && !(a->hooks.mock && a->hooks.mock_handler[0]) && !b->mocked;
         bool is_forced = m->states[s] == RV_STAGE_WAITING && m->forced >> s & 1;
 
         if (!is_forced && !rv_stage_is_ready(&b->w->p, m->states, s))

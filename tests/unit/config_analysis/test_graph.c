@@ -32,7 +32,7 @@ static void review(struct world *w)
     world_rule(w, 2, "verdict", "\"ask\"", RV_TARGET_CLARIFICATION);
     world_rule(w, 3, "again", "true", 3);
     world_limit(w, 2, 0, 2);
-    w->agents[3].max_visits = 3;
+    w->agents[3].limits.max_visits = 3;
     w->p.clarification_resume_stage = "critic";
 }
 
@@ -54,7 +54,7 @@ static void fan(struct world *w)
     world_after(w, 3, 1);
     world_error(w, 2, 3);
     world_llm(w, 4, 0);
-    w->agents[4].join = RV_JOIN_ANY;
+    w->agents[4].order.join = RV_JOIN_ANY;
 }
 
 /* Everything that means something to one of the formats. */
@@ -68,8 +68,8 @@ static void hostile(struct world *w)
     world_when(w, 0, "output.text == \"<&>\\\"|\" || true", 2);
     world_rule(w, 1, "key --> x", "\"</text>\"", 0);
     world_function(w, 3);
-    w->agents[3].mock = true;
-    w->agents[3].mock_handler = "demo.mock";
+    w->agents[3].hooks.mock = true;
+    w->agents[3].hooks.mock_handler = "demo.mock";
 }
 
 static void empty(struct world *w)

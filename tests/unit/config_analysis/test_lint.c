@@ -78,7 +78,7 @@ static void asks_a_model_again(struct world *w)
 static void asks_a_model_so_often(struct world *w)
 {
     asks_a_model_again(w);
-    w->agents[1].max_visits = 3;
+    w->agents[1].limits.max_visits = 3;
 }
 static void approves_what_is_made_again(struct world *w)
 {
@@ -124,7 +124,7 @@ static void unused_prompt(struct world *w)
 static void used_prompt(struct world *w)
 {
     unused_prompt(w);
-    w->agents[1].prompt_key = "plan";
+    w->agents[1].model.prompt_key = "plan";
 }
 static void unused_models(struct world *w)
 {
@@ -136,7 +136,7 @@ static void used_models(struct world *w)
     unused_models(w);
     world_llm(w, 0, 0);
     world_llm(w, 1, 0);
-    w->agents[1].model_role = "judge";
+    w->agents[1].model.role = "judge";
 }
 static void model_as_fallback(struct world *w)
 {
@@ -301,7 +301,7 @@ START_TEST(warnings_carry_the_place)
 
     unreachable(w);
     unused_prompt(w);
-    w->agents[1].name_src = (struct rv_src){"p.yaml", 12, 5};
+    w->agents[1].places.name = (struct rv_src){"p.yaml", 12, 5};
     rv_pipeline_lint(&w->p, findings);
     ck_assert_uint_eq(rv_findings_n(findings), 2);
     ck_assert_int_eq(rv_findings_at(findings, 0).src.line, 40);

@@ -27,7 +27,7 @@ static void self_loop_limited(struct world *w)
 static void self_loop_visited_twice(struct world *w)
 {
     self_loop(w);
-    w->agents[0].max_visits = 2;
+    w->agents[0].limits.max_visits = 2;
 }
 static void loop_back_off(struct world *w)
 {
@@ -92,8 +92,8 @@ static void review_mocked(struct world *w)
     review(w);
     w->p.max_llm_calls = 4;
     for (int i = 0; i < 4; i++) {
-        w->agents[i].mock = true;
-        w->agents[i].mock_handler = "demo.mock";
+        w->agents[i].hooks.mock = true;
+        w->agents[i].hooks.mock_handler = "demo.mock";
     }
 }
 static void error_route(struct world *w)
@@ -111,7 +111,7 @@ static void error_before_the_call(struct world *w)
 static void error_in_the_first_hook(struct world *w)
 {
     error_before_the_call(w);
-    w->agents[0].pre_process = "demo.before";
+    w->agents[0].hooks.pre_process = "demo.before";
 }
 static void asks(struct world *w)
 {

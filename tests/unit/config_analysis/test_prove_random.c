@@ -82,13 +82,13 @@ static struct world *random_world(uint64_t *state)
         if (chance(state, 40))
             world_error(w, s, pick_target(state, n));
         if (chance(state, 30))
-            w->agents[s].pre_process = "hooks.before";
+            w->agents[s].hooks.pre_process = "hooks.before";
         if (chance(state, 10)) {
-            w->agents[s].mock = chance(state, 70);
-            w->agents[s].mock_handler = "hooks.mock";
+            w->agents[s].hooks.mock = chance(state, 70);
+            w->agents[s].hooks.mock_handler = "hooks.mock";
         }
         if (chance(state, 20))
-            w->agents[s].max_visits = 1 + pick(state, 3);
+            w->agents[s].limits.max_visits = 1 + pick(state, 3);
         if (chance(state, 4))
             world_function(w, s);
         add_rules(w, state, s, n);
@@ -102,15 +102,18 @@ static void print_world(const struct world *w, rv_buf *b)
     rv_buf_printf(b, "iterations %d calls %d hops %d loop_back %d\n", (int)w->p.max_iterations, (int)w->p.max_llm_calls,
                   (int)w->p.max_agent_hops, w->p.execution.enable_loop_back);
     for (size_t s = 0; s < w->p.n_agents; s++) {
-        const struct rv_agent_config *a = &w->agents[s];
+        const struct rv_agent *a = &w->agents[s];
 
         rv_buf_printf(b, "s%zu llm %d+%d mock %d pre %d max_visits %d fn %d default %d error %d\n", s, a->has_llm,
-                      (int)a->max_retries, a->mock, a->pre_process[0] != 0, (int)a->max_visits,
-                      a->routing_function[0] != 0, a->default_target, a->error_target);
-        for (size_t i = 0; i < a->n_rules; i++)
+                      (int)a->limits.max_retries, a->hooks.mock, a->hooks.pre_process[0] != 0,
+                      (int)a->limits.max_visits, a->routing.function[0] != 0, a->routing.default_target,
+                      a->routing.error_target);
+        for (size_t i = 0; i < a->routing.n_rules; i++)
             rv_buf_printf(b, "  %s = %s -> %d\n",
-                          a->rules[i].when ? rv_expr_text(a->rules[i].when) : a->rules[i].condition,
-                          a->rules[i].when ? "" : json_object_get_string(a->rules[i].value), a->rules[i].target);
+                          a->routing.rules[i].when ? rv_expr_text(a->routing.rules[i].when)
+                                                   : a->routing.rules[i].condition,
+                          a->routing.rules[i].when ? "" : json_object_get_string(a->routing.rules[i].value),
+                          a->routing.rules[i].target);
     }
     for (size_t i = 0; i < w->p.n_edge_limits; i++)
         rv_buf_printf(b, "limit %d -> %d: %d\n", w->limits[i].from, w->limits[i].to, (int)w->limits[i].max_count);
@@ -134,8 +137,8 @@ static void check_path(const struct world *w, const int *path, size_t n)
     for (size_t i = 0; i < n; i++) {
         CK(path[i] >= 0 && (size_t)path[i] < w->p.n_agents, "step %zu", i);
         visits[path[i]]++;
-        if (w->agents[path[i]].max_visits > 0)
-            CK(visits[path[i]] <= w->agents[path[i]].max_visits, "step %zu", i);
+        if (w->agents[path[i]].limits.max_visits > 0)
+            CK(visits[path[i]] <= w->agents[path[i]].limits.max_visits, "step %zu", i);
         loops += i > 0 && path[i] <= path[i - 1];
         for (size_t j = 0; i > 0 && j < w->p.n_edge_limits; j++) {
             int64_t uses = 0;
@@ -214,7 +217,7 @@ START_TEST(parallel_bounds_hold_against_trying_everything)
         struct world *w = random_world(&state);
 
         for (int s = 1; s < (int)w->p.n_agents; s++) {
-            w->agents[s].join = chance(&state, 30) ? RV_JOIN_ANY : RV_JOIN_ALL;
+            w->agents[s].order.join = chance(&state, 30) ? RV_JOIN_ANY : RV_JOIN_ALL;
             if (chance(&state, 50))
                 world_require(w, s, pick(&state, s));
             if (chance(&state, 30))

@@ -27,35 +27,35 @@ struct world *world_new(int n)
     p->execution.max_llm_retries = 3;
     p->is_sound = true;
     for (int i = 0; i < n; i++) {
-        struct rv_agent_config *a = &w->agents[i];
+        struct rv_agent *a = &w->agents[i];
 
         snprintf(w->name_text[i], sizeof(w->name_text[i]), "s%d", i);
-        w->names[i] = a->name = a->output_key = w->name_text[i];
+        w->names[i] = a->name = a->output.key = w->name_text[i];
         a->index = i;
-        a->stage_order = i;
-        a->tool_access = RV_UNSET;
-        a->model_role = a->prompt_key = a->default_next = a->error_next = "";
-        a->plan_from = "plan";
-        a->pre_process = a->post_process = a->mock_handler = a->routing_function = "";
-        a->rules = w->rules[i];
-        a->error_target = RV_TARGET_NONE;
-        a->requires.items = w->lists[i].requires;
-        a->requires_index = w->lists[i].requires_index;
-        a->after.items = w->lists[i].after;
-        a->after_index = w->lists[i].after_index;
+        a->order.stage_order = i;
+        a->tools.access = RV_UNSET;
+        a->model.role = a->model.prompt_key = a->routing.default_next = a->routing.error_next = "";
+        a->tools.plan_from = "plan";
+        a->hooks.pre_process = a->hooks.post_process = a->hooks.mock_handler = a->routing.function = "";
+        a->routing.rules = w->rules[i];
+        a->routing.error_target = RV_TARGET_NONE;
+        a->order.requires.items = w->lists[i].requires;
+        a->order.requires_index = w->lists[i].requires_index;
+        a->order.after.items = w->lists[i].after;
+        a->order.after_index = w->lists[i].after_index;
         world_default(w, i, i + 1 < n ? i + 1 : RV_TARGET_END);
     }
     for (int i = 0; i + 1 < n; i++)
-        w->agents[i].default_next = w->names[i + 1];
+        w->agents[i].routing.default_next = w->names[i + 1];
     return w;
 }
 
 void world_free(struct world *w)
 {
     for (size_t i = 0; i < w->p.n_agents; i++) {
-        for (size_t j = 0; j < w->agents[i].n_rules; j++) {
-            json_object_put(w->agents[i].rules[j].value);
-            rv_expr_free(w->agents[i].rules[j].when);
+        for (size_t j = 0; j < w->agents[i].routing.n_rules; j++) {
+            json_object_put(w->agents[i].routing.rules[j].value);
+            rv_expr_free(w->agents[i].routing.rules[j].when);
         }
     }
     free(w);
@@ -80,35 +80,35 @@ static const char *target_name(const struct world *w, int target)
 void world_llm(struct world *w, int stage, int64_t max_retries)
 {
     w->agents[stage].has_llm = true;
-    w->agents[stage].model_role = "default";
-    w->agents[stage].max_retries = max_retries;
+    w->agents[stage].model.role = "default";
+    w->agents[stage].limits.max_retries = max_retries;
 }
 
 void world_default(struct world *w, int stage, int target)
 {
-    w->agents[stage].default_target = target;
-    w->agents[stage].default_next = target_name(w, target);
+    w->agents[stage].routing.default_target = target;
+    w->agents[stage].routing.default_next = target_name(w, target);
 }
 
 void world_error(struct world *w, int stage, int target)
 {
-    w->agents[stage].error_target = target;
-    w->agents[stage].error_next = target_name(w, target);
+    w->agents[stage].routing.error_target = target;
+    w->agents[stage].routing.error_next = target_name(w, target);
 }
 
 void world_function(struct world *w, int stage)
 {
-    w->agents[stage].routing_function = "any.where";
+    w->agents[stage].routing.function = "any.where";
 }
 
 static struct rv_rule *add_rule(struct world *w, int stage, int target)
 {
-    struct rv_agent_config *a = &w->agents[stage];
+    struct rv_agent *a = &w->agents[stage];
 
-    ck_assert_uint_lt(a->n_rules, WORLD_RULES);
-    a->rules[a->n_rules].target = target;
-    a->rules[a->n_rules].target_name = target_name(w, target);
-    return &a->rules[a->n_rules++];
+    ck_assert_uint_lt(a->routing.n_rules, WORLD_RULES);
+    a->routing.rules[a->routing.n_rules].target = target;
+    a->routing.rules[a->routing.n_rules].target_name = target_name(w, target);
+    return &a->routing.rules[a->routing.n_rules++];
 }
 
 void world_rule(struct world *w, int stage, const char *key, const char *json, int target)
@@ -135,18 +135,18 @@ void world_limit(struct world *w, int from, int to, int64_t max_count)
 
 void world_require(struct world *w, int stage, int on)
 {
-    struct rv_agent_config *a = &w->agents[stage];
+    struct rv_agent *a = &w->agents[stage];
 
-    ck_assert_uint_lt(a->requires.n, WORLD_LISTS);
-    w->lists[stage].requires[a->requires.n] = w->names[on];
-    a->requires_index[a->requires.n++] = on;
+    ck_assert_uint_lt(a->order.requires.n, WORLD_LISTS);
+    w->lists[stage].requires[a->order.requires.n] = w->names[on];
+    a->order.requires_index[a->order.requires.n++] = on;
 }
 
 void world_after(struct world *w, int stage, int on)
 {
-    struct rv_agent_config *a = &w->agents[stage];
+    struct rv_agent *a = &w->agents[stage];
 
-    ck_assert_uint_lt(a->after.n, WORLD_LISTS);
-    w->lists[stage].after[a->after.n] = w->names[on];
-    a->after_index[a->after.n++] = on;
+    ck_assert_uint_lt(a->order.after.n, WORLD_LISTS);
+    w->lists[stage].after[a->order.after.n] = w->names[on];
+    a->order.after_index[a->order.after.n++] = on;
 }

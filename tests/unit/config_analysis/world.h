@@ -16,7 +16,7 @@ struct world_lists { /* storage of one stage's requires and after */
 };
 struct world {
     struct rv_pipeline p;
-    struct rv_agent_config agents[WORLD_STAGES];
+    struct rv_agent agents[WORLD_STAGES];
     struct rv_rule rules[WORLD_STAGES][WORLD_RULES];
     struct world_lists lists[WORLD_STAGES];
     const char *names[WORLD_STAGES];

@@ -230,7 +230,7 @@ static int stage_in(const struct rv_pipeline *p, json_object *line)
 static void end_batch(struct batches *b)
 {
     for (size_t i = 0; i < b->p->n_agents; i++) {
-        int to = b->p->agents[i].error_target;
+        int to = b->p->agents[i].routing.error_target;
         if (b->failed_now[i] && to >= 0 && b->states[to] == RV_STAGE_WAITING)
             b->forced[to] = true;
         b->failed_now[i] = false;

@@ -29,7 +29,7 @@ static int keep_copy(json_object *kept, const char *key, json_object *value, rv_
     return rc == 0 && copy ? rv_json_set_take(kept, key, copy, err) : rc;
 }
 
-static int keep_counts(const struct talk *t, json_object *kept, rv_err **err)
+static int keep_counts(const struct model_progress *t, json_object *kept, rv_err **err)
 {
     const struct {
         const char *key;
@@ -75,9 +75,9 @@ static int take_session(rv_visit *v, json_object *kept, rv_err **err)
 }
 
 /* What becomes rows of the session when the turn is over. */
-static int keep_said(const struct talk *t, json_object *kept, rv_err **err)
+static int keep_said(const struct model_progress *t, json_object *kept, rv_err **err)
 {
-    int rc = t->said.len > 0 ? rv_json_set_str(kept, "said", rv_buf_str(&t->said), err) : 0;
+    int rc = t->visible.len > 0 ? rv_json_set_str(kept, "said", rv_buf_str(&t->visible), err) : 0;
 
     if (rc == 0 && t->answer_at != SIZE_MAX)
         rc = rv_json_set_int(kept, "answer_at", (int64_t)t->answer_at, err);
@@ -90,16 +90,16 @@ static int keep_said(const struct talk *t, json_object *kept, rv_err **err)
     return rc;
 }
 
-int rv_talk_keep(const rv_visit *v, json_object **out, rv_err **err)
+int rv_messages_keep(const rv_visit *v, json_object **out, rv_err **err)
 {
-    const struct talk *t = &v->talk;
+    const struct model_progress *t = &v->model;
     json_object *kept = json_object_new_object();
     int rc = kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
 
     if (rc == 0)
         rc = rv_json_set_str(kept, "prompt", (rv_str){t->prompt, t->prompt_len}, err);
     if (rc == 0)
-        rc = keep_copy(kept, "turns", t->turns, err);
+        rc = keep_copy(kept, "turns", t->messages, err);
     if (rc == 0)
         rc = keep_counts(t, kept, err);
     if (rc == 0)
@@ -124,25 +124,25 @@ static void take_count(json_object *kept, const char *key, int64_t *out)
         *out = n;
 }
 
-static int take_said(struct talk *t, json_object *kept, rv_err **err)
+static int take_said(struct model_progress *t, json_object *kept, rv_err **err)
 {
     int64_t at = 0;
-    json_object *said = NULL, *rows = rv_json_get_obj(kept, "child_rows");
+    json_object *visible = NULL, *rows = rv_json_get_obj(kept, "child_rows");
 
-    json_object_object_get_ex(kept, "said", &said);
-    rv_buf_add_str(&t->said, rv_json_str(said));
-    if (rv_json_get_int(kept, "answer_at", &at) && at >= 0 && (uint64_t)at <= t->said.len)
+    json_object_object_get_ex(kept, "said", &visible);
+    rv_buf_add_str(&t->visible, rv_json_str(visible));
+    if (rv_json_get_int(kept, "answer_at", &at) && at >= 0 && (uint64_t)at <= t->visible.len)
         t->answer_at = (size_t)at;
     RV_IGNORE(!rv_json_get_bool(kept, "is_muted", &t->is_muted), "absent: false");
     RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(kept, "child_usage"), &t->child_usage), "absent: 0");
-    int rc = rv_buf_check(&t->said, "what was said", err);
+    int rc = rv_buf_check(&t->visible, "what was said", err);
     return rc == 0 && rows ? rv_json_dup(rows, &t->child_rows, err) : rc;
 }
 
-int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err)
+int rv_messages_take(rv_visit *v, json_object *kept, rv_err **err)
 {
-    struct talk *t = &v->talk;
-    json_object *prompt = NULL, *turns = rv_json_get_arr(kept, "turns");
+    struct model_progress *t = &v->model;
+    json_object *prompt = NULL, *messages = rv_json_get_arr(kept, "turns");
     int64_t steps = 0;
 
     json_object_object_get_ex(kept, "prompt", &prompt);
@@ -151,7 +151,7 @@ int rv_talk_take(rv_visit *v, json_object *kept, rv_err **err)
     t->prompt_len = text.len;
     if (!t->prompt)
         return RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
-    int rc = turns ? rv_json_dup(turns, &t->turns, err) : 0;
+    int rc = messages ? rv_json_dup(messages, &t->messages, err) : 0;
     if (rc == 0)
         rc = take_said(t, kept, err);
     if (rc == 0)

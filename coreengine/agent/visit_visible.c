@@ -8,16 +8,16 @@
 static enum rv_child_text child_text_of(const rv_visit *v)
 {
     bool is_old = v->shared->rules < RV_RULES_2;
-    int how = is_old ? v->agent->child_text : rv_agent_child_text(v->shared->pipeline, v->agent);
+    int how = is_old ? v->agent->session.child_text : rv_agent_child_text(v->shared->pipeline, v->agent);
 
     if (how == RV_UNSET)
         how = is_old ? RV_CHILD_TEXT_CHILD : RV_CHILD_TEXT_FINAL;
     return (enum rv_child_text)how;
 }
 
-void rv_said_init(struct talk *t)
+void rv_visible_init(struct model_progress *t)
 {
-    t->said = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+    t->visible = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
     t->answer_at = SIZE_MAX;
     t->finish = RV_UNSET;
 }
@@ -28,56 +28,56 @@ static void add(rv_visit *v, rv_str text)
 
     if (words.len == 0)
         return;
-    if (v->talk.said.len > 0)
-        rv_buf_puts(&v->talk.said, "\n\n");
-    rv_buf_add_str(&v->talk.said, v->talk.said.len > 0 ? words : text);
+    if (v->model.visible.len > 0)
+        rv_buf_puts(&v->model.visible, "\n\n");
+    rv_buf_add_str(&v->model.visible, v->model.visible.len > 0 ? words : text);
 }
 
 /* Without calls it is a structured agent's output itself, or a try at it. */
 static bool is_heard(const rv_visit *v, rv_str text, bool has_calls)
 {
-    bool is_output = v->agent->output_schema && !has_calls;
+    bool is_output = v->agent->output.schema && !has_calls;
 
-    return v->agent->doc && !is_output && !v->talk.is_muted && rv_utf8_valid(text, NULL);
+    return v->agent->declared.doc && !is_output && !v->model.is_muted && rv_utf8_valid(text, NULL);
 }
 
-void rv_said_own(rv_visit *v, rv_str text, bool has_calls)
+void rv_visible_own(rv_visit *v, rv_str text, bool has_calls)
 {
     if (!is_heard(v, text, has_calls))
         return;
-    if (v->talk.answer_at < v->talk.said.len && rv_str_trim(text).len > 0) { /* its own words are the answer */
-        rv_buf_truncate(&v->talk.said, v->talk.answer_at);
-        v->talk.answer_at = SIZE_MAX;
+    if (v->model.answer_at < v->model.visible.len && rv_str_trim(text).len > 0) { /* its own words are the answer */
+        rv_buf_truncate(&v->model.visible, v->model.answer_at);
+        v->model.answer_at = SIZE_MAX;
     }
     add(v, text);
 }
 
 /* An answer that broke off concludes nothing: what the asked agents said stays. */
-void rv_said_partial(rv_visit *v)
+void rv_visible_partial(rv_visit *v)
 {
     if (is_heard(v, rv_buf_str(&v->partial), false))
         add(v, rv_buf_str(&v->partial));
     rv_buf_clear(&v->partial);
 }
 
-void rv_said_child(rv_visit *v, rv_str text, bool failed)
+void rv_visible_child(rv_visit *v, rv_str text, bool failed)
 {
     enum rv_child_text how = child_text_of(v);
 
-    if (v->agent->output_schema || how == RV_CHILD_TEXT_PARENT || rv_str_trim(text).len == 0)
+    if (v->agent->output.schema || how == RV_CHILD_TEXT_PARENT || rv_str_trim(text).len == 0)
         return;
-    if (how == RV_CHILD_TEXT_FINAL && v->talk.answer_at == SIZE_MAX)
-        v->talk.answer_at = v->talk.said.len;
+    if (how == RV_CHILD_TEXT_FINAL && v->model.answer_at == SIZE_MAX)
+        v->model.answer_at = v->model.visible.len;
     add(v, text);
-    v->talk.is_muted = how == RV_CHILD_TEXT_CHILD && !failed && !v->agent->child_text_resets;
+    v->model.is_muted = how == RV_CHILD_TEXT_CHILD && !failed && !v->agent->session.child_text_resets;
 }
 
-bool rv_said_is_muted(const rv_visit *v)
+bool rv_visible_is_muted(const rv_visit *v)
 {
-    return v->shared->rules >= RV_RULES_2 && v->agent->doc && (v->talk.is_muted || v->shared->is_muted);
+    return v->shared->rules >= RV_RULES_2 && v->agent->declared.doc && (v->model.is_muted || v->shared->is_muted);
 }
 
-bool rv_said_mutes_child(const rv_visit *v)
+bool rv_visible_mutes_child(const rv_visit *v)
 {
     return v->shared->is_muted || child_text_of(v) == RV_CHILD_TEXT_PARENT;
 }
@@ -88,7 +88,7 @@ static int output_id(const rv_visit *v, rv_buf *id, rv_err **err)
 {
     const struct rv_origin *o = v->shared->origin;
 
-    rv_buf_printf(id, "%s_structured_output", v->agent->doc->name);
+    rv_buf_printf(id, "%s_structured_output", v->agent->declared.doc->name);
     if (o)
         rv_buf_printf(id, "_%s", o->parent_tool_call_id);
     return rv_buf_check(id, "the id of an output", err);
@@ -100,24 +100,24 @@ static void emit_output(rv_visit *v, rv_str id, rv_buf *text, struct rv_effects 
 
     if (!rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w))
         return;
-    rv_jw_kv_text(&w, "tool", v->agent->doc->name);
+    rv_jw_kv_text(&w, "tool", v->agent->declared.doc->name);
     rv_jw_kv_str(&w, "step_id", id);
     rv_jw_kv_text(&w, "status", "success");
     rv_jw_kv_bool(&w, "structured", true);
     rv_jw_kv_value(&w, "result", v->output);
     rv_emit_end(out, &w);
     struct rv_effect *e = &out->items[out->n - 1];
-    e->call_id = v->talk.call_id;
+    e->call_id = v->model.call_id;
     e->request = rv_buf_steal(text, &e->request_len);
     if (!e->request)
         out->rc = RV_E_NOMEM;
 }
 
-int rv_said_output(rv_visit *v, struct rv_effects *out, rv_err **err)
+int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf id = RV_BUF_INIT(RV_JSON_MAX_BYTES), text = RV_BUF_INIT(RV_EFFECTS_MAX_TEXT);
 
-    if (!v->agent->doc || !v->agent->output_schema || !v->output || v->told_output)
+    if (!v->agent->declared.doc || !v->agent->output.schema || !v->output || v->told_output)
         return 0;
     v->told_output = true;
     rv_json_write(v->output, &text);

@@ -10,14 +10,14 @@
 #define TYPE_MAX  200                /* of its type: a tool may have made it up */
 #define KEPT_MAX  ((size_t)64 << 20)
 
-void rv_talk_fini(struct talk *t)
+void rv_messages_fini(struct model_progress *t)
 {
     free(t->prompt);
-    json_object_put(t->turns);
+    json_object_put(t->messages);
     json_object_put(t->ids);
     json_object_put(t->offered);
     rv_schema_free(t->schema);
-    rv_buf_fini(&t->said);
+    rv_buf_fini(&t->visible);
     json_object_put(t->child_rows);
     json_object_put(t->final_calls);
 }
@@ -27,7 +27,7 @@ void rv_talk_fini(struct talk *t)
 /* As the agent's list has them; all there are are sorted, which is the catalog's order. Old runs sort both. */
 static bool is_sorted(const rv_visit *v)
 {
-    return v->shared->rules < RV_RULES_2 || !v->agent->allowed_tools.is_set;
+    return v->shared->rules < RV_RULES_2 || !v->agent->tools.allowed.is_set;
 }
 
 static int by_name(const void *a, const void *b)
@@ -39,7 +39,7 @@ static int by_name(const void *a, const void *b)
 static int names_on_offer(const rv_visit *v, const char ***out, size_t *n, rv_err **err)
 {
     const struct rv_catalog *catalog = &v->shared->catalog;
-    const struct rv_str_list *listed = &v->agent->allowed_tools;
+    const struct rv_str_list *listed = &v->agent->tools.allowed;
 
     *n = listed->is_set ? listed->n : 0;
     while (!listed->is_set && catalog->tool_name && catalog->tool_name(catalog->self, *n))
@@ -96,8 +96,8 @@ static int look_up(rv_visit *v, rv_err **err)
     const char **names = NULL;
     size_t n = 0;
 
-    v->talk.offered = json_object_new_array();
-    if (!v->talk.offered)
+    v->model.offered = json_object_new_array();
+    if (!v->model.offered)
         return RV_FAIL(err, RV_E_NOMEM, "list the tools of agent \"%s\"", v->agent->name);
     if (!v->agent->has_tools)
         return 0;
@@ -106,18 +106,18 @@ static int look_up(rv_visit *v, rv_err **err)
         rv_str name = rv_str_of(names[i]);
         const struct rv_tool_info *info = rv_visit_tool(v, name);
         if (info && is_new(names, i) &&
-            rv_tool_allowed(v->agent->tool_access, &v->agent->allowed_tools, name, info, NULL))
-            rc = describe_tool(info, v->talk.offered, err);
+            rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, name, info, NULL))
+            rc = describe_tool(info, v->model.offered, err);
     }
     free(names);
     return rc;
 }
 
-int rv_talk_offered(rv_visit *v, json_object **offered, rv_err **err)
+int rv_messages_offered(rv_visit *v, json_object **offered, rv_err **err)
 {
-    int rc = v->talk.offered ? 0 : look_up(v, err);
+    int rc = v->model.offered ? 0 : look_up(v, err);
 
-    *offered = rc == 0 && json_object_array_length(v->talk.offered) > 0 ? v->talk.offered : NULL;
+    *offered = rc == 0 && json_object_array_length(v->model.offered) > 0 ? v->model.offered : NULL;
     return rc;
 }
 
@@ -125,14 +125,14 @@ int rv_talk_offered(rv_visit *v, json_object **offered, rv_err **err)
 
 static int new_message(rv_visit *v, const char *role, json_object **out, rv_err **err)
 {
-    if (!v->talk.turns && !(v->talk.turns = json_object_new_array()))
+    if (!v->model.messages && !(v->model.messages = json_object_new_array()))
         return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
     *out = json_object_new_object();
-    int rc = rv_json_push_take(v->talk.turns, *out, err);
+    int rc = rv_json_push_take(v->model.messages, *out, err);
     return rc == 0 ? rv_json_set_text(*out, "role", role, err) : rc;
 }
 
-int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
+int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_LLM_MAX_REPLY,
                                       .refuse_big_ints = rv_visit_refuses_big_ints(v),
@@ -142,8 +142,8 @@ int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
 
     if (!has_text && !calls && ev->llm.opaque.len == 0)
         return 0; /* it said nothing, and providers take no turn without anything in it */
-    int rc = calls ? rv_talk_tell_apart(v, calls, err) : 0;
-    v->talk.new_calls = NULL;
+    int rc = calls ? rv_messages_tell_apart(v, calls, err) : 0;
+    v->model.new_calls = NULL;
     if (rc == 0)
         rc = new_message(v, "assistant", &message, err);
     if (rc == 0 && has_text)
@@ -165,7 +165,7 @@ int rv_talk_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
     return rv_json_set_take(message, "opaque", opaque, err);
 }
 
-int rv_talk_add_user(rv_visit *v, rv_str text, rv_err **err)
+int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err)
 {
     json_object *message = NULL;
     int rc = new_message(v, "user", &message, err);
@@ -173,7 +173,7 @@ int rv_talk_add_user(rv_visit *v, rv_str text, rv_err **err)
     return rc == 0 ? rv_json_set_str(message, "content", text, err) : rc;
 }
 
-int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err)
+int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err)
 {
     json_object *message = NULL;
     int rc = new_message(v, "tool", &message, err);
@@ -187,7 +187,7 @@ int rv_talk_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool
     return rc == 0 && is_error ? rv_json_set_bool(message, "is_error", true, err) : rc;
 }
 
-void rv_talk_write_error(const char *type, const char *text, rv_buf *out)
+void rv_messages_write_error(const char *type, const char *text, rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);
     rv_str head = rv_utf8_cut(rv_str_of(text), ERROR_MAX);
@@ -209,7 +209,7 @@ static bool says_itself(json_object *entry)
     return rv_json_get_text(entry, "tool", &tool) && strcmp(tool, RV_ASK_AGENT) == 0 && rv_json_get_obj(entry, "data");
 }
 
-void rv_talk_write_result(json_object *entry, rv_buf *out, bool *is_error)
+void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
 {
     const char *status = NULL, *type = "ToolError", *text = "it failed";
     json_object *error = rv_json_get_obj(entry, "error"), *data = NULL;
@@ -228,28 +228,28 @@ void rv_talk_write_result(json_object *entry, rv_buf *out, bool *is_error)
         RV_IGNORE(!rv_json_get_text(error, "message", &text), "else the default");
     }
     rv_buf_clear(out);
-    rv_talk_write_error(type, text, out);
+    rv_messages_write_error(type, text, out);
 }
 
-int rv_talk_acted(rv_visit *v, rv_err **err)
+int rv_messages_acted(rv_visit *v, rv_err **err)
 {
     size_t n = json_object_array_length(v->tools.steps);
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rv_buf content = RV_BUF_INIT(RV_TALK_RESULT_MAX);
+        rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);
         char scratch[48];
         bool is_error = false;
 
-        rv_talk_write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
+        rv_messages_write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
         rc = rv_buf_check(&content, "tool result", err);
         if (rc == 0)
-            rc = rv_talk_add_result(v, rv_step_id(v, i, scratch, sizeof scratch), rv_step_tool(v, i),
-                                    rv_buf_str(&content), is_error, err);
+            rc = rv_messages_add_result(v, rv_step_id(v, i, scratch, sizeof scratch), rv_step_tool(v, i),
+                                        rv_buf_str(&content), is_error, err);
         rv_buf_fini(&content);
     }
-    v->talk.steps_before += n;
-    v->talk.acting = false;
+    v->model.steps_before += n;
+    v->model.acting = false;
     rv_visit_tools_clear(&v->tools);
     v->attempt = 1;
     return rc;

@@ -1,15 +1,59 @@
-/* From an agent document to a stage: every value is the stage's own where the file gives one, else the document's. */
+/* The builder of agents: each struct rv_agent is made here, whether a pipeline file, a chat or another agent asks for
+ * it.
+ *
+ * A value comes from the keys of the stage, else from the agent document, else it is the default of the table. The keys
+ * are read when the pipeline is loaded (rv_agent_build()); resolve.c then gives the agent its stage; the document is
+ * added last, when agents are bound (rv_agent_add_document()). */
 #include <string.h>
 
 #include "config/config_internal.h"
 
 #define MAX_SYSTEM_BYTES (4 * RV_AGENTDOC_MAX_BYTES) /* of layer 1: the document with its own words around it */
 
+/* --- From keys --- */
+
+/* A declared agent gives its stage a name. */
+static void find_name(struct rv_key_reader *r, const struct rv_node *keys, struct rv_agent *a)
+{
+    const struct rv_node *name = rv_node_get(keys, "name");
+
+    if (name && name->kind == RV_NODE_STR && name->text.len == 0) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &name->src, NULL, "name is required but empty");
+    } else if (!name && a->declared.name[0]) {
+        a->name = a->declared.name;
+        a->places.name = a->places.agent;
+    } else if (!name && keys->kind == RV_NODE_MAP && !rv_node_get(keys, "agent")) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &keys->src, NULL, "name is required");
+    }
+}
+
+void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_agent *out)
+{
+    const struct rv_node *name = rv_node_get(keys, "name");
+    const struct rv_key_table *table = rv_agent_table();
+    struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l};
+
+    if (!name)
+        name = rv_node_get(keys, "agent");
+    r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
+    out->places.stage = out->places.name = keys->src;
+    out->output.state_merge = out->declared.structured = RV_UNSET;
+    out->model.system = out->tools.chained = "";
+    rv_keys_read(&r, keys, table->keys, table->n_keys, out);
+    out->has_llm = out->has_llm || out->declared.name[0];
+    out->session.joins = out->session.joins && out->declared.name[0];
+    find_name(&r, keys, out);
+    if (r.rc < 0)
+        l->rc = r.rc;
+}
+
+/* --- From its document --- */
+
 struct declaration {
     struct rv_loader *l;
-    struct rv_agent_config *a;
+    struct rv_agent *a;
     const struct rv_agentdoc *doc;
-    const struct rv_node *node; /* NULL: nobody wrote the stage */
+    const struct rv_node *keys; /* of the stage; NULL: none */
 };
 
 static void finding(const struct declaration *d, enum rv_severity severity, const struct rv_src *src, const char *hint,
@@ -32,31 +76,31 @@ static void set_system(const struct declaration *d)
 {
     rv_buf text = RV_BUF_INIT(MAX_SYSTEM_BYTES);
     rv_err *err = NULL;
-    int rc = rv_agentdoc_prompt(d->doc, d->a->structured, &text, &err);
+    int rc = rv_agentdoc_prompt(d->doc, d->a->declared.structured, &text, &err);
 
     if (rc == 0)
         rc = rv_buf_check(&text, "prompt", &err);
     take_rc(d, rc, err);
-    if (rc == 0 && text.len > 0 && !(d->a->system = rv_arena_dup(d->l->arena, rv_buf_str(&text))))
+    if (rc == 0 && text.len > 0 && !(d->a->model.system = rv_arena_dup(d->l->arena, rv_buf_str(&text))))
         d->l->rc = RV_E_NOMEM;
     rv_buf_fini(&text);
 }
 
 static void set_output(const struct declaration *d)
 {
-    struct rv_agent_config *a = d->a;
+    struct rv_agent *a = d->a;
     rv_err *err = NULL;
     int rc;
 
-    json_object_put(a->output_schema); /* one of the file is a finding already */
-    a->output_schema = NULL;
-    rc = rv_agentdoc_output_schema(d->doc, a->structured, &a->output_schema, &err);
+    json_object_put(a->output.schema); /* one of the file is a finding already */
+    a->output.schema = NULL;
+    rc = rv_agentdoc_output_schema(d->doc, a->declared.structured, &a->output.schema, &err);
     take_rc(d, rc, err);
-    a->output_mode = a->output_schema ? RV_OUTPUT_JSON : RV_OUTPUT_TEXT;
-    if (a->output_schema && a->output_via == RV_OUTPUT_VIA_AUTO)
-        a->output_via = RV_OUTPUT_VIA_TOOL;
-    else if (!a->output_schema && a->output_via != RV_OUTPUT_VIA_AUTO)
-        finding(d, RV_SEVERITY_WARNING, &a->output_via_src, "write structured_output: true, or leave it out",
+    a->output.mode = a->output.schema ? RV_OUTPUT_JSON : RV_OUTPUT_TEXT;
+    if (a->output.schema && a->output.via == RV_OUTPUT_VIA_AUTO)
+        a->output.via = RV_OUTPUT_VIA_TOOL;
+    else if (!a->output.schema && a->output.via != RV_OUTPUT_VIA_AUTO)
+        finding(d, RV_SEVERITY_WARNING, &a->places.output_via, "write structured_output: true, or leave it out",
                 "output_via says how to come to an output that nothing describes");
 }
 
@@ -65,9 +109,9 @@ static void set_chain(const struct declaration *d)
 {
     if (!d->doc->chained_tool)
         return;
-    if (d->a->output_schema) {
-        d->a->chained_tool = d->doc->chained_tool;
-        d->a->chained_map = d->doc->chained_map;
+    if (d->a->output.schema) {
+        d->a->tools.chained = d->doc->chained_tool;
+        d->a->tools.chained_map = d->doc->chained_map;
     } else {
         finding(d, RV_SEVERITY_WARNING, &d->doc->chained_src, "set structured_output and properties",
                 "its chained_tool is never called, since its output is not structured");
@@ -103,7 +147,7 @@ static void check_tool(const struct declaration *d, const struct rv_agentdoc_too
 
 static void set_tools(const struct declaration *d)
 {
-    struct rv_str_list *list = &d->a->allowed_tools;
+    struct rv_str_list *list = &d->a->tools.allowed;
     bool is_own = list->is_set;
 
     if (!is_own) {
@@ -125,8 +169,8 @@ static void set_tools(const struct declaration *d)
         list->srcs[list->n++] = tool->src;
     }
     d->a->has_tools = list->n > 0;
-    if (d->a->tool_access == RV_UNSET)
-        d->a->tool_access = RV_ACCESS_ALL;
+    if (d->a->tools.access == RV_UNSET)
+        d->a->tools.access = RV_ACCESS_ALL;
 }
 
 /* --- Limits --- */
@@ -140,7 +184,7 @@ static void put_if_unset(int64_t *limit, int64_t value)
 /* They are kept in every way to run the agent, with a default where nobody says one (p8 W2, W3). */
 static void set_limits(const struct declaration *d)
 {
-    struct rv_llm_limits *own = &d->a->limits;
+    struct rv_llm_limits *own = &d->a->limits.llm;
     const struct rv_agentdoc_limits *said = &d->doc->limits;
     const struct rv_execution_config *all = &d->l->p->execution;
     int64_t cap = d->doc->max_iterations;
@@ -153,17 +197,17 @@ static void set_limits(const struct declaration *d)
     put_if_unset(&own->output_tokens_limit, said->output_tokens_limit);
     put_if_unset(&own->total_tokens_limit, said->total_tokens_limit);
     put_if_unset(&own->total_tokens_limit, all->agent_token_limit);
-    if (!rv_node_get(d->node, "max_rounds") && d->a->max_rounds < own->request_limit)
-        d->a->max_rounds = own->request_limit; /* or it would end the visit first */
-    if (!d->a->has_temperature && d->doc->no_temperature)
-        d->a->no_temperature = true;
-    if (!d->a->has_temperature && !d->a->no_temperature && d->doc->has_temperature) {
-        d->a->has_temperature = true;
-        d->a->temperature = d->doc->temperature;
+    if (!rv_node_get(d->keys, "max_rounds") && d->a->limits.max_rounds < own->request_limit)
+        d->a->limits.max_rounds = own->request_limit; /* or it would end the visit first */
+    if (!d->a->model.has_temperature && d->doc->no_temperature)
+        d->a->model.no_temperature = true;
+    if (!d->a->model.has_temperature && !d->a->model.no_temperature && d->doc->has_temperature) {
+        d->a->model.has_temperature = true;
+        d->a->model.temperature = d->doc->temperature;
     }
-    if (!d->a->has_max_tokens && d->doc->max_tokens > 0) {
-        d->a->has_max_tokens = true;
-        d->a->max_tokens = d->doc->max_tokens;
+    if (!d->a->model.has_max_tokens && d->doc->max_tokens > 0) {
+        d->a->model.has_max_tokens = true;
+        d->a->model.max_tokens = d->doc->max_tokens;
     }
 }
 
@@ -171,17 +215,17 @@ static void set_limits(const struct declaration *d)
 
 static void set_model(const struct declaration *d, const char *default_role)
 {
-    struct rv_agent_config *a = d->a;
+    struct rv_agent *a = d->a;
     const struct rv_pipeline *p = d->l->p;
-    const struct rv_src *src = a->agent_src.line > 0 ? &a->agent_src : &d->doc->name_src;
+    const struct rv_src *src = a->places.agent.line > 0 ? &a->places.agent : &d->doc->name_src;
 
-    if (d->doc->model && (d->doc->model_overrides || !a->model_role[0])) {
-        a->model_role = rv_declare_model(d->l, a->agent_name, d->doc);
-        a->model_role_src = d->doc->model_src;
-        if (!a->model_role)
-            a->model_role = "";
-    } else if (!a->model_role[0]) {
-        a->model_role = default_role;
+    if (d->doc->model && (d->doc->model_overrides || !a->model.role[0])) {
+        a->model.role = rv_declare_model(d->l, a->declared.name, d->doc);
+        a->places.model_role = d->doc->model_src;
+        if (!a->model.role)
+            a->model.role = "";
+    } else if (!a->model.role[0]) {
+        a->model.role = default_role;
         if (p->private->has_models && !rv_pipeline_model(p, rv_str_of(default_role)) &&
             !rv_is_dropped_role(p, default_role))
             rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, src, "write model_role: ROLE, or model in its document",
@@ -190,10 +234,10 @@ static void set_model(const struct declaration *d, const char *default_role)
     }
 }
 
-void rv_declare_agent(struct rv_loader *l, struct rv_agent_config *a, const struct rv_agentdoc *doc,
-                      const struct rv_node *node, const char *default_role)
+void rv_agent_add_document(struct rv_loader *l, struct rv_agent *a, const struct rv_agentdoc *doc,
+                           const struct rv_node *keys, const char *default_role)
 {
-    const struct declaration d = {l, a, doc, node};
+    const struct declaration d = {l, a, doc, keys};
     static void (*const steps[])(const struct declaration *) = {set_system, set_output, set_chain, set_tools,
                                                                 set_limits};
 
@@ -201,5 +245,5 @@ void rv_declare_agent(struct rv_loader *l, struct rv_agent_config *a, const stru
         steps[i](&d);
     if (l->rc == 0)
         set_model(&d, default_role);
-    a->doc = doc;
+    a->declared.doc = doc;
 }

@@ -1,0 +1,154 @@
+/* The agent: all configuration of one stage of a pipeline.
+ *
+ * An *agent* is configuration, a *stage* is its place in a pipeline, a *visit* is one execution of it. An agent is made
+ * when a pipeline is loaded and never changes during a run. Its parts come from the keys of a pipeline file, from an
+ * agent document (`agent: NAME`), or from a program that starts a chat or asks another agent; all of them go through
+ * the builder in config/build.c. docs/explanation/the-agent.md follows an agent from its configuration to a visit.
+ *
+ * Plain data: texts and arrays live in the arena of the pipeline, and any thread may read them. Names of hooks and the
+ * like are "capability.name". Texts are never NULL unless said; "" means: not given. */
+#ifndef RV_CONFIG_AGENT_H
+#define RV_CONFIG_AGENT_H
+
+#include "coreengine/agentdoc/agentdoc.h"
+#include "coreengine/expr/expr.h"
+
+#define RV_MAX_STAGE_NAME      128 /* bytes: names stand in one line of a terminal */
+#define RV_MAX_RULES_PER_AGENT 256
+
+/* --- The model --- */
+struct rv_agent_model {
+    const char *role;       /* a role of the pipeline's models */
+    const char *prompt_key; /* "": the input of the run */
+    const char *system;     /* layer 1 of the prompt: the agent document as text; "": none */
+    bool has_temperature;
+    bool no_temperature; /* the file says null: send no temperature, whatever the model or the document says */
+    double temperature;
+    bool has_max_tokens;
+    int64_t max_tokens;
+};
+
+/* --- The output --- */
+enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT };
+/* How a model is made to answer in the shape of the output's schema. */
+enum rv_output_via { RV_OUTPUT_VIA_AUTO, RV_OUTPUT_VIA_NATIVE, RV_OUTPUT_VIA_TOOL, RV_OUTPUT_VIA_PROMPT };
+struct rv_agent_output {
+    const char *key;     /* of the envelope's outputs; defaults to the name */
+    int mode;            /* enum rv_output_mode */
+    json_object *schema; /* JSON Schema; NULL: none. Owned by the pipeline */
+    int via;             /* enum rv_output_via */
+    struct rv_str_list required_fields;
+    int state_merge; /* enum rv_merge_how for this key, or RV_UNSET */
+};
+
+/* --- Tools --- */
+#define RV_TOOL_ASK_AGENT "ask_agent" /* a tool of every pipeline: a model asks another agent */
+struct rv_agent_tools {
+    int access;                 /* enum rv_tool_access or RV_UNSET */
+    struct rv_str_list allowed; /* is_set false: no allow list; entries with `false` are left out */
+    const char *plan_from;      /* without a model: output key of the plan whose steps are called; default "plan" */
+    const char *chained;        /* tool that gets the output of the model */
+    json_object *chained_map;   /* member of the output -> parameter of that tool; NULL: none */
+};
+
+/* --- Code of capabilities that runs during a visit --- */
+struct rv_agent_hooks {
+    const char *pre_process, *post_process;
+    struct rv_str_list policies;
+    const char *mock_handler;
+    bool mock; /* the mock handler does the work; set for the stage or the whole pipeline */
+};
+
+/* --- Routing: where the run goes after a visit --- */
+/* A stage index >= 0, or one of these. */
+enum rv_target {
+    RV_TARGET_END = -1,
+    RV_TARGET_CLARIFICATION = -2,
+    RV_TARGET_CONFIRMATION = -3,
+    RV_TARGET_NONE = -4,    /* the key is empty */
+    RV_TARGET_UNKNOWN = -5, /* only in a pipeline that has errors */
+};
+struct rv_rule {
+    const char *condition; /* output key; NULL when `when` is used */
+    json_object *value;    /* compared with the output's value; NULL is null */
+    rv_expr *when;         /* NULL when `condition` is used */
+    const char *target_name;
+    int target;
+    struct rv_src src, target_src;
+};
+struct rv_agent_routing {
+    struct rv_rule *rules; /* the first that matches decides */
+    size_t n_rules;
+    const char *default_next, *error_next;
+    int default_target, error_target; /* RV_TARGET_NONE when not given */
+    const char *function;             /* routing function of a capability */
+    bool on_failure_only;             /* parallel mode: it waits for nothing, and only an error_next leads to it */
+};
+
+/* --- Limits --- */
+#define RV_LLM_DEFAULT_ROUNDS    10 /* replies of a visit that call tools */
+#define RV_LLM_DEFAULT_REPAIRS   1  /* replies that do not fit the output's schema and are asked for again */
+#define RV_LLM_DEFAULT_BAD_CALLS 3  /* tool calls of a visit that cannot be made: unknown, malformed, invalid */
+/* What a declared agent may use in one visit where neither its stage nor its document says. */
+#define RV_AGENT_DEFAULT_REQUESTS 15
+#define RV_AGENT_DEFAULT_TOKENS   80000
+/* Of one visit with a model; 0: none. The request limit is checked before each request, the tool call limit before the
+ * calls of a reply are made, the token limits after each reply and before the next request. */
+struct rv_llm_limits {
+    int64_t request_limit, tool_calls_limit, input_tokens_limit, output_tokens_limit, total_tokens_limit;
+};
+struct rv_agent_limits {
+    int64_t timeout_seconds; /* of a visit; effective: its own, else the default of the pipeline */
+    int64_t max_visits;      /* of one run; 0: no limit of its own */
+    int64_t max_retries, max_rounds, max_repairs, max_bad_calls;
+    struct rv_llm_limits llm;
+};
+
+/* --- Its stage: when it runs --- */
+struct rv_agent_order {
+    int64_t stage_order; /* lower first */
+    struct rv_str_list requires, after;
+    int *requires_index, *after_index; /* stage indices, same order; -1 unknown */
+    int join;                          /* enum rv_join */
+};
+
+/* --- The agent document that it is made from: `agent: NAME` --- */
+struct rv_agent_declared {
+    const char *name;              /* "": it is made from the keys of its stage alone */
+    const struct rv_agentdoc *doc; /* NULL: none, or not bound yet (rv_pipeline_bind_agents()) */
+    int structured;                /* `structured_output`, in place of the document's: RV_UNSET, 0 or 1 */
+};
+
+/* --- The conversation --- */
+struct rv_agent_session {
+    bool joins;             /* the history is sent to the model, and the rows of the turn are kept */
+    int child_text;         /* enum rv_child_text, or RV_UNSET: see rv_agent_child_text() */
+    bool child_text_resets; /* the text of the asking agent is visible again after each delegation */
+};
+
+/* --- Where it was written: file, line and column of each key; line 0: not given --- */
+struct rv_agent_places {
+    struct rv_src stage; /* the map of all its keys */
+    struct rv_src name, agent, error_next, default_next, output_key, prompt_key, model_role, output_schema, output_via,
+        allowed_tools, pre_process, post_process, mock_handler, routing_function, plan_from, has_policies;
+};
+
+struct rv_agent {
+    const char *name; /* of its stage: unique in the pipeline */
+    int index;        /* of its stage: position in stage order */
+    /* What a visit does: has_llm asks a model (which may call tools if has_tools, too); else has_tools calls the steps
+     * of a plan; else the stage is a service and its hooks do the work. */
+    bool has_llm, has_tools, has_policies;
+    struct rv_agent_order order;
+    struct rv_agent_declared declared;
+    struct rv_agent_model model;
+    struct rv_agent_output output;
+    struct rv_agent_tools tools;
+    struct rv_agent_hooks hooks;
+    struct rv_agent_routing routing;
+    struct rv_agent_limits limits;
+    struct rv_agent_session session;
+    struct rv_agent_places places;
+};
+
+#endif
