@@ -8,7 +8,6 @@ TCase *access_case(void);
 TCase *catalog_case(void);
 TCase *health_case(void);
 TCase *normalize_case(void);
-TCase *registry_case(void);
 TCase *result_case(void);
 TCase *result_data_case(void);
 TCase *schema_case(void);
