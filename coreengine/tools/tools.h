@@ -1,4 +1,5 @@
 /* Tools as data and rules: definitions, who may call what, schema validation, results, health. Pure: no I/O, no clock.
+ * Who answers calls: source.h.
  *
  * Also the catalog: how the pure core sees what capabilities and scripts offer. */
 #ifndef RV_TOOLS_H
@@ -48,6 +49,10 @@ enum rv_effect_class rv_tool_effect(const struct rv_tool_info *info);
 /** The tool as a prompt shows it, no line feed: "- name(path: string, limit?: int): description". From input_json. */
 void rv_tool_write_line(const struct rv_tool_info *info, rv_buf *b);
 
+/* ask_agent; every pipeline has it, and an agent has to list it to use it. */
+extern const struct rv_tool_info rv_tool_ask_agent;
+extern const char rv_tool_ask_agent_schema[]; /* of its parameters, JSON text */
+
 /* What a hook, policy, mock or routing function wants to be shown, and prompts by key. */
 struct rv_entry_info {
     const char *name; /* "capability.name" */
@@ -85,6 +90,12 @@ RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
 /** {error_type, message, details?, recoverable}; details borrowed or NULL. */
 RV_MUST_CHECK int rv_tool_error_details(const char *type, rv_str message, json_object *details, bool recoverable,
                                         json_object **out, rv_err **err);
+/** The standard result of a reply that reports an error; the caller's. NULL: it reports none, or is no such JSON. */
+json_object *rv_tool_reported_error(rv_str reply);
+/** Does a reply report an error that counts against the health of the tool? */
+bool rv_tool_reply_reports_error(rv_str reply);
+/** An error of that type says that the caller was wrong ("there is no such file"): the tool works. */
+bool rv_tool_is_callers_fault(const char *type);
 /** {items_explored, items_pending, discoveries, evidence, raw}; *n_dropped counts every entry of raw's lists that did
  * not make it (may be NULL). Shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_data(json_object *raw, json_object **out, size_t *n_dropped, rv_err **err);

@@ -12,6 +12,7 @@ TCase *result_case(void);
 TCase *result_data_case(void);
 TCase *schema_case(void);
 TCase *schema_compile_case(void);
+TCase *set_case(void);
 TCase *step_result_case(void);
 TCase *pipeline_schemas_case(void);
 
