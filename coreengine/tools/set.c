@@ -65,9 +65,10 @@ static const char *tool_name(void *self, size_t i)
     return name || !set->under.tool_name ? name : set->under.tool_name(set->under.self, i);
 }
 
-struct rv_catalog rv_tool_set_catalog(struct rv_tool_set *set)
+struct rv_catalog rv_tool_set_catalog(const struct rv_tool_set *set)
 {
     bool can_be_listed = !set->is_whole || set->under.tool_name;
 
-    return (struct rv_catalog){find_tool, find_entry, find_prompt, set, can_be_listed ? tool_name : NULL};
+    return (struct rv_catalog){find_tool, find_entry, find_prompt, (void *)(uintptr_t)set,
+                               can_be_listed ? tool_name : NULL};
 }

@@ -132,6 +132,6 @@ struct rv_tool_found {
 struct rv_tool_found rv_tool_set_find(const struct rv_tool_set *set, rv_str name);
 /** As the core sees it; borrows set. tool_name tells the tools of sources that stand in, then of the other sources,
  *  then those of `under`. */
-struct rv_catalog rv_tool_set_catalog(struct rv_tool_set *set);
+struct rv_catalog rv_tool_set_catalog(const struct rv_tool_set *set);
 
 #endif
