@@ -304,10 +304,9 @@ RV_MUST_CHECK int rv_pending_cancel(rv_visit *v, json_object *partials, struct r
 RV_MUST_CHECK int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
 
 /* visit_ask.c: agents as tools */
-#define RV_ASK_AGENT "ask_agent"
+#define RV_ASK_AGENT RV_TOOL_ASK_AGENT
 /** The tool of that name: the engine's own, or the catalog's; NULL: unknown. */
 const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name);
-const char *rv_ask_agent_schema(void); /* of its parameters; static */
 bool rv_step_asks_agent(const rv_visit *v, size_t index);
 /* What a call of ask_agent asks for; borrowed from its parameters. */
 struct ask {

@@ -8,32 +8,11 @@
 
 #define MAX_TIMEOUT_S INT64_C(86400)
 
-static const struct rv_tool_info ask_agent = {
-    .name = RV_ASK_AGENT,
-    .description = "Ask another agent. It works on its own, with its own tools, and answers with its result.",
-    .category = RV_UNSET,
-    .risk = RV_RISK_READ_ONLY, /* looking an agent up changes nothing; what it does is judged call by call */
-    .effect = RV_EFFECT_SAFE,
-};
-
-const char *rv_ask_agent_schema(void)
-{
-    return "{\"type\":\"object\",\"properties\":{"
-           "\"agent_name\":{\"type\":\"string\",\"description\":\"Name of the agent to ask\"},"
-           "\"input_text\":{\"type\":\"string\",\"description\":\"What it is asked: all that it needs to know\"},"
-           "\"input_data\":{\"type\":\"object\",\"description\":\"Data that goes with the question\"},"
-           "\"user_id\":{\"type\":\"string\",\"description\":\"For whom; only the present user can be named\"},"
-           "\"timeout_seconds\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"How long it may take\"},"
-           "\"structured_output_override\":{\"type\":\"boolean\","
-           "\"description\":\"Have it answer as an object, or in words, whatever it does otherwise\"}},"
-           "\"required\":[\"agent_name\",\"input_text\"],\"additionalProperties\":false}";
-}
-
 const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name)
 {
     const struct rv_catalog *catalog = &v->shared->catalog;
 
-    return rv_str_is(name, RV_ASK_AGENT) ? &ask_agent : catalog->tool(catalog->self, name);
+    return rv_str_is(name, RV_ASK_AGENT) ? &rv_tool_ask_agent : catalog->tool(catalog->self, name);
 }
 
 bool rv_step_asks_agent(const rv_visit *v, size_t index)

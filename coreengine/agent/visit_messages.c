@@ -58,7 +58,7 @@ static int names_on_offer(const rv_visit *v, const char ***out, size_t *n, rv_er
 static int describe_ask(json_object *tool, rv_err **err)
 {
     json_object *schema = NULL;
-    int rc = rv_json_parse(rv_str_of(rv_ask_agent_schema()), NULL, &schema, err);
+    int rc = rv_json_parse(rv_str_of(rv_tool_ask_agent_schema), NULL, &schema, err);
 
     return rc < 0 ? rc : rv_json_set_take(tool, "parameters", schema, err);
 }

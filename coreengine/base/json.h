@@ -80,8 +80,6 @@ void rv_jw_kv_value(rv_jw *w, const char *key, json_object *v);
 void rv_json_write(json_object *v, rv_buf *b);
 /** Append v indented by two blanks a level, for people. */
 void rv_json_write_pretty(json_object *v, rv_buf *b);
-/** The compact text as a heap string; NULL when memory or max_bytes do not suffice. free() it. */
-char *rv_json_text(json_object *v, size_t max_bytes, size_t *out_len);
 
 /* Building trees. Each takes `val` on every path; a NULL val is an out-of-memory error, except in _set_null.
  * obj must be an object, arr an array (asserted: a bug of ours). An existing key is replaced in place. */

@@ -412,14 +412,3 @@ void rv_json_write_pretty(json_object *v, rv_buf *b)
 {
     write_value(b, v, 0);
 }
-
-char *rv_json_text(json_object *v, size_t max_bytes, size_t *out_len)
-{
-    rv_buf b = RV_BUF_INIT(max_bytes);
-    char *text;
-
-    rv_json_write(v, &b);
-    text = rv_buf_steal(&b, out_len);
-    rv_buf_fini(&b);
-    return text;
-}

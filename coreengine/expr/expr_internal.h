@@ -113,7 +113,6 @@ enum rv_punct {
 #undef X
         RV_N_PUNCTS
 };
-const char *rv_punct_text(enum rv_punct op);
 
 struct rv_token {
     enum rv_token_kind kind;
@@ -194,7 +193,6 @@ struct rv_src rv_expr_place(const rv_expr *e, size_t off);
 /** Read the next token into c->tok. */
 RV_MUST_CHECK int rv_expr_next_token(struct rv_compile *c);
 /** The literal that starts at c->pos, into c->tok; advances c->pos. */
-RV_MUST_CHECK int rv_expr_lex_number(struct rv_compile *c);
 RV_MUST_CHECK int rv_expr_lex_string(struct rv_compile *c, bool raw, size_t start);
 RV_MUST_CHECK int rv_expr_parse(struct rv_compile *c, struct rv_node **out);
 /** Resolve names and macros in place, fill in types. */

@@ -14,11 +14,6 @@ static const char *const puncts[] = {
 #undef X
 };
 
-const char *rv_punct_text(enum rv_punct op)
-{
-    return op < RV_N_PUNCTS ? puncts[op] : "?";
-}
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -75,7 +70,7 @@ static int lex_integer(struct rv_compile *c, size_t start, size_t digits, int ba
     return 0;
 }
 
-int rv_expr_lex_number(struct rv_compile *c)
+static int lex_number(struct rv_compile *c)
 {
     size_t start = c->pos;
     bool is_double = false;
@@ -196,7 +191,7 @@ int rv_expr_next_token(struct rv_compile *c)
 
     ch = at(c, c->pos);
     if (is_digit(ch) || (ch == '.' && is_digit(at(c, c->pos + 1))))
-        rc = rv_expr_lex_number(c);
+        rc = lex_number(c);
     else if (is_name_start(ch))
         rc = lex_name(c);
     else if (ch == '"' || ch == '\'')

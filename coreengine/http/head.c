@@ -70,6 +70,15 @@ bool rv_head_line(struct rv_head_reader *r, rv_str line)
     return false;
 }
 
+/* The value of a header by its lower-case name; ptr NULL: it is not there. */
+static rv_str header(const struct rv_http_head *head, const char *name)
+{
+    for (size_t i = 0; i < head->n_headers; i++)
+        if (rv_str_is(head->headers[i].name, name))
+            return head->headers[i].value;
+    return (rv_str){NULL, 0};
+}
+
 void rv_head_read(struct rv_head_reader *r, struct rv_http_head *out)
 {
     *out = (struct rv_http_head){.status = r->status};
@@ -88,13 +97,5 @@ void rv_head_read(struct rv_head_reader *r, struct rv_http_head *out)
         }
         at = eol + 1;
     }
-    out->content_type = rv_http_header(out, "content-type");
-}
-
-rv_str rv_http_header(const struct rv_http_head *head, const char *name)
-{
-    for (size_t i = 0; i < head->n_headers; i++)
-        if (rv_str_is(head->headers[i].name, name))
-            return head->headers[i].value;
-    return (rv_str){NULL, 0};
+    out->content_type = header(out, "content-type");
 }

@@ -49,8 +49,6 @@ struct rv_http_head {
     } headers[RV_HTTP_MAX_HEADERS];
     size_t n_headers;
 };
-/** The value of a header by its lower-case name; ptr NULL: it is not there. */
-rv_str rv_http_header(const struct rv_http_head *head, const char *name);
 
 enum rv_http_fault {
     RV_HTTP_OK,

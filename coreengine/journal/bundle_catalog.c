@@ -317,9 +317,7 @@ static const struct rv_tool_info *find_tool(void *self, rv_str name)
     const rv_bundle *b = self;
     int at = rv_index_get(&b->catalog.tool_index, name);
 
-    if (at >= 0)
-        return &b->catalog.tools[at].info;
-    return b->script ? rv_script_tool(b->script, name) : NULL;
+    return at < 0 ? NULL : &b->catalog.tools[at].info;
 }
 
 static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind, rv_str name)
@@ -341,16 +339,20 @@ static const rv_template *find_prompt(void *self, rv_str key)
 static const char *tool_name(void *self, size_t i)
 {
     const rv_bundle *b = self;
-    size_t n = 0;
-    const char *const *scripted = b->script ? rv_script_tool_names(b->script, &n) : NULL;
 
-    if (i < b->catalog.n_tools)
-        return b->catalog.tools[i].info.name;
-    i -= b->catalog.n_tools;
-    return i < n ? scripted[i] : NULL;
+    return i < b->catalog.n_tools ? b->catalog.tools[i].info.name : NULL;
+}
+
+void rv_bundle_compose(rv_bundle *b)
+{
+    b->tools = (struct rv_tool_set){.under = {find_tool, find_entry, find_prompt, b, tool_name}, .sources = b->sources};
+    if (!b->script)
+        return;
+    b->script_tools = rv_script_tools(b->script);
+    b->sources[b->tools.n_sources++] = &b->script_tools;
 }
 
 struct rv_catalog rv_bundle_catalog(const rv_bundle *b)
 {
-    return (struct rv_catalog){find_tool, find_entry, find_prompt, (void *)(uintptr_t)b, tool_name};
+    return rv_tool_set_catalog(&b->tools);
 }

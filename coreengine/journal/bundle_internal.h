@@ -3,6 +3,7 @@
 #define RV_BUNDLE_INTERNAL_H
 
 #include "coreengine/journal/bundle.h"
+#include "coreengine/tools/source.h"
 
 #define RV_BUNDLE_VERSION   1
 #define RV_BUNDLE_MAX_BYTES ((size_t)64 << 20)      /* prompts are limited to a quarter of it, pipelines to less */
@@ -28,12 +29,16 @@ struct rv_bundle {
     char *base;        /* NULL: not kept */
     rv_script *script; /* NULL: none */
     struct bundle_catalog catalog;
+    struct rv_tool_source script_tools, *sources[1]; /* with a script */
+    struct rv_tool_set tools;                        /* the catalog over the script's */
 };
 
 /** Is that a kind of what the core calls by name, and so has a map of its own under catalog.entries? */
 bool rv_bundle_has_kind(enum rv_name_kind kind);
 /** json: {tools, entries, prompts}. Nothing of it is trusted. On failure out is to be finished all the same. */
 int rv_bundle_catalog_read(json_object *json, struct bundle_catalog *out, rv_err **err);
+/** Compose its catalog with its script's tools, once both are read. */
+void rv_bundle_compose(rv_bundle *b);
 void rv_bundle_catalog_fini(struct bundle_catalog *c);
 
 /* Reading objects in which every key is known. */

@@ -228,7 +228,10 @@ static int open_parts(rv_bundle *b, json_object *root, bool offline, rv_err **er
     if (rc < 0 || (rc = rv_bundle_object(root, "catalog", true, &catalog, err)) < 0 ||
         (rc = open_pipeline(b, root, offline, err)) < 0 || (rc = open_script(b, root, err)) < 0)
         return rc;
-    return rv_bundle_catalog_read(catalog, &b->catalog, err);
+    rc = rv_bundle_catalog_read(catalog, &b->catalog, err);
+    if (rc == 0)
+        rv_bundle_compose(b);
+    return rc;
 }
 
 int rv_bundle_open(rv_str json, const struct rv_bundle_opts *opts, rv_bundle **out, rv_err **err)

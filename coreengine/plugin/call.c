@@ -210,14 +210,14 @@ static const char *text_of(const char *text)
     return text ? text : "";
 }
 
-static int fail_unknown(const rv_plugins *p, const struct rv_plugin_call *call, rv_err **err)
+int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err)
 {
-    const char *kind = rv_name_kind_text(call->kind), *nearest = NULL;
-    bool callable = (unsigned)call->kind < RV_N_NAME_KINDS && call->kind != RV_NAME_PROMPT;
-    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "no %s \"%s\" in the loaded capabilities", kind ? kind : "entry", call->name);
+    const char *word = rv_name_kind_text(kind), *nearest = NULL;
+    bool callable = (unsigned)kind < RV_N_NAME_KINDS && kind != RV_NAME_PROMPT;
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "no %s \"%s\" in the loaded capabilities", word ? word : "entry", name);
 
     if (callable)
-        nearest = rv_nearest(rv_str_of(call->name), p->names.lists[call->kind], p->names.n_lists[call->kind]);
+        nearest = rv_nearest(rv_str_of(name), p->names.lists[kind], p->names.n_lists[kind]);
     if (nearest)
         rv_err_hint(err, "did you mean \"%s\"?", nearest);
     return rc;
@@ -299,7 +299,7 @@ int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *ou
     int rc;
 
     if (!e || !e->fn)
-        return fail_unknown(p, call, err);
+        return rv_plugin_fail_unknown(p, call->kind, call->name, err);
     said.n_replies = said.n_failures = said.returned = 0; /* its texts are kilobytes that nobody reads until then */
     said.no_text = said.too_large = false;
     said.piece_fault = RV_PIECE_GOOD;

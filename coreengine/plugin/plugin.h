@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "coreengine/tools/tools.h"
+#include "coreengine/tools/source.h"
 
 typedef struct rv_plugins rv_plugins; /* a set of opened capabilities; loading: one thread; calling: any thread */
 
@@ -65,6 +65,16 @@ struct rv_plugin_call {
  * has `happened` (a boolean) and with true `result` (an object), or nothing. A provider that hands out what is no piece
  * is RV_E_PLUGIN; good pieces before it have been handed on. */
 RV_MUST_CHECK int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err);
+/* The tools of a set as a source. Calls go to workers, each with a copy of what it needs; their `cancelled` reaches the
+ * capability. RV_E_NOT_FOUND: no capability has the tool. */
+struct rv_plugin_tools {
+    struct rv_tool_source source;
+    rv_plugins *plugins; /* borrowed; outlives the calls, also those that were given up */
+    struct rv_tool_workers workers;
+};
+/** Gives &t->source; t stays where it is. */
+struct rv_tool_source *rv_plugin_tools_init(struct rv_plugin_tools *t, rv_plugins *p,
+                                            const struct rv_tool_workers *workers);
 /** The other side of `isolation: process`: loads what the engine at the other end of the socket names and answers its
  * calls, until that end is closed. For a process of its own: sets limits, ignores SIGINT, SIGTERM and SIGHUP. Gives the
  * exit status. */

@@ -164,6 +164,9 @@ void rv_plugin_clean(char *out, size_t size, const char *text);
  * its three answers? RV_E_PLUGIN says why not. */
 RV_MUST_CHECK int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err);
 
+/** RV_E_NOT_FOUND: no entry of that kind and name; the hint has the nearest one. */
+RV_MUST_CHECK int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err);
+
 /* log.c */
 struct rv_plugin_logging *rv_plugin_logging_new(void); /* NULL: no memory */
 /** Tells what was left out since it was told last. */

@@ -36,8 +36,6 @@ bool rv_provider_is_capability(const char *name);
 typedef struct rv_providers rv_providers;
 rv_providers *rv_providers_new(struct rv_provider_env env); /* NULL: no memory */
 void rv_providers_free(rv_providers *p);                    /* after its exchanges */
-/** Array of {address, in_flight, waiting, breaker_open, failures}: for diagnosis. No secrets. */
-void rv_providers_write_json(const rv_providers *p, int64_t now_us, rv_jw *w);
 
 /* --- Exchanges --- */
 typedef struct rv_exchange rv_exchange;

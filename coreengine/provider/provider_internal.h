@@ -134,7 +134,6 @@ struct rv_ticket {
 struct rv_gate {
     struct rv_gate *next;
     char id[RV_HASH_MAX];
-    char *address; /* owned */
     int64_t in_flight, n_waiting;
     struct rv_ticket *first, *last;                            /* borrowed, first come first served */
     int64_t requests_full_us, tokens_full_us, closed_until_us; /* when the buckets are full again */

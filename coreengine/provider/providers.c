@@ -21,7 +21,6 @@ void rv_providers_free(rv_providers *p)
     while (p->gates) {
         struct rv_gate *next = p->gates->next;
         assert(!p->gates->in_flight && !p->gates->first);
-        free(p->gates->address);
         free(p->gates);
         p->gates = next;
     }
@@ -38,28 +37,8 @@ struct rv_gate *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e)
     g = calloc(1, sizeof *g);
     if (!g)
         return NULL;
-    g->address = rv_str_dup(rv_str_of(e->address));
-    if (!g->address) {
-        free(g);
-        return NULL;
-    }
     memcpy(g->id, e->gate, sizeof g->id);
     g->next = p->gates;
     p->gates = g;
     return g;
-}
-
-void rv_providers_write_json(const rv_providers *p, int64_t now_us, rv_jw *w)
-{
-    rv_jw_arr(w);
-    for (const struct rv_gate *g = p->gates; g; g = g->next) {
-        rv_jw_obj(w);
-        rv_jw_kv_text(w, "address", g->address);
-        rv_jw_kv_int(w, "in_flight", g->in_flight);
-        rv_jw_kv_int(w, "waiting", g->n_waiting);
-        rv_jw_kv_bool(w, "breaker_open", rv_breaker_refuses(&g->breaker, now_us));
-        rv_jw_kv_int(w, "failures", g->breaker.n_failures);
-        rv_jw_obj_end(w);
-    }
-    rv_jw_arr_end(w);
 }

@@ -38,40 +38,14 @@ const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name)
     return at < 0 ? NULL : &s->tools[at].info;
 }
 
-static const struct rv_tool_info *find_tool(void *self, rv_str name)
-{
-    rv_script *s = self;
-    const struct rv_tool_info *info = s->under.tool(s->under.self, name);
-
-    return info ? info : rv_script_tool(s, name);
-}
-
-static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    const rv_script *s = self;
-    return s->under.entry(s->under.self, kind, name);
-}
-
-static const rv_template *find_prompt(void *self, rv_str key)
-{
-    const rv_script *s = self;
-    return s->under.prompt(s->under.self, key);
-}
-
-static const char *tool_name(void *self, size_t i)
-{
-    const rv_script *s = self;
-
-    if (i < s->n_tools)
-        return s->tool_names[i];
-    return s->under.tool_name ? s->under.tool_name(s->under.self, i - s->n_tools) : NULL;
-}
-
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under)
 {
-    if (under->self != s) /* else it is this script's already, and would ask itself for ever */
-        s->under = *under;
-    return (struct rv_catalog){find_tool, find_entry, find_prompt, s, tool_name};
+    if (under->self == &s->catalog) /* it is this script's already, and would ask itself for ever */
+        return *under;
+    s->as_source = rv_script_tools(s);
+    s->sources[0] = &s->as_source;
+    s->catalog = (struct rv_tool_set){.under = *under, .sources = s->sources, .n_sources = RV_COUNT(s->sources)};
+    return rv_tool_set_catalog(&s->catalog);
 }
 
 const char *const *rv_script_tool_names(const rv_script *s, size_t *n)

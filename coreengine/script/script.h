@@ -8,7 +8,7 @@
 #define RV_SCRIPT_H
 
 #include "coreengine/llm/llm.h"
-#include "coreengine/tools/tools.h"
+#include "coreengine/tools/source.h"
 
 typedef struct rv_script rv_script;
 
@@ -39,6 +39,10 @@ const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name);
  * declared). A tool that both have keeps the definition of `under`. The result borrows both. */
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under);
 
+/** The script as a source that stands in for those who have its tools; borrows s. Its calls end at once;
+ * RV_E_NOT_FOUND: no entry answers the call. */
+struct rv_tool_source rv_script_tools(rv_script *s);
+
 enum rv_script_kind { RV_SCRIPT_MODEL, RV_SCRIPT_STAGE, RV_SCRIPT_TOOL };
 struct rv_script_call {
     enum rv_script_kind kind;
@@ -67,6 +71,8 @@ struct rv_script_reply {
 RV_MUST_CHECK int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_script_reply *out,
                                  rv_err **err);
 void rv_script_reply_fini(struct rv_script_reply *r);
+/** A reply to a tool call as its caller takes it; takes the body of reply. */
+struct rv_tool_reply rv_script_tool_reply(struct rv_script_reply *reply);
 
 /** The next answer to an interrupt, in the order they are raised; false: none is left. *delay_ms may be NULL. Borrowed.
  */

@@ -63,7 +63,8 @@ struct rv_script {
     struct script_answer *answers;
     size_t n_answers, next_answer;
     bool repeat;
-    struct rv_catalog under; /* of the catalog that was asked for last */
+    struct rv_tool_source as_source, *sources[1]; /* of the catalog that was asked for last */
+    struct rv_tool_set catalog;
 };
 
 /* While reading. */

@@ -1,4 +1,5 @@
-/* Agents that are asked: the document of one, as the answer to ask_agent; and who asks, as tools are told. */
+/* Agents that are asked, as a source of one tool: ask_agent, whose answer is the agent's document. The core then runs
+ * the agent. Also who makes a call, as tools are told. */
 #include <stdlib.h>
 
 #include "coreengine/shell/shell_internal.h"
@@ -6,8 +7,7 @@
 #define MAX_DOCUMENT (2 * RV_AGENTDOC_MAX_BYTES)
 #define MAX_CONTEXT  ((size_t)64 << 10)
 
-/* The context of whoever makes the call: each agent on the way down has its own name in it. */
-static struct rv_context context_of(const struct call *c)
+struct rv_context rv_call_who(const struct call *c)
 {
     const struct rv_conversation *talk = c->x->opts.conversation;
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(c->x->run));
@@ -25,7 +25,7 @@ static struct rv_context context_of(const struct call *c)
 
 char *rv_call_context(const struct call *c)
 {
-    const struct rv_context context = context_of(c);
+    const struct rv_context context = rv_call_who(c);
     rv_buf text = RV_BUF_INIT(MAX_CONTEXT);
     rv_jw w = rv_jw_on(&text);
 
@@ -35,57 +35,109 @@ char *rv_call_context(const struct call *c)
     return out;
 }
 
-static int look_up(struct call *c, const char *name, rv_buf *text, rv_err **err)
-{
-    const struct rv_exec_opts *o = &c->x->opts;
-    const struct rv_context who = context_of(c);
+/* --- the source --- */
 
-    if (!o->find_agent)
-        return RV_FAIL(err, RV_E_NOT_FOUND, "no agent can be asked here: nobody knows where agents are");
-    return o->find_agent(o->find_self, &who, name, text, err);
+static const struct rv_tool_info *find(void *self, rv_str name)
+{
+    (void)self;
+    return rv_str_is(name, rv_tool_ask_agent.name) ? &rv_tool_ask_agent : NULL;
 }
 
-static int answer(struct call *c, const char *name, rv_str document, rv_err **err)
+static const char *const *names(void *self, size_t *n)
 {
-    rv_jw w;
+    (void)self;
+    *n = 0; /* who may ask agents lists the tool */
+    return NULL;
+}
 
-    rv_buf_fini(&c->text);
-    c->text = RV_BUF_INIT(2 * MAX_DOCUMENT);
-    w = rv_jw_on(&c->text);
+static int answer(const char *name, rv_str document, rv_buf *out, rv_err **err)
+{
+    rv_jw w = rv_jw_on(out);
+
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "agent", name);
     rv_jw_kv_str(&w, "agent_document", document);
     rv_jw_obj_end(&w);
-    return rv_buf_check(&c->text, "the document of an agent", err);
+    return rv_buf_check(out, "the document of an agent", err);
 }
 
-int rv_call_find_agent(struct call *c, const struct rv_effect *e, rv_err **err)
+static int look_up(const struct ask_tools *t, const struct rv_tool_call *c, const char *name, rv_buf *out, rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "question to an agent"};
     rv_buf text = RV_BUF_INIT(MAX_DOCUMENT);
+
+    int rc = t->find_agent ? t->find_agent(t->find_self, c->context, name, &text, err)
+                           : RV_FAIL(err, RV_E_NOT_FOUND, "no agent can be asked here: nobody knows where agents are");
+    if (rc == 0)
+        rc = answer(name, rv_buf_str(&text), out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* Why it failed is for whoever keeps the agent, not for a model; nor is where was looked. Frees why. */
+static void fail(const struct ask_tools *t, const char *name, int rc, rv_err *why, struct rv_tool_reply *reply)
+{
+    bool is_unknown = rc == RV_E_NOT_FOUND && t->find_agent;
+
+    reply->failed = true;
+    reply->error_type = is_unknown ? "NotFoundError" : "AgentError";
+    rv_buf_fini(&reply->text);
+    reply->text = RV_BUF_INIT(RV_SHELL_MAX_ERROR);
+    if (is_unknown) {
+        rv_buf_printf(&reply->text, "Agent '%s' not found", name);
+    } else {
+        RV_LOG(t->log, WARN, "agent.unusable", RV_F_TEXT("agent", name), RV_F_ERR("error", why));
+        rv_buf_printf(&reply->text, "Agent '%s' can not be used: its document has faults", name);
+    }
+    rv_err_free(why);
+}
+
+static int call(void *self, struct rv_tool_call *c, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = c->args.len + 1, .what = "question to an agent"};
+    struct rv_tool_reply reply = {.text = RV_BUF_INIT(2 * MAX_DOCUMENT)};
     json_object *args = NULL;
     const char *name = "";
-    rv_err *cause = NULL;
+    rv_err *why = NULL;
 
-    int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &args, err);
+    if (!find(self, rv_str_of(c->tool)))
+        return RV_FAIL(err, RV_E_NOT_FOUND, "the engine has no tool \"%s\"", c->tool);
+    int rc = rv_json_parse(c->args, &opts, &args, err);
     if (rc < 0)
         return rc;
     RV_IGNORE(!rv_json_get_text(args, "agent_name", &name), "the core has looked at it");
-    rc = look_up(c, name, &text, &cause);
-    if (rc == 0)
-        rc = answer(c, name, rv_buf_str(&text), &cause);
-    if (rc < 0 && rv_err_is(cause, RV_E_NOMEM)) {
-        rc = RV_FAIL(err, RV_E_NOMEM, "find an agent");
-    } else if (rc == RV_E_NOT_FOUND && c->x->opts.find_agent) { /* where was looked is nothing for a model */
-        rv_call_fail(c, "NotFoundError", false, "Agent '%s' not found", name);
-        rc = 0;
-    } else if (rc < 0) { /* why is for whoever keeps the agent, not for a model */
-        RV_LOG(c->x->engine->opts.log, WARN, "agent.unusable", RV_F_TEXT("agent", name), RV_F_ERR("error", cause));
-        rv_call_fail(c, "AgentError", false, "Agent '%s' can not be used: its document has faults", name);
-        rc = 0;
+    rc = look_up(self, c, name, &reply.text, &why);
+    if (rc < 0 && rv_err_is(why, RV_E_NOMEM)) {
+        rv_err_free(why);
+        rv_buf_fini(&reply.text);
+        json_object_put(args);
+        return RV_FAIL(err, RV_E_NOMEM, "find an agent");
     }
-    rv_err_free(cause);
-    rv_buf_fini(&text);
+    if (rc < 0)
+        fail(self, name, rc, why, &reply);
+    rv_tool_call_finish(c, &reply);
     json_object_put(args);
-    return rc;
+    return 0;
+}
+
+static void cancel(void *self, struct rv_tool_call *c)
+{
+    (void)self; /* no call is ever under way */
+    (void)c;
+}
+
+static void close(void *self)
+{
+    (void)self;
+}
+
+static const struct rv_tool_source_ops ops = {
+    .name = "agents", .find = find, .names = names, .call = call, .cancel = cancel, .close = close};
+
+struct rv_tool_source *rv_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log)
+{
+    *t = (struct ask_tools){.source = {.ops = &ops, .self = t, .is_engines = true},
+                            .find_agent = o->find_agent,
+                            .find_self = o->find_self,
+                            .log = log};
+    return &t->source;
 }

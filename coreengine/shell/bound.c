@@ -81,18 +81,19 @@ int rv_exec_check_stage(const struct rv_exec_opts *o, const struct rv_catalog *c
 int rv_exec_check(const struct rv_exec_opts *o, rv_findings *findings, rv_err **err)
 {
     const struct rv_pipeline *p = o->pipeline;
-    struct rv_catalog under = o->plugins ? rv_plugins_catalog(o->plugins) : rv_catalog_empty;
-    struct rv_catalog catalog = o->script ? rv_script_catalog(o->script, &under) : under;
+    struct run_tools tools;
     bool *scripted = calloc(p->n_agents + 1, sizeof *scripted);
 
     if (!scripted)
         return RV_FAIL(err, RV_E_NOMEM, "check a pipeline");
+    rv_run_tools_init(&tools, o, NULL);
+    const struct rv_catalog catalog = rv_tool_set_catalog(&tools.set);
     if (o->script)
         rv_script_stages(o->script, p, scripted);
     for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];
         rv_err *fault = NULL;
-        int rc = rv_exec_check_stage(o, o->catalog ? o->catalog : &catalog, scripted, (int)i, &fault);
+        int rc = rv_exec_check_stage(o, &catalog, scripted, (int)i, &fault);
         if (rc < 0)
             rv_findings_add_err(findings, RV_SEVERITY_ERROR, &a->places.name, fault);
         rv_err_free(fault);

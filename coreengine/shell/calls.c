@@ -49,10 +49,34 @@ void rv_call_detach(struct call *c)
         c->next->prev = c->prev;
 }
 
-void rv_call_free(struct call *c)
+bool rv_call_is_under_way(const struct call *c)
+{
+    return c->job || c->tool.source;
+}
+
+void rv_call_await(struct call *c)
+{
+    rv_engine *e = c->x->engine;
+
+    if (e->opts.virtual_time) {
+        c->patience_us = rv_clock_system().now_us(rv_clock_system().self) + (c->deadline_us - c->started_us);
+        return;
+    }
+    c->due_us = c->deadline_us ? c->deadline_us : RV_NEVER;
+    rv_due_moved(&e->due, c);
+}
+
+static void give_up(struct call *c)
 {
     if (c->job)
         rv_pool_give_up(c->x->engine->pool, c->job);
+    c->job = NULL;
+    rv_tool_call_cancel(&c->tool);
+}
+
+void rv_call_free(struct call *c)
+{
+    give_up(c);
     rv_call_detach(c);
     rv_model_free(c->model);
     if (c->llm)
@@ -106,11 +130,17 @@ void rv_call_fail(struct call *c, const char *type, bool retryable, const char *
 void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err)
 {
     begin_failure(c, type, retryable);
-    for (; err; err = rv_err_cause(err)) {
-        if (c->text.len)
-            rv_buf_puts(&c->text, ": ");
-        rv_buf_puts(&c->text, rv_err_text(err));
-    }
+    rv_err_write_chain(err, &c->text);
+}
+
+int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
+{
+    if (rc == RV_E_NOMEM)
+        return rc;
+    rv_call_fail_err(c, type, false, *err);
+    rv_err_free(*err);
+    *err = NULL;
+    return 0;
 }
 
 /* Who wants a model to have longer has to know what to change. */
@@ -136,9 +166,7 @@ void rv_call_timed_out(struct call *c)
 {
     int64_t us = c->allowed_us ? c->allowed_us : c->deadline_us - c->started_us; /* it began a while after the step */
 
-    if (c->job)
-        rv_pool_give_up(c->x->engine->pool, c->job);
-    c->job = NULL;
+    give_up(c);
     rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name,
                  (long long)(us + 999) / 1000);
     if (c->event == RV_EVENT_LLM_DONE) {
@@ -172,11 +200,15 @@ void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply)
 void rv_call_job_done(struct job *j)
 {
     struct call *c = j->call;
-    rv_engine *e = c->x->engine;
 
+    if (j->work) {
+        j->work->done(j->work);
+        rv_job_free(j);
+        return;
+    }
+    rv_engine *e = c->x->engine;
     c->job = NULL;
     c->failed = j->failed;
-    c->reports_error = j->reports_error;
     memcpy(c->error_type, j->error_type, sizeof c->error_type);
     if (j->llm) {
         c->llm = j->llm;

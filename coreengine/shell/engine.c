@@ -127,11 +127,8 @@ static int prepare(rv_exec *x, rv_err **err)
     size_t n = o->pipeline->n_agents;
 
     x->under = o->plugins ? rv_plugins_catalog(o->plugins) : rv_catalog_empty;
-    x->catalog = x->under;
-    if (o->script)
-        x->catalog = rv_script_catalog(o->script, &x->under);
-    if (o->catalog)
-        x->catalog = *o->catalog;
+    rv_run_tools_init(&x->tools, o, x->engine);
+    x->catalog = rv_tool_set_catalog(&x->tools.set);
     if (!o->script)
         return 0;
     x->scripted = calloc(n ? n : 1, sizeof *x->scripted);
@@ -347,6 +344,7 @@ void rv_exec_free(rv_exec *x)
         if (x->next)
             x->next->prev = x->prev;
     }
+    rv_run_tools_fini(&x->tools);
     rv_run_free(x->run);
     rv_conversation_free(x->conversation);
     rv_effects_fini(&x->effects);

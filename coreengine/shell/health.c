@@ -39,7 +39,9 @@ bool rv_tool_is_blocked(const rv_engine *e, int health)
 
 static int add_blocked(const rv_exec *x, const char *name, json_object **list, rv_err **err)
 {
-    if (!x->catalog.tool(x->catalog.self, rv_str_of(name))) /* of another run */
+    const struct rv_tool_found found = rv_tool_set_find(&x->tools.set, rv_str_of(name));
+
+    if (!found.info || (found.source && found.source->is_engines)) /* of another run */
         return 0;
     if (!*list && !(*list = json_object_new_array()))
         return RV_FAIL(err, RV_E_NOMEM, "list blocked tools");
@@ -64,49 +66,10 @@ int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err)
     return rc;
 }
 
-static bool is_callers_fault(const char *type)
-{
-    static const char *const types[] = {"NotFoundError", "ValidationError", "AccessDenied", "InvalidStep"};
-
-    for (size_t i = 0; i < RV_COUNT(types); i++)
-        if (strcmp(type, types[i]) == 0)
-            return true;
-    return false;
-}
-
-/* The standard result of a reply that reports an error; NULL: it reports none. */
-static json_object *reported_error(rv_str reply)
-{
-    json_object *raw = NULL, *standard = NULL;
-    const char *status = NULL;
-
-    /* Without one of these words it can not; looking is cheaper than parsing. */
-    if (!reply.len || (!memmem(reply.ptr, reply.len, "\"status\"", 8) && !memmem(reply.ptr, reply.len, "\"error\"", 7)))
-        return NULL;
-    if (rv_json_parse(reply, NULL, &raw, NULL) < 0 || rv_tool_result_normalize(raw, &standard, NULL) < 0 ||
-        !rv_json_get_text(standard, "status", &status) || strcmp(status, "error") != 0) {
-        json_object_put(standard);
-        standard = NULL;
-    }
-    json_object_put(raw);
-    return standard;
-}
-
-bool rv_reply_reports_error(rv_str reply)
-{
-    json_object *standard = reported_error(reply);
-    json_object *error = rv_json_get_obj(standard, "error");
-    const char *type = "";
-
-    bool reports = standard && (!error || !rv_json_get_text(error, "error_type", &type) || !is_callers_fault(type));
-    json_object_put(standard);
-    return reports;
-}
-
 /* Of a call that failed, or whose reply says that it did. */
 static void note_error(struct rv_tool_health *h, const struct call *c)
 {
-    json_object *standard = c->failed ? NULL : reported_error(rv_buf_str(&c->text));
+    json_object *standard = c->failed ? NULL : rv_tool_reported_error(rv_buf_str(&c->text));
     json_object *error = rv_json_get_obj(standard, "error");
     const char *type = c->error_type[0] ? c->error_type : "ExecutionError", *message = "";
 
@@ -123,7 +86,7 @@ void rv_tool_note(struct call *c)
 {
     rv_engine *e = c->x->engine;
     int64_t now = rv_engine_now_us(e);
-    bool ok = c->failed ? is_callers_fault(c->error_type) : !c->reports_error;
+    bool ok = c->failed ? rv_tool_is_callers_fault(c->error_type) : !c->reports_error;
 
     if (c->health < 0)
         return;

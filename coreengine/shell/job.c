@@ -8,6 +8,8 @@ void rv_job_free(struct job *j)
 {
     if (!j)
         return;
+    if (j->work)
+        j->work->free(j->work);
     free(j->name);
     free(j->args);
     free(j->run_id);
@@ -108,12 +110,14 @@ void rv_job_run(struct job *j)
                                         .emit_self = j};
     rv_err *err = NULL;
 
+    if (j->work) {
+        j->work->run(j->work);
+        return;
+    }
     rv_buf_init(&j->reply, RV_JSON_MAX_BYTES);
     rv_buf_init(&j->error, RV_SHELL_MAX_ERROR);
     if (rv_plugins_call(j->plugins, &call, &j->reply, &err) < 0)
         say_error(j, err);
-    else if (j->kind == RV_NAME_TOOL)
-        j->reports_error = rv_reply_reports_error(rv_buf_str(&j->reply));
     if (j->kind == RV_NAME_PROVIDER)
         take_reply(j, err);
     rv_err_free(err);

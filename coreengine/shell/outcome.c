@@ -112,7 +112,7 @@ static bool make_it(struct call *c)
     rv_due_moved(&x->engine->due, c);
     int rc = rv_lease_check(x, &err);
     if (rc == 0)
-        rc = rv_call_tool(x, c, &e, &err);
+        rc = rv_call_make_tool(c, &e, &err);
     free(e.request);
     free(e.owned_name);
     free(e.key);

@@ -5,21 +5,11 @@
 
 #include "coreengine/shell/shell_internal.h"
 
-static int fail_with(struct call *c, const char *type, int rc, rv_err **err)
-{
-    if (rc == RV_E_NOMEM)
-        return rc;
-    rv_call_fail_err(c, type, false, *err);
-    rv_err_free(*err);
-    *err = NULL;
-    return 0;
-}
-
 /* --- models --- */
 
 static int model_failed(struct call *c, int rc, enum rv_llm_error kind, rv_err **err)
 {
-    rc = fail_with(c, "LLMError", rc, err);
+    rc = rv_call_fail_with(c, "LLMError", rc, err);
     c->answer.error_kind = (int)kind;
     return rc;
 }
@@ -86,9 +76,7 @@ static char *dup_text(const char *text, bool *ok)
 
 static enum rv_name_kind kind_of(const struct rv_effect *e)
 {
-    if (e->kind == RV_EFFECT_CALL_LLM)
-        return RV_NAME_PROVIDER;
-    return e->kind == RV_EFFECT_CALL_TOOL ? RV_NAME_TOOL : e->entry;
+    return e->kind == RV_EFFECT_CALL_LLM ? RV_NAME_PROVIDER : e->entry;
 }
 
 /* The entry that is called: of a model role, its provider. */
@@ -137,7 +125,7 @@ static struct job *new_job(rv_exec *x, struct call *c, struct rv_effect *e)
     return j;
 }
 
-static int ensure_pool(rv_engine *e, rv_err **err)
+int rv_engine_ensure_pool(rv_engine *e, rv_err **err)
 {
     struct pool *p = NULL;
 
@@ -159,45 +147,20 @@ int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err *
         rv_call_fail(c, "NotFoundError", false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
         return 0;
     }
-    int rc = ensure_pool(engine, err);
+    int rc = rv_engine_ensure_pool(engine, err);
     if (rc < 0)
-        return rc == RV_E_NOMEM ? rc : fail_with(c, "ExecutionError", rc, err);
+        return rc == RV_E_NOMEM ? rc : rv_call_fail_with(c, "ExecutionError", rc, err);
     struct job *j = new_job(x, c, e);
     if (!j)
         return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", c->what, c->name);
     rc = rv_pool_submit(engine->pool, j, err);
     if (rc < 0) {
         rv_job_free(j);
-        return fail_with(c, "ExecutionError", rc, err);
+        return rv_call_fail_with(c, "ExecutionError", rc, err);
     }
     c->job = j;
-    if (engine->opts.virtual_time) {
-        c->patience_us = rv_clock_system().now_us(rv_clock_system().self) + (c->deadline_us - c->started_us);
-    } else {
-        c->due_us = c->deadline_us ? c->deadline_us : RV_NEVER;
-        rv_due_moved(&engine->due, c);
-    }
+    rv_call_await(c);
     return 0;
-}
-
-int rv_call_tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
-{
-    int health = rv_tool_watch(x->engine, c->name);
-
-    if (!rv_run_minds_breakers(x->run) && rv_tool_is_blocked(x->engine, health)) {
-        rv_call_fail(c, "ToolError", true, "tool \"%s\" is blocked: it failed %d times within %d s", c->name,
-                     RV_BREAKER_ERRORS, (int)(RV_BREAKER_WINDOW_US / 1000000));
-        return 0;
-    }
-    c->health = health;
-    if (!rv_script_plays(x, e))
-        return rv_call_capability(x, c, e, err);
-    int rc = rv_call_script(c, e, err);
-    if (rc == 0 && !c->failed)
-        c->reports_error = rv_reply_reports_error(rv_buf_str(&c->text));
-    if (rc < 0)
-        c->health = -1; /* a hole in the script says nothing about the tool */
-    return rc < 0 ? fail_with(c, "ExecutionError", rc, err) : 0;
 }
 
 static int call_hook(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
@@ -205,7 +168,7 @@ static int call_hook(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **e
     if (!rv_script_plays(x, e))
         return rv_call_capability(x, c, e, err);
     int rc = rv_call_script(c, e, err);
-    return rc < 0 ? fail_with(c, "ProcessingError", rc, err) : 0;
+    return rc < 0 ? rv_call_fail_with(c, "ProcessingError", rc, err) : 0;
 }
 
 static const char *what_of(const struct rv_effect *e)
@@ -215,18 +178,6 @@ static const char *what_of(const struct rv_effect *e)
     if (e->kind == RV_EFFECT_CALL_TOOL)
         return "tool";
     return rv_name_kind_text(e->entry);
-}
-
-static int tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
-{
-    bool once = e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
-
-    if (once && x->recovers && !rv_script_plays(x, e))
-        return rv_call_find_outcome(x, c, e, err);
-    if (strcmp(e->name, "ask_agent") == 0 && !rv_script_plays(x, e))
-        return rv_call_find_agent(c, e, err);
-    int rc = once ? rv_lease_check(x, err) : 0;
-    return rc < 0 ? rc : rv_call_tool(x, c, e, err);
 }
 
 static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
@@ -252,7 +203,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
         return call_model(x, c, e, err);
     }
     c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;
-    return e->kind == RV_EFFECT_CALL_TOOL ? tool(x, c, e, err) : call_hook(x, c, e, err);
+    return e->kind == RV_EFFECT_CALL_TOOL ? rv_call_tool(c, e, err) : call_hook(x, c, e, err);
 }
 
 /* --- the rest --- */

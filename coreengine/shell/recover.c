@@ -143,6 +143,8 @@ static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **e
         rc = RV_FAIL(err, RV_E_STATE, "the run was started with a script, and there is none");
     } else if (!begin.has_script) {
         x->opts.script = NULL;
+        rv_run_tools_fini(&x->tools); /* it answers for no tool, either */
+        rv_run_tools_init(&x->tools, &x->opts, x->engine);
     } else {
         x->answers = begin.answers_from_script;
         rv_journal_hold(x->opts.journal, x->answers);

@@ -24,8 +24,9 @@ struct job {
     struct job *next; /* guarded by the pool's lock, like the next two */
     enum job_state state;
     bool given_up;
-    atomic_bool cancelled; /* set by the loop, read by the capability */
-    rv_plugins *plugins;   /* borrowed; outlives the call, see rv_engine_settle() */
+    atomic_bool cancelled;     /* set by the loop, read by the capability */
+    struct rv_tool_work *work; /* owned: a tool's call, of which the source has the rest; NULL: another entry's */
+    rv_plugins *plugins;       /* borrowed; outlives the call, see rv_engine_settle() */
     enum rv_name_kind kind;
     char *name, *args, *run_id, *stage, *user_id, *session_id, *key, *context; /* owned */
     size_t args_len;
@@ -33,7 +34,6 @@ struct job {
     struct call *call; /* loop only */
 
     bool failed;
-    bool reports_error; /* a tool's reply that says so itself */
     char error_type[RV_SHELL_TYPE_MAX];
     rv_buf error, reply;
     struct rv_llm_reply *llm; /* of a provider; owned. NULL: memory ran out, which error says */
@@ -89,6 +89,7 @@ struct call {
     int64_t started_us, deadline_us;
     int64_t allowed_us;                 /* what the core gave it; 0: unknown, another process has used some of it */
     struct job *job;                    /* under way on a worker; then due_us is when to give up */
+    struct rv_tool_call tool;           /* of a tool; under way while it has a source, likewise */
     int64_t patience_us;                /* simulated time: real time at which the job is given up */
     const struct rv_origin *origin;     /* of a delegated agent; NULL: the stage's own; lives as long as the run */
     bool is_muted;                      /* people are not to be shown its words */
@@ -163,12 +164,29 @@ struct rv_engine {
 
 struct kept_replies; /* recover.c */
 
+/* Agents that are asked, as a source of one tool: ask.c. */
+struct ask_tools {
+    struct rv_tool_source source;
+    int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
+    void *find_self;
+    rv_log *log; /* borrowed */
+};
+/* Where the tools of a run come from. */
+struct run_tools {
+    struct ask_tools asked;
+    struct rv_plugin_tools capabilities; /* with plugins */
+    struct rv_tool_source script;        /* with a script */
+    struct rv_tool_source *sources[3];
+    struct rv_tool_set set;
+};
+
 struct rv_exec {
     rv_exec *prev, *next;
     rv_engine *engine; /* NULL: it is gone */
     uint64_t number;   /* the order of starting */
     struct rv_exec_opts opts;
-    struct rv_catalog under, catalog;
+    struct rv_catalog under, catalog; /* of the capabilities; what the core decides by: `tools` as a catalog */
+    struct run_tools tools;
     bool *scripted;                       /* per stage; owned */
     struct rv_conversation *conversation; /* of a run that goes on; owned; NULL: none, or the caller's */
     rv_run *run;
@@ -223,7 +241,12 @@ struct call *rv_call_find(rv_exec *x, int64_t call_id);
 /** It failed: text from a format; type "" for the kind's own. Then due_us is when the core hears of it. */
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
 void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err);
+/** The same for what kept a call from being made; takes *err. RV_E_NOMEM: nothing is taken. */
+RV_MUST_CHECK int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err);
 void rv_call_timed_out(struct call *c);
+bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it: nobody answered yet */
+/** It is under way: it is due when it is to be given up. */
+void rv_call_await(struct call *c);
 void rv_call_say_limit(struct call *c); /* to the text of a model call that its deadline ended */
 /** What a model call came to; its views stay borrowed from reply. */
 void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
@@ -274,8 +297,8 @@ void rv_call_schedule(struct call *c);
 /* perform.c */
 /** Ask the capability. Takes e->request unless somebody looks at the effects. */
 RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
-/** Make a tool call, by the script or the capability. */
-RV_MUST_CHECK int rv_call_tool(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
+/** The workers, started when they are first needed. */
+RV_MUST_CHECK int rv_engine_ensure_pool(rv_engine *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
 
@@ -298,9 +321,19 @@ void rv_delta_tell_output(rv_exec *x, const struct rv_effect *e);
 /** A provider on a worker handed out a piece. */
 void rv_delta_piece(const struct piece *p);
 
+/* tools.c */
+/** The sources of a run; borrows o. e NULL: for a look at the catalog only. t stays where it is. */
+void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_engine *e);
+void rv_run_tools_fini(struct run_tools *t);
+/** Call a tool, or find out whether it was called by a process that died. */
+RV_MUST_CHECK int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err);
+RV_MUST_CHECK int rv_call_make_tool(struct call *c, const struct rv_effect *e, rv_err **err);
+void rv_call_take_tool(struct call *c, struct rv_tool_reply *reply); /* takes its texts */
+
 /* ask.c: agents that are asked */
-/** Answer ask_agent with the agent's document. */
-RV_MUST_CHECK int rv_call_find_agent(struct call *c, const struct rv_effect *e, rv_err **err);
+struct rv_tool_source *rv_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log);
+/** Who makes the call; each agent on the way down has its own name in it. Borrows from the run. */
+struct rv_context rv_call_who(const struct call *c);
 /** Who asks, as tools are told: JSON text, the caller's. NULL: no memory. */
 char *rv_call_context(const struct call *c);
 /** The name by which scripts and messages know who makes the call: the agent's, else the stage's. */
@@ -313,7 +346,6 @@ bool rv_tool_is_blocked(const rv_engine *e, int health);
 /** The names of the run's tools whose breaker is open; *out is the caller's, NULL: none. */
 RV_MUST_CHECK int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err);
 void rv_tool_note(struct call *c);
-bool rv_reply_reports_error(rv_str reply);
 
 /* loop.c: real time */
 RV_MUST_CHECK int rv_loop_ensure(rv_engine *e, rv_err **err);

@@ -41,7 +41,7 @@ static void answer(struct call *c)
 
     if (c->model && !rv_model_due(c))
         return;
-    if (c->job) { /* due because nobody answered */
+    if (rv_call_is_under_way(c)) { /* due because nobody answered */
         RV_LOG(x->engine->opts.log, WARN, "call.timeout", RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name),
                RV_F_I64("call_id", c->call_id));
         rv_call_timed_out(c);

@@ -12,7 +12,7 @@ static int64_t real_now(void)
 
 bool rv_virtual_ready(rv_engine *e, struct call *c)
 {
-    if (!c->job) {
+    if (!rv_call_is_under_way(c)) {
         if (c->due_us > e->virtual_us)
             e->virtual_us = c->due_us;
         return true;

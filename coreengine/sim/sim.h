@@ -34,7 +34,6 @@
 enum rv_sim_fault { RV_SIM_FAULTS(RV_SIM_FAULT_CONST) RV_N_SIM_FAULTS };
 #define RV_SIM_ALL_FAULTS ((1u << RV_N_SIM_FAULTS) - 1)
 const char *rv_sim_fault_text(enum rv_sim_fault fault);
-const char *rv_sim_fault_meaning(enum rv_sim_fault fault);
 /** A list "crash-idle,tool-error"; "crash" stands for all that begin so; "all", "none". RV_E_INVALID names the nearest.
  */
 RV_MUST_CHECK int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err);

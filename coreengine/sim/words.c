@@ -6,18 +6,12 @@
 #define TEXT(n, t, m)    t,
 #define MEANING(n, t, m) m,
 static const char *const fault_texts[] = {RV_SIM_FAULTS(TEXT)};
-static const char *const fault_meanings[] = {RV_SIM_FAULTS(MEANING)};
 static const char *const invariant_texts[] = {RV_SIM_INVARIANTS(TEXT)};
 static const char *const invariant_meanings[] = {RV_SIM_INVARIANTS(MEANING)};
 
 const char *rv_sim_fault_text(enum rv_sim_fault fault)
 {
     return fault_texts[fault];
-}
-
-const char *rv_sim_fault_meaning(enum rv_sim_fault fault)
-{
-    return fault_meanings[fault];
 }
 
 const char *rv_sim_invariant_text(enum rv_sim_invariant inv)

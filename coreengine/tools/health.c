@@ -59,7 +59,7 @@ enum rv_health rv_tool_health_status(const struct rv_tool_health *h)
     by_latency = latency <= HEALTHY_LATENCY_MS * n    ? RV_HEALTH_HEALTHY
                  : latency <= DEGRADED_LATENCY_MS * n ? RV_HEALTH_DEGRADED
                                                       : RV_HEALTH_UNHEALTHY;
-    return rv_health_worst(by_rate, by_latency);
+    return by_rate > by_latency ? by_rate : by_latency; /* the worse one comes later in the list */
 }
 
 bool rv_tool_breaker_open(const struct rv_tool_health *h, int64_t now_us)
@@ -70,15 +70,6 @@ bool rv_tool_breaker_open(const struct rv_tool_health *h, int64_t now_us)
     for (i = 0; i < h->n; i++)
         n_errors += !h->calls[i].ok && h->calls[i].at_us >= now_us - RV_BREAKER_WINDOW_US;
     return n_errors >= RV_BREAKER_ERRORS;
-}
-
-enum rv_health rv_health_worst(enum rv_health a, enum rv_health b)
-{
-    static const int badness[] = {
-        [RV_HEALTH_HEALTHY] = 0, [RV_HEALTH_UNKNOWN] = 1, [RV_HEALTH_DEGRADED] = 2, [RV_HEALTH_UNHEALTHY] = 3};
-
-    assert((unsigned)a < RV_COUNT(badness) && (unsigned)b < RV_COUNT(badness));
-    return badness[a] >= badness[b] ? a : b;
 }
 
 /* --- Kinds of errors --- */

@@ -76,28 +76,6 @@ int rv_tool_data_object(json_object *data, json_object **out, rv_err **err)
 
 /* --- results --- */
 
-int rv_tool_result_success(json_object *data, const char *message, json_object **out, rv_err **err)
-{
-    json_object *result = json_object_new_object(), *held = NULL;
-    int rc;
-
-    if (!result)
-        return RV_FAIL(err, RV_E_NOMEM, "no memory for a tool result");
-    rc = rv_tool_put_str(result, "status", RV_STR_LIT("success"), err);
-    if (rc == 0 && data) {
-        rc = rv_tool_data_object(data, &held, err);
-        if (rc == 0)
-            rc = rv_tool_put_take(result, "data", held, err);
-    }
-    if (rc == 0 && message)
-        rc = rv_tool_put_str(result, "message", rv_str_of(message), err);
-    if (rc < 0)
-        json_object_put(result);
-    else
-        *out = result;
-    return rc;
-}
-
 static int check_error(json_object *error, rv_err **err)
 {
     json_object *details = NULL;
@@ -118,30 +96,6 @@ static int check_error(json_object *error, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "tool result: \"error.details\" must be an object, found %s",
                        rv_json_type_text(details));
     return 0;
-}
-
-int rv_tool_result_failure(json_object *error, const char *message, json_object **out, rv_err **err)
-{
-    json_object *result, *text = NULL;
-    int rc = check_error(error, err);
-
-    if (rc < 0)
-        return rc;
-    result = json_object_new_object();
-    if (!result)
-        return RV_FAIL(err, RV_E_NOMEM, "no memory for a tool result");
-    json_object_object_get_ex(error, "message", &text);
-    rc = rv_tool_put_str(result, "status", RV_STR_LIT("error"), err);
-    if (rc == 0)
-        rc = rv_tool_put_ref(result, "error", error, err);
-    if (rc == 0)
-        rc = message ? rv_tool_put_str(result, "message", rv_str_of(message), err)
-                     : rv_tool_put_ref(result, "message", text, err);
-    if (rc < 0)
-        json_object_put(result);
-    else
-        *out = result;
-    return rc;
 }
 
 int rv_tool_result_validate(json_object *result, rv_err **err)

@@ -130,8 +130,6 @@ bool rv_schema_fault_expected(struct rv_schema_check *c, const struct rv_schema_
                               const struct rv_schema_node *n, json_object *v);
 
 /* Texts. */
-void rv_schema_write_path(const struct rv_schema_path *path, rv_buf *b);
-void rv_schema_write_found(json_object *v, rv_buf *b);                    /* found string "x" */
 void rv_schema_write_value(json_object *v, rv_buf *b);                    /* short JSON */
 void rv_schema_write_types(unsigned types, rv_buf *b);                    /* string or null */
 void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b); /* what a schema asks for, in a few words */

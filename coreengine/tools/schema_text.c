@@ -7,7 +7,7 @@
 #define MAX_LISTED 8   /* names or values listed of many */
 #define MAX_FRAMES 64  /* levels of a place shown; deeper ones start with "..." */
 
-void rv_schema_write_path(const struct rv_schema_path *path, rv_buf *b)
+static void write_path(const struct rv_schema_path *path, rv_buf *b)
 {
     const struct rv_schema_path *frames[MAX_FRAMES];
     size_t n = 0;
@@ -65,7 +65,7 @@ void rv_schema_write_value(json_object *v, rv_buf *b)
     rv_jw_value(&w, v);
 }
 
-void rv_schema_write_found(json_object *v, rv_buf *b)
+static void write_found(json_object *v, rv_buf *b)
 {
     rv_buf_printf(b, "found %s", rv_json_type_text(v));
     if (!v || json_object_is_type(v, json_type_array) || json_object_is_type(v, json_type_object))
@@ -139,7 +139,7 @@ bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_pat
     if (c->n_listed == RV_SCHEMA_MAX_FAULTS)
         return false;
     rv_buf_init(line, MAX_FAULT);
-    rv_schema_write_path(at, line);
+    write_path(at, line);
     rv_buf_puts(line, ": ");
     return true;
 }
@@ -165,7 +165,7 @@ bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line)
 bool rv_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object *v)
 {
     rv_buf_puts(line, ", ");
-    rv_schema_write_found(v, line);
+    write_found(v, line);
     return rv_schema_end_fault(c, line);
 }
 

@@ -1,4 +1,5 @@
 /* Tools as data and rules: definitions, who may call what, schema validation, results, health. Pure: no I/O, no clock.
+ * Who answers calls: source.h.
  *
  * Also the catalog: how the pure core sees what capabilities and scripts offer. */
 #ifndef RV_TOOLS_H
@@ -48,6 +49,10 @@ enum rv_effect_class rv_tool_effect(const struct rv_tool_info *info);
 /** The tool as a prompt shows it, no line feed: "- name(path: string, limit?: int): description". From input_json. */
 void rv_tool_write_line(const struct rv_tool_info *info, rv_buf *b);
 
+/* ask_agent; every pipeline has it, and an agent has to list it to use it. */
+extern const struct rv_tool_info rv_tool_ask_agent;
+extern const char rv_tool_ask_agent_schema[]; /* of its parameters, JSON text */
+
 /* What a hook, policy, mock or routing function wants to be shown, and prompts by key. */
 struct rv_entry_info {
     const char *name; /* "capability.name" */
@@ -70,26 +75,6 @@ extern const struct rv_catalog rv_catalog_empty; /* knows nothing */
  * there, and it takes those that there are. Findings at `chained_tool`; sets is_sound false. */
 void rv_tools_check_chains(struct rv_pipeline *p, const struct rv_catalog *catalog, rv_findings *findings);
 
-/* --- Registry: named handlers with metadata. Safe for many readers and writers at once. --- */
-struct rv_tool_handler {
-    /** Execute. args: JSON object text. Append the reply's JSON text to reply. Any thread. */
-    int (*call)(void *self, rv_str args, rv_buf *reply, rv_err **err);
-    void *self; /* borrowed */
-};
-typedef struct rv_tool_registry rv_tool_registry;
-rv_tool_registry *rv_tool_registry_new(void);
-void rv_tool_registry_free(rv_tool_registry *r);
-/** Copies info (schemas are compiled from input_json/output_json). RV_E_INVALID: no name ("tool name is required"), no
- * handler (names the tool), bad schema; RV_E_EXISTS unless replace. */
-RV_MUST_CHECK int rv_tool_register(rv_tool_registry *r, const struct rv_tool_info *info,
-                                   const struct rv_tool_handler *handler, bool replace, rv_err **err);
-const struct rv_tool_info *rv_tool_find(rv_tool_registry *r, rv_str name); /* NULL; valid until replaced */
-/** Sorted names; *out is the caller's array (free() it), texts are borrowed. */
-RV_MUST_CHECK int rv_tool_names(rv_tool_registry *r, const char ***out, size_t *n, rv_err **err);
-/** Unknown: RV_E_NOT_FOUND "tool not found" with the name and the nearest one. Else the handler's own answer. An answer
- * that is no JSON is RV_E_TOOL. */
-RV_MUST_CHECK int rv_tool_execute(rv_tool_registry *r, rv_str name, rv_str args, rv_buf *reply, rv_err **err);
-
 /* --- Access (rule 6.2, deny by default) --- */
 /** May an agent with this access and whitelist call the tool? info NULL: an unknown tool (judged by whitelist only).
  *  *why (may be NULL): static text for a denial. */
@@ -102,16 +87,15 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
  * object under "data" or "error" with whole error details. *out shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_normalize(json_object *raw, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
-/** data: borrowed object or NULL; message may be NULL. */
-RV_MUST_CHECK int rv_tool_result_success(json_object *data, const char *message, json_object **out, rv_err **err);
-/** error: borrowed {error_type, message, details?, recoverable}; message NULL: the error's. */
-RV_MUST_CHECK int rv_tool_result_failure(json_object *error, const char *message, json_object **out, rv_err **err);
 /** {error_type, message, details?, recoverable}; details borrowed or NULL. */
 RV_MUST_CHECK int rv_tool_error_details(const char *type, rv_str message, json_object *details, bool recoverable,
                                         json_object **out, rv_err **err);
-/** From an engine error: type by code, details.traceback with the whole chain. */
-RV_MUST_CHECK int rv_tool_error_from(const rv_err *native, bool recoverable, json_object **out, rv_err **err);
-RV_MUST_CHECK int rv_tool_error_not_found(const char *entity, const char *id, json_object **out, rv_err **err);
+/** The standard result of a reply that reports an error; the caller's. NULL: it reports none, or is no such JSON. */
+json_object *rv_tool_reported_error(rv_str reply);
+/** Does a reply report an error that counts against the health of the tool? */
+bool rv_tool_reply_reports_error(rv_str reply);
+/** An error of that type says that the caller was wrong ("there is no such file"): the tool works. */
+bool rv_tool_is_callers_fault(const char *type);
 /** {items_explored, items_pending, discoveries, evidence, raw}; *n_dropped counts every entry of raw's lists that did
  * not make it (may be NULL). Shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_data(json_object *raw, json_object **out, size_t *n_dropped, rv_err **err);
@@ -161,7 +145,5 @@ bool rv_tool_breaker_open(const struct rv_tool_health *h, int64_t now_us);
 void rv_tool_health_note_error(struct rv_tool_health *h, rv_str type, rv_str message);
 /** Array of {error_type, message, count}: the most frequent first, and of equal ones the latest. */
 void rv_tool_health_write_errors(const struct rv_tool_health *h, rv_jw *w);
-enum rv_health rv_health_worst(enum rv_health a,
-                               enum rv_health b); /* unknown is better than degraded, worse than healthy */
 
 #endif

@@ -143,11 +143,6 @@ bool rv_wire_is_done(const rv_wire_reader *r)
     return r->is_broken || r->saw_end;
 }
 
-bool rv_wire_has_begun(const rv_wire_reader *r)
-{
-    return r->has_begun;
-}
-
 /* --- what codecs tell --- */
 
 void rv_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...)

@@ -69,8 +69,6 @@ RV_MUST_CHECK int rv_wire_reader_new(const struct rv_wire_target *t, rv_str cont
 RV_MUST_CHECK int rv_wire_read(rv_wire_reader *r, rv_str bytes, rv_err **err);
 /** True once nothing more can change the reply: it is broken, or its end mark was seen. */
 bool rv_wire_is_done(const rv_wire_reader *r);
-/** True once a delta was handed out: the request must not be repeated in silence. */
-bool rv_wire_has_begun(const rv_wire_reader *r);
 /** The body is over. why NULL: it ended as it should; else what cut it, for the message (kind: connection, timeout or
  * cancelled). out is initialised by the callee. A stream without its end mark is a failure (protocol) with the text
  * that came. A reply that is cut off by its length keeps only the tool calls that are surely complete. Deltas

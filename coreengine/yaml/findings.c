@@ -174,11 +174,6 @@ size_t rv_findings_n_errors(const rv_findings *f)
     return f->n_errors;
 }
 
-size_t rv_findings_n_dropped(const rv_findings *f)
-{
-    return f->n_dropped;
-}
-
 struct rv_finding rv_findings_at(const rv_findings *f, size_t i)
 {
     return f->entries[i].finding;

@@ -61,7 +61,6 @@ void rv_findings_add_err(rv_findings *f, enum rv_severity severity, const struct
 void rv_findings_add_text_err(rv_findings *f, enum rv_severity severity, const struct rv_node *node, const rv_err *err);
 size_t rv_findings_n(const rv_findings *f);
 size_t rv_findings_n_errors(const rv_findings *f); /* error and critical */
-size_t rv_findings_n_dropped(const rv_findings *f);
 struct rv_finding rv_findings_at(const rv_findings *f, size_t i);
 void rv_findings_sort(rv_findings *f); /* by file, line, column; stable */
 /** RV_E_NOMEM if the list itself failed, else 0. */

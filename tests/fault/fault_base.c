@@ -59,10 +59,12 @@ static int copy_tree(void)
 
 static int write_text(void)
 {
-    char *out = rv_json_text(tree, 1 << 20, NULL);
+    rv_buf out = RV_BUF_INIT(1 << 20);
 
-    free(out);
-    return out ? 0 : RV_E_NOMEM;
+    rv_json_write(tree, &out);
+    int rc = out.rc;
+    rv_buf_fini(&out);
+    return rc;
 }
 
 static int build(void)

@@ -62,73 +62,9 @@ static int normalize_and_shape(void)
     return rc;
 }
 
-static int make_results(void)
-{
-    json_object *error = NULL, *from = NULL, *success = NULL, *failure = NULL, *missing = NULL;
-    rv_err *err = NULL, *native = NULL;
-    int rc;
-
-    RV_FAIL(&native, RV_E_IO, "no disk");
-    rc = rv_tool_error_from(native, true, &from, &err);
-    if (rc == 0)
-        rc = rv_tool_error_details("T", RV_STR_LIT("m"), good_value, false, &error, &err);
-    if (rc == 0)
-        rc = rv_tool_error_not_found("file", "a", &missing, &err);
-    if (rc == 0)
-        rc = rv_tool_result_failure(error, NULL, &failure, &err);
-    if (rc == 0)
-        rc = rv_tool_result_success(answers[3], "m", &success, &err);
-    json_object_put(error);
-    json_object_put(from);
-    json_object_put(success);
-    json_object_put(failure);
-    json_object_put(missing);
-    rv_err_free(err);
-    if (rv_err_code(native) == RV_E_NOMEM)
-        rc = RV_E_NOMEM;
-    rv_err_free(native);
-    return rc;
-}
-
-static int answer(void *self, rv_str args, rv_buf *reply, rv_err **err)
-{
-    (void)self;
-    (void)args;
-    rv_buf_puts(reply, "{\"a\":[1,\"x\"]}");
-    return rv_buf_check(reply, "answer", err);
-}
-
-static int register_and_execute(void)
-{
-    static const struct rv_tool_handler handler = {.call = answer};
-    struct rv_tool_info info = {.name = "t", .description = "d", .input_json = schema_doc, .output_json = schema_doc};
-    rv_tool_registry *r = rv_tool_registry_new();
-    rv_buf reply = RV_BUF_INIT(1000);
-    const char **names = NULL;
-    rv_err *err = NULL;
-    size_t n;
-    int rc = r ? 0 : RV_E_NOMEM;
-
-    if (rc == 0)
-        rc = rv_tool_register(r, &info, &handler, false, &err);
-    if (rc == 0)
-        rc = rv_tool_register(r, &info, &handler, true, &err);
-    if (rc == 0)
-        rc = rv_tool_names(r, &names, &n, &err);
-    if (rc == 0)
-        rc = rv_tool_execute(r, RV_STR_LIT("t"), RV_STR_LIT("{}"), &reply, &err);
-    free(names);
-    rv_buf_fini(&reply);
-    rv_tool_registry_free(r);
-    rv_err_free(err);
-    return rc;
-}
-
 static const struct rv_fault_scenario scenarios[] = {
     {"schema", compile_check_and_fill},
     {"results", normalize_and_shape},
-    {"making results", make_results},
-    {"registry", register_and_execute},
 };
 
 START_TEST(any_failing_allocation_is_an_error_without_a_leak)

@@ -51,11 +51,12 @@ json_object *rv_kit_json(const char *text)
 
 char *rv_kit_text(json_object *v)
 {
-    char *text = rv_json_text(v, MAX_TEXT, NULL);
+    rv_buf b = RV_BUF_INIT(MAX_TEXT);
 
-    if (!text)
+    rv_json_write(v, &b);
+    if (b.rc < 0)
         rv_kit_die("cannot write a JSON tree");
-    return text;
+    return rv_buf_steal(&b, NULL);
 }
 
 char *rv_kit_err_take(rv_err *err)

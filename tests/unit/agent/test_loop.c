@@ -230,7 +230,8 @@ static const struct {
 };
 
 /* Proves 12/told: An unknown tool, arguments that are none or do not fit, a tool that fails, a result that is too
- * long: the model is told, a bounded number of times */
+ * long: the model is told, a bounded number of times
+ * Proves 6.4/not-found: An unknown tool is a NotFoundError that names it and is not recoverable */
 START_TEST(what_goes_wrong_with_a_call_is_told_to_the_model)
 {
     rv_buf agent = RV_BUF_INIT(4096);

@@ -37,7 +37,8 @@ static const struct {
     {"long_failure", RV_E_TOOL, "yyyy", "ExecutionError"},
 };
 
-/* Proves W26/plugins: Whatever a plugin returns is an answer or an error value, never a crash */
+/* Proves W26/plugins: Whatever a plugin returns is an answer or an error value, never a crash
+ * Proves 6.3/null: No answer, a null and text that is not JSON are errors of the tool */
 START_TEST(an_answer_is_passed_on_or_is_an_error_that_says_what_is_wrong)
 {
     rv_plugins *p = new_set(NULL);

@@ -63,7 +63,9 @@ const struct load_fault load_faults[] = {
 const size_t n_load_faults = RV_COUNT(load_faults);
 
 /* Proves 8.1/version: Every structure across the border states its size and version, which are checked before
- * anything else */
+ * anything else
+ * Proves 6.3/register: A tool needs a name and a function; a capability whose tool lacks one is refused
+ * Proves 6.3/definition: The schemas of a tool are compiled when its capability is loaded; a bad schema is refused */
 START_TEST(a_faulty_plugin_is_refused_and_the_process_goes_on)
 {
     rv_plugins *p = new_set(NULL);

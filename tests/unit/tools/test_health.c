@@ -133,20 +133,6 @@ START_TEST(breaker_counts_errors_by_their_own_time)
 }
 END_TEST
 
-/* Better to worse. */
-/* Proves 10/health-system: The status of many tools is the worst of them; unknown is worse than healthy, better
- * than degraded */
-START_TEST(worst_health_ranks_unknown_between_healthy_and_degraded)
-{
-    static const enum rv_health order[] = {RV_HEALTH_HEALTHY, RV_HEALTH_UNKNOWN, RV_HEALTH_DEGRADED,
-                                           RV_HEALTH_UNHEALTHY};
-
-    for (size_t i = 0; i < RV_COUNT(order); i++)
-        for (size_t k = 0; k < RV_COUNT(order); k++)
-            ck_assert_int_eq(rv_health_worst(order[i], order[k]), order[i > k ? i : k]);
-}
-END_TEST
-
 static const struct {
     const char *id, *first, *second, *want; /* two errors of one type; want: the message of the first, or both */
 } kind_cases[] = {
@@ -269,7 +255,6 @@ TCase *health_case(void)
     tcase_add_test(tc, success_rate_without_calls_is_one);
     tcase_add_loop_test(tc, breaker_opens_on_five_errors_within_300_seconds, 0, (int)RV_COUNT(breaker_cases));
     tcase_add_test(tc, breaker_counts_errors_by_their_own_time);
-    tcase_add_test(tc, worst_health_ranks_unknown_between_healthy_and_degraded);
     tcase_add_loop_test(tc, errors_of_one_kind_differ_in_numbers_and_quotes_only, 0, (int)RV_COUNT(kind_cases));
     tcase_add_test(tc, errors_are_listed_by_count_and_the_latest_of_equal_ones_first);
     tcase_add_test(tc, any_bytes_make_a_kind_that_can_be_written);

@@ -126,9 +126,12 @@ static const struct {
  * Proves 6.5/error: The text of a failure is the error, else the message, else the error as JSON, else "Unknown
  * error"; an error object gives type, message and details
  * Proves W33: A failure that a tool reports inside its answer is a failed step
- * Proves W35: Data that is no object is wrapped as {value: it}
  * Proves W38: Status is trimmed; timeout, denied and cancelled are errors; an error of null, false or empty text is
- * none; texts are JSON; recoverable and partial data are kept */
+ * none; texts are JSON; recoverable and partial data are kept
+ * Proves 6.4/failure: A failure has status error and an error, no data; without a message of its own it takes the
+ * error's
+ * Proves 6.4/success: A success has status success, no error, data and message as given
+ * Proves W35: Data that is no object is wrapped as {value: it} */
 START_TEST(answer_becomes_the_standard_result)
 {
     json_object *raw = rv_kit_json(cases[_i].raw), *want = rv_kit_json(cases[_i].want), *out = NULL, *again = NULL;

@@ -52,7 +52,8 @@ static const struct {
  * Proves W36/shape: A malformed step has a result of type InvalidStep in the one shape (the rest of W36 belongs to
  * the stage)
  * Proves W37: A denial has the shape of every other failed step
- * Proves W33, W35, W38 */
+ * Proves W33, W38
+ * Proves W35 */
 START_TEST(step_result_has_one_shape)
 {
     json_object *parameters = cases[_i].parameters ? rv_kit_json(cases[_i].parameters) : NULL;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/kit/kit.h"
 #include "tests/unit/yaml/suites.h"
 
 static const struct {
@@ -71,7 +72,7 @@ START_TEST(decides_types_by_core_rules)
     ck_assert_msg(node->kind == scalars[_i].kind, "%s: %s", scalars[_i].text, rv_node_kind_text(node->kind));
     rc = rv_node_to_json(node, &json, &err);
     if (scalars[_i].json) {
-        char *text = rv_json_text(json, 4096, NULL);
+        char *text = rv_kit_text(json);
         ck_assert_int_eq(rc, 0);
         ck_assert_str_eq(text, scalars[_i].json);
         free(text);
@@ -97,7 +98,7 @@ START_TEST(converts_trees_in_order)
 
     ck_assert_str_eq(found, "");
     ck_assert_int_eq(rv_node_to_json(rv_yaml_root(doc), &json, NULL), 0);
-    text = rv_json_text(json, 4096, NULL);
+    text = rv_kit_text(json);
     ck_assert_str_eq(text, "{\"b\":[1,{\"c\":\"x\"}],\"a\":{\"d\":null},\"e\":{\"d\":null},\"2\":\"two\\nlines\\n\"}");
     free(text);
     free(found);

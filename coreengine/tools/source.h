@@ -1,0 +1,137 @@
+/* Sources of tools: who defines tools and answers their calls.
+ *
+ * Capabilities are a source, a script is one, the agents that a model may ask are one; whoever adds another kind of
+ * tool (a protocol, an application's own functions) implements struct rv_tool_source_ops. A run gets a list of sources,
+ * and struct rv_tool_set composes them into the one catalog that the run decides by. Each tool of that catalog knows
+ * its source: whoever makes a call asks rv_tool_set_find() once and calls the source that it names.
+ *
+ * Threads: a source belongs to one thread, the loop thread of the engine that calls it; all functions here are called
+ * on it, and all callbacks come on it. A source that has to block hands the blocking part to struct rv_tool_workers.
+ *
+ * The life of a call: rv_tool_source_call() begins it. It ends exactly once: with `done`, or with
+ * rv_tool_call_cancel(), or with rv_tool_source_close(). `done` may come before rv_tool_source_call() returns (the
+ * answer is there at once) or at any later time (it comes over a network). */
+#ifndef RV_TOOL_SOURCE_H
+#define RV_TOOL_SOURCE_H
+
+#include <stdatomic.h>
+
+#include "coreengine/tools/tools.h"
+
+struct rv_context; /* coreengine/context/context.h */
+struct rv_tool_source;
+
+/* What a call came to. */
+struct rv_tool_reply {
+    bool failed;            /* text is a message for people and models, not JSON */
+    bool retryable;         /* of a failure: the same call may succeed a little later */
+    bool reports_error;     /* not failed, but the JSON says that the tool failed: rv_tool_reported_error() */
+    const char *error_type; /* of a failure: "NotFoundError", ...; borrowed until `done` returns */
+    rv_buf text;            /* the receiver may take both texts and leave RV_BUF_INIT(0); else the source frees them */
+    rv_buf partial;         /* of a failure: what came of the answer before it */
+    int64_t after_us;       /* the receiver lets it count that much later: of a source that plays time; else 0 */
+};
+
+/* One call. The caller's storage, which stays where it is until the call has ended. The texts are borrowed until
+ * rv_tool_source_call() returns: a source that needs them longer copies them. */
+struct rv_tool_call {
+    const char *tool;
+    rv_str args;       /* JSON text of an object, any size up to RV_JSON_MAX_BYTES; checked against the tool's schema */
+    const char *stage; /* of the run's pipeline */
+    const char *agent; /* who calls: the delegated agent, else the stage */
+    int64_t visit;     /* of the stage, from 1 */
+    const char *run_id, *user_id, *session_id;
+    const char *key;                  /* idempotency key; "" when there is none */
+    const struct rv_context *context; /* who asks, in which conversation */
+    int64_t timeout_ms;               /* <= 0: none. The caller cancels then; a source may end earlier by itself */
+    /** The call has ended. Receives the reply; must not call the source, and must not free the call while
+     *  rv_tool_source_call() has not returned. */
+    void (*done)(struct rv_tool_call *c, struct rv_tool_reply *reply);
+
+    void *state;                   /* the source's, while the call is under way */
+    struct rv_tool_source *source; /* NULL: not under way; set by the functions below only, like the links */
+    struct rv_tool_call *prev, *next;
+};
+
+/* What an implementer writes: static const, one per kind of source. No slot is NULL. */
+struct rv_tool_source_ops {
+    const char *name; /* of the kind, for messages: "capabilities", "script" */
+    /** The definition of a tool; NULL: it has none of that name. Valid and unchanged until `close`, even if the source
+     *  stops offering the tool: a run decides by the catalog that it began with, and a call of a tool that has gone
+     *  meanwhile fails as RV_E_NOT_FOUND. */
+    const struct rv_tool_info *(*find)(void *self, rv_str name);
+    /** The names of the tools on offer, sorted; borrowed until the catalog changes. Not those that an agent has to list
+     *  by name to use them. */
+    const char *const *(*names)(void *self, size_t *n);
+    /** Begin a call. 0: it ends by rv_tool_call_finish(), which may be called from here; not 0: it did not begin and
+     *  `done` does not come. RV_E_NOT_FOUND: the source has no such tool, or no answer for this call; RV_E_LIMIT: too
+     *  many calls are under way; RV_E_NOMEM. */
+    int (*call)(void *self, struct rv_tool_call *c, rv_err **err);
+    /** Nobody wants the answer of a call that is under way. rv_tool_call_finish() must not be called for it any more,
+     *  and c may be freed as soon as this returns. Does not wait. */
+    void (*cancel)(void *self, struct rv_tool_call *c);
+    /** The end. No call is under way: rv_tool_source_close() has cancelled them. */
+    void (*close)(void *self);
+};
+
+/* A source in use. Caller's storage; a call points to it, so it stays where it is. */
+struct rv_tool_source {
+    const struct rv_tool_source_ops *ops; /* NULL: closed */
+    void *self;                           /* the implementer's; must outlive the source's use */
+    bool stands_in;                       /* it answers in the place of other sources, and nothing real happens */
+    bool is_engines;                      /* the engine's own tools: not counted in the health of tools */
+    struct rv_tool_call *pending;         /* under way */
+};
+/** Begin a call of a tool. c is filled in by the caller, zeroed from `state` on. What ops->call says; RV_E_LIMIT:
+ *  args are too long; RV_E_STATE: the source is closed. */
+RV_MUST_CHECK int rv_tool_source_call(struct rv_tool_source *s, struct rv_tool_call *c, rv_err **err);
+/** For sources: the call has ended. Frees the texts that `done` leaves in reply. */
+void rv_tool_call_finish(struct rv_tool_call *c, struct rv_tool_reply *reply);
+/** End a call without an answer. Nothing happens to one that is not under way: cancelled twice, or done. */
+void rv_tool_call_cancel(struct rv_tool_call *c);
+/** Cancel what is under way and end the source. A second time: nothing. */
+void rv_tool_source_close(struct rv_tool_source *s);
+
+/* --- Work that blocks -------------------------------------------------------------------------------------------- */
+
+/* A piece of work of a source, embedded in what the source needs for it. */
+struct rv_tool_work {
+    void (*run)(struct rv_tool_work *w);  /* on a worker; looks at `cancelled` now and then */
+    void (*done)(struct rv_tool_work *w); /* then, on the thread of the source; not when it was given up */
+    void (*free)(struct rv_tool_work *w); /* at last, on either thread, also when it never ran */
+    atomic_bool cancelled;
+    void *host; /* of whoever runs it */
+};
+/* Threads that may block, given by whoever hosts the source. */
+struct rv_tool_workers {
+    /** Takes w on success. RV_E_LIMIT, RV_E_INTERNAL: no thread can be had; RV_E_NOMEM. */
+    int (*begin)(void *self, struct rv_tool_work *w, rv_err **err);
+    /** Sets `cancelled`. `done` does not come any more; w belongs to the workers. */
+    void (*give_up)(void *self, struct rv_tool_work *w);
+    void *self;
+};
+
+/* --- The catalog of a run ---------------------------------------------------------------------------------------- */
+
+/* Sources composed into one catalog. The one place that decides whose definition counts and who answers:
+ *
+ * - the definition of `under` counts before those of the sources, the first source's before the later ones';
+ * - calls go to the first source that has the tool, unless one that stands in has it, too.
+ *
+ * Two capabilities with a tool of one name never get here: loading the second is refused. */
+struct rv_tool_set {
+    struct rv_catalog under;               /* definitions that go first, entries and prompts */
+    bool is_whole;                         /* tools that `under` does not have do not exist: of a run that goes on */
+    struct rv_tool_source *const *sources; /* borrowed, with what it points to */
+    size_t n_sources;
+};
+struct rv_tool_found {
+    const struct rv_tool_info *info; /* NULL: unknown */
+    struct rv_tool_source *source;   /* NULL: none answers its calls */
+};
+struct rv_tool_found rv_tool_set_find(const struct rv_tool_set *set, rv_str name);
+/** As the core sees it; borrows set. tool_name tells the tools of sources that stand in, then of the other sources,
+ *  then those of `under`. */
+struct rv_catalog rv_tool_set_catalog(const struct rv_tool_set *set);
+
+#endif
