@@ -4,10 +4,15 @@
 
 #include "coreengine/shell/shell_internal.h"
 
+#define LOOK_EVERY 64 /* turns without a sleep between two looks at signals and descriptors */
+
 int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err)
 {
-    rv_engine *e = calloc(1, sizeof *e);
+    rv_engine *e;
 
+    if (opts->loop && opts->virtual_time)
+        return RV_FAIL(err, RV_E_INVALID, "make an engine: simulated time needs no loop, and can not use one");
+    e = calloc(1, sizeof *e);
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "make an engine");
     e->opts = *opts;
@@ -17,6 +22,11 @@ int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **e
     int rc = e->opts.handle_signals ? rv_signals_watch(e, err) : 0;
     if (rc < 0) {
         free(e);
+        return rc;
+    }
+    rc = e->opts.loop ? rv_loop_ensure(e, err) : 0;
+    if (rc < 0) {
+        rv_engine_free(e);
         return rc;
     }
     *out = e;
@@ -228,6 +238,9 @@ int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv
     if (x->next)
         x->next->prev = x;
     e->execs = x;
+    e->n_live++;
+    if (e->opts.loop)
+        rv_loop_hold(e->loop);
     int rc = prepare(x, err);
     if (rc < 0) {
         rv_exec_free(x);
@@ -269,10 +282,14 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
 
 int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
 {
+    bool is_virtual = e->opts.virtual_time;
+
     while (!x->over) {
         int rc = x->calls || x->cancel_asked ? 0 : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
-        if (rc == 0)
-            rc = rv_engine_turn(e, err);
+        if (rc == 0 && !rv_engine_turn(e) && !is_virtual)
+            rc = rv_loop_run(e, true, err);
+        else if (rc == 0 && ++e->n_turns % LOOK_EVERY == 0 && e->loop)
+            rc = rv_loop_run(e, false, err);
         if (rc < 0)
             return rc;
     }
@@ -285,11 +302,22 @@ int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
     return x->rc;
 }
 
+void rv_exec_end(rv_exec *x)
+{
+    rv_engine *e = x->engine;
+
+    if (x->over)
+        return;
+    x->over = x->is_untold = true;
+    e->n_live--;
+    e->n_untold++;
+}
+
 void rv_exec_break(rv_exec *x, int rc, rv_err *err)
 {
     rv_call_free_all(x);
     rv_effects_clear(&x->effects);
-    x->over = true;
+    rv_exec_end(x);
     rv_exec_tell_end(x, err);
     if (rc == RV_E_NOMEM || rc == RV_E_INTERNAL)
         x->status = RV_RUN_FAILED;
@@ -310,8 +338,6 @@ void rv_exec_cancel(rv_exec *x)
         return;
     x->cancel_asked = true;
     x->engine->any_cancel = true;
-    if (x->engine->loop) /* a piece that made somebody ask for this may have come in the middle of a sleep */
-        rv_loop_stir(x->engine->loop);
 }
 
 bool rv_exec_is_over(const rv_exec *x)
@@ -340,6 +366,8 @@ void rv_exec_free(rv_exec *x)
         return;
     if (x->engine) {
         rv_call_free_all(x);
+        x->engine->n_live -= !x->over;
+        x->engine->n_untold -= x->is_untold;
         if (x->prev)
             x->prev->next = x->next;
         else

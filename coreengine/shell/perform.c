@@ -281,15 +281,15 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
 
     rv_call_free_all(x);
     x->status = status;
-    x->over = true;
     if (status != RV_RUN_INTERRUPTED || !x->answers || x->cancel_asked ||
-        !rv_script_answer(x->opts.script, &response, &delay_ms))
+        !rv_script_answer(x->opts.script, &response, &delay_ms)) {
+        rv_exec_end(x);
         return 0;
+    }
     struct call *c = rv_call_new(x, CALL_RESUME, rv_engine_now_us(x->engine) + delay_ms * 1000, 0);
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
     c->response = response;
-    x->over = false;
     return 0;
 }
 

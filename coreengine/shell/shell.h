@@ -27,13 +27,15 @@ typedef struct rv_exec rv_exec;     /* one run in an engine */
 struct rv_engine_opts {
     size_t workers; /* worker threads at most, started when they are needed; 0: 64 */
     bool virtual_time;
-    int64_t virtual_start_us;   /* where simulated time begins */
-    bool handle_signals;        /* SIGINT and SIGTERM cancel all runs; a second one exits with 130 at once */
-    struct rv_clock clock;      /* real time; zeroed: the system's */
-    rv_log *log;                /* borrowed; may be NULL */
-    rv_store *store;            /* of the journals of its runs; borrowed; NULL: none. Leases are renewed there */
-    const char *owner;          /* of the leases; borrowed; with a store */
-    int64_t lease_us;           /* 0: RV_LEASE_DEFAULT_US */
+    int64_t virtual_start_us; /* where simulated time begins */
+    struct uv_loop_s *loop;   /* to run on; its thread is the engine's; borrowed. NULL: one of its own, which only runs
+                                 in rv_engine_wait() */
+    bool handle_signals;      /* SIGINT and SIGTERM cancel all runs; a second one exits with 130 at once */
+    struct rv_clock clock;    /* real time; zeroed: the system's */
+    rv_log *log;              /* borrowed; may be NULL */
+    rv_store *store;          /* of the journals of its runs; borrowed; NULL: none. Leases are renewed there */
+    const char *owner;        /* of the leases; borrowed; with a store */
+    int64_t lease_us;         /* 0: RV_LEASE_DEFAULT_US */
     struct rv_provider_env env; /* where providers find keys and addresses; zeroed: the process's environment */
 };
 RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err);
@@ -91,6 +93,9 @@ struct rv_exec_opts {
     void (*on_input)(void *self, const struct rv_event *ev); /* each event before the core gets it */
     /* each effect before it is performed: a trace */
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
+    /** The run is over, as rv_engine_wait() says; err is borrowed. The last call for that run: it may free the run and
+     * start others. May be NULL. */
+    void (*on_over)(void *self, rv_exec *x, int rc, const rv_err *err);
     void *self;
 };
 #define RV_EXEC_OPTS_INIT ((struct rv_exec_opts){.mode = RV_UNSET})

@@ -151,6 +151,8 @@ struct rv_engine {
     _Atomic(struct shell_loop *) loop; /* NULL until somebody waits in real time; likewise */
     atomic_bool cancel_all;            /* any thread */
     bool any_cancel;                   /* some run has cancel_asked */
+    size_t n_live;                     /* runs that are not over */
+    size_t n_untold;                   /* runs that are over, and on_over has not been told */
     unsigned n_turns;
     struct tool_record *tools;
     size_t n_tools, cap_tools;
@@ -177,6 +179,7 @@ struct rv_exec {
     size_t unkept_len;
     struct call *calls;
     bool over, cancel_asked;
+    bool is_untold;             /* it is over, and on_over has not been told */
     bool is_end_told;           /* `done` was, and nothing since */
     bool is_unkept;             /* its journal refused a step */
     bool recovers;              /* the effects at hand were asked for by another process */
@@ -206,6 +209,7 @@ RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **e
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
 size_t rv_engine_workers(const rv_engine *e);
+void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the turn */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
@@ -255,8 +259,9 @@ void rv_lease_free_wait(const rv_engine *e);
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
 /* turn.c */
-/** Let the next thing happen, or wait for it. */
-RV_MUST_CHECK int rv_engine_turn(rv_engine *e, rv_err **err);
+/** Let the next thing happen, if it is due. False: nothing is. */
+bool rv_engine_turn(rv_engine *e);
+int64_t rv_engine_due_us(const rv_engine *e); /* when something is; RV_NEVER: nothing will be by itself */
 
 /* virtual.c */
 /** May the first of the queue happen now? If not, has waited a little for it. */
@@ -315,13 +320,13 @@ RV_MUST_CHECK int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err *
 void rv_tool_note(struct call *c);
 bool rv_reply_reports_error(rv_str reply);
 
-/* loop.c: real time */
+/* loop.c: the engine on a uv loop */
 RV_MUST_CHECK int rv_loop_ensure(rv_engine *e, rv_err **err);
 struct uv_loop_s *rv_loop_uv(struct shell_loop *l);
-/** Sleep until that time, a finished job, a signal or a wake. */
-RV_MUST_CHECK int rv_loop_sleep(rv_engine *e, int64_t until_us, rv_err **err);
+/** One pass of the loop. waits: it may sleep until something is due, or happens. */
+RV_MUST_CHECK int rv_loop_run(rv_engine *e, bool waits, rv_err **err);
 void rv_loop_wake(void *loop);           /* any thread */
-void rv_loop_stir(struct shell_loop *l); /* from one of its callbacks: what is due has changed, sleep no longer */
+void rv_loop_hold(struct shell_loop *l); /* a run goes on: a given loop stays alive */
 void rv_loop_free(struct shell_loop *l);
 
 /* signals.c */

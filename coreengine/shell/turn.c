@@ -3,8 +3,7 @@
 
 #include "coreengine/shell/shell_internal.h"
 
-#define MAX_HEARD  (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
-#define LOOK_EVERY 64                     /* turns without a sleep between two looks at signals */
+#define MAX_HEARD (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
 
 /* One event for the core, and what it wants done: not before the journal has it. */
 static void tell(rv_exec *x, const struct rv_event *ev)
@@ -147,12 +146,11 @@ static void tell_cancel(rv_exec *x)
 
 static void cancel(rv_exec *x)
 {
-
     if (x->over)
         return;
     if (rv_run_is_finished(x->run)) { /* it waits for the script's answer: then it stays interrupted */
         rv_call_free_all(x);
-        x->over = true;
+        rv_exec_end(x);
         return;
     }
     if (x->effects.n > 0) /* of its first step */
@@ -196,25 +194,57 @@ static void collect(rv_engine *e)
     }
 }
 
-int rv_engine_turn(rv_engine *e, rv_err **err)
+/* Last of all in a turn: whoever hears of it may free the run. */
+static void tell_over(rv_engine *e)
+{
+    rv_exec *x = e->n_untold > 0 ? e->execs : NULL;
+
+    while (x && e->n_untold > 0) {
+        rv_exec *next = x->next;
+        if (x->is_untold) {
+            x->is_untold = false;
+            e->n_untold--;
+            if (x->opts.on_over)
+                x->opts.on_over(x->opts.self, x, x->rc, x->err);
+            next = e->execs; /* the list may be another one now */
+        }
+        x = next;
+    }
+}
+
+static bool let_happen(rv_engine *e)
 {
     collect(e);
     rv_leases_tend(e);
     if (cancel_asked(e))
-        return 0; /* whoever waits looks again before it sleeps */
+        return true;
     struct call *c = rv_due_top(&e->due);
+    if (!c)
+        return false;
     if (e->opts.virtual_time) {
-        if (c && rv_virtual_ready(e, c))
+        if (rv_virtual_ready(e, c))
             happen(c);
-        return 0;
+        return true;
     }
-    int64_t due_us = c ? c->due_us : RV_NEVER;
-    if (due_us > rv_engine_now_us(e)) {
-        int64_t tend_us = rv_leases_due_us(e);
-        return rv_loop_sleep(e, due_us < tend_us ? due_us : tend_us, err);
-    }
+    if (c->due_us > rv_engine_now_us(e))
+        return false;
     happen(c);
-    if (++e->n_turns % LOOK_EVERY == 0 && e->loop)
-        return rv_loop_sleep(e, 0, err);
-    return 0;
+    return true;
+}
+
+bool rv_engine_turn(rv_engine *e)
+{
+    bool any = let_happen(e);
+
+    any = any || e->n_untold > 0;
+    tell_over(e);
+    return any;
+}
+
+int64_t rv_engine_due_us(const rv_engine *e)
+{
+    const struct call *c = rv_due_top(&e->due);
+    int64_t due_us = c ? c->due_us : RV_NEVER, tend_us = rv_leases_due_us(e);
+
+    return due_us < tend_us ? due_us : tend_us;
 }
