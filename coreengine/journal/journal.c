@@ -16,9 +16,18 @@ struct rv_journal {
     bool holds;           /* and a pause is no reason to */
     bool is_paused;       /* interrupted or over, and the lease was given up with it */
     bool has_failed;      /* what became of a step is not known: nothing may follow it */
+    /* the step under way, from prepare to written */
     struct rv_record *records;
     size_t cap;
-    rv_buf bodies, value; /* of the step under way */
+    rv_buf bodies, value;
+    struct pendings pendings;
+    struct turns {
+        struct rv_turn *items;
+        size_t n;
+    } turns; /* what the step adds to sessions */
+    char stage[STAGE_MAX + 1];
+    struct rv_store_append append;
+    const rv_run *paused; /* its state may be worth a snapshot; NULL: it goes on */
 };
 
 bool rv_run_status_is_final(enum rv_run_status status)
@@ -47,6 +56,21 @@ static int new_journal(rv_store *store, const char *tenant, const char *run, rv_
     return 0;
 }
 
+static void turns_fini(struct turns *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        rv_turn_fini(&t->items[i]);
+    free(t->items);
+    *t = (struct turns){0};
+}
+
+static void forget_step(rv_journal *j)
+{
+    rv_pendings_fini(&j->pendings);
+    turns_fini(&j->turns);
+    j->paused = NULL;
+}
+
 void rv_journal_free(rv_journal *j)
 {
     if (!j)
@@ -56,6 +80,7 @@ void rv_journal_free(rv_journal *j)
     free(j->run);
     free(j->tenant);
     free(j->records);
+    forget_step(j);
     rv_buf_fini(&j->bodies);
     rv_buf_fini(&j->value);
     free(j);
@@ -305,32 +330,19 @@ static int write_records(rv_journal *j, const struct rv_event *ev, const struct 
 }
 
 /* A run that waits may wait for long, and others of its kind may follow: enter a long journal near its end. */
-static void keep_snapshot(rv_journal *j, int64_t now_us, const rv_run *run)
+static void keep_snapshot(rv_journal *j, rv_store *store, int64_t seq, int64_t now_us, const rv_run *run)
 {
     const struct rv_store_scope scope = {.tenant = j->tenant};
 
-    if (j->seq - (j->snapshot_seq > 0 ? j->snapshot_seq : 0) <= RV_SNAPSHOT_EVERY)
+    if (seq - (j->snapshot_seq > 0 ? j->snapshot_seq : 0) <= RV_SNAPSHOT_EVERY)
         return;
     if (j->snapshot_seq < 0)
-        j->snapshot_seq = rv_snapshot_seq(j->store, &scope, j->run);
-    if (j->seq - j->snapshot_seq <= RV_SNAPSHOT_EVERY)
+        j->snapshot_seq = rv_snapshot_seq(store, &scope, j->run);
+    if (seq - j->snapshot_seq <= RV_SNAPSHOT_EVERY)
         return;
-    j->snapshot_seq = j->seq; /* whatever comes of it: not tried again at once */
-    RV_IGNORE(rv_snapshot_put(j->store, &scope, j->run, j->fence, j->seq, now_us, run, NULL),
+    j->snapshot_seq = seq; /* whatever comes of it: not tried again at once */
+    RV_IGNORE(rv_snapshot_put(store, &scope, j->run, j->fence, seq, now_us, run, NULL),
               "the journal is complete without it");
-}
-
-/* What a step adds to sessions. */
-struct turns {
-    struct rv_turn *items;
-    size_t n;
-};
-
-static void turns_fini(struct turns *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        rv_turn_fini(&t->items[i]);
-    free(t->items);
 }
 
 static int read_turns(const struct rv_effects *effects, struct turns *out, rv_err **err)
@@ -355,48 +367,51 @@ static int read_turns(const struct rv_effects *effects, struct turns *out, rv_er
     return rc;
 }
 
-static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
-                       rv_err **err)
+/* The answer is the caller's: a step that is written later needs its own. */
+static int own_value(rv_journal *j, rv_err **err)
+{
+    rv_str *value = &j->records[0].value;
+
+    if (!value->ptr || value->ptr == rv_buf_cstr(&j->value))
+        return 0;
+    rv_buf_clear(&j->value);
+    rv_buf_add_str(&j->value, *value);
+    *value = rv_buf_str(&j->value);
+    return rv_buf_check(&j->value, "an answer", err);
+}
+
+static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                   bool is_later, rv_err **err)
 {
     const struct rv_effect *last = effects->n > 0 ? &effects->items[effects->n - 1] : NULL;
     bool is_end = last && last->kind == RV_EFFECT_FINISH;
-    bool lets_go = is_end && !(j->holds && rv_run_status(run) == RV_RUN_INTERRUPTED);
     const rv_envelope *env = rv_run_envelope(run);
-    struct pendings p = {0};
-    struct turns turns = {0};
-    char stage[STAGE_MAX + 1];
+    struct rv_store_append *a = &j->append;
     size_t n = 0;
 
-    struct rv_store_append a = {.run = j->run,
-                                .fence = j->fence,
-                                .now_us = ev->now_us,
-                                .status = rv_run_status(run),
-                                .stage = stage_of(env, stage),
-                                .set_pending = is_end || ev->kind == RV_EVENT_ANSWER,
-                                .release = lets_go};
+    *a = (struct rv_store_append){.run = j->run,
+                                  .fence = j->fence,
+                                  .now_us = ev->now_us,
+                                  .status = rv_run_status(run),
+                                  .stage = stage_of(env, j->stage),
+                                  .set_pending = is_end || ev->kind == RV_EVENT_ANSWER};
+    bool is_pause = is_end && a->status == RV_RUN_INTERRUPTED;
+    a->release = is_end && !(j->holds && is_pause);
+    j->paused = is_pause ? run : NULL;
     int rc = write_records(j, ev, effects, env, &n, err);
-    if (rc == 0 && is_end && a.status == RV_RUN_INTERRUPTED)
-        rc = rv_pendings_of(env, rv_run_asked_by(run) ? rv_run_asked_by(run) : a.stage, &p, err);
+    if (rc == 0 && is_later)
+        rc = own_value(j, err);
+    if (rc == 0 && is_pause)
+        rc = rv_pendings_of(env, rv_run_asked_by(run) ? rv_run_asked_by(run) : a->stage, &j->pendings, err);
     if (rc == 0)
-        rc = read_turns(effects, &turns, err);
-    if (rc == 0) {
-        a.turns = turns.items;
-        a.n_turns = turns.n;
-        a.records = j->records;
-        a.n_records = n;
-        a.pending = p.items;
-        a.n_pending = p.n;
-        rc = rv_store_append(j->store, &a, err);
-    }
-    rv_pendings_fini(&p);
-    turns_fini(&turns);
-    if (rc < 0)
-        return rc;
-    j->seq += (int64_t)n;
-    j->is_paused = lets_go;
-    if (is_end && a.status == RV_RUN_INTERRUPTED)
-        keep_snapshot(j, ev->now_us, run);
-    return 0;
+        rc = read_turns(effects, &j->turns, err);
+    a->turns = j->turns.items;
+    a->n_turns = j->turns.n;
+    a->records = j->records;
+    a->n_records = n;
+    a->pending = j->pendings.items;
+    a->n_pending = j->pendings.n;
+    return rc;
 }
 
 bool rv_journal_owner_may_live(const rv_journal *j)
@@ -409,18 +424,63 @@ void rv_journal_hold(rv_journal *j, bool holds)
     j->holds = holds;
 }
 
-int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
-                    rv_err **err)
+static int step_failed(rv_journal *j, int rc, rv_err **err)
+{
+    j->has_failed = true;
+    forget_step(j);
+    return RV_WRAP(err, rc, "journal record %lld of run \"%s\"", (long long)j->seq + 1, j->run);
+}
+
+static int begin_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                      bool is_later, rv_err **err)
 {
     if (j->has_failed)
         return RV_FAIL(err, RV_E_STATE,
                        "run \"%s\": an earlier step could not be journaled; recover the run before it goes on", j->run);
     if (j->is_paused)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" was given up when it paused; open its journal again", j->run);
-    int rc = append_step(j, ev, effects, run, err);
-    if (rc < 0) {
-        j->has_failed = true;
-        rc = RV_WRAP(err, rc, "journal record %lld of run \"%s\"", (long long)j->seq + 1, j->run);
-    }
-    return rc;
+    int rc = prepare(j, ev, effects, run, is_later, err);
+    return rc < 0 ? step_failed(j, rc, err) : 0;
+}
+
+int rv_journal_prepare(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                       rv_err **err)
+{
+    return begin_step(j, ev, effects, run, true, err);
+}
+
+int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err)
+{
+    return rv_store_append(store, &j->append, err);
+}
+
+void rv_journal_rest(rv_journal *j, rv_store *store)
+{
+    int64_t seq = j->seq + (int64_t)j->append.n_records;
+
+    if (j->paused)
+        keep_snapshot(j, store, seq, j->append.now_us, j->paused);
+}
+
+int rv_journal_written(rv_journal *j, int rc, rv_err **err)
+{
+    if (rc < 0)
+        return step_failed(j, rc, err);
+    j->seq += (int64_t)j->append.n_records;
+    j->is_paused = j->append.release;
+    forget_step(j);
+    return 0;
+}
+
+int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                    rv_err **err)
+{
+    int rc = begin_step(j, ev, effects, run, false, err);
+
+    if (rc < 0)
+        return rc;
+    rc = rv_journal_write(j, j->store, err);
+    if (rc == 0)
+        rv_journal_rest(j, j->store);
+    return rv_journal_written(j, rc, err);
 }

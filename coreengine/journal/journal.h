@@ -83,6 +83,16 @@ bool rv_journal_owner_may_live(const rv_journal *j);
  * was taken over meanwhile: then nothing may be performed. */
 RV_MUST_CHECK int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects,
                                   const rv_run *run, rv_err **err);
+/* The same in parts, so that another thread may write: prepare and written on the journal's own thread; between them,
+ * on whichever thread has the handle, write and, when that is durable, rest. What effects and run have must stay as it
+ * is until written; ev need not. */
+RV_MUST_CHECK int rv_journal_prepare(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects,
+                                     const rv_run *run, rv_err **err);
+/** Into any handle of the run's store; may be part of its group, and be repeated. */
+RV_MUST_CHECK int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err);
+void rv_journal_rest(rv_journal *j, rv_store *store); /* what the journal is complete without */
+/** What the write came to: passes rc on. After a failure nothing more can be written. */
+RV_MUST_CHECK int rv_journal_written(rv_journal *j, int rc, rv_err **err);
 /** Whoever runs it answers its interrupts too: a pause does not end the lease, rv_journal_free() does. */
 void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
