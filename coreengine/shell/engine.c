@@ -39,12 +39,15 @@ void rv_engine_free(rv_engine *e)
         return;
     for (rv_exec *x = e->execs, *next; x; x = next) {
         next = x->next;
+        rv_keep_wait(x);
         rv_call_free_all(x);
         x->over = true;
         x->engine = NULL;
         x->prev = x->next = NULL;
     }
     rv_signals_unwatch(e);
+    rv_leases_free(e);
+    rv_writer_free(e->writer);
     rv_models_free(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);
@@ -170,25 +173,38 @@ rv_str rv_exec_unkept(const rv_exec *x)
     return (rv_str){x->unkept, x->unkept ? x->unkept_len : 0};
 }
 
+void rv_exec_unkept_by(rv_exec *x, rv_err **err)
+{
+    x->is_unkept = true;
+    save_unkept(x);
+    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
+                rv_journal_run(x->opts.journal));
+}
+
+static int keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
+{
+    int rc;
+
+    if (rv_keeps_aside(x)) {
+        rc = rv_keep_aside(x, ev, err);
+    } else {
+        rv_lease_limit_wait(x->engine);
+        rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
+        rv_lease_free_wait(x->engine);
+        if (rc == 0)
+            rv_lease_proved(x);
+    }
+    if (rc < 0)
+        rv_exec_unkept_by(x, err);
+    return rc;
+}
+
 static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 {
     if (x->opts.on_input)
         x->opts.on_input(x->opts.self, ev);
     int rc = rv_run_step(x->run, ev, &x->effects, err);
-    if (rc < 0 || !x->opts.journal)
-        return rc;
-    rv_lease_limit_wait(x->engine);
-    rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
-    rv_lease_free_wait(x->engine);
-    if (rc == 0) {
-        rv_lease_proved(x);
-        return 0;
-    }
-    x->is_unkept = true;
-    save_unkept(x);
-    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
-                rv_journal_run(x->opts.journal));
-    return rc;
+    return rc < 0 || !x->opts.journal ? rc : keep(x, ev, err);
 }
 
 int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
@@ -206,6 +222,8 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 
 int rv_exec_begin(rv_exec *x, rv_err **err)
 {
+    if (x->is_keeping) /* they are performed when it is kept */
+        return 0;
     return rv_call_new(x, CALL_BEGIN, rv_engine_now_us(x->engine), 0) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
 }
 
@@ -241,7 +259,9 @@ int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv
     e->n_live++;
     if (e->opts.loop)
         rv_loop_hold(e->loop);
-    int rc = prepare(x, err);
+    int rc = opts->journal ? rv_writer_ensure(e, err) : 0;
+    if (rc == 0)
+        rc = prepare(x, err);
     if (rc < 0) {
         rv_exec_free(x);
         return rc;
@@ -271,7 +291,7 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
     if (rc == 0)
         rc = first_step(x, response, err);
     if (rc < 0) {
-        if (x->is_unkept && err)
+        if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
             rv_exec_tell_end(x, *err);
         rv_exec_free(x);
         return rc;
@@ -285,7 +305,8 @@ int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
     bool is_virtual = e->opts.virtual_time;
 
     while (!x->over) {
-        int rc = x->calls || x->cancel_asked ? 0 : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
+        int rc =
+            x->calls || x->cancel_asked || x->is_keeping ? 0 : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
         if (rc == 0 && !rv_engine_turn(e) && !is_virtual)
             rc = rv_loop_run(e, true, err);
         else if (rc == 0 && ++e->n_turns % LOOK_EVERY == 0 && e->loop)
@@ -316,6 +337,13 @@ void rv_exec_end(rv_exec *x)
 void rv_exec_break(rv_exec *x, int rc, rv_err *err)
 {
     rv_call_free_all(x);
+    if (x->is_keeping) {
+        x->is_broken = true;
+        x->rc = rc;
+        rv_err_free(x->err);
+        x->err = err;
+        return;
+    }
     rv_effects_clear(&x->effects);
     rv_exec_end(x);
     rv_exec_tell_end(x, err);
@@ -365,6 +393,7 @@ void rv_exec_free(rv_exec *x)
     if (!x)
         return;
     if (x->engine) {
+        rv_keep_wait(x);
         rv_call_free_all(x);
         x->engine->n_live -= !x->over;
         x->engine->n_untold -= x->is_untold;

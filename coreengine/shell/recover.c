@@ -318,7 +318,7 @@ static int go_on(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_
     if (rc == 0)
         rc = rv_exec_begin(x, err);
     if (rc < 0) {
-        if (x->is_unkept && err)
+        if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
             rv_exec_tell_end(x, *err);
         rv_exec_free(x);
         return rc;

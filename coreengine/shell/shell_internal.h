@@ -71,6 +71,30 @@ void rv_pool_poke(struct pool *p); /* any thread */
 /** Wait until no call runs, at most that long. */
 bool rv_pool_settle(struct pool *p, int64_t us);
 
+/* --- writer.c: the store's own thread --- */
+
+/* Something to be written: embedded in what it belongs to, and the thread's from submit to done. */
+struct write {
+    struct write *next; /* guarded by the writer's lock */
+    /** In a transaction with others; called again alone when that fails. */
+    int (*write)(struct write *w, rv_store *store, rv_err **err);
+    void (*rest)(struct write *w, rv_store *store); /* once that is durable; may be NULL */
+    void (*done)(struct write *w);                  /* on the loop */
+    int64_t until_us;                               /* when its lease ends */
+    bool is_written;                                /* guarded by the lock */
+    int rc;                                         /* when it is done: what it came to */
+    rv_err *err;                                    /* why; its owner's */
+};
+struct writer;
+/** RV_E_STATE: that store writes without waiting. wake is called on the thread when something is done. */
+RV_MUST_CHECK int rv_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(void *self), void *self,
+                                struct writer **out, rv_err **err);
+void rv_writer_free(struct writer *o); /* when all is written */
+void rv_writer_submit(struct writer *o, struct write *w);
+struct write *rv_writer_take_done(struct writer *o); /* by `next`, first written first */
+/** Blocks until that one is written, and takes it: done is not called. */
+void rv_writer_wait_for(struct writer *o, struct write *w);
+
 /* --- due.c: what happens when --- */
 
 /* Something that will happen to a run: an answer, a timer, a part of a stream, an answer of a person. */
@@ -118,6 +142,7 @@ struct call {
     struct rv_response response; /* RESUME; borrowed from the script */
     struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
     bool unknown;                /* nobody knows whether it happened */
+    bool is_parked;              /* it happened while a step was being kept: told when that is durable */
 };
 /* A heap by (due, call id, run): the order of answers does not depend on who was faster. */
 struct due_queue {
@@ -151,6 +176,9 @@ struct rv_engine {
     _Atomic(struct shell_loop *) loop; /* NULL until somebody waits in real time; likewise */
     atomic_bool cancel_all;            /* any thread */
     bool any_cancel;                   /* some run has cancel_asked */
+    struct writer *writer;             /* NULL: steps are kept by the loop thread; see kept.c */
+    bool is_store_prompt;              /* its writes wait for nothing */
+    struct lease_write *lease_write;   /* under way; NULL: none; see lease.c */
     size_t n_live;                     /* runs that are not over */
     size_t n_untold;                   /* runs that are over, and on_over has not been told */
     unsigned n_turns;
@@ -179,6 +207,9 @@ struct rv_exec {
     size_t unkept_len;
     struct call *calls;
     bool over, cancel_asked;
+    struct write write;         /* the step being kept */
+    bool is_keeping;            /* it is: nothing is told to the core, and the effects wait */
+    bool is_broken;             /* meanwhile, by rc and err: it is over when the step is kept */
     bool is_untold;             /* it is over, and on_over has not been told */
     bool is_end_told;           /* `done` was, and nothing since */
     bool is_unkept;             /* its journal refused a step */
@@ -213,6 +244,19 @@ void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the t
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
+/** The journal has refused the step: keeps what was said for whoever waits for it, and adds a hint. */
+void rv_exec_unkept_by(rv_exec *x, rv_err **err);
+
+/* kept.c */
+bool rv_keeps_aside(const rv_exec *x); /* its steps are written by the thread of the store */
+/** The thread of a store whose writes wait, for an engine on a given loop. */
+RV_MUST_CHECK int rv_writer_ensure(rv_engine *e, rv_err **err);
+/** Have the step written that the effects at hand belong to; they are performed when it is durable. */
+RV_MUST_CHECK int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err);
+/** It was written, or not; what rv_journal_written() says. */
+RV_MUST_CHECK int rv_kept(rv_exec *x, rv_err **err);
+void rv_keep_wait(rv_exec *x); /* blocks while a step is being kept; nothing of it is performed */
+
 /* observe.c */
 bool rv_observes(const rv_exec *x); /* somebody wants the observable events */
 void rv_observe(rv_exec *x, const struct rv_effect *e);
@@ -224,6 +268,8 @@ void rv_call_detach(struct call *c);       /* out of the queue and of its run's 
 void rv_call_free(struct call *c);         /* gives up its job */
 void rv_call_free_all(rv_exec *x);
 struct call *rv_call_find(rv_exec *x, int64_t call_id);
+void rv_call_park(struct call *c); /* it happens once the run is unparked */
+void rv_calls_unpark(rv_exec *x);
 /** It failed: text from a format; type "" for the kind's own. Then due_us is when the core hears of it. */
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
 void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err);
@@ -249,6 +295,7 @@ void rv_call_forget_asked(struct call *c);
 /* lease.c */
 /** Renew what is due, and cancel what others asked to be cancelled. */
 void rv_leases_tend(rv_engine *e);
+void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** A step of the run could be journaled: nobody has taken it over. */
 void rv_lease_proved(rv_exec *x);

@@ -13,7 +13,7 @@ static void tell(rv_exec *x, const struct rv_event *ev)
     int rc = rv_exec_step(x, ev, &err);
     if (rc < 0)
         rv_exec_break(x, rc, err);
-    else
+    else if (!x->is_keeping)
         rv_exec_perform(x);
 }
 
@@ -47,6 +47,10 @@ static void answer(struct call *c)
     }
     if (!stream(c))
         return;
+    if (x->is_keeping) {
+        rv_call_park(c);
+        return;
+    }
     if (c->asked && !rv_call_probed(c))
         return;
     if (c->event == RV_EVENT_LLM_DONE)
@@ -84,7 +88,7 @@ static void resume(struct call *c)
         rc = RV_WRAP(&err, rc, "the script's answer does not fit");
     if (rc < 0)
         rv_exec_break(x, rc, err);
-    else
+    else if (!x->is_keeping)
         rv_exec_perform(x);
 }
 
@@ -146,7 +150,7 @@ static void tell_cancel(rv_exec *x)
 
 static void cancel(rv_exec *x)
 {
-    if (x->over)
+    if (x->over || x->is_keeping) /* heard when the step is kept */
         return;
     if (rv_run_is_finished(x->run)) { /* it waits for the script's answer: then it stays interrupted */
         rv_call_free_all(x);
@@ -191,6 +195,12 @@ static void collect(rv_engine *e)
         struct job *next = j->next;
         rv_call_job_done(j);
         j = next;
+    }
+    struct write *w = e->writer ? rv_writer_take_done(e->writer) : NULL;
+    while (w) {
+        struct write *next = w->next;
+        w->done(w);
+        w = next;
     }
 }
 
