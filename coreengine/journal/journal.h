@@ -68,6 +68,8 @@ struct rv_journal_start {
 /** A new run whose BEGIN record is durable. out NULL: only make it. RV_E_EXISTS and what rv_store_create_run() says. */
 RV_MUST_CHECK int rv_journal_create(rv_store *store, const struct rv_journal_start *start, rv_journal **out,
                                     rv_err **err);
+/** A new run that is made with its first step, in the same transaction: nothing is written before. */
+RV_MUST_CHECK int rv_journal_new(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err);
 /** Become the owner of a run that is there. An owner who is known to be dead is not waited for. RV_E_STATE: somebody
  * runs it (says who and until when). Writes an OWNER record unless the run was interrupted (an answer follows). */
 RV_MUST_CHECK int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run,

@@ -46,6 +46,22 @@ RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, stru
                                  rv_err **err); /* stage: of those that name none */
 void rv_pendings_fini(struct pendings *p);
 
+/* The stage of the run's row: a hook may have written any text there. */
+#define RV_STAGE_LABEL_MAX 512 /* bytes */
+const char *rv_journal_stage_of(const rv_envelope *env, char room[RV_STAGE_LABEL_MAX + 1]);
+
+/* draft.c: a run that is not in the store yet */
+struct draft {
+    struct rv_store_new_run run; /* of its own texts */
+    struct rv_record begin;
+    rv_buf body, state;
+    char *texts[9];
+};
+/** owner NULL: nobody's. Copies what it needs. */
+RV_MUST_CHECK int rv_draft_new(const struct rv_journal_start *s, const char *owner, int64_t lease_until_us,
+                               struct draft **out, rv_err **err);
+void rv_draft_free(struct draft *d); /* NULL is fine */
+
 /* conversation.c */
 /** The same messages again, as a run was told them at that moment. RV_E_STATE: they are others now. */
 RV_MUST_CHECK int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope,

@@ -196,7 +196,9 @@ rv_envelope *bench_envelope(void)
     return env;
 }
 
-rv_journal *bench_journal(struct bench *b, const rv_envelope *env)
+typedef int make_journal(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err);
+
+static rv_journal *journal_by(make_journal *make, struct bench *b, const rv_envelope *env)
 {
     const struct rv_journal_start start = {
         .bundle = b->bundle,
@@ -213,9 +215,24 @@ rv_journal *bench_journal(struct bench *b, const rv_envelope *env)
     rv_journal *j = NULL;
     rv_err *err = NULL;
 
-    if (b->store && rv_journal_create(b->store, &start, &j, &err) < 0)
+    if (b->store && make(b->store, &start, &j, &err) < 0)
         bench_die("journal", err);
     return j;
+}
+
+rv_journal *bench_journal(struct bench *b, const rv_envelope *env)
+{
+    return journal_by(rv_journal_create, b, env);
+}
+
+rv_journal *bench_new_journal(struct bench *b, const rv_envelope *env)
+{
+    return journal_by(rv_journal_new, b, env);
+}
+
+const char *bench_owner(void)
+{
+    return owner;
 }
 
 struct rv_exec_opts bench_exec_opts(const struct bench *b, rv_journal *j)

@@ -40,6 +40,8 @@ void bench_close(struct bench *b);
 rv_envelope *bench_envelope(void);
 /** The journal of a new run; NULL where nothing is kept. */
 rv_journal *bench_journal(struct bench *b, const rv_envelope *env);
+rv_journal *bench_new_journal(struct bench *b, const rv_envelope *env); /* the run is made with its first step */
+const char *bench_owner(void);                                          /* of the journals */
 struct rv_exec_opts bench_exec_opts(const struct bench *b, rv_journal *j);
 /** Waits until that run is over or waits, and frees both. Gives its status. */
 enum rv_run_status bench_finish(struct bench *b, rv_exec *exec, rv_journal *j);
