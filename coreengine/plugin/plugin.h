@@ -65,6 +65,8 @@ struct rv_plugin_call {
  * has `happened` (a boolean) and with true `result` (an object), or nothing. A provider that hands out what is no piece
  * is RV_E_PLUGIN; good pieces before it have been handed on. */
 RV_MUST_CHECK int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err);
+/** Whether a call of it may wait for something: else it can be made on a thread that must not. */
+bool rv_plugins_may_block(const rv_plugins *p, enum rv_name_kind kind, const char *name);
 /** The other side of `isolation: process`: loads what the engine at the other end of the socket names and answers its
  * calls, until that end is closed. For a process of its own: sets limits, ignores SIGINT, SIGTERM and SIGHUP. Gives the
  * exit status. */

@@ -5,6 +5,8 @@
 
 #include "coreengine/shell/shell_internal.h"
 
+#define LOOP_PATIENCE_US 10000 /* of the loop with an entry that says it never blocks */
+
 static int fail_with(struct call *c, const char *type, int rc, rv_err **err)
 {
     if (rc == RV_E_NOMEM)
@@ -145,10 +147,30 @@ static int ensure_pool(rv_engine *e, rv_err **err)
         return 0;
     int rc = e->opts.virtual_time ? 0 : rv_loop_ensure(e, err);
     if (rc == 0)
-        rc = rv_pool_new(rv_engine_workers(e), e->opts.virtual_time ? NULL : rv_loop_wake, e->loop, &p, err);
+        rc = rv_pool_new(rv_engine_workers(e),
+                         e->opts.worker_idle_ms > 0 ? e->opts.worker_idle_ms * 1000 : RV_SHELL_IDLE_US,
+                         e->opts.virtual_time ? NULL : rv_loop_wake, e->loop, &p, err);
     if (rc == 0)
         e->pool = p;
     return rc;
+}
+
+/* An entry that says it never blocks is called here and now. Its answer goes through the queue as any other. */
+static int call_here(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    const struct rv_clock clock = rv_clock_system();
+    struct job *j = new_job(x, c, e);
+
+    if (!j)
+        return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", c->what, c->name);
+    int64_t begun_us = clock.now_us(clock.self);
+    rv_job_run(j);
+    int64_t us = clock.now_us(clock.self) - begun_us;
+    if (us > LOOP_PATIENCE_US)
+        RV_LOG(x->engine->opts.log, WARN, "call.blocked_loop", RV_F_TEXT("kind", c->what), RV_F_TEXT("name", j->name),
+               RV_F_TEXT("run_id", j->run_id), RV_F_TEXT("stage", j->stage), RV_F_I64("ms", us / 1000));
+    rv_call_job_done(j);
+    return 0;
 }
 
 int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
@@ -159,6 +181,8 @@ int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err *
         rv_call_fail(c, "NotFoundError", false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
         return 0;
     }
+    if (!rv_plugins_may_block(x->opts.plugins, kind_of(e), entry_of(x, e)))
+        return call_here(x, c, e, err);
     int rc = ensure_pool(engine, err);
     if (rc < 0)
         return rc == RV_E_NOMEM ? rc : fail_with(c, "ExecutionError", rc, err);

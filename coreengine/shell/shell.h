@@ -25,7 +25,8 @@ typedef struct rv_engine rv_engine; /* loop thread only, but for rv_engine_cance
 typedef struct rv_exec rv_exec;     /* one run in an engine */
 
 struct rv_engine_opts {
-    size_t workers; /* worker threads at most, started when they are needed; 0: 64 */
+    size_t workers;         /* worker threads at most, started when they are needed; 0: 64 */
+    int64_t worker_idle_ms; /* after which a worker without work leaves; 0: 10 s */
     bool virtual_time;
     int64_t virtual_start_us; /* where simulated time begins */
     struct uv_loop_s *loop;   /* to run on; its thread is the engine's; borrowed. NULL: one of its own, which only runs

@@ -9,6 +9,7 @@
 
 #define RV_SHELL_MAX_WORKERS 256               /* threads; more than any machine of ours has cores */
 #define RV_SHELL_WORKERS     64                /* unless told: most calls wait for something, and need no core for it */
+#define RV_SHELL_IDLE_US     INT64_C(10000000) /* unless told: then a worker without work leaves */
 #define RV_SHELL_MAX_STUCK   64                /* given-up calls that still run; further calls fail at once */
 #define RV_SHELL_MAX_ERROR   ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
 #define RV_SHELL_TYPE_MAX    80                /* name of an error type */
@@ -55,7 +56,8 @@ struct pool;
 /** From a worker: for the loop, or freed. Not 0: nobody wants any more of that job. */
 int rv_pool_take_piece(struct pool *p, struct piece *piece);
 /** wake is called from a worker, under the pool's lock, whenever a job is done; NULL: never. */
-RV_MUST_CHECK int rv_pool_new(size_t n_workers, void (*wake)(void *self), void *self, struct pool **out, rv_err **err);
+RV_MUST_CHECK int rv_pool_new(size_t n_workers, int64_t idle_us, void (*wake)(void *self), void *self,
+                              struct pool **out, rv_err **err);
 /** Gives up what runs, ends the idle workers, waits for nobody else. */
 void rv_pool_free(struct pool *p);
 /** Takes j on success. RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */

@@ -130,6 +130,7 @@ rv_envelope *world_envelope(const char *input, int64_t now_us)
 static struct rv_exec_opts ready(struct world *w, const struct how *how)
 {
     const struct rv_engine_opts opts = {.workers = how->workers ? how->workers : 2,
+                                        .worker_idle_ms = how->worker_idle_ms,
                                         .virtual_time = !how->real_time,
                                         .virtual_start_us = how->start_us ? how->start_us : START_US,
                                         .clock = how->clock,
