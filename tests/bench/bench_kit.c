@@ -103,10 +103,13 @@ static void load_plugins(struct bench *b, const struct bench_opts *o)
     const char *dirs[] = {o->plugins};
     const struct rv_plugins_opts opts = {
         .dirs = dirs, .n_dirs = o->plugins ? 1 : 0, .base_dir = ".", .host_program = o->reeve};
-    const struct rv_capability_config hello = {.name = "hello"};
+    char name[64] = "hello";
+    const struct rv_capability_config which = {.name = name};
     rv_err *err = NULL;
 
-    if (rv_plugins_new(&opts, &b->plugins, &err) < 0 || (o->plugins && rv_plugins_load(b->plugins, &hello, &err) < 0))
+    if (o->hook)
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(o->hook, "."), o->hook);
+    if (rv_plugins_new(&opts, &b->plugins, &err) < 0 || (o->plugins && rv_plugins_load(b->plugins, &which, &err) < 0))
         bench_die("capability", err);
 }
 

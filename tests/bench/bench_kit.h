@@ -30,6 +30,7 @@ struct bench {
 struct bench_opts {
     rv_str pipeline, script;     /* YAML; script may be empty */
     const char *reeve, *plugins; /* the program and the folder of capabilities, for a pipeline that uses `hello` */
+    const char *hook;            /* of another capability than `hello`; NULL: of that */
     const char *store;           /* where; NULL: nothing is kept */
     enum rv_store_sync sync;
     bool answers;
