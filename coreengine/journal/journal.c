@@ -19,7 +19,7 @@ struct rv_journal {
     struct rv_record *records;
     size_t cap;
     rv_buf bodies, value;
-    struct pendings pendings;
+    struct rv_pendings pendings;
     struct turns {
         struct rv_turn *items;
         size_t n;

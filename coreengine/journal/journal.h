@@ -112,6 +112,16 @@ RV_MUST_CHECK int rv_journal_read_history(rv_store *store, const struct rv_store
                                           const struct rv_conversation *c, json_object **out, char hash[RV_HASH_MAX],
                                           rv_err **err);
 
+/* --- Questions --- */
+struct rv_pendings {
+    struct rv_pending *items; /* texts borrow from the envelope and from `bodies` */
+    size_t n;
+    rv_buf bodies;
+};
+/** What an envelope waits for. stage: of the questions that name none. */
+RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, struct rv_pendings *out, rv_err **err);
+void rv_pendings_fini(struct rv_pendings *p);
+
 /* --- Reading --- */
 /** Is a run of that status finished for good? (Interrupted ones wait, ready and running ones go on.) */
 bool rv_run_status_is_final(enum rv_run_status status);

@@ -36,16 +36,6 @@ int rv_journal_diverged(rv_err **err, int rc); /* adds the hint; gives rc */
 /** A call as a message says it. */
 void rv_call_describe(const struct rv_effect *e, const rv_envelope *env, rv_buf *out);
 
-/* pending.c */
-struct pendings {
-    struct rv_pending *items; /* texts borrow from the envelope and from `bodies` */
-    size_t n;
-    rv_buf bodies;
-};
-RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, struct pendings *out,
-                                 rv_err **err); /* stage: of those that name none */
-void rv_pendings_fini(struct pendings *p);
-
 /* The stage of the run's row: a hook may have written any text there. */
 #define RV_STAGE_LABEL_MAX 512 /* bytes */
 const char *rv_journal_stage_of(const rv_envelope *env, char room[RV_STAGE_LABEL_MAX + 1]);

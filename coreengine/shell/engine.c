@@ -249,7 +249,7 @@ int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv
     x->opts = *opts;
     x->answers = opts->answer_from_script && opts->script;
     if (opts->journal)
-        rv_journal_hold(opts->journal, x->answers);
+        rv_journal_hold(opts->journal, x->answers || opts->holds);
     x->number = e->n_started++;
     x->status = RV_RUN_RUNNING;
     x->next = e->execs;
@@ -332,6 +332,34 @@ void rv_exec_end(rv_exec *x)
     x->over = x->is_untold = true;
     e->n_live--;
     e->n_untold++;
+}
+
+int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
+{
+    rv_engine *e = x->engine;
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .response = *response};
+
+    if (!e || !x->over || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    if (x->opts.journal && !x->answers && !x->opts.holds)
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" was given up when it paused; open its journal again",
+                       rv_journal_run(x->opts.journal));
+    ev.now_us = rv_exec_now_us(x);
+    int rc = rv_exec_step(x, &ev, err);
+    if (rc == 0)
+        rc = rv_exec_begin(x, err);
+    if (rc < 0) {
+        if (x->is_unkept || rc == RV_E_NOMEM) /* what the core was told can not be taken back */
+            x->rc = rc;
+        return rc;
+    }
+    e->n_untold -= x->is_untold;
+    x->over = x->is_untold = false;
+    x->status = RV_RUN_RUNNING;
+    e->n_live++;
+    if (e->opts.loop)
+        rv_loop_hold(e->loop);
+    return 0;
 }
 
 void rv_exec_break(rv_exec *x, int rc, rv_err *err)

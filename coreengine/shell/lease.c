@@ -13,12 +13,20 @@ static int64_t lease_us(const rv_engine *e)
     return e->opts.lease_us > 0 ? e->opts.lease_us : RV_LEASE_DEFAULT_US;
 }
 
+/* Of a run that goes on, or waits and is held. */
+static bool has_lease(const rv_exec *x)
+{
+    bool waits = x->over && x->opts.holds && x->rc == 0 && x->status == RV_RUN_INTERRUPTED;
+
+    return x->opts.journal && (!x->over || waits);
+}
+
 static bool keeps_leases(const rv_engine *e)
 {
     if (!e->opts.store || e->opts.virtual_time)
         return false;
     for (const rv_exec *x = e->execs; x; x = x->next)
-        if (x->opts.journal && !x->over)
+        if (has_lease(x))
             return true;
     return false;
 }
@@ -29,7 +37,7 @@ static int64_t earliest_end(const rv_engine *e, int64_t now_us)
     int64_t until_us = RV_NEVER;
 
     for (const rv_exec *x = e->execs; x; x = x->next) {
-        if (!x->opts.journal || x->over)
+        if (!has_lease(x))
             continue;
         int64_t this_us = rv_journal_lease_until_us(x->opts.journal);
         until_us = this_us > now_us && this_us < until_us ? this_us : until_us; /* one that is over limits no other */

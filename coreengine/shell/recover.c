@@ -145,7 +145,7 @@ static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **e
         x->opts.script = NULL;
     } else {
         x->answers = begin.answers_from_script;
-        rv_journal_hold(x->opts.journal, x->answers);
+        rv_journal_hold(x->opts.journal, x->answers || x->opts.holds);
         x->kept = calloc(1, sizeof *x->kept);
         rc = x->kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "recover a run");
         if (rc == 0 && begin.script_at) /* of a run that began where another one stood */

@@ -60,6 +60,26 @@ struct rv_delta_from {
     bool is_muted;                  /* people are not to be shown these words: see child_text */
 };
 
+/* Who watches a run. Every part may be NULL. All are called on the thread of the loop, from within it: never before the
+ * call that caused them has returned. They may cancel runs; more is said where it holds. */
+struct rv_observer {
+    /** An observable event, and its line of JSON; borrowed. A run that breaks ends with `error` and `done`, too:
+     * without seq, as no journal has them. */
+    void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
+    /** A piece of what a model says. False: a stream that comes over HTTP is held until rv_exec_read_on(), and the
+     * server with it, as soon as the part that has arrived is told. The time counts. The answer of a stage's structured
+     * agent is one piece of text, its object; what the models of structured agents say on the way there, and their
+     * calls of the output's tool, are not told. */
+    bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
+    /** The run waits for an answer to q (borrowed); once for each question. It may be answered here: rv_exec_answer().
+     */
+    void (*on_question)(void *self, rv_exec *x, const struct rv_pending *q);
+    /** The run is over, or waits and was not answered in on_question: what rv_engine_wait() says; err is borrowed. It
+     * may free the run, answer it and start others. */
+    void (*on_over)(void *self, rv_exec *x, int rc, const rv_err *err);
+    void *self;
+};
+
 struct rv_exec_opts {
     const struct rv_pipeline *pipeline;         /* borrowed for the run, as everything below */
     rv_plugins *plugins;                        /* may be NULL */
@@ -74,19 +94,13 @@ struct rv_exec_opts {
     enum rv_rules rules; /* that the run began with; NEWEST: it begins now. Of a run with a journal: the journal's */
     int mode;            /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
+    bool holds;              /* its lease does not end while it waits for a person: rv_exec_answer() may follow */
     bool answer_from_script; /* interrupts are answered by the script while it has answers: the run goes on */
     enum rv_saves saves;
     size_t max_parallel; /* stages of a batch at once; 0: 64, whatever the number of workers */
-    /** Each EMIT; may be NULL. A run that breaks ends with `error` and `done`, too: without seq, as no journal has
-     * them, and also when the first step cannot be kept. */
-    void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
-    /** A piece of what a model says, for whoever watches; may be NULL. False: a stream that comes over HTTP is held
-     * until rv_exec_read_on(), and the server with it, as soon as the part that has arrived is told. The time counts.
-     * The answer of a stage's structured agent is one piece of text, its object; what the models of structured agents
-     * say on the way there, and their calls of the output's tool, are not told. */
-    bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
-    /** Each piece as the model gave it, also those that on_delta is not told, and nothing else: for recordings; may be
-     * NULL. */
+    struct rv_observer observer;
+    /* For recordings and traces, all of them with self: */
+    /** Each piece as the model gave it, also those that on_delta is not told, and nothing else; may be NULL. */
     void (*on_piece)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
     /** The exact body that is sent to a provider, once for each attempt; may be NULL. */
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
@@ -94,9 +108,6 @@ struct rv_exec_opts {
     void (*on_input)(void *self, const struct rv_event *ev); /* each event before the core gets it */
     /* each effect before it is performed: a trace */
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
-    /** The run is over, as rv_engine_wait() says; err is borrowed. The last call for that run: it may free the run and
-     * start others. May be NULL. */
-    void (*on_over)(void *self, rv_exec *x, int rc, const rv_err *err);
     void *self;
 };
 #define RV_EXEC_OPTS_INIT ((struct rv_exec_opts){.mode = RV_UNSET})
@@ -107,9 +118,9 @@ struct rv_exec_opts {
  */
 RV_MUST_CHECK int rv_exec_check(const struct rv_exec_opts *opts, rv_findings *findings, rv_err **err);
 /** Begin a run. env is taken on every path. response NULL: start; else the answer to the envelope's pending interrupt,
- * and the errors of rv_run_step for an answer apply. Of the callbacks only on_input is called before this returns,
- * and on_event when the journal refuses the first step.
- * Callbacks may cancel runs, nothing else. */
+ * and the errors of rv_run_step for an answer apply. Does not wait on a given loop: its first step is
+ * kept by another thread. Of the callbacks only on_input is called before this returns and, on a loop of the engine's
+ * own, on_event when the journal refuses the first step. */
 RV_MUST_CHECK int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env,
                                   const struct rv_response *response, rv_exec **out, rv_err **err);
 /** Go on with a run whose journal was opened (opts->journal, in the engine's store): replays it, then makes the calls
@@ -127,6 +138,10 @@ RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_o
 /** Drive the loop until that run is over (or waits for an answer). RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID,
  * RV_E_TIMEOUT for an answer of the script that does not fit its interrupt (the run is then over, as interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
+/** Answer a run that waits (rv_exec_status() is interrupted), in the same engine: it goes on. With a journal it must
+ * have `holds`; else open its journal again and rv_engine_continue(). RV_E_STATE: it waits for no answer; what
+ * rv_run_step() says, and then it waits as before. */
+RV_MUST_CHECK int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err);
 void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
 /** Tell on_event that the run ends here, by err: unless `done` was told. For a caller whose own part of a step failed.

@@ -204,6 +204,24 @@ static void collect(rv_engine *e)
     }
 }
 
+static void tell_questions(rv_exec *x)
+{
+    const struct rv_observer *o = &x->opts.observer;
+    struct rv_pendings p = {0};
+    rv_err *err = NULL;
+
+    if (!o->on_question || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
+        return;
+    const rv_envelope *env = rv_run_envelope(x->run);
+    const char *asked_by = rv_run_asked_by(x->run);
+    if (rv_pendings_of(env, asked_by ? asked_by : rv_envelope_fields(env)->current_stage, &p, &err) < 0)
+        RV_LOG(x->engine->opts.log, ERROR, "question.untold", RV_F_ERR("error", err));
+    for (size_t i = 0; i < p.n && x->over; i++)
+        o->on_question(o->self, x, &p.items[i]);
+    rv_pendings_fini(&p);
+    rv_err_free(err);
+}
+
 /* Last of all in a turn: whoever hears of it may free the run. */
 static void tell_over(rv_engine *e)
 {
@@ -214,8 +232,9 @@ static void tell_over(rv_engine *e)
         if (x->is_untold) {
             x->is_untold = false;
             e->n_untold--;
-            if (x->opts.on_over)
-                x->opts.on_over(x->opts.self, x, x->rc, x->err);
+            tell_questions(x);
+            if (x->over && !x->is_untold && x->opts.observer.on_over)
+                x->opts.observer.on_over(x->opts.observer.self, x, x->rc, x->err);
             next = e->execs; /* the list may be another one now */
         }
         x = next;

@@ -79,8 +79,8 @@ static void start(struct crowd *c, size_t i, bool is_new, void (*on_over)(void *
     c->journals[i] = is_new ? bench_new_journal(&c->b, env) : bench_journal(&c->b, env);
     struct rv_exec_opts x = bench_exec_opts(&c->b, c->journals[i]);
     x.script = c->scripts[i];
-    x.on_over = on_over;
-    x.self = c;
+    x.observer.on_over = on_over;
+    x.observer.self = c;
     if (rv_engine_start(c->b.engine, &x, env, NULL, &c->runs[i], &err) < 0)
         bench_die("start", err);
 }

@@ -21,7 +21,8 @@ struct host {
     rv_engine *engines[2];
     rv_exec *runs[3];
     bool is_starting; /* rv_engine_start() has not returned */
-    int n_told, n_over, n_completed;
+    int n_told, n_over, n_completed, n_asked;
+    bool answers_later;
 };
 
 static void on_event(void *self, const struct rv_effect *e, rv_str line)
@@ -32,6 +33,20 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     (void)line;
     ck_assert(!h->is_starting);
     h->n_told++;
+}
+
+static const struct rv_response answer = {.text = {"the small one", 13}};
+
+static void on_question(void *self, rv_exec *x, const struct rv_pending *q)
+{
+    struct host *h = self;
+
+    ck_assert(!h->is_starting);
+    ck_assert_msg(rv_str_is(q->text, "which database?"), "%.*s", RV_STR_ARG(q->text));
+    ck_assert_str_eq(q->stage, "ask");
+    h->n_asked++;
+    if (!h->answers_later)
+        ck_assert_int_eq(rv_exec_answer(x, &answer, NULL), 0);
 }
 
 static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
@@ -68,9 +83,10 @@ static void start(struct host *h, size_t i, rv_engine *e)
     opts.pipeline = h->w.pipeline;
     opts.plugins = h->w.plugins;
     opts.script = h->w.script;
-    opts.on_event = on_event;
-    opts.on_over = on_over;
-    opts.self = h;
+    opts.observer.on_event = on_event;
+    opts.observer.on_over = on_over;
+    opts.observer.on_question = on_question;
+    opts.observer.self = h;
     h->is_starting = true;
     ck_assert_int_eq(rv_engine_start(e, &opts, world_envelope("x", rv_engine_now_us(e)), NULL, &h->runs[i], NULL), 0);
     h->is_starting = false;
@@ -190,6 +206,70 @@ START_TEST(the_helper_that_waits_runs_the_callers_loop)
 }
 END_TEST
 
+#define ASKS     "name: asks\nagents: [{name: ask, default_next: use}, {name: use}]"
+#define QUESTION "stages: {ask: [{visit: 1, raise: {kind: clarification, question: which database?}}, {output: {}}]}"
+
+START_TEST(a_question_is_answered_where_it_is_asked)
+{
+    struct host h;
+
+    host_new(&h, 1, ASKS, QUESTION);
+    start(&h, 0, h.engines[0]);
+    ck_assert_int_eq(uv_run(&h.loop, UV_RUN_DEFAULT), 0);
+    ck_assert_int_eq(h.n_asked, 1);
+    ck_assert_int_eq(h.n_over, 1); /* the pause is not told: the run goes on */
+    ck_assert_int_eq(h.n_completed, 1);
+    host_fini(&h);
+}
+END_TEST
+
+static void note_over(void *self, rv_exec *x, int rc, const rv_err *err)
+{
+    struct host *h = self;
+
+    (void)err;
+    (void)x;
+    ck_assert_int_eq(rc, 0);
+    h->n_over++;
+}
+
+START_TEST(a_question_is_answered_later)
+{
+    const struct rv_response bad = {.interrupt_id = RV_STR_LIT("another")};
+    struct host h;
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    rv_exec *run = NULL;
+    rv_err *err = NULL;
+
+    host_new(&h, 1, ASKS, QUESTION);
+    h.answers_later = true;
+    opts.pipeline = h.w.pipeline;
+    opts.script = h.w.script;
+    opts.observer = (struct rv_observer){.on_question = on_question, .on_over = note_over, .self = &h};
+    rv_envelope *env = world_envelope("x", rv_engine_now_us(h.engines[0]));
+    ck_assert_int_eq(rv_engine_start(h.engines[0], &opts, env, NULL, &run, NULL), 0);
+    ck_assert_int_eq(rv_exec_answer(run, &answer, &err), RV_E_STATE); /* it does not wait yet */
+    rv_err_free(err);
+    err = NULL;
+    uv_run(&h.loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(h.n_asked, 1);
+    ck_assert_int_eq(h.n_over, 1);
+    ck_assert_int_eq(rv_exec_status(run), RV_RUN_INTERRUPTED);
+    ck_assert_int_lt(rv_exec_answer(run, &bad, &err), 0);
+    rv_err_free(err);
+    err = NULL;
+    ck_assert_int_eq(rv_exec_answer(run, &answer, NULL), 0); /* what did not fit changed nothing */
+    ck_assert_int_eq(h.n_over, 1);
+    uv_run(&h.loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(h.n_over, 2);
+    ck_assert_int_eq(rv_exec_status(run), RV_RUN_COMPLETED);
+    ck_assert_int_eq(rv_exec_answer(run, &answer, &err), RV_E_STATE);
+    rv_err_free(err);
+    rv_exec_free(run);
+    host_fini(&h);
+}
+END_TEST
+
 START_TEST(simulated_time_takes_no_loop)
 {
     struct host h = {0};
@@ -213,6 +293,8 @@ Suite *hosted_suite(void)
     tcase_add_test(tc, a_run_that_waits_for_a_call_is_cancelled_from_a_callback_of_the_loop);
     tcase_add_test(tc, an_engine_that_is_freed_in_the_middle_of_a_run_leaves_nothing_on_the_loop);
     tcase_add_test(tc, the_helper_that_waits_runs_the_callers_loop);
+    tcase_add_test(tc, a_question_is_answered_where_it_is_asked);
+    tcase_add_test(tc, a_question_is_answered_later);
     tcase_add_test(tc, simulated_time_takes_no_loop);
     suite_add_tcase(s, tc);
     return s;

@@ -194,9 +194,9 @@ static void start_all(struct host *h, size_t from, size_t upto)
         rv_store_set_faults(h->store, (struct rv_store_faults){at, h});
         opts.pipeline = h->w.pipeline;
         opts.journal = h->runs[i].journal;
-        opts.on_event = on_event;
-        opts.on_over = on_over;
-        opts.self = h;
+        opts.observer.on_event = on_event;
+        opts.observer.on_over = on_over;
+        opts.observer.self = h;
         h->runs[i].rc = -1000;
         ck_assert_int_eq(rv_engine_start(h->engine, &opts, env, NULL, &h->runs[i].exec, NULL), 0);
     }
@@ -267,9 +267,9 @@ START_TEST(a_store_that_takes_its_time_delays_no_piece_of_another_run)
     wait_for_gate(&h);
     opts.pipeline = h.talks.pipeline;
     opts.script = h.talks.script;
-    opts.on_delta = on_delta;
-    opts.on_over = on_over;
-    opts.self = &h;
+    opts.observer.on_delta = on_delta;
+    opts.observer.on_over = on_over;
+    opts.observer.self = &h;
     rv_envelope *env = envelope(50, rv_engine_now_us(h.engine));
     ck_assert_int_eq(rv_engine_start(h.engine, &opts, env, NULL, &talk, NULL), 0);
     uv_run(&h.loop, UV_RUN_DEFAULT);
