@@ -1,5 +1,5 @@
-/* What a run is made of in the store: its row and its BEGIN record, with memory of its own, so that whoever writes it
- * may do so later. */
+/* A run that is not in the store yet: its row and its BEGIN record, with their own memory, so that another thread can
+ * write them later. */
 #include <stdlib.h>
 #include <string.h>
 

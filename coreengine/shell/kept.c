@@ -1,5 +1,5 @@
-/* Steps on their way to the store, where a thread of its own writes: nothing of a step is performed, and its run is
- * told nothing more, until the step is durable. Whatever else the run waits for goes on. */
+/* Steps that the store thread commits. Until a step is durable its effects are not performed and its run receives no
+ * further event; calls and streams of the run continue. */
 #include "coreengine/shell/shell_internal.h"
 
 static rv_exec *run_of(struct write *w)

@@ -1,6 +1,6 @@
-/* The engine on a libuv loop: the caller's, or one of its own that is made when somebody first has to wait. A handle
- * runs before each wait for descriptors and lets happen what is due; a timer ends the wait when the next thing is due;
- * a third handle is what other threads poke: what they have to say lies in the pool and with the keeper of steps. */
+/* The engine on a libuv loop: the caller's loop, or its own, which is created for the first wait. A prepare handle
+ * processes what is due before each poll, a timer ends the poll when the next item is due, and an async handle lets
+ * workers and the store thread wake the loop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

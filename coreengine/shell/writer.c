@@ -1,8 +1,8 @@
-/* The store's own thread: writes what waits, all of it in one transaction, while the loop goes on. What waits when the
- * thread becomes free goes together; so the slower the disk, the larger the groups.
+/* The store thread: commits queued writes while the loop runs, all that are queued in one transaction. The slower the
+ * disk, the larger the groups.
  *
- * Each write has its own fate. One that is refused (its run was taken over) leaves the others as they were; when the
- * group as a whole fails, each is written alone, so that only those fail that can not be written. */
+ * Each write succeeds or fails by itself. A refused write (another process has taken the run over) leaves the others in
+ * place. When the whole group fails, each write is retried in a transaction of its own. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
