@@ -28,6 +28,7 @@ struct host {
         rv_journal *journal;
         int rc;
     } runs[N_RUNS];
+    bool holds;
     bool is_new; /* runs are made with their first step */
     int n_over, n_events, n_deltas;
     pthread_t loop_thread;
@@ -171,11 +172,17 @@ static rv_journal *journal(struct host *h, const rv_envelope *env, int64_t now_u
                                      .owner = "test/1",
                                      .now_us = now_us,
                                      .begin = {.mode = RV_UNSET, .max_parallel = RV_SHELL_MAX_PARALLEL}};
+    bool flags[8] = {false};
     char hash[RV_STORE_HASH_MAX];
     rv_journal *j = NULL;
 
     ck_assert_int_eq(rv_store_put_blob(h->store, RV_STR_LIT("{}"), hash, NULL), 0);
     start.bundle = hash;
+    if (h->w.script) {
+        rv_script_stages(h->w.script, h->w.pipeline, flags);
+        start.begin.has_script = true;
+        start.begin.scripted = flags;
+    }
     ck_assert_int_eq(
         h->is_new ? rv_journal_new(h->store, &start, &j, NULL) : rv_journal_create(h->store, &start, &j, NULL), 0);
     return j;
@@ -355,6 +362,49 @@ START_TEST(a_group_that_fails_is_written_one_by_one)
 }
 END_TEST
 
+#define ASKS     "name: asks\nagents: [{name: ask, default_next: use}, {name: use}]"
+#define QUESTION "stages: {ask: [{visit: 1, raise: {kind: clarification, question: which?}}, {output: {}}]}"
+
+static void on_question(void *self, rv_exec *x, const struct rv_pending *q)
+{
+    const struct rv_response response = {.text = RV_STR_LIT("that one")};
+    struct host *h = self;
+    struct rv_run_row row;
+
+    ck_assert_ptr_nonnull(q->id);
+    ck_assert_int_eq(rv_store_get_run(h->store, &all, rv_journal_run(h->runs[0].journal), &row, NULL), 0);
+    ck_assert_int_eq(row.status, RV_RUN_INTERRUPTED); /* the question is kept before anybody hears it */
+    ck_assert_int_eq(row.n_pending, 1);
+    ck_assert((row.owner != NULL) == h->holds);
+    rv_run_row_fini(&row);
+    ck_assert_int_eq(rv_exec_answer(x, &response, NULL), h->holds ? 0 : RV_E_STATE);
+}
+
+START_TEST(a_run_that_holds_its_lease_is_answered_without_opening_its_journal_again)
+{
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    struct host h;
+
+    host_new(&h);
+    world_fini(&h.w);
+    world_load(&h.w, ASKS, QUESTION, NULL);
+    h.holds = opts.holds = _i;
+    rv_envelope *env = envelope(0, rv_engine_now_us(h.engine));
+    h.is_new = true;
+    h.runs[0].journal = journal(&h, env, rv_engine_now_us(h.engine));
+    opts.pipeline = h.w.pipeline;
+    opts.script = h.w.script;
+    opts.journal = h.runs[0].journal;
+    opts.observer = (struct rv_observer){.on_question = on_question, .on_over = on_over, .self = &h};
+    ck_assert_int_eq(rv_engine_start(h.engine, &opts, env, NULL, &h.runs[0].exec, NULL), 0);
+    uv_run(&h.loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(h.n_over, 1);
+    ck_assert_int_eq(rv_exec_status(h.runs[0].exec), h.holds ? RV_RUN_COMPLETED : RV_RUN_INTERRUPTED);
+    ck_assert_int_eq(h.n_on_loop, 0);
+    host_fini(&h);
+}
+END_TEST
+
 START_TEST(an_engine_that_is_freed_writes_what_it_was_given)
 {
     struct host h;
@@ -382,6 +432,7 @@ Suite *kept_suite(void)
     tcase_add_test(tc, what_waits_is_written_together);
     tcase_add_test(tc, a_run_that_was_taken_over_fails_alone);
     tcase_add_loop_test(tc, a_group_that_fails_is_written_one_by_one, 0, RV_COUNT(group_points));
+    tcase_add_loop_test(tc, a_run_that_holds_its_lease_is_answered_without_opening_its_journal_again, 0, 2);
     tcase_add_test(tc, an_engine_that_is_freed_writes_what_it_was_given);
     suite_add_tcase(s, tc);
     return s;
