@@ -18,10 +18,15 @@
  * Rules: no threads that outlive a call; calls may come from several threads at once; keep state in *self, never in
  * globals; strings of the call are valid until the function returns; the host copies what reply() and fail() are given.
  *
+ * An entry whose specification says "blocking": false never waits (for a disk, the network, a lock that somebody holds
+ * for long) and returns within a millisecond. The engine may call it on the thread that serves all runs, which saves the
+ * way to another thread and back. It logs `call.blocked_loop` for one that breaks its word.
+ *
  * ABI log
  *   1  first version
  *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7"); RV_CAP_PROVIDER (kind 8) and
- *      emit() of the call, which every engine that knows kind 8 has; RV_CAP_AGENT (kind 9) and `context` of the call
+ *      emit() of the call, which every engine that knows kind 8 has; RV_CAP_AGENT (kind 9) and `context` of the call;
+ *      "blocking" in specifications (an older engine says that it does not know the key)
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -42,7 +47,7 @@ extern "C" {
 enum rv_cap_kind {
     /* args: the parameters, an object. reply: any JSON object (normalised by the engine), or fail().
      * spec: description, risk (read_only write destructive low medium high critical), category, effect (safe idempotent
-     *       non_idempotent), timeout_ms, input_schema, output_schema */
+     *       non_idempotent), timeout_ms, input_schema, output_schema, blocking */
     RV_CAP_TOOL = 1,
     /* args: {hook: "pre_process"|"post_process", stage, visit, envelope, output (post only)}.
      * reply: {} for "no change", or any of {envelope: {partial state}, output: {...} (post only)}; another member is an

@@ -213,8 +213,7 @@ static struct rv_exec_opts exec_opts(rv_chat *chat)
     x.find_agent = find_agent;
     x.find_self = chat;
     x.answer_from_script = o->script != NULL;
-    x.on_event = o->on_event;
-    x.on_delta = o->on_delta;
+    x.observer = (struct rv_observer){.on_event = o->on_event, .on_delta = o->on_delta, .self = o->self};
     x.on_piece = o->on_piece;
     x.on_payload = o->on_payload;
     x.on_input = o->on_input;

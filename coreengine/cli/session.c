@@ -359,11 +359,11 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
     x.mode = mode_of(s->args);
     x.use_mocks = rv_cli_flag(s->args, "mock");
     x.answer_from_script = x.script != NULL;
-    x.self = w;
+    x.self = x.observer.self = w;
     if (w->events || w->progress || w->recorder)
-        x.on_event = on_event;
+        x.observer.on_event = on_event;
     if (w->progress || w->deltas)
-        x.on_delta = on_delta;
+        x.observer.on_delta = on_delta;
     if (w->payloads)
         x.on_payload = on_payload;
     if (w->recorder) {

@@ -261,6 +261,7 @@ int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "make an HTTP client");
     h->curl = curl;
     h->loop = opts->loop;
+    h->runs_on = opts->runs_on;
     h->log = opts->log;
     h->max_idle = opts->max_connections ? opts->max_connections : DEFAULT_IDLE;
     h->todo_end = &h->todo;
@@ -285,11 +286,12 @@ void rv_http_free(rv_http *h)
     if (!h)
         return;
     assert(h->in_curl == 0); /* not from a callback */
-    uv_loop_t *loop = h->loop;
+    uv_loop_t *loop = h->runs_on ? NULL : h->loop;
     while (h->calls)
         rv_http_call_drop(h->calls);
     free_parts(h);
     uv_close((uv_handle_t *)&h->curl_timer, on_timer_closed);
     uv_close((uv_handle_t *)&h->clock, on_timer_closed);
-    uv_run(loop, UV_RUN_NOWAIT); /* the last handle that closes frees the client */
+    if (loop)
+        uv_run(loop, UV_RUN_NOWAIT); /* the last handle that closes frees the client */
 }

@@ -19,6 +19,7 @@ struct uv_loop_s;
 
 struct rv_http_opts {
     struct uv_loop_s *loop; /* borrowed; outlives the client */
+    bool runs_on;           /* the loop runs after rv_http_free(), which then does not run it */
     size_t max_connections; /* kept open for reuse; 0: 64 */
     const char *user_agent; /* NULL: "reeve/VERSION" */
     rv_log *log;            /* borrowed; may be NULL */
@@ -27,7 +28,8 @@ struct rv_http_opts {
  * RV_E_INTERNAL. */
 RV_MUST_CHECK int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err);
 /** Cancels what is under way and closes all handles on the loop: the loop must be run once more (until the close
- * callbacks were delivered) before it is closed; rv_http_free() does that itself with uv_run(UV_RUN_NOWAIT). */
+ * callbacks were delivered) before it is closed; rv_http_free() does that itself with uv_run(UV_RUN_NOWAIT), unless
+ * opts.runs_on. */
 void rv_http_free(rv_http *h);
 
 struct rv_http_request {

@@ -87,6 +87,7 @@ struct rv_http_call {
 struct rv_http {
     const struct rv_curl *curl;
     uv_loop_t *loop;
+    bool runs_on; /* the loop, after rv_http_free() */
     rv_log *log;
     CURLM *multi;
     char *user_agent;

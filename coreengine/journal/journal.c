@@ -4,8 +4,6 @@
 
 #include "coreengine/journal/journal_internal.h"
 
-#define STAGE_MAX 512 /* bytes of a stage in the run's row: a hook may have written any text there */
-
 struct rv_journal {
     rv_store *store; /* borrowed */
     char *run, *tenant;
@@ -16,9 +14,19 @@ struct rv_journal {
     bool holds;           /* and a pause is no reason to */
     bool is_paused;       /* interrupted or over, and the lease was given up with it */
     bool has_failed;      /* what became of a step is not known: nothing may follow it */
+    struct draft *draft;  /* the run is made with its first step; NULL: it is in the store */
+    /* the step under way, from prepare to written */
     struct rv_record *records;
     size_t cap;
-    rv_buf bodies, value; /* of the step under way */
+    rv_buf bodies, value;
+    struct rv_pendings pendings;
+    struct turns {
+        struct rv_turn *items;
+        size_t n;
+    } turns; /* what the step adds to sessions */
+    char stage[RV_STAGE_LABEL_MAX + 1];
+    struct rv_store_append append;
+    const rv_run *paused; /* its state may be worth a snapshot; NULL: it goes on */
 };
 
 bool rv_run_status_is_final(enum rv_run_status status)
@@ -47,6 +55,21 @@ static int new_journal(rv_store *store, const char *tenant, const char *run, rv_
     return 0;
 }
 
+static void turns_fini(struct turns *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        rv_turn_fini(&t->items[i]);
+    free(t->items);
+    *t = (struct turns){0};
+}
+
+static void forget_step(rv_journal *j)
+{
+    rv_pendings_fini(&j->pendings);
+    turns_fini(&j->turns);
+    j->paused = NULL;
+}
+
 void rv_journal_free(rv_journal *j)
 {
     if (!j)
@@ -56,6 +79,8 @@ void rv_journal_free(rv_journal *j)
     free(j->run);
     free(j->tenant);
     free(j->records);
+    rv_draft_free(j->draft);
+    forget_step(j);
     rv_buf_fini(&j->bodies);
     rv_buf_fini(&j->value);
     free(j);
@@ -81,13 +106,13 @@ void rv_journal_renewed(rv_journal *j, int64_t until_us)
     j->lease_until_us = until_us;
 }
 
-static const char *stage_of(const rv_envelope *env, char room[STAGE_MAX + 1])
+const char *rv_journal_stage_of(const rv_envelope *env, char room[RV_STAGE_LABEL_MAX + 1])
 {
     const char *stage = rv_envelope_fields(env)->current_stage;
 
-    if (strnlen(stage, STAGE_MAX + 1) <= STAGE_MAX)
+    if (strnlen(stage, RV_STAGE_LABEL_MAX + 1) <= RV_STAGE_LABEL_MAX)
         return stage;
-    rv_str cut = rv_utf8_cut(rv_str_of(stage), STAGE_MAX);
+    rv_str cut = rv_utf8_cut(rv_str_of(stage), RV_STAGE_LABEL_MAX);
     memcpy(room, cut.ptr, cut.len);
     room[cut.len] = '\0';
     return room;
@@ -95,68 +120,55 @@ static const char *stage_of(const rv_envelope *env, char room[STAGE_MAX + 1])
 
 /* --- making one --- */
 
-static int create(rv_journal *j, const struct rv_journal_start *s, const char *owner, rv_err **err)
-{
-    const struct rv_envelope_fields *f = rv_envelope_fields(s->env);
-    const struct rv_conversation *c = s->begin.conversation;
-    const char *user = !c ? f->user_id : c->context.user_id ? c->context.user_id : ""; /* nobody's are nobody's */
-    rv_buf state = RV_BUF_INIT(RV_STATE_MAX_BYTES); /* a larger one could not be loaded again */
-    char stage[STAGE_MAX + 1];
-
-    rv_record_put_begin(&s->begin, s->pipeline, s->now_us, &j->bodies);
-    rv_envelope_write_lean_state(s->env, &state);
-    int rc = rv_buf_check(&j->bodies, "the begin of a journal", err);
-    if (rc == 0)
-        rc = rv_buf_check(&state, "the state that a run begins from", err);
-    if (rc == 0) {
-        const struct rv_record begin = {
-            .seq = 1, .kind = RV_RECORD_BEGIN, .body = rv_buf_str(&j->bodies), .value = rv_buf_str(&state)};
-        const struct rv_store_new_run run = {
-            .id = f->envelope_id,
-            .tenant = s->tenant,
-            .user = user,
-            .session = f->session_id,
-            .pipeline = s->pipeline->name,
-            .bundle = s->bundle,
-            .parent = s->parent,
-            .parent_seq = s->parent_seq,
-            .status = RV_RUN_READY,
-            .stage = stage_of(s->env, stage),
-            .owner = owner,
-            .now_us = s->now_us,
-            .lease_until_us = owner ? j->lease_until_us : 0,
-            .records = &begin,
-            .n_records = 1,
-        };
-        rc = rv_store_create_run(j->store, &run, err);
-    }
-    rv_buf_fini(&state);
-    return rc;
-}
-
-int rv_journal_create(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err)
+int rv_journal_new(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err)
 {
     const char *id = rv_envelope_fields(start->env)->envelope_id;
-    const char *owner = out ? start->owner : NULL; /* of one that is only made, nobody could give it up */
     rv_journal *j = NULL;
 
     int rc = new_journal(store, start->tenant, id, &j, err);
     if (rc < 0)
         return rc;
     j->lease_until_us = start->now_us + (start->lease_us > 0 ? start->lease_us : RV_LEASE_DEFAULT_US);
-    rc = create(j, start, owner, err);
+    rc = rv_draft_new(start, start->owner, j->lease_until_us, &j->draft, err);
     if (rc < 0) {
-        rc = RV_WRAP(err, rc, "begin the journal of run \"%s\"", id);
-    } else {
-        j->fence = 1;
-        j->seq = 1;
-        j->is_owned = owner != NULL;
+        rv_journal_free(j);
+        return RV_WRAP(err, rc, "begin the journal of run \"%s\"", id);
     }
-    if (rc == 0 && out) {
+    j->fence = 1;
+    j->seq = 1;
+    *out = j;
+    return 0;
+}
+
+/* The run is in the store. */
+static void is_made(rv_journal *j)
+{
+    if (!j->draft)
+        return;
+    j->is_owned = j->draft->run.owner != NULL;
+    rv_draft_free(j->draft);
+    j->draft = NULL;
+}
+
+int rv_journal_create(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err)
+{
+    struct rv_journal_start s = *start;
+    rv_journal *j = NULL;
+
+    if (!out) /* of one that is only made, nobody could give it up */
+        s.owner = NULL;
+    int rc = rv_journal_new(store, &s, &j, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_store_create_run(store, &j->draft->run, err);
+    if (rc < 0)
+        rc = RV_WRAP(err, rc, "begin the journal of run \"%s\"", j->run);
+    else
+        is_made(j);
+    if (rc == 0 && out)
         *out = j;
-        return 0;
-    }
-    rv_journal_free(j);
+    else
+        rv_journal_free(j);
     return rc;
 }
 
@@ -305,32 +317,19 @@ static int write_records(rv_journal *j, const struct rv_event *ev, const struct 
 }
 
 /* A run that waits may wait for long, and others of its kind may follow: enter a long journal near its end. */
-static void keep_snapshot(rv_journal *j, int64_t now_us, const rv_run *run)
+static void keep_snapshot(rv_journal *j, rv_store *store, int64_t seq, int64_t now_us, const rv_run *run)
 {
     const struct rv_store_scope scope = {.tenant = j->tenant};
 
-    if (j->seq - (j->snapshot_seq > 0 ? j->snapshot_seq : 0) <= RV_SNAPSHOT_EVERY)
+    if (seq - (j->snapshot_seq > 0 ? j->snapshot_seq : 0) <= RV_SNAPSHOT_EVERY)
         return;
     if (j->snapshot_seq < 0)
-        j->snapshot_seq = rv_snapshot_seq(j->store, &scope, j->run);
-    if (j->seq - j->snapshot_seq <= RV_SNAPSHOT_EVERY)
+        j->snapshot_seq = rv_snapshot_seq(store, &scope, j->run);
+    if (seq - j->snapshot_seq <= RV_SNAPSHOT_EVERY)
         return;
-    j->snapshot_seq = j->seq; /* whatever comes of it: not tried again at once */
-    RV_IGNORE(rv_snapshot_put(j->store, &scope, j->run, j->fence, j->seq, now_us, run, NULL),
+    j->snapshot_seq = seq; /* whatever comes of it: not tried again at once */
+    RV_IGNORE(rv_snapshot_put(store, &scope, j->run, j->fence, seq, now_us, run, NULL),
               "the journal is complete without it");
-}
-
-/* What a step adds to sessions. */
-struct turns {
-    struct rv_turn *items;
-    size_t n;
-};
-
-static void turns_fini(struct turns *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        rv_turn_fini(&t->items[i]);
-    free(t->items);
 }
 
 static int read_turns(const struct rv_effects *effects, struct turns *out, rv_err **err)
@@ -355,48 +354,51 @@ static int read_turns(const struct rv_effects *effects, struct turns *out, rv_er
     return rc;
 }
 
-static int append_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
-                       rv_err **err)
+/* The answer is the caller's: a step that is written later needs its own. */
+static int own_value(rv_journal *j, rv_err **err)
+{
+    rv_str *value = &j->records[0].value;
+
+    if (!value->ptr || value->ptr == rv_buf_cstr(&j->value))
+        return 0;
+    rv_buf_clear(&j->value);
+    rv_buf_add_str(&j->value, *value);
+    *value = rv_buf_str(&j->value);
+    return rv_buf_check(&j->value, "an answer", err);
+}
+
+static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                   bool is_later, rv_err **err)
 {
     const struct rv_effect *last = effects->n > 0 ? &effects->items[effects->n - 1] : NULL;
     bool is_end = last && last->kind == RV_EFFECT_FINISH;
-    bool lets_go = is_end && !(j->holds && rv_run_status(run) == RV_RUN_INTERRUPTED);
     const rv_envelope *env = rv_run_envelope(run);
-    struct pendings p = {0};
-    struct turns turns = {0};
-    char stage[STAGE_MAX + 1];
+    struct rv_store_append *a = &j->append;
     size_t n = 0;
 
-    struct rv_store_append a = {.run = j->run,
-                                .fence = j->fence,
-                                .now_us = ev->now_us,
-                                .status = rv_run_status(run),
-                                .stage = stage_of(env, stage),
-                                .set_pending = is_end || ev->kind == RV_EVENT_ANSWER,
-                                .release = lets_go};
+    *a = (struct rv_store_append){.run = j->run,
+                                  .fence = j->fence,
+                                  .now_us = ev->now_us,
+                                  .status = rv_run_status(run),
+                                  .stage = rv_journal_stage_of(env, j->stage),
+                                  .set_pending = is_end || ev->kind == RV_EVENT_ANSWER};
+    bool is_pause = is_end && a->status == RV_RUN_INTERRUPTED;
+    a->release = is_end && !(j->holds && is_pause);
+    j->paused = is_pause ? run : NULL;
     int rc = write_records(j, ev, effects, env, &n, err);
-    if (rc == 0 && is_end && a.status == RV_RUN_INTERRUPTED)
-        rc = rv_pendings_of(env, rv_run_asked_by(run) ? rv_run_asked_by(run) : a.stage, &p, err);
+    if (rc == 0 && is_later)
+        rc = own_value(j, err);
+    if (rc == 0 && is_pause)
+        rc = rv_pendings_of(env, rv_run_asked_by(run) ? rv_run_asked_by(run) : a->stage, &j->pendings, err);
     if (rc == 0)
-        rc = read_turns(effects, &turns, err);
-    if (rc == 0) {
-        a.turns = turns.items;
-        a.n_turns = turns.n;
-        a.records = j->records;
-        a.n_records = n;
-        a.pending = p.items;
-        a.n_pending = p.n;
-        rc = rv_store_append(j->store, &a, err);
-    }
-    rv_pendings_fini(&p);
-    turns_fini(&turns);
-    if (rc < 0)
-        return rc;
-    j->seq += (int64_t)n;
-    j->is_paused = lets_go;
-    if (is_end && a.status == RV_RUN_INTERRUPTED)
-        keep_snapshot(j, ev->now_us, run);
-    return 0;
+        rc = read_turns(effects, &j->turns, err);
+    a->turns = j->turns.items;
+    a->n_turns = j->turns.n;
+    a->records = j->records;
+    a->n_records = n;
+    a->pending = j->pendings.items;
+    a->n_pending = j->pendings.n;
+    return rc;
 }
 
 bool rv_journal_owner_may_live(const rv_journal *j)
@@ -409,18 +411,78 @@ void rv_journal_hold(rv_journal *j, bool holds)
     j->holds = holds;
 }
 
-int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
-                    rv_err **err)
+static int step_failed(rv_journal *j, int rc, rv_err **err)
+{
+    j->has_failed = true;
+    forget_step(j);
+    return RV_WRAP(err, rc, "journal record %lld of run \"%s\"", (long long)j->seq + 1, j->run);
+}
+
+static int begin_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                      bool is_later, rv_err **err)
 {
     if (j->has_failed)
         return RV_FAIL(err, RV_E_STATE,
                        "run \"%s\": an earlier step could not be journaled; recover the run before it goes on", j->run);
     if (j->is_paused)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" was given up when it paused; open its journal again", j->run);
-    int rc = append_step(j, ev, effects, run, err);
-    if (rc < 0) {
-        j->has_failed = true;
-        rc = RV_WRAP(err, rc, "journal record %lld of run \"%s\"", (long long)j->seq + 1, j->run);
-    }
-    return rc;
+    int rc = prepare(j, ev, effects, run, is_later, err);
+    return rc < 0 ? step_failed(j, rc, err) : 0;
+}
+
+int rv_journal_prepare(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                       rv_err **err)
+{
+    return begin_step(j, ev, effects, run, true, err);
+}
+
+int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err)
+{
+    int rc = j->draft ? rv_store_create_run(store, &j->draft->run, err) : 0;
+
+    return rc < 0 ? rc : rv_store_append(store, &j->append, err);
+}
+
+void rv_journal_rest(rv_journal *j, rv_store *store)
+{
+    int64_t seq = j->seq + (int64_t)j->append.n_records;
+
+    if (j->paused)
+        keep_snapshot(j, store, seq, j->append.now_us, j->paused);
+}
+
+int rv_journal_written(rv_journal *j, int rc, rv_err **err)
+{
+    if (rc < 0)
+        return step_failed(j, rc, err);
+    is_made(j);
+    j->seq += (int64_t)j->append.n_records;
+    j->is_paused = j->append.release;
+    forget_step(j);
+    return 0;
+}
+
+/* A run and its first step are one transaction. */
+static int write_now(rv_journal *j, rv_err **err)
+{
+    bool is_group = j->draft && !rv_store_in_group(j->store);
+
+    int rc = is_group ? rv_store_begin(j->store, err) : 0;
+    if (rc < 0)
+        return rc;
+    rc = rv_journal_write(j, j->store, err);
+    return is_group ? rv_store_end(j->store, rc, err) : rc;
+}
+
+int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
+                    rv_err **err)
+{
+    int rc = begin_step(j, ev, effects, run, false, err);
+
+    if (rc < 0)
+        return rc;
+    rc = write_now(j, err);
+    if (rc == 0)
+        rv_journal_rest(j, j->store);
+    return rv_journal_written(j, rc, err);
 }

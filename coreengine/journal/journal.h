@@ -68,6 +68,8 @@ struct rv_journal_start {
 /** A new run whose BEGIN record is durable. out NULL: only make it. RV_E_EXISTS and what rv_store_create_run() says. */
 RV_MUST_CHECK int rv_journal_create(rv_store *store, const struct rv_journal_start *start, rv_journal **out,
                                     rv_err **err);
+/** A new run that is made with its first step, in the same transaction: nothing is written before. */
+RV_MUST_CHECK int rv_journal_new(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err);
 /** Become the owner of a run that is there. An owner who is known to be dead is not waited for. RV_E_STATE: somebody
  * runs it (says who and until when). Writes an OWNER record unless the run was interrupted (an answer follows). */
 RV_MUST_CHECK int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run,
@@ -83,6 +85,16 @@ bool rv_journal_owner_may_live(const rv_journal *j);
  * was taken over meanwhile: then nothing may be performed. */
 RV_MUST_CHECK int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects,
                                   const rv_run *run, rv_err **err);
+/* The same in parts, so that another thread may write: prepare and written on the journal's own thread; between them,
+ * on whichever thread has the handle, write and, when that is durable, rest. What effects and run have must stay as it
+ * is until written; ev need not. */
+RV_MUST_CHECK int rv_journal_prepare(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects,
+                                     const rv_run *run, rv_err **err);
+/** Into any handle of the run's store; may be part of its group, and be repeated. */
+RV_MUST_CHECK int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err);
+void rv_journal_rest(rv_journal *j, rv_store *store); /* what the journal is complete without */
+/** What the write came to: passes rc on. After a failure nothing more can be written. */
+RV_MUST_CHECK int rv_journal_written(rv_journal *j, int rc, rv_err **err);
 /** Whoever runs it answers its interrupts too: a pause does not end the lease, rv_journal_free() does. */
 void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
@@ -99,6 +111,16 @@ RV_MUST_CHECK int rv_journal_takeovers(rv_store *store, const struct rv_store_sc
 RV_MUST_CHECK int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
                                           const struct rv_conversation *c, json_object **out, char hash[RV_HASH_MAX],
                                           rv_err **err);
+
+/* --- Questions --- */
+struct rv_pendings {
+    struct rv_pending *items; /* texts borrow from the envelope and from `bodies` */
+    size_t n;
+    rv_buf bodies;
+};
+/** What an envelope waits for. stage: of the questions that name none. */
+RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, struct rv_pendings *out, rv_err **err);
+void rv_pendings_fini(struct rv_pendings *p);
 
 /* --- Reading --- */
 /** Is a run of that status finished for good? (Interrupted ones wait, ready and running ones go on.) */

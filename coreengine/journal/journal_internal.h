@@ -36,15 +36,21 @@ int rv_journal_diverged(rv_err **err, int rc); /* adds the hint; gives rc */
 /** A call as a message says it. */
 void rv_call_describe(const struct rv_effect *e, const rv_envelope *env, rv_buf *out);
 
-/* pending.c */
-struct pendings {
-    struct rv_pending *items; /* texts borrow from the envelope and from `bodies` */
-    size_t n;
-    rv_buf bodies;
+/* The stage of the run's row: a hook may have written any text there. */
+#define RV_STAGE_LABEL_MAX 512 /* bytes */
+const char *rv_journal_stage_of(const rv_envelope *env, char room[RV_STAGE_LABEL_MAX + 1]);
+
+/* draft.c: a run that is not in the store yet */
+struct draft {
+    struct rv_store_new_run run; /* of its own texts */
+    struct rv_record begin;
+    rv_buf body, state;
+    char *texts[9];
 };
-RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, struct pendings *out,
-                                 rv_err **err); /* stage: of those that name none */
-void rv_pendings_fini(struct pendings *p);
+/** owner NULL: nobody's. Copies what it needs. */
+RV_MUST_CHECK int rv_draft_new(const struct rv_journal_start *s, const char *owner, int64_t lease_until_us,
+                               struct draft **out, rv_err **err);
+void rv_draft_free(struct draft *d); /* NULL is fine */
 
 /* conversation.c */
 /** The same messages again, as a run was told them at that moment. RV_E_STATE: they are others now. */

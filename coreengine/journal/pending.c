@@ -79,7 +79,7 @@ static bool fits(const char *text, size_t max)
 }
 
 /* The body's place is filled in when the buffer moves no more. */
-static int add(struct pendings *p, rv_index *ids, struct view *v, const char *stage, rv_err **err)
+static int add(struct rv_pendings *p, rv_index *ids, struct view *v, const char *stage, rv_err **err)
 {
     size_t at = p->bodies.len;
 
@@ -107,10 +107,10 @@ static int add(struct pendings *p, rv_index *ids, struct view *v, const char *st
     return rv_buf_check(&p->bodies, "pending interrupts", err);
 }
 
-int rv_pendings_of(const rv_envelope *env, const char *stage, struct pendings *out, rv_err **err)
+int rv_pendings_of(const rv_envelope *env, const char *stage, struct rv_pendings *out, rv_err **err)
 {
     struct rv_interrupt in = rv_envelope_interrupt(env);
-    struct pendings p = {.bodies = RV_BUF_INIT(RV_STORE_MAX_VALUE)};
+    struct rv_pendings p = {.bodies = RV_BUF_INIT(RV_STORE_MAX_VALUE)};
     struct view v = {.id = in.id,
                      .stage = in.stage,
                      .question = in.question,
@@ -143,9 +143,9 @@ int rv_pendings_of(const rv_envelope *env, const char *stage, struct pendings *o
     return rc;
 }
 
-void rv_pendings_fini(struct pendings *p)
+void rv_pendings_fini(struct rv_pendings *p)
 {
     free(p->items);
     rv_buf_fini(&p->bodies);
-    *p = (struct pendings){0};
+    *p = (struct rv_pendings){0};
 }

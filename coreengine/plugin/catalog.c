@@ -101,6 +101,13 @@ static const struct rv_tool_info *find_tool(void *self, rv_str name)
     return e ? &e->tool : NULL;
 }
 
+bool rv_plugins_may_block(const rv_plugins *p, enum rv_name_kind kind, const char *name)
+{
+    const struct rv_plugin_entry *e = rv_plugin_find(p, kind, rv_str_of(name));
+
+    return !e || !e->never_blocks || e->owner->isolated; /* another process is waited for in any case */
+}
+
 static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind, rv_str name)
 {
     const struct rv_plugin_entry *e = NULL;

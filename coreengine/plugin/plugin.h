@@ -75,6 +75,8 @@ struct rv_plugin_tools {
 /** Gives &t->source; t stays where it is. */
 struct rv_tool_source *rv_plugin_tools_init(struct rv_plugin_tools *t, rv_plugins *p,
                                             const struct rv_tool_workers *workers);
+/** Whether a call of it may wait for something: else it can be made on a thread that must not. */
+bool rv_plugins_may_block(const rv_plugins *p, enum rv_name_kind kind, const char *name);
 /** The other side of `isolation: process`: loads what the engine at the other end of the socket names and answers its
  * calls, until that end is closed. For a process of its own: sets limits, ignores SIGINT, SIGTERM and SIGHUP. Gives the
  * exit status. */

@@ -35,6 +35,7 @@ struct rv_plugin_entry {
     struct rv_entry_info info; /* hooks, policies, mocks, routing functions, probes, providers */
     rv_template *prompt;       /* prompts; owned */
     const char *prompt_text;
+    bool never_blocks; /* it says so: `blocking: false` */
 };
 
 /* An agent is a document: nothing of it is called, and no stage can name it as it names an entry. */

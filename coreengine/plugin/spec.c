@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const tool_keys[] = {"description", "risk",         "category",     "effect",
-                                        "timeout_ms",  "input_schema", "output_schema"};
-static const char *const call_keys[] = {"description", "sees", "timeout_ms"};
-static const char *const plain_keys[] = {"description", "timeout_ms"}; /* of those that see no envelope */
+static const char *const tool_keys[] = {"description", "risk",         "category",      "effect",
+                                        "timeout_ms",  "input_schema", "output_schema", "blocking"};
+static const char *const call_keys[] = {"description", "sees", "timeout_ms", "blocking"};
+static const char *const plain_keys[] = {"description", "timeout_ms", "blocking"}; /* of those that see no envelope */
 static const char *const prompt_keys[] = {"description", "text"};
 
 int rv_plugin_read_object(const char *text, const char *what, json_object **out, rv_err **err)
@@ -77,6 +77,16 @@ static int read_timeout(json_object *spec, int64_t *out, rv_err **err)
     return 0;
 }
 
+static int read_blocking(struct rv_plugin_entry *e, rv_err **err)
+{
+    bool blocks = true;
+
+    if (json_object_object_get_ex(e->spec, "blocking", NULL) && !rv_json_get_bool(e->spec, "blocking", &blocks))
+        return RV_FAIL(err, RV_E_PLUGIN, "\"blocking\" is neither true nor false");
+    e->never_blocks = !blocks;
+    return 0;
+}
+
 static int read_schema(json_object *spec, const char *key, json_object **json, rv_schema **out, rv_err **err)
 {
     int rc;
@@ -119,6 +129,7 @@ static int read_tool(struct rv_plugin_entry *e, rv_err **err)
     tool->description = e->description;
     if ((rc = check_keys(e->spec, tool_keys, RV_COUNT(tool_keys), err)) < 0 ||
         (rc = read_words(e->spec, tool, err)) < 0 || (rc = read_timeout(e->spec, &tool->timeout_ms, err)) < 0 ||
+        (rc = read_blocking(e, err)) < 0 ||
         (rc = read_schema(e->spec, "input_schema", &tool->input_json, &e->input, err)) < 0 ||
         (rc = read_schema(e->spec, "output_schema", &tool->output_json, &e->output, err)) < 0)
         return rc;
@@ -158,7 +169,8 @@ static int read_called(struct rv_plugin_entry *e, const char *const *keys, size_
 
     e->info.name = e->name;
     e->info.kind = e->kind;
-    if ((rc = check_keys(e->spec, keys, n_keys, err)) < 0 || (rc = read_timeout(e->spec, &e->info.timeout_ms, err)) < 0)
+    if ((rc = check_keys(e->spec, keys, n_keys, err)) < 0 ||
+        (rc = read_timeout(e->spec, &e->info.timeout_ms, err)) < 0 || (rc = read_blocking(e, err)) < 0)
         return rc;
     return read_sees(e, err);
 }

@@ -1,5 +1,5 @@
-/* The tools of a set of capabilities as a source: calls may block, in this process or waiting for another one, so that
- * they go to workers. What a call needs there is copied: a call that was given up may outlast its run. */
+/* The tools of a set of capabilities as a source: calls that may block, in this process or waiting for another one,
+ * go to workers. What a call needs there is copied: a call that was given up may outlast its run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,9 +96,12 @@ static struct tool_work *new_work(rv_plugins *p, struct rv_tool_call *c)
     atomic_init(&w->work.cancelled, false);
     w->call = c;
     w->plugins = p;
+    w->work.never_blocks = !rv_plugins_may_block(p, RV_NAME_TOOL, c->tool);
     w->room = rv_arena_new(MAX_CALL);
-    if (w->room && copy_call(w, c))
+    if (w->room && copy_call(w, c)) {
+        w->work.tool = w->what.name;
         return w;
+    }
     free_work(&w->work);
     return NULL;
 }

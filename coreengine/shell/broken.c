@@ -40,7 +40,7 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
     static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
     rv_buf why = RV_BUF_INIT(MAX_WHY), line = RV_BUF_INIT(MAX_LINE);
 
-    if (!x->opts.on_event || x->is_end_told)
+    if (!x->opts.observer.on_event || x->is_end_told)
         return;
     x->is_end_told = true;
     rv_err_write_chain(err, &why);
@@ -48,7 +48,8 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
         const struct rv_effect e = {.kind = RV_EFFECT_EMIT, .emit = kinds[i], .stage = -1};
         rv_buf_clear(&line);
         rv_broken_end_write(kinds[i], rv_exec_envelope(x), x->last_us, rv_buf_cstr(&why), &line);
-        x->opts.on_event(x->opts.self, &e, line.rc == 0 ? rv_buf_str(&line) : RV_STR_LIT("{\"type\":\"done\"}"));
+        x->opts.observer.on_event(x->opts.observer.self, &e,
+                                  line.rc == 0 ? rv_buf_str(&line) : RV_STR_LIT("{\"type\":\"done\"}"));
     }
     rv_buf_fini(&line);
     rv_buf_fini(&why);

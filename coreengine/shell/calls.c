@@ -107,6 +107,27 @@ struct call *rv_call_find(rv_exec *x, int64_t call_id)
     return c;
 }
 
+void rv_call_park(struct call *c)
+{
+    c->is_parked = true;
+    c->due_us = RV_NEVER;
+    rv_due_moved(&c->x->engine->due, c);
+}
+
+void rv_calls_unpark(rv_exec *x)
+{
+    int64_t now_us = rv_engine_now_us(x->engine);
+
+    for (struct call *c = x->calls; c; c = c->next) {
+        if (!c->is_parked)
+            continue;
+        c->is_parked = false;
+        if (c->due_us > now_us)
+            c->due_us = now_us;
+        rv_due_moved(&x->engine->due, c);
+    }
+}
+
 static void begin_failure(struct call *c, const char *type, bool retryable)
 {
     c->failed = true;

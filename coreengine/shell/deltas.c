@@ -62,7 +62,7 @@ static bool tell_watcher(struct call *c, const struct rv_delta_from *from, const
 
     if (d->kind == RV_LLM_DELTA_TOOL_START && name_start(c, d, &name) == 0 && name.len > 0)
         told.id = rv_buf_str(&name);
-    bool goes_on = is_internal || o->on_delta(o->self, from, &told);
+    bool goes_on = is_internal || o->observer.on_delta(o->observer.self, from, &told);
     rv_buf_fini(&name);
     return goes_on;
 }
@@ -78,7 +78,7 @@ bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d)
         rv_buf_add_str(&c->heard, d->text);
     if (o->on_piece)
         o->on_piece(o->self, &from, d);
-    return !o->on_delta || tell_watcher(c, &from, d, is_internal);
+    return !o->observer.on_delta || tell_watcher(c, &from, d, is_internal);
 }
 
 void rv_delta_tell_output(rv_exec *x, const struct rv_effect *e)
@@ -86,8 +86,9 @@ void rv_delta_tell_output(rv_exec *x, const struct rv_effect *e)
     const struct rv_delta_from from = {e->stage, e->call_id, e->origin, false};
     const struct rv_llm_delta d = {.kind = RV_LLM_DELTA_TEXT, .text = {e->request, e->request_len}};
 
-    if (e->request && !e->origin && x->opts.on_delta)
-        RV_IGNORE(!x->opts.on_delta(x->opts.self, &from, &d), "there is no stream to hold: everything is here");
+    if (e->request && !e->origin && x->opts.observer.on_delta)
+        RV_IGNORE(!x->opts.observer.on_delta(x->opts.observer.self, &from, &d),
+                  "there is no stream to hold: everything is here");
 }
 
 static rv_str member(json_object *call, const char *key)
@@ -128,7 +129,8 @@ void rv_delta_tell_rest(struct call *c)
 {
     rv_str text = rv_buf_str(&c->text);
 
-    if ((!c->x->opts.on_delta && !c->x->opts.on_piece) || c->model || c->failed) /* a wire tells everything itself */
+    if ((!c->x->opts.observer.on_delta && !c->x->opts.on_piece) || c->model ||
+        c->failed) /* a wire tells everything itself */
         return;
     if (!c->told_text && text.len && rv_utf8_valid(text, NULL))
         tell(c, &(struct rv_llm_delta){.kind = RV_LLM_DELTA_TEXT, .text = text});

@@ -4,10 +4,15 @@
 
 #include "coreengine/shell/shell_internal.h"
 
+#define LOOK_EVERY 64 /* turns without a sleep between two looks at signals and descriptors */
+
 int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err)
 {
-    rv_engine *e = calloc(1, sizeof *e);
+    rv_engine *e;
 
+    if (opts->loop && opts->virtual_time)
+        return RV_FAIL(err, RV_E_INVALID, "make an engine: simulated time needs no loop, and can not use one");
+    e = calloc(1, sizeof *e);
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "make an engine");
     e->opts = *opts;
@@ -17,6 +22,11 @@ int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **e
     int rc = e->opts.handle_signals ? rv_signals_watch(e, err) : 0;
     if (rc < 0) {
         free(e);
+        return rc;
+    }
+    rc = e->opts.loop ? rv_loop_ensure(e, err) : 0;
+    if (rc < 0) {
+        rv_engine_free(e);
         return rc;
     }
     *out = e;
@@ -29,12 +39,15 @@ void rv_engine_free(rv_engine *e)
         return;
     for (rv_exec *x = e->execs, *next; x; x = next) {
         next = x->next;
+        rv_keep_wait(x);
         rv_call_free_all(x);
         x->over = true;
         x->engine = NULL;
         x->prev = x->next = NULL;
     }
     rv_signals_unwatch(e);
+    rv_leases_free(e);
+    rv_writer_free(e->writer);
     rv_models_free(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);
@@ -157,25 +170,38 @@ rv_str rv_exec_unkept(const rv_exec *x)
     return (rv_str){x->unkept, x->unkept ? x->unkept_len : 0};
 }
 
+void rv_exec_unkept_by(rv_exec *x, rv_err **err)
+{
+    x->is_unkept = true;
+    save_unkept(x);
+    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
+                rv_journal_run(x->opts.journal));
+}
+
+static int keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
+{
+    int rc;
+
+    if (rv_keeps_aside(x)) {
+        rc = rv_keep_aside(x, ev, err);
+    } else {
+        rv_lease_limit_wait(x->engine);
+        rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
+        rv_lease_free_wait(x->engine);
+        if (rc == 0)
+            rv_lease_proved(x);
+    }
+    if (rc < 0)
+        rv_exec_unkept_by(x, err);
+    return rc;
+}
+
 static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 {
     if (x->opts.on_input)
         x->opts.on_input(x->opts.self, ev);
     int rc = rv_run_step(x->run, ev, &x->effects, err);
-    if (rc < 0 || !x->opts.journal)
-        return rc;
-    rv_lease_limit_wait(x->engine);
-    rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
-    rv_lease_free_wait(x->engine);
-    if (rc == 0) {
-        rv_lease_proved(x);
-        return 0;
-    }
-    x->is_unkept = true;
-    save_unkept(x);
-    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
-                rv_journal_run(x->opts.journal));
-    return rc;
+    return rc < 0 || !x->opts.journal ? rc : keep(x, ev, err);
 }
 
 int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
@@ -193,6 +219,8 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 
 int rv_exec_begin(rv_exec *x, rv_err **err)
 {
+    if (x->is_keeping) /* they are performed when it is kept */
+        return 0;
     return rv_call_new(x, CALL_BEGIN, rv_engine_now_us(x->engine), 0) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
 }
 
@@ -218,14 +246,19 @@ int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv
     x->opts = *opts;
     x->answers = opts->answer_from_script && opts->script;
     if (opts->journal)
-        rv_journal_hold(opts->journal, x->answers);
+        rv_journal_hold(opts->journal, x->answers || opts->holds);
     x->number = e->n_started++;
     x->status = RV_RUN_RUNNING;
     x->next = e->execs;
     if (x->next)
         x->next->prev = x;
     e->execs = x;
-    int rc = prepare(x, err);
+    e->n_live++;
+    if (e->opts.loop)
+        rv_loop_hold(e->loop);
+    int rc = opts->journal ? rv_writer_ensure(e, err) : 0;
+    if (rc == 0)
+        rc = prepare(x, err);
     if (rc < 0) {
         rv_exec_free(x);
         return rc;
@@ -255,7 +288,7 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
     if (rc == 0)
         rc = first_step(x, response, err);
     if (rc < 0) {
-        if (x->is_unkept && err)
+        if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
             rv_exec_tell_end(x, *err);
         rv_exec_free(x);
         return rc;
@@ -266,10 +299,15 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
 
 int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
 {
+    bool is_virtual = e->opts.virtual_time;
+
     while (!x->over) {
-        int rc = x->calls || x->cancel_asked ? 0 : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
-        if (rc == 0)
-            rc = rv_engine_turn(e, err);
+        int rc =
+            x->calls || x->cancel_asked || x->is_keeping ? 0 : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
+        if (rc == 0 && !rv_engine_turn(e) && !is_virtual)
+            rc = rv_loop_run(e, true, err);
+        else if (rc == 0 && ++e->n_turns % LOOK_EVERY == 0 && e->loop)
+            rc = rv_loop_run(e, false, err);
         if (rc < 0)
             return rc;
     }
@@ -282,11 +320,57 @@ int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
     return x->rc;
 }
 
+void rv_exec_end(rv_exec *x)
+{
+    rv_engine *e = x->engine;
+
+    if (x->over)
+        return;
+    x->over = x->is_untold = true;
+    e->n_live--;
+    e->n_untold++;
+}
+
+int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
+{
+    rv_engine *e = x->engine;
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .response = *response};
+
+    if (!e || !x->over || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    if (x->opts.journal && !x->answers && !x->opts.holds)
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" was given up when it paused; open its journal again",
+                       rv_journal_run(x->opts.journal));
+    ev.now_us = rv_exec_now_us(x);
+    int rc = rv_exec_step(x, &ev, err);
+    if (rc == 0)
+        rc = rv_exec_begin(x, err);
+    if (rc < 0) {
+        if (x->is_unkept || rc == RV_E_NOMEM) /* what the core was told can not be taken back */
+            x->rc = rc;
+        return rc;
+    }
+    e->n_untold -= x->is_untold;
+    x->over = x->is_untold = false;
+    x->status = RV_RUN_RUNNING;
+    e->n_live++;
+    if (e->opts.loop)
+        rv_loop_hold(e->loop);
+    return 0;
+}
+
 void rv_exec_break(rv_exec *x, int rc, rv_err *err)
 {
     rv_call_free_all(x);
+    if (x->is_keeping) {
+        x->is_broken = true;
+        x->rc = rc;
+        rv_err_free(x->err);
+        x->err = err;
+        return;
+    }
     rv_effects_clear(&x->effects);
-    x->over = true;
+    rv_exec_end(x);
     rv_exec_tell_end(x, err);
     if (rc == RV_E_NOMEM || rc == RV_E_INTERNAL)
         x->status = RV_RUN_FAILED;
@@ -307,8 +391,6 @@ void rv_exec_cancel(rv_exec *x)
         return;
     x->cancel_asked = true;
     x->engine->any_cancel = true;
-    if (x->engine->loop) /* a piece that made somebody ask for this may have come in the middle of a sleep */
-        rv_loop_stir(x->engine->loop);
 }
 
 bool rv_exec_is_over(const rv_exec *x)
@@ -336,7 +418,10 @@ void rv_exec_free(rv_exec *x)
     if (!x)
         return;
     if (x->engine) {
+        rv_keep_wait(x);
         rv_call_free_all(x);
+        x->engine->n_live -= !x->over;
+        x->engine->n_untold -= x->is_untold;
         if (x->prev)
             x->prev->next = x->next;
         else

@@ -74,7 +74,11 @@ static int emit(void *self, rv_str json)
     struct job *j = self;
     struct piece *piece = new_piece(j, json);
 
-    return piece ? rv_pool_take_piece(j->pool, piece) : -1;
+    if (!piece || j->pool)
+        return piece ? rv_pool_take_piece(j->pool, piece) : -1;
+    rv_delta_piece(piece); /* the call is made on the loop */
+    rv_piece_free(piece);
+    return 0;
 }
 
 /* What a provider's call came to, as a reply. */

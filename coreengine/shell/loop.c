@@ -1,5 +1,6 @@
-/* Sleeping in real time: one libuv loop, made when somebody first has to wait. It has a timer for what is due next and
- * a handle that other threads may poke; what they have to say lies in the pool. */
+/* The engine on a libuv loop: the caller's loop, or its own, which is created for the first wait. A prepare handle
+ * processes what is due before each poll, a timer ends the poll when the next item is due, and an async handle lets
+ * workers and the store thread wake the loop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,18 +12,22 @@
 
 #define LOOP_DESCRIPTORS 6                         /* epoll, async, signal pipe and some to spare */
 #define MAX_SLEEP_US     ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
+#define PASS_NS          UINT64_C(1000000)         /* of turns; then others of the loop have theirs */
 
 struct shell_loop {
-    uv_loop_t uv;
+    uv_loop_t own; /* unless one was given */
+    uv_loop_t *uv;
     uv_timer_t timer;
     uv_async_t async;
+    uv_prepare_t prepare;
+    rv_engine *engine; /* NULL: it is gone, and the handles are about to close */
+    int n_open;        /* handles */
 };
 
-/* The sleep is over. libuv runs timers before it waits, too: one that is due by then, where the process had to wait for
- * a core since it was started, must end the wait as well, for nothing else may ever do so. */
+/* Both only end the wait. */
 static void on_timer(uv_timer_t *timer)
 {
-    uv_stop(timer->loop);
+    (void)timer;
 }
 
 static void on_async(uv_async_t *async)
@@ -30,21 +35,69 @@ static void on_async(uv_async_t *async)
     (void)async;
 }
 
-static void close_loop(struct shell_loop *l)
+/* An engine without a run that goes on does not keep the caller's loop alive. */
+static void hold(struct shell_loop *l, bool is_live)
 {
-    while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)
+    uv_handle_t *handles[] = {(uv_handle_t *)&l->timer, (uv_handle_t *)&l->async};
+
+    for (size_t i = 0; i < RV_COUNT(handles); i++)
+        if (is_live)
+            uv_ref(handles[i]);
+        else
+            uv_unref(handles[i]);
+}
+
+/* The wait that comes ends when something is due. Round up: a timer that fires early would spin. */
+static void arm(struct shell_loop *l, bool at_once)
+{
+    int64_t us = at_once ? 0 : rv_engine_due_us(l->engine) - rv_engine_now_us(l->engine);
+
+    if (us > MAX_SLEEP_US)
+        us = MAX_SLEEP_US;
+    uv_update_time(l->uv);
+    uv_timer_start(&l->timer, on_timer, us > 0 ? (uint64_t)(us + 999) / 1000 : 0, 0);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct shell_loop *l = prepare->data;
+    uint64_t until_ns = uv_hrtime() + PASS_NS;
+    int n = 0;
+
+    while (uv_hrtime() < until_ns && rv_engine_turn(l->engine))
+        n++;
+    arm(l, n > 0); /* whoever waits for a run looks whether it is over before anybody sleeps */
+    if (l->uv != &l->own)
+        hold(l, l->engine->n_live > 0);
+}
+
+static void close_own(struct shell_loop *l)
+{
+    while (uv_run(&l->own, UV_RUN_DEFAULT) != 0)
         continue; /* deliver the close callbacks */
-    RV_IGNORE(uv_loop_close(&l->uv), "nothing is open");
+    RV_IGNORE(uv_loop_close(&l->own), "nothing is open");
     free(l);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct shell_loop *l = handle->data;
+
+    if (--l->n_open == 0 && l->uv != &l->own)
+        free(l);
 }
 
 void rv_loop_free(struct shell_loop *l)
 {
     if (!l)
         return;
-    uv_close((uv_handle_t *)&l->timer, NULL);
-    uv_close((uv_handle_t *)&l->async, NULL);
-    close_loop(l);
+    l->engine = NULL;
+    uv_prepare_stop(&l->prepare);
+    uv_close((uv_handle_t *)&l->timer, on_closed);
+    uv_close((uv_handle_t *)&l->async, on_closed);
+    uv_close((uv_handle_t *)&l->prepare, on_closed);
+    if (l->uv == &l->own)
+        close_own(l);
 }
 
 /* libuv aborts where descriptors run out in the middle of its set-up: see first that there are enough. */
@@ -64,40 +117,56 @@ static int check_descriptors(rv_err **err)
     return rc;
 }
 
+static int fail_uv(struct shell_loop *l, int uv_rc, rv_err **err)
+{
+    free(l);
+    return RV_FAIL(err, uv_rc == UV_ENOMEM ? RV_E_NOMEM : RV_E_INTERNAL, "make the event loop: %s", uv_strerror(uv_rc));
+}
+
+static int open_handles(struct shell_loop *l, rv_engine *e, rv_err **err)
+{
+    int uv_rc = uv_async_init(l->uv, &l->async, on_async);
+
+    if (uv_rc < 0) {
+        if (l->uv == &l->own)
+            RV_IGNORE(uv_loop_close(&l->own), "nothing is open");
+        return fail_uv(l, uv_rc, err);
+    }
+    uv_timer_init(l->uv, &l->timer); /* these can not fail */
+    uv_prepare_init(l->uv, &l->prepare);
+    uv_prepare_start(&l->prepare, on_prepare);
+    uv_unref((uv_handle_t *)&l->prepare);
+    l->timer.data = l->async.data = l->prepare.data = l;
+    l->n_open = 3;
+    l->engine = e;
+    if (l->uv != &l->own)
+        hold(l, false);
+    e->loop = l;
+    return 0;
+}
+
 int rv_loop_ensure(rv_engine *e, rv_err **err)
 {
+    struct uv_loop_s *given = e->opts.loop;
+
     if (e->loop)
         return 0;
-    int rc = check_descriptors(err);
+    int rc = given ? 0 : check_descriptors(err);
     if (rc < 0)
         return rc;
     struct shell_loop *l = calloc(1, sizeof *l);
     if (!l)
         return RV_FAIL(err, RV_E_NOMEM, "make the event loop");
-    int uv_rc = uv_loop_init(&l->uv);
-    if (uv_rc < 0) {
-        free(l);
-        return RV_FAIL(err, uv_rc == UV_ENOMEM ? RV_E_NOMEM : RV_E_INTERNAL, "make the event loop: %s",
-                       uv_strerror(uv_rc));
-    }
-    uv_rc = uv_async_init(&l->uv, &l->async, on_async);
-    if (uv_rc < 0) {
-        close_loop(l);
-        return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(uv_rc));
-    }
-    uv_timer_init(&l->uv, &l->timer); /* can not fail */
-    e->loop = l;
-    return 0;
+    int uv_rc = given ? 0 : uv_loop_init(&l->own);
+    if (uv_rc < 0)
+        return fail_uv(l, uv_rc, err);
+    l->uv = given ? given : &l->own;
+    return open_handles(l, e, err);
 }
 
 struct uv_loop_s *rv_loop_uv(struct shell_loop *l)
 {
-    return &l->uv;
-}
-
-void rv_loop_stir(struct shell_loop *l)
-{
-    uv_stop(&l->uv);
+    return l->uv;
 }
 
 void rv_loop_wake(void *loop)
@@ -106,19 +175,18 @@ void rv_loop_wake(void *loop)
     RV_IGNORE(uv_async_send(&l->async), "the handle is open as long as somebody can call this");
 }
 
-int rv_loop_sleep(rv_engine *e, int64_t until_us, rv_err **err)
+void rv_loop_hold(struct shell_loop *l)
+{
+    hold(l, true);
+}
+
+int rv_loop_run(rv_engine *e, bool waits, rv_err **err)
 {
     int rc = rv_loop_ensure(e, err);
+
     if (rc < 0 || atomic_load(&e->cancel_all)) /* asked for after the last look, before there was a loop to wake */
         return rc;
     struct shell_loop *l = e->loop;
-    int64_t us = until_us - rv_engine_now_us(e);
-    if (us > MAX_SLEEP_US)
-        us = MAX_SLEEP_US;
-    uv_update_time(&l->uv);
-    if (us > 0) /* round up: a timer that fires early would spin */
-        uv_timer_start(&l->timer, on_timer, (uint64_t)(us + 999) / 1000, 0);
-    uv_run(&l->uv, us > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
-    uv_timer_stop(&l->timer);
+    uv_run(l->uv, waits ? UV_RUN_ONCE : UV_RUN_NOWAIT);
     return 0;
 }

@@ -36,7 +36,7 @@ static int ensure_client(rv_engine *e, rv_err **err)
     int rc = rv_loop_ensure(e, err);
     if (rc < 0 || e->http)
         return rc;
-    const struct rv_http_opts opts = {.loop = rv_loop_uv(e->loop), .log = e->opts.log};
+    const struct rv_http_opts opts = {.loop = rv_loop_uv(e->loop), .runs_on = true, .log = e->opts.log};
     return rv_http_new(&opts, &e->http, err);
 }
 
@@ -61,13 +61,11 @@ static void due_at(struct call *c, int64_t us)
 
     c->due_us = us;
     rv_due_moved(&e->due, c);
-    rv_loop_stir(e->loop); /* this may come from within its sleep, which was to last until something else is due */
 }
 
 /* Memory is short: the run can not go on. */
 static void give_up(struct model_call *m, int rc, rv_err *err)
 {
-    rv_loop_stir(m->call->x->engine->loop);
     rv_exec_break(m->call->x, rc, err); /* m is gone with its call */
 }
 

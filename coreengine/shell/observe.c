@@ -35,7 +35,8 @@ static enum rv_log_level level_of(enum rv_emit_kind kind)
 
 bool rv_observes(const rv_exec *x)
 {
-    return x->opts.on_event || x->opts.on_delta || x->opts.on_effect || rv_log_on(x->engine->opts.log, RV_LOG_WARN);
+    return x->opts.observer.on_event || x->opts.observer.on_delta || x->opts.on_effect ||
+           rv_log_on(x->engine->opts.log, RV_LOG_WARN);
 }
 
 /* A record says what happened where; outputs and replies stay out of it, but at trace level the whole line goes along.
@@ -67,6 +68,6 @@ void rv_observe(rv_exec *x, const struct rv_effect *e)
     record(x, e, line);
     x->is_end_told = e->emit == RV_EMIT_DONE;
     rv_delta_tell_output(x, e);
-    if (x->opts.on_event)
-        x->opts.on_event(x->opts.self, e, line);
+    if (x->opts.observer.on_event)
+        x->opts.observer.on_event(x->opts.observer.self, e, line);
 }

@@ -5,6 +5,8 @@
 
 #include "coreengine/shell/shell_internal.h"
 
+#define LOOP_PATIENCE_US 10000 /* of the loop with an entry that says it never blocks */
+
 /* --- models --- */
 
 static int model_failed(struct call *c, int rc, enum rv_llm_error kind, rv_err **err)
@@ -133,10 +135,42 @@ int rv_engine_ensure_pool(rv_engine *e, rv_err **err)
         return 0;
     int rc = e->opts.virtual_time ? 0 : rv_loop_ensure(e, err);
     if (rc == 0)
-        rc = rv_pool_new(rv_engine_workers(e), e->opts.virtual_time ? NULL : rv_loop_wake, e->loop, &p, err);
+        rc = rv_pool_new(rv_engine_workers(e),
+                         e->opts.worker_idle_ms > 0 ? e->opts.worker_idle_ms * 1000 : RV_SHELL_IDLE_US,
+                         e->opts.virtual_time ? NULL : rv_loop_wake, e->loop, &p, err);
     if (rc == 0)
         e->pool = p;
     return rc;
+}
+
+int64_t rv_watch_begin(void)
+{
+    const struct rv_clock clock = rv_clock_system();
+
+    return clock.now_us(clock.self);
+}
+
+void rv_watch_end(rv_engine *e, int64_t begun_us, const char *kind, const char *name)
+{
+    int64_t us = rv_watch_begin() - begun_us;
+
+    if (us > LOOP_PATIENCE_US)
+        RV_LOG(e->opts.log, WARN, "call.blocked_loop", RV_F_TEXT("kind", kind), RV_F_TEXT("name", name),
+               RV_F_I64("ms", us / 1000));
+}
+
+/* An entry that says it never blocks is called here and now. Its answer goes through the queue as any other. */
+static int call_here(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    struct job *j = new_job(x, c, e);
+
+    if (!j)
+        return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", c->what, c->name);
+    int64_t begun_us = rv_watch_begin();
+    rv_job_run(j);
+    rv_watch_end(x->engine, begun_us, c->what, j->name);
+    rv_call_job_done(j);
+    return 0;
 }
 
 int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
@@ -147,6 +181,8 @@ int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err *
         rv_call_fail(c, "NotFoundError", false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
         return 0;
     }
+    if (!rv_plugins_may_block(x->opts.plugins, kind_of(e), entry_of(x, e)))
+        return call_here(x, c, e, err);
     int rc = rv_engine_ensure_pool(engine, err);
     if (rc < 0)
         return rc == RV_E_NOMEM ? rc : rv_call_fail_with(c, "ExecutionError", rc, err);
@@ -232,15 +268,15 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
 
     rv_call_free_all(x);
     x->status = status;
-    x->over = true;
     if (status != RV_RUN_INTERRUPTED || !x->answers || x->cancel_asked ||
-        !rv_script_answer(x->opts.script, &response, &delay_ms))
+        !rv_script_answer(x->opts.script, &response, &delay_ms)) {
+        rv_exec_end(x);
         return 0;
+    }
     struct call *c = rv_call_new(x, CALL_RESUME, rv_engine_now_us(x->engine) + delay_ms * 1000, 0);
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
     c->response = response;
-    x->over = false;
     return 0;
 }
 

@@ -147,7 +147,7 @@ static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **e
         rv_run_tools_init(&x->tools, &x->opts, x->engine);
     } else {
         x->answers = begin.answers_from_script;
-        rv_journal_hold(x->opts.journal, x->answers);
+        rv_journal_hold(x->opts.journal, x->answers || x->opts.holds);
         x->kept = calloc(1, sizeof *x->kept);
         rc = x->kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "recover a run");
         if (rc == 0 && begin.script_at) /* of a run that began where another one stood */
@@ -320,7 +320,7 @@ static int go_on(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_
     if (rc == 0)
         rc = rv_exec_begin(x, err);
     if (rc < 0) {
-        if (x->is_unkept && err)
+        if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
             rv_exec_tell_end(x, *err);
         rv_exec_free(x);
         return rc;

@@ -1,12 +1,13 @@
 /* The shell around the pure core: performs effects and feeds results back.
  *
- * One loop thread (whoever calls rv_engine_wait) owns runs, timers and signals; a bounded pool of worker threads,
- * started when first needed, runs capability code. A run that waits holds no thread. A call that ignores its deadline
- * is given up: the core is told of the timeout, the worker is replaced, and neither other runs nor the exit wait for
- * it.
+ * Threads. The loop thread owns engines, runs and envelopes. It is the thread of the uv loop that the caller gives
+ * (opts.loop), or else the thread that calls rv_engine_wait(). Worker threads, created when calls need them, run
+ * capability code that may block. On a given loop a store thread commits steps with its own handle of the store, so the
+ * loop thread never waits for a disk. A run that waits holds no thread. When a call ignores its deadline, the core
+ * receives a timeout, another worker takes the place of the stuck one, and neither other runs nor the exit wait for it.
  *
- * With a journal every step is durable before anything of it is performed, and a run whose process died goes on where
- * it was: rv_engine_continue().
+ * With a journal every step is durable before its effects are performed. rv_engine_continue() continues a run whose
+ * process died.
  *
  * With virtual_time the same engine runs in simulated time: delays cost nothing, answers are ordered by due time and
  * call id, and the result does not depend on the number of workers. */
@@ -25,9 +26,13 @@ typedef struct rv_engine rv_engine; /* loop thread only, but for rv_engine_cance
 typedef struct rv_exec rv_exec;     /* one run in an engine */
 
 struct rv_engine_opts {
-    size_t workers; /* worker threads at most, started when they are needed; 0: 64 */
+    size_t workers;         /* worker threads at most, started when they are needed; 0: 64 */
+    int64_t worker_idle_ms; /* after which a worker without work leaves; 0: 10 s */
     bool virtual_time;
-    int64_t virtual_start_us;   /* where simulated time begins */
+    int64_t virtual_start_us; /* where simulated time begins */
+    /** The loop to run on; borrowed, and not with virtual_time. The engine keeps it alive only while a run goes on.
+     * NULL: a loop of its own, which runs in rv_engine_wait(). */
+    struct uv_loop_s *loop;
     bool handle_signals;        /* SIGINT and SIGTERM cancel all runs; a second one exits with 130 at once */
     struct rv_clock clock;      /* real time; zeroed: the system's */
     rv_log *log;                /* borrowed; may be NULL */
@@ -38,7 +43,8 @@ struct rv_engine_opts {
 };
 RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err);
 /** Ends what runs. Does not wait for calls that ignore their cancellation (their memory is then left to the process, or
- *  freed when they come back after all). Runs may be freed before or after. */
+ *  freed when they come back after all). Waits for the store thread to commit the steps that it has. Runs may be freed
+ *  before or after. A given loop must run once more, to close the handles. Not from a callback. */
 void rv_engine_free(rv_engine *e);
 /** Wait at most that long until no capability code runs any more. False: some does, and the plugins must be left alone.
  */
@@ -57,6 +63,25 @@ struct rv_delta_from {
     bool is_muted;                  /* people are not to be shown these words: see child_text */
 };
 
+/* Callbacks of a run; each may be NULL. The engine calls them on the loop thread, and only while the loop runs: on a
+ * given loop never before the function that caused them has returned. All may cancel runs. */
+struct rv_observer {
+    /** An observable event, and its line of JSON; borrowed. A run that breaks ends with `error` and `done`, too:
+     * without seq, as no journal has them. */
+    void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
+    /** A piece of what a model says. False: a stream that comes over HTTP is held until rv_exec_read_on(), and the
+     * server with it, as soon as the part that has arrived is told. The time counts. The answer of a stage's structured
+     * agent is one piece of text, its object; what the models of structured agents say on the way there, and their
+     * calls of the output's tool, are not told. */
+    bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
+    /** The run waits for an answer to q (borrowed). Called once for each question. May call rv_exec_answer(). */
+    void (*on_question)(void *self, rv_exec *x, const struct rv_pending *q);
+    /** The run is over, or waits for an answer that on_question did not give; rc and err (borrowed) as rv_engine_wait()
+     * reports them. May free the run, answer it and start others. */
+    void (*on_over)(void *self, rv_exec *x, int rc, const rv_err *err);
+    void *self;
+};
+
 struct rv_exec_opts {
     const struct rv_pipeline *pipeline;         /* borrowed for the run, as everything below */
     rv_plugins *plugins;                        /* may be NULL */
@@ -71,19 +96,13 @@ struct rv_exec_opts {
     enum rv_rules rules; /* that the run began with; NEWEST: it begins now. Of a run with a journal: the journal's */
     int mode;            /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
+    bool holds;              /* its lease does not end while it waits for a person: rv_exec_answer() may follow */
     bool answer_from_script; /* interrupts are answered by the script while it has answers: the run goes on */
     enum rv_saves saves;
     size_t max_parallel; /* stages of a batch at once; 0: 64, whatever the number of workers */
-    /** Each EMIT; may be NULL. A run that breaks ends with `error` and `done`, too: without seq, as no journal has
-     * them, and also when the first step cannot be kept. */
-    void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
-    /** A piece of what a model says, for whoever watches; may be NULL. False: a stream that comes over HTTP is held
-     * until rv_exec_read_on(), and the server with it, as soon as the part that has arrived is told. The time counts.
-     * The answer of a stage's structured agent is one piece of text, its object; what the models of structured agents
-     * say on the way there, and their calls of the output's tool, are not told. */
-    bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
-    /** Each piece as the model gave it, also those that on_delta is not told, and nothing else: for recordings; may be
-     * NULL. */
+    struct rv_observer observer;
+    /* For recordings and traces, all of them with self: */
+    /** Each piece as the model gave it, also those that on_delta is not told, and nothing else; may be NULL. */
     void (*on_piece)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
     /** The exact body that is sent to a provider, once for each attempt; may be NULL. */
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
@@ -101,9 +120,9 @@ struct rv_exec_opts {
  */
 RV_MUST_CHECK int rv_exec_check(const struct rv_exec_opts *opts, rv_findings *findings, rv_err **err);
 /** Begin a run. env is taken on every path. response NULL: start; else the answer to the envelope's pending interrupt,
- * and the errors of rv_run_step for an answer apply. Of the callbacks only on_input is called before this returns,
- * and on_event when the journal refuses the first step.
- * Callbacks may cancel runs, nothing else. */
+ * and the errors of rv_run_step for an answer apply. Does not wait on a given loop: its first step is
+ * kept by another thread. Of the callbacks only on_input is called before this returns and, on a loop of the engine's
+ * own, on_event when the journal refuses the first step. */
 RV_MUST_CHECK int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env,
                                   const struct rv_response *response, rv_exec **out, rv_err **err);
 /** Go on with a run whose journal was opened (opts->journal, in the engine's store): replays it, then makes the calls
@@ -118,9 +137,14 @@ RV_MUST_CHECK int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *op
 /** The same, to end it as cancelled. */
 RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_opts *opts,
                                             const struct rv_store_scope *scope, rv_exec **out, rv_err **err);
-/** Drive the loop until that run is over (or waits for an answer). RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID,
- * RV_E_TIMEOUT for an answer of the script that does not fit its interrupt (the run is then over, as interrupted). */
+/** Run the loop until that run is over (or waits for an answer): the helper of programs that have nothing else to do.
+ * Not from a callback. RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID, RV_E_TIMEOUT for an answer of the script that does not
+ * fit its interrupt (the run is then over, as interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
+/** Answer a run that waits (its status is interrupted); it continues in this engine. With a journal the run needs
+ * opts.holds; otherwise open its journal again and call rv_engine_continue(). RV_E_STATE: the run waits for no answer.
+ * What rv_run_step() reports: the answer does not fit, and the run waits as before. */
+RV_MUST_CHECK int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err);
 void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
 /** Tell on_event that the run ends here, by err: unless `done` was told. For a caller whose own part of a step failed.
@@ -136,7 +160,7 @@ rv_exec_envelope(const rv_exec *x); /* borrowed; NULL once it was stolen, or los
  * borrowed. Empty: there are none. */
 rv_str rv_exec_unkept(const rv_exec *x);
 rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */
-void rv_exec_free(rv_exec *x);                   /* cancels if under way */
+void rv_exec_free(rv_exec *x); /* cancels if under way; waits for the commit of its step, if there is one */
 
 /** A run of that pipeline asked for this, and if the script plays it, the script has answered: bring it there. For who
  * replays a journal. scripted: as in struct rv_journal_begin. */

@@ -9,6 +9,7 @@
 
 #define RV_SHELL_MAX_WORKERS 256               /* threads; more than any machine of ours has cores */
 #define RV_SHELL_WORKERS     64                /* unless told: most calls wait for something, and need no core for it */
+#define RV_SHELL_IDLE_US     INT64_C(10000000) /* unless told: then a worker without work leaves */
 #define RV_SHELL_MAX_STUCK   64                /* given-up calls that still run; further calls fail at once */
 #define RV_SHELL_MAX_ERROR   ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
 #define RV_SHELL_TYPE_MAX    80                /* name of an error type */
@@ -55,7 +56,8 @@ struct pool;
 /** From a worker: for the loop, or freed. Not 0: nobody wants any more of that job. */
 int rv_pool_take_piece(struct pool *p, struct piece *piece);
 /** wake is called from a worker, under the pool's lock, whenever a job is done; NULL: never. */
-RV_MUST_CHECK int rv_pool_new(size_t n_workers, void (*wake)(void *self), void *self, struct pool **out, rv_err **err);
+RV_MUST_CHECK int rv_pool_new(size_t n_workers, int64_t idle_us, void (*wake)(void *self), void *self,
+                              struct pool **out, rv_err **err);
 /** Gives up what runs, ends the idle workers, waits for nobody else. */
 void rv_pool_free(struct pool *p);
 /** Takes j on success. RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
@@ -70,6 +72,30 @@ void rv_pool_wait(struct pool *p, int64_t us);
 void rv_pool_poke(struct pool *p); /* any thread */
 /** Wait until no call runs, at most that long. */
 bool rv_pool_settle(struct pool *p, int64_t us);
+
+/* --- writer.c: the store's own thread --- */
+
+/* Something to be written: embedded in what it belongs to, and the thread's from submit to done. */
+struct write {
+    struct write *next; /* guarded by the writer's lock */
+    /** In a transaction with others; called again alone when that fails. */
+    int (*write)(struct write *w, rv_store *store, rv_err **err);
+    void (*rest)(struct write *w, rv_store *store); /* once that is durable; may be NULL */
+    void (*done)(struct write *w);                  /* on the loop */
+    int64_t until_us;                               /* when its lease ends */
+    bool is_written;                                /* guarded by the lock */
+    int rc;                                         /* when it is done: what it came to */
+    rv_err *err;                                    /* why; its owner's */
+};
+struct writer;
+/** RV_E_STATE: that store writes without waiting. wake is called on the thread when something is done. */
+RV_MUST_CHECK int rv_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(void *self), void *self,
+                                struct writer **out, rv_err **err);
+void rv_writer_free(struct writer *o); /* when all is written */
+void rv_writer_submit(struct writer *o, struct write *w);
+struct write *rv_writer_take_done(struct writer *o); /* by `next`, first written first */
+/** Blocks until that one is written, and takes it: done is not called. */
+void rv_writer_wait_for(struct writer *o, struct write *w);
 
 /* --- due.c: what happens when --- */
 
@@ -119,6 +145,7 @@ struct call {
     struct rv_response response; /* RESUME; borrowed from the script */
     struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
     bool unknown;                /* nobody knows whether it happened */
+    bool is_parked;              /* it happened while a step was being kept: told when that is durable */
 };
 /* A heap by (due, call id, run): the order of answers does not depend on who was faster. */
 struct due_queue {
@@ -152,6 +179,11 @@ struct rv_engine {
     _Atomic(struct shell_loop *) loop; /* NULL until somebody waits in real time; likewise */
     atomic_bool cancel_all;            /* any thread */
     bool any_cancel;                   /* some run has cancel_asked */
+    struct writer *writer;             /* NULL: steps are kept by the loop thread; see kept.c */
+    bool is_store_prompt;              /* its writes wait for nothing */
+    struct lease_write *lease_write;   /* under way; NULL: none; see lease.c */
+    size_t n_live;                     /* runs that are not over */
+    size_t n_untold;                   /* runs that are over, and on_over has not been told */
     unsigned n_turns;
     struct tool_record *tools;
     size_t n_tools, cap_tools;
@@ -195,6 +227,10 @@ struct rv_exec {
     size_t unkept_len;
     struct call *calls;
     bool over, cancel_asked;
+    struct write write;         /* the step being kept */
+    bool is_keeping;            /* it is: nothing is told to the core, and the effects wait */
+    bool is_broken;             /* meanwhile, by rc and err: it is over when the step is kept */
+    bool is_untold;             /* it is over, and on_over has not been told */
     bool is_end_told;           /* `done` was, and nothing since */
     bool is_unkept;             /* its journal refused a step */
     bool recovers;              /* the effects at hand were asked for by another process */
@@ -224,8 +260,22 @@ RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **e
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
 size_t rv_engine_workers(const rv_engine *e);
+void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the turn */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
+
+/** The journal has refused the step: keeps what was said for whoever waits for it, and adds a hint. */
+void rv_exec_unkept_by(rv_exec *x, rv_err **err);
+
+/* kept.c */
+bool rv_keeps_aside(const rv_exec *x); /* its steps are written by the thread of the store */
+/** The thread of a store whose writes wait, for an engine on a given loop. */
+RV_MUST_CHECK int rv_writer_ensure(rv_engine *e, rv_err **err);
+/** Have the step written that the effects at hand belong to; they are performed when it is durable. */
+RV_MUST_CHECK int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err);
+/** It was written, or not; what rv_journal_written() says. */
+RV_MUST_CHECK int rv_kept(rv_exec *x, rv_err **err);
+void rv_keep_wait(rv_exec *x); /* blocks while a step is being kept; nothing of it is performed */
 
 /* observe.c */
 bool rv_observes(const rv_exec *x); /* somebody wants the observable events */
@@ -238,6 +288,8 @@ void rv_call_detach(struct call *c);       /* out of the queue and of its run's 
 void rv_call_free(struct call *c);         /* gives up its job */
 void rv_call_free_all(rv_exec *x);
 struct call *rv_call_find(rv_exec *x, int64_t call_id);
+void rv_call_park(struct call *c); /* it happens once the run is unparked */
+void rv_calls_unpark(rv_exec *x);
 /** It failed: text from a format; type "" for the kind's own. Then due_us is when the core hears of it. */
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
 void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err);
@@ -268,6 +320,7 @@ void rv_call_forget_asked(struct call *c);
 /* lease.c */
 /** Renew what is due, and cancel what others asked to be cancelled. */
 void rv_leases_tend(rv_engine *e);
+void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** A step of the run could be journaled: nobody has taken it over. */
 void rv_lease_proved(rv_exec *x);
@@ -278,8 +331,9 @@ void rv_lease_free_wait(const rv_engine *e);
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
 /* turn.c */
-/** Let the next thing happen, or wait for it. */
-RV_MUST_CHECK int rv_engine_turn(rv_engine *e, rv_err **err);
+/** Let the next thing happen, if it is due. False: nothing is. */
+bool rv_engine_turn(rv_engine *e);
+int64_t rv_engine_due_us(const rv_engine *e); /* when something is; RV_NEVER: nothing will be by itself */
 
 /* virtual.c */
 /** May the first of the queue happen now? If not, has waited a little for it. */
@@ -298,6 +352,9 @@ void rv_call_schedule(struct call *c);
 /** Ask the capability. Takes e->request unless somebody looks at the effects. */
 RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
 /** The workers, started when they are first needed. */
+/* Around a call on the loop thread of an entry that says it never blocks: the log names one that broke its word. */
+int64_t rv_watch_begin(void);
+void rv_watch_end(rv_engine *e, int64_t begun_us, const char *kind, const char *name);
 RV_MUST_CHECK int rv_engine_ensure_pool(rv_engine *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
@@ -347,13 +404,13 @@ bool rv_tool_is_blocked(const rv_engine *e, int health);
 RV_MUST_CHECK int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err);
 void rv_tool_note(struct call *c);
 
-/* loop.c: real time */
+/* loop.c: the engine on a uv loop */
 RV_MUST_CHECK int rv_loop_ensure(rv_engine *e, rv_err **err);
 struct uv_loop_s *rv_loop_uv(struct shell_loop *l);
-/** Sleep until that time, a finished job, a signal or a wake. */
-RV_MUST_CHECK int rv_loop_sleep(rv_engine *e, int64_t until_us, rv_err **err);
+/** One pass of the loop. waits: it may sleep until something is due, or happens. */
+RV_MUST_CHECK int rv_loop_run(rv_engine *e, bool waits, rv_err **err);
 void rv_loop_wake(void *loop);           /* any thread */
-void rv_loop_stir(struct shell_loop *l); /* from one of its callbacks: what is due has changed, sleep no longer */
+void rv_loop_hold(struct shell_loop *l); /* a run goes on: a given loop stays alive */
 void rv_loop_free(struct shell_loop *l);
 
 /* signals.c */

@@ -3,8 +3,7 @@
 
 #include "coreengine/shell/shell_internal.h"
 
-#define MAX_HEARD  (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
-#define LOOK_EVERY 64                     /* turns without a sleep between two looks at signals */
+#define MAX_HEARD (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
 
 /* One event for the core, and what it wants done: not before the journal has it. */
 static void tell(rv_exec *x, const struct rv_event *ev)
@@ -14,7 +13,7 @@ static void tell(rv_exec *x, const struct rv_event *ev)
     int rc = rv_exec_step(x, ev, &err);
     if (rc < 0)
         rv_exec_break(x, rc, err);
-    else
+    else if (!x->is_keeping)
         rv_exec_perform(x);
 }
 
@@ -48,6 +47,10 @@ static void answer(struct call *c)
     }
     if (!stream(c))
         return;
+    if (x->is_keeping) {
+        rv_call_park(c);
+        return;
+    }
     if (c->asked && !rv_call_probed(c))
         return;
     if (c->event == RV_EVENT_LLM_DONE)
@@ -85,7 +88,7 @@ static void resume(struct call *c)
         rc = RV_WRAP(&err, rc, "the script's answer does not fit");
     if (rc < 0)
         rv_exec_break(x, rc, err);
-    else
+    else if (!x->is_keeping)
         rv_exec_perform(x);
 }
 
@@ -147,12 +150,11 @@ static void tell_cancel(rv_exec *x)
 
 static void cancel(rv_exec *x)
 {
-
-    if (x->over)
+    if (x->over || x->is_keeping) /* heard when the step is kept */
         return;
     if (rv_run_is_finished(x->run)) { /* it waits for the script's answer: then it stays interrupted */
         rv_call_free_all(x);
-        x->over = true;
+        rv_exec_end(x);
         return;
     }
     if (x->effects.n > 0) /* of its first step */
@@ -194,27 +196,84 @@ static void collect(rv_engine *e)
         rv_call_job_done(j);
         j = next;
     }
+    struct write *w = e->writer ? rv_writer_take_done(e->writer) : NULL;
+    while (w) {
+        struct write *next = w->next;
+        w->done(w);
+        w = next;
+    }
 }
 
-int rv_engine_turn(rv_engine *e, rv_err **err)
+static void tell_questions(rv_exec *x)
+{
+    const struct rv_observer *o = &x->opts.observer;
+    struct rv_pendings p = {0};
+    rv_err *err = NULL;
+
+    if (!o->on_question || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
+        return;
+    const rv_envelope *env = rv_run_envelope(x->run);
+    const char *asked_by = rv_run_asked_by(x->run);
+    if (rv_pendings_of(env, asked_by ? asked_by : rv_envelope_fields(env)->current_stage, &p, &err) < 0)
+        RV_LOG(x->engine->opts.log, ERROR, "question.untold", RV_F_ERR("error", err));
+    for (size_t i = 0; i < p.n && x->over; i++)
+        o->on_question(o->self, x, &p.items[i]);
+    rv_pendings_fini(&p);
+    rv_err_free(err);
+}
+
+/* Last of all in a turn: whoever hears of it may free the run. */
+static void tell_over(rv_engine *e)
+{
+    rv_exec *x = e->n_untold > 0 ? e->execs : NULL;
+
+    while (x && e->n_untold > 0) {
+        rv_exec *next = x->next;
+        if (x->is_untold) {
+            x->is_untold = false;
+            e->n_untold--;
+            tell_questions(x);
+            if (x->over && !x->is_untold && x->opts.observer.on_over)
+                x->opts.observer.on_over(x->opts.observer.self, x, x->rc, x->err);
+            next = e->execs; /* the list may be another one now */
+        }
+        x = next;
+    }
+}
+
+static bool let_happen(rv_engine *e)
 {
     collect(e);
     rv_leases_tend(e);
     if (cancel_asked(e))
-        return 0; /* whoever waits looks again before it sleeps */
+        return true;
     struct call *c = rv_due_top(&e->due);
+    if (!c)
+        return false;
     if (e->opts.virtual_time) {
-        if (c && rv_virtual_ready(e, c))
+        if (rv_virtual_ready(e, c))
             happen(c);
-        return 0;
+        return true;
     }
-    int64_t due_us = c ? c->due_us : RV_NEVER;
-    if (due_us > rv_engine_now_us(e)) {
-        int64_t tend_us = rv_leases_due_us(e);
-        return rv_loop_sleep(e, due_us < tend_us ? due_us : tend_us, err);
-    }
+    if (c->due_us > rv_engine_now_us(e))
+        return false;
     happen(c);
-    if (++e->n_turns % LOOK_EVERY == 0 && e->loop)
-        return rv_loop_sleep(e, 0, err);
-    return 0;
+    return true;
+}
+
+bool rv_engine_turn(rv_engine *e)
+{
+    bool any = let_happen(e);
+
+    any = any || e->n_untold > 0;
+    tell_over(e);
+    return any;
+}
+
+int64_t rv_engine_due_us(const rv_engine *e)
+{
+    const struct call *c = rv_due_top(&e->due);
+    int64_t due_us = c ? c->due_us : RV_NEVER, tend_us = rv_leases_due_us(e);
+
+    return due_us < tend_us ? due_us : tend_us;
 }

@@ -20,6 +20,7 @@ struct pool {
     size_t n_queued, n_running;
     size_t n_threads, n_idle, n_stuck; /* stuck: running what was given up; part of n_threads */
     size_t limit;                      /* of threads that are not stuck */
+    int64_t idle_us;                   /* a worker without work for so long leaves */
     bool stopping, poked;
     size_t n_refs;
     void (*wake)(void *self);
@@ -90,19 +91,46 @@ int rv_pool_take_piece(struct pool *p, struct piece *piece)
     return wanted ? 0 : -1;
 }
 
+static struct timespec in_us(int64_t us)
+{
+    struct timespec t;
+    const int64_t day = (int64_t)86400 * 1000000;
+
+    if (us > day)
+        us = day;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += (time_t)(us / 1000000);
+    t.tv_nsec += (long)(us % 1000000) * 1000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    return t;
+}
+
+/* The lock is held. False: nothing came for a while. */
+static bool wait_for_work(struct pool *p)
+{
+    struct timespec until = in_us(p->idle_us);
+    int rc = 0;
+
+    while (!p->queue && !p->stopping && p->n_threads - p->n_stuck <= p->limit && rc == 0) {
+        p->n_idle++;
+        rc = pthread_cond_timedwait(&p->work, &p->lock, &until);
+        p->n_idle--;
+    }
+    return p->queue != NULL;
+}
+
 static void *worker(void *self)
 {
     struct pool *p = self;
 
     pthread_mutex_lock(&p->lock);
     for (;;) {
-        while (!p->queue && !p->stopping && p->n_threads - p->n_stuck <= p->limit) {
-            p->n_idle++;
-            pthread_cond_wait(&p->work, &p->lock);
-            p->n_idle--;
-        }
-        if (p->stopping || p->n_threads - p->n_stuck > p->limit)
-            break; /* the end, or a stuck call came back and its place is taken */
+        bool any = wait_for_work(p);
+        if (!any || p->stopping || p->n_threads - p->n_stuck > p->limit)
+            break; /* idle, the end, or a stuck call came back and its place is taken */
         struct job *j = take_queued(p);
         j->state = JOB_RUNNING;
         p->n_running++;
@@ -150,7 +178,8 @@ static int staff(struct pool *p)
 
 /* --- what the loop does --- */
 
-int rv_pool_new(size_t n_workers, void (*wake)(void *self), void *self, struct pool **out, rv_err **err)
+int rv_pool_new(size_t n_workers, int64_t idle_us, void (*wake)(void *self), void *self, struct pool **out,
+                rv_err **err)
 {
     pthread_condattr_t attr;
     struct pool *p = calloc(1, sizeof *p);
@@ -158,6 +187,7 @@ int rv_pool_new(size_t n_workers, void (*wake)(void *self), void *self, struct p
     if (!p)
         return RV_FAIL(err, RV_E_NOMEM, "make the workers");
     p->limit = n_workers;
+    p->idle_us = idle_us;
     p->queue_end = &p->queue;
     p->finished_end = &p->finished;
     p->pieces_end = &p->pieces;
@@ -167,7 +197,7 @@ int rv_pool_new(size_t n_workers, void (*wake)(void *self), void *self, struct p
     pthread_mutex_init(&p->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->work, NULL);
+    pthread_cond_init(&p->work, &attr);
     pthread_cond_init(&p->done, &attr);
     pthread_condattr_destroy(&attr);
     *out = p;
@@ -294,23 +324,6 @@ struct job *rv_pool_take_done(struct pool *p, struct piece **pieces)
     p->pieces_end = &p->pieces;
     pthread_mutex_unlock(&p->lock);
     return list;
-}
-
-static struct timespec in_us(int64_t us)
-{
-    struct timespec t;
-    const int64_t day = (int64_t)86400 * 1000000;
-
-    if (us > day)
-        us = day;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)(us / 1000000);
-    t.tv_nsec += (long)(us % 1000000) * 1000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
 }
 
 void rv_pool_wait(struct pool *p, int64_t us)

@@ -9,6 +9,7 @@ struct rv_store {
     const struct rv_store_ops *ops;
     void *self; /* the implementation's */
     char *url;
+    struct rv_store_opts opts; /* as it was opened */
     bool read_only;
     bool in_group;
     bool is_walking; /* a callback of list or read runs */

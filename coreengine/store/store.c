@@ -76,6 +76,7 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
         free(s);
         return RV_FAIL(err, RV_E_NOMEM, "open store \"%s\"", url);
     }
+    s->opts = *opts;
     s->read_only = opts->read_only;
     s->ops = kind == 0 ? &rv_store_memory_ops : &rv_store_sqlite_ops;
     rc = kind == 0 ? rv_store_memory_open(&s->self, err) : rv_store_sqlite_open(path, opts, &s->self, err);
@@ -86,6 +87,21 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
     }
     *out = s;
     return 0;
+}
+
+int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err)
+{
+    if (s->ops == &rv_store_memory_ops)
+        return RV_FAIL(err, RV_E_STATE, "store \"%s\" has one handle only", s->url);
+    int rc = rv_store_open(s->url, &s->opts, out, err);
+    if (rc == 0)
+        (*out)->faults = s->faults;
+    return rc;
+}
+
+bool rv_store_in_group(const rv_store *s)
+{
+    return s->in_group;
 }
 
 void rv_store_close(rv_store *s)

@@ -43,6 +43,9 @@ struct rv_store_opts {
  *  @return RV_E_NOT_FOUND, RV_E_IO (with the path and the system's reason), RV_E_VERSION (newer; says both versions),
  *  RV_E_INVALID (not a store, or damaged; hint names `reeve gc --check`), RV_E_TIMEOUT (locked longer than busy_ms) */
 RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
+/** Another handle on the same store with the same options and fault points, for another thread. RV_E_STATE: this one
+ * keeps everything in memory, where writing waits for nothing. */
+RV_MUST_CHECK int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err);
 void rv_store_close(rv_store *s); /* NULL is fine */
 const char *rv_store_url(const rv_store *s);
 /** How long the writes from now on wait for other writers, instead of busy_ms: whoever holds a lease waits no longer
@@ -136,6 +139,7 @@ void rv_store_rollback(rv_store *s);
  * as a lease, is dated between the two. */
 RV_MUST_CHECK int rv_store_end(rv_store *s, int rc, rv_err **err);
 
+bool rv_store_in_group(const rv_store *s);
 /** RV_E_NOT_FOUND also for a run outside the scope. `out` owns its texts: rv_run_row_fini(). */
 RV_MUST_CHECK int rv_store_get_run(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                    struct rv_run_row *out, rv_err **err);

@@ -100,11 +100,13 @@ struct rv_tool_work {
     void (*done)(struct rv_tool_work *w); /* then, on the thread of the source; not when it was given up */
     void (*free)(struct rv_tool_work *w); /* at last, on either thread, also when it never ran */
     atomic_bool cancelled;
-    void *host; /* of whoever runs it */
+    bool never_blocks; /* it may run on the thread of the source */
+    const char *tool;  /* for logs; lives as long as the work */
+    void *host;        /* of whoever runs it */
 };
 /* Threads that may block, given by whoever hosts the source. */
 struct rv_tool_workers {
-    /** Takes w on success. RV_E_LIMIT, RV_E_INTERNAL: no thread can be had; RV_E_NOMEM. */
+    /** Takes w on success; work that never blocks may be over when this returns. RV_E_LIMIT, RV_E_INTERNAL: no thread can be had; RV_E_NOMEM. */
     int (*begin)(void *self, struct rv_tool_work *w, rv_err **err);
     /** Sets `cancelled`. `done` does not come any more; w belongs to the workers. */
     void (*give_up)(void *self, struct rv_tool_work *w);

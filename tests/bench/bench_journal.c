@@ -1,7 +1,8 @@
 /* What keeping a run costs, beside the same run that is not kept.
  *
  *   bench_journal stages SHAPE N REPEAT STORE [SYNC]   SHAPE chain|parallel|loop; STORE none|memory|a new file
- *   bench_journal hooks SHAPE N REPEAT STORE SYNC REEVE CAPABILITIES     the same, each stage a hook on a worker thread
+ *   bench_journal hooks SHAPE N REPEAT STORE SYNC REEVE CAPABILITIES [CAPABILITY.HOOK]
+ *                                                      the same, each stage that hook (hello.greet_user)
  *   bench_journal recover RECORDS REPEAT STORE         replay a journal of so many records
  *
  * SYNC is full, normal, off or group: all steps of a run in one transaction, so that no step pays for a commit.
@@ -16,7 +17,7 @@
 #define TEXT_MAX   ((size_t)8 << 20)
 
 struct stages {
-    const char *shape, *store, *sync, *reeve, *plugins;
+    const char *shape, *store, *sync, *reeve, *plugins, *hook;
     size_t n, repeat;
 };
 
@@ -26,7 +27,7 @@ static void write_stage(const struct stages *s, size_t i, rv_buf *pipeline, rv_b
 
     rv_buf_printf(pipeline, "  - name: s%zu\n    stage_order: %zu\n", i, i);
     if (s->plugins)
-        rv_buf_puts(pipeline, "    post_process: hello.greet_user\n");
+        rv_buf_printf(pipeline, "    post_process: %s\n", s->hook);
     if (is_loop)
         rv_buf_printf(pipeline, "    routing_rules: [{when: \"envelope.agent_hop_count < %zu\", target: s0}]\n", s->n);
     else if (strcmp(s->shape, "chain") == 0 && i + 1 < s->n)
@@ -44,7 +45,7 @@ static void open_stages(const struct stages *s, struct bench *b)
     if (strcmp(s->shape, "parallel") == 0)
         rv_buf_puts(&pipeline, "default_run_mode: parallel\n");
     if (s->plugins)
-        rv_buf_puts(&pipeline, "capabilities: [hello]\n");
+        rv_buf_printf(&pipeline, "capabilities: [%.*s]\n", (int)strcspn(s->hook, "."), s->hook);
     rv_buf_puts(&pipeline, "agents:\n");
     rv_buf_puts(&script, "stages:\n");
     for (size_t i = 0; i < n_agents; i++)
@@ -54,6 +55,7 @@ static void open_stages(const struct stages *s, struct bench *b)
                                     .script = s->plugins ? (rv_str){NULL, 0} : rv_buf_str(&script),
                                     .reeve = s->reeve,
                                     .plugins = s->plugins,
+                                    .hook = s->hook,
                                     .store = strcmp(s->store, "none") == 0     ? NULL
                                              : strcmp(s->store, "memory") == 0 ? "memory:"
                                                                                : s->store,
@@ -240,13 +242,14 @@ int main(int argc, char **argv)
                                  .store = argv[5],
                                  .sync = argc > 6 ? argv[6] : "off",
                                  .reeve = is_hooks ? argv[7] : NULL,
-                                 .plugins = is_hooks ? argv[8] : NULL};
+                                 .plugins = is_hooks ? argv[8] : NULL,
+                                 .hook = argc > 9 ? argv[9] : "hello.greet_user"};
         bench_stages(&s);
     } else if (argc == 5 && strcmp(argv[1], "recover") == 0) {
         bench_recover((int64_t)bench_number(argv[2], 10), bench_number(argv[3], 1), argv[4]);
     } else {
         fprintf(stderr, "usage: bench_journal stages SHAPE N REPEAT STORE [SYNC]\n"
-                        "       bench_journal hooks SHAPE N REPEAT STORE SYNC REEVE CAPABILITIES\n"
+                        "       bench_journal hooks SHAPE N REPEAT STORE SYNC REEVE CAPABILITIES [CAPABILITY.HOOK]\n"
                         "       bench_journal recover RECORDS REPEAT STORE\n");
         return 2;
     }

@@ -103,10 +103,13 @@ static void load_plugins(struct bench *b, const struct bench_opts *o)
     const char *dirs[] = {o->plugins};
     const struct rv_plugins_opts opts = {
         .dirs = dirs, .n_dirs = o->plugins ? 1 : 0, .base_dir = ".", .host_program = o->reeve};
-    const struct rv_capability_config hello = {.name = "hello"};
+    char name[64] = "hello";
+    const struct rv_capability_config which = {.name = name};
     rv_err *err = NULL;
 
-    if (rv_plugins_new(&opts, &b->plugins, &err) < 0 || (o->plugins && rv_plugins_load(b->plugins, &hello, &err) < 0))
+    if (o->hook)
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(o->hook, "."), o->hook);
+    if (rv_plugins_new(&opts, &b->plugins, &err) < 0 || (o->plugins && rv_plugins_load(b->plugins, &which, &err) < 0))
         bench_die("capability", err);
 }
 
@@ -196,7 +199,9 @@ rv_envelope *bench_envelope(void)
     return env;
 }
 
-rv_journal *bench_journal(struct bench *b, const rv_envelope *env)
+typedef int make_journal(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err);
+
+static rv_journal *journal_by(make_journal *make, struct bench *b, const rv_envelope *env)
 {
     const struct rv_journal_start start = {
         .bundle = b->bundle,
@@ -213,9 +218,24 @@ rv_journal *bench_journal(struct bench *b, const rv_envelope *env)
     rv_journal *j = NULL;
     rv_err *err = NULL;
 
-    if (b->store && rv_journal_create(b->store, &start, &j, &err) < 0)
+    if (b->store && make(b->store, &start, &j, &err) < 0)
         bench_die("journal", err);
     return j;
+}
+
+rv_journal *bench_journal(struct bench *b, const rv_envelope *env)
+{
+    return journal_by(rv_journal_create, b, env);
+}
+
+rv_journal *bench_new_journal(struct bench *b, const rv_envelope *env)
+{
+    return journal_by(rv_journal_new, b, env);
+}
+
+const char *bench_owner(void)
+{
+    return owner;
 }
 
 struct rv_exec_opts bench_exec_opts(const struct bench *b, rv_journal *j)

@@ -30,6 +30,7 @@ struct bench {
 struct bench_opts {
     rv_str pipeline, script;     /* YAML; script may be empty */
     const char *reeve, *plugins; /* the program and the folder of capabilities, for a pipeline that uses `hello` */
+    const char *hook;            /* of another capability than `hello`; NULL: of that */
     const char *store;           /* where; NULL: nothing is kept */
     enum rv_store_sync sync;
     bool answers;
@@ -40,6 +41,8 @@ void bench_close(struct bench *b);
 rv_envelope *bench_envelope(void);
 /** The journal of a new run; NULL where nothing is kept. */
 rv_journal *bench_journal(struct bench *b, const rv_envelope *env);
+rv_journal *bench_new_journal(struct bench *b, const rv_envelope *env); /* the run is made with its first step */
+const char *bench_owner(void);                                          /* of the journals */
 struct rv_exec_opts bench_exec_opts(const struct bench *b, rv_journal *j);
 /** Waits until that run is over or waits, and frees both. Gives its status. */
 enum rv_run_status bench_finish(struct bench *b, rv_exec *exec, rv_journal *j);

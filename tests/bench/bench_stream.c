@@ -72,8 +72,8 @@ static void start(struct world *w, size_t number)
     tally_ask(w->tally, number);
     *s = (struct stream){.world = w, .number = number, .journal = bench_journal(&w->models, env)};
     struct rv_exec_opts x = bench_exec_opts(&w->models, s->journal);
-    x.on_delta = on_delta;
-    x.self = s;
+    x.observer.on_delta = on_delta;
+    x.observer.self = s;
     if (rv_engine_start(w->models.engine, &x, env, NULL, &s->exec, &err) < 0)
         bench_die("start", err);
 }

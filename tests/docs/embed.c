@@ -62,7 +62,7 @@ static int run(struct host *h, const char *input, rv_err **err)
     }
     opts.pipeline = h->pipeline;
     opts.plugins = h->plugins;
-    opts.on_event = on_event;
+    opts.observer.on_event = on_event;
     rc = rv_engine_start(h->engine, &opts, env, NULL, &h->run, err); /* takes env */
     if (rc == 0)
         rc = rv_engine_wait(h->engine, h->run, err);

@@ -39,8 +39,8 @@ static int drive(rv_engine *e, const struct rv_pipeline *p, rv_err **err)
     size_t n_pieces = 0;
 
     opts.pipeline = p;
-    opts.on_delta = on_delta;
-    opts.self = &n_pieces;
+    opts.observer.on_delta = on_delta;
+    opts.observer.self = &n_pieces;
     int rc = rv_envelope_new(&seed, rv_rand_seeded(&rand, 1), rv_engine_now_us(e), &env, err);
     if (rc == 0)
         rc = rv_engine_start(e, &opts, env, NULL, &x, err);

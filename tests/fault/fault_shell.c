@@ -65,9 +65,9 @@ static int drive(rv_engine *e, const struct rv_pipeline *p, rv_script *script, b
     opts.script = script;
     opts.answer_from_script = true;
     opts.saves = saves ? RV_SAVES_SOME : RV_SAVES_NONE;
-    opts.on_event = on_event;
+    opts.observer.on_event = on_event;
     opts.on_state = on_text;
-    opts.self = &seen;
+    opts.self = opts.observer.self = &seen;
     int rc = rv_envelope_new(&seed, rv_rand_seeded(&rand, 1), START_US, &env, err);
     if (rc == 0)
         rc = rv_engine_start(e, &opts, env, NULL, &x, err);

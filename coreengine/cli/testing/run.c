@@ -207,8 +207,8 @@ static int run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, stru
     x.mode = test->mode;
     x.use_mocks = test->mock;
     x.answer_from_script = x.script != NULL;
-    x.on_event = on_event;
-    x.self = o;
+    x.observer.on_event = on_event;
+    x.observer.self = o;
     if (l->agents) {
         x.find_agent = rv_cli_find_agent;
         x.find_self = l;

@@ -17,5 +17,7 @@ Suite *bound_suite(void);
 Suite *model_times_suite(void);
 Suite *model_load_suite(void);
 Suite *call_ids_suite(void);
+Suite *hosted_suite(void);
+Suite *kept_suite(void);
 
 #endif

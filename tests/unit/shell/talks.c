@@ -154,11 +154,11 @@ void talk_begin(struct talks *a, struct talk *t, const struct rv_pipeline *pipel
     t->payloads = RV_BUF_INIT(LOG);
     opts.pipeline = pipeline;
     opts.plugins = a->plugins;
-    opts.on_delta = on_delta;
-    opts.on_event = on_event;
+    opts.observer.on_delta = on_delta;
+    opts.observer.on_event = on_event;
     opts.on_payload = on_payload;
     opts.on_input = on_input;
-    opts.self = t;
+    opts.self = opts.observer.self = t;
     rv_envelope *env = world_envelope("what is it?", rv_engine_now_us(a->engine));
     must(rv_engine_start(a->engine, &opts, env, NULL, &t->exec, &err), err, "start");
 }

@@ -1,6 +1,8 @@
 /* Capabilities on worker threads, in simulated time: what the workers do must not show. */
 #include "tests/unit/shell/suites.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +185,90 @@ START_TEST(a_cancelled_run_leaves_its_calls_behind)
 }
 END_TEST
 
+static const char *const quick[] = {"quick", NULL};
+
+static bool is_this_thread(const char *output)
+{
+    char mine[64];
+
+    snprintf(mine, sizeof mine, "\"thread\":\"%llu\"", (unsigned long long)pthread_self());
+    return strstr(output, mine) != NULL;
+}
+
+START_TEST(an_entry_that_never_blocks_is_called_on_the_thread_of_the_loop)
+{
+    for (int real_time = 0; real_time < 2; real_time++) {
+        const char *const names[] = {"elsewhere", "where"};
+        for (int never_blocks = 0; never_blocks < 2; never_blocks++) {
+            struct how how = {.capabilities = quick, .real_time = real_time};
+            struct world w;
+            one_step(&w, &how, ", post_process: quick.keep_still", "30", names[never_blocks], "");
+            char *output = world_output(&w, "t");
+            ck_assert_str_eq(world_status(&w), "completed");
+            ck_assert_msg(is_this_thread(output) == never_blocks, "%s", output);
+            free(output);
+            world_fini(&w);
+        }
+    }
+}
+END_TEST
+
+START_TEST(an_entry_that_breaks_its_word_is_named_in_the_log)
+{
+    struct rv_kit_log log;
+    rv_kit_log_init(&log, RV_LOG_WARN, RV_LOG_JSON);
+    struct how how = {.capabilities = quick, .log = log.log};
+    struct world w;
+
+    one_step(&w, &how, "", "30", "sit", "ms: 30");
+    ck_assert_str_eq(world_status(&w), "completed");
+    const char *line = rv_kit_log_find(&log, "call.blocked_loop");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "sit"));
+    world_fini(&w);
+    rv_kit_log_fini(&log);
+}
+END_TEST
+
+static long n_threads(void)
+{
+    char line[256];
+    long n = -1;
+    FILE *f = fopen("/proc/self/status", "r");
+
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "Threads:", 8) == 0)
+            n = strtol(line + 8, NULL, 10);
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* The time limit of the test fails it where they stay. */
+START_TEST(workers_without_work_leave_and_come_back)
+{
+    struct how how = {.capabilities = capabilities, .real_time = true, .worker_idle_ms = 1};
+    long before = n_threads();
+    struct world w;
+
+    one_step(&w, &how, "", "30", "greet", "name: Ada");
+    while (n_threads() > before)
+        sched_yield();
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    rv_exec *second = NULL;
+    opts.pipeline = w.pipeline;
+    opts.plugins = w.plugins;
+    opts.script = w.script;
+    rv_script_rewind(w.script);
+    rv_envelope *env = world_envelope("y", rv_engine_now_us(w.engine));
+    ck_assert_int_eq(rv_engine_start(w.engine, &opts, env, NULL, &second, NULL), 0);
+    ck_assert_int_eq(rv_engine_wait(w.engine, second, NULL), 0);
+    ck_assert_int_eq(rv_exec_status(second), RV_RUN_COMPLETED);
+    rv_exec_free(second);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *workers_suite(void)
 {
     Suite *suite = suite_create("workers");
@@ -194,6 +280,9 @@ Suite *workers_suite(void)
     tcase_add_test(tc, a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time);
     tcase_add_test(tc, how_long_was_waited_is_what_was_allowed_however_late_the_call_began);
     tcase_add_test(tc, a_cancelled_run_leaves_its_calls_behind);
+    tcase_add_test(tc, an_entry_that_never_blocks_is_called_on_the_thread_of_the_loop);
+    tcase_add_test(tc, an_entry_that_breaks_its_word_is_named_in_the_log);
+    tcase_add_test(tc, workers_without_work_leave_and_come_back);
     suite_add_tcase(suite, tc);
     return suite;
 }

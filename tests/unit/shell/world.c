@@ -130,6 +130,7 @@ rv_envelope *world_envelope(const char *input, int64_t now_us)
 static struct rv_exec_opts ready(struct world *w, const struct how *how)
 {
     const struct rv_engine_opts opts = {.workers = how->workers ? how->workers : 2,
+                                        .worker_idle_ms = how->worker_idle_ms,
                                         .virtual_time = !how->real_time,
                                         .virtual_start_us = how->start_us ? how->start_us : START_US,
                                         .clock = how->clock,
@@ -150,12 +151,12 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
     x.answer_from_script = !how->no_answers;
     x.saves = how->saves ? RV_SAVES_EACH : RV_SAVES_NONE;
     x.max_parallel = how->max_parallel;
-    x.on_event = on_event;
+    x.observer.on_event = on_event;
     x.on_effect = on_effect;
     x.on_input = on_input;
-    x.on_delta = on_delta;
+    x.observer.on_delta = on_delta;
     x.on_state = on_state;
-    x.self = w;
+    x.self = x.observer.self = w;
     return x;
 }
 

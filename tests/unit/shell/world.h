@@ -34,6 +34,7 @@ void world_break(rv_store *store, struct breaker *b);
 struct how {
     bool real_time, use_mocks, saves, no_answers;
     size_t workers, max_parallel;
+    int64_t worker_idle_ms;
     int mode;                        /* 0: the pipeline's; else enum rv_run_mode + 1 */
     const char *const *capabilities; /* NULL-terminated; found in the build */
     struct rv_clock clock;
