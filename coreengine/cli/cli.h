@@ -4,10 +4,7 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
-#include "coreengine/agents/agents.h"
-#include "coreengine/journal/bundle.h"
-#include "coreengine/journal/journal.h"
-#include "coreengine/shell/shell.h"
+#include "coreengine/app/app.h"
 
 enum rv_exit {
     RV_EXIT_COMPLETED = 0,
@@ -22,10 +19,7 @@ enum rv_exit {
 struct rv_cli {
     const char *program; /* argv[0] */
     bool out_tty, err_tty, out_color, err_color, debug;
-    rv_log *log;
-    bool log_level_given;               /* --log-level: what a pipeline says of it does not count */
-    const char *const *capability_dirs; /* of --capability-path */
-    size_t n_capability_dirs;
+    struct rv_app app;    /* what the command line says of it */
     bool outlives_reader; /* of the verb, see struct rv_cli_verb */
 };
 
@@ -161,59 +155,11 @@ void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_cli_spent *s);
 void rv_cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, bool color, rv_buf *b);
 void rv_cli_tally_free(rv_cli_tally *t);
 
-/* load.c: a pipeline with all that belongs to it */
-struct rv_cli_loaded {
-    rv_findings *findings;
-    rv_findings *missing; /* with a script: capabilities that could not be loaded, as warnings; among findings too */
-    const struct rv_pipeline *pipeline;
-    struct rv_pipeline *own; /* the same, unless a bundle owns it */
-    rv_plugins *plugins;
-    rv_script *script;        /* NULL: none */
-    rv_bundle *bundle;        /* owned; owns pipeline and script; NULL: they were loaded from files */
-    bool plugins_busy;        /* one still runs a call that was given up: its code must stay */
-    rv_script **test_scripts; /* with `tests`: one per test of the pipeline, NULL for a test without; else NULL */
-    rv_agents *agents;     /* of a pipeline with declared agents: where they are, and those that they ask; else NULL */
-    rv_store *agent_store; /* that was opened for them; NULL: the verb's, or none */
-    const char *tenant;    /* of whoever the command line is for; NULL: the default one */
-};
-struct rv_cli_load_opts {
-    const struct rv_cli_args *args; /* --schema-dir, --store, --user, --tenant count for declared agents */
-    const char *script;             /* NULL: none */
-    bool tests;                     /* with the scripts of the pipeline's own tests: a tool that any plays is known */
-    bool keeps;      /* the run is kept in the verb's store: agents are looked for there, and registered */
-    rv_store *store; /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
-};
-/** Load, open the capabilities, bind declared agents, check all names. Findings are collected, not printed. Fails only
- *  if the file can not be read. */
-RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts,
-                              struct rv_cli_loaded *out, rv_err **err);
-/** Only what is needed to show it: capabilities are opened where declared agents may be in them. */
-RV_MUST_CHECK int rv_cli_load_plain(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts,
-                                    struct rv_cli_loaded *out, rv_err **err);
-/** Read them for a pipeline that is loaded: their faults become findings, their tools stay unknown to the pipeline. */
-RV_MUST_CHECK int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err);
-/** What a bundle holds, with its capabilities opened if there will be calls. Takes bundle on every path. */
-RV_MUST_CHECK int rv_cli_load_bundle(struct rv_cli *cli, const struct rv_cli_load_opts *opts, rv_bundle *bundle,
-                                     bool calls, struct rv_cli_loaded *out, rv_err **err);
-void rv_cli_loaded_fini(struct rv_cli_loaded *l);
-/** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
-void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e);
+/* findings.c */
 /** Print the findings (warnings only if asked) to stderr; true if the pipeline may be run. */
+bool rv_cli_sound(const struct rv_cli *cli, const struct rv_app_loaded *l, bool warnings);
 /** Say on stderr which capabilities a scripted run goes without. */
-void rv_cli_warn_missing(const struct rv_cli *cli, const struct rv_cli_loaded *l);
-bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool warnings);
-
-/* load_agents.c: declared agents of a pipeline */
-bool rv_cli_has_agents(const struct rv_pipeline *p);
-/** Say where agents are, for a pipeline that has some. */
-RV_MUST_CHECK int rv_cli_open_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l,
-                                     rv_err **err);
-/** The same, and make its stages what the documents say. */
-RV_MUST_CHECK int rv_cli_bind_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l,
-                                     rv_err **err);
-/** find_agent of struct rv_exec_opts; self is a struct rv_cli_loaded that has `agents`. */
-RV_MUST_CHECK int rv_cli_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text,
-                                    rv_err **err);
+void rv_cli_warn_missing(const struct rv_cli *cli, const struct rv_app_loaded *l);
 
 /* input.c: the envelope a run starts from */
 RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err);
@@ -221,12 +167,6 @@ RV_MUST_CHECK int rv_cli_set(json_object *root, const char *assignment, rv_err *
 RV_MUST_CHECK int rv_cli_check_state_key(const char *assignment, rv_err **err);        /* of a state: is a known key */
 RV_MUST_CHECK int rv_cli_check_asks(const rv_envelope *env, rv_err **err);             /* what waits has a question */
 
-/* runs/stores.c: where runs are kept, and which of them is meant */
-enum rv_cli_store_use {
-    RV_CLI_STORE_READ,   /* nothing is changed; it must exist */
-    RV_CLI_STORE_MAKE,   /* made, with the folders of the default place, when it does not exist */
-    RV_CLI_STORE_CHANGE, /* changed; it must exist */
-};
 /* The options of a verb that uses a store; the second only where it is written. */
 #define RV_CLI_STORE_OPTION                                                                                            \
     {                                                                                                                  \
@@ -249,17 +189,6 @@ enum rv_cli_store_use {
     {                                                                                                                  \
         "tenant", 0, "ID", "of which tenant (default REEVE_TENANT, else default)", NULL, false                         \
     }
-/** --store, else REEVE_STORE, else the default place. RV_E_NOT_FOUND: nothing says where that is. */
-RV_MUST_CHECK int rv_cli_store_path(const struct rv_cli_args *args, rv_buf *out, rv_err **err);
-/** To read. *out NULL with 0: there is no store yet, and --store names none: lists are empty then. */
-RV_MUST_CHECK int rv_cli_store_open_if_any(const struct rv_cli *cli, const struct rv_cli_args *args, rv_store **out,
-                                           rv_err **err);
-RV_MUST_CHECK int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use,
-                                    rv_store **out, rv_err **err);
-/** The run that is meant by an id, the beginning of one, or "last". RV_E_NOT_FOUND, RV_E_INVALID (several). */
-RV_MUST_CHECK int rv_cli_find_run(rv_store *store, const struct rv_store_scope *scope, const char *word,
-                                  struct rv_run_row *out, rv_err **err);
-
 /* scope.c */
 /** Borrows from args and the environment. Without a user it is all of the tenant: an operator's. */
 struct rv_store_scope rv_cli_scope(const struct rv_cli_args *args);
@@ -270,7 +199,7 @@ RV_MUST_CHECK int rv_cli_check_user(const struct rv_cli_args *args, const char *
 struct rv_cli_session {
     struct rv_cli *cli;
     const struct rv_cli_args *args;
-    struct rv_cli_loaded *loaded;
+    struct rv_app_loaded *loaded;
     const char *pipeline_path;
     const char *script_path;
     enum rv_rules rules;  /* of a run file; NEWEST: of a new run */

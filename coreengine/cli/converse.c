@@ -90,7 +90,7 @@ int rv_cli_converse(const struct rv_cli_session *s, struct rv_cli_conversation *
     const char *id = rv_cli_value(s->args, "session");
 
     *out = NULL;
-    if (!id || !id[0] || !s->store || !rv_cli_has_agents(s->loaded->pipeline))
+    if (!id || !id[0] || !s->store || !rv_app_has_agents(s->loaded->pipeline))
         return 0;
     struct rv_cli_conversation *c = calloc(1, sizeof *c);
     if (!c)

@@ -74,7 +74,7 @@ static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err *
     const char *level = rv_cli_value(args, "log-level"), *format = rv_cli_value(args, "log-format");
 
     opts.color = cli->err_color;
-    cli->log_level_given = level != NULL;
+    cli->app.keeps_log_level = level != NULL;
     if (level) {
         int rc = rv_log_level_of(level, &opts.level, err);
         if (rc < 0)
@@ -82,8 +82,19 @@ static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err *
     }
     if (format && strcmp(format, "json") == 0)
         opts.format = RV_LOG_JSON;
-    cli->log = rv_log_new(&opts);
-    return cli->log ? 0 : RV_FAIL(err, RV_E_NOMEM, "open the log");
+    cli->app.log = rv_log_new(&opts);
+    return cli->app.log ? 0 : RV_FAIL(err, RV_E_NOMEM, "open the log");
+}
+
+/* Options that several verbs have; one that a verb does not have is not given. */
+static void say_where(const struct rv_cli_args *args, struct rv_app *app)
+{
+    app->schema_dir = rv_cli_value(args, "schema-dir");
+    app->capability = rv_cli_value(args, "capability");
+    app->store = rv_cli_value(args, "store");
+    app->sync = rv_cli_value(args, "sync");
+    app->no_store = rv_cli_flag(args, "no-store");
+    app->scope = rv_cli_scope(args);
 }
 
 static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc, char **argv)
@@ -104,14 +115,15 @@ static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc
         return rv_cli_usage(cli, &args, "`reeve %s` needs %s", verb->name, verb->args);
     if (args.n_words > verb->max_words)
         return rv_cli_usage(cli, &args, "`reeve %s` does not take \"%s\"", verb->name, args.words[verb->max_words]);
-    while (cli->n_capability_dirs < RV_COUNT(dirs) &&
-           (dirs[cli->n_capability_dirs] = rv_cli_nth(&args, "capability-path", cli->n_capability_dirs)))
-        cli->n_capability_dirs++;
-    cli->capability_dirs = dirs;
+    while (cli->app.n_capability_dirs < RV_COUNT(dirs) &&
+           (dirs[cli->app.n_capability_dirs] = rv_cli_nth(&args, "capability-path", cli->app.n_capability_dirs)))
+        cli->app.n_capability_dirs++;
+    cli->app.capability_dirs = dirs;
+    say_where(&args, &cli->app);
     if (open_log(cli, &args, &err) < 0)
         return rv_cli_report(cli, err);
     int status = verb->run(cli, &args);
-    rv_log_free(cli->log);
+    rv_log_free(cli->app.log);
     return status;
 }
 

@@ -296,7 +296,7 @@ static int mode_of(const struct rv_cli_args *args)
 
 static int new_engine(struct rv_cli_session *s, rv_engine **engine, rv_err **err)
 {
-    struct rv_engine_opts opts = {.handle_signals = true, .log = s->cli->log, .store = s->store, .owner = s->owner};
+    struct rv_engine_opts opts = {.handle_signals = true, .log = s->cli->app.log, .store = s->store, .owner = s->owner};
     int64_t workers = 0;
 
     int rc = rv_cli_int(s->args, "workers", 1, 1024, &workers, err);
@@ -350,7 +350,7 @@ static int drive(struct rv_cli_session *s, struct watch *w, rv_envelope *env, co
     x.journal = s->journal;
     x.conversation = s->conversation;
     if (s->loaded->agents) {
-        x.find_agent = rv_cli_find_agent;
+        x.find_agent = rv_app_find_agent;
         x.find_self = s->loaded;
     }
     x.rules = s->rules;
@@ -421,6 +421,6 @@ int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct 
     if (rc == RV_E_STATE && began && status == RV_EXIT_USAGE)
         status = RV_EXIT_FAILED;
     rv_exec_free(exec);
-    rv_cli_engine_free(s->loaded, engine);
+    rv_app_engine_free(s->loaded, engine);
     return status;
 }

@@ -13,7 +13,7 @@ struct rv_cli_chat {
     struct rv_cli *cli;
     const struct rv_cli_args *args;
     /* open.c */
-    struct rv_cli_loaded loaded; /* its plugins and its script */
+    struct rv_app_loaded loaded; /* its plugins and its script */
     const char **capabilities;   /* owned; that are open */
     size_t n_capabilities;
     const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction */

@@ -33,9 +33,9 @@ static int open_built_in(struct rv_cli_chat *c, rv_err **err)
 
     for (size_t i = 0; (name = rv_cli_nth(c->args, "capability", i)); i++)
         none = none || !name[0];
-    int rc = rv_cli_open_built_in(c->cli, ".", none ? "" : NULL, &c->loaded.plugins, err);
+    int rc = rv_app_open_built_in(&c->cli->app, ".", none ? "" : NULL, &c->loaded.plugins, err);
     if (rc == 0 && rv_plugins_agent(c->loaded.plugins, 0, &agent, &document, &capability))
-        c->capabilities[c->n_capabilities++] = RV_CLI_BUILT_IN;
+        c->capabilities[c->n_capabilities++] = RV_APP_BUILT_IN;
     return rc;
 }
 
@@ -83,7 +83,7 @@ static int open_store(struct rv_cli_chat *c, rv_err **err)
 
     if (rv_cli_flag(c->args, "no-store"))
         return rv_store_open("memory:", &memory, &c->store, err);
-    int rc = rv_cli_store_open(c->cli, c->args, RV_CLI_STORE_MAKE, &c->store, err);
+    int rc = rv_app_store_open(&c->cli->app, RV_APP_STORE_MAKE, &c->store, err);
     if (rc < 0)
         rv_err_hint(err, "--no-store talks without keeping anything");
     return rc;
@@ -92,14 +92,14 @@ static int open_store(struct rv_cli_chat *c, rv_err **err)
 static int open_agents(struct rv_cli_chat *c, rv_err **err)
 {
     const char *dir = NULL;
-    int rc = rv_cli_schema_dir(c->args, &dir, err);
+    int rc = rv_app_schema_dir(&c->cli->app, &dir, err);
     const struct rv_agents_opts opts = {.store = c->store,
                                         .plugins = c->loaded.plugins,
                                         .dirs = &dir,
                                         .n_dirs = dir != NULL,
                                         .registers = true,
                                         .is_unkept = rv_cli_flag(c->args, "no-store"),
-                                        .log = c->cli->log};
+                                        .log = c->cli->app.log};
 
     return rc == 0 ? rv_agents_new(&opts, &c->agents, err) : rc;
 }
@@ -107,7 +107,7 @@ static int open_agents(struct rv_cli_chat *c, rv_err **err)
 static int open_engine(struct rv_cli_chat *c, rv_err **err)
 {
     rv_owner_name(c->owner);
-    const struct rv_engine_opts opts = {.log = c->cli->log, .store = c->store, .owner = c->owner};
+    const struct rv_engine_opts opts = {.log = c->cli->app.log, .store = c->store, .owner = c->owner};
     int rc = rv_engine_new(&opts, &c->engine, err);
 
     return rc == 0 ? rv_chat_signals_watch(c->engine, err) : rc;
@@ -194,9 +194,9 @@ void rv_cli_chat_close(struct rv_cli_chat *c)
 {
     rv_chat_signals_unwatch();
     rv_chat_free(c->chat);
-    rv_cli_engine_free(&c->loaded, c->engine);
+    rv_app_engine_free(&c->loaded, c->engine);
     rv_agents_free(c->agents);
-    rv_cli_loaded_fini(&c->loaded);
+    rv_app_loaded_fini(&c->loaded);
     rv_store_close(c->store);
     rv_chat_show_free(c->show);
     rv_recorder_free(c->recorder);

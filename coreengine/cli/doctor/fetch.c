@@ -54,7 +54,7 @@ static int start_all(rv_http *http, uv_loop_t *loop, struct rv_cli_fetch *fetche
 
 int rv_cli_fetch_all(const struct rv_cli *cli, struct rv_cli_fetch *fetches, size_t n, rv_err **err)
 {
-    struct rv_http_opts opts = {.log = cli->log};
+    struct rv_http_opts opts = {.log = cli->app.log};
     struct waiting *waiting = calloc(n ? n : 1, sizeof *waiting);
     size_t n_left = 0;
     rv_http *http = NULL;

@@ -6,11 +6,11 @@
 #define MAX_BUNDLE ((size_t)64 << 20)
 
 /* calls: the run will make some. Else neither capabilities nor secrets are needed, and both may be gone. */
-static int open_bundle(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store,
-                       const struct rv_run_row *row, bool calls, struct rv_cli_loaded *out, rv_err **err)
+static int open_bundle(struct rv_cli *cli, rv_store *store, const struct rv_run_row *row, bool calls,
+                       struct rv_app_loaded *out, rv_err **err)
 {
     const struct rv_bundle_opts opts = {.offline = !calls};
-    const struct rv_cli_load_opts load = {.args = args, .keeps = true, .store = store};
+    const struct rv_app_load_opts load = {.keeps = true, .store = store};
     rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
     rv_bundle *bundle = NULL;
 
@@ -19,7 +19,7 @@ static int open_bundle(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
         rc = rv_bundle_open(rv_buf_str(&text), &opts, &bundle, err);
     rv_buf_fini(&text);
     if (rc == 0)
-        rc = rv_cli_load_bundle(cli, &load, bundle, calls, out, err);
+        rc = rv_app_load_bundle(&cli->app, &load, bundle, calls, out, err);
     return rc < 0 ? RV_WRAP(err, rc, "open what run \"%s\" was started with", row->id) : 0;
 }
 
@@ -79,7 +79,7 @@ int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store
                     const struct rv_response *response, bool cancel)
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
-    struct rv_cli_loaded loaded = {0};
+    struct rv_app_loaded loaded = {0};
     struct rv_run_row row = {0};
     struct early early = {0};
     char owner[RV_OWNER_MAX];
@@ -102,7 +102,7 @@ int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store
     if (recovers)
         rc = take_early(store, &scope, &row, owner, lease_us, &early, &err);
     if (rc == 0)
-        rc = open_bundle(cli, args, store, &row, !cancel, &loaded, &err);
+        rc = open_bundle(cli, store, &row, !cancel, &loaded, &err);
     if (rc == 0 && !rv_cli_sound(cli, &loaded, false)) {
         status = RV_EXIT_USAGE;
     } else {
@@ -118,6 +118,6 @@ int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store
     rv_journal_free(s.journal);
     let_go(store, run, &early);
     rv_run_row_fini(&row);
-    rv_cli_loaded_fini(&loaded);
+    rv_app_loaded_fini(&loaded);
     return status;
 }

@@ -13,7 +13,7 @@ struct move {
     struct rv_replayed was;
     struct rv_cli_script script; /* where it stood */
     json_object *script_at;      /* owned; NULL: the new run begins with the first entries */
-    struct rv_cli_loaded next;
+    struct rv_app_loaded next;
 };
 
 /* "new": the file it came from; else the file that is named. */
@@ -39,10 +39,9 @@ static int load_next(struct move *m, const char *word, rv_err **err)
     } else {
         rc = rv_buf_check(&same, "path", err);
         if (rc == 0)
-            rc = rv_cli_load(
-                m->cli, path,
-                &(struct rv_cli_load_opts){.args = m->args, .script = script, .keeps = true, .store = m->store},
-                &m->next, err);
+            rc = rv_app_load(&m->cli->app, path,
+                             &(struct rv_app_load_opts){.script = script, .keeps = true, .store = m->store}, &m->next,
+                             err);
         if (rc == 0 && !rv_cli_sound(m->cli, &m->next, false))
             rc = RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors", path);
     }
@@ -178,7 +177,7 @@ int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
     rv_id_make(rv_rand_system(), "env_", id);
     if (rc == 0)
         rc = move_over(&m, id, err);
-    rv_cli_loaded_fini(&m.next);
+    rv_app_loaded_fini(&m.next);
     rv_replayed_fini(&m.was);
     rv_cli_script_fini(&m.script);
     json_object_put(m.script_at);

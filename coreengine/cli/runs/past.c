@@ -28,7 +28,7 @@ int rv_cli_past_open(rv_store *store, const struct rv_store_scope *scope, const 
                      rv_err **err)
 {
     *out = (struct rv_cli_past){.scope = *scope};
-    int rc = rv_cli_find_run(store, scope, word, &out->row, err);
+    int rc = rv_app_find_run(store, scope, word, &out->row, err);
     if (rc == 0)
         rc = open_bundle(store, out, err);
     if (rc < 0)
@@ -143,12 +143,11 @@ void rv_cli_write_resume(const struct rv_cli_args *args, const struct rv_pending
     json_object_put(body);
 }
 
-bool rv_cli_runs_open(struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use, rv_store **store,
-                      int *status)
+bool rv_cli_runs_open(struct rv_cli *cli, enum rv_app_store_use use, rv_store **store, int *status)
 {
     rv_err *err = NULL;
 
-    if (rv_cli_store_open(cli, args, use, store, &err) == 0)
+    if (rv_app_store_open(&cli->app, use, store, &err) == 0)
         return true;
     *status = rv_cli_report(cli, err);
     return false;

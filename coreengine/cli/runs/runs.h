@@ -14,7 +14,7 @@ struct rv_cli_past {
     rv_bundle *bundle; /* opened offline: no capability is loaded */
     struct rv_catalog catalog;
 };
-/** word as rv_cli_find_run() takes it. */
+/** word as rv_app_find_run() takes it. */
 RV_MUST_CHECK int rv_cli_past_open(rv_store *store, const struct rv_store_scope *scope, const char *word,
                                    struct rv_cli_past *out, rv_err **err);
 void rv_cli_past_fini(struct rv_cli_past *p);
@@ -78,8 +78,7 @@ void rv_cli_write_lines(rv_str text, rv_buf *b);
 void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b);
 const char *rv_cli_status_color(enum rv_run_status status); /* how a terminal shows it */
 /** The verb's store, opened. False: it was reported, and *status is what to exit with. */
-bool rv_cli_runs_open(struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use, rv_store **store,
-                      int *status);
+bool rv_cli_runs_open(struct rv_cli *cli, enum rv_app_store_use use, rv_store **store, int *status);
 
 /* --- steps.c: the visits of a run, and their calls --- */
 enum rv_cli_call_end {

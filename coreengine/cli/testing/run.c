@@ -191,12 +191,12 @@ static bool first_answer(const rv_envelope *env, rv_script *script, struct rv_re
     return rv_envelope_has_interrupt(env) && script && rv_script_answer(script, out, NULL);
 }
 
-static int run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, struct observer *o, rv_engine **engine,
+static int run(const struct rv_cli *cli, struct rv_app_loaded *l, size_t i, struct observer *o, rv_engine **engine,
                rv_exec **exec, rv_err **err)
 {
     const struct rv_test_config *test = &l->pipeline->tests[i];
     struct rv_engine_opts opts = {
-        .workers = 1, .virtual_time = true, .virtual_start_us = RV_TEST_START_US, .log = cli->log};
+        .workers = 1, .virtual_time = true, .virtual_start_us = RV_TEST_START_US, .log = cli->app.log};
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
     struct rv_response response;
     rv_envelope *env = NULL;
@@ -210,7 +210,7 @@ static int run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, stru
     x.on_event = on_event;
     x.self = o;
     if (l->agents) {
-        x.find_agent = rv_cli_find_agent;
+        x.find_agent = rv_app_find_agent;
         x.find_self = l;
     }
     int rc = rv_engine_new(&opts, engine, err);
@@ -248,7 +248,7 @@ static bool does_without(const struct rv_pipeline *p, const struct rv_test_confi
 }
 
 /* A script may play what a capability does; that the capability is there is part of what a test shows. */
-static int complain_of_missing(const struct rv_cli_loaded *l, struct rv_test_report *out, rv_err **err)
+static int complain_of_missing(const struct rv_app_loaded *l, struct rv_test_report *out, rv_err **err)
 {
     size_t n = l->missing ? rv_findings_n(l->missing) : 0;
     int rc = 0;
@@ -268,7 +268,7 @@ static int complain_of_missing(const struct rv_cli_loaded *l, struct rv_test_rep
     return rc;
 }
 
-int rv_test_run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, rv_coverage *coverage,
+int rv_test_run(const struct rv_cli *cli, struct rv_app_loaded *l, size_t i, rv_coverage *coverage,
                 struct rv_test_report *out, rv_err **err)
 {
     struct observer o = {.report = out, .coverage = coverage, .skipped = json_object_new_array()};
@@ -298,7 +298,7 @@ int rv_test_run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, rv_
         rv_buf_fini(&text);
     }
     rv_exec_free(exec);
-    rv_cli_engine_free(l, engine);
+    rv_app_engine_free(l, engine);
     rv_err_free(o.err);
     json_object_put(o.skipped);
     if (rc < 0)

@@ -43,7 +43,7 @@ void rv_coverage_write_json(const rv_coverage *c, rv_jw *w);
 /* run.c */
 /** Run test i of the pipeline. What fails about the test is in the report; an error is a want of memory. coverage may
  * be NULL. */
-RV_MUST_CHECK int rv_test_run(const struct rv_cli *cli, struct rv_cli_loaded *l, size_t i, rv_coverage *coverage,
+RV_MUST_CHECK int rv_test_run(const struct rv_cli *cli, struct rv_app_loaded *l, size_t i, rv_coverage *coverage,
                               struct rv_test_report *out, rv_err **err);
 
 /* expect.c */

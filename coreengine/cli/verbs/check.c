@@ -98,18 +98,18 @@ static int prove(const struct rv_cli_args *args, const struct rv_pipeline *p, st
 static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_jw *json, rv_buf *text,
                     rv_err **err)
 {
-    const struct rv_cli_load_opts opts = {.args = args, .script = rv_cli_value(args, "script")};
-    struct rv_cli_loaded l;
+    const struct rv_app_load_opts opts = {.script = rv_cli_value(args, "script")};
+    struct rv_app_loaded l;
     struct proved proved = {0};
     const char *max_cost = rv_cli_value(args, "max-cost");
     double max_usd = 0;
     int status = RV_EXIT_COMPLETED;
 
-    int rc = rv_cli_load(cli, path, &opts, &l, err);
+    int rc = rv_app_load(&cli->app, path, &opts, &l, err);
     if (rc < 0)
         return rv_cli_report(cli, *err);
     if (l.pipeline)
-        rc = rv_cli_load_test_scripts(&l, err);
+        rc = rv_app_load_test_scripts(&l, err);
     bool sound = rc == 0 && l.pipeline && rv_findings_n_errors(l.findings) == 0;
     if (sound)
         rv_pipeline_lint(l.pipeline, l.findings);
@@ -145,7 +145,7 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
             write_proof(l.pipeline, &proved, text);
     }
     rv_proof_fini(&proved.part);
-    rv_cli_loaded_fini(&l);
+    rv_app_loaded_fini(&l);
     return status;
 }
 
@@ -176,19 +176,19 @@ static int lint(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 /* Load for showing. False: it was reported, and *status is what to exit with. */
-static bool load_plain(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_cli_loaded *out, int *status)
+static bool load_plain(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_loaded *out, int *status)
 {
-    const struct rv_cli_load_opts opts = {.args = args};
+    const struct rv_app_load_opts opts = {0};
     rv_err *err = NULL;
 
-    if (rv_cli_load_plain(cli, args->words[0], &opts, out, &err) < 0) {
+    if (rv_app_load_plain(&cli->app, args->words[0], &opts, out, &err) < 0) {
         *status = rv_cli_report(cli, err);
         return false;
     }
     if (rv_cli_sound(cli, out, false) && out->pipeline->is_sound)
         return true;
     *status = RV_EXIT_USAGE;
-    rv_cli_loaded_fini(out);
+    rv_app_loaded_fini(out);
     return false;
 }
 
@@ -198,7 +198,7 @@ static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
     const char *format = rv_cli_value(args, "format");
     enum rv_graph_format which = RV_GRAPH_ASCII;
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    struct rv_cli_loaded l;
+    struct rv_app_loaded l;
     int status = RV_EXIT_COMPLETED;
 
     if (!load_plain(cli, args, &l, &status))
@@ -208,7 +208,7 @@ static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
             which = (enum rv_graph_format)i;
     rv_pipeline_write_graph(l.pipeline, which, &text);
     status = rv_cli_print(cli, &text);
-    rv_cli_loaded_fini(&l);
+    rv_app_loaded_fini(&l);
     return status;
 }
 
@@ -216,7 +216,7 @@ static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES), json = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&json);
-    struct rv_cli_loaded l;
+    struct rv_app_loaded l;
     int status = RV_EXIT_COMPLETED;
 
     if (!load_plain(cli, args, &l, &status))
@@ -234,7 +234,7 @@ static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_buf_putc(&text, '\n');
     rv_buf_fini(&json);
     status = rv_cli_print(cli, &text);
-    rv_cli_loaded_fini(&l);
+    rv_app_loaded_fini(&l);
     return status;
 }
 

@@ -273,7 +273,7 @@ static void write_json(const struct comparison *c, rv_buf *b)
 static int open_side(struct comparison *c, struct side *s, const char *word, rv_err **err)
 {
     s->line = RV_BUF_INIT(RV_CLI_MAX_TEXT);
-    int rc = rv_cli_find_run(c->store, &c->scope, word, &s->row, err);
+    int rc = rv_app_find_run(c->store, &c->scope, word, &s->row, err);
     if (rc == 0 && !(s->normal = rv_normal_new()))
         rc = RV_FAIL(err, RV_E_NOMEM, "compare runs");
     return rc;
@@ -296,7 +296,7 @@ static int diff(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_err *err = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &c.store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &c.store, &status))
         return status;
     int rc = open_side(&c, &c.a, args->words[0], &err);
     if (rc == 0)

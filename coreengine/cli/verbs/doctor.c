@@ -46,7 +46,7 @@ static void check_capabilities(struct rv_cli *cli, struct rv_checkup *c)
     size_t n_dirs = 0, n = 0;
     rv_err *err = NULL;
 
-    int rc = rv_plugins_path(cli->capability_dirs, cli->n_capability_dirs, ".", &dirs, &n_dirs, &err);
+    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, ".", &dirs, &n_dirs, &err);
     if (rc == 0)
         rc = rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, &err);
     if (rc < 0) {
@@ -127,14 +127,14 @@ static void check_store(const struct rv_cli *cli, const struct rv_cli_args *args
     rv_store *store = NULL;
     rv_err *err = NULL;
 
-    int rc = rv_cli_store_path(args, &path, &err);
+    int rc = rv_app_store_path(&cli->app, &path, &err);
     if (rc < 0) {
         rv_checkup_line(c, RV_CHECK_BAD, "store", "%s: runs need --store FILE or --no-store", rv_err_text(err));
         rv_err_free(err);
         rv_buf_fini(&path);
         return;
     }
-    rc = rv_cli_store_open(cli, args, RV_CLI_STORE_READ, &store, &err);
+    rc = rv_app_store_open(&cli->app, RV_APP_STORE_READ, &store, &err);
     if (rc == 0)
         rc = count_runs(args, store, &stats, &err);
     if (rc == RV_E_NOT_FOUND)

@@ -334,7 +334,7 @@ static int gc(struct rv_cli *cli, const struct rv_cli_args *args)
     }
     if (!sound) {
         status = RV_EXIT_USAGE;
-    } else if (rv_cli_runs_open(cli, args, reads ? RV_CLI_STORE_READ : RV_CLI_STORE_CHANGE, &store, &status)) {
+    } else if (rv_cli_runs_open(cli, reads ? RV_APP_STORE_READ : RV_APP_STORE_CHANGE, &store, &status)) {
         status = checks ? check(cli, store) : copy ? backup(cli, store, copy) : collect(cli, args, store, rules);
         rv_store_close(store);
     }

@@ -279,7 +279,7 @@ static int query(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (rv_query_parse(rv_str_of(args->words[0]), &q, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &l.store, &status)) {
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &l.store, &status)) {
         rv_query_fini(&q);
         return status;
     }

@@ -158,7 +158,7 @@ static int replay(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "--json, --state and --events exclude each other");
     if (rv_cli_int(args, "at", 1, INT64_MAX, &upto, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     if (rv_cli_past_open(store, &scope, args->words[0], &p, &err) < 0) {
         status = rv_cli_report(cli, err);

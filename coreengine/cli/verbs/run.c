@@ -79,7 +79,7 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
     rv_owner_name(owner);
     s->owner = owner;
     s->store = s->loaded->agent_store; /* one handle: what is written for its agents is part of its transactions */
-    int rc = s->store ? 0 : rv_cli_store_open(s->cli, s->args, RV_CLI_STORE_MAKE, &s->store, &err);
+    int rc = s->store ? 0 : rv_app_store_open(&s->cli->app, RV_APP_STORE_MAKE, &s->store, &err);
     if (rc == 0) {
         rv_cli_note_left_behind(s->cli, &scope, s->store);
         rc = rv_cli_converse(s, &talk, &err);
@@ -105,7 +105,7 @@ static int run_kept(struct rv_cli_session *s, rv_envelope *env)
 }
 
 /* Nothing is kept of a run that could not do its work. */
-static bool can_run(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_cli_loaded *l, rv_err **err)
+static bool can_run(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_loaded *l, rv_err **err)
 {
     struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
 
@@ -115,13 +115,13 @@ static bool can_run(struct rv_cli *cli, const struct rv_cli_args *args, struct r
     opts.plugins = l->plugins;
     opts.script = l->script;
     opts.use_mocks = rv_cli_flag(args, "mock");
-    opts.find_agent = l->agents ? rv_cli_find_agent : NULL;
+    opts.find_agent = l->agents ? rv_app_find_agent : NULL;
     return rv_exec_check(&opts, l->findings, err) == 0 && rv_cli_sound(cli, l, false);
 }
 
 static int run(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct rv_cli_loaded loaded;
+    struct rv_app_loaded loaded;
     rv_envelope *env = NULL;
     rv_err *err = NULL;
     int status = exclusive(cli, args);
@@ -129,8 +129,8 @@ static int run(struct rv_cli *cli, const struct rv_cli_args *args)
     if (status)
         return status;
     const char *script = rv_cli_value(args, "script");
-    const struct rv_cli_load_opts opts = {.args = args, .script = script, .keeps = is_kept(args)};
-    if (rv_cli_load(cli, args->words[0], &opts, &loaded, &err) < 0)
+    const struct rv_app_load_opts opts = {.script = script, .keeps = is_kept(args)};
+    if (rv_app_load(&cli->app, args->words[0], &opts, &loaded, &err) < 0)
         return rv_cli_report(cli, err);
     if (!can_run(cli, args, &loaded, &err)) {
         status = err ? rv_cli_report(cli, err) : RV_EXIT_USAGE;
@@ -142,7 +142,7 @@ static int run(struct rv_cli *cli, const struct rv_cli_args *args)
             .cli = cli, .args = args, .loaded = &loaded, .pipeline_path = args->words[0], .script_path = script};
         status = run_kept(&s, env);
     }
-    rv_cli_loaded_fini(&loaded);
+    rv_app_loaded_fini(&loaded);
     return status;
 }
 
@@ -197,15 +197,15 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
 static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const char *path,
                        const struct rv_runfile *file, const struct rv_response *response)
 {
-    struct rv_cli_loaded loaded;
+    struct rv_app_loaded loaded;
     rv_envelope *env = NULL;
     rv_err *err = NULL;
     struct rv_clock clock = rv_clock_system();
     const char *script = rv_cli_value(args, "script") ? rv_cli_value(args, "script") : file->script;
     int status;
 
-    const struct rv_cli_load_opts opts = {.args = args, .script = script};
-    if (rv_cli_load(cli, file->pipeline, &opts, &loaded, &err) < 0)
+    const struct rv_app_load_opts opts = {.script = script};
+    if (rv_app_load(&cli->app, file->pipeline, &opts, &loaded, &err) < 0)
         return rv_cli_report(cli, err);
     if (!rv_cli_sound(cli, &loaded, false)) {
         status = RV_EXIT_USAGE;
@@ -224,7 +224,7 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
                                    .run_file = path};
         status = rv_cli_session_run(&s, env, response);
     }
-    rv_cli_loaded_fini(&loaded);
+    rv_app_loaded_fini(&loaded);
     return status;
 }
 
@@ -287,9 +287,9 @@ static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args,
     rv_store *store = NULL;
     rv_err *err = NULL;
 
-    int rc = rv_cli_store_open(cli, args, RV_CLI_STORE_CHANGE, &store, &err);
+    int rc = rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &store, &err);
     if (rc == 0)
-        rc = rv_cli_find_run(store, &scope, args->words[0], &row, &err);
+        rc = rv_app_find_run(store, &scope, args->words[0], &row, &err);
     if (rc == 0)
         rc = rv_cli_check_answer(store, &row, args, response, id, &err);
     int status = rc < 0 ? rv_cli_report(cli, err) : continue_with(cli, args, store, &row, response);

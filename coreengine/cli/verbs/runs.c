@@ -402,7 +402,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "--json and --ids exclude each other");
     if (read_filter(args, &filter, &err) < 0)
         return rv_cli_report(cli, err);
-    int rc = rv_cli_store_open_if_any(cli, args, &store, &err);
+    int rc = rv_app_store_open_if_any(&cli->app, &store, &err);
     if (rc == 0 && store)
         rc = read_list(store, &scope, filter, &l, &err);
     status = rc < 0 ? rv_cli_report(cli, err) : print_list(cli, args, &l);

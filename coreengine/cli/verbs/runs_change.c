@@ -12,7 +12,7 @@
 static int request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_run_row *row,
                           rv_err **err)
 {
-    int rc = rv_cli_find_run(store, scope, word, row, err);
+    int rc = rv_app_find_run(store, scope, word, row, err);
 
     if (rc < 0)
         return rc;
@@ -35,7 +35,7 @@ static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_err *err = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
     if (request_cancel(store, &scope, args->words[0], &row, &err) < 0) {
         status = rv_cli_report(cli, err);
@@ -122,7 +122,7 @@ static int find_unfinished(rv_store *store, const struct rv_cli_args *args, stru
         return rv_store_list_runs(store, &scope, &unfinished, add, f, err);
     for (size_t i = 0; i < args->n_words && rc == 0; i++) {
         struct rv_run_row row;
-        rc = rv_cli_find_run(store, &scope, args->words[i], &row, err);
+        rc = rv_app_find_run(store, &scope, args->words[i], &row, err);
         if (rc < 0)
             break;
         rc = add(f, &row, err);
@@ -309,7 +309,7 @@ static int recover(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_err *err = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
     int rc = find_unfinished(store, args, &f, &err);
     if (rc == 0)
@@ -385,7 +385,7 @@ static int run_host(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_store *store = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
     status = rv_cli_continue(cli, args, store, args->words[0], NULL, false);
     rv_store_close(store);

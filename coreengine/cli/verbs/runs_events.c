@@ -131,7 +131,7 @@ static int events(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (rv_cli_int(args, "from", 1, INT64_MAX, &s.next, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     int rc = rv_cli_past_open(store, &scope, args->words[0], &p, &err);
     if (rc == 0)

@@ -97,7 +97,7 @@ static int fork_verb(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "`reeve runs fork` needs --at STEP; `reeve runs show` has the numbers");
     if (rv_cli_int(args, "at", 0, INT64_MAX, &at, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
     rv_id_make(rv_rand_system(), "env_", id);
     if (fork_run(args, store, at, id, &err) < 0) {

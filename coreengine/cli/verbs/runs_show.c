@@ -441,7 +441,7 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "--all and --steps exclude each other");
     if (read_window(args, &p.window, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     int rc = read_picture(store, args->words[0], &p, &err);
     if (rc == 0 && rv_cli_flag(args, "json"))

@@ -74,7 +74,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (json && ids)
         return rv_cli_usage(cli, args, "--json and --ids exclude each other");
-    if (rv_cli_store_open_if_any(cli, args, &store, &err) < 0)
+    if (rv_app_store_open_if_any(&cli->app, &store, &err) < 0)
         return rv_cli_report(cli, err);
     if (!json && !ids && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
         rc = RV_FAIL(&err, RV_E_NOMEM, "list sessions");
@@ -112,7 +112,7 @@ static int delete_session(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_err *err = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
     if (rv_chat_delete_session(store, &scope, args->words[0], rv_cli_now_us(), &n_cancelled, &err) < 0) {
         status = rv_cli_report(cli, err);

@@ -43,7 +43,7 @@ static int messages(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (read_filter(args, &filter, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     status = rv_store_read_messages(store, &scope, args->words[0], &filter, print_row,
                                     (void *)(uintptr_t)args->words[0], &err) < 0
@@ -175,7 +175,7 @@ static int export_verb(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_err *err = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     if (export_session(store, args, &d, &err) < 0) {
         status = rv_cli_report(cli, err);

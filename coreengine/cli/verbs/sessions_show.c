@@ -162,7 +162,7 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_err *err = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     if (show_session(store, cli, args, &text, &err) < 0) {
         status = rv_cli_report(cli, err);

@@ -13,7 +13,7 @@
 
 /* A pipeline as one thread has it: nothing is shared. */
 struct own {
-    struct rv_cli_loaded loaded;
+    struct rv_app_loaded loaded;
     struct rv_catalog plugins, *scripts; /* each script's tools on top of those before */
     const char **tools;                  /* all that are known */
     struct rv_sim_agent *agents;         /* that may be asked; their texts are owned */
@@ -24,7 +24,7 @@ struct own {
 static void own_fini(struct own *o)
 {
     if (o->is_loaded)
-        rv_cli_loaded_fini(&o->loaded);
+        rv_app_loaded_fini(&o->loaded);
     free(o->scripts);
     free(o->tools);
     for (size_t i = 0; i < o->n_agents; i++) {
@@ -66,7 +66,7 @@ static int list_agents(const struct rv_cli_args *args, struct own *o, struct rv_
 /* The names of all tools, borrowed; a name may come twice. */
 static int list_tools(struct own *o, struct rv_sim_subject *subject, rv_err **err)
 {
-    const struct rv_cli_loaded *l = &o->loaded;
+    const struct rv_app_loaded *l = &o->loaded;
     struct rv_known_names known = rv_plugins_names(l->plugins);
     size_t n_scripts = (l->test_scripts ? l->pipeline->n_tests : 0) + 1, n = 0;
 
@@ -94,9 +94,9 @@ static int list_tools(struct own *o, struct rv_sim_subject *subject, rv_err **er
 static int own_load(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, const char *script,
                     struct own *o, struct rv_sim_subject *subject, rv_err **err)
 {
-    struct rv_cli_loaded *l = &o->loaded;
-    const struct rv_cli_load_opts opts = {.args = args, .script = script, .tests = !script};
-    int rc = rv_cli_load(cli, path, &opts, l, err);
+    struct rv_app_loaded *l = &o->loaded;
+    const struct rv_app_load_opts opts = {.script = script, .tests = !script};
+    int rc = rv_app_load(&cli->app, path, &opts, l, err);
 
     if (rc < 0)
         return rc;

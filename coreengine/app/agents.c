@@ -1,11 +1,11 @@
 /* Declared agents of a pipeline: where they are looked for, and that its stages become what their documents say. */
-#include "coreengine/cli/sources.h"
+#include "coreengine/app/app_internal.h"
 
 #include <string.h>
 
 #define MAX_DIRS 2
 
-bool rv_cli_has_agents(const struct rv_pipeline *p)
+bool rv_app_has_agents(const struct rv_pipeline *p)
 {
     for (size_t i = 0; i < p->n_agents; i++)
         if (p->agents[i].agent_name && p->agents[i].agent_name[0])
@@ -14,25 +14,26 @@ bool rv_cli_has_agents(const struct rv_pipeline *p)
 }
 
 /* A store that nobody has made yet has no agents. Where the run is kept, it is made: agents are registered there. */
-static int open_store(struct rv_cli *cli, const struct rv_cli_load_opts *opts, rv_store **out, rv_err **err)
+static int open_store(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_store **out, rv_err **err)
 {
     if (opts->keeps)
-        return rv_cli_store_open(cli, opts->args, RV_CLI_STORE_MAKE, out, err);
-    return rv_cli_value(opts->args, "store") ? rv_cli_store_open(cli, opts->args, RV_CLI_STORE_READ, out, err) : 0;
+        return rv_app_store_open(app, RV_APP_STORE_MAKE, out, err);
+    return app->store ? rv_app_store_open(app, RV_APP_STORE_READ, out, err) : 0;
 }
 
-int rv_cli_open_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l, rv_err **err)
+int rv_app_open_agents(const struct rv_app *app, const struct rv_app_load_opts *opts, struct rv_app_loaded *l,
+                       rv_err **err)
 {
     const char *dirs[MAX_DIRS], *dir = NULL;
     rv_store *store = opts->store;
     size_t n = 0;
 
-    if (!rv_cli_has_agents(l->pipeline))
+    if (!rv_app_has_agents(l->pipeline))
         return 0;
-    l->tenant = rv_cli_scope(opts->args).tenant;
-    int rc = rv_cli_schema_dir(opts->args, &dir, err);
+    l->tenant = app->scope.tenant;
+    int rc = rv_app_schema_dir(app, &dir, err);
     if (rc == 0 && !store) {
-        rc = open_store(cli, opts, &l->agent_store, err);
+        rc = open_store(app, opts, &l->agent_store, err);
         store = l->agent_store;
     }
     if (rc < 0)
@@ -42,15 +43,15 @@ int rv_cli_open_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, 
     if (dir)
         dirs[n++] = dir;
     const struct rv_agents_opts from = {
-        .store = store, .plugins = l->plugins, .dirs = dirs, .n_dirs = n, .registers = opts->keeps, .log = cli->log};
+        .store = store, .plugins = l->plugins, .dirs = dirs, .n_dirs = n, .registers = opts->keeps, .log = app->log};
     return rv_agents_new(&from, &l->agents, err);
 }
 
 /* --- binding --- */
 
 struct finder {
-    struct rv_cli *cli;
-    struct rv_cli_loaded *l;
+    const struct rv_app *app;
+    struct rv_app_loaded *l;
     struct rv_store_scope scope;
 };
 
@@ -69,8 +70,8 @@ static void hint_built_in(const struct finder *f, const char *name, rv_err **err
     rv_plugins *plugins = NULL;
     rv_str document;
 
-    if (is_listed(f->l->pipeline, RV_CLI_BUILT_IN) ||
-        rv_cli_open_built_in(f->cli, f->l->pipeline->dir, NULL, &plugins, NULL) < 0)
+    if (is_listed(f->l->pipeline, RV_APP_BUILT_IN) ||
+        rv_app_open_built_in(f->app, f->l->pipeline->dir, NULL, &plugins, NULL) < 0)
         return;
     for (size_t i = 0; rv_plugins_agent(plugins, i, &agent, &document, &capability); i++)
         if (strcmp(agent, name) == 0)
@@ -93,22 +94,23 @@ static int find(void *self, const char *name, rv_str *text, const char **place, 
     return 0;
 }
 
-int rv_cli_bind_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l, rv_err **err)
+int rv_app_bind_agents(const struct rv_app *app, const struct rv_app_load_opts *opts, struct rv_app_loaded *l,
+                       rv_err **err)
 {
-    struct finder f = {cli, l, rv_cli_scope(opts->args)};
+    struct finder f = {app, l, app->scope};
     const struct rv_agent_source source = {find, &f};
 
-    if (!rv_cli_has_agents(l->pipeline))
+    if (!rv_app_has_agents(l->pipeline))
         return 0;
-    int rc = rv_cli_open_agents(cli, opts, l, err);
+    int rc = rv_app_open_agents(app, opts, l, err);
     return rc < 0 ? rc : rv_pipeline_bind_agents(l->own, &source, l->findings, err);
 }
 
 /* --- while the run goes on --- */
 
-int rv_cli_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err)
+int rv_app_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err)
 {
-    struct rv_cli_loaded *l = self;
+    struct rv_app_loaded *l = self;
     const struct rv_store_scope scope = {.tenant = l->tenant ? l->tenant : who->tenant_id,
                                          .user = who->user_id ? who->user_id : ""};
     struct rv_agents_found found;

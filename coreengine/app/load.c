@@ -1,5 +1,5 @@
 /* A pipeline with its capabilities and script, and everything that is wrong with them, in one pass. */
-#include "coreengine/cli/cli.h"
+#include "coreengine/app/app_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static int add_as_warnings(rv_findings *to, const rv_findings *from, rv_err **er
     return rv_findings_check(to, err);
 }
 
-static int open_plugins(struct rv_cli *cli, struct rv_cli_loaded *l, bool scripted, rv_err **err)
+static int open_plugins(const struct rv_app *app, struct rv_app_loaded *l, bool scripted, rv_err **err)
 {
     char **dirs = NULL;
     size_t n_dirs = 0;
@@ -24,12 +24,12 @@ static int open_plugins(struct rv_cli *cli, struct rv_cli_loaded *l, bool script
     int rc = found ? 0 : RV_FAIL(err, RV_E_NOMEM, "open capabilities");
 
     if (rc == 0)
-        rc = rv_plugins_path(cli->capability_dirs, cli->n_capability_dirs, l->pipeline->dir, &dirs, &n_dirs, err);
+        rc = rv_plugins_path(app->capability_dirs, app->n_capability_dirs, l->pipeline->dir, &dirs, &n_dirs, err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {.dirs = (const char *const *)dirs,
                                        .n_dirs = n_dirs,
                                        .base_dir = l->pipeline->dir,
-                                       .log = cli->log,
+                                       .log = app->log,
                                        .host_program = "/proc/self/exe"};
         rc = rv_plugins_new(&opts, &l->plugins, err);
     }
@@ -74,7 +74,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool is_scripted(const struct rv_cli_loaded *l)
+static bool is_scripted(const struct rv_app_loaded *l)
 {
     if (l->script)
         return true;
@@ -84,7 +84,7 @@ static bool is_scripted(const struct rv_cli_loaded *l)
     return false;
 }
 
-static bool plays_tool(const struct rv_cli_loaded *l, rv_str tool)
+static bool plays_tool(const struct rv_app_loaded *l, rv_str tool)
 {
     if (l->script && rv_script_has_tool(l->script, tool))
         return true;
@@ -94,7 +94,7 @@ static bool plays_tool(const struct rv_cli_loaded *l, rv_str tool)
     return false;
 }
 
-static int check_names(struct rv_cli_loaded *l, rv_err **err)
+static int check_names(struct rv_app_loaded *l, rv_err **err)
 {
     bool scripted = is_scripted(l);
     struct known k = {.plugins = rv_plugins_names(l->plugins)};
@@ -135,13 +135,13 @@ static int check_names(struct rv_cli_loaded *l, rv_err **err)
     return 0;
 }
 
-static int load_script(struct rv_cli_loaded *l, const char *path, rv_err **err)
+static int load_script(struct rv_app_loaded *l, const char *path, rv_err **err)
 {
     return path ? rv_script_read(path, l->findings, &l->script, err) : 0;
 }
 
 /* Once declared agents are bound: only then it is known what they may call, and whom they may ask. */
-static void check_scripts(const struct rv_cli_loaded *l)
+static void check_scripts(const struct rv_app_loaded *l)
 {
     if (l->script)
         rv_script_check(l->script, l->pipeline, l->findings);
@@ -151,7 +151,7 @@ static void check_scripts(const struct rv_cli_loaded *l)
 }
 
 /* One test's script, from its file or its place in the pipeline. A file that can not be read is a finding there. */
-static int load_test_script(struct rv_cli_loaded *l, const struct rv_test_config *test, rv_script **out, rv_err **err)
+static int load_test_script(struct rv_app_loaded *l, const struct rv_test_config *test, rv_script **out, rv_err **err)
 {
     rv_err *fault = NULL;
     int rc = 0;
@@ -170,7 +170,7 @@ static int load_test_script(struct rv_cli_loaded *l, const struct rv_test_config
     return 0;
 }
 
-static int read_test_scripts(struct rv_cli_loaded *l, rv_err **err)
+static int read_test_scripts(struct rv_app_loaded *l, rv_err **err)
 {
     int rc = 0;
 
@@ -182,7 +182,7 @@ static int read_test_scripts(struct rv_cli_loaded *l, rv_err **err)
     return rc;
 }
 
-int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
+int rv_app_load_test_scripts(struct rv_app_loaded *l, rv_err **err)
 {
     int rc = read_test_scripts(l, err);
 
@@ -191,33 +191,34 @@ int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err)
     return rc;
 }
 
-/* The level that the file gives, unless the command line gave one. */
-static void set_log_level(struct rv_cli *cli, const struct rv_pipeline *p)
+/* The level that the file gives, unless the caller keeps its own. */
+static void set_log_level(const struct rv_app *app, const struct rv_pipeline *p)
 {
     char word[16];
     size_t n = 0;
     enum rv_log_level level;
 
-    if (cli->log_level_given || !p->execution.has_log_level)
+    if (app->keeps_log_level || !p->execution.has_log_level)
         return;
     for (const char *c = p->execution.log_level; *c && n + 1 < sizeof word; c++) /* TRACE to OFF */
         word[n++] = (char)(*c | 0x20);
     word[n] = '\0';
     if (rv_log_level_of(word, &level, NULL) == 0)
-        rv_log_set_level(cli->log, level);
+        rv_log_set_level(app->log, level);
 }
 
 /* All that a pipeline needs to be checked. */
-static int complete(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l, rv_err **err)
+static int complete(const struct rv_app *app, const struct rv_app_load_opts *opts, struct rv_app_loaded *l,
+                    rv_err **err)
 {
     int rc = load_script(l, opts->script, err);
 
     if (rc == 0 && opts->tests)
         rc = read_test_scripts(l, err);
     if (rc == 0)
-        rc = open_plugins(cli, l, opts->script || is_scripted(l), err);
+        rc = open_plugins(app, l, opts->script || is_scripted(l), err);
     if (rc == 0)
-        rc = rv_cli_bind_agents(cli, opts, l, err);
+        rc = rv_app_bind_agents(app, opts, l, err);
     if (rc == 0)
         check_scripts(l);
     if (rc == 0)
@@ -232,17 +233,17 @@ static int complete(struct rv_cli *cli, const struct rv_cli_load_opts *opts, str
 }
 
 /* What a capability lacks matters only as far as its agents are needed, and then binding says so. */
-static int complete_plain(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l,
+static int complete_plain(const struct rv_app *app, const struct rv_app_load_opts *opts, struct rv_app_loaded *l,
                           rv_err **err)
 {
-    if (!rv_cli_has_agents(l->pipeline))
+    if (!rv_app_has_agents(l->pipeline))
         return 0;
-    int rc = open_plugins(cli, l, true, err);
-    return rc == 0 ? rv_cli_bind_agents(cli, opts, l, err) : rc;
+    int rc = open_plugins(app, l, true, err);
+    return rc == 0 ? rv_app_bind_agents(app, opts, l, err) : rc;
 }
 
-static int load(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts, bool plain,
-                struct rv_cli_loaded *out, rv_err **err)
+static int load(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts, bool plain,
+                struct rv_app_loaded *out, rv_err **err)
 {
     memset(out, 0, sizeof *out);
     out->findings = rv_findings_new();
@@ -251,53 +252,53 @@ static int load(struct rv_cli *cli, const char *path, const struct rv_cli_load_o
         rc = rv_pipeline_load(path, out->findings, &out->own, err);
     out->pipeline = out->own;
     if (rc == 0 && out->pipeline) {
-        set_log_level(cli, out->pipeline);
-        rc = plain ? complete_plain(cli, opts, out, err) : complete(cli, opts, out, err);
+        set_log_level(app, out->pipeline);
+        rc = plain ? complete_plain(app, opts, out, err) : complete(app, opts, out, err);
     }
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);
     if (rc < 0) {
-        rv_cli_loaded_fini(out);
+        rv_app_loaded_fini(out);
         return rc;
     }
     rv_findings_sort(out->findings);
     return 0;
 }
 
-int rv_cli_load(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *out,
-                rv_err **err)
+int rv_app_load(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts,
+                struct rv_app_loaded *out, rv_err **err)
 {
-    return load(cli, path, opts, false, out, err);
+    return load(app, path, opts, false, out, err);
 }
 
-int rv_cli_load_plain(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts,
-                      struct rv_cli_loaded *out, rv_err **err)
+int rv_app_load_plain(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts,
+                      struct rv_app_loaded *out, rv_err **err)
 {
-    return load(cli, path, opts, true, out, err);
+    return load(app, path, opts, true, out, err);
 }
 
-int rv_cli_load_bundle(struct rv_cli *cli, const struct rv_cli_load_opts *opts, rv_bundle *bundle, bool calls,
-                       struct rv_cli_loaded *out, rv_err **err)
+int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle, bool calls,
+                       struct rv_app_loaded *out, rv_err **err)
 {
     memset(out, 0, sizeof *out);
     out->bundle = bundle;
     out->pipeline = rv_bundle_pipeline(bundle);
     out->script = rv_bundle_script(bundle);
     out->findings = rv_findings_new();
-    set_log_level(cli, out->pipeline);
+    set_log_level(app, out->pipeline);
     int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a bundle");
     if (rc == 0 && calls)
-        rc = open_plugins(cli, out, out->script != NULL, err);
+        rc = open_plugins(app, out, out->script != NULL, err);
     if (rc == 0 && calls)
-        rc = rv_cli_open_agents(cli, opts, out, err); /* its own are in it, but they may ask others */
+        rc = rv_app_open_agents(app, opts, out, err); /* its own are in it, but they may ask others */
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);
     if (rc < 0)
-        rv_cli_loaded_fini(out);
+        rv_app_loaded_fini(out);
     return rc;
 }
 
-void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e)
+void rv_app_engine_free(struct rv_app_loaded *l, rv_engine *e)
 {
     if (!e)
         return;
@@ -305,7 +306,7 @@ void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e)
     rv_engine_free(e);
 }
 
-void rv_cli_loaded_fini(struct rv_cli_loaded *l)
+void rv_app_loaded_fini(struct rv_app_loaded *l)
 {
     for (size_t i = 0; l->pipeline && l->test_scripts && i < l->pipeline->n_tests; i++)
         rv_script_free(l->test_scripts[i]);
@@ -323,28 +324,4 @@ void rv_cli_loaded_fini(struct rv_cli_loaded *l)
     rv_findings_free(l->findings);
     rv_findings_free(l->missing);
     memset(l, 0, sizeof *l);
-}
-
-bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool warnings)
-{
-    bool sound = l->pipeline && rv_findings_n_errors(l->findings) == 0;
-
-    if (!sound || (warnings && rv_findings_n(l->findings))) {
-        rv_buf text = RV_BUF_INIT(4 << 20);
-        rv_findings_write_text(l->findings, cli->err_color, &text);
-        rv_cli_err(rv_buf_str(&text));
-        rv_buf_fini(&text);
-    }
-    return sound;
-}
-
-void rv_cli_warn_missing(const struct rv_cli *cli, const struct rv_cli_loaded *l)
-{
-    rv_buf text = RV_BUF_INIT(4 << 20);
-
-    if (!l->missing || rv_findings_n(l->missing) == 0)
-        return;
-    rv_findings_write_text(l->missing, cli->err_color, &text);
-    rv_cli_err(rv_buf_str(&text));
-    rv_buf_fini(&text);
 }

@@ -1,5 +1,5 @@
-/* Where runs are kept, and which of them is meant: --store, --sync and RUN of the command line. */
-#include "coreengine/cli/cli.h"
+/* Where runs are kept, and which of them a word means. */
+#include "coreengine/app/app.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,15 +38,14 @@ static int default_path(rv_buf *out, rv_err **err)
     return rv_buf_check(out, "path", err);
 }
 
-static const char *named_store(const struct rv_cli_args *args)
+static const char *named_store(const struct rv_app *app)
 {
-    const char *given = rv_cli_value(args, "store");
-    return given ? given : from_environment("REEVE_STORE");
+    return app->store ? app->store : from_environment("REEVE_STORE");
 }
 
-int rv_cli_store_path(const struct rv_cli_args *args, rv_buf *out, rv_err **err)
+int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err)
 {
-    const char *named = named_store(args);
+    const char *named = named_store(app);
 
     if (!named)
         return default_path(out, err);
@@ -56,14 +55,12 @@ int rv_cli_store_path(const struct rv_cli_args *args, rv_buf *out, rv_err **err)
     return rv_buf_check(out, "path", err);
 }
 
-static int sync_of(const struct rv_cli_args *args, enum rv_store_sync *out, rv_err **err)
+static int sync_of(const struct rv_app *app, enum rv_store_sync *out, rv_err **err)
 {
     static const char *const words[] = {
         [RV_STORE_SYNC_FULL] = "full", [RV_STORE_SYNC_NORMAL] = "normal", [RV_STORE_SYNC_OFF] = "off"};
-    const char *word = rv_cli_value(args, "sync");
+    const char *word = app->sync ? app->sync : from_environment("REEVE_SYNC");
 
-    if (!word)
-        word = from_environment("REEVE_SYNC");
     *out = RV_STORE_SYNC_FULL;
     for (size_t i = 0; word && i < RV_COUNT(words); i++)
         if (strcmp(word, words[i]) == 0) {
@@ -72,7 +69,6 @@ static int sync_of(const struct rv_cli_args *args, enum rv_store_sync *out, rv_e
         }
     if (!word)
         return 0;
-    /* options are checked by their table */
     return RV_FAIL(err, RV_E_INVALID, "REEVE_SYNC is \"%s\", which is none of full, normal and off", word);
 }
 
@@ -112,20 +108,19 @@ static bool bring_forward(const char *path, const struct rv_store_opts *reading)
     return true;
 }
 
-int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use,
-                      rv_store **out, rv_err **err)
+int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err)
 {
-    struct rv_store_opts opts = {.read_only = use == RV_CLI_STORE_READ, .must_exist = use != RV_CLI_STORE_MAKE};
+    struct rv_store_opts opts = {.read_only = use == RV_APP_STORE_READ, .must_exist = use != RV_APP_STORE_MAKE};
     rv_buf path = RV_BUF_INIT(4096);
     rv_err *cause = NULL;
 
-    int rc = rv_cli_store_path(args, &path, err);
+    int rc = rv_app_store_path(app, &path, err);
     if (rc == 0)
-        rc = sync_of(args, &opts.sync, err);
-    if (rc == 0 && use == RV_CLI_STORE_MAKE && !named_store(args))
+        rc = sync_of(app, &opts.sync, err);
+    if (rc == 0 && use == RV_APP_STORE_MAKE && !named_store(app))
         rc = make_folders(rv_buf_cstr(&path), err);
     if (rc == 0) {
-        RV_LOG(cli->log, DEBUG, "store.open", RV_F_STR("url", rv_buf_str(&path)));
+        RV_LOG(app->log, DEBUG, "store.open", RV_F_STR("url", rv_buf_str(&path)));
         rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);
         if (rc == RV_E_VERSION && opts.read_only && bring_forward(rv_buf_cstr(&path), &opts)) {
             rv_err_free(cause);
@@ -143,12 +138,12 @@ int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, 
     return rc;
 }
 
-int rv_cli_store_open_if_any(const struct rv_cli *cli, const struct rv_cli_args *args, rv_store **out, rv_err **err)
+int rv_app_store_open_if_any(const struct rv_app *app, rv_store **out, rv_err **err)
 {
     rv_err *cause = NULL;
-    int rc = rv_cli_store_open(cli, args, RV_CLI_STORE_READ, out, &cause);
+    int rc = rv_app_store_open(app, RV_APP_STORE_READ, out, &cause);
 
-    if (rc == RV_E_NOT_FOUND && !rv_cli_value(args, "store")) {
+    if (rc == RV_E_NOT_FOUND && !app->store) {
         rv_err_free(cause);
         *out = NULL;
         return 0;
@@ -230,7 +225,7 @@ static int ambiguous(const char *word, const struct candidates *c, rv_err **err)
     return rc;
 }
 
-int rv_cli_find_run(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_run_row *out,
+int rv_app_find_run(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_run_row *out,
                     rv_err **err)
 {
     struct candidates *c = NULL;
