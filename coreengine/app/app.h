@@ -26,6 +26,7 @@ struct rv_app {
     const char *sync;            /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */
     bool no_store;               /* nothing is kept */
     struct rv_store_scope scope; /* tenant NULL: the default one; user NULL: the rows of all users */
+    bool debug;                  /* texts of errors in reports of tests name lines of C source */
     int64_t lease_us; /* after this long without a sign of life another process may take over a run; 0: 15 s */
 };
 

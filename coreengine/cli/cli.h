@@ -4,7 +4,8 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/past.h"
+#include "coreengine/app/record.h"
 
 enum rv_exit {
     RV_EXIT_COMPLETED = 0,
@@ -113,10 +114,6 @@ int rv_cli_report(const struct rv_cli *cli, rv_err *err);
 int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...) RV_PRINTF(3, 4);
 int rv_cli_exit_of(enum rv_run_status status);
 
-/* show/shown.c */
-/** A line of the event stream; it has whole outputs, so the limits are those of a state. */
-RV_MUST_CHECK int rv_cli_read_event(rv_str line, json_object **out, rv_err **err);
-
 /* show/delta.c */
 /** A piece as a line of --events, with its end. It is not kept with the run, so it has no number. pipeline NULL: none
  *  is known. */
@@ -139,17 +136,10 @@ const char *rv_cli_money(int64_t micro_usd, char out[RV_CLI_MAX_MONEY]);
 void rv_cli_write_count(rv_buf *b, int64_t n); /* "16,384" */
 
 /* show/tally.c: what model calls took */
-struct rv_cli_spent {             /* one call */
-    bool is_told;                 /* its tokens were */
-    struct rv_usage usage;        /* calls is 1 */
-    int64_t latency_ms, first_ms; /* until the first piece; 0: not measured */
-};
-/** From the members of an llm_result event. */
-void rv_cli_spent_read(json_object *result, struct rv_cli_spent *out);
-void rv_cli_spent_write(const struct rv_cli_spent *s, rv_buf *b); /* ", 120 in, 40 out, $0.0012" */
+void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b); /* ", 120 in, 40 out, $0.0012" */
 typedef struct rv_cli_tally rv_cli_tally;
 rv_cli_tally *rv_cli_tally_new(const struct rv_pipeline *p); /* borrowed; NULL: no memory */
-void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_cli_spent *s);
+void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_app_spent *s);
 /** A table, a line for each stage that asked a model; nothing when no usage was told. total: of the run, where it is
  * known better than by adding up; else NULL. */
 void rv_cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, bool color, rv_buf *b);
@@ -270,21 +260,5 @@ void rv_progress_delta(rv_progress *p, int stage, rv_str text);
 void rv_progress_stop(rv_progress *p); /* ends the live display */
 void rv_progress_write_timeline(const rv_progress *p, rv_buf *b);
 void rv_progress_free(rv_progress *p);
-
-/* record/record.c: a script from a real run */
-typedef struct rv_recorder rv_recorder;
-rv_recorder *rv_recorder_new(void);
-/** What that pipeline has under names of secrets is not written down, should an answer repeat it. */
-void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p);
-/** The tools that the run knows are declared in the script: it plays without their capabilities. */
-void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c);
-/** A piece of a reply; text and thinking are recorded with their time. now_us: rv_engine_now_us(). */
-void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us);
-void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line);
-void rv_recorder_input(rv_recorder *r, const struct rv_event *ev);
-/** Another run follows, whose calls have the same ids. */
-void rv_recorder_run_over(rv_recorder *r);
-RV_MUST_CHECK int rv_recorder_write(rv_recorder *r, const char *path, rv_err **err);
-void rv_recorder_free(rv_recorder *r);
 
 #endif

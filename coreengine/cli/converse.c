@@ -59,7 +59,7 @@ static int fill(struct rv_cli_conversation *c, const struct rv_cli_session *s, c
     const char *user = scope.user ? scope.user : "", *tenant = scope.tenant ? scope.tenant : RV_STORE_TENANT;
     const struct rv_store_scope own = {.tenant = tenant, .user = user};
     const struct rv_session_row fresh = {
-        .id = id, .tenant = tenant, .user = user, .mode = "workflow", .created_us = rv_cli_now_us()};
+        .id = id, .tenant = tenant, .user = user, .mode = "workflow", .created_us = rv_app_now_us()};
     struct rv_chat_settings settings;
 
     int rc = rv_chat_settings_read(environment, NULL, &settings, err);

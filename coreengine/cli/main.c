@@ -105,7 +105,7 @@ static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc
 
     if (rv_cli_parse(verb, argc, argv, &args, &err) < 0)
         return rv_cli_report(cli, err);
-    cli->debug = rv_cli_flag(&args, "debug");
+    cli->debug = cli->app.debug = rv_cli_flag(&args, "debug");
     cli->outlives_reader = verb->outlives_reader;
     if (rv_cli_flag(&args, "no-color"))
         cli->out_color = cli->err_color = false;

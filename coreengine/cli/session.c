@@ -1,5 +1,5 @@
 /* One run as the command line sees it: observers in, result out. */
-#include "coreengine/cli/runs/runfile.h"
+#include "coreengine/app/runfile.h"
 #include "coreengine/cli/runs/runs.h"
 
 #include <errno.h>

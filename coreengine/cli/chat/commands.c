@@ -79,7 +79,7 @@ static int add_session(void *self, const struct rv_session_row *row, rv_err **er
     rv_buf age = RV_BUF_INIT(64);
 
     (void)err;
-    rv_cli_write_age(&age, rv_cli_now_us() - row->updated_us);
+    rv_cli_write_age(&age, rv_app_now_us() - row->updated_us);
     rv_cli_table_add_text(t, row->id);
     rv_cli_table_add_text(t, row->name);
     rv_cli_table_add_text(t, row->agent_name);

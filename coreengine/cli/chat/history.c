@@ -47,7 +47,7 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
     struct rows *r = self;
     rv_buf *b = &r->texts[r->n];
 
-    *b = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    *b = RV_BUF_INIT(RV_APP_MAX_TEXT);
     switch (rv_message_type_of(rv_str_of(m->type))) {
     case RV_MESSAGE_USER:
         write_words(r->cli, "you", m, b);

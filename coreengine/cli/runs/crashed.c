@@ -21,7 +21,7 @@ int rv_cli_crashes(rv_store *store, const struct rv_store_scope *scope, const st
 {
     *out = 0;
     if (rv_run_status_is_final(row->status) || row->status == RV_RUN_INTERRUPTED ||
-        rv_cli_owner_of(row, now_us) == RV_CLI_OWNER_LIVES)
+        rv_app_owner_of(row, now_us) == RV_APP_OWNER_LIVES)
         return 0;
     return rv_journal_takeovers(store, scope, row, out, err);
 }

@@ -92,9 +92,9 @@ int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, bool in_group,
 
 static int count_left(void *self, const struct rv_run_row *row, rv_err **err)
 {
-    enum rv_cli_owner owner = rv_cli_owner_of(row, rv_cli_now_us());
+    enum rv_app_owner owner = rv_app_owner_of(row, rv_app_now_us());
     (void)err;
-    *(int *)self += owner == RV_CLI_OWNER_DEAD || owner == RV_CLI_OWNER_LATE;
+    *(int *)self += owner == RV_APP_OWNER_DEAD || owner == RV_APP_OWNER_LATE;
     return 0;
 }
 

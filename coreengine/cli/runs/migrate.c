@@ -9,9 +9,9 @@ struct move {
     struct rv_cli *cli;
     const struct rv_cli_args *args;
     rv_store *store;
-    struct rv_cli_past past;
+    struct rv_app_past past;
     struct rv_replayed was;
-    struct rv_cli_script script; /* where it stood */
+    struct rv_app_script script; /* where it stood */
     json_object *script_at;      /* owned; NULL: the new run begins with the first entries */
     struct rv_app_loaded next;
 };
@@ -19,7 +19,7 @@ struct move {
 /* "new": the file it came from; else the file that is named. */
 static int load_next(struct move *m, const char *word, rv_err **err)
 {
-    const char *base = rv_bundle_base(m->past.bundle), *file = rv_cli_past_pipeline(&m->past)->file;
+    const char *base = rv_bundle_base(m->past.bundle), *file = rv_app_past_pipeline(&m->past)->file;
     const char *script = rv_cli_value(m->args, "script"), *slash = strrchr(file, '/');
     rv_buf same = RV_BUF_INIT(PATH_MAX);
     const char *path = word;
@@ -58,16 +58,16 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     (void)record;
     (void)run;
     if (ev)
-        rv_cli_script_told(&m->script, ev);
+        rv_app_script_told(&m->script, ev);
     for (size_t i = 0; ev && i < effects->n && rc == 0; i++)
-        rc = rv_cli_script_asked(&m->script, &effects->items[i], err);
+        rc = rv_app_script_asked(&m->script, &effects->items[i], err);
     return rc;
 }
 
 /* Its place is of use only in the same text. */
 static int keep_place(struct move *m, rv_err **err)
 {
-    rv_buf was = RV_BUF_INIT(RV_CLI_MAX_TEXT), is = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf was = RV_BUF_INIT(RV_APP_MAX_TEXT), is = RV_BUF_INIT(RV_APP_MAX_TEXT);
     const char *name;
 
     if (!m->script.script || !m->next.script)
@@ -76,7 +76,7 @@ static int keep_place(struct move *m, rv_err **err)
     if (rc == 0)
         rc = rv_script_source(m->next.script, &name, &is, err);
     if (rc == 0 && rv_str_eq(rv_buf_str(&was), rv_buf_str(&is)))
-        rc = rv_cli_script_at(&m->script, &m->script_at, err);
+        rc = rv_app_script_at(&m->script, &m->script_at, err);
     rv_buf_fini(&was);
     rv_buf_fini(&is);
     return rc;
@@ -96,7 +96,7 @@ static int state_of_new(const struct move *m, const char *id, rv_envelope **out,
     if (rc == 0)
         rc = rv_json_set_text(state, "envelope_id", id, err);
     if (rc == 0)
-        rc = rv_envelope_load(state, rv_rand_system(), rv_cli_now_us(), out, err);
+        rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
     json_object_put(state);
     rv_buf_fini(&text);
     return rc;
@@ -104,7 +104,7 @@ static int state_of_new(const struct move *m, const char *id, rv_envelope **out,
 
 static int end_old(struct move *m, const char *owner, rv_err **err)
 {
-    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_cli_now_us()};
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_app_now_us()};
     struct rv_effects effects = {0};
     rv_journal *j = NULL;
 
@@ -159,12 +159,12 @@ int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
     const struct rv_store_scope scope = rv_cli_scope(args);
     struct move m = {.cli = cli, .args = args, .store = store};
 
-    int rc = rv_cli_past_open(store, &scope, run, &m.past, err);
+    int rc = rv_app_past_open(store, &scope, run, &m.past, err);
     if (rc < 0)
         return rc;
-    rc = rv_cli_script_open(store, &m.past, &m.script, err);
+    rc = rv_app_script_open(store, &m.past, &m.script, err);
     if (rc == 0)
-        rc = rv_cli_past_replay(store, &m.past, 0, on_step, &m, &m.was, err);
+        rc = rv_app_past_replay(store, &m.past, 0, on_step, &m, &m.was, err);
     if (rc == 0 && !(rv_run_is_finished(m.was.run) && rv_run_status(m.was.run) == RV_RUN_INTERRUPTED))
         rc = RV_FAIL(err, RV_E_STATE, "only a run that waits can go on with another pipeline; run \"%s\" is %s",
                      m.past.row.id, rv_run_status_text(m.past.row.status));
@@ -179,10 +179,10 @@ int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
         rc = move_over(&m, id, err);
     rv_app_loaded_fini(&m.next);
     rv_replayed_fini(&m.was);
-    rv_cli_script_fini(&m.script);
+    rv_app_script_fini(&m.script);
     json_object_put(m.script_at);
     if (rc < 0)
         rc = RV_WRAP(err, rc, "go on with another pipeline than run \"%s\" was started with", m.past.row.id);
-    rv_cli_past_fini(&m.past);
+    rv_app_past_fini(&m.past);
     return rc;
 }

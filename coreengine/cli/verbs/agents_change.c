@@ -226,7 +226,7 @@ static int delete_agent(struct rv_cli *cli, const struct rv_cli_args *args)
     struct rv_store_scope whose = sources.scope;
     if (rv_cli_flag(args, "shared"))
         whose.user = NULL;
-    int rc = rv_store_delete_schema(sources.store, &whose, KIND, name, rv_cli_now_us(), &cause);
+    int rc = rv_store_delete_schema(sources.store, &whose, KIND, name, rv_app_now_us(), &cause);
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(cause);
         rc = no_such_agent(&sources, name, &err);

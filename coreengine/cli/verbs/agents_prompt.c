@@ -109,7 +109,7 @@ static int write_all(const struct layers *l, rv_err **err)
     if (rc == 0) {
         rv_buf_putc(l->out, '\n');
         write_heading(l, "instructions: of one request");
-        rv_instructions_write(&c, l->doc->name, rv_agentdoc_names_tool(l->doc, RV_LOOKUP_TOOL), rv_cli_now_us(),
+        rv_instructions_write(&c, l->doc->name, rv_agentdoc_names_tool(l->doc, RV_LOOKUP_TOOL), rv_app_now_us(),
                               l->out);
         rv_buf_putc(l->out, '\n');
         write_heading(l, "history: of the session");

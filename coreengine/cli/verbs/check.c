@@ -1,5 +1,5 @@
 /* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
-#include "coreengine/cli/runs/retention.h"
+#include "coreengine/app/retention.h"
 #include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/lint_cost.h"
 #include "coreengine/cli/verbs/verbs.h"

@@ -1,5 +1,5 @@
 /* reeve diff: where two runs part. */
-#include "coreengine/cli/runs/normal.h"
+#include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <json-c/linkhash.h>
@@ -181,7 +181,7 @@ static void write_line(const char *mark, rv_str line, rv_buf *b)
 
 static void write_value(const char *mark, json_object *value, bool absent, rv_buf *b)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
     if (absent)
         rv_buf_puts(&text, "(absent)");
@@ -272,7 +272,7 @@ static void write_json(const struct comparison *c, rv_buf *b)
 
 static int open_side(struct comparison *c, struct side *s, const char *word, rv_err **err)
 {
-    s->line = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    s->line = RV_BUF_INIT(RV_APP_MAX_TEXT);
     int rc = rv_app_find_run(c->store, &c->scope, word, &s->row, err);
     if (rc == 0 && !(s->normal = rv_normal_new()))
         rc = RV_FAIL(err, RV_E_NOMEM, "compare runs");
@@ -308,7 +308,7 @@ static int diff(struct rv_cli *cli, const struct rv_cli_args *args)
     if (rc < 0) {
         status = rv_cli_report(cli, err);
     } else {
-        rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+        rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
         if (rv_cli_flag(args, "json"))
             write_json(&c, &text);
         else

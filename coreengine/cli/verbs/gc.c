@@ -1,5 +1,5 @@
 /* reeve gc: upkeep of a store: runs that no rule keeps, space that no run needs, a check, a copy. */
-#include "coreengine/cli/runs/retention.h"
+#include "coreengine/app/retention.h"
 #include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -32,7 +32,7 @@ struct collection {
 /* rule NULL: its session was deleted. */
 static int doom(struct collection *c, const struct rv_run_row *row, const struct rv_retention_rule *rule, rv_err **err)
 {
-    if (!rv_run_status_is_final(row->status) && rv_cli_owner_of(row, c->now_us) == RV_CLI_OWNER_LIVES) {
+    if (!rv_run_status_is_final(row->status) && rv_app_owner_of(row, c->now_us) == RV_APP_OWNER_LIVES) {
         c->n_owned++;
         return 0;
     }
@@ -45,7 +45,7 @@ static int doom(struct collection *c, const struct rv_run_row *row, const struct
         c->cap = cap;
     }
     struct doomed *d = &c->items[c->n];
-    bool is_orphan = !rv_run_status_is_final(row->status) && rv_cli_owner_of(row, c->now_us) == RV_CLI_OWNER_DEAD;
+    bool is_orphan = !rv_run_status_is_final(row->status) && rv_app_owner_of(row, c->now_us) == RV_APP_OWNER_DEAD;
     *d = (struct doomed){.id = rv_arena_dup(c->arena, rv_str_of(row->id)),
                          .dead = is_orphan ? rv_arena_dup(c->arena, rv_str_of(row->owner)) : NULL,
                          .line = rule ? rule->line : 0};
@@ -202,7 +202,7 @@ static void write_bytes(rv_buf *b, int64_t bytes)
 
 static int print_json(const struct rv_cli *cli, const struct collection *c, bool dry)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);
 
     rv_jw_obj(&w);
@@ -222,7 +222,7 @@ static int print_json(const struct rv_cli *cli, const struct collection *c, bool
 
 static int print_text(const struct rv_cli *cli, struct collection *c, bool dry)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
     if (dry)
         rv_buf_add_str(&text, rv_buf_str(&c->listed));
@@ -250,7 +250,7 @@ static int collect(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
 {
     const struct rv_run_filter all = {0}, deleted = {.of_deleted_sessions = true};
     struct collection c = {
-        .scope = rv_cli_scope(args), .rules = rules, .now_us = rv_cli_now_us(), .listed = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
+        .scope = rv_cli_scope(args), .rules = rules, .now_us = rv_app_now_us(), .listed = RV_BUF_INIT(RV_APP_MAX_TEXT)};
     bool dry = rv_cli_flag(args, "dry-run");
     int64_t grace_us = DEFAULT_GRACE_US;
     rv_err *err = NULL;

@@ -254,7 +254,7 @@ static int look_up(struct lookup *l, const struct rv_query *q, rv_err **err)
 
 static int write_rows(const struct rv_cli_args *args, rv_str json, rv_buf *out, rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = RV_CLI_MAX_TEXT};
+    const struct rv_json_opts opts = {.max_bytes = RV_APP_MAX_TEXT};
     const char *format = rv_cli_value(args, "format");
     json_object *rows = NULL;
 
@@ -271,7 +271,7 @@ static int write_rows(const struct rv_cli_args *args, rv_str json, rv_buf *out, 
 
 static int query(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    rv_buf json = RV_BUF_INIT(RV_CLI_MAX_TEXT), text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf json = RV_BUF_INIT(RV_APP_MAX_TEXT), text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     struct lookup l = {.scope = rv_cli_scope(args), .w = rv_jw_on(&json)};
     struct rv_query q;
     rv_err *err = NULL;

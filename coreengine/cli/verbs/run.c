@@ -1,5 +1,5 @@
 /* reeve run, reeve resume */
-#include "coreengine/cli/runs/runfile.h"
+#include "coreengine/app/runfile.h"
 #include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
 

@@ -154,7 +154,7 @@ static int read_filter(const struct rv_cli_args *args, struct rv_run_filter *f, 
 /* A journal that cannot be read has none: what is wrong with it is said where it is read as a whole. */
 static int count_crashes(rv_store *store, const struct rv_store_scope *scope, struct list *l, rv_err **err)
 {
-    int64_t now_us = rv_cli_now_us();
+    int64_t now_us = rv_app_now_us();
 
     for (size_t i = 0; i < l->n; i++) {
         struct entry *e = &l->items[i];
@@ -286,7 +286,7 @@ static size_t line_width(const struct rv_cli *cli)
 static void write_remark(const struct list *l, size_t i, int64_t now_us, size_t max, rv_buf *b)
 {
     const struct entry *e = &l->items[i];
-    enum rv_cli_owner owner = rv_cli_owner_of(&e->row, now_us);
+    enum rv_app_owner owner = rv_app_owner_of(&e->row, now_us);
     bool unfinished = e->row.status == RV_RUN_READY || e->row.status == RV_RUN_RUNNING;
 
     if (e->n_pending) {
@@ -305,10 +305,10 @@ static void write_remark(const struct list *l, size_t i, int64_t now_us, size_t 
         rv_buf_puts(b, "to be cancelled");
     else if (e->crashes >= RV_CLI_CRASHES)
         rv_buf_printf(b, "crashed %lld times", (long long)e->crashes);
-    else if (unfinished && owner == RV_CLI_OWNER_NONE)
+    else if (unfinished && owner == RV_APP_OWNER_NONE)
         rv_buf_puts(b, "nobody runs it");
-    else if (unfinished && owner != RV_CLI_OWNER_LIVES)
-        rv_buf_puts(b, owner == RV_CLI_OWNER_LATE ? "its owner let its lease end" : "its owner is gone");
+    else if (unfinished && owner != RV_APP_OWNER_LIVES)
+        rv_buf_puts(b, owner == RV_APP_OWNER_LATE ? "its owner let its lease end" : "its owner is gone");
 }
 
 static size_t widest(size_t width, const char *text)
@@ -320,7 +320,7 @@ static size_t widest(size_t width, const char *text)
 static void write_table(const struct rv_cli *cli, const struct list *l, rv_buf *b)
 {
     size_t id = 3, pipeline = 8, stage = 5;
-    int64_t now = rv_cli_now_us();
+    int64_t now = rv_app_now_us();
 
     for (size_t i = 0; i < l->n; i++) {
         id = widest(id, l->items[i].id);
@@ -370,7 +370,7 @@ static void write_waiting(const struct rv_cli *cli, const struct rv_cli_args *ar
 
 static int print_list(struct rv_cli *cli, const struct rv_cli_args *args, const struct list *l)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
     if (rv_cli_flag(args, "json"))
         write_json(l, &text);

@@ -18,7 +18,7 @@ static int request_cancel(rv_store *store, const struct rv_store_scope *scope, c
         return rc;
     char *id = rv_str_dup(rv_str_of(row->id));
     rc =
-        id ? rv_store_request_cancel(store, scope, id, rv_cli_now_us(), err) : RV_FAIL(err, RV_E_NOMEM, "cancel a run");
+        id ? rv_store_request_cancel(store, scope, id, rv_app_now_us(), err) : RV_FAIL(err, RV_E_NOMEM, "cancel a run");
     rv_run_row_fini(row); /* who owns it is asked behind the request: whoever came before sees it, or is named here */
     if (rc == 0)
         rc = rv_store_get_run(store, scope, id, row, err);
@@ -39,7 +39,7 @@ static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
         return status;
     if (request_cancel(store, &scope, args->words[0], &row, &err) < 0) {
         status = rv_cli_report(cli, err);
-    } else if (rv_cli_owner_of(&row, rv_cli_now_us()) == RV_CLI_OWNER_LIVES &&
+    } else if (rv_app_owner_of(&row, rv_app_now_us()) == RV_APP_OWNER_LIVES &&
                !rv_owner_dies(row.owner, &patience_us)) {
         rv_buf text = RV_BUF_INIT(4096);
         rv_buf_printf(&text, "run %s: its owner %s was asked to cancel it\n", row.id, row.owner);
@@ -82,7 +82,7 @@ static enum verdict judge(const struct rv_run_row *row, int64_t now_us, int64_t 
         return OVER;
     if (row->status == RV_RUN_INTERRUPTED)
         return WAITS;
-    if (rv_cli_owner_of(row, now_us) != RV_CLI_OWNER_LIVES)
+    if (rv_app_owner_of(row, now_us) != RV_APP_OWNER_LIVES)
         return RECOVER;
     return rv_owner_dies(row->owner, patience_us) ? RECOVER : OWNED;
 }
@@ -106,7 +106,7 @@ static int add(void *self, const struct rv_run_row *row, rv_err **err)
                         .verdict = judge(row, f->now_us, &f->patience_us),
                         .status = row->status,
                         .cancel = row->cancel_requested,
-                        .late = rv_cli_owner_of(row, f->now_us) == RV_CLI_OWNER_LATE};
+                        .late = rv_app_owner_of(row, f->now_us) == RV_APP_OWNER_LATE};
     f->n++; /* what it has of texts is freed with the list */
     return x->id && (x->owner || !row->owner) ? 0 : RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
 }
@@ -242,7 +242,7 @@ static int recover_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
     }
     *left = false;
     if (status == RV_EXIT_USAGE && rv_store_get_run(store, &scope, x->id, &row, NULL) == 0) {
-        *left = judge(&row, rv_cli_now_us(), &patience_us) != RECOVER;
+        *left = judge(&row, rv_app_now_us(), &patience_us) != RECOVER;
         rv_run_row_fini(&row);
     }
     return *left || (status == RV_EXIT_CANCELLED && x->cancel) ? RV_EXIT_COMPLETED : status;
@@ -304,7 +304,7 @@ static int recover_all(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
 
 static int recover(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct findings f = {.now_us = rv_cli_now_us(), .patience_us = RV_OWNER_ENDS_US};
+    struct findings f = {.now_us = rv_app_now_us(), .patience_us = RV_OWNER_ENDS_US};
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;

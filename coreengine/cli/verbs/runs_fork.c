@@ -9,7 +9,7 @@
 static int changed_state(const struct rv_cli_args *args, rv_str text, const char *id, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {
-        .max_bytes = RV_CLI_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH, .what = "saved state"};
+        .max_bytes = RV_APP_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH, .what = "saved state"};
     json_object *state = NULL;
     const char *assignment;
 
@@ -28,16 +28,16 @@ static int changed_state(const struct rv_cli_args *args, rv_str text, const char
     return rc;
 }
 
-static int make_run(const struct rv_cli_args *args, rv_store *store, const struct rv_cli_past *p,
-                    const struct rv_cli_saved *from, json_object *state, rv_err **err)
+static int make_run(const struct rv_cli_args *args, rv_store *store, const struct rv_app_past *p,
+                    const struct rv_app_saved *from, json_object *state, rv_err **err)
 {
     struct rv_journal_start start = {
         .tenant = p->row.tenant,
         .bundle = p->row.bundle,
-        .pipeline = rv_cli_past_pipeline(p),
+        .pipeline = rv_app_past_pipeline(p),
         .parent = p->row.id,
         .parent_seq = from->seq,
-        .now_us = rv_cli_now_us(),
+        .now_us = rv_app_now_us(),
     };
     rv_envelope *env = NULL;
 
@@ -66,22 +66,22 @@ static int make_run(const struct rv_cli_args *args, rv_store *store, const struc
 static int fork_run(const struct rv_cli_args *args, rv_store *store, int64_t at, const char *id, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
-    struct rv_cli_past p;
-    struct rv_cli_saved saved;
+    struct rv_app_past p;
+    struct rv_app_saved saved;
     json_object *state = NULL;
 
-    int rc = rv_cli_past_open(store, &scope, args->words[0], &p, err);
+    int rc = rv_app_past_open(store, &scope, args->words[0], &p, err);
     if (rc < 0)
         return rc;
-    rc = rv_cli_saved_read(store, &p, at, &saved, err);
+    rc = rv_app_saved_read(store, &p, at, &saved, err);
     if (rc == 0) {
         rc = changed_state(args, rv_buf_str(&saved.state), id, &state, err);
         if (rc == 0)
             rc = make_run(args, store, &p, &saved, state, err);
         json_object_put(state);
-        rv_cli_saved_fini(&saved);
+        rv_app_saved_fini(&saved);
     }
-    rv_cli_past_fini(&p);
+    rv_app_past_fini(&p);
     return rc;
 }
 

@@ -13,11 +13,11 @@
 struct picture {
     const struct rv_cli *cli;
     const struct rv_cli_args *args;
-    struct rv_cli_past past;
-    struct rv_cli_steps steps;
+    struct rv_app_past past;
+    struct rv_app_steps steps;
     struct rv_replayed replayed;
     json_object *pending; /* array of the interrupts as JSON; owned */
-    struct rv_cli_window window;
+    struct rv_app_window window;
     rv_buf answers; /* how to answer each, for people */
     int64_t now_us;
 };
@@ -28,10 +28,10 @@ static const char *mark(const struct picture *p, const char *color)
 }
 
 static const char *const owner_texts[] = {
-    [RV_CLI_OWNER_NONE] = "none",
-    [RV_CLI_OWNER_LIVES] = "alive",
-    [RV_CLI_OWNER_LATE] = "its lease has ended",
-    [RV_CLI_OWNER_DEAD] = "gone",
+    [RV_APP_OWNER_NONE] = "none",
+    [RV_APP_OWNER_LIVES] = "alive",
+    [RV_APP_OWNER_LATE] = "its lease has ended",
+    [RV_APP_OWNER_DEAD] = "gone",
 };
 
 static int take_pending(void *self, const struct rv_pending *i, rv_err **err)
@@ -59,10 +59,10 @@ static int take_pending(void *self, const struct rv_pending *i, rv_err **err)
 static int read_picture(rv_store *store, const char *word, struct picture *p, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_scope(p->args);
-    int rc = rv_cli_past_open(store, &scope, word, &p->past, err);
+    int rc = rv_app_past_open(store, &scope, word, &p->past, err);
 
     if (rc == 0)
-        rc = rv_cli_steps_read(store, &p->past, &p->window, &p->steps, &p->replayed, err);
+        rc = rv_app_steps_read(store, &p->past, &p->window, &p->steps, &p->replayed, err);
     if (rc == 0 && !(p->pending = json_object_new_array()))
         rc = RV_FAIL(err, RV_E_NOMEM, "show a run");
     if (rc == 0)
@@ -72,19 +72,19 @@ static int read_picture(rv_store *store, const char *word, struct picture *p, rv
 
 static void picture_fini(struct picture *p)
 {
-    rv_cli_steps_fini(&p->steps);
+    rv_app_steps_fini(&p->steps);
     rv_replayed_fini(&p->replayed);
-    rv_cli_past_fini(&p->past);
+    rv_app_past_fini(&p->past);
     json_object_put(p->pending);
     rv_buf_fini(&p->answers);
 }
 
 static const char *stage_name(const struct picture *p, int stage)
 {
-    return stage >= 0 ? rv_cli_past_pipeline(&p->past)->agents[stage].name : "-";
+    return stage >= 0 ? rv_app_past_pipeline(&p->past)->agents[stage].name : "-";
 }
 
-static const char *call_kind(const struct rv_cli_call *c)
+static const char *call_kind(const struct rv_app_call *c)
 {
     if (c->kind != RV_EFFECT_CALL_HOOK)
         return c->kind == RV_EFFECT_CALL_LLM ? "model" : "tool";
@@ -134,13 +134,13 @@ static void write_row(const struct picture *p, rv_jw *w)
     }
     rv_jw_obj(w);
     rv_jw_kv_text(w, "name", r->owner);
-    rv_jw_kv_text(w, "state", owner_texts[rv_cli_owner_of(r, p->now_us)]);
+    rv_jw_kv_text(w, "state", owner_texts[rv_app_owner_of(r, p->now_us)]);
     put_time(w, "lease_until", r->lease_until_us);
     rv_jw_kv_int(w, "fence", r->fence);
     rv_jw_obj_end(w);
 }
 
-static void write_call(const struct picture *p, const struct rv_cli_call *c, rv_jw *w)
+static void write_call(const struct picture *p, const struct rv_app_call *c, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_int(w, "call_id", c->id);
@@ -152,10 +152,10 @@ static void write_call(const struct picture *p, const struct rv_cli_call *c, rv_
         rv_jw_kv_text(w, "asked", c->asked);
     if (c->agent)
         rv_jw_kv_text(w, "agent", c->agent);
-    if (c->asker != RV_CLI_NO_CALL)
+    if (c->asker != RV_APP_NO_CALL)
         rv_jw_kv_int(w, "parent_call_id", p->steps.calls[c->asker].id);
     rv_jw_kv_int(w, "attempt", c->attempt);
-    rv_jw_kv_text(w, "outcome", rv_cli_call_end_text(c->end));
+    rv_jw_kv_text(w, "outcome", rv_app_call_end_text(c->end));
     put_time(w, "begun_at", c->begun_us);
     put_time(w, "ended_at", c->ended_us);
     if (c->has_spent && (c->spent.is_told || c->spent.usage.cost_micro_usd)) {
@@ -175,7 +175,7 @@ static void write_step(const struct picture *p, size_t i, rv_jw *w)
 {
     static const char *const keys[] = {"status",     "outcome", "output_key", "output",
                                        "next_stage", "error",   "error_type", "usage"};
-    const struct rv_cli_step *s = &p->steps.items[i];
+    const struct rv_app_step *s = &p->steps.items[i];
     json_object *part;
 
     rv_jw_obj(w);
@@ -197,7 +197,7 @@ static void write_step(const struct picture *p, size_t i, rv_jw *w)
             rv_jw_kv_value(w, keys[k], part);
     rv_jw_key(w, "calls");
     rv_jw_arr(w);
-    for (size_t c = s->first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next)
+    for (size_t c = s->first_call; c != RV_APP_NO_CALL; c = p->steps.calls[c].next)
         write_call(p, &p->steps.calls[c], w);
     rv_jw_arr_end(w);
     rv_jw_obj_end(w);
@@ -206,7 +206,7 @@ static void write_step(const struct picture *p, size_t i, rv_jw *w)
 static void write_json(const struct picture *p, rv_buf *b)
 {
     rv_jw w = rv_jw_on(b);
-    rv_buf state = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf state = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
     rv_jw_obj(&w);
     write_row(p, &w);
@@ -260,7 +260,7 @@ static void write_head(const struct picture *p, rv_buf *b)
     if (r->parent)
         rv_buf_printf(b, "  fork of   %s, from record %lld\n", r->parent, (long long)r->parent_seq);
     if (r->owner) {
-        rv_buf_printf(b, "  owner     %s: %s; lease until ", r->owner, owner_texts[rv_cli_owner_of(r, p->now_us)]);
+        rv_buf_printf(b, "  owner     %s: %s; lease until ", r->owner, owner_texts[rv_app_owner_of(r, p->now_us)]);
         rv_cli_write_moment(b, r->lease_until_us);
         rv_buf_putc(b, '\n');
     }
@@ -268,9 +268,9 @@ static void write_head(const struct picture *p, rv_buf *b)
         rv_buf_puts(b, "  its owner was asked to cancel it\n");
 }
 
-static void write_call_line(const struct picture *p, const struct rv_cli_call *c, int depth, rv_buf *b)
+static void write_call_line(const struct picture *p, const struct rv_app_call *c, int depth, rv_buf *b)
 {
-    bool bad = c->end == RV_CLI_CALL_FAILED || c->end == RV_CLI_CALL_UNKNOWN;
+    bool bad = c->end == RV_APP_CALL_FAILED || c->end == RV_APP_CALL_UNKNOWN;
 
     rv_buf_printf(b, "%*s%s %s", 8 + 2 * depth, "", call_kind(c), c->name);
     if (c->asked)
@@ -279,7 +279,7 @@ static void write_call_line(const struct picture *p, const struct rv_cli_call *c
         rv_buf_printf(b, " (%s)", rv_effect_class_text((enum rv_effect_class)c->effect_class));
     if (c->attempt > 1)
         rv_buf_printf(b, ", attempt %lld", (long long)c->attempt);
-    rv_buf_printf(b, ": %s%s%s", bad ? mark(p, "\033[31m") : "", rv_cli_call_end_text(c->end),
+    rv_buf_printf(b, ": %s%s%s", bad ? mark(p, "\033[31m") : "", rv_app_call_end_text(c->end),
                   bad ? mark(p, "\033[0m") : "");
     if (c->ended_us) {
         rv_buf_puts(b, ", ");
@@ -296,10 +296,10 @@ static void write_call_line(const struct picture *p, const struct rv_cli_call *c
 }
 
 /* The calls of a step that one agent made, each followed by those of the agent that it asked. asker: the call by which
- * that agent was asked; RV_CLI_NO_CALL: it is the stage's own. */
-static void write_call_lines(const struct picture *p, const struct rv_cli_step *s, size_t asker, int depth, rv_buf *b)
+ * that agent was asked; RV_APP_NO_CALL: it is the stage's own. */
+static void write_call_lines(const struct picture *p, const struct rv_app_step *s, size_t asker, int depth, rv_buf *b)
 {
-    for (size_t c = s->first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next) {
+    for (size_t c = s->first_call; c != RV_APP_NO_CALL; c = p->steps.calls[c].next) {
         if (p->steps.calls[c].asker != asker)
             continue;
         write_call_line(p, &p->steps.calls[c], depth, b);
@@ -325,7 +325,7 @@ static void write_steps(const struct picture *p, rv_buf *b)
 {
     rv_buf_printf(b, "%ssteps%s\n", mark(p, "\033[1m"), mark(p, "\033[0m"));
     for (size_t i = 0; i < p->steps.n; i++) {
-        const struct rv_cli_step *s = &p->steps.items[i];
+        const struct rv_app_step *s = &p->steps.items[i];
         const char *status = "under way", *next = NULL, *error = NULL;
         if (s->is_left_out) {
             i = write_gap(p, i, b);
@@ -352,7 +352,7 @@ static void write_steps(const struct picture *p, rv_buf *b)
             rv_cli_write_preview(rv_str_of(error), PREVIEW, b);
             rv_buf_putc(b, '\n');
         }
-        write_call_lines(p, s, RV_CLI_NO_CALL, 0, b);
+        write_call_lines(p, s, RV_APP_NO_CALL, 0, b);
     }
     for (size_t i = 0; i < p->steps.n; i++)
         if (p->steps.items[i].end && !p->steps.items[i].can_fork) {
@@ -364,10 +364,10 @@ static void write_steps(const struct picture *p, rv_buf *b)
 /* The total is the envelope's: it has what was set aside for calls that were under way when a process died. */
 static void write_usage(const struct picture *p, rv_buf *b)
 {
-    rv_cli_tally *t = rv_cli_tally_new(rv_cli_past_pipeline(&p->past));
+    rv_cli_tally *t = rv_cli_tally_new(rv_app_past_pipeline(&p->past));
 
     for (size_t i = 0; i < p->steps.n; i++)
-        for (size_t c = p->steps.items[i].first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next)
+        for (size_t c = p->steps.items[i].first_call; c != RV_APP_NO_CALL; c = p->steps.calls[c].next)
             if (p->steps.calls[c].has_spent)
                 rv_cli_tally_add(t, p->steps.items[i].stage, &p->steps.calls[c].spent);
     rv_cli_tally_write(t, &rv_envelope_fields(rv_run_envelope(p->replayed.run))->usage, p->cli->out_color, b);
@@ -384,7 +384,7 @@ static int write_outputs(const struct picture *p, rv_buf *b, rv_err **err)
     if (json_object_object_length(outputs) > 0)
         rv_buf_printf(b, "%soutputs%s\n", mark(p, "\033[1m"), mark(p, "\033[0m"));
     json_object_object_foreach (outputs, key, value) {
-        rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+        rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
         rv_json_write(value, &text);
         rv_buf_printf(b, "  %s  ", key);
         rv_cli_write_preview(rv_buf_str(&text), PREVIEW, b);
@@ -406,15 +406,15 @@ static int write_picture(const struct picture *p, rv_buf *b, rv_err **err)
 }
 
 /* "7", "7-9", "7-" or "-9". */
-static int read_window(const struct rv_cli_args *args, struct rv_cli_window *w, rv_err **err)
+static int read_window(const struct rv_cli_args *args, struct rv_app_window *w, rv_err **err)
 {
     const char *text = rv_cli_value(args, "steps");
     char *end = NULL;
 
-    *w = (struct rv_cli_window){.all = rv_cli_flag(args, "all"), .first = SHOWN_FIRST, .last = SHOWN_LAST};
+    *w = (struct rv_app_window){.all = rv_cli_flag(args, "all"), .first = SHOWN_FIRST, .last = SHOWN_LAST};
     if (!text)
         return 0;
-    *w = (struct rv_cli_window){.from = 1, .to = INT64_MAX};
+    *w = (struct rv_app_window){.from = 1, .to = INT64_MAX};
     bool has_from = *text >= '0' && *text <= '9';
     if (has_from)
         w->from = w->to = strtoll(text, &end, 10);
@@ -431,8 +431,8 @@ static int read_window(const struct rv_cli_args *args, struct rv_cli_window *w, 
 
 static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct picture p = {.cli = cli, .args = args, .answers = RV_BUF_INIT(RV_CLI_MAX_TEXT), .now_us = rv_cli_now_us()};
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    struct picture p = {.cli = cli, .args = args, .answers = RV_BUF_INIT(RV_APP_MAX_TEXT), .now_us = rv_app_now_us()};
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;

@@ -63,11 +63,11 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     static const struct rv_cli_column columns[] = {{"SESSION", 0, false}, {"NAME", 40, false}, {"AGENT", 24, false},
                                                    {"MESSAGES", 0, true}, {"TOKENS", 0, true}, {"AGE", 0, false}};
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);
     bool json = rv_cli_flag(args, "json"), ids = rv_cli_flag(args, "ids");
     struct listing l = {
-        .json = json ? &w : NULL, .ids = &text, .limit = json || ids ? 0 : SHOWN_BY_DEFAULT, .now_us = rv_cli_now_us()};
+        .json = json ? &w : NULL, .ids = &text, .limit = json || ids ? 0 : SHOWN_BY_DEFAULT, .now_us = rv_app_now_us()};
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status, rc = 0;
@@ -114,7 +114,7 @@ static int delete_session(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
-    if (rv_chat_delete_session(store, &scope, args->words[0], rv_cli_now_us(), &n_cancelled, &err) < 0) {
+    if (rv_chat_delete_session(store, &scope, args->words[0], rv_app_now_us(), &n_cancelled, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {
         rv_buf_printf(&said, "session %s is deleted\n", args->words[0]);

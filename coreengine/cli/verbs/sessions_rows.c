@@ -170,7 +170,7 @@ static int export_session(rv_store *store, const struct rv_cli_args *args, struc
 
 static int export_verb(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct document d = {.head = RV_BUF_INIT(RV_CLI_MAX_TEXT), .messages = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
+    struct document d = {.head = RV_BUF_INIT(RV_APP_MAX_TEXT), .messages = RV_BUF_INIT(RV_APP_MAX_TEXT)};
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;

@@ -65,7 +65,7 @@ static void write_said(const struct picture *p, const struct rv_message *m, cons
 
 static void write_call(const struct picture *p, const struct rv_message *m)
 {
-    rv_buf arguments = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf arguments = RV_BUF_INIT(RV_APP_MAX_TEXT);
     struct rv_cli_tool_call call;
     json_object *json = NULL;
 
@@ -157,7 +157,7 @@ static int show_session(rv_store *store, const struct rv_cli *cli, const struct 
 
 static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;

@@ -1,6 +1,6 @@
 /* reeve test: run the tests that pipelines carry. */
+#include "coreengine/app/testing.h"
 #include "coreengine/cli/sources.h"
-#include "coreengine/cli/testing/testing.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -179,7 +179,7 @@ static void report_json(struct session *s, const struct rv_test_report *r)
 static int run_one(struct session *s, struct rv_app_loaded *l, size_t i, rv_coverage *coverage, rv_err **err)
 {
     struct rv_test_report r;
-    int rc = rv_test_run(s->cli, l, i, coverage, &r, err);
+    int rc = rv_test_run(&s->cli->app, l, i, coverage, &r, err);
 
     if (rc < 0)
         return rc;

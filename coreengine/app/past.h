@@ -1,0 +1,156 @@
+/* Runs of a store, read again: replayed from their journals, performing nothing. Its steps and calls, the state behind
+ * a step, and records of two runs made comparable. */
+#ifndef RV_APP_PAST_H
+#define RV_APP_PAST_H
+
+#include "coreengine/app/app.h"
+
+#define RV_APP_MAX_TEXT ((size_t)256 << 20) /* of what is told of one run */
+
+/* --- past.c: one run with what it was started with --- */
+struct rv_app_past {
+    struct rv_store_scope scope; /* it was found in; borrowed */
+    struct rv_run_row row;
+    rv_bundle *bundle; /* opened offline: no capability is loaded */
+    struct rv_catalog catalog;
+};
+/** word as rv_app_find_run() takes it. */
+RV_MUST_CHECK int rv_app_past_open(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                   struct rv_app_past *out, rv_err **err);
+void rv_app_past_fini(struct rv_app_past *p);
+const struct rv_pipeline *rv_app_past_pipeline(const struct rv_app_past *p);
+
+typedef int (*rv_app_on_step)(void *self, const struct rv_record *record, const struct rv_event *ev,
+                              const struct rv_effects *effects, const rv_run *run, rv_err **err);
+/** All of its journal, or up to a record; on_step may be NULL. */
+RV_MUST_CHECK int rv_app_past_replay(rv_store *store, const struct rv_app_past *p, int64_t upto, rv_app_on_step on_step,
+                                     void *self, struct rv_replayed *out, rv_err **err);
+
+/* How far the run's script has been handed out, while its journal is replayed. */
+struct rv_app_script {
+    rv_script *script; /* of the past's bundle; borrowed; NULL: the run has none */
+    const struct rv_pipeline *pipeline;
+    struct rv_journal_begin begin; /* of the run */
+};
+/** Where it stood when the run began. */
+RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out,
+                                     rv_err **err);
+void rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev);
+RV_MUST_CHECK int rv_app_script_asked(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
+/** As struct rv_journal_begin has it; yours. */
+RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
+void rv_app_script_fini(struct rv_app_script *s);
+
+/* Who runs it. */
+enum rv_app_owner {
+    RV_APP_OWNER_NONE,  /* nobody */
+    RV_APP_OWNER_LIVES, /* as far as its lease tells */
+    RV_APP_OWNER_LATE,  /* its lease has ended */
+    RV_APP_OWNER_DEAD,  /* a process of this machine that is gone */
+};
+enum rv_app_owner rv_app_owner_of(const struct rv_run_row *row, int64_t now_us);
+int64_t rv_app_now_us(void);
+
+/* --- steps.c: the visits of a run, and their calls --- */
+struct rv_app_spent {             /* what one model call took */
+    bool is_told;                 /* the provider reported its tokens */
+    struct rv_usage usage;        /* calls is 1 */
+    int64_t latency_ms, first_ms; /* until the first piece; 0: not measured */
+};
+/** From the members of an llm_result event. */
+void rv_app_spent_read(json_object *result, struct rv_app_spent *out);
+/** A line of the event stream; it has whole outputs, so the limits are those of a state. */
+RV_MUST_CHECK int rv_app_read_event(rv_str line, json_object **out, rv_err **err);
+
+enum rv_app_call_end {
+    RV_APP_CALL_STARTED,
+    RV_APP_CALL_FINISHED,
+    RV_APP_CALL_FAILED,
+    RV_APP_CALL_UNKNOWN,
+    RV_APP_CALL_CANCELLED
+};
+const char *rv_app_call_end_text(enum rv_app_call_end end);
+
+#define RV_APP_NO_CALL SIZE_MAX
+struct rv_app_call {
+    int64_t id, attempt;
+    enum rv_effect_kind kind; /* CALL_LLM, CALL_TOOL, CALL_HOOK */
+    enum rv_name_kind entry;  /* CALL_HOOK */
+    char *name;               /* owned */
+    int effect_class;         /* CALL_TOOL */
+    enum rv_app_call_end end;
+    size_t next; /* index of the next call of its visit; RV_APP_NO_CALL: none */
+    int64_t begun_us, ended_us;
+    char *step_id;             /* CALL_TOOL, as the model named it; owned; NULL: not told */
+    char *asked;               /* the agent that works on it; owned; NULL: it is no call of ask_agent, or none began */
+    char *agent;               /* that made it, if one was asked; owned; NULL: the stage */
+    size_t asker;              /* index of the call by which that agent was asked; RV_APP_NO_CALL: none */
+    char *muted;               /* CALL_LLM: words that people were not shown; owned; NULL: none */
+    bool has_spent;            /* CALL_LLM: it came back */
+    struct rv_app_spent spent; /* likewise */
+};
+struct rv_app_step {
+    int64_t number; /* what `fork --at` takes; 0: it has not ended */
+    int stage;
+    int64_t visit, seq; /* seq: of the record that ended it */
+    int64_t begun_us, ended_us;
+    size_t first_call, last_call; /* RV_APP_NO_CALL: none */
+    bool asks;                    /* the run stays there until a person has answered */
+    bool can_fork;                /* a state was saved right behind it */
+    char *line;                   /* its stage_completed event, not read yet; owned */
+    json_object *end;             /* the same, read; NULL: under way, or left out */
+    bool is_left_out;             /* the window is elsewhere */
+};
+/* Which steps are wanted, by their numbers; those under way are always. */
+struct rv_app_window {
+    bool all;
+    int64_t first, last; /* so many from the beginning and the end */
+    int64_t from, to;    /* and these */
+};
+struct rv_app_steps {
+    struct rv_app_step *items;
+    size_t n, cap;
+    struct rv_app_call *calls; /* in order of asking */
+    size_t n_calls, cap_calls;
+    int64_t n_ended;
+    struct rv_app_window window;
+    size_t dropped_to; /* index: what ended before it and is not wanted has been left out */
+    int64_t n_left_out;
+    size_t batch_left; /* stages of the batch under way that have not ended */
+};
+/** Read a run's steps; of those outside the window little is kept. Gives what the replay gave, too. */
+RV_MUST_CHECK int rv_app_steps_read(rv_store *store, const struct rv_app_past *p, const struct rv_app_window *window,
+                                    struct rv_app_steps *out, struct rv_replayed *replayed, rv_err **err);
+void rv_app_steps_fini(struct rv_app_steps *s);
+
+/* --- saved.c: the state behind a step --- */
+struct rv_app_saved {
+    rv_buf state;           /* the state dict's text */
+    int64_t seq;            /* of the record that ended the step */
+    json_object *script_at; /* how far its script was handed out by then; NULL: not at all, or it has none */
+    /* of the search */
+    int64_t step, n_steps, next_boundary;
+};
+/** step as `fork --at` takes it. RV_E_NOT_FOUND: there is none; RV_E_STATE: its batch went on. */
+RV_MUST_CHECK int rv_app_saved_read(rv_store *store, const struct rv_app_past *p, int64_t step,
+                                    struct rv_app_saved *out, rv_err **err);
+void rv_app_saved_fini(struct rv_app_saved *s);
+
+/* --- normal.c: records of two runs made comparable: ids and moments that differ only because the runs do become the
+ * same words --- */
+/* The ids that one run has named so far, by order of appearance. */
+typedef struct rv_normal rv_normal;
+rv_normal *rv_normal_new(void); /* NULL on out of memory */
+void rv_normal_free(rv_normal *n);
+/** A record's JSON with "env_#1" for an id and "<time>" for a moment; n NULL: as it is. *out is yours. */
+RV_MUST_CHECK int rv_normal_record(rv_normal *n, rv_str json, json_object **out, rv_err **err);
+
+/** Where two trees differ first, as a path ("value.outputs.plan"), and what stands there. False: they are equal. */
+struct rv_difference {
+    rv_buf path;
+    json_object *a, *b; /* borrowed; NULL: JSON null, or absent */
+    bool a_absent, b_absent;
+};
+bool rv_first_difference(json_object *a, json_object *b, struct rv_difference *out);
+
+#endif
