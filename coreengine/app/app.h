@@ -26,6 +26,7 @@ struct rv_app {
     const char *sync;            /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */
     bool no_store;               /* nothing is kept */
     struct rv_store_scope scope; /* tenant NULL: the default one; user NULL: the rows of all users */
+    const char *client;          /* name of this front in the context of agents, such as "cli"; NULL: none */
     bool debug;                  /* texts of errors in reports of tests name lines of C source */
     int64_t lease_us; /* after this long without a sign of life another process may take over a run; 0: 15 s */
 };
@@ -73,9 +74,6 @@ RV_MUST_CHECK int rv_app_load(const struct rv_app *app, const char *path, const 
 /** Only what is needed to show it: capabilities are opened where declared agents may be in them. */
 RV_MUST_CHECK int rv_app_load_plain(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts,
                                     struct rv_app_loaded *out, rv_err **err);
-/** What a bundle holds, with its capabilities opened if there will be calls. Takes bundle on every path. */
-RV_MUST_CHECK int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle,
-                                     bool calls, struct rv_app_loaded *out, rv_err **err);
 /** Read them for a pipeline that is loaded: their faults become findings, their tools stay unknown to the pipeline. */
 RV_MUST_CHECK int rv_app_load_test_scripts(struct rv_app_loaded *l, rv_err **err);
 void rv_app_loaded_fini(struct rv_app_loaded *l);
@@ -104,5 +102,69 @@ RV_MUST_CHECK int rv_app_schema_dir(const struct rv_app *app, const char **out, 
  *  rv_plugins_path() takes it. */
 RV_MUST_CHECK int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const char *name,
                                        rv_plugins **out, rv_err **err);
+
+/* --- runs --- */
+
+/* Who watches a run. All slots may be NULL, and are called on the thread that drives the run, while the run goes on;
+ * they may cancel it, nothing else. Arguments are borrowed for the call; struct rv_exec_opts describes each. */
+struct rv_app_observer {
+    void *self;
+    void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* line: JSON, docs/reference/events.md */
+    bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
+    void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
+};
+/* One run. Zero it, fill in what is wanted of the first part, and finish with rv_app_run_fini(). */
+struct rv_app_run {
+    const struct rv_app *app;
+    struct rv_app_loaded *loaded; /* what it runs; borrowed */
+    int mode;                     /* of a new run: enum rv_run_mode, or RV_UNSET for the pipeline's */
+    bool use_mocks;               /* of a new run: the mock handlers of all stages that have one */
+    const char *session;          /* of a new run that is kept: id of its session; NULL: none */
+    size_t workers;               /* threads for capability code at most; 0: 64 */
+    bool handle_signals;          /* SIGINT and SIGTERM cancel the run */
+    const char *save;             /* run file that is brought up to date while the run goes on; NULL: none */
+    struct rv_app_observer observer;
+    struct rv_recorder *recorder; /* that records the run; borrowed; NULL: none */
+    /* of a run file that is resumed */
+    const char *pipeline_path, *script_path; /* what run files say; script NULL: none */
+    const char *run_file;                    /* brought up to date, too, so that an answer counts once; NULL: none */
+    enum rv_rules rules;                     /* RV_RULES_NEWEST: of a new run */
+    /* filled in */
+    rv_store *store; /* where it is kept; NULL: nowhere. Borrowed where the caller or `loaded` has it open */
+    rv_journal *journal;
+    char owner[RV_OWNER_MAX];
+    rv_engine *engine;
+    rv_exec *exec;    /* NULL: the run never began */
+    rv_err *save_err; /* why a run file could not be written; NULL: all were */
+    struct rv_app_run_state *state;
+};
+/** Whether a new run can do its work: stages that neither a mock nor the script answers for, that have no model or no
+ *  tool, become findings of l. */
+RV_MUST_CHECK int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err);
+/** Open the store for a new run. Leave it out for a run that is not kept. */
+RV_MUST_CHECK int rv_app_run_open(struct rv_app_run *run, rv_err **err);
+/** Keep a new run before it begins: its bundle, its session, its beginning. RV_E_EXISTS: the store has a run of that
+ *  id, or the session is another user's. */
+RV_MUST_CHECK int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err);
+/** Begin or go on, and wait until it is over or waits for an answer: rv_exec_status(run->exec). Takes env, NULL of a
+ * run that was opened with rv_app_continue(). response: the answer to what the run waits for; NULL: it begins. */
+RV_MUST_CHECK int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response,
+                                   rv_err **err);
+/** Write the run file of a run that waits and is in no store. path gets where, also when the file was there already. */
+RV_MUST_CHECK int rv_app_run_keep_file(struct rv_app_run *run, rv_buf *path, rv_err **err);
+void rv_app_run_fini(struct rv_app_run *run);
+
+enum rv_app_go { RV_APP_ANSWER, RV_APP_RECOVER, RV_APP_CANCEL };
+/** Open a run of the store to go on with it: as its new owner, by its own bundle, which out gets. RECOVER is for what a
+ *  process left that is gone. Look at the findings of out, then rv_app_take_over(), then rv_app_run_drive(). */
+RV_MUST_CHECK int rv_app_continue(struct rv_app_run *run, rv_store *store, const char *id, enum rv_app_go go,
+                                  struct rv_app_loaded *out, rv_err **err);
+/** Begins the transaction that the first step of the run commits. */
+RV_MUST_CHECK int rv_app_take_over(struct rv_app_run *run, rv_err **err);
+/** Have a run that waits take its place in another pipeline, if its state fits: a new run, whose id goes to id; the old
+ *  one is ended. word: "new" for the file it came from, or the path of one. next gets what was loaded, with its
+ * findings, also on failure; the caller finishes it. RV_E_STATE says why it does not fit. */
+RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *how, rv_store *store, const char *run, const char *word,
+                                 const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err);
 
 #endif

@@ -185,36 +185,16 @@ struct rv_store_scope rv_cli_scope(const struct rv_cli_args *args);
 /** Is a state with that user_id of whoever the command line is for? RV_E_DENIED. */
 RV_MUST_CHECK int rv_cli_check_user(const struct rv_cli_args *args, const char *user_id, rv_err **err);
 
-/* session.c: a run with its observers */
-struct rv_cli_session {
-    struct rv_cli *cli;
-    const struct rv_cli_args *args;
-    struct rv_app_loaded *loaded;
-    const char *pipeline_path;
-    const char *script_path;
-    enum rv_rules rules;  /* of a run file; NEWEST: of a new run */
-    const char *run_file; /* of `resume`: brought up to date, so that an answer counts once; NULL: none */
-    rv_store *store;      /* where the run is kept; NULL: nowhere */
-    rv_journal *journal;  /* with a store */
-    const char *owner;    /* likewise */
-    bool continues;       /* a run whose journal was opened; else it is new */
-    bool cancels;         /* continues, to end it as cancelled */
-    const char *parent;   /* of a new run that takes another's place; NULL: none */
-    int64_t parent_seq;
-    json_object *script_at; /* of a new run: how far its script was handed out before; borrowed; NULL: not at all */
-    const struct rv_conversation *conversation; /* of a new run: that it belongs to; borrowed; NULL: none */
-};
-/** Run or resume (response not NULL) and print what was asked for. env is taken (NULL when it continues). Gives the
- * exit status. */
-int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response);
-
-/* converse.c: runs that belong to a session */
-struct rv_cli_conversation;
-/** Of a run with --session, declared agents and a store: the session, made if it is not there, and what was said in it.
- * *out NULL: the run belongs to none. RV_E_EXISTS: the session is another's. */
-RV_MUST_CHECK int rv_cli_converse(const struct rv_cli_session *s, struct rv_cli_conversation **out, rv_err **err);
-const struct rv_conversation *rv_cli_conversation_of(const struct rv_cli_conversation *c); /* NULL for NULL */
-void rv_cli_conversation_free(struct rv_cli_conversation *c);
+/* session.c: a run for people and pipes */
+/** What the options of a verb that runs say of it. */
+RV_MUST_CHECK int rv_cli_run_opts(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_loaded *loaded,
+                                  struct rv_app_run *out, rv_err **err);
+/** Drive it and print what was asked for. env is taken (NULL when it goes on). Gives the exit status. */
+int rv_cli_session_run(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_run *run, rv_envelope *env,
+                       const struct rv_response *response);
+/** Go on with a run of the store. response: the answer, with RV_APP_ANSWER. Gives the exit status. */
+int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
+                    enum rv_app_go go, const struct rv_response *response);
 
 /* runs/keep.c: runs and their store */
 #define RV_CLI_LEASE_OPTION                                                                                            \
@@ -224,34 +204,19 @@ void rv_cli_conversation_free(struct rv_cli_conversation *c);
             "15)",                                                                                                     \
             NULL, false                                                                                                \
     }
-RV_MUST_CHECK int rv_cli_lease_us(const struct rv_cli_args *args, int64_t *out, rv_err **err);
-/** Keep a new run: its bundle and its beginning. The session gets the journal. in_group: the caller began one. */
-RV_MUST_CHECK int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, bool in_group, rv_err **err);
 /** The options of `resume` for an answer; empty: none is needed. data: the interrupt's, may be NULL. */
 /** False: the answer lacks what its kind of question needs; out says which options were given and which fit. */
 bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out);
 const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
 /** On a terminal: say that runs of dead processes wait to be recovered. */
 void rv_cli_note_left_behind(const struct rv_cli *cli, const struct rv_store_scope *scope, rv_store *store);
-/** Say what a run waits for and how to answer it. run: the word for it on a command line. */
-void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env, const char *run);
+/** Say what a run waits for and how to answer it. word: names it on a command line. */
+void rv_cli_say_pending(const struct rv_cli_args *args, const struct rv_app_run *run, const char *word);
 
 /* runs/answer.c */
 /** May response answer a question of that run? Fills in which one it means; id is its memory. */
 RV_MUST_CHECK int rv_cli_check_answer(rv_store *store, const struct rv_run_row *row, const struct rv_cli_args *args,
                                       struct rv_response *response, char id[RV_STORE_MAX_ID + 1], rv_err **err);
-/* runs/migrate.c */
-/** Have a run that waits take its place in another pipeline, if its state fits: "new" for the file it came from, or the
- *  path of one. id gets the new run's. RV_E_STATE says why it does not fit. */
-RV_MUST_CHECK int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
-                                 const char *word, char id[RV_ID_MAX], rv_err **err);
-
-/* runs/continue.c */
-/** Go on with a run of the store: as its new owner, by its own bundle, with its journal. response: the answer to what
- * it waits for; NULL: what a dead owner left. cancel: it is cancelled instead. Gives the exit status. */
-int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
-                    const struct rv_response *response, bool cancel);
-
 /* progress.c: what people see on a terminal while a run goes on, and the timeline at its end */
 typedef struct rv_progress rv_progress;
 rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, bool live, bool timeline);

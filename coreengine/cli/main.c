@@ -87,14 +87,20 @@ static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err *
 }
 
 /* Options that several verbs have; one that a verb does not have is not given. */
-static void say_where(const struct rv_cli_args *args, struct rv_app *app)
+static int say_where(const struct rv_cli_args *args, struct rv_app *app, rv_err **err)
 {
+    int64_t seconds = 0;
+    int rc = rv_cli_int(args, "lease", 1, 86400, &seconds, err);
+
+    app->lease_us = seconds * 1000000;
+    app->client = "cli";
     app->schema_dir = rv_cli_value(args, "schema-dir");
     app->capability = rv_cli_value(args, "capability");
     app->store = rv_cli_value(args, "store");
     app->sync = rv_cli_value(args, "sync");
     app->no_store = rv_cli_flag(args, "no-store");
     app->scope = rv_cli_scope(args);
+    return rc;
 }
 
 static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc, char **argv)
@@ -119,8 +125,7 @@ static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc
            (dirs[cli->app.n_capability_dirs] = rv_cli_nth(&args, "capability-path", cli->app.n_capability_dirs)))
         cli->app.n_capability_dirs++;
     cli->app.capability_dirs = dirs;
-    say_where(&args, &cli->app);
-    if (open_log(cli, &args, &err) < 0)
+    if (say_where(&args, &cli->app, &err) < 0 || open_log(cli, &args, &err) < 0)
         return rv_cli_report(cli, err);
     int status = verb->run(cli, &args);
     rv_log_free(cli->app.log);

@@ -47,7 +47,7 @@ static int cancel(struct rv_cli *cli, const struct rv_cli_args *args)
         rv_buf_fini(&text);
         status = RV_EXIT_COMPLETED;
     } else {
-        status = rv_cli_continue(cli, args, store, row.id, NULL, true);
+        status = rv_cli_continue(cli, args, store, row.id, RV_APP_CANCEL, NULL);
         status = status == RV_EXIT_CANCELLED ? RV_EXIT_COMPLETED : status; /* as it was asked for */
     }
     rv_run_row_fini(&row);
@@ -238,7 +238,7 @@ static int recover_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
         recover_apart(cli, args, x, &status);
     } else {
         say(x, "%s%s", x->cancel ? "is cancelled" : "goes on", why_free(x));
-        status = rv_cli_continue(cli, args, store, x->id, NULL, x->cancel);
+        status = rv_cli_continue(cli, args, store, x->id, x->cancel ? RV_APP_CANCEL : RV_APP_RECOVER, NULL);
     }
     *left = false;
     if (status == RV_EXIT_USAGE && rv_store_get_run(store, &scope, x->id, &row, NULL) == 0) {
@@ -387,7 +387,7 @@ static int run_host(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
-    status = rv_cli_continue(cli, args, store, args->words[0], NULL, false);
+    status = rv_cli_continue(cli, args, store, args->words[0], RV_APP_RECOVER, NULL);
     rv_store_close(store);
     return status;
 }

@@ -107,7 +107,7 @@ static int fork_verb(struct rv_cli *cli, const struct rv_cli_args *args)
         rv_buf_printf(&text, "run %s\n", id);
         rv_cli_err(rv_buf_str(&text));
         rv_buf_fini(&text);
-        status = rv_cli_continue(cli, args, store, id, NULL, false);
+        status = rv_cli_continue(cli, args, store, id, RV_APP_RECOVER, NULL);
     } else {
         rv_buf text = RV_BUF_INIT(256), hint = RV_BUF_INIT(16384);
         rv_buf_printf(&text, "%s\n", id);

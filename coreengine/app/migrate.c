@@ -1,26 +1,27 @@
 /* A run that waits goes on with another pipeline: a new run takes its place, from the state it stands at. The old one
  * is ended in the same transaction, so that an answer can not reach both. */
-#include "coreengine/cli/runs/runs.h"
+#include "coreengine/app/app_internal.h"
+#include "coreengine/app/past.h"
 
 #include <limits.h>
 #include <string.h>
 
 struct move {
-    struct rv_cli *cli;
-    const struct rv_cli_args *args;
+    const struct rv_app_run *how;
     rv_store *store;
+    const char *script_path; /* NULL: none */
     struct rv_app_past past;
     struct rv_replayed was;
     struct rv_app_script script; /* where it stood */
     json_object *script_at;      /* owned; NULL: the new run begins with the first entries */
-    struct rv_app_loaded next;
+    struct rv_app_loaded *next;  /* the caller finishes it */
 };
 
 /* "new": the file it came from; else the file that is named. */
 static int load_next(struct move *m, const char *word, rv_err **err)
 {
     const char *base = rv_bundle_base(m->past.bundle), *file = rv_app_past_pipeline(&m->past)->file;
-    const char *script = rv_cli_value(m->args, "script"), *slash = strrchr(file, '/');
+    const char *script = m->script_path, *slash = strrchr(file, '/');
     rv_buf same = RV_BUF_INIT(PATH_MAX);
     const char *path = word;
     int rc;
@@ -38,11 +39,11 @@ static int load_next(struct move *m, const char *word, rv_err **err)
         rv_err_hint(err, "name the one it is to go on with: --script FILE");
     } else {
         rc = rv_buf_check(&same, "path", err);
-        if (rc == 0)
-            rc = rv_app_load(&m->cli->app, path,
-                             &(struct rv_app_load_opts){.script = script, .keeps = true, .store = m->store}, &m->next,
-                             err);
-        if (rc == 0 && !rv_cli_sound(m->cli, &m->next, false))
+        if (rc == 0) {
+            const struct rv_app_load_opts opts = {.script = script, .keeps = true, .store = m->store};
+            rc = rv_app_load(m->how->app, path, &opts, m->next, err);
+        }
+        if (rc == 0 && (!m->next->pipeline || rv_findings_n_errors(m->next->findings) > 0))
             rc = RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors", path);
     }
     rv_buf_fini(&same);
@@ -70,11 +71,11 @@ static int keep_place(struct move *m, rv_err **err)
     rv_buf was = RV_BUF_INIT(RV_APP_MAX_TEXT), is = RV_BUF_INIT(RV_APP_MAX_TEXT);
     const char *name;
 
-    if (!m->script.script || !m->next.script)
+    if (!m->script.script || !m->next->script)
         return 0;
     int rc = rv_script_source(m->script.script, &name, &was, err);
     if (rc == 0)
-        rc = rv_script_source(m->next.script, &name, &is, err);
+        rc = rv_script_source(m->next->script, &name, &is, err);
     if (rc == 0 && rv_str_eq(rv_buf_str(&was), rv_buf_str(&is)))
         rc = rv_app_script_at(&m->script, &m->script_at, err);
     rv_buf_fini(&was);
@@ -126,13 +127,10 @@ static int move_over(struct move *m, const char *id, rv_err **err)
 {
     char owner[RV_OWNER_MAX];
     rv_envelope *env = NULL;
-    struct rv_cli_session s = {.cli = m->cli,
-                               .args = m->args,
-                               .loaded = &m->next,
-                               .store = m->store,
-                               .parent = m->past.row.id,
-                               .parent_seq = m->was.seq,
-                               .script_at = m->script_at};
+    const struct rv_app_begin begin = {
+        .parent = m->past.row.id, .parent_seq = m->was.seq, .script_at = m->script_at, .in_group = true};
+    struct rv_app_run run = {
+        .app = m->how->app, .loaded = m->next, .mode = m->how->mode, .use_mocks = m->how->use_mocks, .store = m->store};
 
     rv_owner_name(owner);
     int rc = state_of_new(m, id, &env, err);
@@ -140,8 +138,8 @@ static int move_over(struct move *m, const char *id, rv_err **err)
         return rc;
     rc = rv_store_begin(m->store, err);
     if (rc == 0) {
-        rc = rv_cli_keep(&s, env, true, err);
-        rv_journal_free(s.journal);
+        rc = rv_app_keep(&run, env, &begin, err);
+        rv_journal_free(run.journal);
         if (rc == 0)
             rc = end_old(m, owner, err);
         if (rc == 0)
@@ -153,13 +151,12 @@ static int move_over(struct move *m, const char *id, rv_err **err)
     return rc;
 }
 
-int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
-                   const char *word, char id[RV_ID_MAX], rv_err **err)
+int rv_app_migrate(const struct rv_app_run *how, rv_store *store, const char *run, const char *word, const char *script,
+                   struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_scope(args);
-    struct move m = {.cli = cli, .args = args, .store = store};
+    struct move m = {.how = how, .store = store, .script_path = script, .next = next};
 
-    int rc = rv_app_past_open(store, &scope, run, &m.past, err);
+    int rc = rv_app_past_open(store, &how->app->scope, run, &m.past, err);
     if (rc < 0)
         return rc;
     rc = rv_app_script_open(store, &m.past, &m.script, err);
@@ -171,13 +168,12 @@ int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store 
     if (rc == 0)
         rc = load_next(&m, word, err);
     if (rc == 0)
-        rc = rv_bundle_fits(m.next.pipeline, rv_run_envelope(m.was.run), err);
+        rc = rv_bundle_fits(m.next->pipeline, rv_run_envelope(m.was.run), err);
     if (rc == 0)
         rc = keep_place(&m, err);
     rv_id_make(rv_rand_system(), "env_", id);
     if (rc == 0)
         rc = move_over(&m, id, err);
-    rv_app_loaded_fini(&m.next);
     rv_replayed_fini(&m.was);
     rv_app_script_fini(&m.script);
     json_object_put(m.script_at);
