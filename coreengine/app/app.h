@@ -103,8 +103,6 @@ RV_MUST_CHECK int rv_app_schema_dir(const struct rv_app *app, const char **out, 
 RV_MUST_CHECK int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const char *name,
                                        rv_plugins **out, rv_err **err);
 
-/* --- runs --- */
-
 /* Who watches a run. All slots may be NULL, and are called on the thread that drives the run, while the run goes on;
  * they may cancel it, nothing else. Arguments are borrowed for the call; struct rv_exec_opts describes each. */
 struct rv_app_observer {
@@ -113,6 +111,38 @@ struct rv_app_observer {
     bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
 };
+/* --- a run in one call --- */
+struct rv_app_job {
+    const char *pipeline; /* its file */
+    const char *input;    /* raw_input of the envelope; NULL: none */
+    json_object *state; /* a state dict to begin with, may be partial (docs/reference/state.md); borrowed; NULL: none */
+    const char *script; /* file that answers for models, stages, tools and people; NULL: none */
+    const char *session; /* id of the session that the run belongs to; NULL: none */
+    int mode;            /* enum rv_run_mode, or RV_UNSET for the pipeline's */
+    bool use_mocks;      /* the mock handlers of all stages that have one */
+    size_t workers;      /* threads for capability code at most; 0: 64 */
+    struct rv_app_observer observer;
+};
+#define RV_APP_JOB_INIT ((struct rv_app_job){.mode = RV_UNSET})
+struct rv_app_result {
+    enum rv_run_status status; /* RV_RUN_INTERRUPTED: it waits for rv_app_answer() */
+    rv_envelope *envelope;     /* owned: its id, outputs, errors, the question that it waits for */
+    char *answer; /* the final response as text; owned; NULL: the pipeline names none, or it has no value */
+};
+/** Load a pipeline and run it until it is over or waits for an answer. A run that fails, or ends at a bound, is a
+ *  success of this call: out->status tells. The run is kept in the store of app, unless app->no_store.
+ *  @return RV_E_INVALID: the pipeline has errors (the first one is the text), or cannot do its work; RV_E_NOT_FOUND,
+ *  RV_E_IO: a file cannot be read; and what the store says
+ *  Thread: blocks the caller; callbacks come on its thread. */
+RV_MUST_CHECK int rv_app_run(const struct rv_app *app, const struct rv_app_job *job, struct rv_app_result *out,
+                             rv_err **err);
+/** Answer a run of the store that waits, and drive it on. run: as rv_app_find_run() takes it. observer may be NULL.
+ *  @return RV_E_STATE: it does not wait; RV_E_INVALID: the answer does not fit the question */
+RV_MUST_CHECK int rv_app_answer(const struct rv_app *app, const char *run, const struct rv_response *response,
+                                const struct rv_app_observer *observer, struct rv_app_result *out, rv_err **err);
+void rv_app_result_fini(struct rv_app_result *r);
+
+/* --- a run step by step, for fronts that show findings, questions and files --- */
 /* One run. Zero it, fill in what is wanted of the first part, and finish with rv_app_run_fini(). */
 struct rv_app_run {
     const struct rv_app *app;

@@ -4,6 +4,10 @@
 
 #include "coreengine/app/app.h"
 
+/* --- job.c --- */
+/** The errors among the findings as one error; 0: there are none. */
+RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
+
 /* --- load.c --- */
 /** What a bundle holds, with its capabilities opened if there will be calls. Takes bundle on every path. */
 RV_MUST_CHECK int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle,

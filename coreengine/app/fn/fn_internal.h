@@ -6,6 +6,7 @@
 #ifndef RV_APP_FN_INTERNAL_H
 #define RV_APP_FN_INTERNAL_H
 
+#include "coreengine/app/app_internal.h"
 #include "coreengine/app/fn.h"
 
 struct rv_fn_group {
@@ -37,8 +38,6 @@ RV_MUST_CHECK int rv_fn_source(json_object *in, struct rv_fn_source *out, rv_err
 /** The envelope of a state dict (may be partial). */
 RV_MUST_CHECK int rv_fn_envelope(json_object *state, json_object *in, rv_envelope **out, rv_err **err);
 void rv_fn_write_state(const rv_envelope *env, rv_jw *w);
-/** The errors among the findings as one error. */
-RV_MUST_CHECK int rv_fn_findings(const rv_findings *f, rv_err **err);
 /** A sound pipeline from its JSON form. */
 RV_MUST_CHECK int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err);
 /** An answer to an interrupt from {text?, approved?, decision?, data?}; borrows from json. */

@@ -68,23 +68,6 @@ void rv_fn_write_state(const rv_envelope *env, rv_jw *w)
     rv_buf_fini(&text);
 }
 
-int rv_fn_findings(const rv_findings *f, rv_err **err)
-{
-    size_t n = rv_findings_n_errors(f);
-
-    for (size_t i = 0; i < rv_findings_n(f); i++) {
-        struct rv_finding one = rv_findings_at(f, i);
-        if (one.severity == RV_SEVERITY_WARNING)
-            continue;
-        int rc = n > 1 ? RV_FAIL(err, RV_E_INVALID, "%s (and %zu more)", one.text, n - 1)
-                       : RV_FAIL(err, RV_E_INVALID, "%s", one.text);
-        if (one.hint)
-            rv_err_hint(err, "%s", one.hint);
-        return rc;
-    }
-    return rv_findings_check(f, err);
-}
-
 int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_CONFIG_BYTES);
@@ -98,7 +81,7 @@ int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
     if (rc == 0)
         rc = rv_pipeline_parse(rv_buf_str(&text), "pipeline", ".", findings, &p, err);
     if (rc == 0)
-        rc = rv_fn_findings(findings, err);
+        rc = rv_app_findings_error(findings, err);
     if (rc == 0 && (!p || !p->is_sound))
         rc = RV_FAIL(err, RV_E_INVALID, "the pipeline is empty");
     if (rc < 0)

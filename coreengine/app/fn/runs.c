@@ -35,7 +35,7 @@ static int check_names(struct filter_run *r, rv_findings *findings, rv_err **err
         r->providers[i] = r->pipeline->models[i].provider;
     rv_pipeline_check_names(r->pipeline, &(struct rv_known_names){list_known, r}, findings);
     int rc = rv_schema_check_pipeline(r->pipeline, findings, err);
-    return rc < 0 ? rc : rv_fn_findings(findings, err);
+    return rc < 0 ? rc : rv_app_findings_error(findings, err);
 }
 
 static int read_script(struct filter_run *r, json_object *config, rv_findings *findings, rv_err **err)
@@ -51,7 +51,7 @@ static int read_script(struct filter_run *r, json_object *config, rv_findings *f
     if (rc == 0 && r->script)
         rv_script_check(r->script, r->pipeline, findings);
     rv_buf_fini(&text);
-    return rc < 0 ? rc : rv_fn_findings(findings, err);
+    return rc < 0 ? rc : rv_app_findings_error(findings, err);
 }
 
 static int prepare(struct filter_run *r, json_object *in, rv_err **err)
