@@ -27,4 +27,36 @@ const struct rv_retention_rule *rv_retention_drops(rv_retention *r, const struct
 void rv_retention_write_schema(rv_jw *w);
 void rv_retention_write_reference(rv_buf *b); /* docs/reference/retention.md */
 
+/* --- gc.c: the rules applied to a store --- */
+#define RV_APP_GC_GRACE_US INT64_C(3600000000) /* for grace_us, when nothing else is known */
+struct rv_app_gc_opts {
+    rv_store *store; /* borrowed */
+    struct rv_store_scope scope;
+    rv_retention *rules; /* borrowed; NULL: only the runs of sessions that were deleted go */
+    int64_t grace_us;    /* unused values that are younger stay: a run may be about to need them */
+    bool dry_run;        /* only list what would go */
+};
+struct rv_app_doomed { /* a run; texts in the arena */
+    const char *id, *pipeline;
+    enum rv_run_status status;
+    int64_t updated_us;
+    bool of_deleted_session;
+    const char *dead; /* its owner, a process that is gone; NULL: none */
+    int line;         /* of the rule in its file; 0: the rule of an age, or none */
+};
+struct rv_app_gc {
+    const struct rv_app_gc_opts *opts; /* borrowed */
+    int64_t now_us;
+    rv_arena *arena;             /* owned; dies with the list */
+    struct rv_app_doomed *items; /* owned; in the order of the store: newest first */
+    size_t n, cap;
+    size_t n_owned; /* that would be deleted, but a process runs them */
+    size_t n_deleted;
+    int64_t freed_bytes;
+};
+/** Delete the runs that the rules do not keep and those of deleted sessions, 200 in a transaction, then what nothing
+ *  refers to. A run that a process runs stays. What was deleted before a failure stays deleted. */
+RV_MUST_CHECK int rv_app_gc(const struct rv_app_gc_opts *opts, struct rv_app_gc *out, rv_err **err);
+void rv_app_gc_fini(struct rv_app_gc *c);
+
 #endif

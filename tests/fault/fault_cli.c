@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/cli/chat/sink.h"
+#include "coreengine/app/sink.h"
 #include "coreengine/cli/cli.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

@@ -174,7 +174,7 @@ static void check_tools(struct rv_checkup *c)
     }
 }
 
-static int print_json(const struct rv_cli *cli, struct rv_checkup *c, const struct rv_doctor_models *m)
+static int print_json(const struct rv_cli *cli, struct rv_checkup *c, const struct rv_app_models *m)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
@@ -193,16 +193,16 @@ static int print_json(const struct rv_cli *cli, struct rv_checkup *c, const stru
 }
 
 /* Only what a script needs: a model to ask, or why there is none. */
-static int print_model(const struct rv_cli *cli, const struct rv_doctor_models *m)
+static int print_model(const struct rv_cli *cli, const struct rv_app_models *m)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    const char *model = rv_doctor_model(m);
+    const char *model = rv_app_models_best(m);
 
     if (model) {
         rv_buf_printf(&text, "%s\n", model);
         return rv_cli_print(cli, &text);
     }
-    rv_buf_printf(&text, "no model is at hand: %s\n%s", rv_doctor_why_none(m), rv_doctor_ways);
+    rv_buf_printf(&text, "no model is at hand: %s\n%s", rv_app_models_why_none(m), rv_doctor_ways);
     rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
     return RV_EXIT_FAILED;
@@ -212,17 +212,17 @@ static int doctor(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     struct rv_checkup c = {
         .text = RV_BUF_INIT(MAX_TEXT_BYTES), .json = RV_BUF_INIT(MAX_TEXT_BYTES), .color = cli->out_color};
-    struct rv_doctor_models *m = NULL;
+    struct rv_app_models *m = NULL;
     rv_err *err = NULL;
     int status;
 
     if (rv_cli_flag(args, "json") && rv_cli_flag(args, "model"))
         return rv_cli_usage(cli, args, "--json and --model exclude each other");
-    if (rv_doctor_models_find(cli, &m, &err) < 0)
+    if (rv_app_models_find(&cli->app, &m, &err) < 0)
         return rv_cli_report(cli, err);
     if (rv_cli_flag(args, "model")) {
         status = print_model(cli, m);
-        rv_doctor_models_free(m);
+        rv_app_models_free(m);
         return status;
     }
     c.checks = rv_jw_on(&c.json);
@@ -233,7 +233,7 @@ static int doctor(struct rv_cli *cli, const struct rv_cli_args *args)
     check_tools(&c);
     rv_doctor_models_check(m, &c);
     status = rv_cli_flag(args, "json") ? print_json(cli, &c, m) : rv_cli_print(cli, &c.text);
-    rv_doctor_models_free(m);
+    rv_app_models_free(m);
     rv_buf_fini(&c.text);
     rv_buf_fini(&c.json);
     return status ? status : c.n_bad ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;

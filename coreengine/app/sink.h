@@ -7,10 +7,10 @@
  * words, and whatever is said below it belongs to that data. Each reply is a part; parts are kept apart. Of agents that
  * speak at once one has the floor, and the words of the others are held until its reply is over. White space at the
  * borders of parts is not shown, all else once, in the order in which its speaker says it. */
-#ifndef RV_CLI_CHAT_SINK_H
-#define RV_CLI_CHAT_SINK_H
+#ifndef RV_APP_SINK_H
+#define RV_APP_SINK_H
 
-#include "coreengine/cli/chat/told.h"
+#include "coreengine/app/told.h"
 
 struct rv_chat_shown {
     bool is_shown;    /* false: nothing to be written now */

@@ -1,11 +1,11 @@
 /* A few HTTP requests at once, waited for. */
-#include "coreengine/cli/doctor/fetch.h"
+#include "coreengine/app/models/fetch_internal.h"
 
 #include <stdlib.h>
 #include <uv.h>
 
 struct waiting {
-    struct rv_cli_fetch *fetch;
+    struct rv_app_fetch *fetch;
     uv_loop_t *loop;
     size_t *n_left;
 };
@@ -37,7 +37,7 @@ static void on_end(void *self, const struct rv_http_end *end)
         uv_stop(w->loop);
 }
 
-static int start_all(rv_http *http, uv_loop_t *loop, struct rv_cli_fetch *fetches, struct waiting *waiting, size_t n,
+static int start_all(rv_http *http, uv_loop_t *loop, struct rv_app_fetch *fetches, struct waiting *waiting, size_t n,
                      size_t *n_left, rv_err **err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -52,9 +52,9 @@ static int start_all(rv_http *http, uv_loop_t *loop, struct rv_cli_fetch *fetche
     return 0;
 }
 
-int rv_cli_fetch_all(const struct rv_cli *cli, struct rv_cli_fetch *fetches, size_t n, rv_err **err)
+int rv_app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, size_t n, rv_err **err)
 {
-    struct rv_http_opts opts = {.log = cli->app.log};
+    struct rv_http_opts opts = {.log = app->log};
     struct waiting *waiting = calloc(n ? n : 1, sizeof *waiting);
     size_t n_left = 0;
     rv_http *http = NULL;
@@ -64,7 +64,7 @@ int rv_cli_fetch_all(const struct rv_cli *cli, struct rv_cli_fetch *fetches, siz
     for (size_t i = 0; i < n; i++) {
         fetches[i].type = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
         fetches[i].why = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
-        fetches[i].body = RV_BUF_INIT(RV_CLI_MAX_FETCH);
+        fetches[i].body = RV_BUF_INIT(RV_APP_MAX_FETCH);
     }
     if (!waiting)
         return RV_FAIL(err, RV_E_NOMEM, "ask %zu servers", n);
@@ -87,7 +87,7 @@ int rv_cli_fetch_all(const struct rv_cli *cli, struct rv_cli_fetch *fetches, siz
     return rc;
 }
 
-void rv_cli_fetch_fini(struct rv_cli_fetch *f)
+void rv_app_fetch_fini(struct rv_app_fetch *f)
 {
     rv_buf_fini(&f->type);
     rv_buf_fini(&f->body);

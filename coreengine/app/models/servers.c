@@ -1,6 +1,6 @@
 /* Servers of models on this machine: where they could be, and what they say they have. */
-#include "coreengine/cli/doctor/doctor.h"
-#include "coreengine/cli/doctor/fetch.h"
+#include "coreengine/app/models/fetch_internal.h"
+#include "coreengine/app/models/models_internal.h"
 
 #include <dlfcn.h>
 #include <json-c/json.h>
@@ -34,7 +34,7 @@ static bool is_loopback(const char *url)
     return n > 0 && (!host[n] || host[n] == ':' || host[n] == '/');
 }
 
-static bool is_known(const struct rv_doctor_models *m, const char *url)
+static bool is_known(const struct rv_app_models *m, const char *url)
 {
     for (size_t i = 0; i < m->n_servers; i++)
         if (strcmp(m->servers[i].url, url) == 0)
@@ -56,14 +56,14 @@ static char *joined(rv_str base, const char *path)
 
 /* Where a provider's embeddings are is where its list of models is, but for the path: address, variables and keys are
  * found in one place. */
-static int add_server(struct rv_doctor_models *m, const struct rv_provider_info *p, rv_err **err)
+static int add_server(struct rv_app_models *m, const struct rv_provider_info *p, rv_err **err)
 {
     const char *path = rv_wire_embed_path(p->wire);
     struct rv_provider_env env = {get_variable, NULL};
-    struct rv_doctor_server s = {.provider = p};
+    struct rv_app_server s = {.provider = p};
     int rc = 0;
 
-    if (!path || !p->base_url || m->n_servers == RV_DOCTOR_MAX_SERVERS)
+    if (!path || !p->base_url || m->n_servers == RV_APP_MAX_SERVERS)
         return 0;
     rc = rv_provider_embed_target(env, p->name, "any", NULL, &s.target, err);
     if (rc == RV_E_INVALID) { /* no key, no address, no embeddings: it is not on this machine */
@@ -89,7 +89,7 @@ static int add_server(struct rv_doctor_models *m, const struct rv_provider_info 
     return rc;
 }
 
-int rv_doctor_find_servers(struct rv_doctor_models *m, rv_err **err)
+int rv_app_servers_find(struct rv_app_models *m, rv_err **err)
 {
     size_t n;
     const struct rv_provider_info *list = rv_provider_list(&n);
@@ -97,7 +97,7 @@ int rv_doctor_find_servers(struct rv_doctor_models *m, rv_err **err)
 
     for (int pass = 0; pass < 2; pass++) /* what is set names a server better than its port does */
         for (size_t i = 0; rc == 0 && i < n; i++)
-            if ((rv_doctor_variable(list[i].base_url_env) != NULL) == (pass == 0))
+            if ((rv_app_variable(list[i].base_url_env) != NULL) == (pass == 0))
                 rc = add_server(m, &list[i], err);
     return rc;
 }
@@ -113,7 +113,7 @@ static bool is_name(const char *s)
     return n > 0 && n <= MAX_NAME;
 }
 
-static void read_models(struct rv_doctor_server *s, rv_str body)
+static void read_models(struct rv_app_server *s, rv_str body)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_LIST};
     json_object *list = NULL, *data = NULL;
@@ -123,7 +123,7 @@ static void read_models(struct rv_doctor_server *s, rv_str body)
         return;
     if (json_object_is_type(list, json_type_object) && (data = rv_json_get_arr(list, "data")))
         s->problem = NULL;
-    for (size_t i = 0; data && i < json_object_array_length(data) && s->n_models < RV_DOCTOR_MAX_MODELS; i++) {
+    for (size_t i = 0; data && i < json_object_array_length(data) && s->n_models < RV_APP_MAX_MODELS; i++) {
         json_object *entry = json_object_array_get_idx(data, i);
         const char *id = NULL;
         if (json_object_is_type(entry, json_type_object) && rv_json_get_text(entry, "id", &id) && is_name(id) &&
@@ -133,7 +133,7 @@ static void read_models(struct rv_doctor_server *s, rv_str body)
     json_object_put(list);
 }
 
-static void take_answer(struct rv_doctor_server *s, const struct rv_cli_fetch *f)
+static void take_answer(struct rv_app_server *s, const struct rv_app_fetch *f)
 {
     bool timed_out = f->fault == RV_HTTP_FIRST_BYTE_TIME || f->fault == RV_HTTP_TOTAL_TIME;
 
@@ -155,7 +155,7 @@ static void take_answer(struct rv_doctor_server *s, const struct rv_cli_fetch *f
 /* --- the HTTP library --- */
 
 /* Found where it was opened for the first request; ISO C has no cast from object to function pointers. */
-static void read_version(struct rv_doctor_models *m)
+static void read_version(struct rv_app_models *m)
 {
     void *lib = dlopen("libcurl.so.4", RTLD_NOW | RTLD_NOLOAD);
     void *symbol = lib ? dlsym(lib, "curl_version") : NULL;
@@ -170,9 +170,9 @@ static void read_version(struct rv_doctor_models *m)
         dlclose(lib);
 }
 
-int rv_doctor_ask_servers(const struct rv_cli *cli, struct rv_doctor_models *m, rv_err **err)
+int rv_app_servers_ask(const struct rv_app *app, struct rv_app_models *m, rv_err **err)
 {
-    struct rv_cli_fetch fetches[RV_DOCTOR_MAX_SERVERS] = {0};
+    struct rv_app_fetch fetches[RV_APP_MAX_SERVERS] = {0};
 
     for (size_t i = 0; i < m->n_servers; i++)
         fetches[i].request = (struct rv_http_request){.method = "GET",
@@ -184,13 +184,13 @@ int rv_doctor_ask_servers(const struct rv_cli *cli, struct rv_doctor_models *m, 
                                                       .total_us = TOTAL_US,
                                                       .max_body = MAX_LIST,
                                                       .proxy = ""};
-    int rc = rv_cli_fetch_all(cli, fetches, m->n_servers, err);
+    int rc = rv_app_fetch_all(app, fetches, m->n_servers, err);
     if (rc == 0)
         read_version(m);
     for (size_t i = 0; i < m->n_servers; i++) {
         if (rc == 0)
             take_answer(&m->servers[i], &fetches[i]);
-        rv_cli_fetch_fini(&fetches[i]);
+        rv_app_fetch_fini(&fetches[i]);
     }
     if (rc < 0 && rc != RV_E_NOMEM) {
         rv_err_write_text(*err, false, &m->http_err);

@@ -1,11 +1,11 @@
 /* A few HTTP requests at once, waited for: for verbs that ask servers themselves, outside any run. */
-#ifndef RV_CLI_FETCH_H
-#define RV_CLI_FETCH_H
+#ifndef RV_APP_FETCH_INTERNAL_H
+#define RV_APP_FETCH_INTERNAL_H
 
-#include "coreengine/cli/cli.h"
+#include "coreengine/app/models.h"
 #include "coreengine/http/http.h"
 
-struct rv_cli_fetch {
+struct rv_app_fetch {
     struct rv_http_request request; /* in; all that it points to is the caller's */
     /* out */
     bool is_done;             /* there is an answer, or none will come */
@@ -13,11 +13,9 @@ struct rv_cli_fetch {
     int status;
     rv_buf type, body, why; /* why: what went wrong, for people */
 };
-#define RV_CLI_MAX_FETCH ((size_t)64 << 20) /* of a body */
-
 /** All of them at once. What a server does is in its fetch; errors are those of this machine: no HTTP library
  * (RV_E_NOT_FOUND, RV_E_VERSION), an address or header that can not be sent (RV_E_INVALID), no memory. */
-RV_MUST_CHECK int rv_cli_fetch_all(const struct rv_cli *cli, struct rv_cli_fetch *fetches, size_t n, rv_err **err);
-void rv_cli_fetch_fini(struct rv_cli_fetch *f);
+RV_MUST_CHECK int rv_app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, size_t n, rv_err **err);
+void rv_app_fetch_fini(struct rv_app_fetch *f);
 
 #endif

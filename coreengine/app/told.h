@@ -1,6 +1,6 @@
 /* What asked agents have said in a turn, and whether a reply of the agent that asked repeats it. Pure. */
-#ifndef RV_CLI_CHAT_TOLD_H
-#define RV_CLI_CHAT_TOLD_H
+#ifndef RV_APP_TOLD_H
+#define RV_APP_TOLD_H
 
 #include "coreengine/agent/agent.h"
 

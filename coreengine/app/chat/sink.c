@@ -1,5 +1,5 @@
 /* Who is heard of a turn, as a small state machine: see the header. */
-#include "coreengine/cli/chat/sink.h"
+#include "coreengine/app/sink.h"
 
 #include <stdlib.h>
 #include <string.h>

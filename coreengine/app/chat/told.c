@@ -1,5 +1,5 @@
 /* Finding repetitions: see the header. */
-#include "coreengine/cli/chat/told.h"
+#include "coreengine/app/told.h"
 
 #include <stdlib.h>
 #include <string.h>
