@@ -153,4 +153,100 @@ struct rv_difference {
 };
 bool rv_first_difference(json_object *a, json_object *b, struct rv_difference *out);
 
+/* --- recover.c: runs that another process left behind --- */
+#define RV_APP_CRASHES 3 /* in a row, from which on a run is recovered last, and in a process of its own */
+enum rv_app_verdict {
+    RV_APP_IS_LEFT, /* its owner is gone, or let its lease end */
+    RV_APP_IS_OVER,
+    RV_APP_IS_WAITS, /* for an answer */
+    RV_APP_IS_OWNED, /* by a process that lives */
+    RV_APP_IS_LATER, /* it crashed several processes, and is tried again at next_us */
+};
+struct rv_app_unfinished {
+    char *id;    /* owned */
+    char *owner; /* owned; NULL: none */
+    int64_t lease_until_us;
+    enum rv_app_verdict verdict;
+    enum rv_run_status status;
+    bool cancel; /* somebody asked for it */
+    bool late;   /* its owner may live, but let its lease end */
+    bool apart;  /* it is recovered last, in a process of its own */
+    int64_t crashes, next_us;
+};
+struct rv_app_unfinished_list {
+    struct rv_app_unfinished *items;
+    size_t n, cap;
+    int64_t now_us;
+    int64_t patience_us; /* for owners that are ending */
+};
+/** Every unfinished run, oldest first, or those that are named by words, as rv_app_find_run() takes them. A named run
+ *  never is LATER or apart. */
+RV_MUST_CHECK int rv_app_unfinished_find(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
+                                         size_t n_words, struct rv_app_unfinished_list *out, rv_err **err);
+void rv_app_unfinished_fini(struct rv_app_unfinished_list *f);
+/** patience_us: how long an owner that is ending is waited for; less is left of it afterwards. */
+enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us);
+/** How many processes that took the run over ended without a step of it. 0 while its owner lives. */
+RV_MUST_CHECK int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                                 int64_t now_us, int64_t *out, rv_err **err);
+/** Have a run cancelled. *ends_elsewhere: the process that runs it does it; else rv_app_continue() with RV_APP_CANCEL
+ *  has to. row: as it is after the request. */
+RV_MUST_CHECK int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                        struct rv_run_row *row, bool *ends_elsewhere, rv_err **err);
+
+/* --- list.c: the runs of a store --- */
+struct rv_app_listed {
+    const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
+    struct rv_run_row row;           /* its numbers; the texts are those above */
+    size_t first_waiting, n_pending; /* those of `waiting` that are its own */
+    int64_t crashes;                 /* processes that took it over and ended without a step of it */
+};
+struct rv_app_waiting {
+    size_t entry, nth;   /* nth: as the store gave them, the oldest first */
+    struct rv_pending p; /* texts in the arena */
+};
+struct rv_app_runs {
+    rv_arena *arena; /* dies with the list */
+    rv_index by_id;
+    struct rv_app_listed *items;
+    size_t n, max;
+    struct rv_app_waiting *waiting;
+    size_t n_waiting, max_waiting;
+    bool more; /* than the limit */
+};
+/** With filter.limit the newest ones, and out->more tells whether there are others. RV_E_LIMIT: too many at once. */
+RV_MUST_CHECK int rv_app_runs_list(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter,
+                                   struct rv_app_runs *out, rv_err **err);
+void rv_app_runs_write(const struct rv_app_runs *l, rv_jw *w); /* an array of objects: `reeve runs --json` */
+void rv_app_runs_fini(struct rv_app_runs *l);
+
+/* --- diff.c: where two runs part --- */
+#define RV_APP_DIFF_CONTEXT 2 /* equal records that are shown before the first difference */
+/* One run, record by record. */
+struct rv_app_side {
+    struct rv_run_row row;
+    rv_normal *normal;
+    int64_t seq;       /* of the record at hand; above n_records: the end was passed */
+    rv_buf line;       /* it as JSON */
+    json_object *tree; /* it, made comparable unless --exact */
+};
+
+struct rv_app_comparison {
+    rv_store *store;
+    struct rv_store_scope scope;
+    bool exact;
+    struct rv_app_side a, b;
+    int64_t n_same;
+    char *context[RV_APP_DIFF_CONTEXT]; /* the last equal ones; owned */
+    bool same, same_bundle;
+    struct rv_difference at;
+    rv_buf bundle; /* what differs between the bundles, a name a line */
+};
+bool rv_app_at_end(const struct rv_app_side *s);
+/** words as rv_app_find_run() takes them. exact: bytes are compared, ids, times and owners count. Finish out on
+ * failure, too. */
+RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char *const words[2],
+                              bool exact, struct rv_app_comparison *out, rv_err **err);
+void rv_app_comparison_fini(struct rv_app_comparison *c);
+
 #endif

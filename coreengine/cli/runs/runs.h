@@ -5,14 +5,8 @@
 #include "coreengine/app/past.h"
 #include "coreengine/cli/cli.h"
 
-/* --- crashed.c: runs that end the process that recovers them --- */
-#define RV_CLI_CRASHES 3 /* in a row, from which on a run is recovered in a process of its own */
-/** How many processes that took the run over ended without a step of it. 0 while its owner lives. */
-RV_MUST_CHECK int rv_cli_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
-                                 int64_t now_us, int64_t *out, rv_err **err);
-/** When `runs recover` may try such a run again. */
-int64_t rv_cli_next_try_us(int64_t crashes, int64_t last_us);
-/** Recover it in a child, with the options of this command. *status: how the child exited; *number: the signal that
+/* --- crashed.c --- */
+/** Recover a run in a child, with the options of this command. *status: how the child exited; *number: the signal that
  * ended it, or 0. */
 RV_MUST_CHECK int rv_cli_recover_apart(const struct rv_cli_args *args, const char *run, int *status, int *number,
                                        rv_err **err);
