@@ -249,4 +249,21 @@ RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scop
                               bool exact, struct rv_app_comparison *out, rv_err **err);
 void rv_app_comparison_fini(struct rv_app_comparison *c);
 
+/* --- fork.c: another run, from the state behind a step --- */
+struct rv_app_fork {
+    int64_t step; /* its number in struct rv_app_step; 0: the beginning */
+    /** Change the state before the new run gets it; may be NULL. */
+    int (*change)(void *self, json_object *state, rv_err **err);
+    void *self;
+    char id[RV_ID_MAX]; /* out: of the new run */
+};
+/** The new run is kept in the store; rv_app_continue() with RV_APP_RECOVER runs it. RV_E_NOT_FOUND: there is no such
+ *  step; RV_E_STATE: its batch went on; RV_E_DENIED: the changed state is another user's. */
+RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                              struct rv_app_fork *fork, rv_err **err);
+/** Is a state with that user_id of the user that the scope names? RV_E_DENIED. */
+RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, rv_err **err);
+/** The same, and what waits has a question: RV_E_INVALID. */
+RV_MUST_CHECK int rv_app_check_state(const struct rv_store_scope *scope, const rv_envelope *env, rv_err **err);
+
 #endif

@@ -155,7 +155,6 @@ void rv_cli_warn_missing(const struct rv_cli *cli, const struct rv_app_loaded *l
 RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err);
 RV_MUST_CHECK int rv_cli_set(json_object *root, const char *assignment, rv_err **err); /* "a.b=value" */
 RV_MUST_CHECK int rv_cli_check_state_key(const char *assignment, rv_err **err);        /* of a state: is a known key */
-RV_MUST_CHECK int rv_cli_check_asks(const rv_envelope *env, rv_err **err);             /* what waits has a question */
 
 /* The options of a verb that uses a store; the second only where it is written. */
 #define RV_CLI_STORE_OPTION                                                                                            \
@@ -182,8 +181,6 @@ RV_MUST_CHECK int rv_cli_check_asks(const rv_envelope *env, rv_err **err);      
 /* scope.c */
 /** Borrows from args and the environment. Without a user it is all of the tenant: an operator's. */
 struct rv_store_scope rv_cli_scope(const struct rv_cli_args *args);
-/** Is a state with that user_id of whoever the command line is for? RV_E_DENIED. */
-RV_MUST_CHECK int rv_cli_check_user(const struct rv_cli_args *args, const char *user_id, rv_err **err);
 
 /* session.c: a run for people and pipes */
 /** What the options of a verb that runs say of it. */

@@ -23,12 +23,14 @@ extern "C" {
 
 #include "coreengine/app/app.h"
 #include "coreengine/app/fn.h"
+#include "coreengine/app/models.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/record.h"
 #include "coreengine/app/retention.h"
 #include "coreengine/app/runfile.h"
+#include "coreengine/app/sink.h"
+#include "coreengine/app/talk.h"
 #include "coreengine/app/testing.h"
-#include "coreengine/chat/chat.h"
 
 #ifdef __cplusplus
 }

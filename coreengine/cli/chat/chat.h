@@ -2,7 +2,7 @@
 #ifndef RV_CLI_CHAT_H
 #define RV_CLI_CHAT_H
 
-#include "coreengine/chat/chat.h"
+#include "coreengine/app/talk.h"
 #include "coreengine/cli/cli.h"
 
 #define RV_CLI_MAX_MESSAGE ((size_t)8 << 20) /* bytes of one message */
@@ -13,16 +13,9 @@ struct rv_cli_chat {
     struct rv_cli *cli;
     const struct rv_cli_args *args;
     /* open.c */
-    struct rv_app_loaded loaded; /* its plugins and its script */
-    const char **capabilities;   /* owned; that are open */
-    size_t n_capabilities;
+    struct rv_app_chat in;
     const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction */
-    rv_store *store;
-    rv_agents *agents;
-    rv_engine *engine;
-    char owner[RV_OWNER_MAX];
-    struct rv_chat_settings settings;
-    rv_chat *chat;
+    const char *wanted[RV_CLI_MAX_ARGS];                /* --capability */
     /* watch.c */
     rv_chat_show *show;                 /* for people; NULL: nobody watches */
     rv_recorder *recorder;              /* --record; NULL: not */

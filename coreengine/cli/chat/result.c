@@ -30,8 +30,9 @@ static void write_message_id(const struct rv_cli_chat *c, const struct rv_chat_t
     struct answer_row answer = {.run_id = turn->run_id, .id = RV_BUF_INIT(RV_STORE_MAX_ID + 1)};
 
     if (turn->was_kept)
-        RV_IGNORE(rv_store_read_messages(c->store, &scope, rv_chat_session(c->chat), &newest, look, &answer, NULL),
-                  "the answer is worth more than its id");
+        RV_IGNORE(
+            rv_store_read_messages(c->in.store, &scope, rv_chat_session(c->in.chat), &newest, look, &answer, NULL),
+            "the answer is worth more than its id");
     if (answer.id.len > 0)
         rv_jw_kv_str(w, "message_id", rv_buf_str(&answer.id));
     rv_buf_fini(&answer.id);
@@ -69,7 +70,7 @@ void rv_chat_write_result(const struct rv_cli_chat *c, const struct rv_chat_turn
     rv_jw w = rv_jw_on(b);
 
     rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "session_id", rv_chat_session(c->chat));
+    rv_jw_kv_text(&w, "session_id", rv_chat_session(c->in.chat));
     rv_jw_kv_text(&w, "run_id", turn->run_id);
     rv_jw_kv_text(&w, "agent", turn->agent);
     rv_jw_kv_text(&w, "status", rv_run_status_text(turn->status));

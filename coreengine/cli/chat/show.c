@@ -1,7 +1,7 @@
 /* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are; on stderr a line
  * for each call, agent and action. What is shown is decided by the sink. */
-#include "coreengine/cli/chat/chat.h"
 #include "coreengine/app/sink.h"
+#include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/runs/runs.h"
 
 #include <stdlib.h>

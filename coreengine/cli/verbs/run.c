@@ -220,12 +220,12 @@ static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const
 }
 
 /* May whoever the command line is for go on with it? */
-static int check_file_user(const struct rv_cli_args *args, const struct rv_runfile *file, rv_err **err)
+static int check_file_user(const struct rv_store_scope *scope, const struct rv_runfile *file, rv_err **err)
 {
     const char *user_id = "";
 
     RV_IGNORE(rv_json_get_text(file->state, "user_id", &user_id), "a state without one is nobody's");
-    return rv_cli_check_user(args, user_id, err);
+    return rv_app_check_user(scope, user_id, err);
 }
 
 static int resume_from_file(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_response *response)
@@ -241,7 +241,7 @@ static int resume_from_file(struct rv_cli *cli, const struct rv_cli_args *args, 
     if (rc == 0)
         rc = rv_runfile_read(rv_buf_cstr(&path), &file, &err);
     if (rc == 0)
-        rc = check_file_user(args, &file, &err);
+        rc = check_file_user(&cli->app.scope, &file, &err);
     const char *keep = claim >= 0 ? rv_buf_cstr(&path) : NULL;
     int status = rc < 0 ? rv_cli_report(cli, err) : resume_file(cli, args, keep, &file, response);
     if (claim >= 0)
@@ -299,14 +299,14 @@ static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args,
 
 /* A run file is named by its path; anything else is a run of the store, or of the folder of run files. In that folder
  * one of somebody else's is not there. */
-static bool is_run_file(const struct rv_cli_args *args)
+static bool is_run_file(const struct rv_cli_args *args, const struct rv_store_scope *scope)
 {
     rv_buf path = RV_BUF_INIT(4096);
     struct rv_runfile file = {0};
     bool is = rv_runfile_path(args->words[0], &path, NULL) == 0;
 
-    if (is && strcmp(rv_buf_cstr(&path), args->words[0]) != 0 && rv_cli_scope(args).user)
-        is = rv_runfile_read(rv_buf_cstr(&path), &file, NULL) == 0 && check_file_user(args, &file, NULL) == 0;
+    if (is && strcmp(rv_buf_cstr(&path), args->words[0]) != 0 && scope->user)
+        is = rv_runfile_read(rv_buf_cstr(&path), &file, NULL) == 0 && check_file_user(scope, &file, NULL) == 0;
     rv_runfile_fini(&file);
     rv_buf_fini(&path);
     return is;
@@ -324,7 +324,7 @@ static int resume(struct rv_cli *cli, const struct rv_cli_args *args)
     int rc = read_response(args, &response, &data, &err);
     if (rc < 0)
         status = rv_cli_report(cli, err);
-    else if (is_run_file(args))
+    else if (is_run_file(args, &cli->app.scope))
         status = resume_from_file(cli, args, &response);
     else
         status = resume_from_store(cli, args, &response);
