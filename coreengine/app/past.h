@@ -266,4 +266,17 @@ RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const ch
 /** The same, and what waits has a question: RV_E_INVALID. */
 RV_MUST_CHECK int rv_app_check_state(const struct rv_store_scope *scope, const rv_envelope *env, rv_err **err);
 
+/* --- view.c: one run as JSON --- */
+struct rv_app_view { /* all borrowed */
+    const struct rv_app_past *past;
+    const struct rv_app_steps *steps;
+    const struct rv_replayed *replayed;
+    json_object *pending; /* array of the interrupts that it waits for */
+    int64_t now_us;
+};
+/** An object, appended: `reeve runs show --json`. */
+void rv_app_view_write(const struct rv_app_view *v, rv_buf *b);
+const char *rv_app_owner_text(enum rv_app_owner owner);    /* "alive" */
+const char *rv_app_call_kind(const struct rv_app_call *c); /* "model", "tool", "hook", ... */
+
 #endif

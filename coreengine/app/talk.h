@@ -28,6 +28,8 @@ RV_MUST_CHECK int rv_app_chat_open(struct rv_app_chat *c, rv_err **err);
 /** Another chat in place of the one there is: session NULL is a new one, agent as in struct rv_chat_opts. On failure
  *  nothing changed. */
 RV_MUST_CHECK int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *agent, rv_err **err);
+/** {session_id, run_id, agent, status, text, ...}, appended. */
+void rv_app_chat_write(const struct rv_app_chat *c, const struct rv_chat_turn *turn, rv_buf *b);
 void rv_app_chat_close(struct rv_app_chat *c);
 
 #endif

@@ -76,6 +76,7 @@ extern const struct rv_cli_option rv_cli_common_options[];
 extern const size_t rv_cli_n_common_options;
 
 /* options.c */
+const char *rv_cli_short_name(const struct rv_cli_verb *verb); /* "list" of "runs list" */
 /** The last value given, or NULL. */
 const char *rv_cli_value(const struct rv_cli_args *args, const char *name);
 bool rv_cli_flag(const struct rv_cli_args *args, const char *name);
@@ -86,12 +87,11 @@ RV_MUST_CHECK int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **
 RV_MUST_CHECK int rv_cli_int(const struct rv_cli_args *args, const char *name, int64_t least, int64_t most,
                              int64_t *inout, rv_err **err); /* unchanged when not given */
 
-/* main.c */
+/* verbs/verbs.c */
 /** A verb by its name; sub (may be NULL) names one below it. NULL: there is none. */
 const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub);
 
 /* help.c, pages.c */
-const char *rv_cli_short_name(const struct rv_cli_verb *verb);                 /* "list" of "runs list" */
 void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b); /* NULL: the overview */
 void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b);              /* NULL: reeve(1) */
 void rv_cli_write_reference(rv_buf *b);                                        /* docs/reference/cli.md */

@@ -8,33 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct rv_cli_option rv_cli_common_options[] = {
-    {"capability-path", 'C', "DIR", "look for capabilities in DIR first", "DIR", true},
-    {"log-level", 0, "LEVEL", "write log records of this level and above to standard error (default error)",
-     "trace debug info warn error off", false},
-    {"log-format", 0, "FORMAT", "how log records look (default text)", "text json", false},
-    {"no-color", 0, NULL, "no colours, even on a terminal (NO_COLOR does the same)", NULL, false},
-    {"debug", 0, NULL, "errors with the places in reeve's own source", NULL, false},
-    {"help", 'h', NULL, "explain this verb", NULL, false},
-};
-const size_t rv_cli_n_common_options = RV_COUNT(rv_cli_common_options);
-
-const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
-{
-    const struct rv_cli_verb *const *list = rv_cli_verbs;
-
-    for (const char *word = name; list; word = sub, sub = NULL) {
-        const struct rv_cli_verb *found = NULL;
-        for (size_t i = 0; list[i] && !found; i++)
-            if (strcmp(rv_cli_short_name(list[i]), word) == 0)
-                found = list[i];
-        if (!found || !sub)
-            return found;
-        list = found->subs;
-    }
-    return NULL;
-}
-
 /* parent NULL: a verb, else one below it. */
 static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, const char *name)
 {

@@ -6,6 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct rv_cli_option rv_cli_common_options[] = {
+    {"capability-path", 'C', "DIR", "look for capabilities in DIR first", "DIR", true},
+    {"log-level", 0, "LEVEL", "write log records of this level and above to standard error (default error)",
+     "trace debug info warn error off", false},
+    {"log-format", 0, "FORMAT", "how log records look (default text)", "text json", false},
+    {"no-color", 0, NULL, "no colours, even on a terminal (NO_COLOR does the same)", NULL, false},
+    {"debug", 0, NULL, "errors with the places in reeve's own source", NULL, false},
+    {"help", 'h', NULL, "explain this verb", NULL, false},
+};
+const size_t rv_cli_n_common_options = RV_COUNT(rv_cli_common_options);
+
+const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list --ids"},
+                          rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
+                          rv_cli_takes_agents = {"agent", "", "reeve agents list --names"};
+
+const char *rv_cli_short_name(const struct rv_cli_verb *verb)
+{
+    const char *blank = strchr(verb->name, ' ');
+    return blank ? blank + 1 : verb->name;
+}
+
 const char *rv_cli_value(const struct rv_cli_args *args, const char *name)
 {
     for (size_t i = args->n_given; i-- > 0;)

@@ -70,8 +70,6 @@ void rv_chat_write_action(json_object *event, const char *indent, rv_buf *b);
 void rv_chat_write_line(rv_str text, rv_buf *b);
 
 /* --- result.c --- */
-/** {session_id, run_id, agent, status, ...}, for --json. */
-void rv_chat_write_result(const struct rv_cli_chat *c, const struct rv_chat_turn *turn, rv_buf *b);
 /** Why the turn did not complete, or could not be written, on stderr; gives the exit status. */
 int rv_cli_chat_report(const struct rv_cli_chat *c, const struct rv_chat_turn *turn);
 

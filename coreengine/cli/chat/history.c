@@ -1,7 +1,7 @@
 /* What was said in a session, as a person reads it again: words with their speakers, calls as dim lines. */
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +29,10 @@ static void write_words(const struct rv_cli *cli, const char *who, const struct 
 static void write_call(const struct rv_cli *cli, const struct rv_message *m, rv_buf *b)
 {
     rv_buf arguments = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    struct rv_cli_tool_call call;
+    struct rv_app_tool_call call;
     json_object *json = NULL;
 
-    rv_cli_tool_call_read(m, &json, &call);
+    rv_app_tool_call_read(m, &json, &call);
     if (call.arguments)
         rv_json_write(call.arguments, &arguments);
     rv_buf_puts(b, cli->out_color ? "\033[2m  > " : "  > ");

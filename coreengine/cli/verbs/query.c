@@ -1,7 +1,8 @@
 /* reeve query: rows of the store by their keys. */
+#include "coreengine/app/query.h"
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/query/query.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <assert.h>
@@ -54,7 +55,7 @@ static int take_message(void *self, const struct rv_message *m, rv_err **err)
 
     (void)err;
     begin_row(l, "messages");
-    rv_cli_message_json(l->session, m, &l->w);
+    rv_app_message_json(l->session, m, &l->w);
     rv_jw_obj_end(&l->w);
     return 0;
 }
@@ -93,7 +94,7 @@ static int look_up_session(struct lookup *l, const char *key, rv_err **err)
     int rc = rv_store_get_session(l->store, &l->scope, key, &row, &cause);
     if (rc == 0) {
         begin_row(l, "sessions");
-        rv_cli_session_json(&row, &l->w);
+        rv_app_session_json(&row, &l->w);
         rv_jw_obj_end(&l->w);
         rv_session_row_fini(&row);
     }
@@ -108,7 +109,7 @@ static int look_up_agent(struct lookup *l, const char *key, rv_err **err)
     int rc = rv_store_find_schema(l->store, &l->scope, AGENT_KIND, key, &row, &cause);
     if (rc == 0) {
         begin_row(l, "schemas");
-        rv_cli_schema_json(&row, &l->w);
+        rv_app_schema_json(&row, &l->w);
         rv_jw_obj_end(&l->w);
         rv_schema_row_fini(&row);
     }

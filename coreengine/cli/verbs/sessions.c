@@ -1,7 +1,7 @@
 /* reeve sessions: which there are; deleting one. */
+#include "coreengine/app/rows.h"
 #include "coreengine/chat/chat.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -41,7 +41,7 @@ static int take_session(void *self, const struct rv_session_row *row, rv_err **e
     if (l->table)
         add_row(l, row);
     else if (l->json)
-        rv_cli_session_json(row, l->json);
+        rv_app_session_json(row, l->json);
     else
         rv_buf_printf(l->ids, "%s\n", row->id);
     return 0;

@@ -1,6 +1,6 @@
 /* reeve sessions messages, reeve sessions export: the rows of a session for programs, and as a document. */
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
 #include "coreengine/cli/show/yaml_text.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -17,7 +17,7 @@ static int print_row(void *self, const struct rv_message *m, rv_err **err)
     rv_buf line = RV_BUF_INIT(MAX_ROW_BYTES);
     rv_jw w = rv_jw_on(&line);
 
-    rv_cli_message_json(session, m, &w);
+    rv_app_message_json(session, m, &w);
     rv_buf_putc(&line, '\n');
     int rc = rv_buf_check(&line, "message", err);
     if (rc == 0)

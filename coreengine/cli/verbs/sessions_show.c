@@ -1,6 +1,6 @@
 /* reeve sessions show: a conversation for people. */
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -66,10 +66,10 @@ static void write_said(const struct picture *p, const struct rv_message *m, cons
 static void write_call(const struct picture *p, const struct rv_message *m)
 {
     rv_buf arguments = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    struct rv_cli_tool_call call;
+    struct rv_app_tool_call call;
     json_object *json = NULL;
 
-    rv_cli_tool_call_read(m, &json, &call);
+    rv_app_tool_call_read(m, &json, &call);
     if (call.arguments)
         rv_json_write(call.arguments, &arguments);
     indent(p, m, 1);
@@ -143,7 +143,7 @@ static int show_session(rv_store *store, const struct rv_cli *cli, const struct 
     int rc = rv_store_get_session(store, &scope, args->words[0], &row, err);
     if (rc == 0 && rv_cli_flag(args, "json")) {
         rv_jw w = rv_jw_on(text);
-        rv_cli_session_json(&row, &w);
+        rv_app_session_json(&row, &w);
         rv_buf_putc(text, '\n');
     } else if (rc == 0) {
         write_head(&p, &row);

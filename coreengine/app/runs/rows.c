@@ -1,5 +1,5 @@
 /* Rows of a store as JSON. What is kept as JSON text is put in as it is, and as a text where it is none. */
-#include "coreengine/cli/show/rows.h"
+#include "coreengine/app/rows.h"
 
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void put_json(rv_jw *w, const char *key, rv_str text, const char *empty)
     json_object_put(json);
 }
 
-void rv_cli_session_json(const struct rv_session_row *row, rv_jw *w)
+void rv_app_session_json(const struct rv_session_row *row, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "id", row->id);
@@ -56,7 +56,8 @@ void rv_cli_session_json(const struct rv_session_row *row, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-int64_t rv_cli_message_tokens(const struct rv_message *m)
+/* Those that were told, else an estimate. */
+static int64_t message_tokens(const struct rv_message *m)
 {
     return m->token_count == RV_UNSET ? rv_tokens_estimate(m->content) : m->token_count;
 }
@@ -71,7 +72,7 @@ static void put_count(rv_jw *w, const char *key, int64_t n)
         rv_jw_int(w, n);
 }
 
-void rv_cli_message_json(const char *session, const struct rv_message *m, rv_jw *w)
+void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "id", m->id);
@@ -84,7 +85,7 @@ void rv_cli_message_json(const char *session, const struct rv_message *m, rv_jw 
     else
         rv_jw_null(w);
     put_json(w, "tool_calls", m->tool_calls, "null");
-    rv_jw_kv_int(w, "token_count", rv_cli_message_tokens(m));
+    rv_jw_kv_int(w, "token_count", message_tokens(m));
     put_count(w, "input_tokens", m->input_tokens);
     put_count(w, "output_tokens", m->output_tokens);
     put_count(w, "cost_micro_usd", m->cost_micro_usd);
@@ -101,7 +102,7 @@ void rv_cli_message_json(const char *session, const struct rv_message *m, rv_jw 
     rv_jw_obj_end(w);
 }
 
-void rv_cli_schema_json(const struct rv_schema_row *row, rv_jw *w)
+void rv_app_schema_json(const struct rv_schema_row *row, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "id", row->id);
@@ -122,12 +123,12 @@ void rv_cli_schema_json(const struct rv_schema_row *row, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-void rv_cli_tool_call_read(const struct rv_message *m, json_object **json, struct rv_cli_tool_call *out)
+void rv_app_tool_call_read(const struct rv_message *m, json_object **json, struct rv_app_tool_call *out)
 {
     json_object *read = read_json(m->tool_calls);
     bool is_call = json_object_is_type(read, json_type_object);
 
-    *out = (struct rv_cli_tool_call){.name = "", .id = ""};
+    *out = (struct rv_app_tool_call){.name = "", .id = ""};
     *json = read;
     if (!is_call)
         return;
