@@ -127,7 +127,7 @@ struct rv_app_job {
 struct rv_app_result {
     enum rv_run_status status; /* RV_RUN_INTERRUPTED: it waits for rv_app_answer() */
     rv_envelope *envelope;     /* owned: its id, outputs, errors, the question that it waits for */
-    char *answer; /* the final response as text; owned; NULL: the pipeline names none, or it has no value */
+    char *answer;              /* the final response as text; owned; NULL: there is none, see rv_app_has_answer() */
 };
 /** Load a pipeline and run it until it is over or waits for an answer. A run that fails, or ends at a bound, is a
  *  success of this call: out->status tells. The run is kept in the store of app, unless app->no_store.
@@ -141,6 +141,9 @@ RV_MUST_CHECK int rv_app_run(const struct rv_app *app, const struct rv_app_job *
 RV_MUST_CHECK int rv_app_answer(const struct rv_app *app, const char *run, const struct rv_response *response,
                                 const struct rv_app_observer *observer, struct rv_app_result *out, rv_err **err);
 void rv_app_result_fini(struct rv_app_result *r);
+/** Whether outputs are an answer: those of a run that failed, was cancelled, waits or was denied are not. A bound may
+ * end a run that has one. */
+bool rv_app_has_answer(enum rv_run_status status, const rv_envelope *env);
 
 /* --- a run step by step, for fronts that show findings, questions and files --- */
 /* One run. Zero it, fill in what is wanted of the first part, and finish with rv_app_run_fini(). */

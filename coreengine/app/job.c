@@ -41,6 +41,12 @@ static int envelope_of(const struct rv_app *app, const struct rv_app_job *job, r
     return rc;
 }
 
+bool rv_app_has_answer(enum rv_run_status status, const rv_envelope *env)
+{
+    bool ended = status == RV_RUN_COMPLETED || status == RV_RUN_TERMINATED;
+    return ended && !rv_envelope_fields(env)->interrupt_pending && !rv_envelope_was_denied(env);
+}
+
 static int read_result(struct rv_app_run *run, struct rv_app_result *out, rv_err **err)
 {
     rv_str answer;
@@ -48,7 +54,8 @@ static int read_result(struct rv_app_run *run, struct rv_app_result *out, rv_err
     *out = (struct rv_app_result){.status = rv_exec_status(run->exec), .envelope = rv_exec_steal_envelope(run->exec)};
     if (!out->envelope)
         return RV_FAIL(err, RV_E_NOMEM, "read the result of a run");
-    if (!rv_envelope_final_response(out->envelope, &run->loaded->pipeline->response, &answer))
+    if (!rv_app_has_answer(out->status, out->envelope) ||
+        !rv_envelope_final_response(out->envelope, &run->loaded->pipeline->response, &answer))
         return 0;
     out->answer = rv_str_dup(answer);
     if (out->answer)

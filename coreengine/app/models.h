@@ -34,6 +34,7 @@ RV_MUST_CHECK int rv_app_models_find(const struct rv_app *app, struct rv_app_mod
 /** "provider:model" to be asked without more ado: of a server on this machine, else by a key. NULL: there is none. */
 const char *rv_app_models_best(const struct rv_app_models *m);
 const char *rv_app_models_why_none(const struct rv_app_models *m);
+void rv_app_models_write(const struct rv_app_models *m, rv_jw *w); /* members of an object */
 void rv_app_models_free(struct rv_app_models *m);
 
 /* --- embed.c: texts as vectors --- */

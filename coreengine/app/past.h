@@ -263,8 +263,6 @@ RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scop
                               struct rv_app_fork *fork, rv_err **err);
 /** Is a state with that user_id of the user that the scope names? RV_E_DENIED. */
 RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, rv_err **err);
-/** The same, and what waits has a question: RV_E_INVALID. */
-RV_MUST_CHECK int rv_app_check_state(const struct rv_store_scope *scope, const rv_envelope *env, rv_err **err);
 
 /* --- view.c: one run as JSON --- */
 struct rv_app_view { /* all borrowed */

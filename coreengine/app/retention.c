@@ -223,3 +223,14 @@ void rv_retention_write_reference(rv_buf *b)
     rv_keys_write_markdown(rule_keys, RV_COUNT(rule_keys), b);
     rv_buf_puts(b, "\n`reeve schema retention` prints the JSON Schema of the file, for editors.\n");
 }
+
+int rv_retention_path(rv_buf *path, rv_err **err)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+    if (config && config[0] == '/')
+        rv_buf_printf(path, "%s/reeve/retention.yaml", config);
+    else if (home && home[0] == '/')
+        rv_buf_printf(path, "%s/.config/reeve/retention.yaml", home);
+    return rv_buf_check(path, "path", err);
+}

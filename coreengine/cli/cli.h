@@ -4,6 +4,7 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
+#include "coreengine/app/figures.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/record.h"
 
@@ -128,12 +129,6 @@ void rv_cli_write_moment(rv_buf *b, int64_t us);   /* "2026-11-21 21:05:00", UTC
 RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err);
 
 int rv_cli_zone_minutes(void); /* of this machine, now: east of UTC */
-
-/* show/figures.c */
-#define RV_CLI_MAX_MONEY 32
-/** "$0.0123": no digit of a micro-dollar is lost, cents are always there. In out, or static. */
-const char *rv_cli_money(int64_t micro_usd, char out[RV_CLI_MAX_MONEY]);
-void rv_cli_write_count(rv_buf *b, int64_t n); /* "16,384" */
 
 /* show/tally.c: what model calls took */
 void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b); /* ", 120 in, 40 out, $0.0012" */

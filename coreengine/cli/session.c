@@ -95,14 +95,6 @@ static int print_answer(const struct rv_cli *cli, const struct rv_app_run *run, 
     return print_buf(&text, "answer", err);
 }
 
-/* What a failed or cancelled run leaves behind is in --json and --state; a pipe must not take it for an answer. A bound
- * may well end a run that has one; what a person denied is none. */
-static bool has_answer(enum rv_run_status status, const rv_envelope *env)
-{
-    bool ended = status == RV_RUN_COMPLETED || status == RV_RUN_TERMINATED;
-    return ended && !rv_envelope_fields(env)->interrupt_pending && !rv_envelope_was_denied(env);
-}
-
 static int print_result(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_run *run,
                         rv_err **err)
 {
@@ -116,7 +108,7 @@ static int print_result(const struct rv_cli *cli, const struct rv_cli_args *args
     else if (rv_cli_flag(args, "state"))
         rv_envelope_write_state(env, &text);
     else
-        return has_answer(rv_exec_status(run->exec), env) ? print_answer(cli, run, err) : 0;
+        return rv_app_has_answer(rv_exec_status(run->exec), env) ? print_answer(cli, run, err) : 0;
     rv_buf_putc(&text, '\n');
     return print_buf(&text, "result", err);
 }

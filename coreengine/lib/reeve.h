@@ -23,6 +23,7 @@ extern "C" {
 
 #include "coreengine/app/app.h"
 #include "coreengine/app/fn.h"
+#include "coreengine/app/lint.h"
 #include "coreengine/app/models.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/query.h"

@@ -140,3 +140,35 @@ const char *rv_app_models_why_none(const struct rv_app_models *m)
     return answers ? "a server on this machine answers, but has no model that talks"
                    : "no key is set, and no server of models answers on this machine";
 }
+
+void rv_app_models_write(const struct rv_app_models *m, rv_jw *w)
+{
+    size_t n;
+    const struct rv_provider_info *list = rv_provider_list(&n);
+
+    rv_jw_kv_text(w, "model", rv_app_models_best(m));
+    rv_jw_kv_text(w, "http", m->http_err.len ? NULL : rv_buf_cstr(&m->http));
+    rv_jw_key(w, "keys");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < n; i++)
+        if (rv_app_variable(list[i].key_env))
+            rv_jw_text(w, list[i].key_env);
+    rv_jw_arr_end(w);
+    rv_jw_key(w, "servers");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < m->n_servers; i++) {
+        const struct rv_app_server *s = &m->servers[i];
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "provider", s->provider->name);
+        rv_jw_kv_text(w, "address", s->address);
+        rv_jw_kv_bool(w, "answers", s->answers);
+        rv_jw_kv_text(w, "problem", s->problem);
+        rv_jw_key(w, "models");
+        rv_jw_arr(w);
+        for (size_t k = 0; k < s->n_models; k++)
+            rv_jw_text(w, s->models[k]);
+        rv_jw_arr_end(w);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}

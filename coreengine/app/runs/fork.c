@@ -10,7 +10,7 @@ int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, r
     return RV_FAIL(err, RV_E_DENIED, "the state is another user's, not \"%s\"'s", scope->user);
 }
 
-int rv_app_check_state(const struct rv_store_scope *scope, const rv_envelope *env, rv_err **err)
+static int check_state(const struct rv_store_scope *scope, const rv_envelope *env, rv_err **err)
 {
     if (rv_envelope_fields(env)->interrupt_pending && !rv_envelope_interrupt(env).exists)
         return RV_FAIL(err, RV_E_INVALID,
@@ -54,7 +54,7 @@ static int make_run(rv_store *store, const struct rv_app_past *p, const struct r
     if (rc < 0)
         return RV_WRAP(err, rc, "read the state of the new run");
     start.env = env;
-    rc = rv_app_check_state(&p->scope, env, err);
+    rc = check_state(&p->scope, env, err);
     if (rc == 0)
         rc = rv_journal_read_begin(store, &p->scope, p->row.id, start.pipeline, &start.begin, err);
     if (from->step > 0) /* a run that has not begun begins as its parent did */

@@ -64,7 +64,7 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
         rv_buf_puts(&text, "name     ");
         rv_chat_write_line(rv_str_of(row.name), &text);
         rv_buf_printf(&text, "\nmessages %lld, about ", (long long)row.n_messages);
-        rv_cli_write_count(&text, row.total_tokens);
+        rv_app_write_count(&text, row.total_tokens);
         rv_buf_puts(&text, " tokens\n");
     }
     rv_session_row_fini(&row);

@@ -17,7 +17,6 @@ void rv_checkup_line(struct rv_checkup *c, enum rv_check_level level, const char
 
 /* models.c */
 void rv_doctor_models_check(const struct rv_app_models *m, struct rv_checkup *c);
-void rv_doctor_models_json(const struct rv_app_models *m, rv_jw *w); /* members */
-extern const char rv_doctor_ways[];                                  /* how to get one, some lines */
+extern const char rv_doctor_ways[]; /* how to get one, some lines */
 
 #endif

@@ -28,9 +28,9 @@ struct rv_cli_tally {
 
 static void write_money(const struct rv_usage *u, rv_buf *b)
 {
-    char text[RV_CLI_MAX_MONEY];
+    char text[RV_APP_MAX_MONEY];
 
-    rv_buf_printf(b, "%s%s", u->estimated ? "~" : "", rv_cli_money(u->cost_micro_usd, text));
+    rv_buf_printf(b, "%s%s", u->estimated ? "~" : "", rv_app_money(u->cost_micro_usd, text));
 }
 
 void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b)
@@ -39,19 +39,19 @@ void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b)
 
     if (s->is_told) {
         rv_buf_puts(b, ", ");
-        rv_cli_write_count(b, u->input_tokens);
+        rv_app_write_count(b, u->input_tokens);
         rv_buf_puts(b, " in");
         if (u->cached_tokens) {
             rv_buf_puts(b, " (");
-            rv_cli_write_count(b, u->cached_tokens);
+            rv_app_write_count(b, u->cached_tokens);
             rv_buf_puts(b, " cached)");
         }
         rv_buf_puts(b, ", ");
-        rv_cli_write_count(b, u->output_tokens);
+        rv_app_write_count(b, u->output_tokens);
         rv_buf_puts(b, " out");
         if (u->reasoning_tokens) {
             rv_buf_puts(b, " (");
-            rv_cli_write_count(b, u->reasoning_tokens);
+            rv_app_write_count(b, u->reasoning_tokens);
             rv_buf_puts(b, " reasoning)");
         }
     }
@@ -163,7 +163,7 @@ static void put_count(struct line *l, enum column c, int64_t n, bool also_zero)
     rv_buf text = RV_BUF_INIT(MAX_CELL);
 
     if (n || also_zero)
-        rv_cli_write_count(&text, n);
+        rv_app_write_count(&text, n);
     put(l, c, &text);
     rv_buf_fini(&text);
 }

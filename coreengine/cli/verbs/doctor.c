@@ -181,7 +181,7 @@ static int print_json(const struct rv_cli *cli, struct rv_checkup *c, const stru
 
     rv_jw_obj(&w);
     rv_jw_kv_bool(&w, "ok", c->n_bad == 0);
-    rv_doctor_models_json(m, &w);
+    rv_app_models_write(m, &w);
     rv_jw_arr_end(&c->checks);
     rv_jw_key(&w, "checks");
     rv_jw_raw(&w, rv_buf_str(&c->json));

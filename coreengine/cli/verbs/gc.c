@@ -9,17 +9,6 @@
 
 /* --- rules --- */
 
-static int default_rules(rv_buf *path, rv_err **err)
-{
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-
-    if (config && config[0] == '/')
-        rv_buf_printf(path, "%s/reeve/retention.yaml", config);
-    else if (home && home[0] == '/')
-        rv_buf_printf(path, "%s/.config/reeve/retention.yaml", home);
-    return rv_buf_check(path, "path", err);
-}
-
 /* *out NULL with 0: there are none. Findings are printed; *sound says whether the rules may be used. */
 static int read_rules(const struct rv_cli *cli, const struct rv_cli_args *args, rv_retention **out, bool *sound,
                       rv_err **err)
@@ -36,7 +25,7 @@ static int read_rules(const struct rv_cli *cli, const struct rv_cli_args *args, 
             rc = RV_FAIL(err, RV_E_NOMEM, "read rules");
         return rc;
     }
-    rc = file ? 0 : default_rules(&path, err);
+    rc = file ? 0 : rv_retention_path(&path, err);
     if (rc < 0 || (!file && (path.len == 0 || access(rv_buf_cstr(&path), F_OK) != 0))) {
         rv_buf_fini(&path);
         return rc;

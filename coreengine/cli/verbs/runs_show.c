@@ -170,7 +170,7 @@ static size_t write_gap(const struct picture *p, size_t i, rv_buf *b)
     while (end + 1 < p->steps.n && p->steps.items[end + 1].is_left_out)
         end++;
     rv_buf_puts(b, "       ... ");
-    rv_cli_write_count(b, (int64_t)(end - i + 1));
+    rv_app_write_count(b, (int64_t)(end - i + 1));
     rv_buf_puts(b, " steps left out; --all shows them, --steps FROM-TO a part\n");
     return end;
 }

@@ -1,7 +1,7 @@
 /* reeve sessions messages, reeve sessions export: the rows of a session for programs, and as a document. */
 #include "coreengine/app/rows.h"
+#include "coreengine/app/yaml_text.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/yaml_text.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ static const char *role_of(const char *type)
 static void put_text(rv_buf *b, int depth, const char *key, rv_str text)
 {
     rv_buf_printf(b, "%*s%s: ", 2 * depth, "", key);
-    rv_cli_yaml_text(text, depth, b);
+    rv_app_yaml_text(text, depth, b);
 }
 
 static void put_time(rv_buf *b, int depth, const char *key, int64_t us)
@@ -96,7 +96,7 @@ static void put_object(rv_buf *b, int depth, const char *key, rv_str text, bool 
         rv_buf_printf(b, "%*s%s: %s", 2 * depth, "", key, listed ? "\n" : "");
         if (listed)
             rv_buf_printf(b, "%*s- ", 2 * depth + 2, "");
-        rv_cli_yaml_json(json, b);
+        rv_app_yaml_json(json, b);
     }
     json_object_put(json);
 }
@@ -123,7 +123,7 @@ static int add_message(void *self, const struct rv_message *m, rv_err **err)
         put_text(&d->head, 1, "first_message", first_characters(m->content, FIRST_MESSAGE_CHARS));
     }
     rv_buf_puts(b, "  - id: ");
-    rv_cli_yaml_text(rv_str_of(m->id), 2, b);
+    rv_app_yaml_text(rv_str_of(m->id), 2, b);
     put_text(b, 2, "role", rv_str_of(role_of(m->type)));
     if (m->agent_name && m->agent_name[0])
         put_text(b, 2, "agent", rv_str_of(m->agent_name));

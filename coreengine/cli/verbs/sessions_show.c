@@ -30,9 +30,9 @@ static void write_took(const struct picture *p, const struct rv_message *m)
         rv_buf_printf(p->out, ", %s", m->model);
     if (m->input_tokens > 0 || m->output_tokens > 0) {
         rv_buf_puts(p->out, ", ");
-        rv_cli_write_count(p->out, m->input_tokens > 0 ? m->input_tokens : 0);
+        rv_app_write_count(p->out, m->input_tokens > 0 ? m->input_tokens : 0);
         rv_buf_puts(p->out, " in, ");
-        rv_cli_write_count(p->out, m->output_tokens > 0 ? m->output_tokens : 0);
+        rv_app_write_count(p->out, m->output_tokens > 0 ? m->output_tokens : 0);
         rv_buf_puts(p->out, " out");
     }
     if (m->latency_ms > 0) {
@@ -124,7 +124,7 @@ static void write_head(const struct picture *p, const struct rv_session_row *row
     rv_buf_puts(b, "\n  status   ");
     rv_buf_puts(b, row->status);
     rv_buf_puts(b, "\n  tokens   ");
-    rv_cli_write_count(b, row->total_tokens);
+    rv_app_write_count(b, row->total_tokens);
     rv_buf_puts(b, "\n  begun    ");
     rv_cli_write_moment(b, row->created_us);
     rv_buf_puts(b, "\n  touched  ");

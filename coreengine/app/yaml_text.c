@@ -1,5 +1,5 @@
 /* Texts in YAML that people read. */
-#include "coreengine/cli/show/yaml_text.h"
+#include "coreengine/app/yaml_text.h"
 
 #include "coreengine/script/script.h"
 
@@ -42,7 +42,7 @@ static void write_block(rv_str text, int depth, rv_buf *b)
     }
 }
 
-void rv_cli_yaml_text(rv_str text, int depth, rv_buf *b)
+void rv_app_yaml_text(rv_str text, int depth, rv_buf *b)
 {
     rv_buf json = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&json);
@@ -57,7 +57,7 @@ void rv_cli_yaml_text(rv_str text, int depth, rv_buf *b)
     rv_buf_fini(&json);
 }
 
-void rv_cli_yaml_json(json_object *value, rv_buf *b)
+void rv_app_yaml_json(json_object *value, rv_buf *b)
 {
     rv_buf json = RV_BUF_INIT(MAX_TEXT_BYTES);
 
