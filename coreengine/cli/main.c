@@ -67,6 +67,7 @@ static int say_where(const struct rv_cli_args *args, struct rv_app *app, rv_err 
 
     app->lease_us = seconds * 1000000;
     app->client = "cli";
+    app->host_program = "/proc/self/exe";
     app->schema_dir = rv_cli_value(args, "schema-dir");
     app->capability = rv_cli_value(args, "capability");
     app->store = rv_cli_value(args, "store");
