@@ -20,6 +20,7 @@ if(TARGET reeve_shared)
     install(TARGETS reeve_static reeve_shared
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(FILES ${PROJECT_SOURCE_DIR}/coreengine/lib/reeve.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reeve)
     install(FILES ${PROJECT_BINARY_DIR}/coreengine/lib/reeve.pc ${PROJECT_BINARY_DIR}/coreengine/lib/reeve-capability.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()

@@ -4,11 +4,13 @@
 
 #include "coreengine/base/buf.h"
 
+#include <stdalign.h>
+
 #define RV_HASH_MAX 65 /* lower-case hex and its NUL */
 
 /* A hash under way; caller's storage. */
 struct rv_hash {
-    _Alignas(16) unsigned char state[128]; /* opaque */
+    alignas(16) unsigned char state[128]; /* opaque */
 };
 void rv_hash_init(struct rv_hash *h);
 void rv_hash_add(struct rv_hash *h, rv_str bytes);

@@ -4,10 +4,9 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
-#include "coreengine/agents/agents.h"
-#include "coreengine/journal/bundle.h"
-#include "coreengine/journal/journal.h"
-#include "coreengine/shell/shell.h"
+#include "coreengine/app/figures.h"
+#include "coreengine/app/past.h"
+#include "coreengine/app/record.h"
 
 enum rv_exit {
     RV_EXIT_COMPLETED = 0,
@@ -22,10 +21,7 @@ enum rv_exit {
 struct rv_cli {
     const char *program; /* argv[0] */
     bool out_tty, err_tty, out_color, err_color, debug;
-    rv_log *log;
-    bool log_level_given;               /* --log-level: what a pipeline says of it does not count */
-    const char *const *capability_dirs; /* of --capability-path */
-    size_t n_capability_dirs;
+    struct rv_app app;    /* what the command line says of it */
     bool outlives_reader; /* of the verb, see struct rv_cli_verb */
 };
 
@@ -81,6 +77,7 @@ extern const struct rv_cli_option rv_cli_common_options[];
 extern const size_t rv_cli_n_common_options;
 
 /* options.c */
+const char *rv_cli_short_name(const struct rv_cli_verb *verb); /* "list" of "runs list" */
 /** The last value given, or NULL. */
 const char *rv_cli_value(const struct rv_cli_args *args, const char *name);
 bool rv_cli_flag(const struct rv_cli_args *args, const char *name);
@@ -91,12 +88,11 @@ RV_MUST_CHECK int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **
 RV_MUST_CHECK int rv_cli_int(const struct rv_cli_args *args, const char *name, int64_t least, int64_t most,
                              int64_t *inout, rv_err **err); /* unchanged when not given */
 
-/* main.c */
+/* verbs/verbs.c */
 /** A verb by its name; sub (may be NULL) names one below it. NULL: there is none. */
 const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub);
 
 /* help.c, pages.c */
-const char *rv_cli_short_name(const struct rv_cli_verb *verb);                 /* "list" of "runs list" */
 void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b); /* NULL: the overview */
 void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b);              /* NULL: reeve(1) */
 void rv_cli_write_reference(rv_buf *b);                                        /* docs/reference/cli.md */
@@ -119,10 +115,6 @@ int rv_cli_report(const struct rv_cli *cli, rv_err *err);
 int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...) RV_PRINTF(3, 4);
 int rv_cli_exit_of(enum rv_run_status status);
 
-/* show/shown.c */
-/** A line of the event stream; it has whole outputs, so the limits are those of a state. */
-RV_MUST_CHECK int rv_cli_read_event(rv_str line, json_object **out, rv_err **err);
-
 /* show/delta.c */
 /** A piece as a line of --events, with its end. It is not kept with the run, so it has no number. pipeline NULL: none
  *  is known. */
@@ -141,95 +133,27 @@ RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_er
 
 int rv_cli_zone_minutes(void); /* of this machine, now: east of UTC */
 
-/* show/figures.c */
-#define RV_CLI_MAX_MONEY 32
-/** "$0.0123": no digit of a micro-dollar is lost, cents are always there. In out, or static. */
-const char *rv_cli_money(int64_t micro_usd, char out[RV_CLI_MAX_MONEY]);
-void rv_cli_write_count(rv_buf *b, int64_t n); /* "16,384" */
-
 /* show/tally.c: what model calls took */
-struct rv_cli_spent {             /* one call */
-    bool is_told;                 /* its tokens were */
-    struct rv_usage usage;        /* calls is 1 */
-    int64_t latency_ms, first_ms; /* until the first piece; 0: not measured */
-};
-/** From the members of an llm_result event. */
-void rv_cli_spent_read(json_object *result, struct rv_cli_spent *out);
-void rv_cli_spent_write(const struct rv_cli_spent *s, rv_buf *b); /* ", 120 in, 40 out, $0.0012" */
+void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b); /* ", 120 in, 40 out, $0.0012" */
 typedef struct rv_cli_tally rv_cli_tally;
 rv_cli_tally *rv_cli_tally_new(const struct rv_pipeline *p); /* borrowed; NULL: no memory */
-void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_cli_spent *s);
+void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_app_spent *s);
 /** A table, a line for each stage that asked a model; nothing when no usage was told. total: of the run, where it is
  * known better than by adding up; else NULL. */
 void rv_cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, bool color, rv_buf *b);
 void rv_cli_tally_free(rv_cli_tally *t);
 
-/* load.c: a pipeline with all that belongs to it */
-struct rv_cli_loaded {
-    rv_findings *findings;
-    rv_findings *missing; /* with a script: capabilities that could not be loaded, as warnings; among findings too */
-    const struct rv_pipeline *pipeline;
-    struct rv_pipeline *own; /* the same, unless a bundle owns it */
-    rv_plugins *plugins;
-    rv_script *script;        /* NULL: none */
-    rv_bundle *bundle;        /* owned; owns pipeline and script; NULL: they were loaded from files */
-    bool plugins_busy;        /* one still runs a call that was given up: its code must stay */
-    rv_script **test_scripts; /* with `tests`: one per test of the pipeline, NULL for a test without; else NULL */
-    rv_agents *agents;     /* of a pipeline with declared agents: where they are, and those that they ask; else NULL */
-    rv_store *agent_store; /* that was opened for them; NULL: the verb's, or none */
-    const char *tenant;    /* of the user of the command line; NULL: the default one */
-};
-struct rv_cli_load_opts {
-    const struct rv_cli_args *args; /* --schema-dir, --store, --user, --tenant count for declared agents */
-    const char *script;             /* NULL: none */
-    bool tests;                     /* with the scripts of the pipeline's own tests: a tool that any plays is known */
-    bool keeps;      /* the run is kept in the verb's store: agents are looked for there, and registered */
-    rv_store *store; /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
-};
-/** Load, open the capabilities, bind declared agents, check all names. Findings are collected, not printed. Fails only
- *  if the file cannot be read. */
-RV_MUST_CHECK int rv_cli_load(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts,
-                              struct rv_cli_loaded *out, rv_err **err);
-/** Only what is needed to show it: capabilities are opened where declared agents may be in them. */
-RV_MUST_CHECK int rv_cli_load_plain(struct rv_cli *cli, const char *path, const struct rv_cli_load_opts *opts,
-                                    struct rv_cli_loaded *out, rv_err **err);
-/** Read them for a pipeline that is loaded: their faults become findings, their tools stay unknown to the pipeline. */
-RV_MUST_CHECK int rv_cli_load_test_scripts(struct rv_cli_loaded *l, rv_err **err);
-/** What a bundle holds, with its capabilities opened if there will be calls. Takes bundle on every path. */
-RV_MUST_CHECK int rv_cli_load_bundle(struct rv_cli *cli, const struct rv_cli_load_opts *opts, rv_bundle *bundle,
-                                     bool calls, struct rv_cli_loaded *out, rv_err **err);
-void rv_cli_loaded_fini(struct rv_cli_loaded *l);
-/** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
-void rv_cli_engine_free(struct rv_cli_loaded *l, rv_engine *e);
+/* findings.c */
 /** Print the findings (warnings only if asked) to stderr; true if the pipeline may be run. */
+bool rv_cli_sound(const struct rv_cli *cli, const struct rv_app_loaded *l, bool warnings);
 /** Say on stderr which capabilities a scripted run goes without. */
-void rv_cli_warn_missing(const struct rv_cli *cli, const struct rv_cli_loaded *l);
-bool rv_cli_sound(const struct rv_cli *cli, const struct rv_cli_loaded *l, bool warnings);
-
-/* load_agents.c: declared agents of a pipeline */
-bool rv_cli_has_agents(const struct rv_pipeline *p);
-/** Say where agents are, for a pipeline that has some. */
-RV_MUST_CHECK int rv_cli_open_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l,
-                                     rv_err **err);
-/** The same, and make its stages what the documents say. */
-RV_MUST_CHECK int rv_cli_bind_agents(struct rv_cli *cli, const struct rv_cli_load_opts *opts, struct rv_cli_loaded *l,
-                                     rv_err **err);
-/** find_agent of struct rv_exec_opts; self is a struct rv_cli_loaded that has `agents`. */
-RV_MUST_CHECK int rv_cli_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text,
-                                    rv_err **err);
+void rv_cli_warn_missing(const struct rv_cli *cli, const struct rv_app_loaded *l);
 
 /* input.c: the envelope a run starts from */
 RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err);
 RV_MUST_CHECK int rv_cli_set(json_object *root, const char *assignment, rv_err **err); /* "a.b=value" */
 RV_MUST_CHECK int rv_cli_check_state_key(const char *assignment, rv_err **err);        /* of a state: is a known key */
-RV_MUST_CHECK int rv_cli_check_asks(const rv_envelope *env, rv_err **err);             /* what waits has a question */
 
-/* runs/stores.c: where runs are kept, and which of them is meant */
-enum rv_cli_store_use {
-    RV_CLI_STORE_READ,   /* nothing is changed; it must exist */
-    RV_CLI_STORE_MAKE,   /* made, with the folders of the default place, when it does not exist */
-    RV_CLI_STORE_CHANGE, /* changed; it must exist */
-};
 /* The options of a verb that uses a store; the second only where it is written. */
 #define RV_CLI_STORE_OPTION                                                                                            \
     {                                                                                                                  \
@@ -252,57 +176,20 @@ enum rv_cli_store_use {
     {                                                                                                                  \
         "tenant", 0, "ID", "tenant whose data is used (default REEVE_TENANT, else default)", NULL, false               \
     }
-/** $XDG_STATE_HOME/reeve, or ~/.local/state/reeve; it may not exist. */
-RV_MUST_CHECK int rv_cli_state_folder(rv_buf *out, rv_err **err);
-/** The folders above a file, readable only by their owner. */
-RV_MUST_CHECK int rv_cli_make_folders(const char *path, rv_err **err);
-/** --store, else REEVE_STORE, else the default place. RV_E_NOT_FOUND: nothing says where that is. */
-RV_MUST_CHECK int rv_cli_store_path(const struct rv_cli_args *args, rv_buf *out, rv_err **err);
-/** To read. *out NULL with 0: the default store does not exist yet, and lists are empty. */
-RV_MUST_CHECK int rv_cli_store_open_if_any(const struct rv_cli *cli, const struct rv_cli_args *args, rv_store **out,
-                                           rv_err **err);
-RV_MUST_CHECK int rv_cli_store_open(const struct rv_cli *cli, const struct rv_cli_args *args, enum rv_cli_store_use use,
-                                    rv_store **out, rv_err **err);
-/** The run that is meant by an id, the beginning of one, or "last". RV_E_NOT_FOUND, RV_E_INVALID (several). */
-RV_MUST_CHECK int rv_cli_find_run(rv_store *store, const struct rv_store_scope *scope, const char *word,
-                                  struct rv_run_row *out, rv_err **err);
-
 /* scope.c */
 /** Borrows from args and the environment. Without a user it is all of the tenant: an operator's. */
 struct rv_store_scope rv_cli_scope(const struct rv_cli_args *args);
-/** Does a state with this user_id belong to the user of the command line? If not, RV_E_DENIED. */
-RV_MUST_CHECK int rv_cli_check_user(const struct rv_cli_args *args, const char *user_id, rv_err **err);
 
-/* session.c: a run with its observers */
-struct rv_cli_session {
-    struct rv_cli *cli;
-    const struct rv_cli_args *args;
-    struct rv_cli_loaded *loaded;
-    const char *pipeline_path;
-    const char *script_path;
-    enum rv_rules rules;  /* of a run file; NEWEST: of a new run */
-    const char *run_file; /* of `resume`: brought up to date, so that an answer counts once; NULL: none */
-    rv_store *store;      /* where the run is kept; NULL: nowhere */
-    rv_journal *journal;  /* with a store */
-    const char *owner;    /* with a store */
-    bool continues;       /* a run whose journal was opened; else it is new */
-    bool cancels;         /* continues, to end it as cancelled */
-    const char *parent;   /* of a new run that takes another's place; NULL: none */
-    int64_t parent_seq;
-    json_object *script_at; /* of a new run: how far its script was handed out before; borrowed; NULL: not at all */
-    const struct rv_conversation *conversation; /* of a new run: that it belongs to; borrowed; NULL: none */
-};
-/** Run or resume (response not NULL) and print what was asked for. env is taken (NULL when it continues). Gives the
- * exit status. */
-int rv_cli_session_run(struct rv_cli_session *s, rv_envelope *env, const struct rv_response *response);
-
-/* converse.c: runs that belong to a session */
-struct rv_cli_conversation;
-/** Of a run with --session, declared agents and a store: the session, made if it is not there, and what was said in it.
- * *out NULL: the run belongs to none. RV_E_EXISTS: the session is another's. */
-RV_MUST_CHECK int rv_cli_converse(const struct rv_cli_session *s, struct rv_cli_conversation **out, rv_err **err);
-const struct rv_conversation *rv_cli_conversation_of(const struct rv_cli_conversation *c); /* NULL for NULL */
-void rv_cli_conversation_free(struct rv_cli_conversation *c);
+/* session.c: a run for people and pipes */
+/** What the options of a verb that runs say of it. */
+RV_MUST_CHECK int rv_cli_run_opts(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_loaded *loaded,
+                                  struct rv_app_run *out, rv_err **err);
+/** Drive it and print what was asked for. env is taken (NULL when it goes on). Gives the exit status. */
+int rv_cli_session_run(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_run *run, rv_envelope *env,
+                       const struct rv_response *response);
+/** Go on with a run of the store. response: the answer, with RV_APP_ANSWER. Gives the exit status. */
+int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
+                    enum rv_app_go go, const struct rv_response *response);
 
 /* runs/keep.c: runs and their store */
 #define RV_CLI_LEASE_OPTION                                                                                            \
@@ -312,34 +199,19 @@ void rv_cli_conversation_free(struct rv_cli_conversation *c);
             "15)",                                                                                                     \
             NULL, false                                                                                                \
     }
-RV_MUST_CHECK int rv_cli_lease_us(const struct rv_cli_args *args, int64_t *out, rv_err **err);
-/** Keep a new run: its bundle and its beginning. The session gets the journal. in_group: the caller began one. */
-RV_MUST_CHECK int rv_cli_keep(struct rv_cli_session *s, const rv_envelope *env, bool in_group, rv_err **err);
 /** The options of `resume` for an answer; empty: none is needed. data: the interrupt's, may be NULL. */
 /** False: the answer lacks what its kind of question needs; out says which options were given and which fit. */
 bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out);
 const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
 /** On a terminal: say that runs of dead processes wait to be recovered. */
 void rv_cli_note_left_behind(const struct rv_cli *cli, const struct rv_store_scope *scope, rv_store *store);
-/** Say what a run waits for and how to answer it. run: the word for it on a command line. */
-void rv_cli_say_pending(const struct rv_cli_session *s, const rv_envelope *env, const char *run);
+/** Say what a run waits for and how to answer it. word: names it on a command line. */
+void rv_cli_say_pending(const struct rv_cli_args *args, const struct rv_app_run *run, const char *word);
 
 /* runs/answer.c */
 /** May response answer a question of that run? Fills in which one it means; id is its memory. */
 RV_MUST_CHECK int rv_cli_check_answer(rv_store *store, const struct rv_run_row *row, const struct rv_cli_args *args,
                                       struct rv_response *response, char id[RV_STORE_MAX_ID + 1], rv_err **err);
-/* runs/migrate.c */
-/** Have a run that waits take its place in another pipeline, if its state fits: "new" for the file it came from, or the
- *  path of one. id gets the new run's. RV_E_STATE says why it does not fit. */
-RV_MUST_CHECK int rv_cli_migrate(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
-                                 const char *word, char id[RV_ID_MAX], rv_err **err);
-
-/* runs/continue.c */
-/** Go on with a run of the store: as its new owner, by its own bundle, with its journal. response: the answer to what
- * it waits for; NULL: what a dead owner left. cancel: it is cancelled instead. Gives the exit status. */
-int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
-                    const struct rv_response *response, bool cancel);
-
 /* progress.c: what people see on a terminal while a run goes on, and the timeline at its end */
 typedef struct rv_progress rv_progress;
 rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, bool live, bool timeline);
@@ -348,21 +220,5 @@ void rv_progress_delta(rv_progress *p, int stage, rv_str text);
 void rv_progress_stop(rv_progress *p); /* ends the live display */
 void rv_progress_write_timeline(const rv_progress *p, rv_buf *b);
 void rv_progress_free(rv_progress *p);
-
-/* record/record.c: a script from a real run */
-typedef struct rv_recorder rv_recorder;
-rv_recorder *rv_recorder_new(void);
-/** What that pipeline has under names of secrets is not written down, should an answer repeat it. */
-void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p);
-/** The tools that the run knows are declared in the script: it plays without their capabilities. */
-void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c);
-/** A piece of a reply; text and thinking are recorded with their time. now_us: rv_engine_now_us(). */
-void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us);
-void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line);
-void rv_recorder_input(rv_recorder *r, const struct rv_event *ev);
-/** Another run follows, whose calls have the same ids. */
-void rv_recorder_run_over(rv_recorder *r);
-RV_MUST_CHECK int rv_recorder_write(rv_recorder *r, const char *path, rv_err **err);
-void rv_recorder_free(rv_recorder *r);
 
 #endif

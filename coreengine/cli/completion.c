@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list --ids"},
-                          rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
-                          rv_cli_takes_agents = {"agent", "", "reeve agents list --names"};
-
 static bool is_path(const struct rv_cli_option *o)
 {
     return o->words && (strcmp(o->words, "FILE") == 0 || strcmp(o->words, "DIR") == 0);

@@ -6,12 +6,6 @@
 #define BOLD  "\033[1m"
 #define PLAIN "\033[0m"
 
-const char *rv_cli_short_name(const struct rv_cli_verb *verb)
-{
-    const char *blank = strchr(verb->name, ' ');
-    return blank ? blank + 1 : verb->name;
-}
-
 static void heading(rv_buf *b, bool color, const char *text)
 {
     rv_buf_printf(b, "%s%s%s\n", color ? BOLD : "", text, color ? PLAIN : "");

@@ -140,17 +140,10 @@ static int set_input(const struct rv_cli_args *args, json_object *state, rv_err 
     return rc;
 }
 
-int rv_cli_check_asks(const rv_envelope *env, rv_err **err)
-{
-    if (!rv_envelope_fields(env)->interrupt_pending || rv_envelope_interrupt(env).exists)
-        return 0;
-    return RV_FAIL(err, RV_E_INVALID,
-                   "state key \"interrupt_pending\" is true, but \"interrupt\" says nothing is asked");
-}
-
 int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err)
 {
-    const char *user = rv_cli_scope(args).user;
+    const struct rv_store_scope scope = rv_cli_scope(args);
+    const char *user = scope.user;
     const char *path = rv_cli_value(args, "envelope"), *text, *assignment;
     json_object *state = NULL;
     int rc = 0;
@@ -180,7 +173,7 @@ int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **
                 err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
     }
     if (rc == 0) {
-        rc = rv_cli_check_user(args, rv_envelope_fields(*out)->user_id, err);
+        rc = rv_app_check_user(&scope, rv_envelope_fields(*out)->user_id, err);
         if (rc < 0)
             rv_envelope_free(*out), *out = NULL;
     }

@@ -8,33 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct rv_cli_option rv_cli_common_options[] = {
-    {"capability-path", 'C', "DIR", "search DIR for capabilities first", "DIR", true},
-    {"log-level", 0, "LEVEL", "write log records of this level and above to standard error (default error)",
-     "trace debug info warn error off", false},
-    {"log-format", 0, "FORMAT", "format of log records (default text)", "text json", false},
-    {"no-color", 0, NULL, "do not use colours (as NO_COLOR does)", NULL, false},
-    {"debug", 0, NULL, "show the source lines of reeve in errors", NULL, false},
-    {"help", 'h', NULL, "show help for this verb", NULL, false},
-};
-const size_t rv_cli_n_common_options = RV_COUNT(rv_cli_common_options);
-
-const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
-{
-    const struct rv_cli_verb *const *list = rv_cli_verbs;
-
-    for (const char *word = name; list; word = sub, sub = NULL) {
-        const struct rv_cli_verb *found = NULL;
-        for (size_t i = 0; list[i] && !found; i++)
-            if (strcmp(rv_cli_short_name(list[i]), word) == 0)
-                found = list[i];
-        if (!found || !sub)
-            return found;
-        list = found->subs;
-    }
-    return NULL;
-}
-
 /* parent NULL: a verb, else one below it. */
 static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, const char *name)
 {
@@ -74,7 +47,7 @@ static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err *
     const char *level = rv_cli_value(args, "log-level"), *format = rv_cli_value(args, "log-format");
 
     opts.color = cli->err_color;
-    cli->log_level_given = level != NULL;
+    cli->app.keeps_log_level = level != NULL;
     if (level) {
         int rc = rv_log_level_of(level, &opts.level, err);
         if (rc < 0)
@@ -82,8 +55,26 @@ static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err *
     }
     if (format && strcmp(format, "json") == 0)
         opts.format = RV_LOG_JSON;
-    cli->log = rv_log_new(&opts);
-    return cli->log ? 0 : RV_FAIL(err, RV_E_NOMEM, "open the log");
+    cli->app.log = rv_log_new(&opts);
+    return cli->app.log ? 0 : RV_FAIL(err, RV_E_NOMEM, "open the log");
+}
+
+/* Options that several verbs have; one that a verb does not have is not given. */
+static int say_where(const struct rv_cli_args *args, struct rv_app *app, rv_err **err)
+{
+    int64_t seconds = 0;
+    int rc = rv_cli_int(args, "lease", 1, 86400, &seconds, err);
+
+    app->lease_us = seconds * 1000000;
+    app->client = "cli";
+    app->host_program = "/proc/self/exe";
+    app->schema_dir = rv_cli_value(args, "schema-dir");
+    app->capability = rv_cli_value(args, "capability");
+    app->store = rv_cli_value(args, "store");
+    app->sync = rv_cli_value(args, "sync");
+    app->no_store = rv_cli_flag(args, "no-store");
+    app->scope = rv_cli_scope(args);
+    return rc;
 }
 
 static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc, char **argv)
@@ -94,7 +85,7 @@ static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc
 
     if (rv_cli_parse(verb, argc, argv, &args, &err) < 0)
         return rv_cli_report(cli, err);
-    cli->debug = rv_cli_flag(&args, "debug");
+    cli->debug = cli->app.debug = rv_cli_flag(&args, "debug");
     cli->outlives_reader = verb->outlives_reader;
     if (rv_cli_flag(&args, "no-color"))
         cli->out_color = cli->err_color = false;
@@ -104,14 +95,14 @@ static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc
         return rv_cli_usage(cli, &args, "`reeve %s` needs %s", verb->name, verb->args);
     if (args.n_words > verb->max_words)
         return rv_cli_usage(cli, &args, "`reeve %s` does not take \"%s\"", verb->name, args.words[verb->max_words]);
-    while (cli->n_capability_dirs < RV_COUNT(dirs) &&
-           (dirs[cli->n_capability_dirs] = rv_cli_nth(&args, "capability-path", cli->n_capability_dirs)))
-        cli->n_capability_dirs++;
-    cli->capability_dirs = dirs;
-    if (open_log(cli, &args, &err) < 0)
+    while (cli->app.n_capability_dirs < RV_COUNT(dirs) &&
+           (dirs[cli->app.n_capability_dirs] = rv_cli_nth(&args, "capability-path", cli->app.n_capability_dirs)))
+        cli->app.n_capability_dirs++;
+    cli->app.capability_dirs = dirs;
+    if (say_where(&args, &cli->app, &err) < 0 || open_log(cli, &args, &err) < 0)
         return rv_cli_report(cli, err);
     int status = verb->run(cli, &args);
-    rv_log_free(cli->log);
+    rv_log_free(cli->app.log);
     return status;
 }
 

@@ -6,6 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct rv_cli_option rv_cli_common_options[] = {
+    {"capability-path", 'C', "DIR", "search DIR for capabilities first", "DIR", true},
+    {"log-level", 0, "LEVEL", "write log records of this level and above to standard error (default error)",
+     "trace debug info warn error off", false},
+    {"log-format", 0, "FORMAT", "format of log records (default text)", "text json", false},
+    {"no-color", 0, NULL, "do not use colours (as NO_COLOR does)", NULL, false},
+    {"debug", 0, NULL, "show the source lines of reeve in errors", NULL, false},
+    {"help", 'h', NULL, "show help for this verb", NULL, false},
+};
+const size_t rv_cli_n_common_options = RV_COUNT(rv_cli_common_options);
+
+const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list --ids"},
+                          rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
+                          rv_cli_takes_agents = {"agent", "", "reeve agents list --names"};
+
+const char *rv_cli_short_name(const struct rv_cli_verb *verb)
+{
+    const char *blank = strchr(verb->name, ' ');
+    return blank ? blank + 1 : verb->name;
+}
+
 const char *rv_cli_value(const struct rv_cli_args *args, const char *name)
 {
     for (size_t i = args->n_given; i-- > 0;)

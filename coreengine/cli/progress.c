@@ -201,9 +201,9 @@ static void end_span(rv_progress *p, const struct rv_effect *e, json_object *jso
 
 static void count_call(rv_progress *p, int stage, json_object *result)
 {
-    struct rv_cli_spent spent;
+    struct rv_app_spent spent;
 
-    rv_cli_spent_read(result, &spent);
+    rv_app_spent_read(result, &spent);
     rv_cli_tally_add(p->usage, stage, &spent);
 }
 
@@ -214,7 +214,7 @@ void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
     const char *time = NULL, *text = NULL;
     int64_t at = 0;
 
-    if (!p || rv_cli_read_event(line, &json, NULL) < 0)
+    if (!p || rv_app_read_event(line, &json, NULL) < 0)
         return;
     if (!rv_json_get_text(json, "time", &time) || rv_time_parse(rv_str_of(time), &at, NULL) < 0)
         at = now_us();

@@ -2,7 +2,6 @@
 #ifndef RV_CLI_SOURCES_H
 #define RV_CLI_SOURCES_H
 
-#include "coreengine/agents/agents.h"
 #include "coreengine/cli/cli.h"
 
 #define RV_CLI_SCHEMA_DIR_OPTION                                                                                       \
@@ -23,23 +22,6 @@
     RV_CLI_SCHEMA_DIR_OPTION, {"store", 0, "URL", "also search this store for declared agents", "FILE", false},        \
         RV_CLI_USER_OPTION, RV_CLI_TENANT_OPTION
 
-struct rv_cli_sources {
-    struct rv_store_scope scope;
-    rv_store *store; /* NULL: none */
-    rv_plugins *plugins;
-    rv_agents *agents;
-};
-/** A store that is only read may be missing, unless the command line names it. */
-RV_MUST_CHECK int rv_cli_sources_open(const struct rv_cli *cli, const struct rv_cli_args *args,
-                                      enum rv_cli_store_use use, struct rv_cli_sources *out, rv_err **err);
-void rv_cli_sources_fini(struct rv_cli_sources *s);
-/** --schema-dir, which must be there, else P8_SCHEMA_DIR; *out NULL: none. */
-RV_MUST_CHECK int rv_cli_schema_dir(const struct rv_cli_args *args, const char **out, rv_err **err);
-/** A capability with nothing else loaded; name NULL: that of the agents that are always at hand, if it can be found;
- *  "": none. base_dir as rv_plugins_path() takes it. */
-RV_MUST_CHECK int rv_cli_open_built_in(const struct rv_cli *cli, const char *base_dir, const char *name,
-                                       rv_plugins **out, rv_err **err);
-#define RV_CLI_BUILT_IN "p8"
 /** "in the store, ID", "built in, by NAME", "in the file PATH". */
 void rv_cli_write_source(const struct rv_agents_found *found, rv_buf *b);
 /** That a file's agent is hidden by the one that was found; appended. */

@@ -5,7 +5,12 @@
 #ifndef RV_PLUGIN_H
 #define RV_PLUGIN_H
 
+#ifdef __cplusplus
+typedef bool rv_cancel_flag; /* only pointers to it pass through: of the same size and layout */
+#else
 #include <stdatomic.h>
+typedef atomic_bool rv_cancel_flag;
+#endif
 
 #include "coreengine/tools/source.h"
 
@@ -50,9 +55,9 @@ struct rv_plugin_call {
     const char *name;       /* tools and probes: the tool's; the rest "capability.name" */
     rv_str args;            /* JSON text */
     const char *run_id, *stage, *user_id, *session_id, *idempotency_key; /* "" when unknown */
-    const char *context;          /* who asks, as JSON text of an object; NULL: "{}" */
-    int64_t timeout_ms;           /* <= 0: none */
-    const atomic_bool *cancelled; /* borrowed; may be NULL */
+    const char *context;             /* who asks, as JSON text of an object; NULL: "{}" */
+    int64_t timeout_ms;              /* <= 0: none */
+    const rv_cancel_flag *cancelled; /* borrowed; may be NULL */
     /** Of a provider: a piece of its answer, {"text": "..."} or {"thinking": "..."}, checked and not empty; all of them
      *  together are at most RV_CAP_MAX_REPLY. On the thread of the call. Nonzero: nobody wants more. May be NULL. */
     int (*on_emit)(void *self, rv_str json);

@@ -1,6 +1,5 @@
 set(rv_cli ${PROJECT_SOURCE_DIR}/coreengine/cli)
 rv_test(fault_cli
-    SOURCES fault_cli.c ${rv_cli}/show/tally.c ${rv_cli}/show/figures.c ${rv_cli}/show/times.c ${rv_cli}/chat/sink.c
-            ${rv_cli}/chat/told.c
-    USES rv::script rv::kit rv::fault
+    SOURCES fault_cli.c ${rv_cli}/show/tally.c ${rv_cli}/show/times.c
+    USES rv::app rv::script rv::kit rv::fault
     LABELS fault)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/cli/chat/sink.h"
+#include "coreengine/app/sink.h"
 #include "coreengine/cli/cli.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
@@ -16,7 +16,7 @@ static const struct rv_pipeline pipeline = {.agents = stages, .n_agents = RV_COU
 /* Gives the code of the writing; without memory for the tally itself there is no table. */
 static int tally(rv_buf *out)
 {
-    const struct rv_cli_spent spent = {
+    const struct rv_app_spent spent = {
         .is_told = true,
         .usage = {.calls = 1, .input_tokens = 1000, .output_tokens = 7, .cost_micro_usd = 12},
         .latency_ms = 20,

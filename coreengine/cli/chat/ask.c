@@ -159,11 +159,11 @@ int rv_cli_chat_note_waiting(const struct rv_cli_chat *c, rv_err **err)
     struct asked a = {.c = c, .text = RV_BUF_INIT(MAX_QUESTION)};
     char run_id[RV_STORE_MAX_ID + 1] = "";
 
-    if (rv_chat_is_new(c->chat) && !rv_cli_value(c->args, "session"))
+    if (rv_chat_is_new(c->in.chat) && !rv_cli_value(c->args, "session"))
         return 0;
-    int rc = rv_chat_waiting(c->chat, run_id, err);
+    int rc = rv_chat_waiting(c->in.chat, run_id, err);
     if (rc == 0 && run_id[0])
-        rc = rv_store_list_pending(c->store, &scope, run_id, take_question, &a, err);
+        rc = rv_store_list_pending(c->in.store, &scope, run_id, take_question, &a, err);
     if (rc == 0 && a.text.len > 0) {
         rv_buf_puts(&a.text, "a new message gives it up: what was said in it is kept, marked cancelled\n");
         rv_cli_err(rv_buf_str(&a.text));

@@ -2,7 +2,7 @@
 #ifndef RV_CLI_CHAT_H
 #define RV_CLI_CHAT_H
 
-#include "coreengine/chat/chat.h"
+#include "coreengine/app/talk.h"
 #include "coreengine/cli/cli.h"
 
 #define RV_CLI_MAX_MESSAGE ((size_t)8 << 20) /* bytes of one message */
@@ -13,16 +13,9 @@ struct rv_cli_chat {
     struct rv_cli *cli;
     const struct rv_cli_args *args;
     /* open.c */
-    struct rv_cli_loaded loaded; /* its plugins and its script */
-    const char **capabilities;   /* owned; that are open */
-    size_t n_capabilities;
+    struct rv_app_chat in;
     const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction */
-    rv_store *store;
-    rv_agents *agents;
-    rv_engine *engine;
-    char owner[RV_OWNER_MAX];
-    struct rv_chat_settings settings;
-    rv_chat *chat;
+    const char *wanted[RV_CLI_MAX_ARGS];                /* --capability */
     /* watch.c */
     rv_chat_show *show;                 /* for people; NULL: no display */
     rv_recorder *recorder;              /* --record; NULL: not */
@@ -77,8 +70,6 @@ void rv_chat_write_action(json_object *event, const char *indent, rv_buf *b);
 void rv_chat_write_line(rv_str text, rv_buf *b);
 
 /* --- result.c --- */
-/** {session_id, run_id, agent, status, ...}, for --json. */
-void rv_chat_write_result(const struct rv_cli_chat *c, const struct rv_chat_turn *turn, rv_buf *b);
 /** Why the turn did not complete, or could not be written, on stderr; gives the exit status. */
 int rv_cli_chat_report(const struct rv_cli_chat *c, const struct rv_chat_turn *turn);
 

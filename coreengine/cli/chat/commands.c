@@ -22,11 +22,11 @@ static void print(rv_buf *text)
 static int to_agent(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(4096);
-    int rc = rest[0] ? rv_chat_set_agent(c->chat, rest, err) : 0;
+    int rc = rest[0] ? rv_chat_set_agent(c->in.chat, rest, err) : 0;
 
     if (rc < 0)
         return rc;
-    rv_buf_printf(&text, "Agent: %s\n", rv_chat_agent(c->chat));
+    rv_buf_printf(&text, "Agent: %s\n", rv_chat_agent(c->in.chat));
     print(&text);
     return 0;
 }
@@ -34,7 +34,7 @@ static int to_agent(struct rv_cli_chat *c, const char *rest, rv_err **err)
 static int leave(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
     (void)rest;
-    int rc = rv_chat_leave(c->chat, err);
+    int rc = rv_chat_leave(c->in.chat, err);
     if (rc == 0)
         rv_cli_out(RV_STR_LIT("the next message is for whichever agent it fits\n"));
     return rc;
@@ -42,7 +42,7 @@ static int leave(struct rv_cli_chat *c, const char *rest, rv_err **err)
 
 static int begin_anew(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
-    char *agent = rv_str_dup(rv_str_of(rv_chat_agent(c->chat)));
+    char *agent = rv_str_dup(rv_str_of(rv_chat_agent(c->in.chat)));
 
     (void)rest;
     int rc = agent ? rv_cli_chat_enter(c, NULL, agent, err) : RV_FAIL(err, RV_E_NOMEM, "begin a session");
@@ -59,12 +59,12 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
     rv_buf text = RV_BUF_INIT(1 << 20);
 
     (void)rest;
-    rv_buf_printf(&text, "session  %s\nagent    %s\n", rv_chat_session(c->chat), rv_chat_agent(c->chat));
-    if (rv_store_get_session(c->store, &scope, rv_chat_session(c->chat), &row, NULL) == 0) {
+    rv_buf_printf(&text, "session  %s\nagent    %s\n", rv_chat_session(c->in.chat), rv_chat_agent(c->in.chat));
+    if (rv_store_get_session(c->in.store, &scope, rv_chat_session(c->in.chat), &row, NULL) == 0) {
         rv_buf_puts(&text, "name     ");
         rv_chat_write_line(rv_str_of(row.name), &text);
         rv_buf_printf(&text, "\nmessages %lld, about ", (long long)row.n_messages);
-        rv_cli_write_count(&text, row.total_tokens);
+        rv_app_write_count(&text, row.total_tokens);
         rv_buf_puts(&text, " tokens\n");
     }
     rv_session_row_fini(&row);
@@ -79,7 +79,7 @@ static int add_session(void *self, const struct rv_session_row *row, rv_err **er
     rv_buf age = RV_BUF_INIT(64);
 
     (void)err;
-    rv_cli_write_age(&age, rv_cli_now_us() - row->updated_us);
+    rv_cli_write_age(&age, rv_app_now_us() - row->updated_us);
     rv_cli_table_add_text(t, row->id);
     rv_cli_table_add_text(t, row->name);
     rv_cli_table_add_text(t, row->agent_name);
@@ -99,7 +99,7 @@ static int show_sessions(struct rv_cli_chat *c, const char *rest, rv_err **err)
     rv_buf text = RV_BUF_INIT(1 << 20);
 
     (void)rest;
-    int rc = table ? rv_store_list_sessions(c->store, &scope, &newest, add_session, table, err)
+    int rc = table ? rv_store_list_sessions(c->in.store, &scope, &newest, add_session, table, err)
                    : RV_FAIL(err, RV_E_NOMEM, "list sessions");
     if (rc == 0)
         rc = rv_cli_table_write(table, c->cli->out_color, &text, err);
@@ -134,20 +134,20 @@ static void write_tool(const struct rv_catalog *catalog, const struct rv_agentdo
 static int show_tools(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
-    struct rv_catalog catalog = rv_plugins_catalog(c->loaded.plugins);
+    struct rv_catalog catalog = rv_plugins_catalog(c->in.loaded.plugins);
     rv_buf text = RV_BUF_INIT(1 << 20);
     struct rv_agents_found found;
 
     (void)rest;
-    int rc = rv_agents_find(c->agents, &scope, rv_chat_agent(c->chat), &found, err);
+    int rc = rv_agents_find(c->in.agents, &scope, rv_chat_agent(c->in.chat), &found, err);
     if (rc < 0)
         return rc;
-    if (c->loaded.script)
-        catalog = rv_script_catalog(c->loaded.script, &catalog);
+    if (c->in.loaded.script)
+        catalog = rv_script_catalog(c->in.loaded.script, &catalog);
     for (size_t i = 0; i < found.doc->n_tools; i++)
         write_tool(&catalog, &found.doc->tools[i], &text);
     if (found.doc->n_tools == 0)
-        rv_buf_printf(&text, "%s has no tools\n", rv_chat_agent(c->chat));
+        rv_buf_printf(&text, "%s has no tools\n", rv_chat_agent(c->in.chat));
     print(&text);
     return 0;
 }

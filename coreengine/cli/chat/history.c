@@ -1,7 +1,7 @@
 /* What was said in a session, as a person reads it again: words with their speakers, calls as dim lines. */
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +29,10 @@ static void write_words(const struct rv_cli *cli, const char *who, const struct 
 static void write_call(const struct rv_cli *cli, const struct rv_message *m, rv_buf *b)
 {
     rv_buf arguments = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    struct rv_cli_tool_call call;
+    struct rv_app_tool_call call;
     json_object *json = NULL;
 
-    rv_cli_tool_call_read(m, &json, &call);
+    rv_app_tool_call_read(m, &json, &call);
     if (call.arguments)
         rv_json_write(call.arguments, &arguments);
     rv_buf_puts(b, cli->out_color ? "\033[2m  > " : "  > ");
@@ -47,7 +47,7 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
     struct rows *r = self;
     rv_buf *b = &r->texts[r->n];
 
-    *b = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    *b = RV_BUF_INIT(RV_APP_MAX_TEXT);
     switch (rv_message_type_of(rv_str_of(m->type))) {
     case RV_MESSAGE_USER:
         write_words(r->cli, "you", m, b);
@@ -76,7 +76,7 @@ int rv_cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "show the history");
     r->cli = c->cli;
     r->most = n < 1 ? 1 : n > MAX_SHOWN ? MAX_SHOWN : (size_t)n;
-    int rc = rv_store_read_messages(c->store, &scope, rv_chat_session(c->chat), &newest, take, r, &cause);
+    int rc = rv_store_read_messages(c->in.store, &scope, rv_chat_session(c->in.chat), &newest, take, r, &cause);
     for (size_t i = r->n; rc >= 0 && i-- > 0;)
         rv_cli_out(rv_buf_str(&r->texts[i]));
     for (size_t i = 0; i < MAX_SHOWN; i++)

@@ -10,9 +10,10 @@ static int print_answer(struct rv_cli_chat *c, const struct rv_chat_turn *turn)
     /* An answer that could not be kept is one all the same. */
     bool ended = turn->status == RV_RUN_COMPLETED || turn->status == RV_RUN_TERMINATED || !turn->was_kept;
 
-    if (json)
-        rv_chat_write_result(c, turn, &text);
-    else if (ended && !c->show && !c->events && (turn->text.len || turn->status == RV_RUN_COMPLETED)) {
+    if (json) {
+        rv_app_chat_write(&c->in, turn, &text);
+        rv_buf_putc(&text, '\n');
+    } else if (ended && !c->show && !c->events && (turn->text.len || turn->status == RV_RUN_COMPLETED)) {
         rv_buf_add_str(&text, turn->text);
         rv_buf_putc(&text, '\n');
     }

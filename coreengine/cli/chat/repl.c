@@ -16,8 +16,8 @@ void rv_cli_chat_header(const struct rv_cli_chat *c)
 
     if (rv_cli_flag(c->args, "quiet") || rv_cli_flag(c->args, "json") || rv_cli_flag(c->args, "events"))
         return;
-    rv_buf_printf(&text, "Agent: %s\n%s %s\n", rv_chat_agent(c->chat),
-                  rv_chat_is_new(c->chat) ? "New session:" : "Resuming session", rv_chat_session(c->chat));
+    rv_buf_printf(&text, "Agent: %s\n%s %s\n", rv_chat_agent(c->in.chat),
+                  rv_chat_is_new(c->in.chat) ? "New session:" : "Resuming session", rv_chat_session(c->in.chat));
     rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
     rv_err *err = NULL;

@@ -1,7 +1,7 @@
 /* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are; on stderr a line
  * for each call, agent and action. What is shown is decided by the sink. */
+#include "coreengine/app/sink.h"
 #include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/chat/sink.h"
 #include "coreengine/cli/runs/runs.h"
 
 #include <stdlib.h>
@@ -362,7 +362,7 @@ void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
 {
     json_object *event = NULL;
 
-    if (rv_cli_read_event(line, &event, NULL) < 0)
+    if (rv_app_read_event(line, &event, NULL) < 0)
         return;
     bool failed = text_of(event, "error")[0] != '\0';
     if (e->emit == RV_EMIT_PIPELINE_STARTED)

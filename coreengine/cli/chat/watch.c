@@ -12,13 +12,13 @@ static void note_written(struct rv_cli_chat *c, bool written)
 /* The recorder has to know a pipeline's secrets and tools before the first answer. */
 static void record_pipeline(struct rv_cli_chat *c, const struct rv_pipeline *p)
 {
-    struct rv_catalog catalog = rv_plugins_catalog(c->loaded.plugins);
+    struct rv_catalog catalog = rv_plugins_catalog(c->in.loaded.plugins);
 
     if (!p || p == c->recorded)
         return;
     c->recorded = p;
-    if (c->loaded.script)
-        catalog = rv_script_catalog(c->loaded.script, &catalog);
+    if (c->in.loaded.script)
+        catalog = rv_script_catalog(c->in.loaded.script, &catalog);
     rv_recorder_hide(c->recorder, p);
     rv_recorder_tools(c->recorder, p, &catalog);
 }
@@ -53,7 +53,7 @@ static void on_effect(void *self, const struct rv_effects *all, const struct rv_
         record_pipeline(c, e->pipeline);
     if (c->show)
         rv_chat_show_effect(c->show, e);
-    bool sent = !c->loaded.script || !rv_script_has_models(c->loaded.script); /* then on_payload tells */
+    bool sent = !c->in.loaded.script || !rv_script_has_models(c->in.loaded.script); /* then on_payload tells */
     if (c->debug && !sent && e->kind == RV_EFFECT_CALL_LLM)
         write_debug(c, "request", NULL, (rv_str){e->request, e->request_len});
 }
@@ -97,7 +97,7 @@ static void on_piece(void *self, const struct rv_delta_from *from, const struct 
 {
     struct rv_cli_chat *c = self;
 
-    rv_recorder_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->engine));
+    rv_recorder_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->in.engine));
 }
 
 static void on_payload(void *self, int64_t call_id, const char *provider, rv_str body)
@@ -141,7 +141,7 @@ int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_resp
     c->recorded = c->running = NULL;
     c->has_end = false;
     rv_chat_signals_turn(true);
-    int rc = response ? rv_chat_answer(c->chat, response, out, err) : rv_chat_say(c->chat, message, out, err);
+    int rc = response ? rv_chat_answer(c->in.chat, response, out, err) : rv_chat_say(c->in.chat, message, out, err);
     rv_chat_signals_turn(false);
     if (rc < 0 && c->events && !c->has_end) /* it could not even begin */
         note_written(c, rv_cli_tell_end(NULL, *err));

@@ -1,17 +1,8 @@
-/* The parts of `reeve query`: the text that is asked, and rows as a table. */
+/* The rows that answer a query as a table. */
 #ifndef RV_CLI_QUERY_H
 #define RV_CLI_QUERY_H
 
 #include "coreengine/base/base.h"
-
-#define RV_QUERY_MAX_KEYS 100
-struct rv_query {
-    rv_buf keys[RV_QUERY_MAX_KEYS];
-    size_t n_keys;
-};
-/** "LOOKUP KEY[, KEY...]", or "REM LOOKUP ..." as shortened messages have it. RV_E_INVALID says what is there. */
-RV_MUST_CHECK int rv_query_parse(rv_str text, struct rv_query *out, rv_err **err);
-void rv_query_fini(struct rv_query *q);
 
 /** An array of {entity_type, data}: the members of data as columns; "(no results)" for none. */
 RV_MUST_CHECK int rv_query_write_table(json_object *rows, rv_buf *b, rv_err **err);

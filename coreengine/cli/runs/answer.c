@@ -118,7 +118,7 @@ static int check(const struct questions *q, const struct rv_run_row *row, rv_err
     const struct rv_response *r = q->response;
     int rc;
 
-    if (q->expires_us && q->expires_us <= rv_cli_now_us()) {
+    if (q->expires_us && q->expires_us <= rv_app_now_us()) {
         rv_buf store = RV_BUF_INIT(STORE_BYTES);
         rv_cli_write_store(q->args, &store);
         rc = RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: the %s of run \"%s\" has expired",

@@ -1,5 +1,5 @@
-/* Runs whose recovery ends the process that does it, such as those that call a plugin that crashes: how they are told
- * from others, when they are tried again, and the process of their own that is all they can end. */
+/* Runs whose recovery ends the process that does it, such as those that call a plugin that crashes: the process of
+ * their own that is all they can end. */
 #include "coreengine/cli/runs/runs.h"
 
 #include "coreengine/base/spawn.h"
@@ -12,30 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FIRST_BACKOFF_US INT64_C(10000000)
-#define MAX_BACKOFF_US   INT64_C(3600000000)
-
-int rv_cli_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, int64_t now_us,
-                   int64_t *out, rv_err **err)
-{
-    *out = 0;
-    if (rv_run_status_is_final(row->status) || row->status == RV_RUN_INTERRUPTED ||
-        rv_cli_owner_of(row, now_us) == RV_CLI_OWNER_LIVES)
-        return 0;
-    return rv_journal_takeovers(store, scope, row, out, err);
-}
-
-/* At once when it is set apart, then after 10 s, 20 s and so on, up to an hour. */
-int64_t rv_cli_next_try_us(int64_t crashes, int64_t last_us)
-{
-    int64_t wait_us = FIRST_BACKOFF_US;
-
-    if (crashes <= RV_CLI_CRASHES)
-        return last_us;
-    for (int64_t i = RV_CLI_CRASHES + 1; i < crashes && wait_us < MAX_BACKOFF_US; i++)
-        wait_us *= 2;
-    return last_us + (wait_us < MAX_BACKOFF_US ? wait_us : MAX_BACKOFF_US);
-}
+extern char **environ;
 
 /* --- the process --- */
 

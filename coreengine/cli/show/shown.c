@@ -77,10 +77,3 @@ void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b)
     if (shown.len < text.len)
         rv_buf_puts(b, "...");
 }
-
-int rv_cli_read_event(rv_str line, json_object **out, rv_err **err)
-{
-    const struct rv_json_opts opts = {.max_bytes = RV_CLI_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH, .what = "event"};
-
-    return rv_json_parse(line, &opts, out, err);
-}

@@ -100,14 +100,9 @@ void rv_cli_table_add_int(rv_cli_table *t, int64_t n)
 {
     rv_buf text = RV_BUF_INIT(64);
 
-    rv_cli_write_count(&text, n);
+    rv_app_write_count(&text, n);
     rv_cli_table_add(t, rv_buf_str(&text));
     rv_buf_fini(&text);
-}
-
-size_t rv_cli_table_n_rows(const rv_cli_table *t)
-{
-    return t->n / t->n_columns;
 }
 
 static void write_cell(const struct rv_cli_column *column, size_t width, rv_str text, rv_buf *b)

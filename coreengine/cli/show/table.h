@@ -17,7 +17,6 @@ void rv_cli_table_free(rv_cli_table *t);
 void rv_cli_table_add(rv_cli_table *t, rv_str cell);
 void rv_cli_table_add_text(rv_cli_table *t, const char *cell); /* NULL: "-" */
 void rv_cli_table_add_int(rv_cli_table *t, int64_t n);         /* with thousands marked */
-size_t rv_cli_table_n_rows(const rv_cli_table *t);
 /** Heads and rows, or nothing without rows. */
 RV_MUST_CHECK int rv_cli_table_write(const rv_cli_table *t, bool bold_heads, rv_buf *b, rv_err **err);
 

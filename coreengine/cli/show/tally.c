@@ -26,62 +26,32 @@ struct rv_cli_tally {
     int rc; /* sticky RV_E_NOMEM: samples are missing */
 };
 
-static int64_t count_of(json_object *obj, const char *key)
-{
-    json_object *value = NULL;
-    int64_t n;
-
-    if (!json_object_object_get_ex(obj, key, &value) || !json_object_is_type(value, json_type_int))
-        return 0;
-    n = json_object_get_int64(value);
-    return n > 0 && n <= RV_USAGE_MAX ? n : 0;
-}
-
-void rv_cli_spent_read(json_object *result, struct rv_cli_spent *out)
-{
-    const char *status = NULL;
-    bool failed = rv_json_get_text(result, "status", &status) && strcmp(status, "error") == 0;
-
-    *out = (struct rv_cli_spent){
-        .is_told = json_object_object_get_ex(result, "input_tokens", NULL),
-        .usage = {.calls = 1,
-                  .input_tokens = count_of(result, "input_tokens"),
-                  .output_tokens = count_of(result, "output_tokens"),
-                  .cached_tokens = count_of(result, "cached_tokens"),
-                  .reasoning_tokens = count_of(result, "reasoning_tokens"),
-                  .cost_micro_usd = count_of(result, "cost_micro_usd")},
-        .latency_ms = count_of(result, "latency_ms"),
-        .first_ms = count_of(result, "first_token_ms"),
-    };
-    out->usage.estimated = out->usage.cost_micro_usd > 0 && (failed || !out->is_told);
-}
-
 static void write_money(const struct rv_usage *u, rv_buf *b)
 {
-    char text[RV_CLI_MAX_MONEY];
+    char text[RV_APP_MAX_MONEY];
 
-    rv_buf_printf(b, "%s%s", u->estimated ? "~" : "", rv_cli_money(u->cost_micro_usd, text));
+    rv_buf_printf(b, "%s%s", u->estimated ? "~" : "", rv_app_money(u->cost_micro_usd, text));
 }
 
-void rv_cli_spent_write(const struct rv_cli_spent *s, rv_buf *b)
+void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b)
 {
     const struct rv_usage *u = &s->usage;
 
     if (s->is_told) {
         rv_buf_puts(b, ", ");
-        rv_cli_write_count(b, u->input_tokens);
+        rv_app_write_count(b, u->input_tokens);
         rv_buf_puts(b, " in");
         if (u->cached_tokens) {
             rv_buf_puts(b, " (");
-            rv_cli_write_count(b, u->cached_tokens);
+            rv_app_write_count(b, u->cached_tokens);
             rv_buf_puts(b, " cached)");
         }
         rv_buf_puts(b, ", ");
-        rv_cli_write_count(b, u->output_tokens);
+        rv_app_write_count(b, u->output_tokens);
         rv_buf_puts(b, " out");
         if (u->reasoning_tokens) {
             rv_buf_puts(b, " (");
-            rv_cli_write_count(b, u->reasoning_tokens);
+            rv_app_write_count(b, u->reasoning_tokens);
             rv_buf_puts(b, " reasoning)");
         }
     }
@@ -119,7 +89,7 @@ void rv_cli_tally_free(rv_cli_tally *t)
     free(t);
 }
 
-static void add_sample(rv_cli_tally *t, int stage, const struct rv_cli_spent *s)
+static void add_sample(rv_cli_tally *t, int stage, const struct rv_app_spent *s)
 {
     if (t->n_samples == t->cap_samples && t->cap_samples < MAX_SAMPLES) {
         size_t cap = t->cap_samples ? t->cap_samples * 2 : 32;
@@ -134,7 +104,7 @@ static void add_sample(rv_cli_tally *t, int stage, const struct rv_cli_spent *s)
         t->samples[t->n_samples++] = (struct sample){stage, s->latency_ms, s->first_ms};
 }
 
-void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_cli_spent *s)
+void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_app_spent *s)
 {
     if (!t || stage < 0 || (size_t)stage >= t->pipeline->n_agents)
         return;
@@ -193,7 +163,7 @@ static void put_count(struct line *l, enum column c, int64_t n, bool also_zero)
     rv_buf text = RV_BUF_INIT(MAX_CELL);
 
     if (n || also_zero)
-        rv_cli_write_count(&text, n);
+        rv_app_write_count(&text, n);
     put(l, c, &text);
     rv_buf_fini(&text);
 }

@@ -1,7 +1,7 @@
 /* The verbs about reeve itself: version, docs. */
 #include "coreengine/agentdoc/agentdoc.h"
-#include "coreengine/cli/fn/fn.h"
-#include "coreengine/cli/runs/retention.h"
+#include "coreengine/app/fn.h"
+#include "coreengine/app/retention.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <json-c/json_c_version.h>

@@ -16,7 +16,7 @@ static const char *mode_of(const struct rv_agentdoc *doc)
 /* --- list --- */
 
 struct listing {
-    const struct rv_cli_sources *sources;
+    const struct rv_app_sources *sources;
     rv_buf *warnings;
     rv_cli_table *table;
     rv_jw *json;   /* NULL: as a table */
@@ -120,7 +120,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
     bool json = rv_cli_flag(args, "json"), names = rv_cli_flag(args, "names");
     struct listing l = {
         .table = rv_cli_table_new(columns, RV_COUNT(columns)), .json = json ? &w : NULL, .names = names ? &text : NULL};
-    struct rv_cli_sources sources = {0};
+    struct rv_app_sources sources = {0};
     rv_buf warnings = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_err *err = NULL;
     int status;
@@ -131,7 +131,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
         rv_cli_table_free(l.table);
         return rv_cli_usage(cli, args, "--json and --names exclude each other");
     }
-    int rc = l.table ? rv_cli_sources_open(cli, args, RV_CLI_STORE_READ, &sources, &err)
+    int rc = l.table ? rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, &err)
                      : RV_FAIL(&err, RV_E_NOMEM, "list agents");
     if (json)
         rv_jw_arr(&w);
@@ -154,7 +154,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
     }
     rv_buf_fini(&warnings);
     rv_cli_table_free(l.table);
-    rv_cli_sources_fini(&sources);
+    rv_app_sources_fini(&sources);
     return status;
 }
 
@@ -174,13 +174,13 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     bool json = rv_cli_flag(args, "json"), yaml = rv_cli_flag(args, "yaml");
-    struct rv_cli_sources sources;
+    struct rv_app_sources sources;
     struct rv_agents_found found;
     rv_err *err = NULL;
 
     if (json && yaml)
         return rv_cli_usage(cli, args, "--json and --yaml exclude each other");
-    if (rv_cli_sources_open(cli, args, RV_CLI_STORE_READ, &sources, &err) < 0)
+    if (rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, &err) < 0)
         return rv_cli_report(cli, err);
     int rc = rv_agents_find(sources.agents, &sources.scope, args->words[0], &found, &err);
     if (rc == 0 && json) {
@@ -194,7 +194,7 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
     }
     if (rc == 0)
         rv_cli_warn_hidden(sources.agents, args->words[0], &found);
-    rv_cli_sources_fini(&sources);
+    rv_app_sources_fini(&sources);
     if (rc == 0)
         return rv_cli_print(cli, &text);
     rv_buf_fini(&text);

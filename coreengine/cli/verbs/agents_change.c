@@ -104,10 +104,10 @@ static int open_capabilities(const struct rv_cli *cli, const struct rv_cli_args 
 
     for (size_t i = 0; (name = rv_cli_nth(args, "capability", i)); i++)
         none = none || !name[0];
-    int rc = rv_cli_open_built_in(cli, ".", none ? "" : NULL, out, err);
+    int rc = rv_app_open_built_in(&cli->app, ".", none ? "" : NULL, out, err);
     for (size_t i = 0; rc == 0 && (name = rv_cli_nth(args, "capability", i)); i++) {
         const struct rv_capability_config which = {.name = name};
-        if (name[0] && strcmp(name, RV_CLI_BUILT_IN) != 0)
+        if (name[0] && strcmp(name, RV_APP_BUILT_IN) != 0)
             rc = rv_plugins_load(*out, &which, err);
     }
     if (rc < 0)
@@ -146,19 +146,19 @@ static int validate(struct rv_cli *cli, const struct rv_cli_args *args)
 static int put_document(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_str text,
                         const char *name)
 {
-    struct rv_cli_sources sources;
+    struct rv_app_sources sources;
     rv_buf said = RV_BUF_INIT(4096);
     rv_err *err = NULL;
     bool changed = false;
 
-    if (rv_cli_sources_open(cli, args, RV_CLI_STORE_MAKE, &sources, &err) < 0)
+    if (rv_app_sources_open(&cli->app, RV_APP_STORE_MAKE, &sources, &err) < 0)
         return rv_cli_report(cli, err);
     bool own = sources.scope.user && sources.scope.user[0] && !rv_cli_flag(args, "shared");
     int rc = rv_agents_put(sources.agents, &sources.scope, own, text, path, &changed, &err);
     if (rc == 0)
         rv_buf_printf(&said, "agent %s %s, for %s%s\n", name, changed ? "is put" : "was there already",
                       own ? "user " : "everybody", own ? sources.scope.user : "");
-    rv_cli_sources_fini(&sources);
+    rv_app_sources_fini(&sources);
     if (rc == 0)
         return rv_cli_print(cli, &said);
     rv_buf_fini(&said);
@@ -188,7 +188,7 @@ static int put(struct rv_cli *cli, const struct rv_cli_args *args)
 /* --- delete --- */
 
 /* What the name means now: there may be one of everybody's, or one that is built in. */
-static void say_what_is_left(struct rv_cli_sources *sources, const char *name, rv_buf *b)
+static void say_what_is_left(struct rv_app_sources *sources, const char *name, rv_buf *b)
 {
     struct rv_agents_found found;
 
@@ -199,7 +199,7 @@ static void say_what_is_left(struct rv_cli_sources *sources, const char *name, r
     }
 }
 
-static int no_such_agent(struct rv_cli_sources *sources, const char *name, rv_err **err)
+static int no_such_agent(struct rv_app_sources *sources, const char *name, rv_err **err)
 {
     rv_buf where = RV_BUF_INIT(8192);
     struct rv_agents_found found;
@@ -217,16 +217,16 @@ static int no_such_agent(struct rv_cli_sources *sources, const char *name, rv_er
 static int delete_agent(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     const char *name = args->words[0];
-    struct rv_cli_sources sources;
+    struct rv_app_sources sources;
     rv_buf said = RV_BUF_INIT(8192);
     rv_err *err = NULL, *cause = NULL;
 
-    if (rv_cli_sources_open(cli, args, RV_CLI_STORE_CHANGE, &sources, &err) < 0)
+    if (rv_app_sources_open(&cli->app, RV_APP_STORE_CHANGE, &sources, &err) < 0)
         return rv_cli_report(cli, err);
     struct rv_store_scope whose = sources.scope;
     if (rv_cli_flag(args, "shared"))
         whose.user = NULL;
-    int rc = rv_store_delete_schema(sources.store, &whose, KIND, name, rv_cli_now_us(), &cause);
+    int rc = rv_store_delete_schema(sources.store, &whose, KIND, name, rv_app_now_us(), &cause);
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(cause);
         rc = no_such_agent(&sources, name, &err);
@@ -237,7 +237,7 @@ static int delete_agent(struct rv_cli *cli, const struct rv_cli_args *args)
         say_what_is_left(&sources, name, &said);
         rv_buf_putc(&said, '\n');
     }
-    rv_cli_sources_fini(&sources);
+    rv_app_sources_fini(&sources);
     if (rc == 0)
         return rv_cli_print(cli, &said);
     rv_buf_fini(&said);

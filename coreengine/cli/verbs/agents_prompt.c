@@ -12,7 +12,7 @@
 
 struct layers {
     const struct rv_cli_args *args;
-    struct rv_cli_sources *sources;
+    struct rv_app_sources *sources;
     const struct rv_agentdoc *doc;
     int structured; /* RV_UNSET: as the document says */
     rv_buf *out;
@@ -109,7 +109,7 @@ static int write_all(const struct layers *l, rv_err **err)
     if (rc == 0) {
         rv_buf_putc(l->out, '\n');
         write_heading(l, "instructions: of one request");
-        rv_instructions_write(&c, l->doc->name, rv_agentdoc_names_tool(l->doc, RV_LOOKUP_TOOL), rv_cli_now_us(),
+        rv_instructions_write(&c, l->doc->name, rv_agentdoc_names_tool(l->doc, RV_LOOKUP_TOOL), rv_app_now_us(),
                               l->out);
         rv_buf_putc(l->out, '\n');
         write_heading(l, "history: of the session");
@@ -137,7 +137,7 @@ static int prompt(struct rv_cli *cli, const struct rv_cli_args *args)
     bool on = rv_cli_flag(args, "structured"), off = rv_cli_flag(args, "no-structured");
     bool all = rv_cli_flag(args, "all");
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    struct rv_cli_sources sources;
+    struct rv_app_sources sources;
     struct rv_agents_found found;
     rv_err *err = NULL;
 
@@ -147,7 +147,7 @@ static int prompt(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "--all and --output-schema exclude each other");
     if (!all && rv_cli_value(args, "session"))
         return rv_cli_usage(cli, args, "--session needs --all");
-    if (rv_cli_sources_open(cli, args, RV_CLI_STORE_READ, &sources, &err) < 0)
+    if (rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, &err) < 0)
         return rv_cli_report(cli, err);
     int rc = rv_agents_find(sources.agents, &sources.scope, args->words[0], &found, &err);
     if (rc == 0) {
@@ -160,7 +160,7 @@ static int prompt(struct rv_cli *cli, const struct rv_cli_args *args)
                            .out = &text};
         rc = write_layers(cli, &l, &err);
     }
-    rv_cli_sources_fini(&sources);
+    rv_app_sources_fini(&sources);
     if (rc == 0)
         return rv_cli_print(cli, &text);
     rv_buf_fini(&text);

@@ -1,7 +1,7 @@
 /* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
-#include "coreengine/cli/runs/retention.h"
+#include "coreengine/app/lint.h"
+#include "coreengine/app/retention.h"
 #include "coreengine/cli/sources.h"
-#include "coreengine/cli/verbs/lint_cost.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -16,15 +16,7 @@ static void write_path(const struct rv_pipeline *p, const int *path, size_t n, r
         rv_buf_puts(b, " -> ...");
 }
 
-/* What is proved of a pipeline: of one part of a run, and of the run with its answers. */
-struct proved {
-    struct rv_proof part;
-    struct rv_whole_run whole;
-    int64_t answers;
-    struct rv_llm_bound cost;
-};
-
-static void write_proof(const struct rv_pipeline *p, const struct proved *proved, rv_buf *b)
+static void write_proof(const struct rv_pipeline *p, const struct rv_app_proved *proved, rv_buf *b)
 {
     const struct rv_proof *proof = &proved->part;
 
@@ -46,70 +38,26 @@ static void write_proof(const struct rv_pipeline *p, const struct proved *proved
         rv_buf_printf(b, "  with %lld answer%s: at most %lld stage visits and %lld model calls\n",
                       (long long)proved->answers, proved->answers == 1 ? "" : "s", (long long)proved->whole.max_visits,
                       (long long)proved->whole.max_llm_calls);
-    rv_lint_cost_text(&proved->cost, b);
-}
-
-static void proof_json(const struct rv_pipeline *p, const struct proved *proved, rv_jw *w)
-{
-    const struct rv_proof *proof = &proved->part;
-
-    rv_jw_key(w, "bounds");
-    rv_jw_obj(w);
-    rv_jw_kv_int(w, "max_visits", proof->max_visits);
-    rv_jw_kv_bool(w, "max_visits_exact", proof->visits_exact);
-    rv_jw_kv_int(w, "max_mocked_visits", proof->max_mocked_visits);
-    rv_jw_kv_int(w, "max_llm_calls", proof->max_llm_calls);
-    rv_jw_kv_bool(w, "max_llm_calls_exact", proof->llm_exact);
-    rv_jw_key(w, "visits_path");
-    rv_jw_arr(w);
-    for (size_t i = 0; i < proof->n_visits_path; i++)
-        rv_jw_text(w, p->agents[proof->visits_path[i]].name);
-    rv_jw_arr_end(w);
-    rv_jw_key(w, "llm_path");
-    rv_jw_arr(w);
-    for (size_t i = 0; i < proof->n_llm_path; i++)
-        rv_jw_text(w, p->agents[proof->llm_path[i]].name);
-    rv_jw_arr_end(w);
-    rv_jw_kv_int(w, "answers", proved->answers);
-    rv_jw_kv_int(w, "max_visits_with_answers", proved->whole.max_visits);
-    rv_jw_kv_int(w, "max_llm_calls_with_answers", proved->whole.max_llm_calls);
-    rv_lint_cost_json(&proved->cost, w);
-    rv_jw_obj_end(w);
-}
-
-static int prove(const struct rv_cli_args *args, const struct rv_pipeline *p, struct proved *out, rv_err **err)
-{
-    int mode = p->default_run_mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
-    int64_t wanted = INT64_MAX;
-    int rc = rv_cli_int(args, "answers", 0, INT32_MAX, &wanted, err);
-
-    if (rc == 0)
-        rc = rv_pipeline_prove(p, (enum rv_run_mode)mode, &out->part, err);
-    if (rc < 0)
-        return rc;
-    out->answers = rv_pipeline_max_answers(p);
-    out->answers = wanted < out->answers ? wanted : out->answers;
-    out->whole = rv_proof_with_answers(p, &out->part, out->answers);
-    rv_llm_prove_cost(p, out->whole.max_llm_calls, &out->cost);
-    return 0;
+    rv_app_cost_text(&proved->cost, b);
 }
 
 /* One file: findings, then the proof when it is sound. */
 static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_jw *json, rv_buf *text,
                     rv_err **err)
 {
-    const struct rv_cli_load_opts opts = {.args = args, .script = rv_cli_value(args, "script")};
-    struct rv_cli_loaded l;
-    struct proved proved = {0};
+    const struct rv_app_load_opts opts = {.script = rv_cli_value(args, "script")};
+    struct rv_app_loaded l;
+    struct rv_app_proved proved = {0};
     const char *max_cost = rv_cli_value(args, "max-cost");
     double max_usd = 0;
+    int64_t answers = INT64_MAX;
     int status = RV_EXIT_COMPLETED;
 
-    int rc = rv_cli_load(cli, path, &opts, &l, err);
+    int rc = rv_app_load(&cli->app, path, &opts, &l, err);
     if (rc < 0)
         return rv_cli_report(cli, *err);
     if (l.pipeline)
-        rc = rv_cli_load_test_scripts(&l, err);
+        rc = rv_app_load_test_scripts(&l, err);
     bool sound = rc == 0 && l.pipeline && rv_findings_n_errors(l.findings) == 0;
     if (sound)
         rv_pipeline_lint(l.pipeline, l.findings);
@@ -117,9 +65,11 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         rv_pipeline_lint_unscripted(l.pipeline, l.findings);
     bool too_dear = false;
     if (sound) {
-        rc = prove(args, l.pipeline, &proved, err);
-        if (rc == 0 && max_cost && rv_lint_max_cost(max_cost, &max_usd))
-            too_dear = rv_lint_cost_check(l.pipeline, &proved.cost, max_usd, l.findings);
+        rc = rv_cli_int(args, "answers", 0, INT32_MAX, &answers, err);
+        if (rc == 0)
+            rc = rv_app_prove(l.pipeline, answers, &proved, err);
+        if (rc == 0 && max_cost && rv_app_max_cost(max_cost, &max_usd))
+            too_dear = rv_app_cost_check(l.pipeline, &proved.cost, max_usd, l.findings);
     }
     rv_findings_sort(l.findings);
     bool strict = rv_cli_flag(args, "strict") && rv_findings_n(l.findings);
@@ -134,7 +84,7 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
         rv_jw_key(json, "findings");
         rv_findings_write_json(l.findings, json);
         if (sound && rc == 0)
-            proof_json(l.pipeline, &proved, json);
+            rv_app_proved_write(l.pipeline, &proved, json);
         rv_jw_obj_end(json);
     } else {
         rv_buf found = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -145,7 +95,7 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
             write_proof(l.pipeline, &proved, text);
     }
     rv_proof_fini(&proved.part);
-    rv_cli_loaded_fini(&l);
+    rv_app_loaded_fini(&l);
     return status;
 }
 
@@ -158,7 +108,7 @@ static int lint(struct rv_cli *cli, const struct rv_cli_args *args)
     int status = RV_EXIT_COMPLETED;
     double usd;
 
-    if (max_cost && !rv_lint_max_cost(max_cost, &usd))
+    if (max_cost && !rv_app_max_cost(max_cost, &usd))
         return rv_cli_usage(cli, args, "--max-cost takes US dollars, for example 0.50, not \"%s\"", max_cost);
     if (json)
         rv_jw_arr(&w);
@@ -176,19 +126,19 @@ static int lint(struct rv_cli *cli, const struct rv_cli_args *args)
 }
 
 /* Load for showing. False: it was reported, and *status is what to exit with. */
-static bool load_plain(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_cli_loaded *out, int *status)
+static bool load_plain(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_loaded *out, int *status)
 {
-    const struct rv_cli_load_opts opts = {.args = args};
+    const struct rv_app_load_opts opts = {0};
     rv_err *err = NULL;
 
-    if (rv_cli_load_plain(cli, args->words[0], &opts, out, &err) < 0) {
+    if (rv_app_load_plain(&cli->app, args->words[0], &opts, out, &err) < 0) {
         *status = rv_cli_report(cli, err);
         return false;
     }
     if (rv_cli_sound(cli, out, false) && out->pipeline->is_sound)
         return true;
     *status = RV_EXIT_USAGE;
-    rv_cli_loaded_fini(out);
+    rv_app_loaded_fini(out);
     return false;
 }
 
@@ -198,7 +148,7 @@ static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
     const char *format = rv_cli_value(args, "format");
     enum rv_graph_format which = RV_GRAPH_ASCII;
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    struct rv_cli_loaded l;
+    struct rv_app_loaded l;
     int status = RV_EXIT_COMPLETED;
 
     if (!load_plain(cli, args, &l, &status))
@@ -208,7 +158,7 @@ static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
             which = (enum rv_graph_format)i;
     rv_pipeline_write_graph(l.pipeline, which, &text);
     status = rv_cli_print(cli, &text);
-    rv_cli_loaded_fini(&l);
+    rv_app_loaded_fini(&l);
     return status;
 }
 
@@ -216,7 +166,7 @@ static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES), json = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&json);
-    struct rv_cli_loaded l;
+    struct rv_app_loaded l;
     int status = RV_EXIT_COMPLETED;
 
     if (!load_plain(cli, args, &l, &status))
@@ -234,7 +184,7 @@ static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_buf_putc(&text, '\n');
     rv_buf_fini(&json);
     status = rv_cli_print(cli, &text);
-    rv_cli_loaded_fini(&l);
+    rv_app_loaded_fini(&l);
     return status;
 }
 

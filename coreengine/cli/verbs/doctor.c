@@ -46,7 +46,7 @@ static void check_capabilities(struct rv_cli *cli, struct rv_checkup *c)
     size_t n_dirs = 0, n = 0;
     rv_err *err = NULL;
 
-    int rc = rv_plugins_path(cli->capability_dirs, cli->n_capability_dirs, ".", &dirs, &n_dirs, &err);
+    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, ".", &dirs, &n_dirs, &err);
     if (rc == 0)
         rc = rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, &err);
     if (rc < 0) {
@@ -127,14 +127,14 @@ static void check_store(const struct rv_cli *cli, const struct rv_cli_args *args
     rv_store *store = NULL;
     rv_err *err = NULL;
 
-    int rc = rv_cli_store_path(args, &path, &err);
+    int rc = rv_app_store_path(&cli->app, &path, &err);
     if (rc < 0) {
         rv_checkup_line(c, RV_CHECK_BAD, "store", "%s: runs need --store FILE or --no-store", rv_err_text(err));
         rv_err_free(err);
         rv_buf_fini(&path);
         return;
     }
-    rc = rv_cli_store_open(cli, args, RV_CLI_STORE_READ, &store, &err);
+    rc = rv_app_store_open(&cli->app, RV_APP_STORE_READ, &store, &err);
     if (rc == 0)
         rc = count_runs(args, store, &stats, &err);
     if (rc == RV_E_NOT_FOUND)
@@ -174,14 +174,14 @@ static void check_tools(struct rv_checkup *c)
     }
 }
 
-static int print_json(const struct rv_cli *cli, struct rv_checkup *c, const struct rv_doctor_models *m)
+static int print_json(const struct rv_cli *cli, struct rv_checkup *c, const struct rv_app_models *m)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
 
     rv_jw_obj(&w);
     rv_jw_kv_bool(&w, "ok", c->n_bad == 0);
-    rv_doctor_models_json(m, &w);
+    rv_app_models_write(m, &w);
     rv_jw_arr_end(&c->checks);
     rv_jw_key(&w, "checks");
     rv_jw_raw(&w, rv_buf_str(&c->json));
@@ -193,16 +193,16 @@ static int print_json(const struct rv_cli *cli, struct rv_checkup *c, const stru
 }
 
 /* Only what a script needs: a model to ask, or why there is none. */
-static int print_model(const struct rv_cli *cli, const struct rv_doctor_models *m)
+static int print_model(const struct rv_cli *cli, const struct rv_app_models *m)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    const char *model = rv_doctor_model(m);
+    const char *model = rv_app_models_best(m);
 
     if (model) {
         rv_buf_printf(&text, "%s\n", model);
         return rv_cli_print(cli, &text);
     }
-    rv_buf_printf(&text, "no model is at hand: %s\n%s", rv_doctor_why_none(m), rv_doctor_ways);
+    rv_buf_printf(&text, "no model is at hand: %s\n%s", rv_app_models_why_none(m), rv_doctor_ways);
     rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
     return RV_EXIT_FAILED;
@@ -212,17 +212,17 @@ static int doctor(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     struct rv_checkup c = {
         .text = RV_BUF_INIT(MAX_TEXT_BYTES), .json = RV_BUF_INIT(MAX_TEXT_BYTES), .color = cli->out_color};
-    struct rv_doctor_models *m = NULL;
+    struct rv_app_models *m = NULL;
     rv_err *err = NULL;
     int status;
 
     if (rv_cli_flag(args, "json") && rv_cli_flag(args, "model"))
         return rv_cli_usage(cli, args, "--json and --model exclude each other");
-    if (rv_doctor_models_find(cli, &m, &err) < 0)
+    if (rv_app_models_find(&cli->app, &m, &err) < 0)
         return rv_cli_report(cli, err);
     if (rv_cli_flag(args, "model")) {
         status = print_model(cli, m);
-        rv_doctor_models_free(m);
+        rv_app_models_free(m);
         return status;
     }
     c.checks = rv_jw_on(&c.json);
@@ -233,7 +233,7 @@ static int doctor(struct rv_cli *cli, const struct rv_cli_args *args)
     check_tools(&c);
     rv_doctor_models_check(m, &c);
     status = rv_cli_flag(args, "json") ? print_json(cli, &c, m) : rv_cli_print(cli, &c.text);
-    rv_doctor_models_free(m);
+    rv_app_models_free(m);
     rv_buf_fini(&c.text);
     rv_buf_fini(&c.json);
     return status ? status : c.n_bad ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;

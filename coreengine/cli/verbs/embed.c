@@ -1,20 +1,15 @@
 /* reeve embed: texts as vectors, asked of a provider without any pipeline. */
-#include "coreengine/cli/doctor/fetch.h"
+#include "coreengine/app/models.h"
 #include "coreengine/cli/verbs/verbs.h"
-#include "coreengine/provider/provider.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LINE      ((size_t)1 << 20) /* bytes of one text; the longest that models take have a tenth of it */
-#define MAX_BODY      ((size_t)128 << 20)
-#define BATCH         64 /* texts of one request: what every provider takes */
-#define CONNECT_US    INT64_C(10000000)
-#define FIRST_BYTE_US INT64_C(300000000) /* a local model may have to be loaded first */
-#define IDLE_US       INT64_C(60000000)
-#define MAX_NUMBER    32
+#define MAX_LINE   ((size_t)1 << 20) /* bytes of one text; the longest that models take have a tenth of it */
+#define BATCH      64                /* texts of one request: what every provider takes */
+#define MAX_NUMBER 32
 
 struct job {
     struct rv_cli *cli;
@@ -29,41 +24,20 @@ struct job {
     size_t n_rows, dims;
 };
 
-static const char *get_variable(void *self, const char *name)
-{
-    (void)self;
-    return getenv(name);
-}
-
 /* "provider:model"; the model may have a colon, too. */
 static int find_target(struct job *job, rv_err **err)
 {
-    struct rv_provider_env env = {get_variable, NULL};
     const char *model = rv_cli_value(job->args, "model"), *base = rv_cli_value(job->args, "base-url");
     const char *colon = model ? strchr(model, ':') : NULL;
-    json_object *options = NULL;
-    int rc = 0;
 
     if (!model || !colon || colon == model || !colon[1]) {
-        rc = model ? RV_FAIL(err, RV_E_INVALID, "--model needs provider:model, not \"%s\"", model)
-                   : RV_FAIL(err, RV_E_INVALID, "--model is required; it is missing");
+        int rc = model ? RV_FAIL(err, RV_E_INVALID, "--model needs provider:model, not \"%s\"", model)
+                       : RV_FAIL(err, RV_E_INVALID, "--model is required; it is missing");
         rv_err_hint(err, "for example --model openai:text-embedding-3-small or --model ollama:nomic-embed-text; "
                          "`reeve inspect --providers` lists providers");
         return rc;
     }
-    char *provider = rv_str_dup((rv_str){model, (size_t)(colon - model)});
-    if (!provider)
-        return RV_FAIL(err, RV_E_NOMEM, "find a provider");
-    if (base) {
-        options = json_object_new_object();
-        rc = options ? rv_json_set_take(options, "base_url", json_object_new_string(base), err)
-                     : RV_FAIL(err, RV_E_NOMEM, "find a provider");
-    }
-    if (rc == 0)
-        rc = rv_provider_embed_target(env, provider, colon + 1, options, &job->target, err);
-    json_object_put(options);
-    free(provider);
-    return rc;
+    return rv_app_embed_target((rv_str){model, (size_t)(colon - model)}, colon + 1, base, &job->target, err);
 }
 
 /* --- what comes back --- */
@@ -80,113 +54,39 @@ static void write_row(const float *values, size_t n, rv_buf *b)
     rv_buf_putc(b, ']');
 }
 
-static int take_rows(struct job *job, rv_str body, rv_err **err)
+static int take_rows(struct job *job, const struct rv_embeddings *rows, rv_err **err)
 {
-    rv_buf lines = RV_BUF_INIT(RV_CLI_MAX_FETCH);
-    struct rv_embeddings rows = {0};
+    rv_buf lines = RV_BUF_INIT(RV_APP_MAX_FETCH);
 
-    int rc = rv_wire_embed_read(&job->target.wire, body, job->n, &rows, err);
-    if (rc < 0) /* a bad answer is not an error of usage */
-        return RV_WRAP(err, rc == RV_E_PARSE ? RV_E_PROVIDER : rc, "read the embeddings of \"%s\"",
-                       job->target.wire.provider);
-    for (size_t i = 0; i < rows.n; i++) {
+    for (size_t i = 0; i < rows->n; i++) {
         rv_buf *out = job->as_json ? &job->rows : &lines;
         if (job->as_json)
             rv_buf_putc(out, job->n_rows + i > 0 ? ',' : '[');
-        write_row(rows.values + i * rows.dims, rows.dims, out);
+        write_row(rows->values + i * rows->dims, rows->dims, out);
         if (!job->as_json)
             rv_buf_putc(out, '\n');
     }
-    job->n_rows += rows.n;
-    job->dims = rows.dims;
-    rv_usage_add(&job->usage, &rows.usage);
-    rv_embeddings_fini(&rows);
-    rc = rv_buf_check(job->as_json ? &job->rows : &lines, "embeddings", err);
+    job->n_rows += rows->n;
+    job->dims = rows->dims;
+    rv_usage_add(&job->usage, &rows->usage);
+    int rc = rv_buf_check(job->as_json ? &job->rows : &lines, "embeddings", err);
     if (rc == 0 && !job->as_json && !rv_cli_out_now(rv_buf_str(&lines)))
         rc = RV_FAIL(err, RV_E_IO, "the reader of the embeddings is gone");
     rv_buf_fini(&lines);
     return rc;
 }
 
-/* A provider may repeat the key that it refuses: it is cut out of its words. */
-static void hide_keys(const struct rv_embed_target *t, rv_buf *text)
-{
-    for (size_t i = 0; i < t->n_headers; i++) {
-        const char *value = strchr(t->headers[i], ':');
-        value = value ? value + 1 + strspn(value + 1, " ") : "";
-        if (strncmp(value, "Bearer ", 7) == 0)
-            value += 7;
-        size_t len = strlen(value);
-        if (len < 8 || !text->ptr)
-            continue;
-        for (char *at = strstr(text->ptr, value); at; at = strstr(at, value))
-            memset(at, '*', len);
-    }
-}
-
-static int fault_code(enum rv_http_fault fault)
-{
-    switch (fault) {
-    case RV_HTTP_CONNECT_TIME:
-    case RV_HTTP_FIRST_BYTE_TIME:
-    case RV_HTTP_IDLE_TIME:
-    case RV_HTTP_TOTAL_TIME:
-        return RV_E_TIMEOUT;
-    case RV_HTTP_OK:
-    case RV_HTTP_UNREACHABLE:
-    case RV_HTTP_CUT:
-    case RV_HTTP_TOO_LARGE:
-    case RV_HTTP_BAD_ANSWER:
-    case RV_HTTP_LOCAL:
-        break;
-    }
-    return RV_E_PROVIDER;
-}
-
-static int refuse(const struct job *job, const struct rv_cli_fetch *f, rv_err **err)
-{
-    struct rv_llm_reply reply;
-    int rc;
-
-    if (f->fault != RV_HTTP_OK) {
-        rc = RV_FAIL(err, fault_code(f->fault), "%s", rv_buf_cstr(&f->why));
-    } else {
-        rc = rv_wire_fault(&job->target.wire, f->status, rv_buf_str(&f->type), rv_buf_str(&f->body), &reply, err);
-        if (rc < 0)
-            return rc;
-        hide_keys(&job->target, &reply.error);
-        rc = RV_FAIL(err, RV_E_PROVIDER, "%s", rv_buf_cstr(&reply.error));
-        rv_llm_reply_fini(&reply);
-    }
-    return RV_WRAP(err, rc, "ask \"%s\" for embeddings", job->target.wire.provider);
-}
-
-/* --- asking --- */
-
 static int ask(struct job *job, rv_err **err)
 {
-    rv_buf body = RV_BUF_INIT(MAX_BODY);
+    struct rv_embeddings rows = {0};
     rv_str texts[BATCH];
-    struct rv_cli_fetch fetch = {.request = {.method = "POST",
-                                             .url = job->target.url,
-                                             .headers = (const char *const *)job->target.headers,
-                                             .n_headers = job->target.n_headers,
-                                             .connect_us = CONNECT_US,
-                                             .first_byte_us = FIRST_BYTE_US,
-                                             .idle_us = IDLE_US}};
 
     for (size_t i = 0; i < job->n; i++)
         texts[i] = rv_str_of(job->texts[i]);
-    int rc = rv_wire_embed_request(&job->target.wire, texts, job->n, job->dimensions, &body, err);
-    fetch.request.body = rv_buf_str(&body);
+    int rc = rv_app_embed(&job->cli->app, &job->target, texts, job->n, job->dimensions, &rows, err);
     if (rc == 0)
-        rc = rv_cli_fetch_all(job->cli, &fetch, 1, err);
-    if (rc == 0)
-        rc = fetch.fault != RV_HTTP_OK || fetch.status < 200 || fetch.status > 299
-                 ? refuse(job, &fetch, err)
-                 : take_rows(job, rv_buf_str(&fetch.body), err);
-    rv_cli_fetch_fini(&fetch);
-    rv_buf_fini(&body);
+        rc = take_rows(job, &rows, err);
+    rv_embeddings_fini(&rows);
     for (size_t i = 0; i < job->n; i++)
         free(job->texts[i]);
     job->n = 0;
@@ -269,8 +169,8 @@ static void write_json(struct job *job, rv_buf *b)
 static int embed(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     struct job job = {
-        .cli = cli, .args = args, .as_json = rv_cli_flag(args, "json"), .rows = RV_BUF_INIT(RV_CLI_MAX_FETCH)};
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_FETCH + 4096);
+        .cli = cli, .args = args, .as_json = rv_cli_flag(args, "json"), .rows = RV_BUF_INIT(RV_APP_MAX_FETCH)};
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_FETCH + 4096);
     rv_err *err = NULL;
     int status = RV_EXIT_COMPLETED;
 

@@ -1,5 +1,5 @@
 /* reeve gc: upkeep of a store: runs that no rule keeps, space that no run needs, a check, a copy. */
-#include "coreengine/cli/runs/retention.h"
+#include "coreengine/app/retention.h"
 #include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -7,144 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_LIST_BYTES   ((size_t)256 << 20)
-#define AT_ONCE          ((size_t)200) /* runs that one transaction deletes: others wait no longer than that */
-#define DEFAULT_GRACE_US INT64_C(3600000000)
-
-struct doomed {
-    const char *id;   /* in the arena */
-    const char *dead; /* its owner, a process that is gone, in the arena; NULL: none */
-    int line;         /* of the rule; 0: of the command line, or none */
-};
-struct collection {
-    struct rv_store_scope scope;
-    rv_retention *rules;
-    int64_t now_us;
-    rv_arena *arena;
-    struct doomed *items;
-    size_t n, cap;
-    size_t n_owned; /* that a rule would delete, but a process runs */
-    size_t n_deleted;
-    int64_t freed;
-    rv_buf listed; /* --dry-run: what would go, for people */
-};
-
-/* rule NULL: its session was deleted. */
-static int doom(struct collection *c, const struct rv_run_row *row, const struct rv_retention_rule *rule, rv_err **err)
-{
-    if (!rv_run_status_is_final(row->status) && rv_cli_owner_of(row, c->now_us) == RV_CLI_OWNER_LIVES) {
-        c->n_owned++;
-        return 0;
-    }
-    if (c->n == c->cap) {
-        size_t cap = c->cap ? c->cap * 2 : 64;
-        struct doomed *items = realloc(c->items, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
-        c->items = items;
-        c->cap = cap;
-    }
-    struct doomed *d = &c->items[c->n];
-    bool is_orphan = !rv_run_status_is_final(row->status) && rv_cli_owner_of(row, c->now_us) == RV_CLI_OWNER_DEAD;
-    *d = (struct doomed){.id = rv_arena_dup(c->arena, rv_str_of(row->id)),
-                         .dead = is_orphan ? rv_arena_dup(c->arena, rv_str_of(row->owner)) : NULL,
-                         .line = rule ? rule->line : 0};
-    if (!d->id || (is_orphan && !d->dead))
-        return RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
-    c->n++;
-    rv_buf_printf(&c->listed, "%s  %s  %s, ", row->id, row->pipeline, rv_run_status_text(row->status));
-    rv_cli_write_age(&c->listed, c->now_us - row->updated_us);
-    rv_buf_puts(&c->listed, " old");
-    if (!rule)
-        rv_buf_puts(&c->listed, ", of a session that was deleted");
-    else if (rule->line)
-        rv_buf_printf(&c->listed, ", by the rule of line %d", rule->line);
-    rv_buf_putc(&c->listed, '\n');
-    return 0;
-}
-
-static int judge(void *self, const struct rv_run_row *row, rv_err **err)
-{
-    struct collection *c = self;
-    const struct rv_retention_rule *rule = rv_retention_drops(c->rules, row, c->now_us);
-
-    return rule ? doom(c, row, rule, err) : 0;
-}
-
-static int judge_deleted(void *self, const struct rv_run_row *row, rv_err **err)
-{
-    struct collection *c = self;
-
-    if (c->rules && rv_retention_drops(c->rules, row, c->now_us)) /* is in the list */
-        return 0;
-    return doom(c, row, NULL, err);
-}
-
-/* The lease of a process that is gone would hold it yet for a while. */
-static int delete_one(rv_store *store, const struct collection *c, const struct doomed *d, rv_err **err)
-{
-    const struct rv_store_claim claim = {
-        .owner = "gc", .dead = d->dead, .now_us = c->now_us, .until_us = c->now_us + 1};
-    int64_t fence = 0;
-    int rc = d->dead ? rv_store_claim(store, &c->scope, d->id, &claim, &fence, err) : 0;
-
-    if (rc == 0 && d->dead)
-        rc = rv_store_release(store, d->id, fence, err);
-    return rc < 0 ? rc : rv_store_delete_run(store, &c->scope, d->id, c->now_us, err);
-}
-
-/* Some of them, within one transaction. Who is run again meanwhile stays, and who is gone is gone. */
-static int delete_some(rv_store *store, struct collection *c, size_t from, size_t upto, rv_err **err)
-{
-    size_t n = 0, n_owned = 0;
-
-    int rc = rv_store_begin(store, err);
-    if (rc < 0)
-        return rc;
-    for (size_t i = from; i < upto && rc == 0; i++) {
-        rv_err *cause = NULL;
-        rc = delete_one(store, c, &c->items[i], &cause);
-        n += rc == 0;
-        n_owned += rc == RV_E_STATE;
-        if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND) {
-            rv_err_free(cause);
-            rc = 0;
-        } else if (rc < 0) {
-            *err = cause;
-        }
-    }
-    if (rc < 0)
-        rv_store_rollback(store);
-    else
-        rc = rv_store_commit(store, err);
-    if (rc == 0) {
-        c->n_deleted += n;
-        c->n_owned += n_owned;
-    }
-    return rc;
-}
-
-static int delete_all(rv_store *store, struct collection *c, rv_err **err)
-{
-    int rc = 0;
-
-    for (size_t at = 0; at < c->n && rc == 0; at += AT_ONCE)
-        rc = delete_some(store, c, at, c->n - at < AT_ONCE ? c->n : at + AT_ONCE, err);
-    return rc;
-}
-
 /* --- rules --- */
-
-static int default_rules(rv_buf *path, rv_err **err)
-{
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-
-    if (config && config[0] == '/')
-        rv_buf_printf(path, "%s/reeve/retention.yaml", config);
-    else if (home && home[0] == '/')
-        rv_buf_printf(path, "%s/.config/reeve/retention.yaml", home);
-    return rv_buf_check(path, "path", err);
-}
 
 /* *out NULL with 0: there are none. Findings are printed; *sound says whether the rules may be used. */
 static int read_rules(const struct rv_cli *cli, const struct rv_cli_args *args, rv_retention **out, bool *sound,
@@ -162,7 +25,7 @@ static int read_rules(const struct rv_cli *cli, const struct rv_cli_args *args, 
             rc = RV_FAIL(err, RV_E_NOMEM, "read rules");
         return rc;
     }
-    rc = file ? 0 : default_rules(&path, err);
+    rc = file ? 0 : rv_retention_path(&path, err);
     if (rc < 0 || (!file && (path.len == 0 || access(rv_buf_cstr(&path), F_OK) != 0))) {
         rv_buf_fini(&path);
         return rc;
@@ -200,13 +63,13 @@ static void write_bytes(rv_buf *b, int64_t bytes)
         rv_buf_printf(b, "%lld bytes", (long long)whole);
 }
 
-static int print_json(const struct rv_cli *cli, const struct collection *c, bool dry)
+static int print_json(const struct rv_cli *cli, const struct rv_app_gc *c)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);
 
     rv_jw_obj(&w);
-    rv_jw_kv_bool(&w, "dry_run", dry);
+    rv_jw_kv_bool(&w, "dry_run", c->opts->dry_run);
     rv_jw_key(&w, "runs");
     rv_jw_arr(&w);
     for (size_t i = 0; i < c->n; i++)
@@ -214,19 +77,35 @@ static int print_json(const struct rv_cli *cli, const struct collection *c, bool
     rv_jw_arr_end(&w);
     rv_jw_kv_int(&w, "deleted", (int64_t)c->n_deleted);
     rv_jw_kv_int(&w, "owned", (int64_t)c->n_owned);
-    rv_jw_kv_int(&w, "freed_bytes", c->freed);
+    rv_jw_kv_int(&w, "freed_bytes", c->freed_bytes);
     rv_jw_obj_end(&w);
     rv_buf_putc(&text, '\n');
     return rv_cli_print(cli, &text);
 }
 
-static int print_text(const struct rv_cli *cli, struct collection *c, bool dry)
+static void list_doomed(const struct rv_app_gc *c, rv_buf *b)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct rv_app_doomed *d = &c->items[i];
+        rv_buf_printf(b, "%s  %s  %s, ", d->id, d->pipeline, rv_run_status_text(d->status));
+        rv_cli_write_age(b, c->now_us - d->updated_us);
+        rv_buf_puts(b, " old");
+        if (d->of_deleted_session)
+            rv_buf_puts(b, ", of a session that was deleted");
+        else if (d->line)
+            rv_buf_printf(b, ", by the rule of line %d", d->line);
+        rv_buf_putc(b, '\n');
+    }
+}
+
+static int print_text(const struct rv_cli *cli, const struct rv_app_gc *c)
+{
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
+    bool dry = c->opts->dry_run;
 
     if (dry)
-        rv_buf_add_str(&text, rv_buf_str(&c->listed));
-    if (!c->rules && c->n == 0)
+        list_doomed(c, &text);
+    if (!c->opts->rules && c->n == 0)
         rv_buf_puts(&text, "there are no retention rules: all runs are kept\n");
     else if (dry && c->n == 0)
         rv_buf_puts(&text, "no run would be deleted\n");
@@ -238,7 +117,7 @@ static int print_text(const struct rv_cli *cli, struct collection *c, bool dry)
         rv_buf_printf(&text, "%zu kept: a process runs them\n", c->n_owned);
     if (!dry) {
         rv_buf_puts(&text, "freed ");
-        write_bytes(&text, c->freed);
+        write_bytes(&text, c->freed_bytes);
         rv_buf_putc(&text, '\n');
     }
     return rv_cli_print(cli, &text);
@@ -248,33 +127,20 @@ static int print_text(const struct rv_cli *cli, struct collection *c, bool dry)
 
 static int collect(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, rv_retention *rules)
 {
-    const struct rv_run_filter all = {0}, deleted = {.of_deleted_sessions = true};
-    struct collection c = {
-        .scope = rv_cli_scope(args), .rules = rules, .now_us = rv_cli_now_us(), .listed = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
-    bool dry = rv_cli_flag(args, "dry-run");
-    int64_t grace_us = DEFAULT_GRACE_US;
+    struct rv_app_gc_opts opts = {
+        .store = store, .scope = cli->app.scope, .rules = rules, .dry_run = rv_cli_flag(args, "dry-run")};
+    const char *grace = rv_cli_value(args, "grace");
+    struct rv_app_gc done;
     rv_err *err = NULL;
-    int rc = 0, status;
 
-    if (rv_cli_value(args, "grace"))
-        rc = rv_cli_parse_duration(rv_cli_value(args, "grace"), &grace_us, &err);
-    if (rc == 0 && !(c.arena = rv_arena_new(MAX_LIST_BYTES)))
-        rc = RV_FAIL(&err, RV_E_NOMEM, "list what is to be deleted");
-    if (rc == 0 && rules)
-        rc = rv_store_list_runs(store, &c.scope, &all, judge, &c, &err);
+    opts.grace_us = RV_APP_GC_GRACE_US;
+    int rc = grace ? rv_cli_parse_duration(grace, &opts.grace_us, &err) : 0;
     if (rc == 0)
-        rc = rv_store_list_runs(store, &c.scope, &deleted, judge_deleted, &c, &err);
-    if (rc == 0 && !dry)
-        rc = delete_all(store, &c, &err);
-    if (rc == 0 && !dry)
-        rc = rv_store_sweep(store, c.now_us, grace_us, &c.freed, &err);
+        rc = rv_app_gc(&opts, &done, &err);
     if (rc < 0)
-        status = rv_cli_report(cli, err);
-    else
-        status = rv_cli_flag(args, "json") ? print_json(cli, &c, dry) : print_text(cli, &c, dry);
-    free(c.items);
-    rv_arena_free(c.arena);
-    rv_buf_fini(&c.listed);
+        return rv_cli_report(cli, err);
+    int status = rv_cli_flag(args, "json") ? print_json(cli, &done) : print_text(cli, &done);
+    rv_app_gc_fini(&done);
     return status;
 }
 
@@ -334,7 +200,7 @@ static int gc(struct rv_cli *cli, const struct rv_cli_args *args)
     }
     if (!sound) {
         status = RV_EXIT_USAGE;
-    } else if (rv_cli_runs_open(cli, args, reads ? RV_CLI_STORE_READ : RV_CLI_STORE_CHANGE, &store, &status)) {
+    } else if (rv_cli_runs_open(cli, reads ? RV_APP_STORE_READ : RV_APP_STORE_CHANGE, &store, &status)) {
         status = checks ? check(cli, store) : copy ? backup(cli, store, copy) : collect(cli, args, store, rules);
         rv_store_close(store);
     }

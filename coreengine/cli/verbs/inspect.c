@@ -238,10 +238,10 @@ static int inspect(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (rv_cli_flag(args, "providers") && (args->n_words > 0 || rv_cli_flag(args, "check")))
         return rv_cli_usage(cli, args, "--providers takes no capability and no --check");
-    int rc = rv_plugins_path(cli->capability_dirs, cli->n_capability_dirs, ".", &dirs, &n_dirs, &err);
+    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, ".", &dirs, &n_dirs, &err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {
-            .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = ".", .log = cli->log};
+            .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = ".", .log = cli->app.log};
         rc = rv_plugins_new(&opts, &plugins, &err);
     }
     status = rc < 0 ? rv_cli_report(cli, err) : inspect_names(cli, args, plugins, dirs, n_dirs);

@@ -1,7 +1,8 @@
 /* reeve query: rows of the store by their keys. */
+#include "coreengine/app/query.h"
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/query/query.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <assert.h>
@@ -54,7 +55,7 @@ static int take_message(void *self, const struct rv_message *m, rv_err **err)
 
     (void)err;
     begin_row(l, "messages");
-    rv_cli_message_json(l->session, m, &l->w);
+    rv_app_message_json(l->session, m, &l->w);
     rv_jw_obj_end(&l->w);
     return 0;
 }
@@ -93,7 +94,7 @@ static int look_up_session(struct lookup *l, const char *key, rv_err **err)
     int rc = rv_store_get_session(l->store, &l->scope, key, &row, &cause);
     if (rc == 0) {
         begin_row(l, "sessions");
-        rv_cli_session_json(&row, &l->w);
+        rv_app_session_json(&row, &l->w);
         rv_jw_obj_end(&l->w);
         rv_session_row_fini(&row);
     }
@@ -108,7 +109,7 @@ static int look_up_agent(struct lookup *l, const char *key, rv_err **err)
     int rc = rv_store_find_schema(l->store, &l->scope, AGENT_KIND, key, &row, &cause);
     if (rc == 0) {
         begin_row(l, "schemas");
-        rv_cli_schema_json(&row, &l->w);
+        rv_app_schema_json(&row, &l->w);
         rv_jw_obj_end(&l->w);
         rv_schema_row_fini(&row);
     }
@@ -254,7 +255,7 @@ static int look_up(struct lookup *l, const struct rv_query *q, rv_err **err)
 
 static int write_rows(const struct rv_cli_args *args, rv_str json, rv_buf *out, rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = RV_CLI_MAX_TEXT};
+    const struct rv_json_opts opts = {.max_bytes = RV_APP_MAX_TEXT};
     const char *format = rv_cli_value(args, "format");
     json_object *rows = NULL;
 
@@ -271,7 +272,7 @@ static int write_rows(const struct rv_cli_args *args, rv_str json, rv_buf *out, 
 
 static int query(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    rv_buf json = RV_BUF_INIT(RV_CLI_MAX_TEXT), text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf json = RV_BUF_INIT(RV_APP_MAX_TEXT), text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     struct lookup l = {.scope = rv_cli_scope(args), .w = rv_jw_on(&json)};
     struct rv_query q;
     rv_err *err = NULL;
@@ -279,7 +280,7 @@ static int query(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (rv_query_parse(rv_str_of(args->words[0]), &q, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &l.store, &status)) {
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &l.store, &status)) {
         rv_query_fini(&q);
         return status;
     }

@@ -36,7 +36,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 }
 
 /* The row of a run was written with its last record; more may have come since it was read. */
-static int check_row(const struct rv_cli_past *p, const struct rv_replayed *r, rv_err **err)
+static int check_row(const struct rv_app_past *p, const struct rv_replayed *r, rv_err **err)
 {
     enum rv_run_status status = rv_run_status(r->run);
     const char *stage = rv_envelope_fields(rv_run_envelope(r->run))->current_stage;
@@ -55,7 +55,7 @@ static int check_row(const struct rv_cli_past *p, const struct rv_replayed *r, r
 
 static int print_state(const rv_run *run, const struct rv_cli_args *args, struct verdict *v, rv_err **err)
 {
-    rv_buf state = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf state = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
     rv_envelope_write_state(rv_run_envelope(run), &state);
     int rc = rv_buf_check(&state, "state", err);
@@ -71,7 +71,7 @@ static int print_state(const rv_run *run, const struct rv_cli_args *args, struct
     return rc;
 }
 
-static int print_verdict(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_cli_past *p,
+static int print_verdict(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_past *p,
                          const struct rv_replayed *r, const struct verdict *v)
 {
     rv_buf text = RV_BUF_INIT(64 << 10);
@@ -102,7 +102,7 @@ static int print_verdict(const struct rv_cli *cli, const struct rv_cli_args *arg
 }
 
 /* Another result than then is a failed command, not a wrong command line. */
-static int report_difference(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_cli_past *p,
+static int report_difference(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_past *p,
                              rv_err *err)
 {
     if (rv_cli_flag(args, "json")) {
@@ -121,7 +121,7 @@ static int report_difference(const struct rv_cli *cli, const struct rv_cli_args 
     return RV_EXIT_FAILED;
 }
 
-static int replay_past(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct rv_cli_past *p,
+static int replay_past(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct rv_app_past *p,
                        int64_t upto)
 {
     struct verdict v = {.print_events = rv_cli_flag(args, "events")};
@@ -130,7 +130,7 @@ static int replay_past(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
     int status;
 
     rv_hash_init(&v.events);
-    int rc = rv_cli_past_replay(store, p, upto, on_step, &v, &replayed, &err);
+    int rc = rv_app_past_replay(store, p, upto, on_step, &v, &replayed, &err);
     if (rc == 0)
         rc = check_row(p, &replayed, &err);
     if (rc < 0) {
@@ -148,7 +148,7 @@ static int replay_past(struct rv_cli *cli, const struct rv_cli_args *args, rv_st
 static int replay(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
-    struct rv_cli_past p;
+    struct rv_app_past p;
     rv_store *store = NULL;
     rv_err *err = NULL;
     int64_t upto = 0;
@@ -158,13 +158,13 @@ static int replay(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "--json, --state and --events exclude each other");
     if (rv_cli_int(args, "at", 1, INT64_MAX, &upto, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
-    if (rv_cli_past_open(store, &scope, args->words[0], &p, &err) < 0) {
+    if (rv_app_past_open(store, &scope, args->words[0], &p, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {
         status = replay_past(cli, args, store, &p, upto);
-        rv_cli_past_fini(&p);
+        rv_app_past_fini(&p);
     }
     rv_store_close(store);
     return status;

@@ -1,5 +1,5 @@
 /* reeve run, reeve resume */
-#include "coreengine/cli/runs/runfile.h"
+#include "coreengine/app/runfile.h"
 #include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -67,84 +67,69 @@ static bool is_kept(const struct rv_cli_args *args)
 }
 
 /* Takes env. */
-static int run_kept(struct rv_cli_session *s, rv_envelope *env)
+static int run_kept(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_run *run, rv_envelope *env)
 {
-    const struct rv_store_scope scope = rv_cli_scope(s->args);
-    struct rv_cli_conversation *talk = NULL;
-    char owner[RV_OWNER_MAX];
     rv_err *err = NULL;
 
-    if (!is_kept(s->args))
-        return rv_cli_session_run(s, env, NULL);
-    rv_owner_name(owner);
-    s->owner = owner;
-    s->store = s->loaded->agent_store; /* one handle: what is written for its agents is part of its transactions */
-    int rc = s->store ? 0 : rv_cli_store_open(s->cli, s->args, RV_CLI_STORE_MAKE, &s->store, &err);
+    if (!is_kept(args))
+        return rv_cli_session_run(cli, args, run, env, NULL);
+    int rc = rv_app_run_open(run, &err);
     if (rc == 0) {
-        rv_cli_note_left_behind(s->cli, &scope, s->store);
-        rc = rv_cli_converse(s, &talk, &err);
+        rv_cli_note_left_behind(cli, &cli->app.scope, run->store);
+        rc = rv_app_run_keep(run, env, &err);
     }
-    if (rc == 0) {
-        s->conversation = rv_cli_conversation_of(talk);
-        rc = rv_cli_keep(s, env, false, &err);
-    }
-    int status;
-    if (rc < 0) {
-        if (rv_cli_flag(s->args, "events"))
-            rv_cli_tell_end(env, err);
-        rv_envelope_free(env);
-        if (!rv_err_is(err, RV_E_EXISTS))
-            rv_err_hint(&err, "--no-store runs without a store");
-        status = rv_cli_report(s->cli, err);
-    } else {
-        status = rv_cli_session_run(s, env, NULL);
-    }
-    rv_journal_free(s->journal);
-    rv_cli_conversation_free(talk);
-    if (s->store != s->loaded->agent_store)
-        rv_store_close(s->store);
-    return status;
+    if (rc == 0)
+        return rv_cli_session_run(cli, args, run, env, NULL);
+    if (rv_cli_flag(args, "events"))
+        rv_cli_tell_end(env, err);
+    rv_envelope_free(env);
+    if (!rv_err_is(err, RV_E_EXISTS))
+        rv_err_hint(&err, "--no-store runs without a store");
+    return rv_cli_report(cli, err);
 }
 
-/* Nothing is kept of a run that could not do its work. */
-static bool can_run(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_cli_loaded *l, rv_err **err)
+static int run_loaded(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_loaded *loaded)
 {
-    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    struct rv_app_run run = {0};
+    rv_envelope *env = NULL;
+    rv_err *err = NULL;
+    int status;
 
-    if (!rv_cli_sound(cli, l, false))
-        return false;
-    opts.pipeline = l->pipeline;
-    opts.plugins = l->plugins;
-    opts.script = l->script;
-    opts.use_mocks = rv_cli_flag(args, "mock");
-    opts.find_agent = l->agents ? rv_cli_find_agent : NULL;
-    return rv_exec_check(&opts, l->findings, err) == 0 && rv_cli_sound(cli, l, false);
+    if (!rv_cli_sound(cli, loaded, false))
+        return RV_EXIT_USAGE;
+    int rc = rv_app_check(loaded, rv_cli_flag(args, "mock"), &err); /* nothing is kept of a run that cannot work */
+    if (rc == 0 && !rv_cli_sound(cli, loaded, false))
+        return RV_EXIT_USAGE;
+    if (rc == 0)
+        rc = rv_cli_envelope(args, &env, &err);
+    if (rc == 0)
+        rc = rv_cli_run_opts(cli, args, loaded, &run, &err);
+    run.pipeline_path = args->words[0];
+    run.script_path = rv_cli_value(args, "script");
+    if (rc < 0) {
+        rv_envelope_free(env);
+        status = rv_cli_report(cli, err);
+    } else {
+        rv_cli_warn_missing(cli, loaded);
+        status = run_kept(cli, args, &run, env);
+    }
+    rv_app_run_fini(&run);
+    return status;
 }
 
 static int run(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct rv_cli_loaded loaded;
-    rv_envelope *env = NULL;
+    const struct rv_app_load_opts opts = {.script = rv_cli_value(args, "script"), .keeps = is_kept(args)};
+    struct rv_app_loaded loaded;
     rv_err *err = NULL;
     int status = exclusive(cli, args);
 
     if (status)
         return status;
-    const char *script = rv_cli_value(args, "script");
-    const struct rv_cli_load_opts opts = {.args = args, .script = script, .keeps = is_kept(args)};
-    if (rv_cli_load(cli, args->words[0], &opts, &loaded, &err) < 0)
+    if (rv_app_load(&cli->app, args->words[0], &opts, &loaded, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!can_run(cli, args, &loaded, &err)) {
-        status = err ? rv_cli_report(cli, err) : RV_EXIT_USAGE;
-    } else if (rv_cli_envelope(args, &env, &err) < 0) {
-        status = rv_cli_report(cli, err);
-    } else {
-        rv_cli_warn_missing(cli, &loaded);
-        struct rv_cli_session s = {
-            .cli = cli, .args = args, .loaded = &loaded, .pipeline_path = args->words[0], .script_path = script};
-        status = run_kept(&s, env);
-    }
-    rv_cli_loaded_fini(&loaded);
+    status = run_loaded(cli, args, &loaded);
+    rv_app_loaded_fini(&loaded);
     return status;
 }
 
@@ -196,47 +181,53 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
     return rc;
 }
 
+static int resume_loaded(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_run *run,
+                         const struct rv_runfile *file, const struct rv_response *response)
+{
+    struct rv_clock clock = rv_clock_system();
+    rv_envelope *env = NULL;
+    rv_err *err = NULL;
+
+    if (!rv_cli_sound(cli, run->loaded, false))
+        return RV_EXIT_USAGE;
+    if (rv_envelope_load(file->state, rv_rand_system(), clock.now_us(clock.self), &env, &err) < 0 ||
+        check_answer(env, response, clock.now_us(clock.self), &err) < 0) {
+        rv_envelope_free(env);
+        return rv_cli_report(cli, err);
+    }
+    rv_cli_warn_missing(cli, run->loaded);
+    return rv_cli_session_run(cli, args, run, env, response);
+}
+
 static int resume_file(struct rv_cli *cli, const struct rv_cli_args *args, const char *path,
                        const struct rv_runfile *file, const struct rv_response *response)
 {
-    struct rv_cli_loaded loaded;
-    rv_envelope *env = NULL;
-    rv_err *err = NULL;
-    struct rv_clock clock = rv_clock_system();
     const char *script = rv_cli_value(args, "script") ? rv_cli_value(args, "script") : file->script;
-    int status;
+    const struct rv_app_load_opts opts = {.script = script};
+    struct rv_app_loaded loaded = {0};
+    struct rv_app_run run;
+    rv_err *err = NULL;
 
-    const struct rv_cli_load_opts opts = {.args = args, .script = script};
-    if (rv_cli_load(cli, file->pipeline, &opts, &loaded, &err) < 0)
-        return rv_cli_report(cli, err);
-    if (!rv_cli_sound(cli, &loaded, false)) {
-        status = RV_EXIT_USAGE;
-    } else if (rv_envelope_load(file->state, rv_rand_system(), clock.now_us(clock.self), &env, &err) < 0 ||
-               check_answer(env, response, clock.now_us(clock.self), &err) < 0) {
-        rv_envelope_free(env);
-        status = rv_cli_report(cli, err);
-    } else {
-        rv_cli_warn_missing(cli, &loaded);
-        struct rv_cli_session s = {.cli = cli,
-                                   .args = args,
-                                   .loaded = &loaded,
-                                   .pipeline_path = file->pipeline,
-                                   .script_path = script,
-                                   .rules = file->rules,
-                                   .run_file = path};
-        status = rv_cli_session_run(&s, env, response);
-    }
-    rv_cli_loaded_fini(&loaded);
+    int rc = rv_cli_run_opts(cli, args, &loaded, &run, &err);
+    run.pipeline_path = file->pipeline;
+    run.script_path = script;
+    run.rules = file->rules;
+    run.run_file = path;
+    if (rc == 0)
+        rc = rv_app_load(&cli->app, file->pipeline, &opts, &loaded, &err);
+    int status = rc < 0 ? rv_cli_report(cli, err) : resume_loaded(cli, args, &run, file, response);
+    rv_app_run_fini(&run);
+    rv_app_loaded_fini(&loaded);
     return status;
 }
 
 /* May the user of the command line continue this run? */
-static int check_file_user(const struct rv_cli_args *args, const struct rv_runfile *file, rv_err **err)
+static int check_file_user(const struct rv_store_scope *scope, const struct rv_runfile *file, rv_err **err)
 {
     const char *user_id = "";
 
     RV_IGNORE(rv_json_get_text(file->state, "user_id", &user_id), "a state without one has no owner");
-    return rv_cli_check_user(args, user_id, err);
+    return rv_app_check_user(scope, user_id, err);
 }
 
 static int resume_from_file(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_response *response)
@@ -252,7 +243,7 @@ static int resume_from_file(struct rv_cli *cli, const struct rv_cli_args *args, 
     if (rc == 0)
         rc = rv_runfile_read(rv_buf_cstr(&path), &file, &err);
     if (rc == 0)
-        rc = check_file_user(args, &file, &err);
+        rc = check_file_user(&cli->app.scope, &file, &err);
     const char *keep = claim >= 0 ? rv_buf_cstr(&path) : NULL;
     int status = rc < 0 ? rv_cli_report(cli, err) : resume_file(cli, args, keep, &file, response);
     if (claim >= 0)
@@ -267,18 +258,26 @@ static int continue_with(struct rv_cli *cli, const struct rv_cli_args *args, rv_
                          const struct rv_run_row *row, const struct rv_response *response)
 {
     const char *bundle = rv_cli_value(args, "bundle");
+    struct rv_app_loaded next = {0};
+    struct rv_app_run how;
     char id[RV_ID_MAX];
     rv_err *err = NULL;
 
     if (!bundle)
-        return rv_cli_continue(cli, args, store, row->id, response, false);
-    if (rv_cli_migrate(cli, args, store, row->id, bundle, id, &err) < 0)
+        return rv_cli_continue(cli, args, store, row->id, RV_APP_ANSWER, response);
+    int rc = rv_cli_run_opts(cli, args, &next, &how, &err);
+    if (rc == 0)
+        rc = rv_app_migrate(&how, store, row->id, bundle, rv_cli_value(args, "script"), &next, id, &err);
+    if (next.findings)
+        RV_IGNORE(!rv_cli_sound(cli, &next, false), "the error says so, too");
+    rv_app_loaded_fini(&next);
+    if (rc < 0)
         return rv_cli_report(cli, err);
     rv_buf text = RV_BUF_INIT(4096);
     rv_buf_printf(&text, "run %s goes on as %s\n", row->id, id);
     rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
-    return rv_cli_continue(cli, args, store, id, response, false);
+    return rv_cli_continue(cli, args, store, id, RV_APP_ANSWER, response);
 }
 
 static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_response *response)
@@ -289,9 +288,9 @@ static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args,
     rv_store *store = NULL;
     rv_err *err = NULL;
 
-    int rc = rv_cli_store_open(cli, args, RV_CLI_STORE_CHANGE, &store, &err);
+    int rc = rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &store, &err);
     if (rc == 0)
-        rc = rv_cli_find_run(store, &scope, args->words[0], &row, &err);
+        rc = rv_app_find_run(store, &scope, args->words[0], &row, &err);
     if (rc == 0)
         rc = rv_cli_check_answer(store, &row, args, response, id, &err);
     int status = rc < 0 ? rv_cli_report(cli, err) : continue_with(cli, args, store, &row, response);
@@ -302,14 +301,14 @@ static int resume_from_store(struct rv_cli *cli, const struct rv_cli_args *args,
 
 /* A run file is named by its path; anything else is a run of the store, or of the folder of run files. In that folder
  * a run of another user does not exist for it. */
-static bool is_run_file(const struct rv_cli_args *args)
+static bool is_run_file(const struct rv_cli_args *args, const struct rv_store_scope *scope)
 {
     rv_buf path = RV_BUF_INIT(4096);
     struct rv_runfile file = {0};
     bool is = rv_runfile_path(args->words[0], &path, NULL) == 0;
 
-    if (is && strcmp(rv_buf_cstr(&path), args->words[0]) != 0 && rv_cli_scope(args).user)
-        is = rv_runfile_read(rv_buf_cstr(&path), &file, NULL) == 0 && check_file_user(args, &file, NULL) == 0;
+    if (is && strcmp(rv_buf_cstr(&path), args->words[0]) != 0 && scope->user)
+        is = rv_runfile_read(rv_buf_cstr(&path), &file, NULL) == 0 && check_file_user(scope, &file, NULL) == 0;
     rv_runfile_fini(&file);
     rv_buf_fini(&path);
     return is;
@@ -327,7 +326,7 @@ static int resume(struct rv_cli *cli, const struct rv_cli_args *args)
     int rc = read_response(args, &response, &data, &err);
     if (rc < 0)
         status = rv_cli_report(cli, err);
-    else if (is_run_file(args))
+    else if (is_run_file(args, &cli->app.scope))
         status = resume_from_file(cli, args, &response);
     else
         status = resume_from_store(cli, args, &response);

@@ -8,128 +8,7 @@
 #include <unistd.h>
 
 #define SHOWN_BY_DEFAULT 50
-#define MAX_LIST_BYTES   ((size_t)256 << 20)
 #define MIN_PREVIEW      ((size_t)8) /* less of a question says nothing */
-
-struct entry {
-    const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
-    struct rv_run_row row;           /* its numbers; the texts are those above */
-    size_t first_waiting, n_pending; /* those of `waiting` that are its own */
-    int64_t crashes;                 /* processes that took it over and ended without a step of it */
-};
-struct waiting {
-    size_t entry, nth;   /* nth: as the store gave them, the oldest first */
-    struct rv_pending p; /* texts in the arena */
-};
-struct list {
-    rv_arena *arena; /* dies with the list */
-    rv_index by_id;
-    struct entry *items;
-    size_t n, max;
-    struct waiting *waiting;
-    size_t n_waiting, max_waiting;
-    bool more; /* than the limit */
-};
-
-static int no_memory(rv_err **err)
-{
-    return RV_FAIL(err, RV_E_LIMIT, "there are more runs than can be listed at once; --limit shows the newest");
-}
-
-/* Doubles an array that lives in the arena. */
-static void *grow(rv_arena *arena, const void *items, size_t n, size_t *max, size_t size)
-{
-    if (n < *max)
-        return (void *)(uintptr_t)items;
-    size_t wanted = *max ? *max * 2 : 64;
-    void *more = rv_arena_alloc(arena, wanted * size);
-    if (!more)
-        return NULL;
-    if (n)
-        memcpy(more, items, n * size);
-    *max = wanted;
-    return more;
-}
-
-static const char *keep(struct list *l, const char *text, bool *ok)
-{
-    const char *kept = text ? rv_arena_dup(l->arena, rv_str_of(text)) : NULL;
-
-    *ok = *ok && (kept || !text);
-    return kept;
-}
-
-static int take_row(void *self, const struct rv_run_row *row, rv_err **err)
-{
-    struct list *l = self;
-    struct entry *items = grow(l->arena, l->items, l->n, &l->max, sizeof *items);
-    bool ok = items != NULL;
-
-    if (!ok)
-        return no_memory(err);
-    l->items = items;
-    struct entry *e = &items[l->n];
-    *e = (struct entry){.row = *row};
-    e->id = keep(l, row->id, &ok);
-    e->pipeline = keep(l, row->pipeline, &ok);
-    e->session = keep(l, row->session, &ok);
-    e->user = keep(l, row->user, &ok);
-    e->bundle = keep(l, row->bundle, &ok);
-    e->parent = keep(l, row->parent, &ok);
-    e->stage = keep(l, row->stage, &ok);
-    e->owner = keep(l, row->owner, &ok);
-    e->row.owner = e->owner;
-    e->row.own = NULL;
-    if (!ok || rv_index_add(&l->by_id, rv_str_of(e->id), (int)l->n) < 0)
-        return no_memory(err);
-    l->n++;
-    return 0;
-}
-
-static int take_pending(void *self, const struct rv_pending *p, rv_err **err)
-{
-    struct list *l = self;
-    int at = rv_index_get(&l->by_id, rv_str_of(p->run));
-    bool ok = true;
-
-    if (at < 0)
-        return 0;
-    struct waiting *waiting = grow(l->arena, l->waiting, l->n_waiting, &l->max_waiting, sizeof *waiting);
-    if (!waiting)
-        return no_memory(err);
-    l->waiting = waiting;
-    struct waiting *w = &waiting[l->n_waiting];
-    *w = (struct waiting){.entry = (size_t)at, .nth = l->n_waiting, .p = *p};
-    w->p.run = l->items[at].id;
-    w->p.id = keep(l, p->id, &ok);
-    w->p.kind = keep(l, p->kind, &ok);
-    w->p.stage = keep(l, p->stage, &ok);
-    w->p.user = keep(l, p->user, &ok);
-    w->p.text.ptr = rv_arena_dup(l->arena, p->text);
-    w->p.body.ptr = rv_arena_dup(l->arena, p->body);
-    if (!ok || !w->p.text.ptr || !w->p.body.ptr)
-        return no_memory(err);
-    l->items[at].n_pending++;
-    l->n_waiting++;
-    return 0;
-}
-
-static int by_entry(const void *a, const void *b)
-{
-    const struct waiting *x = a, *y = b;
-    if (x->entry != y->entry)
-        return x->entry < y->entry ? -1 : 1;
-    return x->nth < y->nth ? -1 : x->nth > y->nth;
-}
-
-/* Those of one run side by side. */
-static void sort_waiting(struct list *l)
-{
-    if (l->n_waiting)
-        qsort(l->waiting, l->n_waiting, sizeof *l->waiting, by_entry);
-    for (size_t k = l->n_waiting; k-- > 0;)
-        l->items[l->waiting[k].entry].first_waiting = k;
-}
 
 static int read_filter(const struct rv_cli_args *args, struct rv_run_filter *f, rv_err **err)
 {
@@ -149,105 +28,6 @@ static int read_filter(const struct rv_cli_args *args, struct rv_run_filter *f, 
     if (rv_cli_flag(args, "waiting"))
         f->statuses |= 1u << RV_RUN_INTERRUPTED;
     return rv_cli_int(args, "limit", 0, 1000000, &f->limit, err);
-}
-
-/* A journal that cannot be read has none: what is wrong with it is said where it is read as a whole. */
-static int count_crashes(rv_store *store, const struct rv_store_scope *scope, struct list *l, rv_err **err)
-{
-    int64_t now_us = rv_cli_now_us();
-
-    for (size_t i = 0; i < l->n; i++) {
-        struct entry *e = &l->items[i];
-        struct rv_run_row row = e->row;
-        rv_err *cause = NULL;
-        row.id = e->id;
-        int rc = rv_cli_crashes(store, scope, &row, now_us, &e->crashes, &cause);
-        if (rc == RV_E_NOMEM) {
-            *err = cause;
-            return rc;
-        }
-        rv_err_free(cause);
-    }
-    return 0;
-}
-
-static int read_list(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter, struct list *l,
-                     rv_err **err)
-{
-    int64_t limit = filter.limit;
-
-    l->arena = rv_arena_new(MAX_LIST_BYTES);
-    if (!l->arena)
-        return RV_FAIL(err, RV_E_NOMEM, "list runs");
-    filter.limit = limit ? limit + 1 : 0; /* one more tells whether there are more */
-    int rc = rv_store_list_runs(store, scope, &filter, take_row, l, err);
-    if (rc == 0)
-        rc = rv_store_list_pending(store, scope, NULL, take_pending, l, err);
-    if (rc == 0)
-        sort_waiting(l);
-    if (rc == 0 && limit && (int64_t)l->n > limit) {
-        l->more = true;
-        l->n = (size_t)limit;
-    }
-    return rc < 0 ? rc : count_crashes(store, scope, l, err);
-}
-
-/* --- for programs --- */
-
-static void write_time(rv_jw *w, const char *key, int64_t us)
-{
-    char text[RV_TIME_MAX];
-
-    if (!us)
-        return;
-    rv_time_format(us, text);
-    rv_jw_kv_text(w, key, text);
-}
-
-static void write_entry(const struct list *l, size_t i, rv_jw *w)
-{
-    const struct entry *e = &l->items[i];
-
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "id", e->id);
-    rv_jw_kv_text(w, "pipeline", e->pipeline);
-    rv_jw_kv_text(w, "status", rv_run_status_text(e->row.status));
-    rv_jw_kv_text(w, "stage", e->stage);
-    rv_jw_kv_text(w, "user", e->user);
-    rv_jw_kv_text(w, "session", e->session);
-    write_time(w, "created_at", e->row.created_us);
-    write_time(w, "updated_at", e->row.updated_us);
-    rv_jw_kv_int(w, "records", e->row.n_records);
-    rv_jw_kv_text(w, "bundle", e->bundle);
-    if (e->parent) {
-        rv_jw_kv_text(w, "parent", e->parent);
-        rv_jw_kv_int(w, "parent_seq", e->row.parent_seq);
-    }
-    if (e->owner) {
-        rv_jw_kv_text(w, "owner", e->owner);
-        write_time(w, "lease_until", e->row.lease_until_us);
-    }
-    if (e->row.cancel_requested)
-        rv_jw_kv_bool(w, "cancel_requested", true);
-    if (e->crashes)
-        rv_jw_kv_int(w, "crashes", e->crashes);
-    rv_jw_key(w, "pending");
-    rv_jw_arr(w);
-    for (size_t k = 0; k < e->n_pending; k++)
-        rv_jw_raw(w, l->waiting[e->first_waiting + k].p.body);
-    rv_jw_arr_end(w);
-    rv_jw_obj_end(w);
-}
-
-static void write_json(const struct list *l, rv_buf *b)
-{
-    rv_jw w = rv_jw_on(b);
-
-    rv_jw_arr(&w);
-    for (size_t i = 0; i < l->n; i++)
-        write_entry(l, i, &w);
-    rv_jw_arr_end(&w);
-    rv_buf_putc(b, '\n');
 }
 
 /* --- for people --- */
@@ -283,10 +63,10 @@ static size_t line_width(const struct rv_cli *cli)
 }
 
 /* What it waits for, or who has it. */
-static void write_remark(const struct list *l, size_t i, int64_t now_us, size_t max, rv_buf *b)
+static void write_remark(const struct rv_app_runs *l, size_t i, int64_t now_us, size_t max, rv_buf *b)
 {
-    const struct entry *e = &l->items[i];
-    enum rv_cli_owner owner = rv_cli_owner_of(&e->row, now_us);
+    const struct rv_app_listed *e = &l->items[i];
+    enum rv_app_owner owner = rv_app_owner_of(&e->row, now_us);
     bool unfinished = e->row.status == RV_RUN_READY || e->row.status == RV_RUN_RUNNING;
 
     if (e->n_pending) {
@@ -303,12 +83,12 @@ static void write_remark(const struct list *l, size_t i, int64_t now_us, size_t 
     }
     if (e->row.cancel_requested)
         rv_buf_puts(b, "to be cancelled");
-    else if (e->crashes >= RV_CLI_CRASHES)
+    else if (e->crashes >= RV_APP_CRASHES)
         rv_buf_printf(b, "crashed %lld times", (long long)e->crashes);
-    else if (unfinished && owner == RV_CLI_OWNER_NONE)
+    else if (unfinished && owner == RV_APP_OWNER_NONE)
         rv_buf_puts(b, "no process runs it");
-    else if (unfinished && owner != RV_CLI_OWNER_LIVES)
-        rv_buf_puts(b, owner == RV_CLI_OWNER_LATE ? "its owner let its lease end" : "its owner is gone");
+    else if (unfinished && owner != RV_APP_OWNER_LIVES)
+        rv_buf_puts(b, owner == RV_APP_OWNER_LATE ? "its owner let its lease end" : "its owner is gone");
 }
 
 static size_t widest(size_t width, const char *text)
@@ -317,10 +97,10 @@ static size_t widest(size_t width, const char *text)
     return n > width ? n : width;
 }
 
-static void write_table(const struct rv_cli *cli, const struct list *l, rv_buf *b)
+static void write_table(const struct rv_cli *cli, const struct rv_app_runs *l, rv_buf *b)
 {
     size_t id = 3, pipeline = 8, stage = 5;
-    int64_t now = rv_cli_now_us();
+    int64_t now = rv_app_now_us();
 
     for (size_t i = 0; i < l->n; i++) {
         id = widest(id, l->items[i].id);
@@ -333,7 +113,7 @@ static void write_table(const struct rv_cli *cli, const struct list *l, rv_buf *
                   (int)pipeline, "PIPELINE", "STATUS", (int)stage, "STAGE", "AGE", cli->out_color ? "\033[0m" : "");
     size_t used = id + pipeline + stage + 28, width = line_width(cli);
     for (size_t i = 0; i < l->n; i++) {
-        const struct entry *e = &l->items[i];
+        const struct rv_app_listed *e = &l->items[i];
         rv_buf age = RV_BUF_INIT(64);
         rv_cli_write_age(&age, now - e->row.created_us);
         rv_buf_printf(b, "%-*s  %-*.*s  %s%-11s%s  %-*.*s  %-7s  ", (int)id, e->id, (int)pipeline, (int)pipeline,
@@ -348,10 +128,11 @@ static void write_table(const struct rv_cli *cli, const struct list *l, rv_buf *
     }
 }
 
-static void write_waiting(const struct rv_cli *cli, const struct rv_cli_args *args, const struct list *l, rv_buf *b)
+static void write_waiting(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_runs *l,
+                          rv_buf *b)
 {
     for (size_t k = 0; k < l->n_waiting; k++) {
-        const struct waiting *w = &l->waiting[k];
+        const struct rv_app_waiting *w = &l->waiting[k];
         if (w->entry >= l->n)
             continue;
         rv_buf_printf(b, "%s%s%s  %s  %s in stage %s", cli->out_color ? "\033[1m" : "", w->p.run,
@@ -368,13 +149,16 @@ static void write_waiting(const struct rv_cli *cli, const struct rv_cli_args *ar
     }
 }
 
-static int print_list(struct rv_cli *cli, const struct rv_cli_args *args, const struct list *l)
+static int print_list(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_runs *l)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
-    if (rv_cli_flag(args, "json"))
-        write_json(l, &text);
-    else if (rv_cli_flag(args, "ids"))
+    rv_jw w = rv_jw_on(&text);
+
+    if (rv_cli_flag(args, "json")) {
+        rv_app_runs_write(l, &w);
+        rv_buf_putc(&text, '\n');
+    } else if (rv_cli_flag(args, "ids"))
         for (size_t i = 0; i < l->n; i++)
             rv_buf_printf(&text, "%s\n", l->items[i].id);
     else if (rv_cli_flag(args, "waiting"))
@@ -393,7 +177,7 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     const struct rv_store_scope scope = rv_cli_scope(args);
     struct rv_run_filter filter;
-    struct list l = {0};
+    struct rv_app_runs l = {0};
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;
@@ -402,12 +186,11 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "--json and --ids exclude each other");
     if (read_filter(args, &filter, &err) < 0)
         return rv_cli_report(cli, err);
-    int rc = rv_cli_store_open_if_any(cli, args, &store, &err);
+    int rc = rv_app_store_open_if_any(&cli->app, &store, &err);
     if (rc == 0 && store)
-        rc = read_list(store, &scope, filter, &l, &err);
+        rc = rv_app_runs_list(store, &scope, filter, &l, &err);
     status = rc < 0 ? rv_cli_report(cli, err) : print_list(cli, args, &l);
-    rv_index_fini(&l.by_id);
-    rv_arena_free(l.arena);
+    rv_app_runs_fini(&l);
     rv_store_close(store);
     return status;
 }

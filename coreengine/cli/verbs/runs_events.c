@@ -42,7 +42,7 @@ static int print_events(void *self, const struct rv_record *record, const struct
 static int print_record(void *self, const struct rv_record *r, rv_err **err)
 {
     struct stream *s = self;
-    rv_buf line = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf line = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&line);
 
     rv_record_write_json(r, &w);
@@ -55,10 +55,10 @@ static int print_record(void *self, const struct rv_record *r, rv_err **err)
     return rc;
 }
 
-static int begin_events(rv_store *store, const struct rv_cli_past *p, bool from_snapshot, struct stream *s,
+static int begin_events(rv_store *store, const struct rv_app_past *p, bool from_snapshot, struct stream *s,
                         rv_err **err)
 {
-    const struct rv_replay_opts opts = {.pipeline = rv_cli_past_pipeline(p),
+    const struct rv_replay_opts opts = {.pipeline = rv_app_past_pipeline(p),
                                         .catalog = &p->catalog,
                                         .from_snapshot = from_snapshot,
                                         .on_step = print_events,
@@ -71,7 +71,7 @@ static int begin_events(rv_store *store, const struct rv_cli_past *p, bool from_
 }
 
 /* A snapshot that is old enough saves reading what is not to be printed. */
-static int print_first(rv_store *store, const struct rv_cli_past *p, struct stream *s, rv_err **err)
+static int print_first(rv_store *store, const struct rv_app_past *p, struct stream *s, rv_err **err)
 {
     int rc = s->next > 1 ? begin_events(store, p, true, s, err) : 0;
 
@@ -85,7 +85,7 @@ static int print_first(rv_store *store, const struct rv_cli_past *p, struct stre
 }
 
 /* What the store has beyond what was printed. */
-static int print_more(rv_store *store, const struct rv_cli_past *p, bool records, struct stream *s, rv_err **err)
+static int print_more(rv_store *store, const struct rv_app_past *p, bool records, struct stream *s, rv_err **err)
 {
     if (records)
         return rv_store_read(store, &p->scope, p->row.id, s->next, 0, print_record, s, err);
@@ -98,7 +98,7 @@ static void pause_ms(int64_t ms)
     nanosleep(&t, NULL); /* a signal ends the process or the pause: both are fine */
 }
 
-static int follow(rv_store *store, struct rv_cli_past *p, bool records, struct stream *s, rv_err **err)
+static int follow(rv_store *store, struct rv_app_past *p, bool records, struct stream *s, rv_err **err)
 {
     int rc = 0;
 
@@ -121,7 +121,7 @@ static int follow(rv_store *store, struct rv_cli_past *p, bool records, struct s
 
 static int events(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct rv_cli_past p = {0};
+    struct rv_app_past p = {0};
     struct stream s = {.next = 1};
     bool records = rv_cli_flag(args, "records");
     const struct rv_store_scope scope = rv_cli_scope(args);
@@ -131,9 +131,9 @@ static int events(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (rv_cli_int(args, "from", 1, INT64_MAX, &s.next, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
-    int rc = rv_cli_past_open(store, &scope, args->words[0], &p, &err);
+    int rc = rv_app_past_open(store, &scope, args->words[0], &p, &err);
     if (rc == 0)
         rc = print_more(store, &p, records, &s, &err);
     s.broken = !rv_cli_out_now(RV_STR_LIT(""));
@@ -142,7 +142,7 @@ static int events(struct rv_cli *cli, const struct rv_cli_args *args)
     if (rc < 0)
         status = rv_cli_report(cli, err);
     rv_follower_free(s.follower);
-    rv_cli_past_fini(&p);
+    rv_app_past_fini(&p);
     rv_store_close(store);
     return status;
 }

@@ -2,117 +2,46 @@
 #include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/verbs/verbs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/* The state as JSON, under another id and with what --set says. */
-static int changed_state(const struct rv_cli_args *args, rv_str text, const char *id, json_object **out, rv_err **err)
+static int change_state(void *self, json_object *state, rv_err **err)
 {
-    const struct rv_json_opts opts = {
-        .max_bytes = RV_CLI_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH, .what = "saved state"};
-    json_object *state = NULL;
+    const struct rv_cli_args *args = self;
     const char *assignment;
+    int rc = 0;
 
-    int rc = rv_json_parse(text, &opts, &state, err);
     for (size_t i = 0; rc == 0 && (assignment = rv_cli_nth(args, "set", i)); i++) {
         rc = rv_cli_set(state, assignment, err);
         if (rc == 0)
             rc = rv_cli_check_state_key(assignment, err);
     }
-    if (rc == 0)
-        rc = rv_json_set_text(state, "envelope_id", id, err);
-    if (rc < 0)
-        json_object_put(state);
-    else
-        *out = state;
-    return rc;
-}
-
-static int make_run(const struct rv_cli_args *args, rv_store *store, const struct rv_cli_past *p,
-                    const struct rv_cli_saved *from, json_object *state, rv_err **err)
-{
-    struct rv_journal_start start = {
-        .tenant = p->row.tenant,
-        .bundle = p->row.bundle,
-        .pipeline = rv_cli_past_pipeline(p),
-        .parent = p->row.id,
-        .parent_seq = from->seq,
-        .now_us = rv_cli_now_us(),
-    };
-    rv_envelope *env = NULL;
-
-    int rc = rv_envelope_load(state, rv_rand_system(), start.now_us, &env, err);
-    if (rc < 0)
-        return RV_WRAP(err, rc, "read the state of the new run");
-    start.env = env;
-    rc = rv_cli_check_asks(env, err);
-    if (rc == 0)
-        rc = rv_cli_check_user(args, rv_envelope_fields(env)->user_id, err);
-    if (rc == 0)
-        rc = rv_journal_read_begin(store, &p->scope, p->row.id, start.pipeline, &start.begin, err);
-    if (from->step > 0) /* a run that has not begun begins as its parent did */
-        start.begin.continues = true;
-    json_object_put(start.begin.script_at);
-    start.begin.script_at = json_object_get(from->script_at);
-    if (start.begin.own_conversation) /* the fork reads the history of the session and adds no rows to it */
-        start.begin.own_conversation->keeps = false;
-    if (rc == 0)
-        rc = rv_journal_create(store, &start, NULL, err);
-    rv_journal_begin_fini(&start.begin);
-    rv_envelope_free(env);
-    return rc;
-}
-
-static int fork_run(const struct rv_cli_args *args, rv_store *store, int64_t at, const char *id, rv_err **err)
-{
-    const struct rv_store_scope scope = rv_cli_scope(args);
-    struct rv_cli_past p;
-    struct rv_cli_saved saved;
-    json_object *state = NULL;
-
-    int rc = rv_cli_past_open(store, &scope, args->words[0], &p, err);
-    if (rc < 0)
-        return rc;
-    rc = rv_cli_saved_read(store, &p, at, &saved, err);
-    if (rc == 0) {
-        rc = changed_state(args, rv_buf_str(&saved.state), id, &state, err);
-        if (rc == 0)
-            rc = make_run(args, store, &p, &saved, state, err);
-        json_object_put(state);
-        rv_cli_saved_fini(&saved);
-    }
-    rv_cli_past_fini(&p);
     return rc;
 }
 
 static int fork_verb(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    char id[RV_ID_MAX];
-    int64_t at = 0;
+    struct rv_app_fork fork = {.change = change_state, .self = (void *)(uintptr_t)args};
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;
 
     if (!rv_cli_value(args, "at"))
         return rv_cli_usage(cli, args, "`reeve runs fork` needs --at STEP; `reeve runs show` has the numbers");
-    if (rv_cli_int(args, "at", 0, INT64_MAX, &at, &err) < 0)
+    if (rv_cli_int(args, "at", 0, INT64_MAX, &fork.step, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
-    rv_id_make(rv_rand_system(), "env_", id);
-    if (fork_run(args, store, at, id, &err) < 0) {
+    if (rv_app_fork(store, &cli->app.scope, args->words[0], &fork, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else if (rv_cli_flag(args, "go")) {
         rv_buf text = RV_BUF_INIT(256);
-        rv_buf_printf(&text, "run %s\n", id);
+        rv_buf_printf(&text, "run %s\n", fork.id);
         rv_cli_err(rv_buf_str(&text));
         rv_buf_fini(&text);
-        status = rv_cli_continue(cli, args, store, id, NULL, false);
+        status = rv_cli_continue(cli, args, store, fork.id, RV_APP_RECOVER, NULL);
     } else {
         rv_buf text = RV_BUF_INIT(256), hint = RV_BUF_INIT(16384);
-        rv_buf_printf(&text, "%s\n", id);
+        rv_buf_printf(&text, "%s\n", fork.id);
         status = rv_cli_print(cli, &text);
-        rv_buf_printf(&hint, "run it with: reeve runs recover %s", id);
+        rv_buf_printf(&hint, "run it with: reeve runs recover %s", fork.id);
         rv_cli_write_store(args, &hint);
         rv_buf_putc(&hint, '\n');
         rv_cli_err(rv_buf_str(&hint));

@@ -13,11 +13,11 @@
 struct picture {
     const struct rv_cli *cli;
     const struct rv_cli_args *args;
-    struct rv_cli_past past;
-    struct rv_cli_steps steps;
+    struct rv_app_past past;
+    struct rv_app_steps steps;
     struct rv_replayed replayed;
     json_object *pending; /* array of the interrupts as JSON; owned */
-    struct rv_cli_window window;
+    struct rv_app_window window;
     rv_buf answers; /* how to answer each, for people */
     int64_t now_us;
 };
@@ -26,13 +26,6 @@ static const char *mark(const struct picture *p, const char *color)
 {
     return p->cli->out_color ? color : "";
 }
-
-static const char *const owner_texts[] = {
-    [RV_CLI_OWNER_NONE] = "none",
-    [RV_CLI_OWNER_LIVES] = "alive",
-    [RV_CLI_OWNER_LATE] = "its lease has ended",
-    [RV_CLI_OWNER_DEAD] = "gone",
-};
 
 static int take_pending(void *self, const struct rv_pending *i, rv_err **err)
 {
@@ -59,10 +52,10 @@ static int take_pending(void *self, const struct rv_pending *i, rv_err **err)
 static int read_picture(rv_store *store, const char *word, struct picture *p, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_scope(p->args);
-    int rc = rv_cli_past_open(store, &scope, word, &p->past, err);
+    int rc = rv_app_past_open(store, &scope, word, &p->past, err);
 
     if (rc == 0)
-        rc = rv_cli_steps_read(store, &p->past, &p->window, &p->steps, &p->replayed, err);
+        rc = rv_app_steps_read(store, &p->past, &p->window, &p->steps, &p->replayed, err);
     if (rc == 0 && !(p->pending = json_object_new_array()))
         rc = RV_FAIL(err, RV_E_NOMEM, "show a run");
     if (rc == 0)
@@ -70,168 +63,28 @@ static int read_picture(rv_store *store, const char *word, struct picture *p, rv
     return rc < 0 ? RV_WRAP(err, rc, "show run \"%s\"", word) : 0;
 }
 
+static void write_json(const struct picture *p, rv_buf *b)
+{
+    const struct rv_app_view view = {
+        .past = &p->past, .steps = &p->steps, .replayed = &p->replayed, .pending = p->pending, .now_us = p->now_us};
+
+    rv_app_view_write(&view, b);
+    rv_buf_putc(b, '\n');
+}
+
 static void picture_fini(struct picture *p)
 {
-    rv_cli_steps_fini(&p->steps);
+    rv_app_steps_fini(&p->steps);
     rv_replayed_fini(&p->replayed);
-    rv_cli_past_fini(&p->past);
+    rv_app_past_fini(&p->past);
     json_object_put(p->pending);
     rv_buf_fini(&p->answers);
 }
 
 static const char *stage_name(const struct picture *p, int stage)
 {
-    return stage >= 0 ? rv_cli_past_pipeline(&p->past)->agents[stage].name : "-";
+    return stage >= 0 ? rv_app_past_pipeline(&p->past)->agents[stage].name : "-";
 }
-
-static const char *call_kind(const struct rv_cli_call *c)
-{
-    if (c->kind != RV_EFFECT_CALL_HOOK)
-        return c->kind == RV_EFFECT_CALL_LLM ? "model" : "tool";
-    return c->entry == RV_NAME_POLICY  ? "policy"
-           : c->entry == RV_NAME_MOCK  ? "mock"
-           : c->entry == RV_NAME_ROUTE ? "route"
-                                       : "hook";
-}
-
-/* --- for programs --- */
-
-static void put_time(rv_jw *w, const char *key, int64_t us)
-{
-    char text[RV_TIME_MAX];
-
-    if (us <= 0)
-        return;
-    rv_time_format(us, text);
-    rv_jw_kv_text(w, key, text);
-}
-
-static void write_row(const struct picture *p, rv_jw *w)
-{
-    const struct rv_run_row *r = &p->past.row;
-
-    rv_jw_kv_text(w, "id", r->id);
-    rv_jw_kv_text(w, "pipeline", r->pipeline);
-    rv_jw_kv_text(w, "status", rv_run_status_text(r->status));
-    rv_jw_kv_text(w, "stage", r->stage);
-    rv_jw_kv_text(w, "user", r->user);
-    rv_jw_kv_text(w, "session", r->session);
-    put_time(w, "created_at", r->created_us);
-    put_time(w, "updated_at", r->updated_us);
-    rv_jw_kv_int(w, "records", r->n_records);
-    rv_jw_kv_text(w, "bundle", r->bundle);
-    if (r->parent) {
-        rv_jw_kv_text(w, "parent", r->parent);
-        rv_jw_kv_int(w, "parent_seq", r->parent_seq);
-    }
-    rv_jw_kv_bool(w, "mock", p->replayed.begin.use_mocks);
-    rv_jw_kv_bool(w, "script", p->replayed.begin.has_script);
-    rv_jw_kv_bool(w, "cancel_requested", r->cancel_requested);
-    rv_jw_key(w, "owner");
-    if (!r->owner) {
-        rv_jw_null(w);
-        return;
-    }
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "name", r->owner);
-    rv_jw_kv_text(w, "state", owner_texts[rv_cli_owner_of(r, p->now_us)]);
-    put_time(w, "lease_until", r->lease_until_us);
-    rv_jw_kv_int(w, "fence", r->fence);
-    rv_jw_obj_end(w);
-}
-
-static void write_call(const struct picture *p, const struct rv_cli_call *c, rv_jw *w)
-{
-    rv_jw_obj(w);
-    rv_jw_kv_int(w, "call_id", c->id);
-    rv_jw_kv_text(w, "kind", call_kind(c));
-    rv_jw_kv_text(w, "name", c->name);
-    if (c->kind == RV_EFFECT_CALL_TOOL)
-        rv_jw_kv_text(w, "class", rv_effect_class_text((enum rv_effect_class)c->effect_class));
-    if (c->asked)
-        rv_jw_kv_text(w, "asked", c->asked);
-    if (c->agent)
-        rv_jw_kv_text(w, "agent", c->agent);
-    if (c->asker != RV_CLI_NO_CALL)
-        rv_jw_kv_int(w, "parent_call_id", p->steps.calls[c->asker].id);
-    rv_jw_kv_int(w, "attempt", c->attempt);
-    rv_jw_kv_text(w, "outcome", rv_cli_call_end_text(c->end));
-    put_time(w, "begun_at", c->begun_us);
-    put_time(w, "ended_at", c->ended_us);
-    if (c->has_spent && (c->spent.is_told || c->spent.usage.cost_micro_usd)) {
-        rv_jw_key(w, "usage");
-        rv_usage_write_json(&c->spent.usage, w);
-    }
-    if (c->muted)
-        rv_jw_kv_text(w, "muted_text", c->muted);
-    if (c->spent.latency_ms)
-        rv_jw_kv_int(w, "latency_ms", c->spent.latency_ms);
-    if (c->spent.first_ms)
-        rv_jw_kv_int(w, "first_token_ms", c->spent.first_ms);
-    rv_jw_obj_end(w);
-}
-
-static void write_step(const struct picture *p, size_t i, rv_jw *w)
-{
-    static const char *const keys[] = {"status",     "outcome", "output_key", "output",
-                                       "next_stage", "error",   "error_type", "usage"};
-    const struct rv_cli_step *s = &p->steps.items[i];
-    json_object *part;
-
-    rv_jw_obj(w);
-    rv_jw_key(w, "step");
-    if (s->end)
-        rv_jw_int(w, s->number);
-    else
-        rv_jw_null(w);
-    rv_jw_kv_text(w, "stage", stage_name(p, s->stage));
-    rv_jw_kv_int(w, "visit", s->visit);
-    rv_jw_kv_bool(w, "can_fork", s->can_fork);
-    rv_jw_kv_bool(w, "asks", s->asks);
-    put_time(w, "begun_at", s->begun_us);
-    put_time(w, "ended_at", s->ended_us);
-    if (s->end)
-        rv_jw_kv_int(w, "record", s->seq);
-    for (size_t k = 0; s->end && k < RV_COUNT(keys); k++)
-        if (json_object_object_get_ex(s->end, keys[k], &part))
-            rv_jw_kv_value(w, keys[k], part);
-    rv_jw_key(w, "calls");
-    rv_jw_arr(w);
-    for (size_t c = s->first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next)
-        write_call(p, &p->steps.calls[c], w);
-    rv_jw_arr_end(w);
-    rv_jw_obj_end(w);
-}
-
-static void write_json(const struct picture *p, rv_buf *b)
-{
-    rv_jw w = rv_jw_on(b);
-    rv_buf state = RV_BUF_INIT(RV_CLI_MAX_TEXT);
-
-    rv_jw_obj(&w);
-    write_row(p, &w);
-    rv_jw_key(&w, "steps");
-    rv_jw_arr(&w);
-    for (size_t i = 0; i < p->steps.n; i++)
-        if (!p->steps.items[i].is_left_out)
-            write_step(p, i, &w);
-    rv_jw_arr_end(&w);
-    if (p->steps.n_left_out)
-        rv_jw_kv_int(&w, "steps_left_out", p->steps.n_left_out);
-    rv_jw_key(&w, "usage");
-    rv_usage_write_json(&rv_envelope_fields(rv_run_envelope(p->replayed.run))->usage, &w);
-    rv_jw_kv_value(&w, "pending", p->pending);
-    rv_envelope_write_state(rv_run_envelope(p->replayed.run), &state);
-    if (state.rc < 0 && b->rc == 0)
-        b->rc = state.rc;
-    rv_jw_key(&w, "state");
-    rv_jw_raw(&w, rv_buf_str(&state));
-    rv_jw_obj_end(&w);
-    rv_buf_putc(b, '\n');
-    rv_buf_fini(&state);
-}
-
-/* --- for people --- */
 
 static void write_head(const struct picture *p, rv_buf *b)
 {
@@ -260,7 +113,8 @@ static void write_head(const struct picture *p, rv_buf *b)
     if (r->parent)
         rv_buf_printf(b, "  fork of   %s, from record %lld\n", r->parent, (long long)r->parent_seq);
     if (r->owner) {
-        rv_buf_printf(b, "  owner     %s: %s; lease until ", r->owner, owner_texts[rv_cli_owner_of(r, p->now_us)]);
+        rv_buf_printf(b, "  owner     %s: %s; lease until ", r->owner,
+                      rv_app_owner_text(rv_app_owner_of(r, p->now_us)));
         rv_cli_write_moment(b, r->lease_until_us);
         rv_buf_putc(b, '\n');
     }
@@ -268,18 +122,18 @@ static void write_head(const struct picture *p, rv_buf *b)
         rv_buf_puts(b, "  its owner was asked to cancel it\n");
 }
 
-static void write_call_line(const struct picture *p, const struct rv_cli_call *c, int depth, rv_buf *b)
+static void write_call_line(const struct picture *p, const struct rv_app_call *c, int depth, rv_buf *b)
 {
-    bool bad = c->end == RV_CLI_CALL_FAILED || c->end == RV_CLI_CALL_UNKNOWN;
+    bool bad = c->end == RV_APP_CALL_FAILED || c->end == RV_APP_CALL_UNKNOWN;
 
-    rv_buf_printf(b, "%*s%s %s", 8 + 2 * depth, "", call_kind(c), c->name);
+    rv_buf_printf(b, "%*s%s %s", 8 + 2 * depth, "", rv_app_call_kind(c), c->name);
     if (c->asked)
         rv_buf_printf(b, " -> %s", c->asked);
     if (c->kind == RV_EFFECT_CALL_TOOL)
         rv_buf_printf(b, " (%s)", rv_effect_class_text((enum rv_effect_class)c->effect_class));
     if (c->attempt > 1)
         rv_buf_printf(b, ", attempt %lld", (long long)c->attempt);
-    rv_buf_printf(b, ": %s%s%s", bad ? mark(p, "\033[31m") : "", rv_cli_call_end_text(c->end),
+    rv_buf_printf(b, ": %s%s%s", bad ? mark(p, "\033[31m") : "", rv_app_call_end_text(c->end),
                   bad ? mark(p, "\033[0m") : "");
     if (c->ended_us) {
         rv_buf_puts(b, ", ");
@@ -296,10 +150,10 @@ static void write_call_line(const struct picture *p, const struct rv_cli_call *c
 }
 
 /* The calls of a step that one agent made, each followed by those of the agent that it asked. asker: the call by which
- * that agent was asked; RV_CLI_NO_CALL: it is the stage's own. */
-static void write_call_lines(const struct picture *p, const struct rv_cli_step *s, size_t asker, int depth, rv_buf *b)
+ * that agent was asked; RV_APP_NO_CALL: it is the stage's own. */
+static void write_call_lines(const struct picture *p, const struct rv_app_step *s, size_t asker, int depth, rv_buf *b)
 {
-    for (size_t c = s->first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next) {
+    for (size_t c = s->first_call; c != RV_APP_NO_CALL; c = p->steps.calls[c].next) {
         if (p->steps.calls[c].asker != asker)
             continue;
         write_call_line(p, &p->steps.calls[c], depth, b);
@@ -316,7 +170,7 @@ static size_t write_gap(const struct picture *p, size_t i, rv_buf *b)
     while (end + 1 < p->steps.n && p->steps.items[end + 1].is_left_out)
         end++;
     rv_buf_puts(b, "       ... ");
-    rv_cli_write_count(b, (int64_t)(end - i + 1));
+    rv_app_write_count(b, (int64_t)(end - i + 1));
     rv_buf_puts(b, " steps left out; --all shows them, --steps FROM-TO a part\n");
     return end;
 }
@@ -325,7 +179,7 @@ static void write_steps(const struct picture *p, rv_buf *b)
 {
     rv_buf_printf(b, "%ssteps%s\n", mark(p, "\033[1m"), mark(p, "\033[0m"));
     for (size_t i = 0; i < p->steps.n; i++) {
-        const struct rv_cli_step *s = &p->steps.items[i];
+        const struct rv_app_step *s = &p->steps.items[i];
         const char *status = "under way", *next = NULL, *error = NULL;
         if (s->is_left_out) {
             i = write_gap(p, i, b);
@@ -352,7 +206,7 @@ static void write_steps(const struct picture *p, rv_buf *b)
             rv_cli_write_preview(rv_str_of(error), PREVIEW, b);
             rv_buf_putc(b, '\n');
         }
-        write_call_lines(p, s, RV_CLI_NO_CALL, 0, b);
+        write_call_lines(p, s, RV_APP_NO_CALL, 0, b);
     }
     for (size_t i = 0; i < p->steps.n; i++)
         if (p->steps.items[i].end && !p->steps.items[i].can_fork) {
@@ -364,10 +218,10 @@ static void write_steps(const struct picture *p, rv_buf *b)
 /* The total is the envelope's: it has what was set aside for calls that were under way when a process died. */
 static void write_usage(const struct picture *p, rv_buf *b)
 {
-    rv_cli_tally *t = rv_cli_tally_new(rv_cli_past_pipeline(&p->past));
+    rv_cli_tally *t = rv_cli_tally_new(rv_app_past_pipeline(&p->past));
 
     for (size_t i = 0; i < p->steps.n; i++)
-        for (size_t c = p->steps.items[i].first_call; c != RV_CLI_NO_CALL; c = p->steps.calls[c].next)
+        for (size_t c = p->steps.items[i].first_call; c != RV_APP_NO_CALL; c = p->steps.calls[c].next)
             if (p->steps.calls[c].has_spent)
                 rv_cli_tally_add(t, p->steps.items[i].stage, &p->steps.calls[c].spent);
     rv_cli_tally_write(t, &rv_envelope_fields(rv_run_envelope(p->replayed.run))->usage, p->cli->out_color, b);
@@ -384,7 +238,7 @@ static int write_outputs(const struct picture *p, rv_buf *b, rv_err **err)
     if (json_object_object_length(outputs) > 0)
         rv_buf_printf(b, "%soutputs%s\n", mark(p, "\033[1m"), mark(p, "\033[0m"));
     json_object_object_foreach (outputs, key, value) {
-        rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+        rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
         rv_json_write(value, &text);
         rv_buf_printf(b, "  %s  ", key);
         rv_cli_write_preview(rv_buf_str(&text), PREVIEW, b);
@@ -406,15 +260,15 @@ static int write_picture(const struct picture *p, rv_buf *b, rv_err **err)
 }
 
 /* "7", "7-9", "7-" or "-9". */
-static int read_window(const struct rv_cli_args *args, struct rv_cli_window *w, rv_err **err)
+static int read_window(const struct rv_cli_args *args, struct rv_app_window *w, rv_err **err)
 {
     const char *text = rv_cli_value(args, "steps");
     char *end = NULL;
 
-    *w = (struct rv_cli_window){.all = rv_cli_flag(args, "all"), .first = SHOWN_FIRST, .last = SHOWN_LAST};
+    *w = (struct rv_app_window){.all = rv_cli_flag(args, "all"), .first = SHOWN_FIRST, .last = SHOWN_LAST};
     if (!text)
         return 0;
-    *w = (struct rv_cli_window){.from = 1, .to = INT64_MAX};
+    *w = (struct rv_app_window){.from = 1, .to = INT64_MAX};
     bool has_from = *text >= '0' && *text <= '9';
     if (has_from)
         w->from = w->to = strtoll(text, &end, 10);
@@ -431,8 +285,8 @@ static int read_window(const struct rv_cli_args *args, struct rv_cli_window *w, 
 
 static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct picture p = {.cli = cli, .args = args, .answers = RV_BUF_INIT(RV_CLI_MAX_TEXT), .now_us = rv_cli_now_us()};
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    struct picture p = {.cli = cli, .args = args, .answers = RV_BUF_INIT(RV_APP_MAX_TEXT), .now_us = rv_app_now_us()};
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;
@@ -441,7 +295,7 @@ static int show(struct rv_cli *cli, const struct rv_cli_args *args)
         return rv_cli_usage(cli, args, "--all and --steps exclude each other");
     if (read_window(args, &p.window, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     int rc = read_picture(store, args->words[0], &p, &err);
     if (rc == 0 && rv_cli_flag(args, "json"))

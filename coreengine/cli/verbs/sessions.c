@@ -1,7 +1,7 @@
 /* reeve sessions: which there are; deleting one. */
+#include "coreengine/app/rows.h"
 #include "coreengine/chat/chat.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -41,7 +41,7 @@ static int take_session(void *self, const struct rv_session_row *row, rv_err **e
     if (l->table)
         add_row(l, row);
     else if (l->json)
-        rv_cli_session_json(row, l->json);
+        rv_app_session_json(row, l->json);
     else
         rv_buf_printf(l->ids, "%s\n", row->id);
     return 0;
@@ -63,18 +63,18 @@ static int list(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     static const struct rv_cli_column columns[] = {{"SESSION", 0, false}, {"NAME", 40, false}, {"AGENT", 24, false},
                                                    {"MESSAGES", 0, true}, {"TOKENS", 0, true}, {"AGE", 0, false}};
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);
     bool json = rv_cli_flag(args, "json"), ids = rv_cli_flag(args, "ids");
     struct listing l = {
-        .json = json ? &w : NULL, .ids = &text, .limit = json || ids ? 0 : SHOWN_BY_DEFAULT, .now_us = rv_cli_now_us()};
+        .json = json ? &w : NULL, .ids = &text, .limit = json || ids ? 0 : SHOWN_BY_DEFAULT, .now_us = rv_app_now_us()};
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status, rc = 0;
 
     if (json && ids)
         return rv_cli_usage(cli, args, "--json and --ids exclude each other");
-    if (rv_cli_store_open_if_any(cli, args, &store, &err) < 0)
+    if (rv_app_store_open_if_any(&cli->app, &store, &err) < 0)
         return rv_cli_report(cli, err);
     if (!json && !ids && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
         rc = RV_FAIL(&err, RV_E_NOMEM, "list sessions");
@@ -112,9 +112,9 @@ static int delete_session(struct rv_cli *cli, const struct rv_cli_args *args)
     rv_err *err = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
-    if (rv_chat_delete_session(store, &scope, args->words[0], rv_cli_now_us(), &n_cancelled, &err) < 0) {
+    if (rv_chat_delete_session(store, &scope, args->words[0], rv_app_now_us(), &n_cancelled, &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {
         rv_buf_printf(&said, "session %s is deleted\n", args->words[0]);

@@ -12,7 +12,7 @@ static int change(struct rv_cli *cli, const struct rv_cli_args *args)
     const struct rv_session_change wanted = {.name = rv_cli_value(args, "name"),
                                              .mode = rv_cli_value(args, "session-type"),
                                              .status = rv_cli_value(args, "status"),
-                                             .now_us = rv_cli_now_us()};
+                                             .now_us = rv_app_now_us()};
     rv_buf said = RV_BUF_INIT(4096);
     rv_store *store = NULL;
     rv_err *err = NULL;
@@ -20,7 +20,7 @@ static int change(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (!wanted.name && !wanted.mode && !wanted.status)
         return rv_cli_usage(cli, args, "nothing to change: give --status, --name or --session-type");
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
     if (rv_store_change_session(store, &scope, args->words[0], &wanted, &err) < 0) {
         status = rv_cli_report(cli, err);
@@ -58,9 +58,9 @@ static int delete_message(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (read_seq(args->words[1], &seq, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_CHANGE, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
         return status;
-    if (rv_store_delete_message(store, &scope, args->words[0], seq, rv_cli_now_us(), &err) < 0) {
+    if (rv_store_delete_message(store, &scope, args->words[0], seq, rv_app_now_us(), &err) < 0) {
         status = rv_cli_report(cli, err);
     } else {
         rv_buf_printf(&said, "message %" PRId64 " of session %s is deleted\n", seq, args->words[0]);

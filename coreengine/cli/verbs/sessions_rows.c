@@ -1,7 +1,7 @@
 /* reeve sessions messages, reeve sessions export: the rows of a session for programs, and as a document. */
+#include "coreengine/app/rows.h"
+#include "coreengine/app/yaml_text.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
-#include "coreengine/cli/show/yaml_text.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static int print_row(void *self, const struct rv_message *m, rv_err **err)
     rv_buf line = RV_BUF_INIT(MAX_ROW_BYTES);
     rv_jw w = rv_jw_on(&line);
 
-    rv_cli_message_json(session, m, &w);
+    rv_app_message_json(session, m, &w);
     rv_buf_putc(&line, '\n');
     int rc = rv_buf_check(&line, "message", err);
     if (rc == 0)
@@ -43,7 +43,7 @@ static int messages(struct rv_cli *cli, const struct rv_cli_args *args)
 
     if (read_filter(args, &filter, &err) < 0)
         return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     status = rv_store_read_messages(store, &scope, args->words[0], &filter, print_row,
                                     (void *)(uintptr_t)args->words[0], &err) < 0
@@ -73,7 +73,7 @@ static const char *role_of(const char *type)
 static void put_text(rv_buf *b, int depth, const char *key, rv_str text)
 {
     rv_buf_printf(b, "%*s%s: ", 2 * depth, "", key);
-    rv_cli_yaml_text(text, depth, b);
+    rv_app_yaml_text(text, depth, b);
 }
 
 static void put_time(rv_buf *b, int depth, const char *key, int64_t us)
@@ -96,7 +96,7 @@ static void put_object(rv_buf *b, int depth, const char *key, rv_str text, bool 
         rv_buf_printf(b, "%*s%s: %s", 2 * depth, "", key, listed ? "\n" : "");
         if (listed)
             rv_buf_printf(b, "%*s- ", 2 * depth + 2, "");
-        rv_cli_yaml_json(json, b);
+        rv_app_yaml_json(json, b);
     }
     json_object_put(json);
 }
@@ -123,7 +123,7 @@ static int add_message(void *self, const struct rv_message *m, rv_err **err)
         put_text(&d->head, 1, "first_message", first_characters(m->content, FIRST_MESSAGE_CHARS));
     }
     rv_buf_puts(b, "  - id: ");
-    rv_cli_yaml_text(rv_str_of(m->id), 2, b);
+    rv_app_yaml_text(rv_str_of(m->id), 2, b);
     put_text(b, 2, "role", rv_str_of(role_of(m->type)));
     if (m->agent_name && m->agent_name[0])
         put_text(b, 2, "agent", rv_str_of(m->agent_name));
@@ -170,12 +170,12 @@ static int export_session(rv_store *store, const struct rv_cli_args *args, struc
 
 static int export_verb(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    struct document d = {.head = RV_BUF_INIT(RV_CLI_MAX_TEXT), .messages = RV_BUF_INIT(RV_CLI_MAX_TEXT)};
+    struct document d = {.head = RV_BUF_INIT(RV_APP_MAX_TEXT), .messages = RV_BUF_INIT(RV_APP_MAX_TEXT)};
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     if (export_session(store, args, &d, &err) < 0) {
         status = rv_cli_report(cli, err);

@@ -1,6 +1,6 @@
 /* reeve sessions show: a conversation for people. */
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/show/rows.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -30,9 +30,9 @@ static void write_took(const struct picture *p, const struct rv_message *m)
         rv_buf_printf(p->out, ", %s", m->model);
     if (m->input_tokens > 0 || m->output_tokens > 0) {
         rv_buf_puts(p->out, ", ");
-        rv_cli_write_count(p->out, m->input_tokens > 0 ? m->input_tokens : 0);
+        rv_app_write_count(p->out, m->input_tokens > 0 ? m->input_tokens : 0);
         rv_buf_puts(p->out, " in, ");
-        rv_cli_write_count(p->out, m->output_tokens > 0 ? m->output_tokens : 0);
+        rv_app_write_count(p->out, m->output_tokens > 0 ? m->output_tokens : 0);
         rv_buf_puts(p->out, " out");
     }
     if (m->latency_ms > 0) {
@@ -65,11 +65,11 @@ static void write_said(const struct picture *p, const struct rv_message *m, cons
 
 static void write_call(const struct picture *p, const struct rv_message *m)
 {
-    rv_buf arguments = RV_BUF_INIT(RV_CLI_MAX_TEXT);
-    struct rv_cli_tool_call call;
+    rv_buf arguments = RV_BUF_INIT(RV_APP_MAX_TEXT);
+    struct rv_app_tool_call call;
     json_object *json = NULL;
 
-    rv_cli_tool_call_read(m, &json, &call);
+    rv_app_tool_call_read(m, &json, &call);
     if (call.arguments)
         rv_json_write(call.arguments, &arguments);
     indent(p, m, 1);
@@ -124,7 +124,7 @@ static void write_head(const struct picture *p, const struct rv_session_row *row
     rv_buf_puts(b, "\n  status   ");
     rv_buf_puts(b, row->status);
     rv_buf_puts(b, "\n  tokens   ");
-    rv_cli_write_count(b, row->total_tokens);
+    rv_app_write_count(b, row->total_tokens);
     rv_buf_puts(b, "\n  begun    ");
     rv_cli_write_moment(b, row->created_us);
     rv_buf_puts(b, "\n  touched  ");
@@ -143,7 +143,7 @@ static int show_session(rv_store *store, const struct rv_cli *cli, const struct 
     int rc = rv_store_get_session(store, &scope, args->words[0], &row, err);
     if (rc == 0 && rv_cli_flag(args, "json")) {
         rv_jw w = rv_jw_on(text);
-        rv_cli_session_json(&row, &w);
+        rv_app_session_json(&row, &w);
         rv_buf_putc(text, '\n');
     } else if (rc == 0) {
         write_head(&p, &row);
@@ -157,12 +157,12 @@ static int show_session(rv_store *store, const struct rv_cli *cli, const struct 
 
 static int show(struct rv_cli *cli, const struct rv_cli_args *args)
 {
-    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_TEXT);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_store *store = NULL;
     rv_err *err = NULL;
     int status;
 
-    if (!rv_cli_runs_open(cli, args, RV_CLI_STORE_READ, &store, &status))
+    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
         return status;
     if (show_session(store, cli, args, &text, &err) < 0) {
         status = rv_cli_report(cli, err);

@@ -1,4 +1,5 @@
 /* reeve sim: drive a pipeline through thousands of made-up runs, with faults. */
+#include "coreengine/app/simulate.h"
 #include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -6,122 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coreengine/sim/sim.h"
-
 #define MAX_WORKERS    64
 #define MAX_TEXT_BYTES ((size_t)64 << 20)
-
-/* A pipeline as one thread has it: nothing is shared. */
-struct own {
-    struct rv_cli_loaded loaded;
-    struct rv_catalog plugins, *scripts; /* each script's tools on top of those before */
-    const char **tools;                  /* all that are known */
-    struct rv_sim_agent *agents;         /* that may be asked; their texts are owned */
-    size_t n_agents;
-    bool is_loaded;
-};
-
-static void own_fini(struct own *o)
-{
-    if (o->is_loaded)
-        rv_cli_loaded_fini(&o->loaded);
-    free(o->scripts);
-    free(o->tools);
-    for (size_t i = 0; i < o->n_agents; i++) {
-        free((char *)o->agents[i].name);
-        free((char *)o->agents[i].document.ptr);
-    }
-    free(o->agents);
-}
-
-static int add_agent(void *self, const char *name, const struct rv_agents_found *found, const rv_err *fault,
-                     rv_err **err)
-{
-    struct own *o = self;
-    struct rv_sim_agent *agents = realloc(o->agents, (o->n_agents + 1) * sizeof *agents);
-
-    (void)fault; /* a document with errors exists, but cannot be used */
-    if (!agents)
-        return RV_FAIL(err, RV_E_NOMEM, "list the agents that may be asked");
-    o->agents = agents;
-    struct rv_sim_agent *a = &o->agents[o->n_agents++];
-    *a = (struct rv_sim_agent){.name = rv_str_dup(rv_str_of(name))};
-    if (found->doc)
-        a->document = (rv_str){rv_str_dup(found->text), found->text.len};
-    return a->name && (a->document.ptr || !found->doc) ? 0
-                                                       : RV_FAIL(err, RV_E_NOMEM, "list the agents that may be asked");
-}
-
-/* Agents that a run of this pipeline would find. */
-static int list_agents(const struct rv_cli_args *args, struct own *o, struct rv_sim_subject *subject, rv_err **err)
-{
-    const struct rv_store_scope scope = rv_cli_scope(args);
-    int rc = o->loaded.agents ? rv_agents_list(o->loaded.agents, &scope, add_agent, o, err) : 0;
-
-    subject->agents = o->agents;
-    subject->n_agents = o->n_agents;
-    return rc;
-}
-
-/* The names of all tools, borrowed; a name may come twice. */
-static int list_tools(struct own *o, struct rv_sim_subject *subject, rv_err **err)
-{
-    const struct rv_cli_loaded *l = &o->loaded;
-    struct rv_known_names known = rv_plugins_names(l->plugins);
-    size_t n_scripts = (l->test_scripts ? l->pipeline->n_tests : 0) + 1, n = 0;
-
-    for (size_t i = 0; i <= n_scripts; i++) { /* the capabilities, the script, those of the tests */
-        const rv_script *s = i == 1 ? l->script : i > 1 ? l->test_scripts[i - 2] : NULL;
-        const char *const *names = NULL;
-        size_t more = 0;
-        if (i == 0)
-            names = known.list(known.self, RV_NAME_TOOL, &more);
-        else if (s)
-            names = rv_script_tool_names(s, &more);
-        const char **tools = realloc(o->tools, (n + more + 1) * sizeof *tools);
-        if (!tools)
-            return RV_FAIL(err, RV_E_NOMEM, "list the tools of pipeline \"%s\"", l->pipeline->name);
-        o->tools = tools;
-        for (size_t k = 0; k < more; k++)
-            o->tools[n++] = names[k];
-    }
-    subject->tools = o->tools;
-    subject->n_tools = n;
-    return 0;
-}
-
-/* Without a script of its own the tools of the pipeline's tests are known, so that their schemas are. */
-static int own_load(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, const char *script,
-                    struct own *o, struct rv_sim_subject *subject, rv_err **err)
-{
-    struct rv_cli_loaded *l = &o->loaded;
-    const struct rv_cli_load_opts opts = {.args = args, .script = script, .tests = !script};
-    int rc = rv_cli_load(cli, path, &opts, l, err);
-
-    if (rc < 0)
-        return rc;
-    o->is_loaded = true;
-    if (!l->pipeline || rv_findings_n_errors(l->findings) > 0)
-        return 0; /* reported with the first pipeline */
-    o->scripts = calloc(l->pipeline->n_tests + 2, sizeof *o->scripts);
-    if (!o->scripts)
-        return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
-    o->plugins = rv_plugins_catalog(l->plugins);
-    const struct rv_catalog *top = &o->plugins;
-    size_t n = 0;
-    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
-        if (l->test_scripts[i]) {
-            o->scripts[n] = rv_script_catalog(l->test_scripts[i], top);
-            top = &o->scripts[n++];
-        }
-    if (l->script) {
-        o->scripts[n] = rv_script_catalog(l->script, top);
-        top = &o->scripts[n];
-    }
-    *subject = (struct rv_sim_subject){.pipeline = l->pipeline, .catalog = top, .script = l->script};
-    rc = list_tools(o, subject, err);
-    return rc < 0 ? rc : list_agents(args, o, subject, err);
-}
 
 static void show_progress(void *self, int64_t done, int64_t total)
 {
@@ -135,7 +22,6 @@ static void show_progress(void *self, int64_t done, int64_t total)
 }
 
 struct request {
-    const struct rv_cli_args *args;
     struct rv_sim_opts opts;
     const char *path, *script, *faults;
     int64_t workers;
@@ -148,8 +34,7 @@ static int read_request(struct rv_cli *cli, const struct rv_cli_args *args, stru
     int64_t seed = 0;
     rv_err *err = NULL;
 
-    *q = (struct request){.args = args,
-                          .opts = RV_SIM_OPTS_INIT,
+    *q = (struct request){.opts = RV_SIM_OPTS_INIT,
                           .path = args->words[0],
                           .script = rv_cli_value(args, "script"),
                           .faults = rv_cli_value(args, "faults"),
@@ -214,13 +99,13 @@ static int print_report(struct rv_cli *cli, const struct request *q, const struc
     return r->has_failure ? RV_EXIT_FAILED : status;
 }
 
-static int simulate(struct rv_cli *cli, struct request *q, struct own *owns, struct rv_sim_subject *subjects)
+static int simulate(struct rv_cli *cli, struct request *q, struct rv_app_subject *owns, struct rv_sim_subject *subjects)
 {
     struct rv_sim_report report;
     rv_err *err = NULL;
 
     for (int64_t i = 0; i < q->workers; i++) {
-        if (own_load(cli, q->args, q->path, q->script, &owns[i], &subjects[i], &err) < 0)
+        if (rv_app_subject_load(&cli->app, q->path, q->script, &owns[i], &subjects[i], &err) < 0)
             return rv_cli_report(cli, err);
         if (i == 0 && !rv_cli_sound(cli, &owns[0].loaded, false))
             return RV_EXIT_USAGE;
@@ -243,7 +128,7 @@ static int simulate(struct rv_cli *cli, struct request *q, struct own *owns, str
 static int sim(struct rv_cli *cli, const struct rv_cli_args *args)
 {
     struct rv_sim_subject subjects[MAX_WORKERS] = {{.pipeline = NULL}};
-    struct own *owns = calloc(MAX_WORKERS, sizeof *owns);
+    struct rv_app_subject *owns = calloc(MAX_WORKERS, sizeof *owns);
     struct request q;
     rv_err *err = NULL;
 
@@ -255,7 +140,7 @@ static int sim(struct rv_cli *cli, const struct rv_cli_args *args)
     if (status == RV_EXIT_COMPLETED)
         status = simulate(cli, &q, owns, subjects);
     for (size_t i = 0; i < MAX_WORKERS; i++)
-        own_fini(&owns[i]);
+        rv_app_subject_fini(&owns[i]);
     free(owns);
     return status;
 }

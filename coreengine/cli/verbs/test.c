@@ -1,6 +1,6 @@
 /* reeve test: run the tests that pipelines carry. */
+#include "coreengine/app/testing.h"
 #include "coreengine/cli/sources.h"
-#include "coreengine/cli/testing/testing.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -176,10 +176,10 @@ static void report_json(struct session *s, const struct rv_test_report *r)
     rv_jw_obj_end(w);
 }
 
-static int run_one(struct session *s, struct rv_cli_loaded *l, size_t i, rv_coverage *coverage, rv_err **err)
+static int run_one(struct session *s, struct rv_app_loaded *l, size_t i, rv_coverage *coverage, rv_err **err)
 {
     struct rv_test_report r;
-    int rc = rv_test_run(s->cli, l, i, coverage, &r, err);
+    int rc = rv_test_run(&s->cli->app, l, i, coverage, &r, err);
 
     if (rc < 0)
         return rc;
@@ -237,7 +237,7 @@ static size_t n_wanted(const struct session *s, const struct rv_pipeline *p)
     return n;
 }
 
-static int run_tests(struct session *s, struct rv_cli_loaded *l, rv_err **err)
+static int run_tests(struct session *s, struct rv_app_loaded *l, rv_err **err)
 {
     const struct rv_pipeline *p = l->pipeline;
     rv_coverage *coverage = s->coverage ? rv_coverage_new(p) : NULL;
@@ -280,11 +280,11 @@ static void show(struct session *s)
 
 static void test_pipeline(struct session *s, const char *path)
 {
-    const struct rv_cli_load_opts opts = {.args = s->args, .tests = true};
-    struct rv_cli_loaded l;
+    const struct rv_app_load_opts opts = {.tests = true};
+    struct rv_app_loaded l;
     rv_err *err = NULL;
 
-    if (rv_cli_load(s->cli, path, &opts, &l, &err) < 0) {
+    if (rv_app_load(&s->cli->app, path, &opts, &l, &err) < 0) {
         worsen(s, rv_cli_report(s->cli, err));
         return;
     }
@@ -309,7 +309,7 @@ static void test_pipeline(struct session *s, const char *path)
     }
     if (s->format == FORMAT_JSON)
         rv_jw_obj_end(&s->json);
-    rv_cli_loaded_fini(&l);
+    rv_app_loaded_fini(&l);
 }
 
 static int options_of(struct rv_cli *cli, const struct rv_cli_args *args, struct session *s)

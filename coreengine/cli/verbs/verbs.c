@@ -1,6 +1,8 @@
 /* The list of verbs, in the order of help. */
 #include "coreengine/cli/verbs/verbs.h"
 
+#include <string.h>
+
 const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_run,      &rv_verb_chat,
     &rv_verb_resume,   &rv_verb_runs,
@@ -16,3 +18,19 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_docs,     &rv_verb_capability_host,
     &rv_verb_run_host, NULL,
 };
+
+const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
+{
+    const struct rv_cli_verb *const *list = rv_cli_verbs;
+
+    for (const char *word = name; list; word = sub, sub = NULL) {
+        const struct rv_cli_verb *found = NULL;
+        for (size_t i = 0; list[i] && !found; i++)
+            if (strcmp(rv_cli_short_name(list[i]), word) == 0)
+                found = list[i];
+        if (!found || !sub)
+            return found;
+        list = found->subs;
+    }
+    return NULL;
+}

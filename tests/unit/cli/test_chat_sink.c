@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/cli/chat/sink.h"
+#include "coreengine/app/sink.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

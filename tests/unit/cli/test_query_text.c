@@ -1,7 +1,7 @@
 /* The text of a query: which keys it asks for, and what is said of one that asks for nothing (p8-data 8). */
 #include <string.h>
 
-#include "coreengine/cli/query/query.h"
+#include "coreengine/app/query.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

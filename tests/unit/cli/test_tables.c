@@ -23,7 +23,6 @@ START_TEST(a_table_without_rows_is_nothing)
     rv_cli_table *t = rv_cli_table_new(columns, RV_COUNT(columns));
 
     want_table(t, "");
-    ck_assert_uint_eq(rv_cli_table_n_rows(t), 0);
     rv_cli_table_free(t);
 }
 END_TEST
@@ -38,7 +37,6 @@ START_TEST(columns_are_as_wide_as_their_widest_cell_and_no_wider_than_they_may)
     rv_cli_table_add_text(t, "longer than it may");
     rv_cli_table_add_int(t, 7);
     rv_cli_table_add_text(t, "z");
-    ck_assert_uint_eq(rv_cli_table_n_rows(t), 2);
     want_table(t, "NAME           N  LAST\n"
                   "a         12,345  -\n"
                   "longe...       7  z\n");

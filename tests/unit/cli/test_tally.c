@@ -9,13 +9,13 @@
 static struct rv_agent stages[] = {{.name = "plan"}, {.name = "a_name_that_is_longer_than_a_column"}};
 static const struct rv_pipeline pipeline = {.agents = stages, .n_agents = RV_COUNT(stages)};
 
-static struct rv_cli_spent spent_of(const char *result)
+static struct rv_app_spent spent_of(const char *result)
 {
-    struct rv_cli_spent spent;
+    struct rv_app_spent spent;
     json_object *json = NULL;
 
     ck_assert_int_eq(rv_json_parse(rv_str_of(result), NULL, &json, NULL), 0);
-    rv_cli_spent_read(json, &spent);
+    rv_app_spent_read(json, &spent);
     json_object_put(json);
     return spent;
 }
@@ -31,7 +31,7 @@ static void want_table(const rv_cli_tally *t, const struct rv_usage *total, cons
 
 static void add(rv_cli_tally *t, int stage, const char *result)
 {
-    struct rv_cli_spent spent = spent_of(result);
+    struct rv_app_spent spent = spent_of(result);
     rv_cli_tally_add(t, stage, &spent);
 }
 
@@ -94,8 +94,8 @@ START_TEST(what_nobody_told_is_marked_as_a_guess)
                "  plan      2  ~$1.50\n");
     rv_cli_tally_free(t);
 
-    struct rv_cli_spent told = spent_of("{\"status\":\"success\",\"input_tokens\":3,\"cost_micro_usd\":1}");
-    struct rv_cli_spent broken = spent_of("{\"status\":\"error\",\"input_tokens\":3,\"cost_micro_usd\":1}");
+    struct rv_app_spent told = spent_of("{\"status\":\"success\",\"input_tokens\":3,\"cost_micro_usd\":1}");
+    struct rv_app_spent broken = spent_of("{\"status\":\"error\",\"input_tokens\":3,\"cost_micro_usd\":1}");
     ck_assert(told.is_told && !told.usage.estimated);
     ck_assert(broken.is_told && broken.usage.estimated);
 }
@@ -135,7 +135,7 @@ static const struct {
 };
 START_TEST(a_call_says_what_it_was_told)
 {
-    struct rv_cli_spent spent = spent_of(lines[_i].result);
+    struct rv_app_spent spent = spent_of(lines[_i].result);
     rv_buf text = RV_BUF_INIT(4096);
 
     rv_cli_spent_write(&spent, &text);
@@ -154,9 +154,9 @@ static const struct {
 };
 START_TEST(money_keeps_its_last_digit)
 {
-    char text[RV_CLI_MAX_MONEY];
+    char text[RV_APP_MAX_MONEY];
 
-    ck_assert_str_eq(rv_cli_money(amounts[_i].micro_usd, text), amounts[_i].want);
+    ck_assert_str_eq(rv_app_money(amounts[_i].micro_usd, text), amounts[_i].want);
 }
 END_TEST
 

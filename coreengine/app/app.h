@@ -1,0 +1,204 @@
+/* The application: what every front of reeve needs (a command line, a server, a program that embeds the library).
+ *
+ * A front fills in struct rv_app (where stores, capabilities and agents are, and for whom the front works), loads
+ * pipelines, runs them and reads what was kept. Nothing here knows arguments, a terminal or an exit status, and nothing
+ * prints: results are structs, errors are rv_err, findings are rv_findings, and what happens during a run goes to the
+ * callbacks of an observer.
+ *
+ * Threads: one thread at a time may use a struct rv_app and what was made with it; two threads use one each. */
+#ifndef RV_APP_H
+#define RV_APP_H
+
+#include "coreengine/agents/agents.h"
+#include "coreengine/journal/bundle.h"
+#include "coreengine/journal/journal.h"
+#include "coreengine/shell/shell.h"
+
+/* Where things are, and for whom. All texts are borrowed. A zeroed struct is the default of each field. */
+struct rv_app {
+    rv_log *log;                        /* borrowed; NULL: nothing is logged */
+    bool keeps_log_level;               /* the log_level of a pipeline does not change the level of log */
+    const char *const *capability_dirs; /* folders that are searched for capabilities first */
+    size_t n_capability_dirs;
+    const char *host_program;    /* runs isolated capabilities; NULL: as in struct rv_plugins_opts */
+    const char *schema_dir;      /* folder of agent documents; NULL: P8_SCHEMA_DIR of the environment; "": none */
+    const char *capability;      /* whose agents are built in; NULL: p8, if it can be found; "": none */
+    const char *store;           /* file of the store; NULL: REEVE_STORE, else the default place */
+    const char *sync;            /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */
+    bool no_store;               /* nothing is kept */
+    struct rv_store_scope scope; /* tenant NULL: the default one; user NULL: the rows of all users */
+    const char *client;          /* name of this front in the context of agents, such as "cli"; NULL: none */
+    bool debug;                  /* texts of errors in reports of tests name lines of C source */
+    int64_t lease_us; /* after this long without a sign of life another process may take over a run; 0: 15 s */
+};
+
+/* --- stores --- */
+enum rv_app_store_use {
+    RV_APP_STORE_READ,   /* nothing is changed; it must exist */
+    RV_APP_STORE_MAKE,   /* made, with the folders of the default place, when it does not exist */
+    RV_APP_STORE_CHANGE, /* changed; it must exist */
+};
+/** The store's file, appended. RV_E_NOT_FOUND: the environment does not say where the default place is. */
+RV_MUST_CHECK int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err);
+/** To read. *out NULL with 0: there is no store yet, and app->store names none: lists are empty then. */
+RV_MUST_CHECK int rv_app_store_open_if_any(const struct rv_app *app, rv_store **out, rv_err **err);
+/** The run that is meant by an id, a unique prefix of one, or "last". RV_E_NOT_FOUND, RV_E_INVALID (several). */
+RV_MUST_CHECK int rv_app_find_run(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                  struct rv_run_row *out, rv_err **err);
+
+/* --- pipelines: one with all that belongs to it --- */
+struct rv_app_loaded {
+    rv_findings *findings;
+    rv_findings *missing; /* with a script: capabilities that could not be loaded, as warnings; among findings too */
+    const struct rv_pipeline *pipeline; /* NULL: the file is no pipeline, and the findings say why */
+    struct rv_pipeline *own;            /* the same, unless a bundle owns it */
+    rv_plugins *plugins;
+    rv_script *script;        /* NULL: none */
+    rv_bundle *bundle;        /* owned; owns pipeline and script; NULL: they were loaded from files */
+    bool plugins_busy;        /* one still runs a call that was given up: its code must stay */
+    rv_script **test_scripts; /* with `tests`: one per test of the pipeline, NULL for a test without; else NULL */
+    rv_agents *agents;     /* of a pipeline with declared agents: where they are, and those that they ask; else NULL */
+    rv_store *agent_store; /* that was opened for them; NULL: the caller's, or none */
+    const char *tenant;    /* of struct rv_app */
+};
+struct rv_app_load_opts {
+    const char *script; /* file that answers for models, stages, tools and people; NULL: none */
+    bool tests;         /* with the scripts of the pipeline's own tests: a tool that any plays is known */
+    bool keeps;         /* the run is kept in the store: agents are looked for there, and registered */
+    rv_store *store;    /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
+};
+/** Load, open the capabilities, bind declared agents, check all names. All faults are findings: look at
+ *  rv_findings_n_errors(out->findings) before a run. Fails only if the file cannot be read. */
+RV_MUST_CHECK int rv_app_load(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts,
+                              struct rv_app_loaded *out, rv_err **err);
+/** Only what is needed to show it: capabilities are opened where declared agents may be in them. */
+RV_MUST_CHECK int rv_app_load_plain(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts,
+                                    struct rv_app_loaded *out, rv_err **err);
+/** Read them for a pipeline that is loaded: their faults become findings, their tools stay unknown to the pipeline. */
+RV_MUST_CHECK int rv_app_load_test_scripts(struct rv_app_loaded *l, rv_err **err);
+void rv_app_loaded_fini(struct rv_app_loaded *l);
+/** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
+void rv_app_engine_free(struct rv_app_loaded *l, rv_engine *e);
+/** find_agent of struct rv_exec_opts; self is a struct rv_app_loaded that has `agents`. */
+RV_MUST_CHECK int rv_app_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text,
+                                    rv_err **err);
+bool rv_app_has_agents(const struct rv_pipeline *p); /* are any of its agents declared elsewhere? */
+
+/* --- agents: store, built-in capability, folder --- */
+struct rv_app_sources {
+    struct rv_store_scope scope;
+    rv_store *store; /* NULL: none */
+    rv_plugins *plugins;
+    rv_agents *agents;
+};
+/** A store that is only read may be missing, unless app->store names it. */
+RV_MUST_CHECK int rv_app_sources_open(const struct rv_app *app, enum rv_app_store_use use, struct rv_app_sources *out,
+                                      rv_err **err);
+void rv_app_sources_fini(struct rv_app_sources *s);
+/** app->schema_dir, which must be there, else P8_SCHEMA_DIR; *out NULL: none. */
+RV_MUST_CHECK int rv_app_schema_dir(const struct rv_app *app, const char **out, rv_err **err);
+#define RV_APP_BUILT_IN "p8"
+/** A capability with nothing else loaded; name NULL: RV_APP_BUILT_IN, if it can be found; "": none. base_dir as
+ *  rv_plugins_path() takes it. */
+RV_MUST_CHECK int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const char *name,
+                                       rv_plugins **out, rv_err **err);
+
+/* Who watches a run. All slots may be NULL, and are called on the thread that drives the run, while the run goes on;
+ * they may cancel it, nothing else. Arguments are borrowed for the call; struct rv_exec_opts describes each. */
+struct rv_app_observer {
+    void *self;
+    void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* line: JSON, docs/reference/events.md */
+    bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
+    void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
+};
+/* --- a run in one call --- */
+struct rv_app_job {
+    const char *pipeline; /* its file */
+    const char *input;    /* raw_input of the envelope; NULL: none */
+    json_object *state; /* a state dict to begin with, may be partial (docs/reference/state.md); borrowed; NULL: none */
+    const char *script; /* file that answers for models, stages, tools and people; NULL: none */
+    const char *session; /* id of the session that the run belongs to; NULL: none */
+    int mode;            /* enum rv_run_mode, or RV_UNSET for the pipeline's */
+    bool use_mocks;      /* the mock handlers of all stages that have one */
+    size_t workers;      /* threads for capability code at most; 0: 64 */
+    struct rv_app_observer observer;
+};
+#define RV_APP_JOB_INIT ((struct rv_app_job){.mode = RV_UNSET})
+struct rv_app_result {
+    enum rv_run_status status; /* RV_RUN_INTERRUPTED: it waits for rv_app_answer() */
+    rv_envelope *envelope;     /* owned: its id, outputs, errors, the question that it waits for */
+    char *answer;              /* the final response as text; owned; NULL: there is none, see rv_app_has_answer() */
+};
+/** Load a pipeline and run it until it is over or waits for an answer. A run that fails, or ends at a bound, is a
+ *  success of this call: out->status tells. The run is kept in the store of app, unless app->no_store.
+ *  @return RV_E_INVALID: the pipeline has errors (the first one is the text), or cannot do its work; RV_E_NOT_FOUND,
+ *  RV_E_IO: a file cannot be read; and what the store says
+ *  Thread: blocks the caller; callbacks come on its thread. */
+RV_MUST_CHECK int rv_app_run(const struct rv_app *app, const struct rv_app_job *job, struct rv_app_result *out,
+                             rv_err **err);
+/** Answer a run of the store that waits, and drive it on. run: as rv_app_find_run() takes it. observer may be NULL.
+ *  @return RV_E_STATE: it does not wait; RV_E_INVALID: the answer does not fit the question */
+RV_MUST_CHECK int rv_app_answer(const struct rv_app *app, const char *run, const struct rv_response *response,
+                                const struct rv_app_observer *observer, struct rv_app_result *out, rv_err **err);
+void rv_app_result_fini(struct rv_app_result *r);
+/** Whether outputs are an answer: those of a run that failed, was cancelled, waits or was denied are not. A bound may
+ * end a run that has one. */
+bool rv_app_has_answer(enum rv_run_status status, const rv_envelope *env);
+
+/* --- a run step by step, for fronts that show findings, questions and files --- */
+/* One run. Zero it, fill in what is wanted of the first part, and finish with rv_app_run_fini(). */
+struct rv_app_run {
+    const struct rv_app *app;
+    struct rv_app_loaded *loaded; /* what it runs; borrowed */
+    int mode;                     /* of a new run: enum rv_run_mode, or RV_UNSET for the pipeline's */
+    bool use_mocks;               /* of a new run: the mock handlers of all stages that have one */
+    const char *session;          /* of a new run that is kept: id of its session; NULL: none */
+    size_t workers;               /* threads for capability code at most; 0: 64 */
+    bool handle_signals;          /* SIGINT and SIGTERM cancel the run */
+    const char *save;             /* run file that is brought up to date while the run goes on; NULL: none */
+    struct rv_app_observer observer;
+    struct rv_recorder *recorder; /* that records the run; borrowed; NULL: none */
+    /* of a run file that is resumed */
+    const char *pipeline_path, *script_path; /* what run files say; script NULL: none */
+    const char *run_file;                    /* brought up to date, too, so that an answer counts once; NULL: none */
+    enum rv_rules rules;                     /* RV_RULES_NEWEST: of a new run */
+    /* filled in */
+    rv_store *store; /* where it is kept; NULL: nowhere. Borrowed where the caller or `loaded` has it open */
+    rv_journal *journal;
+    char owner[RV_OWNER_MAX];
+    rv_engine *engine;
+    rv_exec *exec;    /* NULL: the run never began */
+    rv_err *save_err; /* why a run file could not be written; NULL: all were */
+    struct rv_app_run_state *state;
+};
+/** Whether a new run can do its work: stages that neither a mock nor the script answers for, that have no model or no
+ *  tool, become findings of l. */
+RV_MUST_CHECK int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err);
+/** Open the store for a new run. Leave it out for a run that is not kept. */
+RV_MUST_CHECK int rv_app_run_open(struct rv_app_run *run, rv_err **err);
+/** Keep a new run before it begins: its bundle, its session, its beginning. RV_E_EXISTS: the store has a run of that
+ *  id, or the session is another user's. */
+RV_MUST_CHECK int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err);
+/** Begin or go on, and wait until it is over or waits for an answer: rv_exec_status(run->exec). Takes env, NULL of a
+ * run that was opened with rv_app_continue(). response: the answer to what the run waits for; NULL: it begins. */
+RV_MUST_CHECK int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response,
+                                   rv_err **err);
+/** Write the run file of a run that waits and is in no store. path gets where, also when the file was there already. */
+RV_MUST_CHECK int rv_app_run_keep_file(struct rv_app_run *run, rv_buf *path, rv_err **err);
+void rv_app_run_fini(struct rv_app_run *run);
+
+enum rv_app_go { RV_APP_ANSWER, RV_APP_RECOVER, RV_APP_CANCEL };
+/** Open a run of the store to go on with it: as its new owner, by its own bundle, which out gets. RECOVER is for what a
+ *  process left that is gone. Look at the findings of out, then rv_app_take_over(), then rv_app_run_drive(). */
+RV_MUST_CHECK int rv_app_continue(struct rv_app_run *run, rv_store *store, const char *id, enum rv_app_go go,
+                                  struct rv_app_loaded *out, rv_err **err);
+/** Begins the transaction that the first step of the run commits. */
+RV_MUST_CHECK int rv_app_take_over(struct rv_app_run *run, rv_err **err);
+/** Have a run that waits take its place in another pipeline, if its state fits: a new run, whose id goes to id; the old
+ *  one is ended. word: "new" for the file it came from, or the path of one. next gets what was loaded, with its
+ * findings, also on failure; the caller finishes it. RV_E_STATE says why it does not fit. */
+RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *how, rv_store *store, const char *run, const char *word,
+                                 const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err);
+
+#endif

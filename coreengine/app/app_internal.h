@@ -1,0 +1,69 @@
+/* What the files of this folder share. */
+#ifndef RV_APP_INTERNAL_H
+#define RV_APP_INTERNAL_H
+
+#include "coreengine/app/app.h"
+
+/* --- job.c --- */
+/** The errors among the findings as one error; 0: there are none. */
+RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
+
+/* --- load.c --- */
+/** What a bundle holds, with its capabilities opened if there will be calls. Takes bundle on every path. */
+RV_MUST_CHECK int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle,
+                                     bool calls, struct rv_app_loaded *out, rv_err **err);
+
+/* --- stores.c --- */
+/** $XDG_STATE_HOME/reeve, or ~/.local/state/reeve; it may not exist. */
+RV_MUST_CHECK int rv_app_state_folder(rv_buf *out, rv_err **err);
+/** The folders above a file, readable only by their owner. */
+RV_MUST_CHECK int rv_app_make_folders(const char *path, rv_err **err);
+
+/* --- agents.c: declared agents of a pipeline --- */
+/** Say where agents are, for a pipeline that has some. */
+RV_MUST_CHECK int rv_app_open_agents(const struct rv_app *app, const struct rv_app_load_opts *opts,
+                                     struct rv_app_loaded *l, rv_err **err);
+/** The same, and make its stages what the documents say. */
+RV_MUST_CHECK int rv_app_bind_agents(const struct rv_app *app, const struct rv_app_load_opts *opts,
+                                     struct rv_app_loaded *l, rv_err **err);
+
+/* --- converse.c: runs that belong to a session --- */
+struct rv_app_conversation;
+/** Of a run with a session, declared agents and a store: the session, made if it is not there, and what was said in it.
+ *  *out NULL: the run belongs to none. RV_E_EXISTS: the session is another's. */
+RV_MUST_CHECK int rv_app_converse(const struct rv_app_run *run, struct rv_app_conversation **out, rv_err **err);
+const struct rv_conversation *rv_app_conversation_of(const struct rv_app_conversation *c); /* NULL for NULL */
+void rv_app_conversation_free(struct rv_app_conversation *c);
+
+/* --- keep.c --- */
+struct rv_app_begin {   /* of a new run that takes another's place */
+    const char *parent; /* NULL: it takes none */
+    int64_t parent_seq;
+    json_object *script_at; /* how far its script was handed out before; borrowed; NULL: not at all */
+    const struct rv_conversation *conversation; /* that it belongs to; borrowed; NULL: none */
+    bool in_group;                              /* the caller began the transaction */
+};
+/** Keep a new run: its bundle and its beginning. */
+RV_MUST_CHECK int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin,
+                              rv_err **err);
+int64_t rv_app_lease_us(const struct rv_app *app);
+
+/* --- continue.c --- */
+/* Before any code of a capability is loaded, the store knows who recovers the run: should that code end this process, a
+ * dead owner is left, and the next process that takes the run over notes it in the journal. */
+struct rv_app_early {
+    rv_journal *journal; /* of a run that had an owner */
+    int64_t fence;       /* of one that had none; 0: it had */
+};
+/* What a run has beside what its caller sees. */
+struct rv_app_run_state {
+    bool closes_store;         /* it is ours */
+    bool continues, cancels;   /* a run whose journal was opened; to end it as cancelled */
+    char *id;                  /* of such a run; owned */
+    struct rv_app_early early; /* likewise */
+    struct rv_app_conversation *talk;
+};
+RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
+void rv_app_let_go(struct rv_app_run *run);
+
+#endif

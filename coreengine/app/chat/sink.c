@@ -1,0 +1,334 @@
+/* Who is heard of a turn, as a small state machine: see the header. */
+#include "coreengine/app/sink.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rv_chat_voice {
+    const struct rv_origin *who;
+    bool is_structured, resets;
+    int child_text;  /* enum rv_child_text */
+    rv_buf reply;    /* of an asked agent: what it has said in the reply under way */
+    bool is_muted;   /* an agent that it asked has spoken in its place */
+    bool is_talking; /* in the reply under way */
+    bool has_spoken; /* in one that is kept, or an agent that it asked has */
+};
+
+struct rv_chat_part {
+    const struct rv_origin *who;
+    int64_t call_id;
+    rv_buf text;
+    bool is_over;     /* nothing follows */
+    bool is_doubtful; /* so far it only repeats what was shown */
+};
+
+void rv_chat_sink_init(struct rv_chat_sink *s)
+{
+    *s = (struct rv_chat_sink){.gap = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP), .held = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP)};
+}
+
+static void drop_voices(struct rv_chat_sink *s)
+{
+    for (size_t i = 0; i < s->n_voices; i++)
+        rv_buf_fini(&s->voices[i].reply);
+    s->n_voices = 0;
+}
+
+static void drop_parts(struct rv_chat_sink *s)
+{
+    for (size_t i = 0; i < s->n_parts; i++)
+        rv_buf_fini(&s->parts[i].text);
+    s->n_parts = 0;
+}
+
+void rv_chat_sink_fini(struct rv_chat_sink *s)
+{
+    drop_parts(s);
+    drop_voices(s);
+    rv_chat_told_fini(&s->told);
+    free(s->parts);
+    free(s->voices);
+    rv_buf_fini(&s->spoken);
+    rv_buf_fini(&s->gap);
+    rv_buf_fini(&s->held);
+    *s = (struct rv_chat_sink){0};
+}
+
+void rv_chat_sink_run(struct rv_chat_sink *s)
+{
+    drop_parts(s);
+    drop_voices(s);
+    rv_chat_told_clear(&s->told);
+    s->is_taken = false;
+    s->last = NULL;
+    s->last_call = 0;
+    rv_buf_clear(&s->held);
+}
+
+void rv_chat_sink_turn(struct rv_chat_sink *s)
+{
+    rv_chat_sink_run(s);
+    s->has_said = false;
+}
+
+static struct rv_chat_voice *find(const struct rv_chat_sink *s, const struct rv_origin *who)
+{
+    for (size_t i = s->n_voices; i-- > 0;)
+        if (s->voices[i].who == who)
+            return &s->voices[i];
+    return NULL;
+}
+
+/* NULL: no memory. */
+static struct rv_chat_voice *voice_of(struct rv_chat_sink *s, const struct rv_origin *who)
+{
+    struct rv_chat_voice *v = find(s, who);
+
+    if (v)
+        return v;
+    if (s->n_voices == s->cap_voices) {
+        size_t cap = s->cap_voices ? 2 * s->cap_voices : 8;
+        struct rv_chat_voice *voices = realloc(s->voices, cap * sizeof *voices);
+        if (!voices)
+            return NULL;
+        s->voices = voices;
+        s->cap_voices = cap;
+    }
+    v = &s->voices[s->n_voices++];
+    *v = (struct rv_chat_voice){.who = who, .child_text = RV_CHILD_TEXT_FINAL, .reply = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
+    return v;
+}
+
+void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_chat_speaker *speaker)
+{
+    struct rv_chat_voice *v = voice_of(s, speaker->who);
+
+    if (!v)
+        return;
+    v->is_structured = speaker->is_structured;
+    v->child_text = speaker->child_text;
+    v->resets = speaker->resets;
+}
+
+/* Its words are data, or belong to an agent whose answer is, or to one that speaks for those that it asks. */
+static bool is_unheard(const struct rv_chat_sink *s, const struct rv_origin *of)
+{
+    for (const struct rv_origin *who = of;; who = who->parent) {
+        const struct rv_chat_voice *v = find(s, who);
+        if (v && (v->is_structured || (who != of && v->child_text == RV_CHILD_TEXT_PARENT)))
+            return true;
+        if (!who)
+            return false;
+    }
+}
+
+static bool is_white(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+static bool is_blank(rv_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_white(text.ptr[i]))
+            return false;
+    return true;
+}
+
+/* What is held so far is handed out; white space behind the words is held from now on. */
+static rv_str swap_gap(struct rv_chat_sink *s, bool goes_on, rv_str behind)
+{
+    rv_buf held = s->held;
+
+    s->held = s->gap;
+    s->gap = held;
+    rv_buf_clear(&s->held);
+    rv_buf_add_str(&s->held, behind);
+    return goes_on ? rv_buf_str(&s->gap) : (rv_str){NULL, 0};
+}
+
+/* What is to be written for words that are heard now. */
+static struct rv_chat_shown speak(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id, rv_str text)
+{
+    bool goes_on = s->last_call == call_id && s->last == who;
+    struct rv_chat_shown out = {0};
+    size_t from = 0, end = text.len;
+
+    while (end > 0 && is_white(text.ptr[end - 1]))
+        end--;
+    if (end == 0) {
+        if (goes_on)
+            rv_buf_add_str(&s->held, text);
+        return out;
+    }
+    while (!goes_on && is_white(text.ptr[from]))
+        from++;
+    out.is_shown = true;
+    out.begins_part = !goes_on && s->has_said;
+    out.new_speaker = !goes_on && (s->last_call == 0 || s->last != who);
+    out.gap = swap_gap(s, goes_on, (rv_str){text.ptr + end, text.len - end});
+    out.text = (rv_str){text.ptr + from, end - from};
+    s->last = who;
+    s->last_call = call_id;
+    s->has_said = s->is_taken = true;
+    return out;
+}
+
+/* --- words that are held --- */
+
+/* NULL: no memory. */
+static struct rv_chat_part *part_of(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id)
+{
+    for (size_t i = s->n_parts; i-- > 0;)
+        if (s->parts[i].who == who && s->parts[i].call_id == call_id)
+            return &s->parts[i];
+    if (s->n_parts == s->cap_parts) {
+        size_t cap = s->cap_parts ? 2 * s->cap_parts : 8;
+        struct rv_chat_part *parts = realloc(s->parts, cap * sizeof *parts);
+        if (!parts)
+            return NULL;
+        s->parts = parts;
+        s->cap_parts = cap;
+    }
+    struct rv_chat_part *part = &s->parts[s->n_parts++];
+    *part = (struct rv_chat_part){.who = who, .call_id = call_id, .text = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
+    return part;
+}
+
+/* False: they cannot be buffered, and are shown immediately. */
+static bool hold(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id, rv_str text)
+{
+    struct rv_chat_part *part = s->is_taken && s->last != who ? part_of(s, who, call_id) : NULL;
+
+    if (!part || part->text.rc < 0)
+        return false;
+    rv_buf_add_str(&part->text, text);
+    return part->text.rc == 0;
+}
+
+/* What it repeats is known, and left out. */
+static void settle_doubt(struct rv_chat_sink *s, struct rv_chat_part *part)
+{
+    bool undecided = false;
+    size_t n = rv_chat_told_repeats(&s->told, part->who, rv_buf_str(&part->text), &undecided);
+
+    part->is_doubtful = false;
+    if (n == 0)
+        return;
+    memmove(part->text.ptr, part->text.ptr + n, part->text.len - n);
+    rv_buf_truncate(&part->text, part->text.len - n);
+}
+
+/* Words that may only repeat what was shown wait until that is known; from then on they are a part like any other. */
+static bool doubt(struct rv_chat_sink *s, const struct rv_chat_voice *v, int64_t call_id, rv_str text)
+{
+    bool begins = s->last != v->who || s->last_call != call_id, undecided = false;
+
+    if (v->child_text != RV_CHILD_TEXT_FINAL || !begins || !rv_chat_told_any(&s->told, v->who))
+        return false;
+    struct rv_chat_part *part = part_of(s, v->who, call_id);
+    if (!part || part->text.rc < 0)
+        return false;
+    part->is_doubtful = part->is_doubtful || part->text.len == 0;
+    rv_buf_add_str(&part->text, text);
+    if (part->is_doubtful)
+        rv_chat_told_repeats(&s->told, v->who, rv_buf_str(&part->text), &undecided);
+    if (part->is_doubtful && (!undecided || part->text.rc < 0))
+        settle_doubt(s, part);
+    return part->text.rc == 0;
+}
+
+bool rv_chat_sink_next(struct rv_chat_sink *s, const struct rv_origin **who, struct rv_chat_shown *out)
+{
+    size_t at = 0;
+
+    while (!s->is_taken && at < s->n_parts) {
+        struct rv_chat_part part = s->parts[at];
+        if (part.is_doubtful) {
+            at++;
+            continue;
+        }
+        s->n_parts--;
+        memmove(s->parts + at, s->parts + at + 1, (s->n_parts - at) * sizeof part);
+        rv_buf_fini(&s->spoken);
+        s->spoken = part.text;
+        *who = part.who;
+        *out = speak(s, part.who, part.call_id, rv_buf_str(&s->spoken));
+        s->is_taken = s->is_taken && !part.is_over;
+        if (out->is_shown)
+            return true;
+    }
+    return false;
+}
+
+static bool is_below(const struct rv_origin *who, const struct rv_origin *above)
+{
+    while (who && who != above)
+        who = who->parent;
+    return who == above;
+}
+
+/* Of an agent, or also of those below it. */
+static void end_parts(struct rv_chat_sink *s, const struct rv_origin *who, bool below)
+{
+    for (size_t i = 0; i < s->n_parts; i++)
+        if (s->parts[i].who == who || (below && is_below(s->parts[i].who, who))) {
+            s->parts[i].is_over = true;
+            if (s->parts[i].is_doubtful)
+                settle_doubt(s, &s->parts[i]);
+        }
+    if (s->last == who || (below && is_below(s->last, who)))
+        s->is_taken = false;
+}
+
+void rv_chat_sink_over(struct rv_chat_sink *s)
+{
+    end_parts(s, NULL, true);
+}
+
+struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id,
+                                        rv_str text)
+{
+    const struct rv_chat_shown nothing = {0};
+    struct rv_chat_voice *v = voice_of(s, who);
+
+    if (v && v->is_muted)
+        return nothing;
+    if (v && !is_blank(text))
+        v->is_talking = true;
+    if (is_unheard(s, who))
+        return nothing;
+    if (v && who)
+        rv_buf_add_str(&v->reply, text);
+    if ((v && doubt(s, v, call_id, text)) || hold(s, who, call_id, text))
+        return nothing;
+    return speak(s, who, call_id, text);
+}
+
+void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
+{
+    struct rv_chat_voice *v = find(s, who);
+
+    end_parts(s, who, false);
+    if (!v)
+        return;
+    v->has_spoken = v->has_spoken || (v->is_talking && !failed);
+    v->is_talking = false;
+    if (who)
+        rv_chat_told_add(&s->told, who, rv_buf_str(&v->reply));
+    rv_buf_clear(&v->reply);
+}
+
+void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
+{
+    const struct rv_chat_voice *v = find(s, who);
+
+    end_parts(s, who, true);
+    if (!who || !v || v->is_structured || !v->has_spoken)
+        return;
+    struct rv_chat_voice *asker = voice_of(s, who->parent);
+    if (!asker)
+        return;
+    asker->has_spoken = true;
+    asker->is_muted = asker->child_text == RV_CHILD_TEXT_CHILD && !asker->resets && !failed;
+}

@@ -1,0 +1,26 @@
+/* What is proved of a pipeline without running it. */
+#ifndef RV_APP_LINT_H
+#define RV_APP_LINT_H
+
+#include "coreengine/llm/llm.h"
+
+/* What is proved of a pipeline: of one part of a run, and of the run with its answers. */
+struct rv_app_proved {
+    struct rv_proof part;
+    struct rv_whole_run whole;
+    int64_t answers;
+    struct rv_llm_bound cost;
+};
+/** answers: at most so many are counted; INT64_MAX: as many as the bounds allow. Finish with rv_proof_fini(&out->part).
+ */
+RV_MUST_CHECK int rv_app_prove(const struct rv_pipeline *p, int64_t answers, struct rv_app_proved *out, rv_err **err);
+void rv_app_proved_write(const struct rv_pipeline *p, const struct rv_app_proved *proved, rv_jw *w); /* "bounds" */
+/** A line of text; nothing when no stage asks a model that could cost something. */
+void rv_app_cost_text(const struct rv_llm_bound *bound, rv_buf *b);
+/** --max-cost as US dollars; false: no number from 0. */
+bool rv_app_max_cost(const char *text, double *out);
+/** A finding when a run can cost more than that, or when it is not known what it can cost. True: there is one. */
+bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *bound, double max_usd,
+                       rv_findings *findings);
+
+#endif

@@ -1,0 +1,327 @@
+/* A pipeline with its capabilities and script, and everything that is wrong with them, in one pass. */
+#include "coreengine/app/app_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTLE_MS 100 /* for calls that look at their cancellation; the others must not hold up the exit */
+
+/* With a script a capability may be missing: what only it has is then either scripted or reported as unknown. */
+static int add_as_warnings(rv_findings *to, const rv_findings *from, rv_err **err)
+{
+    for (size_t i = 0; i < rv_findings_n(from); i++) {
+        struct rv_finding f = rv_findings_at(from, i);
+        rv_findings_add(to, RV_SEVERITY_WARNING, &f.src, f.hint, "%s", f.text);
+    }
+    return rv_findings_check(to, err);
+}
+
+static int open_plugins(const struct rv_app *app, struct rv_app_loaded *l, bool scripted, rv_err **err)
+{
+    char **dirs = NULL;
+    size_t n_dirs = 0;
+    rv_findings *found = rv_findings_new();
+    int rc = found ? 0 : RV_FAIL(err, RV_E_NOMEM, "open capabilities");
+
+    if (rc == 0)
+        rc = rv_plugins_path(app->capability_dirs, app->n_capability_dirs, l->pipeline->dir, &dirs, &n_dirs, err);
+    if (rc == 0) {
+        struct rv_plugins_opts opts = {.dirs = (const char *const *)dirs,
+                                       .n_dirs = n_dirs,
+                                       .base_dir = l->pipeline->dir,
+                                       .log = app->log,
+                                       .host_program = app->host_program};
+        rc = rv_plugins_new(&opts, &l->plugins, err);
+    }
+    if (rc == 0)
+        rc = rv_plugins_load_all(l->plugins, l->pipeline, scripted ? found : l->findings, err);
+    if (rc == 0 && scripted)
+        rc = add_as_warnings(l->findings, found, err);
+    if (rc == 0 && scripted && !l->missing && !(l->missing = rv_findings_new()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "open capabilities");
+    if (rc == 0 && scripted)
+        rc = add_as_warnings(l->missing, found, err);
+    rv_plugins_path_free(dirs);
+    rv_findings_free(found);
+    return rc;
+}
+
+/* What is registered or built in, plus what the script plays: its tools, and any provider. */
+struct known {
+    struct rv_known_names plugins;
+    const char **tools; /* sorted, as lists of names are */
+    size_t n_tools;
+    const char **providers;
+    size_t n_providers;
+};
+
+static const char *const *list_known(void *self, enum rv_name_kind kind, size_t *n)
+{
+    struct known *k = self;
+    if (kind == RV_NAME_TOOL) {
+        *n = k->n_tools;
+        return k->tools;
+    }
+    if (kind == RV_NAME_PROVIDER) {
+        *n = k->n_providers;
+        return k->providers;
+    }
+    return k->plugins.list(k->plugins.self, kind, n);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_scripted(const struct rv_app_loaded *l)
+{
+    if (l->script)
+        return true;
+    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
+        if (l->test_scripts[i])
+            return true;
+    return false;
+}
+
+static bool plays_tool(const struct rv_app_loaded *l, rv_str tool)
+{
+    if (l->script && rv_script_has_tool(l->script, tool))
+        return true;
+    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
+        if (l->test_scripts[i] && rv_script_has_tool(l->test_scripts[i], tool))
+            return true;
+    return false;
+}
+
+static int check_names(struct rv_app_loaded *l, rv_err **err)
+{
+    bool scripted = is_scripted(l);
+    struct known k = {.plugins = rv_plugins_names(l->plugins)};
+    size_t n = 0, n_listed = 0, n_built_in = 0, n_plugged = 0;
+    const char *const *tools = k.plugins.list(k.plugins.self, RV_NAME_TOOL, &n);
+    const char *const *plugged = k.plugins.list(k.plugins.self, RV_NAME_PROVIDER, &n_plugged);
+    const struct rv_provider_info *built_in = rv_provider_list(&n_built_in);
+
+    for (size_t i = 0; i < l->pipeline->n_agents; i++)
+        n_listed += l->pipeline->agents[i].tools.allowed.n;
+    k.tools = calloc(n + n_listed + 1, sizeof *k.tools);
+    k.providers = calloc(l->pipeline->n_models + n_built_in + n_plugged + 1, sizeof *k.providers);
+    if (!k.tools || !k.providers) {
+        free(k.tools);
+        free(k.providers);
+        return RV_FAIL(err, RV_E_NOMEM, "check names");
+    }
+    k.providers[k.n_providers++] = "scripted";
+    for (size_t i = 0; i < n_built_in; i++)
+        k.providers[k.n_providers++] = built_in[i].name;
+    for (size_t i = 0; i < n_plugged; i++)
+        k.providers[k.n_providers++] = plugged[i];
+    for (size_t i = 0; scripted && i < l->pipeline->n_models; i++)
+        k.providers[k.n_providers++] = l->pipeline->models[i].provider;
+    qsort(k.providers, k.n_providers, sizeof *k.providers, by_text);
+    for (size_t i = 0; i < n; i++)
+        k.tools[k.n_tools++] = tools[i];
+    for (size_t i = 0; scripted && i < l->pipeline->n_agents; i++) {
+        const struct rv_str_list *list = &l->pipeline->agents[i].tools.allowed;
+        for (size_t t = 0; t < list->n; t++)
+            if (plays_tool(l, rv_str_of(list->items[t])))
+                k.tools[k.n_tools++] = list->items[t];
+    }
+    qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
+    rv_pipeline_check_names(l->own, &(struct rv_known_names){list_known, &k}, l->findings);
+    free(k.tools);
+    free(k.providers);
+    return 0;
+}
+
+static int load_script(struct rv_app_loaded *l, const char *path, rv_err **err)
+{
+    return path ? rv_script_read(path, l->findings, &l->script, err) : 0;
+}
+
+/* Once declared agents are bound: only then it is known what they may call, and whom they may ask. */
+static void check_scripts(const struct rv_app_loaded *l)
+{
+    if (l->script)
+        rv_script_check(l->script, l->pipeline, l->findings);
+    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
+        if (l->test_scripts[i])
+            rv_script_check(l->test_scripts[i], l->pipeline, l->findings);
+}
+
+/* One test's script, from its file or its place in the pipeline. A file that cannot be read is a finding there. */
+static int load_test_script(struct rv_app_loaded *l, const struct rv_test_config *test, rv_script **out, rv_err **err)
+{
+    rv_err *fault = NULL;
+    int rc = 0;
+
+    if (test->inline_script)
+        rc = rv_script_from_node(test->inline_script, l->findings, out, &fault);
+    else if (test->script)
+        rc = rv_script_read(test->script, l->findings, out, &fault);
+    if (rc == RV_E_NOMEM) {
+        *err = fault;
+        return rc;
+    }
+    if (rc < 0)
+        rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &test->script_src, fault);
+    rv_err_free(fault);
+    return 0;
+}
+
+static int read_test_scripts(struct rv_app_loaded *l, rv_err **err)
+{
+    int rc = 0;
+
+    l->test_scripts = calloc(l->pipeline->n_tests + 1, sizeof(rv_script *));
+    if (!l->test_scripts)
+        return RV_FAIL(err, RV_E_NOMEM, "read the scripts of the tests");
+    for (size_t i = 0; rc == 0 && i < l->pipeline->n_tests; i++)
+        rc = load_test_script(l, &l->pipeline->tests[i], &l->test_scripts[i], err);
+    return rc;
+}
+
+int rv_app_load_test_scripts(struct rv_app_loaded *l, rv_err **err)
+{
+    int rc = read_test_scripts(l, err);
+
+    if (rc == 0)
+        check_scripts(l);
+    return rc;
+}
+
+/* The level that the file gives, unless the caller keeps its own. */
+static void set_log_level(const struct rv_app *app, const struct rv_pipeline *p)
+{
+    char word[16];
+    size_t n = 0;
+    enum rv_log_level level;
+
+    if (app->keeps_log_level || !p->execution.has_log_level)
+        return;
+    for (const char *c = p->execution.log_level; *c && n + 1 < sizeof word; c++) /* TRACE to OFF */
+        word[n++] = (char)(*c | 0x20);
+    word[n] = '\0';
+    if (rv_log_level_of(word, &level, NULL) == 0)
+        rv_log_set_level(app->log, level);
+}
+
+/* All that a pipeline needs to be checked. */
+static int complete(const struct rv_app *app, const struct rv_app_load_opts *opts, struct rv_app_loaded *l,
+                    rv_err **err)
+{
+    int rc = load_script(l, opts->script, err);
+
+    if (rc == 0 && opts->tests)
+        rc = read_test_scripts(l, err);
+    if (rc == 0)
+        rc = open_plugins(app, l, opts->script || is_scripted(l), err);
+    if (rc == 0)
+        rc = rv_app_bind_agents(app, opts, l, err);
+    if (rc == 0)
+        check_scripts(l);
+    if (rc == 0)
+        rc = check_names(l, err);
+    if (rc == 0)
+        rc = rv_schema_check_pipeline(l->own, l->findings, err);
+    if (rc == 0) {
+        struct rv_catalog plugins = rv_plugins_catalog(l->plugins);
+        rv_tools_check_chains(l->own, &plugins, l->findings);
+    }
+    return rc;
+}
+
+/* What a capability lacks matters only as far as its agents are needed, and then binding says so. */
+static int complete_plain(const struct rv_app *app, const struct rv_app_load_opts *opts, struct rv_app_loaded *l,
+                          rv_err **err)
+{
+    if (!rv_app_has_agents(l->pipeline))
+        return 0;
+    int rc = open_plugins(app, l, true, err);
+    return rc == 0 ? rv_app_bind_agents(app, opts, l, err) : rc;
+}
+
+static int load(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts, bool plain,
+                struct rv_app_loaded *out, rv_err **err)
+{
+    memset(out, 0, sizeof *out);
+    out->findings = rv_findings_new();
+    int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
+    if (rc == 0)
+        rc = rv_pipeline_load(path, out->findings, &out->own, err);
+    out->pipeline = out->own;
+    if (rc == 0 && out->pipeline) {
+        set_log_level(app, out->pipeline);
+        rc = plain ? complete_plain(app, opts, out, err) : complete(app, opts, out, err);
+    }
+    if (rc == 0)
+        rc = rv_findings_check(out->findings, err);
+    if (rc < 0) {
+        rv_app_loaded_fini(out);
+        return rc;
+    }
+    rv_findings_sort(out->findings);
+    return 0;
+}
+
+int rv_app_load(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts,
+                struct rv_app_loaded *out, rv_err **err)
+{
+    return load(app, path, opts, false, out, err);
+}
+
+int rv_app_load_plain(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts,
+                      struct rv_app_loaded *out, rv_err **err)
+{
+    return load(app, path, opts, true, out, err);
+}
+
+int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle, bool calls,
+                       struct rv_app_loaded *out, rv_err **err)
+{
+    memset(out, 0, sizeof *out);
+    out->bundle = bundle;
+    out->pipeline = rv_bundle_pipeline(bundle);
+    out->script = rv_bundle_script(bundle);
+    out->findings = rv_findings_new();
+    set_log_level(app, out->pipeline);
+    int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a bundle");
+    if (rc == 0 && calls)
+        rc = open_plugins(app, out, out->script != NULL, err);
+    if (rc == 0 && calls)
+        rc = rv_app_open_agents(app, opts, out, err); /* its own are in it, but they may ask others */
+    if (rc == 0)
+        rc = rv_findings_check(out->findings, err);
+    if (rc < 0)
+        rv_app_loaded_fini(out);
+    return rc;
+}
+
+void rv_app_engine_free(struct rv_app_loaded *l, rv_engine *e)
+{
+    if (!e)
+        return;
+    l->plugins_busy |= !rv_engine_settle(e, SETTLE_MS);
+    rv_engine_free(e);
+}
+
+void rv_app_loaded_fini(struct rv_app_loaded *l)
+{
+    for (size_t i = 0; l->pipeline && l->test_scripts && i < l->pipeline->n_tests; i++)
+        rv_script_free(l->test_scripts[i]);
+    free(l->test_scripts);
+    if (l->bundle) {
+        rv_bundle_free(l->bundle);
+    } else {
+        rv_script_free(l->script);
+        rv_pipeline_free(l->own);
+    }
+    rv_agents_free(l->agents);
+    rv_store_close(l->agent_store);
+    if (!l->plugins_busy)
+        rv_plugins_free(l->plugins);
+    rv_findings_free(l->findings);
+    rv_findings_free(l->missing);
+    memset(l, 0, sizeof *l);
+}

@@ -1,0 +1,48 @@
+/* Models that are at hand: keys in the environment, servers on this machine; and texts as vectors, asked of a provider
+ * outside any run. */
+#ifndef RV_APP_MODELS_H
+#define RV_APP_MODELS_H
+
+#include "coreengine/app/app.h"
+#include "coreengine/provider/provider.h"
+
+#define RV_APP_MAX_FETCH   ((size_t)64 << 20) /* bytes of one answer */
+#define RV_APP_MAX_SERVERS 32
+#define RV_APP_MAX_MODELS  200 /* of one server */
+
+struct rv_app_server {
+    const struct rv_provider_info *provider;
+    struct rv_embed_target target;   /* its headers ask for the list of models, too */
+    char *address, *url;             /* owned; of the base, of the list */
+    char *models[RV_APP_MAX_MODELS]; /* owned */
+    size_t n_models;
+    bool answers;        /* something is there */
+    const char *problem; /* static; answers, but without a list; NULL: with a list */
+};
+struct rv_app_models {
+    struct rv_app_server servers[RV_APP_MAX_SERVERS];
+    size_t n_servers;
+    rv_buf http;     /* what HTTP is done with */
+    rv_buf http_err; /* why it is not; empty: it is */
+    rv_buf model;    /* the one that is at hand; empty: none */
+    bool has_key;    /* some */
+};
+
+const char *rv_app_variable(const char *name); /* of the environment; NULL: not set, or empty */
+/** Looks at the environment and asks the servers of models on this machine, for two seconds at most. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_app_models_find(const struct rv_app *app, struct rv_app_models **out, rv_err **err);
+/** "provider:model" to be asked without more ado: of a server on this machine, else by a key. NULL: there is none. */
+const char *rv_app_models_best(const struct rv_app_models *m);
+const char *rv_app_models_why_none(const struct rv_app_models *m);
+void rv_app_models_write(const struct rv_app_models *m, rv_jw *w); /* members of an object */
+void rv_app_models_free(struct rv_app_models *m);
+
+/* --- embed.c: texts as vectors --- */
+/** Where to ask. base_url NULL: the provider's own address. */
+RV_MUST_CHECK int rv_app_embed_target(rv_str provider, const char *model, const char *base_url,
+                                      struct rv_embed_target *out, rv_err **err);
+/** Ask for the vectors of n texts at once; dimensions 0: as many as the model has. RV_E_PROVIDER, RV_E_TIMEOUT. */
+RV_MUST_CHECK int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target, const rv_str *texts,
+                               size_t n, int64_t dimensions, struct rv_embeddings *out, rv_err **err);
+
+#endif

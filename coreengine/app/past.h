@@ -1,0 +1,280 @@
+/* Runs of a store, read again: replayed from their journals, performing nothing. Its steps and calls, the state behind
+ * a step, and records of two runs made comparable. */
+#ifndef RV_APP_PAST_H
+#define RV_APP_PAST_H
+
+#include "coreengine/app/app.h"
+
+#define RV_APP_MAX_TEXT ((size_t)256 << 20) /* of what is told of one run */
+
+/* --- past.c: one run with what it was started with --- */
+struct rv_app_past {
+    struct rv_store_scope scope; /* it was found in; borrowed */
+    struct rv_run_row row;
+    rv_bundle *bundle; /* opened offline: no capability is loaded */
+    struct rv_catalog catalog;
+};
+/** word as rv_app_find_run() takes it. */
+RV_MUST_CHECK int rv_app_past_open(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                   struct rv_app_past *out, rv_err **err);
+void rv_app_past_fini(struct rv_app_past *p);
+const struct rv_pipeline *rv_app_past_pipeline(const struct rv_app_past *p);
+
+typedef int (*rv_app_on_step)(void *self, const struct rv_record *record, const struct rv_event *ev,
+                              const struct rv_effects *effects, const rv_run *run, rv_err **err);
+/** All of its journal, or up to a record; on_step may be NULL. */
+RV_MUST_CHECK int rv_app_past_replay(rv_store *store, const struct rv_app_past *p, int64_t upto, rv_app_on_step on_step,
+                                     void *self, struct rv_replayed *out, rv_err **err);
+
+/* How far the run's script has been handed out, while its journal is replayed. */
+struct rv_app_script {
+    rv_script *script; /* of the past's bundle; borrowed; NULL: the run has none */
+    const struct rv_pipeline *pipeline;
+    struct rv_journal_begin begin; /* of the run */
+};
+/** Where it stood when the run began. */
+RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out,
+                                     rv_err **err);
+void rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev);
+RV_MUST_CHECK int rv_app_script_asked(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
+/** As struct rv_journal_begin has it; yours. */
+RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
+void rv_app_script_fini(struct rv_app_script *s);
+
+/* Who runs it. */
+enum rv_app_owner {
+    RV_APP_OWNER_NONE,  /* nobody */
+    RV_APP_OWNER_LIVES, /* as far as its lease tells */
+    RV_APP_OWNER_LATE,  /* its lease has ended */
+    RV_APP_OWNER_DEAD,  /* a process of this machine that is gone */
+};
+enum rv_app_owner rv_app_owner_of(const struct rv_run_row *row, int64_t now_us);
+int64_t rv_app_now_us(void);
+
+/* --- steps.c: the visits of a run, and their calls --- */
+struct rv_app_spent {             /* what one model call took */
+    bool is_told;                 /* the provider reported its tokens */
+    struct rv_usage usage;        /* calls is 1 */
+    int64_t latency_ms, first_ms; /* until the first piece; 0: not measured */
+};
+/** From the members of an llm_result event. */
+void rv_app_spent_read(json_object *result, struct rv_app_spent *out);
+/** A line of the event stream; it has whole outputs, so the limits are those of a state. */
+RV_MUST_CHECK int rv_app_read_event(rv_str line, json_object **out, rv_err **err);
+
+enum rv_app_call_end {
+    RV_APP_CALL_STARTED,
+    RV_APP_CALL_FINISHED,
+    RV_APP_CALL_FAILED,
+    RV_APP_CALL_UNKNOWN,
+    RV_APP_CALL_CANCELLED
+};
+const char *rv_app_call_end_text(enum rv_app_call_end end);
+
+#define RV_APP_NO_CALL SIZE_MAX
+struct rv_app_call {
+    int64_t id, attempt;
+    enum rv_effect_kind kind; /* CALL_LLM, CALL_TOOL, CALL_HOOK */
+    enum rv_name_kind entry;  /* CALL_HOOK */
+    char *name;               /* owned */
+    int effect_class;         /* CALL_TOOL */
+    enum rv_app_call_end end;
+    size_t next; /* index of the next call of its visit; RV_APP_NO_CALL: none */
+    int64_t begun_us, ended_us;
+    char *step_id;  /* CALL_TOOL, as the model named it; owned; NULL: not told */
+    char *asked;    /* the agent that works on it; owned; NULL: not a call of ask_agent, or the agent did not begin */
+    char *agent;    /* that made it, if one was asked; owned; NULL: the stage */
+    size_t asker;              /* index of the call by which that agent was asked; RV_APP_NO_CALL: none */
+    char *muted;    /* CALL_LLM: words that people were not shown; owned; NULL: none */
+    bool has_spent; /* CALL_LLM: it came back */
+    struct rv_app_spent spent; /* likewise */
+};
+struct rv_app_step {
+    int64_t number; /* what `fork --at` takes; 0: it has not ended */
+    int stage;
+    int64_t visit, seq; /* seq: of the record that ended it */
+    int64_t begun_us, ended_us;
+    size_t first_call, last_call; /* RV_APP_NO_CALL: none */
+    bool asks;                    /* the run stays there until a person has answered */
+    bool can_fork;                /* a state was saved right behind it */
+    char *line;                   /* its stage_completed event, not read yet; owned */
+    json_object *end;             /* the same, read; NULL: under way, or left out */
+    bool is_left_out;             /* the window is elsewhere */
+};
+/* Which steps are wanted, by their numbers; those under way are always. */
+struct rv_app_window {
+    bool all;
+    int64_t first, last; /* so many from the beginning and the end */
+    int64_t from, to;    /* and these */
+};
+struct rv_app_steps {
+    struct rv_app_step *items;
+    size_t n, cap;
+    struct rv_app_call *calls; /* in order of asking */
+    size_t n_calls, cap_calls;
+    int64_t n_ended;
+    struct rv_app_window window;
+    size_t dropped_to; /* index: what ended before it and is not wanted has been left out */
+    int64_t n_left_out;
+    size_t batch_left; /* stages of the batch under way that have not ended */
+};
+/** Read a run's steps; of those outside the window little is kept. Gives what the replay gave, too. */
+RV_MUST_CHECK int rv_app_steps_read(rv_store *store, const struct rv_app_past *p, const struct rv_app_window *window,
+                                    struct rv_app_steps *out, struct rv_replayed *replayed, rv_err **err);
+void rv_app_steps_fini(struct rv_app_steps *s);
+
+/* --- saved.c: the state behind a step --- */
+struct rv_app_saved {
+    rv_buf state;           /* the state dict's text */
+    int64_t seq;            /* of the record that ended the step */
+    json_object *script_at; /* how far its script was handed out by then; NULL: not at all, or it has none */
+    /* of the search */
+    int64_t step, n_steps, next_boundary;
+};
+/** step as `fork --at` takes it. RV_E_NOT_FOUND: there is none; RV_E_STATE: its batch went on. */
+RV_MUST_CHECK int rv_app_saved_read(rv_store *store, const struct rv_app_past *p, int64_t step,
+                                    struct rv_app_saved *out, rv_err **err);
+void rv_app_saved_fini(struct rv_app_saved *s);
+
+/* --- normal.c: records of two runs made comparable: ids and moments that differ only because the runs do become the
+ * same words --- */
+/* The ids that one run has named so far, by order of appearance. */
+typedef struct rv_normal rv_normal;
+rv_normal *rv_normal_new(void); /* NULL on out of memory */
+void rv_normal_free(rv_normal *n);
+/** A record's JSON with "env_#1" for an id and "<time>" for a moment; n NULL: as it is. *out is yours. */
+RV_MUST_CHECK int rv_normal_record(rv_normal *n, rv_str json, json_object **out, rv_err **err);
+
+/** Where two trees differ first, as a path ("value.outputs.plan"), and what stands there. False: they are equal. */
+struct rv_difference {
+    rv_buf path;
+    json_object *a, *b; /* borrowed; NULL: JSON null, or absent */
+    bool a_absent, b_absent;
+};
+bool rv_first_difference(json_object *a, json_object *b, struct rv_difference *out);
+
+/* --- recover.c: runs that another process left behind --- */
+#define RV_APP_CRASHES 3 /* in a row, from which on a run is recovered last, and in a process of its own */
+enum rv_app_verdict {
+    RV_APP_IS_LEFT, /* its owner is gone, or let its lease end */
+    RV_APP_IS_OVER,
+    RV_APP_IS_WAITS, /* for an answer */
+    RV_APP_IS_OWNED, /* by a process that lives */
+    RV_APP_IS_LATER, /* it crashed several processes, and is tried again at next_us */
+};
+struct rv_app_unfinished {
+    char *id;    /* owned */
+    char *owner; /* owned; NULL: none */
+    int64_t lease_until_us;
+    enum rv_app_verdict verdict;
+    enum rv_run_status status;
+    bool cancel; /* a cancellation was requested */
+    bool late;   /* its owner may live, but let its lease end */
+    bool apart;  /* it is recovered last, in a process of its own */
+    int64_t crashes, next_us;
+};
+struct rv_app_unfinished_list {
+    struct rv_app_unfinished *items;
+    size_t n, cap;
+    int64_t now_us;
+    int64_t patience_us; /* for owners that are ending */
+};
+/** Every unfinished run, oldest first, or those that are named by words, as rv_app_find_run() takes them. A named run
+ *  never is LATER or apart. */
+RV_MUST_CHECK int rv_app_unfinished_find(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
+                                         size_t n_words, struct rv_app_unfinished_list *out, rv_err **err);
+void rv_app_unfinished_fini(struct rv_app_unfinished_list *f);
+/** patience_us: how long an owner that is ending is waited for; less is left of it afterwards. */
+enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us);
+/** How many processes that took the run over ended without a step of it. 0 while its owner lives. */
+RV_MUST_CHECK int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                                 int64_t now_us, int64_t *out, rv_err **err);
+/** Have a run cancelled. *ends_elsewhere: the process that runs it does it; else rv_app_continue() with RV_APP_CANCEL
+ *  has to. row: as it is after the request. */
+RV_MUST_CHECK int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                        struct rv_run_row *row, bool *ends_elsewhere, rv_err **err);
+
+/* --- list.c: the runs of a store --- */
+struct rv_app_listed {
+    const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
+    struct rv_run_row row;           /* its numbers; the texts are those above */
+    size_t first_waiting, n_pending; /* those of `waiting` that are its own */
+    int64_t crashes;                 /* processes that took it over and ended without a step of it */
+};
+struct rv_app_waiting {
+    size_t entry, nth;   /* nth: as the store gave them, the oldest first */
+    struct rv_pending p; /* texts in the arena */
+};
+struct rv_app_runs {
+    rv_arena *arena; /* dies with the list */
+    rv_index by_id;
+    struct rv_app_listed *items;
+    size_t n, max;
+    struct rv_app_waiting *waiting;
+    size_t n_waiting, max_waiting;
+    bool more; /* than the limit */
+};
+/** With filter.limit the newest ones, and out->more tells whether there are others. RV_E_LIMIT: too many at once. */
+RV_MUST_CHECK int rv_app_runs_list(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter,
+                                   struct rv_app_runs *out, rv_err **err);
+void rv_app_runs_write(const struct rv_app_runs *l, rv_jw *w); /* an array of objects: `reeve runs --json` */
+void rv_app_runs_fini(struct rv_app_runs *l);
+
+/* --- diff.c: where two runs part --- */
+#define RV_APP_DIFF_CONTEXT 2 /* equal records that are shown before the first difference */
+/* One run, record by record. */
+struct rv_app_side {
+    struct rv_run_row row;
+    rv_normal *normal;
+    int64_t seq;       /* of the record at hand; above n_records: the end was passed */
+    rv_buf line;       /* it as JSON */
+    json_object *tree; /* it, made comparable unless --exact */
+};
+
+struct rv_app_comparison {
+    rv_store *store;
+    struct rv_store_scope scope;
+    bool exact;
+    struct rv_app_side a, b;
+    int64_t n_same;
+    char *context[RV_APP_DIFF_CONTEXT]; /* the last equal ones; owned */
+    bool same, same_bundle;
+    struct rv_difference at;
+    rv_buf bundle; /* what differs between the bundles, a name a line */
+};
+bool rv_app_at_end(const struct rv_app_side *s);
+/** words as rv_app_find_run() takes them. exact: bytes are compared, ids, times and owners count. Finish out on
+ * failure, too. */
+RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char *const words[2],
+                              bool exact, struct rv_app_comparison *out, rv_err **err);
+void rv_app_comparison_fini(struct rv_app_comparison *c);
+
+/* --- fork.c: another run, from the state behind a step --- */
+struct rv_app_fork {
+    int64_t step; /* its number in struct rv_app_step; 0: the beginning */
+    /** Change the state before the new run gets it; may be NULL. */
+    int (*change)(void *self, json_object *state, rv_err **err);
+    void *self;
+    char id[RV_ID_MAX]; /* out: of the new run */
+};
+/** The new run is kept in the store; rv_app_continue() with RV_APP_RECOVER runs it. RV_E_NOT_FOUND: there is no such
+ *  step; RV_E_STATE: its batch went on; RV_E_DENIED: the changed state is another user's. */
+RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                              struct rv_app_fork *fork, rv_err **err);
+/** Is a state with that user_id of the user that the scope names? RV_E_DENIED. */
+RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, rv_err **err);
+
+/* --- view.c: one run as JSON --- */
+struct rv_app_view { /* all borrowed */
+    const struct rv_app_past *past;
+    const struct rv_app_steps *steps;
+    const struct rv_replayed *replayed;
+    json_object *pending; /* array of the interrupts that it waits for */
+    int64_t now_us;
+};
+/** An object, appended: `reeve runs show --json`. */
+void rv_app_view_write(const struct rv_app_view *v, rv_buf *b);
+const char *rv_app_owner_text(enum rv_app_owner owner);    /* "alive" */
+const char *rv_app_call_kind(const struct rv_app_call *c); /* "model", "tool", "hook", ... */
+
+#endif

@@ -1,0 +1,331 @@
+/* --record: a script that plays the same run again, gathered from what the run was told. Only answers are recorded, no
+ * requests; what the pipeline has as secrets is overwritten where an answer repeats it. */
+#include "coreengine/app/record/record_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BYTES  ((size_t)256 << 20)
+#define MAX_PIECES ((size_t)1 << 20) /* of one reply */
+
+struct rv_recorder {
+    struct rv_record_call *calls; /* under way */
+    size_t n_calls, cap_calls;
+    json_object *models;   /* stage -> list of entries, in the order in which the calls were made */
+    json_object *tools;    /* tool -> list of entries */
+    json_object *declared; /* tool -> what a script says of it besides */
+    json_object *answers;
+    struct rv_record_secrets secrets;
+    int64_t last_us; /* the latest time that was seen */
+    bool failed;     /* memory ran out: reported at the end */
+};
+
+rv_recorder *rv_recorder_new(void)
+{
+    rv_recorder *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->models = json_object_new_object();
+    r->tools = json_object_new_object();
+    r->declared = json_object_new_object();
+    r->answers = json_object_new_array();
+    if (!r->models || !r->tools || !r->declared || !r->answers) {
+        rv_recorder_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+static void call_fini(struct rv_record_call *c)
+{
+    rv_buf_fini(&c->text);
+    free(c->pieces);
+}
+
+void rv_recorder_free(rv_recorder *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->n_calls; i++)
+        call_fini(&r->calls[i]);
+    free(r->calls);
+    json_object_put(r->models);
+    json_object_put(r->tools);
+    json_object_put(r->declared);
+    json_object_put(r->answers);
+    rv_record_secrets_fini(&r->secrets);
+    free(r);
+}
+
+void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p)
+{
+    r->failed |= rv_record_secrets_of(&r->secrets, p, NULL) < 0;
+}
+
+void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c)
+{
+    r->failed |= rv_record_declare(r->declared, p, c, NULL) < 0;
+}
+
+static void note_time(rv_recorder *r, int64_t now_us)
+{
+    if (now_us > r->last_us)
+        r->last_us = now_us;
+}
+
+/* --- calls under way --- */
+
+static struct rv_record_call *call_of(rv_recorder *r, int64_t id)
+{
+    for (size_t i = 0; i < r->n_calls; i++)
+        if (r->calls[i].id == id)
+            return &r->calls[i];
+    return NULL;
+}
+
+static int begin_call(rv_recorder *r, bool is_model, const char *name, int64_t id, int64_t start_us)
+{
+    json_object *map = is_model ? r->models : r->tools, *list = rv_json_get_arr(map, name);
+    int rc = 0;
+
+    if (r->n_calls == r->cap_calls) {
+        size_t cap = r->cap_calls ? 2 * r->cap_calls : 8;
+        struct rv_record_call *calls = realloc(r->calls, cap * sizeof *calls);
+        if (!calls)
+            return RV_E_NOMEM;
+        r->calls = calls;
+        r->cap_calls = cap;
+    }
+    if (!list) {
+        list = json_object_new_array();
+        rc = rv_json_set_take(map, name, list, NULL);
+    }
+    json_object *entry = rc == 0 ? json_object_new_object() : NULL;
+    if (rc == 0)
+        rc = rv_json_push_take(list, entry, NULL);
+    if (rc == 0)
+        r->calls[r->n_calls++] = (struct rv_record_call){.id = id,
+                                                         .start_us = start_us,
+                                                         .is_model = is_model,
+                                                         .entry = entry,
+                                                         .text = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY)};
+    return rc;
+}
+
+static void end_call(rv_recorder *r, struct rv_record_call *c)
+{
+    call_fini(c);
+    *c = r->calls[--r->n_calls];
+}
+
+void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line)
+{
+    json_object *json = NULL;
+    const char *name = NULL, *time = NULL;
+    int64_t id = 0, start_us = 0;
+    bool is_asked = e->origin != NULL; /* then the script has it under the agent's name */
+
+    bool is_model = e->emit == RV_EMIT_LLM_CALL_START, is_tool = e->emit == RV_EMIT_TOOL_CALL_START;
+    if (!is_model && !is_tool)
+        return;
+    int rc = rv_json_parse(line, NULL, &json, NULL);
+    if (rc == 0 &&
+        rv_json_get_text(json,
+                         !is_model  ? "tool"
+                         : is_asked ? "agent"
+                                    : "stage",
+                         &name) &&
+        rv_json_get_int(json, "call_id", &id) && rv_json_get_text(json, "time", &time) &&
+        rv_time_parse(rv_str_of(time), &start_us, NULL) == 0) {
+        note_time(r, start_us);
+        rc = begin_call(r, is_model, name, id, start_us);
+    }
+    r->failed |= rc == RV_E_NOMEM;
+    json_object_put(json);
+}
+
+static int room_for_piece(struct rv_record_call *c)
+{
+    if (c->n_pieces < c->cap_pieces)
+        return 0;
+    if (c->n_pieces >= MAX_PIECES)
+        return RV_E_LIMIT;
+    size_t cap = c->cap_pieces ? 2 * c->cap_pieces : 64;
+    struct rv_record_piece *pieces = realloc(c->pieces, cap * sizeof *pieces);
+    if (!pieces)
+        return RV_E_NOMEM;
+    c->pieces = pieces;
+    c->cap_pieces = cap;
+    return 0;
+}
+
+void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us)
+{
+    struct rv_record_call *c = call_of(r, call_id);
+
+    (void)stage; /* the call knows */
+    if (!c || (d->kind != RV_LLM_DELTA_TEXT && d->kind != RV_LLM_DELTA_THINKING) || !d->text.len || c->is_whole)
+        return;
+    note_time(r, now_us);
+    int rc = room_for_piece(c);
+    if (rc == 0) {
+        rv_buf_add_str(&c->text, d->text);
+        rc = c->text.rc;
+    }
+    if (rc == 0)
+        c->pieces[c->n_pieces++] = (struct rv_record_piece){
+            .at_us = now_us, .is_thinking = d->kind == RV_LLM_DELTA_THINKING, .len = d->text.len};
+    c->is_whole = rc < 0;
+    r->failed |= rc == RV_E_NOMEM;
+}
+
+/* --- what the run is told --- */
+
+static int answer_call(rv_recorder *r, const struct rv_event *ev)
+{
+    struct rv_record_call *c = call_of(r, ev->call_id);
+
+    if (!c)
+        return 0;
+    if (rv_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
+        c->is_whole = true; /* it may lie across pieces */
+    int rc = rv_record_answer(c, ev, NULL);
+    end_call(r, c);
+    return rc;
+}
+
+static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err **err)
+{
+    json_object *entry = json_object_new_object(), *data = NULL;
+    int rc = rv_json_push_take(r->answers, entry, err);
+
+    if (rc == 0 && response->text.ptr)
+        rc = rv_json_set_str(entry, "text", response->text, err);
+    if (rc == 0 && response->has_approved)
+        rc = rv_json_set_bool(entry, "approved", response->approved, err);
+    if (rc == 0 && response->decision.ptr)
+        rc = rv_json_set_str(entry, "decision", response->decision, err);
+    if (rc == 0 && response->data) {
+        rc = rv_json_dup(response->data, &data, err); /* secrets are overwritten in place */
+        if (rc == 0)
+            rc = rv_json_set_take(entry, "data", data, err);
+    }
+    return rc;
+}
+
+void rv_recorder_input(rv_recorder *r, const struct rv_event *ev)
+{
+    int rc = 0;
+
+    note_time(r, ev->now_us);
+    if (ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE)
+        rc = answer_call(r, ev);
+    else if (ev->kind == RV_EVENT_ANSWER)
+        rc = add_answer(r, &ev->response, NULL);
+    r->failed |= rc < 0;
+}
+
+/* --- the script --- */
+
+/* Calls whose answer the run no longer waits for. */
+static int end_calls(rv_recorder *r, rv_err **err)
+{
+    int rc = 0;
+
+    while (rc == 0 && r->n_calls > 0) {
+        struct rv_record_call *c = &r->calls[r->n_calls - 1];
+        if (rv_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
+            c->is_whole = true;
+        rc = rv_record_no_answer(c, r->last_us, err);
+        end_call(r, c);
+    }
+    return rc;
+}
+
+void rv_recorder_run_over(rv_recorder *r)
+{
+    r->failed |= end_calls(r, NULL) < 0;
+}
+
+static int close_calls(rv_recorder *r, rv_err **err)
+{
+    int rc = end_calls(r, err);
+
+    if (rc == 0)
+        rc = rv_record_join(r->declared, r->tools, err);
+    if (rc == 0)
+        rc = rv_record_hide(&r->secrets, r->models, err);
+    if (rc == 0)
+        rc = rv_record_hide(&r->secrets, r->tools, err);
+    return rc < 0 ? rc : rv_record_hide(&r->secrets, r->answers, err);
+}
+
+static int write_text(const rv_recorder *r, rv_buf *text, rv_err **err)
+{
+    rv_buf json = RV_BUF_INIT(MAX_BYTES);
+    rv_jw w = rv_jw_on(&json);
+
+    rv_jw_obj(&w);
+    if (json_object_object_length(r->models))
+        rv_jw_kv_value(&w, "models", r->models);
+    if (json_object_object_length(r->tools))
+        rv_jw_kv_value(&w, "tools", r->tools);
+    if (json_object_array_length(r->answers))
+        rv_jw_kv_value(&w, "answers", r->answers);
+    rv_jw_obj_end(&w);
+    int rc = rv_buf_check(&json, "recording", err);
+    rv_buf_clear(text);
+    rv_buf_puts(text, "# recorded with --record; a script for --script\n");
+    if (rc == 0)
+        rv_script_add_json(rv_buf_str(&json), text);
+    rv_buf_putc(text, '\n');
+    rv_buf_fini(&json);
+    return rc < 0 ? rc : rv_buf_check(text, "recording", err);
+}
+
+/* Pieces are joined until the text is one that a script may have. */
+static int fit(rv_recorder *r, rv_buf *text, rv_err **err)
+{
+    static const int64_t windows_ms[] = {10, 50, 250, 1000, INT64_MAX};
+    int rc = write_text(r, text, err);
+
+    for (size_t i = 0; rc == 0 && text->len > RV_YAML_MAX_BYTES && i < RV_COUNT(windows_ms); i++) {
+        rc = rv_record_coarsen(r->models, windows_ms[i], err);
+        if (rc == 0)
+            rc = write_text(r, text, err);
+    }
+    return rc;
+}
+
+/* It is written in any case: the answers may have cost money. */
+static int check_playable(const rv_buf *text, const char *path, rv_err **err)
+{
+    rv_findings *findings = rv_findings_new();
+    rv_script *script = NULL;
+    int rc = findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the recording");
+
+    if (rc == 0)
+        rc = rv_script_parse(rv_buf_str(text), path, findings, &script, err);
+    if (rc == 0 && !script) {
+        const struct rv_finding f = rv_findings_at(findings, 0);
+        rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "it was written, but cannot be played: %s", f.text);
+    }
+    rv_script_free(script);
+    rv_findings_free(findings);
+    return rc;
+}
+
+int rv_recorder_write(rv_recorder *r, const char *path, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_BYTES);
+    int rc = close_calls(r, err);
+
+    if (rc == 0)
+        rc = r->failed ? RV_FAIL(err, RV_E_NOMEM, "a part of the recording is missing") : fit(r, &text, err);
+    if (rc == 0)
+        rc = rv_file_write(path, rv_buf_str(&text), err);
+    if (rc == 0)
+        rc = check_playable(&text, path, err);
+    rv_buf_fini(&text);
+    return rc < 0 ? RV_WRAP(err, rc, "write recording \"%s\"", path) : 0;
+}

@@ -1,0 +1,50 @@
+/* What the files of the recorder share: calls while they are under way, and the script's entries they become. */
+#ifndef RV_APP_RECORD_INTERNAL_H
+#define RV_APP_RECORD_INTERNAL_H
+
+#include "coreengine/app/record.h"
+
+#define RV_RECORD_HIDDEN "[secret]"
+
+struct rv_record_piece {
+    int64_t at_us;
+    bool is_thinking;
+    size_t len; /* bytes in the call's text */
+};
+struct rv_record_call {
+    int64_t id, start_us;
+    bool is_model;
+    bool is_whole;      /* its pieces are not recorded */
+    json_object *entry; /* borrowed from its list; empty until the call is over */
+    rv_buf text;        /* of the pieces, one after another */
+    struct rv_record_piece *pieces;
+    size_t n_pieces, cap_pieces;
+};
+
+/** Fill the entry with what came of the call. */
+RV_MUST_CHECK int rv_record_answer(const struct rv_record_call *c, const struct rv_event *ev, rv_err **err);
+/** The same for a call whose answer the run did not wait for: it took longer than until last_us. */
+RV_MUST_CHECK int rv_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err **err);
+
+/** Join pieces of replies that came within window_ms of each other. models: stage -> entries. */
+RV_MUST_CHECK int rv_record_coarsen(json_object *models, int64_t window_ms, rv_err **err);
+
+/** Add the tools of the catalog that stages of the pipeline are offered or name: tool -> declaration. */
+RV_MUST_CHECK int rv_record_declare(json_object *tools, const struct rv_pipeline *p, const struct rv_catalog *c,
+                                    rv_err **err);
+/** Put declarations into a script's tools, around the entries of each; a tool that was never called has none. */
+RV_MUST_CHECK int rv_record_join(json_object *declared, json_object *tools, rv_err **err);
+
+/* Values that must not be written down. */
+struct rv_record_secrets {
+    char **items;
+    size_t n;
+};
+void rv_record_secrets_fini(struct rv_record_secrets *s);
+/** Add what a pipeline's models and capabilities are given under names of secrets. */
+RV_MUST_CHECK int rv_record_secrets_of(struct rv_record_secrets *s, const struct rv_pipeline *p, rv_err **err);
+bool rv_record_has_secret(const struct rv_record_secrets *s, rv_str text);
+/** Overwrite them in all texts of a tree, in place. */
+RV_MUST_CHECK int rv_record_hide(const struct rv_record_secrets *s, json_object *tree, rv_err **err);
+
+#endif

@@ -1,0 +1,159 @@
+/* Runs that another process left behind: which can go on, and when a run that crashes its process is tried again. */
+#include "coreengine/app/app_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/past.h"
+
+#define FIRST_BACKOFF_US INT64_C(10000000)
+#define MAX_BACKOFF_US   INT64_C(3600000000)
+
+#define MAX_RUNS ((size_t)100000) /* that are looked at */
+
+int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, int64_t now_us,
+                   int64_t *out, rv_err **err)
+{
+    *out = 0;
+    if (rv_run_status_is_final(row->status) || row->status == RV_RUN_INTERRUPTED ||
+        rv_app_owner_of(row, now_us) == RV_APP_OWNER_LIVES)
+        return 0;
+    return rv_journal_takeovers(store, scope, row, out, err);
+}
+
+/* At once when it is set apart, then after 10 s, 20 s and so on, up to an hour. */
+static int64_t next_try_us(int64_t crashes, int64_t last_us)
+{
+    int64_t wait_us = FIRST_BACKOFF_US;
+
+    if (crashes <= RV_APP_CRASHES)
+        return last_us;
+    for (int64_t i = RV_APP_CRASHES + 1; i < crashes && wait_us < MAX_BACKOFF_US; i++)
+        wait_us *= 2;
+    return last_us + (wait_us < MAX_BACKOFF_US ? wait_us : MAX_BACKOFF_US);
+}
+
+enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us)
+{
+    if (rv_run_status_is_final(row->status))
+        return RV_APP_IS_OVER;
+    if (row->status == RV_RUN_INTERRUPTED)
+        return RV_APP_IS_WAITS;
+    if (rv_app_owner_of(row, now_us) != RV_APP_OWNER_LIVES)
+        return RV_APP_IS_LEFT;
+    return rv_owner_dies(row->owner, patience_us) ? RV_APP_IS_LEFT : RV_APP_IS_OWNED;
+}
+
+static int add(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct rv_app_unfinished_list *f = self;
+
+    if (f->n == f->cap) {
+        size_t cap = f->cap ? f->cap * 2 : 32;
+        struct rv_app_unfinished *items = cap <= MAX_RUNS * 2 ? realloc(f->items, cap * sizeof *items) : NULL;
+        if (!items)
+            return RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
+        f->items = items;
+        f->cap = cap;
+    }
+    struct rv_app_unfinished *x = &f->items[f->n];
+    *x = (struct rv_app_unfinished){.id = rv_str_dup(rv_str_of(row->id)),
+                                    .owner = row->owner ? rv_str_dup(rv_str_of(row->owner)) : NULL,
+                                    .lease_until_us = row->lease_until_us,
+                                    .verdict = rv_app_judge(row, f->now_us, &f->patience_us),
+                                    .status = row->status,
+                                    .cancel = row->cancel_requested,
+                                    .late = rv_app_owner_of(row, f->now_us) == RV_APP_OWNER_LATE};
+    f->n++; /* what it has of texts is freed with the list */
+    return x->id && (x->owner || !row->owner) ? 0 : RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
+}
+
+static int find_unfinished(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
+                           size_t n_words, struct rv_app_unfinished_list *f, rv_err **err)
+{
+    const struct rv_run_filter unfinished = {
+        .statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING, .oldest_first = true, .limit = (int64_t)MAX_RUNS};
+    int rc = 0;
+
+    if (n_words == 0)
+        return rv_store_list_runs(store, scope, &unfinished, add, f, err);
+    for (size_t i = 0; i < n_words && rc == 0; i++) {
+        struct rv_run_row row;
+        rc = rv_app_find_run(store, scope, words[i], &row, err);
+        if (rc < 0)
+            break;
+        rc = add(f, &row, err);
+        rv_run_row_fini(&row);
+    }
+    return rc;
+}
+
+/* Those that ended several processes come last and apart, unless a person names them; then they are tried here and now.
+ */
+static int find_crashed(rv_store *store, const struct rv_store_scope *scope, bool are_named,
+                        struct rv_app_unfinished_list *f, rv_err **err)
+{
+
+    for (size_t i = 0; i < f->n; i++) {
+        struct rv_app_unfinished *x = &f->items[i];
+        struct rv_run_row row;
+        if (x->verdict != RV_APP_IS_LEFT || rv_store_get_run(store, scope, x->id, &row, NULL) < 0)
+            continue; /* what is wrong with it is said when it is recovered */
+        rv_err *cause = NULL;
+        int rc = rv_app_crashes(store, scope, &row, f->now_us, &x->crashes, &cause);
+        int64_t last_us = row.updated_us;
+        rv_run_row_fini(&row);
+        if (rc == RV_E_NOMEM) {
+            *err = cause;
+            return rc;
+        }
+        rv_err_free(cause);
+        x->apart = !are_named && !x->cancel && x->crashes >= RV_APP_CRASHES;
+        x->next_us = next_try_us(x->crashes, last_us);
+        if (x->apart && last_us <= f->now_us && x->next_us > f->now_us)
+            x->verdict = RV_APP_IS_LATER;
+    }
+    return 0;
+}
+
+int rv_app_unfinished_find(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
+                           size_t n_words, struct rv_app_unfinished_list *out, rv_err **err)
+{
+    *out = (struct rv_app_unfinished_list){.now_us = rv_app_now_us(), .patience_us = RV_OWNER_ENDS_US};
+    int rc = find_unfinished(store, scope, words, n_words, out, err);
+    if (rc == 0)
+        rc = find_crashed(store, scope, n_words > 0, out, err);
+    if (rc < 0)
+        rv_app_unfinished_fini(out);
+    return rc;
+}
+
+void rv_app_unfinished_fini(struct rv_app_unfinished_list *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->items[i].id);
+        free(f->items[i].owner);
+    }
+    free(f->items);
+    memset(f, 0, sizeof *f);
+}
+
+int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_run_row *row,
+                          bool *ends_elsewhere, rv_err **err)
+{
+    int rc = rv_app_find_run(store, scope, word, row, err);
+
+    if (rc < 0)
+        return rc;
+    char *id = rv_str_dup(rv_str_of(row->id));
+    rc =
+        id ? rv_store_request_cancel(store, scope, id, rv_app_now_us(), err) : RV_FAIL(err, RV_E_NOMEM, "cancel a run");
+    rv_run_row_fini(row); /* who owns it is asked behind the request: whoever came before sees it, or is named here */
+    if (rc == 0)
+        rc = rv_store_get_run(store, scope, id, row, err);
+    free(id);
+    int64_t patience_us = RV_OWNER_ENDS_US;
+    *ends_elsewhere = rc == 0 && rv_app_owner_of(row, rv_app_now_us()) == RV_APP_OWNER_LIVES &&
+                      !rv_owner_dies(row->owner, &patience_us);
+    return rc;
+}

@@ -1,0 +1,236 @@
+/* The rules of `reeve gc`, read by a table that also makes their schema and their page. */
+#include "coreengine/app/retention.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ARENA ((size_t)4 << 20)
+#define MAX_RULES 200
+#define MAX_DAYS  36500
+#define MAX_COUNT 1000000000
+#define DAY_US    INT64_C(86400000000)
+
+struct rv_retention {
+    struct rv_retention_rule *rules; /* owned */
+    size_t n;
+    rv_arena *arena; /* of their texts */
+};
+
+struct raw_rule {
+    const char *pipeline;
+    struct rv_str_list status;
+    int64_t days, count;
+};
+#define AT(field) offsetof(struct raw_rule, field)
+static const struct rv_key rule_keys[] = {
+    {.name = "status",
+     .type = RV_KEY_STR_LIST,
+     .offset = AT(status),
+     .doc = "Runs of these statuses. Left out: `completed`, `terminated`, `failed` and `cancelled`. Runs that are not "
+            "over (`ready`, `running`, `interrupted`) are only deleted by a rule that names their status, and never "
+            "while a process runs them."},
+    {.name = "pipeline",
+     .type = RV_KEY_STR,
+     .offset = AT(pipeline),
+     .doc = "Runs of the pipeline of that name. Left out: of any."},
+    {.name = "days",
+     .type = RV_KEY_INT,
+     .offset = AT(days),
+     .default_text = "-1",
+     .min = -1,
+     .max = MAX_DAYS,
+     .doc = "Keep them so many days after they were last touched; -1: for ever."},
+    {.name = "count",
+     .type = RV_KEY_INT,
+     .offset = AT(count),
+     .default_text = "-1",
+     .min = -1,
+     .max = MAX_COUNT,
+     .doc = "Keep the newest so many of those that the rule fits; -1: all."},
+};
+
+struct reading {
+    rv_retention *r;
+};
+
+static void read_statuses(struct rv_key_reader *r, const struct rv_str_list *list, unsigned *out)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        enum rv_run_status status;
+        rv_err *err = NULL;
+        if (rv_run_status_of(rv_str_of(list->items[i]), &status, &err) < 0)
+            rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &list->srcs[i], err);
+        else
+            *out |= 1u << status;
+        rv_err_free(err);
+    }
+}
+
+static void read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    rv_retention *out = ((struct reading *)target)->r;
+
+    if (node->kind != RV_NODE_LIST) {
+        rv_keys_wrong_type(r, node, "keep", "a list of rules");
+        return;
+    }
+    if (node->n > MAX_RULES) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "keep has %zu rules; %d are allowed", node->n,
+                        MAX_RULES);
+        return;
+    }
+    out->rules = calloc(node->n + 1, sizeof *out->rules);
+    if (!out->rules) {
+        r->rc = RV_E_NOMEM;
+        return;
+    }
+    for (size_t i = 0; i < node->n && r->rc == 0; i++) {
+        struct raw_rule raw = {0};
+        struct rv_key_reader inner = {.arena = r->arena, .findings = r->findings, .owner_kind = "rule"};
+        struct rv_retention_rule *rule = &out->rules[out->n++];
+        rv_keys_read(&inner, node->items[i], rule_keys, RV_COUNT(rule_keys), &raw);
+        r->rc = inner.rc;
+        *rule = (struct rv_retention_rule){.pipeline = raw.pipeline,
+                                           .max_age_us = raw.days < 0 ? -1 : raw.days * DAY_US,
+                                           .max_count = raw.count,
+                                           .line = node->items[i]->src.line};
+        read_statuses(&inner, &raw.status, &rule->statuses);
+        if (!raw.status.is_set)
+            rule->statuses = RV_STATUSES_OVER;
+    }
+}
+
+static const struct rv_key file_keys[] = {
+    {.name = "keep",
+     .type = RV_KEY_CUSTOM,
+     .read = read_rules,
+     .required = true,
+     .schema = "{\"type\":\"array\",\"maxItems\":200,\"items\":{\"$ref\":\"#/$defs/rule\"}}",
+     .doc = "Rules, in order. The first one that fits a run decides about it; a run that none fits stays."},
+};
+
+int rv_retention_read(const char *path, rv_findings *findings, rv_retention **out, rv_err **err)
+{
+    rv_yaml *doc = NULL;
+
+    int rc = rv_yaml_read(path, findings, &doc, err);
+    if (rc < 0 || !doc)
+        return rc;
+    rv_retention *r = calloc(1, sizeof *r);
+    if (!r || !(r->arena = rv_arena_new(MAX_ARENA))) {
+        rc = RV_FAIL(err, RV_E_NOMEM, "read rules \"%s\"", path);
+    } else if (rv_yaml_root(doc)) { /* an empty file has no rules */
+        struct reading reading = {r};
+        struct rv_key_reader reader = {.arena = r->arena, .findings = findings, .owner_kind = "retention"};
+        rv_keys_read(&reader, rv_yaml_root(doc), file_keys, RV_COUNT(file_keys), &reading);
+        if (reader.rc < 0)
+            rc = RV_FAIL(err, reader.rc, "read rules \"%s\"", path);
+    }
+    for (size_t i = 0; rc == 0 && i < r->n; i++) /* the document goes, its texts with it */
+        if (!(r->rules[i].pipeline = rv_arena_dup(r->arena, rv_str_of(r->rules[i].pipeline))))
+            rc = RV_FAIL(err, RV_E_NOMEM, "read rules \"%s\"", path);
+    rv_yaml_free(doc);
+    if (rc == 0)
+        rc = rv_findings_check(findings, err);
+    if (rc < 0)
+        rv_retention_free(r);
+    else
+        *out = r;
+    return rc;
+}
+
+rv_retention *rv_retention_of_age(int64_t max_age_us)
+{
+    rv_retention *r = calloc(1, sizeof *r);
+
+    if (!r || !(r->rules = calloc(1, sizeof *r->rules))) {
+        free(r);
+        return NULL;
+    }
+    r->n = 1;
+    r->rules[0] = (struct rv_retention_rule){
+        .pipeline = "", .statuses = RV_STATUSES_OVER, .max_age_us = max_age_us, .max_count = -1};
+    return r;
+}
+
+void rv_retention_free(rv_retention *r)
+{
+    if (!r)
+        return;
+    free(r->rules);
+    rv_arena_free(r->arena);
+    free(r);
+}
+
+const struct rv_retention_rule *rv_retention_drops(rv_retention *r, const struct rv_run_row *row, int64_t now_us)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct rv_retention_rule *rule = &r->rules[i];
+        if (!(rule->statuses & 1u << row->status) ||
+            (rule->pipeline[0] && (!row->pipeline || strcmp(rule->pipeline, row->pipeline) != 0)))
+            continue;
+        rule->n_fit++;
+        bool old = rule->max_age_us >= 0 && now_us - row->updated_us > rule->max_age_us;
+        bool beyond = rule->max_count >= 0 && rule->n_fit > rule->max_count;
+        return old || beyond ? rule : NULL;
+    }
+    return NULL;
+}
+
+void rv_retention_write_schema(rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    rv_jw_kv_text(w, "title", "Rules of reeve gc");
+    rv_jw_key(w, "allOf");
+    rv_jw_arr(w);
+    rv_keys_write_schema(file_keys, RV_COUNT(file_keys), w);
+    rv_jw_arr_end(w);
+    rv_jw_key(w, "$defs");
+    rv_jw_obj(w);
+    rv_jw_key(w, "rule");
+    rv_keys_write_schema(rule_keys, RV_COUNT(rule_keys), w);
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+}
+
+void rv_retention_write_reference(rv_buf *b)
+{
+    rv_buf_puts(
+        b, "# Retention\n\nGenerated by `reeve docs reference retention`; do not edit.\n\n"
+           "`reeve gc` deletes runs that no rule keeps, with their journals, and gives back the space of what no run\n"
+           "refers to any more. The rules are in `$XDG_CONFIG_HOME/reeve/retention.yaml` (`~/.config/reeve/...`), or "
+           "where\n"
+           "`--rules` says. Without rules nothing is deleted.\n\n"
+           "```yaml retention.yaml\n"
+           "keep:\n"
+           "  - {pipeline: audit}                        # no limit: these stay\n"
+           "  - {status: [failed, terminated], days: 90}\n"
+           "  - {status: [interrupted], days: 180}       # their questions are obsolete\n"
+           "  - {days: 30, count: 1000}                  # the rest of what is over\n"
+           "```\n\n"
+           "```sh\n"
+           "reeve run pipelines/hooks.yaml --input Ada\n"
+           "reeve gc --rules retention.yaml --dry-run\n"
+           "```\n"
+           "```text\n"
+           "...\n"
+           "no run would be deleted\n"
+           "```\n\n"
+           "## The file\n\n");
+    rv_keys_write_markdown(file_keys, RV_COUNT(file_keys), b);
+    rv_buf_puts(b, "\n## A rule\n\n");
+    rv_keys_write_markdown(rule_keys, RV_COUNT(rule_keys), b);
+    rv_buf_puts(b, "\n`reeve schema retention` prints the JSON Schema of the file, for editors.\n");
+}
+
+int rv_retention_path(rv_buf *path, rv_err **err)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+    if (config && config[0] == '/')
+        rv_buf_printf(path, "%s/reeve/retention.yaml", config);
+    else if (home && home[0] == '/')
+        rv_buf_printf(path, "%s/.config/reeve/retention.yaml", home);
+    return rv_buf_check(path, "path", err);
+}

@@ -1,0 +1,228 @@
+/* One run as a front drives it: kept when it is new, watched, recorded, its run files brought up to date. */
+#include "coreengine/app/app_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/record.h"
+#include "coreengine/app/runfile.h"
+
+int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
+{
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+
+    opts.pipeline = l->pipeline;
+    opts.plugins = l->plugins;
+    opts.script = l->script;
+    opts.use_mocks = use_mocks;
+    opts.find_agent = l->agents ? rv_app_find_agent : NULL;
+    return rv_exec_check(&opts, l->findings, err);
+}
+
+int rv_app_run_prepare(struct rv_app_run *run, rv_err **err)
+{
+    if (!run->state)
+        run->state = calloc(1, sizeof *run->state);
+    return run->state ? 0 : RV_FAIL(err, RV_E_NOMEM, "prepare a run");
+}
+
+int rv_app_run_open(struct rv_app_run *run, rv_err **err)
+{
+    int rc = rv_app_run_prepare(run, err);
+
+    if (rc < 0)
+        return rc;
+    rv_owner_name(run->owner);
+    run->store = run->loaded->agent_store; /* one handle: what is written for its agents is part of its transactions */
+    if (run->store)
+        return 0;
+    rc = rv_app_store_open(run->app, RV_APP_STORE_MAKE, &run->store, err);
+    run->state->closes_store = rc == 0;
+    return rc;
+}
+
+int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
+{
+    int rc = rv_app_converse(run, &run->state->talk, err);
+    const struct rv_app_begin begin = {.conversation = rv_app_conversation_of(run->state->talk)};
+
+    return rc < 0 ? rc : rv_app_keep(run, env, &begin, err);
+}
+
+/* --- what happens while it goes on --- */
+
+static void on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct rv_app_run *run = self;
+
+    if (run->observer.on_event)
+        run->observer.on_event(run->observer.self, e, line);
+    if (run->recorder)
+        rv_recorder_event(run->recorder, e, line);
+}
+
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    const struct rv_app_observer *o = &((struct rv_app_run *)self)->observer;
+
+    return o->on_delta(o->self, from, d);
+}
+
+static void on_payload(void *self, int64_t call_id, const char *provider, rv_str body)
+{
+    const struct rv_app_observer *o = &((struct rv_app_run *)self)->observer;
+
+    o->on_payload(o->self, call_id, provider, body);
+}
+
+static void on_piece(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    rv_recorder_delta(((struct rv_app_run *)self)->recorder, from->stage, from->call_id, d, rv_app_now_us());
+}
+
+static void on_input(void *self, const struct rv_event *ev)
+{
+    rv_recorder_input(((struct rv_app_run *)self)->recorder, ev);
+}
+
+static void on_state(void *self, rv_str state)
+{
+    struct rv_app_run *run = self;
+    const char *paths[] = {run->save, run->run_file};
+    const struct rv_runfile file = {.rules = run->rules, .pipeline = run->pipeline_path, .script = run->script_path};
+
+    for (size_t i = 0; i < RV_COUNT(paths); i++)
+        if (paths[i] && !run->save_err)
+            RV_IGNORE(rv_runfile_write(paths[i], &file, state, &run->save_err), "reported when the run is over");
+}
+
+/* What the run can call, for the run that plays the recording. */
+static void record_tools(const struct rv_app_run *run, const struct rv_exec_opts *x)
+{
+    struct rv_catalog catalog = x->plugins ? rv_plugins_catalog(x->plugins) : rv_catalog_empty;
+
+    if (x->script)
+        catalog = rv_script_catalog(x->script, &catalog);
+    rv_recorder_hide(run->recorder, x->pipeline);
+    rv_recorder_tools(run->recorder, x->pipeline, x->catalog ? x->catalog : &catalog);
+}
+
+static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
+{
+    x->pipeline = run->loaded->pipeline;
+    x->plugins = run->loaded->plugins;
+    x->script = run->loaded->script;
+    x->journal = run->journal;
+    x->conversation = rv_app_conversation_of(run->state->talk);
+    if (run->loaded->agents) {
+        x->find_agent = rv_app_find_agent;
+        x->find_self = run->loaded;
+    }
+    x->rules = run->rules;
+    x->mode = run->mode;
+    x->use_mocks = run->use_mocks;
+    x->answer_from_script = x->script != NULL;
+    x->self = run;
+    if (run->observer.on_event || run->recorder)
+        x->on_event = on_event;
+    if (run->observer.on_delta)
+        x->on_delta = on_delta;
+    if (run->observer.on_payload)
+        x->on_payload = on_payload;
+    if (run->recorder) {
+        x->on_input = on_input;
+        x->on_piece = on_piece;
+        record_tools(run, x);
+    }
+    if (run->save || run->run_file) {
+        x->saves = RV_SAVES_SOME;
+        x->on_state = on_state;
+    }
+}
+
+/* Takes env on every path. */
+static int begin(struct rv_app_run *run, const struct rv_exec_opts *x, rv_envelope *env,
+                 const struct rv_response *response, rv_err **err)
+{
+    const struct rv_store_scope *scope = &run->app->scope;
+
+    if (!run->state->continues)
+        return rv_engine_start(run->engine, x, env, response, &run->exec, err);
+    int rc = run->state->cancels ? rv_engine_continue_cancel(run->engine, x, scope, &run->exec, err)
+                                 : rv_engine_continue(run->engine, x, scope, response, &run->exec, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_store_commit(run->store, err);
+    if (rc < 0)
+        rv_exec_tell_end(run->exec, *err);
+    return rc;
+}
+
+int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response, rv_err **err)
+{
+    const struct rv_engine_opts opts = {.workers = run->workers,
+                                        .handle_signals = run->handle_signals,
+                                        .log = run->app->log,
+                                        .store = run->store,
+                                        .owner = run->owner[0] ? run->owner : NULL,
+                                        .lease_us = run->app->lease_us};
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    struct rv_catalog catalog;
+
+    int rc = rv_app_run_prepare(run, err);
+    if (rc == 0)
+        rc = rv_engine_new(&opts, &run->engine, err);
+    if (rc < 0) {
+        rv_envelope_free(env);
+        return rc;
+    }
+    if (run->loaded->bundle) {
+        catalog = rv_bundle_catalog(run->loaded->bundle);
+        x.catalog = &catalog;
+    }
+    fill_in(run, &x);
+    rc = begin(run, &x, env, response, err);
+    return rc < 0 ? rc : rv_engine_wait(run->engine, run->exec, err);
+}
+
+/* --- its end --- */
+
+int rv_app_run_keep_file(struct rv_app_run *run, rv_buf *path, rv_err **err)
+{
+    const struct rv_runfile file = {.rules = run->rules, .pipeline = run->pipeline_path, .script = run->script_path};
+    const rv_envelope *env = rv_exec_envelope(run->exec);
+    rv_buf state = RV_BUF_INIT(RV_APP_MAX_TEXT);
+
+    if (run->save || run->run_file) { /* it is there */
+        rv_buf_puts(path, run->save ? run->save : run->run_file);
+        return rv_buf_check(path, "path", err);
+    }
+    rv_envelope_write_state(env, &state);
+    int rc = rv_buf_check(&state, "state", err);
+    if (rc == 0)
+        rc = rv_runfile_default_path(rv_envelope_fields(env)->envelope_id, path, err);
+    if (rc == 0)
+        rc = rv_runfile_write(rv_buf_cstr(path), &file, rv_buf_str(&state), err);
+    rv_buf_fini(&state);
+    return rc;
+}
+
+void rv_app_run_fini(struct rv_app_run *run)
+{
+    rv_exec_free(run->exec);
+    rv_app_engine_free(run->loaded, run->engine);
+    if (run->state) {
+        if (run->state->continues)
+            rv_store_rollback(run->store); /* nothing to do, unless it did not come to a commit */
+        rv_journal_free(run->journal);
+        rv_app_let_go(run);
+        rv_app_conversation_free(run->state->talk);
+        if (run->state->closes_store)
+            rv_store_close(run->store);
+        free(run->state->id);
+        free(run->state);
+    }
+    rv_err_free(run->save_err);
+    memset(run, 0, sizeof *run);
+}

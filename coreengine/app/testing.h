@@ -1,0 +1,49 @@
+/* Tests of a pipeline: one run in simulated time each, compared with what it expects, and what the runs touched. */
+#ifndef RV_APP_TESTING_H
+#define RV_APP_TESTING_H
+
+#include "coreengine/app/app.h"
+
+#define RV_TEST_START_US                                                                                               \
+    1767225600000000 /* 2026-01-01: every test begins then, so its output is the same every time                       \
+                      */
+#define RV_TEST_SEED 1
+
+/* What one test came to. Owns its trees. */
+struct rv_test_report {
+    const struct rv_test_config *test; /* borrowed */
+    json_object *failures;             /* array of {path, expected?, found?} or {path, message} */
+    json_object *visited;              /* array of stage names, in order */
+    json_object *questions;            /* array: of every interrupt, in the order raised */
+    json_object *errors;               /* array of {stage, type, text, file, line}: what failed, in order */
+    const char *code;                  /* the terminal reason of a run that did not complete; NULL: none */
+    const char *ended_by;              /* what ended it, where no stage's failure says so; borrowed from state */
+    json_object *state;                /* state dict at the end; NULL if there was no end */
+    enum rv_run_status status;
+    int64_t duration_ms; /* simulated */
+};
+bool rv_test_passed(const struct rv_test_report *r);
+void rv_test_report_fini(struct rv_test_report *r);
+
+/* coverage.c: stages and routes, and which of them any test took */
+typedef struct rv_coverage rv_coverage;
+rv_coverage *rv_coverage_new(const struct rv_pipeline *p); /* NULL: out of memory */
+void rv_coverage_free(rv_coverage *c);
+void rv_coverage_event(rv_coverage *c, const struct rv_effect *e, rv_str line);
+/** Fails if an event could not be read for want of memory. */
+RV_MUST_CHECK int rv_coverage_check(const rv_coverage *c, rv_err **err);
+struct rv_coverage_counts {
+    size_t n_stages, n_stages_hit, n_routes, n_routes_hit;
+    double percent; /* of stages and routes together; 100 when there are none */
+};
+struct rv_coverage_counts rv_coverage_counts(const rv_coverage *c);
+void rv_coverage_write_text(const rv_coverage *c, rv_buf *b);
+void rv_coverage_write_json(const rv_coverage *c, rv_jw *w);
+
+/* run.c */
+/** Run test i of the pipeline. What fails about the test is in the report; an error is a want of memory. coverage may
+ * be NULL. */
+RV_MUST_CHECK int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_coverage *coverage,
+                              struct rv_test_report *out, rv_err **err);
+
+#endif

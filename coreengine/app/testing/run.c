@@ -1,0 +1,307 @@
+/* One test: an envelope made from its input, a run with its script, the state at the end. */
+#include "coreengine/app/testing/testing_internal.h"
+
+#include <json-c/linkhash.h>
+#include <string.h>
+
+#define MAX_LINE_BYTES ((size_t)256 << 20)
+
+bool rv_test_passed(const struct rv_test_report *r)
+{
+    return r->failures && json_object_array_length(r->failures) == 0;
+}
+
+void rv_test_report_fini(struct rv_test_report *r)
+{
+    json_object_put(r->failures);
+    json_object_put(r->visited);
+    json_object_put(r->questions);
+    json_object_put(r->errors);
+    json_object_put(r->state);
+    memset(r, 0, sizeof *r);
+}
+
+struct observer {
+    struct rv_test_report *report;
+    rv_coverage *coverage;
+    json_object *skipped; /* stages that never ran, though the history has a record of them; owned */
+    rv_err *err;          /* the first failure; taken by the caller */
+    int rc;
+};
+
+static int note_question(struct observer *o, rv_str line, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_LINE_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    json_object *event = NULL;
+    const char *text = NULL;
+
+    int rc = rv_json_parse(line, &opts, &event, err);
+    if (rc == 0) {
+        if (!rv_json_get_text(event, "question", &text) && !rv_json_get_text(event, "message", &text))
+            text = "";
+        rc = rv_json_push_take(o->report->questions, json_object_new_string(text), err);
+    }
+    json_object_put(event);
+    return rc;
+}
+
+static void on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct observer *o = self;
+
+    if (o->rc < 0)
+        return;
+    if (e->emit == RV_EMIT_INTERRUPT_PENDING)
+        o->rc = note_question(o, line, &o->err);
+    else if (e->emit == RV_EMIT_STAGE_SKIPPED)
+        o->rc = rv_json_push_take(o->skipped, json_object_new_int(e->stage), &o->err);
+    if (o->coverage)
+        rv_coverage_event(o->coverage, e, line);
+}
+
+/* The state a test starts from: its `envelope`, with `input` on top. */
+static int starting_state(const struct rv_test_config *test, json_object **out, rv_err **err)
+{
+    json_object *state = NULL;
+    int rc = test->envelope ? rv_json_dup(test->envelope, &state, err) : 0;
+
+    if (rc == 0 && !state && !(state = json_object_new_object()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "make an envelope");
+    if (rc == 0 && test->input) {
+        json_object_object_foreach (test->input, key, value) {
+            rc = rv_json_set_ref(state, key, value, err);
+            if (rc < 0)
+                break;
+        }
+    }
+    if (rc < 0)
+        json_object_put(state);
+    else
+        *out = state;
+    return rc;
+}
+
+static int load_envelope(const struct rv_test_config *test, rv_envelope **out, rv_err **err)
+{
+    struct rv_rand_state seed;
+    json_object *state = NULL;
+
+    int rc = starting_state(test, &state, err);
+    if (rc == 0)
+        rc = rv_envelope_load(state, rv_rand_seeded(&seed, RV_TEST_SEED), RV_TEST_START_US, out, err);
+    json_object_put(state);
+    return rc;
+}
+
+static bool never_ran(const json_object *skipped, int stage)
+{
+    for (size_t i = 0; i < json_object_array_length(skipped); i++)
+        if (json_object_get_int(json_object_array_get_idx(skipped, i)) == stage)
+            return true;
+    return false;
+}
+
+/* Visits in the order of the history, without what was there before the run. */
+static int list_visits(const struct rv_pipeline *p, struct observer *o, size_t n_before, rv_err **err)
+{
+    json_object *history = rv_json_get_arr(o->report->state, "processing_history");
+    size_t n = history ? json_object_array_length(history) : 0;
+    int rc = 0;
+
+    for (size_t i = n_before; rc == 0 && i < n; i++) {
+        json_object *record = json_object_array_get_idx(history, i);
+        const char *agent = "", *status = "";
+        RV_IGNORE(!rv_json_get_text(record, "agent", &agent), "the engine wrote it");
+        RV_IGNORE(!rv_json_get_text(record, "status", &status), "the engine wrote it");
+        if (strcmp(status, "skipped") == 0 && never_ran(o->skipped, rv_pipeline_stage(p, rv_str_of(agent))))
+            continue;
+        rc = rv_json_push_take(o->report->visited, json_object_new_string(agent), err);
+    }
+    return rc;
+}
+
+/* A failure as people look for it: which stage, what kind, and where the stage stands. */
+static int add_failure(const struct rv_pipeline *p, json_object *error, struct rv_test_report *r, rv_err **err)
+{
+    const char *agent = "", *type = "", *text = "";
+    json_object *entry = json_object_new_object();
+    int rc = entry ? 0 : RV_FAIL(err, RV_E_NOMEM, "report a failed stage");
+
+    RV_IGNORE(!rv_json_get_text(error, "agent", &agent), "the engine wrote it");
+    RV_IGNORE(!rv_json_get_text(error, "error_type", &type), "the engine wrote it");
+    RV_IGNORE(!rv_json_get_text(error, "error", &text), "the engine wrote it");
+    int stage = rv_pipeline_stage(p, rv_str_of(agent));
+    if (rc == 0)
+        rc = rv_json_set_text(entry, "stage", agent, err);
+    if (rc == 0)
+        rc = rv_json_set_text(entry, "type", type, err);
+    if (rc == 0)
+        rc = rv_json_set_text(entry, "text", text, err);
+    if (rc == 0 && stage >= 0)
+        rc = rv_json_set_text(entry, "file", p->file, err);
+    if (rc == 0 && stage >= 0)
+        rc = rv_json_set_int(entry, "line", p->agents[stage].places.name.line, err);
+    if (rc == 0)
+        return rv_json_push_take(r->errors, entry, err);
+    json_object_put(entry);
+    return rc;
+}
+
+/* What failed in the run, and what ended it if that was no failure of a stage (a bound, a person). */
+static int list_failures(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    json_object *errors = rv_json_get_arr(r->state, "errors");
+    size_t n = errors ? json_object_array_length(errors) : 0;
+    const char *last = NULL, *reason = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = add_failure(p, json_object_array_get_idx(errors, i), r, err);
+    if (rc < 0 || !f->terminated)
+        return rc;
+    r->code = rv_reason_text(f->terminal_reason);
+    RV_IGNORE(n == 0 || !rv_json_get_text(json_object_array_get_idx(errors, n - 1), "error", &last), "none");
+    if (rv_json_get_text(r->state, "termination_reason", &reason) && (!last || strcmp(last, reason) != 0))
+        r->ended_by = reason;
+    return 0;
+}
+
+static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct observer *o, size_t n_before,
+                    rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_LINE_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    rv_buf text = RV_BUF_INIT(MAX_LINE_BYTES);
+
+    rv_envelope_write_state(env, &text);
+    int rc = rv_buf_check(&text, "state", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), &opts, &o->report->state, err);
+    rv_buf_fini(&text);
+    if (rc == 0)
+        rc = list_visits(p, o, n_before, err);
+    if (rc == 0)
+        rc = list_failures(p, env, o->report, err);
+    return rc == 0 ? rv_test_compare(p, env, o->report, err) : rc;
+}
+
+/* A pause that the test begins with is answered like one that comes up on the way. */
+static bool first_answer(const rv_envelope *env, rv_script *script, struct rv_response *out)
+{
+    return rv_envelope_has_interrupt(env) && script && rv_script_answer(script, out, NULL);
+}
+
+static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, struct observer *o, rv_engine **engine,
+               rv_exec **exec, rv_err **err)
+{
+    const struct rv_test_config *test = &l->pipeline->tests[i];
+    struct rv_engine_opts opts = {
+        .workers = 1, .virtual_time = true, .virtual_start_us = RV_TEST_START_US, .log = app->log};
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    struct rv_response response;
+    rv_envelope *env = NULL;
+
+    x.pipeline = l->pipeline;
+    x.plugins = l->plugins;
+    x.script = l->test_scripts[i];
+    x.mode = test->mode;
+    x.use_mocks = test->mock;
+    x.answer_from_script = x.script != NULL;
+    x.observer.on_event = on_event;
+    x.observer.self = o;
+    if (l->agents) {
+        x.find_agent = rv_app_find_agent;
+        x.find_self = l;
+    }
+    int rc = rv_engine_new(&opts, engine, err);
+    if (rc == 0)
+        rc = load_envelope(test, &env, err);
+    if (rc < 0)
+        return rc;
+    size_t n_before = rv_envelope_n_records(env);
+    bool resumes = first_answer(env, x.script, &response);
+    rc = rv_engine_start(*engine, &x, env, resumes ? &response : NULL, exec, err);
+    if (rc == 0)
+        rc = rv_engine_wait(*engine, *exec, err);
+    if (rc == 0 && (rc = o->rc) < 0) {
+        *err = o->err;
+        o->err = NULL;
+    }
+    if (rc < 0)
+        return rc;
+    o->report->status = rv_exec_status(*exec);
+    o->report->duration_ms = (rv_engine_now_us(*engine) - RV_TEST_START_US) / 1000;
+    return read_end(l->pipeline, rv_exec_envelope(*exec), o, n_before, err);
+}
+
+static bool does_without(const struct rv_pipeline *p, const struct rv_test_config *test, const struct rv_src *at)
+{
+    for (size_t i = 0; i < p->n_capabilities; i++) {
+        const struct rv_capability_config *c = &p->capabilities[i];
+        if (c->src.line != at->line || c->src.col != at->col)
+            continue;
+        for (size_t k = 0; k < test->without.n; k++)
+            if (strcmp(test->without.items[k], c->name) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* A script may play what a capability does; that the capability is there is part of what a test shows. */
+static int complain_of_missing(const struct rv_app_loaded *l, struct rv_test_report *out, rv_err **err)
+{
+    size_t n = l->missing ? rv_findings_n(l->missing) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct rv_finding f = rv_findings_at(l->missing, i);
+        rv_buf text = RV_BUF_INIT(1 << 16);
+        if (does_without(l->pipeline, out->test, &f.src))
+            continue;
+        rv_buf_printf(&text, "%s:%d:%d: %s", f.src.file ? f.src.file : l->pipeline->file, f.src.line, f.src.col,
+                      f.text);
+        rc = rv_buf_check(&text, "what a test lacks", err);
+        if (rc == 0)
+            rc = rv_test_complain(out, "/capabilities", rv_buf_cstr(&text), err);
+        rv_buf_fini(&text);
+    }
+    return rc;
+}
+
+int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_coverage *coverage,
+                struct rv_test_report *out, rv_err **err)
+{
+    struct observer o = {.report = out, .coverage = coverage, .skipped = json_object_new_array()};
+    rv_engine *engine = NULL;
+    rv_exec *exec = NULL;
+    int rc = 0;
+
+    *out = (struct rv_test_report){.test = &l->pipeline->tests[i],
+                                   .failures = json_object_new_array(),
+                                   .visited = json_object_new_array(),
+                                   .questions = json_object_new_array(),
+                                   .errors = json_object_new_array()};
+    if (!o.skipped || !out->failures || !out->errors || !out->visited || !out->questions)
+        rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
+    if (rc == 0)
+        rc = complain_of_missing(l, out, err);
+    if (rc == 0)
+        rc = run(app, l, i, &o, &engine, &exec, err);
+    if (rc < 0 && rc != RV_E_NOMEM) { /* the test could not be run: that is its result */
+        rv_buf text = RV_BUF_INIT(1 << 16);
+        rv_err_write_text(*err, app->debug, &text);
+        rv_str trimmed = rv_str_trim(rv_buf_str(&text));
+        rv_buf_truncate(&text, trimmed.len);
+        rv_err_free(*err);
+        *err = NULL;
+        rc = rv_test_complain(out, "", rv_buf_cstr(&text), err);
+        rv_buf_fini(&text);
+    }
+    rv_exec_free(exec);
+    rv_app_engine_free(l, engine);
+    rv_err_free(o.err);
+    json_object_put(o.skipped);
+    if (rc < 0)
+        rv_test_report_fini(out);
+    return rc;
+}

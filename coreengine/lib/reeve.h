@@ -1,0 +1,46 @@
+/* libreeve in one header, for C and C++: workspaces, runs, chats, recordings, tests and what was kept.
+ *
+ * coreengine/app/app.h is where to start; docs/how-to/embed-the-library.md has a program. In C++ three members have an
+ * underscore behind their names, which are keywords there: template_, private_ and requires_. */
+#ifndef REEVE_H
+#define REEVE_H
+
+#include <json-c/json.h>
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __cplusplus
+#define template template_
+#define private private_
+#define requires requires_
+extern "C" {
+#endif
+
+#include "coreengine/app/app.h"
+#include "coreengine/app/fn.h"
+#include "coreengine/app/lint.h"
+#include "coreengine/app/models.h"
+#include "coreengine/app/past.h"
+#include "coreengine/app/query.h"
+#include "coreengine/app/record.h"
+#include "coreengine/app/retention.h"
+#include "coreengine/app/rows.h"
+#include "coreengine/app/runfile.h"
+#include "coreengine/app/simulate.h"
+#include "coreengine/app/sink.h"
+#include "coreengine/app/talk.h"
+#include "coreengine/app/testing.h"
+
+#ifdef __cplusplus
+}
+#undef template
+#undef private
+#undef requires
+#endif
+
+#endif
