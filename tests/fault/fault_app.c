@@ -63,7 +63,6 @@ int main(void)
     Suite *suite = suite_create("fault_app");
     TCase *tc = tcase_create("app");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, any_allocation_may_fail);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

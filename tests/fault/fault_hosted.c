@@ -160,7 +160,6 @@ int main(void)
     Suite *suite = suite_create("fault_hosted");
     TCase *tc = tcase_create("hosted");
 
-    tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, any_allocation_may_fail, 0, RV_COUNT(urls));
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

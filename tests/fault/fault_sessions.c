@@ -23,7 +23,7 @@ static int broken_line;
 
 static const struct rv_store_scope scope = {NULL, NULL}, own = {NULL, "u"};
 static char large[5000];
-static char url[300], path[300];
+static char url[300], path[300], empty[300];
 static json_object *metadata; /* what turns bring along; made before the allocator is armed */
 
 static int make_run(rv_store *s, rv_err **err)
@@ -214,7 +214,16 @@ static void remove_files(void)
     }
 }
 
-/* What is left on the disk is a store, or nothing was made yet. */
+/* A store without content; fault_store.c has the allocations of making one. */
+static void make_empty(void)
+{
+    rv_store *s = NULL;
+
+    ck_assert_int_eq(rv_store_open(empty, &opts, &s, NULL), 0);
+    rv_store_close(s);
+}
+
+/* What is left on the disk is a store. */
 static void check_file(size_t n)
 {
     rv_store *s = NULL;
@@ -234,6 +243,8 @@ START_TEST(every_allocation_of_a_conversation_may_fail_once)
     size_t n, n_survived = 0;
 
     snprintf(path, sizeof path, "%s/store.db", dir);
+    snprintf(empty, sizeof empty, "%s/empty.db", dir);
+    make_empty();
     snprintf(url, sizeof url, "%s", has_file ? path : "memory:");
     memset(large, 'x', sizeof large);
     ck_assert_int_eq(rv_json_parse(RV_STR_LIT("{\"a\":{\"x\":[1,2.5]},\"b\":null}"), NULL, &metadata, NULL), 0);
@@ -242,6 +253,8 @@ START_TEST(every_allocation_of_a_conversation_may_fail_once)
     for (n = 0;; n++) {
         int rc;
         remove_files();
+        if (has_file)
+            rv_kit_copy(empty, path);
         rv_fault_arm(n);
         rc = live();
         if (!rv_fault_disarm()) {

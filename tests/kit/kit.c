@@ -121,3 +121,24 @@ const char *rv_kit_log_find(const struct rv_kit_log *kl, const char *text)
             return kl->lines[i];
     return NULL;
 }
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool is_slow = true;
+#else
+static const bool is_slow = false;
+#endif
+
+static bool soaks(void)
+{
+    return getenv("REEVE_SOAK") != NULL;
+}
+
+int rv_kit_sample(int n, int many)
+{
+    return soaks() ? many : is_slow ? (n + 7) / 8 : n;
+}
+
+size_t rv_kit_stride(size_t n)
+{
+    return is_slow && !soaks() ? n : 1;
+}

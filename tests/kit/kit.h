@@ -46,6 +46,15 @@ char *rv_kit_path(const char *dir, const char *name);
 void rv_kit_write(const char *path, const char *text);
 char *rv_kit_read(const char *path);
 
+/** Copy a file over another. */
+void rv_kit_copy(const char *from, const char *to);
+
+/** The size of a random sample: n, under a sanitizer, which makes programs some ten times slower, an eighth of it, and
+ *  with REEVE_SOAK in the environment (`./dev soak`) many. */
+int rv_kit_sample(int n, int many);
+/** The step of a loop that tries every place: 1, under a sanitizer and without REEVE_SOAK n. */
+size_t rv_kit_stride(size_t n);
+
 /** True if text is what tests/golden/<name> holds; else the first difference is printed. With REEVE_GOLDEN=update in
  * the environment the file is rewritten (folders are made) and the answer is true. */
 bool rv_kit_golden(const char *name, const char *text);

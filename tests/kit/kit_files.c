@@ -58,6 +58,22 @@ void rv_kit_write(const char *path, const char *text)
         rv_kit_die("cannot write %s: %s", path, strerror(errno));
 }
 
+void rv_kit_copy(const char *from, const char *to)
+{
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    char piece[1 << 16];
+    size_t n;
+
+    if (!in || !out)
+        rv_kit_die("cannot copy %s to %s: %s", from, to, strerror(errno));
+    while ((n = fread(piece, 1, sizeof piece, in)) > 0)
+        if (fwrite(piece, 1, n, out) != n)
+            rv_kit_die("cannot write %s: %s", to, strerror(errno));
+    if (ferror(in) || fclose(out) != 0)
+        rv_kit_die("cannot copy %s to %s: %s", from, to, strerror(errno));
+    fclose(in);
+}
+
 /* NULL if there is none. */
 static char *read_if_there(const char *path)
 {

@@ -123,7 +123,6 @@ Suite *calls_suite(void)
     Suite *s = suite_create("calls");
     TCase *tc = tcase_create("calls");
 
-    tcase_set_timeout(tc, 60);
     ADD(tc, a_call_ends_once_with_its_answer);
     ADD(tc, a_failure_has_a_type_and_says_why);
     ADD(tc, many_calls_at_once_end_once_each);

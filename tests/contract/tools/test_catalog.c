@@ -73,7 +73,6 @@ Suite *catalog_suite(void)
     Suite *s = suite_create("catalog");
     TCase *tc = tcase_create("catalog");
 
-    tcase_set_timeout(tc, 60);
     ADD(tc, the_names_are_sorted_and_each_has_a_definition);
     ADD(tc, a_definition_stays_where_it_is);
     ADD(tc, an_unknown_name_has_no_definition);

@@ -90,7 +90,6 @@ Suite *ends_suite(void)
     Suite *s = suite_create("ends");
     TCase *tc = tcase_create("ends");
 
-    tcase_set_timeout(tc, 60);
     ADD(tc, a_cancelled_call_is_never_told_and_may_be_freed_at_once);
     ADD(tc, a_call_that_has_ended_is_cancelled_without_harm);
     ADD(tc, a_call_may_be_cancelled_when_its_answer_is_on_the_way);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS  400
 #define LONGEST 100000
 #define OR_NOT(call)                                                                                                   \
     do {                                                                                                               \
@@ -183,7 +182,7 @@ START_TEST(every_state_that_can_be_written_can_be_loaded)
     struct rv_rand_state state;
     struct rv_rand r = rv_rand_seeded(&state, (uint64_t)_i);
 
-    for (int n = 0; n < ROUNDS; n++) {
+    for (int n = 0, rounds = rv_kit_sample(100, 400); n < rounds; n++) {
         rv_envelope *env = extreme_envelope(r), *loaded = NULL;
         char *first = world_state(env), *second;
         json_object *json = NULL;

@@ -5,16 +5,6 @@
 #include "tests/unit/journal/live.h"
 #include "tests/unit/journal/suites.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define PIPELINES 30
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PIPELINES 30
-#endif
-#endif
-#ifndef PIPELINES
-#define PIPELINES 600 /* for each of the seeds */
-#endif
 #define SEEDS     4
 #define IN_SQLITE 10 /* of them in a file */
 
@@ -124,7 +114,7 @@ START_TEST(random_pipelines_replay)
 {
     char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "runs.db");
 
-    check_many("memory:", 500u + (uint64_t)_i, PIPELINES);
+    check_many("memory:", 500u + (uint64_t)_i, rv_kit_sample(240, 600));
     check_many(path, 900u + (uint64_t)_i, IN_SQLITE);
     free(path);
     rv_kit_tmpdir_remove(dir);

@@ -4,17 +4,6 @@
 #include "tests/unit/journal/live.h"
 #include "tests/unit/journal/suites.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SEEDS 4
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SEEDS 4
-#endif
-#endif
-#ifndef SEEDS
-#define SEEDS 40
-#endif
-
 static rv_store *open_store(const char *url)
 {
     const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
@@ -44,7 +33,7 @@ static void check_pipeline(const char *yaml, uint64_t seed, int mode)
  * snapshots make that faster and may be deleted */
 START_TEST(every_prefix_replays_to_what_was_then)
 {
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1, n = (uint64_t)rv_kit_sample(32, 40); seed <= n; seed++) {
         check_pipeline(live_pipelines[_i], seed, RV_UNSET);
         check_pipeline(live_pipelines[_i], seed, RV_MODE_PARALLEL);
     }
@@ -93,7 +82,7 @@ START_TEST(a_follower_stands_where_the_run_stands)
 {
     const struct rv_store_scope scope = live_scope();
 
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1, n = (uint64_t)rv_kit_sample(32, 40); seed <= n; seed++) {
         rv_store *store = open_store("memory:");
         struct live *l = live_new(store, live_pipelines[_i], seed, RV_UNSET);
         struct watcher w = {.every = 1 + (int64_t)seed % 5};

@@ -16,7 +16,7 @@ static const char *const pipelines[] = {
 
 /* Instrumented programs are up to twenty times slower, and meet the same code with fewer seeds. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SEEDS 60
+#define SEEDS 30
 #else
 #define SEEDS 300
 #endif
