@@ -5,13 +5,6 @@
 #ifndef RV_PLUGIN_H
 #define RV_PLUGIN_H
 
-#ifdef __cplusplus
-typedef bool rv_cancel_flag; /* only pointers to it pass through: of the same size and layout */
-#else
-#include <stdatomic.h>
-typedef atomic_bool rv_cancel_flag;
-#endif
-
 #include "coreengine/tools/source.h"
 
 typedef struct rv_plugins rv_plugins; /* a set of opened capabilities; loading: one thread; calling: any thread */

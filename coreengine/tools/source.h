@@ -14,7 +14,12 @@
 #ifndef RV_TOOL_SOURCE_H
 #define RV_TOOL_SOURCE_H
 
+#ifdef __cplusplus
+typedef bool rv_cancel_flag; /* C++ only passes it on; same size and layout */
+#else
 #include <stdatomic.h>
+typedef atomic_bool rv_cancel_flag;
+#endif
 
 #include "coreengine/tools/tools.h"
 
@@ -99,14 +104,15 @@ struct rv_tool_work {
     void (*run)(struct rv_tool_work *w);  /* on a worker; looks at `cancelled` now and then */
     void (*done)(struct rv_tool_work *w); /* then, on the thread of the source; not when it was given up */
     void (*free)(struct rv_tool_work *w); /* at last, on either thread, also when it never ran */
-    atomic_bool cancelled;
+    rv_cancel_flag cancelled;
     bool never_blocks; /* it may run on the thread of the source */
     const char *tool;  /* for logs; lives as long as the work */
     void *host;        /* of whoever runs it */
 };
 /* Threads that may block, given by whoever hosts the source. */
 struct rv_tool_workers {
-    /** Takes w on success; work that never blocks may be over when this returns. RV_E_LIMIT, RV_E_INTERNAL: no thread can be had; RV_E_NOMEM. */
+    /** Takes w on success; work that never blocks may be over when this returns. RV_E_LIMIT, RV_E_INTERNAL: no thread
+     * can be had; RV_E_NOMEM. */
     int (*begin)(void *self, struct rv_tool_work *w, rv_err **err);
     /** Sets `cancelled`. `done` does not come any more; w belongs to the workers. */
     void (*give_up)(void *self, struct rv_tool_work *w);
