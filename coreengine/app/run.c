@@ -123,11 +123,11 @@ static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
     x->mode = run->mode;
     x->use_mocks = run->use_mocks;
     x->answer_from_script = x->script != NULL;
-    x->self = run;
+    x->self = x->observer.self = run;
     if (run->observer.on_event || run->recorder)
-        x->on_event = on_event;
+        x->observer.on_event = on_event;
     if (run->observer.on_delta)
-        x->on_delta = on_delta;
+        x->observer.on_delta = on_delta;
     if (run->observer.on_payload)
         x->on_payload = on_payload;
     if (run->recorder) {
