@@ -16,6 +16,7 @@ enum visit_phase {
     PHASE_CHAIN,  /* the tool that gets the output */
     PHASE_SETTLE, /* outcome and state after the output is final */
     PHASE_ROUTE,
+    PHASE_FAILED, /* rv_visit_fail() was called */
     PHASE_DONE,
 };
 
@@ -79,7 +80,7 @@ struct model_progress {
     bool is_muted;            /* an agent that was asked has spoken, in place of this one */
     json_object *child_rows;  /* by tool call id: the rows of the agent that it asked; owned; NULL: none */
     json_object *final_calls; /* of the reply that had the output; owned; NULL: none */
-    json_object *new_calls; /* of the reply that is being judged, until they are in `messages`; borrowed; NULL: none */
+    json_object *new_calls;   /* of the reply that is being judged, until they are in `messages`; owned; NULL: none */
     struct rv_usage child_usage; /* of the agents that were asked */
 };
 
@@ -88,7 +89,7 @@ struct rv_visit {
     const struct rv_agent *agent;   /* borrowed from the pipeline */
     rv_envelope *env;               /* borrowed: the run's envelope or this stage's fork */
     bool route;
-    enum visit_phase phase;
+    enum visit_phase phase, failed_in; /* failed_in: the phase that called rv_visit_fail() */
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
     int64_t waiting_for;             /* call id, 0: nothing */
     enum rv_event_kind waiting_kind; /* what may come of it */
@@ -175,9 +176,17 @@ void rv_visit_preview(rv_jw *w, const char *key, rv_str text);
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
 
-/* visit_knobs.c: the `execution` section */
+/* visit_mode.c: what a visit does, and which model it asks */
+#define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
 /** Does no visit of that stage do any work, because it is the arbiter and there is to be none? */
 bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent);
+const char *rv_visit_role(const rv_visit *v);
+const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
+int64_t rv_visit_max_tokens(const rv_visit *v);
+bool rv_visit_is_mocked(const rv_visit *v);
+bool rv_visit_is_scripted(const rv_visit *v);
+
+/* visit_knobs.c: the `execution` section */
 /** Where the stage is the arbiter and has nothing to judge: its output is made and stored, and only routing is left. */
 RV_MUST_CHECK int rv_visit_sit_out(rv_visit *v, rv_err **err);
 /** The output is not confident and has a question for the user. */
@@ -189,29 +198,26 @@ void rv_visit_keep_partial(rv_visit *v);
 
 /* visit_llm.c: asking */
 int rv_visit_llm(rv_visit *v, struct rv_effects *out, rv_err **err);
-const char *rv_visit_role(const rv_visit *v);
-const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
-int64_t rv_visit_max_tokens(const rv_visit *v);
 
 /* visit_reply.c: what a model's reply comes to */
 int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
 /* visit_messages.c: messages */
 void rv_messages_fini(struct model_progress *t);
+/** The calls of the last reply are in `messages`, or its judgement is over. */
+void rv_messages_drop_new_calls(struct model_progress *t);
 /** The tools that the stage's model may call, as a request has them; NULL in *offered when there are none. Borrowed. */
 RV_MUST_CHECK int rv_messages_offered(rv_visit *v, json_object **offered, rv_err **err);
 /** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
  * another one. */
 RV_MUST_CHECK int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
-/** What the model is shown of an entry of `results`: the data, or what went wrong. At most RV_TALK_RESULT_MAX bytes. */
+/** What the model is shown of an entry of `results`: the data, or what went wrong. At most RV_MESSAGES_RESULT_MAX bytes. */
 #define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
 void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
 void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
 RV_MUST_CHECK int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err);
 RV_MUST_CHECK int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error,
                                          rv_err **err);
-/** The calls of the last reply were made: their results become messages, and the model is asked again. */
-int rv_messages_acted(rv_visit *v, rv_err **err);
 /** What is kept of it while the stage waits for a person; *out is the caller's. And back. */
 RV_MUST_CHECK int rv_messages_keep(const rv_visit *v, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_messages_take(rv_visit *v, json_object *kept, rv_err **err);
@@ -225,7 +231,7 @@ RV_MUST_CHECK int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err
 
 /* visit_money.c: what calls cost, and the limits of a visit */
 /** Set aside the most that a call can cost; false when the visit failed for want of money or a limit (*rc). */
-bool rv_money_reserve(rv_visit *v, size_t request_bytes, struct rv_effects *out, int *rc, rv_err **err);
+bool rv_money_reserve(rv_visit *v, size_t request_bytes, int *rc, rv_err **err);
 /** The call was not made after all. */
 void rv_money_release(rv_visit *v);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
@@ -236,7 +242,7 @@ void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
  * False when that fails the visit. */
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
 /** The limits on tokens; false when one failed the visit. */
-bool rv_money_within_limits(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
+bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
 
 /* output.c: structured output */
 /** Is it what the agent's output_schema and required_output_fields ask for? A null for an optional member that may not
@@ -249,9 +255,7 @@ void rv_output_drop_nulls(json_object *schema, json_object *value);
 /* visit_tools.c */
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-json_object *rv_visit_plan(const rv_visit *v); /* the plan's steps as they stand; borrowed; NULL: none */
 void rv_visit_tools_fini(struct tool_progress *t);
-void rv_visit_tools_clear(struct tool_progress *t); /* the same, ready for other steps */
 
 /* What was decided about a step before its tool may run. */
 enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_BAD, STEP_IS_BLOCKED };
@@ -265,6 +269,7 @@ struct step_judgement {
 RV_MUST_CHECK int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err);
 /** Is the breaker of that tool open? Then why says it. */
 bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why);
+json_object *rv_visit_plan(const rv_visit *v); /* the steps of the plan as they stand; borrowed; NULL: none */
 rv_str rv_step_tool(const rv_visit *v, size_t index);
 rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size);
 json_object *rv_step_parameters(const rv_visit *v, size_t index);
@@ -406,13 +411,13 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
 int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err);   /* an interrupt keeps the run here */
 
-/* end_failure.c */
-int rv_visit_fail(rv_visit *v, struct rv_effects *out, const char *type, rv_err **err, const char *fmt, ...)
-    RV_PRINTF(5, 6);
+/* visit_fail.c */
+/** The visit fails with that error, once the current phase returns to the driver. */
+int rv_visit_fail(rv_visit *v, const char *type, rv_err **err, const char *fmt, ...) RV_PRINTF(4, 5);
 /** The same with the chain of `cause` (freed) as text; RV_E_NOMEM in it is passed up instead. */
-int rv_visit_fail_cause(rv_visit *v, struct rv_effects *out, const char *type, rv_err *cause, rv_err **err);
+int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err);
 
-bool rv_visit_is_mocked(const rv_visit *v);
-bool rv_visit_is_scripted(const rv_visit *v);
+/* end_failure.c */
+int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
 
 #endif

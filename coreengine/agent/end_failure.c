@@ -1,7 +1,6 @@
-/* How a visit fails: the error, where it leads, and what of the visit stands (5.7, 7.5). */
+/* The phase of a visit that failed: where the error leads, and what of the visit stands (5.7, 7.5). */
 #include "coreengine/agent/end_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Rule 7.5: what an unrouted failure ends the run with. The model's share is its call, its reply, and fields it left
@@ -18,9 +17,10 @@ static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_
     return v->llm_path && (in_call || v->lacks_field) ? RV_REASON_LLM_FAILED : RV_REASON_TOOL_FAILED;
 }
 
-static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type, rv_err **err)
+int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    enum visit_phase failed_in = v->phase;
+    const char *type = v->error_type;
+    enum visit_phase failed_in = v->failed_in;
     rv_str name = rv_str_of(v->agent->name), text = rv_str_of(v->error_text);
     int to = v->agent->routing.error_target;
     bool cancelled = strcmp(type, "CancelledError") == 0;
@@ -35,7 +35,6 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
         if (named < 0)
             return named;
     }
-    v->error_type = type;
     v->result.end = RV_VISIT_FAILED;
     v->result.outcome = RV_OUTCOME_ERROR;
     v->result.error_text = v->error_text;
@@ -62,49 +61,4 @@ static int fail_with_text(rv_visit *v, struct rv_effects *out, const char *type,
         return rv_end_ask_after_failure(v, kind, err);
     }
     return v->route ? rv_envelope_set_stage(v->env, rv_str_of(next), err) : 0;
-}
-
-int rv_visit_fail(rv_visit *v, struct rv_effects *out, const char *type, rv_err **err, const char *fmt, ...)
-{
-    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    va_list ap;
-
-    va_start(ap, fmt);
-    rv_buf_vprintf(&text, fmt, ap);
-    va_end(ap);
-    free(v->error_text);
-    v->error_text = rv_buf_steal(&text, NULL);
-    rv_buf_fini(&text);
-    if (!v->error_text)
-        return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
-    return fail_with_text(v, out, type, err);
-}
-
-int rv_visit_fail_cause(rv_visit *v, struct rv_effects *out, const char *type, rv_err *cause, rv_err **err)
-{
-    if (rv_err_is(cause, RV_E_NOMEM)) {
-        if (err)
-            *err = cause;
-        else
-            rv_err_free(cause);
-        return RV_E_NOMEM;
-    }
-    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    struct rv_src place = {NULL, 0, 0};
-    for (const rv_err *link = cause; link; link = rv_err_cause(link)) {
-        struct rv_src src = rv_err_src(link);
-        if (link != cause)
-            rv_buf_puts(&text, ": ");
-        rv_buf_puts(&text, rv_err_text(link));
-        if (src.file)
-            place = src;
-    }
-    if (place.file)
-        rv_buf_printf(&text, " (%s:%d:%d)", place.file, place.line, place.col);
-    int rc = rv_buf_check(&text, "error text", err);
-    if (rc == 0)
-        rc = rv_visit_fail(v, out, type, err, "%s", rv_buf_cstr(&text));
-    rv_buf_fini(&text);
-    rv_err_free(cause);
-    return rc;
 }

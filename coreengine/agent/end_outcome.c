@@ -22,22 +22,22 @@ static enum rv_outcome stated_outcome(json_object *output, const char **text, bo
 }
 
 /* True when the output's outcome ended the visit; *rc is the result then. */
-static bool refused_by_outcome(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
+static bool refused_by_outcome(rv_visit *v, int *rc, rv_err **err)
 {
     const char *text = NULL, *why;
     bool bad;
     enum rv_outcome o = stated_outcome(v->output, &text, &bad);
 
     if (bad) {
-        *rc = rv_visit_fail(v, out, "ValidationError", err,
+        *rc = rv_visit_fail(v, "ValidationError", err,
                             "agent \"%s\": output states outcome \"%.*s\", which does not exist", v->agent->name,
                             RV_STR_ARG(rv_utf8_cut(rv_str_of(text), 60)));
         return true;
     }
     if (o == RV_OUTCOME_ERROR) {
         why = rv_end_text(v->output, "error", "reason");
-        *rc = why ? rv_visit_fail(v, out, "ProcessingError", err, "%s", why)
-                  : rv_visit_fail(v, out, "ProcessingError", err, "agent \"%s\" reported an error without saying which",
+        *rc = why ? rv_visit_fail(v, "ProcessingError", err, "%s", why)
+                  : rv_visit_fail(v, "ProcessingError", err, "agent \"%s\" reported an error without saying which",
                                   v->agent->name);
         return true;
     }
@@ -56,11 +56,10 @@ int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
     for (size_t i = 0; i < need->n; i++)
         if (!json_object_object_get_ex(v->output, need->items[i], NULL)) {
             v->lacks_field = true;
-            return rv_visit_fail(v, out, "ValidationError", err,
-                                 "agent \"%s\": required output field \"%s\" is missing", v->agent->name,
-                                 need->items[i]);
+            return rv_visit_fail(v, "ValidationError", err, "agent \"%s\": required output field \"%s\" is missing",
+                                 v->agent->name, need->items[i]);
         }
-    if (refused_by_outcome(v, out, &rc, err))
+    if (refused_by_outcome(v, &rc, err))
         return rc;
     v->phase = PHASE_POLICY;
     return rv_visit_validate_verdict(v, out, err);
@@ -93,7 +92,7 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
     rv_str key = rv_str_of(v->agent->output.key);
     int rc = 0;
 
-    if (refused_by_outcome(v, out, &rc, err))
+    if (refused_by_outcome(v, &rc, err))
         return rc;
     if (v->agent->output.state_merge != RV_UNSET) {
         rc = rv_envelope_merge_state(v->env, key, (enum rv_merge_how)v->agent->output.state_merge, v->output, err);

@@ -81,18 +81,18 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
     return rc;
 }
 
-int rv_reply_act(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
+int rv_reply_act(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
 {
     const struct rv_agent *a = v->agent;
     int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.llm.tool_calls_limit;
 
     if (v->model.rounds >= a->limits.max_rounds)
-        return rv_visit_fail(v, out, "LimitError", err,
+        return rv_visit_fail(v, "LimitError", err,
                              "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
                              "raise it, or tell the model when to stop",
                              a->name, (long long)v->model.rounds, (long long)a->limits.max_rounds);
     if (limit > 0 && v->model.tool_calls + n > limit)
-        return rv_visit_fail(v, out, "LimitError", err,
+        return rv_visit_fail(v, "LimitError", err,
                              "agent \"%s\": the model has called %lld tools and asks for %lld more, "
                              "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
                              a->name, (long long)v->model.tool_calls, (long long)n, (long long)limit);

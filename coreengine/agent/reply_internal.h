@@ -22,8 +22,7 @@ RV_MUST_CHECK int rv_reply_arguments(const rv_visit *v, rv_str text, json_object
 /** The call by which the model hands over its output, or NULL; borrowed. calls may be NULL. */
 json_object *rv_reply_output_call(json_object *calls);
 /** The calls become the steps of the tool machine. */
-RV_MUST_CHECK int rv_reply_act(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
-                               rv_err **err);
+RV_MUST_CHECK int rv_reply_act(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
 /** Nobody offered these tools: the attempt failed. */
 RV_MUST_CHECK int rv_reply_unasked(rv_visit *v, json_object *calls, struct rv_effects *out, rv_err **err);
 

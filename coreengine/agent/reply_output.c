@@ -47,14 +47,14 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv
                   rv_err **err)
 {
     if (rv_err_is(cause, RV_E_NOMEM))
-        return rv_visit_fail_cause(v, out, "ValidationError", cause, err);
+        return rv_visit_fail_cause(v, "ValidationError", cause, err);
     if (v->model.repairs >= v->agent->limits.max_repairs) {
         int rc = RV_WRAP(&cause, rv_err_code(cause),
                          "agent \"%s\": the output does not fit output_schema, after %lld "
                          "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
                          v->agent->name, (long long)v->model.repairs, (long long)v->agent->limits.max_repairs);
         RV_IGNORE(rc, "the error carries it");
-        return rv_visit_fail_cause(v, out, "ParseError", cause, err);
+        return rv_visit_fail_cause(v, "ParseError", cause, err);
     }
     v->model.repairs++;
     rv_reply_emit_repair(v, rv_err_text(cause), out);

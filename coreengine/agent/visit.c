@@ -9,34 +9,6 @@
 #define MAX_CHILD_ROWS  ((size_t)64 << 20)
 #define ERROR_MAX_BYTES ((size_t)64 << 10) /* of what a provider, tool or plugin says went wrong */
 
-bool rv_visit_is_scripted(const rv_visit *v)
-{
-    return v->shared->scripted_stages && v->shared->scripted_stages[v->agent->index];
-}
-
-static bool is_mocked(const struct rv_visit_shared *shared, const struct rv_agent *agent)
-{
-    if (shared->scripted_stages && shared->scripted_stages[agent->index])
-        return true;
-    return agent->hooks.mock_handler[0] && (agent->hooks.mock || shared->use_mocks);
-}
-
-bool rv_visit_is_mocked(const rv_visit *v)
-{
-    return is_mocked(v->shared, v->agent);
-}
-
-bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
-{
-    return is_mocked(shared, &shared->pipeline->agents[stage]);
-}
-
-bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
-{
-    const struct rv_agent *agent = &shared->pipeline->agents[stage];
-    return agent->has_llm && !is_mocked(shared, agent) && !rv_arbiter_is_off(shared, agent);
-}
-
 static int advance(rv_visit *v, struct rv_effects *out, rv_err **err);
 
 static int64_t stage_deadline(const rv_visit *v)
@@ -170,6 +142,8 @@ static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rv_visit_settle(v, out, err);
     case PHASE_ROUTE:
         return rv_visit_route(v, out, err);
+    case PHASE_FAILED:
+        return rv_visit_failed(v, out, err);
     case PHASE_DONE:
         break;
     }
@@ -179,7 +153,7 @@ static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
 static int advance(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
-    while (rc == 0 && v->phase != PHASE_DONE && !v->waiting_for)
+    while (rc == 0 && v->phase != PHASE_DONE && (!v->waiting_for || v->phase == PHASE_FAILED))
         rc = run_phase(v, out, err);
     return rc;
 }
@@ -277,7 +251,8 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
     }
     v->waiting_for = 0;
     rv_money_lose(v, "a model call was cancelled under way: it counts as charged for", out);
-    return rv_visit_fail(v, out, "CancelledError", err, "%s", why);
+    int rc = rv_visit_fail(v, "CancelledError", err, "%s", why);
+    return rc < 0 ? rc : advance(v, out, err);
 }
 
 int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why, int64_t now_us,
@@ -348,6 +323,9 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
         return rc == 0 && !v->waiting_for ? advance(v, out, err) : rc;
     }
     if (!call || v->waiting_kind != RV_EVENT_LLM_DONE || rv_money_recover(v, out, &rc, err) || rc < 0)
+        return rc;
+    rc = advance(v, out, err); /* it has failed for want of money */
+    if (rc < 0)
         return rc;
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL); /* it is not made again: nothing can pay for it */
     if (!e)

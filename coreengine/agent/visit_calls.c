@@ -14,13 +14,13 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
 
     if (v->now_us >= v->deadline_us) {
         rv_buf_fini(request);
-        return rv_visit_fail(v, out, "TimeoutError", err, "stage \"%s\" ran out of time before %s (%lld s)",
-                             v->agent->name, label, (long long)v->agent->limits.timeout_seconds);
+        return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before %s (%lld s)", v->agent->name,
+                             label, (long long)v->agent->limits.timeout_seconds);
     }
     rv_err *cause = NULL;
     if (rv_buf_check(request, "call arguments", &cause) < 0) {
         rv_buf_fini(request);
-        return rv_visit_fail_cause(v, out, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
     }
     struct rv_effect *e = rv_effects_add(out, call->kind);
     if (!e) {

@@ -77,7 +77,7 @@ int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = rv_route(v->agent, v->output, &scope, &v->routed_to, &v->routed_by, &v->routed_rule, &cause);
     rv_stage_scope_fini(&values);
     if (rc < 0)
-        return rv_visit_fail_cause(v, out, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
     return rv_visit_finish(v, out, err);
 }
 
@@ -212,12 +212,12 @@ static bool is_approved(const rv_visit *v, const char *policy)
     return false;
 }
 
-static int policy_reply(rv_visit *v, json_object *reply, struct rv_effects *out, rv_err **err)
+static int policy_reply(rv_visit *v, json_object *reply, rv_err **err)
 {
     const char *name = v->agent->hooks.policies.items[v->policy_at], *decision = NULL, *reason = NULL;
 
     if (!rv_json_get_text(reply, "decision", &decision))
-        return rv_visit_fail(v, out, "PolicyError", err, "policy \"%s\" answered no decision", name);
+        return rv_visit_fail(v, "PolicyError", err, "policy \"%s\" answered no decision", name);
     if (strcmp(decision, "allow") == 0) {
         v->policy_at++;
         return 0;
@@ -229,12 +229,12 @@ static int policy_reply(rv_visit *v, json_object *reply, struct rv_effects *out,
         return 0;
     }
     if (strcmp(decision, "deny") != 0)
-        return rv_visit_fail(v, out, "PolicyError", err,
+        return rv_visit_fail(v, "PolicyError", err,
                              "policy \"%s\" answered decision \"%.*s\": allow, deny and confirm are known", name,
                              RV_STR_ARG(rv_utf8_cut(rv_str_of(decision), 60)));
     if (!rv_json_get_text(reply, "reason", &reason) && !rv_json_get_text(reply, "message", &reason))
         reason = "no reason given";
-    return rv_visit_fail(v, out, "PolicyError", err, "policy \"%s\" denied it: %s", name, reason);
+    return rv_visit_fail(v, "PolicyError", err, "policy \"%s\" denied it: %s", name, reason);
 }
 
 static int route_by_default(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -254,9 +254,8 @@ static int route_nowhere(rv_visit *v, const char *next, struct rv_effects *out, 
 
     v->routed_to = RV_TARGET_NONE;
     if (strict)
-        return rv_visit_fail(v, out, "ProcessingError", err,
-                             "routing function \"%s\" chose \"%.*s\", which is no stage", v->agent->routing.function,
-                             RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
+        return rv_visit_fail(v, "ProcessingError", err, "routing function \"%s\" chose \"%.*s\", which is no stage",
+                             v->agent->routing.function, RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
     if (rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w)) {
         rv_jw_kv_text(&w, "message", "the routing function chose a target that does not exist: the default decides");
         rv_visit_preview(&w, "target", rv_str_of(next));
@@ -303,6 +302,7 @@ static const char *asked(const rv_visit *v)
     case PHASE_STORE:
     case PHASE_CHAIN:
     case PHASE_SETTLE:
+    case PHASE_FAILED:
     case PHASE_DONE:
         break;
     }
@@ -335,7 +335,7 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
         const char *type = timeout ? ev->error_type : phase_error(v);
         if (v->phase == PHASE_MAIN && ev->error_type)
             type = ev->error_type; /* a mock may play any failure of the stage */
-        return rv_visit_fail(v, out, type, err, "%s \"%s\" of agent \"%s\" failed: %.*s", phase_kind(v), asked(v),
+        return rv_visit_fail(v, type, err, "%s \"%s\" of agent \"%s\" failed: %.*s", phase_kind(v), asked(v),
                              v->agent->name, RV_STR_ARG(ev->error));
     }
     if (rv_str_trim(ev->reply).len) { /* no bytes: nothing to change (W26) */
@@ -346,7 +346,7 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
     }
     if (rc == 0) {
         if (v->phase == PHASE_POLICY)
-            rc = policy_reply(v, reply, out, err);
+            rc = policy_reply(v, reply, err);
         else if (v->phase == PHASE_ROUTE)
             rc = route_reply(v, reply, out, err);
         else if (v->phase == PHASE_MAIN)
@@ -358,7 +358,7 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
         const char *type = phase_error(v);
         rc = RV_WRAP(&cause, rv_err_code(cause), "%s \"%s\" of agent \"%s\"", phase_kind(v), asked(v), v->agent->name);
         RV_IGNORE(rc, "the chain carries it");
-        rc = rv_visit_fail_cause(v, out, type, cause, err);
+        rc = rv_visit_fail_cause(v, type, cause, err);
     }
     json_object_put(reply);
     return rc;

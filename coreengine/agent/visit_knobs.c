@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define ARBITER "arbiter" /* the output key by which the rules know it */
-
 static const struct rv_execution_config *knobs(const rv_visit *v)
 {
     return &v->shared->pipeline->execution;
@@ -56,15 +54,9 @@ static bool plan_is_unsure(const rv_visit *v)
            confidence < knobs(v)->high_confidence_threshold;
 }
 
-bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent)
-{
-    return shared->rules >= RV_RULES_2 && !shared->pipeline->execution.enable_arbiter &&
-           strcmp(agent->output.key, ARBITER) == 0;
-}
-
 int rv_visit_sit_out(rv_visit *v, rv_err **err)
 {
-    if (v->shared->rules < RV_RULES_2 || strcmp(v->agent->output.key, ARBITER) != 0)
+    if (v->shared->rules < RV_RULES_2 || strcmp(v->agent->output.key, RV_ARBITER) != 0)
         return 0;
     if (knobs(v)->enable_arbiter && (!knobs(v)->skip_arbiter_for_read_only || !plan_only_reads(v) || plan_is_unsure(v)))
         return 0;
@@ -131,7 +123,7 @@ int rv_visit_validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
             return 0;
         }
     }
-    return rv_visit_fail(v, out, "ValidationError", err, "agent \"%s\": verdict \"%s\" contradicts outcome \"%s\"",
+    return rv_visit_fail(v, "ValidationError", err, "agent \"%s\": verdict \"%s\" contradicts outcome \"%s\"",
                          v->agent->name, verdict, outcome);
 }
 

@@ -7,25 +7,6 @@
 #define FALLBACK_PROMPT "Process the following request and answer with a JSON object.\n\nRequest: "
 #define MAX_REQUEST     (16 * RV_TEMPLATE_MAX_OUTPUT) /* the prompt and what was said before and after it */
 
-const char *rv_visit_role(const rv_visit *v)
-{
-    return v->agent->model.role[0] ? v->agent->model.role : "default";
-}
-
-const struct rv_model_config *rv_visit_model(const rv_visit *v)
-{
-    return rv_pipeline_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
-}
-
-int64_t rv_visit_max_tokens(const rv_visit *v)
-{
-    const struct rv_model_config *model = rv_visit_model(v);
-
-    if (v->agent->model.has_max_tokens)
-        return v->agent->model.max_tokens;
-    return model && model->has_max_tokens ? model->max_tokens : RV_LLM_DEFAULT_MAX_TOKENS;
-}
-
 /* --- the prompt --- */
 
 static const rv_template *find_prompt(const rv_visit *v)
@@ -137,7 +118,7 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
 /* --- the call --- */
 
 /* A model call for this request from those that the run has left; the first was taken when the visit began. */
-static bool take_call(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
+static bool take_call(rv_visit *v, int *rc, rv_err **err)
 {
     if (v->model.has_call)
         return true;
@@ -147,7 +128,7 @@ static bool take_call(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
         return true;
     }
     v->bound = RV_REASON_MAX_LLM_CALLS;
-    *rc = rv_visit_fail(v, out, "LimitError", err,
+    *rc = rv_visit_fail(v, "LimitError", err,
                         "agent \"%s\" needs a further model call, and all that max_llm_calls (%lld) allows were made: "
                         "raise max_llm_calls, or lower the agent's max_rounds",
                         v->agent->name, (long long)rv_visit_root(v->shared)->pipeline->max_llm_calls);
@@ -164,13 +145,13 @@ static const char *request_limit_key(const struct rv_agent *a)
     return by_cap ? "max_iterations" : "limits.request_limit";
 }
 
-static bool request_allowed(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
+static bool request_allowed(rv_visit *v, int *rc, rv_err **err)
 {
     int64_t limit = v->agent->limits.llm.request_limit;
 
     if (limit == 0 || v->model.requests < limit)
-        return rv_money_within_limits(v, out, rc, err) && take_call(v, out, rc, err);
-    *rc = rv_visit_fail(v, out, "LimitError", err,
+        return rv_money_within_limits(v, rc, err) && take_call(v, rc, err);
+    *rc = rv_visit_fail(v, "LimitError", err,
                         "agent \"%s\": the next request would exceed %s (%lld); raise it, or give the model less to do",
                         v->agent->name, request_limit_key(v->agent), (long long)limit);
     return false;
@@ -241,8 +222,8 @@ static int ask(rv_visit *v, struct rv_effects *out, rv_err **err)
 
     int rc = ensure_prompt(v, &cause);
     if (rc < 0)
-        return rv_visit_fail_cause(v, out, "ProcessingError", cause, err);
-    if (!request_allowed(v, out, &rc, err))
+        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+    if (!request_allowed(v, &rc, err))
         return rc;
     rc = rv_messages_offered(v, &offered, err);
     if (rc == 0 && offered) /* for those who watch the reply: its calls are named as it comes */
@@ -251,9 +232,9 @@ static int ask(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rc;
     if (write_request(v, offered, &request, &cause) < 0 || rv_buf_check(&request, "model request", &cause) < 0) {
         rv_buf_fini(&request);
-        return rv_visit_fail_cause(v, out, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
     }
-    if (!rv_money_reserve(v, request.len, out, &rc, err)) {
+    if (!rv_money_reserve(v, request.len, &rc, err)) {
         rv_buf_fini(&request);
         return rc;
     }

@@ -10,6 +10,12 @@
 #define TYPE_MAX  200                /* of its type: a tool may have made it up */
 #define KEPT_MAX  ((size_t)64 << 20)
 
+void rv_messages_drop_new_calls(struct model_progress *t)
+{
+    json_object_put(t->new_calls);
+    t->new_calls = NULL;
+}
+
 void rv_messages_fini(struct model_progress *t)
 {
     free(t->prompt);
@@ -20,6 +26,7 @@ void rv_messages_fini(struct model_progress *t)
     rv_buf_fini(&t->visible);
     json_object_put(t->child_rows);
     json_object_put(t->final_calls);
+    json_object_put(t->new_calls);
 }
 
 /* --- tools on offer --- */
@@ -143,7 +150,7 @@ int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *c
     if (!has_text && !calls && ev->llm.opaque.len == 0)
         return 0; /* it said nothing, and providers take no turn without anything in it */
     int rc = calls ? rv_messages_tell_apart(v, calls, err) : 0;
-    v->model.new_calls = NULL;
+    rv_messages_drop_new_calls(&v->model);
     if (rc == 0)
         rc = new_message(v, "assistant", &message, err);
     if (rc == 0 && has_text)
@@ -229,28 +236,4 @@ void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
     }
     rv_buf_clear(out);
     rv_messages_write_error(type, text, out);
-}
-
-int rv_messages_acted(rv_visit *v, rv_err **err)
-{
-    size_t n = json_object_array_length(v->tools.steps);
-    int rc = 0;
-
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);
-        char scratch[48];
-        bool is_error = false;
-
-        rv_messages_write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
-        rc = rv_buf_check(&content, "tool result", err);
-        if (rc == 0)
-            rc = rv_messages_add_result(v, rv_step_id(v, i, scratch, sizeof scratch), rv_step_tool(v, i),
-                                        rv_buf_str(&content), is_error, err);
-        rv_buf_fini(&content);
-    }
-    v->model.steps_before += n;
-    v->model.acting = false;
-    rv_visit_tools_clear(&v->tools);
-    v->attempt = 1;
-    return rc;
 }

@@ -29,13 +29,13 @@ static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
     return worst;
 }
 
-static int fail_for_money(rv_visit *v, int64_t needed, struct rv_effects *out, rv_err **err)
+static int fail_for_money(rv_visit *v, int64_t needed, rv_err **err)
 {
     const struct rv_visit_shared *s = rv_visit_root(v->shared);
     int64_t budget = s->pipeline->budget_micro_usd;
 
     v->bound = RV_REASON_BUDGET;
-    return rv_visit_fail(v, out, "LimitError", err,
+    return rv_visit_fail(v, "LimitError", err,
                          "agent \"%s\": the next model call may cost $%" PRId64 ".%06d, and of budget.usd "
                          "($%" PRId64 ".%06d) $%" PRId64 ".%06d is spent and $%" PRId64
                          ".%06d set aside for calls under way: raise budget.usd, or lower max_tokens",
@@ -44,13 +44,13 @@ static int fail_for_money(rv_visit *v, int64_t needed, struct rv_effects *out, r
                          s->reserved_micro_usd / 1000000, (int)(s->reserved_micro_usd % 1000000));
 }
 
-static bool set_aside(rv_visit *v, int64_t worst, struct rv_effects *out, int *rc, rv_err **err)
+static bool set_aside(rv_visit *v, int64_t worst, int *rc, rv_err **err)
 {
     struct rv_visit_shared *s = rv_visit_root(v->shared);
 
     if (s->pipeline->has_budget &&
         plus(plus(s->spent_micro_usd, s->reserved_micro_usd), worst) > s->pipeline->budget_micro_usd) {
-        *rc = fail_for_money(v, worst, out, err);
+        *rc = fail_for_money(v, worst, err);
         return false;
     }
     v->model.reserved_micro_usd = worst;
@@ -59,9 +59,9 @@ static bool set_aside(rv_visit *v, int64_t worst, struct rv_effects *out, int *r
     return true;
 }
 
-bool rv_money_reserve(rv_visit *v, size_t request_bytes, struct rv_effects *out, int *rc, rv_err **err)
+bool rv_money_reserve(rv_visit *v, size_t request_bytes, int *rc, rv_err **err)
 {
-    return set_aside(v, worst_cost(v, request_bytes), out, rc, err);
+    return set_aside(v, worst_cost(v, request_bytes), rc, err);
 }
 
 void rv_money_release(rv_visit *v)
@@ -131,28 +131,26 @@ bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
     int64_t worst = v->model.reserved_micro_usd;
 
     rv_money_lose(v, "nobody knows what became of a model call: it counts as charged for, and is made again", out);
-    return worst == 0 || set_aside(v, worst, out, rc, err);
+    return worst == 0 || set_aside(v, worst, rc, err);
 }
 
-static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, struct rv_effects *out, int *rc,
-                   rv_err **err)
+static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, int *rc, rv_err **err)
 {
     if (limit == 0 || used <= limit)
         return true;
-    *rc = rv_visit_fail(v, out, "LimitError", err,
+    *rc = rv_visit_fail(v, "LimitError", err,
                         "agent \"%s\" used %" PRId64 " tokens, limits.%s allows %" PRId64
                         ": raise it, or give the model less to read and write",
                         v->agent->name, used, key, limit);
     return false;
 }
 
-bool rv_money_within_limits(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
+bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
 {
     const struct rv_llm_limits *l = &v->agent->limits.llm;
     const struct rv_usage *u = &v->model.usage;
 
-    return within(v, "input_tokens_limit", u->input_tokens, l->input_tokens_limit, out, rc, err) &&
-           within(v, "output_tokens_limit", u->output_tokens, l->output_tokens_limit, out, rc, err) &&
-           within(v, "total_tokens_limit", plus(u->input_tokens, u->output_tokens), l->total_tokens_limit, out, rc,
-                  err);
+    return within(v, "input_tokens_limit", u->input_tokens, l->input_tokens_limit, rc, err) &&
+           within(v, "output_tokens_limit", u->output_tokens, l->output_tokens_limit, rc, err) &&
+           within(v, "total_tokens_limit", plus(u->input_tokens, u->output_tokens), l->total_tokens_limit, rc, err);
 }

@@ -241,7 +241,7 @@ int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
     else
         rc = call->waits ? start_call(v, (size_t)(call - v->tools.pending), out, err) : answered(v, call, ev, out, err);
     bool all = v->tools.n_pending > 0 && v->tools.n_answered == v->tools.n_pending;
-    return rc == 0 && all && v->phase != PHASE_DONE ? complete(v, err) : rc;
+    return rc == 0 && all && v->phase == PHASE_MAIN ? complete(v, err) : rc;
 }
 
 int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err)

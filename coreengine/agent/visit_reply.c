@@ -19,7 +19,7 @@ int rv_reply_failed(rv_visit *v, const char *type, bool retryable, rv_err *cause
         rv_err_free(cause);
         return 0;
     }
-    return rv_visit_fail_cause(v, out, type, cause, err);
+    return rv_visit_fail_cause(v, type, cause, err);
 }
 
 static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -37,15 +37,15 @@ static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects
 /* --- the reply --- */
 
 /* The provider's own loop paused: it wants its words back and goes on. */
-static int go_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+static int go_on(rv_visit *v, const struct rv_event *ev, rv_err **err)
 {
     if (!v->agent->has_tools) /* nor is it counted by the proof of model calls */
-        return rv_visit_fail(v, out, "LLMError", err,
+        return rv_visit_fail(v, "LLMError", err,
                              "agent \"%s\": the provider paused its answer, which only stages with tools go on with: "
                              "set has_tools",
                              v->agent->name);
     if (v->model.rounds >= v->agent->limits.max_rounds)
-        return rv_visit_fail(v, out, "LimitError", err,
+        return rv_visit_fail(v, "LimitError", err,
                              "agent \"%s\": the provider paused its answer %lld times, max_rounds is %lld: raise it",
                              v->agent->name, (long long)v->model.rounds, (long long)v->agent->limits.max_rounds);
     v->model.rounds++;
@@ -53,11 +53,11 @@ static int go_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
     return rv_messages_add_reply(v, ev, NULL, err);
 }
 
-static int refused(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+static int refused(rv_visit *v, const struct rv_event *ev, rv_err **err)
 {
     rv_str head = rv_utf8_cut(rv_str_trim(ev->reply), REPLY_HEAD_BYTES);
 
-    return rv_visit_fail(v, out, "LLMError", err, "agent \"%s\": %s: \"%.*s\"", v->agent->name,
+    return rv_visit_fail(v, "LLMError", err, "agent \"%s\": %s: \"%.*s\"", v->agent->name,
                          ev->llm.finish == RV_FINISH_REFUSAL ? "the model refuses to answer"
                                                              : "the provider's content filter cut the answer off",
                          RV_STR_ARG(head));
@@ -69,16 +69,16 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
     json_object *offered = NULL;
 
     if (ev->llm.finish == RV_FINISH_REFUSAL || ev->llm.finish == RV_FINISH_CONTENT_FILTER)
-        return refused(v, ev, out, err);
+        return refused(v, ev, err);
     if (v->agent->output.schema && (!calls || rv_reply_output_call(calls)))
-        return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : rv_reply_structured(v, ev, calls, out, err);
+        return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : rv_reply_structured(v, ev, calls, out, err);
     int rc = calls ? rv_messages_offered(v, &offered, err) : 0;
     if (rc < 0)
         return rc;
     if (calls)
-        return offered || v->agent->output.schema ? rv_reply_act(v, ev, calls, out, err)
+        return offered || v->agent->output.schema ? rv_reply_act(v, ev, calls, err)
                                                   : rv_reply_unasked(v, calls, out, err);
-    return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, out, err) : rv_reply_plain(v, ev, out, err);
+    return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : rv_reply_plain(v, ev, out, err);
 }
 
 int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -100,7 +100,8 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
         json_object_put(calls);
         return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
     }
-    v->model.new_calls = calls;
+    rv_messages_drop_new_calls(&v->model);
+    v->model.new_calls = json_object_get(calls);
     rv_reply_emit(v, ev, calls, spent, out);
     if (ev->failed) {
         json_object_put(calls);
@@ -113,9 +114,10 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
         rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the model reply is not valid UTF-8", v->agent->name);
     if (rc < 0)
         rc = rv_reply_failed(v, "ParseError", true, cause, out, err);
-    else if (rv_money_within_limits(v, out, &rc, err))
+    else if (rv_money_within_limits(v, &rc, err))
         rc = take_reply(v, ev, calls, out, err);
-    v->model.new_calls = NULL;
+    if (v->phase != PHASE_FAILED) /* else they become rows */
+        rv_messages_drop_new_calls(&v->model);
     json_object_put(calls);
     return rc;
 }

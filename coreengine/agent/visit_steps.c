@@ -364,3 +364,12 @@ int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t 
     return rv_step_error(v, index, ev->error_type ? ev->error_type : "ExecutionError", ev->error, ev->retryable, ms,
                          out, err);
 }
+
+json_object *rv_visit_plan(const rv_visit *v)
+{
+    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->tools.plan_from), NULL), *steps = NULL;
+
+    if (json_object_is_type(plan, json_type_object))
+        json_object_object_get_ex(plan, "steps", &steps);
+    return steps;
+}

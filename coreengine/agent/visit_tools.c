@@ -17,24 +17,14 @@ void rv_visit_tools_fini(struct tool_progress *t)
     free(t->pending);
 }
 
-void rv_visit_tools_clear(struct tool_progress *t)
+static void clear(struct tool_progress *t)
 {
     rv_visit_tools_fini(t);
     *t = (struct tool_progress){0};
 }
 
-/* The steps of the stage's plan as it stands, or NULL. */
-json_object *rv_visit_plan(const rv_visit *v)
-{
-    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->tools.plan_from), NULL), *steps = NULL;
-
-    if (json_object_is_type(plan, json_type_object))
-        json_object_object_get_ex(plan, "steps", &steps);
-    return steps;
-}
-
 /* Find the plan's steps; a plan that is absent has none. */
-static int begin_plan(rv_visit *v, struct rv_effects *out, rv_err **err)
+static int begin_plan(rv_visit *v, rv_err **err)
 {
     json_object *steps = rv_visit_plan(v);
     int64_t limit = v->shared->pipeline->execution.max_plan_steps;
@@ -44,11 +34,11 @@ static int begin_plan(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (!v->tools.results)
         return RV_FAIL(err, RV_E_NOMEM, "begin tool stage \"%s\"", v->agent->name);
     if (steps && !json_object_is_type(steps, json_type_array))
-        return rv_visit_fail(v, out, "ProcessingError", err,
+        return rv_visit_fail(v, "ProcessingError", err,
                              "agent \"%s\": `steps` of output \"%s\" must be a list, found %s", v->agent->name,
                              v->agent->tools.plan_from, rv_json_type_text(steps));
     if (steps && (int64_t)json_object_array_length(steps) > limit)
-        return rv_visit_fail(v, out, "ProcessingError", err,
+        return rv_visit_fail(v, "ProcessingError", err,
                              "agent \"%s\": the plan has %zu steps, execution.max_plan_steps allows %lld",
                              v->agent->name, json_object_array_length(steps), (long long)limit);
     v->tools.steps = steps ? json_object_get(steps) : json_object_new_array();
@@ -89,7 +79,7 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
         v->model.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
     if (++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
         return rc;
-    return rv_visit_fail(v, out, "LimitError", err,
+    return rv_visit_fail(v, "LimitError", err,
                          "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
                          "%lld: raise it, or tell "
                          "the model what there is; the last: %s",
@@ -132,6 +122,31 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
+/* The calls of the last reply were made: their results become messages, and the model is asked again. */
+static int return_results(rv_visit *v, rv_err **err)
+{
+    size_t n = json_object_array_length(v->tools.steps);
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);
+        char scratch[48];
+        bool is_error = false;
+
+        rv_messages_write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
+        rc = rv_buf_check(&content, "tool result", err);
+        if (rc == 0)
+            rc = rv_messages_add_result(v, rv_step_id(v, i, scratch, sizeof scratch), rv_step_tool(v, i),
+                                        rv_buf_str(&content), is_error, err);
+        rv_buf_fini(&content);
+    }
+    v->model.steps_before += n;
+    v->model.acting = false;
+    clear(&v->tools);
+    v->attempt = 1;
+    return rc;
+}
+
 static int tools_output(rv_visit *v, rv_err **err)
 {
     json_object *obj = json_object_new_object();
@@ -159,14 +174,14 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = 0;
 
     if (!v->tools.steps)
-        rc = begin_plan(v, out, err);
+        rc = begin_plan(v, err);
     v->phase = v->phase == PHASE_BACKOFF ? PHASE_MAIN : v->phase;
     while (rc == 0 && v->phase == PHASE_MAIN && !v->waiting_for) {
         if (v->tools.at >= json_object_array_length(v->tools.steps))
-            return v->model.acting ? rv_messages_acted(v, err) : tools_output(v, err);
+            return v->model.acting ? return_results(v, err) : tools_output(v, err);
         if (v->now_us >= v->deadline_us)
-            return rv_visit_fail(v, out, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu",
-                                 v->agent->name, v->tools.at);
+            return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu", v->agent->name,
+                                 v->tools.at);
         rc = v->tools.word != WORD_NONE ? take_word(v, out, err) : try_step(v, out, err);
     }
     return rc;
@@ -209,7 +224,7 @@ static int take_word(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (word == WORD_ASK)
         return ask_outcome(v, out, err);
     if (word == WORD_FAIL)
-        return rv_visit_fail(v, out, "ToolError", err,
+        return rv_visit_fail(v, "ToolError", err,
                              "agent \"%s\": nobody knows whether tool \"%.*s\" ran, and the review gave it up",
                              v->agent->name, RV_STR_ARG(tool));
     if (v->tools.stated)
