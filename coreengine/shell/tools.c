@@ -67,7 +67,7 @@ void rv_run_tools_fini(struct run_tools *t)
 
 /* --- calls --- */
 
-void rv_call_take_tool(struct call *c, struct rv_tool_reply *reply)
+static void take_reply(struct call *c, struct rv_tool_reply *reply)
 {
     rv_engine *e = c->x->engine;
 
@@ -91,7 +91,7 @@ void rv_call_take_tool(struct call *c, struct rv_tool_reply *reply)
 
 static void done(struct rv_tool_call *t, struct rv_tool_reply *reply)
 {
-    rv_call_take_tool((struct call *)((char *)t - offsetof(struct call, tool)), reply);
+    take_reply((struct call *)((char *)t - offsetof(struct call, tool)), reply);
 }
 
 static int call_source(struct rv_tool_source *s, struct call *c, const struct rv_effect *e, rv_err **err)
@@ -142,7 +142,7 @@ int rv_call_make_tool(struct call *c, const struct rv_effect *e, rv_err **err)
     c->health = health;
     if (s && s->stands_in && rv_kept_take(x, c->call_id, &kept)) {
         struct rv_tool_reply reply = rv_script_tool_reply(&kept);
-        rv_call_take_tool(c, &reply);
+        take_reply(c, &reply);
         return 0;
     }
     if (!s) {
