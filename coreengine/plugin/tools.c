@@ -6,26 +6,23 @@
 #include "coreengine/context/context.h"
 #include "coreengine/plugin/plugin_internal.h"
 
-#define MAX_CALL    (2 * RV_JSON_MAX_BYTES) /* of what is copied for one call */
-#define MAX_ERROR   ((size_t)2 << 20)       /* text of a failed call */
+#define MAX_ERROR   ((size_t)2 << 20) /* text of a failed call */
 #define MAX_CONTEXT ((size_t)64 << 10)
 
 struct tool_work {
     struct rv_tool_work work;  /* first: a pointer to it is one to this */
     struct rv_tool_call *call; /* thread of the source only; not looked at once the work was given up */
     rv_plugins *plugins;       /* borrowed; outlives the call */
-    rv_arena *room;            /* owned: the texts of `what` */
     struct rv_plugin_call what;
     rv_buf reply;
     rv_err *failure; /* owned; NULL: it went well */
     bool reports_error;
-};
+}; /* the texts of `what` follow it */
 
 static void run(struct rv_tool_work *work)
 {
     struct tool_work *w = (struct tool_work *)work;
 
-    w->reply = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     if (rv_plugins_call(w->plugins, &w->what, &w->reply, &w->failure) == 0)
         w->reports_error = rv_tool_reply_reports_error(rv_buf_str(&w->reply));
 }
@@ -50,60 +47,54 @@ static void free_work(struct rv_tool_work *work)
 {
     struct tool_work *w = (struct tool_work *)work;
 
-    rv_arena_free(w->room);
     rv_buf_fini(&w->reply);
     rv_err_free(w->failure);
     free(w);
 }
 
-static const char *keep(struct tool_work *w, const char *text)
+/* A text that the work keeps, behind the last one. */
+static const char *keep(char **at, rv_str text)
 {
-    return rv_arena_dup(w->room, rv_str_of(text));
+    char *copy = *at;
+
+    if (text.len)
+        memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    *at = copy + text.len + 1;
+    return copy;
 }
 
-/* False: memory is short. */
-static bool copy_call(struct tool_work *w, const struct rv_tool_call *c)
+/* One block: the work, and behind it the texts of the call. NULL: memory is short. */
+static struct tool_work *new_work(rv_plugins *p, struct rv_tool_call *c, rv_str context)
 {
-    struct rv_plugin_call *what = &w->what;
-    rv_buf context = RV_BUF_INIT(MAX_CONTEXT);
-    rv_jw json = rv_jw_on(&context);
+    const char *const ids[] = {c->tool, c->run_id, c->stage, c->user_id, c->session_id, c->key};
+    size_t size = sizeof(struct tool_work) + c->args.len + 1 + context.len + 1;
 
-    rv_context_write_json(c->context, &json);
-    *what = (struct rv_plugin_call){.kind = RV_NAME_TOOL,
-                                    .name = keep(w, c->tool),
-                                    .args = {rv_arena_dup(w->room, c->args), c->args.len},
-                                    .run_id = keep(w, c->run_id),
-                                    .stage = keep(w, c->stage),
-                                    .user_id = keep(w, c->user_id),
-                                    .session_id = keep(w, c->session_id),
-                                    .idempotency_key = keep(w, c->key),
-                                    .context = keep(w, context.rc == 0 ? rv_buf_cstr(&context) : "{}"),
-                                    .timeout_ms = c->timeout_ms,
-                                    .cancelled = &w->work.cancelled};
-    bool ok = context.rc != RV_E_NOMEM && what->name && what->args.ptr && what->run_id && what->stage &&
-              what->user_id && what->session_id && what->idempotency_key && what->context;
-    rv_buf_fini(&context);
-    return ok;
-}
-
-static struct tool_work *new_work(rv_plugins *p, struct rv_tool_call *c)
-{
-    struct tool_work *w = calloc(1, sizeof *w);
-
+    for (size_t i = 0; i < RV_COUNT(ids); i++)
+        size += rv_str_of(ids[i]).len + 1;
+    struct tool_work *w = malloc(size);
     if (!w)
         return NULL;
-    w->work = (struct rv_tool_work){.run = run, .done = done, .free = free_work};
+    char *at = (char *)(w + 1);
+    *w = (struct tool_work){.work = {.run = run, .done = done, .free = free_work},
+                            .call = c,
+                            .plugins = p,
+                            .what = {.kind = RV_NAME_TOOL,
+                                     .name = keep(&at, rv_str_of(c->tool)),
+                                     .args = {keep(&at, c->args), c->args.len},
+                                     .run_id = keep(&at, rv_str_of(c->run_id)),
+                                     .stage = keep(&at, rv_str_of(c->stage)),
+                                     .user_id = keep(&at, rv_str_of(c->user_id)),
+                                     .session_id = keep(&at, rv_str_of(c->session_id)),
+                                     .idempotency_key = keep(&at, rv_str_of(c->key)),
+                                     .context = keep(&at, context),
+                                     .timeout_ms = c->timeout_ms,
+                                     .cancelled = &w->work.cancelled},
+                            .reply = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
     atomic_init(&w->work.cancelled, false);
-    w->call = c;
-    w->plugins = p;
+    w->work.tool = w->what.name;
     w->work.never_blocks = !rv_plugins_may_block(p, RV_NAME_TOOL, c->tool);
-    w->room = rv_arena_new(MAX_CALL);
-    if (w->room && copy_call(w, c)) {
-        w->work.tool = w->what.name;
-        return w;
-    }
-    free_work(&w->work);
-    return NULL;
+    return w;
 }
 
 /* --- the source --- */
@@ -127,10 +118,15 @@ static const char *const *names(void *self, size_t *n)
 static int call(void *self, struct rv_tool_call *c, rv_err **err)
 {
     const struct rv_plugin_tools *t = self;
+    rv_buf context = RV_BUF_INIT(MAX_CONTEXT);
+    rv_jw json = rv_jw_on(&context);
 
     if (!find(self, rv_str_of(c->tool)))
         return rv_plugin_fail_unknown(t->plugins, RV_NAME_TOOL, c->tool, err);
-    struct tool_work *w = new_work(t->plugins, c);
+    rv_context_write_json(c->context, &json);
+    rv_str who = context.rc == 0 ? rv_buf_str(&context) : RV_STR_LIT("{}");
+    struct tool_work *w = context.rc == RV_E_NOMEM ? NULL : new_work(t->plugins, c, who);
+    rv_buf_fini(&context);
     if (!w)
         return RV_FAIL(err, RV_E_NOMEM, "call tool \"%s\"", c->tool);
     c->state = w;

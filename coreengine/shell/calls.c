@@ -148,17 +148,12 @@ void rv_call_fail(struct call *c, const char *type, bool retryable, const char *
     va_end(args);
 }
 
-void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err)
-{
-    begin_failure(c, type, retryable);
-    rv_err_write_chain(err, &c->text);
-}
-
 int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
 {
     if (rc == RV_E_NOMEM)
         return rc;
-    rv_call_fail_err(c, type, false, *err);
+    begin_failure(c, type, false);
+    rv_err_write_chain(*err, &c->text);
     rv_err_free(*err);
     *err = NULL;
     return 0;

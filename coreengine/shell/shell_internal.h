@@ -292,8 +292,7 @@ void rv_call_park(struct call *c); /* it happens once the run is unparked */
 void rv_calls_unpark(rv_exec *x);
 /** It failed: text from a format; type "" for the kind's own. Then due_us is when the core hears of it. */
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
-void rv_call_fail_err(struct call *c, const char *type, bool retryable, const rv_err *err);
-/** The same for what kept a call from being made; takes *err. RV_E_NOMEM: nothing is taken. */
+/** It failed because of what kept it from being made; takes *err. RV_E_NOMEM: nothing is taken. */
 RV_MUST_CHECK int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err);
 void rv_call_timed_out(struct call *c);
 bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it: nobody answered yet */
@@ -385,7 +384,6 @@ void rv_run_tools_fini(struct run_tools *t);
 /** Call a tool, or find out whether it was called by a process that died. */
 RV_MUST_CHECK int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err);
 RV_MUST_CHECK int rv_call_make_tool(struct call *c, const struct rv_effect *e, rv_err **err);
-void rv_call_take_tool(struct call *c, struct rv_tool_reply *reply); /* takes its texts */
 
 /* ask.c: agents that are asked */
 struct rv_tool_source *rv_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log);

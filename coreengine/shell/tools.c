@@ -75,7 +75,7 @@ void rv_run_tools_fini(struct run_tools *t)
 
 /* --- calls --- */
 
-void rv_call_take_tool(struct call *c, struct rv_tool_reply *reply)
+static void take_reply(struct call *c, struct rv_tool_reply *reply)
 {
     rv_engine *e = c->x->engine;
 
@@ -99,7 +99,7 @@ void rv_call_take_tool(struct call *c, struct rv_tool_reply *reply)
 
 static void done(struct rv_tool_call *t, struct rv_tool_reply *reply)
 {
-    rv_call_take_tool((struct call *)((char *)t - offsetof(struct call, tool)), reply);
+    take_reply((struct call *)((char *)t - offsetof(struct call, tool)), reply);
 }
 
 static int call_source(struct rv_tool_source *s, struct call *c, const struct rv_effect *e, rv_err **err)
@@ -135,10 +135,9 @@ static struct rv_tool_source *source_of(rv_exec *x, const char *tool)
     return s || !x->opts.plugins ? s : &x->tools.capabilities.source; /* which says what it does not have */
 }
 
-int rv_call_make_tool(struct call *c, const struct rv_effect *e, rv_err **err)
+static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_effect *e, rv_err **err)
 {
     rv_exec *x = c->x;
-    struct rv_tool_source *s = source_of(x, e->name);
     struct rv_script_reply kept;
     int health = s && s->is_engines ? -1 : rv_tool_watch(x->engine, c->name);
 
@@ -150,7 +149,7 @@ int rv_call_make_tool(struct call *c, const struct rv_effect *e, rv_err **err)
     c->health = health;
     if (s && s->stands_in && rv_kept_take(x, c->call_id, &kept)) {
         struct rv_tool_reply reply = rv_script_tool_reply(&kept);
-        rv_call_take_tool(c, &reply);
+        take_reply(c, &reply);
         return 0;
     }
     if (!s) {
@@ -163,13 +162,18 @@ int rv_call_make_tool(struct call *c, const struct rv_effect *e, rv_err **err)
     return rc < 0 ? rv_call_fail_with(c, "ExecutionError", rc, err) : 0;
 }
 
+int rv_call_make_tool(struct call *c, const struct rv_effect *e, rv_err **err)
+{
+    return make_call(source_of(c->x, e->name), c, e, err);
+}
+
 int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err)
 {
-    const struct rv_tool_source *s = source_of(c->x, e->name);
+    struct rv_tool_source *s = source_of(c->x, e->name);
     bool once = e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
 
     if (once && c->x->recovers && !(s && s->stands_in))
         return rv_call_find_outcome(c->x, c, e, err);
     int rc = once ? rv_lease_check(c->x, err) : 0;
-    return rc < 0 ? rc : rv_call_make_tool(c, e, err);
+    return rc < 0 ? rc : make_call(s, c, e, err);
 }

@@ -1,5 +1,5 @@
-/* Standard results: {status, data?, error?, message?} with error {error_type, message, details?, recoverable}. Making
- * and checking them, and the cheap way of building JSON objects that this module's hot path uses. */
+/* Standard results: {status, data?, error?, message?} with error {error_type, message, details?, recoverable}. Checking
+ * them, and the cheap way of building JSON objects that this module's hot path uses. */
 #include "coreengine/tools/tools_internal.h"
 
 #include <limits.h>
@@ -128,28 +128,4 @@ int rv_tool_result_validate(json_object *result, rv_err **err)
     if (json_object_object_get_ex(result, "message", &field) && field && !json_object_is_type(field, json_type_string))
         return RV_FAIL(err, RV_E_INVALID, "tool result: \"message\" must be text, found %s", rv_json_type_text(field));
     return 0;
-}
-
-/* --- error details --- */
-
-int rv_tool_error_details(const char *type, rv_str message, json_object *details, bool recoverable, json_object **out,
-                          rv_err **err)
-{
-    json_object *error = json_object_new_object();
-    int rc;
-
-    if (!error)
-        return RV_FAIL(err, RV_E_NOMEM, "no memory for error details");
-    rc = rv_tool_put_str(error, "error_type", rv_str_of(type), err);
-    if (rc == 0)
-        rc = rv_tool_put_str(error, "message", message, err);
-    if (rc == 0 && details)
-        rc = rv_tool_put_ref(error, "details", details, err);
-    if (rc == 0)
-        rc = rv_tool_put_take(error, "recoverable", json_object_new_boolean(recoverable), err);
-    if (rc < 0)
-        json_object_put(error);
-    else
-        *out = error;
-    return rc;
 }

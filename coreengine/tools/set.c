@@ -1,22 +1,18 @@
 /* Sources composed into one catalog: whose definition of a tool counts, and who answers its calls. */
 #include "coreengine/tools/source.h"
 
-static const struct rv_tool_info *defined_by(const struct rv_tool_set *set, rv_str name)
-{
-    const struct rv_tool_info *info = set->under.tool(set->under.self, name);
-
-    for (size_t i = 0; !info && !set->is_whole && i < set->n_sources; i++)
-        info = set->sources[i]->ops->find(set->sources[i]->self, name);
-    return info;
-}
-
 struct rv_tool_found rv_tool_set_find(const struct rv_tool_set *set, rv_str name)
 {
-    struct rv_tool_found found = {.info = defined_by(set, name)};
+    struct rv_tool_found found = {.info = set->under.tool(set->under.self, name)};
 
-    for (size_t i = 0; i < set->n_sources && !(found.source && found.source->stands_in); i++) {
+    for (size_t i = 0; i < set->n_sources; i++) {
         struct rv_tool_source *s = set->sources[i];
-        if ((!found.source || s->stands_in) && s->ops->find(s->self, name))
+        const struct rv_tool_info *info = s->ops->find(s->self, name);
+        if (!info)
+            continue;
+        if (!found.info && !set->is_whole)
+            found.info = info;
+        if (!found.source || (s->stands_in && !found.source->stands_in))
             found.source = s;
     }
     return found;
@@ -24,7 +20,12 @@ struct rv_tool_found rv_tool_set_find(const struct rv_tool_set *set, rv_str name
 
 static const struct rv_tool_info *find_tool(void *self, rv_str name)
 {
-    return defined_by(self, name);
+    const struct rv_tool_set *set = self;
+    const struct rv_tool_info *info = set->under.tool(set->under.self, name);
+
+    for (size_t i = 0; !info && !set->is_whole && i < set->n_sources; i++)
+        info = set->sources[i]->ops->find(set->sources[i]->self, name);
+    return info;
 }
 
 static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind, rv_str name)

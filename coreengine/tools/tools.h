@@ -87,9 +87,6 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
  * object under "data" or "error" with whole error details. *out shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_normalize(json_object *raw, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
-/** {error_type, message, details?, recoverable}; details borrowed or NULL. */
-RV_MUST_CHECK int rv_tool_error_details(const char *type, rv_str message, json_object *details, bool recoverable,
-                                        json_object **out, rv_err **err);
 /** The standard result of a reply that reports an error; the caller's. NULL: it reports none, or is no such JSON. */
 json_object *rv_tool_reported_error(rv_str reply);
 /** Does a reply report an error that counts against the health of the tool? */

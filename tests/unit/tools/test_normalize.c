@@ -128,6 +128,7 @@ static const struct {
  * Proves W33: A failure that a tool reports inside its answer is a failed step
  * Proves W38: Status is trimmed; timeout, denied and cancelled are errors; an error of null, false or empty text is
  * none; texts are JSON; recoverable and partial data are kept
+ * Proves 6.4/details: Error details are as given; details may be absent
  * Proves 6.4/failure: A failure has status error and an error, no data; without a message of its own it takes the
  * error's
  * Proves 6.4/success: A success has status success, no error, data and message as given
