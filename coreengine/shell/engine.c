@@ -11,7 +11,7 @@ int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **e
     rv_engine *e;
 
     if (opts->loop && opts->virtual_time)
-        return RV_FAIL(err, RV_E_INVALID, "make an engine: simulated time needs no loop, and can not use one");
+        return RV_FAIL(err, RV_E_INVALID, "make an engine: simulated time needs no loop and cannot use one");
     e = calloc(1, sizeof *e);
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "make an engine");
@@ -25,6 +25,8 @@ int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **e
         return rc;
     }
     rc = e->opts.loop ? rv_loop_ensure(e, err) : 0;
+    if (rc == 0)
+        rc = rv_writer_start(e, err);
     if (rc < 0) {
         rv_engine_free(e);
         return rc;
@@ -256,9 +258,7 @@ int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv
     e->n_live++;
     if (e->opts.loop)
         rv_loop_hold(e->loop);
-    int rc = opts->journal ? rv_writer_ensure(e, err) : 0;
-    if (rc == 0)
-        rc = prepare(x, err);
+    int rc = prepare(x, err);
     if (rc < 0) {
         rv_exec_free(x);
         return rc;
@@ -346,7 +346,7 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
     if (rc == 0)
         rc = rv_exec_begin(x, err);
     if (rc < 0) {
-        if (x->is_unkept || rc == RV_E_NOMEM) /* what the core was told can not be taken back */
+        if (x->is_unkept || rc == RV_E_NOMEM) /* what the core was told cannot be undone */
             x->rc = rc;
         return rc;
     }

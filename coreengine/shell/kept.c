@@ -14,15 +14,14 @@ bool rv_keeps_aside(const rv_exec *x)
     return e->writer && x->opts.journal && !rv_store_in_group(e->opts.store);
 }
 
-int rv_writer_ensure(rv_engine *e, rv_err **err)
+int rv_writer_start(rv_engine *e, rv_err **err)
 {
     rv_err *none = NULL;
 
-    if (e->writer || e->is_store_prompt || !e->opts.loop || !e->opts.store)
+    if (!e->opts.loop || !e->opts.store)
         return 0;
     int rc = rv_writer_new(e->opts.store, e->clock, rv_loop_wake, e->loop, &e->writer, &none);
     if (rc == RV_E_STATE) { /* it writes without waiting */
-        e->is_store_prompt = true;
         rv_err_free(none);
         return 0;
     }

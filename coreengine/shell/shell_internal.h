@@ -93,7 +93,7 @@ RV_MUST_CHECK int rv_writer_new(const rv_store *store, struct rv_clock clock, vo
                                 struct writer **out, rv_err **err);
 void rv_writer_free(struct writer *o); /* when all is written */
 void rv_writer_submit(struct writer *o, struct write *w);
-struct write *rv_writer_take_done(struct writer *o); /* by `next`, first written first */
+struct write *rv_writer_take_done(struct writer *o, size_t n); /* at most n, by `next`, first written first */
 /** Blocks until that one is written, and takes it: done is not called. */
 void rv_writer_wait_for(struct writer *o, struct write *w);
 
@@ -180,7 +180,6 @@ struct rv_engine {
     atomic_bool cancel_all;            /* any thread */
     bool any_cancel;                   /* some run has cancel_asked */
     struct writer *writer;             /* NULL: steps are kept by the loop thread; see kept.c */
-    bool is_store_prompt;              /* its writes wait for nothing */
     struct lease_write *lease_write;   /* under way; NULL: none; see lease.c */
     size_t n_live;                     /* runs that are not over */
     size_t n_untold;                   /* runs that are over, and on_over has not been told */
@@ -270,7 +269,7 @@ void rv_exec_unkept_by(rv_exec *x, rv_err **err);
 /* kept.c */
 bool rv_keeps_aside(const rv_exec *x); /* its steps are written by the thread of the store */
 /** The thread of a store whose writes wait, for an engine on a given loop. */
-RV_MUST_CHECK int rv_writer_ensure(rv_engine *e, rv_err **err);
+RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
 /** Have the step written that the effects at hand belong to; they are performed when it is durable. */
 RV_MUST_CHECK int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** It was written, or not; what rv_journal_written() says. */

@@ -4,6 +4,7 @@
 #include "coreengine/shell/shell_internal.h"
 
 #define MAX_HEARD (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
+#define MAX_KEPT  8                      /* steps of a group that are performed in one turn */
 
 /* One event for the core, and what it wants done: not before the journal has it. */
 static void tell(rv_exec *x, const struct rv_event *ev)
@@ -179,7 +180,8 @@ static bool cancel_asked(rv_engine *e)
     return true;
 }
 
-static void collect(rv_engine *e)
+/* True: steps were kept; there may be more of them. */
+static bool collect(rv_engine *e)
 {
     struct pool *pool = e->pool;
     struct piece *piece = NULL;
@@ -196,12 +198,14 @@ static void collect(rv_engine *e)
         rv_call_job_done(j);
         j = next;
     }
-    struct write *w = e->writer ? rv_writer_take_done(e->writer) : NULL;
+    struct write *w = e->writer ? rv_writer_take_done(e->writer, MAX_KEPT) : NULL;
+    bool any = w != NULL;
     while (w) {
         struct write *next = w->next;
         w->done(w);
         w = next;
     }
+    return any;
 }
 
 static void tell_questions(rv_exec *x)
@@ -243,20 +247,21 @@ static void tell_over(rv_engine *e)
 
 static bool let_happen(rv_engine *e)
 {
-    collect(e);
+    bool any = collect(e);
+
     rv_leases_tend(e);
     if (cancel_asked(e))
         return true;
     struct call *c = rv_due_top(&e->due);
     if (!c)
-        return false;
+        return any;
     if (e->opts.virtual_time) {
         if (rv_virtual_ready(e, c))
             happen(c);
         return true;
     }
     if (c->due_us > rv_engine_now_us(e))
-        return false;
+        return any;
     happen(c);
     return true;
 }

@@ -235,10 +235,10 @@ void rv_writer_submit(struct writer *o, struct write *w)
     pthread_mutex_unlock(&o->lock);
 }
 
-struct write *rv_writer_take_done(struct writer *o)
+struct write *rv_writer_take_done(struct writer *o, size_t n)
 {
     pthread_mutex_lock(&o->lock);
-    struct write *first = take(&o->written, SIZE_MAX);
+    struct write *first = take(&o->written, n);
     pthread_mutex_unlock(&o->lock);
     return first;
 }
