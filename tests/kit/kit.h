@@ -49,10 +49,10 @@ char *rv_kit_read(const char *path);
 /** Copy a file over another. */
 void rv_kit_copy(const char *from, const char *to);
 
-/** The size of a random sample: n, under a sanitizer, which makes programs some ten times slower, an eighth of it, and
- *  with REEVE_SOAK in the environment (`./dev soak`) many. */
+/** The size of a random sample: n in a plain build; n / 8 under a sanitizer, which slows a program about ten times;
+ * many with REEVE_SOAK in the environment (`./dev soak`). */
 int rv_kit_sample(int n, int many);
-/** The step of a loop that tries every place: 1, under a sanitizer and without REEVE_SOAK n. */
+/** The step of a loop that tries every place: 1, but n under a sanitizer without REEVE_SOAK. */
 size_t rv_kit_stride(size_t n);
 
 /** True if text is what tests/golden/<name> holds; else the first difference is printed. With REEVE_GOLDEN=update in

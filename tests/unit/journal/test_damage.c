@@ -112,6 +112,7 @@ static const struct {
     {"unknown mode", 0, "body", "{", "{\"mode\":\"wild\",", RV_E_INVALID, "wild", NULL},
     {"less than no stages at once", 0, "body", "{", "{\"max_parallel\":-1,", RV_E_INVALID, "negative", NULL},
     {"scripted stage that is gone", 0, "body", "{", "{\"scripted\":[\"x\"],", RV_E_STATE, "stage \"x\"", NULL},
+    {"begin without a time", 0, "body", "now_us", "then_us", RV_E_INVALID, "it has no time", NULL},
     {"no state", 0, "no value", NULL, NULL, RV_E_INVALID, "it has no state", NULL},
     {"broken state", 0, "value", "{", "[", RV_E_INVALID, "state can not be read", NULL},
     {"state of another type", 0, "value", NULL, "7", RV_E_INVALID, "state can not be read", NULL},

@@ -31,6 +31,7 @@ START_TEST(events_before_the_start_or_twice_are_refused)
     ck_assert_int_eq(send(d, RV_EVENT_START, 0), 0);
     ck_assert_int_eq(send(d, RV_EVENT_START, 0), RV_E_STATE);
     ck_assert_int_eq(send(d, RV_EVENT_ANSWER, 0), RV_E_STATE);
+    ck_assert_int_eq(send(d, (enum rv_event_kind)(RV_EVENT_RECOVER + 1), 0), RV_E_INVALID);
     ck_assert_uint_eq(d->n_calls, 1);
     drive_pump(d);
     ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);

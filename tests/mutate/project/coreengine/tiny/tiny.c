@@ -1,4 +1,4 @@
-/* What is mutated here, and what has to come of it, is in tests/mutate/works. */
+/* tests/mutate/works says what has to become of each mutant. */
 #include "coreengine/tiny/tiny.h"
 
 /* tested; a comparison in a comment == no code */
