@@ -3,7 +3,7 @@
  * A capability is one shared object that exports one function, rv_capability(), which returns a constant descriptor.
  * The descriptor lists entries: tools and their probes, hooks, policies, mocks, routing functions, prompts and
  * providers of models, each with a name, a specification as JSON text, and (but for prompts) a function. So `reeve
- * lint` and `reeve inspect` know everything a capability offers without running any of it.
+ * lint` and `reeve inspect` know everything a capability offers without calling its functions.
  *
  *     static int greet(void *self, struct rv_cap_call *call)
  *     {
@@ -19,8 +19,8 @@
  * globals; strings of the call are valid until the function returns; the host copies what reply() and fail() are given.
  *
  * An entry whose specification says "blocking": false never waits (for a disk, the network, a lock that somebody holds
- * for long) and returns within a millisecond. The engine may call it on the thread that serves all runs, which saves the
- * way to another thread and back. It logs `call.blocked_loop` for one that breaks its word.
+ * for long) and returns within a millisecond. The engine may call it on the thread that serves all runs, which saves
+ * the way to another thread and back. It logs `call.blocked_loop` for one that breaks its word.
  *
  * ABI log
  *   1  first version
@@ -64,7 +64,7 @@ enum rv_cap_kind {
     /* no function. spec: {description, text: "template with {{names}}"} */
     RV_CAP_PROMPT = 6,
     /* Did a call of a tool happen? Named like a tool of the same capability. Asked after a crash, when the call with
-     * call->idempotency_key had been begun and nobody knows how it ended. Changes nothing; may be asked again.
+     * call->idempotency_key had begun and whose outcome is unknown. Changes nothing; may be asked again.
      * args: {key, arguments (as the tool was sent them), stage, started_at? (when it was made, RFC 3339)}.
      * reply: {happened: true, result: {what the tool would have replied}}, {happened: false}, or {} for "can not tell";
      *        anything else is an error. An error, or fail(), counts as "can not tell".
@@ -103,9 +103,9 @@ struct rv_cap_call {
     /** Write to the host's log; level 0 debug .. 3 error. */
     void (*log)(const struct rv_cap_call *call, int level, const char *message);
     /** Providers: hand out a piece of the answer while it is made: {"text": "..."} or {"thinking": "..."}. Copied.
-     * Returns nonzero when nobody wants more: end then. Before reply() or fail(), all pieces at most RV_CAP_MAX_REPLY;
-     * what is no piece fails the call. Elsewhere it only says that nobody wants more. Older hosts: only there if `size`
-     * says so. */
+     * Returns nonzero when no more is wanted: end then. Before reply() or fail(), all pieces at most RV_CAP_MAX_REPLY;
+     * anything else fails the call. In other entries it only says that no more is wanted. Older hosts: only there if
+     * `size` says so. */
     int (*emit)(struct rv_cap_call *call, const char *json);
     /** Who asks, in which conversation, by which agent: {user_id?, tenant_id, session_id?, agent_schema_uri?,
      * client_id?, is_eval, ...}; "{}" outside a conversation. Older hosts: only there if `size` says so. */

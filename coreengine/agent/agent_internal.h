@@ -211,7 +211,8 @@ RV_MUST_CHECK int rv_messages_offered(rv_visit *v, json_object **offered, rv_err
 /** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
  * another one. */
 RV_MUST_CHECK int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
-/** What the model is shown of an entry of `results`: the data, or what went wrong. At most RV_MESSAGES_RESULT_MAX bytes. */
+/** What the model is shown of an entry of `results`: the data, or what went wrong. At most RV_MESSAGES_RESULT_MAX
+ * bytes. */
 #define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
 void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
 void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */

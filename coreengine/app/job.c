@@ -122,7 +122,8 @@ static int go_on(struct rv_app_run *run, rv_store *store, const char *word, cons
     if (row.status == RV_RUN_INTERRUPTED)
         rc = rv_app_continue(run, store, row.id, RV_APP_ANSWER, loaded, err);
     else
-        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" does not wait for an answer: its status is %s", row.id, rv_run_status_text(row.status));
+        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" does not wait for an answer: its status is %s", row.id,
+                     rv_run_status_text(row.status));
     rv_run_row_fini(&row);
     if (rc == 0)
         rc = rv_app_findings_error(loaded->findings, err);

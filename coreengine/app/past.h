@@ -84,7 +84,7 @@ struct rv_app_call {
     char *step_id;  /* CALL_TOOL, as the model named it; owned; NULL: not told */
     char *asked;    /* the agent that works on it; owned; NULL: not a call of ask_agent, or the agent did not begin */
     char *agent;    /* that made it, if one was asked; owned; NULL: the stage */
-    size_t asker;              /* index of the call by which that agent was asked; RV_APP_NO_CALL: none */
+    size_t asker;   /* index of the call by which that agent was asked; RV_APP_NO_CALL: none */
     char *muted;    /* CALL_LLM: words that people were not shown; owned; NULL: none */
     bool has_spent; /* CALL_LLM: it came back */
     struct rv_app_spent spent; /* likewise */

@@ -287,7 +287,6 @@ Suite *hosted_suite(void)
     Suite *s = suite_create("hosted");
     TCase *tc = tcase_create("hosted");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, three_runs_go_on_while_the_caller_runs_its_loop);
     tcase_add_test(tc, two_engines_share_a_loop);
     tcase_add_test(tc, a_run_that_waits_for_a_call_is_cancelled_from_a_callback_of_the_loop);

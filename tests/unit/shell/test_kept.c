@@ -425,7 +425,6 @@ Suite *kept_suite(void)
     Suite *s = suite_create("kept");
     TCase *tc = tcase_create("kept");
 
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, the_loop_thread_writes_nothing);
     tcase_add_test(tc, nothing_of_a_step_is_done_before_it_is_kept);
     tcase_add_test(tc, a_store_that_takes_its_time_delays_no_piece_of_another_run);
