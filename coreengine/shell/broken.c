@@ -38,16 +38,21 @@ void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t
 void rv_exec_tell_end(rv_exec *x, const rv_err *err)
 {
     static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
+    const rv_envelope *env = rv_exec_envelope(x);
     rv_buf why = RV_BUF_INIT(MAX_WHY), line = RV_BUF_INIT(MAX_LINE);
 
-    if (!x->opts.observer.on_event || x->is_end_told)
+    if (x->is_end_told)
         return;
+    RV_LOG(x->engine->opts.log, WARN, "run.stop", RV_F_TEXT("run_id", env ? rv_envelope_fields(env)->envelope_id : ""),
+           RV_F_ERR("error", err));
     x->is_end_told = true;
+    if (!x->opts.observer.on_event)
+        return;
     rv_err_write_chain(err, &why);
     for (size_t i = 0; i < RV_COUNT(kinds); i++) {
         const struct rv_effect e = {.kind = RV_EFFECT_EMIT, .emit = kinds[i], .stage = -1};
         rv_buf_clear(&line);
-        rv_broken_end_write(kinds[i], rv_exec_envelope(x), x->last_us, rv_buf_cstr(&why), &line);
+        rv_broken_end_write(kinds[i], env, x->last_us, rv_buf_cstr(&why), &line);
         x->opts.observer.on_event(x->opts.observer.self, &e,
                                   line.rc == 0 ? rv_buf_str(&line) : RV_STR_LIT("{\"type\":\"done\"}"));
     }

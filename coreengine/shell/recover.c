@@ -297,6 +297,9 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
         rc = rv_exec_step(x, &ev, err);
     }
     if (rc == 0 && ev.kind == RV_EVENT_RECOVER) {
+        RV_LOG(x->engine->opts.log, INFO, "run.recover", RV_F_TEXT("run_id", rv_journal_run(x->opts.journal)),
+               RV_F_TEXT("pipeline", x->opts.pipeline->name), RV_F_I64("events", p.n_events),
+               RV_F_I64("open_calls", open.n));
         rc = note_gap(&p, ev.now_us, x->run, err);
         if (rc == 0)
             rc = ask_again(&p, &open, err);
