@@ -43,7 +43,7 @@ void rv_app_script_fini(struct rv_app_script *s);
 
 /* Who runs it. */
 enum rv_app_owner {
-    RV_APP_OWNER_NONE,  /* nobody */
+    RV_APP_OWNER_NONE,  /* no process owns it */
     RV_APP_OWNER_LIVES, /* as far as its lease tells */
     RV_APP_OWNER_LATE,  /* its lease has ended */
     RV_APP_OWNER_DEAD,  /* a process of this machine that is gone */

@@ -102,6 +102,6 @@ void rv_keep_wait(rv_exec *x)
     if (!x->is_keeping)
         return;
     rv_writer_wait_for(x->engine->writer, &x->write);
-    RV_IGNORE(rv_kept(x, &err), "whoever ends the run now does not want to know");
+    RV_IGNORE(rv_kept(x, &err), "the caller ends the run now");
     rv_err_free(err);
 }

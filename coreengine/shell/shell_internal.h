@@ -263,7 +263,7 @@ void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the t
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
-/** The journal has refused the step: keeps what was said for whoever waits for it, and adds a hint. */
+/** The journal has refused the step: keeps what was said for the caller that waits for it, and adds a hint. */
 void rv_exec_unkept_by(rv_exec *x, rv_err **err);
 
 /* kept.c */
@@ -294,7 +294,7 @@ void rv_call_fail(struct call *c, const char *type, bool retryable, const char *
 /** It failed because of what kept it from being made; takes *err. RV_E_NOMEM: nothing is taken. */
 RV_MUST_CHECK int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err);
 void rv_call_timed_out(struct call *c);
-bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it: nobody answered yet */
+bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it, without an answer yet */
 /** It is under way: it is due when it is to be given up. */
 void rv_call_await(struct call *c);
 void rv_call_say_limit(struct call *c); /* to the text of a model call that its deadline ended */

@@ -1,9 +1,9 @@
 /* Sources of tools: who defines tools and answers their calls.
  *
- * Capabilities are a source, a script is one, the agents that a model may ask are one; whoever adds another kind of
- * tool (a protocol, an application's own functions) implements struct rv_tool_source_ops. A run gets a list of sources,
- * and struct rv_tool_set composes them into the one catalog that the run decides by. Each tool of that catalog knows
- * its source: whoever makes a call asks rv_tool_set_find() once and calls the source that it names.
+ * Capabilities are a source, a script is one, the agents that a model may ask are one; a program that adds another kind
+ * of tool (a protocol, an application's own functions) implements struct rv_tool_source_ops. A run gets a list of
+ * sources, and struct rv_tool_set composes them into the one catalog that the run decides by. Each tool of that catalog
+ * knows its source: the caller of a tool asks rv_tool_set_find() once and calls the source that it names.
  *
  * Threads: a source belongs to one thread, the loop thread of the engine that calls it; all functions here are called
  * on it, and all callbacks come on it. A source that has to block hands the blocking part to struct rv_tool_workers.
@@ -107,9 +107,9 @@ struct rv_tool_work {
     rv_cancel_flag cancelled;
     bool never_blocks; /* it may run on the thread of the source */
     const char *tool;  /* for logs; lives as long as the work */
-    void *host;        /* of whoever runs it */
+    void *host;        /* of the host that runs it */
 };
-/* Threads that may block, given by whoever hosts the source. */
+/* Threads that may block, given by the host of the source. */
 struct rv_tool_workers {
     /** Takes w on success; work that never blocks may be over when this returns. RV_E_LIMIT, RV_E_INTERNAL: no thread
      * can be had; RV_E_NOMEM. */
