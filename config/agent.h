@@ -6,7 +6,7 @@
  * the builder in config/build.c. docs/explanation/the-agent.md follows an agent from its configuration to a visit.
  *
  * Plain data: texts and arrays live in the arena of the pipeline, and any thread may read them. Names of hooks and the
- * like are "capability.name". Texts are never NULL unless said; "" means: not given. */
+ * like are "capability.name". Texts are never NULL unless their comment says so; "" means: not given. */
 #ifndef RV_CONFIG_AGENT_H
 #define RV_CONFIG_AGENT_H
 

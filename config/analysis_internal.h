@@ -14,7 +14,7 @@ struct rv_links {
 };
 /** Fill in p->private->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_pipeline_link(struct rv_pipeline *p, rv_err **err);
-/** The work behind it, for a pipeline that nobody loaded. */
+/** The work of rv_pipeline_link() for a pipeline that is not loaded. */
 RV_MUST_CHECK int rv_links_build(const struct rv_pipeline *p, struct rv_links *out, rv_err **err);
 void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
 
