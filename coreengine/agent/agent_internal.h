@@ -45,7 +45,7 @@ struct tool_progress {
         WORD_NONE,
         WORD_HAPPENED, /* a person said that the call at `at` happened, with the result `stated` */
         WORD_FAIL,     /* or that the stage is to fail */
-        WORD_ASK,      /* nobody has answered: ask again */
+        WORD_ASK,      /* the question is not answered yet: ask again */
     } word;
     json_object *stated;          /* owned; NULL: an empty result */
     char step_id[48];             /* "step_<index>" when the step has none */
@@ -67,12 +67,12 @@ struct model_progress {
     int64_t bad_before;  /* of bad_calls, those of earlier replies */
     int64_t requests;    /* made so far */
     int64_t call_id;     /* of the last one; 0: none */
-    int finish;          /* why the model ended its last reply: enum rv_finish_reason; RV_UNSET: nobody said */
+    int finish;          /* why the model ended its last reply: enum rv_finish_reason; RV_UNSET: it did not say */
     size_t steps_before; /* tool calls of earlier rounds */
     bool is_scripted;    /* a script gave the last reply, and told no usage */
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
-    /* What becomes rows of the session. */
+    /* Texts that become rows of the session. */
     rv_buf visible;           /* the text that users were shown: its own and that of agents that it asked; of a
                                  structured agent, whose text is not shown, its own */
     size_t answer_at;         /* where in `visible` the text of asked agents begins that is the answer as long as
@@ -92,7 +92,7 @@ struct rv_visit {
     enum visit_phase phase, failed_in; /* failed_in: the phase that called rv_visit_fail() */
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
     int64_t waiting_for;             /* call id, 0: nothing */
-    enum rv_event_kind waiting_kind; /* what may come of it */
+    enum rv_event_kind waiting_kind; /* the kind of event that answers the pending call */
     int64_t last_call;               /* id of the last call, for result events */
     int64_t llm_calls;               /* attempts made */
     bool lacks_field;                /* a required output field is missing */
@@ -219,7 +219,7 @@ void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /
 RV_MUST_CHECK int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err);
 RV_MUST_CHECK int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error,
                                          rv_err **err);
-/** What is kept of it while the stage waits for a person; *out is the caller's. And back. */
+/** Save the part that is kept while the stage waits for a person (*out is the caller's), and restore it. */
 RV_MUST_CHECK int rv_messages_keep(const rv_visit *v, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_messages_take(rv_visit *v, json_object *kept, rv_err **err);
 
@@ -237,7 +237,8 @@ bool rv_money_reserve(rv_visit *v, size_t request_bytes, int *rc, rv_err **err);
 void rv_money_release(rv_visit *v);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
 void rv_money_settle(rv_visit *v, const struct rv_event *ev);
-/** Nobody will know what became of the call under way: it counts as charged for, and observers are told why. */
+/** The outcome of the pending call will stay unknown: the call counts as charged for, and an event tells observers
+ * why. */
 void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
 /** The same of one that is made again: the money is set aside once more.
  * False when that fails the visit. */
@@ -326,8 +327,8 @@ struct ask {
 bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why);
 
 /* visit_child.c: agents that were asked */
-/** The document came: begin. answer: the reply to the call. *child NULL: *entry has what kept it from beginning, or is
- * NULL, too: the answer is no document (a script's stand-in). */
+/** The document arrived: begin the delegated agent. answer: the reply to the call. *child NULL: *entry says why the
+ * agent could not begin; if *entry is NULL, too, the answer is not a document (a script's stand-in). */
 RV_MUST_CHECK int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
                                  struct rv_effects *out, rv_err **err);
 /** It may not be asked: what the call comes to. */
@@ -354,8 +355,8 @@ void rv_visible_init(struct model_progress *t);
 void rv_visible_own(rv_visit *v, rv_str text, bool has_calls);
 /** The words of a model call that broke off were shown, too; not those of a structured agent. */
 void rv_visible_partial(rv_visit *v);
-/** Are the words that it says now not shown, because child_text prefers those of another agent? Of runs of the older
- *  rules nobody is told. */
+/** Tells whether the agent's text is hidden now because child_text prefers the text of another agent. Runs of the older
+ *  rules emit no event about it. */
 bool rv_visible_is_muted(const rv_visit *v);
 /** The same of an agent that it asks now. */
 bool rv_visible_mutes_child(const rv_visit *v);
@@ -387,7 +388,7 @@ struct visit_step {
     enum rv_risk risk;
 };
 int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effects *out, rv_err **err);
-/** Stop at a call of which nobody knows whether it happened, until a person says so. */
+/** Stop at a call whose outcome is unknown until a person says whether it happened. */
 int rv_visit_ask_outcome(rv_visit *v, const struct visit_step *step, const char *key, struct rv_effects *out,
                          rv_err **err);
 int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
