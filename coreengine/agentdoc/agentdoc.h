@@ -37,7 +37,7 @@ struct rv_agentdoc_limits {
 #define RV_CHILD_TEXT_CONST(n, t, m) RV_CHILD_TEXT_##n,
 enum rv_child_text { RV_CHILD_TEXTS(RV_CHILD_TEXT_CONST) RV_N_CHILD_TEXTS };
 const char *rv_child_text_text(enum rv_child_text how);
-int rv_child_text_of(rv_str word); /* RV_UNSET: there is no such word */
+int rv_child_text_of(rv_str word); /* RV_UNSET: unknown word */
 
 enum rv_agentdoc_form { RV_AGENTDOC_FLAT, RV_AGENTDOC_NESTED, RV_AGENTDOC_LEGACY };
 enum rv_observation_mode { RV_OBSERVATION_SYNC, RV_OBSERVATION_DISABLED };
@@ -116,7 +116,7 @@ struct rv_agentdoc_changes {
     const char *(*env)(void *self, const char *name);
     void *self;
 };
-/** An environment variable that is no number is RV_E_INVALID and named. */
+/** RV_E_INVALID names an environment variable that is not a number. */
 RV_MUST_CHECK int rv_agentdoc_with(const struct rv_agentdoc *d, const struct rv_agentdoc_changes *c,
                                    struct rv_agentdoc **out, rv_err **err);
 
