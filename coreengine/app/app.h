@@ -41,7 +41,8 @@ enum rv_app_store_use {
 /** The store's file, appended. RV_E_NOT_FOUND: the environment does not say where the default place is. */
 RV_MUST_CHECK int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);
 RV_MUST_CHECK int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err);
-/** To read. *out NULL with 0: there is no store yet, and app->store names none: lists are empty then. */
+/** Open the store for reading. Returns 0 with *out NULL when there is no store yet and app->store names none: lists are
+ * empty then. */
 RV_MUST_CHECK int rv_app_store_open_if_any(const struct rv_app *app, rv_store **out, rv_err **err);
 /** The run that is meant by an id, a unique prefix of one, or "last". RV_E_NOT_FOUND, RV_E_INVALID (several). */
 RV_MUST_CHECK int rv_app_find_run(rv_store *store, const struct rv_store_scope *scope, const char *word,
@@ -51,7 +52,7 @@ RV_MUST_CHECK int rv_app_find_run(rv_store *store, const struct rv_store_scope *
 struct rv_app_loaded {
     rv_findings *findings;
     rv_findings *missing; /* with a script: capabilities that could not be loaded, as warnings; among findings too */
-    const struct rv_pipeline *pipeline; /* NULL: the file is no pipeline, and the findings say why */
+    const struct rv_pipeline *pipeline; /* NULL: the file is not a pipeline, and the findings say why */
     struct rv_pipeline *own;            /* the same, unless a bundle owns it */
     rv_plugins *plugins;
     rv_script *script;        /* NULL: none */

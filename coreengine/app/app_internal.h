@@ -60,7 +60,7 @@ struct rv_app_run_state {
     bool closes_store;         /* it is ours */
     bool continues, cancels;   /* a run whose journal was opened; to end it as cancelled */
     char *id;                  /* of such a run; owned */
-    struct rv_app_early early; /* likewise */
+    struct rv_app_early early; /* owned, too */
     struct rv_app_conversation *talk;
 };
 RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
