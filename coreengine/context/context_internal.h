@@ -10,7 +10,7 @@ struct rv_context_member {
     const char *header; /* NULL: no header sets it */
     size_t at;          /* offset of the pointer in struct rv_context */
     size_t max;         /* bytes */
-    bool has_lines;     /* line feeds and tabs are part of it */
+    bool has_lines;     /* the value may contain line feeds and tabs */
 };
 #define RV_N_CONTEXT_MEMBERS 9
 extern const struct rv_context_member rv_context_members[RV_N_CONTEXT_MEMBERS];
