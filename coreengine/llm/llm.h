@@ -1,6 +1,6 @@
-/* The language between the engine and models, whoever provides them: what is asked, what comes back piece by piece, and
- * what it came to. Pure: no I/O, no clock. Everything that speaks to a model (wires, scripts, capabilities) translates
- * from and to this.
+/* The interface between the engine and models of any provider: the request, the pieces of the answer, and the complete
+ * reply. Pure: no I/O, no clock. Everything that speaks to a model (wires, scripts, capabilities) translates from and
+ * to this.
  *
  * The request of a model call is one JSON object:
  *
@@ -18,9 +18,9 @@
  *            | {role: "assistant", content?, tool_calls?: [{id, name, arguments}], opaque?}
  *            | {role: "tool", tool_call_id, name, content, is_error?}
  *
- * `arguments` is the text that the model wrote, valid JSON or not. `opaque` is {provider, ...}: what that provider
- * wants to be handed back with the turn; others leave it out. Every tool call of an assistant message is followed by
- * its tool message, in order, before anything else. */
+ * `arguments` is the text that the model wrote, valid JSON or not. `opaque` is {provider, ...}: data that this provider
+ * wants back with the turn; other providers leave it out. Every tool call of an assistant message is followed by its
+ * tool message, in order, before anything else. */
 #ifndef RV_LLM_H
 #define RV_LLM_H
 
