@@ -18,7 +18,7 @@ struct rv_run {
     bool started, finished, parallel;
     int64_t n_boundaries, last_saved; /* places where a state may be saved; which of them the last save was at */
     int64_t last_us;                  /* latest time it was told */
-    bool cancelled;                   /* the batch under way was: whatever else came of it, that ends the run */
+    bool cancelled; /* the pending batch was cancelled: that ends the run, whatever its branches return */
     enum rv_run_status status;
 
     rv_visit *visit; /* sequential: the one under way, or NULL */
