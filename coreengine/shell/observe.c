@@ -1,8 +1,8 @@
 /* Observable events on their way out: to the caller's callbacks and, as records, to the log. */
 #include "coreengine/shell/shell_internal.h"
 
-/* Events of stages are for whoever looks for a fault, those of runs for whoever operates them. Nothing here is an error
- * record: a failed run is its caller's to report, once. */
+/* Events of stages help to find a fault, those of runs help to operate them. This file logs no error record: the caller
+ * reports a failed run, once. */
 static enum rv_log_level level_of(enum rv_emit_kind kind)
 {
     switch (kind) {
@@ -39,7 +39,7 @@ bool rv_observes(const rv_exec *x)
            rv_log_on(x->engine->opts.log, RV_LOG_WARN);
 }
 
-/* A record says what happened where; outputs and replies stay out of it, but at trace level the whole line goes along.
+/* A record says what happened where, without outputs and replies; at trace level it contains the whole line.
  */
 static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
 {
