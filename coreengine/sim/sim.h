@@ -61,7 +61,7 @@ const char *rv_sim_invariant_meaning(enum rv_sim_invariant inv);
 /* An agent that may be asked by others. */
 struct rv_sim_agent {
     const char *name;
-    rv_str document; /* ptr NULL: it is there, and nobody can use it */
+    rv_str document; /* ptr NULL: the document exists but is not usable */
 };
 
 /* What one thread simulates. JSON trees are not to be shared between threads: each has its own of everything. */
@@ -91,7 +91,7 @@ struct rv_sim_opts {
 #define RV_SIM_MAX_STEPS 20000 /* more events than any sane run has */
 #define RV_SIM_OPTS_INIT ((struct rv_sim_opts){.n_seeds = 1000, .faults = RV_SIM_ALL_FAULTS, .mode = RV_UNSET})
 
-/* A place that runs go through: a stage, or one of the ways out of it. */
+/* A place that runs pass: a stage, or one of its exits. */
 enum rv_sim_place_kind {
     RV_SIM_STAGE,
     RV_SIM_RULE,
