@@ -207,7 +207,7 @@ RV_MUST_CHECK int rv_sql_bring_forward(struct sql_store *st, const char *const *
 
 /* sqlite_runs.c */
 #define RV_SQL_MAX_NUMBER (INT64_C(1) << 61) /* of a run's row: more is damage, and sums must not overflow */
-/** RV_E_INVALID: one of them is no number that a thing of that kind ("run") can have. */
+/** RV_E_INVALID: one of them is not a number that an object of that kind ("run") can have. */
 RV_MUST_CHECK int rv_sql_check_numbers(struct sql_store *st, const char *kind, const char *id, const int64_t *numbers,
                                        size_t n, rv_err **err);
 struct sql_found {
@@ -231,8 +231,9 @@ struct sql_session {
     bool is_deleted;
     struct rv_session_row row; /* borrowed from the statement */
 };
-/** 1: found, 0: there is none of that id in the scope. One that was deleted only when there is no other. What was found
- * lasts until rv_sql_done() of *stmt, which is the caller's in any case. RV_E_INVALID: it could be several users'. */
+/** Find a session in the scope. Returns 1 when found, 0 when the scope has no session of that id. A deleted session is
+ * found only when there is no other. The row is valid until rv_sql_done() of *stmt, which is the caller's in any case.
+ * RV_E_INVALID: several users have that id. */
 RV_MUST_CHECK int rv_sql_find_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
                                       sqlite3_stmt **stmt, struct sql_session *out, rv_err **err);
 /** As that; RV_E_NOT_FOUND when there is none, or it was deleted. */
