@@ -67,7 +67,7 @@ struct rv_catalog {
     const rv_template *(*prompt)(void *self, rv_str key);
     void *self;
     /** The name of the tool with that number, in any order, perhaps twice; NULL: there are no more. The function may be
-     * NULL: they can not be listed. */
+     * NULL: then the names cannot be listed. */
     const char *(*tool_name)(void *self, size_t i);
 };
 extern const struct rv_catalog rv_catalog_empty; /* knows nothing */
@@ -87,11 +87,12 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
  * object under "data" or "error" with whole error details. *out shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_normalize(json_object *raw, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
-/** The standard result of a reply that reports an error; the caller's. NULL: it reports none, or is no such JSON. */
+/** The standard result of a reply that reports an error; the caller's. NULL: it reports no error, or is not such a JSON
+ * object. */
 json_object *rv_tool_reported_error(rv_str reply);
 /** Does a reply report an error that counts against the health of the tool? */
 bool rv_tool_reply_reports_error(rv_str reply);
-/** An error of that type says that the caller was wrong ("there is no such file"): the tool works. */
+/** Tells whether an error of that type is a mistake of the caller ("there is no such file"): the tool itself works. */
 bool rv_tool_is_callers_fault(const char *type);
 /** {items_explored, items_pending, discoveries, evidence, raw}; *n_dropped counts every entry of raw's lists that did
  * not make it (may be NULL). Shares what it holds with raw. */
