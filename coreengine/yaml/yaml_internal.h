@@ -15,7 +15,7 @@ struct rv_yaml {
 struct rv_anchor {
     rv_str name;          /* arena */
     struct rv_node *node; /* NULL while its own content is being read */
-    size_t n_nodes;       /* of it and below, aliases expanded */
+    size_t n_nodes;       /* the node and its descendants, aliases expanded */
     int height;           /* levels */
 };
 struct rv_anchors {
