@@ -1,4 +1,4 @@
-/* What looks at a validated pipeline: dependents, the routes between stages, shared by proofs, warnings and graphs.
+/* Analysis of a validated pipeline: dependents, the routes between stages, shared by proofs, warnings and graphs.
  *
  * Loading owns `struct rv_pipeline_private`. It keeps a `struct rv_links links` for us, calls rv_pipeline_link() once
  * requires_index and after_index are filled in, and rv_links_fini() when the pipeline dies. */
@@ -7,7 +7,8 @@
 
 #include "config/config.h"
 
-/* Who waits for whom: dependents of stage s are items[start[s] .. start[s + 1]), in stage order, no stage twice. */
+/* The stages that wait for each stage: dependents of stage s are items[start[s] .. start[s + 1]), in stage order, no
+ * stage twice. */
 struct rv_links {
     int *items;    /* owned */
     size_t *start; /* owned; n_agents + 1 entries, NULL until linked */

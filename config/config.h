@@ -21,7 +21,7 @@ struct rv_edge_limit {
     struct rv_src src, from_src, to_src;
 };
 
-/* What a million tokens cost, in micro-USD. */
+/* Prices of a million tokens, in micro-USD. */
 struct rv_price {
     int64_t input, output;
     int64_t cached, cache_write; /* input that a cache had, or was given; RV_UNSET: as other input */
@@ -144,7 +144,7 @@ RV_MUST_CHECK int rv_pipeline_load(const char *path, rv_findings *findings, stru
 /** The same from text; `name` stands for the file in messages, `dir` is what relative paths start from. */
 RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings,
                                     struct rv_pipeline **out, rv_err **err);
-/* What the environment decided about a model role. The names of models are not secret: requests, events and conditions
+/* The environment's choices for a model role. The names of models are not secret: requests, events and conditions
  * contain them. */
 struct rv_chosen_model {
     const char *role;
@@ -181,7 +181,7 @@ struct rv_agent_source {
     int (*find)(void *self, const char *name, rv_str *text, const char **place, rv_err **err);
     void *self;
 };
-/** What holds for an agent: the stage says it, else its document, else the pipeline; RV_UNSET: none of them does. */
+/** The value for an agent: the stage sets it, else its document, else the pipeline; RV_UNSET: none of them does. */
 int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
 /** Make every stage that has `agent` what its document says; keys of the stage win over it. Prompt, output schema,
  * mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations caps requests), chained
@@ -232,7 +232,7 @@ enum rv_name_kind {
     RV_N_NAME_KINDS
 };
 const char *rv_name_kind_text(enum rv_name_kind kind); /* "tool", "hook", ... */
-/* What is registered; lists are sorted and borrowed. */
+/* The registered names; lists are sorted and borrowed. */
 struct rv_known_names {
     const char *const *(*list)(void *self, enum rv_name_kind kind, size_t *n);
     void *self;
@@ -278,8 +278,8 @@ bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage
 size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out);
 
 /* --- Proofs (lint) --- */
-/* Of one run without a pause. A resumed run goes on with the same counters but visits the paused stage again: over all
- * its parts only max_agent_hops and max_llm_calls hold. */
+/* Bounds of one run without a pause. A resumed run goes on with the same counters but visits the paused stage again:
+ * over all its parts only max_agent_hops and max_llm_calls hold. */
 struct rv_proof {
     int64_t max_visits;               /* no run visits more stages than this */
     int64_t max_llm_calls;            /* no run makes more model calls than this, with retries, rounds and repairs */
@@ -292,7 +292,7 @@ struct rv_proof {
 /** Bounds of a run in that mode, from the configuration alone. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out,
                                     rv_err **err);
-/** How many answers of people a run can take at most; 0: it cannot pause. */
+/** The most answers of people that a run can take; 0: it cannot pause. */
 int64_t rv_pipeline_max_answers(const struct rv_pipeline *p);
 /* A run with all its parts: one up to the first pause, and one after each answer. */
 struct rv_whole_run {
