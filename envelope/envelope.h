@@ -16,12 +16,12 @@ typedef struct rv_envelope rv_envelope;
 #define RV_STAGE_START "start" /* current_stage of an envelope that never ran */
 #define RV_STAGE_END   "end"   /* pseudo stage: reaching it stops the run */
 
-/* What to allow when a state dict is parsed: it wraps values that were themselves within the limits of JSON input. */
+/* Limits for parsing a state dict: it wraps values that were themselves within the limits of JSON input. */
 #define RV_STATE_MAX_BYTES ((size_t)64 << 20)
 #define RV_STATE_MAX_KEYS  64 /* top-level ones */
 #define RV_STATE_MAX_DEPTH (RV_JSON_MAX_DEPTH + 8)
 
-/* What model calls took. Tokens are counted as their provider counts them. */
+/* The usage of model calls. Tokens are counted as their provider counts them. */
 struct rv_usage {
     int64_t calls;                       /* whose tokens were told, or that may have been charged for */
     int64_t input_tokens, output_tokens; /* all of them: those below are among these */
@@ -41,7 +41,7 @@ bool rv_usage_read_count(json_object *json, const char *key, int64_t *out);
 /** Read the written form; missing members are 0. False: a member is not a count; it is read as 0. */
 bool rv_usage_read_json(json_object *json, struct rv_usage *out);
 
-/* What a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
+/* Values that a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
 #define RV_ENVELOPE_NOBODY "anonymous"
 struct rv_envelope_seed {
     rv_str raw_input, user_id, session_id, request_id;
@@ -78,7 +78,7 @@ struct rv_envelope_fields {
     struct rv_usage usage;          /* of all model calls so far */
 };
 const struct rv_envelope_fields *rv_envelope_fields(const rv_envelope *env);
-/** Who asks, for models and tools: NULL where no user was named, whatever the state has in that place. */
+/** The asking user, for models and tools: NULL where no user was named, whatever the state has in that place. */
 const char *rv_envelope_user(const rv_envelope *env);
 
 RV_MUST_CHECK int rv_envelope_set_stage(rv_envelope *env, rv_str stage, rv_err **err); /* current_stage */

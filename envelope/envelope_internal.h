@@ -1,4 +1,4 @@
-/* How an envelope is stored; for the files of this folder only.
+/* The storage of an envelope; for the files of this folder only.
  *
  * Names (stages, output keys, goals) are interned once per envelope, so that maps compare pointers and history holds no
  * copies. Maps keep insertion order. A change is made in two steps: everything that can fail comes first (intern,
@@ -117,7 +117,7 @@ struct rv_stored_interrupt {
     json_object *data, *response; /* owned references */
     int64_t created_at_us, expires_at_us;
 };
-/* What a fork did to `state`, replayed by the merge so that two appends do not overwrite each other. */
+/* One change of a fork to `state`, replayed by the merge so that two appends do not overwrite each other. */
 struct rv_state_op {
     const struct rv_name *name;
     enum rv_merge_how how;
