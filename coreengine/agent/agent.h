@@ -144,8 +144,8 @@ enum rv_rules {
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */
 struct rv_delegated; /* what a run keeps of the agents that were asked */
-/* What all visits of a run share. The run owns it. That of a delegated agent has a root: only its pipeline, origin,
- * conversation and deadline are its own. */
+/* State that all visits of a run share. The run owns it. That of a delegated agent has a root: only its pipeline,
+ * origin, conversation and deadline are its own. */
 struct rv_visit_shared {
     struct rv_visit_shared *root; /* NULL: this is it */
     const struct rv_pipeline *pipeline;
@@ -231,7 +231,7 @@ void rv_emit_end(struct rv_effects *out, rv_jw *w);
 RV_MUST_CHECK int rv_call_name(json_object *taken, int64_t upto, const struct rv_origin *origin, const char *id,
                                rv_buf *out, rv_err **err);
 
-/** Does a script or a mock handler answer for this stage? */
+/** Tells whether a script or a mock handler answers for this stage. */
 bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage);
 /** Will a visit of this stage call a model (LLM mode and not mocked)? */
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage);

@@ -53,7 +53,7 @@ struct tool_progress {
     size_t n_pending, n_answered;
 };
 
-/* How far a visit with a model is: the messages after the prompt, and what was counted. */
+/* The progress of a visit with a model: the messages after the prompt, and what was counted. */
 struct model_progress {
     char *prompt; /* owned; NULL: not rendered yet */
     size_t prompt_len;
@@ -178,7 +178,8 @@ uint64_t rv_visit_hash(uint64_t h, const char *text);
 
 /* visit_mode.c: what a visit does, and which model it asks */
 #define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
-/** Does no visit of that stage do any work, because it is the arbiter and there is to be none? */
+/** Tells whether visits of that stage do no work, because it is the arbiter and the pipeline switches the arbiter
+ * off. */
 bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent);
 const char *rv_visit_role(const rv_visit *v);
 const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
@@ -211,8 +212,7 @@ RV_MUST_CHECK int rv_messages_offered(rv_visit *v, json_object **offered, rv_err
 /** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
  * another one. */
 RV_MUST_CHECK int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
-/** What the model is shown of an entry of `results`: the data, or what went wrong. At most RV_MESSAGES_RESULT_MAX
- * bytes. */
+/** The text of an entry of `results` for the model: the data, or the error. At most RV_MESSAGES_RESULT_MAX bytes. */
 #define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
 void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
 void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
@@ -247,9 +247,9 @@ bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
 
 /* output.c: structured output */
-/** Is it what the agent's output_schema and required_output_fields ask for? A null for an optional member that may not
- * be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is kept as it
- * gave it. RV_E_INVALID lists the faults. */
+/** Tells whether the output fits the agent's output_schema and required_output_fields. A null for an optional member
+ * that may not be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is
+ * kept as it gave it. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_output_check(rv_visit *v, json_object *value, rv_err **err);
 /** Take out of value what is null, optional and may not be null by schema, a JSON Schema. */
 void rv_output_drop_nulls(json_object *schema, json_object *value);
@@ -259,7 +259,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 void rv_visit_tools_fini(struct tool_progress *t);
 
-/* What was decided about a step before its tool may run. */
+/* The decisions about a step before its tool may run. */
 enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_BAD, STEP_IS_BLOCKED };
 struct step_judgement {
     enum step_verdict verdict;
@@ -269,7 +269,7 @@ struct step_judgement {
     rv_buf text; /* IS_BAD, IS_BLOCKED: why; owned */
 };
 RV_MUST_CHECK int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err);
-/** Is the breaker of that tool open? Then why says it. */
+/** Tells whether the breaker of that tool is open; if so, `why` receives the reason. */
 bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why);
 json_object *rv_visit_plan(const rv_visit *v); /* the steps of the plan as they stand; borrowed; NULL: none */
 rv_str rv_step_tool(const rv_visit *v, size_t index);
@@ -282,7 +282,7 @@ void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf
 /** The entry of `results` for a step whose call was answered; *out is the caller's. */
 RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out,
                                 rv_err **err);
-/** Is another attempt of the call worth it? */
+/** Tells whether another attempt of the call may succeed. */
 bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries);
 /** The entry of one that could not be called, or failed. */
 RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
@@ -315,7 +315,7 @@ RV_MUST_CHECK int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effe
 /** The tool of that name: the engine's own, or the catalog's; NULL: unknown. */
 const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name);
 bool rv_step_asks_agent(const rv_visit *v, size_t index);
-/* What a call of ask_agent asks for; borrowed from its parameters. */
+/* The request of a call of ask_agent; borrowed from its parameters. */
 struct ask {
     const char *agent;
     rv_str text;
@@ -323,7 +323,7 @@ struct ask {
     int64_t timeout_us;
     int structured; /* RV_UNSET, 0 or 1 */
 };
-/** May it be asked: how deep, how often, for whom? False: why says it. */
+/** Tells whether the agent may be asked (depth, number of calls, user). False: `why` has the reason. */
 bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why);
 
 /* visit_child.c: agents that were asked */
