@@ -84,13 +84,13 @@ RV_MUST_CHECK int rv_agentdoc_parse(rv_str text, const char *name, rv_findings *
 RV_MUST_CHECK int rv_agentdoc_read(rv_str text, const char *name, struct rv_agentdoc **out, rv_err **err);
 void rv_agentdoc_free(struct rv_agentdoc *d);
 bool rv_agentdoc_is_name(rv_str name);
-/** Whether it declares that tool. */
+/** Tells whether the document declares that tool. */
 bool rv_agentdoc_names_tool(const struct rv_agentdoc *d, const char *name);
 
 /** Layer 1: description, system_prompt, Tool Notes, Thinking Structure, as docs/explanation/three-layers.md has it.
  *  structured: instead of the document's own (which it is with RV_UNSET; else 0 or 1). Appended to out. */
 RV_MUST_CHECK int rv_agentdoc_prompt(const struct rv_agentdoc *d, int structured, rv_buf *out, rv_err **err);
-/** Is its output structured: the switch, and there are properties. */
+/** Tells whether its output is structured: the switch is on, and there are properties. */
 bool rv_agentdoc_is_structured(const struct rv_agentdoc *d, int structured);
 /** The JSON Schema of its output: properties, required and $defs as they stand, nested descriptions too; no top-level
  *  description. *out is the caller's; NULL: it is not structured. */

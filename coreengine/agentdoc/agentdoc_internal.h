@@ -116,7 +116,7 @@ void rv_agentdoc_check_ref(struct rv_agentdoc_reading *r, struct rv_node *ref);
 /** The whole flat document as a tree; properties, required, defs and chained_map borrow from it. */
 RV_MUST_CHECK int rv_agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err);
 
-/** How Python's str() writes a value; strings in it as repr() does. */
+/** Write a value as Python's str() does, with the strings in it as repr() does. */
 void rv_python_str(json_object *v, rv_buf *out);
 
 #endif
