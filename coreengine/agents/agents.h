@@ -43,8 +43,8 @@ RV_MUST_CHECK int rv_agents_list(rv_agents *a, const struct rv_store_scope *scop
                                  int (*each)(void *self, const char *name, const struct rv_agents_found *found,
                                              const rv_err *fault, rv_err **err),
                                  void *self, rv_err **err);
-/** Whether a document that is one can be used, too: the engine has to be able to check the output that it asks for.
- * Findings at its properties. RV_E_NOMEM. */
+/** Tells whether a valid document is usable: the engine has to be able to check the output that it asks for. Findings
+ * at its properties. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_agents_check(const struct rv_agentdoc *doc, rv_findings *findings, rv_err **err);
 /** Put a document into the store: it is checked first. user_own: the scope's user's own, else everybody's. */
 RV_MUST_CHECK int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_own, rv_str text,

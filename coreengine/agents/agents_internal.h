@@ -90,7 +90,7 @@ struct rv_agents {
     struct rv_agents_cache cache;
 };
 
-/** What has changed since is forgotten, and the folders are read if need be. */
+/** Forget answers that have changed since, and read the folders if necessary. */
 RV_MUST_CHECK int rv_agents_catch_up(rv_agents *a, rv_err **err);
 
 #endif
