@@ -26,7 +26,7 @@ typedef int (*rv_app_on_step)(void *self, const struct rv_record *record, const 
 RV_MUST_CHECK int rv_app_past_replay(rv_store *store, const struct rv_app_past *p, int64_t upto, rv_app_on_step on_step,
                                      void *self, struct rv_replayed *out, rv_err **err);
 
-/* How far the run's script has been handed out, while its journal is replayed. */
+/* The position in the run's script while its journal is replayed. */
 struct rv_app_script {
     rv_script *script; /* of the past's bundle; borrowed; NULL: the run has none */
     const struct rv_pipeline *pipeline;
@@ -41,7 +41,7 @@ RV_MUST_CHECK int rv_app_script_asked(struct rv_app_script *s, const struct rv_e
 RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
 void rv_app_script_fini(struct rv_app_script *s);
 
-/* Who runs it. */
+/* The kind of owner that a run has. */
 enum rv_app_owner {
     RV_APP_OWNER_NONE,  /* the run has no owner */
     RV_APP_OWNER_LIVES, /* as far as its lease tells */
@@ -57,7 +57,7 @@ struct rv_app_spent {             /* what one model call took */
     struct rv_usage usage;        /* calls is 1 */
     int64_t latency_ms, first_ms; /* until the first piece; 0: not measured */
 };
-/** From the members of an llm_result event. */
+/** Read from the members of an llm_result event. */
 void rv_app_spent_read(json_object *result, struct rv_app_spent *out);
 /** A line of the event stream; it has whole outputs, so the limits are those of a state. */
 RV_MUST_CHECK int rv_app_read_event(rv_str line, json_object **out, rv_err **err);
@@ -261,7 +261,7 @@ struct rv_app_fork {
  *  step; RV_E_STATE: its batch went further; RV_E_DENIED: the changed state is another user's. */
 RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scope, const char *word,
                               struct rv_app_fork *fork, rv_err **err);
-/** Is a state with that user_id of the user that the scope names? RV_E_DENIED. */
+/** Check that a state with that user_id belongs to the user of the scope. RV_E_DENIED: it does not. */
 RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, rv_err **err);
 
 /* --- view.c: one run as JSON --- */
