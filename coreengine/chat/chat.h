@@ -13,7 +13,7 @@
 
 typedef struct rv_chat rv_chat;
 
-/* What holds where neither the agent nor the caller says anything. */
+/* Defaults where neither the agent nor the caller sets a value. */
 struct rv_chat_settings {
     const char *default_model; /* P8_DEFAULT_MODEL, else "openai:gpt-4.1" */
     bool has_temperature;
@@ -28,11 +28,11 @@ struct rv_chat_settings {
 RV_MUST_CHECK int rv_chat_settings_read(const char *(*get)(void *self, const char *name), void *self,
                                         struct rv_chat_settings *out, rv_err **err);
 
-/** How much of a session an agent is shown: as its document says, else as the settings do. */
+/** The part of a session that an agent sees: as its document says, else as the settings say. */
 struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
 
-/** Whether a chat would take that document, with what these plugins have: unknown tools and chained tools that do not
- * fit are findings beside those of the document itself. RV_E_NOMEM. */
+/** Check whether a chat would take that document, with what these plugins have: unknown tools and chained tools that do
+ * not fit are findings beside those of the document itself. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found, rv_findings *findings,
                                       rv_err **err);
 
@@ -73,7 +73,8 @@ void rv_chat_free(rv_chat *chat);
 const char *rv_chat_session(const rv_chat *chat); /* its id */
 bool rv_chat_is_new(const rv_chat *chat);         /* the session has no turn yet */
 const char *rv_chat_agent(const rv_chat *chat);   /* the agent of the next turn, unless routing chooses another */
-/** From the next turn on. name NULL: the one it began with. RV_E_NOT_FOUND, RV_E_INVALID: nothing changed. */
+/** Choose the agent from the next turn on. name NULL: the one it began with. RV_E_NOT_FOUND, RV_E_INVALID: nothing
+ * changed. */
 RV_MUST_CHECK int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err);
 /** Choose which agent's text is shown and kept when agents ask each other, from the next turn on. word NULL: as the
  *  agents say. RV_E_INVALID: unknown word. */
@@ -81,7 +82,7 @@ RV_MUST_CHECK int rv_chat_set_child_text(rv_chat *chat, const char *word, rv_err
 /** The active agent of a routed session is left: the next message is classified. */
 RV_MUST_CHECK int rv_chat_leave(rv_chat *chat, rv_err **err);
 
-/* What a turn came to; borrowed until the next one. */
+/* The result of a turn; borrowed until the next one. */
 struct rv_chat_turn {
     enum rv_run_status status;
     const char *run_id;
