@@ -42,9 +42,9 @@ RV_MUST_CHECK int rv_context_from_headers(const struct rv_context_source *from, 
 /** The child's: everything of the parent but the agent and the model, where they are given (not NULL, not empty). */
 struct rv_context rv_context_child(const struct rv_context *parent, const char *agent, const char *model);
 void rv_context_write_json(const struct rv_context *c, rv_jw *w);
-/** Whether it could be read back: each text is UTF-8 in one line (the hint: in lines) and not too long. */
+/** Tells whether it could be read back: each text is UTF-8 in one line (the hint: in lines) and not too long. */
 RV_MUST_CHECK int rv_context_check(const struct rv_context *c, rv_err **err);
-/** What is known only; strict: unknown members and wrong types are RV_E_INVALID. Borrows from json. */
+/** Reads known members only; strict: unknown members and wrong types are RV_E_INVALID. Borrows from json. */
 RV_MUST_CHECK int rv_context_read_json(json_object *json, struct rv_context *out, rv_err **err);
 /** The user id that belongs to an e-mail address: UUIDv5 (DNS) of the trimmed address in lower case. */
 void rv_user_id_of_email(rv_str email, char out[37]);
