@@ -38,8 +38,9 @@ struct rv_catalog rv_bundle_catalog(const rv_bundle *b); /* borrows b */
 const char *rv_bundle_base(const rv_bundle *b);          /* the pipeline's folder, absolute; NULL: not kept */
 rv_script *rv_bundle_script(rv_bundle *b);               /* borrowed, at its first entries; NULL: none */
 
-/** May a run that stands at `env` go on with another pipeline? Its stages, active and completed ones, interrupt and
- * suspended work must exist there, and its bounds must not be passed. RV_E_STATE lists every reason why not. */
+/** Check whether a run that stands at `env` can go on with another pipeline. Its stages, active and completed ones,
+ * interrupt and suspended work must exist there, and its bounds must not be passed. RV_E_STATE lists every reason why
+ * not. */
 RV_MUST_CHECK int rv_bundle_fits(const struct rv_pipeline *next, const rv_envelope *env, rv_err **err);
 
 #endif

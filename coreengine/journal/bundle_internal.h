@@ -33,7 +33,7 @@ struct rv_bundle {
     struct rv_tool_set tools;                        /* the catalog over the script's */
 };
 
-/** Is that a kind of what the core calls by name, and so has a map of its own under catalog.entries? */
+/** Tells whether the core calls entries of that kind by name; such a kind has its own map under catalog.entries. */
 bool rv_bundle_has_kind(enum rv_name_kind kind);
 /** json: {tools, entries, prompts}. Every member is checked. The caller finishes out even after a failure. */
 int rv_bundle_catalog_read(json_object *json, struct bundle_catalog *out, rv_err **err);

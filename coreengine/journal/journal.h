@@ -27,8 +27,8 @@ const char *rv_record_kind_text(int kind); /* "begin", ...; "unknown" */
 #define RV_OWNER_ENDS_US    INT64_C(2000000) /* from the end of a process to that of its threads and children */
 #define RV_LEASE_DEFAULT_US INT64_C(15000000)
 void rv_owner_name(char out[RV_OWNER_MAX]); /* this process */
-/** Is that process known to be gone, with all its threads and isolated children? False for one of another host: only
- * its lease tells. */
+/** Tells whether that process is known to be gone, with all its threads and isolated children. False for one of another
+ * host: only its lease tells. */
 bool rv_owner_is_dead(const char *owner);
 /** The same, but waits while the process itself has ended and one of its threads or children has not: a kill reaches
  * them one after the other. *patience_us is the longest wait; the function subtracts the time it waited. */
@@ -37,7 +37,7 @@ bool rv_owner_dies(const char *owner, int64_t *patience_us);
 /* --- Writing: one process at a time. Used by one thread. --- */
 typedef struct rv_journal rv_journal;
 
-/* What decides how a run goes, besides its bundle and its state. */
+/* The inputs that determine a run, besides its bundle and its state. */
 struct rv_journal_begin {
     enum rv_rules rules; /* NEWEST: those of this engine */
     int mode;            /* enum rv_run_mode or RV_UNSET */
@@ -94,15 +94,15 @@ RV_MUST_CHECK int rv_journal_prepare(rv_journal *j, const struct rv_event *ev, c
 /** Into any handle of the run's store; may be part of its group, and be repeated. */
 RV_MUST_CHECK int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err);
 void rv_journal_rest(rv_journal *j, rv_store *store); /* what the journal is complete without */
-/** What the write came to: passes rc on. After a failure nothing more can be written. */
+/** Report the result of the write; returns rc. After a failure nothing more can be written. */
 RV_MUST_CHECK int rv_journal_written(rv_journal *j, int rc, rv_err **err);
 /** The owner also answers the run's interrupts: a pause does not end the lease, rv_journal_free() does. */
 void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
 void rv_journal_renewed(rv_journal *j, int64_t until_us);
 
-/** How often the run was taken over since anything but take-overs was written: how many owners in a row got no
- * further. A present owner counts. */
+/** The number of times that the run was taken over since a record other than a take-over was written: how many owners
+ * in a row got no further. A present owner counts. */
 RV_MUST_CHECK int rv_journal_takeovers(rv_store *store, const struct rv_store_scope *scope,
                                        const struct rv_run_row *row, int64_t *out, rv_err **err);
 
@@ -124,7 +124,7 @@ RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, stru
 void rv_pendings_fini(struct rv_pendings *p);
 
 /* --- Reading --- */
-/** Is a run of that status finished for good? (Interrupted ones wait, ready and running ones go on.) */
+/** Tells whether a run of that status is finished for good. (Interrupted ones wait, ready and running ones go on.) */
 bool rv_run_status_is_final(enum rv_run_status status);
 
 struct rv_replay_opts {
