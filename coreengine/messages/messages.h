@@ -75,8 +75,8 @@ void rv_turn_fini(struct rv_turn *t);
 #define RV_MESSAGE_MAX_KEY 256 /* with its NUL: 255 bytes, cut with a hash where it would be longer */
 /** "session-<session>-msg-<seq>". */
 void rv_message_key(const char *session, int64_t seq, char out[RV_MESSAGE_MAX_KEY]);
-/** Is that text such a key? session gets the part of its id (borrowed from key); a key that was cut has none
- *  (is_cut): its session is found by making the keys of those there are. */
+/** Tells whether that text is such a key. session gets the part of its id (borrowed from key); a key that was cut has
+ * none (is_cut): to find its session, make the keys of the existing sessions. */
 bool rv_message_key_read(rv_str key, rv_str *session, int64_t *seq, bool *is_cut);
 
 /** The one spelling by which keys are compared (p8-data 1.6), appended: "My  Notes!" and "my-notes" are "my-notes".

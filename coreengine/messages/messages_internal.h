@@ -39,10 +39,10 @@ void rv_message_call_fini(struct call_parts *c);
 RV_MUST_CHECK int rv_message_read_content(rv_str content, struct call_parts *call, bool *is_json, rv_err **err);
 /** Wrap text that is not JSON as {"raw": text}. */
 void rv_message_write_raw(rv_str text, rv_buf *out);
-/** Whether the metadata of a row says that the result is an error; RV_E_NOMEM only. */
+/** Tells whether the metadata of a row says that the result is an error; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_message_is_error(rv_str metadata, bool *is, rv_err **err);
 
-/* What is shown: a text, or a call of a tool with its result. */
+/* An item that is shown: a text, or a call of a tool with its result. */
 struct shown {
     const char *role; /* of a text, static; NULL: a call */
     rv_buf text;      /* or the result */
