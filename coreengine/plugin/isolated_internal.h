@@ -55,9 +55,10 @@ RV_MUST_CHECK int rv_channel_send(struct rv_channel *c, const rv_buf *head, rv_s
  * (no frame). */
 RV_MUST_CHECK int rv_channel_receive(struct rv_channel *c, struct rv_frame *out, const struct rv_wait *wait,
                                      rv_err **err);
-/** Whether there is time left: for who takes messages as fast as they come. RV_E_TIMEOUT, RV_E_CANCELLED. */
+/** Check whether there is time left, for a reader that takes messages as fast as they come. RV_E_TIMEOUT,
+ * RV_E_CANCELLED. */
 RV_MUST_CHECK int rv_channel_may_wait(const struct rv_wait *wait, rv_err **err);
-/** Whether bytes, or the end, are there already. */
+/** Tells whether bytes, or the end, can be read now. */
 bool rv_channel_is_ready(const struct rv_channel *c);
 int64_t rv_channel_now_us(void);
 /** Write an error as the value of "error"; read it back as a chain below *err, with codes that can be believed. */

@@ -124,7 +124,8 @@ void rv_plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
 
 /* pieces.c */
 enum rv_piece_fault { RV_PIECE_GOOD, RV_PIECE_NULL, RV_PIECE_LARGE, RV_PIECE_LATE, RV_N_PIECE_FAULTS };
-/* What a call of a provider has handed out so far, in the engine's process: a child is not believed. */
+/* The pieces that a call of a provider has handed out so far, counted in the engine's process: a child is not
+ * trusted. */
 struct rv_plugin_pieces {
     const struct rv_plugin_call *call; /* borrowed */
     bool enough;                       /* the caller wants no more pieces */
@@ -139,7 +140,8 @@ RV_MUST_CHECK int rv_plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_pie
 RV_MUST_CHECK int rv_plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err);
 
 /* call.c */
-/* What a capability did in one call, besides the bytes of its reply. Judged after the call, by the engine's process. */
+/* The actions of a capability in one call, besides the bytes of its reply. Judged after the call, by the engine's
+ * process. */
 struct rv_plugin_said {
     int n_replies, n_failures, returned;
     bool no_text, too_large;
