@@ -58,7 +58,7 @@ void rv_run_set_saves(rv_run *run, enum rv_saves saves);
 /** Tells whether the core itself refuses calls of blocked tools. By older rules the shell refuses them when it performs
  * the call. */
 bool rv_run_minds_breakers(const rv_run *run);
-/** From the next step on, as opts.emits says it. */
+/** Set opts.emits from the next step on. */
 void rv_run_set_emits(rv_run *run, bool emits);
 /** Stages under way, in stage order, into out[0..max); the number of them all. */
 size_t rv_run_active(const rv_run *run, int *out, size_t max);
