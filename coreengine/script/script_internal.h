@@ -74,7 +74,7 @@ struct script_reader {
     struct rv_src at; /* of the entry that is being made */
 };
 
-/* What the tables read an entry into, before it is made ready. */
+/* An entry as the tables read it, before it is made ready. */
 struct script_raw_error {
     const char *message, *type;
     int kind; /* MODEL: enum rv_llm_error */
@@ -124,7 +124,7 @@ extern const struct script_table rv_script_model_table, rv_script_chunk_table, r
 const struct script_table *rv_script_answer_table(void);
 const struct script_table *rv_script_tool_table(void);
 
-/* What a declared tool or an answer is read into. */
+/* A declared tool or an answer as it is read. */
 struct script_raw_tool {
     const char *description;
     int risk, effect;
