@@ -55,7 +55,7 @@ void rv_engine_cancel_all(rv_engine *e);
 void rv_engine_forget_cancel(rv_engine *e);
 int64_t rv_engine_now_us(const rv_engine *e); /* real or simulated */
 
-/* Of what call a piece of an answer is. */
+/* The call that a piece of an answer belongs to. */
 struct rv_delta_from {
     int stage; /* of the run's pipeline */
     int64_t call_id;
@@ -114,9 +114,8 @@ struct rv_exec_opts {
 };
 #define RV_EXEC_OPTS_INIT ((struct rv_exec_opts){.mode = RV_UNSET})
 
-/** What keeps a new run of these from beginning: stages that neither a mock nor the script answers for, and that have
- * no model, or no tool at all. Errors among findings, with the place of the key. rv_engine_start() refuses such a run,
- * too.
+/** List the obstacles for a new run: stages that neither a mock nor the script answers for, and that have no model, or
+ * no tool at all. Errors among findings, with the place of the key. rv_engine_start() refuses such a run, too.
  */
 RV_MUST_CHECK int rv_exec_check(const struct rv_exec_opts *opts, rv_findings *findings, rv_err **err);
 /** Begin a run. env is taken on every path. response NULL: start; else the answer to the envelope's pending interrupt,

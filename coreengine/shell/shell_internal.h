@@ -300,7 +300,7 @@ bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it 
 /** It is under way: it is due when it is to be given up. */
 void rv_call_await(struct call *c);
 void rv_call_say_limit(struct call *c); /* to the text of a model call that its deadline ended */
-/** What a model call came to; its views stay borrowed from reply. */
+/** The result of a model call; its views stay borrowed from reply. */
 void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
 /** Its job is done: take over the answer. Frees the job. */
 void rv_call_job_done(struct job *j);
@@ -327,7 +327,7 @@ void rv_lease_proved(rv_exec *x);
 /** Until free_wait() the store waits for other writers no longer than the leases of this engine last. */
 void rv_lease_limit_wait(const rv_engine *e);
 void rv_lease_free_wait(const rv_engine *e);
-/** May this run begin something that must not be done twice? RV_E_STATE: its lease has run out. */
+/** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
 /* turn.c */
@@ -336,7 +336,7 @@ bool rv_engine_turn(rv_engine *e);
 int64_t rv_engine_due_us(const rv_engine *e); /* when something is; RV_NEVER: nothing will be by itself */
 
 /* virtual.c */
-/** May the first of the queue happen now? If not, has waited a little for it. */
+/** Tells whether the first call of the queue is due now. If not, has waited a little for it. */
 bool rv_virtual_ready(rv_engine *e, struct call *c);
 
 /* scripted.c */
@@ -371,7 +371,7 @@ void rv_models_free(rv_engine *e); /* connections and what the runs share; befor
 /* deltas.c: passes pieces of answers to the observer */
 /** False: the stream is to be held. */
 bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
-/** What a whole answer has that was not told piece by piece: its text, calls, usage and end. */
+/** Pass on the parts of a whole answer that were not sent as pieces: its text, calls, usage and end. */
 void rv_delta_tell_rest(struct call *c);
 /** The event tells the object of a structured agent: at the top it is the answer's one piece. */
 void rv_delta_tell_output(rv_exec *x, const struct rv_effect *e);
@@ -388,9 +388,9 @@ RV_MUST_CHECK int rv_call_make_tool(struct call *c, const struct rv_effect *e, r
 
 /* ask.c: agents that are asked */
 struct rv_tool_source *rv_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log);
-/** Who makes the call; each agent on the way down has its own name in it. Borrows from the run. */
+/** The context of the agent that makes the call; an asked agent has its own name in it. Borrows from the run. */
 struct rv_context rv_call_who(const struct call *c);
-/** Who asks, as tools are told: JSON text, the caller's. NULL: no memory. */
+/** The asking user in the form that tools receive: JSON text, the caller's. NULL: no memory. */
 char *rv_call_context(const struct call *c);
 /** The name by which scripts and messages know who makes the call: the agent's, else the stage's. */
 const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e);
