@@ -90,7 +90,7 @@ RV_MUST_CHECK int sim_hints_metadata(struct sim_hints *h, rv_str key, rv_err **e
 /* --- the parts of a seed --- */
 struct sim_seed;
 
-/* What a call will come to. */
+/* The outcome that is planned for a call. */
 struct sim_outcome {
     bool failed, retryable;
     const char *error_type; /* static */
@@ -211,7 +211,7 @@ void sim_asked_recovered(struct sim_watch *w, int64_t gap_us);
 void sim_asked_step_ended(struct sim_seed *s);
 void sim_asked_fini(struct sim_watch *w);
 bool sim_asked_at_work(const struct sim_watch *w);
-/** Are these the calls that are open? */
+/** Check that these are the open calls. */
 void sim_watch_recovered(struct sim_seed *s, const struct rv_effects *open);
 
 /* session.c: the conversation that a run belongs to, and the rows that are kept for it */
@@ -352,7 +352,7 @@ void sim_say(struct sim_seed *s, const char *fmt, ...) RV_PRINTF(2, 3);
 void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c);
 void sim_say_effects(struct sim_seed *s);
 const char *sim_stage_name(const struct sim_seed *s, int stage);
-/** Whose an effect is: "stage", or "stage > agent > agent". The caller's; NULL: no memory. */
+/** The owner of an effect: "stage", or "stage > agent > agent". The caller's; NULL: no memory. */
 char *sim_who(const struct sim_seed *s, const struct rv_effect *e);
 
 /* shrink.c */
