@@ -106,7 +106,7 @@ struct rv_store_new_run {
 /** RV_E_EXISTS (the id is taken), RV_E_NOT_FOUND (no such bundle), RV_E_INVALID (an id or text is malformed). */
 RV_MUST_CHECK int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err);
 
-/* What one step adds to a run. */
+/* The records that one step adds to a run. */
 struct rv_store_append {
     const char *run;
     int64_t fence;

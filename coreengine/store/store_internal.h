@@ -1,4 +1,4 @@
-/* What the front and the implementations share. The front (store.c, store_args.c) has checked every argument before an
+/* Shared by the front and the implementations. The front (store.c, store_args.c) has checked every argument before an
  * implementation sees it: scopes are given and name their tenant, ids and texts are whole and within their limits,
  * records follow each other, times are not negative. */
 #ifndef RV_STORE_INTERNAL_H
@@ -92,7 +92,7 @@ RV_MUST_CHECK int rv_store_sqlite_open(const char *path, const struct rv_store_o
 
 /* store_args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
 RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
-/** Has it no control characters? id may be NULL. */
+/** Check that a new id has no control characters. id may be NULL. */
 RV_MUST_CHECK int rv_store_check_new_id(const char *kind, const char *id, rv_err **err);
 RV_MUST_CHECK int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err);
 RV_MUST_CHECK int rv_store_check_new_run(const struct rv_store_new_run *run, rv_err **err);
@@ -143,14 +143,14 @@ bool rv_store_sees_session(const struct rv_store_scope *scope, const struct rv_s
 struct rv_session_row rv_store_session_of(const struct rv_turn *turn, const struct rv_store_scope *owner,
                                           int64_t now_us, char name[RV_STORE_NAME_ROOM]);
 void rv_store_session_name(const char *id, char name[RV_STORE_NAME_ROOM]); /* "chat-<id>" */
-/** What a message is kept as: its tokens, time and run are filled in where they are missing. */
+/** The stored form of a message: its tokens, time and run are filled in where they are missing. */
 struct rv_message rv_store_message_of(const struct rv_message *m, const char *run, int64_t now_us);
 /** Append the JSON text of `old` (a JSON object or nothing) with the members of patch (NULL: none) put in, and those of
  *  remove taken out. RV_E_LIMIT; RV_E_INVALID: old is damaged. */
 RV_MUST_CHECK int rv_store_merge(rv_str old, json_object *patch, const char *const *remove, size_t n_remove,
                                  rv_buf *out, rv_err **err);
 #define RV_STORE_SCHEMA_PERSON "person"
-/** Whether `given` is to replace what is there (NULL: nothing). */
+/** Tells whether `given` replaces the existing row (NULL: none). */
 bool rv_store_schema_changes(const struct rv_schema_row *given, enum rv_schema_put how,
                              const struct rv_schema_row *present, bool is_deleted);
 int rv_store_fail_no_session(const char *id, rv_err **err);
