@@ -26,7 +26,7 @@ typedef atomic_bool rv_cancel_flag;
 struct rv_context; /* coreengine/context/context.h */
 struct rv_tool_source;
 
-/* What a call came to. */
+/* The outcome of a call. */
 struct rv_tool_reply {
     bool failed;            /* text is a message for people and models, not JSON */
     bool retryable;         /* of a failure: the same call may succeed a little later */
@@ -58,7 +58,7 @@ struct rv_tool_call {
     struct rv_tool_call *prev, *next;
 };
 
-/* What an implementer writes: static const, one per kind of source. No slot is NULL. */
+/* The functions that an implementer writes: static const, one table per kind of source. No slot is NULL. */
 struct rv_tool_source_ops {
     const char *name; /* of the kind, for messages: "capabilities", "script" */
     /** The definition of a tool; NULL: it has none of that name. Valid and unchanged until `close`, even if the source
