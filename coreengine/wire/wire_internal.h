@@ -10,7 +10,7 @@ struct wire_half {
     unsigned high; /* 0: nothing waits */
 };
 
-/* How far the brackets of arguments were looked at: each byte once, however many pieces they come in. */
+/* The position up to which the brackets of arguments were checked: each byte once, however many pieces they come in. */
 struct wire_brackets {
     size_t at;
     unsigned depth;
@@ -64,7 +64,7 @@ struct rv_wire_reader {
     bool has_usage, has_false_usage;
 };
 
-/* What a wire brings. Each returns 0 or RV_E_NOMEM; everything else is said by rv_reader_break(). */
+/* The functions of a wire. Each returns 0 or RV_E_NOMEM; all other errors go through rv_reader_break(). */
 struct wire_codec {
     int (*request)(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err);
     int (*event)(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err); /* one event or line of the stream */
@@ -88,7 +88,7 @@ RV_MUST_CHECK int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv
 RV_MUST_CHECK int rv_reader_arguments_object(rv_wire_reader *r, struct wire_call *c, json_object *arguments,
                                              rv_err **err);
 void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c);
-/** Whether its arguments are one complete object by now; RV_E_NOMEM only. */
+/** Tells whether its arguments are one complete object by now; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err);
 void rv_reader_finish(rv_wire_reader *r, int finish);
 /** Drop impossible counts: a journal could not hold them. */
@@ -103,7 +103,7 @@ RV_MUST_CHECK int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **o
 
 #define WIRE_MAX_WHOLE (2 * RV_LLM_MAX_REPLY) /* of an answer that comes at once: its text with escapes */
 #define WIRE_MAX_WHY   ((size_t)8 << 10)      /* of the text that says why an answer is broken */
-/** What a frame's reading came to: anything but a lack of memory breaks the reply. Frees why. */
+/** Handle the result of reading a frame: any error except a lack of memory breaks the reply. Frees why. */
 RV_MUST_CHECK int rv_reader_stopped(rv_wire_reader *r, int rc, rv_err *why, rv_err **err);
 /** Hand out a piece of the answer itself. */
 void rv_reader_hand(rv_wire_reader *r, struct rv_llm_delta d);
@@ -121,7 +121,7 @@ rv_str rv_half_join(struct wire_half *h, bool has_marks, rv_str text, rv_buf *sc
 bool rv_half_is_lost(struct wire_half *h, rv_str *lost);
 
 /* reader_end.c */
-/** Whether text is one complete JSON object; RV_E_NOMEM only. */
+/** Tells whether text is one complete JSON object; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_reader_is_object(rv_str text, bool *is, rv_err **err);
 
 /* show.c: words for people */
@@ -140,7 +140,7 @@ static inline rv_str rv_wire_text(json_object *obj, const char *key)
 }
 
 /* body.c: pieces of requests that wires share */
-/** Is the output of this request to come this way, given what the target can? enum below. */
+/** Tells whether the output of this request comes this way, given the abilities of the target. enum below. */
 enum wire_via { WIRE_VIA_NONE, WIRE_VIA_NATIVE, WIRE_VIA_TOOL, WIRE_VIA_PROMPT };
 RV_MUST_CHECK int rv_body_via(const struct rv_wire_target *t, json_object *request, enum wire_via *via, rv_err **err);
 /** The schema of the output without its top-level description; *out is the caller's. */
@@ -174,7 +174,7 @@ bool rv_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key);
 void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
 
 /* fault.c */
-/** What a bad status means; *retryable: whether the same request may succeed later. */
+/** The meaning of a bad status; *retryable: whether the same request may succeed later. */
 enum rv_llm_error rv_fault_kind(int status, bool *retryable);
 
 /* openai_stream.c, openai_fault.c: parts of rv_wire_openai */
