@@ -1,4 +1,4 @@
-/* A pipeline as nodes and labelled edges; shared by the graph*.c files only. All of it lives in one arena. */
+/* A pipeline as nodes and labelled edges; shared by the graph*.c files only. The whole graph lives in one arena. */
 #ifndef RV_CONFIG_GRAPH_INTERNAL_H
 #define RV_CONFIG_GRAPH_INTERNAL_H
 

@@ -30,7 +30,7 @@ struct rv_walk_graph {
     size_t n_edges;
     size_t *start;        /* owned; edges of stage s are edges[start[s] .. start[s + 1]) */
     int64_t *calls;       /* owned; model calls of one visit at most; 0: none */
-    bool *asks_again;     /* owned; tools and schemas decide whether the number is reached: no walk is sure of it */
+    bool *asks_again;     /* owned; tools and schemas decide whether the number is reached: a walk cannot tell */
     int64_t *visit_limit; /* owned; 0: unlimited */
     bool *entry;          /* owned; a run begins there, or goes on there after an answer */
     bool *reached;        /* owned; from the entries over these edges */

@@ -14,7 +14,7 @@ int rv_end_raise(rv_visit *v, enum rv_interrupt_kind kind, const char *text, jso
     int rc = rv_visit_raise(v, kind, rv_str_of(text), data, id, err);
     if (rc < 0 || !v->confirm_message)
         return rc;
-    json_object *kept = json_object_new_object(); /* so that the policy is not asked for ever */
+    json_object *kept = json_object_new_object(); /* so that the policy is not asked forever */
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "keep a policy's question");
     rc = rv_json_set_text(kept, "kind", POLICY, err);

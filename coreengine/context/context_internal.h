@@ -1,4 +1,4 @@
-/* What the files of this folder share: the texts of a context as rows, and what a text may be. */
+/* Shared by the files of this folder: the texts of a context as rows, and the rules for a text. */
 #ifndef RV_CONTEXT_INTERNAL_H
 #define RV_CONTEXT_INTERNAL_H
 
@@ -10,7 +10,7 @@ struct rv_context_member {
     const char *header; /* NULL: no header sets it */
     size_t at;          /* offset of the pointer in struct rv_context */
     size_t max;         /* bytes */
-    bool has_lines;     /* line feeds and tabs are part of it */
+    bool has_lines;     /* the value may contain line feeds and tabs */
 };
 #define RV_N_CONTEXT_MEMBERS 9
 extern const struct rv_context_member rv_context_members[RV_N_CONTEXT_MEMBERS];
@@ -39,10 +39,10 @@ void rv_text_line(rv_buf *out, rv_str text);
 /** Append as a JSON string, as rv_json_write_spaced() does. */
 void rv_text_write_spaced(rv_buf *out, rv_str text);
 
-/** Whether a model may be shown that member of a session's metadata. */
+/** Tells whether a model may see that member of a session's metadata. */
 bool rv_metadata_is_shown(const char *key);
 bool rv_metadata_has_shown(json_object *metadata); /* any of them; NULL: no */
-/** What of a session's name is told and kept. */
+/** The part of a session's name that is shown and kept. */
 rv_str rv_session_name_of(const struct rv_conversation *c);
 
 #endif

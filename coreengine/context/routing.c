@@ -62,7 +62,7 @@ void rv_routing_increment(struct rv_routing *r)
 {
     if (r->turn_count < INT64_MAX)
         r->turn_count++;
-    /* An escalation ends when somebody resolves it, however long that takes. */
+    /* An escalation ends when a person resolves it, however long that takes. */
     if (is_used_up(r) && r->state != RV_ROUTING_ESCALATED)
         r->state = RV_ROUTING_REEVALUATE;
 }
@@ -112,7 +112,7 @@ void rv_routing_write_json(const struct rv_routing *r, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-/* What is no name (another type, empty, too long, with a NUL) leaves what is there. */
+/* A value that is not a name (another type, empty, too long, with a NUL) leaves the old value. */
 static void read_name(json_object *json, const char *key, char out[RV_ROUTING_MAX_NAME])
 {
     json_object *v = NULL;

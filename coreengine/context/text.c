@@ -19,7 +19,7 @@ int rv_text_check(rv_str text, const char *what, size_t max, bool has_lines, rv_
 {
     size_t bad;
 
-    /* The value itself is not repeated: it may be what somebody would rather not see in a log. */
+    /* The value itself is not repeated: it may be private, and logs would show it. */
     if (text.len > max)
         return RV_FAIL(err, RV_E_INVALID, "%s has %zu bytes, more than %zu", what, text.len, max);
     if (!rv_utf8_valid(text, &bad))

@@ -140,7 +140,7 @@ static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *
     return rc;
 }
 
-/* The calls under way are asked for again by whoever replays them; time and money are put right here. */
+/* The process that replays the run makes the pending calls again; this function corrects time and cost. */
 static int on_recover(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     int64_t gap_us = now_us > run->last_us ? now_us - run->last_us : 0;

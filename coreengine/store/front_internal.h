@@ -1,4 +1,4 @@
-/* What the files of the front share: the handle, and how each call enters and leaves it. Implementations never see
+/* Shared by the files of the front: the handle, and how each call enters and leaves it. Implementations never see
  * this. */
 #ifndef RV_STORE_FRONT_INTERNAL_H
 #define RV_STORE_FRONT_INTERNAL_H

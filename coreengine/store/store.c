@@ -168,7 +168,7 @@ int rv_store_begin(rv_store *s, rv_err **err)
     s->in_group = rc == 0;
     rc = rv_store_leave(s, rc, "begin.done", err);
     if (rc != 0)
-        rv_store_rollback(s); /* whoever is told that it failed will not end it */
+        rv_store_rollback(s); /* a caller that gets the error will not end it */
     return rc;
 }
 
