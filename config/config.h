@@ -270,11 +270,10 @@ enum rv_stage_state {
     RV_STAGE_FAILED,
     RV_STAGE_SKIPPED,
 };
-/* A stage that only an error_next names is ready when one of the stages that name it so has failed. */
-bool rv_stage_is_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage);
-/** The same, but checks only the stages that it waits for, whichever stage names it. */
+/** Does the stage wait, and is all done that its requires and after name? false: also for an index of no stage. */
 bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage);
-/** All ready stages in stage order into out[0..n_agents); the number. */
+/** All ready stages in stage order into out[0..n_agents); the number. A stage that only an error_next names is ready
+ * when one of the stages that name it so has failed. */
 size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out);
 
 /* --- Proofs (lint) --- */

@@ -178,9 +178,6 @@ uint64_t rv_visit_hash(uint64_t h, const char *text);
 
 /* visit_mode.c: what a visit does, and which model it asks */
 #define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
-/** Tells whether visits of that stage do no work, because it is the arbiter and the pipeline switches the arbiter
- * off. */
-bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent);
 const char *rv_visit_role(const rv_visit *v);
 const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
 int64_t rv_visit_max_tokens(const rv_visit *v);

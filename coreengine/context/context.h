@@ -51,7 +51,6 @@ void rv_user_id_of_email(rv_str email, char out[37]);
 
 /* --- Ids that follow from names --- */
 #define RV_UUID_MAX 37
-void rv_uuid5(const unsigned char ns[16], rv_str name, char out[RV_UUID_MAX]);
 /** UUIDv5 of "TABLE:KEY:USER" in the namespace of p8.dev; user NULL: "". */
 void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX]);
 
@@ -64,8 +63,6 @@ void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_U
     X(ESCALATED, "escalated", "the active agent has given up; the fallback serves until somebody resolves it")
 #define RV_ROUTING_CONST(n, t, m) RV_ROUTING_##n,
 enum rv_routing_state { RV_ROUTING_STATES(RV_ROUTING_CONST) RV_N_ROUTING_STATES };
-const char *rv_routing_state_text(enum rv_routing_state state);
-int rv_routing_state_of(rv_str text); /* RV_UNSET: another word */
 #define RV_ROUTING_MAX_NAME 129
 struct rv_routing {
     char active_agent[RV_ROUTING_MAX_NAME]; /* "": none */

@@ -17,18 +17,12 @@ extern const struct rv_context_member rv_context_members[RV_N_CONTEXT_MEMBERS];
 #define RV_DEFAULT_TENANT "default"
 
 const char **rv_context_slot(struct rv_context *c, const struct rv_context_member *m);
-const char *rv_context_text(const struct rv_context *c, const struct rv_context_member *m);
-/** The member with that name; NULL: none. */
-const struct rv_context_member *rv_context_member_of(const char *name);
 
 static inline bool rv_has_text(const char *text)
 {
     return text && text[0] != '\0';
 }
 
-/** Bytes of the character at p that would end or break a line where one is told: a control character, or one of
- *  Unicode's line ends; 0: another one. */
-size_t rv_text_breaks(const char *p, size_t len);
 /** RV_E_INVALID, which calls the text `what`: no UTF-8, too long, or not in one line (has_lines: line feeds and tabs
  * are fine). */
 int rv_text_check(rv_str text, const char *what, size_t max, bool has_lines, rv_err **err);

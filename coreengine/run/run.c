@@ -254,23 +254,3 @@ rv_envelope *rv_run_steal_envelope(rv_run *run)
     run->env = NULL;
     return env;
 }
-
-size_t rv_run_active(const rv_run *run, int *out, size_t max)
-{
-    size_t n = 0;
-
-    if (run->visit) {
-        if (max > 0)
-            out[0] = rv_visit_stage(run->visit);
-        return 1;
-    }
-    for (size_t i = 0; i < run->n_begun; i++) {
-        const rv_visit *v = run->branches[run->batch[i]].visit;
-        if (v && !rv_visit_is_done(v)) {
-            if (n < max)
-                out[n] = run->batch[i];
-            n++;
-        }
-    }
-    return n;
-}

@@ -60,8 +60,6 @@ void rv_run_set_saves(rv_run *run, enum rv_saves saves);
 bool rv_run_minds_breakers(const rv_run *run);
 /** Set opts.emits from the next step on. */
 void rv_run_set_emits(rv_run *run, bool emits);
-/** Stages under way, in stage order, into out[0..max); the number of them all. */
-size_t rv_run_active(const rv_run *run, int *out, size_t max);
 
 /* --- Events and effects as JSON, for recording, replay and comparison --- */
 /** The members of ev.llm that say something: a failure has a kind, an answer a finish reason. */
