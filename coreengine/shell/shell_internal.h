@@ -273,7 +273,7 @@ bool rv_keeps_aside(const rv_exec *x); /* its steps are written by the thread of
 RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
 /** Have the step written that the effects at hand belong to; they are performed when it is durable. */
 RV_MUST_CHECK int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err);
-void rv_keep_wait(rv_exec *x); /* blocks while the step is written; the effects of the step are performed afterwards */
+void rv_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
 
 /* observe.c */
 bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
