@@ -6,7 +6,7 @@
  * the builder in config/build.c. docs/explanation/the-agent.md follows an agent from its configuration to a visit.
  *
  * Plain data: texts and arrays live in the arena of the pipeline, and any thread may read them. Names of hooks and the
- * like are "capability.name". Texts are never NULL unless said; "" means: not given. */
+ * like are "capability.name". Texts are never NULL unless their comment says so; "" means: not given. */
 #ifndef RV_CONFIG_AGENT_H
 #define RV_CONFIG_AGENT_H
 
@@ -30,7 +30,7 @@ struct rv_agent_model {
 
 /* --- The output --- */
 enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT };
-/* How a model is made to answer in the shape of the output's schema. */
+/* The way to make a model answer in the shape of the output's schema. */
 enum rv_output_via { RV_OUTPUT_VIA_AUTO, RV_OUTPUT_VIA_NATIVE, RV_OUTPUT_VIA_TOOL, RV_OUTPUT_VIA_PROMPT };
 struct rv_agent_output {
     const char *key;     /* of the envelope's outputs; defaults to the name */
@@ -89,11 +89,11 @@ struct rv_agent_routing {
 #define RV_LLM_DEFAULT_ROUNDS    10 /* replies of a visit that call tools */
 #define RV_LLM_DEFAULT_REPAIRS   1  /* replies that do not fit the output's schema and are asked for again */
 #define RV_LLM_DEFAULT_BAD_CALLS 3  /* tool calls of a visit that cannot be made: unknown, malformed, invalid */
-/* What a declared agent may use in one visit where neither its stage nor its document says. */
+/* Defaults of a declared agent's limits in one visit, where neither its stage nor its document sets them. */
 #define RV_AGENT_DEFAULT_REQUESTS 15
 #define RV_AGENT_DEFAULT_TOKENS   80000
-/* Of one visit with a model; 0: none. The request limit is checked before each request, the tool call limit before the
- * calls of a reply are made, the token limits after each reply and before the next request. */
+/* Limits of one visit with a model; 0: none. The request limit is checked before each request, the tool call limit
+ * before the calls of a reply are made, the token limits after each reply and before the next request. */
 struct rv_llm_limits {
     int64_t request_limit, tool_calls_limit, input_tokens_limit, output_tokens_limit, total_tokens_limit;
 };

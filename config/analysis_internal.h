@@ -1,4 +1,4 @@
-/* What looks at a validated pipeline: dependents, the routes between stages, shared by proofs, warnings and graphs.
+/* Analysis of a validated pipeline: dependents, the routes between stages, shared by proofs, warnings and graphs.
  *
  * Loading owns `struct rv_pipeline_private`. It keeps a `struct rv_links links` for us, calls rv_pipeline_link() once
  * requires_index and after_index are filled in, and rv_links_fini() when the pipeline dies. */
@@ -7,14 +7,15 @@
 
 #include "config/config.h"
 
-/* Who waits for whom: dependents of stage s are items[start[s] .. start[s + 1]), in stage order, no stage twice. */
+/* The stages that wait for each stage: dependents of stage s are items[start[s] .. start[s + 1]), in stage order, no
+ * stage twice. */
 struct rv_links {
     int *items;    /* owned */
     size_t *start; /* owned; n_agents + 1 entries, NULL until linked */
 };
 /** Fill in p->private->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_pipeline_link(struct rv_pipeline *p, rv_err **err);
-/** The work behind it, for a pipeline that nobody loaded. */
+/** The work of rv_pipeline_link() for a pipeline that is not loaded. */
 RV_MUST_CHECK int rv_links_build(const struct rv_pipeline *p, struct rv_links *out, rv_err **err);
 void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
 

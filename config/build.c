@@ -104,7 +104,7 @@ static void set_output(const struct declaration *d)
                 "output_via says how to come to an output that nothing describes");
 }
 
-/* The output of a text is no map that a tool could take. */
+/* A text output is not a map, so a tool cannot take it. */
 static void set_chain(const struct declaration *d)
 {
     if (!d->doc->chained_tool)
@@ -181,7 +181,7 @@ static void put_if_unset(int64_t *limit, int64_t value)
         *limit = value;
 }
 
-/* They are kept in every way to run the agent, with a default where nobody says one (p8 W2, W3). */
+/* These limits apply however the agent is run; a limit that is not set has a default (p8 W2, W3). */
 static void set_limits(const struct declaration *d)
 {
     struct rv_llm_limits *own = &d->a->limits.llm;

@@ -1,5 +1,5 @@
-/* requires and after must have no cycle: its stages would wait for each other for ever. One cycle is reported, with the
- * place of every step. Depth-first with a stack of its own, because a chain may be as long as there are stages. */
+/* requires and after must have no cycle: its stages would wait for each other forever. One cycle is reported, with the
+ * place of every step. Depth-first with an explicit stack, because a chain may be as long as the list of stages. */
 #include <stdio.h>
 #include <string.h>
 

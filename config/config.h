@@ -21,7 +21,7 @@ struct rv_edge_limit {
     struct rv_src src, from_src, to_src;
 };
 
-/* What a million tokens cost, in micro-USD. */
+/* Prices of a million tokens, in micro-USD. */
 struct rv_price {
     int64_t input, output;
     int64_t cached, cache_write; /* input that a cache had, or was given; RV_UNSET: as other input */
@@ -39,7 +39,7 @@ struct rv_model_config {
     struct rv_price price;
     int64_t max_input_tokens;    /* the model's window, from the table; 0: not known */
     int64_t max_request_bytes;   /* longer requests are refused before they are sent; 0: no limit of its own */
-    struct rv_str_list fallback; /* roles that are asked, in this order, when this one can not answer */
+    struct rv_str_list fallback; /* roles that are asked, in this order, when this role cannot answer */
     const struct rv_model_config **fallback_models; /* the same, found; n of fallback */
     struct rv_src src;
 };
@@ -144,8 +144,8 @@ RV_MUST_CHECK int rv_pipeline_load(const char *path, rv_findings *findings, stru
 /** The same from text; `name` stands for the file in messages, `dir` is what relative paths start from. */
 RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings,
                                     struct rv_pipeline **out, rv_err **err);
-/* What the environment decided about a role of models. Names of models are no secret: requests, events and conditions
- * have them. */
+/* The environment's choices for a model role. The names of models are not secret: requests, events and conditions
+ * contain them. */
 struct rv_chosen_model {
     const char *role;
     const char *provider, *model; /* provider NULL: the role was left out */
@@ -167,9 +167,9 @@ struct rv_pipeline_opts {
 RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir,
                                          const struct rv_pipeline_opts *opts, rv_findings *findings,
                                          struct rv_pipeline **out, rv_err **err);
-/** A pipeline that a program makes: its keys are a JSON object with the keys of a file. It is read by the same tables
- *  and checks as a file; findings have the place name:1:1. rv_pipeline_text() of it is the object as text, which makes
- *  the same pipeline. Relative paths start from the working directory. */
+/** Load a pipeline that a program makes: a JSON object with the keys of a pipeline file. The same tables and checks
+ *  apply as for a file; findings have the place name:1:1. rv_pipeline_text() returns the object as text; loading that
+ *  text makes the same pipeline. Relative paths start from the working directory. */
 RV_MUST_CHECK int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findings,
                                        struct rv_pipeline **out, rv_err **err);
 void rv_pipeline_free(struct rv_pipeline *p);
@@ -181,15 +181,15 @@ struct rv_agent_source {
     int (*find)(void *self, const char *name, rv_str *text, const char **place, rv_err **err);
     void *self;
 };
-/** What holds for an agent: the stage says it, else its document, else the pipeline; RV_UNSET: none of them does. */
+/** The value for an agent: the stage sets it, else its document, else the pipeline; RV_UNSET: none of them does. */
 int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
 /** Make every stage that has `agent` what its document says; keys of the stage win over it. Prompt, output schema,
  * mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations caps requests), chained
- *  tool. A model of the document becomes a role of its own unless the stage names one. What is wrong are findings, at
- *  the `agent` key or in the document. Then those checks run that need all of it; is_sound may become false. */
+ *  tool. A model of the document becomes a role of its own unless the stage names one. Mistakes become findings, at the
+ *  `agent` key or in the document. Then the checks run that need the complete pipeline; is_sound may become false. */
 RV_MUST_CHECK int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source *source,
                                           rv_findings *findings, rv_err **err);
-/* A document that was bound, for whoever has to make the same pipeline again. */
+/* A document that was bound; a caller that makes the same pipeline again needs it. */
 struct rv_bound_agent {
     const char *name, *place;
     rv_str text;
@@ -232,7 +232,7 @@ enum rv_name_kind {
     RV_N_NAME_KINDS
 };
 const char *rv_name_kind_text(enum rv_name_kind kind); /* "tool", "hook", ... */
-/* What is registered; lists are sorted and borrowed. */
+/* The registered names; lists are sorted and borrowed. */
 struct rv_known_names {
     const char *const *(*list)(void *self, enum rv_name_kind kind, size_t *n);
     void *self;
@@ -270,16 +270,15 @@ enum rv_stage_state {
     RV_STAGE_FAILED,
     RV_STAGE_SKIPPED,
 };
-/* A stage that only an error_next names is ready when one of the stages that name it so has failed. */
-bool rv_stage_is_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage);
-/** The same by what it waits for alone, whoever names it. */
+/** Does the stage wait, and is all done that its requires and after name? false: also for an index of no stage. */
 bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage);
-/** All ready stages in stage order into out[0..n_agents); the number. */
+/** All ready stages in stage order into out[0..n_agents); the number. A stage that only an error_next names is ready
+ * when one of the stages that name it so has failed. */
 size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out);
 
 /* --- Proofs (lint) --- */
-/* Of one run without a pause. A resumed run goes on with the same counters but visits the paused stage again: over all
- * its parts only max_agent_hops and max_llm_calls hold. */
+/* Bounds of one run without a pause. A resumed run goes on with the same counters but visits the paused stage again:
+ * over all its parts only max_agent_hops and max_llm_calls hold. */
 struct rv_proof {
     int64_t max_visits;               /* no run visits more stages than this */
     int64_t max_llm_calls;            /* no run makes more model calls than this, with retries, rounds and repairs */
@@ -292,7 +291,7 @@ struct rv_proof {
 /** Bounds of a run in that mode, from the configuration alone. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out,
                                     rv_err **err);
-/** How many answers of people a run can take at most; 0: it cannot pause. */
+/** The most answers of people that a run can take; 0: it cannot pause. */
 int64_t rv_pipeline_max_answers(const struct rv_pipeline *p);
 /* A run with all its parts: one up to the first pause, and one after each answer. */
 struct rv_whole_run {
@@ -300,7 +299,7 @@ struct rv_whole_run {
 };
 struct rv_whole_run rv_proof_with_answers(const struct rv_pipeline *p, const struct rv_proof *part, int64_t answers);
 void rv_proof_fini(struct rv_proof *proof);
-/** Warnings beyond validation: stages no route reaches, stages that can not reach the end, rules that an earlier
+/** Warnings beyond validation: stages that no route reaches, stages that cannot reach the end, rules that an earlier
  *  identical one hides, unused prompts and models, ... */
 void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings);
 /** Warnings about what only a script makes run: stages whose role has no model, since the file has no models. */

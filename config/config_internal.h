@@ -38,7 +38,7 @@ struct rv_pipeline_private {
     rv_str text;     /* the YAML, in the arena as the files are */
     struct rv_text_file *files;
     size_t n_files;                     /* room is there for one per prompt and agent */
-    const struct rv_node **agent_nodes; /* same order as the pipeline's agents; NULL: nobody wrote them */
+    const struct rv_node **agent_nodes; /* same order as the pipeline's agents; NULL: not read from a file */
     struct rv_bound_agent *bound;       /* declared agents, in the order in which stages name them */
     struct rv_agentdoc **docs;          /* of them, owned; NULL: it has faults */
     size_t n_bound;
@@ -144,7 +144,7 @@ void rv_mark_used_models(const struct rv_pipeline *p, bool *used);
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);
 /** A list node's length if it is a list of at most max items, else a finding and 0. *ok tells an empty list. */
 size_t rv_list_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok);
-/** A map node's, likewise. */
+/** The same for a map node. */
 size_t rv_map_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok);
 /** Zeroed arena memory for n items (n may be 0); NULL is out of memory and recorded in the loader. */
 void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);
@@ -162,7 +162,7 @@ void rv_name_hint(const rv_findings *f, rv_str name, const char *what, const cha
                   char out[RV_HINT_MAX]);
 
 /** Replace ${env:NAME} and ${file:path} in every string of a JSON value. *replaced becomes true when there was one.
- *  @param missing_ok a variable that is not set is no finding: *is_missing becomes true instead
+ *  @param missing_ok a variable that is not set does not become a finding: *is_missing becomes true instead
  *  @return the new value (owned), NULL after a failure or for null */
 struct rv_indirection {
     bool missing_ok;

@@ -6,7 +6,7 @@
 
 #include "config/config_internal.h"
 
-/* Values are checked by these tables and then kept as JSON: whoever runs the tests compares JSON. */
+/* Values are checked by these tables and then kept as JSON, because the test runner compares JSON. */
 struct raw_expect {
     int status, terminal_reason, interrupt;
     int64_t llm_calls, iteration, max_duration_ms;

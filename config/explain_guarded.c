@@ -96,7 +96,7 @@ static void write_option(rv_jw *w, const struct rv_node *key, const struct rv_no
         write_guarded(w, node);
 }
 
-/* As the provider gets them: `options` is no map within a map there. */
+/* The options as the provider receives them: there, `options` is not a nested map. */
 static void write_options(rv_jw *w, const struct rv_node *map)
 {
     const struct rv_node *options = rv_node_get(map, "options");

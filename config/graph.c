@@ -271,7 +271,14 @@ static int build(struct graph *g, bool merge)
     return g->p->default_run_mode == RV_MODE_PARALLEL ? add_parallel(g) : add_sequential(g, merge);
 }
 
-int rv_graph_build(const struct rv_pipeline *p, bool merge, struct graph *out)
+static void graph_fini(struct graph *g)
+{
+    rv_arena_free(g->arena);
+    *g = (struct graph){0};
+}
+
+/* merge: edges with the same ends and kind become one. RV_E_NOMEM. */
+static int graph_init(const struct rv_pipeline *p, bool merge, struct graph *out)
 {
     struct graph g = {.arena = rv_arena_new(RV_GRAPH_MAX_BYTES), .p = p, .n_stages = p->n_agents};
     int rc = RV_E_NOMEM;
@@ -280,22 +287,16 @@ int rv_graph_build(const struct rv_pipeline *p, bool merge, struct graph *out)
     if (g.arena)
         rc = build(&g, merge);
     if (rc < 0)
-        rv_graph_fini(&g);
+        graph_fini(&g);
     else
         *out = g;
     return rc;
 }
 
-void rv_graph_fini(struct graph *g)
-{
-    rv_arena_free(g->arena);
-    *g = (struct graph){0};
-}
-
 void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format format, rv_buf *b)
 {
     struct graph g = {0};
-    int rc = rv_graph_build(p, format != RV_GRAPH_ASCII, &g);
+    int rc = graph_init(p, format != RV_GRAPH_ASCII, &g);
 
     if (rc == 0) {
         switch (format) {
@@ -312,7 +313,7 @@ void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format f
             rc = rv_graph_write_svg(&g, b);
             break;
         }
-        rv_graph_fini(&g);
+        graph_fini(&g);
     }
     if (rc < 0 && b->rc == 0)
         b->rc = rc;

@@ -1,4 +1,4 @@
-/* A pipeline as nodes and labelled edges; shared by the graph*.c files only. All of it lives in one arena. */
+/* A pipeline as nodes and labelled edges; shared by the graph*.c files only. The whole graph lives in one arena. */
 #ifndef RV_CONFIG_GRAPH_INTERNAL_H
 #define RV_CONFIG_GRAPH_INTERNAL_H
 
@@ -29,9 +29,6 @@ struct graph {
     struct graph_edge *edges; /* by `from`, in the order of its routes */
     size_t n_edges;
 };
-/** merge: edges with the same ends and kind become one. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_graph_build(const struct rv_pipeline *p, bool merge, struct graph *out);
-void rv_graph_fini(struct graph *g);
 /** Characters that a terminal shows: code points. */
 size_t rv_graph_width(const char *text);
 

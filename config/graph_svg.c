@@ -43,7 +43,7 @@ static void put_xml(rv_buf *b, const char *text, size_t len)
             break;
         default:
             if (len - i >= 3 && memcmp(text + i, "\xef\xbf", 2) == 0 && (unsigned char)text[i + 2] >= 0xbe) {
-                rv_buf_putc(b, '?'); /* U+FFFE and U+FFFF are no XML */
+                rv_buf_putc(b, '?'); /* U+FFFE and U+FFFF are not XML */
                 i += 2;
             } else {
                 rv_buf_putc(b, text[i]);

@@ -1,5 +1,5 @@
-/* ${env:NAME} and ${file:path}: the only ways by which a file refers to something outside of it. What they give is put
- * in once, never looked at again, and never printed. */
+/* ${env:NAME} and ${file:path}: the only ways in which a file refers to something outside the file. Their values are
+ * inserted once, not expanded again, and never printed. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +101,7 @@ static void add_file(struct rv_loader *l, rv_str name, const struct rv_src *src,
     if (!path || !rv_loader_file(l, "${file:}", path, src, RV_MAX_SECRET_BYTES, &text))
         return;
     while (text.len > 0 && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r'))
-        text.len--; /* editors end files with a line break that is no part of a key */
+        text.len--; /* editors end files with a line break that does not belong to a key */
     rv_buf_add_str(out, text);
 }
 

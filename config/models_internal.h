@@ -19,7 +19,6 @@ struct rv_price_row {
 };
 extern const struct rv_price_row rv_price_rows[]; /* of prices.json; made when reeve is built */
 extern const size_t rv_n_price_rows;
-extern const char rv_price_date[];
 /** What the tables know of a model, into has_price, price and max_input_tokens of *out. The user's table is read on the
  * way, once in a load; what is wrong with it are findings. */
 void rv_prices_find(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out);

@@ -1,11 +1,10 @@
 # cmake -DIN=prices.json -DOUT=file.c -P prices.cmake: the table of prices as rows of C.
 cmake_minimum_required(VERSION 3.22)
 file(READ ${IN} text)
-string(JSON as_of GET "${text}" as_of)
 string(JSON n LENGTH "${text}" models)
 set(code "/* Made by prices.cmake from prices.json. */\n#include \"config/models_internal.h\"\n\n")
 string(APPEND code "#define MICRO(usd) ((int64_t)((usd) * 1e6 + 0.5))\n\n")
-string(APPEND code "const char rv_price_date[] = \"${as_of}\";\nconst struct rv_price_row rv_price_rows[] = {\n")
+string(APPEND code "const struct rv_price_row rv_price_rows[] = {\n")
 math(EXPR last "${n} - 1")
 foreach(i RANGE ${last})
     string(JSON name MEMBER "${text}" models ${i})

@@ -119,7 +119,7 @@ done:
     return rc;
 }
 
-int rv_prove_sequential(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err)
+static int prove_sequential(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err)
 {
     struct rv_walk_graph g = {0};
     struct answer visits = {0}, calls = {0}, mocked = {0};
@@ -158,7 +158,7 @@ done:
 int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out, rv_err **err)
 {
     bool is_parallel = (int)mode == RV_UNSET ? p->default_run_mode == RV_MODE_PARALLEL : mode == RV_MODE_PARALLEL;
-    int rc = is_parallel ? rv_prove_parallel(p, out, err) : rv_prove_sequential(p, out, err);
+    int rc = is_parallel ? rv_prove_parallel(p, out, err) : prove_sequential(p, out, err);
 
     return rc < 0 ? RV_WRAP(err, rc, "prove the bounds of pipeline \"%s\"", p->name) : 0;
 }

@@ -24,7 +24,7 @@ bool rv_agent_may_ask_again(const struct rv_agent *a)
     return rv_agent_calls_model(a) && (a->has_tools || a->output.schema);
 }
 
-/* Replies that a visit can go on from: rounds of tools, calls of tools that nobody offered, repairs. */
+/* Replies that a visit can go on from: rounds of tools, calls of tools that were not offered, repairs. */
 static int64_t most_replies(const struct rv_agent *a)
 {
     int64_t bad = a->limits.max_bad_calls < a->limits.max_rounds ? a->limits.max_bad_calls : a->limits.max_rounds;
@@ -33,7 +33,7 @@ static int64_t most_replies(const struct rv_agent *a)
     return rv_sat_add(1, rv_sat_add(rounds, a->output.schema ? a->limits.max_repairs : 0));
 }
 
-/* Whoever it asks makes calls too, and may ask others: only the pipeline bounds them. */
+/* The agents that it asks make calls, too, and may ask others: only the pipeline bounds them. */
 static bool may_ask_agents(const struct rv_agent *a)
 {
     for (size_t i = 0; a->has_llm && a->has_tools && i < a->tools.allowed.n; i++)

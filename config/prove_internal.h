@@ -30,7 +30,7 @@ struct rv_walk_graph {
     size_t n_edges;
     size_t *start;        /* owned; edges of stage s are edges[start[s] .. start[s + 1]) */
     int64_t *calls;       /* owned; model calls of one visit at most; 0: none */
-    bool *asks_again;     /* owned; tools and schemas decide whether the number is reached: no walk is sure of it */
+    bool *asks_again;     /* owned; tools and schemas decide whether the number is reached: a walk cannot tell */
     int64_t *visit_limit; /* owned; 0: unlimited */
     bool *entry;          /* owned; a run begins there, or goes on there after an answer */
     bool *reached;        /* owned; from the entries over these edges */
@@ -92,7 +92,6 @@ bool rv_agent_may_ask_again(const struct rv_agent *a);
 /** Model calls of one visit at most: each reply that is needed, and its retries, which are max_retries but never more
  * than execution.max_llm_retries; with those of agents that it asks. */
 int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *a);
-RV_MUST_CHECK int rv_prove_sequential(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err);
 RV_MUST_CHECK int rv_prove_parallel(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err);
 /** Copy the first RV_PROOF_MAX_PATH stages of a walk. */
 RV_MUST_CHECK int rv_proof_set_path(const int *stages, size_t n, int **path, size_t *n_path, rv_err **err);

@@ -73,7 +73,7 @@ bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage
            after_met(p, states, &p->agents[stage]);
 }
 
-bool rv_stage_is_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage)
+static bool is_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage)
 {
     return rv_stage_has_what_it_needs(p, states, stage) &&
            (!p->agents[stage].routing.on_failure_only || is_called_for(p, states, stage));
@@ -84,7 +84,7 @@ size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state 
     size_t n = 0;
 
     for (size_t i = 0; i < p->n_agents; i++) {
-        if (rv_stage_is_ready(p, states, (int)i))
+        if (is_ready(p, states, (int)i))
             out[n++] = (int)i;
     }
     return n;

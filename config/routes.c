@@ -23,7 +23,7 @@ static bool same_test(const struct rv_rule *a, const struct rv_rule *b)
 }
 
 /* The key `outcome` means something to the engine (rule 5.9): with these values the stage fails, asks or stops before
- * its routing is looked at, and with a text that is no outcome it fails as well. */
+ * its routing is looked at, and with a text that is not an outcome it fails as well. */
 static bool tests_stopping_outcome(const struct rv_rule *rule)
 {
     enum rv_outcome outcome = RV_OUTCOME_SUCCESS;

@@ -107,7 +107,7 @@ bool rv_loader_file(struct rv_loader *l, const char *what, const char *path, con
     return rc == 0;
 }
 
-/* From whoever keeps the files: as untrusted as those of the disk. */
+/* Content from the caller's file source: as untrusted as files of the disk. */
 static bool given_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, rv_str *out)
 {
     rv_str text = {NULL, 0};

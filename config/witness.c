@@ -1,6 +1,6 @@
-/* Outputs that show that a route can be taken. An expression may be false for ever, so a route that depends on one
- * counts as sure only when some output was found that leads there: made-up outputs, from the literals of the stage's
- * own rules and a few common values, are routed as a run would do it. Finding none proves nothing. */
+/* Outputs that show that a route can be taken. An expression may never become true, so a route that depends on one
+ * counts as sure only when an output was found that leads there: made-up outputs, from the literals of the stage's own
+ * rules and a few common values, are routed as a run would do it. Finding none proves nothing. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -160,7 +160,8 @@ static void try_samples(struct sampler *s, struct rv_route *routes, size_t n_ope
     for (s->sample = 0; s->sample < MAX_SAMPLES && n_open > 0 && s->rc == 0; s->sample++) {
         int taken = route_sample(s);
 
-        if (taken < 0 && s->sample >= 64 && s->is_foreign) /* not about the output: more of it will not help */
+        if (taken < 0 && s->sample >= 64 &&
+            s->is_foreign) /* the error is not about the output: more outputs will not help */
             return;
         if (taken >= 0 && !routes[taken].is_likely && routes[taken].fate == RV_WAY_LIVE) {
             routes[taken].is_likely = true;

@@ -1,4 +1,4 @@
-/* The deep copy: every value its own, names made anew. */
+/* The deep copy: copies every value and interns the names again. */
 #include "envelope/envelope_internal.h"
 
 #include <assert.h>

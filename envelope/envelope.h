@@ -16,18 +16,18 @@ typedef struct rv_envelope rv_envelope;
 #define RV_STAGE_START "start" /* current_stage of an envelope that never ran */
 #define RV_STAGE_END   "end"   /* pseudo stage: reaching it stops the run */
 
-/* What to allow when a state dict is parsed: it wraps values that were themselves within the limits of JSON input. */
+/* Limits for parsing a state dict: it wraps values that were themselves within the limits of JSON input. */
 #define RV_STATE_MAX_BYTES ((size_t)64 << 20)
 #define RV_STATE_MAX_KEYS  64 /* top-level ones */
 #define RV_STATE_MAX_DEPTH (RV_JSON_MAX_DEPTH + 8)
 
-/* What model calls took. Tokens are counted as their provider counts them. */
+/* The usage of model calls. Tokens are counted as their provider counts them. */
 struct rv_usage {
     int64_t calls;                       /* whose tokens were told, or that may have been charged for */
     int64_t input_tokens, output_tokens; /* all of them: those below are among these */
     int64_t cached_tokens, cache_write_tokens, reasoning_tokens; /* input read from and written to a cache; output */
     int64_t cost_micro_usd;                                      /* 0 where no price is known */
-    bool estimated;                                              /* part of it is the worst case: nobody told */
+    bool estimated; /* a part is the worst case, because the provider did not report it */
 };
 /** Adds, without overflow. */
 void rv_usage_add(struct rv_usage *sum, const struct rv_usage *part);
@@ -38,10 +38,10 @@ void rv_usage_write_json(const struct rv_usage *u, rv_jw *w);
 #define RV_USAGE_MAX ((int64_t)1 << 52) /* a count above it is none */
 /** The count under key, 0 when it is missing. False: it is there and no count; *out is 0 then. */
 bool rv_usage_read_count(json_object *json, const char *key, int64_t *out);
-/** What was written; members that are missing are 0. False: one is no count; it is 0 then. */
+/** Read the written form; missing members are 0. False: a member is not a count; it is read as 0. */
 bool rv_usage_read_json(json_object *json, struct rv_usage *out);
 
-/* What a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
+/* Values that a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */
 #define RV_ENVELOPE_NOBODY "anonymous"
 struct rv_envelope_seed {
     rv_str raw_input, user_id, session_id, request_id;
@@ -78,7 +78,7 @@ struct rv_envelope_fields {
     struct rv_usage usage;          /* of all model calls so far */
 };
 const struct rv_envelope_fields *rv_envelope_fields(const rv_envelope *env);
-/** Who asks, for models and tools: NULL where no user was named, whatever the state has in that place. */
+/** The asking user, for models and tools: NULL where no user was named, whatever the state has in that place. */
 const char *rv_envelope_user(const rv_envelope *env);
 
 RV_MUST_CHECK int rv_envelope_set_stage(rv_envelope *env, rv_str stage, rv_err **err); /* current_stage */
@@ -204,9 +204,10 @@ struct rv_response { /* an answer; every part optional */
 /** Store the answer, stamped. Checks nothing but that an interrupt exists: pending becomes false either way. */
 RV_MUST_CHECK int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, int64_t now_us,
                                       rv_err **err);
-/** May this answer be accepted now? RV_E_STATE (nothing pending, or answered already), RV_E_NOT_FOUND (no interrupt of
- *  that id waits; lists those that do), RV_E_TIMEOUT (expired), RV_E_INVALID (the kind needs a field that is missing,
- * or a decision that is no word of its list). Changes nothing. */
+/** Check whether this answer may be accepted now. RV_E_STATE (nothing pending, or answered already), RV_E_NOT_FOUND (no
+ *  interrupt of that id waits; lists those that do), RV_E_TIMEOUT (expired), RV_E_INVALID (the kind needs a field that
+ *  is missing,
+ * or the decision is not a word of its list). Changes nothing. */
 RV_MUST_CHECK int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response, int64_t now_us,
                                              rv_err **err);
 /* Interrupts of stages that ran side by side wait in metadata.queued_interrupts behind the pending one. */
@@ -216,10 +217,11 @@ RV_MUST_CHECK int rv_envelope_select_interrupt(rv_envelope *env, rv_str id, rv_e
 /** Make the first of the queue the pending one; its time to live begins now. *promoted false: the queue is empty. */
 RV_MUST_CHECK int rv_envelope_promote_interrupt(rv_envelope *env, int64_t now_us, bool *promoted, rv_err **err);
 size_t rv_envelope_n_queued(const rv_envelope *env);
-/** The i-th of the queue: an object as the state dict's `interrupt`, with `stage`; borrowed. NULL: it is no object. */
+/** The i-th interrupt of the queue: an object like the state dict's `interrupt`, with `stage`; borrowed. NULL: the
+ * entry is not an object. */
 json_object *rv_envelope_queued(const rv_envelope *env, size_t i);
-/** Does this interrupt ask whether a call happened, of which nobody knows? Then the decisions are happened (its result
- *  as data), not_happened (it is made again) and fail. */
+/** Tells whether this interrupt asks if a call happened whose outcome is unknown. The decisions are then happened (with
+ *  its result as data), not_happened (the call is made again) and fail. */
 #define RV_OUTCOME_UNKNOWN "outcome_unknown" /* data.reason of such an agent_review */
 bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data);
 void rv_envelope_clear_interrupt(rv_envelope *env);
@@ -289,7 +291,8 @@ RV_MUST_CHECK int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str 
 struct rv_response_place {
     const char *output_key, *field;
 };
-/** Did a person end the run by a no (denied confirmation, rejected review)? What was denied is no answer of the run. */
+/** Tells whether a person ended the run with a refusal (denied confirmation, rejected review). The refused output does
+ * not count as the run's answer. */
 bool rv_envelope_was_denied(const rv_envelope *env);
 /** Rule 3.9; borrowed; false: none. */
 bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response_place *place, rv_str *out);
@@ -299,7 +302,7 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
 void rv_envelope_write_state(const rv_envelope *env, rv_buf *b);
 /** The same without keys whose value is what their absence means: empty, null, false or 0. For what is kept often. */
 void rv_envelope_write_lean_state(const rv_envelope *env, rv_buf *b);
-/** The keys of a state dict, for messages about one that is unknown; names live for ever. Gives how many there are. */
+/** The keys of a state dict, for messages about one that is unknown; the names are static. Returns their number. */
 size_t rv_envelope_state_keys(const char *keys[RV_STATE_MAX_KEYS]);
 /** A fresh envelope whose present keys are overwritten; unknown keys are ignored; a wrong type or a newer
  *  state_version is an error that names the key. json is borrowed. */
@@ -307,7 +310,7 @@ RV_MUST_CHECK int rv_envelope_load(json_object *state, struct rv_rand rand, int6
                                    rv_err **err);
 /** Apply a partial state to an existing envelope or fork by the same rule, except that outputs, metadata and state
  * merge key by key (this is how a hook "returns an envelope"). Identity (envelope_id, request_id, user_id, session_id),
- * history and counters can not be changed this way: RV_E_INVALID. On failure env is unchanged. */
+ * history and counters cannot be changed this way: RV_E_INVALID. On failure env is unchanged. */
 RV_MUST_CHECK int rv_envelope_patch(rv_envelope *env, json_object *partial, rv_err **err);
 
 #endif

@@ -1,8 +1,8 @@
-/* How an envelope is stored; for the files of this folder only.
+/* The storage of an envelope; for the files of this folder only.
  *
- * Names (stages, output keys, goals) are interned once per envelope, so that maps compare pointers and history holds
- * no copies. Maps keep insertion order. A change is made in two steps: everything that can fail first (intern, reserve,
- * copy), then a commit that can not, so a failed call leaves the envelope as it was.
+ * Names (stages, output keys, goals) are interned once per envelope, so that maps compare pointers and history holds no
+ * copies. Maps keep insertion order. A change is made in two steps: everything that can fail comes first (intern,
+ * reserve, copy), then a commit that cannot fail, so a failed call leaves the envelope as it was.
  *
  * A fork has a parent and its own, at first empty, storage. Its maps are overlays (GONE hides a parent's entry), its
  * counting maps hold differences, its lists are NULL until it changes them. */
@@ -49,7 +49,7 @@ struct rv_map {
     uint32_t *index;          /* owned; 2 * cap slots of entry number + 1 */
     size_t n, n_live, n_dead, cap;
 };
-/** Room for extra further entries: the next that many puts and hides can not fail. */
+/** Make room for extra further entries: the next `extra` puts and hides cannot fail. */
 RV_MUST_CHECK int rv_map_reserve(struct rv_map *m, size_t extra, rv_err **err);
 /** The live or gone entry, or NULL. */
 struct rv_entry *rv_map_find(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to);
@@ -117,7 +117,7 @@ struct rv_stored_interrupt {
     json_object *data, *response; /* owned references */
     int64_t created_at_us, expires_at_us;
 };
-/* What a fork did to `state`, replayed by the merge so that two appends do not overwrite each other. */
+/* One change of a fork to `state`, replayed by the merge so that two appends do not overwrite each other. */
 struct rv_state_op {
     const struct rv_name *name;
     enum rv_merge_how how;

@@ -259,7 +259,7 @@ static void commit_termination(rv_envelope *env, rv_envelope *fork)
     env->f.completed_at_us = fork->f.completed_at_us;
 }
 
-/* All that can fail, undone by nobody because none of it shows: names, room, values to come. */
+/* Everything that can fail (names, room, new values); needs no undo because it does not change the visible state. */
 static int prepare(rv_envelope *env, rv_envelope *fork, rv_str stage, struct prepared *p, rv_err **err)
 {
     static const enum rv_map_id maps[] = {RV_MAP_OUTPUTS, RV_MAP_METADATA, RV_MAP_SUSPENDED, RV_MAP_VISITS,

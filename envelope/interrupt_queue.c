@@ -145,8 +145,8 @@ int rv_envelope_select_interrupt(rv_envelope *env, rv_str id, rv_err **err)
     return rc;
 }
 
-/* The place of the first of the queue, read into *it; the queue's length: none. What a plugin wrote there and nobody
- * can read is no question. */
+/* The position of the first interrupt of the queue, read into *it; the queue's length: none. An unreadable entry that a
+ * plugin wrote is skipped. */
 static int first_readable(const rv_envelope *env, size_t *at, struct rv_stored_interrupt *it, rv_err **err)
 {
     size_t n = rv_envelope_n_queued(env);

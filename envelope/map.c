@@ -28,7 +28,7 @@ static void index_entry(struct rv_map *m, size_t i)
     m->index[at] = (uint32_t)(i + 1);
 }
 
-/* Move the entries that are not dead to `to` (which may be m->entries) and index them anew. */
+/* Move the entries that are not dead to `to` (which may be m->entries) and rebuild the index. */
 static void pack(struct rv_map *m, struct rv_entry *to)
 {
     size_t n = 0;

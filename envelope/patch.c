@@ -85,7 +85,7 @@ static bool is_same(const struct patch *p, const struct rv_row *row)
     return memcmp(a + row->at, b + row->at, sizeof(int64_t)) == 0;
 }
 
-/* The errors of a fork are its own new ones; those it sees through its parent can not be taken back. */
+/* The errors of a fork are its own new ones; those of its parent cannot be removed. */
 static int cut_errors_seen(const struct patch *p, rv_err **err)
 {
     json_object *given = p->given->list[RV_LIST_ERRORS];
@@ -250,7 +250,7 @@ static void commit_row(struct patch *p, const struct rv_row *row)
     }
 }
 
-/* A run that waits must wait for something, or nobody could ever answer it. */
+/* A run that waits must have an interrupt, or it could never be answered. */
 static int check_interrupt(const struct patch *p, const struct rv_row *rows, size_t n, rv_err **err)
 {
     bool pending = p->env->f.interrupt_pending, asks = rv_env_interrupt(p->env)->exists, touched = false;

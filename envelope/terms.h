@@ -65,7 +65,7 @@
     X(BUDGET, "budget_exceeded", "the money for the run is used up")                                                   \
     X(BREAK, "break_requested", "a stage broke off the run on purpose")
 
-/* What a terminal reason comes to. */
+/* The class of a terminal reason. */
 #define RV_REASON_CLASSES(X)                                                                                           \
     X(COMPLETED, "completed", "the run did what it was to do: completed, break_requested")                             \
     X(BOUNDS_EXCEEDED, "bounds_exceeded", "a bound stopped it: the reasons that end in _exceeded")                     \
@@ -143,7 +143,7 @@
     X(QUERY, "query", "a question with one answer")                                                                    \
     X(COMMAND, "command", "something to be done")
 
-/* What went wrong between the engine and a model: every provider's errors, in one list. */
+/* The kinds of error between the engine and a model: every provider's errors, in one list. */
 #define RV_LLM_ERRORS(X)                                                                                               \
     X(RATE_LIMITED, "rate_limited", "too many requests, or a quota is used up")                                        \
     X(OVERLOADED, "overloaded", "the model is busy or its server has a fault; may be tried again")                     \
@@ -166,7 +166,7 @@
     X(PAUSE, "pause", "the provider wants to be asked to go on")                                                       \
     X(OTHER, "other", "for a reason that is not known here")
 
-/* What a run came to. `ready` has not run yet, `running` is between a start and an end. */
+/* The outcome of a run. `ready` has not run yet, `running` is between a start and an end. */
 #define RV_RUN_STATUSES(X)                                                                                             \
     X(READY, "ready", "not started")                                                                                   \
     X(RUNNING, "running", "under way")                                                                                 \

@@ -105,7 +105,7 @@ static int set(rv_envelope *env, enum rv_map_id id, rv_str key, json_object *val
 
     if (rc < 0)
         return rc;
-    /* Writing what the snapshot holds is no change, so that it conflicts with no sibling. */
+    /* Writing the value of the snapshot is not a change, so it does not conflict with a sibling. */
     below = env->parent ? rv_map_find(&env->parent->map[id], name, NULL) : NULL;
     if (below && rv_json_equal(below->value, value)) {
         rv_map_drop(&env->map[id], rv_map_find(&env->map[id], name, NULL));

@@ -1,5 +1,5 @@
 /* A text as passages: paragraphs, lists and blocks between blank lines, each with its lines and, in Markdown, the
- * titles above it. Titles are no passages of their own: a quote of a title answers nothing. */
+ * titles above it. A title is not a passage: a quote of a title answers nothing. */
 #include "capabilities/files/files_internal.h"
 
 #include <string.h>

@@ -30,7 +30,8 @@ static bool fail_root(const char *path, const char *why, char *error, size_t err
     return false;
 }
 
-/* Fill root from what is at `full`; the folder is kept open, so that nobody can move the root from under us. */
+/* Fill root from what is at `full`; the folder is kept open, so that the root stays the same folder even if another
+ * process moves it. */
 static bool open_root(struct root *root, const char *full, const char **why)
 {
     struct stat st;

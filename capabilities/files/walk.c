@@ -1,5 +1,5 @@
 /* All files of the roots, sorted, so that two walks over the same files give the same list. Links are not followed:
- * a walk can not leave a root or go in circles. Hidden files and folders are passed over. */
+ * a walk cannot leave a root or go in circles. Hidden files and folders are skipped. */
 #include "capabilities/files/files_internal.h"
 
 #include <dirent.h>

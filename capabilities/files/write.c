@@ -84,7 +84,7 @@ static int replace(int dir, const char *name, const struct stat *old, const char
     if (code != 0)
         unlinkat(dir, temp, 0);
     else
-        fsync(dir); /* the name, too; where a folder can not be synced the rename still holds */
+        fsync(dir); /* sync the name, too; where a folder cannot be synced the rename still holds */
     return code;
 }
 

@@ -1,11 +1,11 @@
-/* action: something that is to happen beside the answer, as data. Whoever runs the agent turns the marker in the result
- * into an event; the tool itself changes nothing, so it may be called again. */
+/* action: describes as data something that happens beside the answer. The engine turns the marker in the result into an
+ * event; the tool itself changes nothing, so it may be called again. */
 #include "capabilities/p8/p8_internal.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>
 
-/* Members that the result has itself; and `data`, which would be taken for the whole of it. */
+/* Members that the result itself has; and `data`, which would be read as the complete result. */
 static bool is_reserved(const char *key)
 {
     static const char *const keys[] = {"_action_event", "_metadata_event", "action_type", "status", "payload", "data"};

@@ -10,8 +10,8 @@
 
 #define MAX_DEPTH        256                 /* nesting of arguments: the engine's own limit */
 #define MAX_PATH_BYTES   1000                /* of the file of records */
-#define MAX_RECORD_BYTES ((size_t)256 << 10) /* one line of it */
-#define MAX_FILE_BYTES   ((size_t)64 << 20)  /* all of it: it is read to find out whether a record is there already */
+#define MAX_RECORD_BYTES ((size_t)256 << 10) /* one line of the file of records */
+#define MAX_FILE_BYTES   ((size_t)64 << 20) /* the whole file: it is read to find out whether a record exists already */
 
 struct p8 {        /* constant after open */
     int base;      /* the folder of the pipeline */

@@ -2,8 +2,8 @@
  *
  * A capability is one shared object that exports one function, rv_capability(), which returns a constant descriptor.
  * The descriptor lists entries: tools and their probes, hooks, policies, mocks, routing functions, prompts and
- * providers of models, each with a name, a specification as JSON text, and (but for prompts) a function. So `reeve
- * lint` and `reeve inspect` know everything a capability offers without calling its functions.
+ * providers of models, each with a name, a specification as JSON text, and (but for prompts) a function. `reeve lint`
+ * and `reeve inspect` therefore know everything a capability offers without calling its functions.
  *
  *     static int greet(void *self, struct rv_cap_call *call)
  *     {
@@ -18,9 +18,9 @@
  * Rules: no threads that outlive a call; calls may come from several threads at once; keep state in *self, never in
  * globals; strings of the call are valid until the function returns; the host copies what reply() and fail() are given.
  *
- * An entry whose specification says "blocking": false never waits (for a disk, the network, a lock that somebody holds
- * for long) and returns within a millisecond. The engine may call it on the thread that serves all runs, which saves
- * the way to another thread and back. It logs `call.blocked_loop` for one that breaks its word.
+ * An entry whose specification says "blocking": false never waits (for a disk, the network, a lock that is held for
+ * long) and returns within a millisecond. The engine may call it on the thread that serves all runs, which saves two
+ * switches of threads. The engine logs `call.blocked_loop` for such an entry that blocks.
  *
  * ABI log
  *   1  first version
@@ -63,21 +63,22 @@ enum rv_cap_kind {
     RV_CAP_ROUTE = 5,
     /* no function. spec: {description, text: "template with {{names}}"} */
     RV_CAP_PROMPT = 6,
-    /* Did a call of a tool happen? Named like a tool of the same capability. Asked after a crash, when the call with
-     * call->idempotency_key had begun and whose outcome is unknown. Changes nothing; may be asked again.
-     * args: {key, arguments (as the tool was sent them), stage, started_at? (when it was made, RFC 3339)}.
-     * reply: {happened: true, result: {what the tool would have replied}}, {happened: false}, or {} for "can not tell";
-     *        anything else is an error. An error, or fail(), counts as "can not tell".
+    /* A probe answers whether a call of a tool happened. It has the name of a tool of the same capability. The engine
+     * asks it after a crash, when the call with call->idempotency_key had begun and its outcome is unknown. A probe
+     * changes nothing and may be asked again.
+     * args: {key, arguments (as the tool was sent them), stage, started_at? (when the call was made, RFC 3339)}.
+     * reply: {happened: true, result: {what the tool would have replied}}, {happened: false}, or {} for "cannot tell";
+     *        anything else is an error. An error, or fail(), counts as "cannot tell".
      * spec: description, timeout_ms */
     RV_CAP_PROBE = 7,
     /* Answers for models: `model: mycap.local:some-model` asks provider "local" of capability "mycap".
      * args: {role, provider, model, system?, history?, prompt, turns?, tools?, tool_choice?, output?, options,
-     *       output_mode}; docs/reference/sdk.md describes it. emit() may hand out pieces meanwhile.
+     *       output_mode}; docs/reference/sdk.md describes it. emit() may hand out pieces while the answer is made.
      * reply: {text?, tool_calls?: [{id?, name, arguments (text or object)}], finish_reason?, usage?: {input_tokens?,
      *        output_tokens?, cached_tokens?, reasoning_tokens?}}; text or tool_calls must be there, another member is
-     * an error. text is the whole of it, pieces or not. fail(): the type is one of rate_limited overloaded timeout
-     * connection protocol bad_request auth context_too_long content_filter; anything else counts as protocol. spec:
-     * description, timeout_ms */
+     * an error. text is the whole answer, whether or not pieces were handed out. fail(): the type is one of
+     * rate_limited overloaded timeout connection protocol bad_request auth context_too_long content_filter; anything
+     * else counts as protocol. spec: description, timeout_ms */
     RV_CAP_PROVIDER = 8,
     /* no function. spec: an agent document, YAML or JSON, whose `name` is the entry's name with '-' for '_' */
     RV_CAP_AGENT = 9,

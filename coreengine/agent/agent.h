@@ -1,9 +1,10 @@
 /* The one Agent: everything that happens in one visit of one stage, as a pure state machine.
  *
- * A visit is begun, told what came of the calls it asked for, and is done at some point. It performs nothing: it writes
- * to the envelope (or fork) it was given and appends effects for somebody else to perform. It reads no clock; each
- * event brings its time. What a model, tool or plugin answers can only ever fail the stage. The functions here return
- * an error only when memory is short or the caller broke the protocol; a failed stage is a result, not an error.
+ * The caller begins a visit, passes it the answers to the calls that it asked for, and at some point the visit is done.
+ * A visit performs nothing: it writes to the envelope (or fork) it was given and appends effects, which the caller
+ * performs. It reads no clock; each event brings its time. What a model, tool or plugin answers can only ever fail the
+ * stage. The functions here return an error only when memory is short or the caller broke the protocol; a failed stage
+ * is a result, not an error.
  *
  * Also here: the effect and event types that the whole core speaks, and the pure rules of a stage (extraction,
  * routing). */
@@ -54,7 +55,7 @@ const char *rv_emit_text(enum rv_emit_kind kind);
 
 #define RV_KEY_MAX 160 /* bytes of an idempotency key */
 
-/* Of whom something is that a delegated agent does. Lives as long as the run. */
+/* Identifies the delegated agent that an effect belongs to. Lives as long as the run. */
 struct rv_origin {
     const char *agent;               /* its name */
     int depth;                       /* 1: asked by a stage */
@@ -92,7 +93,7 @@ struct rv_effects {
     struct rv_effect *items;
     size_t n, cap;
     rv_buf text; /* lines of the EMIT effects */
-    int rc;      /* sticky RV_E_NOMEM of an append; checked by whoever made the step */
+    int rc;      /* sticky RV_E_NOMEM of an append; the function that made the step checks it */
 };
 #define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines */
 void rv_effects_clear(struct rv_effects *e);    /* frees what was not taken, keeps the memory */
@@ -115,16 +116,16 @@ enum rv_event_kind {
 struct rv_event {
     enum rv_event_kind kind;
     int64_t now_us;
-    int64_t call_id;             /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
-    bool failed;                 /* *_DONE */
-    rv_str reply;                /* *_DONE, not failed: JSON text; LLM_DONE: the model's text; CANCEL: what had come of
-                                    model calls under way, [{call_id, text}], or empty */
-    const char *error_type;      /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
-    rv_str error;                /* failed: text */
-    bool retryable;              /* failed: a repeat may help */
-    bool unknown;                /* TOOL_DONE: the caller died, nobody knows whether the tool ran; a person decides */
-    struct rv_llm_answer llm;    /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
-                                    that had come */
+    int64_t call_id;          /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
+    bool failed;              /* *_DONE */
+    rv_str reply;             /* *_DONE, not failed: JSON text; LLM_DONE: the model's text; CANCEL: what had come of
+                                 model calls under way, [{call_id, text}], or empty */
+    const char *error_type;   /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
+    rv_str error;             /* failed: text */
+    bool retryable;           /* failed: a repeat may help */
+    bool unknown;             /* TOOL_DONE: the caller died and it is unknown whether the tool ran; a person decides */
+    struct rv_llm_answer llm; /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
+                                 that had come */
     struct rv_response response; /* ANSWER */
     json_object *blocked;        /* any: names of the tools whose breaker is open; borrowed; NULL: none */
 };
@@ -143,8 +144,8 @@ enum rv_rules {
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */
 struct rv_delegated; /* what a run keeps of the agents that were asked */
-/* What all visits of a run share. The run owns it. That of a delegated agent has a root: only its pipeline, origin,
- * conversation and deadline are its own. */
+/* State that all visits of a run share. The run owns it. That of a delegated agent has a root: only its pipeline,
+ * origin, conversation and deadline are its own. */
 struct rv_visit_shared {
     struct rv_visit_shared *root; /* NULL: this is it */
     const struct rv_pipeline *pipeline;
@@ -153,7 +154,7 @@ struct rv_visit_shared {
     const bool *scripted_stages;                /* per stage: a script answers for it; NULL: none */
     bool use_mocks;                             /* every stage with a mock handler is mocked */
     json_object *blocked;                       /* of the root, in a step: tools that may not be called; borrowed */
-    bool emits;                                 /* false: no EMIT effects (nobody listens) */
+    bool emits;                                 /* false: no EMIT effects (there is no listener) */
     int64_t next_call_id;                       /* starts at 1 */
     int64_t next_seq;                           /* of observable events, emitted or not; starts at 1 */
     int64_t llm_left;                           /* model calls that may still be started; retries take from it */
@@ -201,8 +202,8 @@ RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *par
  * not wait in the middle of one. */
 RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                                    int64_t now_us, struct rv_effects *out, rv_err **err);
-/** The run goes on in another process after nobody worked on it for that long: its deadline moves, and a model call
- * that was under way counts as charged for. That can end the visit, for want of money. */
+/** The run goes on in another process after no process worked on it for that long: its deadline moves, and a model call
+ * that was pending counts as charged for. This can end the visit because its budget is used up. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
 /* In the data of a confirmation that a route raised: the name of the stage that a yes leads to. A yes then goes on
  * there with the output that was shown, and does not visit the stage again. */
@@ -219,7 +220,7 @@ int rv_visit_stage(const rv_visit *v);
 void rv_visit_free(rv_visit *v);
 
 /** Start an event line {seq, type, time, stage?, visit?; the caller adds members} and end it. stage -1: none. Returns
- * false when nobody listens; then add nothing and do not end it. Failures stick in out. */
+ * false when there is no listener; then add no members and do not end the line. Failures stick in out. */
 bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
                    int64_t visit, int64_t now_us, rv_jw *w);
 void rv_emit_end(struct rv_effects *out, rv_jw *w);
@@ -230,7 +231,7 @@ void rv_emit_end(struct rv_effects *out, rv_jw *w);
 RV_MUST_CHECK int rv_call_name(json_object *taken, int64_t upto, const struct rv_origin *origin, const char *id,
                                rv_buf *out, rv_err **err);
 
-/** Does a script or a mock handler answer for this stage? */
+/** Tells whether a script or a mock handler answers for this stage. */
 bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage);
 /** Will a visit of this stage call a model (LLM mode and not mocked)? */
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage);
@@ -246,7 +247,7 @@ RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, si
 enum rv_route_by { RV_ROUTE_RULE, RV_ROUTE_FUNCTION, RV_ROUTE_DEFAULT, RV_ROUTE_NO_MATCH, RV_ROUTE_ERROR };
 const char *rv_route_by_text(enum rv_route_by by);
 /** Rule 5.8: the first rule that matches output, else default_next, else the end.
- *  @param scope values for `when`; a `when` that can not be evaluated is RV_E_INVALID with its place
+ *  @param scope values for `when`; a `when` that cannot be evaluated is RV_E_INVALID with its place
  *  @param out_rule index of the rule, -1 for none; may be NULL */
 RV_MUST_CHECK int rv_route(const struct rv_agent *agent, json_object *output, const struct rv_scope *scope,
                            int *out_target, enum rv_route_by *out_by, int *out_rule, rv_err **err);

@@ -45,7 +45,7 @@ struct tool_progress {
         WORD_NONE,
         WORD_HAPPENED, /* a person said that the call at `at` happened, with the result `stated` */
         WORD_FAIL,     /* or that the stage is to fail */
-        WORD_ASK,      /* nobody has answered: ask again */
+        WORD_ASK,      /* the question is not answered yet: ask again */
     } word;
     json_object *stated;          /* owned; NULL: an empty result */
     char step_id[48];             /* "step_<index>" when the step has none */
@@ -53,7 +53,7 @@ struct tool_progress {
     size_t n_pending, n_answered;
 };
 
-/* How far a visit with a model is: the messages after the prompt, and what was counted. */
+/* The progress of a visit with a model: the messages after the prompt, and what was counted. */
 struct model_progress {
     char *prompt; /* owned; NULL: not rendered yet */
     size_t prompt_len;
@@ -67,12 +67,12 @@ struct model_progress {
     int64_t bad_before;  /* of bad_calls, those of earlier replies */
     int64_t requests;    /* made so far */
     int64_t call_id;     /* of the last one; 0: none */
-    int finish;          /* why the model ended its last reply: enum rv_finish_reason; RV_UNSET: nobody said */
+    int finish;          /* why the model ended its last reply: enum rv_finish_reason; RV_UNSET: it did not say */
     size_t steps_before; /* tool calls of earlier rounds */
     bool is_scripted;    /* a script gave the last reply, and told no usage */
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
-    /* What becomes rows of the session. */
+    /* Texts that become rows of the session. */
     rv_buf visible;           /* the text that users were shown: its own and that of agents that it asked; of a
                                  structured agent, whose text is not shown, its own */
     size_t answer_at;         /* where in `visible` the text of asked agents begins that is the answer as long as
@@ -92,7 +92,7 @@ struct rv_visit {
     enum visit_phase phase, failed_in; /* failed_in: the phase that called rv_visit_fail() */
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
     int64_t waiting_for;             /* call id, 0: nothing */
-    enum rv_event_kind waiting_kind; /* what may come of it */
+    enum rv_event_kind waiting_kind; /* the kind of event that answers the pending call */
     int64_t last_call;               /* id of the last call, for result events */
     int64_t llm_calls;               /* attempts made */
     bool lacks_field;                /* a required output field is missing */
@@ -178,8 +178,6 @@ uint64_t rv_visit_hash(uint64_t h, const char *text);
 
 /* visit_mode.c: what a visit does, and which model it asks */
 #define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
-/** Does no visit of that stage do any work, because it is the arbiter and there is to be none? */
-bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent);
 const char *rv_visit_role(const rv_visit *v);
 const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
 int64_t rv_visit_max_tokens(const rv_visit *v);
@@ -211,15 +209,14 @@ RV_MUST_CHECK int rv_messages_offered(rv_visit *v, json_object **offered, rv_err
 /** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
  * another one. */
 RV_MUST_CHECK int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
-/** What the model is shown of an entry of `results`: the data, or what went wrong. At most RV_MESSAGES_RESULT_MAX
- * bytes. */
+/** The text of an entry of `results` for the model: the data, or the error. At most RV_MESSAGES_RESULT_MAX bytes. */
 #define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
 void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
 void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
 RV_MUST_CHECK int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err);
 RV_MUST_CHECK int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error,
                                          rv_err **err);
-/** What is kept of it while the stage waits for a person; *out is the caller's. And back. */
+/** Save the part that is kept while the stage waits for a person (*out is the caller's), and restore it. */
 RV_MUST_CHECK int rv_messages_keep(const rv_visit *v, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_messages_take(rv_visit *v, json_object *kept, rv_err **err);
 
@@ -237,7 +234,8 @@ bool rv_money_reserve(rv_visit *v, size_t request_bytes, int *rc, rv_err **err);
 void rv_money_release(rv_visit *v);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
 void rv_money_settle(rv_visit *v, const struct rv_event *ev);
-/** Nobody will know what became of the call under way: it counts as charged for, and observers are told why. */
+/** The outcome of the pending call will stay unknown: the call counts as charged for, and an event tells observers
+ * why. */
 void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
 /** The same of one that is made again: the money is set aside once more.
  * False when that fails the visit. */
@@ -246,9 +244,9 @@ bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
 
 /* output.c: structured output */
-/** Is it what the agent's output_schema and required_output_fields ask for? A null for an optional member that may not
- * be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is kept as it
- * gave it. RV_E_INVALID lists the faults. */
+/** Tells whether the output fits the agent's output_schema and required_output_fields. A null for an optional member
+ * that may not be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is
+ * kept as it gave it. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_output_check(rv_visit *v, json_object *value, rv_err **err);
 /** Take out of value what is null, optional and may not be null by schema, a JSON Schema. */
 void rv_output_drop_nulls(json_object *schema, json_object *value);
@@ -258,7 +256,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 void rv_visit_tools_fini(struct tool_progress *t);
 
-/* What was decided about a step before its tool may run. */
+/* The decisions about a step before its tool may run. */
 enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_BAD, STEP_IS_BLOCKED };
 struct step_judgement {
     enum step_verdict verdict;
@@ -268,7 +266,7 @@ struct step_judgement {
     rv_buf text; /* IS_BAD, IS_BLOCKED: why; owned */
 };
 RV_MUST_CHECK int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err);
-/** Is the breaker of that tool open? Then why says it. */
+/** Tells whether the breaker of that tool is open; if so, `why` receives the reason. */
 bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why);
 json_object *rv_visit_plan(const rv_visit *v); /* the steps of the plan as they stand; borrowed; NULL: none */
 rv_str rv_step_tool(const rv_visit *v, size_t index);
@@ -281,7 +279,7 @@ void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf
 /** The entry of `results` for a step whose call was answered; *out is the caller's. */
 RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out,
                                 rv_err **err);
-/** Is another attempt of the call worth it? */
+/** Tells whether another attempt of the call may succeed. */
 bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries);
 /** The entry of one that could not be called, or failed. */
 RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
@@ -314,7 +312,7 @@ RV_MUST_CHECK int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effe
 /** The tool of that name: the engine's own, or the catalog's; NULL: unknown. */
 const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name);
 bool rv_step_asks_agent(const rv_visit *v, size_t index);
-/* What a call of ask_agent asks for; borrowed from its parameters. */
+/* The request of a call of ask_agent; borrowed from its parameters. */
 struct ask {
     const char *agent;
     rv_str text;
@@ -322,12 +320,12 @@ struct ask {
     int64_t timeout_us;
     int structured; /* RV_UNSET, 0 or 1 */
 };
-/** May it be asked: how deep, how often, for whom? False: why says it. */
+/** Tells whether the agent may be asked (depth, number of calls, user). False: `why` has the reason. */
 bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why);
 
 /* visit_child.c: agents that were asked */
-/** The document came: begin. answer: the reply to the call. *child NULL: *entry has what kept it from beginning, or is
- * NULL, too: the answer is no document (a script's stand-in). */
+/** The document arrived: begin the delegated agent. answer: the reply to the call. *child NULL: *entry says why the
+ * agent could not begin; if *entry is NULL, too, the answer is not a document (a script's stand-in). */
 RV_MUST_CHECK int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
                                  struct rv_effects *out, rv_err **err);
 /** It may not be asked: what the call comes to. */
@@ -354,8 +352,8 @@ void rv_visible_init(struct model_progress *t);
 void rv_visible_own(rv_visit *v, rv_str text, bool has_calls);
 /** The words of a model call that broke off were shown, too; not those of a structured agent. */
 void rv_visible_partial(rv_visit *v);
-/** Are the words that it says now not shown, because child_text prefers those of another agent? Of runs of the older
- *  rules nobody is told. */
+/** Tells whether the agent's text is hidden now because child_text prefers the text of another agent. Runs of the older
+ *  rules emit no event about it. */
 bool rv_visible_is_muted(const rv_visit *v);
 /** The same of an agent that it asks now. */
 bool rv_visible_mutes_child(const rv_visit *v);
@@ -387,7 +385,7 @@ struct visit_step {
     enum rv_risk risk;
 };
 int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effects *out, rv_err **err);
-/** Stop at a call of which nobody knows whether it happened, until a person says so. */
+/** Stop at a call whose outcome is unknown until a person says whether it happened. */
 int rv_visit_ask_outcome(rv_visit *v, const struct visit_step *step, const char *key, struct rv_effects *out,
                          rv_err **err);
 int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */

@@ -15,7 +15,7 @@ struct child {
 /* child_result.c */
 /** Why it failed, or NULL; *type is then the error's. The text is in `why`. */
 const char *rv_child_fault(const struct child *c, rv_buf *why, const char **type);
-/** What the call of that agent came to, as an entry of `results`. c NULL: it never began. error NULL: it answered. */
+/** The outcome of the call of that agent, as an entry of `results`. c NULL: it never began. error NULL: it answered. */
 RV_MUST_CHECK int rv_child_result(rv_visit *v, size_t index, const char *agent, const struct child *c, const char *type,
                                   const char *error, int64_t ms, json_object **entry, rv_err **err);
 

@@ -8,13 +8,15 @@
 #define MAX_TEXT_BYTES   RV_JSON_MAX_BYTES
 #define MAX_OUTPUT_BYTES ((size_t)256 << 20)
 
-int rv_end_raise(rv_visit *v, enum rv_interrupt_kind kind, const char *text, json_object *data, rv_err **err)
+/* An interrupt of the stage, and where a policy asks, what it takes to go on after the answer. data: borrowed, or
+ * NULL. */
+static int raise_interrupt(rv_visit *v, enum rv_interrupt_kind kind, const char *text, json_object *data, rv_err **err)
 {
     char id[RV_ID_MAX];
     int rc = rv_visit_raise(v, kind, rv_str_of(text), data, id, err);
     if (rc < 0 || !v->confirm_message)
         return rc;
-    json_object *kept = json_object_new_object(); /* so that the policy is not asked for ever */
+    json_object *kept = json_object_new_object(); /* so that the policy is not asked forever */
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "keep a policy's question");
     rc = rv_json_set_text(kept, "kind", POLICY, err);
@@ -87,8 +89,8 @@ static int ask_more(rv_visit *v, enum rv_outcome kind, const char *text, rv_err 
         text = rv_buf_cstr(&question);
     }
     if (rc == 0)
-        rc = rv_end_raise(v, kind == RV_OUTCOME_CLARIFY ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION, text,
-                          data, err);
+        rc = raise_interrupt(v, kind == RV_OUTCOME_CLARIFY ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION,
+                             text, data, err);
     json_object_put(data);
     rv_buf_fini(&question);
     rv_buf_fini(&output);
@@ -106,7 +108,7 @@ static int ask(rv_visit *v, enum rv_outcome kind, rv_err **err)
         return ask_more(v, kind, text, err);
     if (!text)
         text = clarifies ? "more information is needed to go on" : "may the run go on?";
-    return rv_end_raise(v, clarifies ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION, text, NULL, err);
+    return raise_interrupt(v, clarifies ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION, text, NULL, err);
 }
 
 int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err)
@@ -127,7 +129,7 @@ int rv_end_ask_after_failure(rv_visit *v, enum rv_interrupt_kind kind, rv_err **
     json_object *data = NULL;
 
     if (!says_more(v))
-        return rv_end_raise(v, kind, v->error_text, NULL, err);
+        return raise_interrupt(v, kind, v->error_text, NULL, err);
     rv_buf_printf(&question, "stage \"%s\" failed: %s; %s", v->agent->name, v->error_text,
                   kind == RV_INTERRUPT_CONFIRMATION ? "visit it again?"
                                                     : "what should it know when it is visited again?");
@@ -137,7 +139,7 @@ int rv_end_ask_after_failure(rv_visit *v, enum rv_interrupt_kind kind, rv_err **
     if (rc == 0)
         rc = rv_json_set_text(data, "stage", v->agent->name, err);
     if (rc == 0)
-        rc = rv_end_raise(v, kind, rv_buf_cstr(&question), data, err);
+        rc = raise_interrupt(v, kind, rv_buf_cstr(&question), data, err);
     json_object_put(data);
     rv_buf_fini(&question);
     return rc;

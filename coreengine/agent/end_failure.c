@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Rule 7.5: what an unrouted failure ends the run with. The model's share is its call, its reply, and fields it left
- * out; a prompt that can not be made, or an error that the output itself states, is the stage's. */
+/* Rule 7.5: the termination reason of an unrouted failure. Failures of the model are its call, its reply, and fields it
+ * left out; a prompt that cannot be made, or an error that the output itself states, is the stage's. */
 static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_phase phase)
 {
     if (v->bound != RV_REASON_NONE)
@@ -30,7 +30,7 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
         if (ended < 0)
             return ended;
     }
-    if (v->model.new_calls) { /* they become rows, with why nobody made them */
+    if (v->model.new_calls) { /* they become rows, with the reason why they were not made */
         int named = rv_messages_tell_apart(v, v->model.new_calls, err);
         if (named < 0)
             return named;

@@ -11,14 +11,9 @@ const char *rv_end_text(json_object *output, const char *first, const char *seco
 RV_MUST_CHECK int rv_end_restore(rv_visit *v, rv_err **err);
 
 /* end_ask.c */
-/** An interrupt of the stage, and where a policy asks, what it takes to go on after the answer. data: borrowed, or
- * NULL.
- */
-RV_MUST_CHECK int rv_end_raise(rv_visit *v, enum rv_interrupt_kind kind, const char *text, json_object *data,
-                               rv_err **err);
 /** Ask what the output wants to know, and stay. kind: CLARIFY or CONFIRM. */
 RV_MUST_CHECK int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err);
-/** What was approved leads to `clarification`. */
+/** Go on from an approval to `clarification`. */
 RV_MUST_CHECK int rv_end_ask_next(rv_visit *v, rv_err **err);
 /** error_next leads to a person: ask about the failure. kind: CLARIFICATION or CONFIRMATION. */
 RV_MUST_CHECK int rv_end_ask_after_failure(rv_visit *v, enum rv_interrupt_kind kind, rv_err **err);

@@ -1,8 +1,7 @@
 /* Finding the one object that a model meant in a reply of prose, drafts and code fences (rule 5.6).
  *
- * Each "{" is tried with the real JSON reader, so braces in strings or prose can not mislead. What started like an
- * object (it had a complete key) but is broken is skipped as a whole: its inner objects are never mistaken for the
- * answer. */
+ * Each "{" is tried with the real JSON reader, so braces in strings or prose cannot mislead. A broken text that started
+ * like an object (it had a complete key) is skipped as a whole: its inner objects are never mistaken for the answer. */
 #include "coreengine/agent/agent.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The tool calls of a reply: what they say, and what becomes of them. */
+/* The tool calls of a reply: their content, and how the visit handles them. */
 #include "coreengine/agent/reply_internal.h"
 
 #define NAMES_MAX 400

@@ -12,8 +12,8 @@ RV_MUST_CHECK int rv_reply_failed(rv_visit *v, const char *type, bool retryable,
                                   rv_err **err);
 
 /* reply_calls.c; calls: as rv_reply_calls() gives them */
-/** The calls of a reply as an array, the caller's; NULL: none. RV_E_PARSE: it is no list of calls, a fault of whoever
- * speaks for the model. */
+/** The calls of a reply as an array, the caller's; NULL: none. RV_E_PARSE: the member is not a list of calls, which is
+ * a fault of the provider. */
 RV_MUST_CHECK int rv_reply_calls(const struct rv_event *ev, json_object **out, rv_err **cause);
 /** A member of a call; borrowed, empty if it is not there. */
 rv_str rv_reply_call_text(json_object *call, const char *key);
@@ -23,7 +23,7 @@ RV_MUST_CHECK int rv_reply_arguments(const rv_visit *v, rv_str text, json_object
 json_object *rv_reply_output_call(json_object *calls);
 /** The calls become the steps of the tool machine. */
 RV_MUST_CHECK int rv_reply_act(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
-/** Nobody offered these tools: the attempt failed. */
+/** The model called tools that it was not offered: the attempt failed. */
 RV_MUST_CHECK int rv_reply_unasked(rv_visit *v, json_object *calls, struct rv_effects *out, rv_err **err);
 
 /* reply_output.c */

@@ -94,7 +94,7 @@ int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *cal
     return repair(v, ev, calls, cause, out, err);
 }
 
-/* Whoever reads the error wants to see what the model said instead, and how often it was asked. */
+/* The reader of the error wants to see what the model said instead, and how often it was asked. */
 static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
 {
     rv_str head = rv_utf8_cut(rv_str_trim(reply), REPLY_HEAD_BYTES);

@@ -1,5 +1,5 @@
-/* The calls of a turn as rows: each with its result, those under way with what they have come to so far, those that
- * nobody made with why, and between them the rows of agents that were asked. */
+/* The calls of a turn as rows: finished calls with their results, pending calls with their partial results, calls that
+ * were not made with the reason, and between them the rows of agents that were asked. */
 #include "coreengine/agent/rows_internal.h"
 
 #define FINAL_DONE   "Final result processed."
@@ -14,7 +14,7 @@ static rv_str text_of(json_object *obj, const char *key)
     return rv_json_str(part);
 }
 
-/* The arguments as an object: of text that is no JSON {"raw": text}, of anything else {}. */
+/* The arguments as an object: for text that is not JSON {"raw": text}, for anything else {}. */
 static int write_arguments(struct rows *r, rv_str text, rv_err **err)
 {
     const struct rv_json_opts opts = {
@@ -99,7 +99,7 @@ static json_object *entry_so_far(const rv_visit *v, size_t index)
     return t->pending && index >= t->at && index - t->at < t->n_pending ? t->pending[index - t->at].entry : NULL;
 }
 
-/* May that call of the reply under way have been made, whatever came of it? */
+/* Tells whether that call of the current reply may have been made, whatever its outcome. */
 static bool is_begun(const rv_visit *v, size_t index)
 {
     const struct tool_progress *t = &v->tools;
@@ -109,7 +109,7 @@ static bool is_begun(const rv_visit *v, size_t index)
     return index < t->at + t->n_pending || (index == t->at && t->call_started_us > 0);
 }
 
-/* Nobody will make the call: the turn failed before, and the row says why. */
+/* The call will not be made: the turn failed before it, and the row says why. */
 static int refused_response(struct rows *r, json_object *call, rv_err **err)
 {
     rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);

@@ -52,7 +52,7 @@ void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_U
     rv_entity_id("messages", (rv_str){key.text, key.len}, NULL, out);
 }
 
-/* Ids of a trace that follow from the run, so that every record of it finds the others. */
+/* Ids of a trace that follow from the run, so that every record of the run leads to the others. */
 void rv_rows_ids(struct rows *r)
 {
     char span[RV_UUID_MAX];

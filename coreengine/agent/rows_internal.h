@@ -25,7 +25,7 @@ void rv_row_end(struct rows *r);
 /* row_words.c */
 /** The row of what was said before the calls of that message of the turn, if something was. */
 void rv_row_words(struct rows *r, size_t turn);
-/** What of the words shown to people is not in such rows. Appended. */
+/** Append the text that was shown to people but is not in such rows. */
 void rv_rows_answer(const rv_visit *v, rv_buf *out);
 
 /* row_calls.c */

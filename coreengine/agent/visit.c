@@ -163,7 +163,8 @@ bool rv_visit_waits_for(const rv_visit *v, int64_t call_id)
     return (v->waiting_for == call_id && call_id != 0) || rv_pending_wait_for(v, call_id);
 }
 
-/* What went wrong, as text that may be kept and shown: valid UTF-8 and of bounded size, whoever wrote it. */
+/* The error as text that may be kept and shown: valid UTF-8 and of bounded size, even when a plugin or model wrote
+ * it. */
 static int clean_error(const struct rv_event *ev, rv_buf *text, struct rv_event *out, rv_err **err)
 {
     rv_str rest = {ev->error.ptr, ev->error.len < ERROR_MAX_BYTES ? ev->error.len : ERROR_MAX_BYTES};

@@ -1,5 +1,5 @@
-/* Actions: results of tools that are meant for whoever watches, marked with `_action_event`. They become an event,
- * never text. An observation may name the session, and an agent may say that it is done or gives up. */
+/* Actions: results of tools that are meant for the observer, marked with `_action_event`. They become an event, never
+ * text. An observation may name the session, and an agent may say that it is done or gives up. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <stdlib.h>
@@ -147,7 +147,7 @@ int rv_visit_action(rv_visit *v, size_t index, json_object *entry, struct rv_eff
     if (fault)
         return bad_marker(v, index, fault, out, err);
     if (observes && v->agent->declared.doc && v->agent->declared.doc->observation_mode == RV_OBSERVATION_DISABLED)
-        return 0; /* of such an agent nobody is told */
+        return 0; /* no event is emitted for such an agent */
     tell(v, index, type, payload, out);
     end_routing(v, type, payload);
     return observes ? name_session(v, payload, err) : 0;

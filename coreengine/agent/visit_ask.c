@@ -1,6 +1,6 @@
-/* `ask_agent`: an agent as a tool of another one. The engine answers it itself: whoever performs effects gives back the
- * agent's document, and the agent then works as a visit within the asking one. Here: the tool as models see it, and
- * who may ask whom. */
+/* `ask_agent`: an agent as a tool of another one. The engine answers it itself: the shell returns the agent's document,
+ * and the agent then works as a visit within the asking one. Here: the tool as models see it, and which agents may ask
+ * which others. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <json-c/linkhash.h>
@@ -97,7 +97,7 @@ static bool read_ask(json_object *parameters, struct ask *out, rv_buf *why)
 
 /* --- who may ask whom --- */
 
-/* A model does not say who somebody is: it may only name who asks anyway. */
+/* A model does not decide identities: it may only name the user that asks anyway. */
 static bool is_own_user(const rv_visit *v, json_object *parameters, rv_buf *why)
 {
     json_object *named = given(parameters, "user_id");

@@ -1,5 +1,5 @@
-/* The chained tool: gets the output of a structured agent, once, without asking the model again. Whatever becomes of it
- * the output stands: a tool that is missing, fails or answers nonsense is a result of its own. */
+/* The chained tool: receives the output of a structured agent, once, without asking the model again. The output is kept
+ * whatever the tool does: a tool that is missing, fails or answers nonsense gives a separate result. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <json-c/linkhash.h>

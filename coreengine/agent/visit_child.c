@@ -198,7 +198,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
     c->shared.conversation = &c->conversation;
 }
 
-/* An agent without a tool that its document names would work, and nobody would know why it does so badly. */
+/* Fail: an agent without a tool that its document names would work badly, without a visible reason. */
 static int check_tools(const rv_visit *v, const struct rv_pipeline *p, rv_err **cause)
 {
     const struct rv_str_list *tools = &p->agents[0].tools.allowed;

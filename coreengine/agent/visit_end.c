@@ -99,7 +99,7 @@ static void find_feedback(rv_visit *v)
         v->result.feedback = text;
 }
 
-/* Outcome terminate takes effect after routing, so that a stage that can not be routed fails instead. */
+/* Outcome terminate takes effect after routing, so that a stage that cannot be routed fails instead. */
 static int end_run(rv_visit *v, rv_err **err)
 {
     const char *why = v->end_text ? v->end_text : rv_end_text(v->output, "reason", NULL);

@@ -139,7 +139,7 @@ static void take_answer(rv_visit *v, json_object *kept)
 
     (void)rv_json_get_int(kept, "key_visit", &v->tools.key_visit);
     (void)rv_json_get_int(kept, "called_us", &v->tools.called_us);
-    v->tools.approved = true; /* it was called: whoever had to approve it did */
+    v->tools.approved = true; /* the tool was called: it has its approval */
     if (!answer || !rv_json_get_text(answer, "decision", &decision))
         v->tools.word = WORD_ASK;
     else if (strcmp(decision, "happened") == 0)
@@ -193,7 +193,7 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
     } else if ((strcmp(kind, GATE) == 0 || strcmp(kind, OUTCOME) == 0) && v->agent->has_tools &&
                rv_json_get_int(kept, "at", &at) && at >= 0) {
         json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
-        /* A plan that was made anew meanwhile starts from its first step; the approval was for the old one. */
+        /* A plan that was replaced meanwhile starts from its first step; the approval was for the old plan. */
         json_object *kept_model = v->agent->has_llm ? rv_json_get_obj(kept, "talk") : NULL;
         bool same_plan = kept_model || (!v->agent->has_llm && rv_json_equal(steps, rv_visit_plan(v)));
         if (steps && results && same_plan &&

@@ -139,7 +139,7 @@ static int hook_reply(rv_visit *v, json_object *reply, rv_err **err)
         rc = rv_envelope_set_output(v->env, key, output, err);
     if (rc < 0)
         return rc;
-    if (is_post) { /* what is stored now is what counts, whoever stored it */
+    if (is_post) { /* the stored value counts, whether or not the hook stored it */
         output = rv_envelope_output(v->env, key, &found);
         if (found && output != v->output)
             set_output(v, output);

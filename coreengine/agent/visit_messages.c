@@ -1,6 +1,6 @@
-/* The conversation of a model stage within one visit: messages after the prompt, the tools it offers, and both of it
- * while the stage waits for a person. Every call of a model's turn gets its result, in order, before anything else is
- * said: all providers insist on that. */
+/* The conversation of a model stage within one visit: messages after the prompt, the tools it offers, and both while
+ * the stage waits for a person. Every call of a model's turn gets its result, in order, before anything else is said:
+ * all providers insist on that. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <stdlib.h>

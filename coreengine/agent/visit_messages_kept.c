@@ -1,4 +1,4 @@
-/* A conversation while its stage waits for a person: what is kept of it with the envelope, and how it goes on. */
+/* A conversation while its stage waits for a person: the part that is kept with the envelope, and how it goes on. */
 #include "coreengine/agent/agent_internal.h"
 
 #define KEPT_MAX ((size_t)64 << 20)
@@ -74,7 +74,7 @@ static int take_session(rv_visit *v, json_object *kept, rv_err **err)
     return v->session_name ? 0 : RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
 }
 
-/* What becomes rows of the session when the turn is over. */
+/* Texts that become rows of the session when the turn is over. */
 static int keep_said(const struct model_progress *t, json_object *kept, rv_err **err)
 {
     int rc = t->visible.len > 0 ? rv_json_set_str(kept, "said", rv_buf_str(&t->visible), err) : 0;

@@ -3,7 +3,8 @@
 
 #include "coreengine/agent/agent_internal.h"
 
-bool rv_arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent)
+/* Does no visit of that stage do any work, because it is the arbiter and there is to be none? */
+static bool arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent)
 {
     return shared->rules >= RV_RULES_2 && !shared->pipeline->execution.enable_arbiter &&
            strcmp(agent->output.key, RV_ARBITER) == 0;
@@ -34,7 +35,7 @@ bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
-    return agent->has_llm && !is_mocked(shared, agent) && !rv_arbiter_is_off(shared, agent);
+    return agent->has_llm && !is_mocked(shared, agent) && !arbiter_is_off(shared, agent);
 }
 
 const char *rv_visit_role(const rv_visit *v)

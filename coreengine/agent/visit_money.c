@@ -1,5 +1,5 @@
-/* What model calls cost: set aside before they are made, settled when they are over; and the limits of a visit on
- * tokens. All of it follows from events and prices, so a replay spends the same. */
+/* The cost of model calls: reserved before they are made, settled when they are over; and the limits of a visit on
+ * tokens. Costs follow from events and prices alone, so a replay spends the same. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* The most that the call can cost, whoever of the role and its fallbacks answers it. */
+/* The most that the call can cost, whether the role or one of its fallbacks answers it. */
 static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
 {
     const struct rv_model_config *model = rv_visit_model(v);
@@ -78,7 +78,7 @@ static void count(rv_visit *v, const struct rv_usage *used)
     rv_visit_root(v->shared)->spent_micro_usd = plus(rv_visit_root(v->shared)->spent_micro_usd, used->cost_micro_usd);
 }
 
-/* The price of whoever answered. */
+/* The price of the role that answered. */
 static const struct rv_price *answering_price(const rv_visit *v, const char *role)
 {
     const struct rv_model_config *fallback = role ? rv_pipeline_model(v->shared->pipeline, rv_str_of(role)) : NULL;
@@ -101,7 +101,7 @@ void rv_money_settle(rv_visit *v, const struct rv_event *ev)
     used.calls = 1;
     used.estimated = false;
     used.cost_micro_usd = a->has_usage ? rv_llm_cost(answering_price(v, a->role), &used) : 0;
-    if (!a->has_usage || ev->failed) { /* nobody told all of it: it counts as the most it can have been */
+    if (!a->has_usage || ev->failed) { /* the provider did not report all usage: the call counts as its worst case */
         used.estimated = true;
         used.cost_micro_usd = used.cost_micro_usd > worst ? used.cost_micro_usd : worst;
     }

@@ -1,5 +1,5 @@
-/* Tool calls of one reply that run side by side: those in a row that are safe and need nobody's approval. Their results
- * are taken in the order of the calls, whoever answers first. */
+/* Tool calls of one reply that run side by side: consecutive ones that are safe and need no approval. Their results are
+ * taken in the order of the calls, not in the order of the answers. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <stdlib.h>

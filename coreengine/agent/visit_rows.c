@@ -7,7 +7,7 @@
 
 #define MAX_ROWS  ((size_t)64 << 20)
 #define MAX_HEAD  ((size_t)1 << 20)
-#define MAX_WORDS ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is no place for more */
+#define MAX_WORDS ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */
 
 /* --- what people said and were told --- */
 
@@ -70,7 +70,8 @@ static void add_response(json_object *output, rv_buf *out)
     rv_buf_add_str(out, rv_json_str(text));
 }
 
-/* Nobody said a word, but an agent that was asked had an answer: that is what is left of the turn (remlight 10.9). */
+/* The asking agent gave no text, but an agent that it asked had an answer: that answer is kept as the turn's (remlight
+ * 10.9). */
 static void add_asked(const rv_visit *v, rv_buf *out)
 {
     json_object *messages = v->model.messages, *part = NULL;
@@ -176,7 +177,7 @@ static int hand_over(rv_visit *v, struct rows *r, struct rv_effects *out, rv_err
 
     int rc = rv_buf_check(&r->text, "the rows of a turn", err);
     if (rc == 0 && v->shared->origin) {
-        if (r->text.len >= v->rows.max - v->rows.len) /* the asking turn keeps what came of it in any case */
+        if (r->text.len >= v->rows.max - v->rows.len) /* the asking turn keeps the result in any case */
             return 0;
         if (v->rows.len > 0)
             rv_buf_putc(&v->rows, ',');

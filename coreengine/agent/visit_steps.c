@@ -147,7 +147,8 @@ static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *
     list_offered(v, "; there are ", out);
 }
 
-/* May the agent call that tool, if it exists? Whoever may not is not told which there are, but a model knows them. */
+/* Tells whether the agent may call that tool, if it exists. An agent without access is not told which tools exist, but
+ * a model knows its tools. */
 static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info *info, struct step_judgement *out)
 {
     const char *why = NULL;
@@ -306,7 +307,7 @@ static int unwrap_data(json_object *raw, json_object *standard, rv_err **err)
     return rv_json_set_take(standard, "data", wrapped, err);
 }
 
-/* Takes cause, which is no want of memory. */
+/* Takes cause, which is not RV_E_NOMEM. */
 static int error_entry(rv_visit *v, size_t index, const char *type, rv_err *cause, int64_t ms, json_object **out,
                        rv_err **err)
 {

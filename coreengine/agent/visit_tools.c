@@ -65,7 +65,7 @@ static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
     return 0;
 }
 
-/* The step can not be run. A model that asks for such calls again and again is stopped. */
+/* The step cannot be run. A model that repeats such calls is stopped. */
 static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effects *out, rv_err **err)
 {
     json_object *entry = NULL;

@@ -4,7 +4,7 @@
  * beside it. */
 #include "coreengine/agent/agent_internal.h"
 
-/* Nobody chose: runs of the older rules have the default of their time. */
+/* No value was chosen: runs of the older rules have the default of their time. */
 static enum rv_child_text child_text_of(const rv_visit *v)
 {
     bool is_old = v->shared->rules < RV_RULES_2;
@@ -82,8 +82,8 @@ bool rv_visible_mutes_child(const rv_visit *v)
     return v->shared->is_muted || child_text_of(v) == RV_CHILD_TEXT_PARENT;
 }
 
-/* Its id is one of a kind among those of the calls: no provider gives such ones, and whoever was asked more than once
- * was asked by different calls. */
+/* Its id is unique among those of the calls: no provider gives such ids, and an agent that was asked more than once was
+ * asked by different calls. */
 static int output_id(const rv_visit *v, rv_buf *id, rv_err **err)
 {
     const struct rv_origin *o = v->shared->origin;

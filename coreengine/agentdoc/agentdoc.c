@@ -13,7 +13,7 @@ bool rv_agentdoc_is_name(rv_str name)
     for (size_t i = 0; i < name.len; i++) {
         char c = name.ptr[i];
         bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-        if (!is_word && (i == 0 || (c != '-' && c != '.'))) /* ".." is no name: names become files */
+        if (!is_word && (i == 0 || (c != '-' && c != '.'))) /* ".." is not a name: names become files */
             return false;
     }
     return true;
@@ -185,7 +185,7 @@ void rv_agentdoc_free(struct rv_agentdoc *d)
 
     if (!owner)
         return;
-    json_object_put(d->flat); /* properties, required, defs and chained_map are parts of it */
+    json_object_put(d->flat); /* properties, required, defs and chained_map are parts of the output */
     rv_yaml_free(owner->yaml);
     rv_arena_free(owner->arena);
     free(owner);

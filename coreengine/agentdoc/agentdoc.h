@@ -37,7 +37,7 @@ struct rv_agentdoc_limits {
 #define RV_CHILD_TEXT_CONST(n, t, m) RV_CHILD_TEXT_##n,
 enum rv_child_text { RV_CHILD_TEXTS(RV_CHILD_TEXT_CONST) RV_N_CHILD_TEXTS };
 const char *rv_child_text_text(enum rv_child_text how);
-int rv_child_text_of(rv_str word); /* RV_UNSET: there is no such word */
+int rv_child_text_of(rv_str word); /* RV_UNSET: unknown word */
 
 enum rv_agentdoc_form { RV_AGENTDOC_FLAT, RV_AGENTDOC_NESTED, RV_AGENTDOC_LEGACY };
 enum rv_observation_mode { RV_OBSERVATION_SYNC, RV_OBSERVATION_DISABLED };
@@ -84,13 +84,13 @@ RV_MUST_CHECK int rv_agentdoc_parse(rv_str text, const char *name, rv_findings *
 RV_MUST_CHECK int rv_agentdoc_read(rv_str text, const char *name, struct rv_agentdoc **out, rv_err **err);
 void rv_agentdoc_free(struct rv_agentdoc *d);
 bool rv_agentdoc_is_name(rv_str name);
-/** Whether it declares that tool. */
+/** Tells whether the document declares that tool. */
 bool rv_agentdoc_names_tool(const struct rv_agentdoc *d, const char *name);
 
 /** Layer 1: description, system_prompt, Tool Notes, Thinking Structure, as docs/explanation/three-layers.md has it.
  *  structured: instead of the document's own (which it is with RV_UNSET; else 0 or 1). Appended to out. */
 RV_MUST_CHECK int rv_agentdoc_prompt(const struct rv_agentdoc *d, int structured, rv_buf *out, rv_err **err);
-/** Is its output structured: the switch, and there are properties. */
+/** Tells whether its output is structured: the switch is on, and there are properties. */
 bool rv_agentdoc_is_structured(const struct rv_agentdoc *d, int structured);
 /** The JSON Schema of its output: properties, required and $defs as they stand, nested descriptions too; no top-level
  *  description. *out is the caller's; NULL: it is not structured. */
@@ -116,7 +116,7 @@ struct rv_agentdoc_changes {
     const char *(*env)(void *self, const char *name);
     void *self;
 };
-/** An environment variable that is no number is RV_E_INVALID and named. */
+/** RV_E_INVALID names an environment variable that is not a number. */
 RV_MUST_CHECK int rv_agentdoc_with(const struct rv_agentdoc *d, const struct rv_agentdoc_changes *c,
                                    struct rv_agentdoc **out, rv_err **err);
 

@@ -110,13 +110,13 @@ void rv_agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agent
 
 /** properties, required and $defs: every schema has the shape of one, every reference leads somewhere. */
 void rv_agentdoc_check_schema(struct rv_agentdoc_reading *r);
-/** Check the $ref of one schema, and write it anew if it leads into `definitions`. */
+/** Check the $ref of one schema; rewrite it if it points into `definitions`. */
 void rv_agentdoc_check_ref(struct rv_agentdoc_reading *r, struct rv_node *ref);
 
 /** The whole flat document as a tree; properties, required, defs and chained_map borrow from it. */
 RV_MUST_CHECK int rv_agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err);
 
-/** How Python's str() writes a value; strings in it as repr() does. */
+/** Write a value as Python's str() does, with the strings in it as repr() does. */
 void rv_python_str(json_object *v, rv_buf *out);
 
 #endif

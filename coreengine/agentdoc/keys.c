@@ -117,7 +117,7 @@ static void read_replay(struct rv_agentdoc_reading *r, const struct rv_agentdoc_
     r->doc->replay = read_word(r, f, replay_words, RV_COUNT(replay_words));
 }
 
-/* Another word is no error: documents could have any key of this name before there was one. */
+/* Another word is not an error: before this key existed, documents could use its name freely. */
 static void read_child_text(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
     const struct rv_node *value = f->value;

@@ -1,4 +1,4 @@
-/* The schema of a structured output: what the document says of it and nothing of the agent. */
+/* The schema of a structured output: only the document's description of it, nothing about the agent. */
 #include <string.h>
 
 #include "coreengine/agentdoc/agentdoc_internal.h"

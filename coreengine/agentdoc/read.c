@@ -81,7 +81,7 @@ static void check_chain(struct rv_agentdoc_reading *r)
     }
 }
 
-/* Whoever is its own way out leads nowhere: its choice would be what a person is told. */
+/* A router that names itself leads nowhere: a person would be shown its choice instead of an answer. */
 static void check_routing(struct rv_agentdoc_reading *r)
 {
     const struct rv_node *map = value_of(r, "routing");

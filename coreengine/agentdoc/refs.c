@@ -1,4 +1,4 @@
-/* References of schemas: each leads somewhere in the document. Cycles are no fault: an output can be a tree. */
+/* References of schemas: each must point into the document. Cycles are allowed: an output can be a tree. */
 #include <string.h>
 
 #include "coreengine/agentdoc/agentdoc_internal.h"

@@ -6,7 +6,7 @@
 
 #include "coreengine/agentdoc/agentdoc_internal.h"
 
-#define MAX_NUMBER 400 /* bytes of a number in a string; more is no number that somebody wrote */
+#define MAX_NUMBER 400 /* bytes of a number in a string; a longer text is not a plausible number */
 
 void *rv_agentdoc_room(struct rv_agentdoc_reading *r, size_t n, size_t size)
 {

@@ -35,7 +35,7 @@ static int read_by_yaml(rv_str text, const char *name, json_object *wanted, rv_y
     return rc;
 }
 
-/* *root stays NULL when the text is no JSON object. */
+/* *root stays NULL when the text is not a JSON object. */
 static int read_json(rv_str text, const char *name, struct rv_agentdoc_owner *owner, const struct rv_node **root,
                      rv_err **err)
 {

@@ -1,5 +1,5 @@
-/* Changes to a copy: what a caller gives goes before the environment, and that before the document (p8 1.7). The copy
- * is read anew, so that it obeys the same rules; its places are those of the original. */
+/* Changes to a copy: the caller's values win over the environment, and the environment over the document (p8 1.7). The
+ * changed copy is read again, so that it obeys the same rules; its places are those of the original. */
 #include <string.h>
 
 #include "coreengine/agentdoc/agentdoc_internal.h"

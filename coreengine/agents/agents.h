@@ -27,15 +27,15 @@ void rv_agents_free(rv_agents *a);
 
 struct rv_agents_found {
     const struct rv_agentdoc *doc; /* borrowed until the next call */
-    rv_str text;                   /* the document as it was given; likewise */
+    rv_str text;                   /* the document as it was given; borrowed, too */
     const char *source;            /* "store", "built-in", "file"; static */
     const char *place;             /* path, capability or id */
 };
 /** RV_E_NOT_FOUND (says where was looked and names the nearest), RV_E_INVALID: it is there and is none (with place). */
 RV_MUST_CHECK int rv_agents_find(rv_agents *a, const struct rv_store_scope *scope, const char *name,
                                  struct rv_agents_found *out, rv_err **err);
-/** The path of a file that has an agent of that name, too, which nobody gets: what was found hides it; NULL: none.
- * Borrowed until the next call. An agent that a person put into the store replaces others on purpose. */
+/** The path of a file that also has an agent of that name but is hidden by the one that was found; NULL: none. Borrowed
+ * until the next call. An agent that a person put into the store hides others on purpose. */
 const char *rv_agents_hidden(const rv_agents *a, const char *name, const struct rv_agents_found *found);
 /** Every agent the scope sees, by name, each once (what find would give). A document with faults is listed with doc
  *  NULL and the fault. */
@@ -43,8 +43,8 @@ RV_MUST_CHECK int rv_agents_list(rv_agents *a, const struct rv_store_scope *scop
                                  int (*each)(void *self, const char *name, const struct rv_agents_found *found,
                                              const rv_err *fault, rv_err **err),
                                  void *self, rv_err **err);
-/** Whether a document that is one can be used, too: the engine has to be able to check the output that it asks for.
- * Findings at its properties. RV_E_NOMEM. */
+/** Tells whether a valid document is usable: the engine has to be able to check the output that it asks for. Findings
+ * at its properties. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_agents_check(const struct rv_agentdoc *doc, rv_findings *findings, rv_err **err);
 /** Put a document into the store: it is checked first. user_own: the scope's user's own, else everybody's. */
 RV_MUST_CHECK int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_own, rv_str text,

@@ -10,7 +10,7 @@
 #define RV_AGENTS_MAX_FILES 1000 /* documents of one folder: each is looked at for every answer */
 #define RV_AGENTS_MAX_PATH  4096
 
-/* One answer: an agent as somebody sees it. */
+/* One answer: an agent as one user sees it. */
 struct rv_agents_entry {
     char *text; /* owned */
     size_t len;
@@ -90,7 +90,7 @@ struct rv_agents {
     struct rv_agents_cache cache;
 };
 
-/** What has changed since is forgotten, and the folders are read if need be. */
+/** Forget answers that have changed since, and read the folders if necessary. */
 RV_MUST_CHECK int rv_agents_catch_up(rv_agents *a, rv_err **err);
 
 #endif

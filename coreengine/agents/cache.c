@@ -1,4 +1,4 @@
-/* Answers that are kept. Whoever asks is part of the key: one user's own agent is nobody else's. */
+/* Cached answers. The asking user is part of the key: a user's own agent is not visible to others. */
 #include "coreengine/agents/agents_internal.h"
 
 #include <stdlib.h>

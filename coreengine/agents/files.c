@@ -140,7 +140,8 @@ static const struct rv_node *name_node(const struct rv_node *root)
     return name ? name : rv_node_get(root, "name"); /* the inner one wins */
 }
 
-/* The name of a document that is none, so that who asks for it is told why. NULL stays: nobody can ask for it. */
+/* The name of an invalid document, so that a user who asks for it is told why. NULL stays: such a document cannot be
+ * asked for. */
 static int guess_name(struct rv_agents_file *file, rv_err **err)
 {
     rv_findings *findings = rv_findings_new();
@@ -185,7 +186,7 @@ static int read_file(struct rv_agents_file *file, rv_err **err)
     struct stat st;
     int rc;
 
-    if (stat(file->path, &st) == 0 && !S_ISREG(st.st_mode)) /* opening a pipe would wait for whoever writes to it */
+    if (stat(file->path, &st) == 0 && !S_ISREG(st.st_mode)) /* opening a pipe would wait for a writer */
         rc = RV_FAIL(&file->fault, RV_E_INVALID, "\"%s\" is no file", file->path);
     else
         rc = rv_file_read(file->path, &text, &file->fault);

@@ -1,4 +1,4 @@
-/* All names that somebody sees. */
+/* All names that a user sees. */
 #include "coreengine/agents/agents_internal.h"
 
 #include <stdlib.h>

@@ -91,14 +91,14 @@ static int take(struct rv_agents_entry *out, const char *name, rv_str text, cons
     return rc;
 }
 
-/* A built-in agent is everybody's. What stands in a folder is whose folder it is: others are not to see it, and whoever
- * names another folder must not change what they get. */
+/* All users share the built-in agents. An agent of a folder belongs to the user who named the folder: other users
+ * must not see it, and naming another folder must not change what they get. */
 static const char *owner_of(const struct rv_store_scope *scope, const struct rv_agents_entry *agent)
 {
     return strcmp(agent->source, "file") == 0 && scope->user ? scope->user : "";
 }
 
-/* A store that can not be written now is no reason to be without the agent. */
+/* The agent is usable even if the store cannot be written now. */
 static int register_it(rv_agents *a, const struct rv_store_scope *scope, const struct rv_agents_entry *agent,
                        rv_err **err)
 {

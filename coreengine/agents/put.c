@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MAX_SHORT 200               /* characters of a description that stand for all of it */
+#define MAX_SHORT 200               /* characters of a description that stand for the whole text */
 #define MAX_JSON  ((size_t)4 << 20) /* of a document: what is short in YAML may be longer as JSON */
 
 /* The first characters, whole ones. */

@@ -41,7 +41,8 @@ enum rv_app_store_use {
 /** The store's file, appended. RV_E_NOT_FOUND: the environment does not say where the default place is. */
 RV_MUST_CHECK int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);
 RV_MUST_CHECK int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err);
-/** To read. *out NULL with 0: there is no store yet, and app->store names none: lists are empty then. */
+/** Open the store for reading. Returns 0 with *out NULL when there is no store yet and app->store names none: lists are
+ * empty then. */
 RV_MUST_CHECK int rv_app_store_open_if_any(const struct rv_app *app, rv_store **out, rv_err **err);
 /** The run that is meant by an id, a unique prefix of one, or "last". RV_E_NOT_FOUND, RV_E_INVALID (several). */
 RV_MUST_CHECK int rv_app_find_run(rv_store *store, const struct rv_store_scope *scope, const char *word,
@@ -51,7 +52,7 @@ RV_MUST_CHECK int rv_app_find_run(rv_store *store, const struct rv_store_scope *
 struct rv_app_loaded {
     rv_findings *findings;
     rv_findings *missing; /* with a script: capabilities that could not be loaded, as warnings; among findings too */
-    const struct rv_pipeline *pipeline; /* NULL: the file is no pipeline, and the findings say why */
+    const struct rv_pipeline *pipeline; /* NULL: the file is not a pipeline, and the findings say why */
     struct rv_pipeline *own;            /* the same, unless a bundle owns it */
     rv_plugins *plugins;
     rv_script *script;        /* NULL: none */
@@ -104,8 +105,8 @@ RV_MUST_CHECK int rv_app_schema_dir(const struct rv_app *app, const char **out, 
 RV_MUST_CHECK int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const char *name,
                                        rv_plugins **out, rv_err **err);
 
-/* Who watches a run. All slots may be NULL, and are called on the thread that drives the run, while the run goes on;
- * they may cancel it, nothing else. Arguments are borrowed for the call; struct rv_exec_opts describes each. */
+/* The observer of a run. All slots may be NULL, and are called on the thread that drives the run, while the run goes
+ * on; they may cancel it, nothing else. Arguments are borrowed for the call; struct rv_exec_opts describes each. */
 struct rv_app_observer {
     void *self;
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line); /* line: JSON, docs/reference/events.md */
@@ -142,8 +143,8 @@ RV_MUST_CHECK int rv_app_run(const struct rv_app *app, const struct rv_app_job *
 RV_MUST_CHECK int rv_app_answer(const struct rv_app *app, const char *run, const struct rv_response *response,
                                 const struct rv_app_observer *observer, struct rv_app_result *out, rv_err **err);
 void rv_app_result_fini(struct rv_app_result *r);
-/** Whether outputs are an answer: those of a run that failed, was cancelled, waits or was denied are not. A bound may
- * end a run that has one. */
+/** Tells whether outputs are an answer: those of a run that failed, was cancelled, waits or was denied are not. A bound
+ * may end a run that has one. */
 bool rv_app_has_answer(enum rv_run_status status, const rv_envelope *env);
 
 /* --- a run step by step, for fronts that show findings, questions and files --- */
@@ -172,8 +173,8 @@ struct rv_app_run {
     rv_err *save_err; /* why a run file could not be written; NULL: all were */
     struct rv_app_run_state *state;
 };
-/** Whether a new run can do its work: stages that neither a mock nor the script answers for, that have no model or no
- *  tool, become findings of l. */
+/** Tells whether a new run can do its work: stages that neither a mock nor the script answers for, that have no model
+ *  or no tool, become findings of l. */
 RV_MUST_CHECK int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err);
 /** Open the store for a new run. Leave it out for a run that is not kept. */
 RV_MUST_CHECK int rv_app_run_open(struct rv_app_run *run, rv_err **err);

@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* Shared by the files of this folder. */
 #ifndef RV_APP_INTERNAL_H
 #define RV_APP_INTERNAL_H
 
@@ -9,7 +9,7 @@
 RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
 
 /* --- load.c --- */
-/** What a bundle holds, with its capabilities opened if there will be calls. Takes bundle on every path. */
+/** Load the content of a bundle, with its capabilities opened if there will be calls. Takes bundle on every path. */
 RV_MUST_CHECK int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle,
                                      bool calls, struct rv_app_loaded *out, rv_err **err);
 
@@ -55,12 +55,12 @@ struct rv_app_early {
     rv_journal *journal; /* of a run that had an owner */
     int64_t fence;       /* of one that had none; 0: it had */
 };
-/* What a run has beside what its caller sees. */
+/* State of a run that its caller does not see. */
 struct rv_app_run_state {
     bool closes_store;         /* it is ours */
     bool continues, cancels;   /* a run whose journal was opened; to end it as cancelled */
     char *id;                  /* of such a run; owned */
-    struct rv_app_early early; /* likewise */
+    struct rv_app_early early; /* owned, too */
     struct rv_app_conversation *talk;
 };
 RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */

@@ -1,5 +1,5 @@
-/* A run that belongs to a session : its declared agents are shown what was said there, and what they
- * say becomes part of it. */
+/* A run that belongs to a session: its declared agents see the session's messages, and their replies become messages of
+ * the session. */
 #include "coreengine/app/app_internal.h"
 
 #include <stdio.h>

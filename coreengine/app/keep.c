@@ -30,7 +30,7 @@ static int put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_e
     return rc;
 }
 
-/* Which stages the script plays; free() it. NULL: there is no script. */
+/* Which stages the script plays; the caller frees the result with free(). NULL: there is no script. */
 static int scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **err)
 {
     *out = NULL;

@@ -1,10 +1,10 @@
-/* What is proved of a pipeline without running it. */
+/* Proofs about a pipeline that need no run. */
 #ifndef RV_APP_LINT_H
 #define RV_APP_LINT_H
 
 #include "coreengine/llm/llm.h"
 
-/* What is proved of a pipeline: of one part of a run, and of the run with its answers. */
+/* The proofs of a pipeline: for one part of a run, and for the run with its answers. */
 struct rv_app_proved {
     struct rv_proof part;
     struct rv_whole_run whole;

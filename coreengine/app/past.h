@@ -26,7 +26,7 @@ typedef int (*rv_app_on_step)(void *self, const struct rv_record *record, const 
 RV_MUST_CHECK int rv_app_past_replay(rv_store *store, const struct rv_app_past *p, int64_t upto, rv_app_on_step on_step,
                                      void *self, struct rv_replayed *out, rv_err **err);
 
-/* How far the run's script has been handed out, while its journal is replayed. */
+/* The position in the run's script while its journal is replayed. */
 struct rv_app_script {
     rv_script *script; /* of the past's bundle; borrowed; NULL: the run has none */
     const struct rv_pipeline *pipeline;
@@ -41,9 +41,9 @@ RV_MUST_CHECK int rv_app_script_asked(struct rv_app_script *s, const struct rv_e
 RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
 void rv_app_script_fini(struct rv_app_script *s);
 
-/* Who runs it. */
+/* The kind of owner that a run has. */
 enum rv_app_owner {
-    RV_APP_OWNER_NONE,  /* no process owns it */
+    RV_APP_OWNER_NONE,  /* the run has no owner */
     RV_APP_OWNER_LIVES, /* as far as its lease tells */
     RV_APP_OWNER_LATE,  /* its lease has ended */
     RV_APP_OWNER_DEAD,  /* a process of this machine that is gone */
@@ -57,7 +57,7 @@ struct rv_app_spent {             /* what one model call took */
     struct rv_usage usage;        /* calls is 1 */
     int64_t latency_ms, first_ms; /* until the first piece; 0: not measured */
 };
-/** From the members of an llm_result event. */
+/** Read from the members of an llm_result event. */
 void rv_app_spent_read(json_object *result, struct rv_app_spent *out);
 /** A line of the event stream; it has whole outputs, so the limits are those of a state. */
 RV_MUST_CHECK int rv_app_read_event(rv_str line, json_object **out, rv_err **err);
@@ -87,7 +87,7 @@ struct rv_app_call {
     size_t asker;   /* index of the call by which that agent was asked; RV_APP_NO_CALL: none */
     char *muted;    /* CALL_LLM: words that people were not shown; owned; NULL: none */
     bool has_spent; /* CALL_LLM: it came back */
-    struct rv_app_spent spent; /* likewise */
+    struct rv_app_spent spent; /* valid when has_spent */
 };
 struct rv_app_step {
     int64_t number; /* what `fork --at` takes; 0: it has not ended */
@@ -184,9 +184,9 @@ struct rv_app_unfinished_list {
 RV_MUST_CHECK int rv_app_unfinished_find(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
                                          size_t n_words, struct rv_app_unfinished_list *out, rv_err **err);
 void rv_app_unfinished_fini(struct rv_app_unfinished_list *f);
-/** patience_us: how long an owner that is ending is waited for; less is left of it afterwards. */
+/** patience_us: how long to wait for an owner that is ending; the function subtracts the time it waited. */
 enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us);
-/** How many processes that took the run over ended without a step of it. 0 while its owner lives. */
+/** The number of processes that took the run over and ended without making a step. 0 while the owner lives. */
 RV_MUST_CHECK int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
                                  int64_t now_us, int64_t *out, rv_err **err);
 /** Have a run cancelled. *ends_elsewhere: the process that runs it does it; else rv_app_continue() with RV_APP_CANCEL
@@ -199,7 +199,7 @@ struct rv_app_listed {
     const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
     struct rv_run_row row;           /* its numbers; the texts are those above */
     size_t first_waiting, n_pending; /* those of `waiting` that are its own */
-    int64_t crashes;                 /* processes that took it over and ended without a step of it */
+    int64_t crashes;                 /* processes that took the run over and ended without making a step */
 };
 struct rv_app_waiting {
     size_t entry, nth;   /* nth: as the store gave them, the oldest first */
@@ -258,10 +258,10 @@ struct rv_app_fork {
     char id[RV_ID_MAX]; /* out: of the new run */
 };
 /** The new run is kept in the store; rv_app_continue() with RV_APP_RECOVER runs it. RV_E_NOT_FOUND: there is no such
- *  step; RV_E_STATE: its batch went on; RV_E_DENIED: the changed state is another user's. */
+ *  step; RV_E_STATE: its batch went further; RV_E_DENIED: the changed state is another user's. */
 RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scope, const char *word,
                               struct rv_app_fork *fork, rv_err **err);
-/** Is a state with that user_id of the user that the scope names? RV_E_DENIED. */
+/** Check that a state with that user_id belongs to the user of the scope. RV_E_DENIED: it does not. */
 RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, rv_err **err);
 
 /* --- view.c: one run as JSON --- */

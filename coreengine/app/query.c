@@ -1,5 +1,5 @@
-/* The text of a query: its mode, and what is asked of it (p8-data 8.1 to 8.3). A quote opens only where a word begins;
- * a comma inside of quotes belongs to the key. */
+/* The text of a query: its mode and its operands (p8-data 8.1 to 8.3). A quote opens only where a word begins; a comma
+ * inside quotes belongs to the key. */
 #include "coreengine/app/query.h"
 
 #include "coreengine/store/store.h"

@@ -6,7 +6,7 @@
 
 typedef struct rv_recorder rv_recorder;
 rv_recorder *rv_recorder_new(void);
-/** What that pipeline has under names of secrets is not written down, should an answer repeat it. */
+/** Values that the pipeline has under names of secrets are not recorded, even if an answer repeats them. */
 void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p);
 /** The tools that the run knows are declared in the script: it plays without their capabilities. */
 void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c);

@@ -148,7 +148,7 @@ int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, c
     char *id = rv_str_dup(rv_str_of(row->id));
     rc =
         id ? rv_store_request_cancel(store, scope, id, rv_app_now_us(), err) : RV_FAIL(err, RV_E_NOMEM, "cancel a run");
-    rv_run_row_fini(row); /* who owns it is asked behind the request: whoever came before sees it, or is named here */
+    rv_run_row_fini(row); /* read the owner after the request: an owner until then sees the request or is named here */
     if (rc == 0)
         rc = rv_store_get_run(store, scope, id, row, err);
     free(id);

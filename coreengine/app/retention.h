@@ -1,4 +1,4 @@
-/* What is kept, and how long: the rules of `reeve gc`. */
+/* Retention: which data is kept and for how long; the rules of `reeve gc`. */
 #ifndef RV_APP_RETENTION_H
 #define RV_APP_RETENTION_H
 
@@ -24,7 +24,7 @@ RV_MUST_CHECK int rv_retention_read(const char *path, rv_findings *findings, rv_
 /** One rule for every run that is over. NULL on out of memory. */
 rv_retention *rv_retention_of_age(int64_t max_age_us);
 void rv_retention_free(rv_retention *r);
-/** Is this run to be deleted? Asked once for each run, newest first. The rule that says so; NULL: it stays. */
+/** Returns the rule by which this run is deleted; NULL: it stays. Call it once for each run, newest first. */
 const struct rv_retention_rule *rv_retention_drops(rv_retention *r, const struct rv_run_row *row, int64_t now_us);
 void rv_retention_write_schema(rv_jw *w);
 void rv_retention_write_reference(rv_buf *b); /* docs/reference/retention.md */

@@ -1,4 +1,4 @@
-/* What of a turn's words people are shown while they arrive. Pure: pieces in, decisions out.
+/* Decides which text of a turn is shown to people while it arrives. Pure: pieces in, decisions out.
  *
  * Whose words they are when agents ask each other is said by `child_text` of the agent that asks. final: everybody's,
  * but of the agent that asked no reply that only repeats what was shown; words that may become such a repetition are
@@ -42,7 +42,7 @@ void rv_chat_sink_fini(struct rv_chat_sink *s);
 void rv_chat_sink_turn(struct rv_chat_sink *s); /* a turn begins */
 /** A run of the turn begins: origins of earlier ones are gone. */
 void rv_chat_sink_run(struct rv_chat_sink *s);
-/* Who is about to ask a model. */
+/* The agent that is about to ask a model. */
 struct rv_chat_speaker {
     const struct rv_origin *who; /* NULL: the stage's own agent */
     bool is_structured;
@@ -58,7 +58,7 @@ struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_
 bool rv_chat_sink_next(struct rv_chat_sink *s, const struct rv_origin **who, struct rv_chat_shown *out);
 /** The turn is over: no more text comes. */
 void rv_chat_sink_over(struct rv_chat_sink *s);
-/** The reply is over; failed: what came of it is not kept. */
+/** The reply is over; failed: the text of the reply is not kept. */
 void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);
 /** An agent that was asked is done. */
 void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);

@@ -9,7 +9,7 @@
                       */
 #define RV_TEST_SEED 1
 
-/* What one test came to. Owns its trees. */
+/* The result of one test. Owns its trees. */
 struct rv_test_report {
     const struct rv_test_config *test; /* borrowed */
     json_object *failures;             /* array of {path, expected?, found?} or {path, message} */

@@ -1,4 +1,4 @@
-/* What asked agents have said in a turn, and whether a reply of the agent that asked repeats it. Pure. */
+/* Records the replies of asked agents in a turn, and tells whether a reply of the asking agent repeats them. Pure. */
 #ifndef RV_APP_TOLD_H
 #define RV_APP_TOLD_H
 
@@ -14,10 +14,11 @@ void rv_chat_told_fini(struct rv_chat_told *t);
 /** A reply that was shown, without white space at its borders. When memory is short it is forgotten: then a repetition
  *  is shown. */
 void rv_chat_told_add(struct rv_chat_told *t, const struct rv_origin *by, rv_str text);
-/** Has an agent below `who` said anything? */
+/** Tells whether an agent below `who` has given any text. */
 bool rv_chat_told_any(const struct rv_chat_told *t, const struct rv_origin *who);
-/** How many bytes at the beginning of text only repeat replies of agents below `who`: whole replies, each followed by
- *  the end of a line or of the text. *undecided: what follows in text may turn out to be such a reply, too. */
+/** The number of bytes at the beginning of text that only repeat replies of agents below `who`: whole replies, each
+ *  followed by the end of a line or of the text. *undecided: what follows in text may turn out to be such a reply,
+ * too. */
 size_t rv_chat_told_repeats(const struct rv_chat_told *t, const struct rv_origin *who, rv_str text, bool *undecided);
 
 #endif

@@ -22,7 +22,7 @@ struct rv_err {
 
 /** Length of the UTF-8 sequence at p (n > 0 bytes are there): 1..4, 0 when broken, -1 when cut off but fine so far. */
 int rv_utf8_next(const unsigned char *p, size_t n);
-/** How many bytes at p go into a JSON string as they are: ASCII without controls, quote and backslash. */
+/** The number of bytes at p that go into a JSON string unchanged: ASCII without controls, quote and backslash. */
 size_t rv_json_plain_run(const char *p, size_t n);
 
 /** As rv_buf_room(), when there is not enough room yet. */

@@ -294,7 +294,7 @@ enum outcome rv_jr_number(struct reader *r, json_object **out)
     if (is_big || (negative && magnitude > (uint64_t)INT64_MAX + 1)) {
         if (r->opts->refuse_big_ints)
             return rv_jr_verdict(r, BROKEN, from, "the integer does not fit 64 bits");
-        return make_double(r, from, out); /* its text is written again: whoever reads that comes to the same */
+        return make_double(r, from, out); /* its text is written again: a reader of the text gets the same number */
     }
     if (!r->build)
         return OK;

@@ -70,7 +70,7 @@ static void make_mark(void)
     char space[SPACE_MAX];
 
     if (mark.fd >= 0)
-        close(mark.fd); /* the parent's: this process is not a part of it any more */
+        close(mark.fd); /* the parent's: this process no longer shares it */
     mark.pid = getpid();
     mark.fd = -1;
     mark.name[0] = '\0';

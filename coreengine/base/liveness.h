@@ -1,8 +1,8 @@
 /* A mark by which other processes can tell whether anything of this process is still running.
  *
  * The mark is a Unix socket with a name in the abstract namespace. The kernel keeps the name as long as one descriptor
- * of the socket is open: until the last thread of the process has ended, and the last child that inherited the
- * descriptor. /proc cannot tell that: it shows a process as a zombie while a thread of it is still in a system call.
+ * of the socket is open: until the last thread of the process and the last child that inherited the descriptor have
+ * ended. /proc does not show this: it reports a process as a zombie while one of its threads is still in a system call.
  * There is no file, so nothing stays behind and no folder has to be writable. */
 #ifndef RV_LIVENESS_H
 #define RV_LIVENESS_H
@@ -17,7 +17,7 @@ enum rv_liveness {
     RV_LIVENESS_GONE,    /* none is left */
 };
 
-/** The mark of this process, made at the first use; a fork() of it gets its own. Thread-safe.
+/** The mark of this process, made at the first use; a child made by fork() gets its own mark. Thread-safe.
  *  @return false: the system has no such sockets for this process */
 bool rv_liveness_name(char out[RV_LIVENESS_MAX]);
 /** Its descriptor, for children that run code of this process; above those that a child has by convention, and closed

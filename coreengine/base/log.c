@@ -1,4 +1,5 @@
-/* Loggers and their lines. A line is built on the stack: logging needs no memory and cannot fail for lack of it. */
+/* Loggers and their lines. A line is built on the stack: logging allocates no memory and cannot fail when memory is
+ * short. */
 #include "coreengine/base/base_internal.h"
 
 #include <errno.h>

@@ -41,7 +41,7 @@ rv_log *rv_log_new(const struct rv_log_opts *opts);
 /** A child that writes fields (copied) on each line. The parent must outlive it. */
 rv_log *rv_log_bind(rv_log *parent, const struct rv_field *fields, size_t n);
 void rv_log_free(rv_log *log);
-/** From now on, for the root and its children. Not while other threads log. */
+/** Set it from now on, for the root and its children. Not while other threads log. */
 void rv_log_set_level(rv_log *log, enum rv_log_level level);
 bool rv_log_on(const rv_log *log, enum rv_log_level level);
 int64_t rv_log_now_us(const rv_log *log); /* the time that its records get */

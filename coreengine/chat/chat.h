@@ -1,8 +1,9 @@
 /* Chat: turns between a person and an agent, within a session.
  *
- * A turn is a run of a pipeline with one stage, `agent: NAME`, that belongs to a conversation: what was said before is
- * given to it by reference, and its rows are written with its last step. So turns are journaled, replayed, recovered
- * and cancelled as runs are, whoever leads the chat: the command line now, a server later. Used by the engine's thread.
+ * A turn is a run of a pipeline with one stage, `agent: NAME`, that belongs to a conversation: the turn refers to the
+ * earlier messages of the conversation, and its rows are written with its last step. Turns are therefore journaled,
+ * replayed, recovered and cancelled as runs are, for the command line as well as for a server. Used by the engine's
+ * thread.
  */
 #ifndef RV_CHAT_H
 #define RV_CHAT_H
@@ -12,7 +13,7 @@
 
 typedef struct rv_chat rv_chat;
 
-/* What holds where neither the agent nor the caller says anything. */
+/* Defaults where neither the agent nor the caller sets a value. */
 struct rv_chat_settings {
     const char *default_model; /* P8_DEFAULT_MODEL, else "openai:gpt-4.1" */
     bool has_temperature;
@@ -22,15 +23,16 @@ struct rv_chat_settings {
     int64_t token_limit;            /* P8_DEFAULT_TOKEN_LIMIT; 0: the engine's */
     struct rv_history_opts history; /* P8_CONTEXT_TOKEN_BUDGET, P8_ALWAYS_INCLUDE_LAST_MESSAGES, P8_REPLAY_POLICY */
 };
-/** From an environment; texts are borrowed from it. RV_E_INVALID names the variable that can not be read. */
+/** Read the options from an environment; texts are borrowed from the environment. RV_E_INVALID names the variable that
+ * cannot be read. */
 RV_MUST_CHECK int rv_chat_settings_read(const char *(*get)(void *self, const char *name), void *self,
                                         struct rv_chat_settings *out, rv_err **err);
 
-/** How much of a session an agent is shown: as its document says, else as the settings do. */
+/** The part of a session that an agent sees: as its document says, else as the settings say. */
 struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
 
-/** Whether a chat would take that document, with what these plugins have: unknown tools and chained tools that do not
- * fit are findings beside those of the document itself. RV_E_NOMEM. */
+/** Check whether a chat would take that document, with what these plugins have: unknown tools and chained tools that do
+ * not fit are findings beside those of the document itself. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found, rv_findings *findings,
                                       rv_err **err);
 
@@ -53,7 +55,7 @@ struct rv_chat_opts {
     size_t n_sections;
     int zone_minutes;
     const char *session_name; /* of the session, be it new or not; NULL: as it is, of a new one "chat-<id>" */
-    const char *session_type; /* likewise, its mode; NULL: as it is, of a new one "chat" */
+    const char *session_type; /* the session's mode; NULL: unchanged, "chat" for a new session */
     int64_t lease_us;         /* 0: the default */
     /* As in struct rv_exec_opts. */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
@@ -64,22 +66,23 @@ struct rv_chat_opts {
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
     void *self;
 };
-/** RV_E_NOT_FOUND: the session is not there for that user (or is another's), or there is no such agent; RV_E_INVALID: a
+/** RV_E_NOT_FOUND: the user has no such session (or it is another user's), or there is no such agent; RV_E_INVALID: a
  *  session id that is not valid, an agent with faults, a child_text that does not exist. Nothing is written yet. */
 RV_MUST_CHECK int rv_chat_new(const struct rv_chat_opts *opts, rv_chat **out, rv_err **err);
 void rv_chat_free(rv_chat *chat);
 const char *rv_chat_session(const rv_chat *chat); /* its id */
 bool rv_chat_is_new(const rv_chat *chat);         /* the session has no turn yet */
-const char *rv_chat_agent(const rv_chat *chat);   /* that the next turn goes to, as far as nobody routes */
-/** From the next turn on. name NULL: the one it began with. RV_E_NOT_FOUND, RV_E_INVALID: nothing changed. */
+const char *rv_chat_agent(const rv_chat *chat);   /* the agent of the next turn, unless routing chooses another */
+/** Choose the agent from the next turn on. name NULL: the one it began with. RV_E_NOT_FOUND, RV_E_INVALID: nothing
+ * changed. */
 RV_MUST_CHECK int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err);
-/** Whose words are shown and kept when agents ask each other, from the next turn on. word NULL: as the agents say.
- *  RV_E_INVALID: there is no such word. */
+/** Choose which agent's text is shown and kept when agents ask each other, from the next turn on. word NULL: as the
+ *  agents say. RV_E_INVALID: unknown word. */
 RV_MUST_CHECK int rv_chat_set_child_text(rv_chat *chat, const char *word, rv_err **err);
 /** The active agent of a routed session is left: the next message is classified. */
 RV_MUST_CHECK int rv_chat_leave(rv_chat *chat, rv_err **err);
 
-/* What a turn came to; borrowed until the next one. */
+/* The result of a turn; borrowed until the next one. */
 struct rv_chat_turn {
     enum rv_run_status status;
     const char *run_id;

@@ -102,7 +102,7 @@ static int unkept_text(rv_chat *chat, bool *found, rv_err **err)
     return rv_buf_check(&chat->text, "an answer", err);
 }
 
-/* From the run itself: nothing of it is in the store. */
+/* Read the result from the run itself: the store has nothing about the run. */
 static void own_text(rv_chat *chat)
 {
     json_object *text = NULL;
@@ -154,7 +154,7 @@ int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, struct rv_chat_turn 
 
     rv_buf_clear(&chat->text);
     rv_buf_clear(&chat->store_error);
-    if (!env || rv_err_is(run_err, RV_E_NOMEM)) { /* it never began, or can not be told */
+    if (!env || rv_err_is(run_err, RV_E_NOMEM)) { /* the run never began, or its result cannot be read */
         if (run_rc == 0)
             return RV_FAIL(err, RV_E_INTERNAL, "a turn has no state");
         *err = run_err;
@@ -171,7 +171,7 @@ int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, struct rv_chat_turn 
         out->store_error = rv_buf_cstr(&chat->store_error);
     }
     int rc = fill(chat, env, out, err);
-    if (run_rc < 0 && rc == 0) { /* what was said is not lost to whoever waits for it */
+    if (run_rc < 0 && rc == 0) { /* the text so far is not lost to the caller */
         bool found = false;
         rv_buf_clear(&chat->text);
         rc = unkept_text(chat, &found, err);

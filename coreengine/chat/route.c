@@ -1,5 +1,5 @@
-/* Routing between agents: a router is asked only when nobody is at work (or has been for too long), and the one that it
- * names serves the next turns. The state is written with each turn. */
+/* Routing between agents: a router is asked only when no agent is active (or one has been for too long), and the agent
+ * that it names serves the next turns. The state is written with each turn. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static int write_choice(rv_chat *chat, const struct rv_agentdoc *router, rv_buf 
         rv_err *cause = NULL;
         int rc = rv_agents_find(chat->opts.agents, &scope, router->routes.items[i], &found, &cause);
         bool no_memory = rc < 0 && rv_err_is(cause, RV_E_NOMEM);
-        rv_err_free(cause); /* one that is not there can not be chosen */
+        rv_err_free(cause); /* an agent that does not exist cannot be chosen */
         if (no_memory)
             return RV_FAIL(err, RV_E_NOMEM, "route a message");
         if (rc < 0 || !found.doc->routing_enabled || found.doc->routes.n > 0)
@@ -107,7 +107,7 @@ static int classify(rv_chat *chat, const struct chat_session *session, rv_str me
         *err = cause;
         return RV_E_NOMEM;
     }
-    rv_err_free(cause); /* a message that can not be classified goes to the fallback */
+    rv_err_free(cause); /* a message that cannot be classified goes to the fallback */
     return rc < 0 && cause ? 0 : rc;
 }
 
@@ -154,7 +154,7 @@ int chat_route(rv_chat *chat, const struct rv_agentdoc *router, const struct cha
             *err = cause;
             return rc;
         }
-        rv_err_free(cause); /* it is not there any more: somebody else has to serve */
+        rv_err_free(cause); /* the agent no longer exists: another one has to serve */
     }
     int rc = classify(chat, session, message, name, err);
     return rc == 0 ? activate(chat, chat->with->pipeline->agents[0].declared.doc, name, routing, out, err) : rc;

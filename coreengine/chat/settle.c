@@ -1,6 +1,6 @@
-/* Turns that nobody goes on with: those that a process left behind when it died, and those that wait for an answer when
- * something else is said. They are ended as cancelled, so that what was said in them is kept as rows, marked, before
- * the session goes on. */
+/* Turns that will not continue: those that a process left behind when it died, and those that wait for an answer when
+ * the user sends another message. They are ended as cancelled, so that their text is kept as marked rows before the
+ * session goes on. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static int note(void *self, const struct rv_run_row *row, rv_err **err)
 
     if (l->n == MAX_LEFT || (!is_left(l, row) && !is_ours))
         return 0;
-    if (l->waiting && row->parent) /* a fork: nobody said it in this conversation */
+    if (l->waiting && row->parent) /* a fork: its input is not part of this conversation */
         return 0;
     struct left_turn turn = {rv_str_dup(rv_str_of(row->id)), rv_str_dup(rv_str_of(row->bundle)), row->created_us,
                              l->waiting};
@@ -89,8 +89,8 @@ static int open_bundle(rv_chat *chat, const char *hash, rv_bundle **out, rv_err 
     return rc;
 }
 
-/* One agent that takes part in the session, and nothing else: what a chat starts. The question of any other pipeline
- * is that of whoever runs it. */
+/* Tells whether the pipeline is one agent that takes part in the session, and nothing else: the kind that a chat
+ * starts. The question of any other pipeline belongs to the user who runs it. */
 static bool is_turn(const rv_bundle *bundle)
 {
     const struct rv_pipeline *p = rv_bundle_pipeline(bundle);
@@ -138,7 +138,8 @@ static int end_turn(rv_chat *chat, const struct left_turn *turn, bool *ended, rv
     return rc < 0 ? RV_WRAP(err, rc, "end the turn that was left unfinished (run \"%s\")", turn->id) : 0;
 }
 
-/* Somebody else was quicker, or it can not be replayed, since it is damaged or of another engine: the session goes on.
+/* Another process was faster, or the run cannot be replayed, since it is damaged or of another engine: the session goes
+ * on.
  */
 static bool is_its_own_fault(int rc)
 {
@@ -204,7 +205,7 @@ int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **er
             *err = cause;
             rc = RV_E_NOMEM;
         } else {
-            rv_err_free(cause); /* nobody can go on with that one */
+            rv_err_free(cause); /* that turn cannot be continued */
         }
     }
     forget(&left);

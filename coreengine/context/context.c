@@ -26,12 +26,12 @@ const char **rv_context_slot(struct rv_context *c, const struct rv_context_membe
     return (const char **)(void *)((char *)c + m->at);
 }
 
-const char *rv_context_text(const struct rv_context *c, const struct rv_context_member *m)
+static const char *text_of(const struct rv_context *c, const struct rv_context_member *m)
 {
     return *(const char *const *)(const void *)((const char *)c + m->at);
 }
 
-const struct rv_context_member *rv_context_member_of(const char *name)
+static const struct rv_context_member *member_of(const char *name)
 {
     for (size_t i = 0; i < RV_N_CONTEXT_MEMBERS; i++)
         if (strcmp(rv_context_members[i].name, name) == 0)
@@ -54,7 +54,7 @@ int rv_context_check(const struct rv_context *c, rv_err **err)
 {
     for (size_t i = 0; i < RV_N_CONTEXT_MEMBERS; i++) {
         const struct rv_context_member *m = &rv_context_members[i];
-        int rc = rv_text_check(rv_str_of(rv_context_text(c, m)), m->name, m->max, m->has_lines, err);
+        int rc = rv_text_check(rv_str_of(text_of(c, m)), m->name, m->max, m->has_lines, err);
 
         if (rc < 0)
             return rc;
@@ -66,7 +66,7 @@ void rv_context_write_json(const struct rv_context *c, rv_jw *w)
 {
     rv_jw_obj(w);
     for (size_t i = 0; i < RV_N_CONTEXT_MEMBERS; i++) {
-        const char *text = rv_context_text(c, &rv_context_members[i]);
+        const char *text = text_of(c, &rv_context_members[i]);
 
         if (rv_has_text(text))
             rv_jw_kv_text(w, rv_context_members[i].name, text);
@@ -78,7 +78,7 @@ void rv_context_write_json(const struct rv_context *c, rv_jw *w)
 
 static int read_member(const char *key, json_object *value, struct rv_context *c, rv_err **err)
 {
-    const struct rv_context_member *m = rv_context_member_of(key);
+    const struct rv_context_member *m = member_of(key);
     const char *text;
     int rc;
 

@@ -1,6 +1,7 @@
-/* Who asks, in which conversation, by which agent: the agent context, what a model is told of it (the second layer of
- * a prompt), and the state of routing between agents. Values; pure: no clock, no store, nothing ambient. A child's
- * context is made from its parent's and dies with the child, so there is nothing to restore. */
+/* The agent context (which user asks, in which conversation, through which agent), the text that a model sees about it
+ * (the second layer of a prompt), and the state of routing between agents. These are values, and the module is pure: it
+ * uses no clock, no store and no globals. A child's context is made from its parent's and dies with the child, so there
+ * is nothing to restore. */
 #ifndef RV_CONTEXT_H
 #define RV_CONTEXT_H
 
@@ -28,29 +29,28 @@ struct rv_context_source {
     const struct rv_context_header *headers;
     size_t n_headers;
     const char *default_model; /* of the settings */
-    /* Who was authenticated; NULL or empty: nobody was. Wins over headers, for the user and for the tenant. */
+    /* The authenticated user; NULL or empty: none. Wins over headers, for the user and for the tenant. */
     const char *auth_user_id, *auth_tenant_id, *auth_email;
 };
 /** X-User-Id, X-Tenant-Id, X-Session-Id, X-Model-Name, X-Agent-Schema, X-Is-Eval, X-Client-Id, X-User-Email,
  *  X-User-Name. is_eval: exactly true, 1 or yes, in any case. Values are copied into room (which the caller keeps).
- *  RV_E_INVALID: a value that is no UTF-8, has control characters, is too long, or differs from an earlier one of the
- *  same header. Who was authenticated by an address only is the user whose id belongs to it; X-User-Email counts only
- *  where nobody was authenticated. */
+ *  RV_E_INVALID: a value that is not UTF-8, has control characters, is too long, or differs from an earlier one of the
+ *  same header. A user who was authenticated by an e-mail address only gets the id that belongs to the address;
+ *  X-User-Email counts only when no user was authenticated. */
 RV_MUST_CHECK int rv_context_from_headers(const struct rv_context_source *from, rv_arena *room, struct rv_context *out,
                                           rv_err **err);
 /** The child's: everything of the parent but the agent and the model, where they are given (not NULL, not empty). */
 struct rv_context rv_context_child(const struct rv_context *parent, const char *agent, const char *model);
 void rv_context_write_json(const struct rv_context *c, rv_jw *w);
-/** Whether it could be read back: each text is UTF-8 in one line (the hint: in lines) and not too long. */
+/** Tells whether it could be read back: each text is UTF-8 in one line (the hint: in lines) and not too long. */
 RV_MUST_CHECK int rv_context_check(const struct rv_context *c, rv_err **err);
-/** What is known only; strict: unknown members and wrong types are RV_E_INVALID. Borrows from json. */
+/** Reads known members only; strict: unknown members and wrong types are RV_E_INVALID. Borrows from json. */
 RV_MUST_CHECK int rv_context_read_json(json_object *json, struct rv_context *out, rv_err **err);
-/** The user id that belongs to an e-mail address: UUIDv5 (DNS) of it, trimmed and in lower case. */
+/** The user id that belongs to an e-mail address: UUIDv5 (DNS) of the trimmed address in lower case. */
 void rv_user_id_of_email(rv_str email, char out[37]);
 
 /* --- Ids that follow from names --- */
 #define RV_UUID_MAX 37
-void rv_uuid5(const unsigned char ns[16], rv_str name, char out[RV_UUID_MAX]);
 /** UUIDv5 of "TABLE:KEY:USER" in the namespace of p8.dev; user NULL: "". */
 void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX]);
 
@@ -63,8 +63,6 @@ void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_U
     X(ESCALATED, "escalated", "the active agent has given up; the fallback serves until somebody resolves it")
 #define RV_ROUTING_CONST(n, t, m) RV_ROUTING_##n,
 enum rv_routing_state { RV_ROUTING_STATES(RV_ROUTING_CONST) RV_N_ROUTING_STATES };
-const char *rv_routing_state_text(enum rv_routing_state state);
-int rv_routing_state_of(rv_str text); /* RV_UNSET: another word */
 #define RV_ROUTING_MAX_NAME 129
 struct rv_routing {
     char active_agent[RV_ROUTING_MAX_NAME]; /* "": none */
@@ -97,7 +95,7 @@ void rv_routing_read_json(json_object *json, struct rv_routing *out);
 struct rv_conversation {
     struct rv_context context;
     const char *session_name;      /* NULL: none */
-    json_object *session_metadata; /* what the model may be shown of it; NULL: nothing */
+    json_object *session_metadata; /* the part of the metadata that the model may see; NULL: nothing */
     bool has_routing;
     struct rv_routing routing;
     const char **sections; /* added at the end of the instructions, for this run only */
@@ -109,7 +107,7 @@ struct rv_conversation {
     char history_hash[RV_HASH_MAX]; /* of the messages' JSON text; "": there are none */
     json_object *history;           /* the messages; not written; NULL: none */
 };
-/** Whether what is written of it could be read back; to be asked before a run is made with it. */
+/** Tells whether the written form of the context could be read back; check this before making a run with it. */
 RV_MUST_CHECK int rv_conversation_check(const struct rv_conversation *c, rv_err **err);
 /** All but `history`, and of the metadata only what a model may be shown. */
 void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w);
@@ -117,11 +115,11 @@ void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w);
 RV_MUST_CHECK int rv_conversation_read_json(json_object *json, struct rv_conversation **out, rv_err **err);
 void rv_conversation_free(struct rv_conversation *c); /* of a read one; puts history */
 
-/* --- Layer 2: what a model is told for one request, and nobody keeps --- */
+/* --- Layer 2: what a model is told for one request only; it is not stored --- */
 /** [Context], date, time with zone, user, session, agent, session context, routing, sections: the lines of
  *  docs/explanation/three-layers.md. Metadata beyond RV_CONTEXT_MAX_METADATA bytes is left out member by member, and
- *  that is said. agent NULL: that of the context. c NULL: nobody asks, in no session. can_look_up: the agent has a tool
- * that follows keys (RV_LOOKUP_TOOL), and is told so where there are any. No line feed at the end. */
+ *  the text says so. agent NULL: that of the context. c NULL: no user and no session. can_look_up: the agent has a tool
+ * that follows keys (RV_LOOKUP_TOOL), and the text mentions it when there are keys. No line feed at the end. */
 #define RV_CONTEXT_MAX_METADATA 2000
 void rv_instructions_write(const struct rv_conversation *c, const char *agent, bool can_look_up, int64_t now_us,
                            rv_buf *out);

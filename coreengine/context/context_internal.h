@@ -1,4 +1,4 @@
-/* What the files of this folder share: the texts of a context as rows, and what a text may be. */
+/* Shared by the files of this folder: the texts of a context as rows, and the rules for a text. */
 #ifndef RV_CONTEXT_INTERNAL_H
 #define RV_CONTEXT_INTERNAL_H
 
@@ -10,25 +10,19 @@ struct rv_context_member {
     const char *header; /* NULL: no header sets it */
     size_t at;          /* offset of the pointer in struct rv_context */
     size_t max;         /* bytes */
-    bool has_lines;     /* line feeds and tabs are part of it */
+    bool has_lines;     /* the value may contain line feeds and tabs */
 };
 #define RV_N_CONTEXT_MEMBERS 9
 extern const struct rv_context_member rv_context_members[RV_N_CONTEXT_MEMBERS];
 #define RV_DEFAULT_TENANT "default"
 
 const char **rv_context_slot(struct rv_context *c, const struct rv_context_member *m);
-const char *rv_context_text(const struct rv_context *c, const struct rv_context_member *m);
-/** The member with that name; NULL: none. */
-const struct rv_context_member *rv_context_member_of(const char *name);
 
 static inline bool rv_has_text(const char *text)
 {
     return text && text[0] != '\0';
 }
 
-/** Bytes of the character at p that would end or break a line where one is told: a control character, or one of
- *  Unicode's line ends; 0: another one. */
-size_t rv_text_breaks(const char *p, size_t len);
 /** RV_E_INVALID, which calls the text `what`: no UTF-8, too long, or not in one line (has_lines: line feeds and tabs
  * are fine). */
 int rv_text_check(rv_str text, const char *what, size_t max, bool has_lines, rv_err **err);
@@ -39,10 +33,10 @@ void rv_text_line(rv_buf *out, rv_str text);
 /** Append as a JSON string, as rv_json_write_spaced() does. */
 void rv_text_write_spaced(rv_buf *out, rv_str text);
 
-/** Whether a model may be shown that member of a session's metadata. */
+/** Tells whether a model may see that member of a session's metadata. */
 bool rv_metadata_is_shown(const char *key);
 bool rv_metadata_has_shown(json_object *metadata); /* any of them; NULL: no */
-/** What of a session's name is told and kept. */
+/** The part of a session's name that is shown and kept. */
 rv_str rv_session_name_of(const struct rv_conversation *c);
 
 #endif

@@ -1,4 +1,5 @@
-/* The conversation of a run as JSON: what the journal keeps, so that a run can be made again without asking anybody. */
+/* The conversation of a run as JSON: the journal keeps it, so that a run can be replayed without reading the session
+ * again. */
 #include "coreengine/context/context_internal.h"
 
 #include <json-c/linkhash.h>

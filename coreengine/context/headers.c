@@ -18,8 +18,8 @@ static bool is_same(rv_str a, const char *text)
     return true;
 }
 
-/* The value of a header: empty where it is absent. Two that differ are nobody's: proxies do not agree which one counts.
- */
+/* The value of a header: empty where it is absent. Two different values are an error: proxies do not agree which one
+ * counts. */
 static int find(const struct rv_context_source *from, const char *name, rv_str *out, rv_err **err)
 {
     *out = (rv_str){NULL, 0};

@@ -42,15 +42,6 @@ static void finish(struct sha1_ctx *h, char out[RV_UUID_MAX])
     out[at] = '\0';
 }
 
-void rv_uuid5(const unsigned char ns[16], rv_str name, char out[RV_UUID_MAX])
-{
-    struct sha1_ctx h;
-
-    begin(&h, ns);
-    add(&h, name);
-    finish(&h, out);
-}
-
 void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX])
 {
     struct sha1_ctx h;

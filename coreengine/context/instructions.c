@@ -1,5 +1,5 @@
-/* The second layer of a prompt: what a model is told for one request, made anew for each and kept by nobody. Each value
- * stays in its line, so that no name can look like a line of ours. */
+/* The second layer of a prompt: the text for one request, which is made for each request and not stored. Each value
+ * stays in its line, so that a name cannot look like a line of the engine. */
 #include "coreengine/context/context_internal.h"
 
 #include <json-c/linkhash.h>
@@ -159,7 +159,7 @@ void rv_instructions_write(const struct rv_conversation *c, const char *agent, b
     line(out, "User email: ", rv_str_of(who->user_email));
     line(out, "User: ", rv_str_of(who->user_name));
     hint = rv_str_trim(rv_str_of(who->user_profile_hint));
-    if (hint.len > 0) { /* lines of its own, written by whoever loaded the profile */
+    if (hint.len > 0) { /* lines of its own, written by the application that loaded the profile */
         rv_buf_putc(out, '\n');
         rv_buf_add_str(out, hint);
     }

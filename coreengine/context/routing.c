@@ -16,17 +16,13 @@ static const char transitions[] =
     "\"re-evaluate\"},\"idle\":{\"on_message\":\"executing\"},\"escalated\":{\"on_resolve\":"
     "\"idle\"}}";
 
-const char *rv_routing_state_text(enum rv_routing_state state)
-{
-    return state < RV_N_ROUTING_STATES ? states[state] : NULL;
-}
-
-int rv_routing_state_of(rv_str text)
+/* Another text is taken for IDLE. */
+static enum rv_routing_state state_of(rv_str text)
 {
     for (int i = 0; i < RV_N_ROUTING_STATES; i++)
         if (rv_str_is(text, states[i]))
-            return i;
-    return RV_UNSET;
+            return (enum rv_routing_state)i;
+    return RV_ROUTING_IDLE;
 }
 
 static void set_name(char out[RV_ROUTING_MAX_NAME], const char *text)
@@ -62,7 +58,7 @@ void rv_routing_increment(struct rv_routing *r)
 {
     if (r->turn_count < INT64_MAX)
         r->turn_count++;
-    /* An escalation ends when somebody resolves it, however long that takes. */
+    /* An escalation ends when a person resolves it, however long that takes. */
     if (is_used_up(r) && r->state != RV_ROUTING_ESCALATED)
         r->state = RV_ROUTING_REEVALUATE;
 }
@@ -100,7 +96,7 @@ void rv_routing_write_json(const struct rv_routing *r, rv_jw *w)
 {
     rv_jw_obj(w);
     write_name(w, "active_agent", r->active_agent);
-    rv_jw_kv_text(w, "state", rv_routing_state_text(r->state));
+    rv_jw_kv_text(w, "state", states[r->state]);
     rv_jw_kv_text(w, "target", "complete");
     rv_jw_kv_int(w, "turn_count", r->turn_count);
     rv_jw_kv_int(w, "max_turns", r->max_turns);
@@ -112,7 +108,7 @@ void rv_routing_write_json(const struct rv_routing *r, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-/* What is no name (another type, empty, too long, with a NUL) leaves what is there. */
+/* A value that is not a name (another type, empty, too long, with a NUL) leaves the old value. */
 static void read_name(json_object *json, const char *key, char out[RV_ROUTING_MAX_NAME])
 {
     json_object *v = NULL;
@@ -145,9 +141,6 @@ void rv_routing_read_json(json_object *json, struct rv_routing *out)
     read_name(json, "escalation", out->escalation);
     read_count(json, "turn_count", &out->turn_count);
     read_count(json, "max_turns", &out->max_turns);
-    if (json_object_object_get_ex(json, "state", &v)) {
-        int state = rv_routing_state_of(rv_json_str(v));
-
-        out->state = state == RV_UNSET ? RV_ROUTING_IDLE : (enum rv_routing_state)state;
-    }
+    if (json_object_object_get_ex(json, "state", &v))
+        out->state = state_of(rv_json_str(v));
 }

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-size_t rv_text_breaks(const char *p, size_t len)
+/* Bytes of the character at p that would end or break a line: a control character, or one of Unicode's line ends; 0:
+ * another character. */
+static size_t breaks(const char *p, size_t len)
 {
     const unsigned char *u = (const unsigned char *)p;
 
@@ -19,7 +21,7 @@ int rv_text_check(rv_str text, const char *what, size_t max, bool has_lines, rv_
 {
     size_t bad;
 
-    /* The value itself is not repeated: it may be what somebody would rather not see in a log. */
+    /* The value itself is not repeated: it may be private, and logs would show it. */
     if (text.len > max)
         return RV_FAIL(err, RV_E_INVALID, "%s has %zu bytes, more than %zu", what, text.len, max);
     if (!rv_utf8_valid(text, &bad))
@@ -27,7 +29,7 @@ int rv_text_check(rv_str text, const char *what, size_t max, bool has_lines, rv_
     for (size_t i = 0; i < text.len; i++) {
         bool is_layout = text.ptr[i] == '\n' || text.ptr[i] == '\t';
 
-        if (rv_text_breaks(text.ptr + i, text.len - i) > 0 && !(has_lines && is_layout))
+        if (breaks(text.ptr + i, text.len - i) > 0 && !(has_lines && is_layout))
             return RV_FAIL(err, RV_E_INVALID, "%s has a control character at byte %zu", what, i);
     }
     return 0;
@@ -53,7 +55,7 @@ void rv_text_line(rv_buf *out, rv_str text)
     size_t from = 0, i = 0;
 
     while (i < text.len) {
-        size_t n = rv_text_breaks(text.ptr + i, text.len - i);
+        size_t n = breaks(text.ptr + i, text.len - i);
 
         if (n == 0) {
             i++;

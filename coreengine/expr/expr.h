@@ -51,8 +51,8 @@ RV_MUST_CHECK int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, b
 /* --- Templates --------------------------------------------------------------------------------------------------
  * "{{name}}" and "{{a.b.0.c}}" (a number indexes an array; blanks inside the braces are allowed) are replaced; strings
  * verbatim, everything else as compact JSON. "\{{" is a literal "{{". Any other brace stays as it is, so JSON samples
- * need no escaping; "{{" that is followed by something that can not be a name (not [A-Za-z_]) stays too. Inserted text
- * is never looked at again. */
+ * need no escaping; "{{" stays, too, when the text after it cannot be a name (does not begin with [A-Za-z_]). Inserted
+ * text is not expanded again. */
 #define RV_TEMPLATE_MAX_BYTES  ((size_t)1 << 20)
 #define RV_TEMPLATE_MAX_OUTPUT ((size_t)8 << 20)
 

@@ -24,8 +24,8 @@ static bool is_name_start(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* The byte at off, or NUL at the end. A NUL within the text is no part of any token, so the two need no telling apart
- * until next_token() looks at the length. */
+/* The byte at off, or NUL at the end. A NUL within the text does not belong to any token, so the two cases look the
+ * same until next_token() compares with the length. */
 static char at(const struct rv_compile *c, size_t off)
 {
     return off < c->e->len ? c->e->text[off] : '\0';

@@ -1,6 +1,6 @@
-/* Tokens to a syntax tree, by recursive descent, loosest operator first. Parentheses and the tree itself are bounded
- * by RV_EXPR_MAX_DEPTH, so neither this file nor a walk of the tree can exhaust the stack. Chains of && and || become
- * one node, so their length is no depth. */
+/* Tokens to a syntax tree, by recursive descent, loosest operator first. Parentheses and the tree itself are bounded by
+ * RV_EXPR_MAX_DEPTH, so neither this file nor a walk of the tree can exhaust the stack. Chains of && and || become one
+ * node, so their length does not add depth. */
 #include <string.h>
 
 #include "coreengine/expr/expr_internal.h"

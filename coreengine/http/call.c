@@ -153,7 +153,7 @@ static void link_call(rv_http_call *c)
     h->calls = c;
 }
 
-/* Out of the client: nothing of it comes up any more. */
+/* Remove the call from the client: no callback of the call comes any more. */
 static void unlink_call(rv_http_call *c)
 {
     rv_http *h = c->h;

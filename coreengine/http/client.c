@@ -179,7 +179,8 @@ static struct watch *new_watch(rv_http *h, curl_socket_t fd)
     return w;
 }
 
-/* Told so, libcurl would give up all transfers: only the one that can not be watched ends. */
+/* If libcurl were told of the failure, it would give up all transfers: instead, only the one that cannot be watched
+ * ends. */
 static int fail_watch(rv_http *h, CURL *easy)
 {
     void *call = NULL;
@@ -273,7 +274,7 @@ int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err)
         free(h);
         return rc;
     }
-    uv_timer_init(h->loop, &h->curl_timer); /* can not fail */
+    uv_timer_init(h->loop, &h->curl_timer); /* cannot fail */
     uv_timer_init(h->loop, &h->clock);
     h->curl_timer.data = h->clock.data = h;
     h->n_handles = 2;

@@ -1,5 +1,5 @@
-/* The head of an answer, line by line as libcurl hands it over. Heads of 1xx answers come first and are passed over,
- * trailers come last and are ignored; both count, so that neither can go on for ever. */
+/* The head of an answer, line by line as libcurl hands it over. Heads of 1xx answers come first and are skipped,
+ * trailers come last and are ignored; both count towards the limits, so that neither can be endless. */
 #include <string.h>
 
 #include "coreengine/http/http_internal.h"

@@ -1,8 +1,8 @@
 /* Shared inside coreengine/http: libcurl as a table of functions, the client, a call, and the rules between them.
  *
- * One rule shapes all of it: libcurl must not be entered from its own callbacks, and users' callbacks run inside
- * libcurl's. So what a user asks for in a callback (start, cancel, resume) is noted in the call, the call is put on the
- * client's list of things to do, and client.c has it done once libcurl has returned. */
+ * One rule shapes the module: libcurl must not be entered from its own callbacks, and users' callbacks run inside
+ * libcurl's. A request that a user makes in a callback (start, cancel, resume) is therefore noted in the call, the call
+ * is put on the client's list of pending work, and client.c does the work after libcurl has returned. */
 #ifndef RV_HTTP_INTERNAL_H
 #define RV_HTTP_INTERNAL_H
 

@@ -57,8 +57,8 @@ static int add_header(rv_http_call *c, const char *line, rv_err **err)
 
 static int add_headers(rv_http_call *c, const struct rv_http_request *req, rv_err **err)
 {
-    /* libcurl waits up to a second for leave to send a larger body; and it calls a body a form when nobody says what
-     * it is. A name without a value takes a header of libcurl's out. */
+    /* libcurl waits up to a second for permission to send a larger body; and it calls a body a form when no type is
+     * set. A name without a value removes a header that libcurl adds. */
     int rc = add_header(c, "Expect:", err);
 
     if (rc == 0 && !has_header(req, "Content-Type"))

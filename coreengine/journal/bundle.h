@@ -17,16 +17,17 @@ struct rv_bundle_source {
     const struct rv_catalog *catalog;   /* tools, entries and prompts are asked for by the names below */
     const struct rv_known_names *names; /* of the capabilities; tools of the script are found by the script's */
     rv_script *script;                  /* NULL: none */
-    const char *base; /* the pipeline's folder as an absolute path, for whoever goes on elsewhere; NULL: as given */
+    const char
+        *base; /* absolute path of the pipeline's folder, for another process that continues the run; NULL: as given */
 };
-/** Append the bundle's JSON text to out; hash (may be NULL) gets its name. RV_E_NOMEM, RV_E_LIMIT (too large),
- * RV_E_STATE (the pipeline is not sound, or its agents are not bound), RV_E_INVALID (a path is no UTF-8). out stays as
- * it was then. */
+/** Append the bundle's JSON text to out; hash (may be NULL) receives the name of the bundle. RV_E_NOMEM, RV_E_LIMIT
+ * (too large), RV_E_STATE (the pipeline is not sound, or its agents are not bound), RV_E_INVALID (a path is not UTF-8).
+ * After a failure out is unchanged. */
 RV_MUST_CHECK int rv_bundle_write(const struct rv_bundle_source *from, rv_buf *out, char hash[RV_HASH_MAX],
                                   rv_err **err);
 
 struct rv_bundle_opts {
-    bool offline; /* for replay: a secret that is not to be had is no error (it decides nothing), no file is read */
+    bool offline; /* for replay: a missing secret is not an error (it decides nothing), no file is read */
 };
 /** The pipeline and catalog as they were. No capability is loaded. RV_E_INVALID, RV_E_VERSION, RV_E_LIMIT; findings in
  * the pipeline's text (an engine that has become stricter) are RV_E_INVALID with the first one's text and place. */
@@ -37,8 +38,9 @@ struct rv_catalog rv_bundle_catalog(const rv_bundle *b); /* borrows b */
 const char *rv_bundle_base(const rv_bundle *b);          /* the pipeline's folder, absolute; NULL: not kept */
 rv_script *rv_bundle_script(rv_bundle *b);               /* borrowed, at its first entries; NULL: none */
 
-/** May a run that stands at `env` go on with another pipeline? Its stages, active and completed ones, interrupt and
- * suspended work must exist there, and its bounds must not be passed. RV_E_STATE lists every reason why not. */
+/** Check whether a run that stands at `env` can go on with another pipeline. Its stages, active and completed ones,
+ * interrupt and suspended work must exist there, and its bounds must not be passed. RV_E_STATE lists every reason why
+ * not. */
 RV_MUST_CHECK int rv_bundle_fits(const struct rv_pipeline *next, const rv_envelope *env, rv_err **err);
 
 #endif

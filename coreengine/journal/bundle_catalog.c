@@ -1,4 +1,5 @@
-/* The catalog of a bundle: tools, entries and prompts as their capabilities declared them, with nobody to call. */
+/* The catalog of a bundle: tools, entries and prompts as their capabilities declared them, without functions to
+ * call. */
 #include "coreengine/journal/bundle_internal.h"
 
 #include <json-c/linkhash.h>

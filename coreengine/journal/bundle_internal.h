@@ -6,7 +6,7 @@
 #include "coreengine/tools/source.h"
 
 #define RV_BUNDLE_VERSION   1
-#define RV_BUNDLE_MAX_BYTES ((size_t)64 << 20)      /* prompts are limited to a quarter of it, pipelines to less */
+#define RV_BUNDLE_MAX_BYTES ((size_t)64 << 20)      /* prompts are limited to a quarter of this, pipelines to less */
 #define RV_BUNDLE_MAX_DEPTH (RV_JSON_MAX_DEPTH + 8) /* it wraps schemas that were themselves within the limit */
 #define RV_BUNDLE_MAX_NAMES ((size_t)1 << 19) /* tools, or entries, or prompts: twice what capabilities can have */
 
@@ -33,9 +33,9 @@ struct rv_bundle {
     struct rv_tool_set tools;                        /* the catalog over the script's */
 };
 
-/** Is that a kind of what the core calls by name, and so has a map of its own under catalog.entries? */
+/** Tells whether the core calls entries of that kind by name; such a kind has its own map under catalog.entries. */
 bool rv_bundle_has_kind(enum rv_name_kind kind);
-/** json: {tools, entries, prompts}. Nothing of it is trusted. On failure out is to be finished all the same. */
+/** json: {tools, entries, prompts}. Every member is checked. The caller finishes out even after a failure. */
 int rv_bundle_catalog_read(json_object *json, struct bundle_catalog *out, rv_err **err);
 /** Compose its catalog with its script's tools, once both are read. */
 void rv_bundle_compose(rv_bundle *b);

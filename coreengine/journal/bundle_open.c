@@ -242,7 +242,7 @@ int rv_bundle_open(rv_str json, const struct rv_bundle_opts *opts, rv_bundle **o
     rv_bundle *b;
     int rc = rv_json_parse(json, &limits, &root, err);
 
-    if (rc < 0) /* what is no JSON is no bundle */
+    if (rc < 0) /* a text that is not JSON is not a bundle */
         return rc == RV_E_PARSE ? RV_WRAP(err, RV_E_INVALID, "open a bundle") : RV_WRAP(err, rc, "open a bundle");
     b = calloc(1, sizeof *b);
     rc = b ? open_parts(b, root, opts && opts->offline, err) : RV_FAIL(err, RV_E_NOMEM, "open a bundle");

@@ -51,7 +51,9 @@ int rv_draft_new(const struct rv_journal_start *s, const char *owner, int64_t le
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(s->env);
     const struct rv_conversation *c = s->begin.conversation;
-    const char *user = !c ? f->user_id : c->context.user_id ? c->context.user_id : ""; /* nobody's are nobody's */
+    const char *user = !c                   ? f->user_id
+                       : c->context.user_id ? c->context.user_id
+                                            : ""; /* a conversation without a user stays so */
     char stage[RV_STAGE_LABEL_MAX + 1];
     struct draft *d = calloc(1, sizeof *d);
 

@@ -10,10 +10,10 @@ struct rv_journal {
     int64_t fence, seq, lease_until_us;
     int64_t snapshot_seq; /* of the newest snapshot; -1: not looked yet */
     bool is_owned;        /* there is a lease to give up */
-    bool owner_may_live;  /* whoever had it before, that is */
-    bool holds;           /* and a pause is no reason to */
+    bool owner_may_live;  /* whichever process owned the run before */
+    bool holds;           /* and a pause does not end the lease */
     bool is_paused;       /* interrupted or over, and the lease was given up with it */
-    bool has_failed;      /* what became of a step is not known: nothing may follow it */
+    bool has_failed;      /* the outcome of a step is unknown: no further write may follow */
     struct draft *draft;  /* the run is made with its first step; NULL: it is in the store */
     /* the step under way, from prepare to written */
     struct rv_record *records;
@@ -155,7 +155,7 @@ int rv_journal_create(rv_store *store, const struct rv_journal_start *start, rv_
     struct rv_journal_start s = *start;
     rv_journal *j = NULL;
 
-    if (!out) /* of one that is only made, nobody could give it up */
+    if (!out) /* no journal is returned that could give up the run */
         s.owner = NULL;
     int rc = rv_journal_new(store, &s, &j, err);
     if (rc < 0)
@@ -200,7 +200,7 @@ static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *
     return rc;
 }
 
-/* From here nobody else writes; until here somebody may have. */
+/* From here on no other process writes; until here another one may have written. */
 static int take_over(rv_journal *j, const struct rv_store_scope *scope, const char *owner, int64_t now_us, rv_err **err)
 {
     struct rv_run_row row = {0};
@@ -327,7 +327,7 @@ static void keep_snapshot(rv_journal *j, rv_store *store, int64_t seq, int64_t n
         j->snapshot_seq = rv_snapshot_seq(store, &scope, j->run);
     if (seq - j->snapshot_seq <= RV_SNAPSHOT_EVERY)
         return;
-    j->snapshot_seq = seq; /* whatever comes of it: not tried again at once */
+    j->snapshot_seq = seq; /* whether or not it succeeds: not tried again at once */
     RV_IGNORE(rv_snapshot_put(store, &scope, j->run, j->fence, seq, now_us, run, NULL),
               "the journal is complete without it");
 }

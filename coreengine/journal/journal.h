@@ -27,17 +27,17 @@ const char *rv_record_kind_text(int kind); /* "begin", ...; "unknown" */
 #define RV_OWNER_ENDS_US    INT64_C(2000000) /* from the end of a process to that of its threads and children */
 #define RV_LEASE_DEFAULT_US INT64_C(15000000)
 void rv_owner_name(char out[RV_OWNER_MAX]); /* this process */
-/** Is that process known to be gone, with all its threads and isolated children? False for one of another host: only
- * its lease tells. */
+/** Tells whether that process is known to be gone, with all its threads and isolated children. False for one of another
+ * host: only its lease tells. */
 bool rv_owner_is_dead(const char *owner);
-/** The same, but waits while the process itself has ended and a thread or child of it has not: a kill reaches them one
- * after the other. *patience_us is how long at most, and what is left of it afterwards. */
+/** The same, but waits while the process itself has ended and one of its threads or children has not: a kill reaches
+ * them one after the other. *patience_us is the longest wait; the function subtracts the time it waited. */
 bool rv_owner_dies(const char *owner, int64_t *patience_us);
 
 /* --- Writing: one process at a time. Used by one thread. --- */
 typedef struct rv_journal rv_journal;
 
-/* What decides how a run goes, besides its bundle and its state. */
+/* The inputs that determine a run, besides its bundle and its state. */
 struct rv_journal_begin {
     enum rv_rules rules; /* NEWEST: those of this engine */
     int mode;            /* enum rv_run_mode or RV_UNSET */
@@ -62,7 +62,7 @@ struct rv_journal_start {
     const rv_envelope *env; /* gives the run's id (envelope_id), user and session; borrowed for the call */
     const char *parent;     /* a fork's; NULL: none */
     int64_t parent_seq;
-    const char *owner;        /* NULL: nobody's yet */
+    const char *owner;        /* NULL: the run has no owner yet */
     int64_t now_us, lease_us; /* lease 0: RV_LEASE_DEFAULT_US */
 };
 /** A new run whose BEGIN record is durable. out NULL: only make it. RV_E_EXISTS and what rv_store_create_run() says. */
@@ -70,8 +70,9 @@ RV_MUST_CHECK int rv_journal_create(rv_store *store, const struct rv_journal_sta
                                     rv_err **err);
 /** A new run that is made with its first step, in the same transaction: nothing is written before. */
 RV_MUST_CHECK int rv_journal_new(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err);
-/** Become the owner of a run that is there. An owner who is known to be dead is not waited for. RV_E_STATE: somebody
- * runs it (says who and until when). Writes an OWNER record unless the run was interrupted (an answer follows). */
+/** Become the owner of an existing run. The lease of an owner that is known to be dead is ignored. RV_E_STATE: another
+ * process runs it (the text says which and until when). Writes an OWNER record unless the run was interrupted (an
+ * answer follows). */
 RV_MUST_CHECK int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                   const char *owner, int64_t now_us, int64_t lease_us, rv_journal **out, rv_err **err);
 void rv_journal_free(rv_journal *j); /* gives the lease up if the run is not over; NULL is fine */
@@ -93,21 +94,21 @@ RV_MUST_CHECK int rv_journal_prepare(rv_journal *j, const struct rv_event *ev, c
 /** Into any handle of the run's store; may be part of its group, and be repeated. */
 RV_MUST_CHECK int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err);
 void rv_journal_rest(rv_journal *j, rv_store *store); /* what the journal is complete without */
-/** What the write came to: passes rc on. After a failure nothing more can be written. */
+/** Report the result of the write; returns rc. After a failure nothing more can be written. */
 RV_MUST_CHECK int rv_journal_written(rv_journal *j, int rc, rv_err **err);
-/** Whoever runs it answers its interrupts too: a pause does not end the lease, rv_journal_free() does. */
+/** The owner also answers the run's interrupts: a pause does not end the lease, rv_journal_free() does. */
 void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
 void rv_journal_renewed(rv_journal *j, int64_t until_us);
 
-/** How often the run was taken over since anything but take-overs was written: how many owners in a row got no
- * further. A present owner counts. */
+/** The number of times that the run was taken over since a record other than a take-over was written: how many owners
+ * in a row got no further. A present owner counts. */
 RV_MUST_CHECK int rv_journal_takeovers(rv_store *store, const struct rv_store_scope *scope,
                                        const struct rv_run_row *row, int64_t *out, rv_err **err);
 
 /* --- Conversations --- */
 /** The messages of c's session up to c->upto_seq, by its rules, and their hash ("" and NULL: there are none); *out is
- * the caller's. For whoever begins a run with them. */
+ * the caller's. Needed to begin a run with these messages. */
 RV_MUST_CHECK int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
                                           const struct rv_conversation *c, json_object **out, char hash[RV_HASH_MAX],
                                           rv_err **err);
@@ -123,12 +124,12 @@ RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, stru
 void rv_pendings_fini(struct rv_pendings *p);
 
 /* --- Reading --- */
-/** Is a run of that status finished for good? (Interrupted ones wait, ready and running ones go on.) */
+/** Tells whether a run of that status is finished for good. (Interrupted ones wait, ready and running ones go on.) */
 bool rv_run_status_is_final(enum rv_run_status status);
 
 struct rv_replay_opts {
     const struct rv_pipeline *pipeline; /* of the run's bundle; borrowed, outlives the run that comes out */
-    const struct rv_catalog *catalog;   /* likewise */
+    const struct rv_catalog *catalog;   /* borrowed, outlives the run, too */
     int64_t upto;                       /* last record to look at; 0: all */
     bool without_events;                /* on_step is not shown the observable events: a fifth faster */
     bool from_snapshot;                 /* begin with the newest snapshot at or before upto, if there is one */
@@ -139,7 +140,7 @@ struct rv_replay_opts {
     void *self;
 };
 struct rv_replayed {
-    rv_run *run;                   /* owned; stands where the journal ends; not begun when there is no event yet */
+    rv_run *run; /* owned; positioned at the end of the journal; has not begun when the journal has no events */
     struct rv_journal_begin begin; /* run borrows begin.scripted */
     struct rv_effects open; /* CALL_* and ARM_TIMER effects whose answer is not in the journal, in order of asking; a
                                call's at_us says when it was journaled */

@@ -5,7 +5,7 @@
 #include "coreengine/journal/journal.h"
 
 #define RV_JOURNAL_VERSION 1                  /* of the records' format; a newer one is refused */
-#define RV_JOURNAL_MAX_US  (INT64_C(1) << 60) /* a later time is no time: sums of a few must not overflow */
+#define RV_JOURNAL_MAX_US  (INT64_C(1) << 60) /* a later time is invalid: sums of a few times must not overflow */
 
 /* encode.c: bodies, appended; failures stick in the buffer. */
 void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipeline *p, int64_t now_us, rv_buf *body);
@@ -16,7 +16,7 @@ void rv_record_put_started(const struct rv_effect *e, const rv_envelope *env, rv
 /** The stage's name as the envelope has it; ptr NULL: none. */
 rv_str rv_stage_label(const rv_envelope *env, int stage);
 void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_buf *body);
-bool rv_effect_is_call(const struct rv_effect *e);        /* somebody has to perform it */
+bool rv_effect_is_call(const struct rv_effect *e);        /* an effect that the shell performs and answers */
 const char *rv_effect_do_text(const struct rv_effect *e); /* CALL_*: "llm", "tool", "hook", "policy", "mock", "route" */
 
 /* decode.c: RV_E_INVALID names what is wrong; the caller adds which record. */
@@ -47,7 +47,7 @@ struct draft {
     rv_buf body, state;
     char *texts[9];
 };
-/** owner NULL: nobody's. Copies what it needs. */
+/** owner NULL: the run has no owner. Copies what it needs. */
 RV_MUST_CHECK int rv_draft_new(const struct rv_journal_start *s, const char *owner, int64_t lease_until_us,
                                struct draft **out, rv_err **err);
 void rv_draft_free(struct draft *d); /* NULL is fine */

@@ -53,7 +53,7 @@ static bool read_start(const char *path, char *text, size_t size)
     return n > 0;
 }
 
-/* "name", or "name+namespace" in a container that counts its processes anew. */
+/* "name", or "name+namespace" in a container that has its own process ids. */
 static void host_name(char *out, size_t size)
 {
     char link[64] = "";
@@ -182,7 +182,12 @@ static bool read_owner(const char *text, struct owner *out)
     return read_number(text, '\0', &out->start) && out->pid > 0 && out->pid <= INT32_MAX && out->start > 0;
 }
 
-enum fate { UNKNOWN, LIVES, ENDS, DEAD }; /* ENDS: the process has ended, a thread or a child of it is still there */
+enum fate {
+    UNKNOWN,
+    LIVES,
+    ENDS,
+    DEAD
+}; /* ENDS: the process has ended, but one of its threads or children still exists */
 
 /* The first thread of that process has ended, or its id belongs to another process. */
 static bool is_over(const struct owner *they, char *state)

@@ -1,5 +1,6 @@
-/* The interrupts that wait for an answer, as rows for lists: the pending one first, then those queued behind it. What a
- * hook wrote into the queue is checked; what can not be a row is left out of the list, not of the run. */
+/* The interrupts that wait for an answer, as rows for lists: the pending one first, then those queued behind it.
+ * Entries that a hook wrote into the queue are checked; an entry that cannot be a row is left out of the list, but
+ * stays in the run. */
 #include <stdlib.h>
 #include <string.h>
 

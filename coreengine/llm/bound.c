@@ -61,7 +61,7 @@ static bool add_stage(const struct rv_pipeline *p, const struct rv_agent *a, str
     struct rv_llm_bound call = {.state = RV_LLM_BOUND_PROVED};
     int64_t tokens;
 
-    if (!m) /* a script answers for it, or nobody */
+    if (!m) /* a script answers for it, or no provider does */
         return true;
     tokens = a->model.has_max_tokens ? a->model.max_tokens
              : m->has_max_tokens     ? m->max_tokens

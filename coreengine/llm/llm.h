@@ -1,6 +1,6 @@
-/* The language between the engine and models, whoever provides them: what is asked, what comes back piece by piece, and
- * what it came to. Pure: no I/O, no clock. Everything that speaks to a model (wires, scripts, capabilities) translates
- * from and to this.
+/* The interface between the engine and models of any provider: the request, the pieces of the answer, and the complete
+ * reply. Pure: no I/O, no clock. Everything that speaks to a model (wires, scripts, capabilities) translates from and
+ * to this.
  *
  * The request of a model call is one JSON object:
  *
@@ -18,9 +18,9 @@
  *            | {role: "assistant", content?, tool_calls?: [{id, name, arguments}], opaque?}
  *            | {role: "tool", tool_call_id, name, content, is_error?}
  *
- * `arguments` is the text that the model wrote, valid JSON or not. `opaque` is {provider, ...}: what that provider
- * wants to be handed back with the turn; others leave it out. Every tool call of an assistant message is followed by
- * its tool message, in order, before anything else. */
+ * `arguments` is the text that the model wrote, valid JSON or not. `opaque` is {provider, ...}: data that this provider
+ * wants back with the turn; other providers leave it out. Every tool call of an assistant message is followed by its
+ * tool message, in order, before anything else. */
 #ifndef RV_LLM_H
 #define RV_LLM_H
 
@@ -31,7 +31,7 @@
 #define RV_LLM_MAX_REPLY           RV_JSON_MAX_BYTES /* text and tool arguments of one reply */
 #define RV_LLM_MAX_TOOL_CALLS      128               /* of one reply */
 
-/* What a model call came to besides its text: views, borrowed for the call they are handed to. */
+/* The result of a model call besides its text: views, borrowed for the call they are handed to. */
 struct rv_llm_answer {
     int finish;             /* enum rv_finish_reason; RV_UNSET: not said */
     rv_str tool_calls;      /* JSON array [{id, name, arguments}] as in a message; empty: none */
@@ -52,7 +52,8 @@ struct rv_llm_answer {
  * billed?, scripted?, retry_after_us?, latency_us?, first_token_us?, attempts?}) to an object, as texts and numbers.
  * tool_calls and opaque are written as texts: they are compared byte for byte. */
 void rv_llm_answer_write(const struct rv_llm_answer *a, rv_jw *w);
-/** What was written; borrows from json. Members that are missing or unknown are not set. False: a count is none. */
+/** Read the written form; borrows from json. Members that are missing or unknown are not set. False: a count is
+ * invalid. */
 bool rv_llm_answer_read(json_object *json, struct rv_llm_answer *out);
 
 /* The same, owned, while it is put together. */
@@ -70,7 +71,7 @@ struct rv_llm_answer rv_llm_reply_answer(const struct rv_llm_reply *r); /* views
 /** Make it a failure; retryable follows the kind (below) and may be changed afterwards. Keeps the text. */
 void rv_llm_reply_fail(struct rv_llm_reply *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);
 
-/** May the same request succeed later? rate_limited, overloaded, timeout, connection, protocol. */
+/** Tells whether the same request may succeed later: rate_limited, overloaded, timeout, connection, protocol. */
 bool rv_llm_error_is_retryable(enum rv_llm_error kind);
 /** The error type of a stage's failure: "TimeoutError", "CancelledError", else "LLMError". Static. */
 const char *rv_llm_error_type(int kind);
@@ -101,7 +102,7 @@ typedef void (*rv_llm_delta_fn)(void *self, const struct rv_llm_delta *d);
 void rv_llm_delta_write(const struct rv_llm_delta *d, rv_jw *w);
 
 /* --- Money: integers, micro-USD --- */
-/** What that usage costs, rounded up. 0 without a price. Cached input counts as input where it has no price of its
+/** The cost of that usage, rounded up. 0 without a price. Cached input counts as input where it has no price of its
  * own. */
 int64_t rv_llm_cost(const struct rv_price *price, const struct rv_usage *usage);
 /** The most that a call with a request of so many bytes and a reply of so many tokens can cost: a token is a byte at
@@ -113,7 +114,7 @@ enum rv_llm_bound_state {
     RV_LLM_BOUND_NO_PRICE,  /* what `role` costs is not known */
     RV_LLM_BOUND_NO_LENGTH, /* how long a request to it can be is not known */
 };
-/* What a run can cost at most, and what that is made of. */
+/* The most that a run can cost, and the parts of that sum. */
 struct rv_llm_bound {
     enum rv_llm_bound_state state;
     int64_t cost_micro_usd; /* PROVED: of a run */
@@ -124,8 +125,8 @@ struct rv_llm_bound {
     bool is_window;     /* request_size is in tokens, since that is all the model can take in; else in bytes */
     bool has_fallbacks; /* call_micro_usd has those too */
 };
-/** From the configuration alone. max_llm_calls: of struct rv_proof. Without a budget everything that is sent for a call
- * counts, the repeated and what is asked of fallbacks. */
+/** Computed from the configuration alone. max_llm_calls: of struct rv_proof. Without a budget everything that is sent
+ * for a call counts, the repeated and what is asked of fallbacks. */
 void rv_llm_prove_cost(const struct rv_pipeline *p, int64_t max_llm_calls, struct rv_llm_bound *out);
 
 #endif

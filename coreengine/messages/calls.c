@@ -1,5 +1,5 @@
-/* What a row says of a call: its id, the tool's name and the arguments, each made so that every provider takes it.
- * Rows of other engines may have anything here; what can not be used counts as missing. */
+/* A call as a row describes it: its id, the tool's name and the arguments, each in a form that every provider accepts.
+ * Rows of other engines may have anything here; an unusable value counts as missing. */
 #include <assert.h>
 #include <string.h>
 
@@ -68,14 +68,14 @@ static json_object *member(json_object *obj, const char *key)
     return value;
 }
 
-/* NULL: it can not be read. RV_E_NOMEM only. */
+/* NULL: the arguments cannot be read. RV_E_NOMEM only. */
 static int parse(rv_str json, json_object **out, rv_err **err)
 {
     *out = NULL;
     return rv_json_parse(json, &as_stored, out, NULL) == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read a tool call") : 0;
 }
 
-/* Text that a model meant as arguments and that is no JSON is kept as such (p8-agents 16). */
+/* Text that a model meant as arguments and that is not JSON is kept as text (p8-agents 16). */
 void rv_message_write_raw(rv_str text, rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);

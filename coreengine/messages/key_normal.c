@@ -1,6 +1,6 @@
-/* Keys as they are compared: spelt in one way, however somebody wrote them (p8-data 1.6). Of ASCII exactly as there; of
- * the rest letters and digits stay, too. A letter that is written as two code points (a base and an accent) is another
- * key than the one that is written as one. */
+/* Normalised keys, for comparing: one spelling for all ways to write a key (p8-data 1.6). ASCII follows that rule
+ * exactly; other letters and digits stay, too. A letter that is written as two code points (a base and an accent) is
+ * another key than the one that is written as one. */
 #include "coreengine/messages/messages_internal.h"
 
 struct range {

@@ -64,7 +64,7 @@ struct rv_turn {
     struct rv_message *rows;
     size_t n_rows;
     json_object *json; /* what the texts borrow from */
-    rv_buf texts;      /* likewise */
+    rv_buf texts;      /* they borrow from it, too */
 };
 /** {session, agent, name?, metadata?, rows: [{id, type, content?, tool_calls?, agent?, model?, input_tokens?, ...,
  *  status?, parent_call_id?, metadata?, at_us}]}. RV_E_INVALID names the member. */
@@ -75,8 +75,8 @@ void rv_turn_fini(struct rv_turn *t);
 #define RV_MESSAGE_MAX_KEY 256 /* with its NUL: 255 bytes, cut with a hash where it would be longer */
 /** "session-<session>-msg-<seq>". */
 void rv_message_key(const char *session, int64_t seq, char out[RV_MESSAGE_MAX_KEY]);
-/** Is that text such a key? session gets the part of its id (borrowed from key); a key that was cut has none
- *  (is_cut): its session is found by making the keys of those there are. */
+/** Tells whether that text is such a key. session gets the part of its id (borrowed from key); a key that was cut has
+ * none (is_cut): to find its session, make the keys of the existing sessions. */
 bool rv_message_key_read(rv_str key, rv_str *session, int64_t *seq, bool *is_cut);
 
 /** The one spelling by which keys are compared (p8-data 1.6), appended: "My  Notes!" and "my-notes" are "my-notes".
@@ -128,17 +128,17 @@ struct rv_history_opts {
                               .compress = true,                                                                        \
                               .compress_keep = RV_COMPRESS_KEEP,                                                       \
                               .names_keys = true})
-/** Whether what is written of it could be read back. */
+/** Tells whether the written form of the row could be read back. */
 RV_MUST_CHECK int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err);
 void rv_history_opts_write(const struct rv_history_opts *o, rv_jw *w); /* an object */
 RV_MUST_CHECK int rv_history_opts_read(json_object *json, struct rv_history_opts *out, rv_err **err);
 
-/* Takes rows from the newest to the oldest, so that whoever reads them can stop. */
+/* Takes rows from the newest to the oldest, so that the reader can stop early. */
 typedef struct rv_history rv_history;
 RV_MUST_CHECK int rv_history_new(const char *session, const struct rv_history_opts *opts, rv_history **out,
                                  rv_err **err);
 void rv_history_free(rv_history *h);
-/** The next older row; copied as far as it is needed. *full: older ones can not be shown any more. */
+/** Add the next older row; copies the parts it needs. *full: older rows cannot be shown any more. */
 RV_MUST_CHECK int rv_history_add(rv_history *h, const struct rv_message *row, bool *full, rv_err **err);
 /** The messages, oldest first: an array as `history` of llm.h has it, the caller's. Always keeps the rules of
  *  providers: each call has its result right behind it, ids are there and differ, names are legal, arguments are

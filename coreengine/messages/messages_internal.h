@@ -15,7 +15,7 @@
 #define MESSAGE_POINTS_PER_TOKEN 4     /* p8-data 4.4 */
 size_t rv_message_points(rv_str text); /* code points */
 bool rv_message_is_blank(rv_str text); /* what wires take for no text */
-/** text, or, where it is no UTF-8, what can be read of it, written to room. */
+/** Returns text; when text is not UTF-8, writes its valid parts to room and returns those. */
 rv_str rv_message_clean(rv_str text, rv_buf *room);
 /** Decimal digits with a NUL; the number of digits. */
 size_t rv_message_digits(int64_t i, char out[MESSAGE_MAX_DIGITS]);
@@ -37,12 +37,12 @@ void rv_message_call_fini(struct call_parts *c);
 /** What the content of a row says beside its metadata: arguments that it has as a JSON object, where those of the call
  * are missing. *is_json false: it is another text. RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_message_read_content(rv_str content, struct call_parts *call, bool *is_json, rv_err **err);
-/** Text that is no JSON, as {"raw": text}. */
+/** Wrap text that is not JSON as {"raw": text}. */
 void rv_message_write_raw(rv_str text, rv_buf *out);
-/** Whether the metadata of a row says that the result is an error; RV_E_NOMEM only. */
+/** Tells whether the metadata of a row says that the result is an error; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_message_is_error(rv_str metadata, bool *is, rv_err **err);
 
-/* What is shown: a text, or a call of a tool with its result. */
+/* An item that is shown: a text, or a call of a tool with its result. */
 struct shown {
     const char *role; /* of a text, static; NULL: a call */
     rv_buf text;      /* or the result */

@@ -1,5 +1,5 @@
-/* What one step adds to a session, read from the text that the core wrote: the turn itself. Strict, since whoever wrote
- * it is of this engine, maybe of another version: a member that is not known would be lost. */
+/* What one step adds to a session, read from the text that the core wrote: the turn itself. The reader is strict, since
+ * the writer is this engine, maybe of another version: a member that is not known would be lost. */
 #include <stdlib.h>
 
 #include <json-c/linkhash.h>
@@ -116,7 +116,7 @@ static int read_turn(struct rv_turn *t, rv_err **err)
     return rows ? read_rows(t, rows, err) : RV_FAIL(err, RV_E_INVALID, "\"rows\" is no array");
 }
 
-/* Rows stand in the order in which they are to be read, whoever sorts them by time. */
+/* Rows keep the order in which they are to be read, even if a reader sorts them by time. */
 static void keep_order(struct rv_turn *t)
 {
     for (size_t i = 1; i < t->n_rows; i++)

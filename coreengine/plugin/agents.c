@@ -1,5 +1,5 @@
 /* Agents of capabilities: documents that come with the descriptor. They are read when the capability is loaded, so that
- * a faulty one is its author's to see and not that of whoever talks to it, and handed on as they were given. */
+ * the author sees a fault, not the user who talks to the agent, and passed on unchanged. */
 #include "coreengine/plugin/plugin_internal.h"
 
 #include <stdlib.h>

@@ -139,7 +139,7 @@ static void host_log(const struct rv_cap_call *call, int level, const char *mess
     s->ears->log(s->ears->self, levels[level < 0 ? 0 : level > 3 ? 3 : level], message);
 }
 
-/* Somebody's decision whether an effect is repeated rests on it: nothing is guessed. */
+/* The decision whether an effect is repeated depends on this answer: nothing is guessed. */
 static int check_probe_answer(json_object *answer, rv_err **err)
 {
     json_object *result = NULL;
@@ -300,7 +300,7 @@ int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *ou
 
     if (!e || !e->fn)
         return rv_plugin_fail_unknown(p, call->kind, call->name, err);
-    said.n_replies = said.n_failures = said.returned = 0; /* its texts are kilobytes that nobody reads until then */
+    said.n_replies = said.n_failures = said.returned = 0; /* the texts are kilobytes that are not needed until then */
     said.no_text = said.too_large = false;
     said.piece_fault = RV_PIECE_GOOD;
     rc = e->owner->isolated ? rv_isolated_call(e, &pieces, out, &said, err) : call_here(e, &pieces, out, &said, err);

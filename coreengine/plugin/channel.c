@@ -1,6 +1,6 @@
-/* Frames over a stream socket. Nobody blocks in a read or a write: both wait in poll(), with an end and an eye on the
- * flag of a cancelled call. Lengths are believed only after they were compared with a ceiling, and memory grows with
- * the bytes that come, not with the ones that are announced. */
+/* Frames over a stream socket. Neither side blocks in a read or a write: both wait in poll(), with a deadline, and
+ * check the flag of a cancelled call. A length is used only after it was compared with a ceiling, and memory grows with
+ * the bytes that arrive, not with those that are announced. */
 #include "coreengine/plugin/isolated_internal.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@ static const struct {
     [RV_CAP_PROMPT] = {"prompt", RV_NAME_PROMPT},
     [RV_CAP_PROBE] = {"probe", RV_NAME_PROBE},
     [RV_CAP_PROVIDER] = {"provider", RV_NAME_PROVIDER},
-    [RV_CAP_AGENT] = {"agent", RV_N_NAME_KINDS}, /* an agent is no entry */
+    [RV_CAP_AGENT] = {"agent", RV_N_NAME_KINDS}, /* an agent is not an entry */
 };
 
 static int check_versions(const struct rv_cap_desc *given, rv_err **err)

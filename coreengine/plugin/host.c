@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SHADOW 1 /* terabytes of address space that nobody uses */
+#define HAS_SHADOW 1 /* terabytes of address space that are not used */
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define HAS_SHADOW 1
@@ -53,7 +53,7 @@ static void limit(int which, rlim_t value)
     setrlimit(which, &(struct rlimit){value, value});
 }
 
-/* A function that does not return can not see the end of the socket; this thread does. */
+/* A plugin function that does not return cannot notice that the socket was closed; this thread does. */
 static void *watch(void *self)
 {
     struct host *h = self;
@@ -346,8 +346,8 @@ int rv_plugin_host(int fd)
     signal(SIGINT, SIG_IGN); /* whether a run ends is the engine's to decide */
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    /* A program that the capability starts is not part of the engine: it gets neither the socket nor, behind it, the
-     * mark of the engine's life, which would be held by a daemon for ever. */
+    /* A program that the capability starts is not part of the engine: it gets neither the socket nor the mark of the
+     * engine's life, which a daemon would otherwise hold forever. */
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd + 1, F_SETFD, FD_CLOEXEC);
     rv_channel_init(&h.channel, fd, RV_CHANNEL_MAX_ARGS);

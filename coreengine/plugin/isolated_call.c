@@ -48,7 +48,7 @@ static void count_death(struct rv_isolated *iso)
     pthread_mutex_unlock(&iso->lock);
 }
 
-/* Wait for a child that somebody gives back; the lock is held. */
+/* Wait until another call gives back a child; the lock is held. */
 static int wait_for_room(struct rv_isolated *iso, const struct rv_wait *wait, rv_err **err)
 {
     int64_t left_us = RV_WAIT_FOREVER;
@@ -202,7 +202,7 @@ struct talk {
     size_t emitted; /* bytes of all pieces */
     rv_buf *out;
     struct rv_plugin_said *said;
-    bool told;  /* the child knows that nobody wants more */
+    bool told;  /* the child knows that no more pieces are wanted */
     bool spent; /* it takes no further call */
 };
 

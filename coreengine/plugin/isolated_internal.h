@@ -1,4 +1,4 @@
-/* Shared by both sides of `isolation: process`: frames over a socket, and what they say.
+/* Shared by both sides of `isolation: process`: frames over a socket, and their content.
  *
  *   engine                                  child
  *   {load, base_dir, memory_mb, ...}   ->
@@ -6,13 +6,13 @@
  *   {open: true} + configuration       ->
  *                                      <-   {opened: true}, or {error: [...]}
  *   {call, name, run, ...} + arguments ->
- *   {cancel: true}, at most once       ->   (may come late; then it is passed over)
+ *   {cancel: true}, at most once       ->   (may come late; then the child ignores it)
  *                                      <-   {log, text}, any number
  *                                      <-   {emit: true} + a piece, any number, of providers
  *                                      <-   {said: {...}} + the reply
  *
- * A frame is a head, a small JSON object, and a body, bytes that are handed on as they are: so a reply is the same to
- * the byte, and nothing of it is escaped and unescaped. One child has one call at a time. */
+ * A frame is a head, a small JSON object, and a body, bytes that are passed on unchanged: a reply stays the same to the
+ * byte and needs no escaping. One child has one call at a time. */
 #ifndef RV_ISOLATED_INTERNAL_H
 #define RV_ISOLATED_INTERNAL_H
 
@@ -26,7 +26,7 @@
 #define RV_CHANNEL_MAX_MANIFEST ((size_t)16 << 20) /* body from the child while it loads */
 #define RV_CHANNEL_SLICE_MS     10                 /* how late a cancellation is seen, at most */
 
-/* Until when somebody waits. */
+/* The time until which a side waits. */
 struct rv_wait {
     int64_t until_us;             /* of rv_clock_system(); RV_WAIT_FOREVER: no end */
     const atomic_bool *cancelled; /* borrowed; may be NULL */
@@ -36,7 +36,7 @@ struct rv_wait {
 struct rv_channel {
     int fd;
     rv_buf in;   /* what has come and is not used up */
-    size_t used; /* bytes of it that were handed out */
+    size_t used; /* bytes of `in` that were handed out */
     size_t max_body;
 };
 struct rv_frame {
@@ -55,9 +55,10 @@ RV_MUST_CHECK int rv_channel_send(struct rv_channel *c, const rv_buf *head, rv_s
  * (no frame). */
 RV_MUST_CHECK int rv_channel_receive(struct rv_channel *c, struct rv_frame *out, const struct rv_wait *wait,
                                      rv_err **err);
-/** Whether there is time left: for who takes messages as fast as they come. RV_E_TIMEOUT, RV_E_CANCELLED. */
+/** Check whether there is time left, for a reader that takes messages as fast as they come. RV_E_TIMEOUT,
+ * RV_E_CANCELLED. */
 RV_MUST_CHECK int rv_channel_may_wait(const struct rv_wait *wait, rv_err **err);
-/** Whether bytes, or the end, are there already. */
+/** Tells whether bytes, or the end, can be read now. */
 bool rv_channel_is_ready(const struct rv_channel *c);
 int64_t rv_channel_now_us(void);
 /** Write an error as the value of "error"; read it back as a chain below *err, with codes that can be believed. */
@@ -75,7 +76,7 @@ RV_MUST_CHECK int rv_process_start(const char *program, struct rv_process **out,
 /** It is gone or about to be: wait for it, by force if need be, and say how it ended. */
 void rv_process_bury(struct rv_process *c, rv_buf *how);
 void rv_process_kill(struct rv_process *c);
-/** Let idle children leave, all at once; whoever is still there after a moment is killed. */
+/** Ask all idle children to exit at the same time; kill those that still run after a moment. */
 void rv_process_dismiss(struct rv_process *list);
 
 /* isolated.c */

@@ -60,7 +60,7 @@ int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *confi
 
     pl->host = (struct rv_cap_host){sizeof pl->host, RV_CAP_ABI, RV_VERSION, base_dir};
     if (pl->desc.open && pl->desc.open(&pl->host, config, &pl->self, why, sizeof why) != 0) {
-        why[sizeof why - 1] = '\0'; /* it may have filled all of it */
+        why[sizeof why - 1] = '\0'; /* the function may have filled the whole buffer */
         return RV_FAIL(err, RV_E_PLUGIN, "it failed to open: %s", *why ? why : "it does not say why");
     }
     pl->is_open = true;

@@ -48,7 +48,7 @@ static int texts_add(struct texts *list, rv_str text, size_t max, rv_err **err)
         if (!items)
             return RV_FAIL(err, RV_E_NOMEM, "list the capability path");
         list->items = items;
-        list->items[list->n] = NULL; /* whoever frees after a failure needs the end */
+        list->items[list->n] = NULL; /* the caller frees the list after a failure, so it needs its end */
         list->cap = cap;
     }
     copy = rv_str_dup(text);

@@ -28,8 +28,8 @@ RV_MUST_CHECK int rv_plugins_path(const char *const *extra, size_t n_extra, cons
                                   size_t *n, rv_err **err);
 void rv_plugins_path_free(char **dirs);
 
-/** Load and open one. On failure nothing of it remains. RV_E_NOT_FOUND (says where was looked), RV_E_VERSION (ABI,
- * sizes), RV_E_PLUGIN (wrong symbol, bad entries, open failed), RV_E_INVALID (configuration against its schema),
+/** Load and open one. On failure nothing stays loaded. RV_E_NOT_FOUND (lists the paths that were tried), RV_E_VERSION
+ * (ABI, sizes), RV_E_PLUGIN (wrong symbol, bad entries, open failed), RV_E_INVALID (configuration against its schema),
  * RV_E_EXISTS (a tool name that another capability already has). */
 RV_MUST_CHECK int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_err **err);
 /** All that a pipeline names; each failure becomes a finding at its place. */
@@ -51,8 +51,9 @@ struct rv_plugin_call {
     const char *context;             /* who asks, as JSON text of an object; NULL: "{}" */
     int64_t timeout_ms;              /* <= 0: none */
     const rv_cancel_flag *cancelled; /* borrowed; may be NULL */
-    /** Of a provider: a piece of its answer, {"text": "..."} or {"thinking": "..."}, checked and not empty; all of them
-     *  together are at most RV_CAP_MAX_REPLY. On the thread of the call. Nonzero: nobody wants more. May be NULL. */
+    /** Receives a piece of a provider's answer, {"text": "..."} or {"thinking": "..."}, checked and not empty; all
+     *  pieces together are at most RV_CAP_MAX_REPLY. Called on the thread of the call. Returns nonzero when no more
+     *  pieces are wanted. May be NULL. */
     int (*on_emit)(void *self, rv_str json);
     void *emit_self;
 };
@@ -60,8 +61,8 @@ struct rv_plugin_call {
  * appended to out. RV_E_NOT_FOUND (unknown), RV_E_TOOL (the plugin failed: the text is its message, the hint its error
  * type, see rv_plugin_error_type), RV_E_PLUGIN (no answer, two answers, garbage; isolated: its process died),
  * RV_E_TIMEOUT and RV_E_CANCELLED (isolated only: in the engine's process nothing can end a call). The reply of a probe
- * has `happened` (a boolean) and with true `result` (an object), or nothing. A provider that hands out what is no piece
- * is RV_E_PLUGIN; good pieces before it have been handed on. */
+ * has `happened` (a boolean) and with true `result` (an object), or nothing. RV_E_PLUGIN, too, when a provider hands
+ * out something that is not a piece; the valid pieces before it have been passed on. */
 RV_MUST_CHECK int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err);
 /* The tools of a set as a source. Calls go to workers, each with a copy of what it needs; their `cancelled` reaches the
  * capability. RV_E_NOT_FOUND: no capability has the tool. */
@@ -73,7 +74,7 @@ struct rv_plugin_tools {
 /** Gives &t->source; t stays where it is. */
 struct rv_tool_source *rv_plugin_tools_init(struct rv_plugin_tools *t, rv_plugins *p,
                                             const struct rv_tool_workers *workers);
-/** Whether a call of it may wait for something: else it can be made on a thread that must not. */
+/** Tells whether a call of the entry may wait; if not, it can be made on a thread that must not block. */
 bool rv_plugins_may_block(const rv_plugins *p, enum rv_name_kind kind, const char *name);
 /** The other side of `isolation: process`: loads what the engine at the other end of the socket names and answers its
  * calls, until that end is closed. For a process of its own: sets limits, ignores SIGINT, SIGTERM and SIGHUP. Gives the

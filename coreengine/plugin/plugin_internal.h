@@ -38,7 +38,7 @@ struct rv_plugin_entry {
     bool never_blocks; /* it says so: `blocking: false` */
 };
 
-/* An agent is a document: nothing of it is called, and no stage can name it as it names an entry. */
+/* An agent is a document: it has no function to call, and a stage cannot name it as it names an entry. */
 struct rv_plugin_agent {
     char *text; /* owned: the document as it was given */
     struct rv_agentdoc *doc;
@@ -64,7 +64,7 @@ struct rv_plugin {
     struct rv_plugin_logging *logging; /* owned */
 };
 
-/* All names of a set. Built anew for each load and swapped in when nothing can fail any more. */
+/* All names of a set. Each load builds a new table and swaps it in when nothing can fail any more. */
 struct rv_plugin_names {
     struct rv_plugin_entry **entries; /* owned array, borrowed entries */
     size_t n_entries;
@@ -124,22 +124,24 @@ void rv_plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
 
 /* pieces.c */
 enum rv_piece_fault { RV_PIECE_GOOD, RV_PIECE_NULL, RV_PIECE_LARGE, RV_PIECE_LATE, RV_N_PIECE_FAULTS };
-/* What a call of a provider has handed out so far, in the engine's process: a child is not believed. */
+/* The pieces that a call of a provider has handed out so far, counted in the engine's process: a child is not
+ * trusted. */
 struct rv_plugin_pieces {
     const struct rv_plugin_call *call; /* borrowed */
-    bool enough;                       /* nobody wants more */
+    bool enough;                       /* the caller wants no more pieces */
     int rc;                            /* of the first piece that was none; 0: all were good */
     rv_err *err;
 };
 void rv_plugin_pieces_fini(struct rv_plugin_pieces *p);
-/** The next piece, as it came: checked and handed on. True: no more of it. */
+/** Check the next piece and pass it on. Returns true when no more pieces are wanted. */
 bool rv_plugin_piece(struct rv_plugin_pieces *p, rv_str json);
 /** 0, or RV_E_PLUGIN and what was wrong with a piece: as seen here, or where the function ran. */
 RV_MUST_CHECK int rv_plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault, rv_err **err);
 RV_MUST_CHECK int rv_plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err);
 
 /* call.c */
-/* What a capability did in one call, besides the bytes of its reply. Judged after the call, by the engine's process. */
+/* The actions of a capability in one call, besides the bytes of its reply. Judged after the call, by the engine's
+ * process. */
 struct rv_plugin_said {
     int n_replies, n_failures, returned;
     bool no_text, too_large;
@@ -151,7 +153,7 @@ struct rv_plugin_said {
 struct rv_plugin_ears {
     bool (*cancelled)(void *self);
     void (*log)(void *self, enum rv_log_level level, const char *text); /* the text is clean */
-    bool (*emit)(void *self, rv_str json); /* any bytes within the limit; true: nobody wants more */
+    bool (*emit)(void *self, rv_str json); /* any bytes within the limit; returns true when no more pieces are wanted */
     void *self;
 };
 /** Run the entry's function in this process; args ends with NUL. The reply is appended to out. */

@@ -1,12 +1,12 @@
-/* From what a provider of a capability answered, or how it failed, to a reply of a model. Strict: a member that is not
- * known, a count that is none or a call without a name is the provider's mistake, and is told to whoever writes it. */
+/* Turns the answer or the failure of a capability's provider into a reply of a model. Strict: an unknown member, an
+ * invalid count or a call without a name is the provider's mistake, and the error names it for its author. */
 #include <json-c/linkhash.h>
 #include <string.h>
 
 #include "coreengine/llm/llm.h"
 #include "coreengine/plugin/plugin_internal.h"
 
-#define MAX_CALL_NAME 256 /* bytes of a tool's name or a call's id: longer ones are no names */
+#define MAX_CALL_NAME 256 /* bytes of a tool's name or a call's id: longer ones are not names */
 #define MAX_MADE_ID   32
 
 static const char *const reply_keys[] = {"text", "tool_calls", "finish_reason", "usage"};
@@ -203,7 +203,7 @@ static int read_count(json_object *usage, const char *key, int64_t *out, rv_err 
     return 0;
 }
 
-/* Cost rests on it: half of it is none, and a part is not larger than the whole. */
+/* The cost depends on the usage: it must be complete, and a part must not be larger than the whole. */
 static int read_usage(json_object *reply, struct rv_llm_reply *out, rv_err **err)
 {
     struct rv_usage *usage = &out->answer.usage;
@@ -266,7 +266,7 @@ int rv_plugin_llm_reply(rv_str json, struct rv_llm_reply *out, rv_err **err)
     return 0;
 }
 
-/* The kinds that a provider may name; that nobody waits any more is not for it to say. */
+/* The kinds that a provider may name; only the engine may say that a call was cancelled. */
 static enum rv_llm_error kind_of(const rv_err *e)
 {
     enum rv_llm_error kind = RV_LLM_ERROR_PROTOCOL;
@@ -295,7 +295,7 @@ void rv_plugin_llm_failure(const rv_err *e, struct rv_llm_reply *out)
     }
     rv_llm_reply_init(out);
     rv_llm_reply_fail(out, kind, "%s", text.len ? rv_buf_cstr(&text) : "the provider failed and does not say why");
-    /* It had the request, and nobody knows how far it got. */
+    /* The provider had the request, and it is unknown how far it got. */
     out->answer.may_be_billed =
         kind == RV_LLM_ERROR_TIMEOUT || kind == RV_LLM_ERROR_CANCELLED || kind == RV_LLM_ERROR_PROTOCOL;
 }

@@ -1,4 +1,4 @@
-/* One attempt: a request, and what comes back of it made a reply. */
+/* One attempt: sends a request and turns the response into a reply. */
 #include "coreengine/provider/provider_internal.h"
 
 #include <inttypes.h>
@@ -81,7 +81,7 @@ int rv_attempt_body(rv_exchange *x, rv_str bytes, rv_err **err)
 
     if (x->reader)
         return rv_wire_read(x->reader, bytes, err);
-    room = RV_WIRE_MAX_ERROR - x->error_body.len; /* of an answer that is no good, the beginning will do */
+    room = RV_WIRE_MAX_ERROR - x->error_body.len; /* for a broken answer, the beginning is enough */
     rv_buf_add(&x->error_body, bytes.ptr, bytes.len < room ? bytes.len : room);
     return x->error_body.rc == RV_E_NOMEM ? rv_buf_check(&x->error_body, "an answer", err) : 0;
 }

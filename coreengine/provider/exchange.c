@@ -47,7 +47,7 @@ static int finish_without_memory(rv_exchange *x)
 {
     x->is_nomem = true;
     if (x->state == RV_EXCHANGE_SENT)
-        x->may_be_billed = true; /* what becomes of the request will not be known */
+        x->may_be_billed = true; /* the outcome of the request will stay unknown */
     finish(x);
     return RV_E_NOMEM;
 }
@@ -216,7 +216,8 @@ void rv_exchange_free(rv_exchange *x)
 
 /* --- Places --- */
 
-/* It can not go on with this role. What the last attempt failed of says more than why there is no further one. */
+/* The exchange cannot go on with this role. The error of the last attempt says more than the reason why it is not
+ * repeated. */
 static void give_up(rv_exchange *x, enum rv_llm_error kind, const char *why)
 {
     leave(x);
@@ -303,7 +304,7 @@ enum rv_exchange_want rv_exchange_next(rv_exchange *x, int64_t now_us, int64_t *
         x->state = RV_EXCHANGE_PLACE;
         x->queued_us = now_us;
     }
-    while (x->state == RV_EXCHANGE_PLACE) { /* a role that can not be asked now hands over to the next */
+    while (x->state == RV_EXCHANGE_PLACE) { /* a role that cannot be asked now hands over to the next */
         if (waits_for_place(x, at_us))
             break;
         has_moved = true;

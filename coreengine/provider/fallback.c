@@ -1,4 +1,4 @@
-/* Who is asked instead when a role can not answer, and with what request. */
+/* The role that is asked when another role cannot answer, and the request that it gets. */
 #include "coreengine/provider/provider_internal.h"
 
 #include <json-c/linkhash.h>

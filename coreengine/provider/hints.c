@@ -1,5 +1,5 @@
-/* What the headers of an answer hint at: how long to wait, whether to ask again, which limit is used up until when. All
- * of it is a server's text: what is not understood counts as not said. */
+/* Hints in the headers of an answer: how long to wait, whether to ask again, which limit is used up until when. Headers
+ * are the server's text: a value that is not understood counts as missing. */
 #include "coreengine/provider/provider_internal.h"
 
 #include <stdio.h>
@@ -194,14 +194,14 @@ static int64_t closed_until(const struct rv_http_head *head, int64_t now_us, int
             int64_t wait = rv_duration_parse(reset);
             until = wait < 0 ? 0 : now_us + wait;
         }
-        /* The limit of a day is no reason to stand still: the next request will be told. */
+        /* A daily limit does not stop the queue: the server answers the next request accordingly. */
         if (until > latest && until > now_us && until - now_us <= max_wait_us)
             latest = until;
     }
     return latest;
 }
 
-/* Up to the first of `stops`, and only if all of it can be shown. */
+/* The text up to the first of `stops`, and only if every character can be shown. */
 static void copy_shown(char *out, size_t size, rv_str s, const char *stops)
 {
     size_t n = 0;

@@ -146,7 +146,8 @@ void rv_gate_close(struct rv_gate *g, int64_t until_us)
     g->closed_until_us = later(g->closed_until_us, until_us);
 }
 
-/* Being told may lead to asking, and that to the next one being due: a loop, so that a long queue is no deep stack. */
+/* A callback may start a request, and that may make the next exchange due: use a loop, so that a long queue does not
+ * become a deep stack. */
 void rv_gate_wake(struct rv_gate *g)
 {
     g->wake_again = true;

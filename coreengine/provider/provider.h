@@ -1,6 +1,6 @@
-/* Providers: from a model role to requests on a wire, and from what comes back to one reply. Which address and key, how
- * often and after what wait a request is repeated, who is asked instead, how many at once. Pure but for what its
- * functions are given: time is an argument, HTTP is done by whoever drives an exchange.
+/* Providers: from a model role to requests on a wire, and from what comes back to one reply. The module chooses the
+ * address and key, how often and after which wait a request is repeated, which role is asked instead, and how many
+ * requests run at once. It is pure: time is an argument, and the caller that drives an exchange does the HTTP.
  *
  * One exchange is one model call of a run, through all its attempts:
  *

@@ -14,7 +14,7 @@
 
 /* --- table.c --- */
 enum rv_provider_auth { RV_AUTH_BEARER, RV_AUTH_X_API_KEY, RV_AUTH_API_KEY };
-/* What a provider or a model does differently; each is a member of struct rv_wire_target. */
+/* Differences of a provider or a model; each is a member of struct rv_wire_target. */
 enum rv_quirk {
     RV_QUIRK_OLD_MAX_TOKENS = 1 << 0,
     RV_QUIRK_DEVELOPER_ROLE = 1 << 1,
@@ -25,7 +25,7 @@ enum rv_quirk {
     RV_QUIRK_NO_NATIVE_OUTPUT = 1 << 6,
     RV_QUIRK_NO_STRICT_OUTPUT = 1 << 7,
 };
-/* What the public table does not tell. */
+/* Data that is not in the public table. */
 struct rv_provider_ways {
     enum rv_provider_auth auth;
     unsigned quirks;           /* enum rv_quirk */
@@ -146,10 +146,10 @@ enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_opt
                                    int64_t now_us, int64_t *at_us);
 /** Out of the queue or the place, whichever it is in. Follow it by rv_gate_wake(), last of all. */
 void rv_gate_leave(struct rv_ticket *t);
-/** What the tokens came to in truth, after rv_gate_leave(). */
+/** Report the actual number of tokens, after rv_gate_leave(). */
 void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us);
 void rv_gate_close(struct rv_gate *g, int64_t until_us);
-/** Tells whoever is first in the queue that there is a place, if there may be one: calls its on_ready. */
+/** Tell the first exchange of the queue that there may be a place: calls its on_ready. */
 void rv_gate_wake(struct rv_gate *g);
 
 /* --- providers.c --- */
@@ -165,7 +165,7 @@ struct rv_exchange {
     rv_providers *providers; /* borrowed */
     struct rv_exchange_opts opts;
     struct rv_rand_state rand_state;
-    struct rv_rand rand; /* of it */
+    struct rv_rand rand; /* reads rand_state */
     enum rv_exchange_state state;
     int64_t now_us; /* of the call under way */
 
@@ -178,7 +178,7 @@ struct rv_exchange {
     struct rv_ticket ticket;
     int64_t attempts, role_attempts; /* sent in all, and of this role */
     int64_t wait_until_us, queued_us;
-    char why_no_repeat[160]; /* "": the attempts are used up, or a repeat is no use */
+    char why_no_repeat[160]; /* "": the attempts are used up, or repeating cannot help */
 
     /* the attempt */
     int64_t sent_us, first_token_us;
@@ -192,7 +192,7 @@ struct rv_exchange {
 
     bool may_be_billed, any_retryable; /* of any attempt so far */
     struct rv_llm_reply reply;
-    rv_buf story;              /* what became of the roles before this one */
+    rv_buf story;              /* how the roles that were asked before failed */
     struct rv_llm_reply nomem; /* made at the start, so that there always is a reply */
     bool is_nomem;
 };
@@ -201,16 +201,16 @@ struct rv_exchange {
 void rv_attempt_start(rv_exchange *x);
 RV_MUST_CHECK int rv_attempt_head(rv_exchange *x, const struct rv_http_head *head, rv_err **err);
 RV_MUST_CHECK int rv_attempt_body(rv_exchange *x, rv_str bytes, rv_err **err);
-/** Makes x->reply of it. */
+/** Makes x->reply from it. */
 RV_MUST_CHECK int rv_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err **err);
 void rv_attempt_fini(rv_exchange *x);
 
 /* retry.c */
-/** Is the failed attempt to be repeated? Then x->wait_until_us says when. */
+/** Tells whether to repeat the failed attempt; x->wait_until_us is then the time. */
 bool rv_retry_wanted(rv_exchange *x);
 
 /* fallback.c */
-/** May another role be asked instead? */
+/** Tells whether another role may be asked instead. */
 bool rv_fallback_wanted(const rv_exchange *x);
 /** The next role that is there; NULL: none is left. */
 const struct rv_model_config *rv_fallback_next(rv_exchange *x);

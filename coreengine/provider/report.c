@@ -29,8 +29,8 @@ void rv_report_fail(rv_exchange *x, enum rv_llm_error kind, const char *fmt, ...
     rv_buf_fini(&text);
 }
 
-/* How much of s is the beginning of a secret that must not be seen: all of it, half of it, or what was left where the
- * text around it was cut. */
+/* The number of bytes at the start of s that belong to a secret: the whole secret, half of a secret, or the rest where
+ * the text around it was cut. */
 static size_t hidden_part(rv_str secret, rv_str s)
 {
     size_t n = 0;

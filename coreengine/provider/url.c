@@ -100,7 +100,7 @@ char *rv_url_of_host(rv_arena *a, rv_str text, int port)
     if (has_port)
         name.len--;
     rest = (rv_str){name.ptr + name.len, p.host.len - name.len};
-    if (!name.len || rv_str_is(name, "0.0.0.0")) /* what a server listens on is no address to go to */
+    if (!name.len || rv_str_is(name, "0.0.0.0")) /* a listening address is not an address to connect to */
         rv_buf_puts(&b, "127.0.0.1");
     else
         rv_buf_add_str(&b, name);

@@ -105,7 +105,7 @@ static void changed(rv_run *run, int stage)
         rv_run_add_candidate(run, deps[i]);
 }
 
-/* Merge one branch and note what became of its stage. */
+/* Merge one branch and note the outcome of its stage. */
 static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err)
 {
     struct branch *b = &run->branches[stage];

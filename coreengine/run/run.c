@@ -140,7 +140,7 @@ static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *
     return rc;
 }
 
-/* The calls under way are asked for again by whoever replays them; time and money are put right here. */
+/* The process that replays the run makes the pending calls again; this function corrects time and cost. */
 static int on_recover(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     int64_t gap_us = now_us > run->last_us ? now_us - run->last_us : 0;
@@ -253,24 +253,4 @@ rv_envelope *rv_run_steal_envelope(rv_run *run)
     rv_envelope *env = run->env;
     run->env = NULL;
     return env;
-}
-
-size_t rv_run_active(const rv_run *run, int *out, size_t max)
-{
-    size_t n = 0;
-
-    if (run->visit) {
-        if (max > 0)
-            out[0] = rv_visit_stage(run->visit);
-        return 1;
-    }
-    for (size_t i = 0; i < run->n_begun; i++) {
-        const rv_visit *v = run->branches[run->batch[i]].visit;
-        if (v && !rv_visit_is_done(v)) {
-            if (n < max)
-                out[n] = run->batch[i];
-            n++;
-        }
-    }
-    return n;
 }

@@ -42,7 +42,7 @@ void rv_run_free(rv_run *run);
 /** One event. Effects are appended to out (clear it between steps). The first event is START, or ANSWER for an envelope
  *  that waits for one; after an end as interrupted, ANSWER goes on with the same run. Answers to calls that are no
  * longer wanted are ignored.
- *  @return 0; RV_E_STATE, RV_E_TIMEOUT or RV_E_INVALID for an ANSWER that can not be accepted (nothing changed);
+ *  @return 0; RV_E_STATE, RV_E_TIMEOUT or RV_E_INVALID for an ANSWER that cannot be accepted (nothing changed);
  * RV_E_STATE for an event that does not fit; RV_E_NOMEM, after which the run can only be freed */
 RV_MUST_CHECK int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 bool rv_run_is_finished(const rv_run *run); /* FINISH was produced, and no ANSWER after it */
@@ -53,14 +53,13 @@ rv_envelope *rv_run_steal_envelope(rv_run *run);       /* yours; the run can onl
 /** The stage whose visit left a question. A hook's question does not keep the run at its stage, so it may stand before
  * the next one. NULL: unknown, where the run stands counts. */
 const char *rv_run_asked_by(const rv_run *run);
-/** From the next step on, as opts.saves says it: for whoever wants the state at one place of a run only. */
+/** Set opts.saves from the next step on: for a caller that wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
-/** Does the core itself refuse calls of blocked tools? By older rules whoever performs a call does. */
+/** Tells whether the core itself refuses calls of blocked tools. By older rules the shell refuses them when it performs
+ * the call. */
 bool rv_run_minds_breakers(const rv_run *run);
-/** From the next step on, as opts.emits says it. */
+/** Set opts.emits from the next step on. */
 void rv_run_set_emits(rv_run *run, bool emits);
-/** Stages under way, in stage order, into out[0..max); the number of them all. */
-size_t rv_run_active(const rv_run *run, int *out, size_t max);
 
 /* --- Events and effects as JSON, for recording, replay and comparison --- */
 /** The members of ev.llm that say something: a failure has a kind, an answer a finish reason. */

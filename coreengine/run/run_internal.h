@@ -18,7 +18,7 @@ struct rv_run {
     bool started, finished, parallel;
     int64_t n_boundaries, last_saved; /* places where a state may be saved; which of them the last save was at */
     int64_t last_us;                  /* latest time it was told */
-    bool cancelled;                   /* the batch under way was: whatever else came of it, that ends the run */
+    bool cancelled; /* the pending batch was cancelled: that ends the run, whatever its branches return */
     enum rv_run_status status;
 
     rv_visit *visit; /* sequential: the one under way, or NULL */
@@ -78,7 +78,7 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
 /** The last effects of a run: what it came to. error_text may be NULL. */
 int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
                   struct rv_effects *out, rv_err **err);
-/** What stages that wait for a person have done so far is kept with their sessions: they will not go on. */
+/** The work so far of stages that wait for a person is kept with their sessions: they will not go on. */
 int rv_run_give_up_waiting(rv_run *run, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** A stage that was cancelled, by whomever, did not fail. */
 enum rv_run_status rv_run_failure_status(enum rv_reason reason);

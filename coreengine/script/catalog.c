@@ -40,7 +40,7 @@ const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name)
 
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under)
 {
-    if (under->self == &s->catalog) /* it is this script's already, and would ask itself for ever */
+    if (under->self == &s->catalog) /* this script's own tool, which would call itself forever */
         return *under;
     s->as_source = rv_script_tools(s);
     s->sources[0] = &s->as_source;
@@ -81,7 +81,7 @@ static void check_role(const struct rv_pipeline *p, const struct script_entry *e
                         "script: unknown model role \"%s\"", e->answer.role);
 }
 
-/* Agents that are asked answer by their own names, and call tools of their own: nobody knows them before. */
+/* Agents that are asked answer under their own names and call their own tools, which are not known in advance. */
 static bool delegates(const struct rv_pipeline *p)
 {
     for (size_t i = 0; i < p->n_agents; i++)

@@ -31,7 +31,7 @@ static void write_list(const struct script_list *list, rv_jw *w)
     rv_jw_arr_end(w);
 }
 
-/* False: nothing of it was used, and nothing is written. */
+/* False: no entry was used, and nothing is written. */
 static bool write_section(const struct script_section *section, const char *key, rv_jw *w)
 {
     bool any = false;

@@ -52,7 +52,7 @@ struct script_answer {
 
 struct rv_script {
     rv_arena *arena; /* entries and texts; dies with the script */
-    rv_yaml *doc;    /* owned; NULL: made from somebody else's node */
+    rv_yaml *doc;    /* owned; NULL: the script was made from a node of the caller's document */
     const struct rv_node *root;
     rv_str text; /* that doc was read from, in the arena */
     struct script_section sections[RV_SCRIPT_N_KINDS];
@@ -74,7 +74,7 @@ struct script_reader {
     struct rv_src at; /* of the entry that is being made */
 };
 
-/* What the tables read an entry into, before it is made ready. */
+/* An entry as the tables read it, before it is made ready. */
 struct script_raw_error {
     const char *message, *type;
     int kind; /* MODEL: enum rv_llm_error */
@@ -124,7 +124,7 @@ extern const struct script_table rv_script_model_table, rv_script_chunk_table, r
 const struct script_table *rv_script_answer_table(void);
 const struct script_table *rv_script_tool_table(void);
 
-/* What a declared tool or an answer is read into. */
+/* A declared tool or an answer as it is read. */
 struct script_raw_tool {
     const char *description;
     int risk, effect;
@@ -170,7 +170,7 @@ void rv_script_read_within(struct rv_key_reader *r, const struct rv_node *node, 
 void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct script_raw_entry *raw,
                           struct script_entry *out);
 void rv_script_raw_fini(struct script_raw_entry *raw); /* its values */
-/** The part of it that only replies of models have. */
+/** The part of an entry that only replies of models have. */
 void rv_script_model_make(struct script_reader *r, struct script_raw_entry *raw, struct script_entry *out);
 /** Its error, for a model; for others rv_script_entry_make() does it. */
 void rv_script_model_fail(struct script_reader *r, const struct script_raw_error *e, struct script_entry *out);

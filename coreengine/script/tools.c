@@ -1,4 +1,4 @@
-/* A script as a source of tools: it answers at once, in the place of whoever has the tool. */
+/* A script as a source of tools: it answers at once, in place of the source that has the tool. */
 #include "coreengine/script/script_internal.h"
 
 static const struct rv_tool_info *find(void *self, rv_str name)

@@ -73,7 +73,8 @@ static int look_up(const struct ask_tools *t, const struct rv_tool_call *c, cons
     return rc;
 }
 
-/* Why it failed is for whoever keeps the agent, not for a model; nor is where was looked. Frees why. */
+/* The reason of the failure and the places that were searched are for the author of the agent, not for a model. Frees
+ * why. */
 static void fail(const struct ask_tools *t, const char *name, int rc, rv_err *why, struct rv_tool_reply *reply)
 {
     bool is_unknown = rc == RV_E_NOT_FOUND && t->find_agent;

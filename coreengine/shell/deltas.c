@@ -1,11 +1,11 @@
-/* Pieces of what models say, on their way to whoever watches. They never reach the core: the answer does, as a whole.
+/* Passes pieces of models' answers to the observer. Pieces never reach the core: it receives the whole answer.
  */
 #include <stdlib.h>
 
 #include "coreengine/shell/shell_internal.h"
 
-/* The call is one of a declared agent whose answer is an object: it is told as a whole when it fits its schema, and
- * what the model says on the way there is told to nobody. */
+/* The call is one of a declared agent whose answer is an object: the observer receives the whole object when it fits
+ * its schema, and none of the pieces before. */
 static bool is_structured(const struct call *c)
 {
     const struct rv_agent *a = c->pipeline && c->stage >= 0 ? &c->pipeline->agents[c->origin ? 0 : c->stage] : NULL;

@@ -153,7 +153,7 @@ static int prepare(rv_exec *x, rv_err **err)
     return 0;
 }
 
-/* What was said is not lost to whoever waits for it. */
+/* The texts of a step that was not written are kept for the caller that waits for them. */
 static void save_unkept(rv_exec *x)
 {
     for (size_t i = 0; i < x->effects.n; i++) {

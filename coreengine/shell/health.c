@@ -1,4 +1,4 @@
-/* How the tools of an engine are doing, and the breaker that keeps calls from a tool that only fails.
+/* The health of an engine's tools, and the breaker that stops calls of a tool that only fails.
  *
  * A tool that says "there is no such file" or "these arguments are wrong" works: only other failures count against it.
  */

@@ -46,12 +46,28 @@ static void write_rest(struct write *w, rv_store *store)
 
 /* --- on the loop --- */
 
+/* The step was written, or not; what rv_journal_written() says. */
+static int kept(rv_exec *x, rv_err **err)
+{
+    rv_err *failed = x->write.err;
+
+    x->is_keeping = false;
+    x->write.err = NULL;
+    int rc = rv_journal_written(x->opts.journal, x->write.rc, &failed);
+    if (rc == 0)
+        rv_lease_proved(x);
+    else
+        rv_exec_unkept_by(x, &failed);
+    *err = failed;
+    return rc;
+}
+
 static void step_done(struct write *w)
 {
     rv_exec *x = run_of(w);
     rv_err *err = NULL;
 
-    int rc = rv_kept(x, &err);
+    int rc = kept(x, &err);
     if (x->is_broken) {
         rv_err_free(err);
         err = x->err;
@@ -80,21 +96,6 @@ int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err)
     return 0;
 }
 
-int rv_kept(rv_exec *x, rv_err **err)
-{
-    rv_err *failed = x->write.err;
-
-    x->is_keeping = false;
-    x->write.err = NULL;
-    int rc = rv_journal_written(x->opts.journal, x->write.rc, &failed);
-    if (rc == 0)
-        rv_lease_proved(x);
-    else
-        rv_exec_unkept_by(x, &failed);
-    *err = failed;
-    return rc;
-}
-
 void rv_keep_wait(rv_exec *x)
 {
     rv_err *err = NULL;
@@ -102,6 +103,6 @@ void rv_keep_wait(rv_exec *x)
     if (!x->is_keeping)
         return;
     rv_writer_wait_for(x->engine->writer, &x->write);
-    RV_IGNORE(rv_kept(x, &err), "the caller ends the run now");
+    RV_IGNORE(kept(x, &err), "the caller ends the run now");
     rv_err_free(err);
 }

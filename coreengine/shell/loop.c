@@ -66,7 +66,7 @@ static void on_prepare(uv_prepare_t *prepare)
 
     while (uv_hrtime() < until_ns && rv_engine_turn(l->engine))
         n++;
-    arm(l, n > 0); /* whoever waits for a run looks whether it is over before anybody sleeps */
+    arm(l, n > 0); /* a caller that waits for a run checks whether it is over before the loop sleeps */
     if (l->uv != &l->own)
         hold(l, l->engine->n_live > 0);
 }
@@ -132,7 +132,7 @@ static int open_handles(struct shell_loop *l, rv_engine *e, rv_err **err)
             RV_IGNORE(uv_loop_close(&l->own), "nothing is open");
         return fail_uv(l, uv_rc, err);
     }
-    uv_timer_init(l->uv, &l->timer); /* these can not fail */
+    uv_timer_init(l->uv, &l->timer); /* these cannot fail */
     uv_prepare_init(l->uv, &l->prepare);
     uv_prepare_start(&l->prepare, on_prepare);
     uv_unref((uv_handle_t *)&l->prepare);

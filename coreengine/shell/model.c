@@ -12,7 +12,7 @@ struct model_call {
     rv_exchange *exchange;
     rv_http_call *http;   /* NULL: no request is under way */
     json_object *request; /* owned */
-    bool held;            /* whoever watches does not want more now */
+    bool held;            /* the observer wants no more pieces now */
     bool is_done;         /* the call has its answer */
     bool lingers;         /* all was said, and the body goes on */
 };
@@ -63,7 +63,7 @@ static void due_at(struct call *c, int64_t us)
     rv_due_moved(&e->due, c);
 }
 
-/* Memory is short: the run can not go on. */
+/* Memory ran out: the run cannot go on. */
 static void give_up(struct model_call *m, int rc, rv_err *err)
 {
     rv_exec_break(m->call->x, rc, err); /* m is gone with its call */
@@ -206,7 +206,7 @@ static void advance(struct model_call *m)
     }
 }
 
-/* The request under way ends now: nothing more is wanted of it, or the deadline has come and nobody noticed. */
+/* End the pending request now: its answer is not wanted any more, or its deadline has passed without an event. */
 static void end_request(struct model_call *m)
 {
     const struct rv_http_end late = {

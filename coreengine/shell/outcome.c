@@ -1,5 +1,5 @@
-/* Calls that may have happened: a non_idempotent tool call was started by a process that died. The capability's probe
- * is asked, if there is one; whoever can not tell leaves it to a person. */
+/* Calls that may have happened: a non_idempotent tool call was started by a process that died. The engine asks the
+ * capability's probe, if there is one; if the probe cannot tell, the engine asks a person. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ void rv_call_forget_asked(struct call *c)
     c->asked = NULL;
 }
 
-/* Nobody can tell: the core asks a person. */
+/* The outcome stays unknown: the core asks a person. */
 static void unknown(struct call *c)
 {
     rv_buf_fini(&c->text);

@@ -1,5 +1,5 @@
-/* Effects become answers: from the script, from a capability on a worker, or a failure that says why nobody can.
- * Nothing is told to the core from here: every answer goes through the queue, also one that is there at once. */
+/* Effects become answers: from the script, from a capability on a worker, or a failure that says why none of them can.
+ * This file does not call the core: every answer goes through the queue, even an immediate one. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -51,11 +51,11 @@ void rv_engine_free(rv_engine *e);
 bool rv_engine_settle(rv_engine *e, int64_t wait_ms);
 /** Ask every run to end, as rv_exec_cancel(). Any thread. */
 void rv_engine_cancel_all(rv_engine *e);
-/** Nobody's cancelling counts that was asked for until now: before something new begins. */
+/** Forget all requests to cancel that were made until now; call it before new work begins. */
 void rv_engine_forget_cancel(rv_engine *e);
 int64_t rv_engine_now_us(const rv_engine *e); /* real or simulated */
 
-/* Of what call a piece of an answer is. */
+/* The call that a piece of an answer belongs to. */
 struct rv_delta_from {
     int stage; /* of the run's pipeline */
     int64_t call_id;
@@ -114,9 +114,8 @@ struct rv_exec_opts {
 };
 #define RV_EXEC_OPTS_INIT ((struct rv_exec_opts){.mode = RV_UNSET})
 
-/** What keeps a new run of these from beginning: stages that neither a mock nor the script answers for, and that have
- * no model, or no tool at all. Errors among findings, with the place of the key. rv_engine_start() refuses such a run,
- * too.
+/** List the obstacles for a new run: stages that neither a mock nor the script answers for, and that have no model, or
+ * no tool at all. Errors among findings, with the place of the key. rv_engine_start() refuses such a run, too.
  */
 RV_MUST_CHECK int rv_exec_check(const struct rv_exec_opts *opts, rv_findings *findings, rv_err **err);
 /** Begin a run. env is taken on every path. response NULL: start; else the answer to the envelope's pending interrupt,
@@ -125,11 +124,11 @@ RV_MUST_CHECK int rv_exec_check(const struct rv_exec_opts *opts, rv_findings *fi
  * own, on_event when the journal refuses the first step. */
 RV_MUST_CHECK int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env,
                                   const struct rv_response *response, rv_exec **out, rv_err **err);
-/** Go on with a run whose journal was opened (opts->journal, in the engine's store): replays it, in this call, then
- * makes the calls again whose answers are missing, with the same keys. A non_idempotent tool call that was started is
- * not made again: its probe is asked, if it has one, and else the run asks a person (agent_review, data.reason
- * outcome_unknown). response: answers an interrupt of a run that waits; NULL for one that was under way. opts->mode,
- * use_mocks, max_parallel, answer_from_script and the stages a script plays are the journal's.
+/** Continue a run whose journal was opened (opts->journal, in the engine's store): this call replays the journal; then
+ * the engine makes those calls again whose answers are missing, with the same keys. A non_idempotent tool call that was
+ * started is not made again: its probe is asked, if it has one, and else the run asks a person (agent_review,
+ * data.reason outcome_unknown). response: answers an interrupt of a run that waits; NULL for a run that did not wait.
+ * opts->mode, use_mocks, max_parallel, answer_from_script and the stages a script plays are the journal's.
  *  @return RV_E_STATE: it is over, or waits and there is no answer; what rv_journal_replay() and, for an answer,
  *  rv_run_step() say */
 RV_MUST_CHECK int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,

@@ -53,19 +53,19 @@ struct piece {
 void rv_piece_free(struct piece *p);
 
 struct pool;
-/** From a worker: for the loop, or freed. Not 0: nobody wants any more of that job. */
+/** Called by a worker: passes the piece to the loop, or frees it. Nonzero: no more pieces of that job are wanted. */
 int rv_pool_take_piece(struct pool *p, struct piece *piece);
 /** wake is called from a worker, under the pool's lock, whenever a job is done; NULL: never. */
 RV_MUST_CHECK int rv_pool_new(size_t n_workers, int64_t idle_us, void (*wake)(void *self), void *self,
                               struct pool **out, rv_err **err);
-/** Gives up what runs, ends the idle workers, waits for nobody else. */
+/** Gives up running jobs and ends the idle workers; does not wait for the busy ones. */
 void rv_pool_free(struct pool *p);
 /** Takes j on success. RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
 RV_MUST_CHECK int rv_pool_submit(struct pool *p, struct job *j, rv_err **err);
 /** The answer is not wanted any more: takes j, whatever its state. */
 void rv_pool_give_up(struct pool *p, struct job *j);
-/** The jobs that are done, first done first; a list by `next`. Also the pieces that were handed out until then, of jobs
- * that nobody gave up, in order; the caller's. */
+/** The jobs that are done, first done first; a list by `next`. *pieces receives the pieces that were handed out until
+ * then, in order, except those of jobs that were given up. The caller owns both lists. */
 struct job *rv_pool_take_done(struct pool *p, struct piece **pieces);
 /** Wait until some job is done, was poked, or that long has passed. */
 void rv_pool_wait(struct pool *p, int64_t us);
@@ -113,13 +113,13 @@ struct call {
     enum rv_event_kind event;
     int stage;
     int64_t started_us, deadline_us;
-    int64_t allowed_us;                 /* what the core gave it; 0: unknown, another process has used some of it */
-    struct job *job;                    /* under way on a worker; then due_us is when to give up */
-    struct rv_tool_call tool;           /* of a tool; under way while it has a source, likewise */
-    int64_t patience_us;                /* simulated time: real time at which the job is given up */
+    int64_t allowed_us; /* the rest of its budget as the core gave it; 0: unknown, another process has used a part */
+    struct job *job;    /* under way on a worker; then due_us is when to give up */
+    struct rv_tool_call tool; /* for a call of a tool; pending while it has a source; then due_us is when to give up */
+    int64_t patience_us;      /* simulated time: real time at which the job is given up */
     const struct rv_origin *origin;     /* of a delegated agent; NULL: the stage's own; lives as long as the run */
     bool is_muted;                      /* people are not to be shown its words */
-    const struct rv_pipeline *pipeline; /* where its names and limits are; likewise */
+    const struct rv_pipeline *pipeline; /* has its names and limits; lives as long as the run */
     rv_buf heard;                       /* of a model call of a run that is kept: the text so far */
     const char *what;                   /* "tool", "hook", ...: for messages; static */
     char *name;                         /* of the tool, entry or role; owned */
@@ -144,7 +144,7 @@ struct call {
     int64_t delay_us;
     struct rv_response response; /* RESUME; borrowed from the script */
     struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
-    bool unknown;                /* nobody knows whether it happened */
+    bool unknown;                /* it is unknown whether the call happened */
     bool is_parked;              /* it happened while a step was being kept: told when that is durable */
 };
 /* A heap by (due, call id, run): the order of answers does not depend on who was faster. */
@@ -176,7 +176,7 @@ struct rv_engine {
     uint64_t n_started;
     struct due_queue due;
     _Atomic(struct pool *) pool;       /* NULL until a capability is called; atomic for rv_engine_cancel_all() */
-    _Atomic(struct shell_loop *) loop; /* NULL until somebody waits in real time; likewise */
+    _Atomic(struct shell_loop *) loop; /* NULL until a caller waits in real time; atomic for the same reason */
     atomic_bool cancel_all;            /* any thread */
     bool any_cancel;                   /* some run has cancel_asked */
     struct writer *writer;             /* NULL: steps are kept by the loop thread; see kept.c */
@@ -189,7 +189,7 @@ struct rv_engine {
     rv_index tool_index;
     int64_t blocked_until_us;        /* later than that no breaker is open */
     rv_http *http;                   /* NULL until a model is asked over HTTP */
-    rv_providers *providers;         /* likewise */
+    rv_providers *providers;         /* NULL until a model is asked over HTTP */
     int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see lease.c */
 };
 
@@ -235,8 +235,9 @@ struct rv_exec {
     bool recovers;              /* the effects at hand were asked for by another process */
     int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
     bool answers;               /* interrupts are answered by the script */
-    int64_t hoped_until_us; /* its lease ran out before it was renewed until then: it may be somebody else's; 0: no */
-    int64_t last_us;        /* the core was told this time; what it is told next is not older */
+    int64_t hoped_until_us;     /* the lease ran out before it was renewed until this time: another process may own the
+                                   run; 0: no */
+    int64_t last_us;            /* the core was told this time; what it is told next is not older */
     int64_t ahead_us; /* its time is so far before this process's: the clock went back since its journal was written */
     struct kept_replies *kept; /* of the script, to calls under way when the process died; owned; NULL: none */
     enum rv_run_status status;
@@ -263,7 +264,7 @@ void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the t
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
-/** The journal has refused the step: keeps what was said for the caller that waits for it, and adds a hint. */
+/** The journal has refused the step: keep its texts for the caller that waits for them, and add a hint. */
 void rv_exec_unkept_by(rv_exec *x, rv_err **err);
 
 /* kept.c */
@@ -272,12 +273,10 @@ bool rv_keeps_aside(const rv_exec *x); /* its steps are written by the thread of
 RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
 /** Have the step written that the effects at hand belong to; they are performed when it is durable. */
 RV_MUST_CHECK int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err);
-/** It was written, or not; what rv_journal_written() says. */
-RV_MUST_CHECK int rv_kept(rv_exec *x, rv_err **err);
-void rv_keep_wait(rv_exec *x); /* blocks while a step is being kept; nothing of it is performed */
+void rv_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
 
 /* observe.c */
-bool rv_observes(const rv_exec *x); /* somebody wants the observable events */
+bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
 void rv_observe(rv_exec *x, const struct rv_effect *e);
 
 /* calls.c */
@@ -289,16 +288,17 @@ void rv_call_free_all(rv_exec *x);
 struct call *rv_call_find(rv_exec *x, int64_t call_id);
 void rv_call_park(struct call *c); /* it happens once the run is unparked */
 void rv_calls_unpark(rv_exec *x);
-/** It failed: text from a format; type "" for the kind's own. Then due_us is when the core hears of it. */
+/** End the call as failed: text from a format; type "" for the kind's default. The core receives the failure at
+ * due_us. */
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
 /** It failed because of what kept it from being made; takes *err. RV_E_NOMEM: nothing is taken. */
 RV_MUST_CHECK int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err);
 void rv_call_timed_out(struct call *c);
-bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it, without an answer yet */
+bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it and has not answered yet */
 /** It is under way: it is due when it is to be given up. */
 void rv_call_await(struct call *c);
 void rv_call_say_limit(struct call *c); /* to the text of a model call that its deadline ended */
-/** What a model call came to; its views stay borrowed from reply. */
+/** The result of a model call; its views stay borrowed from reply. */
 void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
 /** Its job is done: take over the answer. Frees the job. */
 void rv_call_job_done(struct job *j);
@@ -320,12 +320,12 @@ void rv_call_forget_asked(struct call *c);
 void rv_leases_tend(rv_engine *e);
 void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
-/** A step of the run could be journaled: nobody has taken it over. */
+/** A step of the run could be journaled: this process still owns the run. */
 void rv_lease_proved(rv_exec *x);
 /** Until free_wait() the store waits for other writers no longer than the leases of this engine last. */
 void rv_lease_limit_wait(const rv_engine *e);
 void rv_lease_free_wait(const rv_engine *e);
-/** May this run begin something that must not be done twice? RV_E_STATE: its lease has run out. */
+/** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
 /* turn.c */
@@ -334,7 +334,7 @@ bool rv_engine_turn(rv_engine *e);
 int64_t rv_engine_due_us(const rv_engine *e); /* when something is; RV_NEVER: nothing will be by itself */
 
 /* virtual.c */
-/** May the first of the queue happen now? If not, has waited a little for it. */
+/** Tells whether the first call of the queue is due now. If not, has waited a little for it. */
 bool rv_virtual_ready(rv_engine *e, struct call *c);
 
 /* scripted.c */
@@ -347,7 +347,7 @@ RV_MUST_CHECK int rv_call_script(struct call *c, const struct rv_effect *e, rv_e
 void rv_call_schedule(struct call *c);
 
 /* perform.c */
-/** Ask the capability. Takes e->request unless somebody looks at the effects. */
+/** Ask the capability. Takes e->request unless the caller observes the effects. */
 RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
 /** The workers, started when they are first needed. */
 /* Around a call on the loop thread of an entry that says it never blocks: the log names one that broke its word. */
@@ -366,10 +366,10 @@ void rv_model_read_on(struct call *c); /* if its stream was held */
 void rv_model_free(struct model_call *m);
 void rv_models_free(rv_engine *e); /* connections and what the runs share; before the loop goes */
 
-/* deltas.c: pieces of answers on their way to whoever watches */
+/* deltas.c: passes pieces of answers to the observer */
 /** False: the stream is to be held. */
 bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
-/** What a whole answer has that was not told piece by piece: its text, calls, usage and end. */
+/** Pass on the parts of a whole answer that were not sent as pieces: its text, calls, usage and end. */
 void rv_delta_tell_rest(struct call *c);
 /** The event tells the object of a structured agent: at the top it is the answer's one piece. */
 void rv_delta_tell_output(rv_exec *x, const struct rv_effect *e);
@@ -386,9 +386,9 @@ RV_MUST_CHECK int rv_call_make_tool(struct call *c, const struct rv_effect *e, r
 
 /* ask.c: agents that are asked */
 struct rv_tool_source *rv_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log);
-/** Who makes the call; each agent on the way down has its own name in it. Borrows from the run. */
+/** The context of the agent that makes the call; an asked agent has its own name in it. Borrows from the run. */
 struct rv_context rv_call_who(const struct call *c);
-/** Who asks, as tools are told: JSON text, the caller's. NULL: no memory. */
+/** The asking user in the form that tools receive: JSON text, the caller's. NULL: no memory. */
 char *rv_call_context(const struct call *c);
 /** The name by which scripts and messages know who makes the call: the agent's, else the stage's. */
 const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e);

@@ -41,7 +41,7 @@ static void answer(struct call *c)
 
     if (c->model && !rv_model_due(c))
         return;
-    if (rv_call_is_under_way(c)) { /* due because nobody answered */
+    if (rv_call_is_under_way(c)) { /* due because no answer came in time */
         RV_LOG(x->engine->opts.log, WARN, "call.timeout", RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name),
                RV_F_I64("call_id", c->call_id));
         rv_call_timed_out(c);
@@ -111,7 +111,7 @@ static void happen(struct call *c)
     }
 }
 
-/* What has come of the model calls under way, which nobody will hear the rest of. */
+/* The partial answers of pending model calls, whose rest will not be read. */
 static void write_heard(const rv_exec *x, rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);
@@ -164,7 +164,7 @@ static void cancel(rv_exec *x)
         tell_cancel(x);
 }
 
-/* False: nobody asked. */
+/* False: there was no request to cancel. */
 static bool cancel_asked(rv_engine *e)
 {
     bool all = atomic_exchange(&e->cancel_all, false);
@@ -226,7 +226,7 @@ static void tell_questions(rv_exec *x)
     rv_err_free(err);
 }
 
-/* Last of all in a turn: whoever hears of it may free the run. */
+/* Called at the end of a turn, because the callback may free the run. */
 static void tell_over(rv_engine *e)
 {
     rv_exec *x = e->n_untold > 0 ? e->execs : NULL;

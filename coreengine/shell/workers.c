@@ -1,6 +1,6 @@
 /* The pool: threads that run capability code. One lock guards everything in it and is never held while a capability
- * runs. Workers are detached and share the pool by counting, so that the last one out frees it: nobody has to wait for
- * a call that does not come back. Such a call is given up: its worker no longer counts, another one takes its place. */
+ * runs. Workers are detached and count their references to the pool; the last one frees it: no thread has to wait for a
+ * call that does not return. Such a call is given up: its worker no longer counts, another one takes its place. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 struct pool {
     pthread_mutex_t lock; /* guards all below; rank: the only lock of the shell */
     pthread_cond_t work;  /* something is queued, or the pool ends */
-    pthread_cond_t done;  /* a job is done, a worker is gone, or somebody poked */
+    pthread_cond_t done;  /* a job is done, a worker has ended, or rv_pool_poke() was called */
     struct job *queue, **queue_end;
     struct job *finished, **finished_end;
     struct piece *pieces, **pieces_end;

@@ -76,7 +76,7 @@ static int commit(struct writer *o, struct write *first, rv_err **err)
     return rc < 0 ? rc : rv_store_end(o->store, write_each(o, first), err);
 }
 
-/* Whoever holds a lease waits for other processes no longer than it lasts. */
+/* The owner of a lease waits for other processes no longer than the lease lasts. */
 static void limit_wait(struct writer *o, const struct write *first)
 {
     int64_t now_us = o->clock.now_us(o->clock.self), until_us = RV_NEVER;

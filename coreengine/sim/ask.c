@@ -6,7 +6,7 @@
 
 /* --- the question --- */
 
-/* Mostly an agent that is there; at times who asks, nobody, or no name at all. */
+/* Mostly an agent that exists; sometimes the asking agent, an unknown name, or no name. */
 static const char *whom(const struct sim_seed *s, const char *self, struct sim_rng *r)
 {
     static const char *const others[] = {"nobody", "no name!", ""};
@@ -95,7 +95,7 @@ static const struct rv_sim_agent *find(const struct sim_seed *s, const char *nam
     return NULL;
 }
 
-/* As whoever looks agents up would never answer, or as a damaged store might. */
+/* An answer that the look-up of agents never gives, but a damaged store might. */
 static void put_odd(struct sim_rng *r, rv_buf *b)
 {
     static const char *const odd[] = {

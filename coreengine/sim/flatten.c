@@ -1,5 +1,5 @@
 /* A schema made plain before a value is made for it: references resolved, allOf merged, one branch of each anyOf and
- * oneOf chosen. What can not be merged exactly is tried: the value is checked afterwards. */
+ * oneOf chosen. Where an exact merge is impossible, the result is a guess: the value is checked afterwards. */
 #include "coreengine/sim/sim_internal.h"
 
 #include <json-c/linkhash.h>

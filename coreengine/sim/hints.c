@@ -89,7 +89,7 @@ static int of_placeholder(struct sim_hints *h, const struct rv_pipeline *p, cons
     struct sim_field *f = sim_hints_field(shape, parts + first + 1, n - first - 1);
     if (!f)
         return RV_FAIL(err, RV_E_NOMEM, "note what a prompt looks at");
-    f->is_required = true; /* a prompt without it can not be made */
+    f->is_required = true; /* a prompt without it cannot be made */
     return 0;
 }
 

@@ -183,7 +183,7 @@ int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_o
     } else {
         return reply(s, e, fault == 3, o, err);
     }
-    if (o->llm.may_be_billed && sim_draw(&s->tape, 2)) /* a part of it had come */
+    if (o->llm.may_be_billed && sim_draw(&s->tape, 2)) /* a part of the answer had arrived */
         rv_buf_puts(&o->partial, "It is said that a rope");
     return rv_buf_check(&o->text, "reply", err);
 }

@@ -1,4 +1,4 @@
-/* People: whoever is asked answers, late, wrongly, twice, or not at all. Each answer comes through another process. */
+/* People: they answer late, wrongly, twice, or not at all. Each answer comes through another process. */
 #include "coreengine/sim/sim_internal.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static size_t find_waiting(const rv_envelope *env, struct waiting *w)
     return n;
 }
 
-/* Somebody looks whether it happened, and says what is so. */
+/* A person checks whether the call happened and answers truthfully. */
 static void say_outcome(struct sim_seed *s, const struct waiting *w, struct rv_response *r)
 {
     const char *key = NULL, *started = "(nothing)";
@@ -251,7 +251,7 @@ int sim_people(struct sim_seed *s, rv_err **err)
         s->is_parked = true;
         return 0;
     }
-    /* The lease ended with the pause: whoever answers opens the run again, mostly another process. */
+    /* The lease ended with the pause: to answer, a process opens the run again, mostly another one. */
     rv_journal_free(s->journal);
     s->journal = NULL;
     rc = sim_process_open(s, err);

@@ -23,7 +23,7 @@ static int refuse(void *self, const char *point, rv_err **err)
     return RV_FAIL(err, RV_E_IO, "the process dies here");
 }
 
-/* What a dead process held goes, and nothing of it reaches the store. */
+/* Frees the resources of a dead process; none of its writes reaches the store. */
 void sim_process_forget(struct sim_seed *s, rv_journal *j)
 {
     struct broken_store dead = {0};
@@ -145,7 +145,7 @@ static enum death choose_death(struct sim_seed *s)
     return d;
 }
 
-/* What follows from a step that is in the journal, before anything of it is done. */
+/* Checks what follows from a journaled step before its effects are performed. */
 static int note_step(struct sim_seed *s, const struct rv_event *ev, int64_t seq, rv_err **err)
 {
     int rc = sim_ledger_add(s, ev, seq, err);

@@ -120,7 +120,7 @@ static int cancel(struct sim_seed *s, rv_err **err)
     rv_buf partials = RV_BUF_INIT(SIM_MAX_TEXT);
 
     sim_injected(s, RV_SIM_CANCEL);
-    if (rv_run_is_finished(s->run)) { /* it waits: somebody opens it to cancel it */
+    if (rv_run_is_finished(s->run)) { /* it waits: a process opens it to cancel it */
         rv_journal_free(s->journal);
         s->journal = NULL;
         int rc = sim_process_open(s, err);

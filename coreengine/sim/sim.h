@@ -10,7 +10,7 @@
 #include "coreengine/run/run.h"
 #include "coreengine/script/script.h"
 
-/* What can go wrong. Each seed has some of them switched on, with rates of its own. */
+/* The faults that can happen. Each seed has some of them switched on, with rates of its own. */
 #define RV_SIM_FAULTS(X)                                                                                               \
     X(MODEL_ERROR, "model-error", "a model is overloaded, limited or refuses")                                         \
     X(MODEL_TIMEOUT, "model-timeout", "a model does not answer in time")                                               \
@@ -38,7 +38,7 @@ const char *rv_sim_fault_text(enum rv_sim_fault fault);
  */
 RV_MUST_CHECK int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err);
 
-/* What must hold for every run. */
+/* The properties that must hold for every run. */
 #define RV_SIM_INVARIANTS(X)                                                                                           \
     X(BOUNDS, "bounds", "no bound of the pipeline is passed, and no number that was proven")                           \
     X(ONCE, "once", "a non_idempotent call takes effect at most once")                                                 \
@@ -61,10 +61,10 @@ const char *rv_sim_invariant_meaning(enum rv_sim_invariant inv);
 /* An agent that may be asked by others. */
 struct rv_sim_agent {
     const char *name;
-    rv_str document; /* ptr NULL: it is there, and nobody can use it */
+    rv_str document; /* ptr NULL: the document exists but is not usable */
 };
 
-/* What one thread simulates. JSON trees are not to be shared between threads: each has its own of everything. */
+/* The simulation of one thread. JSON trees are not to be shared between threads: each has its own of everything. */
 struct rv_sim_subject {
     const struct rv_pipeline *pipeline; /* sound; borrowed, as all below */
     const struct rv_catalog *catalog;   /* specifications only: nothing in it is called. NULL: nothing is known */
@@ -91,7 +91,7 @@ struct rv_sim_opts {
 #define RV_SIM_MAX_STEPS 20000 /* more events than any sane run has */
 #define RV_SIM_OPTS_INIT ((struct rv_sim_opts){.n_seeds = 1000, .faults = RV_SIM_ALL_FAULTS, .mode = RV_UNSET})
 
-/* A place that runs go through: a stage, or one of the ways out of it. */
+/* A place that runs pass: a stage, or one of its exits. */
 enum rv_sim_place_kind {
     RV_SIM_STAGE,
     RV_SIM_RULE,

@@ -90,7 +90,7 @@ RV_MUST_CHECK int sim_hints_metadata(struct sim_hints *h, rv_str key, rv_err **e
 /* --- the parts of a seed --- */
 struct sim_seed;
 
-/* What a call will come to. */
+/* The outcome that is planned for a call. */
 struct sim_outcome {
     bool failed, retryable;
     const char *error_type; /* static */
@@ -121,7 +121,7 @@ struct sim_key {
     int64_t asked_us;  /* when the core asked for it last */
     int64_t effects;   /* that happened */
     int64_t last_call; /* call id */
-    bool finished;     /* a success of it is journaled */
+    bool finished;     /* the journal has a successful result of the call */
     bool released;     /* a person saw that it did not happen: it may be called once more */
     bool settled;      /* a person saw that it did: it may not */
 };
@@ -161,7 +161,7 @@ uint64_t sim_hash64(uint64_t h, rv_str bytes);
 
 /* watch_agents.c: agents that are asked, from the events alone */
 enum sim_asked_state { SIM_ASKED, SIM_AT_WORK, SIM_ENDED };
-struct sim_asked { /* a call of ask_agent, and the agent that works because of it */
+struct sim_asked { /* a call of ask_agent, and the agent that works for it */
     char *path;    /* owned: stage, visit and the ids of the calls down to this one */
     int64_t id;    /* one of a kind in a run */
     int stage;
@@ -198,7 +198,8 @@ struct sim_watch {
 RV_MUST_CHECK int sim_watch_init(struct sim_watch *w, const struct rv_pipeline *p, rv_err **err);
 void sim_watch_fini(struct sim_watch *w);
 RV_MUST_CHECK int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
-/** An event line as JSON, the caller's; NULL: it is none, which is broken, or there is no memory (in the tape). */
+/** Parse an event line; the caller owns the result. NULL: the line is not an event (a violation), or memory ran out;
+ * both are in the tape. */
 json_object *sim_watch_parse(struct sim_seed *s, const struct rv_effect *e);
 /** watch_agents.c: an event, or a call or timer (*id: of the agent whose it is, 0: a stage's). */
 RV_MUST_CHECK int sim_asked_event(struct sim_seed *s, size_t at, rv_err **err);
@@ -210,10 +211,10 @@ void sim_asked_recovered(struct sim_watch *w, int64_t gap_us);
 void sim_asked_step_ended(struct sim_seed *s);
 void sim_asked_fini(struct sim_watch *w);
 bool sim_asked_at_work(const struct sim_watch *w);
-/** Are these the calls that are open? */
+/** Check that these are the open calls. */
 void sim_watch_recovered(struct sim_seed *s, const struct rv_effects *open);
 
-/* session.c: the conversation that a run belongs to, and the rows that are kept of it */
+/* session.c: the conversation that a run belongs to, and the rows that are kept for it */
 struct sim_row {
     char *id, *parent, *call; /* owned; NULL: none */
     int type;                 /* enum rv_message_type */
@@ -257,7 +258,7 @@ struct sim_seed {
     int64_t now_us, last_event_us, n_steps;
 
     rv_store *store;
-    rv_journal *journal; /* NULL while nobody runs it */
+    rv_journal *journal; /* NULL while no process runs it */
     rv_run *run;
     struct rv_replayed replayed; /* what the run borrows from when it comes out of a journal; its own run is NULL */
     rv_journal *ghost;           /* of a process that was taken for dead; NULL: none */
@@ -274,7 +275,7 @@ struct sim_seed {
     char **answered; /* ids of interrupts whose answer is journaled; owned */
     size_t n_answered, cap_answered;
     char *asked_key; /* owned; of the call that an answer under way is about; NULL: none */
-    bool is_parked;  /* it waits for somebody who does not come */
+    bool is_parked;  /* it waits for an answer that does not come */
 
     bool is_broken;
     enum rv_sim_invariant invariant;
@@ -306,7 +307,7 @@ RV_MUST_CHECK int sim_process_open(struct sim_seed *s, rv_err **err);
 void sim_process_fini(struct sim_seed *s);
 /* shared with takeover.c */
 RV_MUST_CHECK int sim_process_perform(struct sim_seed *s, struct rv_effect *e, rv_err **err);
-void sim_process_forget(struct sim_seed *s, rv_journal *j); /* nothing of it reaches the store; NULL is fine */
+void sim_process_forget(struct sim_seed *s, rv_journal *j); /* its writes no longer reach the store; NULL is fine */
 void sim_process_drop_run(struct sim_seed *s);
 void sim_process_next_owner(struct sim_seed *s);
 
@@ -316,7 +317,7 @@ RV_MUST_CHECK int sim_timer_start(struct sim_seed *s, const struct rv_effect *e,
 void sim_call_cancel(struct sim_seed *s, int64_t call_id);
 void sim_calls_drop(struct sim_seed *s);        /* all */
 size_t sim_call_next(const struct sim_seed *s); /* index of what is due first; n_calls > 0 */
-/** Take it out and make the event of it; the texts live until the call is freed. */
+/** Take the call out and make its event; the texts live until the call is freed. */
 struct sim_call sim_call_take(struct sim_seed *s, size_t at, struct rv_event *ev);
 void sim_call_fini(struct sim_call *c);
 
@@ -341,7 +342,7 @@ RV_MUST_CHECK int sim_script_answer(struct sim_seed *s, const struct rv_effect *
                                     rv_str text, struct sim_outcome *o, bool *found, rv_err **err);
 
 /* people.c */
-/** The run waits: somebody answers, or nobody (then it is parked). */
+/** The run waits: answer it, or park it without an answer. */
 RV_MUST_CHECK int sim_people(struct sim_seed *s, rv_err **err);
 /** An answer is in the journal. */
 RV_MUST_CHECK int sim_people_answered(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
@@ -351,7 +352,7 @@ void sim_say(struct sim_seed *s, const char *fmt, ...) RV_PRINTF(2, 3);
 void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c);
 void sim_say_effects(struct sim_seed *s);
 const char *sim_stage_name(const struct sim_seed *s, int stage);
-/** Whose an effect is: "stage", or "stage > agent > agent". The caller's; NULL: no memory. */
+/** The owner of an effect: "stage", or "stage > agent > agent". The caller's; NULL: no memory. */
 char *sim_who(const struct sim_seed *s, const struct rv_effect *e);
 
 /* shrink.c */

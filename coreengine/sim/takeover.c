@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#define OFF_US (20 * SIM_SECOND_US) /* until somebody takes over: longer than a lease */
+#define OFF_US (20 * SIM_SECOND_US) /* until another process takes over: longer than a lease */
 
 static const struct rv_store_scope scope = {0};
 
-/* As long as its lease lasts, nobody can tell a dead process from a slow one. */
+/* As long as its lease lasts, a dead process looks like a slow one. */
 static int try_too_early(struct sim_seed *s, rv_err **err)
 {
     struct rv_run_row row = {0};
@@ -49,7 +49,7 @@ int sim_process_crash(struct sim_seed *s, rv_err **err)
     return s->is_broken ? 0 : sim_process_open(s, err);
 }
 
-/* Whoever was taken for dead is refused. */
+/* A process that was taken for dead is refused. */
 static int wake_ghost(struct sim_seed *s, rv_err **err)
 {
     const struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = s->now_us};
@@ -80,7 +80,7 @@ static bool is_unknown(const struct rv_effect *e)
     return e->kind == RV_EFFECT_CALL_TOOL && e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
 }
 
-/* Calls of which nobody knows: safe ones and idempotent ones are made again. */
+/* Calls with unknown outcome: safe ones and idempotent ones are made again. */
 static int redo(struct sim_seed *s, struct rv_effects *open, rv_err **err)
 {
     int rc = 0;
@@ -91,7 +91,7 @@ static int redo(struct sim_seed *s, struct rv_effects *open, rv_err **err)
     return rc;
 }
 
-/* What a tool's probe says, if it has one: 1 it happened, 0 it did not, -1 it can not tell. */
+/* The answer of a tool's probe, if it has one: 1 it happened, 0 it did not, -1 it cannot tell. */
 static int ask_probe(struct sim_seed *s, const struct rv_effect *e)
 {
     const struct rv_catalog *c = s->subject->catalog;
@@ -103,8 +103,8 @@ static int ask_probe(struct sim_seed *s, const struct rv_effect *e)
     return k && k->effects > 0;
 }
 
-/* Of a call that must not be made twice its probe tells, or a person is asked. Each answer is a step of its own, in
- * which the process may die again: what is still unknown then is found anew. */
+/* For a call that must not be made twice, ask its probe or a person. Each answer is a separate step, in which the
+ * process may die again: the calls that are still unknown are then found again. */
 static int find_out(struct sim_seed *s, struct rv_effects *open, rv_err **err)
 {
     int64_t me = s->n_owners;
@@ -154,7 +154,7 @@ static int replay(struct sim_seed *s, rv_err **err)
     return 0;
 }
 
-/* The time that nobody worked on it does not count; deadlines move. */
+/* The time without an owner does not count; deadlines move. */
 static int recover(struct sim_seed *s, struct rv_effects *open, rv_err **err)
 {
     const struct rv_event ev = {.kind = RV_EVENT_RECOVER, .now_us = s->now_us};

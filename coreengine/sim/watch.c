@@ -53,7 +53,7 @@ static void closed(struct sim_watch *w, int64_t call_id)
     w->n_open = n;
 }
 
-/* The most that a model call can cost, whoever of its role and the fallbacks answers it. */
+/* The most that a model call can cost, whether its role or one of the fallbacks answers it. */
 static int worst_cost(struct sim_seed *s, const struct rv_effect *e, int64_t *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
@@ -218,7 +218,7 @@ static int64_t number(json_object *line, const char *key)
     return rv_json_get_int(line, key, &n) ? n : 0;
 }
 
-/* What a model call took, or one of which nobody knows what became. */
+/* The usage of a model call, or of one whose outcome is unknown. */
 static void paid(struct sim_seed *s, const struct rv_effect *e)
 {
     json_object *json = sim_watch_parse(s, e);

@@ -60,7 +60,7 @@ static int owner(struct sim_seed *s, const struct rv_effect *e, struct sim_asked
     return rc;
 }
 
-/* The call of ask_agent that whoever makes the effect has under that id; made if make is true. */
+/* The call of ask_agent that the agent of the effect has under that id; added if make is true. */
 static int asked_by(struct sim_seed *s, const struct rv_effect *e, const char *id, bool make, struct sim_asked **out,
                     rv_err **err)
 {

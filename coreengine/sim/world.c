@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LANDS_ANYWAY 500 /* per mille of calls whose effect comes although nobody waits for it any more */
+#define LANDS_ANYWAY 500 /* per mille of calls whose effect happens although the engine no longer waits for it */
 
 void sim_world_fini(struct sim_world *w)
 {
@@ -85,7 +85,7 @@ int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
     if (e->kind != RV_EFFECT_CALL_TOOL)
         return 0;
     if (!e->key && !keys_wanted(s))
-        return 0; /* the world can not tell its calls apart */
+        return 0; /* the world cannot tell its calls apart */
     if (!e->key || !e->key[0]) {
         sim_break(s, RV_SIM_KEEPS_NO_REPEAT, "tool \"%s\" is called without an idempotency key", e->name);
         return 0;

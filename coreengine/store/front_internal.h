@@ -1,4 +1,4 @@
-/* What the files of the front share: the handle, and how each call enters and leaves it. Implementations never see
+/* Shared by the files of the front: the handle, and how each call enters and leaves it. Implementations never see
  * this. */
 #ifndef RV_STORE_FRONT_INTERNAL_H
 #define RV_STORE_FRONT_INTERNAL_H
@@ -19,8 +19,6 @@ struct rv_store {
 /* Refuse what does not fit, then pass the fault point of the operation. */
 RV_MUST_CHECK int rv_store_enter(rv_store *s, const char *op, rv_err **err);
 RV_MUST_CHECK int rv_store_enter_write(rv_store *s, const char *op, rv_err **err);
-/** Upkeep looks at the file as a whole, which is not what it will be while a group is open. */
-RV_MUST_CHECK int rv_store_enter_alone(rv_store *s, const char *op, rv_err **err);
 /** Pass the point behind it, if it went well. */
 RV_MUST_CHECK int rv_store_leave(rv_store *s, int rc, const char *done, rv_err **err);
 

@@ -86,7 +86,7 @@ struct mem_session {
     struct mem_node node; /* by its id */
     struct mem_session *prev, *next;
     struct mem_session_state state;
-    struct rv_session_row head;    /* what of it can not change; the rest is in the state */
+    struct rv_session_row head;    /* the fields that do not change; the others are in the state */
     struct mem_message **messages; /* state.n_messages of them */
     size_t cap;
     struct mem_table ids;
@@ -124,8 +124,8 @@ struct mem_undo {
 struct mem_store {
     struct mem_table runs, blobs, sessions;
     struct mem_run *first;             /* all runs, newest made first */
-    struct mem_session *first_session; /* likewise */
-    struct mem_schema *first_schema;   /* likewise */
+    struct mem_session *first_session; /* all sessions, newest made first */
+    struct mem_schema *first_schema;   /* all schemas, newest made first */
     int64_t n_schema_changes;          /* also those that were undone */
     struct mem_undo *undo;             /* newest first; empty between calls unless a group is open */
     struct mem_undo *spare;

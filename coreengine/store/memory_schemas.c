@@ -69,7 +69,7 @@ static int replace(struct mem_store *m, struct mem_schema *s, struct rv_schema_r
     return 0;
 }
 
-/* As in sqlite_schemas.c: only an id that somebody gave is looked for. */
+/* As in sqlite_schemas.c: only an id that the caller gave is looked for. */
 static int check_id(const struct mem_store *m, const struct rv_schema_row *row, rv_err **err)
 {
     for (const struct mem_schema *s = m->first_schema; s; s = s->next) {

@@ -10,7 +10,7 @@ static int put_blob(struct mem_store *m, rv_str data, const char *hash, int64_t 
     struct mem_blob *b = (struct mem_blob *)(void *)rv_mem_table_find(&m->blobs, hash);
 
     if (b) {
-        if (b->created_us < now_us) /* somebody is about to refer to it: its grace begins again */
+        if (b->created_us < now_us) /* a caller is about to refer to it: its grace period begins again */
             b->created_us = now_us;
         *out = b;
         return 0;

@@ -1,5 +1,5 @@
 /* Opening and closing a store that is one SQLite file in WAL mode. Beside the file are "-wal" (commits that are not yet
- * in the file) and "-shm" (the index of it, shared by the processes that have it open). */
+ * in the file) and "-shm" (the index of "-wal", shared by the processes that have the store open). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int make_folders(char *path, rv_err **err)
     return 0;
 }
 
-/* See to it that there is a regular file. It is made without being opened: closing a descriptor of it would drop the
+/* Make sure that there is a regular file. The file is made without being opened: closing a descriptor would drop the
  * locks that other handles of this process hold. */
 static int prepare_file(struct sql_store *st, const struct rv_store_opts *opts, rv_err **err)
 {
@@ -87,11 +87,11 @@ static void disconnect(struct sql_store *st)
         sqlite3_finalize(st->stmts[i]);
         st->stmts[i] = NULL;
     }
-    sqlite3_close(st->db); /* all statements are gone, so it can not refuse */
+    sqlite3_close(st->db); /* all statements are gone, so closing cannot be refused */
     st->db = NULL;
 }
 
-/* On a medium that nobody can write to, the shared index of the log can not be made, and is not needed. */
+/* On a read-only medium the shared index of the log cannot be made, and is not needed. */
 static bool is_on_read_only_medium(const char *path)
 {
     struct statvfs info;
@@ -99,8 +99,8 @@ static bool is_on_read_only_medium(const char *path)
     return statvfs(path, &info) == 0 && (info.f_flag & ST_RDONLY);
 }
 
-/* Neither the file nor its folder is ours to write to, and nobody has it open. The index could not be made here either.
- * Whoever may write and begins just now disturbs this reader, not the store. */
+/* This process can write neither the file nor its folder, and no process has the file open. The index could not be made
+ * here either. A writer that begins just now disturbs this reader, not the store. */
 static bool is_put_away(const char *path)
 {
     rv_buf log = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL), folder = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
@@ -179,8 +179,8 @@ static int set_up(struct sql_store *st, enum rv_store_sync sync, rv_err **err)
     return rc;
 }
 
-/* Whoever died while making the file left a journal that only a writer can undo. Nothing is lost if that fails: then
- * opening says why. */
+/* A process that died while making the file left a journal that only a writer can roll back. A failure here loses
+ * nothing: opening the file then says why. */
 static void undo_what_was_begun(struct sql_store *st)
 {
     rv_buf journal = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);

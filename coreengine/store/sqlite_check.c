@@ -38,7 +38,7 @@ static bool is_for_want_of_memory(rv_str problem)
     return false;
 }
 
-/* Each row of the query is a problem, its first column says which. A page that can not be read is one, too. */
+/* Each row of the query is a problem, its first column says which. A page that cannot be read is a problem, too. */
 static int ask(struct report *r, const char *sql, rv_err **err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -164,7 +164,7 @@ static const char *const questions[] = {
     "SELECT 'the counter of schemas is missing' WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name = 'schemas')",
 };
 
-/* What a row of runs can not be read with, see rv_sql_check_numbers(). */
+/* Numbers that make a row of runs unreadable, see rv_sql_check_numbers(). */
 static int check_rows(struct report *r, rv_err **err)
 {
     rv_buf sql = RV_BUF_INIT(4096);

@@ -18,7 +18,8 @@ static int code_of(int rc)
     case SQLITE_NOTADB: /* the name of another file was given */
         return RV_E_INVALID;
     case SQLITE_CORRUPT:
-    case SQLITE_ERROR: /* our statements are right, so a table or column is missing: somebody else changed the file */
+    case SQLITE_ERROR: /* the engine's statements are correct, so a table or column is missing: another program changed
+                          the file */
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
     case SQLITE_FULL:

@@ -11,7 +11,7 @@
 #define RV_SQL_BUSY_MS     60000
 #define RV_SQL_DIGEST      32
 
-/* What a run's row looks like to a reader, in the order of rv_sql_row_of(). */
+/* The columns of a run's row for readers, in the order of rv_sql_row_of(). */
 #define RV_SQL_RUN                                                                                                     \
     "r.id, r.tenant, r.user, r.session, r.pipeline, b.hash, r.parent, r.parent_seq, r.status, r.stage, r.created_us,"  \
     " r.updated_us, r.expires_us, r.n_records, r.owner, r.fence, r.lease_until_us, r.cancel, r.n_pending"              \
@@ -169,7 +169,7 @@ void rv_sql_set_wait(void *self, int64_t ms);
 /** The statement, ready to be bound and stepped; rv_sql_done() it. */
 RV_MUST_CHECK int rv_sql_use(struct sql_store *st, enum sql_id id, sqlite3_stmt **out, rv_err **err);
 void rv_sql_done(sqlite3_stmt *stmt); /* NULL is fine */
-/* What is bound is borrowed until done. */
+/* Bound values are borrowed until done. */
 void rv_sql_int(struct sql_store *st, sqlite3_stmt *stmt, int i, int64_t v);
 void rv_sql_text(struct sql_store *st, sqlite3_stmt *stmt, int i, const char *text); /* NULL: null */
 void rv_sql_str(struct sql_store *st, sqlite3_stmt *stmt, int i, rv_str s);          /* ptr NULL: null */
@@ -191,8 +191,8 @@ void rv_sql_end_read(struct sql_store *st, bool began);
  * transaction did not come to be. */
 RV_MUST_CHECK int rv_sql_begin_write(struct sql_store *st, const char *what, rv_err **err);
 RV_MUST_CHECK int rv_sql_end_write(struct sql_store *st, int rc, const char *what, rv_err **err);
-/** What between these is refused is undone alone, and the group it may be part of goes on. Between begin_write and
- * end_write. */
+/** A write between these that is refused is undone alone, and the group it may be part of goes on. Between begin_write
+ * and end_write. */
 RV_MUST_CHECK int rv_sql_begin_part(struct sql_store *st, rv_err **err);
 RV_MUST_CHECK int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err);
 int rv_sql_begin(void *self, rv_err **err);
@@ -207,7 +207,7 @@ RV_MUST_CHECK int rv_sql_bring_forward(struct sql_store *st, const char *const *
 
 /* sqlite_runs.c */
 #define RV_SQL_MAX_NUMBER (INT64_C(1) << 61) /* of a run's row: more is damage, and sums must not overflow */
-/** RV_E_INVALID: one of them is no number that a thing of that kind ("run") can have. */
+/** RV_E_INVALID: one of them is not a number that an object of that kind ("run") can have. */
 RV_MUST_CHECK int rv_sql_check_numbers(struct sql_store *st, const char *kind, const char *id, const int64_t *numbers,
                                        size_t n, rv_err **err);
 struct sql_found {
@@ -231,8 +231,9 @@ struct sql_session {
     bool is_deleted;
     struct rv_session_row row; /* borrowed from the statement */
 };
-/** 1: found, 0: there is none of that id in the scope. One that was deleted only when there is no other. What was found
- * lasts until rv_sql_done() of *stmt, which is the caller's in any case. RV_E_INVALID: it could be several users'. */
+/** Find a session in the scope. Returns 1 when found, 0 when the scope has no session of that id. A deleted session is
+ * found only when there is no other. The row is valid until rv_sql_done() of *stmt, which is the caller's in any case.
+ * RV_E_INVALID: several users have that id. */
 RV_MUST_CHECK int rv_sql_find_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
                                       sqlite3_stmt **stmt, struct sql_session *out, rv_err **err);
 /** As that; RV_E_NOT_FOUND when there is none, or it was deleted. */

@@ -1,5 +1,5 @@
-/* Messages: the rows of a turn as one write, and the walks over them. Whoever writes has the write lock, so the seq
- * that follows from the session's row is nobody else's. */
+/* Messages: the rows of a turn as one write, and the walks over them. The writer holds the write lock, so no other
+ * process uses the seq that follows from the session's row. */
 #include <stdio.h>
 
 #include "coreengine/store/sqlite_internal.h"
@@ -24,7 +24,7 @@ static int aim_at_found(const struct sql_session *found, const struct rv_turn *t
     return rc < 0 ? RV_WRAP(err, rc, "session \"%s\"", turn->session) : 0;
 }
 
-/* makes: a session that is not there is made, and one that was deleted is no failure. */
+/* makes: a missing session is made, and a deleted session is not an error. */
 static int aim(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_turn *turn, bool makes,
                int64_t now_us, struct target *t, rv_err **err)
 {

@@ -1,4 +1,5 @@
-/* Writing runs and their records. Whoever writes has the write lock, so what was looked up first is still true. */
+/* Writing runs and their records. The writer holds the write lock, so the values that it read first are still
+ * current. */
 #include <stdio.h>
 
 #include "coreengine/store/sqlite_internal.h"

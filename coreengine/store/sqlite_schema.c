@@ -25,9 +25,9 @@ const char *const rv_sql_schema[] = {
     " created_us INTEGER NOT NULL, expires_us INTEGER NOT NULL, PRIMARY KEY (run, n)) WITHOUT ROWID;"
     "CREATE TABLE snapshots (run INTEGER PRIMARY KEY REFERENCES runs (key) ON DELETE CASCADE, seq INTEGER NOT NULL,"
     " body BLOB NOT NULL);",
-    /* 1 to 2. Conversations and agent documents. The columns are p8's (p8-data 1.1, 2) but for times, which are in
-     * microseconds, and for what is null with nobody, which is '' for user_id. A message's tenant and user are its
-     * session's. The runs of a session that are under way, or wait, are looked for before each of its turns. */
+    /* 1 to 2. Conversations and agent documents. The columns are p8's (p8-data 1.1, 2), except that times are in
+     * microseconds and that user_id is '' instead of null when there is no user. A message's tenant and user are its
+     * session's. Each turn of a session first looks for the session's runs that are running or waiting. */
     "CREATE INDEX runs_under_way ON runs (tenant, session, created_us, id) WHERE status IN ('ready', 'running');"
     "CREATE INDEX runs_waiting ON runs (tenant, session, created_us, id) WHERE status IN ('interrupted');"
     "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL, tenant_id TEXT NOT NULL,"
@@ -62,7 +62,7 @@ struct header {
     int64_t application, version, n_tables;
 };
 
-/* All of it as of one moment: another process may be making the store just now. */
+/* Read everything in one transaction: another process may be making the store just now. */
 static int read_header(struct sql_store *st, struct header *h, rv_err **err)
 {
     bool began = false;

@@ -68,8 +68,8 @@ static int look(struct sql_store *st, enum sql_id how, const struct rv_schema_ro
     return rc;
 }
 
-/* An id that somebody gave may be in use, by that row alone. One that follows from name and user is not looked for: it
- * may be shared by rows of other kinds. */
+/* An id that the caller gave may be in use, by that row alone. An id that follows from name and user is not looked for:
+ * rows of other kinds may share it. */
 static int check_id(struct sql_store *st, const struct rv_schema_row *row, rv_err **err)
 {
     sqlite3_stmt *stmt = NULL;

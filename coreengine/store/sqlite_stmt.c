@@ -146,7 +146,7 @@ int rv_sql_begin_read(struct sql_store *st, bool *began, rv_err **err)
 void rv_sql_end_read(struct sql_store *st, bool began)
 {
     if (began)
-        abandon(st); /* nothing was written: ending it this way can not fail half-way */
+        abandon(st); /* nothing was written: a rollback cannot fail half-way */
 }
 
 static int fail_broken(struct sql_store *st, rv_err **err)

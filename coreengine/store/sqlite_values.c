@@ -58,7 +58,7 @@ int rv_sql_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t
     return rc;
 }
 
-/* A blob that is there is dated anew: somebody is about to refer to it, and its grace begins again. */
+/* An existing blob gets a new date: a caller is about to refer to it, and its grace period begins again. */
 static int put(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, rv_err **err)
 {
     rv_str given = {data.ptr ? data.ptr : "", data.len};

@@ -24,7 +24,8 @@ int rv_store_enter_write(rv_store *s, const char *op, rv_err **err)
     return rv_store_enter(s, op, err);
 }
 
-int rv_store_enter_alone(rv_store *s, const char *op, rv_err **err)
+/* Upkeep looks at the file as a whole, which is not what it will be while a group is open. */
+static int enter_alone(rv_store *s, const char *op, rv_err **err)
 {
     if (s->in_group)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\": not before the group is committed", s->url);
@@ -168,7 +169,7 @@ int rv_store_begin(rv_store *s, rv_err **err)
     s->in_group = rc == 0;
     rc = rv_store_leave(s, rc, "begin.done", err);
     if (rc != 0)
-        rv_store_rollback(s); /* whoever is told that it failed will not end it */
+        rv_store_rollback(s); /* a caller that gets the error will not end it */
     return rc;
 }
 
@@ -463,7 +464,7 @@ int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed
         return RV_FAIL(err, RV_E_INVALID, "sweep: neither time nor grace can be negative");
     if (s->read_only)
         return RV_FAIL(err, RV_E_DENIED, "store \"%s\" is open for reading only", s->url);
-    RV_STORE_ENTER(rv_store_enter_alone, s, "sweep", err);
+    RV_STORE_ENTER(enter_alone, s, "sweep", err);
     rc = rv_store_leave(s, s->ops->sweep(s->self, now_us, grace_us, &got, err), "sweep.done", err);
     if (rc == 0 && freed)
         *freed = got;
@@ -472,7 +473,7 @@ int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed
 
 int rv_store_check(rv_store *s, rv_err **err)
 {
-    RV_STORE_ENTER(rv_store_enter_alone, s, "check", err);
+    RV_STORE_ENTER(enter_alone, s, "check", err);
     return rv_store_leave(s, s->ops->check(s->self, err), "check.done", err);
 }
 
@@ -482,6 +483,6 @@ int rv_store_backup(rv_store *s, const char *path, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "backup of store \"%s\": no file given", s->url);
     if (strnlen(path, RV_STORE_MAX_URL + 1) > RV_STORE_MAX_URL)
         return RV_FAIL(err, RV_E_LIMIT, "backup to \"%.40s...\": a name of more than %d bytes", path, RV_STORE_MAX_URL);
-    RV_STORE_ENTER(rv_store_enter_alone, s, "backup", err);
+    RV_STORE_ENTER(enter_alone, s, "backup", err);
     return rv_store_leave(s, s->ops->backup(s->self, path, err), "backup.done", err);
 }

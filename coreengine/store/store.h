@@ -1,12 +1,12 @@
-/* The store: runs, their journals, and what belongs to them, kept so that nothing acknowledged is ever lost.
+/* The store keeps runs, their journals and the data that belongs to them; an acknowledged write is never lost.
  *
- * Knows rows and bytes, not what they mean: coreengine/journal writes and reads the records. Two implementations, one
+ * It knows rows and bytes, not their meaning: coreengine/journal writes and reads the records. Two implementations, one
  * contract: SQLite (one file) and memory. Every call that changes something is one transaction, durable when it
  * returns; a call that fails has changed nothing. A handle belongs to one thread; many handles and processes may use
  * one file.
  *
- * A run has at most one owner, who holds a lease. Each hand-over raises the run's fence; whoever writes with an older
- * fence is refused, however late it wakes up. */
+ * A run has at most one owner, who holds a lease. Each hand-over raises the run's fence; a write with an older fence is
+ * refused, however late its process wakes up. */
 #ifndef RV_STORE_H
 #define RV_STORE_H
 
@@ -48,14 +48,14 @@ RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opt
 RV_MUST_CHECK int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err);
 void rv_store_close(rv_store *s); /* NULL is fine */
 const char *rv_store_url(const rv_store *s);
-/** How long the writes from now on wait for other writers, instead of busy_ms: whoever holds a lease waits no longer
- * than the lease lasts. 0: busy_ms again. */
+/** Set how long later writes wait for other writers, instead of busy_ms: the owner of a lease waits no longer than the
+ * lease lasts. 0: busy_ms again. */
 void rv_store_set_wait(rv_store *s, int64_t ms);
 
-/* Whose rows a call may see. Every read is scoped; there is no other way in. */
+/* The rows that a call may see. Every read takes a scope. */
 struct rv_store_scope {
     const char *tenant; /* NULL: RV_STORE_TENANT */
-    const char *user;   /* NULL: all users of the tenant (an operator); "": what belongs to nobody */
+    const char *user;   /* NULL: all users of the tenant (an operator); "": only data without an owner */
 };
 
 /* --- Runs --- */
@@ -98,15 +98,15 @@ struct rv_store_new_run {
     int64_t parent_seq;
     enum rv_run_status status;
     const char *stage;
-    const char *owner; /* NULL: nobody's; the fence is 1 in any case */
+    const char *owner; /* NULL: the run has no owner; the fence is 1 in any case */
     int64_t now_us, lease_until_us;
     const struct rv_record *records; /* seq 1..n_records */
     size_t n_records;
 };
-/** RV_E_EXISTS (the id is taken), RV_E_NOT_FOUND (no such bundle), RV_E_INVALID (an id or text that can not be one). */
+/** RV_E_EXISTS (the id is taken), RV_E_NOT_FOUND (no such bundle), RV_E_INVALID (an id or text is malformed). */
 RV_MUST_CHECK int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err);
 
-/* What one step adds to a run. */
+/* The records that one step adds to a run. */
 struct rv_store_append {
     const char *run;
     int64_t fence;
@@ -167,15 +167,15 @@ RV_MUST_CHECK int rv_store_read(rv_store *s, const struct rv_store_scope *scope,
 RV_MUST_CHECK int rv_store_list_pending(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                         int (*each)(void *self, const struct rv_pending *p, rv_err **err), void *self,
                                         rv_err **err);
-/** Delete a run with its journal, pending rows and snapshot. RV_E_STATE while somebody's lease on it lasts. */
+/** Delete a run with its journal, pending rows and snapshot. RV_E_STATE while a lease on it lasts. */
 RV_MUST_CHECK int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us,
                                       rv_err **err);
 
 /* --- Sessions and their messages --- */
-/* An id is a session's among those of its tenant and user: others may have one of the same id, and neither can tell.
- * Rows without a user are nobody's in particular: in a scope, user "" sees only those, NULL (an operator) all, and
- * anybody else only their own. What is outside the scope is RV_E_NOT_FOUND, whatever it is; what an operator names by
- * an id that several users have is RV_E_INVALID. */
+/* A session id is unique among the sessions of one tenant and user: other users may have a session of the same id, and
+ * no user can find out. Rows may have no user: a scope with user "" sees only those, with NULL (an operator) all rows,
+ * and with a name only the rows of that user. A session outside the scope is always RV_E_NOT_FOUND; an id that an
+ * operator gives and that several users have is RV_E_INVALID. */
 #define RV_SESSION_STATUSES(X)                                                                                         \
     X(ACTIVE, "active", "the conversation goes on")                                                                    \
     X(ARCHIVED, "archived", "kept to be read; a new message is taken all the same")
@@ -185,7 +185,7 @@ const char *rv_session_status_text(enum rv_session_status status);
 int rv_session_status_of(rv_str text); /* RV_UNSET: another word */
 
 struct rv_session_row {
-    const char *id, *tenant, *user; /* user "": nobody */
+    const char *id, *tenant, *user; /* user "": none */
     const char *name, *description, *agent_name, *mode;
     const char *status;               /* a word of the list above */
     int64_t total_tokens, n_messages; /* messages: also the seq of the last one */
@@ -203,7 +203,7 @@ RV_MUST_CHECK int rv_store_get_session(rv_store *s, const struct rv_store_scope 
                                        struct rv_session_row *out, rv_err **err);
 struct rv_session_change {
     const char *name, *mode;   /* NULL: as it is */
-    const char *status;        /* likewise */
+    const char *status;        /* NULL: unchanged */
     json_object *metadata;     /* shallow-merged: members replace members; NULL: as it is */
     const char *const *remove; /* members of metadata that go */
     size_t n_remove;
@@ -222,9 +222,9 @@ RV_MUST_CHECK int rv_store_list_sessions(rv_store *s, const struct rv_store_scop
                                          const struct rv_session_filter *filter,
                                          int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
                                          void *self, rv_err **err);
-/** It and its messages can not be seen any more; its id stays taken for its owner. Nothing brings it back. The messages
- * go with the first sweep that finds none of its runs unfinished: a run that is recovered is told what it was told
- * before. */
+/** Delete a session: it and its messages cannot be read any more, and its id stays taken for its owner. It cannot be
+ * restored. The first sweep that finds all its runs finished deletes the messages: a run that is recovered until then
+ * needs them. */
 RV_MUST_CHECK int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                           int64_t now_us, rv_err **err);
 
@@ -302,15 +302,15 @@ struct rv_store_claim {
     const char *dead;  /* an owner that is known to live no more: its lease counts as ended; may be NULL */
     int64_t now_us, until_us;
 };
-/** Become the owner. *fence is one more than any before. RV_E_STATE: somebody's lease lasts (names owner and end), be
- * it the same owner's. */
+/** Become the owner. *fence is one more than any before. RV_E_STATE: a lease lasts (the text names its owner and end),
+ * even if it is the same owner's. */
 RV_MUST_CHECK int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                  const struct rv_store_claim *claim, int64_t *fence, rv_err **err);
 /** Extend every lease of that owner that has not been taken over. None is cut short. */
 RV_MUST_CHECK int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **err);
 /** Give it up. Fine if it was taken over meanwhile; RV_E_NOT_FOUND if it was deleted. */
 RV_MUST_CHECK int rv_store_release(rv_store *s, const char *run, int64_t fence, rv_err **err);
-/** Ask whoever runs it to cancel. RV_E_STATE when it is over. The flag goes when the run ends. */
+/** Ask the owner of the run to cancel it. RV_E_STATE when the run is over. The end of the run clears the flag. */
 RV_MUST_CHECK int rv_store_request_cancel(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                           int64_t now_us, rv_err **err);
 /** Runs of that owner that are to be cancelled; each gets the run's id. */
@@ -319,7 +319,7 @@ RV_MUST_CHECK int rv_store_list_cancels(rv_store *s, const char *owner,
                                         rv_err **err);
 
 /* --- Blobs and bundles: bytes by the SHA-256 of their content --- */
-/** Dated by the system's clock, anew when it is there already: see rv_store_sweep(). */
+/** Dated by the system's clock; writing an existing row renews the date: see rv_store_sweep(). */
 RV_MUST_CHECK int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv_err **err);
 /** Appended to out. RV_E_NOT_FOUND; RV_E_INVALID when the bytes are not those of the hash. */
 RV_MUST_CHECK int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err);
@@ -344,8 +344,8 @@ RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err
 /** Drop blobs that no run refers to and give the space back. A blob younger than grace_us (before now_us) stays: a run
  *  may be about to refer to it. *freed (may be NULL): bytes the file became smaller by. */
 RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
-/** Is all of it whole: pages, indexes, hashes of blobs, gapless journals and sessions, sums of tokens, checksums of
- *  schemas? RV_E_INVALID lists what is not. */
+/** Check the whole store: pages, indexes, hashes of blobs, gapless journals and sessions, sums of tokens, checksums of
+ *  schemas. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_store_check(rv_store *s, rv_err **err);
 /** A consistent copy while others go on writing; the file must not exist. Memory: RV_E_STATE. */
 RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);

@@ -13,7 +13,7 @@ static int check_optional(const char *kind, const char *text, size_t max, rv_err
     return rv_store_check_text(kind, text, max, err);
 }
 
-/* Without making a tree of it: it is kept as it is. */
+/* Checks the text without building a tree: it is stored unchanged. */
 int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = max};

@@ -1,4 +1,4 @@
-/* What the front and the implementations share. The front (store.c, store_args.c) has checked every argument before an
+/* Shared by the front and the implementations. The front (store.c, store_args.c) has checked every argument before an
  * implementation sees it: scopes are given and name their tenant, ids and texts are whole and within their limits,
  * records follow each other, times are not negative. */
 #ifndef RV_STORE_INTERNAL_H
@@ -25,12 +25,12 @@ typedef int rv_each_id(void *self, const char *run, rv_err **err);
 /* One per implementation; no slot is NULL. As the functions of store.h, where they differ it is said. */
 struct rv_store_ops {
     void (*close)(void *self);
-    void (*set_wait)(void *self, int64_t ms); /* NULL: there are no other writers */
+    void (*set_wait)(void *self, int64_t ms); /* NULL: the store has a single writer */
     int (*create_run)(void *self, const struct rv_store_new_run *run, rv_err **err);
     int (*append)(void *self, const struct rv_store_append *a, rv_err **err);
     int (*begin)(void *self, rv_err **err);  /* never inside a group */
     int (*commit)(void *self, rv_err **err); /* only inside one, which ends in any case */
-    void (*rollback)(void *self);            /* likewise */
+    void (*rollback)(void *self);            /* only inside a transaction, which ends in any case */
     int (*get_run)(void *self, const struct rv_store_scope *scope, const char *id, struct rv_run_row *out,
                    rv_err **err);
     int (*list_runs)(void *self, const struct rv_store_scope *scope, const struct rv_run_filter *filter,
@@ -57,7 +57,7 @@ struct rv_store_ops {
     int (*add_messages)(void *self, const struct rv_store_scope *scope, const struct rv_turn *turn, int64_t now_us,
                         rv_err **err);
     int (*put_schema)(void *self, const struct rv_schema_row *row, enum rv_schema_put how, int64_t now_us,
-                      bool *changed, rv_err **err); /* row is complete; its id is NULL when nobody gave one */
+                      bool *changed, rv_err **err); /* row is complete; its id is NULL when the caller gave none */
     int (*find_schema)(void *self, const struct rv_store_scope *scope, const char *kind, const char *name,
                        struct rv_schema_row *out, rv_err **err);
     int (*list_schemas)(void *self, const struct rv_store_scope *scope, const char *kind, rv_each_schema *each,
@@ -92,7 +92,7 @@ RV_MUST_CHECK int rv_store_sqlite_open(const char *path, const struct rv_store_o
 
 /* store_args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
 RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
-/** Has it no control characters? id may be NULL. */
+/** Check that a new id has no control characters. id may be NULL. */
 RV_MUST_CHECK int rv_store_check_new_id(const char *kind, const char *id, rv_err **err);
 RV_MUST_CHECK int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err);
 RV_MUST_CHECK int rv_store_check_new_run(const struct rv_store_new_run *run, rv_err **err);
@@ -103,7 +103,7 @@ RV_MUST_CHECK int rv_store_check_text(const char *kind, const char *text, size_t
 RV_MUST_CHECK int rv_store_check_bytes(const char *kind, rv_str s, size_t max, rv_err **err);
 RV_MUST_CHECK int rv_store_check_time(const char *kind, int64_t us, rv_err **err);
 
-/* store_args_rows.c: likewise */
+/* store_args_rows.c: the same for rows */
 RV_MUST_CHECK int rv_store_check_object(const char *kind, rv_str json, size_t max,
                                         rv_err **err); /* JSON; may be empty */
 RV_MUST_CHECK int rv_store_check_session(const struct rv_session_row *row, rv_err **err);
@@ -117,7 +117,7 @@ RV_MUST_CHECK int rv_store_check_schema(const struct rv_schema_row *row, enum rv
 /* The texts of a row, for code that treats them alike. */
 struct rv_row_texts {
     const char **texts[16]; /* NULL texts stay NULL */
-    rv_str *strs[4];        /* likewise; a copy has a NUL behind it */
+    rv_str *strs[4];        /* the same; a copy has a NUL behind it */
     size_t n_texts, n_strs;
 };
 /** Copy them all into one block, which free() frees, and let the row point there. NULL: no memory, nothing changed. */
@@ -143,14 +143,14 @@ bool rv_store_sees_session(const struct rv_store_scope *scope, const struct rv_s
 struct rv_session_row rv_store_session_of(const struct rv_turn *turn, const struct rv_store_scope *owner,
                                           int64_t now_us, char name[RV_STORE_NAME_ROOM]);
 void rv_store_session_name(const char *id, char name[RV_STORE_NAME_ROOM]); /* "chat-<id>" */
-/** What a message is kept as: its tokens, time and run are filled in where they are missing. */
+/** The stored form of a message: its tokens, time and run are filled in where they are missing. */
 struct rv_message rv_store_message_of(const struct rv_message *m, const char *run, int64_t now_us);
 /** Append the JSON text of `old` (a JSON object or nothing) with the members of patch (NULL: none) put in, and those of
  *  remove taken out. RV_E_LIMIT; RV_E_INVALID: old is damaged. */
 RV_MUST_CHECK int rv_store_merge(rv_str old, json_object *patch, const char *const *remove, size_t n_remove,
                                  rv_buf *out, rv_err **err);
 #define RV_STORE_SCHEMA_PERSON "person"
-/** Whether `given` is to replace what is there (NULL: nothing). */
+/** Tells whether `given` replaces the existing row (NULL: none). */
 bool rv_store_schema_changes(const struct rv_schema_row *given, enum rv_schema_put how,
                              const struct rv_schema_row *present, bool is_deleted);
 int rv_store_fail_no_session(const char *id, rv_err **err);

@@ -151,7 +151,7 @@ int rv_store_merge(rv_str old, json_object *patch, const char *const *remove, si
 
     if (rc < 0)
         return rc;
-    /* Written as it goes: no tree is changed, nor counted in, that is somebody else's. */
+    /* Written while walking: the caller's tree is not changed, and no reference to it is taken. */
     rv_jw_obj(&w);
     json_object_object_foreach (present, key, value) {
         json_object *given = NULL;

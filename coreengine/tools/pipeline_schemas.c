@@ -1,4 +1,4 @@
-/* output_schema of an agent is data to whoever reads the pipeline; here it has to be a schema. */
+/* For the reader of a pipeline, output_schema of an agent is data; here it has to be a schema. */
 #include "coreengine/tools/tools_internal.h"
 
 static int check(const struct rv_agent *a, rv_findings *findings, rv_err **err)

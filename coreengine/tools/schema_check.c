@@ -202,7 +202,9 @@ static bool check_additional(struct rv_schema_check *c, const node *n, json_obje
 static bool check_properties(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     const struct lh_entry *e = lh_table_head(json_object_get_object(n->property_names));
-    size_t i, left = (size_t)json_object_object_length(v); /* a small value of a large schema is no long work */
+    size_t i,
+        left =
+            (size_t)json_object_object_length(v); /* checking a small value against a large schema is not much work */
     bool ok = true;
 
     for (i = 0; e && left > 0 && (ok || !c->quiet) && !c->rc; e = lh_entry_next(e), i++) {

@@ -92,7 +92,7 @@ bool rv_schema_is_integral(json_object *v); /* 1.0 is, too */
 int rv_schema_number_cmp(json_object *a, json_object *b);
 bool rv_schema_is_multiple(json_object *v, json_object *of);
 
-/** Whether two items are equal. *steps counts down; 0 means that it gave up. RV_E_NOMEM or 0. */
+/** Tells whether two items are equal. *steps counts down; 0 means that it gave up. RV_E_NOMEM or 0. */
 RV_MUST_CHECK int rv_schema_find_equal(json_object *array, size_t *steps, bool *found, size_t pair[2]);
 
 /* --- checking --- */
@@ -113,7 +113,7 @@ struct rv_schema_check {
     int nesting;
     int rc; /* sticky: RV_E_LIMIT, RV_E_NOMEM */
 };
-/** Does v fit? Faults go into c. */
+/** Tells whether v fits; faults go into c. */
 bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
                           const struct rv_schema_path *at);
 /** $ref, allOf, anyOf, oneOf, not. */

@@ -39,7 +39,7 @@ static uint64_t hash_number(json_object *v)
     return mix(RV_SCHEMA_NUMBER, bits);
 }
 
-/* Recurses as deep as the value, which whoever read it has bounded. */
+/* Recurses as deep as the value; the JSON reader has bounded its depth. */
 static uint64_t hash_value(json_object *v, size_t *steps)
 {
     uint64_t h;

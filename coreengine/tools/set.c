@@ -42,7 +42,7 @@ static const rv_template *find_prompt(void *self, rv_str key)
     return set->under.prompt(set->under.self, key);
 }
 
-/* The i-th name of those sources; NULL: i is what is left of it. */
+/* The i-th name of those sources; NULL: there are fewer names; i is then reduced by their number. */
 static const char *source_name(const struct rv_tool_set *set, bool stands_in, size_t *i)
 {
     for (size_t s = 0; !set->is_whole && s < set->n_sources; s++) {

@@ -1,9 +1,9 @@
-/* Sources of tools: who defines tools and answers their calls.
+/* Sources of tools: a source defines tools and answers their calls.
  *
- * Capabilities are a source, a script is one, the agents that a model may ask are one; a program that adds another kind
- * of tool (a protocol, an application's own functions) implements struct rv_tool_source_ops. A run gets a list of
- * sources, and struct rv_tool_set composes them into the one catalog that the run decides by. Each tool of that catalog
- * knows its source: the caller of a tool asks rv_tool_set_find() once and calls the source that it names.
+ * Capabilities are a source, a script is one, the agents that a model may ask are one; to add another kind of tool (a
+ * protocol, an application's own functions), implement struct rv_tool_source_ops. A run gets a list of sources, and
+ * struct rv_tool_set composes them into the one catalog that the run decides by. Each tool of that catalog knows its
+ * source: to make a call, ask rv_tool_set_find() once and call the source that it names.
  *
  * Threads: a source belongs to one thread, the loop thread of the engine that calls it; all functions here are called
  * on it, and all callbacks come on it. A source that has to block hands the blocking part to struct rv_tool_workers.
@@ -26,7 +26,7 @@ typedef atomic_bool rv_cancel_flag;
 struct rv_context; /* coreengine/context/context.h */
 struct rv_tool_source;
 
-/* What a call came to. */
+/* The outcome of a call. */
 struct rv_tool_reply {
     bool failed;            /* text is a message for people and models, not JSON */
     bool retryable;         /* of a failure: the same call may succeed a little later */
@@ -58,7 +58,7 @@ struct rv_tool_call {
     struct rv_tool_call *prev, *next;
 };
 
-/* What an implementer writes: static const, one per kind of source. No slot is NULL. */
+/* The functions that an implementer writes: static const, one table per kind of source. No slot is NULL. */
 struct rv_tool_source_ops {
     const char *name; /* of the kind, for messages: "capabilities", "script" */
     /** The definition of a tool; NULL: it has none of that name. Valid and unchanged until `close`, even if the source
@@ -72,8 +72,8 @@ struct rv_tool_source_ops {
      *  `done` does not come. RV_E_NOT_FOUND: the source has no such tool, or no answer for this call; RV_E_LIMIT: too
      *  many calls are under way; RV_E_NOMEM. */
     int (*call)(void *self, struct rv_tool_call *c, rv_err **err);
-    /** Nobody wants the answer of a call that is under way. rv_tool_call_finish() must not be called for it any more,
-     *  and c may be freed as soon as this returns. Does not wait. */
+    /** Cancel a pending call, whose answer is not wanted any more. The source must not call rv_tool_call_finish() for
+     *  it any more, and the caller may free c as soon as this returns. Does not wait. */
     void (*cancel)(void *self, struct rv_tool_call *c);
     /** The end. No call is under way: rv_tool_source_close() has cancelled them. */
     void (*close)(void *self);
@@ -107,9 +107,9 @@ struct rv_tool_work {
     rv_cancel_flag cancelled;
     bool never_blocks; /* it may run on the thread of the source */
     const char *tool;  /* for logs; lives as long as the work */
-    void *host;        /* of the host that runs it */
+    void *host;        /* belongs to the host that runs the work */
 };
-/* Threads that may block, given by the host of the source. */
+/* Threads that may block; the host of the source provides them. */
 struct rv_tool_workers {
     /** Takes w on success; work that never blocks may be over when this returns. RV_E_LIMIT, RV_E_INTERNAL: no thread
      * can be had; RV_E_NOMEM. */

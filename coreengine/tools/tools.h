@@ -53,7 +53,7 @@ void rv_tool_write_line(const struct rv_tool_info *info, rv_buf *b);
 extern const struct rv_tool_info rv_tool_ask_agent;
 extern const char rv_tool_ask_agent_schema[]; /* of its parameters, JSON text */
 
-/* What a hook, policy, mock or routing function wants to be shown, and prompts by key. */
+/* The declared inputs of a hook, policy, mock or routing function, and prompts by key. */
 struct rv_entry_info {
     const char *name; /* "capability.name" */
     enum rv_name_kind kind;
@@ -67,7 +67,7 @@ struct rv_catalog {
     const rv_template *(*prompt)(void *self, rv_str key);
     void *self;
     /** The name of the tool with that number, in any order, perhaps twice; NULL: there are no more. The function may be
-     * NULL: they can not be listed. */
+     * NULL: then the names cannot be listed. */
     const char *(*tool_name)(void *self, size_t i);
 };
 extern const struct rv_catalog rv_catalog_empty; /* knows nothing */
@@ -76,8 +76,8 @@ extern const struct rv_catalog rv_catalog_empty; /* knows nothing */
 void rv_tools_check_chains(struct rv_pipeline *p, const struct rv_catalog *catalog, rv_findings *findings);
 
 /* --- Access (rule 6.2, deny by default) --- */
-/** May an agent with this access and whitelist call the tool? info NULL: an unknown tool (judged by whitelist only).
- *  *why (may be NULL): static text for a denial. */
+/** Tells whether an agent with this access and whitelist may call the tool. info NULL: an unknown tool (judged by
+ *  whitelist only). *why (may be NULL): static text for a denial. */
 bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str name, const struct rv_tool_info *info,
                      const char **why);
 
@@ -87,11 +87,12 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
  * object under "data" or "error" with whole error details. *out shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_normalize(json_object *raw, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
-/** The standard result of a reply that reports an error; the caller's. NULL: it reports none, or is no such JSON. */
+/** The standard result of a reply that reports an error; the caller's. NULL: it reports no error, or is not such a JSON
+ * object. */
 json_object *rv_tool_reported_error(rv_str reply);
-/** Does a reply report an error that counts against the health of the tool? */
+/** Tells whether a reply reports an error that counts against the health of the tool. */
 bool rv_tool_reply_reports_error(rv_str reply);
-/** An error of that type says that the caller was wrong ("there is no such file"): the tool works. */
+/** Tells whether an error of that type is a mistake of the caller ("there is no such file"): the tool itself works. */
 bool rv_tool_is_callers_fault(const char *type);
 /** {items_explored, items_pending, discoveries, evidence, raw}; *n_dropped counts every entry of raw's lists that did
  * not make it (may be NULL). Shares what it holds with raw. */

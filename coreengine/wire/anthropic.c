@@ -3,7 +3,7 @@
 
 #include "coreengine/wire/anthropic_internal.h"
 
-#define DEFAULT_MAX_TOKENS 4096 /* the field is required; where nobody says how many */
+#define DEFAULT_MAX_TOKENS 4096 /* the field is required; used when no limit is set */
 
 /* While the model thinks aloud, it may not be told which tool to use. */
 static bool is_thinking(const struct rv_wire_target *t)
@@ -192,7 +192,7 @@ static void write_options(const struct rv_wire_target *t, json_object *request, 
         rv_jw_kv_value(w, "temperature", temperature);
 }
 
-/* Their mode for structured output takes closed schemas only. What can not be said so is handed over by the output
+/* Their mode for structured output takes closed schemas only. A schema that cannot be closed is sent as the output
  * tool, unless the request insists on the mode. */
 static int close_schema(const struct rv_wire_target *t, json_object *request, enum wire_via *via, json_object **schema,
                         rv_err **err)

@@ -7,7 +7,7 @@
 static const struct {
     const char *type;
     enum rv_llm_error kind;
-    bool is_final; /* trying again is no use although the kind would allow it */
+    bool is_final; /* repeating cannot help although the kind would allow it */
 } error_types[] = {
     {"invalid_request_error", RV_LLM_ERROR_BAD_REQUEST, true},
     {"authentication_error", RV_LLM_ERROR_AUTH, true},

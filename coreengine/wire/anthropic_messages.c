@@ -20,7 +20,7 @@ struct conversation {
     rv_jw *w;
     rv_buf *system;                              /* gets the system texts that stand first */
     const char *open;                            /* the role whose turn is open; NULL: none */
-    bool has_begun;                              /* somebody spoke */
+    bool has_begun;                              /* a message was added */
     rv_index ids;                                /* of all calls */
     size_t n_calls;                              /* so far */
     struct pending calls[RV_LLM_MAX_TOOL_CALLS]; /* of the turn before */
@@ -154,11 +154,11 @@ static int add_assistant(struct conversation *c, json_object *message, rv_str te
     int rc = 0;
 
     if (n == 0 && is_blank(text))
-        return 0; /* thoughts alone are no turn */
+        return 0; /* thinking alone does not make a turn */
     if (n > RV_LLM_MAX_TOOL_CALLS)
         return RV_FAIL(err, RV_E_INVALID, "a message has more than %d tool calls", RV_LLM_MAX_TOOL_CALLS);
     if (thinking && c->open && rv_str_is(rv_str_of(c->open), "assistant"))
-        fall_silent(c); /* thinking opens a turn: it can not be joined to another */
+        fall_silent(c); /* thinking opens a turn: it cannot be joined to another */
     open_turn(c, "assistant");
     write_thinking(c->w, thinking);
     if (!is_blank(text))
@@ -263,7 +263,7 @@ static bool speaks(const char *role, json_object *message, rv_str text)
     return !message || !is_blank(text); /* the prompt is a turn even where it is blank */
 }
 
-/* What the system says before anybody else is a member of its own. */
+/* The system messages before the first other message are a separate member. */
 static int add_system(void *self, const char *role, json_object *message, rv_str text, rv_err **err)
 {
     struct conversation *c = self;

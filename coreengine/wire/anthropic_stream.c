@@ -77,7 +77,7 @@ static int add_signature(rv_wire_reader *r, rv_str text, rv_err **err)
     return rv_buf_check(&r->block_signature, "a signature", err);
 }
 
-/* Without a signature nobody can check it, and nobody takes it back. */
+/* The provider does not accept thinking back without a signature. */
 static int close_thinking(rv_wire_reader *r, rv_err **err)
 {
     json_object *block;

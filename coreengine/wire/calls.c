@@ -72,8 +72,8 @@ static void hand_arguments(rv_wire_reader *r, const struct wire_call *c, rv_str 
             r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_ARGUMENTS, .index = index_of(r, c), .text = text});
 }
 
-/* Another call begins: those before it have all of their arguments. Not by the book, a few servers mix the pieces of
- * several calls: one whose arguments are no whole object yet is left open. */
+/* Another call begins: those before it have all of their arguments. Against the protocol, a few servers mix the pieces
+ * of several calls: a call whose arguments are not a complete object yet is left open. */
 static int end_those_before(rv_wire_reader *r, const struct wire_call *next, rv_err **err)
 {
     int rc = 0;

@@ -1,13 +1,13 @@
 /* References of a schema, replaced by what they name. Some servers read the parameters of a tool member by member and
- * know no references: a model there would be told nothing of a shape that is named. What can not be replaced as it is,
- * because it contains itself, or says more beside the reference than words about it, stays as it was. */
+ * know no references: a model there would see nothing of a referenced schema. A reference stays when the schema
+ * contains itself, or when there are other keywords than descriptions beside the reference. */
 #include "coreengine/wire/wire_internal.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>
 
 #define MAX_NESTING 64
-#define MAX_NODES   20000 /* of what comes of it: definitions of definitions multiply */
+#define MAX_NODES   20000 /* of the result: definitions of definitions multiply */
 
 struct inlining {
     json_object *root;

@@ -102,7 +102,7 @@ int rv_ollama_line(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
     return rc;
 }
 
-/* How it says that the prompt is too long; there is no code for it. */
+/* The text by which Ollama says that the prompt is too long; there is no code for it. */
 static const char *const too_long[] = {"context length",  "context size",       "context window",
                                        "prompt too long", "prompt is too long", "input too long"};
 

@@ -1,5 +1,5 @@
-/* One answer while it is read: frames its body, keeps what the codec tells of it, and hands the pieces out. How it
- * ends is in reader_end.c, its tool calls are in calls.c. */
+/* One answer while it is read: frames its body, keeps what the codec extracts, and hands the pieces out. The end of the
+ * answer is in reader_end.c, its tool calls are in calls.c. */
 #include <stdlib.h>
 #include <strings.h>
 

@@ -1,7 +1,7 @@
 /* How an answer ends: what came is made a reply, or a failure that keeps the text. */
 #include "coreengine/wire/wire_internal.h"
 
-/* A body that could only be looked at when all of it was there. */
+/* A body that can only be parsed when it is complete. */
 static int read_rest(rv_wire_reader *r, rv_err **err)
 {
     json_object *reply = NULL;

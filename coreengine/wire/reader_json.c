@@ -1,4 +1,4 @@
-/* JSON of an answer: a value of the stream, or the provider's words for what went wrong in the middle of it. */
+/* JSON of an answer: a value of the stream, or the provider's message about an error in the middle of the stream. */
 #include "coreengine/wire/wire_internal.h"
 
 int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err)

@@ -2,8 +2,8 @@
  *
  * In it the root is an object, every object is closed and requires all of its properties; what was optional may be null
  * instead. Limits of texts, numbers and lists are refused by some models and ignored by others: they become words of
- * the description, and are checked here when the answer comes. What can not be said so that every answer in the strict
- * form is also one of the schema (but for the nulls) is not said at all: the caller sends the schema as it is. */
+ * the description, and are checked here when the answer comes. When an answer in the strict form might not fit the
+ * schema (apart from the nulls), the strict form is not used: the caller sends the schema unchanged. */
 #include "coreengine/wire/wire_internal.h"
 
 #include <json-c/linkhash.h>
@@ -17,13 +17,13 @@
 struct strict {
     json_object *root;
     size_t n_properties, n_values;
-    bool is_lost; /* it can not be said */
+    bool is_lost; /* the strict subset cannot express it */
     rv_err **err;
 };
 
 enum word { WORD_KEPT, WORD_SCHEMA, WORD_DROPPED, WORD_LIMIT };
 
-/* The words that may stand in a schema. Any other that is not an extension ("x-...") can not be said. */
+/* The keywords that a schema may use. The strict subset cannot express any other, except extensions ("x-..."). */
 static const struct {
     const char *name;
     enum word how;
@@ -411,7 +411,7 @@ static int convert_into(struct strict *s, json_object *from, int nesting, json_o
     return rc;
 }
 
-/* *out NULL, with is_lost: it can not be said. */
+/* *out NULL, with is_lost: the strict subset cannot express it. */
 static int convert(struct strict *s, json_object *from, int nesting, json_object **out)
 {
     json_object *to;

@@ -44,7 +44,7 @@ struct rv_wire_target {
     bool no_stream_usage;         /* OPENAI: "stream_options" is refused */
     bool no_parallel_calls;       /* ask for one tool call at a time, where that can be said */
     bool no_sampling;             /* temperature and seed are refused: leave them out */
-    bool no_tools;                /* the model can not call tools: a request with tools is RV_E_INVALID */
+    bool no_tools;                /* the model cannot call tools: a request with tools is RV_E_INVALID */
     bool no_native_output;        /* it has no mode for structured output */
     bool no_strict_output;        /* OPENAI: never ask for the strict mode of schemas */
     json_object *extra_body;      /* members added to the body, over ours; NULL: none */
@@ -56,7 +56,7 @@ const char *rv_wire_path(enum rv_wire_kind wire);
  * output loses its top-level description (prompts have it). via "auto" is native where the target can, else by the
  * output tool, else (no tools either) by words in the prompt. In OpenAI's strict mode, which is asked for where the
  * schema can be said in it, the model writes null for what the schema lets it leave out.
- *  @return RV_E_INVALID: the request can not be said on this wire (the text says why), RV_E_LIMIT, RV_E_NOMEM */
+ *  @return RV_E_INVALID: this wire cannot express the request (the text says why), RV_E_LIMIT, RV_E_NOMEM */
 RV_MUST_CHECK int rv_wire_request(const struct rv_wire_target *t, json_object *request, rv_buf *body, rv_err **err);
 
 /* --- The answer --- */

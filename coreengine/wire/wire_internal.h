@@ -10,18 +10,18 @@ struct wire_half {
     unsigned high; /* 0: nothing waits */
 };
 
-/* How far the brackets of arguments were looked at: each byte once, however many pieces they come in. */
+/* The position up to which the brackets of arguments were checked: each byte once, however many pieces they come in. */
 struct wire_brackets {
     size_t at;
     unsigned depth;
     bool in_text, is_escaped;
     bool are_closed; /* those that were opened first */
-    bool is_none;    /* what they closed is no object, and no further piece will make it one */
+    bool is_none;    /* the JSON read so far is complete but not an object, and no further piece can change that */
 };
 
 /* One tool call while its arguments come. */
 struct wire_call {
-    int64_t key;      /* the provider's number of it; -1: none */
+    int64_t key;      /* the provider's index of the call; -1: none */
     rv_buf id, name;  /* id may stay empty: one is made up when the call starts, as it is when another call has it */
     rv_buf arguments; /* text */
     struct wire_half half;
@@ -43,7 +43,7 @@ struct rv_wire_reader {
     bool saw_end;         /* the protocol's own end mark: the rest is not looked at */
     bool may_end;         /* what has to come has come: an end of the stream is a good one from here */
     int broken_kind;      /* enum rv_llm_error */
-    bool broken_for_good; /* the provider says that it is no use to try again */
+    bool broken_for_good; /* the provider says that repeating cannot help */
     rv_buf broken_why;
     rv_buf text;
     struct wire_half half, thinking_half;
@@ -64,7 +64,7 @@ struct rv_wire_reader {
     bool has_usage, has_false_usage;
 };
 
-/* What a wire brings. Each returns 0 or RV_E_NOMEM; everything else is said by rv_reader_break(). */
+/* The functions of a wire. Each returns 0 or RV_E_NOMEM; all other errors go through rv_reader_break(). */
 struct wire_codec {
     int (*request)(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err);
     int (*event)(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err); /* one event or line of the stream */
@@ -88,12 +88,12 @@ RV_MUST_CHECK int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv
 RV_MUST_CHECK int rv_reader_arguments_object(rv_wire_reader *r, struct wire_call *c, json_object *arguments,
                                              rv_err **err);
 void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c);
-/** Whether its arguments are one complete object by now; RV_E_NOMEM only. */
+/** Tells whether its arguments are one complete object by now; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err);
 void rv_reader_finish(rv_wire_reader *r, int finish);
-/** Counts that can not be true are not told: a journal could not hold them. */
+/** Drop impossible counts: a journal could not hold them. */
 void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);
-/** The answer is no good: what was wrong, once (the first counts). */
+/** Record that the answer is broken, and why; only the first reason is kept. */
 void rv_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);
 /** The same by an error object of the provider in the middle of the stream: the codec's fault() reads it, with status 0
  * and the kind "overloaded" to start from. */
@@ -102,8 +102,8 @@ RV_MUST_CHECK int rv_reader_fault(rv_wire_reader *r, json_object *body, rv_err *
 RV_MUST_CHECK int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err);
 
 #define WIRE_MAX_WHOLE (2 * RV_LLM_MAX_REPLY) /* of an answer that comes at once: its text with escapes */
-#define WIRE_MAX_WHY   ((size_t)8 << 10)      /* what is said of an answer that is no good */
-/** What a frame's reading came to: anything but a lack of memory breaks the reply. Frees why. */
+#define WIRE_MAX_WHY   ((size_t)8 << 10)      /* of the text that says why an answer is broken */
+/** Handle the result of reading a frame: any error except a lack of memory breaks the reply. Frees why. */
 RV_MUST_CHECK int rv_reader_stopped(rv_wire_reader *r, int rc, rv_err *why, rv_err **err);
 /** Hand out a piece of the answer itself. */
 void rv_reader_hand(rv_wire_reader *r, struct rv_llm_delta d);
@@ -121,12 +121,12 @@ rv_str rv_half_join(struct wire_half *h, bool has_marks, rv_str text, rv_buf *sc
 bool rv_half_is_lost(struct wire_half *h, rv_str *lost);
 
 /* reader_end.c */
-/** Whether text is one complete JSON object; RV_E_NOMEM only. */
+/** Tells whether text is one complete JSON object; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_reader_is_object(rv_str text, bool *is, rv_err **err);
 
 /* show.c: words for people */
 #define WIRE_MAX_SHOWN 300 /* bytes of an answer that a message shows */
-/** The beginning of bytes of any kind, on one line, what is no text replaced. Appended. */
+/** Append the beginning of arbitrary bytes on one line; bytes that are not text are replaced. */
 void rv_wire_show(rv_str bytes, rv_buf *out);
 /** "provider:model". Appended. */
 void rv_wire_name_target(const struct rv_wire_target *t, rv_buf *out);
@@ -140,12 +140,12 @@ static inline rv_str rv_wire_text(json_object *obj, const char *key)
 }
 
 /* body.c: pieces of requests that wires share */
-/** Is the output of this request to come this way, given what the target can? enum below. */
+/** Tells whether the output of this request comes this way, given the abilities of the target. enum below. */
 enum wire_via { WIRE_VIA_NONE, WIRE_VIA_NATIVE, WIRE_VIA_TOOL, WIRE_VIA_PROMPT };
 RV_MUST_CHECK int rv_body_via(const struct rv_wire_target *t, json_object *request, enum wire_via *via, rv_err **err);
 /** The schema of the output without its top-level description; *out is the caller's. */
 RV_MUST_CHECK int rv_body_schema(json_object *request, json_object **out, rv_err **err);
-/** The schema with its references replaced by what they name, or as it is where that can not be; *out is the caller's.
+/** The schema with its references resolved, or unchanged where that is impossible; *out is the caller's.
  */
 RV_MUST_CHECK int rv_body_inline(json_object *schema, json_object **out, rv_err **err);
 /** The words that ask for JSON of that schema (WIRE_VIA_PROMPT); appended. */
@@ -159,7 +159,7 @@ RV_MUST_CHECK int rv_body_write_messages(const struct rv_wire_target *t, json_ob
                                          void *self, rv_jw *w, rv_err **err);
 /** The member "content" of a prompt. ask: the schema that it has to ask for in words; NULL: none. */
 RV_MUST_CHECK int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **err);
-/** RV_E_INVALID: a tool can not hand over output of that schema. */
+/** RV_E_INVALID: a tool cannot return output of that schema. */
 RV_MUST_CHECK int rv_body_check_output_tool(json_object *schema, rv_err **err);
 /** An array of the tools, each as {type: "function", function}. output_schema: of the output tool, which is one more;
  * NULL: none. is_plain: the server reads parameters member by member, so that a tool without them has empty ones, and
@@ -174,7 +174,7 @@ bool rv_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key);
 void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
 
 /* fault.c */
-/** What a bad status means; *retryable: whether the same request may succeed later. */
+/** The meaning of a bad status; *retryable: whether the same request may succeed later. */
 enum rv_llm_error rv_fault_kind(int status, bool *retryable);
 
 /* openai_stream.c, openai_fault.c: parts of rv_wire_openai */
@@ -193,7 +193,7 @@ bool rv_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *is_
 RV_MUST_CHECK int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);
 
 /* strict.c */
-/** The schema in the strict subset of OpenAI's structured outputs; *out NULL: it can not be said in it. */
+/** The schema in the strict subset of OpenAI's structured outputs; *out NULL: the subset cannot express it. */
 RV_MUST_CHECK int rv_schema_to_strict(json_object *schema, json_object **out, rv_err **err);
 
 #endif

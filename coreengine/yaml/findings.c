@@ -1,5 +1,5 @@
 /* The list of findings: owns its texts, keeps the first RV_FINDINGS_MAX, counts the rest. Texts quote what users wrote,
- * so control characters are shown as escapes: a file can not move the cursor of whoever lints it. */
+ * so control characters are shown as escapes: a file cannot move the cursor in the terminal of its reader. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

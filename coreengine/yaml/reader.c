@@ -334,7 +334,7 @@ static void read_map(struct reader *r, struct rv_node *map, int depth, int *heig
     r->n_stack = base;
 }
 
-/* The value that begins with event, or NULL when reading ends. *height: levels of it, at least 1. */
+/* The value that begins with event, or NULL when reading ends. *height: the number of its levels, at least 1. */
 static struct rv_node *read_node(struct reader *r, const yaml_event_t *event, int depth, int *height)
 {
     size_t n_before = r->n_nodes;

@@ -73,7 +73,7 @@ static void set_integer(struct rv_node *node, const char *digits, int base)
 {
     errno = 0;
     node->i64 = strtoll(digits, NULL, base);
-    if (errno == ERANGE) { /* kept as a number; whoever needs an integer refuses it */
+    if (errno == ERANGE) { /* kept as a number; a reader that needs an integer refuses it */
         node->kind = RV_NODE_FLOAT;
         node->i64 = 0;
         node->f64 = base == 10 ? read_double(node->text.ptr) : __builtin_inf();

@@ -33,7 +33,7 @@ struct rv_src rv_yaml_place(rv_str text, size_t offset, const char *name)
             src.col = 1;
             continue;
         }
-        src.col += ((unsigned char)text.ptr[i] & 0xc0) != 0x80; /* continuation bytes are no columns */
+        src.col += ((unsigned char)text.ptr[i] & 0xc0) != 0x80; /* continuation bytes do not count as columns */
         i++;
     }
     return src;

@@ -126,7 +126,7 @@ struct rv_key_reader {
     const char *owner_name; /* NULL while unknown */
     void *user;             /* of the caller */
     const char *path;       /* what stands before a key in messages: "execution."; NULL: nothing */
-    bool is_open;           /* unknown keys are somebody else's: no finding */
+    bool is_open;           /* another reader handles unknown keys: they are not findings */
     bool hide_values;       /* values may be secrets: messages do not quote them */
     int rc;                 /* sticky RV_E_NOMEM */
 };
@@ -140,7 +140,7 @@ void rv_keys_wrong_type(struct rv_key_reader *r, const struct rv_node *node, con
 /** A finding that begins with the reader's owner: `agent "plan": ...`. */
 void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
                      const char *fmt, ...) RV_PRINTF(5, 6);
-/** The strings of a list node as a list of the arena; items that are no strings become findings. */
+/** The strings of a list node as a list of the arena; items that are not strings become findings. */
 void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out);
 /** The properties object, `required` and additionalProperties:false of a table, as JSON Schema text. */
 void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w);

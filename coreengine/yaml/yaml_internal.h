@@ -15,7 +15,7 @@ struct rv_yaml {
 struct rv_anchor {
     rv_str name;          /* arena */
     struct rv_node *node; /* NULL while its own content is being read */
-    size_t n_nodes;       /* of it and below, aliases expanded */
+    size_t n_nodes;       /* the node and its descendants, aliases expanded */
     int height;           /* levels */
 };
 struct rv_anchors {
@@ -39,7 +39,7 @@ struct rv_src rv_yaml_place(rv_str text, size_t offset, const char *name);
 /** Byte offset of the first character of a line (from 1) at or after *offset, which stands on line *line; both advance.
  */
 void rv_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset);
-/** What libyaml stopped at, as a finding that a person can act on. */
+/** The error at which libyaml stopped, as a finding that a person can act on. */
 void rv_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings);
 
 /** "a map", "an integer", ...: the kind with its article. */

@@ -17,7 +17,7 @@ extern const struct rv_fn_group rv_fn_group_words, rv_fn_group_texts, rv_fn_grou
     rv_fn_group_envelopes, rv_fn_group_goals, rv_fn_group_runs, rv_fn_group_agentdocs, rv_fn_group_agents;
 
 /* shape.c */
-/** Does the input have that shape? RV_E_INVALID names the key, what was found, what is legal. */
+/** Check that the input has that shape. RV_E_INVALID names the key, the value that was found, and the legal values. */
 RV_MUST_CHECK int rv_fn_check_shape(const char *shape, json_object *in, rv_err **err);
 
 /* input.c */

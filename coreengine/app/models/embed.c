@@ -109,7 +109,7 @@ int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target,
         rc = refuse(target, &fetch, err);
     } else if (rc == 0) {
         rc = rv_wire_embed_read(&target->wire, rv_buf_str(&fetch.body), n, out, err);
-        if (rc < 0) /* what it answers is no fault of the caller */
+        if (rc < 0) /* a bad answer is not the caller's fault */
             rc = RV_WRAP(err, rc == RV_E_PARSE ? RV_E_PROVIDER : rc, "read the embeddings of \"%s\"",
                          target->wire.provider);
     }

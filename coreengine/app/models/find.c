@@ -1,5 +1,5 @@
-/* Which models are at hand: keys in the environment, and servers of models on this machine. Nothing is sent to anybody
- * else, no key is tried, and no value of a variable is shown: it may be a secret. */
+/* Find the models that are available: keys in the environment, and model servers on this machine. Nothing is sent to
+ * other machines, no key is tried, and no value of a variable is shown: it may be a secret. */
 #include "coreengine/app/models/models_internal.h"
 
 #include <ctype.h>

@@ -13,7 +13,7 @@ struct rv_recorder {
     size_t n_calls, cap_calls;
     json_object *models;   /* stage -> list of entries, in the order in which the calls were made */
     json_object *tools;    /* tool -> list of entries */
-    json_object *declared; /* tool -> what a script says of it besides */
+    json_object *declared; /* tool -> further members of its entry in a script */
     json_object *answers;
     struct rv_record_secrets secrets;
     int64_t last_us; /* the latest time that was seen */

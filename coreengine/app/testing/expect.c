@@ -201,7 +201,7 @@ static int compare_errors(struct rv_test_report *r, json_object *expected, rv_er
     return rc;
 }
 
-/* --- all of it --- */
+/* --- all expectations --- */
 
 static int compare_duration(struct rv_test_report *r, json_object *expected, rv_err **err)
 {

@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* Shared by the files of this folder. */
 #ifndef RV_APP_TESTING_INTERNAL_H
 #define RV_APP_TESTING_INTERNAL_H
 

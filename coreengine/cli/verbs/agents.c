@@ -212,7 +212,7 @@ static const struct rv_cli_option show_options[] = {
     RV_CLI_SOURCES_OPTIONS,
 };
 
-const struct rv_cli_verb rv_verb_agents_list = {
+static const struct rv_cli_verb list_verb = {
     .name = "agents list",
     .args = "",
     .summary = "list agents and where they come from",
@@ -226,7 +226,7 @@ const struct rv_cli_verb rv_verb_agents_list = {
     .n_options = RV_COUNT(list_options),
     .run = list,
 };
-const struct rv_cli_verb rv_verb_agents_show = {
+static const struct rv_cli_verb show_verb = {
     .name = "agents show",
     .args = "NAME",
     .summary = "show the document of an agent in its flat form",
@@ -243,8 +243,8 @@ const struct rv_cli_verb rv_verb_agents_show = {
 };
 
 static const struct rv_cli_verb *const subs[] = {
-    &rv_verb_agents_list,
-    &rv_verb_agents_show,
+    &list_verb,
+    &show_verb,
     &rv_verb_agents_put,
     &rv_verb_agents_validate,
     &rv_verb_agents_delete,

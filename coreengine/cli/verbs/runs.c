@@ -210,7 +210,7 @@ static const struct rv_cli_option list_options[] = {
     RV_CLI_TENANT_OPTION,
 };
 
-const struct rv_cli_verb rv_verb_runs_list = {
+static const struct rv_cli_verb list_verb = {
     .name = "runs list",
     .args = "",
     .summary = "list runs, newest first",
@@ -227,7 +227,7 @@ const struct rv_cli_verb rv_verb_runs_list = {
 };
 
 static const struct rv_cli_verb *const subs[] = {
-    &rv_verb_runs_list,
+    &list_verb,
     &rv_verb_runs_show,
     &rv_verb_runs_events,
     &rv_verb_runs_cancel,

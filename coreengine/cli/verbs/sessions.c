@@ -146,7 +146,7 @@ static const struct rv_cli_option delete_options[] = {
     RV_CLI_SYNC_OPTION,
 };
 
-const struct rv_cli_verb rv_verb_sessions_list = {
+static const struct rv_cli_verb list_verb = {
     .name = "sessions list",
     .args = "",
     .summary = "list sessions, last active first",
@@ -158,7 +158,7 @@ const struct rv_cli_verb rv_verb_sessions_list = {
     .n_options = RV_COUNT(list_options),
     .run = list,
 };
-const struct rv_cli_verb rv_verb_sessions_delete = {
+static const struct rv_cli_verb delete_verb = {
     .name = "sessions delete",
     .args = "SESSION",
     .summary = "delete a session with its messages",
@@ -174,8 +174,14 @@ const struct rv_cli_verb rv_verb_sessions_delete = {
 };
 
 static const struct rv_cli_verb *const subs[] = {
-    &rv_verb_sessions_list,   &rv_verb_sessions_show,   &rv_verb_sessions_messages,       &rv_verb_sessions_export,
-    &rv_verb_sessions_change, &rv_verb_sessions_delete, &rv_verb_sessions_delete_message, NULL,
+    &list_verb,
+    &rv_verb_sessions_show,
+    &rv_verb_sessions_messages,
+    &rv_verb_sessions_export,
+    &rv_verb_sessions_change,
+    &delete_verb,
+    &rv_verb_sessions_delete_message,
+    NULL,
 };
 
 const struct rv_cli_verb rv_verb_sessions = {

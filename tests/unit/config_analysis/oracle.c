@@ -219,13 +219,17 @@ static void next_batch(struct batches *b, const struct moment *m)
     struct moment next = *m;
     unsigned started = 0;
     bool stop = false;
+    int ready[ORACLE_STAGES];
+    size_t n_ready = rv_pipeline_ready(&b->w->p, m->states, ready), at = 0;
 
     for (int s = 0; s < (int)b->w->p.n_agents; s++) {
         const struct rv_agent *a = &b->w->agents[s];
+        bool is_ready = at < n_ready && ready[at] == s;
         bool calls = a->has_llm && !(a->hooks.mock && a->hooks.mock_handler[0]) && !b->mocked;
         bool is_forced = m->states[s] == RV_STAGE_WAITING && m->forced >> s & 1;
 
-        if (!is_forced && !rv_stage_is_ready(&b->w->p, m->states, s))
+        at += is_ready;
+        if (!is_forced && !is_ready)
             continue;
         if (next.hops >= b->w->p.max_agent_hops || (calls && next.calls >= b->w->p.max_llm_calls)) {
             stop = true;

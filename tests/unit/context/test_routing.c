@@ -1,4 +1,5 @@
 /* Routing between agents: each operation of p8-agents 12 from each state, and what a session hands back. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +163,7 @@ static const struct {
      "\"escalation\":\"e\",\"delegation\":{\"x\":1},\"transitions\":{},\"target\":\"t\",\"other\":1}",
      "{\"active_agent\":\"a\",\"state\":\"executing\",\"target\":\"complete\",\"turn_count\":2,\"max_turns\":5,"
      "\"fallback\":\"f\",\"escalation\":\"e\",\"delegation\":null," TRANSITIONS},
+    {"{\"state\":\"Executing\"}", FIRST},
     {"{\"active_agent\":7,\"state\":\"dancing\",\"turn_count\":-1,\"max_turns\":\"5\",\"fallback\":\"\","
      "\"escalation\":\"a\\u0000b\"}",
      FIRST},
@@ -200,10 +202,20 @@ END_TEST
 
 START_TEST(each_state_has_its_word)
 {
-    enum rv_routing_state state = (enum rv_routing_state)_i;
+    static const char *const words[] = {"idle", "executing", "complete", "re-evaluate", "escalated"};
+    struct rv_routing r = RV_ROUTING_INIT, again;
+    char want[64];
 
-    ck_assert_int_eq(rv_routing_state_of(rv_str_of(rv_routing_state_text(state))), _i);
-    ck_assert_int_eq(rv_routing_state_of(RV_STR_LIT("Idle")), RV_UNSET);
+    ck_assert_uint_eq(RV_COUNT(words), RV_N_ROUTING_STATES);
+    r.state = (enum rv_routing_state)_i;
+    char *text = text_of(&r);
+    (void)snprintf(want, sizeof want, "\"state\":\"%s\"", words[_i]);
+    ck_assert_msg(strstr(text, want), "%s", text);
+    json_object *json = rv_kit_json(text);
+    rv_routing_read_json(json, &again);
+    ck_assert_int_eq(again.state, _i);
+    json_object_put(json);
+    free(text);
 }
 END_TEST
 
