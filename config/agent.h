@@ -10,8 +10,8 @@
 #ifndef RV_CONFIG_AGENT_H
 #define RV_CONFIG_AGENT_H
 
-#include "coreengine/agentdoc/agentdoc.h"
-#include "coreengine/expr/expr.h"
+#include "config/agentdoc/agentdoc.h"
+#include "coreengine/lang/expr.h"
 
 #define RV_MAX_STAGE_NAME      128 /* bytes: names stand in one line of a terminal */
 #define RV_MAX_RULES_PER_AGENT 256

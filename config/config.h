@@ -6,7 +6,7 @@
 #define RV_CONFIG_H
 
 #include "config/agent.h"
-#include "coreengine/yaml/yaml.h"
+#include "coreengine/lang/yaml.h"
 #include "envelope/envelope.h"
 
 #define RV_MAX_STAGES             10000 /* agents of one pipeline */

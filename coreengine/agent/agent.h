@@ -11,8 +11,8 @@
 #ifndef RV_AGENT_H
 #define RV_AGENT_H
 
-#include "coreengine/context/context.h"
-#include "coreengine/llm/llm.h"
+#include "coreengine/conversation/context.h"
+#include "coreengine/model/llm/llm.h"
 #include "coreengine/tools/tools.h"
 
 /* --- Effects: what the core wants done ------------------------------------------------------------------------- */

@@ -9,10 +9,10 @@
 #ifndef RV_APP_H
 #define RV_APP_H
 
-#include "coreengine/agents/agents.h"
-#include "coreengine/journal/bundle.h"
-#include "coreengine/journal/journal.h"
-#include "coreengine/shell/shell.h"
+#include "coreengine/app/agents/agents.h"
+#include "coreengine/engine/engine.h"
+#include "coreengine/store/journal/bundle.h"
+#include "coreengine/store/journal/journal.h"
 
 /* Where things are, and for whom. All texts are borrowed. A zeroed struct is the default of each field. */
 struct rv_app {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/chat/chat.h"
+#include "coreengine/app/turns/chat.h"
 
 struct rv_app_conversation {
     struct rv_conversation talk;

@@ -68,7 +68,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
         .has_script = l->script != NULL,
         .answers_from_script = l->script != NULL,
         .scripted = scripted,
-        .max_parallel = RV_SHELL_MAX_PARALLEL,
+        .max_parallel = RV_ENGINE_MAX_PARALLEL,
         .script_at = begin->script_at,
         .conversation = begin->conversation,
     };

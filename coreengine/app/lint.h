@@ -2,7 +2,7 @@
 #ifndef RV_APP_LINT_H
 #define RV_APP_LINT_H
 
-#include "coreengine/llm/llm.h"
+#include "coreengine/model/llm/llm.h"
 
 /* The proofs of a pipeline: for one part of a run, and for the run with its answers. */
 struct rv_app_proved {

@@ -4,7 +4,7 @@
 #define RV_APP_MODELS_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/provider/provider.h"
+#include "coreengine/model/provider/provider.h"
 
 #define RV_APP_MAX_FETCH   ((size_t)64 << 20) /* bytes of one answer */
 #define RV_APP_MAX_SERVERS 32

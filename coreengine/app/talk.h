@@ -1,9 +1,9 @@
-/* A chat with all that it needs: what coreengine/chat is given by a front. */
+/* A chat with all that it needs: what coreengine/app/turns is given by a front. */
 #ifndef RV_APP_TALK_H
 #define RV_APP_TALK_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/chat/chat.h"
+#include "coreengine/app/turns/chat.h"
 
 /* Zero it, fill in the first part, open it, enter a session; close it in any case. Loop thread. */
 struct rv_app_chat {

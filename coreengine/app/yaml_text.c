@@ -1,7 +1,7 @@
 /* Texts in YAML that people read. */
 #include "coreengine/app/yaml_text.h"
 
-#include "coreengine/script/script.h"
+#include "coreengine/tools/script/script.h"
 
 #include <string.h>
 

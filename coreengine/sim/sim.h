@@ -8,7 +8,7 @@
 #define RV_SIM_H
 
 #include "coreengine/run/run.h"
-#include "coreengine/script/script.h"
+#include "coreengine/tools/script/script.h"
 
 /* The faults that can happen. Each seed has some of them switched on, with rates of its own. */
 #define RV_SIM_FAULTS(X)                                                                                               \

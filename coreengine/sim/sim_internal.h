@@ -2,8 +2,8 @@
 #ifndef RV_SIM_INTERNAL_H
 #define RV_SIM_INTERNAL_H
 
-#include "coreengine/journal/journal.h"
 #include "coreengine/sim/sim.h"
+#include "coreengine/store/journal/journal.h"
 
 #define SIM_T0_US         INT64_C(1700000000000000) /* when every run begins: 2023-11-14T22:13:20Z */
 #define SIM_SECOND_US     INT64_C(1000000)

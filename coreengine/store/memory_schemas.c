@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/context/context.h"
+#include "coreengine/conversation/context.h"
 #include "coreengine/store/memory_internal.h"
 
 void rv_mem_schemas_free(struct mem_store *m)

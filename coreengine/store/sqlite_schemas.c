@@ -1,7 +1,7 @@
 /* Schemas, and the counter that says whether any has changed. */
 #include <string.h>
 
-#include "coreengine/context/context.h"
+#include "coreengine/conversation/context.h"
 #include "coreengine/store/sqlite_internal.h"
 
 struct found {

@@ -1,16 +1,16 @@
 /* The store keeps runs, their journals and the data that belongs to them; an acknowledged write is never lost.
  *
- * It knows rows and bytes, not their meaning: coreengine/journal writes and reads the records. Two implementations, one
- * contract: SQLite (one file) and memory. Every call that changes something is one transaction, durable when it
- * returns; a call that fails has changed nothing. A handle belongs to one thread; many handles and processes may use
- * one file.
+ * It knows rows and bytes, not their meaning: coreengine/store/journal writes and reads the records. Two
+ * implementations, one contract: SQLite (one file) and memory. Every call that changes something is one transaction,
+ * durable when it returns; a call that fails has changed nothing. A handle belongs to one thread; many handles and
+ * processes may use one file.
  *
  * A run has at most one owner, who holds a lease. Each hand-over raises the run's fence; a write with an older fence is
  * refused, however late its process wakes up. */
 #ifndef RV_STORE_H
 #define RV_STORE_H
 
-#include "coreengine/messages/messages.h"
+#include "coreengine/conversation/messages.h"
 #include "envelope/terms.h"
 
 typedef struct rv_store rv_store;

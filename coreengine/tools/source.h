@@ -23,7 +23,7 @@ typedef atomic_bool rv_cancel_flag;
 
 #include "coreengine/tools/tools.h"
 
-struct rv_context; /* coreengine/context/context.h */
+struct rv_context; /* coreengine/conversation/context.h */
 struct rv_tool_source;
 
 /* The outcome of a call. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "coreengine/plugin/plugin.h"
+#include "coreengine/tools/plugin/plugin.h"
 
 #define MAX_REPEAT 100000
 #define LARGE      8192

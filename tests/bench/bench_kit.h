@@ -3,8 +3,8 @@
 #ifndef RV_TESTS_BENCH_KIT_H
 #define RV_TESTS_BENCH_KIT_H
 
-#include "coreengine/journal/bundle.h"
-#include "coreengine/shell/shell.h"
+#include "coreengine/engine/engine.h"
+#include "coreengine/store/journal/bundle.h"
 
 int64_t bench_now_ns(void);
 int64_t bench_cpu_ns(void);                              /* that this process has used */

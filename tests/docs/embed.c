@@ -1,7 +1,7 @@
 /* A program around the library: load a pipeline, run it, print the answer. docs/how-to/embed-the-library.md */
 #include <stdio.h>
 
-#include "coreengine/shell/shell.h"
+#include "coreengine/engine/engine.h"
 
 struct host {
     rv_findings *findings;

@@ -1,1 +1,1 @@
-rv_test(fault_context SOURCES fault_context.c USES rv::context rv::kit rv::fault LABELS fault)
+rv_test(fault_context SOURCES fault_context.c USES rv::conversation rv::kit rv::fault LABELS fault)

@@ -1,1 +1,1 @@
-rv_test(fault_expr SOURCES fault_expr.c USES rv::expr rv::kit rv::fault)
+rv_test(fault_expr SOURCES fault_expr.c USES rv::lang rv::kit rv::fault)

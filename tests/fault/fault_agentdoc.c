@@ -2,7 +2,7 @@
  * RV_E_NOMEM. */
 #include <check.h>
 
-#include "coreengine/agentdoc/agentdoc.h"
+#include "config/agentdoc/agentdoc.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -1,6 +1,6 @@
 /* Each allocation of finding, listing and putting agents fails once: no crash, no leak, RV_E_NOMEM, and never another
  * agent than the one that is meant. */
-#include "coreengine/agents/agents.h"
+#include "coreengine/app/agents/agents.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

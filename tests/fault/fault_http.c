@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "coreengine/http/http.h"
+#include "coreengine/model/http/http.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "coreengine/journal/journal_internal.h"
+#include "coreengine/store/journal/journal_internal.h"
 #include "tests/kit/catalog.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "coreengine/messages/messages.h"
+#include "coreengine/conversation/messages.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

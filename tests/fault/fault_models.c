@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coreengine/shell/shell.h"
+#include "coreengine/engine/engine.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
-#include "tests/unit/shell/model_server.h"
+#include "tests/unit/engine/model_server.h"
 
 #define MAX_ABORTS 8 /* the tables of libuv's loop, each time that it grows */
 

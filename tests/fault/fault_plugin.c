@@ -4,8 +4,8 @@
 #include <json-c/json_tokener.h>
 #include <string.h>
 
-#include "coreengine/llm/llm.h"
-#include "coreengine/plugin/plugin.h"
+#include "coreengine/model/llm/llm.h"
+#include "coreengine/tools/plugin/plugin.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/suites.h"
 

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "coreengine/provider/provider.h"
+#include "coreengine/model/provider/provider.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "coreengine/shell/shell.h"
+#include "coreengine/engine/engine.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -45,7 +45,7 @@ static int journal(rv_store *store, const struct rv_pipeline *p, const bool *fla
                                            .pipeline = p,
                                            .begin = {.mode = RV_UNSET,
                                                      .has_script = true,
-                                                     .max_parallel = RV_SHELL_MAX_PARALLEL,
+                                                     .max_parallel = RV_ENGINE_MAX_PARALLEL,
                                                      .scripted = flags,
                                                      .script_at = script_at},
                                            .env = env,

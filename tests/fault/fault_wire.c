@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "coreengine/wire/wire_internal.h"
+#include "coreengine/model/wire/wire_internal.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

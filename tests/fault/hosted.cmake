@@ -1,1 +1,1 @@
-rv_test(fault_hosted SOURCES fault_hosted.c USES rv::shell rv::kit rv::fault PkgConfig::UV LABELS fault)
+rv_test(fault_hosted SOURCES fault_hosted.c USES rv::engine rv::kit rv::fault PkgConfig::UV LABELS fault)

@@ -1,4 +1,4 @@
 rv_test(fault_models
-    SOURCES fault_models.c ${PROJECT_SOURCE_DIR}/tests/unit/shell/model_server.c
-    USES rv::shell rv::kit rv::fault PkgConfig::UV Threads::Threads
+    SOURCES fault_models.c ${PROJECT_SOURCE_DIR}/tests/unit/engine/model_server.c
+    USES rv::engine rv::kit rv::fault PkgConfig::UV Threads::Threads
     LABELS fault)

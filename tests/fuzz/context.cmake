@@ -1,1 +1,1 @@
-rv_fuzz(context SOURCES fuzz_context.c USES rv::context)
+rv_fuzz(context SOURCES fuzz_context.c USES rv::conversation)

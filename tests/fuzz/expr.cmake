@@ -1,2 +1,2 @@
-rv_fuzz(expr SOURCES fuzz_expr.c USES rv::expr)
-rv_fuzz(template SOURCES fuzz_template.c USES rv::expr)
+rv_fuzz(expr SOURCES fuzz_expr.c USES rv::lang)
+rv_fuzz(template SOURCES fuzz_template.c USES rv::lang)

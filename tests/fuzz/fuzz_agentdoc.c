@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/agentdoc/agentdoc.h"
+#include "config/agentdoc/agentdoc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/context/context.h"
+#include "coreengine/conversation/context.h"
 
 #define MAX_HEADERS 16
 

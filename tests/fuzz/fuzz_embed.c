@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "coreengine/wire/wire.h"
+#include "coreengine/model/wire/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/journal/journal.h"
+#include "coreengine/store/journal/journal.h"
 #include "tests/kit/catalog.h"
 
 #define MAX_RECORDS 200

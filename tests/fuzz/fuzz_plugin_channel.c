@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "coreengine/plugin/isolated_internal.h"
+#include "coreengine/tools/plugin/isolated_internal.h"
 
 #define MAX_INPUT 65536 /* fits into the buffer of a socket */
 #define MAX_BODY  4096

@@ -3,8 +3,8 @@
  * of them is a reply as the rest of the engine expects it, or an error. */
 #include <stdlib.h>
 
-#include "coreengine/llm/llm.h"
-#include "coreengine/plugin/plugin_internal.h"
+#include "coreengine/model/llm/llm.h"
+#include "coreengine/tools/plugin/plugin_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/script/script.h"
+#include "coreengine/tools/script/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

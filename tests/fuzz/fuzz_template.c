@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/expr/expr.h"
+#include "coreengine/lang/expr.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

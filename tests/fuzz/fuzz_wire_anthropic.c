@@ -3,7 +3,7 @@
  * or an error. The first byte chooses the wire and the frame. */
 #include <stdlib.h>
 
-#include "coreengine/wire/wire_internal.h"
+#include "coreengine/model/wire/wire_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

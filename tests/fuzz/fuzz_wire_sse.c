@@ -1,7 +1,7 @@
 /* Any bytes as a stream of events or of lines: what comes out does not depend on how they were cut. */
 #include <stdlib.h>
 
-#include "coreengine/wire/wire.h"
+#include "coreengine/model/wire/wire.h"
 
 #define MAX_PIECE 64 /* small, so that the limit is met too */
 

@@ -1,1 +1,1 @@
-rv_fuzz(history SOURCES fuzz_history.c USES rv::messages)
+rv_fuzz(history SOURCES fuzz_history.c USES rv::conversation)

@@ -1,5 +1,5 @@
-/* Agent documents: what one comes to (coreengine/agentdoc). */
-#include "coreengine/agentdoc/agentdoc.h"
+/* Agent documents: what one comes to (config/agentdoc). */
+#include "config/agentdoc/agentdoc.h"
 #include "coreengine/app/fn/fn_internal.h"
 
 /* A document as text (YAML or JSON) or as a value. */

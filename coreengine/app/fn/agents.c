@@ -1,6 +1,7 @@
-/* Agents: contexts, instructions, routing (coreengine/context), messages of a session (coreengine/messages). */
+/* Agents: contexts, instructions, routing (coreengine/conversation), messages of a session (coreengine/conversation).
+ */
 #include "coreengine/app/fn/fn_internal.h"
-#include "coreengine/context/context.h"
+#include "coreengine/conversation/context.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define RV_APP_FETCH_INTERNAL_H
 
 #include "coreengine/app/models.h"
-#include "coreengine/http/http.h"
+#include "coreengine/model/http/http.h"
 
 struct rv_app_fetch {
     struct rv_http_request request; /* in; all that it points to is the caller's */

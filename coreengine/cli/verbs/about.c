@@ -1,5 +1,5 @@
 /* The verbs about reeve itself: version, docs. */
-#include "coreengine/agentdoc/agentdoc.h"
+#include "config/agentdoc/agentdoc.h"
 #include "coreengine/app/fn.h"
 #include "coreengine/app/retention.h"
 #include "coreengine/cli/verbs/verbs.h"

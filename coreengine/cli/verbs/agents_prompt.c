@@ -1,9 +1,9 @@
 /* reeve agents prompt: what a model is told by an agent, layer by layer, without asking one. */
-#include "coreengine/chat/chat.h"
+#include "coreengine/app/turns/chat.h"
 #include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
-#include "coreengine/context/context.h"
+#include "coreengine/conversation/context.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* reeve inspect: what capabilities offer, without running any of it. */
 #include "coreengine/cli/verbs/verbs.h"
-#include "coreengine/provider/provider.h"
+#include "coreengine/model/provider/provider.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/agentdoc/agentdoc.h"
+#include "config/agentdoc/agentdoc.h"
 
 #define MAX_PROMPT ((size_t)16 << 20)
 

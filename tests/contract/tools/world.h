@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/shell/shell_internal.h"
+#include "coreengine/engine/engine_internal.h"
 #include "tests/kit/kit.h"
 
 /* A source whose calls end later, on the loop, and whose catalog changes: what a protocol over a network will be. */

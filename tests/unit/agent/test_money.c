@@ -9,7 +9,7 @@
 #include "tests/unit/agent/suites.h"
 #include "tests/unit/run/drive.h"
 
-#define HIDDEN 1024 /* as in coreengine/llm/money.c */
+#define HIDDEN 1024 /* as in coreengine/model/llm/money.c */
 #define HEAD                                                                                                           \
     "name: t\nmodels: {r: {model: 'openai:gpt-x', price: {input: 1, output: 2}, fallback: [f]}, f: {model: "           \
     "'openai:gpt-y', price: {input: 3, output: 4, cached: 1}}}\n%s\nagents:\n  - name: a\n    has_llm: true\n    "     \

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/agentdoc/agentdoc_internal.h"
+#include "config/agentdoc/agentdoc_internal.h"
 #include "tests/kit/kit.h"
 
 TCase *forms_case(void);

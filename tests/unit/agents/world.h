@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/agents/agents.h"
+#include "coreengine/app/agents/agents.h"
 #include "tests/kit/kit.h"
 
 TCase *order_case(void);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/engine/engine.h"
 #include "coreengine/run/run_internal.h"
-#include "coreengine/shell/shell.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/budget/suites.h"
 
@@ -169,7 +169,7 @@ static void create(struct world *w, struct life *l, const struct rv_pipeline *p,
 
     must(rv_store_put_blob(w->store, RV_STR_LIT("{}"), hash, &err), err, "blob");
     start.begin = (struct rv_journal_begin){
-        .mode = RV_UNSET, .has_script = true, .scripted = flags, .max_parallel = RV_SHELL_MAX_PARALLEL};
+        .mode = RV_UNSET, .has_script = true, .scripted = flags, .max_parallel = RV_ENGINE_MAX_PARALLEL};
     must(rv_journal_create(w->store, &start, &l->journal, &err), err, "journal");
 }
 

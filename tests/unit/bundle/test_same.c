@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/shell/shell.h"
+#include "coreengine/engine/engine.h"
 
 #define LINES    ((size_t)64 << 20)
 #define START_US 1700000000000000

@@ -4,8 +4,8 @@
 
 #include <check.h>
 
-#include "coreengine/journal/bundle.h"
-#include "coreengine/plugin/plugin.h"
+#include "coreengine/store/journal/bundle.h"
+#include "coreengine/tools/plugin/plugin.h"
 #include "tests/kit/kit.h"
 
 Suite *write_suite(void);

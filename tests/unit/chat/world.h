@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/chat/chat.h"
+#include "coreengine/app/turns/chat.h"
 #include "tests/kit/kit.h"
 
 struct world {

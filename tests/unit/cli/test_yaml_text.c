@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "coreengine/app/yaml_text.h"
-#include "coreengine/yaml/yaml.h"
+#include "coreengine/lang/yaml.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/plugin/plugin.h"
+#include "coreengine/tools/plugin/plugin.h"
 
 TCase *parts_case(void);
 TCase *confinement_case(void);

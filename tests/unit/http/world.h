@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/http/http.h"
+#include "coreengine/model/http/http.h"
 #include "server.h"
 
 struct world {

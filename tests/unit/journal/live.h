@@ -5,7 +5,7 @@
 
 #include <check.h>
 
-#include "coreengine/journal/journal.h"
+#include "coreengine/store/journal/journal.h"
 #include "tests/kit/kit.h"
 
 #define LIVE_T0       INT64_C(1700000000000000)

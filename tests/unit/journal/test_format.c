@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/journal/journal_internal.h"
+#include "coreengine/store/journal/journal_internal.h"
 #include "tests/unit/journal/live.h"
 #include "tests/unit/journal/suites.h"
 

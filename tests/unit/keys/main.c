@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/agentdoc/agentdoc_internal.h"
 #include "config/config_internal.h"
-#include "coreengine/agentdoc/agentdoc_internal.h"
 #include "tests/kit/suites.h"
 #include "tests/unit/keys/rows.h"
 

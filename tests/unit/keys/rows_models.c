@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/provider/provider.h"
+#include "coreengine/model/provider/provider.h"
 #include "tests/unit/keys/rows.h"
 
 #define START_US  INT64_C(1790000000000000)

@@ -1,5 +1,5 @@
 /* The proof of what a run can cost. A token of input is a byte at least, and HIDDEN of them nobody sees. */
-#include "coreengine/llm/llm.h"
+#include "coreengine/model/llm/llm.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* What calls cost, to the micro-USD, up to where integers end. */
-#include "coreengine/llm/llm.h"
+#include "coreengine/model/llm/llm.h"
 
 #include <stdint.h>
 

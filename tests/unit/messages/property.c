@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/wire/wire.h"
+#include "coreengine/model/wire/wire.h"
 #include "tests/kit/suites.h"
 #include "tests/unit/messages/rows.h"
 #include "tests/unit/messages/rules.h"

@@ -5,7 +5,7 @@
 
 #include "coreengine/base/base.h"
 
-/** `history` as coreengine/llm/llm.h describes it. */
+/** `history` as coreengine/model/llm/llm.h describes it. */
 const char *broken_rule_of_history(json_object *messages);
 /** The body of a request to OpenAI, which ends with that prompt. */
 const char *broken_rule_of_openai(json_object *body, const char *prompt);

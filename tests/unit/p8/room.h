@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/plugin/plugin.h"
+#include "coreengine/tools/plugin/plugin.h"
 #include "tests/kit/kit.h"
 
 TCase *action_case(void);

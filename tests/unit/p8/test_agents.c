@@ -1,5 +1,5 @@
 /* The built-in agents: their fields, tools and settings (p8 18). What they are told is their own. */
-#include "coreengine/agentdoc/agentdoc.h"
+#include "config/agentdoc/agentdoc.h"
 #include "tests/unit/p8/room.h"
 
 #include <json-c/linkhash.h>

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/plugin/plugin.h"
+#include "coreengine/tools/plugin/plugin.h"
 
 Suite *path_suite(void);
 Suite *load_suite(void);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/llm/llm.h"
+#include "coreengine/model/llm/llm.h"
 #include "tests/unit/plugin/suites.h"
 
 static const struct {

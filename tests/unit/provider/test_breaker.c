@@ -1,7 +1,7 @@
 /* A server that keeps failing is left alone, tried by one exchange after a while, and trusted again. */
 #include <string.h>
 
-#include "coreengine/provider/provider_internal.h"
+#include "coreengine/model/provider/provider_internal.h"
 #include "tests/unit/provider/suites.h"
 #include "tests/unit/provider/world.h"
 

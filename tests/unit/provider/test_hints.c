@@ -1,7 +1,7 @@
 /* What is read from the headers of answers: waits, dates, limits that are used up. */
 #include <string.h>
 
-#include "coreengine/provider/provider_internal.h"
+#include "coreengine/model/provider/provider_internal.h"
 #include "tests/unit/provider/suites.h"
 #include "tests/unit/provider/world.h"
 

@@ -1,7 +1,7 @@
 /* Requests and tokens per minute, and limits that the provider says are used up: exact times. */
 #include <string.h>
 
-#include "coreengine/provider/provider_internal.h"
+#include "coreengine/model/provider/provider_internal.h"
 #include "tests/unit/provider/suites.h"
 #include "tests/unit/provider/world.h"
 

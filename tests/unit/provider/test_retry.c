@@ -1,7 +1,7 @@
 /* When a failed attempt is repeated, and after exactly what wait. */
 #include <string.h>
 
-#include "coreengine/provider/provider_internal.h"
+#include "coreengine/model/provider/provider_internal.h"
 #include "tests/unit/provider/suites.h"
 #include "tests/unit/provider/world.h"
 

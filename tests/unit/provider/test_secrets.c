@@ -2,7 +2,7 @@
  * for diagnosis. */
 #include <string.h>
 
-#include "coreengine/provider/provider_internal.h"
+#include "coreengine/model/provider/provider_internal.h"
 #include "tests/unit/provider/suites.h"
 #include "tests/unit/provider/world.h"
 

@@ -1,7 +1,7 @@
 /* What is known of providers and models, as data. */
 #include <string.h>
 
-#include "coreengine/provider/provider_internal.h"
+#include "coreengine/model/provider/provider_internal.h"
 #include "tests/unit/provider/suites.h"
 
 START_TEST(providers_are_sorted_and_found_by_name)

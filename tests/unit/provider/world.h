@@ -3,7 +3,7 @@
 #ifndef RV_TESTS_PROVIDER_WORLD_H
 #define RV_TESTS_PROVIDER_WORLD_H
 
-#include "coreengine/provider/provider.h"
+#include "coreengine/model/provider/provider.h"
 #include "tests/kit/kit.h"
 
 #define START_US   INT64_C(1790000000000000) /* 2026-09-21T14:13:20Z */

@@ -3,7 +3,7 @@
 
 #include <check.h>
 
-#include "coreengine/script/script.h"
+#include "coreengine/tools/script/script.h"
 
 Suite *read_suite(void);
 Suite *next_suite(void);

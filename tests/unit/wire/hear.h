@@ -14,7 +14,7 @@
 #ifndef RV_TESTS_WIRE_HEAR_H
 #define RV_TESTS_WIRE_HEAR_H
 
-#include "coreengine/wire/wire_internal.h"
+#include "coreengine/model/wire/wire_internal.h"
 
 struct hear {
     const struct rv_wire_target *target;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/wire/wire.h"
+#include "coreengine/model/wire/wire.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/wire/suites.h"
 

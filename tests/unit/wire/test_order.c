@@ -1,9 +1,9 @@
-/* Any history that keeps the rules of coreengine/llm/llm.h becomes one that keeps those of the provider; and what a
- * provider wants back with a turn it gets, byte for byte. */
+/* Any history that keeps the rules of coreengine/model/llm/llm.h becomes one that keeps those of the provider; and what
+ * a provider wants back with a turn it gets, byte for byte. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/wire/wire.h"
+#include "coreengine/model/wire/wire.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/wire/suites.h"
 

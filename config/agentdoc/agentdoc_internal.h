@@ -1,0 +1,122 @@
+/* Shared by the files of agentdoc only. */
+#ifndef RV_AGENTDOC_INTERNAL_H
+#define RV_AGENTDOC_INTERNAL_H
+
+#include "config/agentdoc/agentdoc.h"
+
+#define RV_AGENTDOC_MAX_TREE ((size_t)4 << 20) /* bytes of a document's texts, aliases written out */
+#define RV_AGENTDOC_MAX_KEY  512               /* bytes of one key, anywhere */
+
+/* A document and what its texts live in. */
+struct rv_agentdoc_owner {
+    struct rv_agentdoc doc; /* first: rv_agentdoc_free() finds the owner by it */
+    rv_arena *arena;
+    rv_yaml *yaml; /* NULL: the tree was made from JSON and lives in the arena */
+};
+
+/* One key of the flat document, wherever it was written. */
+struct rv_agentdoc_field {
+    const struct rv_node *key, *value;
+    const struct rv_agentdoc_key *row; /* NULL: not a key of ours, or one that is only kept */
+};
+struct rv_agentdoc_reading {
+    struct rv_key_reader keys; /* arena, findings, how messages begin */
+    struct rv_agentdoc *doc;
+    struct rv_agentdoc_field *fields; /* of the arena */
+    size_t n_fields, max_fields;
+    const struct rv_node *resources; /* NULL: none */
+    const struct rv_node *properties, *required, *defs, *additional;
+    bool has_definitions; /* the document says `definitions`: references to them are rewritten */
+    bool has_override_temperature, has_override_max_iterations;
+};
+
+enum rv_agentdoc_key_kind { RV_AGENTDOC_TEXT, RV_AGENTDOC_BOOL, RV_AGENTDOC_INT, RV_AGENTDOC_CUSTOM };
+/* One row reads, writes, checks and documents a key. */
+struct rv_agentdoc_key {
+    const char *name;
+    enum rv_agentdoc_key_kind kind;
+    bool null_is_unset;
+    size_t offset;     /* TEXT, BOOL, INT: where it goes */
+    int64_t min;       /* INT */
+    int64_t unset;     /* INT: the value that is not written */
+    size_t src_offset; /* struct rv_src that receives the value's place; 0: none */
+    void (*read)(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field); /* CUSTOM */
+    void (*write)(const struct rv_agentdoc *d, rv_jw *w); /* CUSTOM: key and value, or nothing; NULL: nothing */
+    const char *schema;                                   /* of the value, as JSON */
+    const char *type, *default_text, *forms, *meaning;    /* for the reference */
+};
+const struct rv_agentdoc_key *rv_agentdoc_keys(size_t *n);
+const struct rv_agentdoc_key *rv_agentdoc_key_of(rv_str name); /* NULL: none */
+/** The nearest key of the table, or NULL. */
+const char *rv_agentdoc_nearest_key(rv_str name);
+#define RV_AGENTDOC_LIMITS 5
+struct rv_agentdoc_limit_key {
+    const char *name;
+    size_t offset; /* in struct rv_agentdoc_limits */
+    const char *meaning;
+};
+extern const struct rv_agentdoc_limit_key rv_agentdoc_limit_keys[RV_AGENTDOC_LIMITS];
+
+/** text as a tree: YAML, or strict JSON that YAML would read otherwise. *root NULL: findings say why. */
+RV_MUST_CHECK int rv_agentdoc_source(rv_str text, const char *name, rv_findings *findings,
+                                     struct rv_agentdoc_owner *owner, const struct rv_node **root, rv_err **err);
+/** rv_agentdoc_read() of a flat document that is a value already. */
+RV_MUST_CHECK int rv_agentdoc_of_value(json_object *flat, const char *name, struct rv_agentdoc **out, rv_err **err);
+/** Which form it has, and its keys as fields of the flat one. */
+void rv_agentdoc_gather(struct rv_agentdoc_reading *r, const struct rv_node *root);
+/** The fields' values into the document; then what holds between them. */
+void rv_agentdoc_read_fields(struct rv_agentdoc_reading *r);
+
+/* Values of any kind that stands for the wanted one (sheet p8 1.1). False: a finding says why not. */
+bool rv_agentdoc_text(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
+bool rv_agentdoc_bool(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, bool *out);
+bool rv_agentdoc_int(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, int64_t min,
+                     int64_t *out);
+bool rv_agentdoc_number(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, double *out);
+/** A name (rv_agentdoc_is_name). */
+bool rv_agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
+/** A text as a number: as Python's float() takes it, without underscores, "inf" and "nan". RV_E_INVALID, RV_E_NOMEM. */
+int rv_agentdoc_text_number(rv_str text, double *out);
+/** The same for whole numbers. */
+int rv_agentdoc_text_int(rv_str text, int64_t *out);
+/** A finding whose hint is `did you mean "near"?`, or `otherwise` when nothing is near (NULL: no hint then). */
+void rv_agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, const struct rv_src *src,
+                      const char *near, const char *otherwise, const char *fmt, ...) RV_PRINTF(6, 7);
+/** "intro a, b, c"; NULL: r->keys.rc says it. */
+const char *rv_agentdoc_listed(struct rv_agentdoc_reading *r, const char *intro, const char *const *names, size_t n);
+void *rv_agentdoc_room(struct rv_agentdoc_reading *r, size_t n, size_t size); /* NULL: r->keys.rc says it */
+
+void rv_agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+/** `resources`, behind the tools. */
+void rv_agentdoc_read_resources(struct rv_agentdoc_reading *r);
+/* For both of them. */
+/** Room for n more tools; false: a finding says why not. */
+bool rv_agentdoc_tool_room(struct rv_agentdoc_reading *r, size_t n, const struct rv_src *src);
+bool rv_agentdoc_has_tool(const struct rv_agentdoc_reading *r, const char *name);
+void rv_agentdoc_add_tool(struct rv_agentdoc_reading *r, const struct rv_agentdoc_tool *tool);
+bool rv_agentdoc_read_uri(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
+void rv_agentdoc_warn_of_keys(struct rv_agentdoc_reading *r, const struct rv_node *map, const char *const *names,
+                              size_t n);
+/** server, mcp_server and description. */
+void rv_agentdoc_read_common(struct rv_agentdoc_reading *r, const struct rv_node *item, struct rv_agentdoc_tool *tool);
+/** Where messages about item i are; false: out of memory. */
+bool rv_agentdoc_set_path(struct rv_agentdoc_reading *r, rv_buf *path, const char *key, size_t i);
+/** The value of a key; NULL: absent or null. */
+const struct rv_node *rv_agentdoc_set(const struct rv_node *map, const char *key);
+void rv_agentdoc_read_limits(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+void rv_agentdoc_read_routing(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+void rv_agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+void rv_agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+
+/** properties, required and $defs: every schema has the shape of one, every reference leads somewhere. */
+void rv_agentdoc_check_schema(struct rv_agentdoc_reading *r);
+/** Check the $ref of one schema; rewrite it if it points into `definitions`. */
+void rv_agentdoc_check_ref(struct rv_agentdoc_reading *r, struct rv_node *ref);
+
+/** The whole flat document as a tree; properties, required, defs and chained_map borrow from it. */
+RV_MUST_CHECK int rv_agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err);
+
+/** Write a value as Python's str() does, with the strings in it as repr() does. */
+void rv_python_str(json_object *v, rv_buf *out);
+
+#endif

@@ -1,0 +1,196 @@
+/* `tools`, and what reading them has in common with reading resources. */
+#include <string.h>
+
+#include "config/agentdoc/agentdoc_internal.h"
+
+#define MAX_PATH 32 /* "tools[127]." */
+
+static struct rv_agentdoc_tool *tools_of(struct rv_agentdoc_reading *r)
+{
+    return (struct rv_agentdoc_tool *)(void *)r->doc->tools; /* the arena's; const is for callers */
+}
+
+/* Room for n more tools, behind those that are there. */
+bool rv_agentdoc_tool_room(struct rv_agentdoc_reading *r, size_t n, const struct rv_src *src)
+{
+    struct rv_agentdoc_tool *tools;
+
+    if (r->doc->n_tools + n > RV_AGENTDOC_MAX_TOOLS) {
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, src, NULL, "it has %zu tools (the limit is %d)",
+                        r->doc->n_tools + n, RV_AGENTDOC_MAX_TOOLS);
+        return false;
+    }
+    tools = rv_agentdoc_room(r, r->doc->n_tools + n, sizeof *tools);
+    if (!tools)
+        return false;
+    if (r->doc->n_tools > 0)
+        memcpy(tools, r->doc->tools, r->doc->n_tools * sizeof *tools);
+    r->doc->tools = tools;
+    return true;
+}
+
+bool rv_agentdoc_has_tool(const struct rv_agentdoc_reading *r, const char *name)
+{
+    for (size_t i = 0; i < r->doc->n_tools; i++)
+        if (strcmp(r->doc->tools[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+void rv_agentdoc_add_tool(struct rv_agentdoc_reading *r, const struct rv_agentdoc_tool *tool)
+{
+    if (rv_agentdoc_has_tool(r, tool->name))
+        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &tool->src, "delete one of them",
+                        "the tool \"%s\" is listed twice", tool->name);
+    tools_of(r)[r->doc->n_tools++] = *tool;
+}
+
+static bool is_word_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* "scheme:rest" without blanks, with {word} for each parameter. */
+static bool is_uri(rv_str s)
+{
+    bool inside = false;
+    size_t n_word = 0;
+    const char *colon = memchr(s.ptr, ':', s.len);
+
+    if (!colon || colon == s.ptr)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        if ((unsigned char)c <= ' ' || c == 0x7f || (inside && c != '}' && !is_word_char(c)))
+            return false;
+        if (c == '{') {
+            inside = true;
+            n_word = 0;
+        } else if (c == '}') {
+            if (!inside || n_word == 0)
+                return false;
+            inside = false;
+        } else {
+            n_word++;
+        }
+    }
+    return !inside;
+}
+
+bool rv_agentdoc_read_uri(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out)
+{
+    if (!rv_agentdoc_text(r, node, key, out))
+        return false;
+    if (is_uri(node->text))
+        return true;
+    rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src, "such as user://profile/{user_id}",
+                    "%s%s must be a URI with its parameters in braces, not \"%.60s\"", r->keys.path, key, *out);
+    return false;
+}
+
+static void read_server(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key,
+                        struct rv_agentdoc_tool *tool)
+{
+    const char *text = NULL;
+
+    if (!rv_agentdoc_word(r, node, key, &text))
+        return;
+    tool->server_text = text;
+    tool->server = strcmp(text, "local") == 0 || strcmp(text, "rem") == 0 ? NULL : text;
+}
+
+const struct rv_node *rv_agentdoc_set(const struct rv_node *map, const char *key)
+{
+    const struct rv_node *value = rv_node_get(map, key);
+
+    return value && value->kind != RV_NODE_NULL ? value : NULL;
+}
+
+void rv_agentdoc_warn_of_keys(struct rv_agentdoc_reading *r, const struct rv_node *map, const char *const *names,
+                              size_t n)
+{
+    for (size_t i = 0; i < map->n; i++) {
+        const struct rv_node *key = map->keys[i];
+        bool is_known = false;
+
+        for (size_t k = 0; k < n; k++)
+            is_known = is_known || rv_str_is(key->text, names[k]);
+        if (!is_known)
+            rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, rv_nearest(key->text, names, n), NULL,
+                             "%s%.*s has no effect", r->keys.path, RV_STR_ARG(key->text));
+    }
+}
+
+/* What tools and resources have in common. */
+void rv_agentdoc_read_common(struct rv_agentdoc_reading *r, const struct rv_node *item, struct rv_agentdoc_tool *tool)
+{
+    const struct rv_node *server = rv_agentdoc_set(item, "server");
+    const char *server_key = server ? "server" : "mcp_server";
+    const struct rv_node *description = rv_agentdoc_set(item, "description");
+
+    if (!server)
+        server = rv_agentdoc_set(item, "mcp_server");
+    if (server)
+        read_server(r, server, server_key, tool);
+    if (description)
+        rv_agentdoc_text(r, description, "description", &tool->description);
+}
+
+static void read_tool(struct rv_agentdoc_reading *r, const struct rv_node *item)
+{
+    static const char *const names[] = {"name", "server", "description", "uri", "mcp_server"};
+    struct rv_agentdoc_tool tool = {.src = item->src};
+
+    if (item->kind == RV_NODE_STR) {
+        if (rv_agentdoc_word(r, item, "name", &tool.name))
+            rv_agentdoc_add_tool(r, &tool);
+        return;
+    }
+    if (item->kind != RV_NODE_MAP) {
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "write its name, or {name: ..., description: ...}",
+                        "%.*s must be a tool, not %s", (int)strlen(r->keys.path) - 1, r->keys.path,
+                        rv_node_kind_text(item->kind));
+        return;
+    }
+    rv_agentdoc_warn_of_keys(r, item, names, RV_COUNT(names));
+    rv_agentdoc_read_common(r, item, &tool);
+    if (rv_agentdoc_set(item, "uri"))
+        rv_agentdoc_read_uri(r, rv_agentdoc_set(item, "uri"), "uri", &tool.uri);
+    if (!rv_agentdoc_set(item, "name"))
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "each tool needs one", "%sname is required",
+                        r->keys.path);
+    else if (rv_agentdoc_word(r, rv_agentdoc_set(item, "name"), "name", &tool.name))
+        rv_agentdoc_add_tool(r, &tool);
+}
+
+/* Where messages about item i are; false: out of memory. */
+bool rv_agentdoc_set_path(struct rv_agentdoc_reading *r, rv_buf *path, const char *key, size_t i)
+{
+    rv_buf_clear(path);
+    rv_buf_printf(path, "%s[%zu].", key, i);
+    r->keys.path = rv_buf_cstr(path);
+    if (path->rc < 0)
+        r->keys.rc = path->rc;
+    return path->rc == 0;
+}
+
+void rv_agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
+{
+    const struct rv_node *list = field->value;
+    rv_buf path = RV_BUF_INIT(MAX_PATH);
+
+    if (list->kind != RV_NODE_LIST) {
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &list->src,
+                        list->kind == RV_NODE_MAP ? "begin each tool with \"- \"" : "leave the key out for no tools",
+                        "tools must be a list, not %s", rv_node_kind_text(list->kind));
+        return;
+    }
+    if (!rv_agentdoc_tool_room(r, list->n, &list->src))
+        return;
+    for (size_t i = 0; i < list->n && r->keys.rc == 0; i++) {
+        if (rv_agentdoc_set_path(r, &path, "tools", i))
+            read_tool(r, list->items[i]);
+        r->keys.path = NULL;
+    }
+    rv_buf_fini(&path);
+}

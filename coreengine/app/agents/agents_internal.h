@@ -1,0 +1,96 @@
+/* Shared by the files of this folder. */
+#ifndef RV_AGENTS_INTERNAL_H
+#define RV_AGENTS_INTERNAL_H
+
+#include "coreengine/app/agents/agents.h"
+
+#define RV_AGENTS_KIND      "agent" /* of rows of the store */
+#define RV_AGENTS_TTL_US    ((int64_t)300 * 1000000)
+#define RV_AGENTS_MAX_CACHE 256  /* answers that are kept; the oldest goes */
+#define RV_AGENTS_MAX_FILES 1000 /* documents of one folder: each is looked at for every answer */
+#define RV_AGENTS_MAX_PATH  4096
+
+/* One answer: an agent as one user sees it. */
+struct rv_agents_entry {
+    char *text; /* owned */
+    size_t len;
+    struct rv_agentdoc *doc; /* owned */
+    const char *source;      /* static */
+    char *place;             /* owned */
+};
+void rv_agents_entry_fini(struct rv_agents_entry *agent);
+
+/* cache.c */
+struct rv_agents_kept {
+    char *name, *tenant, *user; /* user NULL: all of the tenant */
+    int64_t until_us;
+    struct rv_agents_entry agent;
+};
+struct rv_agents_cache {
+    struct rv_agents_kept *items[RV_AGENTS_MAX_CACHE]; /* the oldest first */
+    size_t n;
+};
+/** NULL: there is none, or none that still counts. */
+const struct rv_agents_entry *rv_agents_recall(struct rv_agents_cache *c, const struct rv_store_scope *scope,
+                                               const char *name, int64_t now_us);
+/** Takes what is in *agent, on every path; *out is the cache's. */
+RV_MUST_CHECK int rv_agents_keep(struct rv_agents_cache *c, const struct rv_store_scope *scope, const char *name,
+                                 int64_t until_us, struct rv_agents_entry *agent, const struct rv_agents_entry **out,
+                                 rv_err **err);
+void rv_agents_clear(struct rv_agents_cache *c);
+
+/* files.c */
+struct rv_agents_file {
+    char *path;
+    int64_t mtime_ns, size;
+    uint64_t inode;
+    char *name; /* of the agent; NULL: it could not be read */
+    char *text; /* NULL: it could not be read */
+    size_t len;
+    rv_err *fault; /* NULL: it is a document */
+};
+struct rv_agents_files {
+    struct rv_agents_file *items; /* folder by folder, *.yaml before *.yml, by name */
+    size_t n, cap;
+    bool was_read;
+    int64_t read_us;
+};
+void rv_agents_files_fini(struct rv_agents_files *f);
+/** Read the folders again if something in them has changed, or it is long ago. *changed: they were read. */
+RV_MUST_CHECK int rv_agents_refresh_files(rv_agents *a, int64_t now_us, bool *changed, rv_err **err);
+const struct rv_agents_file *rv_agents_find_file(const rv_agents *a, const char *name); /* NULL: none */
+
+/* look_up.c */
+/** As rv_agents_find(), without the cache. registers: a source's text goes into the store. On RV_E_INVALID everything
+ * but the document is in *out all the same, which the caller ends in any case. */
+RV_MUST_CHECK int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
+                                    struct rv_agents_entry *out, rv_err **err);
+
+/* list.c */
+/** RV_E_NOT_FOUND with what helps. */
+RV_MUST_CHECK int rv_agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, const char *name,
+                                         rv_err **err);
+
+/* put.c */
+/** A document as a row; source and place as in struct rv_schema_row. */
+RV_MUST_CHECK int rv_agents_put_row(rv_agents *a, const char *tenant, const char *user, const struct rv_agentdoc *doc,
+                                    rv_str text, const char *source, const char *place, enum rv_schema_put how,
+                                    bool *changed, rv_err **err);
+
+struct rv_agents {
+    rv_store *store;     /* borrowed; NULL: none */
+    rv_plugins *plugins; /* borrowed; NULL: none */
+    char **dirs;         /* owned copies */
+    size_t n_dirs;
+    bool registers, is_unkept;
+    struct rv_clock clock;
+    rv_log *log; /* borrowed */
+    int64_t schemas_version;
+    struct rv_agents_files files;
+    struct rv_agents_cache cache;
+};
+
+/** Forget answers that have changed since, and read the folders if necessary. */
+RV_MUST_CHECK int rv_agents_catch_up(rv_agents *a, rv_err **err);
+
+#endif

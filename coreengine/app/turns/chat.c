@@ -1,0 +1,188 @@
+/* A chat as its caller sees it: made, asked, freed. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/turns/chat_internal.h"
+
+struct rv_store_scope chat_scope(const rv_chat *chat)
+{
+    const char *user = chat->context.user_id;
+
+    return (struct rv_store_scope){.tenant = chat->context.tenant_id, .user = user ? user : ""};
+}
+
+/* Copies what the context borrows. */
+static int copy_context(rv_chat *chat, rv_err **err)
+{
+    struct rv_context *c = &chat->context;
+    const char **members[] = {&c->user_id,           &c->tenant_id,  &c->default_model, &c->client_id,
+                              &c->user_profile_hint, &c->user_email, &c->user_name};
+    static_assert(RV_COUNT(members) <= sizeof chat->texts / sizeof chat->texts[0], "each has its place");
+
+    *c = chat->opts.context;
+    if (!c->tenant_id || !c->tenant_id[0])
+        c->tenant_id = RV_STORE_TENANT;
+    for (size_t i = 0; i < RV_COUNT(members); i++) {
+        if (!*members[i] || !(*members[i])[0]) {
+            *members[i] = NULL;
+            continue;
+        }
+        chat->texts[i] = rv_str_dup(rv_str_of(*members[i]));
+        if (!chat->texts[i])
+            return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+        *members[i] = chat->texts[i];
+    }
+    c->session_id = chat->session;
+    c->agent_schema_uri = NULL;
+    return rv_context_check(c, err);
+}
+
+static void new_session_id(char out[RV_UUID_MAX])
+{
+    static const char hex[] = "0123456789abcdef";
+    struct rv_rand r = rv_rand_system();
+    unsigned char bytes[16];
+    size_t at = 0;
+
+    r.fill(r.self, bytes, sizeof bytes);
+    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
+    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            out[at++] = '-';
+        out[at++] = hex[bytes[i] >> 4];
+        out[at++] = hex[bytes[i] & 15];
+    }
+    out[at] = '\0';
+}
+
+/* The session that was named, if it is there for that user; else it will be made with the first turn. */
+static int find_session(rv_chat *chat, const char *id, char **agent, rv_err **err)
+{
+    struct rv_store_scope scope = chat_scope(chat);
+    struct rv_session_row row = {0};
+    rv_err *cause = NULL;
+
+    chat->is_new = true;
+    if (!id || !id[0]) {
+        new_session_id(chat->session);
+        return 0;
+    }
+    if (strlen(id) > RV_STORE_MAX_ID)
+        return RV_FAIL(err, RV_E_INVALID, "a session's id has at most %d bytes", RV_STORE_MAX_ID);
+    memcpy(chat->session, id, strlen(id) + 1);
+    int rc = rv_store_get_session(chat->opts.store, &scope, id, &row, &cause);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return 0;
+    }
+    if (rc < 0) {
+        *err = cause;
+        return rc;
+    }
+    chat->is_new = row.n_messages == 0;
+    if (row.agent_name && row.agent_name[0] && !(*agent = rv_str_dup(rv_str_of(row.agent_name))))
+        rc = RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+    rv_session_row_fini(&row);
+    return rc;
+}
+
+static int begin(rv_chat *chat, rv_err **err)
+{
+    const struct rv_chat_opts *o = &chat->opts;
+    const struct chat_pipeline *cp = NULL;
+    char *sessions_agent = NULL;
+
+    chat->under = rv_plugins_catalog(o->plugins);
+    chat->catalog = o->script ? rv_script_catalog(o->script, &chat->under) : chat->under;
+    chat->text = chat->store_error = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+    int rc = copy_context(chat, err);
+    if (rc == 0)
+        rc = rv_chat_set_child_text(chat, o->child_text, err);
+    if (rc == 0)
+        rc = find_session(chat, o->context.session_id, &sessions_agent, err);
+    const char *agent = o->agent && o->agent[0] ? o->agent : sessions_agent ? sessions_agent : RV_CHAT_DEFAULT_AGENT;
+    if (rc == 0) {
+        chat->agent = rv_str_dup(rv_str_of(agent));
+        chat->first_agent = rv_str_dup(rv_str_of(agent));
+        if (!chat->agent || !chat->first_agent)
+            rc = RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+    }
+    free(sessions_agent);
+    return rc == 0 ? chat_pipeline_of(chat, chat->agent, &cp, err) : rc;
+}
+
+int rv_chat_new(const struct rv_chat_opts *opts, rv_chat **out, rv_err **err)
+{
+    rv_chat *chat = calloc(1, sizeof *chat);
+
+    if (!chat)
+        return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+    chat->opts = *opts;
+    int rc = begin(chat, err);
+    if (rc < 0) {
+        rv_chat_free(chat);
+        return rc;
+    }
+    *out = chat;
+    return 0;
+}
+
+void rv_chat_free(rv_chat *chat)
+{
+    if (!chat)
+        return;
+    chat_end_run(chat);
+    chat_pipelines_free(chat);
+    for (size_t i = 0; i < RV_COUNT(chat->texts); i++)
+        free(chat->texts[i]);
+    free(chat->agent);
+    free(chat->first_agent);
+    rv_buf_fini(&chat->text);
+    rv_buf_fini(&chat->store_error);
+    free(chat);
+}
+
+const char *rv_chat_session(const rv_chat *chat)
+{
+    return chat->session;
+}
+
+bool rv_chat_is_new(const rv_chat *chat)
+{
+    return chat->is_new;
+}
+
+const char *rv_chat_agent(const rv_chat *chat)
+{
+    return chat->agent;
+}
+
+int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err)
+{
+    const struct chat_pipeline *cp = NULL;
+    char *agent = rv_str_dup(rv_str_of(name ? name : chat->first_agent));
+
+    int rc = agent ? chat_pipeline_of(chat, agent, &cp, err) : RV_FAIL(err, RV_E_NOMEM, "change the agent");
+    if (rc < 0) {
+        free(agent);
+        return rc;
+    }
+    free(chat->agent);
+    chat->agent = agent;
+    return 0;
+}
+
+int rv_chat_set_child_text(rv_chat *chat, const char *word, rv_err **err)
+{
+    int how = word ? rv_child_text_of(rv_str_of(word)) : RV_UNSET;
+
+    if (word && how == RV_UNSET) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "child_text \"%.60s\" is not a choice", word);
+        rv_err_hint(err, "choices: child, parent, both, final");
+        return rc;
+    }
+    chat->opts.child_text = word ? rv_child_text_text((enum rv_child_text)how) : NULL; /* static */
+    return 0;
+}

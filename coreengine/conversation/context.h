@@ -1,0 +1,129 @@
+/* The agent context (which user asks, in which conversation, through which agent), the text that a model sees about it
+ * (the second layer of a prompt), and the state of routing between agents. These are values, and the module is pure: it
+ * uses no clock, no store and no globals. A child's context is made from its parent's and dies with the child, so there
+ * is nothing to restore. */
+#ifndef RV_CONTEXT_H
+#define RV_CONTEXT_H
+
+#include "coreengine/conversation/messages.h"
+
+/* --- The agent context --- */
+#define RV_CONTEXT_MAX_TEXT 256  /* bytes of each text but the hint: ids, names and addresses are shorter */
+#define RV_CONTEXT_MAX_HINT 2000 /* bytes: what is known of a user goes into each prompt */
+/* Texts are borrowed. NULL: not known; an empty text counts as not known everywhere. */
+struct rv_context {
+    const char *user_id;   /* NULL: anonymous */
+    const char *tenant_id; /* never NULL in a context that was made: "default" */
+    const char *session_id;
+    const char *default_model; /* "provider:model" */
+    const char *agent_schema_uri;
+    bool is_eval;
+    const char *client_id; /* "web", "mobile", "cli", "api" */
+    const char *user_profile_hint;
+    const char *user_email, *user_name;
+};
+struct rv_context_header {
+    rv_str name, value; /* names are matched without regard to case */
+};
+struct rv_context_source {
+    const struct rv_context_header *headers;
+    size_t n_headers;
+    const char *default_model; /* of the settings */
+    /* The authenticated user; NULL or empty: none. Wins over headers, for the user and for the tenant. */
+    const char *auth_user_id, *auth_tenant_id, *auth_email;
+};
+/** X-User-Id, X-Tenant-Id, X-Session-Id, X-Model-Name, X-Agent-Schema, X-Is-Eval, X-Client-Id, X-User-Email,
+ *  X-User-Name. is_eval: exactly true, 1 or yes, in any case. Values are copied into room (which the caller keeps).
+ *  RV_E_INVALID: a value that is not UTF-8, has control characters, is too long, or differs from an earlier one of the
+ *  same header. A user who was authenticated by an e-mail address only gets the id that belongs to the address;
+ *  X-User-Email counts only when no user was authenticated. */
+RV_MUST_CHECK int rv_context_from_headers(const struct rv_context_source *from, rv_arena *room, struct rv_context *out,
+                                          rv_err **err);
+/** The child's: everything of the parent but the agent and the model, where they are given (not NULL, not empty). */
+struct rv_context rv_context_child(const struct rv_context *parent, const char *agent, const char *model);
+void rv_context_write_json(const struct rv_context *c, rv_jw *w);
+/** Tells whether it could be read back: each text is UTF-8 in one line (the hint: in lines) and not too long. */
+RV_MUST_CHECK int rv_context_check(const struct rv_context *c, rv_err **err);
+/** Reads known members only; strict: unknown members and wrong types are RV_E_INVALID. Borrows from json. */
+RV_MUST_CHECK int rv_context_read_json(json_object *json, struct rv_context *out, rv_err **err);
+/** The user id that belongs to an e-mail address: UUIDv5 (DNS) of the trimmed address in lower case. */
+void rv_user_id_of_email(rv_str email, char out[37]);
+
+/* --- Ids that follow from names --- */
+#define RV_UUID_MAX 37
+/** UUIDv5 of "TABLE:KEY:USER" in the namespace of p8.dev; user NULL: "". */
+void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX]);
+
+/* --- Routing between agents --- */
+#define RV_ROUTING_STATES(X)                                                                                           \
+    X(IDLE, "idle", "the next message is classified")                                                                  \
+    X(EXECUTING, "executing", "messages go to the active agent")                                                       \
+    X(COMPLETE, "complete", "the active agent has said that it is done")                                               \
+    X(REEVALUATE, "re-evaluate", "the active agent has had its turns: the next message is classified")                 \
+    X(ESCALATED, "escalated", "the active agent has given up; the fallback serves until somebody resolves it")
+#define RV_ROUTING_CONST(n, t, m) RV_ROUTING_##n,
+enum rv_routing_state { RV_ROUTING_STATES(RV_ROUTING_CONST) RV_N_ROUTING_STATES };
+#define RV_ROUTING_MAX_NAME 129
+struct rv_routing {
+    char active_agent[RV_ROUTING_MAX_NAME]; /* "": none */
+    enum rv_routing_state state;
+    char fallback[RV_ROUTING_MAX_NAME];
+    int64_t turn_count, max_turns;
+    char escalation[RV_ROUTING_MAX_NAME]; /* "": none */
+};
+#define RV_ROUTING_INIT ((struct rv_routing){.state = RV_ROUTING_IDLE, .fallback = "general", .max_turns = 20})
+bool rv_routing_needs_classification(const struct rv_routing *r);
+/** agent NULL or empty: the fallback; max_turns 0: as it is. Longer names are cut. */
+void rv_routing_activate(struct rv_routing *r, const char *agent, int64_t max_turns);
+void rv_routing_increment(struct rv_routing *r); /* escalated: counts only */
+void rv_routing_complete(struct rv_routing *r);
+/** The fallback becomes active; why NULL or empty: the name of the agent that gave up is kept instead. */
+void rv_routing_escalate(struct rv_routing *r, const char *why);
+void rv_routing_resolve(struct rv_routing *r); /* ends an escalation; nothing in any other state */
+/** Members in the order active_agent, state, target, turn_count, max_turns, fallback, escalation, delegation,
+ *  transitions. */
+void rv_routing_write_json(const struct rv_routing *r, rv_jw *w);
+/** Lenient, since sessions keep it: what is missing or wrong is the default, an unknown state is idle. */
+void rv_routing_read_json(json_object *json, struct rv_routing *out);
+
+/* --- The conversation that a run belongs to --- */
+#define RV_CONVERSATION_MAX_NAME      1000                /* bytes of a session's name */
+#define RV_CONVERSATION_MAX_SECTIONS  16                  /* of one request */
+#define RV_CONVERSATION_SECTION_BYTES ((size_t)64 * 1024) /* of all sections together */
+#define RV_CONVERSATION_MAX_ZONE      (24 * 60 - 1)       /* minutes to either side, as RFC 3339 can write them */
+/* With its bundle and the state it begins from, this is what a run needs to be the same again. Borrowed for the run. */
+struct rv_conversation {
+    struct rv_context context;
+    const char *session_name;      /* NULL: none */
+    json_object *session_metadata; /* the part of the metadata that the model may see; NULL: nothing */
+    bool has_routing;
+    struct rv_routing routing;
+    const char **sections; /* added at the end of the instructions, for this run only */
+    size_t n_sections;
+    int zone_minutes; /* east of UTC: how times are told */
+    bool keeps;       /* rows become part of the session */
+    int64_t upto_seq; /* the newest row that belongs to history; 0: there is none */
+    struct rv_history_opts history_opts;
+    char history_hash[RV_HASH_MAX]; /* of the messages' JSON text; "": there are none */
+    json_object *history;           /* the messages; not written; NULL: none */
+};
+/** Tells whether the written form of the context could be read back; check this before making a run with it. */
+RV_MUST_CHECK int rv_conversation_check(const struct rv_conversation *c, rv_err **err);
+/** All but `history`, and of the metadata only what a model may be shown. */
+void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w);
+/** A conversation of its own, with copies of everything; history is NULL. RV_E_INVALID names the member. */
+RV_MUST_CHECK int rv_conversation_read_json(json_object *json, struct rv_conversation **out, rv_err **err);
+void rv_conversation_free(struct rv_conversation *c); /* of a read one; puts history */
+
+/* --- Layer 2: what a model is told for one request only; it is not stored --- */
+/** [Context], date, time with zone, user, session, agent, session context, routing, sections: the lines of
+ *  docs/explanation/three-layers.md. Metadata beyond RV_CONTEXT_MAX_METADATA bytes is left out member by member, and
+ *  the text says so. agent NULL: that of the context. c NULL: no user and no session. can_look_up: the agent has a tool
+ * that follows keys (RV_LOOKUP_TOOL), and the text mentions it when there are keys. No line feed at the end. */
+#define RV_CONTEXT_MAX_METADATA 2000
+void rv_instructions_write(const struct rv_conversation *c, const char *agent, bool can_look_up, int64_t now_us,
+                           rv_buf *out);
+/** JSON with ", " and ": " between, and every code point above ASCII escaped. */
+void rv_json_write_spaced(json_object *v, rv_buf *out);
+
+#endif

@@ -1,0 +1,42 @@
+/* Shared by the files of this folder: the texts of a context as rows, and the rules for a text. */
+#ifndef RV_CONTEXT_INTERNAL_H
+#define RV_CONTEXT_INTERNAL_H
+
+#include "coreengine/conversation/context.h"
+
+/* One text of a context: how JSON and HTTP call it, where it is, what fits. */
+struct rv_context_member {
+    const char *name;
+    const char *header; /* NULL: no header sets it */
+    size_t at;          /* offset of the pointer in struct rv_context */
+    size_t max;         /* bytes */
+    bool has_lines;     /* the value may contain line feeds and tabs */
+};
+#define RV_N_CONTEXT_MEMBERS 9
+extern const struct rv_context_member rv_context_members[RV_N_CONTEXT_MEMBERS];
+#define RV_DEFAULT_TENANT "default"
+
+const char **rv_context_slot(struct rv_context *c, const struct rv_context_member *m);
+
+static inline bool rv_has_text(const char *text)
+{
+    return text && text[0] != '\0';
+}
+
+/** RV_E_INVALID, which calls the text `what`: no UTF-8, too long, or not in one line (has_lines: line feeds and tabs
+ * are fine). */
+int rv_text_check(rv_str text, const char *what, size_t max, bool has_lines, rv_err **err);
+/** The string of a JSON member as C text, NULL for null and for none; RV_E_INVALID: another type, or a NUL inside. */
+int rv_text_of_json(json_object *v, const char *what, const char **out, rv_err **err);
+/** Append in one line: what would break it becomes a blank. */
+void rv_text_line(rv_buf *out, rv_str text);
+/** Append as a JSON string, as rv_json_write_spaced() does. */
+void rv_text_write_spaced(rv_buf *out, rv_str text);
+
+/** Tells whether a model may see that member of a session's metadata. */
+bool rv_metadata_is_shown(const char *key);
+bool rv_metadata_has_shown(json_object *metadata); /* any of them; NULL: no */
+/** The part of a session's name that is shown and kept. */
+rv_str rv_session_name_of(const struct rv_conversation *c);
+
+#endif

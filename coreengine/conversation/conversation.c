@@ -1,0 +1,328 @@
+/* The conversation of a run as JSON: the journal keeps it, so that a run can be replayed without reading the session
+ * again. */
+#include "coreengine/conversation/context_internal.h"
+
+#include <json-c/linkhash.h>
+#include <string.h>
+
+/* All texts of the greatest conversation, and what an arena adds to each. */
+#define ROOM ((size_t)128 * 1024)
+
+/* One that was read; lives in its own arena. */
+struct read_one {
+    struct rv_conversation c; /* first: this is what callers hold */
+    rv_arena *room;           /* owned; holds this struct and each text */
+};
+
+static bool is_hash(const char *text)
+{
+    size_t n = strspn(text, "0123456789abcdef");
+
+    return n == RV_HASH_MAX - 1 && text[n] == '\0';
+}
+
+static int check_sections(const struct rv_conversation *c, rv_err **err)
+{
+    size_t total = 0;
+
+    if (c->n_sections > RV_CONVERSATION_MAX_SECTIONS)
+        return RV_FAIL(err, RV_E_INVALID, "sections: %zu of them, more than %d", c->n_sections,
+                       RV_CONVERSATION_MAX_SECTIONS);
+    for (size_t i = 0; i < c->n_sections; i++) {
+        rv_str text = rv_str_of(c->sections[i]);
+
+        if (!rv_utf8_valid(text, NULL))
+            return RV_FAIL(err, RV_E_INVALID, "sections[%zu] is not UTF-8", i);
+        if (text.len > RV_CONVERSATION_SECTION_BYTES - total)
+            return RV_FAIL(err, RV_E_INVALID, "sections have more than %zu bytes together",
+                           RV_CONVERSATION_SECTION_BYTES);
+        total += text.len;
+    }
+    return 0;
+}
+
+static int check(const struct rv_conversation *c, rv_err **err)
+{
+    int rc = rv_context_check(&c->context, err);
+
+    if (rc < 0)
+        return RV_WRAP(err, rc, "context");
+    if (!rv_utf8_valid(rv_str_of(c->session_name), NULL))
+        return RV_FAIL(err, RV_E_INVALID, "session_name is not UTF-8");
+    if (c->session_metadata && !json_object_is_type(c->session_metadata, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "session_metadata must be an object, not %s",
+                       rv_json_type_text(c->session_metadata));
+    if (c->zone_minutes > RV_CONVERSATION_MAX_ZONE || c->zone_minutes < -RV_CONVERSATION_MAX_ZONE)
+        return RV_FAIL(err, RV_E_INVALID, "zone_minutes is %d, beyond a day", c->zone_minutes);
+    if (c->upto_seq < 0)
+        return RV_FAIL(err, RV_E_INVALID, "upto_seq is negative");
+    if (c->history_hash[0] && !is_hash(c->history_hash))
+        return RV_FAIL(err, RV_E_INVALID, "history_hash is no hash");
+    rc = rv_history_opts_check(&c->history_opts, err);
+    return rc < 0 ? RV_WRAP(err, rc, "history") : check_sections(c, err);
+}
+
+int rv_conversation_check(const struct rv_conversation *c, rv_err **err)
+{
+    int rc = check(c, err);
+
+    return rc < 0 ? RV_WRAP(err, rc, "conversation") : 0;
+}
+
+static void write_metadata(json_object *metadata, rv_jw *w)
+{
+    if (!rv_metadata_has_shown(metadata))
+        return;
+    rv_jw_key(w, "session_metadata");
+    rv_jw_obj(w);
+    json_object_object_foreach (metadata, key, value) {
+        if (rv_metadata_is_shown(key))
+            rv_jw_kv_value(w, key, value);
+    }
+    rv_jw_obj_end(w);
+}
+
+void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_key(w, "context");
+    rv_context_write_json(&c->context, w);
+    if (rv_has_text(c->session_name))
+        rv_jw_kv_str(w, "session_name", rv_session_name_of(c));
+    write_metadata(c->session_metadata, w);
+    if (c->has_routing) {
+        rv_jw_key(w, "routing");
+        rv_routing_write_json(&c->routing, w);
+    }
+    if (c->n_sections > 0) {
+        rv_jw_key(w, "sections");
+        rv_jw_arr(w);
+        for (size_t i = 0; i < c->n_sections; i++)
+            rv_jw_str(w, rv_str_of(c->sections[i]));
+        rv_jw_arr_end(w);
+    }
+    if (c->zone_minutes != 0)
+        rv_jw_kv_int(w, "zone_minutes", c->zone_minutes);
+    rv_jw_kv_bool(w, "keeps", c->keeps);
+    rv_jw_kv_int(w, "upto_seq", c->upto_seq);
+    rv_jw_key(w, "history");
+    rv_history_opts_write(&c->history_opts, w);
+    if (c->history_hash[0])
+        rv_jw_kv_text(w, "history_hash", c->history_hash);
+    rv_jw_obj_end(w);
+}
+
+static int keep(struct read_one *to, const char *text, const char **out, rv_err **err)
+{
+    *out = rv_arena_dup(to->room, rv_str_of(text));
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for a conversation");
+}
+
+static int read_context(json_object *v, struct read_one *to, rv_err **err)
+{
+    struct rv_context *c = &to->c.context;
+    int rc = rv_context_read_json(v, c, err);
+
+    for (size_t i = 0; rc == 0 && i < RV_N_CONTEXT_MEMBERS; i++) {
+        const char **slot = rv_context_slot(c, &rv_context_members[i]);
+
+        if (*slot)
+            rc = keep(to, *slot, slot, err);
+    }
+    return rc;
+}
+
+static int read_name(json_object *v, struct read_one *to, rv_err **err)
+{
+    const char *text;
+    int rc = rv_text_of_json(v, "session_name", &text, err);
+
+    if (rc == 0 && rv_str_of(text).len > RV_CONVERSATION_MAX_NAME)
+        return RV_FAIL(err, RV_E_INVALID, "session_name has more than %d bytes", RV_CONVERSATION_MAX_NAME);
+    return rc == 0 && rv_has_text(text) ? keep(to, text, &to->c.session_name, err) : rc;
+}
+
+static int read_metadata(json_object *v, struct read_one *to, rv_err **err)
+{
+    return rv_json_dup(v, &to->c.session_metadata, err);
+}
+
+static int read_routing(json_object *v, struct read_one *to, rv_err **err)
+{
+    (void)err;
+    rv_routing_read_json(v, &to->c.routing);
+    to->c.has_routing = true;
+    return 0;
+}
+
+static int read_sections(json_object *v, struct read_one *to, rv_err **err)
+{
+    size_t n = json_object_array_length(v), total = 0;
+    int rc = 0;
+
+    if (n > RV_CONVERSATION_MAX_SECTIONS)
+        return RV_FAIL(err, RV_E_INVALID, "sections: %zu of them, more than %d", n, RV_CONVERSATION_MAX_SECTIONS);
+    to->c.sections = rv_arena_alloc(to->room, n * sizeof *to->c.sections);
+    if (!to->c.sections)
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for a conversation");
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        json_object *item = json_object_array_get_idx(v, i);
+        const char *text;
+
+        if (!json_object_is_type(item, json_type_string))
+            return RV_FAIL(err, RV_E_INVALID, "sections[%zu] must be a string, not %s", i, rv_json_type_text(item));
+        total += rv_json_str(item).len;
+        if (total > RV_CONVERSATION_SECTION_BYTES) /* before it is copied */
+            return RV_FAIL(err, RV_E_INVALID, "sections have more than %zu bytes together",
+                           RV_CONVERSATION_SECTION_BYTES);
+        rc = rv_text_of_json(item, "a section", &text, err);
+        if (rc == 0)
+            rc = keep(to, text, &to->c.sections[i], err);
+    }
+    to->c.n_sections = n;
+    return rc;
+}
+
+static int read_zone(json_object *v, struct read_one *to, rv_err **err)
+{
+    int64_t minutes = json_object_get_int64(v);
+
+    if (minutes > RV_CONVERSATION_MAX_ZONE || minutes < -RV_CONVERSATION_MAX_ZONE)
+        return RV_FAIL(err, RV_E_INVALID, "zone_minutes is %lld, beyond a day", (long long)minutes);
+    to->c.zone_minutes = (int)minutes;
+    return 0;
+}
+
+static int read_keeps(json_object *v, struct read_one *to, rv_err **err)
+{
+    (void)err;
+    to->c.keeps = json_object_get_boolean(v);
+    return 0;
+}
+
+static int read_upto(json_object *v, struct read_one *to, rv_err **err)
+{
+    (void)err;
+    to->c.upto_seq = json_object_get_int64(v);
+    return 0;
+}
+
+static int read_opts(json_object *v, struct read_one *to, rv_err **err)
+{
+    int rc = rv_history_opts_read(v, &to->c.history_opts, err);
+
+    if (rc == 0 && !json_object_object_get_ex(v, "version", NULL)) /* written before there was another one */
+        to->c.history_opts.version = RV_HISTORY_1;
+    return rc < 0 ? RV_WRAP(err, rc, "history") : 0;
+}
+
+static int read_hash(json_object *v, struct read_one *to, rv_err **err)
+{
+    rv_str text = rv_json_str(v);
+
+    if (text.len != RV_HASH_MAX - 1)
+        return RV_FAIL(err, RV_E_INVALID, "history_hash is no hash");
+    memcpy(to->c.history_hash, text.ptr, text.len);
+    return 0;
+}
+
+/* The members, in the order in which they are read. */
+static const struct member {
+    const char *name;
+    enum json_type type;
+    bool is_required;
+    int (*read)(json_object *v, struct read_one *to, rv_err **err);
+} members[] = {
+    {"context", json_type_object, true, read_context},
+    {"session_name", json_type_string, false, read_name},
+    {"session_metadata", json_type_object, false, read_metadata},
+    {"routing", json_type_object, false, read_routing},
+    {"sections", json_type_array, false, read_sections},
+    {"zone_minutes", json_type_int, false, read_zone},
+    {"keeps", json_type_boolean, true, read_keeps},
+    {"upto_seq", json_type_int, true, read_upto},
+    {"history", json_type_object, true, read_opts},
+    {"history_hash", json_type_string, false, read_hash},
+};
+
+static const char *type_text(enum json_type type)
+{
+    return type == json_type_object    ? "an object"
+           : type == json_type_array   ? "an array"
+           : type == json_type_string  ? "a string"
+           : type == json_type_boolean ? "a boolean"
+                                       : "an integer";
+}
+
+static int read_members(json_object *json, struct read_one *to, rv_err **err)
+{
+    for (size_t i = 0; i < RV_COUNT(members); i++) {
+        const struct member *m = &members[i];
+        json_object *v = NULL;
+        int rc;
+
+        if (!json_object_object_get_ex(json, m->name, &v)) {
+            if (m->is_required)
+                return RV_FAIL(err, RV_E_INVALID, "%s is missing", m->name);
+            continue;
+        }
+        if (!json_object_is_type(v, m->type) || (m->type == json_type_int && !rv_json_is_int(v)))
+            return RV_FAIL(err, RV_E_INVALID, "%s must be %s, not %s", m->name, type_text(m->type),
+                           rv_json_type_text(v));
+        rc = m->read(v, to, err);
+        if (rc < 0)
+            return rc;
+    }
+    return check(&to->c, err);
+}
+
+static int check_names(json_object *json, rv_err **err)
+{
+    json_object_object_foreach (json, key, value) {
+        size_t i = 0;
+
+        (void)value;
+        while (i < RV_COUNT(members) && strcmp(members[i].name, key) != 0)
+            i++;
+        if (i == RV_COUNT(members))
+            return RV_FAIL(err, RV_E_INVALID, "unknown member \"%.*s\"", RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 64)));
+    }
+    return 0;
+}
+
+int rv_conversation_read_json(json_object *json, struct rv_conversation **out, rv_err **err)
+{
+    rv_arena *room;
+    struct read_one *to;
+    int rc;
+
+    if (!json_object_is_type(json, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "a conversation must be an object, not %s", rv_json_type_text(json));
+    room = rv_arena_new(ROOM);
+    to = room ? rv_arena_alloc(room, sizeof *to) : NULL;
+    if (!to) {
+        rv_arena_free(room);
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for a conversation");
+    }
+    to->room = room;
+    rc = check_names(json, err);
+    if (rc == 0)
+        rc = read_members(json, to, err);
+    if (rc < 0) {
+        rv_conversation_free(&to->c);
+        return RV_WRAP(err, rc, "conversation");
+    }
+    *out = &to->c;
+    return 0;
+}
+
+void rv_conversation_free(struct rv_conversation *c)
+{
+    struct read_one *one = (struct read_one *)(void *)c;
+
+    if (!one)
+        return;
+    json_object_put(one->c.session_metadata);
+    json_object_put(one->c.history);
+    rv_arena_free(one->room);
+}

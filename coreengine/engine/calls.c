@@ -1,0 +1,246 @@
+/* One thing that will happen to a run: made, found, failed, freed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_t call_id)
+{
+    struct call *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->x = x;
+    c->kind = kind;
+    c->due_us = due_us;
+    c->call_id = call_id;
+    c->started_us = rv_engine_now_us(x->engine);
+    c->health = -1;
+    c->stage = -1;
+    c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
+    c->heard = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+    c->pipeline = x->opts.pipeline;
+    c->answer = RV_LLM_ANSWER_NONE;
+    if (rv_due_push(&x->engine->due, c) < 0) {
+        free(c);
+        return NULL;
+    }
+    c->next = x->calls;
+    if (c->next)
+        c->next->prev = c;
+    x->calls = c;
+    return c;
+}
+
+void rv_call_detach(struct call *c)
+{
+    rv_exec *x = c->x;
+
+    if (c->heap_at == RV_NOWHERE)
+        return;
+    rv_due_remove(&x->engine->due, c);
+    c->heap_at = RV_NOWHERE;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        x->calls = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+}
+
+bool rv_call_is_under_way(const struct call *c)
+{
+    return c->job || c->tool.source;
+}
+
+void rv_call_await(struct call *c)
+{
+    rv_engine *e = c->x->engine;
+
+    if (e->opts.virtual_time) {
+        c->patience_us = rv_clock_system().now_us(rv_clock_system().self) + (c->deadline_us - c->started_us);
+        return;
+    }
+    c->due_us = c->deadline_us ? c->deadline_us : RV_NEVER;
+    rv_due_moved(&e->due, c);
+}
+
+static void give_up(struct call *c)
+{
+    if (c->job)
+        rv_pool_give_up(c->x->engine->pool, c->job);
+    c->job = NULL;
+    rv_tool_call_cancel(&c->tool);
+}
+
+void rv_call_free(struct call *c)
+{
+    give_up(c);
+    rv_call_detach(c);
+    rv_model_free(c->model);
+    if (c->llm)
+        rv_llm_reply_fini(c->llm);
+    free(c->llm);
+    rv_buf_fini(&c->text);
+    rv_buf_fini(&c->partial);
+    rv_buf_fini(&c->heard);
+    rv_call_forget_asked(c);
+    json_object_put(c->ids);
+    json_object_put(c->taken);
+    free(c->name);
+    free(c);
+}
+
+void rv_call_free_all(rv_exec *x)
+{
+    while (x->calls)
+        rv_call_free(x->calls);
+}
+
+struct call *rv_call_find(rv_exec *x, int64_t call_id)
+{
+    struct call *c = x->calls;
+
+    while (c && c->call_id != call_id)
+        c = c->next;
+    return c;
+}
+
+void rv_call_park(struct call *c)
+{
+    c->is_parked = true;
+    c->due_us = RV_NEVER;
+    rv_due_moved(&c->x->engine->due, c);
+}
+
+void rv_calls_unpark(rv_exec *x)
+{
+    int64_t now_us = rv_engine_now_us(x->engine);
+
+    for (struct call *c = x->calls; c; c = c->next) {
+        if (!c->is_parked)
+            continue;
+        c->is_parked = false;
+        if (c->due_us > now_us)
+            c->due_us = now_us;
+        rv_due_moved(&x->engine->due, c);
+    }
+}
+
+static void begin_failure(struct call *c, const char *type, bool retryable)
+{
+    c->failed = true;
+    c->retryable = retryable;
+    c->n_deltas = 0;
+    snprintf(c->error_type, sizeof c->error_type, "%s", type);
+    rv_buf_fini(&c->text);
+    c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
+}
+
+void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...)
+{
+    va_list args;
+
+    begin_failure(c, type, retryable);
+    va_start(args, fmt);
+    rv_buf_vprintf(&c->text, fmt, args);
+    va_end(args);
+}
+
+int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
+{
+    if (rc == RV_E_NOMEM)
+        return rc;
+    begin_failure(c, type, false);
+    rv_err_write_chain(*err, &c->text);
+    rv_err_free(*err);
+    *err = NULL;
+    return 0;
+}
+
+/* Who wants a model to have longer has to know what to change. */
+void rv_call_say_limit(struct call *c)
+{
+    const struct rv_execution_config *e = &c->x->opts.pipeline->execution;
+    const struct rv_agent *a = &c->pipeline->agents[c->origin ? 0 : c->stage];
+    bool is_agents = e->has_agent_timeout && e->agent_timeout_ms < a->limits.timeout_seconds * 1000;
+
+    if (!c->allowed_us)
+        rv_buf_puts(&c->text, ": execution.llm_timeout and its stage's timeout_seconds leave it no longer");
+    else if (c->allowed_us >= e->llm_timeout_ms * 1000)
+        rv_buf_puts(&c->text, ": raise execution.llm_timeout");
+    else if (is_agents)
+        rv_buf_printf(&c->text, ": that was left of %lld ms for stage \"%s\"; raise execution.agent_timeout",
+                      (long long)e->agent_timeout_ms, a->name);
+    else
+        rv_buf_printf(&c->text, ": that was left of the %lld s for stage \"%s\"; raise its timeout_seconds",
+                      (long long)a->limits.timeout_seconds, a->name);
+}
+
+void rv_call_timed_out(struct call *c)
+{
+    int64_t us = c->allowed_us ? c->allowed_us : c->deadline_us - c->started_us; /* it began a while after the step */
+
+    give_up(c);
+    rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name,
+                 (long long)(us + 999) / 1000);
+    if (c->event == RV_EVENT_LLM_DONE) {
+        rv_call_say_limit(c);
+        c->answer = RV_LLM_ANSWER_NONE;
+        c->answer.error_kind = RV_LLM_ERROR_TIMEOUT;
+        c->answer.may_be_billed = true;
+    }
+}
+
+void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply)
+{
+    c->failed = reply->failed;
+    c->answer = rv_llm_reply_answer(reply);
+    rv_buf_fini(&c->text);
+    c->text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+    if (!reply->failed) {
+        rv_buf_add_str(&c->text, rv_buf_str(&reply->text));
+        return;
+    }
+    c->retryable = reply->retryable;
+    snprintf(c->error_type, sizeof c->error_type, "%s", rv_llm_error_type(reply->answer.error_kind));
+    rv_buf_add_str(&c->text, rv_buf_str(&reply->error));
+    if (reply->text.len > 0) {
+        rv_buf_fini(&c->partial);
+        c->partial = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+        rv_buf_add_str(&c->partial, rv_buf_str(&reply->text));
+    }
+}
+
+void rv_call_job_done(struct job *j)
+{
+    struct call *c = j->call;
+
+    if (j->work) {
+        j->work->done(j->work);
+        rv_job_free(j);
+        return;
+    }
+    rv_engine *e = c->x->engine;
+    c->job = NULL;
+    c->failed = j->failed;
+    memcpy(c->error_type, j->error_type, sizeof c->error_type);
+    if (j->llm) {
+        c->llm = j->llm;
+        j->llm = NULL;
+        rv_call_take_llm(c, c->llm);
+    } else {
+        rv_buf_fini(&c->text);
+        c->text = j->failed ? j->error : j->reply;
+        if (j->failed)
+            j->error = RV_BUF_INIT(0);
+        else
+            j->reply = RV_BUF_INIT(0);
+    }
+    if (!e->opts.virtual_time) {
+        c->due_us = rv_engine_now_us(e);
+        rv_due_moved(&e->due, c);
+    }
+    rv_job_free(j);
+}

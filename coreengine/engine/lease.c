@@ -1,0 +1,247 @@
+/* Leases: this process says from time to time that it still runs its runs, and hears which ones are to be cancelled. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+#define LOOK_EVERY_US INT64_C(250000)   /* for cancellations */
+#define RETRY_US      INT64_C(500000)   /* after a failed renewal */
+#define MAX_CANCELS   ((size_t)1 << 20) /* bytes of ids; the others are heard of with the next look */
+
+static int64_t lease_us(const rv_engine *e)
+{
+    return e->opts.lease_us > 0 ? e->opts.lease_us : RV_LEASE_DEFAULT_US;
+}
+
+/* Of a run that goes on, or waits and is held. */
+static bool has_lease(const rv_exec *x)
+{
+    bool waits = x->over && x->opts.holds && x->rc == 0 && x->status == RV_RUN_INTERRUPTED;
+
+    return x->opts.journal && (!x->over || waits);
+}
+
+static bool keeps_leases(const rv_engine *e)
+{
+    if (!e->opts.store || e->opts.virtual_time)
+        return false;
+    for (const rv_exec *x = e->execs; x; x = x->next)
+        if (has_lease(x))
+            return true;
+    return false;
+}
+
+/* Of the leases that last: when the first of them ends. RV_NEVER: none does. */
+static int64_t earliest_end(const rv_engine *e, int64_t now_us)
+{
+    int64_t until_us = RV_NEVER;
+
+    for (const rv_exec *x = e->execs; x; x = x->next) {
+        if (!has_lease(x))
+            continue;
+        int64_t this_us = rv_journal_lease_until_us(x->opts.journal);
+        until_us = this_us > now_us && this_us < until_us ? this_us : until_us; /* one that is over limits no other */
+    }
+    return until_us;
+}
+
+void rv_lease_limit_wait(const rv_engine *e)
+{
+    int64_t now_us = rv_engine_now_us(e);
+
+    if (!keeps_leases(e))
+        return;
+    int64_t until_us = earliest_end(e, now_us);
+    int64_t left_ms = until_us == RV_NEVER ? 0 : (until_us - now_us) / 1000;
+    rv_store_set_wait(e->opts.store, left_ms > 0 ? left_ms : 1);
+}
+
+void rv_lease_free_wait(const rv_engine *e)
+{
+    if (e->opts.store)
+        rv_store_set_wait(e->opts.store, 0);
+}
+
+static void renewed(rv_engine *e, int64_t now_us, int64_t until_us, int rc, const rv_err *err)
+{
+    if (rc < 0) {
+        /* no reason to stop yet: another write may succeed before the lease ends */
+        RV_LOG(e->opts.log, WARN, "lease.renew_failed", RV_F_TEXT("error", rv_err_text(err)));
+        e->renew_at_us = now_us + RETRY_US;
+        return;
+    }
+    for (rv_exec *x = e->execs; x; x = x->next) {
+        if (!x->opts.journal)
+            continue;
+        if (now_us < rv_journal_lease_until_us(x->opts.journal))
+            rv_journal_renewed(x->opts.journal, until_us);
+        else
+            x->hoped_until_us = until_us; /* unless it was taken over meanwhile: the next step will tell */
+    }
+    e->renew_at_us = now_us + lease_us(e) / 3;
+}
+
+static void renew(rv_engine *e, int64_t now_us)
+{
+    int64_t until_us = now_us + lease_us(e);
+    rv_err *err = NULL;
+
+    rv_lease_limit_wait(e);
+    int rc = rv_store_renew(e->opts.store, e->opts.owner, until_us, &err);
+    rv_lease_free_wait(e);
+    renewed(e, now_us, until_us, rc, err);
+    rv_err_free(err);
+}
+
+static int cancel_run(void *self, const char *run, rv_err **err)
+{
+    rv_engine *e = self;
+
+    (void)err;
+    for (rv_exec *x = e->execs; x; x = x->next)
+        if (x->opts.journal && strcmp(rv_journal_run(x->opts.journal), run) == 0)
+            rv_exec_cancel(x);
+    return 0;
+}
+
+/* --- by the thread of the store --- */
+
+/* A renewal, a look at cancellations, or both. */
+struct lease_write {
+    struct write write;
+    rv_engine *engine; /* for the loop only */
+    const char *owner;
+    bool renews;
+    int64_t now_us, until_us;
+    rv_buf cancels; /* ids, each with a NUL behind it */
+};
+
+static struct lease_write *lease_write_of(struct write *w)
+{
+    return (struct lease_write *)((char *)w - offsetof(struct lease_write, write));
+}
+
+static int write_renewal(struct write *w, rv_store *store, rv_err **err)
+{
+    const struct lease_write *l = lease_write_of(w);
+
+    return l->renews ? rv_store_renew(store, l->owner, l->until_us, err) : 0;
+}
+
+static int note_cancel(void *self, const char *run, rv_err **err)
+{
+    (void)err;
+    rv_buf_add(self, run, strlen(run) + 1);
+    return 0;
+}
+
+static void list_cancels(struct write *w, rv_store *store)
+{
+    struct lease_write *l = lease_write_of(w);
+
+    RV_IGNORE(rv_store_list_cancels(store, l->owner, note_cancel, &l->cancels, NULL), "asked again soon");
+}
+
+static void lease_write_free(struct lease_write *l)
+{
+    if (!l)
+        return;
+    rv_buf_fini(&l->cancels);
+    rv_err_free(l->write.err);
+    free(l);
+}
+
+static void tended(struct write *w)
+{
+    struct lease_write *l = lease_write_of(w);
+    rv_engine *e = l->engine;
+    rv_str ids = rv_buf_str(&l->cancels);
+
+    e->lease_write = NULL;
+    if (l->renews)
+        renewed(e, l->now_us, l->until_us, w->rc, w->err);
+    for (size_t at = 0; at < ids.len; at += strlen(ids.ptr + at) + 1)
+        RV_IGNORE(cancel_run(e, ids.ptr + at, NULL), "it can not fail");
+    lease_write_free(l);
+}
+
+/* False: there is no memory for it. */
+static bool tend_aside(rv_engine *e, int64_t now_us, bool renews)
+{
+    struct lease_write *l = calloc(1, sizeof *l);
+
+    if (!l)
+        return false;
+    *l = (struct lease_write){
+        .write = {.write = write_renewal, .rest = list_cancels, .done = tended, .until_us = earliest_end(e, now_us)},
+        .engine = e,
+        .owner = e->opts.owner,
+        .renews = renews,
+        .now_us = now_us,
+        .until_us = now_us + lease_us(e),
+        .cancels = RV_BUF_INIT(MAX_CANCELS)};
+    e->lease_write = l;
+    rv_writer_submit(e->writer, &l->write);
+    return true;
+}
+
+void rv_leases_free(rv_engine *e)
+{
+    if (e->lease_write)
+        rv_writer_wait_for(e->writer, &e->lease_write->write);
+    lease_write_free(e->lease_write);
+    e->lease_write = NULL;
+}
+
+static void tend(rv_engine *e, int64_t now_us)
+{
+    bool renews = e->renew_at_us > 0 && now_us >= e->renew_at_us;
+
+    if (e->renew_at_us == 0) /* the leases are as young as the runs */
+        e->renew_at_us = now_us + lease_us(e) / 3;
+    if (e->writer) {
+        if ((renews || e->look_at_us > 0) && !tend_aside(e, now_us, renews))
+            e->renew_at_us = now_us + RETRY_US;
+    } else {
+        if (renews)
+            renew(e, now_us);
+        if (e->look_at_us > 0)
+            RV_IGNORE(rv_store_list_cancels(e->opts.store, e->opts.owner, cancel_run, e, NULL), "asked again soon");
+    }
+    e->look_at_us = now_us + LOOK_EVERY_US;
+}
+
+void rv_leases_tend(rv_engine *e)
+{
+    if (!e->opts.store || e->opts.virtual_time || e->lease_write)
+        return;
+    int64_t now_us = rv_engine_now_us(e);
+    if ((now_us >= e->renew_at_us || now_us >= e->look_at_us) && keeps_leases(e))
+        tend(e, now_us);
+}
+
+int64_t rv_leases_due_us(const rv_engine *e)
+{
+    if (e->lease_write || !keeps_leases(e)) /* the first is heard of when it is done */
+        return RV_NEVER;
+    return e->renew_at_us < e->look_at_us ? e->renew_at_us : e->look_at_us;
+}
+
+void rv_lease_proved(rv_exec *x)
+{
+    if (x->hoped_until_us > 0)
+        rv_journal_renewed(x->opts.journal, x->hoped_until_us);
+    x->hoped_until_us = 0;
+}
+
+int rv_lease_check(const rv_exec *x, rv_err **err)
+{
+    if (!x->opts.journal || x->engine->opts.virtual_time)
+        return 0;
+    if (rv_engine_now_us(x->engine) < rv_journal_lease_until_us(x->opts.journal))
+        return 0;
+    int rc = RV_FAIL(err, RV_E_STATE, "the lease on run \"%s\" ran out while this process stood still",
+                     rv_journal_run(x->opts.journal));
+    rv_err_hint(err, "another process may go on with it: `reeve runs show %s`", rv_journal_run(x->opts.journal));
+    return rc;
+}

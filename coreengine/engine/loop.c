@@ -1,0 +1,192 @@
+/* The engine on a libuv loop: the caller's loop, or its own, which is created for the first wait. A prepare handle
+ * processes what is due before each poll, a timer ends the poll when the next item is due, and an async handle lets
+ * workers and the store thread wake the loop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+#define LOOP_DESCRIPTORS 6                         /* epoll, async, signal pipe and some to spare */
+#define MAX_SLEEP_US     ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
+#define PASS_NS          UINT64_C(1000000)         /* of turns; then others of the loop have theirs */
+
+struct shell_loop {
+    uv_loop_t own; /* unless one was given */
+    uv_loop_t *uv;
+    uv_timer_t timer;
+    uv_async_t async;
+    uv_prepare_t prepare;
+    rv_engine *engine; /* NULL: it is gone, and the handles are about to close */
+    int n_open;        /* handles */
+};
+
+/* Both only end the wait. */
+static void on_timer(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+static void on_async(uv_async_t *async)
+{
+    (void)async;
+}
+
+/* An engine without a run that goes on does not keep the caller's loop alive. */
+static void hold(struct shell_loop *l, bool is_live)
+{
+    uv_handle_t *handles[] = {(uv_handle_t *)&l->timer, (uv_handle_t *)&l->async};
+
+    for (size_t i = 0; i < RV_COUNT(handles); i++)
+        if (is_live)
+            uv_ref(handles[i]);
+        else
+            uv_unref(handles[i]);
+}
+
+/* The wait that comes ends when something is due. Round up: a timer that fires early would spin. */
+static void arm(struct shell_loop *l, bool at_once)
+{
+    int64_t us = at_once ? 0 : rv_engine_due_us(l->engine) - rv_engine_now_us(l->engine);
+
+    if (us > MAX_SLEEP_US)
+        us = MAX_SLEEP_US;
+    uv_update_time(l->uv);
+    uv_timer_start(&l->timer, on_timer, us > 0 ? (uint64_t)(us + 999) / 1000 : 0, 0);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct shell_loop *l = prepare->data;
+    uint64_t until_ns = uv_hrtime() + PASS_NS;
+    int n = 0;
+
+    while (uv_hrtime() < until_ns && rv_engine_turn(l->engine))
+        n++;
+    arm(l, n > 0); /* a caller that waits for a run checks whether it is over before the loop sleeps */
+    if (l->uv != &l->own)
+        hold(l, l->engine->n_live > 0);
+}
+
+static void close_own(struct shell_loop *l)
+{
+    while (uv_run(&l->own, UV_RUN_DEFAULT) != 0)
+        continue; /* deliver the close callbacks */
+    RV_IGNORE(uv_loop_close(&l->own), "nothing is open");
+    free(l);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct shell_loop *l = handle->data;
+
+    if (--l->n_open == 0 && l->uv != &l->own)
+        free(l);
+}
+
+void rv_loop_free(struct shell_loop *l)
+{
+    if (!l)
+        return;
+    l->engine = NULL;
+    uv_prepare_stop(&l->prepare);
+    uv_close((uv_handle_t *)&l->timer, on_closed);
+    uv_close((uv_handle_t *)&l->async, on_closed);
+    uv_close((uv_handle_t *)&l->prepare, on_closed);
+    if (l->uv == &l->own)
+        close_own(l);
+}
+
+/* libuv aborts where descriptors run out in the middle of its set-up: see first that there are enough. */
+static int check_descriptors(rv_err **err)
+{
+    int fds[LOOP_DESCRIPTORS], rc = 0;
+    size_t n = 0;
+
+    while (n < RV_COUNT(fds) && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+    if (n < RV_COUNT(fds)) {
+        rc = RV_FAIL(err, RV_E_LIMIT, "make the event loop: %s", strerror(errno));
+        rv_err_hint(err, "it needs %d file descriptors: raise `ulimit -n`", LOOP_DESCRIPTORS);
+    }
+    while (n > 0)
+        close(fds[--n]);
+    return rc;
+}
+
+static int fail_uv(struct shell_loop *l, int uv_rc, rv_err **err)
+{
+    free(l);
+    return RV_FAIL(err, uv_rc == UV_ENOMEM ? RV_E_NOMEM : RV_E_INTERNAL, "make the event loop: %s", uv_strerror(uv_rc));
+}
+
+static int open_handles(struct shell_loop *l, rv_engine *e, rv_err **err)
+{
+    int uv_rc = uv_async_init(l->uv, &l->async, on_async);
+
+    if (uv_rc < 0) {
+        if (l->uv == &l->own)
+            RV_IGNORE(uv_loop_close(&l->own), "nothing is open");
+        return fail_uv(l, uv_rc, err);
+    }
+    uv_timer_init(l->uv, &l->timer); /* these cannot fail */
+    uv_prepare_init(l->uv, &l->prepare);
+    uv_prepare_start(&l->prepare, on_prepare);
+    uv_unref((uv_handle_t *)&l->prepare);
+    l->timer.data = l->async.data = l->prepare.data = l;
+    l->n_open = 3;
+    l->engine = e;
+    if (l->uv != &l->own)
+        hold(l, false);
+    e->loop = l;
+    return 0;
+}
+
+int rv_loop_ensure(rv_engine *e, rv_err **err)
+{
+    struct uv_loop_s *given = e->opts.loop;
+
+    if (e->loop)
+        return 0;
+    int rc = given ? 0 : check_descriptors(err);
+    if (rc < 0)
+        return rc;
+    struct shell_loop *l = calloc(1, sizeof *l);
+    if (!l)
+        return RV_FAIL(err, RV_E_NOMEM, "make the event loop");
+    int uv_rc = given ? 0 : uv_loop_init(&l->own);
+    if (uv_rc < 0)
+        return fail_uv(l, uv_rc, err);
+    l->uv = given ? given : &l->own;
+    return open_handles(l, e, err);
+}
+
+struct uv_loop_s *rv_loop_uv(struct shell_loop *l)
+{
+    return l->uv;
+}
+
+void rv_loop_wake(void *loop)
+{
+    struct shell_loop *l = loop;
+    RV_IGNORE(uv_async_send(&l->async), "the handle is open as long as somebody can call this");
+}
+
+void rv_loop_hold(struct shell_loop *l)
+{
+    hold(l, true);
+}
+
+int rv_loop_run(rv_engine *e, bool waits, rv_err **err)
+{
+    int rc = rv_loop_ensure(e, err);
+
+    if (rc < 0 || atomic_load(&e->cancel_all)) /* asked for after the last look, before there was a loop to wake */
+        return rc;
+    struct shell_loop *l = e->loop;
+    uv_run(l->uv, waits ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+    return 0;
+}

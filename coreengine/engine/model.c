@@ -1,0 +1,305 @@
+/* Models over HTTP: drives a provider's exchange with requests and the time. The exchange decides what is sent, when,
+ * and how often; here it meets the network. */
+#include <stdlib.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+#define LINGER_US         200000 /* from an answer's end mark to the end of its body, which keeps the connection */
+#define DEADLINE_SLACK_US 50000  /* the request's own limit comes first: it says more */
+
+struct model_call {
+    struct call *call;
+    rv_exchange *exchange;
+    rv_http_call *http;   /* NULL: no request is under way */
+    json_object *request; /* owned */
+    bool held;            /* the observer wants no more pieces now */
+    bool is_done;         /* the call has its answer */
+    bool lingers;         /* all was said, and the body goes on */
+};
+
+static void advance(struct model_call *m);
+
+static const char *environment(void *self, const char *name)
+{
+    (void)self;
+    return getenv(name);
+}
+
+static int ensure_client(rv_engine *e, rv_err **err)
+{
+    struct rv_provider_env env = e->opts.env;
+
+    if (!env.get)
+        env = (struct rv_provider_env){environment, NULL};
+    if (!e->providers && !(e->providers = rv_providers_new(env)))
+        return RV_FAIL(err, RV_E_NOMEM, "make the clients of providers");
+    int rc = rv_loop_ensure(e, err);
+    if (rc < 0 || e->http)
+        return rc;
+    const struct rv_http_opts opts = {.loop = rv_loop_uv(e->loop), .runs_on = true, .log = e->opts.log};
+    return rv_http_new(&opts, &e->http, err);
+}
+
+void rv_models_free(rv_engine *e)
+{
+    rv_http_free(e->http);
+    rv_providers_free(e->providers);
+    e->http = NULL;
+    e->providers = NULL;
+}
+
+/* --- what the exchange and the network tell --- */
+
+static int64_t now_us(const struct model_call *m)
+{
+    return rv_engine_now_us(m->call->x->engine);
+}
+
+static void due_at(struct call *c, int64_t us)
+{
+    rv_engine *e = c->x->engine;
+
+    c->due_us = us;
+    rv_due_moved(&e->due, c);
+}
+
+/* Memory ran out: the run cannot go on. */
+static void give_up(struct model_call *m, int rc, rv_err *err)
+{
+    rv_exec_break(m->call->x, rc, err); /* m is gone with its call */
+}
+
+static void on_delta(void *self, const struct rv_llm_delta *d)
+{
+    struct model_call *m = self;
+
+    if (!rv_delta_tell(m->call, d))
+        m->held = true;
+}
+
+static void on_head(void *self, const struct rv_http_head *head)
+{
+    struct model_call *m = self;
+    rv_err *err = NULL;
+
+    int rc = rv_exchange_on_head(m->exchange, head, now_us(m), &err);
+    if (rc < 0)
+        give_up(m, rc, err);
+}
+
+static bool on_body(void *self, rv_str bytes)
+{
+    struct model_call *m = self;
+    rv_err *err = NULL;
+
+    int rc = rv_exchange_on_body(m->exchange, bytes, now_us(m), &err);
+    if (rc < 0) {
+        give_up(m, rc, err);
+        return true;
+    }
+    if (!m->lingers && rv_exchange_has_answer(m->exchange)) {
+        m->lingers = true;
+        due_at(m->call, now_us(m) + LINGER_US);
+    }
+    return !m->held;
+}
+
+static void on_end(void *self, const struct rv_http_end *end)
+{
+    struct model_call *m = self;
+    rv_err *err = NULL;
+
+    m->http = NULL;
+    int rc = rv_exchange_on_end(m->exchange, end, now_us(m), &err);
+    if (rc < 0)
+        give_up(m, rc, err);
+    else
+        advance(m);
+}
+
+static void on_ready(void *self)
+{
+    struct model_call *m = self;
+
+    if (!m->is_done && !m->http)
+        due_at(m->call, now_us(m));
+}
+
+/* --- requests --- */
+
+/* False: memory is short, and the run broken. */
+static bool send_request(struct model_call *m)
+{
+    struct call *c = m->call;
+    const struct rv_exec_opts *o = &c->x->opts;
+    const struct rv_http_request *request = rv_exchange_request(m->exchange);
+    const struct rv_http_events events = {on_head, on_body, on_end, m};
+    const struct rv_model_config *model = rv_pipeline_model(c->pipeline, rv_str_of(rv_exchange_role(m->exchange)));
+    rv_err *err = NULL;
+
+    if (o->on_payload)
+        o->on_payload(o->self, c->call_id, model ? model->provider : "", request->body);
+    m->held = m->lingers = false;
+    int rc = rv_http_start(c->x->engine->http, request, &events, &m->http, &err);
+    if (rc == 0) {
+        due_at(c, c->deadline_us ? c->deadline_us + DEADLINE_SLACK_US : RV_NEVER);
+        return true;
+    }
+    rv_err *why = err;
+    err = NULL;
+    if (rc != RV_E_NOMEM)
+        rc = rv_exchange_not_sent(m->exchange, why, now_us(m), &err);
+    if (rc < 0 && !err) {
+        err = why;
+        why = NULL;
+    }
+    rv_err_free(why);
+    if (rc < 0)
+        give_up(m, rc, err);
+    return rc == 0;
+}
+
+static void done(struct model_call *m)
+{
+    const struct rv_llm_reply *reply = rv_exchange_reply(m->exchange);
+    struct call *c = m->call;
+
+    m->is_done = true;
+    rv_call_take_llm(c, reply);
+    if (reply->failed && reply->answer.error_kind == RV_LLM_ERROR_TIMEOUT && c->deadline_us &&
+        now_us(m) + DEADLINE_SLACK_US >= c->deadline_us)
+        rv_call_say_limit(c);
+    due_at(c, now_us(m));
+}
+
+/* An exchange ends at the deadline by itself, and its text says what it waited for. */
+static void wait_until(struct model_call *m, int64_t at_us)
+{
+    struct call *c = m->call;
+
+    if (c->deadline_us && now_us(m) >= c->deadline_us) {
+        m->is_done = true;
+        rv_call_timed_out(c);
+        at_us = c->deadline_us;
+    }
+    due_at(c, c->deadline_us && at_us > c->deadline_us ? c->deadline_us : at_us);
+}
+
+/* Do what the exchange wants next. It may break the run. */
+static void advance(struct model_call *m)
+{
+    int64_t at_us = RV_NEVER;
+
+    while (!m->http) {
+        switch (rv_exchange_next(m->exchange, now_us(m), &at_us)) {
+        case RV_EXCHANGE_SEND:
+            if (!send_request(m))
+                return;
+            break;
+        case RV_EXCHANGE_WAIT:
+            wait_until(m, at_us);
+            return;
+        case RV_EXCHANGE_DONE:
+            done(m);
+            return;
+        }
+    }
+}
+
+/* End the pending request now: its answer is not wanted any more, or its deadline has passed without an event. */
+static void end_request(struct model_call *m)
+{
+    const struct rv_http_end late = {
+        .fault = RV_HTTP_TOTAL_TIME, .was_sent = true, .text = "the deadline of the call has passed"};
+    const struct rv_http_end end = m->lingers ? (struct rv_http_end){.was_sent = true, .text = ""} : late;
+    rv_err *err = NULL;
+
+    rv_http_cancel(m->http);
+    m->http = NULL;
+    int rc = rv_exchange_on_end(m->exchange, &end, now_us(m), &err);
+    if (rc < 0)
+        give_up(m, rc, err);
+    else
+        advance(m);
+}
+
+bool rv_model_due(struct call *c)
+{
+    struct model_call *m = c->model;
+
+    if (m->is_done)
+        return true;
+    if (m->http)
+        end_request(m);
+    else
+        advance(m);
+    return false; /* it is due again, or gone with its run */
+}
+
+void rv_model_read_on(struct call *c)
+{
+    struct model_call *m = c->model;
+
+    if (!m || !m->held)
+        return;
+    m->held = false;
+    if (m->http)
+        rv_http_resume(m->http);
+}
+
+void rv_model_free(struct model_call *m)
+{
+    if (!m)
+        return;
+    if (m->http)
+        rv_http_cancel(m->http);
+    rv_exchange_free(m->exchange);
+    json_object_put(m->request);
+    free(m);
+}
+
+/* --- asking --- */
+
+/* Other runs wait for other times (FNV-1a). */
+static uint64_t jitter_of(const rv_exec *x, const struct call *c)
+{
+    uint64_t h = 1469598103934665603u;
+
+    for (const char *id = rv_envelope_fields(rv_run_envelope(x->run))->envelope_id; *id; id++)
+        h = (h ^ (unsigned char)*id) * 1099511628211u;
+    return (h ^ (uint64_t)c->call_id) * 1099511628211u;
+}
+
+int rv_model_ask(struct call *c, json_object *request, rv_err **err)
+{
+    rv_exec *x = c->x;
+    rv_engine *e = x->engine;
+    struct model_call *m = NULL;
+
+    int rc = ensure_client(e, err);
+    if (rc < 0)
+        return rc;
+    m = calloc(1, sizeof *m);
+    if (!m)
+        return RV_FAIL(err, RV_E_NOMEM, "ask a model");
+    m->call = c;
+    m->request = json_object_get(request);
+    const struct rv_exchange_opts opts = {.pipeline = c->pipeline,
+                                          .role = c->name,
+                                          .request = request,
+                                          .now_us = rv_engine_now_us(e),
+                                          .deadline_us = c->deadline_us,
+                                          .random = jitter_of(x, c),
+                                          .charged = x->opts.pipeline->has_budget,
+                                          .on_delta = on_delta,
+                                          .on_ready = on_ready,
+                                          .self = m};
+    rc = rv_exchange_new(e->providers, &opts, &m->exchange, err);
+    if (rc < 0) {
+        rv_model_free(m);
+        return rc;
+    }
+    c->model = m;
+    advance(m);
+    return 0;
+}

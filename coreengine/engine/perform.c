@@ -1,0 +1,326 @@
+/* Effects become answers: from the script, from a capability on a worker, or a failure that says why none of them can.
+ * This file does not call the core: every answer goes through the queue, even an immediate one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+#define LOOP_PATIENCE_US 10000 /* of the loop with an entry that says it never blocks */
+
+/* --- models --- */
+
+static int model_failed(struct call *c, int rc, enum rv_llm_error kind, rv_err **err)
+{
+    rc = rv_call_fail_with(c, "LLMError", rc, err);
+    c->answer.error_kind = (int)kind;
+    return rc;
+}
+
+static void no_provider(struct call *c, const char *provider, const char *model)
+{
+    if (provider && strcmp(provider, "scripted") == 0)
+        rv_call_fail(c, "LLMError", false,
+                     "model role \"%s\" has the scripted provider, and there is no script: give one with --script",
+                     c->name);
+    else if (provider)
+        rv_call_fail(
+            c, "LLMError", false,
+            "model role \"%s\" is %s:%s, which takes real time, and this run's time is simulated: a script can "
+            "answer for it",
+            c->name, provider, model ? model : "");
+    else
+        rv_call_fail(c, "LLMError", false,
+                     "model role \"%s\" has no model: name one under models, or answer for it with --script", c->name);
+    c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
+}
+
+/* Who answers, if not the script. */
+static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_object *request, rv_err **err)
+{
+    const char *provider = NULL, *model = NULL;
+
+    RV_IGNORE(!rv_json_get_text(request, "provider", &provider), "may be null");
+    RV_IGNORE(!rv_json_get_text(request, "model", &model), "may be null");
+    if (provider && rv_provider_is_capability(provider))
+        return rv_call_capability(x, c, e, err);
+    if (!provider || strcmp(provider, "scripted") == 0 || x->engine->opts.virtual_time) {
+        no_provider(c, provider, model);
+        return 0;
+    }
+    int rc = rv_model_ask(c, request, err);
+    return rc < 0 ? model_failed(c, rc, RV_LLM_ERROR_CONNECTION, err) : 0;
+}
+
+static int call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
+    json_object *request = NULL;
+
+    if (rv_script_plays(x, e)) {
+        int rc = rv_call_script(c, e, err);
+        return rc < 0 ? model_failed(c, rc, RV_LLM_ERROR_BAD_REQUEST, err) : 0;
+    }
+    int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
+    if (rc == 0)
+        rc = call_provider(x, c, e, request, err);
+    json_object_put(request);
+    return rc;
+}
+
+/* --- capabilities --- */
+
+static char *dup_text(const char *text, bool *ok)
+{
+    char *copy = rv_str_dup(rv_str_of(text));
+    *ok = *ok && copy;
+    return copy;
+}
+
+static enum rv_name_kind kind_of(const struct rv_effect *e)
+{
+    return e->kind == RV_EFFECT_CALL_LLM ? RV_NAME_PROVIDER : e->entry;
+}
+
+/* The entry that is called: of a model role, its provider. */
+static const char *entry_of(const rv_exec *x, const struct rv_effect *e)
+{
+    if (e->kind != RV_EFFECT_CALL_LLM)
+        return e->name;
+    const struct rv_pipeline *p = e->pipeline ? e->pipeline : x->opts.pipeline;
+    const struct rv_model_config *model = rv_pipeline_model(p, rv_str_of(e->name));
+    return model ? model->provider : "";
+}
+
+static struct job *new_job(rv_exec *x, struct call *c, struct rv_effect *e)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(x->run));
+    struct job *j = calloc(1, sizeof *j);
+    bool ok = true;
+
+    if (!j)
+        return NULL;
+    atomic_init(&j->cancelled, false);
+    j->plugins = x->opts.plugins;
+    j->kind = kind_of(e);
+    j->name = dup_text(entry_of(x, e), &ok);
+    j->run_id = dup_text(f->envelope_id, &ok);
+    j->user_id = dup_text(rv_envelope_user(rv_run_envelope(x->run)), &ok);
+    j->session_id = dup_text(f->session_id, &ok);
+    j->stage = dup_text(x->opts.pipeline->agents[c->stage].name, &ok);
+    j->context = rv_call_context(c);
+    ok = ok && j->context;
+    j->key = dup_text(e->key ? e->key : "", &ok);
+    if (x->opts.on_effect) { /* it may still be looked at */
+        j->args = rv_str_dup((rv_str){e->request, e->request_len});
+        ok = ok && j->args;
+    } else {
+        j->args = e->request;
+        e->request = NULL;
+    }
+    j->args_len = e->request_len;
+    j->timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0;
+    j->call = c;
+    if (!ok) {
+        rv_job_free(j);
+        return NULL;
+    }
+    return j;
+}
+
+int rv_engine_ensure_pool(rv_engine *e, rv_err **err)
+{
+    struct pool *p = NULL;
+
+    if (e->pool)
+        return 0;
+    int rc = e->opts.virtual_time ? 0 : rv_loop_ensure(e, err);
+    if (rc == 0)
+        rc = rv_pool_new(rv_engine_workers(e),
+                         e->opts.worker_idle_ms > 0 ? e->opts.worker_idle_ms * 1000 : RV_ENGINE_IDLE_US,
+                         e->opts.virtual_time ? NULL : rv_loop_wake, e->loop, &p, err);
+    if (rc == 0)
+        e->pool = p;
+    return rc;
+}
+
+int64_t rv_watch_begin(void)
+{
+    const struct rv_clock clock = rv_clock_system();
+
+    return clock.now_us(clock.self);
+}
+
+void rv_watch_end(rv_engine *e, int64_t begun_us, const char *kind, const char *name)
+{
+    int64_t us = rv_watch_begin() - begun_us;
+
+    if (us > LOOP_PATIENCE_US)
+        RV_LOG(e->opts.log, WARN, "call.blocked_loop", RV_F_TEXT("kind", kind), RV_F_TEXT("name", name),
+               RV_F_I64("ms", us / 1000));
+}
+
+/* An entry that says it never blocks is called here and now. Its answer goes through the queue as any other. */
+static int call_here(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    struct job *j = new_job(x, c, e);
+
+    if (!j)
+        return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", c->what, c->name);
+    int64_t begun_us = rv_watch_begin();
+    rv_job_run(j);
+    rv_watch_end(x->engine, begun_us, c->what, j->name);
+    rv_call_job_done(j);
+    return 0;
+}
+
+int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    rv_engine *engine = x->engine;
+
+    if (!x->opts.plugins) {
+        rv_call_fail(c, "NotFoundError", false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
+        return 0;
+    }
+    if (!rv_plugins_may_block(x->opts.plugins, kind_of(e), entry_of(x, e)))
+        return call_here(x, c, e, err);
+    int rc = rv_engine_ensure_pool(engine, err);
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? rc : rv_call_fail_with(c, "ExecutionError", rc, err);
+    struct job *j = new_job(x, c, e);
+    if (!j)
+        return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", c->what, c->name);
+    rc = rv_pool_submit(engine->pool, j, err);
+    if (rc < 0) {
+        rv_job_free(j);
+        return rv_call_fail_with(c, "ExecutionError", rc, err);
+    }
+    c->job = j;
+    rv_call_await(c);
+    return 0;
+}
+
+static int call_hook(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    if (!rv_script_plays(x, e))
+        return rv_call_capability(x, c, e, err);
+    int rc = rv_call_script(c, e, err);
+    return rc < 0 ? rv_call_fail_with(c, "ProcessingError", rc, err) : 0;
+}
+
+static const char *what_of(const struct rv_effect *e)
+{
+    if (e->kind == RV_EFFECT_CALL_LLM)
+        return "model role";
+    if (e->kind == RV_EFFECT_CALL_TOOL)
+        return "tool";
+    return rv_name_kind_text(e->entry);
+}
+
+static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
+{
+    struct call *c = rv_call_new(x, CALL_ANSWER, rv_engine_now_us(x->engine), e->call_id);
+
+    if (c)
+        c->name = rv_str_dup(rv_str_of(e->name));
+    if (!c || !c->name)
+        return RV_FAIL(err, RV_E_NOMEM, "make a call");
+    c->stage = e->stage;
+    c->origin = e->origin;
+    c->is_muted = e->is_muted;
+    c->ids_upto = e->ids_upto;
+    c->ids = e->ids ? json_object_get(e->ids) : NULL;
+    if (e->pipeline)
+        c->pipeline = e->pipeline;
+    c->deadline_us = e->deadline_us ? rv_exec_due_us(x, e->deadline_us) : 0;
+    c->allowed_us = e->deadline_us && !x->recovers ? e->deadline_us - x->last_us : 0;
+    c->what = what_of(e);
+    if (e->kind == RV_EFFECT_CALL_LLM) {
+        c->event = RV_EVENT_LLM_DONE;
+        return call_model(x, c, e, err);
+    }
+    c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;
+    return e->kind == RV_EFFECT_CALL_TOOL ? rv_call_tool(c, e, err) : call_hook(x, c, e, err);
+}
+
+/* --- the rest --- */
+
+static int arm_timer(rv_exec *x, const struct rv_effect *e, rv_err **err)
+{
+    struct call *c = rv_call_new(x, CALL_ANSWER, rv_exec_due_us(x, e->at_us), e->call_id);
+
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "arm a timer");
+    c->event = RV_EVENT_TIMER;
+    return 0;
+}
+
+static void cancel_call(rv_exec *x, int64_t call_id)
+{
+    struct call *c = rv_call_find(x, call_id);
+    if (c)
+        rv_call_free(c);
+}
+
+static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
+{
+    struct rv_response response;
+    int64_t delay_ms = 0;
+
+    rv_call_free_all(x);
+    x->status = status;
+    if (status != RV_RUN_INTERRUPTED || !x->answers || x->cancel_asked ||
+        !rv_script_answer(x->opts.script, &response, &delay_ms)) {
+        rv_exec_end(x);
+        return 0;
+    }
+    struct call *c = rv_call_new(x, CALL_RESUME, rv_engine_now_us(x->engine) + delay_ms * 1000, 0);
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
+    c->response = response;
+    return 0;
+}
+
+static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
+{
+    const struct rv_exec_opts *o = &x->opts;
+
+    switch (e->kind) {
+    case RV_EFFECT_CALL_LLM:
+    case RV_EFFECT_CALL_TOOL:
+    case RV_EFFECT_CALL_HOOK:
+        return start_call(x, e, err);
+    case RV_EFFECT_CANCEL_CALL:
+        cancel_call(x, e->call_id);
+        return 0;
+    case RV_EFFECT_ARM_TIMER:
+        return arm_timer(x, e, err);
+    case RV_EFFECT_EMIT:
+        rv_observe(x, e);
+        return 0;
+    case RV_EFFECT_SAVE:
+        if (o->on_state)
+            o->on_state(o->self, (rv_str){e->request, e->request_len});
+        return 0;
+    case RV_EFFECT_KEEP: /* the journal has it */
+        return 0;
+    case RV_EFFECT_FINISH:
+        return finish(x, e->status, err);
+    }
+    return 0;
+}
+
+void rv_exec_perform(rv_exec *x)
+{
+    rv_err *err = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; i < x->effects.n && rc == 0; i++) {
+        if (x->opts.on_effect)
+            x->opts.on_effect(x->opts.self, &x->effects, &x->effects.items[i]);
+        rc = perform(x, &x->effects.items[i], &err);
+    }
+    rv_effects_clear(&x->effects);
+    x->recovers = false;
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+}

@@ -1,0 +1,345 @@
+/* A run that another process left goes on: its journal is replayed, the script is brought to where it stood, and the
+ * calls whose answers are missing are asked for again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+/* What the script had answered to calls whose answers never reached the journal: they get the same again. */
+struct kept_replies {
+    struct kept_reply {
+        int64_t call_id;
+        struct rv_script_reply reply;
+    } * items;
+    size_t n, cap;
+};
+
+static struct kept_reply *find(struct kept_replies *kept, int64_t call_id)
+{
+    for (size_t i = 0; kept && i < kept->n; i++)
+        if (kept->items[i].call_id == call_id)
+            return &kept->items[i];
+    return NULL;
+}
+
+static void drop(struct kept_replies *kept, struct kept_reply *r)
+{
+    *r = kept->items[--kept->n];
+}
+
+bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out)
+{
+    struct kept_reply *r = find(x->kept, call_id);
+
+    if (!r)
+        return false;
+    *out = r->reply;
+    drop(x->kept, r);
+    return true;
+}
+
+void rv_kept_free(struct kept_replies *kept)
+{
+    for (size_t i = 0; kept && i < kept->n; i++)
+        rv_script_reply_fini(&kept->items[i].reply);
+    if (kept)
+        free(kept->items);
+    free(kept);
+}
+
+/* The script answered this call then, so it does now. A hole in it shows again when the call is made. */
+static int ask_script(rv_exec *x, const struct rv_effect *e, rv_err **err)
+{
+    struct kept_replies *kept = x->kept;
+    struct rv_script_reply reply;
+    rv_err *hole = NULL;
+
+    if (kept->n == kept->cap) {
+        size_t cap = kept->cap ? kept->cap * 2 : 16;
+        struct kept_reply *items = realloc(kept->items, cap * sizeof *items);
+        if (!items)
+            return RV_FAIL(err, RV_E_NOMEM, "replay a script");
+        kept->items = items;
+        kept->cap = cap;
+    }
+    int rc = rv_script_ask(x, e, &reply, &hole);
+    rv_err_free(hole);
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "replay a script") : 0;
+    kept->items[kept->n++] = (struct kept_reply){e->call_id, reply};
+    return 0;
+}
+
+/* What a replay finds out about the run's earlier lives. */
+struct past {
+    rv_exec *x;
+    int64_t n_events;
+    int64_t told_us; /* the latest time the core was told */
+    struct gap {
+        int64_t next_call_id, us; /* for all calls before that one, this time does not count */
+    } * gaps;
+    size_t n_gaps, cap_gaps;
+};
+
+static int note_gap(struct past *p, int64_t now_us, const rv_run *run, rv_err **err)
+{
+    if (now_us <= p->told_us)
+        return 0;
+    if (p->n_gaps == p->cap_gaps) {
+        size_t cap = p->cap_gaps ? p->cap_gaps * 2 : 4;
+        struct gap *gaps = realloc(p->gaps, cap * sizeof *gaps);
+        if (!gaps)
+            return RV_FAIL(err, RV_E_NOMEM, "recover a run");
+        p->gaps = gaps;
+        p->cap_gaps = cap;
+    }
+    p->gaps[p->n_gaps++] = (struct gap){rv_run_counters(run).next_call_id, now_us - p->told_us};
+    return 0;
+}
+
+static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    struct past *p = self;
+    rv_exec *x = p->x;
+    struct rv_response response;
+    int rc = 0;
+
+    (void)record;
+    if (!ev)
+        return 0;
+    if (ev->kind == RV_EVENT_RECOVER)
+        rc = note_gap(p, ev->now_us, run, err);
+    if (ev->now_us > p->told_us)
+        p->told_us = ev->now_us;
+    if (rc < 0 || !x->kept)
+        return rc;
+    struct kept_reply *answered = find(x->kept, ev->call_id);
+    if (answered && ev->call_id) {
+        rv_script_reply_fini(&answered->reply);
+        drop(x->kept, answered);
+    }
+    if (ev->kind == RV_EVENT_ANSWER && x->answers)
+        (void)rv_script_answer(x->opts.script, &response, NULL);
+    for (size_t i = 0; rc == 0 && i < effects->n; i++)
+        if (rv_script_plays(x, &effects->items[i]))
+            rc = ask_script(x, &effects->items[i], err);
+    return rc;
+}
+
+/* What the journal says of how the run was started. */
+static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **err)
+{
+    struct rv_journal_begin begin = {0};
+
+    int rc = rv_journal_read_begin(x->engine->opts.store, scope, rv_journal_run(x->opts.journal), x->opts.pipeline,
+                                   &begin, err);
+    if (rc < 0)
+        return rc;
+    x->opts.mode = begin.mode;
+    x->opts.use_mocks = begin.use_mocks;
+    x->opts.max_parallel = begin.max_parallel;
+    if (begin.has_script && !x->opts.script) {
+        rc = RV_FAIL(err, RV_E_STATE, "the run was started with a script, and there is none");
+    } else if (!begin.has_script) {
+        x->opts.script = NULL;
+        rv_run_tools_fini(&x->tools); /* it answers for no tool, either */
+        rv_run_tools_init(&x->tools, &x->opts, x->engine);
+    } else {
+        x->answers = begin.answers_from_script;
+        rv_journal_hold(x->opts.journal, x->answers || x->opts.holds);
+        x->kept = calloc(1, sizeof *x->kept);
+        rc = x->kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "recover a run");
+        if (rc == 0 && begin.script_at) /* of a run that began where another one stood */
+            rc = rv_script_set_position(x->opts.script, begin.script_at, err);
+    }
+    rv_journal_begin_fini(&begin);
+    return rc;
+}
+
+/* A clock that went back since then must not stop the run's time until it has caught up: no deadline would come. */
+static void keep_time(rv_exec *x, int64_t last_us)
+{
+    int64_t now_us = rv_engine_now_us(x->engine);
+
+    x->last_us = last_us;
+    x->ahead_us = last_us > now_us ? last_us - now_us : 0;
+}
+
+/* open: the calls whose answers are missing; the caller's. */
+static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_effects *open, rv_err **err)
+{
+    rv_exec *x = p->x;
+    const struct rv_replay_opts opts = {.pipeline = x->opts.pipeline,
+                                        .catalog = &x->catalog,
+                                        .without_events = true,
+                                        .from_snapshot = !x->kept, /* a script has to see every call */
+                                        .on_step = on_step,
+                                        .self = p};
+    struct rv_replayed r;
+
+    int rc = rv_journal_replay(x->engine->opts.store, scope, rv_journal_run(x->opts.journal), &opts, &r, err);
+    if (rc < 0)
+        return rc;
+    x->run = r.run;
+    r.run = NULL;
+    rv_run_set_emits(x->run, rv_observes(x));
+    rv_run_set_saves(x->run, x->opts.saves);
+    if (r.begin.own) { /* the run looks at it as long as it lives */
+        free(x->scripted);
+        x->scripted = r.begin.own;
+        r.begin.own = NULL;
+    }
+    if (r.begin.own_conversation) {
+        x->conversation = r.begin.own_conversation;
+        x->opts.conversation = x->conversation;
+        r.begin.own_conversation = NULL;
+    }
+    *open = r.open;
+    memset(&r.open, 0, sizeof r.open);
+    keep_time(x, r.last_us);
+    p->n_events = r.n_events;
+    rv_replayed_fini(&r);
+    return 0;
+}
+
+/* The open calls are what is to be performed next. They have as long as they had left when the process that made them
+ * died, or the last one that made them again. */
+static bool is_cancelled(const struct rv_effects *effects, int64_t call_id)
+{
+    for (size_t i = 0; i < effects->n; i++)
+        if (effects->items[i].kind == RV_EFFECT_CANCEL_CALL && effects->items[i].call_id == call_id)
+            return true;
+    return false;
+}
+
+/* What the step that recovered the run wants done, after the open calls that it did not cancel. */
+static int add_step_effects(struct rv_effects *step, struct rv_effects *open, rv_err **err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < open->n; i++)
+        if (!is_cancelled(step, open->items[i].call_id))
+            n++;
+    struct rv_effect *items = calloc(n + step->n + 1, sizeof *items);
+    if (!items)
+        return RV_FAIL(err, RV_E_NOMEM, "recover a run");
+    n = 0;
+    for (size_t i = 0; i < open->n; i++)
+        if (!is_cancelled(step, open->items[i].call_id)) {
+            items[n++] = open->items[i];
+            open->items[i] = (struct rv_effect){0};
+        }
+    if (step->n)
+        memcpy(items + n, step->items, step->n * sizeof *items);
+    free(step->items);
+    step->items = items;
+    step->cap = n + step->n + 1;
+    step->n += n;
+    return 0;
+}
+
+static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err)
+{
+    rv_exec *x = p->x;
+
+    bool may_live = rv_journal_owner_may_live(x->opts.journal);
+
+    for (size_t i = 0; i < open->n; i++)
+        for (size_t g = 0; g < p->n_gaps && open->items[i].deadline_us; g++) {
+            int64_t *deadline_us = &open->items[i].deadline_us;
+            bool is_last = g + 1 == p->n_gaps; /* the time since the owner was last heard of */
+            if (is_last && may_live && *deadline_us > x->under_way_until_us)
+                x->under_way_until_us = *deadline_us;
+            if (open->items[i].call_id < p->gaps[g].next_call_id)
+                *deadline_us += p->gaps[g].us;
+        }
+    x->recovers = true;
+    return add_step_effects(&x->effects, open, err);
+}
+
+static int next_event(const rv_exec *x, const struct rv_response *response, bool cancel, int64_t n_events,
+                      struct rv_event *ev, rv_err **err)
+{
+    enum rv_run_status status = rv_run_status(x->run);
+    const char *run = rv_journal_run(x->opts.journal);
+
+    if (rv_run_is_finished(x->run) && status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" is over: it was %s", run, rv_run_status_text(status));
+    if (cancel) {
+        ev->kind = RV_EVENT_CANCEL;
+    } else if (response) {
+        bool begins = n_events == 0 && rv_envelope_has_interrupt(rv_run_envelope(x->run)); /* from such a state */
+        if (!rv_run_is_finished(x->run) && !begins)
+            return RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for no answer: it is under way", run);
+        ev->kind = RV_EVENT_ANSWER;
+        ev->response = *response;
+    } else if (rv_run_is_finished(x->run)) {
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for an answer", run);
+    } else {
+        ev->kind = n_events == 0 ? RV_EVENT_START : RV_EVENT_RECOVER;
+    }
+    return 0;
+}
+
+static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv_response *response, bool cancel,
+                   rv_err **err)
+{
+    struct rv_effects open = {0};
+    struct rv_event ev = {0};
+    struct past p = {.x = x};
+
+    int rc = replay(&p, scope, &open, err);
+    if (rc == 0)
+        rc = next_event(x, response, cancel, p.n_events, &ev, err);
+    if (rc == 0) {
+        ev.now_us = rv_exec_now_us(x);
+        rc = rv_exec_step(x, &ev, err);
+    }
+    if (rc == 0 && ev.kind == RV_EVENT_RECOVER) {
+        RV_LOG(x->engine->opts.log, INFO, "run.recover", RV_F_TEXT("run_id", rv_journal_run(x->opts.journal)),
+               RV_F_TEXT("pipeline", x->opts.pipeline->name), RV_F_I64("events", p.n_events),
+               RV_F_I64("open_calls", open.n));
+        rc = note_gap(&p, ev.now_us, x->run, err);
+        if (rc == 0)
+            rc = ask_again(&p, &open, err);
+    }
+    rv_effects_fini(&open);
+    free(p.gaps);
+    return rc;
+}
+
+static int go_on(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                 const struct rv_response *response, bool cancel, rv_exec **out, rv_err **err)
+{
+    rv_exec *x = NULL;
+
+    int rc = rv_exec_new(e, opts, &x, err);
+    if (rc < 0)
+        return rc;
+    rc = take_begin(x, scope, err);
+    if (rc == 0)
+        rc = step_on(x, scope, response, cancel, err);
+    if (rc == 0)
+        rc = rv_exec_begin(x, err);
+    if (rc < 0) {
+        if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
+            rv_exec_tell_end(x, *err);
+        rv_exec_free(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
+}
+
+int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                       const struct rv_response *response, rv_exec **out, rv_err **err)
+{
+    return go_on(e, opts, scope, response, false, out, err);
+}
+
+int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                              rv_exec **out, rv_err **err)
+{
+    return go_on(e, opts, scope, NULL, true, out, err);
+}

@@ -1,0 +1,141 @@
+/* Calls that the run's script answers: which ones, what it is asked, and how its reply reaches the call. */
+#include <string.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+#define SCRIPT_ENTRY "script" /* the mock of a stage that a script plays */
+
+/* A script that says nothing of models leaves them to their providers, where they have one. */
+static bool plays_model(const rv_script *script, const struct rv_pipeline *p, const struct rv_effect *e)
+{
+    const struct rv_model_config *model = rv_pipeline_model(p, rv_str_of(e->name));
+
+    return rv_script_has_models(script) || !model || strcmp(model->provider, "scripted") == 0;
+}
+
+const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e)
+{
+    return e->origin ? e->origin->agent : p->agents[e->stage].name;
+}
+
+static bool plays(const rv_script *script, const struct rv_pipeline *p, const bool *scripted, const struct rv_effect *e)
+{
+    if (!script)
+        return false;
+    if (e->kind == RV_EFFECT_CALL_LLM)
+        return plays_model(script, e->pipeline ? e->pipeline : p, e);
+    if (e->kind == RV_EFFECT_CALL_TOOL)
+        return rv_script_has_tool(script, rv_str_of(e->name));
+    if (e->kind == RV_EFFECT_CALL_HOOK)
+        return e->entry == RV_NAME_MOCK && scripted && scripted[e->stage] && strcmp(e->name, SCRIPT_ENTRY) == 0;
+    return false;
+}
+
+bool rv_script_plays(const rv_exec *x, const struct rv_effect *e)
+{
+    return plays(x->opts.script, x->opts.pipeline, x->scripted, e);
+}
+
+/* What a model was told, for matchers: the prompt and what followed it. */
+static int told(json_object *request, rv_buf *text, rv_err **err)
+{
+    json_object *part = NULL, *turns = rv_json_get_arr(request, "turns");
+
+    json_object_object_get_ex(request, "prompt", &part);
+    rv_buf_add_str(text, rv_json_str(part));
+    for (size_t i = 0; turns && i < json_object_array_length(turns); i++) {
+        part = NULL;
+        json_object_object_get_ex(json_object_array_get_idx(turns, i), "content", &part);
+        rv_buf_putc(text, '\n');
+        rv_buf_add_str(text, rv_json_str(part));
+    }
+    return rv_buf_check(text, "what a model was told", err);
+}
+
+static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_effect *e, struct rv_script_reply *out,
+               rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
+    json_object *request = NULL;
+    rv_buf text = RV_BUF_INIT(2 * e->request_len + 1);
+    struct rv_script_call from = {.kind = e->kind == RV_EFFECT_CALL_TOOL   ? RV_SCRIPT_TOOL
+                                          : e->kind == RV_EFFECT_CALL_HOOK ? RV_SCRIPT_STAGE
+                                                                           : RV_SCRIPT_MODEL,
+                                  .stage = rv_effect_who(p, e),
+                                  .tool = e->kind == RV_EFFECT_CALL_TOOL ? e->name : NULL,
+                                  .visit = e->visit,
+                                  .text = {e->request, e->request_len}};
+    int rc = 0;
+
+    if (e->kind == RV_EFFECT_CALL_LLM) {
+        rc = rv_json_parse(from.text, &opts, &request, err);
+        if (rc == 0)
+            rc = told(request, &text, err);
+        from.text = rv_buf_str(&text);
+    }
+    if (rc == 0)
+        rc = rv_script_next(script, &from, out, err);
+    json_object_put(request);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+int rv_script_ask(const rv_exec *x, const struct rv_effect *e, struct rv_script_reply *out, rv_err **err)
+{
+    return ask(x->opts.script, x->opts.pipeline, e, out, err);
+}
+
+int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *scripted, const struct rv_effect *e,
+                   rv_err **err)
+{
+    struct rv_script_reply reply;
+    rv_err *hole = NULL;
+
+    if (!plays(script, p, scripted, e))
+        return 0;
+    int rc = ask(script, p, e, &reply, &hole);
+    rv_err_free(hole); /* it had no answer then either */
+    if (rc == 0)
+        rv_script_reply_fini(&reply);
+    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "bring a script to where it stood") : 0;
+}
+
+void rv_call_schedule(struct call *c)
+{
+    rv_engine *e = c->x->engine;
+
+    c->due_us = rv_engine_now_us(e) + c->delay_us;
+    if (c->deadline_us && c->due_us > c->deadline_us) {
+        c->due_us = c->deadline_us;
+        rv_call_timed_out(c);
+    }
+    rv_due_moved(&e->due, c);
+}
+
+static void take_reply(struct call *c, bool is_model, struct rv_script_reply *reply)
+{
+    rv_buf *body = reply->failed ? &c->partial : &c->text;
+
+    c->delay_us = (reply->n_deltas ? reply->deltas[0].delay_ms : reply->delay_ms) * 1000;
+    c->answer = reply->answer;
+    c->answer.is_scripted = is_model && !reply->answer.has_usage;
+    if (reply->failed)
+        rv_call_fail(c, reply->error_type, reply->retryable, "%s", reply->error);
+    rv_buf_fini(body);
+    *body = reply->body;
+    reply->body = RV_BUF_INIT(0);
+    c->deltas = reply->deltas;
+    c->n_deltas = reply->n_deltas;
+    rv_script_reply_fini(reply);
+    rv_call_schedule(c);
+}
+
+int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err)
+{
+    struct rv_script_reply reply;
+
+    int rc = rv_kept_take(c->x, c->call_id, &reply) ? 0 : rv_script_ask(c->x, e, &reply, err);
+    if (rc == 0)
+        take_reply(c, e->kind == RV_EFFECT_CALL_LLM, &reply);
+    return rc;
+}

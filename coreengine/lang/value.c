@@ -1,0 +1,241 @@
+/* Values: reading json-c trees in place, lookup, equality, order, and the way back to JSON. Every loop over data of
+ * unknown size counts as work. */
+#include <math.h>
+#include <string.h>
+
+#include <json-c/linkhash.h>
+
+#include "coreengine/lang/expr_internal.h"
+
+static const char *const type_names[] = {
+#define X(name, text) text,
+    RV_TYPES(X)
+#undef X
+};
+
+const char *rv_type_text(enum rv_type t)
+{
+    return t < RV_N_TYPES ? type_names[t] : "?";
+}
+
+enum rv_type rv_type_named(rv_str name)
+{
+    int t = 0;
+
+    while (t < RV_N_TYPES && !rv_str_is(name, type_names[t]))
+        t++;
+    return (enum rv_type)t;
+}
+
+struct rv_value rv_value_of_json(json_object *v)
+{
+    switch (json_object_get_type(v)) {
+    case json_type_boolean:
+        return (struct rv_value){.type = RV_T_BOOL, .as.b = json_object_get_boolean(v)};
+    case json_type_int:
+        /* A negative number gives 0 here, a larger one than int64 its own value. */
+        if (json_object_get_uint64(v) > INT64_MAX)
+            return (struct rv_value){.type = RV_T_UINT, .as.u = json_object_get_uint64(v)};
+        return (struct rv_value){.type = RV_T_INT, .as.i = json_object_get_int64(v)};
+    case json_type_double:
+        return (struct rv_value){.type = RV_T_DOUBLE, .as.d = json_object_get_double(v)};
+    case json_type_string:
+        return (struct rv_value){.type = RV_T_STRING,
+                                 .as.s = {json_object_get_string(v), (size_t)json_object_get_string_len(v)}};
+    case json_type_array:
+        return (struct rv_value){.type = RV_T_LIST, .is_json = true, .as.json = v};
+    case json_type_object:
+        return (struct rv_value){.type = RV_T_MAP, .is_json = true, .as.json = v};
+    case json_type_null:
+        break;
+    }
+    return (struct rv_value){.type = RV_T_NULL};
+}
+
+size_t rv_value_size(const struct rv_value *v)
+{
+    if (!v->is_json)
+        return v->as.items.n;
+    return v->type == RV_T_LIST ? json_object_array_length(v->as.json) : (size_t)json_object_object_length(v->as.json);
+}
+
+struct rv_value rv_value_at(const struct rv_value *list, size_t i)
+{
+    return list->is_json ? rv_value_of_json(json_object_array_get_idx(list->as.json, i)) : list->as.items.ptr[i];
+}
+
+bool rv_value_next_pair(const struct rv_value *map, const void **pos, struct rv_value *key, struct rv_value *val)
+{
+    if (map->is_json) {
+        const struct lh_entry *e =
+            *pos ? ((const struct lh_entry *)*pos)->next : json_object_get_object(map->as.json)->head;
+
+        if (!e)
+            return false;
+        *pos = e;
+        *key = (struct rv_value){.type = RV_T_STRING, .as.s = rv_str_of(e->k)};
+        *val = rv_value_of_json((json_object *)lh_entry_v(e));
+        return true;
+    }
+    const struct rv_value *pair = *pos ? (const struct rv_value *)*pos + 2 : map->as.items.ptr;
+
+    if (map->as.items.n == 0 || pair == map->as.items.ptr + 2 * map->as.items.n)
+        return false;
+    *pos = pair;
+    *key = pair[0];
+    *val = pair[1];
+    return true;
+}
+
+int rv_value_find(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *map, const struct rv_value *key,
+                  struct rv_value *out, bool *found)
+{
+    json_object *member;
+    int rc = 0;
+
+    *found = false;
+    if (map->is_json) {
+        if (key->type != RV_T_STRING)
+            return 0;
+        if (rv_ev_work(ev, n, 0, key->as.s.len) < 0) /* hashing */
+            return -1;
+        if (memchr(key->as.s.ptr, '\0', key->as.s.len)) /* json-c would cut it there, and no member has one */
+            return 0;
+        *found = json_object_object_get_ex(map->as.json, key->as.s.ptr, &member);
+        if (*found)
+            *out = rv_value_of_json(member);
+        return 0;
+    }
+    for (size_t i = 0; i < map->as.items.n && !*found && rc == 0; i++) {
+        const struct rv_value *pair = &map->as.items.ptr[2 * i];
+
+        rc = rv_value_equal(ev, n, &pair[0], key, 0, found);
+        if (rc == 0 && *found)
+            *out = pair[1];
+    }
+    return rc;
+}
+
+/* --- Order and equality ------------------------------------------------------------------------------------------ */
+
+/* An integer given as sign and magnitude against a double, exactly: 2^53 + 1 is not 2^53. */
+static int compare_integer_double(bool negative, uint64_t magnitude, double d)
+{
+    double limit = 18446744073709551616.0; /* 2^64 */
+    double whole;
+    uint64_t other;
+
+    if (isnan(d))
+        return 2;
+    if (negative)
+        return -compare_integer_double(false, magnitude, -d);
+    if (d < 0)
+        return 1;
+    if (d >= limit)
+        return -1;
+    whole = trunc(d);
+    other = (uint64_t)whole;
+    if (magnitude != other)
+        return magnitude < other ? -1 : 1;
+    return d > whole ? -1 : 0;
+}
+
+static int compare_with_double(const struct rv_value *a, double d)
+{
+    if (a->type == RV_T_DOUBLE)
+        return isnan(a->as.d) || isnan(d) ? 2 : (a->as.d > d) - (a->as.d < d);
+    if (a->type == RV_T_UINT)
+        return compare_integer_double(false, a->as.u, d);
+    return compare_integer_double(a->as.i < 0, a->as.i < 0 ? 0 - (uint64_t)a->as.i : (uint64_t)a->as.i, d);
+}
+
+int rv_value_compare_numbers(const struct rv_value *a, const struct rv_value *b)
+{
+    int order;
+
+    if (b->type == RV_T_DOUBLE)
+        return compare_with_double(a, b->as.d);
+    if (a->type == RV_T_DOUBLE) {
+        order = compare_with_double(b, a->as.d);
+        return order == 2 ? 2 : -order;
+    }
+    if (a->type == RV_T_INT && b->type == RV_T_INT)
+        return (a->as.i > b->as.i) - (a->as.i < b->as.i);
+    /* At least one is unsigned: a negative one is smaller, otherwise both fit uint64. */
+    if (a->type == RV_T_INT && a->as.i < 0)
+        return -1;
+    if (b->type == RV_T_INT && b->as.i < 0)
+        return 1;
+    return (a->as.u > b->as.u) - (a->as.u < b->as.u);
+}
+
+static int lists_equal(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+                       int depth, bool *out)
+{
+    size_t size = rv_value_size(a);
+    int rc = 0;
+
+    *out = size == rv_value_size(b);
+    for (size_t i = 0; i < size && *out && rc == 0; i++) {
+        struct rv_value x = rv_value_at(a, i), y = rv_value_at(b, i);
+
+        rc = rv_value_equal(ev, n, &x, &y, depth, out);
+    }
+    return rc;
+}
+
+static int maps_equal(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+                      int depth, bool *out)
+{
+    struct rv_value key, x, y;
+    const void *pos = NULL;
+    int rc = 0;
+
+    *out = rv_value_size(a) == rv_value_size(b);
+    while (*out && rc == 0 && rv_value_next_pair(a, &pos, &key, &x)) {
+        rc = rv_value_find(ev, n, b, &key, &y, out);
+        if (rc == 0 && *out)
+            rc = rv_value_equal(ev, n, &x, &y, depth, out);
+    }
+    return rc;
+}
+
+int rv_value_equal(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+                   int depth, bool *out)
+{
+    if (rv_ev_work(ev, n, 1, 0) < 0)
+        return -1;
+    if (depth > RV_EXPR_MAX_VALUE_DEPTH)
+        return rv_ev_fault(ev, RV_FAULT_DEPTH, n);
+    *out = false;
+    if ((RV_TBIT(a->type) & RV_M_NUMBER) && (RV_TBIT(b->type) & RV_M_NUMBER)) {
+        *out = rv_value_compare_numbers(a, b) == 0;
+        return 0;
+    }
+    if (a->type != b->type)
+        return 0;
+    switch (a->type) {
+    case RV_T_NULL:
+        *out = true;
+        return 0;
+    case RV_T_BOOL:
+        *out = a->as.b == b->as.b;
+        return 0;
+    case RV_T_STRING:
+        *out = rv_str_eq(a->as.s, b->as.s);
+        return a->as.s.len == b->as.s.len ? rv_ev_work(ev, n, 0, a->as.s.len) : 0;
+    case RV_T_TYPE:
+        *out = a->as.t == b->as.t;
+        return 0;
+    case RV_T_LIST:
+        return lists_equal(ev, n, a, b, depth + 1, out);
+    case RV_T_MAP:
+        return maps_equal(ev, n, a, b, depth + 1, out);
+    case RV_T_INT:
+    case RV_T_UINT:
+    case RV_T_DOUBLE:
+    case RV_N_TYPES:
+        break; /* numbers were compared above */
+    }
+    return 0;
+}

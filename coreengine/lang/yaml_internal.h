@@ -1,0 +1,50 @@
+/* Shared by the files of yaml only. */
+#ifndef RV_YAML_INTERNAL_H
+#define RV_YAML_INTERNAL_H
+
+#include <yaml.h>
+
+#include "coreengine/lang/yaml.h"
+
+struct rv_yaml {
+    rv_arena *arena; /* dies with the document: nodes, texts, the name */
+    const char *name;
+    const struct rv_node *root;
+};
+
+struct rv_anchor {
+    rv_str name;          /* arena */
+    struct rv_node *node; /* NULL while its own content is being read */
+    size_t n_nodes;       /* the node and its descendants, aliases expanded */
+    int height;           /* levels */
+};
+struct rv_anchors {
+    struct rv_anchor *items; /* owned; RV_YAML_MAX_ALIASES of them once one is needed */
+    size_t n;
+};
+/** Index of a new anchor, RV_E_LIMIT or RV_E_NOMEM. */
+int rv_anchors_open(struct rv_anchors *anchors, rv_arena *arena, rv_str name);
+void rv_anchors_close(struct rv_anchors *anchors, int index, struct rv_node *node, size_t n_nodes, int height);
+const struct rv_anchor *rv_anchors_find(const struct rv_anchors *anchors, rv_str name); /* NULL: none */
+void rv_anchors_fini(struct rv_anchors *anchors);
+
+/** Read the text's only document into doc. *is_whole false: a finding says what ended the reading. RV_E_NOMEM. */
+int rv_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, bool *is_whole);
+
+/** Decide the kind of an unquoted scalar and fill in kind, i64 and f64 (YAML 1.2 core rules). */
+void rv_scalar_resolve(struct rv_node *node);
+
+/** Line and column, both from 1, of a byte offset; columns count characters. */
+struct rv_src rv_yaml_place(rv_str text, size_t offset, const char *name);
+/** Byte offset of the first character of a line (from 1) at or after *offset, which stands on line *line; both advance.
+ */
+void rv_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset);
+/** The error at which libyaml stopped, as a finding that a person can act on. */
+void rv_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings);
+
+/** "a map", "an integer", ...: the kind with its article. */
+const char *rv_node_kind_phrase(enum rv_node_kind kind);
+/** The word list of a TERM key. */
+const struct rv_term_list *rv_key_terms(const struct rv_key *key);
+
+#endif

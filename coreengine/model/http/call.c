@@ -1,0 +1,351 @@
+/* One request from start to end: libcurl's callbacks, turned into the user's, and what users ask for in between. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "coreengine/model/http/http_internal.h"
+
+#define DEFAULT_MAX_BODY ((size_t)64 << 20)
+
+/* --- what libcurl calls --------------------------------------------------------------------------------------------*/
+
+/* A fault of ours ends the transfer: the callback refuses, and this is why. */
+static size_t refuse(rv_http_call *c, enum rv_http_fault fault, const char *reason)
+{
+    if (c->fault == RV_HTTP_OK) {
+        c->fault = fault;
+        c->reason = reason;
+    }
+    return 0;
+}
+
+static size_t on_header(char *bytes, size_t size, size_t n, void *self)
+{
+    rv_http_call *c = self;
+    size_t len = size * n;
+
+    if (c->is_cancelled || c->fault != RV_HTTP_OK)
+        return 0;
+    c->last_us = rv_http_now();
+    bool is_complete = rv_head_line(&c->head, (rv_str){bytes, len});
+    if (c->head.problem)
+        return refuse(c, c->head.text.rc == RV_E_NOMEM ? RV_HTTP_LOCAL : RV_HTTP_BAD_ANSWER, c->head.problem);
+    if (!c->answer_us && c->head.phase != RV_HEAD_STATUS && c->head.status >= 200) {
+        c->answer_us = c->last_us;
+        rv_http_due_update(c);
+    }
+    if (is_complete) {
+        struct rv_http_head head;
+        rv_head_read(&c->head, &head);
+        c->events.on_head(c->events.self, &head);
+        rv_buf_fini(&c->head.text); /* streams live long, heads do not */
+        if (c->is_cancelled)
+            return 0;
+    }
+    return len;
+}
+
+static size_t on_write(char *bytes, size_t size, size_t n, void *self)
+{
+    rv_http_call *c = self;
+    size_t len = size * n;
+
+    if (c->is_cancelled || c->fault != RV_HTTP_OK)
+        return 0;
+    if (c->is_held) /* the rest of what was read when it was put on hold */
+        return CURL_WRITEFUNC_PAUSE;
+    if (c->head.phase != RV_HEAD_COMPLETE)
+        return refuse(c, RV_HTTP_BAD_ANSWER, "it has a body before its head");
+    if (len == 0)
+        return 0;
+    if (len > c->max_body - c->n_body)
+        return refuse(c, RV_HTTP_TOO_LARGE, NULL);
+    c->n_body += len;
+    c->last_us = rv_http_now();
+    bool goes_on = c->events.on_body(c->events.self, (rv_str){bytes, len});
+    if (c->is_cancelled)
+        return 0;
+    if (!goes_on) {
+        c->is_held = true;
+        rv_http_due_update(c);
+        RV_IGNORE(c->h->curl->easy_pause(c->easy, CURLPAUSE_RECV), "in its own callback a transfer can be paused");
+    }
+    return len;
+}
+
+/* The connection is there, the next thing is the request. Comes again when libcurl repeats it on a new connection
+ * because an old one turned out to be closed. */
+static int on_connected(void *self, char *ip, char *local_ip, int port, int local_port)
+{
+    rv_http_call *c = self;
+
+    (void)ip, (void)local_ip, (void)port, (void)local_port;
+    if (c->is_cancelled || c->fault != RV_HTTP_OK)
+        return CURL_PREREQFUNC_ABORT;
+    c->sent_us = rv_http_now();
+    if (!c->connected_us)
+        c->connected_us = c->sent_us;
+    rv_http_due_update(c);
+    return CURL_PREREQFUNC_OK;
+}
+
+/* Sockets are made here so that child processes do not get them, and to know why there is none: libcurl then tries the
+ * next address, and where none is left waits for the limit of time. */
+static curl_socket_t on_socket(void *self, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    rv_http_call *c = self;
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+
+    (void)purpose;
+    if (fd >= 0)
+        return fd;
+    c->os_error = errno;
+    if (rv_http_is_scarce(c->os_error) && !c->is_cancelled) {
+        refuse(c, RV_HTTP_LOCAL, NULL);
+        rv_http_todo(c);
+    }
+    return CURL_SOCKET_BAD;
+}
+
+static CURLcode set_callbacks(rv_http_call *c)
+{
+    const struct rv_curl *curl = c->h->curl;
+    CURLcode rc = curl->easy_setopt(c->easy, CURLOPT_PRIVATE, c);
+
+#define SET(option, value)                                                                                             \
+    if (rc == CURLE_OK)                                                                                                \
+    rc = curl->easy_setopt(c->easy, CURLOPT_##option, value)
+    SET(HEADERFUNCTION, on_header);
+    SET(HEADERDATA, c);
+    SET(WRITEFUNCTION, on_write);
+    SET(WRITEDATA, c);
+    SET(PREREQFUNCTION, on_connected);
+    SET(PREREQDATA, c);
+    SET(OPENSOCKETFUNCTION, on_socket);
+    SET(OPENSOCKETDATA, c);
+#undef SET
+    return rc;
+}
+
+/* --- its life ------------------------------------------------------------------------------------------------------*/
+
+static void free_call(rv_http_call *c)
+{
+    const struct rv_curl *curl = c->h->curl;
+
+    if (c->easy)
+        curl->easy_cleanup(c->easy);
+    curl->slist_free_all(c->headers);
+    rv_buf_fini(&c->head.text);
+    free(c->origin);
+    free(c);
+}
+
+static void link_call(rv_http_call *c)
+{
+    rv_http *h = c->h;
+
+    c->next = h->calls;
+    if (h->calls)
+        h->calls->prev = c;
+    h->calls = c;
+}
+
+/* Remove the call from the client: no callback of the call comes any more. */
+static void unlink_call(rv_http_call *c)
+{
+    rv_http *h = c->h;
+
+    rv_http_todo_drop(c);
+    rv_http_due_remove(c);
+    if (!c->is_fresh)
+        RV_IGNORE(h->curl->multi_remove_handle(h->multi, c->easy), "it was added");
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        h->calls = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+}
+
+/* As many connections may be in use as there are calls; this many more are kept. */
+static void set_kept(rv_http *h)
+{
+    long n = h->max_idle + h->n_calls < 1000000 ? (long)(h->max_idle + h->n_calls) : 1000000;
+
+    RV_IGNORE(h->curl->multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, n), "a known option");
+}
+
+static CURLMcode add_to_curl(rv_http_call *c)
+{
+    set_kept(c->h);
+    CURLMcode rc = c->h->curl->multi_add_handle(c->h->multi, c->easy);
+    if (rc == CURLM_OK)
+        c->is_fresh = false;
+    return rc;
+}
+
+static rv_http_call *new_call(rv_http *h, const struct rv_http_request *req, const struct rv_http_events *events)
+{
+    rv_http_call *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->h = h;
+    c->events = *events;
+    c->is_fresh = true;
+    c->first_byte_us = req->first_byte_us;
+    c->connect_us = req->connect_us;
+    c->idle_us = req->idle_us;
+    c->total_us = req->total_us;
+    c->max_body = req->max_body ? req->max_body : DEFAULT_MAX_BODY;
+    rv_buf_init(&c->head.text, RV_HTTP_MAX_HEAD + RV_HTTP_MAX_HEADERS);
+    c->start_us = rv_http_now();
+    c->easy = h->curl->easy_init();
+    if (!c->easy) {
+        free_call(c);
+        return NULL;
+    }
+    return c;
+}
+
+int rv_http_start(rv_http *h, const struct rv_http_request *req, const struct rv_http_events *events,
+                  rv_http_call **out, rv_err **err)
+{
+    rv_http_call *c = new_call(h, req, events);
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "start a request");
+    int rc = rv_http_configure(c, req, err);
+    if (rc == 0 && set_callbacks(c) != CURLE_OK)
+        rc = RV_FAIL(err, RV_E_INTERNAL, "start a request to %s: libcurl does not know an option", c->origin);
+    if (rc == 0)
+        rc = rv_http_due_add(c, err);
+    if (rc < 0) {
+        free_call(c);
+        return rc;
+    }
+    link_call(c);
+    if (h->in_curl > 0)
+        rv_http_todo(c);
+    else {
+        CURLMcode code = add_to_curl(c);
+        if (code != CURLM_OK) {
+            rc = RV_FAIL(err, code == CURLM_OUT_OF_MEMORY ? RV_E_NOMEM : RV_E_INTERNAL, "start a request to %s: %s",
+                         c->origin, h->curl->multi_strerror(code));
+            rv_http_call_drop(c);
+            return rc;
+        }
+        rv_http_arm(h);
+    }
+    *out = c;
+    return 0;
+}
+
+void rv_http_resume(rv_http_call *c)
+{
+    if (!c->is_held || c->wants_resume || c->is_cancelled || c->is_ended)
+        return;
+    c->wants_resume = true;
+    rv_http_todo(c);
+    rv_http_arm(c->h);
+}
+
+void rv_http_cancel(rv_http_call *c)
+{
+    if (c->is_ended || c->is_cancelled)
+        return;
+    if (c->h->in_curl == 0) {
+        rv_http_call_drop(c);
+        return;
+    }
+    c->is_cancelled = true;
+    rv_http_todo(c);
+    /* Before libcurl comes to this call again its body may be gone: nothing more is to be sent. Of a call without a
+     * connection this is refused; on_connected() stops that one. */
+    if (!c->is_fresh)
+        RV_IGNORE(c->h->curl->easy_pause(c->easy, CURLPAUSE_ALL), "it is ending anyway");
+}
+
+void rv_http_call_drop(rv_http_call *c)
+{
+    rv_http *h = c->h;
+
+    c->is_ended = true;
+    unlink_call(c);
+    free_call(c);
+    rv_http_arm(h);
+}
+
+static int64_t since_start(const rv_http_call *c, int64_t us)
+{
+    return us == 0 ? 0 : us > c->start_us ? us - c->start_us : 1;
+}
+
+static void end_call(rv_http_call *c)
+{
+    char text[RV_HTTP_TEXT_MAX];
+    rv_http *h = c->h;
+    struct rv_http_end end = {.fault = rv_http_fault_of(c),
+                              .was_sent = c->sent_us != 0,
+                              .text = text,
+                              .connect_us = since_start(c, c->connected_us),
+                              .first_byte_us = since_start(c, c->answer_us),
+                              .total_us = since_start(c, rv_http_now())};
+
+    rv_http_fault_text(c, end.fault, text);
+    c->is_ended = true;
+    unlink_call(c);
+    RV_LOG(h->log, DEBUG, "http.end", RV_F_TEXT("host", c->origin), RV_F_I64("status", c->head.status),
+           RV_F_I64("body_bytes", c->n_body), RV_F_I64("elapsed_us", end.total_us), RV_F_TEXT("fault", text));
+    c->events.on_end(c->events.self, &end);
+    free_call(c);
+}
+
+void rv_http_call_over(rv_http_call *c, CURLcode rc)
+{
+    c->code = rc;
+    c->is_over = true;
+    if (c->is_cancelled)
+        rv_http_call_drop(c);
+    else if (!c->is_held || rc != CURLE_OK || c->fault != RV_HTTP_OK)
+        end_call(c);
+    /* else in go_on(): nothing follows on hold. (libcurl 7.88 does not finish a paused transfer, but nowhere says so.)
+     */
+}
+
+static void go_on(rv_http_call *c)
+{
+    rv_http *h = c->h;
+
+    c->wants_resume = c->is_held = false;
+    c->last_us = rv_http_now();
+    rv_http_due_update(c);
+    if (c->is_over) {
+        end_call(c);
+        return;
+    }
+    h->in_curl++; /* what was held is handed on from in there */
+    CURLcode rc = h->curl->easy_pause(c->easy, CURLPAUSE_CONT);
+    h->in_curl--;
+    if (rc != CURLE_OK)
+        rv_http_call_over(c, rc);
+}
+
+void rv_http_call_act(rv_http_call *c)
+{
+    if (c->is_cancelled)
+        rv_http_call_drop(c);
+    else if (c->fault != RV_HTTP_OK)
+        end_call(c);
+    else if (c->is_fresh) {
+        CURLMcode rc = add_to_curl(c);
+        if (rc != CURLM_OK) {
+            c->fault = RV_HTTP_LOCAL;
+            c->reason = c->h->curl->multi_strerror(rc);
+            end_call(c);
+        }
+    } else if (c->wants_resume)
+        go_on(c);
+}

@@ -1,0 +1,167 @@
+/* A gate: who may go to one address with one key, and when. First come, first served: the first in the queue waits for
+ * a place, for the buckets, or for the end of a limit that the provider told; the others wait for it.
+ *
+ * The buckets are kept as the time at which they will be full again: each request moves that on by what it takes at the
+ * rate of its role, so roles with different figures can share one. */
+#include "coreengine/model/provider/provider_internal.h"
+
+#include <assert.h>
+
+#define MINUTE_US (60 * RV_US_PER_S)
+/* What a full bucket holds: a tenth of a minute's worth, so that no minute sees much more than its figure. */
+#define BUCKET_US (MINUTE_US / 10)
+/* A bucket is never empty for longer: what a provider counted may be wrong. */
+#define MAX_DEBT_US (10 * MINUTE_US)
+
+static int64_t cost_of(int64_t amount, int64_t per_minute)
+{
+    int64_t limit = INT64_MAX / 4 / MINUTE_US;
+
+    if (!per_minute)
+        return 0;
+    return (amount < limit ? amount : limit) * MINUTE_US / per_minute;
+}
+
+/* When a bucket that is full at full_us will hold what costs `cost`; a full one will do for whatever costs more. */
+static int64_t holds_at(int64_t full_us, int64_t cost)
+{
+    return full_us - BUCKET_US + (cost < BUCKET_US ? cost : BUCKET_US);
+}
+
+static void take(int64_t *full_us, int64_t cost, int64_t now_us)
+{
+    if (cost)
+        *full_us = (*full_us > now_us ? *full_us : now_us) + cost;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void join(struct rv_ticket *t)
+{
+    struct rv_gate *g = t->gate;
+
+    if (t->is_queued)
+        return;
+    t->is_queued = true;
+    t->prev = g->last;
+    t->next = NULL;
+    if (g->last)
+        g->last->next = t;
+    else
+        g->first = t;
+    g->last = t;
+    g->n_waiting++;
+}
+
+static void unlink_ticket(struct rv_ticket *t)
+{
+    struct rv_gate *g = t->gate;
+
+    if (!t->is_queued)
+        return;
+    if (t->prev)
+        t->prev->next = t->next;
+    else
+        g->first = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+    else
+        g->last = t->prev;
+    t->is_queued = t->is_told = false;
+    g->n_waiting--;
+}
+
+enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens,
+                                   int64_t now_us, int64_t *at_us)
+{
+    struct rv_gate *g = t->gate;
+    int64_t request_cost = cost_of(1, limits->requests_per_minute);
+    int64_t token_cost = cost_of(tokens, limits->tokens_per_minute);
+    int64_t open_us = g->closed_until_us;
+
+    assert(!t->is_inside);
+    *at_us = INT64_MAX;
+    if (rv_breaker_refuses(&g->breaker, now_us)) {
+        unlink_ticket(t);
+        return RV_GATE_REFUSED;
+    }
+    if (g->first && g->first != t) {
+        join(t);
+        t->places = limits->max_concurrent;
+        return RV_GATE_LATER;
+    }
+    if (limits->max_concurrent && g->in_flight >= limits->max_concurrent) {
+        join(t);
+        t->places = limits->max_concurrent;
+        t->is_told = false;
+        return RV_GATE_LATER;
+    }
+    if (request_cost)
+        open_us = later(open_us, holds_at(g->requests_full_us, request_cost));
+    if (token_cost)
+        open_us = later(open_us, holds_at(g->tokens_full_us, token_cost));
+    if (open_us > now_us) {
+        join(t);
+        t->is_told = true; /* it knows when to come back */
+        *at_us = open_us;
+        return RV_GATE_LATER;
+    }
+    unlink_ticket(t);
+    take(&g->requests_full_us, request_cost, now_us);
+    take(&g->tokens_full_us, token_cost, now_us);
+    t->is_inside = true;
+    t->tokens = tokens;
+    g->in_flight++;
+    t->is_probe = g->breaker.is_open;
+    if (t->is_probe)
+        g->breaker.is_probed = true;
+    return RV_GATE_IN;
+}
+
+void rv_gate_leave(struct rv_ticket *t)
+{
+    unlink_ticket(t);
+    if (!t->is_inside)
+        return;
+    assert(t->gate->in_flight > 0);
+    t->gate->in_flight--;
+    if (t->is_probe)
+        t->gate->breaker.is_probed = false;
+    t->is_inside = t->is_probe = false;
+}
+
+void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us)
+{
+    int64_t cost = cost_of(tokens, limits->tokens_per_minute) - cost_of(t->tokens, limits->tokens_per_minute);
+    int64_t *full_us = &t->gate->tokens_full_us, latest = later(*full_us, now_us + MAX_DEBT_US);
+
+    *full_us = *full_us < latest - cost ? *full_us + cost : latest;
+}
+
+void rv_gate_close(struct rv_gate *g, int64_t until_us)
+{
+    g->closed_until_us = later(g->closed_until_us, until_us);
+}
+
+/* A callback may start a request, and that may make the next exchange due: use a loop, so that a long queue does not
+ * become a deep stack. */
+void rv_gate_wake(struct rv_gate *g)
+{
+    g->wake_again = true;
+    if (g->is_waking)
+        return;
+    g->is_waking = true;
+    while (g->wake_again) {
+        struct rv_ticket *t = g->first;
+        g->wake_again = false;
+        if (t && !t->is_told && (!t->places || g->in_flight < t->places)) {
+            t->is_told = true;
+            if (t->on_ready)
+                t->on_ready(t->self);
+        }
+    }
+    g->is_waking = false;
+}

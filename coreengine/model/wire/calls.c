@@ -1,0 +1,166 @@
+/* Tool calls while their pieces come. */
+#include <stdlib.h>
+
+#include "coreengine/model/wire/wire_internal.h"
+
+#define MAX_NAME ((size_t)1 << 10) /* of a tool call: its id, its name */
+
+static int make_call(rv_wire_reader *r, int64_t key, rv_err **err)
+{
+    struct wire_call *calls = r->calls;
+
+    if (r->n_calls == r->cap_calls) {
+        size_t cap = r->cap_calls ? r->cap_calls * 2 : 4;
+        calls = realloc(calls, cap * sizeof *calls);
+        if (!calls)
+            return RV_FAIL(err, RV_E_NOMEM, "no memory for a tool call");
+        r->calls = calls;
+        r->cap_calls = cap;
+    }
+    calls[r->n_calls++] = (struct wire_call){.key = key,
+                                             .id = RV_BUF_INIT(MAX_NAME),
+                                             .name = RV_BUF_INIT(MAX_NAME),
+                                             .arguments = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
+    return 0;
+}
+
+struct wire_call *rv_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err **err)
+{
+    *rc = 0;
+    for (size_t i = r->n_calls; key >= 0 && i-- > 0;)
+        if (r->calls[i].key == key)
+            return &r->calls[i];
+    if (r->n_calls == RV_LLM_MAX_TOOL_CALLS) {
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply has more than %d tool calls", RV_LLM_MAX_TOOL_CALLS);
+        return NULL;
+    }
+    *rc = make_call(r, key, err);
+    return *rc < 0 ? NULL : &r->calls[r->n_calls - 1];
+}
+
+static bool is_taken(const rv_wire_reader *r, const struct wire_call *c)
+{
+    for (size_t i = 0; i < r->n_calls; i++)
+        if (&r->calls[i] != c && r->calls[i].started && rv_str_eq(rv_buf_str(&r->calls[i].id), rv_buf_str(&c->id)))
+            return true;
+    return false;
+}
+
+static int name_call(rv_wire_reader *r, struct wire_call *c, rv_err **err)
+{
+    for (size_t n = 1; c->id.rc == 0 && (c->id.len == 0 || is_taken(r, c)); n++) {
+        rv_buf_clear(&c->id);
+        rv_buf_printf(&c->id, "call_%zu", n);
+    }
+    if (c->id.rc == RV_E_LIMIT || c->name.rc == RV_E_LIMIT) {
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the id or the name of a tool call is longer than %zu bytes",
+                        MAX_NAME);
+        return 0;
+    }
+    return c->id.rc ? rv_buf_check(&c->id, "a tool call", err) : rv_buf_check(&c->name, "a tool call", err);
+}
+
+static size_t index_of(const rv_wire_reader *r, const struct wire_call *c)
+{
+    return (size_t)(c - r->calls);
+}
+
+static void hand_arguments(rv_wire_reader *r, const struct wire_call *c, rv_str text)
+{
+    if (text.len)
+        rv_reader_hand(
+            r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_ARGUMENTS, .index = index_of(r, c), .text = text});
+}
+
+/* Another call begins: those before it have all of their arguments. Against the protocol, a few servers mix the pieces
+ * of several calls: a call whose arguments are not a complete object yet is left open. */
+static int end_those_before(rv_wire_reader *r, const struct wire_call *next, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < r->n_calls && rc == 0; i++) {
+        struct wire_call *c = &r->calls[i];
+        bool is_complete = false;
+        if (c == next || !c->started || c->ended)
+            continue;
+        rc = rv_reader_call_is_complete(c, &is_complete, err);
+        if (rc == 0 && is_complete)
+            rv_reader_call_ends(r, c);
+    }
+    return rc;
+}
+
+int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err)
+{
+    int rc;
+
+    if (c->started || (c->name.len == 0 && c->name.rc == 0))
+        return 0;
+    rc = end_those_before(r, c, err);
+    if (rc == 0)
+        rc = name_call(r, c, err);
+    if (rc < 0 || r->is_broken)
+        return rc;
+    c->started = true;
+    rv_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_START,
+                                            .index = index_of(r, c),
+                                            .id = rv_buf_str(&c->id),
+                                            .name = rv_buf_str(&c->name)});
+    hand_arguments(r, c, rv_buf_str(&c->arguments));
+    return 0;
+}
+
+int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_err **err)
+{
+    text = rv_half_join(&c->half, r->has_halves, text, &r->joined);
+    if (r->joined.rc)
+        return rv_buf_check(&r->joined, "the reply", err);
+    if (c->ended && rv_str_trim(text).len == 0)
+        return 0;
+    if (c->ended)
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "arguments of a tool call came after its end");
+    if (!text.len || c->ended || !rv_reader_fits(r, text.len))
+        return 0;
+    rv_buf_add_str(&c->arguments, text);
+    if (c->arguments.rc)
+        return rv_buf_check(&c->arguments, "the arguments of a tool call", err);
+    if (c->started)
+        hand_arguments(r, c, text);
+    return 0;
+}
+
+static void look_at(struct wire_brackets *b, char c)
+{
+    if (b->in_text) {
+        b->in_text = c != '"' || b->is_escaped;
+        b->is_escaped = c == '\\' && !b->is_escaped;
+    } else if (c == '"') {
+        b->in_text = true;
+    } else if (c == '{' || c == '[') {
+        b->depth++;
+    } else if ((c == '}' || c == ']') && b->depth > 0) {
+        b->are_closed = --b->depth == 0;
+    }
+}
+
+int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err)
+{
+    struct wire_brackets *b = &c->brackets;
+    int rc;
+
+    *is = false;
+    for (; b->at < c->arguments.len && !b->are_closed; b->at++)
+        look_at(b, c->arguments.ptr[b->at]);
+    if (!b->are_closed || b->is_none)
+        return 0;
+    rc = rv_reader_is_object(rv_buf_str(&c->arguments), is, err);
+    b->is_none = rc == 0 && !*is;
+    return rc;
+}
+
+void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c)
+{
+    if (c->started && !c->ended)
+        rv_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_END, .index = index_of(r, c)});
+    c->ended = true;
+}

@@ -1,0 +1,192 @@
+/* OpenAI Chat Completions: the body of a request. Only what was asked for is sent: many servers that speak this
+ * protocol refuse members that they do not know, even when they are null. */
+#include "coreengine/model/wire/wire_internal.h"
+
+#define MAX_NAME 64 /* of a schema: letters, digits, '_' and '-' */
+
+struct writer {
+    const struct rv_wire_target *t;
+    rv_jw *w;
+    enum wire_via via;
+    json_object *schema; /* of the output; NULL: none */
+};
+
+/* --- messages --- */
+
+static int write_calls(rv_jw *w, json_object *calls, rv_err **err)
+{
+    size_t n = json_object_array_length(calls);
+
+    rv_jw_key(w, "tool_calls");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < n; i++) {
+        json_object *call = json_object_array_get_idx(calls, i);
+        if (!json_object_is_type(call, json_type_object))
+            return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
+        rv_jw_obj(w);
+        rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
+        rv_jw_kv_text(w, "type", "function");
+        rv_jw_key(w, "function");
+        rv_jw_obj(w);
+        rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
+        rv_jw_kv_str(w, "arguments", rv_wire_text(call, "arguments"));
+        rv_jw_obj_end(w);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+    return 0;
+}
+
+static int write_message(void *self, const char *role, json_object *message, rv_str content, rv_err **err)
+{
+    const struct writer *x = self;
+    json_object *calls = message ? rv_json_get_arr(message, "tool_calls") : NULL;
+    bool has_calls = calls && json_object_array_length(calls) > 0;
+    int rc = 0;
+
+    if (x->t->developer_role && rv_str_is(rv_str_of(role), "system"))
+        role = "developer";
+    rv_jw_obj(x->w);
+    rv_jw_kv_text(x->w, "role", role);
+    if (rv_str_is(rv_str_of(role), "tool"))
+        rv_jw_kv_str(x->w, "tool_call_id", rv_wire_text(message, "tool_call_id"));
+    if (!message && x->via == WIRE_VIA_PROMPT && rv_str_is(rv_str_of(role), "user"))
+        rc = rv_body_write_prompt(content, x->schema, x->w, err);
+    else if (has_calls && content.len == 0)
+        rv_jw_kv_text(x->w, "content", NULL);
+    else
+        rv_jw_kv_str(x->w, "content", content);
+    if (rc == 0 && has_calls)
+        rc = write_calls(x->w, calls, err);
+    rv_jw_obj_end(x->w);
+    return rc;
+}
+
+/* --- tools --- */
+
+static int write_tools(const struct writer *x, json_object *request, rv_err **err)
+{
+    json_object *tools = rv_json_get_arr(request, "tools");
+    bool by_tool = x->via == WIRE_VIA_TOOL;
+    const char *choice = NULL;
+    bool has_choice = rv_json_get_text(request, "tool_choice", &choice);
+    int rc = by_tool ? rv_body_check_output_tool(x->schema, err) : 0;
+
+    if (rc < 0 || (!by_tool && (!tools || json_object_array_length(tools) == 0)))
+        return rc;
+    if (rv_body_key(x->t, x->w, "tools"))
+        rc = rv_body_write_tools(tools, by_tool ? x->schema : NULL, false, x->w, err);
+    if (rc < 0)
+        return rc;
+    if (by_tool)
+        choice = "required"; /* the answer itself is a call */
+    if ((has_choice || by_tool) && rv_body_key(x->t, x->w, "tool_choice"))
+        rv_jw_text(x->w, choice);
+    if (x->t->no_parallel_calls && rv_body_key(x->t, x->w, "parallel_tool_calls"))
+        rv_jw_bool(x->w, false);
+    return 0;
+}
+
+/* --- structured output --- */
+
+static void write_schema_name(rv_jw *w, rv_str name)
+{
+    char legal[MAX_NAME];
+    size_t n = name.len < MAX_NAME ? name.len : MAX_NAME;
+
+    for (size_t i = 0; i < n; i++) {
+        char c = name.ptr[i];
+        bool is_legal = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+        legal[i] = is_legal ? c : '_';
+    }
+    rv_jw_kv_str(w, "name", n ? (rv_str){legal, n} : RV_STR_LIT("output"));
+}
+
+static int write_output(const struct writer *x, json_object *request, rv_err **err)
+{
+    json_object *strict = NULL;
+    int rc;
+
+    if (x->via != WIRE_VIA_NATIVE || !rv_body_key(x->t, x->w, "response_format"))
+        return 0;
+    rc = x->t->no_strict_output ? 0 : rv_schema_to_strict(x->schema, &strict, err);
+    if (rc < 0)
+        return rc;
+    rv_jw_obj(x->w);
+    rv_jw_kv_text(x->w, "type", "json_schema");
+    rv_jw_key(x->w, "json_schema");
+    rv_jw_obj(x->w);
+    write_schema_name(x->w, rv_wire_text(rv_json_get_obj(request, "output"), "name"));
+    rv_jw_kv_value(x->w, "schema", strict ? strict : x->schema);
+    if (strict)
+        rv_jw_kv_bool(x->w, "strict", true);
+    rv_jw_obj_end(x->w);
+    rv_jw_obj_end(x->w);
+    json_object_put(strict);
+    return 0;
+}
+
+/* --- the rest --- */
+
+static void write_sampling(const struct writer *x, json_object *options)
+{
+    json_object *temperature = NULL, *seed = NULL;
+    const char *max_tokens = x->t->old_max_tokens ? "max_tokens" : "max_completion_tokens";
+    int64_t n = 0;
+
+    if (!options)
+        return;
+    if (!x->t->no_sampling) {
+        json_object_object_get_ex(options, "temperature", &temperature);
+        json_object_object_get_ex(options, "seed", &seed);
+    }
+    if (temperature && rv_body_key(x->t, x->w, "temperature"))
+        rv_jw_value(x->w, temperature);
+    if (seed && rv_body_key(x->t, x->w, "seed"))
+        rv_jw_value(x->w, seed);
+    if (rv_json_get_int(options, "num_predict", &n) && n > 0 && rv_body_key(x->t, x->w, max_tokens))
+        rv_jw_int(x->w, n);
+}
+
+static int write_body(struct writer *x, json_object *request, rv_err **err)
+{
+    int rc;
+
+    rv_jw_obj(x->w);
+    if (rv_body_key(x->t, x->w, "model"))
+        rv_jw_text(x->w, x->t->model);
+    rc = rv_body_write_messages(x->t, request, write_message, x, x->w, err);
+    if (rc == 0)
+        rc = write_tools(x, request, err);
+    if (rc == 0)
+        rc = write_output(x, request, err);
+    if (rc < 0)
+        return rc;
+    write_sampling(x, rv_json_get_obj(request, "options"));
+    if (rv_body_key(x->t, x->w, "stream"))
+        rv_jw_bool(x->w, true);
+    if (!x->t->no_stream_usage && rv_body_key(x->t, x->w, "stream_options")) {
+        rv_jw_obj(x->w);
+        rv_jw_kv_bool(x->w, "include_usage", true);
+        rv_jw_obj_end(x->w);
+    }
+    rv_body_write_extra(x->t, x->w);
+    rv_jw_obj_end(x->w);
+    return 0;
+}
+
+static int write_request(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err)
+{
+    struct writer x = {t, w, WIRE_VIA_NONE, NULL};
+    int rc = rv_body_via(t, request, &x.via, err);
+
+    if (rc == 0 && x.via != WIRE_VIA_NONE)
+        rc = rv_body_schema(request, &x.schema, err);
+    if (rc == 0)
+        rc = write_body(&x, request, err);
+    json_object_put(x.schema);
+    return rc;
+}
+
+const struct wire_codec rv_wire_openai = {
+    .request = write_request, .event = rv_openai_event, .whole = rv_openai_whole, .fault = rv_openai_fault};

@@ -1,0 +1,277 @@
+/* OpenAI Chat Completions: the answer, in chunks or at once. The protocol is spoken by many servers, few of which keep
+ * to it: what can be understood is understood. */
+#include "coreengine/model/wire/wire_internal.h"
+
+static json_object *get(json_object *obj, const char *key)
+{
+    json_object *value = NULL;
+
+    json_object_object_get_ex(obj, key, &value);
+    return value;
+}
+
+/* --- usage --- */
+
+static int64_t count_of(json_object *obj, const char *key)
+{
+    int64_t n = 0;
+
+    return obj && rv_json_get_int(obj, key, &n) && n > 0 ? n : 0;
+}
+
+static void read_usage(rv_wire_reader *r, json_object *usage)
+{
+    json_object *in = rv_json_get_obj(usage, "prompt_tokens_details");
+    json_object *out = rv_json_get_obj(usage, "completion_tokens_details");
+    struct rv_usage totals = {.input_tokens = count_of(usage, "prompt_tokens"),
+                              .output_tokens = count_of(usage, "completion_tokens"),
+                              .cached_tokens = count_of(in, "cached_tokens"),
+                              .cache_write_tokens = count_of(in, "cache_write_tokens"),
+                              .reasoning_tokens = count_of(out, "reasoning_tokens")};
+
+    if (totals.input_tokens || totals.output_tokens) /* an object of zeros is a server that does not count */
+        rv_reader_usage(r, &totals);
+}
+
+/* --- tool calls --- */
+
+static struct wire_call *last_call(rv_wire_reader *r)
+{
+    return r->n_calls ? &r->calls[r->n_calls - 1] : NULL;
+}
+
+static struct wire_call *call_with_id(rv_wire_reader *r, rv_str id)
+{
+    for (size_t i = r->n_calls; i-- > 0;)
+        if (rv_str_eq(rv_buf_str(&r->calls[i].id), id))
+            return &r->calls[i];
+    return NULL;
+}
+
+/* The call that a piece with a number belongs to. Some servers give every call the number 0: another id with a name is
+ * another call then. */
+static struct wire_call *numbered_call(rv_wire_reader *r, int64_t index, rv_str id, rv_str name, int *rc, rv_err **err)
+{
+    struct wire_call *c = rv_reader_call(r, index, rc, err);
+
+    if (c && c->started && id.len && name.len && !rv_str_eq(rv_buf_str(&c->id), id)) {
+        c->key = -1;
+        c = rv_reader_call(r, index, rc, err);
+    }
+    return c;
+}
+
+/* For a piece without an index: a new id or, where there are no ids, a name begins a call; any other piece continues
+ * the last call. A name that comes again while its arguments are not complete is only a repetition. */
+static struct wire_call *unnumbered_call(rv_wire_reader *r, rv_str id, rv_str name, int *rc, rv_err **err)
+{
+    struct wire_call *c = id.len ? call_with_id(r, id) : last_call(r);
+    bool is_complete = false;
+
+    *rc = 0;
+    if (c && !id.len && name.len && c->started) {
+        *rc = rv_reader_call_is_complete(c, &is_complete, err);
+        if (*rc < 0)
+            return NULL;
+        if (is_complete || !rv_str_eq(rv_buf_str(&c->name), name))
+            c = NULL;
+    }
+    return c ? c : rv_reader_call(r, -1, rc, err);
+}
+
+static int read_arguments(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)
+{
+    int rc;
+
+    if (!json_object_is_type(arguments, json_type_object)) /* only the text is by the book */
+        return rv_reader_arguments(r, c, rv_json_str(arguments), err);
+    rv_buf_clear(&r->scratch);
+    rv_json_write(arguments, &r->scratch);
+    rc = rv_buf_check(&r->scratch, "the arguments of a tool call", err);
+    return rc < 0 ? rc : rv_reader_arguments(r, c, rv_buf_str(&r->scratch), err);
+}
+
+static int read_function(rv_wire_reader *r, struct wire_call *c, rv_str id, json_object *function, rv_err **err)
+{
+    int rc;
+
+    if (!c->started) {
+        if (c->id.len == 0)
+            rv_buf_add_str(&c->id, id);
+        if (c->name.len == 0)
+            rv_buf_add_str(&c->name, rv_wire_text(function, "name"));
+    }
+    rc = rv_reader_call_starts(r, c, err);
+    if (rc < 0 || r->is_broken)
+        return rc;
+    return read_arguments(r, c, get(function, "arguments"), err);
+}
+
+static int read_call(rv_wire_reader *r, json_object *item, rv_err **err)
+{
+    json_object *function = rv_json_get_obj(item, "function");
+    rv_str id = rv_wire_text(item, "id"), name;
+    struct wire_call *c;
+    int64_t index = -1;
+    int rc = 0;
+
+    if (!function)
+        return 0;
+    name = rv_wire_text(function, "name");
+    if (rv_json_get_int(item, "index", &index) && index >= 0)
+        c = numbered_call(r, index, id, name, &rc, err);
+    else
+        c = unnumbered_call(r, id, name, &rc, err);
+    return c ? read_function(r, c, id, function, err) : rc;
+}
+
+static int read_calls(rv_wire_reader *r, json_object *delta, rv_err **err)
+{
+    json_object *calls = rv_json_get_arr(delta, "tool_calls"), *function = rv_json_get_obj(delta, "function_call");
+    int rc = 0;
+
+    for (size_t i = 0; calls && rc == 0 && !r->is_broken && i < json_object_array_length(calls); i++) {
+        json_object *item = json_object_array_get_idx(calls, i);
+        if (json_object_is_type(item, json_type_object))
+            rc = read_call(r, item, err);
+    }
+    if (rc == 0 && function && !r->is_broken) { /* the older form: one call without an id */
+        struct wire_call *c = rv_reader_call(r, 0, &rc, err);
+        if (c)
+            rc = read_function(r, c, (rv_str){NULL, 0}, function, err);
+    }
+    return rc;
+}
+
+/* --- text --- */
+
+/* Text, or a list of parts of which some are text. */
+static int read_content(rv_wire_reader *r, json_object *content, rv_err **err)
+{
+    int rc = 0;
+
+    if (!json_object_is_type(content, json_type_array))
+        return rv_reader_text(r, rv_json_str(content), err);
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(content); i++) {
+        json_object *part = json_object_array_get_idx(content, i);
+        if (json_object_is_type(part, json_type_object))
+            rc = rv_reader_text(r, rv_wire_text(part, "text"), err);
+    }
+    return rc;
+}
+
+static int read_delta(rv_wire_reader *r, json_object *delta, rv_err **err)
+{
+    rv_str thinking = rv_wire_text(delta, "reasoning_content"), refusal = rv_wire_text(delta, "refusal");
+    int rc;
+
+    if (thinking.len == 0)
+        thinking = rv_wire_text(delta, "reasoning");
+    rc = rv_reader_thinking(r, thinking, err);
+    if (rc == 0)
+        rc = read_content(r, get(delta, "content"), err);
+    if (rc == 0 && refusal.len) {
+        rv_reader_finish(r, RV_FINISH_REFUSAL);
+        rc = rv_reader_text(r, refusal, err);
+    }
+    return rc == 0 && !r->is_broken ? read_calls(r, delta, err) : rc;
+}
+
+/* --- the end --- */
+
+static void read_finish(rv_wire_reader *r, rv_str reason)
+{
+    static const struct {
+        const char *text;
+        enum rv_finish_reason finish;
+    } reasons[] = {
+        {"stop", RV_FINISH_STOP},
+        {"length", RV_FINISH_LENGTH},
+        {"tool_calls", RV_FINISH_TOOL_CALLS},
+        {"content_filter", RV_FINISH_CONTENT_FILTER},
+        {"function_call", RV_FINISH_TOOL_CALLS},
+        {"max_tokens", RV_FINISH_LENGTH},
+        {"eos_token", RV_FINISH_STOP},
+        {"stop_sequence", RV_FINISH_STOP},
+        {"end_turn", RV_FINISH_STOP},
+        {"tool_use", RV_FINISH_TOOL_CALLS},
+        {"refusal", RV_FINISH_REFUSAL},
+    };
+    int finish = RV_FINISH_OTHER;
+
+    if (reason.len == 0)
+        return;
+    if (rv_str_is(reason, "error") || rv_str_is(reason, "insufficient_system_resource")) {
+        rv_reader_break(r, RV_LLM_ERROR_OVERLOADED, "the provider broke off: finish reason \"%.*s\"",
+                        RV_STR_ARG(reason));
+        return;
+    }
+    for (size_t i = 0; i < RV_COUNT(reasons); i++)
+        if (rv_str_is(reason, reasons[i].text))
+            finish = (int)reasons[i].finish;
+    if (r->finish != RV_FINISH_REFUSAL)
+        rv_reader_finish(r, finish);
+    r->may_end = true;
+}
+
+/* delta: what the pieces of a choice stand under. */
+static int read_answer(rv_wire_reader *r, json_object *answer, const char *delta, rv_err **err)
+{
+    json_object *choices = rv_json_get_arr(answer, "choices"), *usage = rv_json_get_obj(answer, "usage");
+    int rc = 0;
+
+    if (usage)
+        read_usage(r, usage);
+    for (size_t i = 0; choices && rc == 0 && !r->is_broken && i < json_object_array_length(choices); i++) {
+        json_object *choice = json_object_array_get_idx(choices, i), *piece;
+        int64_t index = 0;
+
+        if (!json_object_is_type(choice, json_type_object) || (rv_json_get_int(choice, "index", &index) && index != 0))
+            continue; /* one answer is asked for */
+        piece = rv_json_get_obj(choice, delta);
+        if (piece)
+            rc = read_delta(r, piece, err);
+        if (rc == 0)
+            read_finish(r, rv_wire_text(choice, "finish_reason"));
+    }
+    return rc;
+}
+
+int rv_openai_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
+{
+    json_object *chunk = NULL;
+    rv_str text = {NULL, 0};
+    bool is_thinking = false;
+    int rc;
+
+    if (rv_str_is(rv_str_trim(data), "[DONE]")) {
+        r->saw_end = r->may_end;
+        if (!r->may_end)
+            rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the stream ended without a finish reason");
+        return 0;
+    }
+    if (!name.len && !r->no_short_way && rv_openai_short_chunk(data, &r->scratch, &text, &is_thinking))
+        return is_thinking ? rv_reader_thinking(r, text, err) : rv_reader_text(r, text, err);
+    if (r->scratch.rc)
+        return rv_buf_check(&r->scratch, "the reply", err);
+    rc = rv_reader_json(r, data, &chunk, err);
+    if (rc == 0 && chunk && (get(chunk, "error") || rv_str_is(name, "error")))
+        rc = rv_reader_fault(r, chunk, err);
+    else if (rc == 0 && chunk)
+        rc = read_answer(r, chunk, "delta", err);
+    json_object_put(chunk);
+    return rc;
+}
+
+int rv_openai_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
+{
+    json_object *choices = rv_json_get_arr(reply, "choices");
+
+    if (get(reply, "error"))
+        return rv_reader_fault(r, reply, err);
+    if (!choices || json_object_array_length(choices) == 0) {
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has no choices");
+        return 0;
+    }
+    return read_answer(r, reply, "message", err);
+}

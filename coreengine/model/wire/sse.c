@@ -1,0 +1,170 @@
+/* Server-sent events out of bytes that may be cut anywhere.
+ *
+ * A line that lies whole in what was handed in is looked at where it is; only one that is cut is copied. So the limit
+ * counts the same bytes however they come: a line, and the data of one event. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/model/wire/wire.h"
+
+#define MAX_NAME 256 /* of an event's name; longer is nothing we know */
+
+struct rv_sse {
+    size_t max_event;
+    rv_sse_fn on_event;
+    void *self;
+    rv_buf line; /* the beginning of a line whose end is still to come */
+    rv_buf data, name;
+    bool has_data;    /* one `data:` was there, if only an empty one */
+    bool skip_lf;     /* the last byte was a carriage return: a line feed belongs to it */
+    bool has_started; /* the first line is over; only that one may open with a byte order mark */
+};
+
+rv_sse *rv_sse_new(size_t max_event, rv_sse_fn on_event, void *self)
+{
+    rv_sse *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return NULL;
+    s->max_event = max_event;
+    s->on_event = on_event;
+    s->self = self;
+    rv_buf_init(&s->line, max_event);
+    rv_buf_init(&s->data, max_event);
+    rv_buf_init(&s->name, MAX_NAME);
+    return s;
+}
+
+void rv_sse_free(rv_sse *s)
+{
+    if (!s)
+        return;
+    rv_buf_fini(&s->line);
+    rv_buf_fini(&s->data);
+    rv_buf_fini(&s->name);
+    free(s);
+}
+
+static int too_long(const rv_sse *s, rv_err **err)
+{
+    return RV_FAIL(err, RV_E_LIMIT, "a server-sent event is longer than %zu bytes", s->max_event);
+}
+
+static int check(const rv_sse *s, const rv_buf *b, rv_err **err)
+{
+    return b->rc == RV_E_LIMIT ? too_long(s, err) : rv_buf_check(b, "a server-sent event", err);
+}
+
+static int dispatch(rv_sse *s, rv_err **err)
+{
+    struct rv_sse_event ev = {rv_buf_str(&s->name), rv_buf_str(&s->data)};
+    int rc = s->has_data ? s->on_event(s->self, &ev, err) : 0;
+
+    rv_buf_clear(&s->name);
+    rv_buf_clear(&s->data);
+    s->has_data = false;
+    return rc;
+}
+
+static int read_field(rv_sse *s, rv_str field, rv_str value, rv_err **err)
+{
+    if (rv_str_is(field, "data")) {
+        if (s->has_data)
+            rv_buf_putc(&s->data, '\n');
+        s->has_data = true;
+        rv_buf_add_str(&s->data, value);
+        return check(s, &s->data, err);
+    }
+    if (rv_str_is(field, "event")) {
+        rv_buf_clear(&s->name);
+        rv_buf_add_str(&s->name, value.len <= MAX_NAME ? value : (rv_str){NULL, 0});
+        return check(s, &s->name, err);
+    }
+    return 0; /* id and retry are for those who come back; others may be new */
+}
+
+static int read_line(rv_sse *s, rv_str line, rv_err **err)
+{
+    const char *colon;
+    rv_str field = line, value = {NULL, 0};
+
+    if (line.len > s->max_event)
+        return too_long(s, err);
+    if (!s->has_started) {
+        s->has_started = true;
+        if (line.len >= 3 && memcmp(line.ptr, "\xEF\xBB\xBF", 3) == 0) {
+            line.ptr += 3;
+            line.len -= 3;
+            field = line;
+        }
+    }
+    if (line.len == 0)
+        return dispatch(s, err);
+    colon = memchr(line.ptr, ':', line.len);
+    if (colon == line.ptr)
+        return 0; /* a comment, often only to keep the connection alive */
+    if (colon) {
+        field.len = (size_t)(colon - line.ptr);
+        value = (rv_str){colon + 1, line.len - field.len - 1};
+        if (value.len && value.ptr[0] == ' ') {
+            value.ptr++;
+            value.len--;
+        }
+    }
+    return read_field(s, field, value, err);
+}
+
+/* Where the line ends that begins at p; NULL: not in these bytes. *lf: the next line feed, or the end of the bytes, as
+ * it was found for a line before; it is looked for once, not again for each of a thousand lines before it. */
+static const char *find_end(const char *p, const char *end, const char **lf)
+{
+    const char *cr;
+
+    if (*lf < p) {
+        *lf = memchr(p, '\n', (size_t)(end - p));
+        if (!*lf)
+            *lf = end;
+    }
+    cr = memchr(p, '\r', (size_t)(*lf - p));
+    if (cr)
+        return cr;
+    return *lf < end ? *lf : NULL;
+}
+
+int rv_sse_read(rv_sse *s, rv_str bytes, rv_err **err)
+{
+    const char *p = bytes.ptr, *end = p + bytes.len, *stop, *lf;
+    rv_str line;
+    int rc;
+
+    if (p == end)
+        return 0;
+    lf = memchr(p, '\n', bytes.len);
+    if (!lf)
+        lf = end;
+    while (p < end) {
+        if (s->skip_lf) {
+            s->skip_lf = false;
+            if (*p == '\n') {
+                p++;
+                continue;
+            }
+        }
+        stop = find_end(p, end, &lf);
+        line = (rv_str){p, (size_t)((stop ? stop : end) - p)};
+        if (!stop || s->line.len) {
+            rv_buf_add_str(&s->line, line);
+            rc = check(s, &s->line, err);
+            if (rc < 0 || !stop)
+                return rc;
+            line = rv_buf_str(&s->line);
+        }
+        s->skip_lf = *stop == '\r';
+        p = stop + 1;
+        rc = read_line(s, line, err);
+        rv_buf_clear(&s->line);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}

@@ -1,0 +1,134 @@
+/* Is what the core asks for now what it asked for then? */
+#include <string.h>
+
+#include "coreengine/store/journal/journal_internal.h"
+
+#define SHOWN_BYTES 160 /* of arguments, around the first difference */
+#define BEFORE      40  /* of them before it */
+
+int rv_journal_diverged(rv_err **err, int rc)
+{
+    rv_err_hint(err, "another version of the engine, or another pipeline than the one the run was started with, does "
+                     "not do the same; `reeve replay` with the engine that wrote the journal shows what it did");
+    return rc;
+}
+
+void rv_call_describe(const struct rv_effect *e, const rv_envelope *env, rv_buf *out)
+{
+    rv_str stage = rv_stage_label(env, e->stage);
+
+    rv_buf_printf(out, "%s \"%s\" as call %lld", rv_effect_do_text(e), e->name ? e->name : "", (long long)e->call_id);
+    if (stage.ptr)
+        rv_buf_printf(out, " of stage \"%.*s\"", RV_STR_ARG(rv_utf8_cut(stage, 200)));
+    rv_buf_printf(out, ", visit %lld, attempt %lld", (long long)e->visit, (long long)e->attempt);
+    if (e->kind == RV_EFFECT_CALL_TOOL)
+        rv_buf_printf(out, ", %s, key \"%s\"", rv_effect_class_text((enum rv_effect_class)e->effect_class),
+                      e->key ? e->key : "");
+}
+
+/* What a STARTED record holds; borrowed from its body. */
+struct started {
+    const char *what, *name, *stage, *class, *key;
+    int64_t call_id, visit, attempt;
+};
+
+static int read_started(json_object *body, struct started *out, rv_err **err)
+{
+    if (!rv_json_get_int(body, "call_id", &out->call_id) || !rv_json_get_text(body, "do", &out->what) ||
+        !rv_json_get_text(body, "name", &out->name) || !rv_json_get_int(body, "visit", &out->visit) ||
+        !rv_json_get_int(body, "attempt", &out->attempt))
+        return RV_FAIL(err, RV_E_INVALID, "it lacks call_id, do, name, visit or attempt");
+    (void)rv_json_get_text(body, "stage", &out->stage);
+    (void)rv_json_get_text(body, "class", &out->class);
+    (void)rv_json_get_text(body, "key", &out->key);
+    return 0;
+}
+
+static void describe_started(const struct started *s, rv_buf *out)
+{
+    rv_buf_printf(out, "%.40s \"%.200s\" as call %lld", s->what, s->name, (long long)s->call_id);
+    if (s->stage)
+        rv_buf_printf(out, " of stage \"%.200s\"", s->stage);
+    rv_buf_printf(out, ", visit %lld, attempt %lld", (long long)s->visit, (long long)s->attempt);
+    if (s->class || s->key)
+        rv_buf_printf(out, ", %.40s, key \"%.200s\"", s->class ? s->class : "no class", s->key ? s->key : "");
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_call(const struct started *s, const struct rv_effect *e, const rv_envelope *env)
+{
+    bool tool = e->kind == RV_EFFECT_CALL_TOOL;
+
+    return s->call_id == e->call_id && s->visit == e->visit && s->attempt == e->attempt &&
+           same_text(s->what, rv_effect_do_text(e)) && same_text(s->name, e->name) &&
+           rv_str_eq(rv_str_of(s->stage), rv_stage_label(env, e->stage)) &&
+           same_text(s->class, tool ? rv_effect_class_text((enum rv_effect_class)e->effect_class) : NULL) &&
+           same_text(s->key, e->key);
+}
+
+static int check_body(const struct rv_record *r, const struct rv_effect *e, const rv_envelope *env, rv_err **err)
+{
+    rv_buf then = RV_BUF_INIT(4096), now = RV_BUF_INIT(4096);
+    struct started s = {0};
+    json_object *body = NULL;
+
+    int rc = rv_record_get_body(r, &body, err);
+    if (rc == 0)
+        rc = read_started(body, &s, err);
+    if (rc == 0 && !same_call(&s, e, env)) {
+        describe_started(&s, &then);
+        rv_call_describe(e, env, &now);
+        rc = RV_FAIL(err, RV_E_STATE, "the core asked for %s; now it asks for %s", rv_buf_cstr(&then),
+                     rv_buf_cstr(&now));
+        rv_journal_diverged(err, rc);
+    }
+    rv_buf_fini(&then);
+    rv_buf_fini(&now);
+    json_object_put(body);
+    return rc;
+}
+
+/* The part of a text that shows where it begins to differ. */
+static rv_str excerpt(rv_str s, size_t at)
+{
+    size_t from = at > BEFORE ? at - BEFORE : 0;
+
+    if (from > s.len)
+        from = s.len;
+    while (from > 0 && from < s.len && ((unsigned char)s.ptr[from] & 0xc0) == 0x80)
+        from--;
+    return rv_utf8_cut((rv_str){s.ptr + from, s.len - from}, SHOWN_BYTES);
+}
+
+static int check_arguments(const struct rv_record *r, const struct rv_effect *e, rv_err **err)
+{
+    rv_str now = e->kind == RV_EFFECT_CALL_TOOL ? (rv_str){e->request, e->request_len} : (rv_str){NULL, 0};
+    rv_str then = r->value.ptr ? r->value : RV_STR_LIT("");
+    size_t at = 0;
+
+    if (!now.ptr)
+        now = RV_STR_LIT("");
+    if (rv_str_eq(now, then))
+        return 0;
+    while (at < now.len && at < then.len && now.ptr[at] == then.ptr[at])
+        at++;
+    RV_FAIL(err, RV_E_STATE, "call %lld of %s \"%s\" had other arguments, from byte %zu on: %.*s then, %.*s now",
+            (long long)e->call_id, rv_effect_do_text(e), e->name, at, RV_STR_ARG(excerpt(then, at)),
+            RV_STR_ARG(excerpt(now, at)));
+    return rv_journal_diverged(err, RV_E_STATE);
+}
+
+int rv_record_check_started(const struct rv_record *r, const struct rv_effect *e, const rv_envelope *env,
+                            rv_buf *scratch, rv_err **err)
+{
+    rv_buf_clear(scratch);
+    rv_record_put_started(e, env, scratch);
+    int rc = rv_buf_check(scratch, "a call", err);
+    if (rc == 0 && !rv_str_eq(rv_buf_str(scratch), r->body)) /* mostly it is equal as text */
+        rc = check_body(r, e, env, err);
+    return rc == 0 ? check_arguments(r, e, err) : rc;
+}

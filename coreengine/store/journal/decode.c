@@ -1,0 +1,227 @@
+/* Records as they were written, read back. A journal may be damaged or made by hand: everything is checked. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/store/journal/journal_internal.h"
+
+#define MAX_DEPTH (RV_JSON_MAX_DEPTH + 16) /* an answer's data was within the limits of JSON input itself */
+
+static int fail_json(rv_err **err, int rc, const char *what)
+{
+    return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_INVALID, "its %s can not be read", what);
+}
+
+int rv_record_get_body(const struct rv_record *r, json_object **body, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .what = "body"};
+    json_object *json = NULL;
+
+    int rc = rv_json_parse(r->body, &opts, &json, err);
+    if (rc < 0)
+        return fail_json(err, rc, "body");
+    if (!json_object_is_type(json, json_type_object)) {
+        json_object_put(json);
+        return RV_FAIL(err, RV_E_INVALID, "its body is no object");
+    }
+    *body = json;
+    return 0;
+}
+
+/* --- events --- */
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int get_hex(rv_str text, rv_buf *out, rv_err **err)
+{
+    rv_buf_clear(out);
+    if (text.len % 2 != 0)
+        return RV_FAIL(err, RV_E_INVALID, "its value has half a byte");
+    for (size_t i = 0; i < text.len; i += 2) {
+        int high = digit(text.ptr[i]), low = digit(text.ptr[i + 1]);
+        if (high < 0 || low < 0)
+            return RV_FAIL(err, RV_E_INVALID, "its value is no hex at byte %zu", i);
+        rv_buf_putc(out, (char)(high * 16 + low));
+    }
+    return rv_buf_check(out, "value", err);
+}
+
+/* An answer's text stands in the value, as an object. */
+static int add_response(const struct rv_record *r, json_object *body, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE, .max_depth = MAX_DEPTH, .what = "answer"};
+    json_object *response = NULL;
+
+    if (!r->value.ptr)
+        return RV_FAIL(err, RV_E_INVALID, "it is an answer without its content");
+    int rc = rv_json_parse(r->value, &opts, &response, err);
+    if (rc < 0)
+        return fail_json(err, rc, "value");
+    if (!json_object_is_type(response, json_type_object)) {
+        json_object_put(response);
+        return RV_FAIL(err, RV_E_INVALID, "its value is no object");
+    }
+    return rv_json_set_take(body, "response", response, err);
+}
+
+static bool is_within(int64_t n, int64_t most)
+{
+    return n >= 0 && n <= most;
+}
+
+int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *scratch, struct rv_event *ev,
+                        rv_err **err)
+{
+    const char *kind = NULL;
+    bool is_hex = false;
+
+    int rc = rv_record_get_body(r, own, err);
+    if (rc == 0 && rv_json_get_text(*own, "event", &kind) && strcmp(kind, "answer") == 0)
+        rc = add_response(r, *own, err);
+    if (rc == 0)
+        rc = rv_event_read_json(*own, ev, err);
+    if (rc < 0)
+        return rc;
+    if (!is_within(ev->now_us, RV_JOURNAL_MAX_US) || !is_within(ev->call_id, INT64_MAX))
+        return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
+    if (ev->kind == RV_EVENT_CANCEL && r->value.ptr)
+        ev->reply = r->value;
+    if (ev->kind != RV_EVENT_LLM_DONE && ev->kind != RV_EVENT_TOOL_DONE && ev->kind != RV_EVENT_HOOK_DONE)
+        return 0;
+    rv_str text = r->value.ptr ? r->value : RV_STR_LIT("");
+    if (rv_json_get_bool(*own, "hex", &is_hex) && is_hex) {
+        rc = get_hex(text, scratch, err);
+        text = (rv_str){rv_buf_cstr(scratch), scratch->len};
+    }
+    if (ev->failed)
+        ev->error = text;
+    else
+        ev->reply = text;
+    return rc;
+}
+
+/* --- the begin --- */
+
+static int get_scripted(json_object *list, const struct rv_pipeline *p, struct rv_journal_begin *b, rv_err **err)
+{
+    b->own = calloc(p->n_agents + 1, sizeof *b->own);
+    if (!b->own)
+        return RV_FAIL(err, RV_E_NOMEM, "read which stages were scripted");
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        rv_str name = rv_json_str(json_object_array_get_idx(list, i));
+        int stage = rv_pipeline_stage(p, name);
+        if (stage < 0) {
+            RV_FAIL(err, RV_E_STATE, "stage \"%.*s\" was scripted, and pipeline \"%s\" has no such stage",
+                    RV_STR_ARG(rv_utf8_cut(name, 200)), p->name);
+            return rv_journal_diverged(err, RV_E_STATE);
+        }
+        b->own[stage] = true;
+    }
+    b->scripted = b->own;
+    return 0;
+}
+
+static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_journal_begin *b, rv_err **err)
+{
+    const char *mode = NULL, *engine = "?";
+    int64_t version = 0, parallel = 0, rules = RV_RULES_1;
+
+    if (!rv_json_get_int(body, "v", &version) || version < 1)
+        return RV_FAIL(err, RV_E_INVALID, "it has no version");
+    if (version > RV_JOURNAL_VERSION) {
+        (void)rv_json_get_text(body, "engine", &engine);
+        return RV_FAIL(err, RV_E_VERSION, "it was written by engine %.40s in format %lld; this one reads format %d",
+                       engine, (long long)version, RV_JOURNAL_VERSION);
+    }
+    (void)rv_json_get_int(body, "rules", &rules);
+    if (rules < RV_RULES_1)
+        return RV_FAIL(err, RV_E_INVALID, "its version of the rules is not a number from 1");
+    if (rules > RV_RULES_LAST) {
+        (void)rv_json_get_text(body, "engine", &engine);
+        return RV_FAIL(err, RV_E_VERSION, "engine %.40s began it with version %lld of the rules; this one knows %d",
+                       engine, (long long)rules, RV_RULES_LAST);
+    }
+    b->rules = (enum rv_rules)rules;
+    if (rv_json_get_text(body, "mode", &mode)) {
+        enum rv_run_mode m;
+        int rc = rv_run_mode_of(rv_str_of(mode), &m, err);
+        if (rc < 0)
+            return rc;
+        b->mode = (int)m;
+    }
+    (void)rv_json_get_bool(body, "continues", &b->continues);
+    (void)rv_json_get_bool(body, "mock", &b->use_mocks);
+    (void)rv_json_get_bool(body, "script", &b->has_script);
+    (void)rv_json_get_bool(body, "answers", &b->answers_from_script);
+    if (rv_json_get_int(body, "max_parallel", &parallel)) {
+        if (parallel < 0)
+            return RV_FAIL(err, RV_E_INVALID, "max_parallel is negative");
+        b->max_parallel = (size_t)parallel;
+    }
+    b->script_at = json_object_get(rv_json_get_obj(body, "script_at"));
+    json_object *conversation = rv_json_get_obj(body, "conversation");
+    if (conversation) {
+        int rc = rv_conversation_read_json(conversation, &b->own_conversation, err);
+        if (rc < 0)
+            return rc;
+        b->conversation = b->own_conversation;
+    }
+    json_object *scripted = rv_json_get_arr(body, "scripted");
+    return scripted ? get_scripted(scripted, p, b, err) : 0;
+}
+
+int rv_record_get_begin(const struct rv_record *r, const struct rv_pipeline *p, struct rv_journal_begin *out,
+                        int64_t *now_us, rv_err **err)
+{
+    struct rv_journal_begin b = {.mode = RV_UNSET};
+    json_object *body = NULL;
+
+    int rc = rv_record_get_body(r, &body, err);
+    if (rc == 0)
+        rc = get_begin(body, p, &b, err);
+    if (rc == 0 && (!rv_json_get_int(body, "now_us", now_us) || !is_within(*now_us, RV_JOURNAL_MAX_US)))
+        rc = RV_FAIL(err, RV_E_INVALID, "it has no time");
+    json_object_put(body);
+    if (rc < 0)
+        rv_journal_begin_fini(&b);
+    else
+        *out = b;
+    return rc;
+}
+
+void rv_journal_begin_fini(struct rv_journal_begin *b)
+{
+    free(b->own);
+    b->own = NULL;
+    b->scripted = NULL;
+    json_object_put(b->script_at);
+    b->script_at = NULL;
+    rv_conversation_free(b->own_conversation);
+    b->own_conversation = NULL;
+    b->conversation = NULL;
+}
+
+/* --- states --- */
+
+int rv_journal_load_state(rv_str text, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {
+        .max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH, .what = "state"};
+    struct rv_rand_state bits;
+    json_object *json = NULL;
+
+    int rc = rv_json_parse(text, &opts, &json, err);
+    if (rc == 0) /* the state names its ids: what is random here does not show */
+        rc = rv_envelope_load(json, rv_rand_seeded(&bits, 1), now_us, out, err);
+    json_object_put(json);
+    return rc < 0 ? fail_json(err, rc, "state") : 0;
+}
+
+int rv_record_get_state(const struct rv_record *r, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    if (!r->value.ptr)
+        return RV_FAIL(err, RV_E_INVALID, "it has no state");
+    return rv_journal_load_state(r->value, now_us, out, err);
+}

@@ -1,0 +1,421 @@
+/* Replay: a journal fed to a new run. Nothing is performed; what the core asks for is compared with what was asked. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/store/journal/journal_internal.h"
+
+struct replay {
+    const struct rv_replay_opts *opts;
+    struct rv_replayed out; /* `open` is filled at the end */
+    struct open_calls open;
+    struct rv_effects step;         /* of the event read last; its calls are compared with the records that follow */
+    size_t next_call;               /* in step: where the call of the next STARTED record is looked for */
+    int64_t next, step_us;          /* seq that has to follow; time of the event read last */
+    struct snapshot snapshot;       /* env NULL: from the beginning */
+    struct rv_conversation *wanted; /* its history has to be read before the run can be made; owned */
+    rv_buf scratch;
+};
+
+static int fail_record(const struct rv_record *r, rv_err **err, int rc)
+{
+    return rc == RV_E_NOMEM ? rc
+                            : RV_WRAP(err, rc, "record %lld (%s)", (long long)r->seq, rv_record_kind_text(r->kind));
+}
+
+/* The next call of the step that no STARTED record was seen for, or NULL. */
+static struct rv_effect *awaited(struct replay *r)
+{
+    while (r->next_call < r->step.n && !rv_effect_is_call(&r->step.items[r->next_call]))
+        r->next_call++;
+    return r->next_call < r->step.n ? &r->step.items[r->next_call] : NULL;
+}
+
+/* The step is over: what it asked for is open, what it took back or ended is not. */
+static int settle(struct replay *r, bool may_be_cut, rv_err **err)
+{
+    const struct rv_effect *missing = awaited(r);
+    rv_buf text = RV_BUF_INIT(4096);
+    int rc = 0;
+
+    if (missing && !may_be_cut) {
+        rv_call_describe(missing, rv_run_envelope(r->out.run), &text);
+        rc = RV_FAIL(err, RV_E_STATE, "after record %lld the core asks for %s now, and did not then",
+                     (long long)r->out.seq, rv_buf_cstr(&text));
+        rv_journal_diverged(err, rc);
+        rv_buf_fini(&text);
+        return rc;
+    }
+    for (size_t i = 0; i < r->step.n && rc == 0; i++) {
+        struct rv_effect *e = &r->step.items[i];
+        if (rv_effect_is_call(e) || e->kind == RV_EFFECT_ARM_TIMER)
+            rc = rv_open_calls_add(&r->open, e, r->step_us, err);
+        else if (e->kind == RV_EFFECT_CANCEL_CALL)
+            rv_open_calls_end(&r->open, e->call_id);
+        else if (e->kind == RV_EFFECT_FINISH)
+            rv_open_calls_clear(&r->open);
+    }
+    rv_effects_clear(&r->step);
+    r->next_call = 0;
+    return rc;
+}
+
+static int tell(struct replay *r, const struct rv_record *rec, const struct rv_event *ev, rv_err **err)
+{
+    return r->opts->on_step ? r->opts->on_step(r->opts->self, rec, ev, &r->step, r->out.run, err) : 0;
+}
+
+static int on_event(struct replay *r, const struct rv_record *rec, rv_err **err)
+{
+    json_object *own = NULL;
+    struct rv_event ev;
+
+    int rc = rv_record_get_event(rec, &own, &r->scratch, &ev, err);
+    if (rc < 0) {
+        rc = fail_record(rec, err, rc);
+        goto done;
+    }
+    if (ev.call_id)
+        rv_open_calls_end(&r->open, ev.call_id);
+    rc = rv_run_step(r->out.run, &ev, &r->step, err);
+    if (rc < 0 && rc != RV_E_NOMEM) {
+        rc = RV_WRAP(err, RV_E_STATE, "the core took it then, and refuses it now");
+        rc = fail_record(rec, err, rv_journal_diverged(err, rc));
+    }
+    if (rc < 0)
+        goto done;
+    r->step_us = ev.now_us;
+    if (ev.now_us > r->out.last_us)
+        r->out.last_us = ev.now_us;
+    r->out.n_events++;
+    r->out.seq = rec->seq;
+    rc = tell(r, rec, &ev, err);
+done:
+    json_object_put(own);
+    return rc;
+}
+
+static int on_started(struct replay *r, const struct rv_record *rec, rv_err **err)
+{
+    struct rv_effect *e = awaited(r);
+    int rc;
+
+    if (e) {
+        rc = rv_record_check_started(rec, e, rv_run_envelope(r->out.run), &r->scratch, err);
+        r->next_call++;
+    } else {
+        rc = RV_FAIL(err, RV_E_STATE, "the core asked for a call then, %.*s, and asks for none now",
+                     RV_STR_ARG(rv_utf8_cut(rec->body, 300)));
+        rv_journal_diverged(err, rc);
+    }
+    return rc < 0 ? fail_record(rec, err, rc) : 0;
+}
+
+static int on_owner(struct replay *r, const struct rv_record *rec, rv_err **err)
+{
+    json_object *body = NULL;
+    int64_t us = 0;
+
+    int rc = rv_record_get_body(rec, &body, err);
+    if (rc == 0 && rv_json_get_int(body, "now_us", &us) && us > r->out.last_us && us <= RV_JOURNAL_MAX_US)
+        r->out.last_us = us;
+    json_object_put(body);
+    return rc < 0 ? fail_record(rec, err, rc) : 0;
+}
+
+static int on_record(void *self, const struct rv_record *rec, rv_err **err)
+{
+    struct replay *r = self;
+    int rc = 0;
+
+    if (rec->seq != r->next)
+        return RV_FAIL(err, RV_E_INVALID, "record %lld follows record %lld", (long long)rec->seq,
+                       (long long)r->next - 1);
+    r->next++;
+    if (rec->kind == RV_RECORD_EVENT || rec->kind == RV_RECORD_OWNER)
+        rc = settle(r, false, err);
+    if (rc != 0)
+        return rc;
+    if (rec->kind == RV_RECORD_EVENT)
+        rc = on_event(r, rec, err);
+    else if (rec->kind == RV_RECORD_STARTED)
+        rc = on_started(r, rec, err);
+    else if (rec->kind == RV_RECORD_OWNER)
+        rc = on_owner(r, rec, err);
+    else if (rec->kind == RV_RECORD_BEGIN)
+        rc = RV_FAIL(err, RV_E_INVALID, "record %lld begins a run that has begun", (long long)rec->seq);
+    else
+        rc = RV_FAIL(err, RV_E_INVALID, "record %lld is of kind %d, which this engine does not know",
+                     (long long)rec->seq, rec->kind);
+    if (rc == 0)
+        r->out.seq = rec->seq;
+    return rc;
+}
+
+/* --- the first record --- */
+
+static int check_first(const struct rv_record *rec, rv_err **err)
+{
+    if (rec->seq != 1 || rec->kind != RV_RECORD_BEGIN)
+        return RV_FAIL(err, RV_E_INVALID, "the journal begins with record %lld (%s), not with how the run began",
+                       (long long)rec->seq, rv_record_kind_text(rec->kind));
+    return 0;
+}
+
+#define WANTS_HISTORY 1 /* ends the walk: nothing can be read from the store in the middle of one */
+
+/* The conversation's history, once it was read. */
+static int take_history(struct replay *r)
+{
+    struct rv_conversation *c = r->out.begin.own_conversation;
+
+    if (!c || !c->history_hash[0])
+        return 0;
+    if (!r->wanted) {
+        r->wanted = c;
+        r->out.begin.own_conversation = NULL;
+        rv_journal_begin_fini(&r->out.begin);
+        return WANTS_HISTORY;
+    }
+    c->history = r->wanted->history;
+    r->wanted->history = NULL;
+    return 0;
+}
+
+static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
+{
+    struct rv_run_opts opts = RV_RUN_OPTS_INIT;
+    rv_envelope *env = r->snapshot.env;
+    int64_t now_us = 0;
+
+    int rc = rv_record_get_begin(rec, r->opts->pipeline, &r->out.begin, &now_us, err);
+    if (rc == 0)
+        rc = take_history(r);
+    if (rc == WANTS_HISTORY)
+        return rc;
+    if (rc == 0 && !env)
+        rc = rv_record_get_state(rec, now_us, &env, err);
+    if (rc < 0)
+        return fail_record(rec, err, rc);
+    r->snapshot.env = NULL;
+    opts.first = r->snapshot.counters;
+    opts.rules = r->out.begin.rules;
+    opts.continues = r->out.begin.continues;
+    opts.mode = r->out.begin.mode;
+    opts.use_mocks = r->out.begin.use_mocks;
+    opts.scripted_stages = r->out.begin.scripted;
+    opts.max_parallel = r->out.begin.max_parallel;
+    opts.emits = r->opts->on_step && !r->opts->without_events; /* they are numbered all the same */
+    opts.saves = RV_SAVES_NONE;
+    opts.conversation = r->out.begin.conversation;
+    rc = rv_run_new(r->opts->pipeline, r->opts->catalog, &opts, env, &r->out.run, err);
+    if (rc < 0)
+        return rc;
+    r->out.last_us = now_us > r->snapshot.last_us ? now_us : r->snapshot.last_us;
+    r->out.n_events = r->snapshot.n_events;
+    r->out.seq = r->snapshot.seq > 0 ? r->snapshot.seq : 1;
+    return tell(r, rec, NULL, err);
+}
+
+static int on_first(void *self, const struct rv_record *rec, rv_err **err)
+{
+    struct replay *r = self;
+
+    int rc = check_first(rec, err);
+    r->next = 2;
+    return rc < 0 ? rc : make_run(r, rec, err);
+}
+
+/* --- the whole --- */
+
+static int read_rest(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run,
+                     int64_t upto, bool is_cut, rv_err **err)
+{
+    int64_t from = r->out.seq + 1;
+    int rc = 0;
+
+    r->next = from;
+    if (from <= upto)
+        rc = rv_store_read(store, scope, run, from, upto, on_record, r, err);
+    if (rc == 0 && r->next != upto + 1)
+        rc = RV_FAIL(err, RV_E_INVALID, "the journal ends with record %lld of %lld", (long long)r->next - 1,
+                     (long long)upto);
+    return rc == 0 ? settle(r, is_cut, err) : rc;
+}
+
+/* How many records there are now, and when the first was written. */
+static int count_records(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t *out,
+                         int64_t *created_us, rv_err **err)
+{
+    struct rv_run_row row = {0};
+
+    int rc = rv_store_get_run(store, scope, run, &row, err);
+    *out = row.n_records;
+    if (created_us)
+        *created_us = row.created_us;
+    rv_run_row_fini(&row);
+    return rc;
+}
+
+static int replay(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run, rv_err **err)
+{
+    int64_t end = 0, created_us = 0;
+
+    int rc = count_records(store, scope, run, &end, &created_us, err);
+    if (rc < 0)
+        return rc;
+    int64_t upto = r->opts->upto > 0 && r->opts->upto < end ? r->opts->upto : end;
+    if (r->opts->from_snapshot)
+        rc = rv_snapshot_get(store, scope, run, upto, &r->snapshot, err);
+    if (rc == 0)
+        rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);
+    if (r->wanted && !r->out.run) {
+        rc = rv_journal_same_history(store, scope, r->wanted, created_us, &r->wanted->history, err);
+        if (rc == 0)
+            rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);
+    }
+    if (rc == 0 && !r->out.run)
+        rc = RV_FAIL(err, RV_E_INVALID, "the journal is empty");
+    return rc == 0 ? read_rest(r, store, scope, run, upto, upto < end, err) : rc;
+}
+
+/* All but what came out. */
+static void fini(struct replay *r)
+{
+    rv_open_calls_clear(&r->open);
+    rv_effects_fini(&r->open.all);
+    rv_effects_fini(&r->step);
+    rv_snapshot_fini(&r->snapshot);
+    rv_conversation_free(r->wanted);
+    r->wanted = NULL;
+    rv_buf_fini(&r->scratch);
+}
+
+static int fail_run(const char *run, rv_err **err, int rc)
+{
+    return rc < 0 && rc != RV_E_NOMEM ? RV_WRAP(err, rc, "replay run \"%s\"", run) : rc;
+}
+
+int rv_journal_replay(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                      const struct rv_replay_opts *opts, struct rv_replayed *out, rv_err **err)
+{
+    struct replay r = {.opts = opts, .out = {.begin = {.mode = RV_UNSET}}, .scratch = RV_BUF_INIT(RV_STORE_MAX_VALUE)};
+
+    int rc = replay(&r, store, scope, run, err);
+    if (rc == 0) {
+        r.out.open = rv_open_calls_steal(&r.open);
+        for (size_t i = 0; i < r.out.open.n; i++)
+            if (rv_effect_is_call(&r.out.open.items[i]))
+                r.out.open_started_us = r.out.open.items[i].at_us;
+        *out = r.out;
+    } else {
+        rv_replayed_fini(&r.out);
+        rc = fail_run(run, err, rc);
+    }
+    fini(&r);
+    return rc;
+}
+
+void rv_replayed_fini(struct rv_replayed *r)
+{
+    rv_run_free(r->run);
+    rv_effects_fini(&r->open);
+    rv_journal_begin_fini(&r->begin);
+    *r = (struct rv_replayed){0};
+}
+
+/* --- a journal that grows --- */
+
+struct rv_follower {
+    rv_store *store;             /* borrowed, as the texts of scope */
+    struct rv_store_scope scope; /* of the caller's choice */
+    char *run;
+    struct rv_replay_opts opts;
+    struct replay replay;
+};
+
+int rv_journal_follow(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                      const struct rv_replay_opts *opts, rv_follower **out, rv_err **err)
+{
+    rv_follower *f = calloc(1, sizeof *f);
+
+    if (f)
+        f->run = rv_str_dup(rv_str_of(run));
+    if (!f || !f->run) {
+        free(f);
+        return RV_FAIL(err, RV_E_NOMEM, "follow run \"%s\"", run);
+    }
+    f->store = store;
+    f->scope = *scope;
+    f->opts = *opts;
+    f->opts.upto = 0;
+    f->replay = (struct replay){
+        .opts = &f->opts, .out = {.begin = {.mode = RV_UNSET}}, .scratch = RV_BUF_INIT(RV_STORE_MAX_VALUE)};
+    int rc = replay(&f->replay, store, scope, run, err);
+    if (rc != 0) {
+        rv_follower_free(f);
+        return fail_run(run, err, rc);
+    }
+    *out = f;
+    return 0;
+}
+
+int rv_follower_more(rv_follower *f, rv_err **err)
+{
+    int64_t end = 0;
+
+    int rc = count_records(f->store, &f->scope, f->run, &end, NULL, err);
+    if (rc == 0 && end > f->replay.out.seq)
+        rc = read_rest(&f->replay, f->store, &f->scope, f->run, end, false, err);
+    return fail_run(f->run, err, rc);
+}
+
+const rv_run *rv_follower_run(const rv_follower *f)
+{
+    return f->replay.out.run;
+}
+
+void rv_follower_free(rv_follower *f)
+{
+    if (!f)
+        return;
+    fini(&f->replay);
+    rv_replayed_fini(&f->replay.out);
+    free(f->run);
+    free(f);
+}
+
+/* --- the begin alone --- */
+
+struct begin_reader {
+    const struct rv_pipeline *pipeline;
+    struct rv_journal_begin begin;
+    bool found;
+};
+
+static int read_begin(void *self, const struct rv_record *rec, rv_err **err)
+{
+    struct begin_reader *b = self;
+    int64_t now_us;
+
+    int rc = check_first(rec, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_record_get_begin(rec, b->pipeline, &b->begin, &now_us, err);
+    b->found = rc == 0;
+    return rc < 0 ? fail_record(rec, err, rc) : 0;
+}
+
+int rv_journal_read_begin(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                          const struct rv_pipeline *pipeline, struct rv_journal_begin *out, rv_err **err)
+{
+    struct begin_reader b = {.pipeline = pipeline, .begin = {.mode = RV_UNSET}};
+
+    int rc = rv_store_read(store, scope, run, 1, 1, read_begin, &b, err);
+    if (rc == 0 && !b.found)
+        rc = RV_FAIL(err, RV_E_INVALID, "the journal of run \"%s\" is empty", run);
+    if (rc == 0)
+        *out = b.begin;
+    else
+        rv_journal_begin_fini(&b.begin); /* it may have been read all the same */
+    return rc;
+}

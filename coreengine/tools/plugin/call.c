@@ -1,0 +1,329 @@
+/* One call into a capability. The plugin answers through callbacks; what it said is judged after it has returned, so
+ * that a plugin that says two things, or nothing, is told apart from one that fails properly. */
+#include "coreengine/tools/plugin/plugin_internal.h"
+
+#include <assert.h>
+#include <json-c/linkhash.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALL_MAGIC         0x7265637au
+#define DEFAULT_ERROR_TYPE "ExecutionError"
+
+struct call_state {
+    uint32_t magic;
+    const struct rv_plugin_ears *ears;
+    rv_buf *out; /* where the reply is appended */
+    bool can_emit, enough;
+    size_t emitted; /* bytes of all pieces */
+    struct rv_plugin_said *said;
+};
+
+static struct call_state *state_of(const struct rv_cap_call *call)
+{
+    struct call_state *s = call->host;
+
+    assert(s->magic == CALL_MAGIC);
+    return s;
+}
+
+static int host_cancelled(const struct rv_cap_call *call)
+{
+    const struct call_state *s = state_of(call);
+
+    return s->ears->cancelled(s->ears->self);
+}
+
+static int host_reply(struct rv_cap_call *call, const char *json)
+{
+    struct call_state *s = state_of(call);
+    size_t len;
+
+    if (++s->said->n_replies > 1)
+        return 1;
+    if (!json) {
+        s->said->no_text = true;
+        return 1;
+    }
+    len = strnlen(json, (size_t)RV_CAP_MAX_REPLY + 1);
+    if (len > RV_CAP_MAX_REPLY) {
+        s->said->too_large = true;
+        return 1;
+    }
+    rv_buf_add(s->out, json, len);
+    return s->out->rc < 0;
+}
+
+static bool is_type_name(rv_str type)
+{
+    if (type.len == 0 || type.len > RV_PLUGIN_MAX_NAME)
+        return false;
+    for (size_t i = 0; i < type.len; i++) {
+        char c = type.ptr[i];
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (i > 0 && c >= '0' && c <= '9')))
+            return false;
+    }
+    return true;
+}
+
+/* For people and for a model: no control characters that would steer a terminal. */
+void rv_plugin_clean(char *out, size_t size, const char *text)
+{
+    const char *bytes = text ? text : "";
+    size_t len = rv_utf8_cut((rv_str){bytes, strnlen(bytes, size)}, size - 1).len, from = 0, bad = 0;
+
+    memcpy(out, bytes, len);
+    out[len] = '\0';
+    while (!rv_utf8_valid((rv_str){out + from, len - from}, &bad)) {
+        from += bad;
+        out[from] = '?';
+    }
+    for (size_t i = 0; i < len; i++)
+        for (size_t n = rv_utf8_control(out + i, len - i); n > 0 && out[i] != '\n' && out[i] != '\t'; n--)
+            out[i + n - 1] = ' ';
+}
+
+void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message)
+{
+    const char *text = type ? type : "";
+    rv_str given = {text, strnlen(text, RV_PLUGIN_MAX_NAME + 1)};
+
+    if (++said->n_failures > 1) /* the first failure is the cause */
+        return;
+    if (!is_type_name(given))
+        given = RV_STR_LIT(DEFAULT_ERROR_TYPE);
+    memcpy(said->type, given.ptr, given.len);
+    said->type[given.len] = '\0';
+    rv_plugin_clean(said->message, sizeof said->message, message);
+}
+
+static int host_fail(struct rv_cap_call *call, const char *type, const char *message)
+{
+    rv_plugin_said_failure(state_of(call)->said, type, message);
+    return 1;
+}
+
+static int refuse_piece(struct call_state *s, enum rv_piece_fault fault)
+{
+    if (s->said->piece_fault == RV_PIECE_GOOD)
+        s->said->piece_fault = fault;
+    s->enough = true;
+    return 1;
+}
+
+/* The rules that need no look into the piece, where the function runs; rv_plugin_piece() has the rest. */
+static int host_emit(struct rv_cap_call *call, const char *json)
+{
+    struct call_state *s = state_of(call);
+    size_t len;
+
+    if (!s->can_emit)
+        return 1;
+    if (s->said->n_replies > 0 || s->said->n_failures > 0)
+        return refuse_piece(s, RV_PIECE_LATE);
+    if (!json)
+        return refuse_piece(s, RV_PIECE_NULL);
+    len = strnlen(json, RV_CAP_MAX_REPLY - s->emitted + 1);
+    if (len > RV_CAP_MAX_REPLY - s->emitted)
+        return refuse_piece(s, RV_PIECE_LARGE);
+    s->emitted += len;
+    s->enough = s->enough || s->ears->cancelled(s->ears->self) || s->ears->emit(s->ears->self, (rv_str){json, len});
+    return s->enough;
+}
+
+static void host_log(const struct rv_cap_call *call, int level, const char *message)
+{
+    static const enum rv_log_level levels[] = {RV_LOG_DEBUG, RV_LOG_INFO, RV_LOG_WARN, RV_LOG_ERROR};
+    const struct call_state *s = state_of(call);
+
+    s->ears->log(s->ears->self, levels[level < 0 ? 0 : level > 3 ? 3 : level], message);
+}
+
+/* The decision whether an effect is repeated depends on this answer: nothing is guessed. */
+static int check_probe_answer(json_object *answer, rv_err **err)
+{
+    json_object *result = NULL;
+    bool happened = false, says = json_object_object_get_ex(answer, "happened", NULL);
+
+    json_object_object_foreach (answer, key, value) {
+        (void)value;
+        if (strcmp(key, "happened") != 0 && strcmp(key, "result") != 0)
+            return RV_FAIL(err, RV_E_PLUGIN, "it answered an unknown member \"%s\"", key);
+    }
+    if (says && !rv_json_get_bool(answer, "happened", &happened))
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered \"happened\" that is neither true nor false");
+    if (json_object_object_get_ex(answer, "result", &result) != happened)
+        return happened ? RV_FAIL(err, RV_E_PLUGIN, "it answered that the call happened, but no \"result\"")
+                        : RV_FAIL(err, RV_E_PLUGIN, "it answered a \"result\" of a call that did not happen");
+    if (happened && !json_object_is_type(result, json_type_object))
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered a \"result\" that is no object but %s",
+                       rv_json_type_text(result));
+    return 0;
+}
+
+int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err)
+{
+    const struct rv_json_opts opts = {
+        .max_bytes = RV_CAP_MAX_REPLY, .max_depth = RV_PLUGIN_MAX_DEPTH, .what = "answer"};
+    json_object *value = NULL;
+    int rc = rv_json_parse(text, &opts, &value, err);
+
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "it answered what is not JSON");
+    if (!json_object_is_type(value, json_type_object))
+        rc = RV_FAIL(err, RV_E_PLUGIN, "it answered no object but %s", rv_json_type_text(value));
+    else if (kind == RV_NAME_PROBE)
+        rc = check_probe_answer(value, err);
+    json_object_put(value);
+    return rc;
+}
+
+/* What the plugin did, in the order that tells most. */
+static int judge(enum rv_name_kind kind, const struct rv_plugin_said *s, const rv_buf *out, size_t start, rv_err **err)
+{
+    int rc;
+
+    if (s->n_failures > 0 && s->n_replies > 0)
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered and failed in one call");
+    if (s->n_failures > 0) {
+        rc = RV_FAIL(err, RV_E_TOOL, "%s", *s->message ? s->message : "it failed and does not say why");
+        rv_err_hint(err, "%s", s->type);
+        return rc;
+    }
+    if (s->n_replies > 1)
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered %d times in one call", s->n_replies);
+    if (s->too_large)
+        return RV_FAIL(err, RV_E_PLUGIN, "its answer is larger than %u bytes", RV_CAP_MAX_REPLY);
+    if (s->no_text)
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered with a null pointer");
+    if (s->n_replies > 0 && (rc = rv_buf_check(out, "answer of a capability", err)) < 0)
+        return rc;
+    if (s->returned != 0)
+        return RV_FAIL(err, RV_E_PLUGIN, "it returned %d without saying why", s->returned);
+    if (s->n_replies == 0)
+        return RV_FAIL(err, RV_E_PLUGIN, "it returned without an answer");
+    return rv_plugin_check_reply(kind, (rv_str){out->ptr + start, out->len - start}, err);
+}
+
+static const char *text_of(const char *text)
+{
+    return text ? text : "";
+}
+
+int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err)
+{
+    const char *word = rv_name_kind_text(kind), *nearest = NULL;
+    bool callable = (unsigned)kind < RV_N_NAME_KINDS && kind != RV_NAME_PROMPT;
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "no %s \"%s\" in the loaded capabilities", word ? word : "entry", name);
+
+    if (callable)
+        nearest = rv_nearest(rv_str_of(name), p->names.lists[kind], p->names.n_lists[kind]);
+    if (nearest)
+        rv_err_hint(err, "did you mean \"%s\"?", nearest);
+    return rc;
+}
+
+void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
+                   const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said)
+{
+    struct call_state state = {
+        .magic = CALL_MAGIC, .ears = ears, .out = out, .can_emit = e->kind == RV_NAME_PROVIDER, .said = said};
+    struct rv_cap_call view = {.size = sizeof view,
+                               .name = e->bare,
+                               .args = args,
+                               .run_id = text_of(call->run_id),
+                               .stage = text_of(call->stage),
+                               .user_id = text_of(call->user_id),
+                               .session_id = text_of(call->session_id),
+                               .idempotency_key = text_of(call->idempotency_key),
+                               .timeout_ms = call->timeout_ms,
+                               .host = &state,
+                               .cancelled = host_cancelled,
+                               .reply = host_reply,
+                               .fail = host_fail,
+                               .log = host_log,
+                               .emit = host_emit,
+                               .context = call->context && *call->context ? call->context : "{}"};
+
+    said->returned = e->fn(e->owner->self, &view);
+}
+
+struct here {
+    const struct rv_plugin_entry *entry;
+    struct rv_plugin_pieces *pieces;
+};
+
+static bool is_cancelled_here(void *self)
+{
+    const struct here *here = self;
+    const atomic_bool *cancelled = here->pieces->call->cancelled;
+
+    return here->pieces->enough || (cancelled && atomic_load_explicit(cancelled, memory_order_relaxed));
+}
+
+static void log_here(void *self, enum rv_log_level level, const char *text)
+{
+    const struct here *here = self;
+
+    rv_plugin_log(here->entry, level, text);
+}
+
+static bool emit_here(void *self, rv_str json)
+{
+    const struct here *here = self;
+
+    return rv_plugin_piece(here->pieces, json);
+}
+
+static int call_here(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
+                     struct rv_plugin_said *said, rv_err **err)
+{
+    const struct rv_plugin_call *call = pieces->call;
+    struct here here = {e, pieces};
+    const struct rv_plugin_ears ears = {is_cancelled_here, log_here, emit_here, &here};
+    char *args = rv_str_dup(call->args.len ? call->args : RV_STR_LIT("{}")); /* NUL-terminated, the plugin's to read */
+
+    if (!args)
+        return RV_FAIL(err, RV_E_NOMEM, "copy the arguments");
+    rv_plugin_run(e, call, args, &ears, out, said);
+    free(args);
+    return 0;
+}
+
+int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err)
+{
+    const struct rv_plugin_entry *e = rv_plugin_find(p, call->kind, rv_str_of(call->name));
+    struct rv_plugin_pieces pieces = {.call = call};
+    struct rv_plugin_said said;
+    size_t start = out->len;
+    int rc;
+
+    if (!e || !e->fn)
+        return rv_plugin_fail_unknown(p, call->kind, call->name, err);
+    said.n_replies = said.n_failures = said.returned = 0; /* the texts are kilobytes that are not needed until then */
+    said.no_text = said.too_large = false;
+    said.piece_fault = RV_PIECE_GOOD;
+    rc = e->owner->isolated ? rv_isolated_call(e, &pieces, out, &said, err) : call_here(e, &pieces, out, &said, err);
+    if (rc == 0)
+        rc = rv_plugin_pieces_check(&pieces, said.piece_fault, err);
+    rv_plugin_pieces_fini(&pieces);
+    if (rc == 0)
+        rc = judge(e->kind, &said, out, start, err);
+    if (rc < 0 && out->len > start)
+        rv_buf_truncate(out, start);
+    if (rc < 0 && rc != RV_E_TOOL) /* a tool's own words stay alone: they go to models and people as they are */
+        rc = RV_WRAP(err, rc, "%s \"%s\" of capability \"%s\"", rv_name_kind_text(e->kind), e->bare, e->owner->name);
+    return rc;
+}
+
+const char *rv_plugin_error_type(const rv_err *err)
+{
+    for (; err; err = rv_err_cause(err)) {
+        const char *type = rv_err_hint_text(err);
+        if (rv_err_code(err) == RV_E_TIMEOUT)
+            return "TimeoutError";
+        if (rv_err_code(err) == RV_E_TOOL && type && is_type_name(rv_str_of(type)))
+            return type;
+    }
+    return DEFAULT_ERROR_TYPE;
+}

@@ -1,0 +1,234 @@
+/* A descriptor and its entries, as bytes that may lie. What can be checked is checked before the next thing is read:
+ * the ABI and the size first, since they say which further fields exist at all. What cannot be checked in a shared
+ * process is whether a pointer points somewhere. */
+#include "coreengine/tools/plugin/plugin_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes of the first version: nothing older can be loaded. */
+#define MIN_DESC_SIZE  (offsetof(struct rv_cap_desc, close) + sizeof(void (*)(void)))
+#define MIN_ENTRY_SIZE (offsetof(struct rv_cap_entry, fn) + sizeof(void (*)(void)))
+
+static const struct {
+    const char *noun;
+    enum rv_name_kind kind;
+} kinds[] = {
+    [RV_CAP_TOOL] = {"tool", RV_NAME_TOOL},
+    [RV_CAP_HOOK] = {"hook", RV_NAME_HOOK},
+    [RV_CAP_POLICY] = {"policy", RV_NAME_POLICY},
+    [RV_CAP_MOCK] = {"mock", RV_NAME_MOCK},
+    [RV_CAP_ROUTE] = {"routing function", RV_NAME_ROUTE},
+    [RV_CAP_PROMPT] = {"prompt", RV_NAME_PROMPT},
+    [RV_CAP_PROBE] = {"probe", RV_NAME_PROBE},
+    [RV_CAP_PROVIDER] = {"provider", RV_NAME_PROVIDER},
+    [RV_CAP_AGENT] = {"agent", RV_N_NAME_KINDS}, /* an agent is not an entry */
+};
+
+static int check_versions(const struct rv_cap_desc *given, rv_err **err)
+{
+    uint32_t abi = given->abi, size = given->size;
+
+    if (abi != RV_CAP_ABI) {
+        int rc = RV_FAIL(err, RV_E_VERSION, "it was built for capability ABI %u, this engine has %d", abi, RV_CAP_ABI);
+        if (abi < RV_CAP_ABI)
+            rv_err_hint(err, "it is too old: build it again with this version's capability.h");
+        else
+            rv_err_hint(err, "it is too new: use a newer reeve, or build it with this version's capability.h");
+        return rc;
+    }
+    if (size < MIN_DESC_SIZE)
+        return RV_FAIL(err, RV_E_VERSION, "its descriptor is %u bytes long, ABI %d needs at least %zu", size,
+                       RV_CAP_ABI, MIN_DESC_SIZE);
+    if (given->entry_size < MIN_ENTRY_SIZE || given->entry_size > RV_PLUGIN_MAX_ENTRY_SIZE ||
+        given->entry_size % _Alignof(struct rv_cap_entry) != 0)
+        return RV_FAIL(err, RV_E_VERSION, "its entries are said to be %u bytes long, which can not be (ABI %d has %zu)",
+                       given->entry_size, RV_CAP_ABI, MIN_ENTRY_SIZE);
+    return 0;
+}
+
+/* A copy of a text of the plugin, in the limits and in UTF-8; NULL gives "". */
+static int copy_text(const char *text, const char *what, char **out, rv_err **err)
+{
+    rv_str s = {text, text ? strnlen(text, RV_PLUGIN_MAX_TEXT + 1) : 0};
+
+    if (s.len > RV_PLUGIN_MAX_TEXT)
+        return RV_FAIL(err, RV_E_PLUGIN, "its %s is longer than %zu bytes", what, RV_PLUGIN_MAX_TEXT);
+    if (!rv_utf8_valid(s, NULL))
+        return RV_FAIL(err, RV_E_PLUGIN, "its %s is not UTF-8", what);
+    *out = rv_str_dup(s);
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "copy the %s of a capability", what);
+}
+
+static int check_config_schema(struct rv_plugin *pl, rv_err **err)
+{
+    int rc;
+
+    if (!pl->desc.config_schema)
+        return 0;
+    rc = rv_plugin_read_object(pl->desc.config_schema, "its config_schema", &pl->config_schema_json, err);
+    if (rc == 0)
+        rc = rv_schema_compile(pl->config_schema_json, "config_schema", &pl->config_schema, err);
+    if (rc == RV_E_INVALID)
+        rc = RV_WRAP(err, RV_E_PLUGIN, "its config_schema is no schema");
+    return rc;
+}
+
+int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, rv_err **err)
+{
+    rv_str name;
+    int rc;
+
+    if (!given)
+        return RV_FAIL(err, RV_E_PLUGIN, "rv_capability() gave no descriptor");
+    rc = check_versions(given, err);
+    if (rc < 0)
+        return rc;
+    memset(&pl->desc, 0, sizeof pl->desc);
+    memcpy(&pl->desc, given, given->size < sizeof pl->desc ? given->size : sizeof pl->desc);
+
+    name = (rv_str){pl->desc.name, pl->desc.name ? strnlen(pl->desc.name, RV_PLUGIN_MAX_NAME + 1) : 0};
+    if (!rv_plugin_name_ok(name, true))
+        return RV_FAIL(err, RV_E_PLUGIN, "it calls itself \"%.*s\", which is no name (a-z, 0-9, _ and -, at most %d)",
+                       RV_STR_ARG(name), RV_PLUGIN_MAX_NAME);
+    if (!pl->desc.entries)
+        return RV_FAIL(err, RV_E_PLUGIN, "it has no list of entries");
+    rc = copy_text(pl->desc.name, "name", &pl->name, err);
+    if (rc == 0)
+        rc = copy_text(pl->desc.version, "version", &pl->version, err);
+    if (rc == 0)
+        rc = copy_text(pl->desc.description, "description", &pl->description, err);
+    if (rc == 0)
+        rc = check_config_schema(pl, err);
+    return rc;
+}
+
+static int entry_name(struct rv_plugin_entry *e, const char *bare, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf name = RV_BUF_INIT((size_t)2 * RV_PLUGIN_MAX_NAME + 1);
+    size_t at;
+
+    if (e->kind != RV_NAME_TOOL && e->kind != RV_NAME_PROBE)
+        rv_buf_printf(&name, "%s.", e->owner->name);
+    at = name.len;
+    rv_buf_puts(&name, bare);
+    e->name = rv_buf_steal(&name, NULL);
+    if (!e->name)
+        return RV_FAIL(err, RV_E_NOMEM, "name an entry of a capability");
+    e->bare = e->name + at;
+    return 0;
+}
+
+/* What entries of all kinds have to be like. */
+static int check_row(const struct rv_cap_entry *given, size_t i, rv_err **err)
+{
+    bool has_function = given->kind != RV_CAP_PROMPT && given->kind != RV_CAP_AGENT;
+    const char *noun;
+    rv_str name;
+
+    if (given->kind < RV_CAP_TOOL || given->kind > RV_PLUGIN_LAST_KIND)
+        return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: there is no kind %d", i, given->kind);
+    noun = kinds[given->kind].noun;
+    name = (rv_str){given->name, given->name ? strnlen(given->name, RV_PLUGIN_MAX_NAME + 1) : 0};
+    if (!rv_plugin_name_ok(name, false))
+        return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: \"%.*s\" is no name of a %s (a-z, 0-9 and _, at most %d)", i,
+                       RV_STR_ARG(name), noun, RV_PLUGIN_MAX_NAME);
+    if (has_function && !given->fn)
+        return RV_FAIL(err, RV_E_PLUGIN, "%s \"%s\" has no function", noun, given->name);
+    if (!has_function && given->fn)
+        return RV_FAIL(err, RV_E_PLUGIN, "%s \"%s\" has a function; %ss have none", noun, given->name, noun);
+    return 0;
+}
+
+static int read_entry(struct rv_plugin_entry *e, const struct rv_cap_entry *given, rv_err **err)
+{
+    int rc;
+
+    e->kind = kinds[given->kind].kind;
+    e->fn = given->fn;
+    rc = entry_name(e, given->name, err);
+    return rc < 0 ? rc : rv_plugin_read_spec(e, given->spec, err);
+}
+
+static int read_row(struct rv_plugin *pl, const struct rv_cap_entry *given, size_t i, rv_err **err)
+{
+    int rc = check_row(given, i, err);
+
+    if (rc < 0)
+        return rc;
+    if (given->kind == RV_CAP_AGENT) {
+        rc = rv_plugin_read_agent(&pl->agents[pl->n_agents++], given->name, given->spec, err);
+    } else {
+        struct rv_plugin_entry *e = &pl->entries[pl->n_entries++];
+        e->owner = pl;
+        rc = read_entry(e, given, err);
+    }
+    return rc < 0 ? RV_WRAP(err, rc, "%s \"%s\"", kinds[given->kind].noun, given->name) : 0;
+}
+
+/* A probe is about a tool of its own capability; which one may stand anywhere in the list. */
+static int match_probes(struct rv_plugin *pl, rv_err **err)
+{
+    for (size_t i = 0; i < pl->n_entries; i++) {
+        const struct rv_plugin_entry *probe = &pl->entries[i];
+        size_t at = 0;
+
+        if (probe->kind != RV_NAME_PROBE)
+            continue;
+        while (at < pl->n_entries &&
+               (pl->entries[at].kind != RV_NAME_TOOL || strcmp(pl->entries[at].name, probe->name) != 0))
+            at++;
+        if (at == pl->n_entries)
+            return RV_FAIL(err, RV_E_PLUGIN, "it has a probe \"%s\" but no tool of that name", probe->name);
+        pl->entries[at].tool.has_probe = true;
+    }
+    return 0;
+}
+
+int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err)
+{
+    const char *row = (const char *)pl->desc.entries;
+    struct rv_cap_entry given;
+    size_t n = 0, n_agents = 0;
+
+    /* Rows are as long as the plugin says: it may have been built with fields that we do not know. */
+    for (;; n++) {
+        memcpy(&given.kind, row + n * pl->desc.entry_size, sizeof given.kind);
+        if (given.kind == 0)
+            break;
+        if (n == RV_CAP_MAX_ENTRIES)
+            return RV_FAIL(err, RV_E_PLUGIN, "its list of entries has no end within %d", RV_CAP_MAX_ENTRIES);
+        n_agents += given.kind == RV_CAP_AGENT;
+    }
+    if (n == 0)
+        return 0;
+    pl->n_rows = n;
+    pl->entries = calloc(n - n_agents + 1, sizeof *pl->entries);
+    pl->agents = calloc(n_agents + 1, sizeof *pl->agents);
+    if (!pl->entries || !pl->agents)
+        return RV_FAIL(err, RV_E_NOMEM, "read the entries of a capability");
+    for (size_t i = 0; i < n; i++) {
+        int rc;
+        memcpy(&given, row + i * pl->desc.entry_size, sizeof given);
+        rc = read_row(pl, &given, i, err);
+        if (rc < 0)
+            return rc;
+    }
+    return match_probes(pl, err);
+}
+
+void rv_plugin_entries_free(struct rv_plugin *pl)
+{
+    for (size_t i = 0; i < pl->n_entries; i++) {
+        struct rv_plugin_entry *e = &pl->entries[i];
+        rv_template_free(e->prompt);
+        rv_schema_free(e->input);
+        rv_schema_free(e->output);
+        free(e->info.sees.items);
+        json_object_put(e->spec);
+        free(e->name);
+    }
+    free(pl->entries);
+    pl->entries = NULL;
+    pl->n_entries = 0;
+}

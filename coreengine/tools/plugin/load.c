@@ -1,0 +1,197 @@
+/* From a name to an open capability. Each step of a load is undone in reverse order when a later one fails, and the set
+ * changes only at the very end, where nothing can fail any more. */
+#include "coreengine/tools/plugin/plugin_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err **err)
+{
+    rv_plugins *p = calloc(1, sizeof *p);
+    int rc;
+
+    if (!p)
+        return RV_FAIL(err, RV_E_NOMEM, "make a set of capabilities");
+    p->log = opts->log;
+    p->base_dir = rv_str_dup(rv_str_of(opts->base_dir && *opts->base_dir ? opts->base_dir : "."));
+    p->host_program = opts->host_program ? rv_str_dup(rv_str_of(opts->host_program)) : NULL;
+    p->dirs = calloc(opts->n_dirs + 1, sizeof *p->dirs);
+    if (!p->base_dir || !p->dirs || (opts->host_program && !p->host_program))
+        goto nomem;
+    for (; p->n_dirs < opts->n_dirs; p->n_dirs++) {
+        p->dirs[p->n_dirs] = rv_str_dup(rv_str_of(opts->dirs[p->n_dirs]));
+        if (!p->dirs[p->n_dirs])
+            goto nomem;
+    }
+    rc = rv_plugin_names_build(p, NULL, &p->names, err);
+    if (rc < 0) {
+        rv_plugins_free(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+nomem:
+    rv_plugins_free(p);
+    return RV_FAIL(err, RV_E_NOMEM, "make a set of capabilities");
+}
+
+void rv_plugins_free(rv_plugins *p)
+{
+    if (!p)
+        return;
+    rv_plugin_names_fini(&p->names);
+    while (p->n_loaded > 0) /* last opened, first closed */
+        rv_plugin_free(p->loaded[--p->n_loaded]);
+    free(p->loaded);
+    rv_plugins_path_free(p->dirs);
+    free(p->host_program);
+    free(p->base_dir);
+    free(p);
+}
+
+/* A capability is called what its file is called, so that a name on the path finds what it says. */
+static int check_own_name(const struct rv_plugin *pl, rv_err **err)
+{
+    const char *slash = strrchr(pl->path, '/');
+    rv_str stem = rv_str_of(slash ? slash + 1 : pl->path);
+
+    if (stem.len > 3 && strcmp(stem.ptr + stem.len - 3, ".so") == 0)
+        stem.len -= 3;
+    if (rv_str_is(stem, pl->name))
+        return 0;
+    return RV_FAIL(err, RV_E_PLUGIN, "it calls itself \"%s\" but its file is \"%s\"", pl->name, pl->path);
+}
+
+static int check_not_loaded(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err)
+{
+    for (size_t i = 0; i < p->n_loaded; i++)
+        if (strcmp(p->loaded[i]->name, pl->name) == 0)
+            return RV_FAIL(err, RV_E_EXISTS, "it is loaded already, from \"%s\"", p->loaded[i]->path);
+    if (p->n_loaded >= RV_PLUGIN_MAX_LOADED)
+        return RV_FAIL(err, RV_E_LIMIT, "%d capabilities are loaded already", RV_PLUGIN_MAX_LOADED);
+    return 0;
+}
+
+/* The configuration as the plugin gets it: checked, with the defaults of its schema. */
+static int config_text(const struct rv_plugin *pl, json_object *given, rv_buf *out, rv_err **err)
+{
+    json_object *config = NULL;
+    int rc;
+
+    if (given && !json_object_is_type(given, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "its configuration is no map but %s", rv_json_type_text(given));
+    if (!pl->config_schema && given && json_object_object_length(given) > 0)
+        return RV_FAIL(err, RV_E_INVALID, "it takes no configuration");
+    if (given) {
+        rc = rv_json_dup(given, &config, err);
+        if (rc < 0)
+            return rc;
+    } else if (!(config = json_object_new_object())) {
+        return RV_FAIL(err, RV_E_NOMEM, "prepare the configuration of a capability");
+    }
+    rc = 0;
+    if (pl->config_schema) {
+        rc = rv_schema_fill_defaults(pl->config_schema, config, err);
+        if (rc == 0)
+            rc = rv_schema_check(pl->config_schema, config, err);
+        if (rc < 0)
+            rc = RV_WRAP(err, rc, "its configuration");
+    }
+    if (rc == 0) {
+        rv_json_write(config, out);
+        rc = rv_buf_check(out, "configuration of a capability", err);
+    }
+    json_object_put(config);
+    return rc;
+}
+
+static int open_plugin(const struct rv_plugins *p, struct rv_plugin *pl, json_object *given, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf config = RV_BUF_INIT(RV_PLUGIN_MAX_CONFIG);
+    int rc = config_text(pl, given, &config, err);
+
+    if (rc < 0)
+        return rc;
+    if (pl->isolated)
+        return rv_isolated_open(pl->isolated, &config, err);
+    return rv_plugin_open(pl, p->base_dir, rv_buf_cstr(&config), err);
+}
+
+/* The descriptor: from the shared object, or from the process that has it instead. */
+static int fetch(const struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl,
+                 const struct rv_cap_desc **out, rv_err **err)
+{
+    return which->isolation == RV_ISOLATION_PROCESS ? rv_isolated_fetch(p, which, pl, out, err)
+                                                    : rv_plugin_fetch(pl, out, err);
+}
+
+static int reserve_place(struct rv_plugins *p, rv_err **err)
+{
+    struct rv_plugin **loaded = realloc(p->loaded, (p->n_loaded + 1) * sizeof *loaded);
+
+    if (!loaded)
+        return RV_FAIL(err, RV_E_NOMEM, "make room for a capability");
+    p->loaded = loaded;
+    return 0;
+}
+
+static int load(struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl, rv_err **err)
+{
+    const struct rv_cap_desc *desc = NULL;
+    struct rv_plugin_names names;
+    int rc;
+
+    pl->log = p->log;
+    if ((rc = rv_plugin_locate(p, which->name, &pl->path, err)) < 0 || (rc = fetch(p, which, pl, &desc, err)) < 0 ||
+        (rc = rv_plugin_check_desc(desc, pl, err)) < 0 || (rc = check_own_name(pl, err)) < 0 ||
+        (rc = check_not_loaded(p, pl, err)) < 0 || (rc = rv_plugin_check_entries(pl, err)) < 0 ||
+        (rc = rv_plugin_check_agents(p, pl, err)) < 0 || (rc = reserve_place(p, err)) < 0 ||
+        (rc = rv_plugin_names_build(p, pl, &names, err)) < 0)
+        return rc;
+    rc = open_plugin(p, pl, which->config, err);
+    if (rc < 0) {
+        rv_plugin_names_fini(&names);
+        return rc;
+    }
+    p->loaded[p->n_loaded++] = pl;
+    rv_plugin_names_fini(&p->names);
+    p->names = names;
+    return 0;
+}
+
+int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_err **err)
+{
+    struct rv_plugin *pl;
+    int rc;
+
+    pl = calloc(1, sizeof *pl);
+    if (!pl)
+        return RV_FAIL(err, RV_E_NOMEM, "load capability \"%s\"", which->name);
+    pl->logging = rv_plugin_logging_new();
+    rc = pl->logging ? load(p, which, pl, err) : RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
+    if (rc < 0) {
+        rv_plugin_free(pl);
+        return RV_WRAP_AT(err, &which->src, rc, "load capability \"%s\"", which->name);
+    }
+    RV_LOG(p->log, DEBUG, "capability.load", RV_F_TEXT("name", pl->name), RV_F_TEXT("path", pl->path),
+           RV_F_I64("entries", pl->n_rows));
+    return 0;
+}
+
+int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *pipeline, rv_findings *findings, rv_err **err)
+{
+    for (size_t i = 0; i < pipeline->n_capabilities; i++) {
+        const struct rv_capability_config *which = &pipeline->capabilities[i];
+        rv_err *why = NULL;
+        int rc = rv_plugins_load(p, which, &why);
+
+        if (rc == RV_E_NOMEM) {
+            rv_err_free(why);
+            return RV_FAIL(err, RV_E_NOMEM, "load capability \"%s\"", which->name);
+        }
+        if (rc < 0)
+            rv_findings_add_err(findings, RV_SEVERITY_ERROR, &which->src, why);
+        rv_err_free(why);
+    }
+    return rv_findings_check(findings, err);
+}

@@ -1,0 +1,193 @@
+/* Shared by the files of this folder: an opened capability, its entries, and the names of a set. */
+#ifndef RV_PLUGIN_INTERNAL_H
+#define RV_PLUGIN_INTERNAL_H
+
+#include "capabilities/sdk/capability.h"
+#include "config/agentdoc/agentdoc.h"
+#include "coreengine/tools/plugin/plugin.h"
+
+#include <pthread.h>
+
+#define RV_PLUGIN_MAX_LOADED     256                 /* capabilities of one pipeline */
+#define RV_PLUGIN_MAX_NAME       64                  /* bytes of a capability's or an entry's name */
+#define RV_PLUGIN_MAX_TEXT       ((size_t)4 << 10)   /* description, version, failure text */
+#define RV_PLUGIN_MAX_SPEC       ((size_t)256 << 10) /* one specification or configuration schema */
+#define RV_PLUGIN_MAX_CONFIG     ((size_t)1 << 20)   /* configuration as JSON text */
+#define RV_PLUGIN_MAX_ENTRY_SIZE 1024                /* of one descriptor row of a plugin built later than we are */
+#define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day */
+#define RV_PLUGIN_MAX_DEPTH      128                 /* nesting of a reply */
+#define RV_PLUGIN_LOG_LINES      100                 /* of one capability in a second; more are counted */
+#define RV_PLUGIN_LAST_KIND      RV_CAP_AGENT        /* of enum rv_cap_kind */
+
+struct rv_plugin;   /* one opened capability */
+struct rv_isolated; /* the processes of one that does not share ours */
+
+struct rv_plugin_entry {
+    enum rv_name_kind kind;
+    rv_cap_fn fn; /* NULL for prompts; of an isolated capability it only says that there is one */
+    const struct rv_plugin *owner;
+    char *name;        /* as pipelines say it: tools and probes bare, the rest "capability.name" */
+    const char *bare;  /* points into name */
+    json_object *spec; /* owned; texts and schemas below belong to it */
+    const char *description;
+    struct rv_tool_info tool;  /* tools */
+    rv_schema *input, *output; /* owned */
+    struct rv_entry_info info; /* hooks, policies, mocks, routing functions, probes, providers */
+    rv_template *prompt;       /* prompts; owned */
+    const char *prompt_text;
+    bool never_blocks; /* it says so: `blocking: false` */
+};
+
+/* An agent is a document: it has no function to call, and a stage cannot name it as it names an entry. */
+struct rv_plugin_agent {
+    char *text; /* owned: the document as it was given */
+    struct rv_agentdoc *doc;
+};
+
+struct rv_plugin {
+    void *handle;                 /* of dlopen; NULL when isolated */
+    struct rv_isolated *isolated; /* owned; NULL: its code runs in this process */
+    struct rv_cap_desc desc;      /* our copy; its pointers live in the shared object */
+    struct rv_cap_host host;      /* handed to open, stays valid until close */
+    char *name, *path;
+    char *version, *description;
+    json_object *config_schema_json; /* NULL: takes no configuration */
+    rv_schema *config_schema;
+    struct rv_plugin_entry *entries; /* owned; the array never moves once the capability is in a set */
+    size_t n_entries;
+    struct rv_plugin_agent *agents; /* owned */
+    size_t n_agents;
+    size_t n_rows; /* of desc.entries: both of them, as the capability lists them */
+    bool is_open;
+    void *self;                        /* the plugin's own state */
+    rv_log *log;                       /* borrowed */
+    struct rv_plugin_logging *logging; /* owned */
+};
+
+/* All names of a set. Each load builds a new table and swaps it in when nothing can fail any more. */
+struct rv_plugin_names {
+    struct rv_plugin_entry **entries; /* owned array, borrowed entries */
+    size_t n_entries;
+    rv_index index[RV_N_NAME_KINDS];     /* name -> position in entries */
+    const char **lists[RV_N_NAME_KINDS]; /* sorted, owned arrays */
+    size_t n_lists[RV_N_NAME_KINDS];
+};
+
+struct rv_plugins {
+    char **dirs; /* owned copies */
+    size_t n_dirs;
+    char *base_dir;
+    char *host_program; /* NULL: not given */
+    rv_log *log;
+    struct rv_plugin **loaded;
+    size_t n_loaded;
+    struct rv_plugin_names names;
+};
+
+/* path.c */
+/** Where `name` is: a path (with a slash) against base_dir, else a name on the path. *out is the caller's. */
+RV_MUST_CHECK int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_err **err);
+bool rv_plugin_name_ok(rv_str name, bool dashes);
+
+/* check.c */
+/** Look at a descriptor as the plugin gave it, in the order in which it may be believed, and copy it. */
+RV_MUST_CHECK int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, rv_err **err);
+/** Read pl->desc.entries into pl->entries. */
+RV_MUST_CHECK int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err);
+void rv_plugin_entries_free(struct rv_plugin *pl);
+
+/* spec.c */
+RV_MUST_CHECK int rv_plugin_read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err);
+/** A JSON object from text that a plugin gave; what names it in messages. RV_E_PLUGIN. */
+RV_MUST_CHECK int rv_plugin_read_object(const char *text, const char *what, json_object **out, rv_err **err);
+
+/* agents.c */
+/** Read the document of the agent that the capability calls `name`. */
+RV_MUST_CHECK int rv_plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *text, rv_err **err);
+void rv_plugin_agents_free(struct rv_plugin *pl);
+/** RV_E_EXISTS when an agent of pl is there already; RV_E_PLUGIN: twice in pl itself. */
+RV_MUST_CHECK int rv_plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err);
+void rv_plugin_write_agents(const struct rv_plugin *pl, rv_jw *w);
+
+/* catalog.c */
+/** Names of all of p and of `more` (may be NULL). RV_E_EXISTS says which two capabilities collide. */
+RV_MUST_CHECK int rv_plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more, struct rv_plugin_names *out,
+                                        rv_err **err);
+void rv_plugin_names_fini(struct rv_plugin_names *names);
+struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name);
+
+/* native.c */
+/** dlopen() pl->path and ask for its descriptor. */
+RV_MUST_CHECK int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
+RV_MUST_CHECK int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);
+void rv_plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
+
+/* pieces.c */
+enum rv_piece_fault { RV_PIECE_GOOD, RV_PIECE_NULL, RV_PIECE_LARGE, RV_PIECE_LATE, RV_N_PIECE_FAULTS };
+/* The pieces that a call of a provider has handed out so far, counted in the engine's process: a child is not
+ * trusted. */
+struct rv_plugin_pieces {
+    const struct rv_plugin_call *call; /* borrowed */
+    bool enough;                       /* the caller wants no more pieces */
+    int rc;                            /* of the first piece that was none; 0: all were good */
+    rv_err *err;
+};
+void rv_plugin_pieces_fini(struct rv_plugin_pieces *p);
+/** Check the next piece and pass it on. Returns true when no more pieces are wanted. */
+bool rv_plugin_piece(struct rv_plugin_pieces *p, rv_str json);
+/** 0, or RV_E_PLUGIN and what was wrong with a piece: as seen here, or where the function ran. */
+RV_MUST_CHECK int rv_plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault, rv_err **err);
+RV_MUST_CHECK int rv_plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err);
+
+/* call.c */
+/* The actions of a capability in one call, besides the bytes of its reply. Judged after the call, by the engine's
+ * process. */
+struct rv_plugin_said {
+    int n_replies, n_failures, returned;
+    bool no_text, too_large;
+    enum rv_piece_fault piece_fault; /* the first one */
+    char type[RV_PLUGIN_MAX_NAME + 1];
+    char message[RV_PLUGIN_MAX_TEXT + 1];
+};
+/* Whom a running call can turn to. */
+struct rv_plugin_ears {
+    bool (*cancelled)(void *self);
+    void (*log)(void *self, enum rv_log_level level, const char *text); /* the text is clean */
+    bool (*emit)(void *self, rv_str json); /* any bytes within the limit; returns true when no more pieces are wanted */
+    void *self;
+};
+/** Run the entry's function in this process; args ends with NUL. The reply is appended to out. */
+void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
+                   const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said);
+/** Note a failure; texts may be anything. */
+void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message);
+/** Copy for people: UTF-8, without control characters. Cuts at size. */
+void rv_plugin_clean(char *out, size_t size, const char *text);
+/** Is text what a reply to that kind of entry must be: one strict JSON object within the limits, and of a probe one of
+ * its three answers? RV_E_PLUGIN says why not. */
+RV_MUST_CHECK int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err);
+
+/** RV_E_NOT_FOUND: no entry of that kind and name; the hint has the nearest one. */
+RV_MUST_CHECK int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err);
+
+/* log.c */
+struct rv_plugin_logging *rv_plugin_logging_new(void); /* NULL: no memory */
+/** Tells what was left out since it was told last. */
+void rv_plugin_logging_free(struct rv_plugin *pl);
+/** A log line of an entry, unless its capability has had too many just now; the text may be anything. */
+void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *text);
+
+/* isolated.c */
+/** Start the process that loads pl->path; the descriptor is what that process says. */
+RV_MUST_CHECK int rv_isolated_fetch(const struct rv_plugins *p, const struct rv_capability_config *which,
+                                    struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
+/** Open it there. The bytes of config are taken. */
+RV_MUST_CHECK int rv_isolated_open(struct rv_isolated *iso, rv_buf *config, rv_err **err);
+void rv_isolated_free(struct rv_isolated *iso);
+
+/* isolated_call.c */
+/** One call in a process of its own. *said is filled when this gives 0. */
+RV_MUST_CHECK int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
+                                   struct rv_plugin_said *said, rv_err **err);
+
+#endif

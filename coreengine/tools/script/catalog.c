@@ -1,0 +1,134 @@
+/* What a script knows by name: for the core, for the checks of a pipeline, and against a pipeline. */
+#include <string.h>
+
+#include "coreengine/tools/script/script_internal.h"
+
+void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags)
+{
+    const struct script_section *section = &s->sections[RV_SCRIPT_STAGE];
+
+    for (size_t i = 0; i < p->n_agents; i++)
+        flags[i] = false;
+    for (size_t i = 0; i < section->n; i++) {
+        const struct script_list *list = &section->lists[i];
+        size_t n = section->is_flat ? list->n : 1;
+        for (size_t e = 0; e < n; e++) {
+            const char *name = section->is_flat ? list->items[e].stage : list->name;
+            int stage = rv_pipeline_stage(p, rv_str_of(name));
+            if (stage >= 0)
+                flags[stage] = true;
+        }
+    }
+}
+
+bool rv_script_has_models(const rv_script *s)
+{
+    return s->sections[RV_SCRIPT_MODEL].n > 0;
+}
+
+bool rv_script_has_tool(const rv_script *s, rv_str tool)
+{
+    return rv_index_get(&s->tool_index, tool) >= 0;
+}
+
+const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name)
+{
+    int at = rv_index_get(&s->tool_index, name);
+
+    return at < 0 ? NULL : &s->tools[at].info;
+}
+
+struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under)
+{
+    if (under->self == &s->catalog) /* this script's own tool, which would call itself forever */
+        return *under;
+    s->as_source = rv_script_tools(s);
+    s->sources[0] = &s->as_source;
+    s->catalog = (struct rv_tool_set){.under = *under, .sources = s->sources, .n_sources = RV_COUNT(s->sources)};
+    return rv_tool_set_catalog(&s->catalog);
+}
+
+const char *const *rv_script_tool_names(const rv_script *s, size_t *n)
+{
+    *n = s->n_tools;
+    return s->tool_names;
+}
+
+/* --- against a pipeline --- */
+
+static void check_stage(const struct rv_pipeline *p, enum rv_script_kind kind, const char *name,
+                        const struct rv_src *src, rv_findings *findings)
+{
+    int stage = name ? rv_pipeline_stage(p, rv_str_of(name)) : 0;
+    const char *near = stage < 0 ? rv_nearest(rv_str_of(name), p->stage_names, p->n_agents) : NULL;
+    rv_buf hint = RV_BUF_INIT(512);
+
+    if (near)
+        rv_buf_printf(&hint, "did you mean \"%.200s\"?", near);
+    if (stage < 0)
+        rv_findings_add(findings, RV_SEVERITY_ERROR, src, near ? rv_buf_cstr(&hint) : NULL,
+                        "script: unknown stage \"%s\"", name);
+    else if (name && kind == RV_SCRIPT_MODEL && !p->agents[stage].has_llm)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, src, "has_llm: true makes it one",
+                        "script: stage \"%s\" asks no model", name);
+    rv_buf_fini(&hint);
+}
+
+static void check_role(const struct rv_pipeline *p, const struct script_entry *e, rv_findings *findings)
+{
+    if (e->answer.role && p->n_models > 0 && !rv_pipeline_model(p, rv_str_of(e->answer.role)))
+        rv_findings_add(findings, RV_SEVERITY_ERROR, &e->src, "answered_by is a role of the pipeline's models",
+                        "script: unknown model role \"%s\"", e->answer.role);
+}
+
+/* Agents that are asked answer under their own names and call their own tools, which are not known in advance. */
+static bool delegates(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        for (size_t t = 0; t < p->agents[i].tools.allowed.n; t++)
+            if (p->agents[i].has_tools && strcmp(p->agents[i].tools.allowed.items[t], "ask_agent") == 0)
+                return true;
+    return false;
+}
+
+/* May any stage call it, as far as the pipeline alone tells? */
+static bool is_callable(const struct rv_pipeline *p, const char *tool)
+{
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        if (a->tools.chained && strcmp(a->tools.chained, tool) == 0)
+            return true;
+        if (!a->has_tools)
+            continue;
+        if (!a->tools.allowed.is_set)
+            return true;
+        for (size_t t = 0; t < a->tools.allowed.n; t++)
+            if (strcmp(a->tools.allowed.items[t], tool) == 0)
+                return true;
+    }
+    return false;
+}
+
+void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_findings *findings)
+{
+    bool asks = delegates(p);
+
+    for (int kind = 0; kind < RV_SCRIPT_N_KINDS; kind++) {
+        const struct script_section *section = &s->sections[kind];
+        for (size_t i = 0; i < section->n; i++) {
+            const struct script_list *list = &section->lists[i];
+            bool may_be_agent = asks && kind == RV_SCRIPT_MODEL;
+            if (!section->is_flat && kind != RV_SCRIPT_TOOL && !may_be_agent)
+                check_stage(p, (enum rv_script_kind)kind, list->name, &list->src, findings);
+            for (size_t e = 0; e < list->n; e++) {
+                if (list->items[e].stage && !may_be_agent)
+                    check_stage(p, (enum rv_script_kind)kind, list->items[e].stage, &list->items[e].src, findings);
+                check_role(p, &list->items[e], findings);
+            }
+        }
+    }
+    for (size_t i = 0; i < s->n_tools; i++)
+        if (!asks && !is_callable(p, s->tools[i].info.name))
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &s->tools[i].src, NULL,
+                            "script: no stage of the pipeline may call tool \"%s\"", s->tools[i].info.name);
+}

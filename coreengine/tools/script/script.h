@@ -1,0 +1,91 @@
+/* Scripts: what stands in for models, stages, tools and people, so that a pipeline runs without any of them.
+ *
+ * A script is a YAML map {models, stages, tools, answers, repeat}. models, stages and tools are maps from a stage or
+ * tool name to a list of entries, one per call, the last one repeating (unless `repeat: false`); or one flat list whose
+ * entries carry matchers (stage, tool, visit, contains). A call that nothing matches is an error that names stage,
+ * visit and the head of the prompt. Reading is strict and keeps places. Used by one thread. */
+#ifndef RV_SCRIPT_H
+#define RV_SCRIPT_H
+
+#include "coreengine/model/llm/llm.h"
+#include "coreengine/tools/source.h"
+
+typedef struct rv_script rv_script;
+
+/** Read a file, or a node (of a test in a pipeline; borrowed for the script's life). Faults become findings; *out may
+ * be NULL then. */
+RV_MUST_CHECK int rv_script_read(const char *path, rv_findings *findings, rv_script **out, rv_err **err);
+RV_MUST_CHECK int rv_script_from_node(const struct rv_node *node, rv_findings *findings, rv_script **out, rv_err **err);
+/** The same from text; `name` stands for the file in messages. */
+RV_MUST_CHECK int rv_script_parse(rv_str text, const char *name, rv_findings *findings, rv_script **out, rv_err **err);
+void rv_script_free(rv_script *s);
+/** What rv_script_parse() makes the same script from: the text it was read from, byte for byte; of a node, the node as
+ * JSON (entries then have other places). Appended to text; *name is borrowed. */
+RV_MUST_CHECK int rv_script_source(const rv_script *s, const char **name, rv_buf *text, rv_err **err);
+/** JSON as a script may have it: characters that YAML would read otherwise are escaped. */
+void rv_script_add_json(rv_str json, rv_buf *out);
+/** Names of stages and tools in the script that the pipeline does not have: findings. */
+void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_findings *findings);
+
+/** Which stages the script answers for as a whole (its `stages`); flags[0..n_agents) are set. */
+void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags);
+bool rv_script_has_tool(const rv_script *s, rv_str tool);
+bool rv_script_has_models(const rv_script *s); /* it answers for models at all */
+/** The tools it answers for, sorted; borrowed. */
+const char *const *rv_script_tool_names(const rv_script *s, size_t *n);
+/** The definition of one of them, borrowed; NULL: it answers for no such tool. */
+const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name);
+/** The catalog `under`, with the script's own tools added (declared risk, schema; read_only and safe when nothing is
+ * declared). A tool that both have keeps the definition of `under`. The result borrows both. */
+struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under);
+
+/** The script as a source that stands in for those who have its tools; borrows s. Its calls end at once;
+ * RV_E_NOT_FOUND: no entry answers the call. */
+struct rv_tool_source rv_script_tools(rv_script *s);
+
+enum rv_script_kind { RV_SCRIPT_MODEL, RV_SCRIPT_STAGE, RV_SCRIPT_TOOL };
+struct rv_script_call {
+    enum rv_script_kind kind;
+    const char *stage;
+    const char *tool; /* TOOL */
+    int64_t visit;    /* 1-based, of the stage */
+    rv_str text;      /* for `contains`. MODEL: the prompt and the contents of the turns after it; else the arguments */
+};
+struct rv_script_reply {
+    bool failed;
+    const char *error_type; /* failed: "LLMError", "TimeoutError", ...; borrowed */
+    const char *error;      /* failed: text; borrowed */
+    bool retryable;
+    int64_t delay_ms;        /* before the answer; not used when there are deltas */
+    rv_buf body;             /* MODEL: the text, of a failure what came before it; TOOL: result JSON; STAGE: {output,
+                                raise?} */
+    struct rv_script_delta { /* MODEL given as chunks, with the wait before each; borrowed; NULL: whole */
+        int64_t delay_ms;
+        bool is_thinking; /* not part of body */
+        rv_str text;      /* empty: a wait and nothing else */
+    } * deltas;
+    size_t n_deltas;
+    struct rv_llm_answer answer; /* MODEL: what the entry says; times are 0. Views are borrowed */
+};
+/** The next answer to such a call. RV_E_NOT_FOUND: nothing matches or the list ran dry; the text says which call. */
+RV_MUST_CHECK int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_script_reply *out,
+                                 rv_err **err);
+void rv_script_reply_fini(struct rv_script_reply *r);
+/** A reply to a tool call as its caller takes it; takes the body of reply. */
+struct rv_tool_reply rv_script_tool_reply(struct rv_script_reply *reply);
+
+/** The next answer to an interrupt, in the order they are raised; false: none is left. *delay_ms may be NULL. Borrowed.
+ */
+bool rv_script_answer(rv_script *s, struct rv_response *out, int64_t *delay_ms);
+/** Start from the first entries again. */
+void rv_script_rewind(rv_script *s);
+/** The position in the script, as JSON for rv_script_set_position() (docs/reference/journal.md). *out is yours; NULL:
+ * nothing has been. */
+RV_MUST_CHECK int rv_script_position(const rv_script *s, json_object **out, rv_err **err);
+/** Go on where a script of the same text stood; NULL: from the first entries. RV_E_INVALID: it does not fit, and the
+ * script stands at its first entries. */
+RV_MUST_CHECK int rv_script_set_position(rv_script *s, json_object *position, rv_err **err);
+/** JSON Schema of the script format. */
+void rv_script_write_schema(rv_jw *w);
+
+#endif

@@ -1,0 +1,186 @@
+/* Shared by the files of script only: a script as it stands in memory. */
+#ifndef RV_SCRIPT_INTERNAL_H
+#define RV_SCRIPT_INTERNAL_H
+
+#include "coreengine/tools/script/script.h"
+
+#define RV_SCRIPT_MAX_ARENA    ((size_t)64 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
+#define RV_SCRIPT_MAX_DELAY_MS 86400000           /* a day */
+#define RV_SCRIPT_N_KINDS      3                  /* enum rv_script_kind */
+
+/* One entry, ready to be handed out. Texts live in the arena. */
+struct script_entry {
+    const char *stage, *tool, *contains; /* matchers; NULL: any */
+    int64_t visit;                       /* matcher; 0: any */
+    bool used;
+    bool failed, retryable;
+    const char *error_type, *error;
+    rv_str body;
+    struct rv_script_delta *deltas;
+    size_t n_deltas;
+    int64_t delay_ms;
+    struct rv_llm_answer answer; /* its views live in the arena */
+    struct rv_src src;
+};
+
+/* The entries for one name, or all of a flat section. */
+struct script_list {
+    const char *name; /* NULL: flat */
+    struct script_entry *items;
+    size_t n, first_unused; /* all before it are used */
+    struct rv_src src;
+};
+
+struct script_section {
+    struct script_list *lists;
+    size_t n;
+    bool is_flat; /* one list, entries say what they are for */
+    rv_index by_name;
+};
+
+/* A tool that the script knows, declared or not. */
+struct script_tool {
+    struct rv_tool_info info;
+    rv_schema *input; /* owned; NULL: anything */
+    struct rv_src src;
+};
+
+struct script_answer {
+    struct rv_response response; /* data is owned */
+    int64_t delay_ms;
+};
+
+struct rv_script {
+    rv_arena *arena; /* entries and texts; dies with the script */
+    rv_yaml *doc;    /* owned; NULL: the script was made from a node of the caller's document */
+    const struct rv_node *root;
+    rv_str text; /* that doc was read from, in the arena */
+    struct script_section sections[RV_SCRIPT_N_KINDS];
+    struct script_tool *tools;
+    const char **tool_names; /* sorted */
+    size_t n_tools;
+    rv_index tool_index;
+    struct script_answer *answers;
+    size_t n_answers, next_answer;
+    bool repeat;
+    struct rv_tool_source as_source, *sources[1]; /* of the catalog that was asked for last */
+    struct rv_tool_set catalog;
+};
+
+/* While reading. */
+struct script_reader {
+    rv_script *s;
+    struct rv_key_reader keys;
+    struct rv_src at; /* of the entry that is being made */
+};
+
+/* An entry as the tables read it, before it is made ready. */
+struct script_raw_error {
+    const char *message, *type;
+    int kind; /* MODEL: enum rv_llm_error */
+    bool recoverable, retryable, has_retryable, billed;
+    int64_t status, retry_after_ms;
+};
+struct script_raw_entry {
+    const char *stage, *tool, *contains;
+    int64_t visit, delay_ms;
+    struct rv_src src;
+    bool has_error;
+    struct script_raw_error error;
+    /* model */
+    json_object *json; /* owned, as the other values here */
+    bool has_json, has_text, has_chunks, has_usage, has_opaque;
+    rv_str text, opaque, tool_calls; /* the last two as JSON */
+    int finish;                      /* enum rv_finish_reason or RV_UNSET */
+    bool has_finish;
+    struct script_raw_chunk *chunks; /* in the arena */
+    size_t n_chunks;
+    struct rv_usage usage;
+    const char *answered_by;
+    int64_t attempts;
+    /* stage */
+    json_object *output, *raise_data;
+    int outcome, raise_kind;
+    const char *raise_question, *raise_message;
+    bool has_raise;
+    /* tool */
+    json_object *result;
+    bool has_result;
+};
+struct script_raw_chunk {
+    rv_str text;
+    bool has_text, has_thinking, has_delay;
+    int64_t delay_ms;
+};
+
+/* The tables of an entry, by kind. */
+struct script_table {
+    const char *what; /* "model reply" */
+    const struct rv_key *keys;
+    size_t n_keys;
+};
+const struct script_table *rv_script_table(enum rv_script_kind kind);
+extern const struct script_table rv_script_model_table, rv_script_chunk_table, rv_script_call_table;
+const struct script_table *rv_script_answer_table(void);
+const struct script_table *rv_script_tool_table(void);
+
+/* A declared tool or an answer as it is read. */
+struct script_raw_tool {
+    const char *description;
+    int risk, effect;
+    json_object *input_schema;
+    const struct rv_node *calls;
+};
+struct script_raw_answer {
+    const char *text;
+    int64_t delay_ms;
+    int decision;
+    bool has_text, approved, has_approved;
+    json_object *data;
+};
+const char *rv_script_decision_text(int decision);
+
+/* The rows that entries of every kind have. */
+#define SCRIPT_AT(member) offsetof(struct script_raw_entry, member)
+#define SCRIPT_MATCHERS                                                                                                \
+    {.name = "stage", .type = RV_KEY_STR, .offset = SCRIPT_AT(stage), .doc = "Matcher: only calls of that stage."},    \
+        {.name = "visit",                                                                                              \
+         .type = RV_KEY_INT,                                                                                           \
+         .offset = SCRIPT_AT(visit),                                                                                   \
+         .min = 1,                                                                                                     \
+         .max = 1e9,                                                                                                   \
+         .doc = "Matcher: only in that visit of the stage, counted from 1."},                                          \
+        {.name = "contains",                                                                                           \
+         .type = RV_KEY_STR,                                                                                           \
+         .offset = SCRIPT_AT(contains),                                                                                \
+         .doc = "Matcher: only when the prompt, what followed it in the stage, or the arguments contain that text."},  \
+    {                                                                                                                  \
+        .name = "delay_ms", .type = RV_KEY_INT, .offset = SCRIPT_AT(delay_ms), .min = 0,                               \
+        .max = RV_SCRIPT_MAX_DELAY_MS,                                                                                 \
+        .doc = "Time until the answer; with chunks, before each that says none of its own."                            \
+    }
+#define SCRIPT_ERROR_SCHEMA(members)                                                                                   \
+    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members   \
+    "}}]}"
+/** Reads a map that is the value of a key; path: "error." and the like. */
+void rv_script_read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
+                           const struct rv_key *keys, size_t n, void *target);
+
+/** Make an entry ready from what was read; frees the raw one's values. Faults become findings. */
+void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct script_raw_entry *raw,
+                          struct script_entry *out);
+void rv_script_raw_fini(struct script_raw_entry *raw); /* its values */
+/** The part of an entry that only replies of models have. */
+void rv_script_model_make(struct script_reader *r, struct script_raw_entry *raw, struct script_entry *out);
+/** Its error, for a model; for others rv_script_entry_make() does it. */
+void rv_script_model_fail(struct script_reader *r, const struct script_raw_error *e, struct script_entry *out);
+/** The text of a buffer in the arena, and the buffer is freed; false: a finding was made, or memory is short. */
+bool rv_script_keep(struct script_reader *r, rv_buf *b, rv_str *out);
+/** The rows of the whole file. */
+const struct rv_key *rv_script_keys(size_t *n);
+/** Memory for n items in the arena; NULL is recorded in the reader. */
+void *rv_script_array(struct script_reader *r, size_t n, size_t size);
+/** The list that answers such a call, or NULL. */
+struct script_list *rv_script_list(rv_script *s, enum rv_script_kind kind, rv_str name);
+
+#endif

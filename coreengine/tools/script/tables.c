@@ -1,0 +1,283 @@
+/* What may stand in a script: one row per key. The same rows read, check, document and make the JSON Schema. */
+#include <stddef.h>
+#include <string.h>
+
+#include "coreengine/tools/script/script_internal.h"
+
+#define AT(member) SCRIPT_AT(member)
+
+static const struct rv_term type_terms[] = {
+    {"ProcessingError", "the stage itself"},
+    {"LLMError", "the model"},
+    {"ParseError", "the model's reply"},
+    {"ValidationError", "missing fields"},
+    {"HookError", "a hook"},
+    {"PolicyError", "a policy said no"},
+    {"LimitError", "a limit"},
+    {"TimeoutError", "out of time"},
+    {"CancelledError", "cancelled"},
+};
+static const struct rv_term_list types = {"error_type", "error type", type_terms, RV_COUNT(type_terms)};
+
+static const struct rv_term decision_terms[] = {{"approve", "go on"},
+                                                {"reject", "stop, or go where rejected work goes"},
+                                                {"modify", "go on with the text as feedback"},
+                                                {"happened", "the call happened, with data as its result"},
+                                                {"not_happened", "it did not: it is made now"},
+                                                {"fail", "the stage gives up"}};
+static const struct rv_term_list decisions = {"decision", "decision", decision_terms, RV_COUNT(decision_terms)};
+
+const char *rv_script_decision_text(int decision)
+{
+    return decision >= 0 && decision < (int)RV_COUNT(decision_terms) ? decision_terms[decision].text : NULL;
+}
+
+/* --- errors: a text, or a map --- */
+
+struct stage_error {
+    struct script_raw_error error;
+    int type;
+};
+static const struct rv_key stage_error_keys[] = {
+    {.name = "type",
+     .type = RV_KEY_TERM,
+     .offset = offsetof(struct stage_error, type),
+     .terms = &types,
+     .doc = "Which failure to play; ProcessingError when left out."},
+    {.name = "message",
+     .type = RV_KEY_STR,
+     .offset = offsetof(struct stage_error, error.message),
+     .required = true,
+     .doc = "The text."},
+};
+static const struct rv_key tool_error_keys[] = {
+    {.name = "type",
+     .type = RV_KEY_STR,
+     .offset = AT(error.type),
+     .doc = "For example NotFoundError; ExecutionError when left out."},
+    {.name = "message", .type = RV_KEY_STR, .offset = AT(error.message), .required = true, .doc = "The text."},
+    {.name = "recoverable",
+     .type = RV_KEY_BOOL,
+     .offset = AT(error.recoverable),
+     .default_text = "false",
+     .doc = "Another attempt may help."},
+};
+
+static void wrong_error(struct rv_key_reader *r, const struct rv_node *node)
+{
+    rv_keys_wrong_type(r, node, "error", "a text or a map");
+}
+
+void rv_script_read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
+                           const struct rv_key *keys, size_t n, void *target)
+{
+    const char *outer = r->path;
+    r->path = path;
+    rv_keys_read(r, node, keys, n, target);
+    r->path = outer;
+}
+
+static void read_stage_error(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct script_raw_entry *raw = target;
+    struct stage_error e = {.type = 0};
+
+    if (node->kind == RV_NODE_STR)
+        e.error.message = node->text.ptr;
+    else if (node->kind == RV_NODE_MAP)
+        rv_script_read_within(r, node, "error.", stage_error_keys, RV_COUNT(stage_error_keys), &e);
+    else
+        wrong_error(r, node);
+    raw->error.message = e.error.message;
+    raw->error.type = type_terms[e.type < 0 ? 0 : e.type].text;
+}
+
+static void read_tool_error(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct script_raw_entry *raw = target;
+
+    if (node->kind == RV_NODE_STR)
+        raw->error.message = node->text.ptr;
+    else if (node->kind == RV_NODE_MAP)
+        rv_script_read_within(r, node, "error.", tool_error_keys, RV_COUNT(tool_error_keys), raw);
+    else
+        wrong_error(r, node);
+}
+
+/* --- values that must be maps --- */
+
+static void read_object(struct rv_key_reader *r, const struct rv_node *node, const char *key, json_object **out)
+{
+    rv_err *err = NULL;
+
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_wrong_type(r, node, key, "a map");
+        return;
+    }
+    int rc = rv_node_to_json(node, out, &err);
+    if (rc == RV_E_NOMEM)
+        r->rc = rc;
+    else if (rc < 0)
+        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
+    rv_err_free(err);
+}
+
+static void read_output(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    read_object(r, node, "output", target);
+}
+
+static void read_result(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    read_object(r, node, "result", target);
+}
+
+static void read_data(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    read_object(r, node, "data", target);
+}
+
+static void read_input_schema(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    read_object(r, node, "input_schema", target);
+}
+
+static void keep_node(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    (void)r;
+    *(const struct rv_node **)target = node;
+}
+
+/* --- entries --- */
+
+static const struct rv_key raise_keys[] = {
+    {.name = "kind",
+     .type = RV_KEY_TERM,
+     .offset = AT(raise_kind),
+     .required = true,
+     .term_list = "interrupt_kind",
+     .doc = "Kind of the interrupt."},
+    {.name = "question", .type = RV_KEY_STR, .offset = AT(raise_question), .doc = "Of a clarification."},
+    {.name = "message", .type = RV_KEY_STR, .offset = AT(raise_message), .doc = "Of every other kind."},
+    {.name = "data",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(raise_data),
+     .read = read_data,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "What goes with it."},
+};
+
+static const struct rv_key stage_keys[] = {
+    SCRIPT_MATCHERS,
+    {.name = "output",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(output),
+     .read = read_output,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "What the stage puts out."},
+    {.name = "outcome",
+     .type = RV_KEY_TERM,
+     .offset = AT(outcome),
+     .term_list = "outcome",
+     .doc = "Put into the output under that key."},
+    {.name = "raise",
+     .type = RV_KEY_MAP,
+     .keys = raise_keys,
+     .n_keys = RV_COUNT(raise_keys),
+     .is_set_offset = AT(has_raise),
+     .doc = "The stage raises an interrupt."},
+    {.name = "error",
+     .type = RV_KEY_CUSTOM,
+     .offset = 0,
+     .read = read_stage_error,
+     .is_set_offset = AT(has_error),
+     .schema = SCRIPT_ERROR_SCHEMA("\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"}"),
+     .doc = "The stage fails: a text, or {type, message}."},
+};
+static const struct rv_key tool_keys[] = {
+    {.name = "tool", .type = RV_KEY_STR, .offset = AT(tool), .doc = "Of a flat list: the tool; required there."},
+    SCRIPT_MATCHERS,
+    {.name = "result",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(result),
+     .read = read_result,
+     .schema = "{\"type\":\"object\"}",
+     .is_set_offset = AT(has_result),
+     .doc = "What the tool answers."},
+    {.name = "error",
+     .type = RV_KEY_CUSTOM,
+     .offset = 0,
+     .read = read_tool_error,
+     .is_set_offset = AT(has_error),
+     .schema = SCRIPT_ERROR_SCHEMA("\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
+                                   "\"recoverable\":{\"type\":\"boolean\"}"),
+     .doc = "The call fails: a text, or {type, message, recoverable}."},
+};
+static const struct script_table stage_table = {"stage entry", stage_keys, RV_COUNT(stage_keys)};
+static const struct script_table tool_table = {"tool entry", tool_keys, RV_COUNT(tool_keys)};
+
+const struct script_table *rv_script_table(enum rv_script_kind kind)
+{
+    return kind == RV_SCRIPT_MODEL ? &rv_script_model_table : kind == RV_SCRIPT_STAGE ? &stage_table : &tool_table;
+}
+
+#undef AT
+#define AT(member) offsetof(struct script_raw_answer, member)
+static const struct rv_key answer_keys[] = {
+    {.name = "text", .type = RV_KEY_STR, .offset = AT(text), .is_set_offset = AT(has_text), .doc = "The words."},
+    {.name = "approved",
+     .type = RV_KEY_BOOL,
+     .offset = AT(approved),
+     .is_set_offset = AT(has_approved),
+     .doc = "To a confirmation."},
+    {.name = "decision", .type = RV_KEY_TERM, .offset = AT(decision), .terms = &decisions, .doc = "To a review."},
+    {.name = "data",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(data),
+     .read = read_data,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "What goes with it."},
+    {.name = "delay_ms",
+     .type = RV_KEY_INT,
+     .offset = AT(delay_ms),
+     .min = 0,
+     .max = RV_SCRIPT_MAX_DELAY_MS,
+     .doc = "How long the person takes."},
+};
+static const struct script_table answer_table = {"answer", answer_keys, RV_COUNT(answer_keys)};
+
+const struct script_table *rv_script_answer_table(void)
+{
+    return &answer_table;
+}
+
+#undef AT
+#define AT(member) offsetof(struct script_raw_tool, member)
+static const struct rv_key declaration_keys[] = {
+    {.name = "description", .type = RV_KEY_STR, .offset = AT(description), .doc = "What it does."},
+    {.name = "risk", .type = RV_KEY_TERM, .offset = AT(risk), .term_list = "risk", .doc = "read_only when left out."},
+    {.name = "effect",
+     .type = RV_KEY_TERM,
+     .offset = AT(effect),
+     .term_list = "effect_class",
+     .doc = "Follows from the risk when left out."},
+    {.name = "input_schema",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(input_schema),
+     .read = read_input_schema,
+     .schema = "{\"type\":\"object\"}",
+     .doc = "JSON Schema of the arguments."},
+    {.name = "calls",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(calls),
+     .read = keep_node,
+     .required = true,
+     .schema = "{\"$ref\":\"#/$defs/tool_entries\"}",
+     .doc = "The entries; may be empty for a tool that is not called."},
+};
+static const struct script_table declaration_table = {"tool", declaration_keys, RV_COUNT(declaration_keys)};
+
+const struct script_table *rv_script_tool_table(void)
+{
+    return &declaration_table;
+}
