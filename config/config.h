@@ -270,7 +270,8 @@ enum rv_stage_state {
     RV_STAGE_FAILED,
     RV_STAGE_SKIPPED,
 };
-/** Does the stage wait, and is all done that its requires and after name? false: also for an index of no stage. */
+/** Tells whether the stage waits, its requires are met (all completed; with join any: one of them) and all stages of
+ * its after have ended. false: also for an index of no stage. */
 bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage);
 /** All ready stages in stage order into out[0..n_agents); the number. A stage that only an error_next names is ready
  * when one of the stages that name it so has failed. */

@@ -38,7 +38,7 @@ struct rv_pipeline_private {
     rv_str text;     /* the YAML, in the arena as the files are */
     struct rv_text_file *files;
     size_t n_files;                     /* room is there for one per prompt and agent */
-    const struct rv_node **agent_nodes; /* same order as the pipeline's agents; NULL: not read from a file */
+    const struct rv_node **agent_nodes; /* as the pipeline's agents; NULL: the caller gave structs, not text */
     struct rv_bound_agent *bound;       /* declared agents, in the order in which stages name them */
     struct rv_agentdoc **docs;          /* of them, owned; NULL: it has faults */
     size_t n_bound;

@@ -4,7 +4,7 @@
 
 #include "config/config_internal.h"
 
-#define DELEGATE_SECONDS 86400 /* the deadline is the asking agent's, which may be later than that of the pipeline */
+#define DELEGATE_SECONDS 86400 /* the call that asks sets a deadline, which may be later than that of the pipeline */
 
 /* Bounds, money and times are those of the run that it is a part of. */
 static void take_over(struct rv_pipeline *p, const struct rv_pipeline *of)

@@ -124,7 +124,8 @@ static int lint_prompts(const struct rv_pipeline *p, rv_findings *findings, rv_e
 static void lint_keys(const struct rv_pipeline *p, size_t i, rv_findings *findings)
 {
     static const char *const headers[] = {"authorization", "x-api-key", "api-key"};
-    const struct rv_written *written = p->private ? p->private->models : NULL; /* NULL: not read from a file */
+    const struct rv_written *written =
+        p->private ? p->private->models : NULL; /* NULL: the caller gave structs, not text */
     const struct rv_node *key = written ? rv_node_get(written[i].node, "api_key") : NULL;
     const struct rv_node *map = written ? rv_node_get(written[i].node, "headers") : NULL;
 

@@ -161,7 +161,7 @@ static void try_samples(struct sampler *s, struct rv_route *routes, size_t n_ope
         int taken = route_sample(s);
 
         if (taken < 0 && s->sample >= 64 &&
-            s->is_foreign) /* the error is not about the output: more outputs will not help */
+            s->is_foreign) /* the rule looks at more than the output: more outputs will not help */
             return;
         if (taken >= 0 && !routes[taken].is_likely && routes[taken].fate == RV_WAY_LIVE) {
             routes[taken].is_likely = true;

@@ -185,7 +185,7 @@ void rv_agentdoc_free(struct rv_agentdoc *d)
 
     if (!owner)
         return;
-    json_object_put(d->flat); /* properties, required, defs and chained_map are parts of the output */
+    json_object_put(d->flat); /* properties, required, defs and chained_map are parts of the flat document */
     rv_yaml_free(owner->yaml);
     rv_arena_free(owner->arena);
     free(owner);

@@ -203,7 +203,7 @@ RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *par
 RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                                    int64_t now_us, struct rv_effects *out, rv_err **err);
 /** The run goes on in another process after no process worked on it for that long: its deadline moves, and a model call
- * that was pending counts as charged for. This can end the visit because its budget is used up. */
+ * that was pending counts as charged for. This can end the visit because the run's budget is used up. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
 /* In the data of a confirmation that a route raised: the name of the stage that a yes leads to. A yes then goes on
  * there with the output that was shown, and does not visit the stage again. */

@@ -279,7 +279,7 @@ void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf
 /** The entry of `results` for a step whose call was answered; *out is the caller's. */
 RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out,
                                 rv_err **err);
-/** Tells whether another attempt of the call may succeed. */
+/** Tells whether the failed call may be repeated: its error may pass, and its tool is not non_idempotent. */
 bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries);
 /** The entry of one that could not be called, or failed. */
 RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
@@ -352,8 +352,8 @@ void rv_visible_init(struct model_progress *t);
 void rv_visible_own(rv_visit *v, rv_str text, bool has_calls);
 /** The words of a model call that broke off were shown, too; not those of a structured agent. */
 void rv_visible_partial(rv_visit *v);
-/** Tells whether the agent's text is hidden now because child_text prefers the text of another agent. Runs of the older
- *  rules emit no event about it. */
+/** Tells whether the agent's text is hidden now because child_text prefers the text of another agent. Always false for
+ * runs of the older rules. */
 bool rv_visible_is_muted(const rv_visit *v);
 /** The same of an agent that it asks now. */
 bool rv_visible_mutes_child(const rv_visit *v);

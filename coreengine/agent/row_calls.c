@@ -1,5 +1,5 @@
-/* The calls of a turn as rows: finished calls with their results, pending calls with their partial results, calls that
- * were not made with the reason, and between them the rows of agents that were asked. */
+/* The calls of a turn as rows: finished calls with their results, calls of the current reply with the results that have
+ * come so far, calls that were not made with the reason, and between them the rows of agents that were asked. */
 #include "coreengine/agent/rows_internal.h"
 
 #define FINAL_DONE   "Final result processed."

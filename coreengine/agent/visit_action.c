@@ -147,7 +147,7 @@ int rv_visit_action(rv_visit *v, size_t index, json_object *entry, struct rv_eff
     if (fault)
         return bad_marker(v, index, fault, out, err);
     if (observes && v->agent->declared.doc && v->agent->declared.doc->observation_mode == RV_OBSERVATION_DISABLED)
-        return 0; /* no event is emitted for such an agent */
+        return 0; /* observations of such an agent emit no event */
     tell(v, index, type, payload, out);
     end_routing(v, type, payload);
     return observes ? name_session(v, payload, err) : 0;

@@ -1,5 +1,5 @@
 /* What the `execution` section changes about a visit (rule 4.6): the arbiter that may be skipped, questions about
- * uncertain outputs, contradictions, ways back from partial results. By rules 1 this section has no effect. */
+ * uncertain outputs, contradictions, ways back from partial results. By rules 1 none of these changes has an effect. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <string.h>

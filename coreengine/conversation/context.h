@@ -95,7 +95,7 @@ void rv_routing_read_json(json_object *json, struct rv_routing *out);
 struct rv_conversation {
     struct rv_context context;
     const char *session_name;      /* NULL: none */
-    json_object *session_metadata; /* the part of the metadata that the model may see; NULL: nothing */
+    json_object *session_metadata; /* only members that a model may see are shown or written; NULL: none */
     bool has_routing;
     struct rv_routing routing;
     const char **sections; /* added at the end of the instructions, for this run only */
@@ -107,7 +107,7 @@ struct rv_conversation {
     char history_hash[RV_HASH_MAX]; /* of the messages' JSON text; "": there are none */
     json_object *history;           /* the messages; not written; NULL: none */
 };
-/** Tells whether the written form of the context could be read back; check this before making a run with it. */
+/** Tells whether the written form of the conversation could be read back; check this before making a run with it. */
 RV_MUST_CHECK int rv_conversation_check(const struct rv_conversation *c, rv_err **err);
 /** All but `history`, and of the metadata only what a model may be shown. */
 void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w);

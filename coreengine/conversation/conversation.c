@@ -1,5 +1,5 @@
-/* The conversation of a run as JSON: the journal keeps it, so that a run can be replayed without reading the session
- * again. */
+/* The conversation of a run as JSON: the journal keeps it, so that a run can be made again. The messages are kept by
+ * reference: a replay reads them from the session and compares their hash. */
 #include "coreengine/conversation/context_internal.h"
 
 #include <json-c/linkhash.h>

@@ -128,7 +128,7 @@ struct rv_history_opts {
                               .compress = true,                                                                        \
                               .compress_keep = RV_COMPRESS_KEEP,                                                       \
                               .names_keys = true})
-/** Tells whether the written form of the row could be read back. */
+/** Tells whether the written form of the options could be read back. */
 RV_MUST_CHECK int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err);
 void rv_history_opts_write(const struct rv_history_opts *o, rv_jw *w); /* an object */
 RV_MUST_CHECK int rv_history_opts_read(json_object *json, struct rv_history_opts *out, rv_err **err);

@@ -5,7 +5,7 @@
 #include "coreengine/engine/engine_internal.h"
 
 /* The call is one of a declared agent whose answer is an object: the observer receives the whole object when it fits
- * its schema, and none of the pieces before. */
+ * its schema, and before it no pieces of text or of the call that hands over the output. */
 static bool is_structured(const struct call *c)
 {
     const struct rv_agent *a = c->pipeline && c->stage >= 0 ? &c->pipeline->agents[c->origin ? 0 : c->stage] : NULL;

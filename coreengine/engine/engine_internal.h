@@ -58,7 +58,8 @@ int rv_pool_take_piece(struct pool *p, struct piece *piece);
 /** wake is called from a worker, under the pool's lock, whenever a job is done; NULL: never. */
 RV_MUST_CHECK int rv_pool_new(size_t n_workers, int64_t idle_us, void (*wake)(void *self), void *self,
                               struct pool **out, rv_err **err);
-/** Gives up running jobs and ends the idle workers; does not wait for the busy ones. */
+/** Frees queued and finished jobs, ends the workers and waits for them, except for those whose job was given up. The
+ * caller has given up all running jobs before. */
 void rv_pool_free(struct pool *p);
 /** Takes j on success. RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
 RV_MUST_CHECK int rv_pool_submit(struct pool *p, struct job *j, rv_err **err);
@@ -113,8 +114,8 @@ struct call {
     enum rv_event_kind event;
     int stage;
     int64_t started_us, deadline_us;
-    int64_t allowed_us; /* the rest of its budget as the core gave it; 0: unknown, another process has used a part */
-    struct job *job;    /* under way on a worker; then due_us is when to give up */
+    int64_t allowed_us;       /* the time that the core gave it; 0: unknown, another process has used a part */
+    struct job *job;          /* under way on a worker; then due_us is when to give up */
     struct rv_tool_call tool; /* for a call of a tool; pending while it has a source; then due_us is when to give up */
     int64_t patience_us;      /* simulated time: real time at which the job is given up */
     const struct rv_origin *origin;     /* of a delegated agent; NULL: the stage's own; lives as long as the run */
@@ -388,7 +389,7 @@ RV_MUST_CHECK int rv_call_make_tool(struct call *c, const struct rv_effect *e, r
 struct rv_tool_source *rv_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log);
 /** The context of the agent that makes the call; an asked agent has its own name in it. Borrows from the run. */
 struct rv_context rv_call_who(const struct call *c);
-/** The asking user in the form that tools receive: JSON text, the caller's. NULL: no memory. */
+/** The context of the call in the form that tools receive: JSON text, the caller's. NULL: no memory. */
 char *rv_call_context(const struct call *c);
 /** The name by which scripts and messages know who makes the call: the agent's, else the stage's. */
 const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e);

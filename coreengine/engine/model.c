@@ -206,7 +206,8 @@ static void advance(struct model_call *m)
     }
 }
 
-/* End the pending request now: its answer is not wanted any more, or its deadline has passed without an event. */
+/* End the pending request now: the answer is complete and the rest of the body is not wanted, or the deadline has
+ * passed without an event. */
 static void end_request(struct model_call *m)
 {
     const struct rv_http_end late = {

@@ -1,4 +1,4 @@
-/* People: they answer late, wrongly, twice, or not at all. Each answer comes through another process. */
+/* People: they answer, at times late, wrongly, twice, or not at all. Each answer comes through another process. */
 #include "coreengine/sim/sim_internal.h"
 
 #include <stdlib.h>

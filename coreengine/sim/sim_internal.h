@@ -198,8 +198,8 @@ struct sim_watch {
 RV_MUST_CHECK int sim_watch_init(struct sim_watch *w, const struct rv_pipeline *p, rv_err **err);
 void sim_watch_fini(struct sim_watch *w);
 RV_MUST_CHECK int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
-/** Parse an event line; the caller owns the result. NULL: the line is not an event (a violation), or memory ran out;
- * both are in the tape. */
+/** Parse an event line; the caller owns the result. NULL: the line is not JSON (sim_break() was called), or memory ran
+ * out (the tape has it). */
 json_object *sim_watch_parse(struct sim_seed *s, const struct rv_effect *e);
 /** watch_agents.c: an event, or a call or timer (*id: of the agent whose it is, 0: a stage's). */
 RV_MUST_CHECK int sim_asked_event(struct sim_seed *s, size_t at, rv_err **err);

@@ -1,5 +1,5 @@
 /* Messages: the rows of a turn as one write, and the walks over them. The writer holds the write lock, so no other
- * process uses the seq that follows from the session's row. */
+ * writer uses the seq that follows from the session's row. */
 #include <stdio.h>
 
 #include "coreengine/store/sqlite_internal.h"

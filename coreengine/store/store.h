@@ -52,7 +52,7 @@ const char *rv_store_url(const rv_store *s);
  * lease lasts. 0: busy_ms again. */
 void rv_store_set_wait(rv_store *s, int64_t ms);
 
-/* The rows that a call may see. Every read takes a scope. */
+/* The rows that a call may see. Every read of runs, sessions, messages and schemas takes a scope. */
 struct rv_store_scope {
     const char *tenant; /* NULL: RV_STORE_TENANT */
     const char *user;   /* NULL: all users of the tenant (an operator); "": only data without an owner */
@@ -106,7 +106,7 @@ struct rv_store_new_run {
 /** RV_E_EXISTS (the id is taken), RV_E_NOT_FOUND (no such bundle), RV_E_INVALID (an id or text is malformed). */
 RV_MUST_CHECK int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err);
 
-/* The records that one step adds to a run. */
+/* Everything that one step writes: records, status, pending interrupts, rows of sessions. */
 struct rv_store_append {
     const char *run;
     int64_t fence;
@@ -319,7 +319,7 @@ RV_MUST_CHECK int rv_store_list_cancels(rv_store *s, const char *owner,
                                         rv_err **err);
 
 /* --- Blobs and bundles: bytes by the SHA-256 of their content --- */
-/** Dated by the system's clock; writing an existing row renews the date: see rv_store_sweep(). */
+/** Dated by the system's clock; writing an existing blob renews its date: see rv_store_sweep(). */
 RV_MUST_CHECK int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv_err **err);
 /** Appended to out. RV_E_NOT_FOUND; RV_E_INVALID when the bytes are not those of the hash. */
 RV_MUST_CHECK int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err);

@@ -30,7 +30,7 @@ struct rv_store_ops {
     int (*append)(void *self, const struct rv_store_append *a, rv_err **err);
     int (*begin)(void *self, rv_err **err);  /* never inside a group */
     int (*commit)(void *self, rv_err **err); /* only inside one, which ends in any case */
-    void (*rollback)(void *self);            /* only inside a transaction, which ends in any case */
+    void (*rollback)(void *self);            /* only inside a group, which ends in any case */
     int (*get_run)(void *self, const struct rv_store_scope *scope, const char *id, struct rv_run_row *out,
                    rv_err **err);
     int (*list_runs)(void *self, const struct rv_store_scope *scope, const struct rv_run_filter *filter,

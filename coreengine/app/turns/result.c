@@ -102,7 +102,7 @@ static int unkept_text(rv_chat *chat, bool *found, rv_err **err)
     return rv_buf_check(&chat->text, "an answer", err);
 }
 
-/* Read the result from the run itself: the store has nothing about the run. */
+/* Read the result from the run itself: the session in the store has no answer of the run. */
 static void own_text(rv_chat *chat)
 {
     json_object *text = NULL;

@@ -20,7 +20,7 @@ struct conversation {
     rv_jw *w;
     rv_buf *system;                              /* gets the system texts that stand first */
     const char *open;                            /* the role whose turn is open; NULL: none */
-    bool has_begun;                              /* a message was added */
+    bool has_begun;                              /* a message other than the leading system texts was seen */
     rv_index ids;                                /* of all calls */
     size_t n_calls;                              /* so far */
     struct pending calls[RV_LLM_MAX_TOOL_CALLS]; /* of the turn before */

@@ -1,6 +1,7 @@
 /* References of a schema, replaced by what they name. Some servers read the parameters of a tool member by member and
- * know no references: a model there would see nothing of a referenced schema. A reference stays when the schema
- * contains itself, or when there are other keywords than descriptions beside the reference. */
+ * know no references: a model there would see nothing of a referenced schema. The whole schema stays as it is when a
+ * referenced schema contains itself or is missing, when other keywords than descriptions stand beside a reference, or
+ * when the result would be too large. */
 #include "coreengine/model/wire/wire_internal.h"
 
 #include <json-c/linkhash.h>

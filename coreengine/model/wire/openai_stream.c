@@ -62,7 +62,8 @@ static struct wire_call *numbered_call(rv_wire_reader *r, int64_t index, rv_str 
 }
 
 /* For a piece without an index: a new id or, where there are no ids, a name begins a call; any other piece continues
- * the last call. A name that comes again while its arguments are not complete is only a repetition. */
+ * the call with its id or, without an id, the last call. A name that comes again while its arguments are not complete
+ * is only a repetition. */
 static struct wire_call *unnumbered_call(rv_wire_reader *r, rv_str id, rv_str name, int *rc, rv_err **err)
 {
     struct wire_call *c = id.len ? call_with_id(r, id) : last_call(r);

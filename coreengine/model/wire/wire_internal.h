@@ -16,7 +16,7 @@ struct wire_brackets {
     unsigned depth;
     bool in_text, is_escaped;
     bool are_closed; /* those that were opened first */
-    bool is_none;    /* the JSON read so far is complete but not an object, and no further piece can change that */
+    bool is_none;    /* the text up to the closing bracket is not a JSON object, and no further piece can change that */
 };
 
 /* One tool call while its arguments come. */
@@ -91,7 +91,7 @@ void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c);
 /** Tells whether its arguments are one complete object by now; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err);
 void rv_reader_finish(rv_wire_reader *r, int finish);
-/** Drop impossible counts: a journal could not hold them. */
+/** With one impossible count the answer has no usage from then on: a journal could not hold it. */
 void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);
 /** Record that the answer is broken, and why; only the first reason is kept. */
 void rv_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);

@@ -10,7 +10,7 @@ struct rv_journal {
     int64_t fence, seq, lease_until_us;
     int64_t snapshot_seq; /* of the newest snapshot; -1: not looked yet */
     bool is_owned;        /* there is a lease to give up */
-    bool owner_may_live;  /* whichever process owned the run before */
+    bool owner_may_live;  /* the process that owned the run before may still live */
     bool holds;           /* and a pause does not end the lease */
     bool is_paused;       /* interrupted or over, and the lease was given up with it */
     bool has_failed;      /* the outcome of a step is unknown: no further write may follow */

@@ -203,7 +203,8 @@ static int read_count(json_object *usage, const char *key, int64_t *out, rv_err 
     return 0;
 }
 
-/* The cost depends on the usage: it must be complete, and a part must not be larger than the whole. */
+/* The cost depends on the usage: without both counts it does not count as usage, and a part must not be larger than the
+ * whole. */
 static int read_usage(json_object *reply, struct rv_llm_reply *out, rv_err **err)
 {
     struct rv_usage *usage = &out->answer.usage;

@@ -40,7 +40,7 @@ const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name)
 
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under)
 {
-    if (under->self == &s->catalog) /* this script's own tool, which would call itself forever */
+    if (under->self == &s->catalog) /* composed again, it would ask itself forever */
         return *under;
     s->as_source = rv_script_tools(s);
     s->sources[0] = &s->as_source;

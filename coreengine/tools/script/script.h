@@ -80,7 +80,7 @@ bool rv_script_answer(rv_script *s, struct rv_response *out, int64_t *delay_ms);
 /** Start from the first entries again. */
 void rv_script_rewind(rv_script *s);
 /** The position in the script, as JSON for rv_script_set_position() (docs/reference/journal.md). *out is yours; NULL:
- * nothing has been. */
+ * no entry has been handed out. */
 RV_MUST_CHECK int rv_script_position(const rv_script *s, json_object **out, rv_err **err);
 /** Go on where a script of the same text stood; NULL: from the first entries. RV_E_INVALID: it does not fit, and the
  * script stands at its first entries. */
