@@ -43,7 +43,7 @@ enum rv_effect_kind {
     X(ITERATION, "iteration_incremented", "a loop-back was taken")                                                     \
     X(BATCH, "parallel_batch", "stages start side by side")                                                            \
     X(INTERRUPT_PENDING, "interrupt_pending", "the run needs an answer")                                               \
-    X(ACTION, "action", "a tool's result is an action for whoever watches: its type and payload")                      \
+    X(ACTION, "action", "a tool's result is an action for observers: its type and payload")                            \
     X(AGENT_STARTED, "agent_started", "an agent that was asked begins")                                                \
     X(AGENT_COMPLETED, "agent_completed", "it has answered or failed; precedes the tool_result of the call")           \
     X(WARNING, "warning", "something is probably not as meant")                                                        \

@@ -1,9 +1,9 @@
-/* Events as JSON, one way and back: the recording that a replay is fed from. */
+/* Events as JSON, one way and back, and effects as JSON: the recording that a replay is fed from and compared by. */
 #include "coreengine/run/run.h"
 
 #include <string.h>
 
-static const char *const kind_texts[] = {
+static const char *const event_texts[] = {
     [RV_EVENT_START] = "start",         [RV_EVENT_LLM_DONE] = "llm_done", [RV_EVENT_TOOL_DONE] = "tool_done",
     [RV_EVENT_HOOK_DONE] = "hook_done", [RV_EVENT_TIMER] = "timer",       [RV_EVENT_ANSWER] = "answer",
     [RV_EVENT_CANCEL] = "cancel",       [RV_EVENT_RECOVER] = "recover",
@@ -45,7 +45,7 @@ void rv_event_write_answer(const struct rv_event *ev, rv_jw *w)
 void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
 {
     rv_jw_obj(w);
-    rv_jw_kv_text(w, "event", kind_texts[ev->kind]);
+    rv_jw_kv_text(w, "event", event_texts[ev->kind]);
     rv_jw_kv_int(w, "now_us", ev->now_us);
     if (ev->call_id)
         rv_jw_kv_int(w, "call_id", ev->call_id);
@@ -97,9 +97,9 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
 
     if (!json_object_is_type(json, json_type_object) || !rv_json_get_text(json, "event", &text))
         return RV_FAIL(err, RV_E_INVALID, "recorded event has no kind");
-    while (kind < RV_COUNT(kind_texts) && strcmp(kind_texts[kind], text) != 0)
+    while (kind < RV_COUNT(event_texts) && strcmp(event_texts[kind], text) != 0)
         kind++;
-    if (kind == RV_COUNT(kind_texts))
+    if (kind == RV_COUNT(event_texts))
         return RV_FAIL(err, RV_E_INVALID, "recorded event has unknown kind \"%.60s\"", text);
     ev.kind = (enum rv_event_kind)kind;
     if (!rv_json_get_int(json, "now_us", &ev.now_us))
@@ -127,4 +127,63 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
     }
     *out = ev;
     return 0;
+}
+
+static const char *const effect_texts[] = {
+    [RV_EFFECT_CALL_LLM] = "call_llm",   [RV_EFFECT_CALL_TOOL] = "call_tool",
+    [RV_EFFECT_CALL_HOOK] = "call_hook", [RV_EFFECT_CANCEL_CALL] = "cancel_call",
+    [RV_EFFECT_ARM_TIMER] = "arm_timer", [RV_EFFECT_EMIT] = "emit",
+    [RV_EFFECT_SAVE] = "save",           [RV_EFFECT_KEEP] = "keep",
+    [RV_EFFECT_FINISH] = "finish",
+};
+
+static void write_call(const struct rv_effect *e, rv_jw *w)
+{
+    if (e->kind == RV_EFFECT_CALL_HOOK)
+        rv_jw_kv_text(w, "entry", rv_name_kind_text(e->entry));
+    rv_jw_kv_text(w, "name", e->name);
+    rv_jw_kv_int(w, "visit", e->visit);
+    rv_jw_kv_int(w, "attempt", e->attempt);
+    rv_jw_kv_int(w, "deadline_us", e->deadline_us);
+    if (e->kind == RV_EFFECT_CALL_TOOL) {
+        rv_jw_kv_text(w, "effect_class", rv_effect_class_text((enum rv_effect_class)e->effect_class));
+        rv_jw_kv_text(w, "key", e->key);
+    }
+    rv_jw_key(w, "request");
+    rv_jw_raw(w, (rv_str){e->request, e->request_len});
+}
+
+void rv_effect_write_json(const struct rv_effects *all, const struct rv_effect *e, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "effect", effect_texts[e->kind]);
+    if (e->call_id)
+        rv_jw_kv_int(w, "call_id", e->call_id);
+    if (e->stage >= 0)
+        rv_jw_kv_int(w, "stage", e->stage);
+    switch (e->kind) {
+    case RV_EFFECT_CALL_LLM:
+    case RV_EFFECT_CALL_TOOL:
+    case RV_EFFECT_CALL_HOOK:
+        write_call(e, w);
+        break;
+    case RV_EFFECT_ARM_TIMER:
+        rv_jw_kv_int(w, "at_us", e->at_us);
+        break;
+    case RV_EFFECT_EMIT:
+        rv_jw_key(w, "line");
+        rv_jw_raw(w, rv_effect_text(all, e));
+        break;
+    case RV_EFFECT_SAVE:
+    case RV_EFFECT_KEEP:
+        rv_jw_key(w, e->kind == RV_EFFECT_SAVE ? "state" : "turn");
+        rv_jw_raw(w, (rv_str){e->request, e->request_len});
+        break;
+    case RV_EFFECT_FINISH:
+        rv_jw_kv_text(w, "status", rv_run_status_text(e->status));
+        break;
+    case RV_EFFECT_CANCEL_CALL:
+        break;
+    }
+    rv_jw_obj_end(w);
 }
