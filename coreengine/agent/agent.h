@@ -24,7 +24,7 @@ enum rv_effect_kind {
     RV_EFFECT_ARM_TIMER,   /* a timer event for call_id at `at_us` */
     RV_EFFECT_EMIT,        /* an observable event, as one line of JSON */
     RV_EFFECT_SAVE,        /* the state dict to be saved now */
-    RV_EFFECT_KEEP,        /* rows for the session of the run: durable with the step, see rv_turn_read() */
+    RV_EFFECT_KEEP,        /* rows for the session of the run: durable with the step */
     RV_EFFECT_FINISH,      /* the run is over (or waits for an answer); always the last effect */
 };
 
@@ -75,6 +75,7 @@ struct rv_effect {
     char *request;           /* CALL_*: JSON text; SAVE: state dict; EMIT: the output that a structured agent's event
                                 tells, as people are shown it. Owned; take it by setting it to NULL */
     size_t request_len;
+    struct rv_turn *turn;               /* KEEP: owned; take it by setting it to NULL */
     int64_t deadline_us;                /* CALL_*: answer by then or report a timeout; 0: none */
     int64_t at_us;                      /* ARM_TIMER */
     int effect_class;                   /* CALL_TOOL: enum rv_effect_class */

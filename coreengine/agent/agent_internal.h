@@ -53,6 +53,13 @@ struct tool_progress {
     size_t n_pending, n_answered;
 };
 
+/* The rows of an agent that was asked, with the tool call that asked it. */
+struct child_rows {
+    struct child_rows *next;
+    char *call_id;
+    struct rv_turn *rows;
+};
+
 /* The progress of a visit with a model: the messages after the prompt, and what was counted. */
 struct model_progress {
     char *prompt; /* owned; NULL: not rendered yet */
@@ -73,14 +80,14 @@ struct model_progress {
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
     /* Texts that become rows of the session. */
-    rv_buf visible;           /* the text that users were shown: its own and that of agents that it asked; of a
-                                 structured agent, whose text is not shown, its own */
-    size_t answer_at;         /* where in `visible` the text of asked agents begins that is the answer as long as
-                                 the agent itself adds nothing; SIZE_MAX: there is none */
-    bool is_muted;            /* an agent that was asked has spoken, in place of this one */
-    json_object *child_rows;  /* by tool call id: the rows of the agent that it asked; owned; NULL: none */
-    json_object *final_calls; /* of the reply that had the output; owned; NULL: none */
-    json_object *new_calls;   /* of the reply that is being judged, until they are in `messages`; owned; NULL: none */
+    rv_buf visible;                /* the text that users were shown: its own and that of agents that it asked; of a
+                                      structured agent, whose text is not shown, its own */
+    size_t answer_at;              /* where in `visible` the text of asked agents begins that is the answer as long as
+                                      the agent itself adds nothing; SIZE_MAX: there is none */
+    bool is_muted;                 /* an agent that was asked has spoken, in place of this one */
+    struct child_rows *child_rows; /* of the agents that were asked, in the order of their ends; owned */
+    json_object *final_calls;      /* of the reply that had the output; owned; NULL: none */
+    json_object *new_calls; /* of the reply that is being judged, until they are in `messages`; owned; NULL: none */
     struct rv_usage child_usage; /* of the agents that were asked */
 };
 
@@ -120,7 +127,7 @@ struct rv_visit {
     rv_buf partial;            /* of the model call that failed or was cancelled: what had come */
     json_object *chained;      /* what the chained tool answered; owned; NULL: nothing */
     int64_t chain_call;        /* id of its call; 0: not made */
-    rv_buf rows;               /* of a delegated agent: its rows as JSON objects, with commas between */
+    struct rv_turn *rows;      /* of a delegated agent: its rows; owned; NULL: none */
     char *session_name;        /* an observation named the session so; owned; NULL: none */
     struct rv_routing routing; /* of a stage's visit with routing: as it is after this turn */
     bool kept_rows;            /* the rows of the turn were written */
@@ -273,6 +280,10 @@ RV_MUST_CHECK int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err 
 RV_MUST_CHECK int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err);
 /** The rows of the chained call. */
 RV_MUST_CHECK int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err);
+/** Keep the rows of the agent that the call asked until the turn has its rows. Takes rows; NULL: no memory. */
+RV_MUST_CHECK int rv_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err);
+void rv_rows_free_children(struct model_progress *t);
+#define RV_ROWS_MAX ((size_t)63 << 20) /* bytes of the rows of one turn */
 /** A UUID that follows from the run, the visit and n. */
 void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);
 

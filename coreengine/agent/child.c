@@ -425,24 +425,15 @@ static int roll_up(rv_visit *v, size_t index, struct child *c, rv_err **err)
 {
     rv_visit *child = c->visit;
     struct rv_usage used = child->model.usage;
+    struct rv_turn *rows = child->rows;
     char scratch[48];
-    rv_buf key = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    int rc = 0;
 
     rv_usage_add(&used, &child->model.child_usage);
     rv_usage_add(&v->model.child_usage, &used);
     rv_envelope_add_usage(v->env, &used);
     v->llm_calls += rv_envelope_fields(c->env)->llm_call_count;
-    if (child->rows.len == 0)
-        return 0;
-    if (!v->model.child_rows && !(v->model.child_rows = json_object_new_object()))
-        return RV_FAIL(err, RV_E_NOMEM, "keep what an agent did");
-    rv_buf_add_str(&key, rv_step_id(v, index, scratch, sizeof scratch));
-    rc = rv_buf_check(&key, "the id of a tool call", err);
-    if (rc == 0)
-        rc = rv_json_set_str(v->model.child_rows, rv_buf_cstr(&key), rv_buf_str(&child->rows), err);
-    rv_buf_fini(&key);
-    return rc;
+    child->rows = NULL;
+    return rows ? rv_rows_keep_child(&v->model, rv_step_id(v, index, scratch, sizeof scratch), rows, err) : 0;
 }
 
 int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry, rv_err **err)

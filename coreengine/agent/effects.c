@@ -19,6 +19,7 @@ static void effect_fini(struct rv_effect *e)
 {
     free(e->owned_name);
     free(e->request);
+    rv_turn_free(e->turn);
     free(e->key);
     json_object_put(e->ids);
 }

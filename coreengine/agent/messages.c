@@ -150,7 +150,7 @@ void rv_messages_fini(struct model_progress *t)
     json_object_put(t->offered);
     rv_schema_free(t->schema);
     rv_buf_fini(&t->visible);
-    json_object_put(t->child_rows);
+    rv_rows_free_children(t);
     json_object_put(t->final_calls);
     json_object_put(t->new_calls);
 }

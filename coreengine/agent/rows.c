@@ -4,6 +4,7 @@
  * row, so that a replay writes the same ones. */
 #include "coreengine/agent/rows_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define ID_TEXT_MAX 512
@@ -55,7 +56,6 @@ void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_U
 }
 
 /* Ids of a trace that follow from the run, so that every record of the run leads to the others. */
-/* Whose rows, for which visit; the buffer is the caller's to set. */
 static void set_ids(struct rows *r)
 {
     char span[RV_UUID_MAX];
@@ -71,31 +71,47 @@ void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us)
 {
     const rv_visit *v = r->v;
     const struct rv_origin *o = v->shared->origin;
-    char id[RV_UUID_MAX];
 
-    rv_visit_uuid(v, v->kept_rows ? "chain" : "row", r->n++, id);
+    rv_visit_uuid(v, v->kept_rows ? "chain" : "row", r->n++, r->id);
+    rv_buf_clear(&r->calls);
+    rv_buf_clear(&r->metadata);
+    r->row = (struct rv_message){
+        .id = r->id,
+        .type = rv_message_type_text(type),
+        .agent_name = type == RV_MESSAGE_USER ? NULL : v->agent->declared.doc->name,
+        .run_id = run_id(v),
+        .trace_id = r->trace,
+        .span_id = r->span,
+        .status = r->status == RV_TURN_COMPLETED ? NULL : rv_turn_status_text(r->status),
+        .parent_call_id = o ? o->parent_tool_call_id : NULL,
+        .created_us = at_us,
+    };
+}
+
+void rv_row_content(struct rows *r, rv_str text)
+{
+    r->row.has_content = true;
+    r->row.content = text;
+    r->row.token_count = rv_tokens_estimate(text);
+}
+
+rv_jw *rv_row_json(struct rows *r, rv_buf *text)
+{
+    r->w = rv_jw_on(text);
     rv_jw_obj(&r->w);
-    rv_jw_kv_text(&r->w, "id", id);
-    rv_jw_kv_text(&r->w, "type", rv_message_type_text(type));
-    if (type != RV_MESSAGE_USER)
-        rv_jw_kv_text(&r->w, "agent", v->agent->declared.doc->name);
-    rv_jw_kv_text(&r->w, "run_id", run_id(v));
-    rv_jw_kv_text(&r->w, "trace_id", r->trace);
-    rv_jw_kv_text(&r->w, "span_id", r->span);
-    if (r->status != RV_TURN_COMPLETED)
-        rv_jw_kv_text(&r->w, "status", rv_turn_status_text(r->status));
-    if (o)
-        rv_jw_kv_text(&r->w, "parent_call_id", o->parent_tool_call_id);
-    rv_jw_kv_int(&r->w, "at_us", at_us);
+    return &r->w;
 }
 
 void rv_row_end(struct rows *r)
 {
-    rv_jw_obj_end(&r->w);
+    r->row.tool_calls = rv_buf_str(&r->calls);
+    r->row.metadata = rv_buf_str(&r->metadata);
+    if (r->turn->rc == 0)
+        r->turn->rc = r->calls.rc < 0 ? r->calls.rc : r->metadata.rc;
+    rv_turn_add(r->turn, &r->row);
 }
 
 #define MAX_ROWS  ((size_t)64 << 20)
-#define MAX_HEAD  ((size_t)1 << 20)
 #define MAX_WORDS ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */
 
 /* --- what people said and were told --- */
@@ -108,17 +124,15 @@ static void user_row(struct rows *r)
     if (v->shared->origin) /* its question stands in the arguments of the call */
         return;
     rv_row_begin(r, RV_MESSAGE_USER, v->started_us);
-    if (v->model.prompt)
-        rv_jw_kv_str(&r->w, "content", (rv_str){v->model.prompt, v->model.prompt_len});
-    else
-        rv_jw_kv_str(&r->w, "content", (rv_str){f->raw_input, f->raw_input_len});
+    rv_row_content(r, v->model.prompt ? (rv_str){v->model.prompt, v->model.prompt_len}
+                                      : (rv_str){f->raw_input, f->raw_input_len});
     rv_row_end(r);
 }
 
-static void write_usage(struct rows *r, const char *key, const struct rv_usage *u)
+static void write_usage(rv_jw *w, const char *key, const struct rv_usage *u)
 {
-    rv_jw_key(&r->w, key);
-    rv_usage_write_json(u, &r->w);
+    rv_jw_key(w, key);
+    rv_usage_write_json(u, w);
 }
 
 static void write_metadata(struct rows *r)
@@ -130,24 +144,23 @@ static void write_metadata(struct rows *r)
 
     if (!asked && !v->error_text && !is_cut && !has_words)
         return;
-    rv_jw_key(&r->w, "metadata");
-    rv_jw_obj(&r->w);
+    rv_jw *w = rv_row_json(r, &r->metadata);
     if (asked) {
-        write_usage(r, "own_usage", &v->model.usage);
-        write_usage(r, "delegated_usage", &v->model.child_usage);
+        write_usage(w, "own_usage", &v->model.usage);
+        write_usage(w, "delegated_usage", &v->model.child_usage);
     }
     if (is_cut) /* it looks like any other answer */
-        rv_jw_kv_text(&r->w, "finish_reason", rv_finish_reason_text(RV_FINISH_LENGTH));
+        rv_jw_kv_text(w, "finish_reason", rv_finish_reason_text(RV_FINISH_LENGTH));
     if (has_words)
-        rv_jw_kv_str(&r->w, "words", rv_utf8_cut(rv_buf_str(&v->model.visible), MAX_WORDS));
+        rv_jw_kv_str(w, "words", rv_utf8_cut(rv_buf_str(&v->model.visible), MAX_WORDS));
     if (v->error_text) {
-        rv_jw_key(&r->w, "error");
-        rv_jw_obj(&r->w);
-        rv_jw_kv_text(&r->w, "type", v->error_type);
-        rv_jw_kv_text(&r->w, "message", v->error_text);
-        rv_jw_obj_end(&r->w);
+        rv_jw_key(w, "error");
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "type", v->error_type);
+        rv_jw_kv_text(w, "message", v->error_text);
+        rv_jw_obj_end(w);
     }
-    rv_jw_obj_end(&r->w);
+    rv_jw_obj_end(w);
 }
 
 /* What a mock said. */
@@ -196,33 +209,30 @@ static void answer_text(const struct rows *r, rv_buf *out)
         add_asked(v, out);
 }
 
-static void write_took(struct rows *r)
+static void add_took(struct rows *r, rv_buf *model_name)
 {
     const rv_visit *v = r->v;
     const struct rv_model_config *model = rv_visit_model(v);
     struct rv_usage all = v->model.usage;
-    rv_buf name = RV_BUF_INIT(4096);
 
     rv_usage_add(&all, &v->model.child_usage);
     if (model && v->model.is_scripted && rv_usage_is_zero(&all) &&
         strcmp(model->provider, "scripted") != 0) /* no provider had a part in it */
         model = NULL;
     if (model)
-        rv_buf_printf(&name, "%s:%s", model->provider, model->model);
-    if (model && name.rc == 0)
-        rv_jw_kv_str(&r->w, "model", rv_buf_str(&name));
-    if (name.rc == RV_E_NOMEM) /* found out with the rows */
-        r->text.rc = name.rc;
-    rv_buf_fini(&name);
-    rv_jw_kv_int(&r->w, "input_tokens", all.input_tokens);
-    rv_jw_kv_int(&r->w, "output_tokens", all.output_tokens);
-    rv_jw_kv_int(&r->w, "cost_micro_usd", all.cost_micro_usd);
-    rv_jw_kv_int(&r->w, "latency_ms", (v->now_us - v->started_us) / 1000);
+        rv_buf_printf(model_name, "%s:%s", model->provider, model->model);
+    if (model && model_name->rc == 0)
+        r->row.model = rv_buf_cstr(model_name);
+    r->row.has_usage = true;
+    r->row.input_tokens = all.input_tokens;
+    r->row.output_tokens = all.output_tokens;
+    r->row.cost_micro_usd = all.cost_micro_usd;
+    r->row.latency_ms = (v->now_us - v->started_us) / 1000;
 }
 
 static int assistant_row(struct rows *r, rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(MAX_ROWS);
+    rv_buf text = RV_BUF_INIT(MAX_ROWS), model = RV_BUF_INIT(4096);
 
     answer_text(r, &text);
     int rc = r->v->model.visible.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "keep what was said") : 0;
@@ -230,66 +240,100 @@ static int assistant_row(struct rows *r, rv_err **err)
         rc = rv_buf_check(&text, "the answer of a turn", err);
     if (rc == 0) {
         rv_row_begin(r, RV_MESSAGE_ASSISTANT, r->v->now_us);
-        rv_jw_kv_str(&r->w, "content", rv_buf_str(&text));
-        write_took(r);
+        rv_row_content(r, rv_buf_str(&text));
+        add_took(r, &model);
         write_metadata(r);
-        rv_row_end(r);
+        if (model.rc == RV_E_NOMEM)
+            rc = rv_buf_check(&model, "the name of a model", err);
+        else
+            rv_row_end(r);
     }
+    rv_buf_fini(&model);
     rv_buf_fini(&text);
     return rc;
 }
 
 /* --- handing them over --- */
 
-static void write_head(const rv_visit *v, rv_jw *w)
+int rv_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err)
+{
+    struct child_rows **at = &t->child_rows;
+
+    while (*at && !rv_str_is(call_id, (*at)->call_id))
+        at = &(*at)->next;
+    if (!*at && (*at = calloc(1, sizeof **at)) && !((*at)->call_id = rv_str_dup(call_id))) {
+        free(*at);
+        *at = NULL;
+    }
+    if (!*at) {
+        rv_turn_free(rows);
+        return RV_FAIL(err, RV_E_NOMEM, "keep what an agent did");
+    }
+    rv_turn_free((*at)->rows);
+    (*at)->rows = rows;
+    return 0;
+}
+
+void rv_rows_free_children(struct model_progress *t)
+{
+    for (struct child_rows *c = t->child_rows, *next; c; c = next) {
+        next = c->next;
+        rv_turn_free(c->rows);
+        free(c->call_id);
+        free(c);
+    }
+    t->child_rows = NULL;
+}
+
+/* The rows become those of a delegated agent, whose asking turn keeps its result even if they do not fit. */
+static int hand_up(rv_visit *v, struct rows *r, rv_err **err)
+{
+    if (!v->rows) {
+        v->rows = r->turn;
+        r->turn = NULL;
+        return 0;
+    }
+    if (r->turn->bytes > v->rows->max_bytes - v->rows->bytes)
+        return 0;
+    rv_turn_add_all(v->rows, r->turn);
+    return rv_turn_check(v->rows, err);
+}
+
+static int add_head(const rv_visit *v, struct rv_turn *t, rv_err **err)
 {
     const struct rv_conversation *c = v->shared->conversation;
+    json_object *routing = NULL;
 
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "session", c->context.session_id);
-    rv_jw_kv_text(w, "agent", v->agent->declared.doc->name);
-    if (v->session_name)
-        rv_jw_kv_text(w, "name", v->session_name);
-    if (c->has_routing) {
-        rv_jw_key(w, "metadata");
-        rv_jw_obj(w);
-        rv_jw_key(w, "routing");
-        rv_routing_write_json(&v->routing, w);
-        rv_jw_obj_end(w);
-    }
+    t->session = rv_turn_text(t, rv_str_of(c->context.session_id));
+    t->agent_name = rv_turn_text(t, rv_str_of(v->agent->declared.doc->name));
+    t->name = v->session_name ? rv_turn_text(t, rv_str_of(v->session_name)) : NULL;
+    int rc = rv_turn_check(t, err);
+    if (rc < 0 || !c->has_routing)
+        return rc;
+    t->metadata = json_object_new_object();
+    rc = t->metadata ? rv_routing_value(&v->routing, &routing, err) : RV_FAIL(err, RV_E_NOMEM, "keep a routing");
+    return rc == 0 ? rv_json_set_take(t->metadata, "routing", routing, err) : rc;
 }
 
 static int hand_over(rv_visit *v, struct rows *r, struct rv_effects *out, rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(MAX_ROWS);
-    rv_jw w = rv_jw_on(&text);
+    int rc = rv_turn_check(r->turn, err);
 
-    int rc = rv_buf_check(&r->text, "the rows of a turn", err);
-    if (rc == 0 && v->shared->origin) {
-        if (r->text.len >= v->rows.max - v->rows.len) /* the asking turn keeps the result in any case */
-            return 0;
-        if (v->rows.len > 0)
-            rv_buf_putc(&v->rows, ',');
-        rv_buf_add_str(&v->rows, rv_buf_str(&r->text));
-        return rv_buf_check(&v->rows, "the rows of an agent", err);
-    }
+    if (rc == 0 && v->shared->origin)
+        return hand_up(v, r, err);
+    if (rc == 0)
+        rc = add_head(v, r->turn, err);
     if (rc < 0)
         return rc;
-    write_head(v, &w);
-    rv_jw_key(&w, "rows");
-    rv_jw_arr(&w);
-    rv_jw_raw(&w, rv_buf_str(&r->text));
-    rv_jw_arr_end(&w);
-    rv_jw_obj_end(&w);
-    rc = rv_buf_check(&text, "the rows of a turn", err);
-    struct rv_effect *e = rc == 0 ? rv_effects_add(out, RV_EFFECT_KEEP) : NULL;
-    if (e) {
-        e->stage = rv_visit_stage_of(v);
-        e->visit = v->visit_no;
-        e->request = rv_buf_steal(&text, &e->request_len);
-    }
-    rv_buf_fini(&text);
-    return rc < 0 || (e && e->request) ? rc : RV_FAIL(err, RV_E_NOMEM, "keep the rows of a turn");
+    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_KEEP);
+    if (!e)
+        return RV_FAIL(err, RV_E_NOMEM, "keep the rows of a turn");
+    rv_turn_keep_order(r->turn);
+    e->stage = rv_visit_stage_of(v);
+    e->visit = v->visit_no;
+    e->turn = r->turn;
+    r->turn = NULL;
+    return 0;
 }
 
 static bool keeps(const rv_visit *v)
@@ -300,20 +344,31 @@ static bool keeps(const rv_visit *v)
            (v->agent->session.joins || v->shared->origin);
 }
 
-static void rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status status)
+static int rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status status, rv_err **err)
 {
-    *r = (struct rows){.v = v, .status = status, .text = RV_BUF_INIT(MAX_ROWS - MAX_HEAD)};
-    r->w = rv_jw_on(&r->text);
+    *r = (struct rows){.v = v,
+                       .status = status,
+                       .turn = rv_turn_new(RV_ROWS_MAX),
+                       .calls = RV_BUF_INIT(MAX_ROWS),
+                       .metadata = RV_BUF_INIT(MAX_ROWS)};
     set_ids(r);
+    return r->turn ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the rows of a turn");
 }
 
-static int write_turn(struct rows *r, rv_err **err)
+static void rows_fini(struct rows *r)
+{
+    rv_turn_free(r->turn);
+    rv_buf_fini(&r->calls);
+    rv_buf_fini(&r->metadata);
+}
+
+static int make_turn(struct rows *r, rv_err **err)
 {
     user_row(r);
     int rc = rv_rows_calls(r, err);
     if (rc == 0)
         rc = assistant_row(r, err);
-    return rc == 0 ? rv_buf_check(&r->text, "the rows of a turn", err) : rc;
+    return rc == 0 ? rv_turn_check(r->turn, err) : rc;
 }
 
 int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err)
@@ -323,17 +378,17 @@ int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effect
 
     if (!keeps(v) || v->kept_rows)
         return 0;
-    rows_init(&r, v, status);
-    r.w = rv_jw_on(&r.text);
-    int rc = write_turn(&r, &cause);
+    int rc = rows_init(&r, v, status, &cause);
+    if (rc == 0)
+        rc = make_turn(&r, &cause);
     if (rc == RV_E_LIMIT && !rv_err_is(cause, RV_E_NOMEM)) { /* whatever models and tools say, the turn is kept */
         rv_err_free(cause);
         cause = NULL;
-        rv_buf_fini(&r.text);
-        rows_init(&r, v, status);
-        r.w = rv_jw_on(&r.text);
+        rows_fini(&r);
+        rc = rows_init(&r, v, status, &cause);
         r.is_lean = true;
-        rc = write_turn(&r, &cause);
+        if (rc == 0)
+            rc = make_turn(&r, &cause);
     }
     if (rc < 0 && err)
         *err = cause;
@@ -342,41 +397,34 @@ int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effect
     if (rc == 0)
         rc = hand_over(v, &r, out, err);
     v->kept_rows = true;
-    rv_buf_fini(&r.text);
+    rows_fini(&r);
     return rc;
 }
 
 int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err)
 {
+    rv_str name = rv_str_of(v->agent->tools.chained), id = rv_str_of(call_id);
     rv_buf content = RV_BUF_INIT(MAX_ROWS);
-    json_object *call = NULL;
     struct rows r;
 
     if (!keeps(v))
         return 0;
-    rows_init(&r, v, RV_TURN_COMPLETED);
-    r.w = rv_jw_on(&r.text);
+    int rc = rows_init(&r, v, RV_TURN_COMPLETED, err);
     rv_json_write(v->chained, &content);
-    int rc = (call = json_object_new_object()) ? rv_buf_check(&content, "a chained result", err)
-                                               : RV_FAIL(err, RV_E_NOMEM, "keep a chained call");
     if (rc == 0)
-        rc = rv_json_set_text(call, "name", v->agent->tools.chained, err);
-    if (rc == 0)
-        rc = rv_json_set_text(call, "id", call_id, err);
+        rc = rv_buf_check(&content, "a chained result", err);
     if (rc == 0) {
         rv_row_begin(&r, RV_MESSAGE_TOOL_CALL, v->now_us);
-        rv_jw_key(&r.w, "tool_calls");
-        rv_jw_obj(&r.w);
-        rv_jw_kv_text(&r.w, "name", v->agent->tools.chained);
-        rv_jw_kv_text(&r.w, "id", call_id);
-        rv_jw_kv_value(&r.w, "arguments", v->output);
-        rv_jw_obj_end(&r.w);
+        rv_jw *w = rv_row_json(&r, &r.calls);
+        rv_jw_kv_str(w, "name", name);
+        rv_jw_kv_str(w, "id", id);
+        rv_jw_kv_value(w, "arguments", v->output);
+        rv_jw_obj_end(w);
         rv_row_end(&r);
-        rv_row_response(&r, call, rv_buf_str(&content), false);
+        rv_row_response(&r, name, id, rv_buf_str(&content), false);
         rc = hand_over(v, &r, out, err);
     }
-    json_object_put(call);
     rv_buf_fini(&content);
-    rv_buf_fini(&r.text);
+    rows_fini(&r);
     return rc;
 }

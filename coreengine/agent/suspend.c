@@ -2,9 +2,11 @@
  * model, and what an approval opens when the stage is visited again (rule 6.1's gate, 5.10). */
 #include "coreengine/agent/tools_internal.h"
 
+#include <json-c/linkhash.h>
 #include <string.h>
 
-#define KEPT_MAX ((size_t)64 << 20)
+#define KEPT_MAX   ((size_t)64 << 20)
+#define ROW_LEVELS 4 /* of a list of rows around the arguments of a call, which may be as deep as any JSON */
 
 static const struct rv_json_opts usage_opts = {.what = "usage"};
 
@@ -49,18 +51,12 @@ static int keep_counts(const struct model_progress *t, json_object *kept, rv_err
 /* What actions said of the session. */
 static int keep_session(const rv_visit *v, json_object *kept, rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(KEPT_MAX);
     json_object *routing = NULL;
-    rv_jw w = rv_jw_on(&text);
     int rc = v->session_name ? rv_json_set_text(kept, "session_name", v->session_name, err) : 0;
 
     if (rc < 0 || !v->shared->conversation || !v->shared->conversation->has_routing)
         return rc;
-    rv_routing_write_json(&v->routing, &w);
-    rc = rv_buf_check(&text, "the state of a routing", err);
-    if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&text), NULL, &routing, err);
-    rv_buf_fini(&text);
+    rc = rv_routing_value(&v->routing, &routing, err);
     return rc == 0 ? rv_json_set_take(kept, "routing", routing, err) : rc;
 }
 
@@ -77,6 +73,60 @@ static int take_session(rv_visit *v, json_object *kept, rv_err **err)
     return v->session_name ? 0 : RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
 }
 
+/* Adds the rows of agents that were asked, by their calls. */
+static int keep_child_rows(json_object *kept, const struct child_rows *first, rv_err **err)
+{
+    json_object *all = json_object_new_object();
+    int rc = rv_json_set_take(kept, "child_rows", all, err);
+
+    for (const struct child_rows *c = first; c && rc == 0; c = c->next) {
+        rv_buf text = RV_BUF_INIT(KEPT_MAX);
+        rv_turn_write_rows(c->rows, &text);
+        rc = rv_buf_check(&text, "the rows of an agent", err);
+        if (rc == 0)
+            rc = rv_json_set_str(all, c->call_id, rv_buf_str(&text), err);
+        rv_buf_fini(&text);
+    }
+    return rc;
+}
+
+static int take_rows(struct model_progress *t, const char *call_id, rv_str text, rv_err **err)
+{
+    const struct rv_json_opts opts = {
+        .max_bytes = KEPT_MAX, .max_depth = RV_JSON_MAX_DEPTH + ROW_LEVELS, .what = "the rows of an agent"};
+    struct rv_turn *rows = rv_turn_new(RV_ROWS_MAX);
+    rv_buf array = RV_BUF_INIT(KEPT_MAX);
+    json_object *json = NULL;
+    int rc = rows ? 0 : RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
+
+    rv_buf_putc(&array, '[');
+    rv_buf_add_str(&array, text);
+    rv_buf_putc(&array, ']');
+    if (rc == 0)
+        rc = rv_buf_check(&array, "the rows of an agent", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&array), &opts, &json, err);
+    if (rc == 0)
+        rc = rv_turn_read_rows(json, rows, err);
+    json_object_put(json);
+    rv_buf_fini(&array);
+    if (rc == 0)
+        return rv_rows_keep_child(t, rv_str_of(call_id), rows, err);
+    rv_turn_free(rows);
+    return rc;
+}
+
+static int take_child_rows(struct model_progress *t, json_object *kept, rv_err **err)
+{
+    int rc = 0;
+
+    if (kept) {
+        json_object_object_foreach (kept, call_id, text)
+            rc = rc == 0 ? take_rows(t, call_id, rv_json_str(text), err) : rc;
+    }
+    return rc;
+}
+
 /* Texts that become rows of the session when the turn is over. */
 static int keep_said(const struct model_progress *t, json_object *kept, rv_err **err)
 {
@@ -86,8 +136,8 @@ static int keep_said(const struct model_progress *t, json_object *kept, rv_err *
         rc = rv_json_set_int(kept, "answer_at", (int64_t)t->answer_at, err);
     if (rc == 0 && t->is_muted)
         rc = rv_json_set_bool(kept, "is_muted", true, err);
-    if (rc == 0)
-        rc = keep_copy(kept, "child_rows", t->child_rows, err);
+    if (rc == 0 && t->child_rows)
+        rc = keep_child_rows(kept, t->child_rows, err);
     if (rc == 0 && !rv_usage_is_zero(&t->child_usage))
         rc = keep_usage(kept, "child_usage", &t->child_usage, err);
     return rc;
@@ -140,7 +190,7 @@ static int take_said(struct model_progress *t, json_object *kept, rv_err **err)
     RV_IGNORE(!rv_json_get_bool(kept, "is_muted", &t->is_muted), "absent: false");
     RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(kept, "child_usage"), &t->child_usage), "absent: 0");
     int rc = rv_buf_check(&t->visible, "what was said", err);
-    return rc == 0 && rows ? rv_json_dup(rows, &t->child_rows, err) : rc;
+    return rc == 0 ? take_child_rows(t, rows, err) : rc;
 }
 
 static int take_conversation(rv_visit *v, json_object *kept, rv_err **err)

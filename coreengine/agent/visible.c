@@ -189,11 +189,10 @@ void rv_row_words(struct rows *r, size_t turn)
         return;
     r->visible_at = at + words.len;
     rv_row_begin(r, RV_MESSAGE_ASSISTANT, r->v->now_us);
-    rv_jw_kv_str(&r->w, "content", words);
-    rv_jw_key(&r->w, "metadata"); /* it is not the answer */
-    rv_jw_obj(&r->w);
-    rv_jw_kv_bool(&r->w, "before_calls", true);
-    rv_jw_obj_end(&r->w);
+    rv_row_content(r, words);
+    rv_jw *w = rv_row_json(r, &r->metadata);
+    rv_jw_kv_bool(w, "before_calls", true); /* it is not the answer */
+    rv_jw_obj_end(w);
     rv_row_end(r);
 }
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CHILD_ROWS  ((size_t)64 << 20)
 #define ERROR_MAX_BYTES ((size_t)64 << 10) /* of what a provider, tool or plugin says went wrong */
 
 static int advance(rv_visit *v, struct rv_effects *out, rv_err **err);
@@ -44,7 +43,6 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->routed_rule = -1;
     v->result.next = RV_TARGET_NONE;
     v->result.reason = RV_REASON_NONE;
-    v->rows = RV_BUF_INIT(MAX_CHILD_ROWS);
     v->partial = RV_BUF_INIT(RV_LLM_MAX_REPLY);
     rv_visible_init(&v->model);
     v->routing = RV_ROUTING_INIT;
@@ -96,7 +94,7 @@ void rv_visit_free(rv_visit *v)
     json_object_put(v->previous);
     json_object_put(v->approved_policies);
     json_object_put(v->chained);
-    rv_buf_fini(&v->rows);
+    rv_turn_free(v->rows);
     rv_buf_fini(&v->partial);
     free(v->session_name);
     free(v->confirm_message);

@@ -132,6 +132,19 @@ static void read_count(json_object *json, const char *key, int64_t *out)
         *out = n;
 }
 
+int rv_routing_value(const struct rv_routing *r, json_object **out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    rv_jw w = rv_jw_on(&text);
+
+    rv_routing_write_json(r, &w);
+    int rc = rv_buf_check(&text, "the state of a routing", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), NULL, out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
 void rv_routing_read_json(json_object *json, struct rv_routing *out)
 {
     json_object *v = NULL;

@@ -96,8 +96,7 @@ void rv_json_write_spaced(json_object *v, rv_buf *out)
     }
 }
 
-#define US_PER_MINUTE    (INT64_C(60) * 1000000)
-#define ROUTING_MAX_TEXT 4096 /* bytes: three names, escaped, and the transitions need 2700 */
+#define US_PER_MINUTE (INT64_C(60) * 1000000)
 
 static void fail(rv_buf *out, int rc)
 {
@@ -216,22 +215,15 @@ static void write_session(rv_buf *out, const struct rv_conversation *c, bool can
 
 static void write_routing(rv_buf *out, const struct rv_routing *r)
 {
-    rv_buf text = RV_BUF_INIT(ROUTING_MAX_TEXT);
-    rv_jw w = rv_jw_on(&text);
     json_object *json = NULL;
-    int rc;
+    int rc = rv_routing_value(r, &json, NULL);
 
-    rv_routing_write_json(r, &w);
-    rc = rv_buf_check(&text, "routing", NULL);
-    if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&text), NULL, &json, NULL);
     if (rc == 0) {
         rv_buf_puts(out, "\nRouting: ");
         rv_json_write_spaced(json, out);
     }
     fail(out, rc);
     json_object_put(json);
-    rv_buf_fini(&text);
 }
 
 void rv_instructions_write(const struct rv_conversation *c, const char *agent, bool can_look_up, int64_t now_us,

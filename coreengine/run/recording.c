@@ -175,9 +175,12 @@ void rv_effect_write_json(const struct rv_effects *all, const struct rv_effect *
         rv_jw_raw(w, rv_effect_text(all, e));
         break;
     case RV_EFFECT_SAVE:
-    case RV_EFFECT_KEEP:
-        rv_jw_key(w, e->kind == RV_EFFECT_SAVE ? "state" : "turn");
+        rv_jw_key(w, "state");
         rv_jw_raw(w, (rv_str){e->request, e->request_len});
+        break;
+    case RV_EFFECT_KEEP:
+        rv_jw_key(w, "turn");
+        rv_turn_write_json(e->turn, w);
         break;
     case RV_EFFECT_FINISH:
         rv_jw_kv_text(w, "status", rv_run_status_text(e->status));
