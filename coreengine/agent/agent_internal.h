@@ -141,15 +141,15 @@ static inline bool rv_visit_refuses_big_ints(const rv_visit *v)
     return v->shared->rules < RV_RULES_2;
 }
 
-static inline struct rv_visit_shared *rv_visit_root(struct rv_visit_shared *s)
-{
-    return s->root ? s->root : s;
-}
 /** The stage that effects name: of a delegated agent, the one below which it works. */
 static inline int rv_visit_stage_of(const struct rv_visit *v)
 {
     return v->shared->origin ? v->shared->asking_stage : v->agent->index;
 }
+
+/** Emit an event of the visit. */
+#define rv_visit_emit(v, out, kind, ...)                                                                               \
+    RV_EMIT((v)->shared, out, kind, (v)->agent->index, (v)->visit_no, (v)->now_us, __VA_ARGS__)
 
 /* --- phase.c: what all phases use --- */
 #define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
@@ -179,8 +179,6 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
  * outcome never expires. */
 int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
                    rv_err **err);
-/** Append at most 200 bytes of text, cut at a UTF-8 border and marked with three dots. */
-void rv_visit_preview(rv_jw *w, const char *key, rv_str text);
 /** FNV-1a over text and its NUL. Start with the init value. */
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);

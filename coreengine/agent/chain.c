@@ -42,7 +42,6 @@ static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_e
 {
     char id[RV_UUID_MAX];
     rv_buf key = RV_BUF_INIT(4096);
-    rv_jw w;
 
     v->chained = result;
     v->phase = PHASE_SETTLE;
@@ -54,20 +53,15 @@ static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_e
     rv_buf_fini(&key);
     if (rc == 0)
         rc = rv_visit_keep_chain(v, id, out, err);
-    if (rc == 0 && rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w)) {
+    if (rc == 0) {
         const char *status = "success", *text = NULL;
         if (!rv_json_get_text(result, "status", &status))
             status = "success";
-        if (v->last_call)
-            rv_jw_kv_int(&w, "call_id", v->last_call);
-        rv_jw_kv_text(&w, "tool", v->agent->tools.chained);
-        rv_jw_kv_text(&w, "step_id", id);
-        rv_jw_kv_text(&w, "status", status);
-        rv_jw_kv_bool(&w, "chained", true);
-        if (rv_json_get_text(result, "error", &text))
-            rv_visit_preview(&w, "error", rv_str_of(text));
-        rv_step_write_values(v, v->output, result, v->last_call, &w, out);
-        rv_emit_end(out, &w);
+        bool has_error = rv_json_get_text(result, "error", &text);
+        rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_IF(v->last_call, RV_M_INT("call_id", v->last_call)),
+                      RV_M_TEXT("tool", v->agent->tools.chained), RV_M_TEXT("step_id", id), RV_M_TEXT("status", status),
+                      RV_M_BOOL("chained", true), RV_M_IF(has_error, RV_M_PREVIEW("error", rv_str_of(text))),
+                      RV_M_ARGUMENTS(v, v->output), RV_M_RESULT(v, result, v->last_call));
     }
     return rc;
 }
@@ -118,7 +112,6 @@ static int call_tool(rv_visit *v, const struct rv_tool_info *info, json_object *
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
     rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     char id[RV_UUID_MAX];
-    rv_jw w;
 
     rv_json_write(args, &request);
     rv_visit_uuid(v, "chained_call", 0, id); /* the key: once, however often it is tried */
@@ -132,14 +125,9 @@ static int call_tool(rv_visit *v, const struct rv_tool_info *info, json_object *
     if (rc < 0 || !v->waiting_for)
         return rc;
     v->chain_call = v->waiting_for;
-    if (rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
-        rv_jw_kv_int(&w, "call_id", v->waiting_for);
-        rv_jw_kv_text(&w, "tool", v->agent->tools.chained);
-        rv_jw_kv_text(&w, "step_id", id);
-        rv_jw_kv_bool(&w, "chained", true);
-        rv_step_write_values(v, args, NULL, 0, &w, out);
-        rv_emit_end(out, &w);
-    }
+    rv_visit_emit(v, out, RV_EMIT_TOOL_CALL_START, RV_M_INT("call_id", v->waiting_for),
+                  RV_M_TEXT("tool", v->agent->tools.chained), RV_M_TEXT("step_id", id), RV_M_BOOL("chained", true),
+                  RV_M_ARGUMENTS(v, args));
     return 0;
 }
 

@@ -18,44 +18,25 @@ static int64_t counted_llm_calls(const rv_visit *v)
 /* next: the stage that follows; NULL: none. */
 static void emit_completed(rv_visit *v, const char *status, const char *next, struct rv_effects *out)
 {
-    rv_jw w;
+    bool failed = v->error_text != NULL;
 
-    if (!rv_emit_begin(v->shared, out, v->shared->origin ? RV_EMIT_AGENT_COMPLETED : RV_EMIT_STAGE_COMPLETED,
-                       v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    rv_jw_kv_text(&w, "status", status);
-    rv_jw_kv_text(&w, "outcome", rv_outcome_text(v->result.outcome));
-    rv_jw_kv_text(&w, "output_key", v->agent->output.key);
-    rv_jw_kv_value(&w, "output", v->error_text ? NULL : v->output);
-    rv_jw_kv_text(&w, "next_stage", next);
-    rv_jw_kv_int(&w, "duration_ms", duration_ms(v));
-    rv_jw_kv_int(&w, "llm_calls", counted_llm_calls(v));
-    if (!rv_usage_is_zero(&v->model.usage)) {
-        rv_jw_key(&w, "usage");
-        rv_usage_write_json(&v->model.usage, &w);
-    }
-    if (v->error_text) {
-        rv_jw_kv_text(&w, "error_type", v->error_type);
-        rv_jw_kv_text(&w, "error", v->error_text);
-    }
-    rv_emit_end(out, &w);
+    rv_visit_emit(
+        v, out, v->shared->origin ? RV_EMIT_AGENT_COMPLETED : RV_EMIT_STAGE_COMPLETED, RV_M_TEXT("status", status),
+        RV_M_TEXT("outcome", rv_outcome_text(v->result.outcome)), RV_M_TEXT("output_key", v->agent->output.key),
+        RV_M_OF(VALUE, "output", failed ? NULL : v->output), RV_M_TEXT("next_stage", next),
+        RV_M_INT("duration_ms", duration_ms(v)), RV_M_INT("llm_calls", counted_llm_calls(v)),
+        RV_M_IF(!rv_usage_is_zero(&v->model.usage), RV_M_USAGE("usage", &v->model.usage)),
+        RV_M_IF(failed, RV_M_TEXT("error_type", v->error_type)), RV_M_IF(failed, RV_M_TEXT("error", v->error_text)));
 }
 
 static void emit_decision(rv_visit *v, int to, enum rv_route_by by, struct rv_effects *out)
 {
-    rv_jw w;
+    const struct rv_rule *rule = by == RV_ROUTE_RULE ? &v->agent->routing.rules[v->routed_rule] : NULL;
 
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_ROUTING_DECISION, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    rv_jw_kv_text(&w, "from", v->agent->name);
-    rv_jw_kv_text(&w, "to", rv_pipeline_target_name(v->shared->pipeline, to));
-    rv_jw_kv_text(&w, "reason", rv_route_by_text(by));
-    if (by == RV_ROUTE_RULE) {
-        const struct rv_rule *rule = &v->agent->routing.rules[v->routed_rule];
-        rv_jw_kv_int(&w, "rule", v->routed_rule);
-        rv_jw_kv_text(&w, "condition", rule->when ? rv_expr_text(rule->when) : rule->condition);
-    }
-    rv_emit_end(out, &w);
+    rv_visit_emit(v, out, RV_EMIT_ROUTING_DECISION, RV_M_TEXT("from", v->agent->name),
+                  RV_M_TEXT("to", rv_pipeline_target_name(v->shared->pipeline, to)),
+                  RV_M_TEXT("reason", rv_route_by_text(by)), RV_M_IF(rule, RV_M_INT("rule", v->routed_rule)),
+                  RV_M_IF(rule, RV_M_TEXT("condition", rule->when ? rv_expr_text(rule->when) : rule->condition)));
 }
 
 /* Is it to go on when a person has answered? Then its turn is not over. An agent that was asked never goes on. */

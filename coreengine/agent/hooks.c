@@ -357,17 +357,14 @@ static int route_by_default(rv_visit *v, struct rv_effects *out, rv_err **err)
 static int route_nowhere(rv_visit *v, const char *next, struct rv_effects *out, rv_err **err)
 {
     bool strict = v->shared->rules < RV_RULES_2 || v->shared->pipeline->execution.strict_transition_validation;
-    rv_jw w;
 
     v->routed_to = RV_TARGET_NONE;
     if (strict)
         return rv_visit_fail(v, "ProcessingError", err, "routing function \"%s\" chose \"%.*s\", which is no stage",
                              v->agent->routing.function, RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
-    if (rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w)) {
-        rv_jw_kv_text(&w, "message", "the routing function chose a target that does not exist: the default decides");
-        rv_visit_preview(&w, "target", rv_str_of(next));
-        rv_emit_end(out, &w);
-    }
+    rv_visit_emit(v, out, RV_EMIT_WARNING,
+                  RV_M_TEXT("message", "the routing function chose a target that does not exist: the default decides"),
+                  RV_M_PREVIEW("target", rv_str_of(next)));
     return route_by_default(v, out, err);
 }
 

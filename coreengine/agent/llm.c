@@ -159,18 +159,13 @@ void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out)
 {
     int64_t worst = v->model.reserved_micro_usd;
     const struct rv_usage used = {.calls = 1, .cost_micro_usd = worst, .estimated = true};
-    rv_jw w;
 
     if (worst == 0)
         return;
     release(v);
     count(v, &used);
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    rv_jw_kv_text(&w, "message", why);
-    rv_jw_kv_int(&w, "call_id", v->last_call);
-    rv_jw_kv_int(&w, "cost_micro_usd", worst);
-    rv_emit_end(out, &w);
+    rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_TEXT("message", why), RV_M_INT("call_id", v->last_call),
+                  RV_M_INT("cost_micro_usd", worst));
 }
 
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
@@ -376,7 +371,6 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
                               .name = rv_visit_role(v),
                               .timeout_ms = v->shared->pipeline->execution.llm_timeout_ms};
     size_t before = out->n;
-    rv_jw w;
 
     write_key(v, &key);
     call.key = key.len > 0 ? rv_buf_cstr(&key) : NULL;
@@ -397,18 +391,11 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     out->items[out->n - 1].is_muted = rv_visible_is_muted(v);
     out->items[out->n - 1].ids_upto = rv_messages_ids_upto(v);
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
-    if (rv_emit_begin(v->shared, out, RV_EMIT_LLM_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
-        rv_jw_kv_int(&w, "call_id", v->waiting_for);
-        rv_jw_kv_text(&w, "role", rv_visit_role(v));
-        rv_jw_kv_text(&w, "model", model ? model->model : NULL);
-        rv_jw_kv_int(&w, "attempt", v->attempt);
-        rv_jw_kv_int(&w, "prompt_bytes", (int64_t)v->model.prompt_len);
-        if (v->model.rounds > 0)
-            rv_jw_kv_int(&w, "round", v->model.rounds + 1);
-        if (rv_visible_is_muted(v))
-            rv_jw_kv_bool(&w, "muted", true);
-        rv_emit_end(out, &w);
-    }
+    rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for),
+                  RV_M_TEXT("role", rv_visit_role(v)), RV_M_TEXT("model", model ? model->model : NULL),
+                  RV_M_INT("attempt", v->attempt), RV_M_INT("prompt_bytes", (int64_t)v->model.prompt_len),
+                  RV_M_IF(v->model.rounds > 0, RV_M_INT("round", v->model.rounds + 1)),
+                  RV_M_IF(rv_visible_is_muted(v), RV_M_BOOL("muted", true)));
     return 0;
 }
 

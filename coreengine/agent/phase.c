@@ -99,7 +99,6 @@ int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **e
 
 #define BACKOFF_FIRST_US 1000000 /* doubles with each attempt (W16) */
 #define BACKOFF_MAX_US   30000000
-#define PREVIEW_BYTES    200
 
 int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
@@ -148,17 +147,11 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
 
 int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
 {
-    rv_jw w;
-
     if (v->now_us + wait >= v->deadline_us)
         return 0;
 
-    if (rv_emit_begin(v->shared, out, RV_EMIT_RETRY, v->agent->index, v->visit_no, v->now_us, &w)) {
-        rv_jw_kv_int(&w, "attempt", attempt);
-        rv_jw_kv_int(&w, "wait_ms", wait / 1000);
-        rv_jw_kv_text(&w, "error", why);
-        rv_emit_end(out, &w);
-    }
+    rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("attempt", attempt), RV_M_INT("wait_ms", wait / 1000),
+                  RV_M_TEXT("error", why));
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
     if (!e)
         return 0; /* sticky in out: the step fails as a whole */
@@ -235,17 +228,4 @@ int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_o
     else
         spec.message = text;
     return rv_envelope_raise(v->env, &spec, v->now_us, err);
-}
-
-void rv_visit_preview(rv_jw *w, const char *key, rv_str text)
-{
-    if (text.len <= PREVIEW_BYTES) {
-        rv_jw_kv_str(w, key, text);
-        return;
-    }
-    char preview[PREVIEW_BYTES + 3];
-    rv_str cut = rv_utf8_cut(text, PREVIEW_BYTES);
-    memcpy(preview, cut.ptr, cut.len);
-    memcpy(preview + cut.len, "...", 3);
-    rv_jw_kv_str(w, key, (rv_str){preview, cut.len + 3});
 }

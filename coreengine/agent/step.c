@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RESULT ((size_t)16 << 10) /* bytes of a result that stand in its event */
-#define MAX_NAME   200                /* bytes of a tool's name in an error: a model may have made it up */
+#define MAX_NAME 200 /* bytes of a tool's name in an error: a model may have made it up */
 
 static json_object *step_of(const rv_visit *v, size_t index)
 {
@@ -228,73 +227,6 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
     return 0;
 }
 
-/* --- events --- */
-
-/* A long one is named: the journal has it, in the record of the call's answer. */
-static void write_result(json_object *result, int64_t call_id, rv_jw *w, struct rv_effects *out)
-{
-    rv_buf text = RV_BUF_INIT(RV_EFFECTS_MAX_TEXT);
-    char sha256[RV_HASH_MAX];
-
-    rv_json_write(result, &text);
-    if (text.rc < 0) {
-        out->rc = text.rc == RV_E_NOMEM ? RV_E_NOMEM : out->rc;
-    } else if (text.len <= MAX_RESULT) {
-        rv_jw_key(w, "result");
-        rv_jw_raw(w, rv_buf_str(&text));
-    } else {
-        rv_visit_preview(w, "result_preview", rv_buf_str(&text));
-        rv_hash_of(rv_buf_str(&text), sha256);
-        rv_jw_key(w, "result_ref");
-        rv_jw_obj(w);
-        if (call_id)
-            rv_jw_kv_int(w, "call_id", call_id);
-        rv_jw_kv_int(w, "bytes", (int64_t)text.len);
-        rv_jw_kv_text(w, "sha256", sha256);
-        rv_jw_obj_end(w);
-    }
-    rv_buf_fini(&text);
-}
-
-static void write_arguments(json_object *arguments, rv_jw *w)
-{
-    rv_jw_key(w, "arguments");
-    if (arguments) {
-        rv_jw_value(w, arguments);
-    } else {
-        rv_jw_obj(w);
-        rv_jw_obj_end(w);
-    }
-}
-
-void rv_step_write_values(const rv_visit *v, json_object *arguments, json_object *result, int64_t call_id, rv_jw *w,
-                          struct rv_effects *out)
-{
-    if (v->shared->rules < RV_RULES_2)
-        return;
-    write_arguments(arguments, w);
-    if (result)
-        write_result(result, call_id, w, out);
-}
-
-static void tell_start(rv_visit *v, size_t index, int64_t attempt, int64_t call_id, rv_str sent, struct rv_effects *out)
-{
-    char scratch[48];
-    rv_jw w;
-
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    rv_jw_kv_int(&w, "call_id", call_id);
-    rv_jw_kv_str(&w, "tool", rv_step_tool(v, index));
-    rv_jw_kv_str(&w, "step_id", rv_step_id(v, index, scratch, sizeof scratch));
-    rv_jw_kv_int(&w, "step_number", (int64_t)index + 1);
-    rv_jw_kv_int(&w, "total_steps", (int64_t)json_object_array_length(v->tools.steps));
-    rv_jw_kv_int(&w, "attempt", attempt);
-    rv_visit_preview(&w, "params_preview", sent);
-    rv_step_write_values(v, rv_step_parameters(v, index), NULL, 0, &w, out);
-    rv_emit_end(out, &w);
-}
-
 /* --- the call --- */
 
 int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info, int64_t *call_id,
@@ -303,6 +235,7 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX);
     json_object *params = rv_step_parameters(v, index);
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
+    char scratch[48];
 
     *call_id = 0;
     if (params)
@@ -333,7 +266,12 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     if (asked)
         *call_id = v->waiting_for;
     if (asked)
-        tell_start(v, index, attempt, *call_id, sent, out);
+        rv_visit_emit(v, out, RV_EMIT_TOOL_CALL_START, RV_M_INT("call_id", *call_id),
+                      RV_M_STR("tool", rv_step_tool(v, index)),
+                      RV_M_STR("step_id", rv_step_id(v, index, scratch, sizeof scratch)),
+                      RV_M_INT("step_number", (int64_t)index + 1),
+                      RV_M_INT("total_steps", (int64_t)json_object_array_length(v->tools.steps)),
+                      RV_M_INT("attempt", attempt), RV_M_PREVIEW("params_preview", sent), RV_M_ARGUMENTS(v, params));
     rv_buf_fini(&key);
     return rc;
 }

@@ -13,15 +13,12 @@
 static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(1024);
-    rv_jw w;
 
     rv_buf_printf(&text, "tool \"%.*s\" gave an action that is none: %s",
                   RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, index), 200)), what);
     int rc = rv_buf_check(&text, "a warning", err);
-    if (rc == 0 && rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w)) {
-        rv_jw_kv_str(&w, "message", rv_buf_str(&text));
-        rv_emit_end(out, &w);
-    }
+    if (rc == 0)
+        rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_STR("message", rv_buf_str(&text)));
     rv_buf_fini(&text);
     return rc;
 }
@@ -84,21 +81,10 @@ static const char *observation_fault(json_object *payload)
 static void tell(rv_visit *v, size_t index, const char *type, json_object *payload, struct rv_effects *out)
 {
     char scratch[48];
-    rv_jw w;
 
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_ACTION, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    rv_jw_kv_text(&w, "action_type", type);
-    rv_jw_key(&w, "payload");
-    if (payload) {
-        rv_jw_value(&w, payload);
-    } else {
-        rv_jw_obj(&w);
-        rv_jw_obj_end(&w);
-    }
-    rv_jw_kv_str(&w, "tool", rv_step_tool(v, index));
-    rv_jw_kv_str(&w, "tool_call_id", rv_step_id(v, index, scratch, sizeof scratch));
-    rv_emit_end(out, &w);
+    rv_visit_emit(v, out, RV_EMIT_ACTION, RV_M_TEXT("action_type", type), RV_M_OF(OBJECT, "payload", payload),
+                  RV_M_STR("tool", rv_step_tool(v, index)),
+                  RV_M_STR("tool_call_id", rv_step_id(v, index, scratch, sizeof scratch)));
 }
 
 /* Only the stage's own agent speaks for the session. */
@@ -158,32 +144,25 @@ static int act_on(rv_visit *v, size_t index, json_object *entry, struct rv_effec
 
 static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out)
 {
-    const char *status = NULL, *text = NULL;
+    const char *status = NULL, *type = NULL, *text = NULL;
     char scratch[48];
     json_object *data = NULL;
     int64_t ms = 0;
-    rv_jw w;
 
     if (!rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0)
         v->tools.all_succeeded = false;
     RV_IGNORE(!rv_json_get_int(entry, "execution_time_ms", &ms), "it has one");
     v->tools.total_ms += ms;
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    if (call_id)
-        rv_jw_kv_int(&w, "call_id", call_id);
-    rv_jw_kv_str(&w, "tool", rv_step_tool(v, index));
-    rv_jw_kv_str(&w, "step_id", rv_step_id(v, index, scratch, sizeof scratch));
-    rv_jw_kv_text(&w, "status", status);
-    rv_jw_kv_int(&w, "execution_time_ms", ms);
     json_object *error = rv_json_get_obj(entry, "error");
-    if (error && rv_json_get_text(error, "type", &text))
-        rv_jw_kv_text(&w, "error_type", text);
-    if (error && rv_json_get_text(error, "message", &text))
-        rv_visit_preview(&w, "error", rv_str_of(text));
+    bool has_type = error && rv_json_get_text(error, "type", &type);
+    bool has_text = error && rv_json_get_text(error, "message", &text);
     json_object_object_get_ex(entry, "data", &data);
-    rv_step_write_values(v, rv_step_parameters(v, index), data, call_id, &w, out);
-    rv_emit_end(out, &w);
+    rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_IF(call_id, RV_M_INT("call_id", call_id)),
+                  RV_M_STR("tool", rv_step_tool(v, index)),
+                  RV_M_STR("step_id", rv_step_id(v, index, scratch, sizeof scratch)), RV_M_TEXT("status", status),
+                  RV_M_INT("execution_time_ms", ms), RV_M_IF(has_type, RV_M_TEXT("error_type", type)),
+                  RV_M_IF(has_text, RV_M_PREVIEW("error", rv_str_of(text))),
+                  RV_M_ARGUMENTS(v, rv_step_parameters(v, index)), RV_M_RESULT(v, data, call_id));
 }
 
 int rv_step_ended(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out, rv_err **err)

@@ -54,10 +54,11 @@ RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event
 /** The entry of one that could not be called, or failed. */
 RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
                                 int64_t ms, json_object **out, rv_err **err);
-/** Members of an event: `arguments` (NULL: none were given) and, unless NULL, `result`, or where it is to be found. Not
- *  of runs of the older rules. */
-void rv_step_write_values(const rv_visit *v, json_object *arguments, json_object *result, int64_t call_id, rv_jw *w,
-                          struct rv_effects *out);
+/* What a call was given and, with call_id, what came of it, as members of an event; not of runs of the older rules. */
+#define RV_M_ARGUMENTS(v, a) RV_M_IF((v)->shared->rules >= RV_RULES_2, RV_M_OF(OBJECT, "arguments", a))
+#define RV_M_RESULT(v, r, call_id)                                                                                     \
+    RV_M_IF((v)->shared->rules >= RV_RULES_2 && (r),                                                                   \
+            ((struct rv_member){.key = "result", .kind = RV_MEMBER_RESULT, .n = (call_id), .value = (r)}))
 
 /* --- tools.c: the order of steps --- */
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);

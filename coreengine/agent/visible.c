@@ -102,25 +102,6 @@ static int output_id(const rv_visit *v, rv_buf *id, rv_err **err)
     return rv_buf_check(id, "the id of an output", err);
 }
 
-static void emit_output(rv_visit *v, rv_str id, rv_buf *text, struct rv_effects *out)
-{
-    rv_jw w;
-
-    if (!rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w))
-        return;
-    rv_jw_kv_text(&w, "tool", v->agent->declared.doc->name);
-    rv_jw_kv_str(&w, "step_id", id);
-    rv_jw_kv_text(&w, "status", "success");
-    rv_jw_kv_bool(&w, "structured", true);
-    rv_jw_kv_value(&w, "result", v->output);
-    rv_emit_end(out, &w);
-    struct rv_effect *e = &out->items[out->n - 1];
-    e->call_id = v->model.call_id;
-    e->request = rv_buf_steal(text, &e->request_len);
-    if (!e->request)
-        out->rc = RV_E_NOMEM;
-}
-
 int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf id = RV_BUF_INIT(RV_JSON_MAX_BYTES), text = RV_BUF_INIT(RV_EFFECTS_MAX_TEXT);
@@ -128,13 +109,19 @@ int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (!v->agent->declared.doc || !v->agent->output.schema || !v->output || v->told_output)
         return 0;
     v->told_output = true;
-    rv_json_write(v->output, &text);
-    int rc = rv_buf_check(&text, "the output of an agent", err);
-    if (rc == 0)
-        rc = output_id(v, &id, err);
-    if (rc == 0)
-        emit_output(v, rv_buf_str(&id), &text, out);
+    int rc = output_id(v, &id, err);
+    struct rv_effect *e =
+        rc < 0 ? NULL
+               : rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_TEXT("tool", v->agent->declared.doc->name),
+                               RV_M_STR("step_id", rv_buf_str(&id)), RV_M_TEXT("status", "success"),
+                               RV_M_BOOL("structured", true), RV_M_OF(VALUE, "result", v->output));
     rv_buf_fini(&id);
+    if (!e)
+        return rc;
+    rv_json_write(v->output, &text);
+    rc = rv_buf_check(&text, "the output of an agent", err);
+    e->call_id = v->model.call_id;
+    e->request = rv_buf_steal(&text, &e->request_len);
     rv_buf_fini(&text);
     return rc;
 }

@@ -57,7 +57,6 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
     rv_str name = rv_str_of(agent->name);
-    rv_jw w;
 
     if (!v)
         return RV_E_NOMEM;
@@ -67,9 +66,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     if (rc < 0)
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
-    if (rv_emit_begin(shared, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, stage, v->visit_no,
-                      now_us, &w))
-        rv_emit_end(out, &w);
+    rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
     rc = rv_visit_resume_work(v, err);
     if (rc == 0 && !v->resumed)
         rc = rv_visit_sit_out(v, err);

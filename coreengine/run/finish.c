@@ -56,51 +56,31 @@ static const char *asking_stage(const rv_run *run, const struct rv_interrupt *in
 static void emit_interrupt(rv_run *run, int64_t now_us, struct rv_effects *out)
 {
     struct rv_interrupt in = rv_envelope_interrupt(run->env);
-    char time[RV_TIME_MAX];
-    rv_jw w;
 
-    if (!in.exists || !rv_emit_begin(&run->shared, out, RV_EMIT_INTERRUPT_PENDING, -1, 0, now_us, &w))
+    if (!in.exists)
         return;
-    rv_jw_kv_text(&w, "stage", asking_stage(run, &in));
-    rv_jw_kv_text(&w, "kind", rv_interrupt_kind_text(in.kind));
-    rv_jw_kv_text(&w, "id", in.id);
-    rv_jw_kv_text(&w, "question", in.question);
-    rv_jw_kv_text(&w, "message", in.message);
-    rv_jw_kv_value(&w, "data", in.data);
-    if (in.expires_at_us) {
-        rv_time_format(in.expires_at_us, time);
-        rv_jw_kv_text(&w, "expires_at", time);
-    }
-    rv_emit_end(out, &w);
+    rv_run_emit(run, out, RV_EMIT_INTERRUPT_PENDING, now_us, RV_M_TEXT("stage", asking_stage(run, &in)),
+                RV_M_TEXT("kind", rv_interrupt_kind_text(in.kind)), RV_M_TEXT("id", in.id),
+                RV_M_TEXT("question", in.question), RV_M_TEXT("message", in.message), RV_M_OF(VALUE, "data", in.data),
+                RV_M_IF(in.expires_at_us,
+                        ((struct rv_member){.key = "expires_at", .kind = RV_MEMBER_TIME, .n = in.expires_at_us})));
 }
 
 static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct rv_effects *out)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
-    rv_jw w;
 
-    if (error_text && rv_emit_begin(&run->shared, out, RV_EMIT_ERROR, -1, 0, now_us, &w)) {
-        rv_jw_kv_text(&w, "stage", f->current_stage);
-        rv_jw_kv_text(&w, "error", error_text);
-        rv_emit_end(out, &w);
-    }
-    if (!rv_emit_begin(&run->shared, out, RV_EMIT_DONE, -1, 0, now_us, &w))
-        return;
-    rv_jw_kv_text(&w, "stage", "__end__");
-    rv_jw_kv_text(&w, "status", rv_run_status_text(run->status));
-    rv_jw_kv_bool(&w, "terminated", f->terminated);
-    rv_jw_kv_text(&w, "terminal_reason", rv_reason_text(f->terminal_reason));
-    if (run->shared.rules >= RV_RULES_2)
-        rv_jw_kv_text(&w, "reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)));
-    rv_jw_kv_text(&w, "termination_reason", f->termination_reason);
-    rv_jw_kv_text(&w, "error", error_text);
-    rv_jw_kv_int(&w, "stage_visits", f->agent_hop_count);
-    rv_jw_kv_int(&w, "llm_calls", f->llm_call_count);
-    if (!rv_usage_is_zero(&f->usage)) {
-        rv_jw_key(&w, "usage");
-        rv_usage_write_json(&f->usage, &w);
-    }
-    rv_emit_end(out, &w);
+    if (error_text)
+        rv_run_emit(run, out, RV_EMIT_ERROR, now_us, RV_M_TEXT("stage", f->current_stage),
+                    RV_M_TEXT("error", error_text));
+    rv_run_emit(run, out, RV_EMIT_DONE, now_us, RV_M_TEXT("stage", "__end__"),
+                RV_M_TEXT("status", rv_run_status_text(run->status)), RV_M_BOOL("terminated", f->terminated),
+                RV_M_TEXT("terminal_reason", rv_reason_text(f->terminal_reason)),
+                RV_M_IF(run->shared.rules >= RV_RULES_2,
+                        RV_M_TEXT("reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)))),
+                RV_M_TEXT("termination_reason", f->termination_reason), RV_M_TEXT("error", error_text),
+                RV_M_INT("stage_visits", f->agent_hop_count), RV_M_INT("llm_calls", f->llm_call_count),
+                RV_M_IF(!rv_usage_is_zero(&f->usage), RV_M_USAGE("usage", &f->usage)));
 }
 
 int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,

@@ -138,7 +138,6 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
 static int start_batch(rv_run *run, const int *ready, size_t n, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     int over_visits, rc = 0;
-    rv_jw w;
 
     int *copy = malloc(n * sizeof *copy); /* reserve() reuses the array that ready stands in */
     if (!copy)
@@ -159,14 +158,8 @@ static int start_batch(rv_run *run, const int *ready, size_t n, int64_t now_us, 
         run->states[run->batch[i]] = RV_STAGE_ACTIVE;
         rc = rv_envelope_start_stage(run->env, rv_str_of(run->pipeline->agents[run->batch[i]].name), err);
     }
-    if (rc == 0 && rv_emit_begin(&run->shared, out, RV_EMIT_BATCH, -1, 0, now_us, &w)) {
-        rv_jw_key(&w, "stages");
-        rv_jw_arr(&w);
-        for (size_t i = 0; i < taken; i++)
-            rv_jw_text(&w, run->pipeline->agents[run->batch[i]].name);
-        rv_jw_arr_end(&w);
-        rv_emit_end(out, &w);
-    }
+    if (rc == 0)
+        rv_run_emit(run, out, RV_EMIT_BATCH, now_us, RV_M_STAGES("stages", run->batch, (int64_t)taken));
     return rc;
 }
 
@@ -233,15 +226,12 @@ static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err
 static void warn_conflicts(rv_run *run, const struct rv_merge *m, int64_t now_us, struct rv_effects *out)
 {
     size_t n = m->conflicts ? json_object_array_length(m->conflicts) : 0;
-    rv_jw w;
 
     for (size_t i = 0; i < n; i++)
-        if (rv_emit_begin(&run->shared, out, RV_EMIT_WARNING, -1, 0, now_us, &w)) {
-            rv_jw_kv_text(&w, "message",
-                          "two stages of a batch wrote the same output: the later one in stage order is kept");
-            rv_jw_kv_value(&w, "conflict", json_object_array_get_idx(m->conflicts, i));
-            rv_emit_end(out, &w);
-        }
+        rv_run_emit(
+            run, out, RV_EMIT_WARNING, now_us,
+            RV_M_TEXT("message", "two stages of a batch wrote the same output: the later one in stage order is kept"),
+            RV_M_OF(VALUE, "conflict", json_object_array_get_idx(m->conflicts, i)));
 }
 
 static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -390,7 +380,6 @@ static int skip(rv_run *run, int stage, const char *why, int64_t now_us, struct 
 {
     const struct rv_agent *a = &run->pipeline->agents[stage];
     size_t n;
-    rv_jw w;
 
     int rc = rv_envelope_record_skipped(run->env, rv_str_of(a->name), a->order.stage_order, now_us, err);
     if (rc < 0)
@@ -399,10 +388,7 @@ static int skip(rv_run *run, int stage, const char *why, int64_t now_us, struct 
     const int *deps = rv_pipeline_dependents(run->pipeline, stage, &n);
     for (size_t d = 0; d < n; d++)
         add_candidate(run, deps[d]);
-    if (rv_emit_begin(&run->shared, out, RV_EMIT_STAGE_SKIPPED, stage, 0, now_us, &w)) {
-        rv_jw_kv_text(&w, "reason", why);
-        rv_emit_end(out, &w);
-    }
+    RV_EMIT(&run->shared, out, RV_EMIT_STAGE_SKIPPED, stage, 0, now_us, RV_M_TEXT("reason", why));
     return 0;
 }
 

@@ -33,7 +33,6 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
 {
     const struct rv_pipeline *p = run->pipeline;
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
-    rv_jw w;
     int rc = 0;
 
     rv_run_hold_bounds(run);
@@ -47,15 +46,10 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
     run->started = true;
     run->status = RV_RUN_RUNNING;
     rv_envelope_set_status(run->env, RV_RUN_RUNNING);
-    if (rv_emit_begin(&run->shared, out, RV_EMIT_PIPELINE_STARTED, -1, 0, now_us, &w)) {
-        rv_jw_kv_text(&w, "pipeline", p->name);
-        rv_jw_kv_text(&w, "mode", rv_run_mode_text(run->parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL));
-        rv_jw_kv_bool(&w, "resumed", resumed);
-        rv_jw_kv_text(&w, "envelope_id", f->envelope_id);
-        rv_jw_kv_text(&w, "request_id", f->request_id);
-        rv_jw_kv_text(&w, "session_id", f->session_id);
-        rv_emit_end(out, &w);
-    }
+    rv_run_emit(run, out, RV_EMIT_PIPELINE_STARTED, now_us, RV_M_TEXT("pipeline", p->name),
+                RV_M_TEXT("mode", rv_run_mode_text(run->parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL)),
+                RV_M_BOOL("resumed", resumed), RV_M_TEXT("envelope_id", f->envelope_id),
+                RV_M_TEXT("request_id", f->request_id), RV_M_TEXT("session_id", f->session_id));
     return 0;
 }
 

@@ -44,6 +44,9 @@ static inline rv_str rv_run_shown(const char *stage)
     return rv_utf8_cut(rv_str_of(stage), 200);
 }
 
+/** Emit an event that belongs to no stage. */
+#define rv_run_emit(run, out, kind, now_us, ...) RV_EMIT(&(run)->shared, out, kind, -1, 0, now_us, __VA_ARGS__)
+
 /* sequential.c */
 int rv_run_sequential(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** Count the edge; a loop-back is told and clears what it clears, a limit ends the run. */

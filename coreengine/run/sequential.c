@@ -66,19 +66,13 @@ static int loop_back(rv_run *run, int from, int to, json_object *feedback, int64
 {
     struct rv_reset_rules rules = rv_pipeline_reset_rules(run->pipeline);
     rv_str text = feedback ? rv_json_str(feedback) : (rv_str){NULL, 0};
-    rv_jw w;
 
     int rc = rv_envelope_increment_iteration(run->env, text, &rules, err);
     if (rc < 0)
         return rc;
-    if (rv_emit_begin(&run->shared, out, RV_EMIT_ITERATION, -1, 0, now_us, &w)) {
-        rv_jw_kv_int(&w, "iteration", rv_envelope_fields(run->env)->iteration);
-        rv_jw_kv_text(&w, "from", run->pipeline->agents[from].name);
-        rv_jw_kv_text(&w, "to", run->pipeline->agents[to].name);
-        if (feedback)
-            rv_jw_kv_str(&w, "feedback", text);
-        rv_emit_end(out, &w);
-    }
+    rv_run_emit(run, out, RV_EMIT_ITERATION, now_us, RV_M_INT("iteration", rv_envelope_fields(run->env)->iteration),
+                RV_M_TEXT("from", run->pipeline->agents[from].name), RV_M_TEXT("to", run->pipeline->agents[to].name),
+                RV_M_IF(feedback, RV_M_STR("feedback", text)));
     return 0;
 }
 
