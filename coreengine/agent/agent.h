@@ -47,7 +47,7 @@ struct rv_visit_shared {
     const struct rv_origin *origin;             /* of a delegated agent; NULL: a stage's visit */
     int asking_stage;                           /* of a delegated agent: the stage of the run below which it works */
     int64_t deadline_us;                        /* of a delegated agent; 0: none of its own */
-    bool is_muted;                              /* of a delegated agent: people are not shown its words */
+    bool is_hidden;                             /* of a delegated agent: its text is not shown */
     const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
 };
 void rv_visit_shared_fini(struct rv_visit_shared *s); /* of the root; no visit is left then */
@@ -99,7 +99,7 @@ RV_MUST_CHECK int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_
  * come of model calls, as the event says it; NULL or an array. */
 RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t now_us,
                                   struct rv_effects *out, rv_err **err);
-/** A stage that waits for a person never goes on: what was said in its turn is kept as cancelled. Nothing where it does
+/** A stage that waits for a person never goes on: the messages of its turn are kept as cancelled. Nothing where it does
  * not wait in the middle of one. */
 RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                                    int64_t now_us, struct rv_effects *out, rv_err **err);

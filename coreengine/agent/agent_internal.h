@@ -43,7 +43,7 @@ struct tool_progress {
     int64_t key_visit;       /* whose idempotency key the step at `at` has; 0: this visit's */
     enum {
         REVIEW_NONE,
-        REVIEW_HAPPENED, /* a person said that the call at `at` happened, with the result `stated` */
+        REVIEW_HAPPENED, /* the review says that the call at `at` happened, with the result `stated` */
         REVIEW_FAIL,     /* or that the stage is to fail */
         REVIEW_ASK,      /* the question is not answered yet: ask again */
     } review;
@@ -84,8 +84,9 @@ struct model_progress {
                                       structured agent, whose text is not shown, its own */
     size_t answer_at;              /* where in `visible` the text of asked agents begins that is the answer as long as
                                       the agent itself adds nothing; SIZE_MAX: there is none */
-    bool is_muted;                 /* an agent that was asked has spoken, in place of this one */
+    bool is_hidden;                /* the text of an agent that was asked is shown in place of its own */
     struct child_rows *child_rows; /* of the agents that were asked, in the order of their ends; owned */
+    json_object *arguments;        /* of calls, parsed, by their ids; owned; NULL: none */
     json_object *final_calls;      /* of the reply that had the output; owned; NULL: none */
     json_object *new_calls; /* of the reply that is being judged, until they are in `messages`; owned; NULL: none */
     struct rv_usage child_usage; /* of the agents that were asked */
@@ -253,23 +254,23 @@ void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
 void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
 /** The number up to which counted ids may be those of older rows of the session; 0: none, or the rules do not look. */
 int64_t rv_messages_ids_upto(const rv_visit *v);
-/** The ids of what was said before, and of the messages so far: model.ids. */
+/** The ids of the calls in the history and in the messages so far: model.ids. */
 RV_MUST_CHECK int rv_messages_collect_ids(rv_visit *v, rv_err **err);
 RV_MUST_CHECK int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
 
-/* --- visible.c: the text that users are shown, which is the text that is kept --- */
+/* --- visible.c: which text users are shown, and the text that is kept --- */
 void rv_visible_init(struct model_progress *t);
-/** A reply's words. has_calls: it asked for tools beside them. */
+/** The text of a reply. has_calls: it asked for tools beside it. */
 void rv_visible_own(rv_visit *v, rv_str text, bool has_calls);
-/** The words of a model call that broke off were shown, too; not those of a structured agent. */
+/** The text of a model call that broke off was shown, too; not that of a structured agent. */
 void rv_visible_partial(rv_visit *v);
 /** Tells whether the agent's text is hidden now because child_text prefers the text of another agent. Always false for
  * runs of the older rules. */
-bool rv_visible_is_muted(const rv_visit *v);
+bool rv_visible_is_hidden(const rv_visit *v);
 /** The same of an agent that it asks now. */
-bool rv_visible_mutes_child(const rv_visit *v);
-/** Those of an agent that was asked. failed: the asking one has to be heard again. */
-void rv_visible_child(rv_visit *v, rv_str text, bool failed);
+bool rv_visible_hides_child(const rv_visit *v);
+/** The text of an agent that was asked and is done. failed: that of the asking one is shown again. */
+void rv_visible_child(rv_visit *v, const rv_visit *child, bool failed);
 /** The object of a structured agent whose turn is completed: told once, as an event; nothing for others. */
 RV_MUST_CHECK int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err);
 

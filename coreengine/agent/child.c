@@ -180,7 +180,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
                                          .pipeline = p,
                                          .catalog = root->catalog,
                                          .rules = root->rules,
-                                         .is_muted = rv_visible_mutes_child(v),
+                                         .is_hidden = rv_visible_hides_child(v),
                                          .origin = origin,
                                          .asking_stage = rv_visit_stage_of(v),
                                          .deadline_us = v->now_us + c->timeout_us};
@@ -244,7 +244,7 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
     return 0;
 }
 
-/* What was found wrong, without what it was found in: that is said already. */
+/* What was found wrong, without what it was found in: the text names that already. */
 static const rv_err *root_of(const rv_err *err)
 {
     while (rv_err_cause(err))
@@ -303,13 +303,14 @@ static int result_map(const rv_visit *v, size_t index, const char *agent, const 
     const rv_visit *child = c ? c->visit : NULL;
     bool structured = child && !error && child->agent->output.schema;
     json_object *text = NULL, *map = json_object_new_object();
-    rv_buf words = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+    rv_buf text_response = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
 
     if (!error && structured)
-        rv_json_write(child->output, &words);
+        rv_json_write(child->output, &text_response);
     else if (!error && child->model.visible.len > 0)
-        rv_buf_add_str(&words, rv_buf_str(&child->model.visible));
-    int rc = map ? rv_buf_check(&words, "the answer of an agent", err) : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
+        rv_buf_add_str(&text_response, rv_buf_str(&child->model.visible));
+    int rc = map ? rv_buf_check(&text_response, "the answer of an agent", err)
+                 : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
     if (rc == 0)
         rc = rv_json_set_text(map, "status", error ? "error" : "success", err);
     if (rc == 0 && structured)
@@ -320,7 +321,7 @@ static int result_map(const rv_visit *v, size_t index, const char *agent, const 
         rc = rv_json_set_str(map, "output", rv_json_str(text), err);
     }
     if (rc == 0)
-        rc = rv_json_set_str(map, "text_response", rv_buf_str(&words), err);
+        rc = rv_json_set_str(map, "text_response", rv_buf_str(&text_response), err);
     if (rc == 0)
         rc = rv_json_set_text(map, "agent_schema", agent, err);
     if (rc == 0 && !error && v->shared->rules >= RV_RULES_2 &&
@@ -332,7 +333,7 @@ static int result_map(const rv_visit *v, size_t index, const char *agent, const 
         rc = rv_json_set_bool(map, "is_structured_output", structured, err);
     if (rc == 0 && !error)
         rc = rv_json_set_ref(map, "chained_tool_result", child->chained, err);
-    rv_buf_fini(&words);
+    rv_buf_fini(&text_response);
     if (rc < 0) {
         json_object_put(map);
         return rc;
@@ -445,8 +446,8 @@ int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_ob
     int rc = why.rc == RV_E_NOMEM ? rv_buf_check(&why, "why an agent failed", err) : roll_up(v, index, c, err);
     if (rc == 0)
         rc = result_entry(v, index, agent, c, type, fault, ms, entry, err);
-    if (rc == 0 && !c->visit->agent->output.schema)
-        rv_visible_child(v, rv_buf_str(&c->visit->model.visible), fault != NULL);
+    if (rc == 0)
+        rv_visible_child(v, c->visit, fault != NULL);
     rv_buf_fini(&why);
     return rc;
 }
@@ -460,7 +461,7 @@ int rv_child_give_up(rv_visit *v, size_t index, struct child *c, json_object *pa
 
     if (rc == 0)
         rc = roll_up(v, index, c, err);
-    if (rc == 0 && !c->visit->agent->output.schema)
-        rv_visible_child(v, rv_buf_str(&c->visit->model.visible), true);
+    if (rc == 0)
+        rv_visible_child(v, c->visit, true);
     return rc;
 }

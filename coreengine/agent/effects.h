@@ -74,7 +74,7 @@ struct rv_effect {
     enum rv_emit_kind emit;             /* EMIT */
     size_t text_at, text_len;           /* EMIT: where its line stands in rv_effects.text (without line end) */
     enum rv_run_status status;          /* FINISH */
-    bool is_muted;                      /* CALL_LLM: people are not shown the words of the reply */
+    bool is_hidden;                     /* CALL_LLM: the text of the reply is not shown */
     int64_t ids_upto;                   /* see rv_call_name() */
     json_object *ids;                   /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
     const struct rv_origin *origin;     /* NULL: the stage's own */

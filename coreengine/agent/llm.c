@@ -198,7 +198,7 @@ bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
 }
 
 #define FALLBACK_PROMPT "Process the following request and answer with a JSON object.\n\nRequest: "
-#define MAX_REQUEST     (16 * RV_TEMPLATE_MAX_OUTPUT) /* the prompt and what was said before and after it */
+#define MAX_REQUEST     (16 * RV_TEMPLATE_MAX_OUTPUT) /* the prompt, the history and the messages after it */
 
 /* --- the prompt --- */
 
@@ -328,7 +328,7 @@ static bool take_call(rv_visit *v, int *rc, rv_err **err)
     return false;
 }
 
-/* The key that said so, for whom it is to be raised. */
+/* The key that set the limit, for the error. */
 static const char *request_limit_key(const struct rv_agent *a)
 {
     int64_t limit = a->limits.llm.request_limit;
@@ -388,14 +388,14 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     v->model.requests++;
     v->model.call_id = v->waiting_for;
     v->model.has_call = false;
-    out->items[out->n - 1].is_muted = rv_visible_is_muted(v);
+    out->items[out->n - 1].is_hidden = rv_visible_is_hidden(v);
     out->items[out->n - 1].ids_upto = rv_messages_ids_upto(v);
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
     rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for),
                   RV_M_TEXT("role", rv_visit_role(v)), RV_M_TEXT("model", model ? model->model : NULL),
                   RV_M_INT("attempt", v->attempt), RV_M_INT("prompt_bytes", (int64_t)v->model.prompt_len),
                   RV_M_IF(v->model.rounds > 0, RV_M_INT("round", v->model.rounds + 1)),
-                  RV_M_IF(rv_visible_is_muted(v), RV_M_BOOL("muted", true)));
+                  RV_M_IF(rv_visible_is_hidden(v), RV_M_BOOL("muted", true)));
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* The conversation of a model stage within one visit: messages after the prompt, and the ids of the tool calls in them.
- * Every call of a model's turn gets its result, in order, before anything else is said: all providers insist on that.
+ * Every call of a model's turn gets its result, in order, before any other message: all providers insist on that.
  *
  * Results are told apart by the ids of their calls, so no two calls of a visit share one, nor do they share those of
  * the history. Providers that have none, and some that have, count each reply from the start again: an id that was
@@ -151,6 +151,7 @@ void rv_messages_fini(struct model_progress *t)
     rv_schema_free(t->schema);
     rv_buf_fini(&t->visible);
     rv_rows_free_children(t);
+    json_object_put(t->arguments);
     json_object_put(t->final_calls);
     json_object_put(t->new_calls);
 }
@@ -175,7 +176,7 @@ int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *c
     bool has_text = rv_str_trim(ev->reply).len > 0;
 
     if (!has_text && !calls && ev->llm.opaque.len == 0)
-        return 0; /* it said nothing, and providers take no turn without anything in it */
+        return 0; /* an empty reply: providers refuse an empty message */
     int rc = calls ? rv_messages_tell_apart(v, calls, err) : 0;
     rv_messages_drop_new_calls(&v->model);
     if (rc == 0)

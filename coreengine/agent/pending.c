@@ -116,7 +116,7 @@ static int complete(rv_visit *v, rv_err **err)
     free(t->pending);
     t->pending = NULL;
     t->n_pending = t->n_answered = 0;
-    t->approved = false; /* that was said of the step at hand */
+    t->approved = false; /* the approval was for the step at hand */
     t->key_visit = 0;
     v->waiting_for = 0;
     v->last_call = 0;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAX_MUTED        ((size_t)64 << 10) /* bytes of muted text in its event */
+#define MAX_HIDDEN       ((size_t)64 << 10) /* bytes of muted text in its event */
 #define REPLY_HEAD_BYTES 80                 /* of a reply that an error shows */
 
 /* --- events --- */
@@ -15,7 +15,7 @@ static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *call
 {
     const struct rv_llm_answer *a = &ev->llm;
     bool failed = ev->failed, good = !failed;
-    bool is_muted = good && rv_visible_is_muted(v), has_usage = a->has_usage;
+    bool is_hidden = good && rv_visible_is_hidden(v), has_usage = a->has_usage;
     int64_t cost = v->model.usage.cost_micro_usd - spent_before;
 
     rv_visit_emit(
@@ -27,9 +27,9 @@ static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *call
         RV_M_IF(failed && ev->reply.len && rv_utf8_valid(ev->reply, NULL), RV_M_PREVIEW("partial", ev->reply)),
         RV_M_IF(good, RV_M_INT("bytes", (int64_t)ev->reply.len)),
         RV_M_IF(good && rv_utf8_valid(ev->reply, NULL), RV_M_PREVIEW("preview", ev->reply)),
-        RV_M_IF(is_muted, RV_M_BOOL("muted", true)),
-        RV_M_IF(is_muted && rv_utf8_valid(ev->reply, NULL) && rv_str_trim(ev->reply).len > 0,
-                RV_M_STR("muted_text", rv_utf8_cut(ev->reply, MAX_MUTED))),
+        RV_M_IF(is_hidden, RV_M_BOOL("muted", true)),
+        RV_M_IF(is_hidden && rv_utf8_valid(ev->reply, NULL) && rv_str_trim(ev->reply).len > 0,
+                RV_M_STR("muted_text", rv_utf8_cut(ev->reply, MAX_HIDDEN))),
         RV_M_IF(good && calls && json_object_array_length(calls) > 0, RV_M_OF(NAMES, "tool_calls", calls)),
         RV_M_IF(good && a->finish >= 0,
                 RV_M_TEXT("finish_reason", rv_finish_reason_text((enum rv_finish_reason)a->finish))),
@@ -132,6 +132,17 @@ static int read_arguments(const rv_visit *v, rv_str text, json_object **out, rv_
     return rc;
 }
 
+/* The rows of the turn need them again, as a value. */
+static int keep_arguments(rv_visit *v, json_object *call, json_object *arguments, rv_err **err)
+{
+    if (!v->agent->declared.doc)
+        return 0;
+    if (!v->model.arguments && !(v->model.arguments = json_object_new_object()))
+        return RV_FAIL(err, RV_E_NOMEM, "keep the arguments of a tool call");
+    return rv_json_set_ref(v->model.arguments, json_object_get_string(json_object_object_get(call, "id")), arguments,
+                           err);
+}
+
 static int add_step(rv_visit *v, json_object *call, rv_err **err)
 {
     json_object *step = json_object_new_object(), *arguments = NULL;
@@ -152,7 +163,7 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
     else
         rc = rv_json_set_text(step, "fault", rv_err_text(cause), err);
     rv_err_free(cause);
-    return rc;
+    return rc == 0 && arguments ? keep_arguments(v, call, arguments, err) : rc;
 }
 
 /* The calls become the steps of the tool machine. */
@@ -307,7 +318,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
     return repair(v, ev, calls, cause, out, err);
 }
 
-/* The reader of the error wants to see what the model said instead, and how often it was asked. */
+/* The reader of the error wants to see what the model wrote instead, and how often it was asked. */
 static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
 {
     rv_str head = rv_utf8_cut(rv_str_trim(reply), REPLY_HEAD_BYTES);
@@ -363,7 +374,7 @@ static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects
 
 /* --- the reply --- */
 
-/* The provider's own loop paused: it wants its words back and goes on. */
+/* The provider's own loop paused: it wants its text back and goes on. */
 static int go_on(rv_visit *v, const struct rv_event *ev, rv_err **err)
 {
     if (!v->agent->has_tools) /* nor is it counted by the proof of model calls */

@@ -14,15 +14,20 @@ static rv_str text_of(json_object *obj, const char *key)
     return rv_json_str(part);
 }
 
-/* The arguments as an object: for text that is not JSON {"raw": text}, for anything else {}. */
-static int write_arguments(const struct rows *r, rv_str text, rv_jw *w, rv_err **err)
+/* The arguments as an object, parsed when the reply was read, or here if they were kept with a stage that waited or are
+ * not as tools take them: for text that is not JSON {"raw": text}, for anything else {}. */
+static int write_arguments(const struct rows *r, json_object *call, rv_jw *w, rv_err **err)
 {
     const struct rv_json_opts opts = {
         .allow_duplicates = true, .refuse_big_ints = rv_visit_refuses_big_ints(r->v), .what = "arguments"};
     json_object *value = NULL;
+    rv_str text = text_of(call, "arguments");
     rv_err *cause = NULL;
-    bool empty = rv_str_trim(text).len == 0;
-    int rc = empty ? 0 : rv_json_parse(text, &opts, &value, &cause);
+
+    json_object_object_get_ex(r->v->model.arguments, json_object_get_string(json_object_object_get(call, "id")),
+                              &value);
+    bool is_parsed = json_object_get(value) || rv_str_trim(text).len == 0;
+    int rc = is_parsed ? 0 : rv_json_parse(text, &opts, &value, &cause);
     bool no_memory = rv_err_is(cause, RV_E_NOMEM);
 
     rv_err_free(cause);
@@ -47,7 +52,7 @@ static int call_row(struct rows *r, json_object *call, rv_err **err)
     rv_jw *w = rv_row_json(r, &r->calls);
     rv_jw_kv_str(w, "name", text_of(call, "name"));
     rv_jw_kv_str(w, "id", text_of(call, "id"));
-    int rc = write_arguments(r, text_of(call, "arguments"), w, err);
+    int rc = write_arguments(r, call, w, err);
     rv_jw_obj_end(w);
     rv_row_end(r);
     return rc;
@@ -159,7 +164,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
     size_t n = calls ? json_object_array_length(calls) : 0;
     int rc = 0;
 
-    rv_row_words(r, at);
+    rv_row_before_calls(r, at);
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i), *message = tool_message(messages, at + 1, call);
         bool is_error = false;

@@ -111,10 +111,10 @@ void rv_row_end(struct rows *r)
     rv_turn_add(r->turn, &r->row);
 }
 
-#define MAX_ROWS  ((size_t)64 << 20)
-#define MAX_WORDS ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */
+#define MAX_ROWS ((size_t)64 << 20)
+#define MAX_TEXT ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */
 
-/* --- what people said and were told --- */
+/* --- the message of the user, and the answer --- */
 
 static void user_row(struct rows *r)
 {
@@ -140,9 +140,9 @@ static void write_metadata(struct rows *r)
     const rv_visit *v = r->v;
     bool asked = !rv_usage_is_zero(&v->model.child_usage);
     bool is_cut = r->status == RV_TURN_COMPLETED && v->model.finish == RV_FINISH_LENGTH;
-    bool has_words = v->agent->output.schema && v->model.visible.len > 0;
+    bool has_text = v->agent->output.schema && v->model.visible.len > 0;
 
-    if (!asked && !v->error_text && !is_cut && !has_words)
+    if (!asked && !v->error_text && !is_cut && !has_text)
         return;
     rv_jw *w = rv_row_json(r, &r->metadata);
     if (asked) {
@@ -151,8 +151,8 @@ static void write_metadata(struct rows *r)
     }
     if (is_cut) /* it looks like any other answer */
         rv_jw_kv_text(w, "finish_reason", rv_finish_reason_text(RV_FINISH_LENGTH));
-    if (has_words)
-        rv_jw_kv_str(w, "words", rv_utf8_cut(rv_buf_str(&v->model.visible), MAX_WORDS));
+    if (has_text)
+        rv_jw_kv_str(w, "words", rv_utf8_cut(rv_buf_str(&v->model.visible), MAX_TEXT));
     if (v->error_text) {
         rv_jw_key(w, "error");
         rv_jw_obj(w);
@@ -163,7 +163,7 @@ static void write_metadata(struct rows *r)
     rv_jw_obj_end(w);
 }
 
-/* What a mock said. */
+/* The text of a mock. */
 static void add_response(json_object *output, rv_buf *out)
 {
     json_object *text = NULL;
@@ -192,7 +192,7 @@ static void add_asked(const rv_visit *v, rv_buf *out)
     }
 }
 
-/* Its words, or its output; of a turn that broke off, what had come. */
+/* Its text, or its output; of a turn that broke off, what had come. */
 static void answer_text(const struct rows *r, rv_buf *out)
 {
     const rv_visit *v = r->v;
@@ -203,7 +203,7 @@ static void answer_text(const struct rows *r, rv_buf *out)
         return;
     }
     rv_rows_answer(v, out);
-    if (v->model.visible.len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* said by a mock */
+    if (v->model.visible.len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* of a mock */
         add_response(v->output, out);
     if (out->len == 0 && v->model.visible.len == 0 && r->status == RV_TURN_COMPLETED)
         add_asked(v, out);

@@ -14,7 +14,7 @@ struct rows {
     rv_buf calls, metadata; /* its JSON texts */
     rv_jw w;                /* on one of them */
     int64_t n;
-    size_t visible_at; /* up to where what was said has its rows */
+    size_t visible_at; /* up to where `visible` has its rows */
     char id[RV_UUID_MAX], trace[RV_HASH_MAX], span[RV_HASH_MAX];
 };
 
@@ -25,8 +25,8 @@ rv_jw *rv_row_json(struct rows *r, rv_buf *text); /* its `calls` or `metadata` b
 void rv_row_end(struct rows *r);
 
 /* visible.c */
-/** The row of what was said before the calls of that message of the turn, if something was. */
-void rv_row_words(struct rows *r, size_t turn);
+/** The row of the text before the calls of that message of the turn, if it has some that was shown. */
+void rv_row_before_calls(struct rows *r, size_t turn);
 /** Append the text that was shown to people but is not in such rows. */
 void rv_rows_answer(const rv_visit *v, rv_buf *out);
 

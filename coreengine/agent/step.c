@@ -168,7 +168,7 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
     bool allowed = rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, tool, info, &why);
 
     if (allowed && !v->agent->tools.allowed.is_set && rv_str_is(tool, RV_TOOL_ASK_AGENT)) {
-        allowed = false; /* nor is it offered: who may ask agents is said by name */
+        allowed = false; /* nor is it offered: agents that may ask others list the tool by name */
         why = "allowed_tools does not list it";
     }
 

@@ -48,7 +48,7 @@ static int keep_counts(const struct model_progress *t, json_object *kept, rv_err
     return rc;
 }
 
-/* What actions said of the session. */
+/* What actions changed of the session. */
 static int keep_session(const rv_visit *v, json_object *kept, rv_err **err)
 {
     json_object *routing = NULL;
@@ -128,13 +128,13 @@ static int take_child_rows(struct model_progress *t, json_object *kept, rv_err *
 }
 
 /* Texts that become rows of the session when the turn is over. */
-static int keep_said(const struct model_progress *t, json_object *kept, rv_err **err)
+static int keep_visible(const struct model_progress *t, json_object *kept, rv_err **err)
 {
     int rc = t->visible.len > 0 ? rv_json_set_str(kept, "said", rv_buf_str(&t->visible), err) : 0;
 
     if (rc == 0 && t->answer_at != SIZE_MAX)
         rc = rv_json_set_int(kept, "answer_at", (int64_t)t->answer_at, err);
-    if (rc == 0 && t->is_muted)
+    if (rc == 0 && t->is_hidden)
         rc = rv_json_set_bool(kept, "is_muted", true, err);
     if (rc == 0 && t->child_rows)
         rc = keep_child_rows(kept, t->child_rows, err);
@@ -159,7 +159,7 @@ static int keep_conversation(const rv_visit *v, json_object **out, rv_err **err)
     if (rc == 0)
         rc = keep_usage(kept, "usage", &t->usage, err);
     if (rc == 0)
-        rc = keep_said(t, kept, err);
+        rc = keep_visible(t, kept, err);
     if (rc == 0)
         rc = keep_session(v, kept, err);
     if (rc < 0) {
@@ -178,7 +178,7 @@ static void take_count(json_object *kept, const char *key, int64_t *out)
         *out = n;
 }
 
-static int take_said(struct model_progress *t, json_object *kept, rv_err **err)
+static int take_visible(struct model_progress *t, json_object *kept, rv_err **err)
 {
     int64_t at = 0;
     json_object *visible = NULL, *rows = rv_json_get_obj(kept, "child_rows");
@@ -187,7 +187,7 @@ static int take_said(struct model_progress *t, json_object *kept, rv_err **err)
     rv_buf_add_str(&t->visible, rv_json_str(visible));
     if (rv_json_get_int(kept, "answer_at", &at) && at >= 0 && (uint64_t)at <= t->visible.len)
         t->answer_at = (size_t)at;
-    RV_IGNORE(!rv_json_get_bool(kept, "is_muted", &t->is_muted), "absent: false");
+    RV_IGNORE(!rv_json_get_bool(kept, "is_muted", &t->is_hidden), "absent: false");
     RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(kept, "child_usage"), &t->child_usage), "absent: 0");
     int rc = rv_buf_check(&t->visible, "what was said", err);
     return rc == 0 ? take_child_rows(t, rows, err) : rc;
@@ -207,7 +207,7 @@ static int take_conversation(rv_visit *v, json_object *kept, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
     int rc = messages ? rv_json_dup(messages, &t->messages, err) : 0;
     if (rc == 0)
-        rc = take_said(t, kept, err);
+        rc = take_visible(t, kept, err);
     if (rc == 0)
         rc = take_session(v, kept, err);
     take_count(kept, "rounds", &t->rounds);

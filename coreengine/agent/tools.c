@@ -23,7 +23,7 @@ static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_eff
     return rc;
 }
 
-/* --- observations: what is said of them has to make sense, whatever tool says it --- */
+/* --- observations: their members are checked, whichever tool sends them --- */
 
 /* What a session may be called: one line that says something. */
 static bool is_name(json_object *value)
@@ -360,7 +360,7 @@ static int step_answered(rv_visit *v, const struct rv_event *ev, int64_t ms, str
     return rc < 0 ? rc : step_ended(v, entry, out, err);
 }
 
-/* What a person said of the call at hand stands in for its answer. */
+/* The decision of a review about the call at hand replaces its answer. */
 static int take_review(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf reply = RV_BUF_INIT(RV_JSON_MAX_BYTES);

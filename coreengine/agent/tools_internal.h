@@ -92,7 +92,7 @@ RV_MUST_CHECK int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struc
                                  struct rv_effects *out, rv_err **err);
 /** It may not be asked: what the call comes to. */
 RV_MUST_CHECK int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err);
-/** It is done: what its call came to, as an entry of `results`; rows, usage and words become the asking visit's. */
+/** It is done: what its call came to, as an entry of `results`; rows, usage and text become the asking visit's. */
 RV_MUST_CHECK int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry,
                                rv_err **err);
 /** It is given up with the asking visit, which keeps its rows. partials: as rv_visit_cancel(). */
