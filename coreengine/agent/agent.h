@@ -57,7 +57,7 @@ static inline struct rv_visit_shared *rv_visit_root(struct rv_visit_shared *s)
     return s->root ? s->root : s;
 }
 /** Tells whether observable events are wanted. If not, counts one: numbers do not depend on who listens. */
-static inline bool rv_emit_is_heard(struct rv_visit_shared *s)
+static inline bool rv_emit_is_wanted(struct rv_visit_shared *s)
 {
     struct rv_visit_shared *root = rv_visit_root(s);
 
@@ -66,7 +66,7 @@ static inline bool rv_emit_is_heard(struct rv_visit_shared *s)
 }
 /** rv_emit() with these members; NULL, too, when no observer listens. */
 #define RV_EMIT(shared, out, kind, stage, visit, now_us, ...)                                                          \
-    (rv_emit_is_heard(shared)                                                                                          \
+    (rv_emit_is_wanted(shared)                                                                                         \
          ? rv_emit(shared, out, kind, stage, visit, now_us, (const struct rv_member[]){__VA_ARGS__},                   \
                    sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                           \
          : NULL)

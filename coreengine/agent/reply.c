@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAX_HIDDEN       ((size_t)64 << 10) /* bytes of muted text in its event */
+#define MAX_HIDDEN       ((size_t)64 << 10) /* bytes of hidden text in its event */
 #define REPLY_HEAD_BYTES 80                 /* of a reply that an error shows */
 
 /* --- events --- */

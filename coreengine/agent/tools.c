@@ -87,7 +87,7 @@ static void tell(rv_visit *v, size_t index, const char *type, json_object *paylo
                   RV_M_STR("tool_call_id", rv_step_id(v, index, scratch, sizeof scratch)));
 }
 
-/* Only the stage's own agent speaks for the session. */
+/* Only the stage's own agent may name the session. */
 static int name_session(rv_visit *v, json_object *payload, rv_err **err)
 {
     json_object *name = NULL;

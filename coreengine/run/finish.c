@@ -1,4 +1,4 @@
-/* Bounds and ends: what stops a run, saving its state, and what it came to, said once and last (rules 7.2, 7.5, 7.8,
+/* Bounds and ends: what stops a run, saving its state, and its result, told once and last (rules 7.2, 7.5, 7.8,
  * 7.9). */
 #include "coreengine/run/run_internal.h"
 
