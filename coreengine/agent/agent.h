@@ -6,129 +6,11 @@
  * stage. The functions here return an error only when memory is short or the caller broke the protocol; a failed stage
  * is a result, not an error.
  *
- * Also here: the effect and event types that the whole core speaks, and the pure rules of a stage (extraction,
- * routing). */
+ * Also here: the pure rules of a stage (extraction, routing). */
 #ifndef RV_AGENT_H
 #define RV_AGENT_H
 
-#include "coreengine/conversation/context.h"
-#include "coreengine/model/llm/llm.h"
-#include "coreengine/tools/tools.h"
-
-/* --- Effects: what the core wants done ------------------------------------------------------------------------- */
-enum rv_effect_kind {
-    RV_EFFECT_CALL_LLM,
-    RV_EFFECT_CALL_TOOL,
-    RV_EFFECT_CALL_HOOK,   /* hook, policy, mock or routing function: see `entry` */
-    RV_EFFECT_CANCEL_CALL, /* the answer to call_id is not wanted any more */
-    RV_EFFECT_ARM_TIMER,   /* a timer event for call_id at `at_us` */
-    RV_EFFECT_EMIT,        /* an observable event, as one line of JSON */
-    RV_EFFECT_SAVE,        /* the state dict to be saved now */
-    RV_EFFECT_KEEP,        /* rows for the session of the run: durable with the step, see rv_turn_read() */
-    RV_EFFECT_FINISH,      /* the run is over (or waits for an answer); always the last effect */
-};
-
-/* The kinds of observable events (the typed stream). */
-#define RV_EMITS(X)                                                                                                    \
-    X(PIPELINE_STARTED, "pipeline_started", "a run or resume begins")                                                  \
-    X(STAGE_STARTED, "stage_started", "a visit begins; precedes everything of that visit")                             \
-    X(LLM_CALL_START, "llm_call_start", "a model is asked")                                                            \
-    X(LLM_RESULT, "llm_result", "the model answered or failed")                                                        \
-    X(TOOL_CALL_START, "tool_call_start", "a tool is called")                                                          \
-    X(TOOL_RESULT, "tool_result", "a tool answered, failed, or was not allowed to run")                                \
-    X(RETRY, "retry", "an attempt failed and another will follow")                                                     \
-    X(STAGE_COMPLETED, "stage_completed", "a visit ended, well or not; carries its output")                            \
-    X(ROUTING_DECISION, "routing_decision", "where the run goes next and why")                                         \
-    X(STAGE_SKIPPED, "stage_skipped", "a stage that waited for a failed one does not run")                             \
-    X(ITERATION, "iteration_incremented", "a loop-back was taken")                                                     \
-    X(BATCH, "parallel_batch", "stages start side by side")                                                            \
-    X(INTERRUPT_PENDING, "interrupt_pending", "the run needs an answer")                                               \
-    X(ACTION, "action", "a tool's result is an action for whoever watches: its type and payload")                      \
-    X(AGENT_STARTED, "agent_started", "an agent that was asked begins")                                                \
-    X(AGENT_COMPLETED, "agent_completed", "it has answered or failed; precedes the tool_result of the call")           \
-    X(WARNING, "warning", "something is probably not as meant")                                                        \
-    X(ERROR, "error", "what ended the run badly")                                                                      \
-    X(DONE, "done", "the run is over or waits; always last, always once")
-#define RV_EMIT_CONST(n, t, m) RV_EMIT_##n,
-enum rv_emit_kind { RV_EMITS(RV_EMIT_CONST) RV_N_EMITS };
-const char *rv_emit_text(enum rv_emit_kind kind);
-
-#define RV_KEY_MAX 160 /* bytes of an idempotency key */
-
-/* Identifies the delegated agent that an effect belongs to. Lives as long as the run. */
-struct rv_origin {
-    const char *agent;               /* its name */
-    int depth;                       /* 1: asked by a stage */
-    const char *parent_tool_call_id; /* the id of the tool call by which it was asked */
-    const struct rv_origin *parent;  /* NULL: a stage asked */
-};
-
-struct rv_effect {
-    enum rv_effect_kind kind;
-    int64_t call_id;         /* CALL_*, CANCEL_CALL, ARM_TIMER: ascending from 1 within a run; EMIT with a request: of
-                                the model that gave it, or 0 */
-    int stage;               /* index; -1: none */
-    int64_t visit, attempt;  /* 1-based; of the stage, of the call */
-    enum rv_name_kind entry; /* CALL_HOOK: HOOK, POLICY, MOCK, ROUTE */
-    const char *name;        /* CALL_*: tool, entry or model role; borrowed from the pipeline or owned_name */
-    char *owned_name;        /* owned or NULL */
-    char *request;           /* CALL_*: JSON text; SAVE: state dict; EMIT: the output that a structured agent's event
-                                tells, as people are shown it. Owned; take it by setting it to NULL */
-    size_t request_len;
-    int64_t deadline_us;                /* CALL_*: answer by then or report a timeout; 0: none */
-    int64_t at_us;                      /* ARM_TIMER */
-    int effect_class;                   /* CALL_TOOL: enum rv_effect_class */
-    char *key;                          /* CALL_TOOL, CALL_LLM: idempotency key; owned; NULL: none */
-    enum rv_emit_kind emit;             /* EMIT */
-    size_t text_at, text_len;           /* EMIT: where its line stands in rv_effects.text (without line end) */
-    enum rv_run_status status;          /* FINISH */
-    bool is_muted;                      /* CALL_LLM: people are not shown the words of the reply */
-    int64_t ids_upto;                   /* see rv_call_name() */
-    json_object *ids;                   /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
-    const struct rv_origin *origin;     /* NULL: the stage's own */
-    const struct rv_pipeline *pipeline; /* CALL_*: where its names, roles and limits are; lives as long as the run */
-};
-/* Zero it before first use. One owner; reused from step to step. */
-struct rv_effects {
-    struct rv_effect *items;
-    size_t n, cap;
-    rv_buf text; /* lines of the EMIT effects */
-    int rc;      /* sticky RV_E_NOMEM of an append; the function that made the step checks it */
-};
-#define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines */
-void rv_effects_clear(struct rv_effects *e);    /* frees what was not taken, keeps the memory */
-void rv_effects_fini(struct rv_effects *e);
-rv_str rv_effect_text(const struct rv_effects *all, const struct rv_effect *e); /* EMIT: the line */
-/** Append a zeroed effect of that kind; NULL (and sticky rc) when memory is short. Valid until the next append. */
-struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind);
-
-/* --- Events: what the core is told ------------------------------------------------------------------------------ */
-enum rv_event_kind {
-    RV_EVENT_START,
-    RV_EVENT_LLM_DONE,
-    RV_EVENT_TOOL_DONE,
-    RV_EVENT_HOOK_DONE,
-    RV_EVENT_TIMER,
-    RV_EVENT_ANSWER, /* to the pending interrupt */
-    RV_EVENT_CANCEL,
-    RV_EVENT_RECOVER, /* the run goes on in another process; the time since its last event does not count */
-};
-struct rv_event {
-    enum rv_event_kind kind;
-    int64_t now_us;
-    int64_t call_id;          /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
-    bool failed;              /* *_DONE */
-    rv_str reply;             /* *_DONE, not failed: JSON text; LLM_DONE: the model's text; CANCEL: what had come of
-                                 model calls under way, [{call_id, text}], or empty */
-    const char *error_type;   /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
-    rv_str error;             /* failed: text */
-    bool retryable;           /* failed: a repeat may help */
-    bool unknown;             /* TOOL_DONE: the caller died and it is unknown whether the tool ran; a person decides */
-    struct rv_llm_answer llm; /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
-                                 that had come */
-    struct rv_response response; /* ANSWER */
-    json_object *blocked;        /* any: names of the tools whose breaker is open; borrowed; NULL: none */
-};
+#include "coreengine/agent/effects.h"
 
 /* --- Versions of the rules ---
  *
@@ -165,10 +47,29 @@ struct rv_visit_shared {
     const struct rv_origin *origin;             /* of a delegated agent; NULL: a stage's visit */
     int asking_stage;                           /* of a delegated agent: the stage of the run below which it works */
     int64_t deadline_us;                        /* of a delegated agent; 0: none of its own */
-    bool is_muted;                              /* of a delegated agent: people are not shown its words */
+    bool is_hidden;                             /* of a delegated agent: its text is not shown */
     const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
 };
 void rv_visit_shared_fini(struct rv_visit_shared *s); /* of the root; no visit is left then */
+
+static inline struct rv_visit_shared *rv_visit_root(struct rv_visit_shared *s)
+{
+    return s->root ? s->root : s;
+}
+/** Tells whether observable events are wanted. If not, counts one: numbers do not depend on who listens. */
+static inline bool rv_emit_is_wanted(struct rv_visit_shared *s)
+{
+    struct rv_visit_shared *root = rv_visit_root(s);
+
+    root->next_seq += !root->emits;
+    return root->emits;
+}
+/** rv_emit() with these members; NULL, too, when no observer listens. */
+#define RV_EMIT(shared, out, kind, stage, visit, now_us, ...)                                                          \
+    (rv_emit_is_wanted(shared)                                                                                         \
+         ? rv_emit(shared, out, kind, stage, visit, now_us, (const struct rv_member[]){__VA_ARGS__},                   \
+                   sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                           \
+         : NULL)
 
 enum rv_visit_end {
     RV_VISIT_OK,     /* done, `next` says where to */
@@ -198,7 +99,7 @@ RV_MUST_CHECK int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_
  * come of model calls, as the event says it; NULL or an array. */
 RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t now_us,
                                   struct rv_effects *out, rv_err **err);
-/** A stage that waits for a person never goes on: what was said in its turn is kept as cancelled. Nothing where it does
+/** A stage that waits for a person never goes on: the messages of its turn are kept as cancelled. Nothing where it does
  * not wait in the middle of one. */
 RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                                    int64_t now_us, struct rv_effects *out, rv_err **err);
@@ -219,12 +120,6 @@ const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when d
 int rv_visit_stage(const rv_visit *v);
 void rv_visit_free(rv_visit *v);
 
-/** Start an event line {seq, type, time, stage?, visit?; the caller adds members} and end it. stage -1: none. Returns
- * false when there is no listener; then add no members and do not end the line. Failures stick in out. */
-bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
-                   int64_t visit, int64_t now_us, rv_jw *w);
-void rv_emit_end(struct rv_effects *out, rv_jw *w);
-
 /** How a tool call of a reply is known in events, rows and deltas: by the id that its provider gave it, or by another
  * one where that is empty, taken or ambiguous. taken: an object whose keys are ids; that of the call is added. upto:
  * the number up to which counted ids may be those of older rows. out is empty when the call keeps its own. */
@@ -236,8 +131,7 @@ bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage);
 /** Will a visit of this stage call a model (LLM mode and not mocked)? */
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage);
 
-/* --- Pure rules, usable alone --------------------------------------------------------------------------------------
- */
+/* --- Pure rules, usable alone ------------------------------------------------------------------------------------ */
 /** Rule 5.6: the object in a model's reply. required may be NULL. RV_E_PARSE (none, truncated, not an object),
  * RV_E_LIMIT. */
 RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, size_t n_required, json_object **out,

@@ -1,8 +1,11 @@
-/* The list of effects of one step, and the observable event lines among them. */
+/* The list of effects of one step, and the observable events among them, which become JSON here and nowhere else. */
 #include "coreengine/agent/agent.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define PREVIEW_BYTES 200                /* of a text that an event shows the beginning of */
+#define MAX_RESULT    ((size_t)16 << 10) /* bytes of a result that stand in its event */
 
 static const char *const emit_texts[RV_N_EMITS] = {
 #define X(name, text, meaning) [RV_EMIT_##name] = text,
@@ -19,6 +22,7 @@ static void effect_fini(struct rv_effect *e)
 {
     free(e->owned_name);
     free(e->request);
+    rv_turn_free(e->turn);
     free(e->key);
     json_object_put(e->ids);
 }
@@ -64,19 +68,133 @@ struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind)
     return item;
 }
 
-bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
-                   int64_t visit, int64_t now_us, rv_jw *w)
-{
-    struct rv_visit_shared *root = shared->root ? shared->root : shared;
-    const struct rv_origin *origin = shared->origin;
+/* --- observable events --- */
 
-    if (!root->emits) { /* the number is used all the same: it does not depend on who listens */
-        root->next_seq++;
-        return false;
+static void write_preview(rv_jw *w, const char *key, rv_str text)
+{
+    char preview[PREVIEW_BYTES + 3];
+    rv_str cut = rv_utf8_cut(text, PREVIEW_BYTES);
+
+    if (text.len <= PREVIEW_BYTES) {
+        rv_jw_kv_str(w, key, text);
+        return;
     }
+    memcpy(preview, cut.ptr, cut.len);
+    memcpy(preview + cut.len, "...", 3);
+    rv_jw_kv_str(w, key, (rv_str){preview, cut.len + 3});
+}
+
+/* The journal has a long one, in the record of the call's answer. */
+static void write_result(const struct rv_member *m, rv_jw *w, struct rv_effects *out)
+{
+    rv_buf text = RV_BUF_INIT(RV_EFFECTS_MAX_TEXT);
+    char sha256[RV_HASH_MAX];
+
+    rv_json_write(m->value, &text);
+    if (text.rc < 0) {
+        out->rc = text.rc == RV_E_NOMEM ? RV_E_NOMEM : out->rc;
+    } else if (text.len <= MAX_RESULT) {
+        rv_jw_key(w, "result");
+        rv_jw_raw(w, rv_buf_str(&text));
+    } else {
+        write_preview(w, "result_preview", rv_buf_str(&text));
+        rv_hash_of(rv_buf_str(&text), sha256);
+        rv_jw_key(w, "result_ref");
+        rv_jw_obj(w);
+        if (m->n)
+            rv_jw_kv_int(w, "call_id", m->n);
+        rv_jw_kv_int(w, "bytes", (int64_t)text.len);
+        rv_jw_kv_text(w, "sha256", sha256);
+        rv_jw_obj_end(w);
+    }
+    rv_buf_fini(&text);
+}
+
+static void write_names(json_object *list, rv_jw *w)
+{
+    rv_jw_arr(w);
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        json_object *name = NULL;
+        json_object_object_get_ex(json_object_array_get_idx(list, i), "name", &name);
+        rv_jw_str(w, rv_json_str(name));
+    }
+    rv_jw_arr_end(w);
+}
+
+static void write_stages(const struct rv_pipeline *p, const struct rv_member *m, rv_jw *w)
+{
+    rv_jw_arr(w);
+    for (int64_t i = 0; i < m->n; i++)
+        rv_jw_text(w, p->agents[m->stages[i]].name);
+    rv_jw_arr_end(w);
+}
+
+static void write_member(const struct rv_pipeline *p, const struct rv_member *m, rv_jw *w, struct rv_effects *out)
+{
+    char time[RV_TIME_MAX];
+
+    switch (m->kind) {
+    case RV_MEMBER_INT:
+        rv_jw_kv_int(w, m->key, m->n);
+        break;
+    case RV_MEMBER_BOOL:
+        rv_jw_kv_bool(w, m->key, m->n != 0);
+        break;
+    case RV_MEMBER_TIME:
+        rv_time_format(m->n, time);
+        rv_jw_kv_text(w, m->key, time);
+        break;
+    case RV_MEMBER_STR:
+        rv_jw_kv_str(w, m->key, m->str);
+        break;
+    case RV_MEMBER_TEXT:
+        rv_jw_key(w, m->key);
+        if (m->str.ptr)
+            rv_jw_str(w, m->str);
+        else
+            rv_jw_null(w);
+        break;
+    case RV_MEMBER_PREVIEW:
+        write_preview(w, m->key, m->str);
+        break;
+    case RV_MEMBER_VALUE:
+        rv_jw_kv_value(w, m->key, m->value);
+        break;
+    case RV_MEMBER_OBJECT:
+        rv_jw_key(w, m->key);
+        if (m->value)
+            rv_jw_value(w, m->value);
+        else
+            rv_jw_raw(w, RV_STR_LIT("{}"));
+        break;
+    case RV_MEMBER_RESULT:
+        write_result(m, w, out);
+        break;
+    case RV_MEMBER_NAMES:
+        rv_jw_key(w, m->key);
+        write_names(m->value, w);
+        break;
+    case RV_MEMBER_STAGES:
+        rv_jw_key(w, m->key);
+        write_stages(p, m, w);
+        break;
+    case RV_MEMBER_USAGE:
+        rv_jw_key(w, m->key);
+        rv_usage_write_json(m->usage, w);
+        break;
+    }
+}
+
+struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
+                          int64_t visit, int64_t now_us, const struct rv_member *members, size_t n)
+{
+    struct rv_visit_shared *root = rv_visit_root(shared);
+    const struct rv_origin *origin = shared->origin;
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_EMIT);
+    char time[RV_TIME_MAX];
+
     if (!e)
-        return false;
+        return NULL;
     if (!out->text.max)
         out->text.max = RV_EFFECTS_MAX_TEXT;
     if (origin && stage >= 0)
@@ -87,30 +205,27 @@ bool rv_emit_begin(struct rv_visit_shared *shared, struct rv_effects *out, enum 
     e->visit = visit;
     e->text_at = out->text.len;
 
-    char time[RV_TIME_MAX];
     rv_time_format(now_us, time);
-    *w = rv_jw_on(&out->text);
-    rv_jw_obj(w);
-    rv_jw_kv_int(w, "seq", root->next_seq++);
-    rv_jw_kv_text(w, "type", rv_emit_text(kind));
-    rv_jw_kv_text(w, "time", time);
+    rv_jw w = rv_jw_on(&out->text);
+    rv_jw_obj(&w);
+    rv_jw_kv_int(&w, "seq", root->next_seq++);
+    rv_jw_kv_text(&w, "type", rv_emit_text(kind));
+    rv_jw_kv_text(&w, "time", time);
     if (stage >= 0) {
-        rv_jw_kv_text(w, "stage", root->pipeline->agents[stage].name);
-        rv_jw_kv_int(w, "visit", visit);
+        rv_jw_kv_text(&w, "stage", root->pipeline->agents[stage].name);
+        rv_jw_kv_int(&w, "visit", visit);
     }
     if (origin) {
-        rv_jw_kv_text(w, "agent", origin->agent);
-        rv_jw_kv_int(w, "depth", origin->depth);
-        rv_jw_kv_text(w, "parent_tool_call_id", origin->parent_tool_call_id);
+        rv_jw_kv_text(&w, "agent", origin->agent);
+        rv_jw_kv_int(&w, "depth", origin->depth);
+        rv_jw_kv_text(&w, "parent_tool_call_id", origin->parent_tool_call_id);
     }
-    return true;
-}
-
-void rv_emit_end(struct rv_effects *out, rv_jw *w)
-{
-    struct rv_effect *e = &out->items[out->n - 1]; /* the line is under construction: nothing was added since */
-    rv_jw_obj_end(w);
+    for (size_t i = 0; i < n; i++)
+        if (members[i].key)
+            write_member(root->pipeline, &members[i], &w, out);
+    rv_jw_obj_end(&w);
     if (out->text.rc < 0)
         out->rc = out->text.rc;
     e->text_len = out->text.len - e->text_at;
+    return e;
 }

@@ -14,28 +14,33 @@ static rv_str text_of(json_object *obj, const char *key)
     return rv_json_str(part);
 }
 
-/* The arguments as an object: for text that is not JSON {"raw": text}, for anything else {}. */
-static int write_arguments(struct rows *r, rv_str text, rv_err **err)
+/* The arguments as an object, parsed when the reply was read, or here if they were kept with a stage that waited or are
+ * not as tools take them: for text that is not JSON {"raw": text}, for anything else {}. */
+static int write_arguments(const struct rows *r, json_object *call, rv_jw *w, rv_err **err)
 {
     const struct rv_json_opts opts = {
         .allow_duplicates = true, .refuse_big_ints = rv_visit_refuses_big_ints(r->v), .what = "arguments"};
     json_object *value = NULL;
+    rv_str text = text_of(call, "arguments");
     rv_err *cause = NULL;
-    bool empty = rv_str_trim(text).len == 0;
-    int rc = empty ? 0 : rv_json_parse(text, &opts, &value, &cause);
+
+    json_object_object_get_ex(r->v->model.arguments, json_object_get_string(json_object_object_get(call, "id")),
+                              &value);
+    bool is_parsed = json_object_get(value) || rv_str_trim(text).len == 0;
+    int rc = is_parsed ? 0 : rv_json_parse(text, &opts, &value, &cause);
     bool no_memory = rv_err_is(cause, RV_E_NOMEM);
 
     rv_err_free(cause);
-    rv_jw_key(&r->w, "arguments");
+    rv_jw_key(w, "arguments");
     if (r->is_lean && text.len > LEAN_MAX) {
-        rv_jw_raw(&r->w, RV_STR_LIT(LEAN_NOTE));
+        rv_jw_raw(w, RV_STR_LIT(LEAN_NOTE));
     } else if (rc == 0 && json_object_is_type(value, json_type_object)) {
-        rv_jw_value(&r->w, value);
+        rv_jw_value(w, value);
     } else {
-        rv_jw_obj(&r->w);
+        rv_jw_obj(w);
         if (rc < 0)
-            rv_jw_kv_str(&r->w, "raw", text);
-        rv_jw_obj_end(&r->w);
+            rv_jw_kv_str(w, "raw", text);
+        rv_jw_obj_end(w);
     }
     json_object_put(value);
     return no_memory ? RV_FAIL(err, RV_E_NOMEM, "write the rows of a turn") : 0;
@@ -44,32 +49,34 @@ static int write_arguments(struct rows *r, rv_str text, rv_err **err)
 static int call_row(struct rows *r, json_object *call, rv_err **err)
 {
     rv_row_begin(r, RV_MESSAGE_TOOL_CALL, r->v->now_us);
-    rv_jw_key(&r->w, "tool_calls");
-    rv_jw_obj(&r->w);
-    rv_jw_kv_str(&r->w, "name", text_of(call, "name"));
-    rv_jw_kv_str(&r->w, "id", text_of(call, "id"));
-    int rc = write_arguments(r, text_of(call, "arguments"), err);
-    rv_jw_obj_end(&r->w);
+    rv_jw *w = rv_row_json(r, &r->calls);
+    rv_jw_kv_str(w, "name", text_of(call, "name"));
+    rv_jw_kv_str(w, "id", text_of(call, "id"));
+    int rc = write_arguments(r, call, w, err);
+    rv_jw_obj_end(w);
     rv_row_end(r);
     return rc;
 }
 
-void rv_row_response(struct rows *r, json_object *call, rv_str content, bool is_error)
+void rv_row_response(struct rows *r, rv_str name, rv_str id, rv_str content, bool is_error)
 {
     rv_row_begin(r, RV_MESSAGE_TOOL_RESPONSE, r->v->now_us);
-    rv_jw_kv_str(&r->w, "content", r->is_lean && content.len > LEAN_MAX ? RV_STR_LIT(LEAN_NOTE) : content);
-    rv_jw_key(&r->w, "tool_calls");
-    rv_jw_obj(&r->w);
-    rv_jw_kv_str(&r->w, "name", text_of(call, "name"));
-    rv_jw_kv_str(&r->w, "id", text_of(call, "id"));
-    rv_jw_obj_end(&r->w);
+    rv_row_content(r, r->is_lean && content.len > LEAN_MAX ? RV_STR_LIT(LEAN_NOTE) : content);
+    rv_jw *w = rv_row_json(r, &r->calls);
+    rv_jw_kv_str(w, "name", name);
+    rv_jw_kv_str(w, "id", id);
+    rv_jw_obj_end(w);
     if (is_error) {
-        rv_jw_key(&r->w, "metadata");
-        rv_jw_obj(&r->w);
-        rv_jw_kv_bool(&r->w, "is_error", true);
-        rv_jw_obj_end(&r->w);
+        w = rv_row_json(r, &r->metadata);
+        rv_jw_kv_bool(w, "is_error", true);
+        rv_jw_obj_end(w);
     }
     rv_row_end(r);
+}
+
+static void response_row(struct rows *r, json_object *call, rv_str content, bool is_error)
+{
+    rv_row_response(r, text_of(call, "name"), text_of(call, "id"), content, is_error);
 }
 
 static json_object *tool_message(json_object *messages, size_t after, json_object *call)
@@ -117,7 +124,7 @@ static int refused_response(struct rows *r, json_object *call, rv_err **err)
     rv_messages_write_error(r->v->error_type, r->v->error_text, &content);
     int rc = rv_buf_check(&content, "tool result", err);
     if (rc == 0)
-        rv_row_response(r, call, rv_buf_str(&content), true);
+        response_row(r, call, rv_buf_str(&content), true);
     rv_buf_fini(&content);
     return rc;
 }
@@ -135,7 +142,7 @@ static int response_so_far(struct rows *r, json_object *call, size_t index, rv_e
     rv_messages_write_result(entry, &content, &is_error);
     int rc = rv_buf_check(&content, "tool result", err);
     if (rc == 0)
-        rv_row_response(r, call, rv_buf_str(&content), is_error);
+        response_row(r, call, rv_buf_str(&content), is_error);
     rv_buf_fini(&content);
     return rc;
 }
@@ -143,14 +150,11 @@ static int response_so_far(struct rows *r, json_object *call, size_t index, rv_e
 /* The rows of the agent that the call asked. */
 static void child_rows(struct rows *r, json_object *call)
 {
-    json_object *rows = NULL;
+    rv_str id = text_of(call, "id");
 
-    if (!r->v->model.child_rows || r->is_lean)
-        return;
-    json_object_object_get_ex(r->v->model.child_rows, json_object_get_string(json_object_object_get(call, "id")),
-                              &rows);
-    if (rv_json_str(rows).len > 0)
-        rv_jw_raw(&r->w, rv_json_str(rows));
+    for (const struct child_rows *c = r->v->model.child_rows; c && !r->is_lean; c = c->next)
+        if (rv_str_is(id, c->call_id))
+            rv_turn_add_all(r->turn, c->rows);
 }
 
 static int turn_rows(struct rows *r, size_t at, rv_err **err)
@@ -160,7 +164,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
     size_t n = calls ? json_object_array_length(calls) : 0;
     int rc = 0;
 
-    rv_row_words(r, at);
+    rv_row_before_calls(r, at);
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i), *message = tool_message(messages, at + 1, call);
         bool is_error = false;
@@ -168,7 +172,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
         child_rows(r, call);
         if (rc == 0 && message) {
             RV_IGNORE(!rv_json_get_bool(message, "is_error", &is_error), "absent: false");
-            rv_row_response(r, call, text_of(message, "content"), is_error);
+            response_row(r, call, text_of(message, "content"), is_error);
         } else if (rc == 0) {
             rc = response_so_far(r, call, i, err);
         }
@@ -196,7 +200,7 @@ int rv_rows_calls(struct rows *r, rv_err **err)
         bool is_output = rv_str_is(text_of(call, "name"), RV_OUTPUT_TOOL);
         rc = call_row(r, call, err);
         if (rc == 0)
-            rv_row_response(r, call, is_output ? RV_STR_LIT(FINAL_DONE) : RV_STR_LIT(FINAL_MISSED), false);
+            response_row(r, call, is_output ? RV_STR_LIT(FINAL_DONE) : RV_STR_LIT(FINAL_MISSED), false);
     }
     return rc;
 }

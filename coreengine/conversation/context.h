@@ -83,6 +83,8 @@ void rv_routing_resolve(struct rv_routing *r); /* ends an escalation; nothing in
 /** Members in the order active_agent, state, target, turn_count, max_turns, fallback, escalation, delegation,
  *  transitions. */
 void rv_routing_write_json(const struct rv_routing *r, rv_jw *w);
+RV_MUST_CHECK int rv_routing_value(const struct rv_routing *r, json_object **out,
+                                   rv_err **err); /* the same as a value */
 /** Lenient, since sessions keep it: what is missing or wrong is the default, an unknown state is idle. */
 void rv_routing_read_json(json_object *json, struct rv_routing *out);
 

@@ -23,15 +23,10 @@ static inline bool rv_has_text(const char *text)
     return text && text[0] != '\0';
 }
 
-/** RV_E_INVALID, which calls the text `what`: no UTF-8, too long, or not in one line (has_lines: line feeds and tabs
- * are fine). */
-int rv_text_check(rv_str text, const char *what, size_t max, bool has_lines, rv_err **err);
 /** The string of a JSON member as C text, NULL for null and for none; RV_E_INVALID: another type, or a NUL inside. */
 int rv_text_of_json(json_object *v, const char *what, const char **out, rv_err **err);
 /** Append in one line: what would break it becomes a blank. */
 void rv_text_line(rv_buf *out, rv_str text);
-/** Append as a JSON string, as rv_json_write_spaced() does. */
-void rv_text_write_spaced(rv_buf *out, rv_str text);
 
 /** Tells whether a model may see that member of a session's metadata. */
 bool rv_metadata_is_shown(const char *key);

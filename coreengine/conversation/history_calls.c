@@ -2,12 +2,186 @@
  * a result when it is read, and it waits until its call is found.
  *
  * A call is always shown with a result and a result with a call. A call that has none says so; a result whose call is
- * not in its turn stands behind one that is made up (remlight 14, rule 5). */
+ * not in its turn stands behind one that is made up (remlight 14, rule 5).
+ *
+ * Rows of other engines may have anything where a call is described: its id, the tool's name and the arguments get a
+ * form that every provider accepts, and an unusable value counts as missing. */
+#include "coreengine/conversation/messages_internal.h"
+#include "coreengine/model/llm/llm.h"
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/conversation/messages_internal.h"
-#include "coreengine/model/llm/llm.h"
+#define UNKNOWN_TOOL "unknown_tool"
+#define DERIVED      "call_" /* and the beginning of a hash */
+#define DERIVED_HEX  32
+#define TOO_LONG     "{\"not_shown\":\"these arguments are too long\"}"
+
+static_assert(sizeof DERIVED + DERIVED_HEX <= MESSAGE_MAX_ID, "a derived id has to fit");
+
+struct call_keys {
+    const char *id, *name, *arguments; /* of the members; arguments NULL: they are not asked for */
+};
+static const struct call_keys call_keys = {"id", "name", "arguments"};
+static const struct call_keys response_keys = {"id", "name", NULL};
+static const struct call_keys tool_keys = {"tool_call_id", "tool_name", "tool_arguments"};
+
+/* Model output: the last of equal keys wins, as the wires read it. A row has one level more than its arguments. */
+static const struct rv_json_opts as_written = {.allow_duplicates = true};
+static const struct rv_json_opts as_stored = {.max_depth = RV_JSON_MAX_DEPTH + 1, .allow_duplicates = true};
+
+static bool is_legal(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+static void write_name(rv_str name, char out[MESSAGE_MAX_NAME])
+{
+    size_t n = name.len < MESSAGE_MAX_NAME ? name.len : MESSAGE_MAX_NAME - 1;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = is_legal(name.ptr[i]) ? name.ptr[i] : '_';
+    out[n] = '\0';
+}
+
+void rv_message_tool_name(rv_str name, char out[MESSAGE_MAX_NAME])
+{
+    write_name(name.len ? name : RV_STR_LIT(UNKNOWN_TOOL), out);
+}
+
+/* An id that a provider would refuse is replaced by one that follows from it, so that a call and its result still have
+ * the same. */
+static void write_id(rv_str id, char out[MESSAGE_MAX_ID])
+{
+    char hex[RV_HASH_MAX];
+    bool good = id.len < MESSAGE_MAX_ID;
+
+    for (size_t i = 0; good && i < id.len; i++)
+        good = is_legal(id.ptr[i]);
+    if (good) {
+        memcpy(out, id.len ? id.ptr : "", id.len);
+        out[id.len] = '\0';
+        return;
+    }
+    rv_hash_of(id, hex);
+    memcpy(out, DERIVED, sizeof DERIVED - 1);
+    memcpy(out + sizeof DERIVED - 1, hex, DERIVED_HEX);
+    out[sizeof DERIVED - 1 + DERIVED_HEX] = '\0';
+}
+
+static json_object *member(json_object *obj, const char *key)
+{
+    json_object *value = NULL;
+
+    if (json_object_is_type(obj, json_type_object))
+        json_object_object_get_ex(obj, key, &value);
+    return value;
+}
+
+/* NULL: the arguments cannot be read. RV_E_NOMEM only. */
+static int parse(rv_str json, json_object **out, rv_err **err)
+{
+    *out = NULL;
+    return rv_json_parse(json, &as_stored, out, NULL) == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read a tool call") : 0;
+}
+
+/* Text that a model meant as arguments and that is not JSON is kept as text (p8-agents 16). */
+/* Wrap text that is not JSON as {"raw": text}. */
+static void write_raw(rv_str text, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_str(&w, "raw", text);
+    rv_jw_obj_end(&w);
+}
+
+static int write_arguments(json_object *value, rv_buf *out, rv_err **err)
+{
+    rv_str text = rv_json_str(value);
+    json_object *parsed = NULL;
+    int rc = 0;
+
+    if (rv_message_is_blank(text)) {
+        if (json_object_is_type(value, json_type_object))
+            rv_json_write(value, out);
+    } else {
+        int read = rv_json_parse(text, &as_written, &parsed, NULL);
+        if (read == RV_E_NOMEM)
+            rc = RV_FAIL(err, RV_E_NOMEM, "read the arguments of a tool call");
+        else if (read < 0)
+            write_raw(text, out);
+        else if (json_object_is_type(parsed, json_type_object))
+            rv_json_write(parsed, out);
+        json_object_put(parsed);
+    }
+    if (rc == 0 && out->rc == RV_E_LIMIT) {
+        rv_buf_clear(out);
+        rv_buf_puts(out, TOO_LONG);
+    }
+    if (rc == 0 && out->rc == 0 && out->len == 0)
+        rv_buf_puts(out, "{}");
+    return rc < 0 ? rc : rv_buf_check(out, "the arguments of a tool call", err);
+}
+
+/* RV_E_NOMEM only. out is zeroed or finished by the caller, on every path. */
+static int read_call(rv_str json, const struct call_keys *keys, struct call_parts *out, rv_err **err)
+{
+    json_object *call = NULL;
+    int rc = json.len ? parse(json, &call, err) : 0;
+
+    *out = (struct call_parts){.arguments = RV_BUF_INIT(MESSAGE_MAX_RESULT)};
+    if (rc < 0)
+        return rc;
+    write_id(rv_json_str(member(call, keys->id)), out->id);
+    write_name(rv_json_str(member(call, keys->name)), out->name);
+    out->has_arguments = keys->arguments && member(call, keys->arguments);
+    if (keys->arguments)
+        rc = write_arguments(member(call, keys->arguments), &out->arguments, err);
+    json_object_put(call);
+    return rc;
+}
+
+/* What the content of a row says beside its metadata: arguments that it has as a JSON object, where those of the call
+ * are missing. *is_json false: it is another text. RV_E_NOMEM only. */
+static int read_content(rv_str content, struct call_parts *call, bool *is_json, rv_err **err)
+{
+    json_object *value = NULL;
+    int rc = rv_json_parse(content, &as_written, &value, NULL);
+
+    *is_json = rc == 0;
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read the content of a tool row");
+    rc = 0;
+    if (!call->has_arguments && json_object_is_type(value, json_type_object)) {
+        rv_buf_clear(&call->arguments);
+        rc = write_arguments(value, &call->arguments, err);
+    }
+    json_object_put(value);
+    return rc;
+}
+
+void rv_message_call_fini(struct call_parts *c)
+{
+    rv_buf_fini(&c->arguments);
+}
+
+/* Tells whether the metadata of a row says that the result is an error; RV_E_NOMEM only. */
+static int is_error_row(rv_str metadata, bool *is, rv_err **err)
+{
+    json_object *json = NULL;
+    int rc;
+
+    *is = false;
+    if (metadata.len == 0)
+        return 0;
+    rc = parse(metadata, &json, err);
+    if (rc == 0 && json_object_is_type(json, json_type_object) && !rv_json_get_bool(json, "is_error", is))
+        *is = false;
+    json_object_put(json);
+    return rc;
+}
 
 #define NO_RESULT "no result was recorded for this call"
 #define NOTHING   "{}" /* remlight 14, rule 11 */
@@ -24,7 +198,7 @@ struct result {
 static int read_result(const struct rv_message *row, struct result *r, rv_err **err)
 {
     rv_str content = row->has_content ? row->content : (rv_str){NULL, 0};
-    int rc = rv_message_is_error(row->metadata, &r->is_error, err);
+    int rc = is_error_row(row->metadata, &r->is_error, err);
 
     if (rc < 0)
         return rc;
@@ -48,7 +222,7 @@ static int wrap_raw(struct result *r, rv_err **err)
 {
     rv_buf wrapped = RV_BUF_INIT(SIZE_MAX / 2);
 
-    rv_message_write_raw(r->text, &wrapped);
+    write_raw(r->text, &wrapped);
     int rc = rv_buf_check(&wrapped, "the result of a tool call", err);
     rv_buf_fini(&r->room);
     r->room = wrapped;
@@ -194,7 +368,7 @@ int rv_history_add_call(struct rv_history *h, const struct rv_message *row, rv_e
 {
     struct call_parts call = {0};
     struct waiting found;
-    int rc = rv_message_read_call(row->tool_calls, &rv_message_call_keys, &call, err);
+    int rc = read_call(row->tool_calls, &call_keys, &call, err);
 
     if (rc == 0 && is_output(h, &call)) {
         rv_message_call_fini(&call);
@@ -216,7 +390,7 @@ int rv_history_add_response(struct rv_history *h, const struct rv_message *row, 
     struct call_parts call = {0};
     struct result r = {0};
     struct shown *s = NULL;
-    int rc = rv_message_read_call(row->tool_calls, &rv_message_response_keys, &call, err);
+    int rc = read_call(row->tool_calls, &response_keys, &call, err);
     bool fits;
 
     if (rc == 0 && is_output(h, &call)) {
@@ -248,7 +422,7 @@ int rv_history_add_tool(struct rv_history *h, const struct rv_message *row, rv_e
     struct result r = {0};
     struct shown *s = NULL;
     bool is_json = true;
-    int rc = rv_message_read_call(row->metadata, &rv_message_tool_keys, &call, err);
+    int rc = read_call(row->metadata, &tool_keys, &call, err);
 
     if (rc == 0 && is_output(h, &call)) {
         rv_message_call_fini(&call);
@@ -258,7 +432,7 @@ int rv_history_add_tool(struct rv_history *h, const struct rv_message *row, rv_e
     if (rc == 0)
         rc = read_result(row, &r, err);
     if (rc == 0 && h->opts.version >= RV_HISTORY_2 && !r.is_too_long)
-        rc = rv_message_read_content(r.text, &call, &is_json, err);
+        rc = read_content(r.text, &call, &is_json, err);
     if (rc == 0 && !is_json)
         rc = wrap_raw(&r, err);
     r.tokens = r.tokens > INT64_MAX / 2 ? r.tokens : r.tokens + rv_tokens_estimate(rv_buf_str(&call.arguments));

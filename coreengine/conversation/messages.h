@@ -45,6 +45,7 @@ struct rv_message {
     rv_str tool_calls;   /* JSON object {name, id, arguments?}; empty: none */
     int64_t token_count; /* RV_UNSET: not known, estimated from the content */
     const char *agent_name, *model, *trace_id, *span_id, *run_id;
+    bool has_usage; /* an answer: the following were counted, even if they are 0 */
     int64_t input_tokens, output_tokens, cost_micro_usd, latency_ms;
     const char *status;         /* a word of the list above; NULL: completed */
     const char *parent_call_id; /* of a delegated agent's row: the tool call of the parent; NULL: of the turn itself */
@@ -55,7 +56,7 @@ struct rv_message {
 /** One estimate for all paths: a quarter of the code points, rounded down; of no text 0. */
 int64_t rv_tokens_estimate(rv_str text);
 
-/* --- What one step adds to a session; written by the core, kept with the step in one transaction --- */
+/* --- What one step adds to a session: made by the core, kept with the step in one transaction --- */
 struct rv_turn {
     const char *session;    /* id */
     const char *name;       /* the session's new name; NULL: as it is */
@@ -63,13 +64,30 @@ struct rv_turn {
     const char *agent_name; /* of a session that is new */
     struct rv_message *rows;
     size_t n_rows;
-    json_object *json; /* what the texts borrow from */
-    rv_buf texts;      /* they borrow from it, too */
+    /* of one that was made with rv_turn_new() */
+    size_t cap_rows, bytes, max_bytes;
+    rv_arena *room; /* owned; holds the texts */
+    int rc;         /* sticky, see rv_turn_check() */
 };
-/** {session, agent, name?, metadata?, rows: [{id, type, content?, tool_calls?, agent?, model?, input_tokens?, ...,
- *  status?, parent_call_id?, metadata?, at_us}]}. RV_E_INVALID names the member. */
-RV_MUST_CHECK int rv_turn_read(rv_str json, struct rv_turn *out, rv_err **err);
-void rv_turn_fini(struct rv_turn *t);
+/** max_bytes: of all rows. NULL: no memory. */
+struct rv_turn *rv_turn_new(size_t max_bytes);
+void rv_turn_free(struct rv_turn *t); /* puts metadata */
+/** Append a row with copies of its texts (type and status are not copied). */
+void rv_turn_add(struct rv_turn *t, const struct rv_message *row);
+void rv_turn_add_all(struct rv_turn *t, const struct rv_turn *from);
+/** A copy that lives as long as the turn; NULL for none, and when that failed. */
+const char *rv_turn_text(struct rv_turn *t, rv_str text);
+/** What went wrong while it was made: RV_E_NOMEM, RV_E_LIMIT, RV_E_INVALID (not UTF-8). */
+RV_MUST_CHECK int rv_turn_check(const struct rv_turn *t, rv_err **err);
+/** Rows keep the order in which they are to be read, even if a reader sorts them by time. */
+void rv_turn_keep_order(struct rv_turn *t);
+/** {session, agent, name?, metadata?, rows}. */
+void rv_turn_write_json(const struct rv_turn *t, rv_jw *w);
+/** Rows as JSON objects with commas between: {id, type, content?, tool_calls?, agent?, model?, input_tokens?, ...,
+ *  status?, parent_call_id?, metadata?, at_us}. */
+void rv_turn_write_rows(const struct rv_turn *t, rv_buf *out);
+/** Add the rows of an array of such objects. RV_E_INVALID: one has no id, type or time. */
+RV_MUST_CHECK int rv_turn_read_rows(json_object *rows, struct rv_turn *t, rv_err **err);
 
 /* --- Recovery keys --- */
 #define RV_MESSAGE_MAX_KEY 256 /* with its NUL: 255 bytes, cut with a hash where it would be longer */

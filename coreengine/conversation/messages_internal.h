@@ -11,7 +11,7 @@
 #define MESSAGE_MAX_NAME   65                /* of a tool, with its NUL */
 #define MESSAGE_MAX_DIGITS 21                /* of an int64_t, with its NUL */
 
-/* text.c */
+/* messages.c */
 #define MESSAGE_POINTS_PER_TOKEN 4     /* p8-data 4.4 */
 size_t rv_message_points(rv_str text); /* code points */
 bool rv_message_is_blank(rv_str text); /* what wires take for no text */
@@ -20,27 +20,14 @@ rv_str rv_message_clean(rv_str text, rv_buf *room);
 /** Decimal digits with a NUL; the number of digits. */
 size_t rv_message_digits(int64_t i, char out[MESSAGE_MAX_DIGITS]);
 
-/* calls.c: what a row says of a call. Anything may be missing or wrong. */
-struct call_keys {
-    const char *id, *name, *arguments; /* of the members; arguments NULL: they are not asked for */
-};
-extern const struct call_keys rv_message_call_keys, rv_message_response_keys, rv_message_tool_keys;
+/* history_calls.c: what a row says of a call. Anything may be missing or wrong. */
 struct call_parts {
     char id[MESSAGE_MAX_ID];     /* legal; "": none */
     char name[MESSAGE_MAX_NAME]; /* legal; "": none */
     rv_buf arguments;            /* text of a JSON object, if asked for */
     bool has_arguments;          /* the row has the member, whatever is in it */
 };
-/** RV_E_NOMEM only. out is zeroed or finished by the caller, on every path. */
-RV_MUST_CHECK int rv_message_read_call(rv_str json, const struct call_keys *keys, struct call_parts *out, rv_err **err);
 void rv_message_call_fini(struct call_parts *c);
-/** What the content of a row says beside its metadata: arguments that it has as a JSON object, where those of the call
- * are missing. *is_json false: it is another text. RV_E_NOMEM only. */
-RV_MUST_CHECK int rv_message_read_content(rv_str content, struct call_parts *call, bool *is_json, rv_err **err);
-/** Wrap text that is not JSON as {"raw": text}. */
-void rv_message_write_raw(rv_str text, rv_buf *out);
-/** Tells whether the metadata of a row says that the result is an error; RV_E_NOMEM only. */
-RV_MUST_CHECK int rv_message_is_error(rv_str metadata, bool *is, rv_err **err);
 
 /* An item that is shown: a text, or a call of a tool with its result. */
 struct shown {

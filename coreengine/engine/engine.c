@@ -153,23 +153,22 @@ static int prepare(rv_exec *x, rv_err **err)
     return 0;
 }
 
-/* The texts of a step that was not written are kept for the caller that waits for them. */
+/* The rows of a step that was not written are kept for the caller that waits for them. */
 static void save_unkept(rv_exec *x)
 {
     for (size_t i = 0; i < x->effects.n; i++) {
         struct rv_effect *e = &x->effects.items[i];
         if (e->kind != RV_EFFECT_KEEP)
             continue;
-        free(x->unkept);
-        x->unkept = e->request;
-        x->unkept_len = e->request_len;
-        e->request = NULL;
+        rv_turn_free(x->unkept);
+        x->unkept = e->turn;
+        e->turn = NULL;
     }
 }
 
-rv_str rv_exec_unkept(const rv_exec *x)
+const struct rv_turn *rv_exec_unkept(const rv_exec *x)
 {
-    return (rv_str){x->unkept, x->unkept ? x->unkept_len : 0};
+    return x->unkept;
 }
 
 void rv_exec_unkept_by(rv_exec *x, rv_err **err)
@@ -433,7 +432,7 @@ void rv_exec_free(rv_exec *x)
     rv_run_free(x->run);
     rv_conversation_free(x->conversation);
     rv_effects_fini(&x->effects);
-    free(x->unkept);
+    rv_turn_free(x->unkept);
     rv_kept_free(x->kept);
     free(x->scripted);
     rv_err_free(x->err);

@@ -155,9 +155,8 @@ bool rv_exec_is_over(const rv_exec *x);
 enum rv_run_status rv_exec_status(const rv_exec *x);
 const rv_envelope *
 rv_exec_envelope(const rv_exec *x); /* borrowed; NULL once it was stolen, or lost to want of memory */
-/** Rows of the session's turn that the journal refused, and the run ended by it: as rv_turn_read() takes them;
- * borrowed. Empty: there are none. */
-rv_str rv_exec_unkept(const rv_exec *x);
+/** Rows of the session's turn that the journal refused, and the run ended by it; borrowed. NULL: there are none. */
+const struct rv_turn *rv_exec_unkept(const rv_exec *x);
 rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */
 void rv_exec_free(rv_exec *x); /* cancels if under way; waits for the commit of its step, if there is one */
 

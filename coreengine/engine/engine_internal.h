@@ -223,8 +223,7 @@ struct rv_exec {
     struct rv_conversation *conversation; /* of a run that goes on; owned; NULL: none, or the caller's */
     rv_run *run;
     struct rv_effects effects;
-    char *unkept; /* rows of a turn that the journal refused; owned */
-    size_t unkept_len;
+    struct rv_turn *unkept; /* rows of a turn that the journal refused; owned */
     struct call *calls;
     bool over, cancel_asked;
     struct write write;         /* the step being kept */

@@ -226,7 +226,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "make a call");
     c->stage = e->stage;
     c->origin = e->origin;
-    c->is_muted = e->is_muted;
+    c->is_muted = e->is_hidden;
     c->ids_upto = e->ids_upto;
     c->ids = e->ids ? json_object_get(e->ids) : NULL;
     if (e->pipeline)

@@ -1,4 +1,5 @@
-/* Saving and ending: what a run came to, said once and last (rules 7.2, 7.8, 7.9). */
+/* Bounds and ends: what stops a run, saving its state, and its result, told once and last (rules 7.2, 7.5, 7.8,
+ * 7.9). */
 #include "coreengine/run/run_internal.h"
 
 #include <stdlib.h>
@@ -55,51 +56,31 @@ static const char *asking_stage(const rv_run *run, const struct rv_interrupt *in
 static void emit_interrupt(rv_run *run, int64_t now_us, struct rv_effects *out)
 {
     struct rv_interrupt in = rv_envelope_interrupt(run->env);
-    char time[RV_TIME_MAX];
-    rv_jw w;
 
-    if (!in.exists || !rv_emit_begin(&run->shared, out, RV_EMIT_INTERRUPT_PENDING, -1, 0, now_us, &w))
+    if (!in.exists)
         return;
-    rv_jw_kv_text(&w, "stage", asking_stage(run, &in));
-    rv_jw_kv_text(&w, "kind", rv_interrupt_kind_text(in.kind));
-    rv_jw_kv_text(&w, "id", in.id);
-    rv_jw_kv_text(&w, "question", in.question);
-    rv_jw_kv_text(&w, "message", in.message);
-    rv_jw_kv_value(&w, "data", in.data);
-    if (in.expires_at_us) {
-        rv_time_format(in.expires_at_us, time);
-        rv_jw_kv_text(&w, "expires_at", time);
-    }
-    rv_emit_end(out, &w);
+    rv_run_emit(run, out, RV_EMIT_INTERRUPT_PENDING, now_us, RV_M_TEXT("stage", asking_stage(run, &in)),
+                RV_M_TEXT("kind", rv_interrupt_kind_text(in.kind)), RV_M_TEXT("id", in.id),
+                RV_M_TEXT("question", in.question), RV_M_TEXT("message", in.message), RV_M_OF(VALUE, "data", in.data),
+                RV_M_IF(in.expires_at_us,
+                        ((struct rv_member){.key = "expires_at", .kind = RV_MEMBER_TIME, .n = in.expires_at_us})));
 }
 
 static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct rv_effects *out)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
-    rv_jw w;
 
-    if (error_text && rv_emit_begin(&run->shared, out, RV_EMIT_ERROR, -1, 0, now_us, &w)) {
-        rv_jw_kv_text(&w, "stage", f->current_stage);
-        rv_jw_kv_text(&w, "error", error_text);
-        rv_emit_end(out, &w);
-    }
-    if (!rv_emit_begin(&run->shared, out, RV_EMIT_DONE, -1, 0, now_us, &w))
-        return;
-    rv_jw_kv_text(&w, "stage", "__end__");
-    rv_jw_kv_text(&w, "status", rv_run_status_text(run->status));
-    rv_jw_kv_bool(&w, "terminated", f->terminated);
-    rv_jw_kv_text(&w, "terminal_reason", rv_reason_text(f->terminal_reason));
-    if (run->shared.rules >= RV_RULES_2)
-        rv_jw_kv_text(&w, "reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)));
-    rv_jw_kv_text(&w, "termination_reason", f->termination_reason);
-    rv_jw_kv_text(&w, "error", error_text);
-    rv_jw_kv_int(&w, "stage_visits", f->agent_hop_count);
-    rv_jw_kv_int(&w, "llm_calls", f->llm_call_count);
-    if (!rv_usage_is_zero(&f->usage)) {
-        rv_jw_key(&w, "usage");
-        rv_usage_write_json(&f->usage, &w);
-    }
-    rv_emit_end(out, &w);
+    if (error_text)
+        rv_run_emit(run, out, RV_EMIT_ERROR, now_us, RV_M_TEXT("stage", f->current_stage),
+                    RV_M_TEXT("error", error_text));
+    rv_run_emit(run, out, RV_EMIT_DONE, now_us, RV_M_TEXT("stage", "__end__"),
+                RV_M_TEXT("status", rv_run_status_text(run->status)), RV_M_BOOL("terminated", f->terminated),
+                RV_M_TEXT("terminal_reason", rv_reason_text(f->terminal_reason)),
+                RV_M_IF(run->shared.rules >= RV_RULES_2,
+                        RV_M_TEXT("reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)))),
+                RV_M_TEXT("termination_reason", f->termination_reason), RV_M_TEXT("error", error_text),
+                RV_M_INT("stage_visits", f->agent_hop_count), RV_M_INT("llm_calls", f->llm_call_count),
+                RV_M_IF(!rv_usage_is_zero(&f->usage), RV_M_USAGE("usage", &f->usage)));
 }
 
 int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
@@ -123,15 +104,6 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     return 0;
 }
 
-int rv_run_give_up_waiting(rv_run *run, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++)
-        rc = rv_visit_give_up(&run->shared, (int)i, run->env, why, now_us, out, err);
-    return rc;
-}
-
 enum rv_run_status rv_run_failure_status(enum rv_reason reason)
 {
     if (reason == RV_REASON_BUDGET || reason == RV_REASON_MAX_LLM_CALLS)
@@ -152,4 +124,63 @@ int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, c
         rc = rv_run_finish(run, status, status == RV_RUN_FAILED ? kept : NULL, now_us, out, err);
     free(kept);
     return rc;
+}
+
+void rv_run_hold_bounds(rv_run *run)
+{
+    const struct rv_pipeline *p = run->pipeline;
+
+    rv_envelope_set_bounds(run->env, p->max_iterations, p->max_llm_calls, p->max_agent_hops);
+    if (run->started)
+        rv_envelope_set_parallel(run->env, run->parallel);
+}
+
+int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
+                rv_err **err, const char *fmt, ...)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    va_list args;
+
+    va_start(args, fmt);
+    rv_buf_vprintf(&text, fmt, args);
+    va_end(args);
+    int rc = rv_buf_check(&text, "reason", err);
+    if (rc == 0)
+        rc = rv_run_fail(run, status, reason, rv_buf_cstr(&text), now_us, out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
+
+    if (reason == RV_REASON_MAX_ITERATIONS)
+        return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+                           "the run looped back more often than max_iterations (%lld) allows",
+                           (long long)f->max_iterations);
+    if (reason == RV_REASON_MAX_LLM_CALLS)
+        return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+                           "all model calls that max_llm_calls (%lld) allows were made", (long long)f->max_llm_calls);
+    return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+                       "all stage visits that max_agent_hops (%lld) allows were made", (long long)f->max_agent_hops);
+}
+
+bool rv_run_visits_left(const rv_run *run, int stage)
+{
+    const struct rv_agent *a = &run->pipeline->agents[stage];
+    rv_str name = rv_str_of(a->name);
+
+    if (a->limits.max_visits == 0 || rv_envelope_visits(run->env, name) < a->limits.max_visits)
+        return true;
+    return rv_envelope_suspended(run->env, name) != NULL; /* it goes on with a visit that was paused */
+}
+
+int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_agent *a = &run->pipeline->agents[stage];
+
+    return rv_run_stop(run, RV_RUN_TERMINATED, RV_REASON_MAX_VISITS, now_us, out, err,
+                       "stage \"%.*s\" was visited as often as its max_visits (%lld) allows",
+                       RV_STR_ARG(rv_run_shown(a->name)), (long long)a->limits.max_visits);
 }

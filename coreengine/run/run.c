@@ -1,8 +1,157 @@
-/* The run as others see it: made, stepped, asked, freed. The two cores are in sequential.c and parallel.c. */
+/* The run as others see it: made, begun at its first stage or with the answer to an interrupt (rules 7.2 and 7.10),
+ * stepped, asked, freed. The two cores are in sequential.c and parallel.c. */
 #include "coreengine/run/run_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The work so far of stages that wait for a person is kept with their sessions: they will not go on. */
+static int give_up_waiting(rv_run *run, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++)
+        rc = rv_visit_give_up(&run->shared, (int)i, run->env, why, now_us, out, err);
+    return rc;
+}
+
+static int initialise(rv_run *run, rv_err **err)
+{
+    const struct rv_pipeline *p = run->pipeline;
+    int mode = run->opts.mode != RV_UNSET ? run->opts.mode : p->default_run_mode;
+    const char *first = p->n_agents ? p->agents[0].name : RV_STAGE_END;
+
+    int rc = rv_envelope_set_stage_order(run->env, p->stage_names, p->n_agents, err);
+    if (rc == 0)
+        rc = rv_envelope_set_stage(run->env, rv_str_of(first), err);
+    rv_envelope_set_parallel(run->env, mode == RV_MODE_PARALLEL);
+    return rc;
+}
+
+/* What every begin does; nothing of a resumed run's position is touched (W03). */
+static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_pipeline *p = run->pipeline;
+    const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
+    int rc = 0;
+
+    rv_run_hold_bounds(run);
+    if (strcmp(f->current_stage, RV_STAGE_START) == 0)
+        rc = initialise(run, err);
+    run->parallel = f->parallel_mode;
+    if (rc == 0 && run->parallel)
+        rc = rv_run_parallel_begin(run, err);
+    if (rc < 0)
+        return rc;
+    run->started = true;
+    run->status = RV_RUN_RUNNING;
+    rv_envelope_set_status(run->env, RV_RUN_RUNNING);
+    rv_run_emit(run, out, RV_EMIT_PIPELINE_STARTED, now_us, RV_M_TEXT("pipeline", p->name),
+                RV_M_TEXT("mode", rv_run_mode_text(run->parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL)),
+                RV_M_BOOL("resumed", resumed), RV_M_TEXT("envelope_id", f->envelope_id),
+                RV_M_TEXT("request_id", f->request_id), RV_M_TEXT("session_id", f->session_id));
+    return 0;
+}
+
+static int start(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    bool starts_over = run->shared.rules >= RV_RULES_2 && !run->opts.continues;
+    int rc = starts_over ? rv_envelope_restart(run->env, err) : 0;
+
+    return rc < 0 ? rc : begin(run, false, now_us, out, err);
+}
+
+static int go_to(rv_run *run, const char *stage, rv_err **err)
+{
+    return stage[0] ? rv_envelope_set_stage(run->env, rv_str_of(stage), err) : 0;
+}
+
+static int deny(rv_run *run, const char *text, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = give_up_waiting(run, text, now_us, out, err);
+    return rc < 0 ? rc : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, now_us, out, err);
+}
+
+/* Along the edge that the asking stage would have taken, with the output that the person saw. */
+static int go_on_approved(rv_run *run, int from, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_agent *asker = &run->pipeline->agents[from];
+    json_object *output = rv_envelope_output(run->env, rv_str_of(asker->output.key), NULL), *feedback = NULL;
+    int to = RV_TARGET_END;
+
+    int rc = rv_visit_approve(&run->shared, from, run->env, now_us, out, &to, err);
+    if (rc < 0 || to == RV_TARGET_CLARIFICATION)
+        return rc;
+    rc = rv_envelope_set_stage(run->env, rv_str_of(rv_pipeline_target_name(run->pipeline, to)), err);
+    if (rc < 0)
+        return rc;
+    if (to >= 0) {
+        if (json_object_is_type(output, json_type_object) && json_object_object_get_ex(output, "feedback", &feedback) &&
+            !json_object_is_type(feedback, json_type_string))
+            feedback = NULL;
+        json_object_get(feedback); /* a loop-back may clear the output */
+        rc = rv_run_take_edge(run, from, to, RV_OUTCOME_SUCCESS, feedback, now_us, out, err);
+        json_object_put(feedback);
+    }
+    return rc < 0 || run->finished ? rc : rv_run_save(run, out, err);
+}
+
+static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct rv_response *r, int64_t now_us,
+                        struct rv_effects *out, rv_err **err)
+{
+    const struct rv_pipeline *p = run->pipeline;
+    int asker;
+
+    switch (kind) {
+    case RV_INTERRUPT_CLARIFICATION:
+        return go_to(run, p->clarification_resume_stage, err);
+    case RV_INTERRUPT_CONFIRMATION:
+        if (!r->approved)
+            return deny(run, "the user denied the confirmation", now_us, out, err);
+        asker = run->parallel || p->confirmation_resume_stage[0]
+                    ? -1
+                    : rv_visit_asked_by_route(&run->shared, run->env, rv_envelope_interrupt(run->env).data);
+        return asker >= 0 ? go_on_approved(run, asker, now_us, out, err)
+                          : go_to(run, p->confirmation_resume_stage, err);
+    case RV_INTERRUPT_AGENT_REVIEW:
+        if (rv_str_is(r->decision, "reject")) {
+            if (!p->agent_review_reject_stage[0])
+                return deny(run, "the review rejected it", now_us, out, err);
+            return go_to(run, p->agent_review_reject_stage, err);
+        }
+        if (rv_str_is(r->decision, "modify") && r->text.ptr) {
+            int rc = rv_envelope_add_feedback(run->env, r->text, err);
+            if (rc < 0)
+                return rc;
+        }
+        return go_to(run, p->agent_review_resume_stage, err);
+    case RV_INTERRUPT_CHECKPOINT:
+    case RV_INTERRUPT_RESOURCE_EXHAUSTED:
+    case RV_INTERRUPT_TIMEOUT:
+    case RV_INTERRUPT_SYSTEM_ERROR:
+    case RV_N_INTERRUPT:
+        break;
+    }
+    return 0;
+}
+
+static int answer(rv_run *run, const struct rv_response *response, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = rv_envelope_check_response(run->env, response, now_us, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_envelope_select_interrupt(run->env, response->interrupt_id, err);
+    if (rc < 0)
+        return rc;
+    struct rv_interrupt in = rv_envelope_interrupt(run->env);
+    bool asks_outcome = rv_interrupt_asks_outcome(in.kind, in.data);
+    rc = rv_envelope_resolve(run->env, response, now_us, err);
+    if (rc == 0)
+        rc = begin(run, true, now_us, out, err);
+    if (rc < 0 || asks_outcome) /* the stage that asked goes on with it */
+        return rc;
+    return choose_stage(run, in.kind, response, now_us, out, err);
+}
 
 int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *catalog, const struct rv_run_opts *opts,
                rv_envelope *env, rv_run **out, rv_err **err)
@@ -118,7 +267,7 @@ static int cancel_all(rv_run *run, json_object *partials, int64_t now_us, struct
             rc = rv_run_batch_merge(run, now_us, out, err);
     }
     if (rc == 0 && !run->finished)
-        rc = rv_run_give_up_waiting(run, why, now_us, out, err);
+        rc = give_up_waiting(run, why, now_us, out, err);
     rv_visit_free(run->visit);
     run->visit = NULL;
     return rc < 0 || run->finished
@@ -185,8 +334,8 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_ANSWER:
         if (run->started)
             return RV_FAIL(err, RV_E_STATE, "the run has begun already");
-        rc = ev->kind == RV_EVENT_START ? rv_run_start(run, ev->now_us, out, err)
-                                        : rv_run_answer(run, &ev->response, ev->now_us, out, err);
+        rc = ev->kind == RV_EVENT_START ? start(run, ev->now_us, out, err)
+                                        : answer(run, &ev->response, ev->now_us, out, err);
         return rc < 0 ? rc : advance(run, ev->now_us, out, err);
     case RV_EVENT_LLM_DONE:
     case RV_EVENT_TOOL_DONE:

@@ -1,76 +1,64 @@
-/* One stage after the other, by routing: bounds, edges, loop-backs (rules 7.3 to 7.6). */
+/* One stage after the other, by routing: edges and loop-backs (rules 7.3 to 7.6). How often a run may loop back, and
+ * why, is also bounded by the `execution` section (rule 4.6): each bound applies where the file gives it, so that no
+ * pipeline that says nothing of them stops earlier than its own bounds. */
 #include "coreengine/run/run_internal.h"
 
 #include <string.h>
 
-/* A stage's name in a message. */
-static rv_str shown(const char *stage)
+static bool rejects(const rv_run *run, int from, enum rv_outcome outcome)
 {
-    return rv_utf8_cut(rv_str_of(stage), 200);
-}
+    json_object *output = rv_envelope_output(run->env, rv_str_of(run->pipeline->agents[from].output.key), NULL);
+    const char *verdict = NULL;
 
-int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out, rv_err **err)
-{
-    const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
-    rv_buf text = RV_BUF_INIT(512);
-
-    if (reason == RV_REASON_MAX_ITERATIONS)
-        rv_buf_printf(&text, "the run looped back more often than max_iterations (%lld) allows",
-                      (long long)f->max_iterations);
-    else if (reason == RV_REASON_MAX_LLM_CALLS)
-        rv_buf_printf(&text, "all model calls that max_llm_calls (%lld) allows were made", (long long)f->max_llm_calls);
-    else
-        rv_buf_printf(&text, "all stage visits that max_agent_hops (%lld) allows were made",
-                      (long long)f->max_agent_hops);
-    int rc = rv_buf_check(&text, "reason", err);
-    if (rc == 0)
-        rc = rv_run_fail(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), now_us, out, err);
-    rv_buf_fini(&text);
-    return rc;
-}
-
-bool rv_run_visits_left(const rv_run *run, int stage)
-{
-    const struct rv_agent *a = &run->pipeline->agents[stage];
-    rv_str name = rv_str_of(a->name);
-
-    if (a->limits.max_visits == 0 || rv_envelope_visits(run->env, name) < a->limits.max_visits)
+    if (outcome == RV_OUTCOME_LOOP_BACK)
         return true;
-    return rv_envelope_suspended(run->env, name) != NULL; /* it goes on with a visit that was paused */
+    return json_object_is_type(output, json_type_object) && rv_json_get_text(output, "verdict", &verdict) &&
+           strcmp(verdict, rv_verdict_text(RV_VERDICT_LOOP_BACK)) == 0;
 }
 
-int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
+static void too_many(rv_buf *why, const char *what, const char *key, int64_t limit)
 {
-    const struct rv_agent *a = &run->pipeline->agents[stage];
-    rv_buf text = RV_BUF_INIT(1024);
+    if (why->len == 0)
+        rv_buf_printf(why, "%s: execution.%s allows %lld", what, key, (long long)limit);
+}
 
-    rv_buf_printf(&text, "stage \"%.*s\" was visited as often as its max_visits (%lld) allows",
-                  RV_STR_ARG(shown(a->name)), (long long)a->limits.max_visits);
-    int rc = rv_buf_check(&text, "reason", err);
-    if (rc == 0)
-        rc = rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_MAX_VISITS, rv_buf_cstr(&text), now_us, out, err);
-    rv_buf_fini(&text);
+/* A loop-back from that stage is about to be taken: count it by its causes. Where one of them has none left, why gets
+ * a text that can follow "edge a -> b ". */
+static int count_loop(rv_run *run, int from, enum rv_outcome outcome, rv_buf *why, rv_err **err)
+{
+    const struct rv_execution_config *x = &run->pipeline->execution;
+    rv_str name = rv_str_of(run->pipeline->agents[from].name);
+    int64_t of_stage, of_all;
+    int rc = 0;
+
+    if (run->shared.rules < RV_RULES_2)
+        return 0;
+    if (x->has_max_replan_iterations && outcome == RV_OUTCOME_REPLAN) {
+        rc = rv_envelope_count_loop(run->env, RV_LOOP_REPLAN, name, &of_stage, &of_all, err);
+        if (rc == 0 && of_all > x->max_replan_iterations)
+            too_many(why, "would plan again too often", "max_replan_iterations", x->max_replan_iterations);
+    }
+    if (rc == 0 && x->has_max_loop_back_rejections && rejects(run, from, outcome)) {
+        rc = rv_envelope_count_loop(run->env, RV_LOOP_REJECTION, name, &of_stage, &of_all, err);
+        if (rc == 0 && of_stage > x->max_loop_back_rejections)
+            too_many(why, "was asked for too often", "max_loop_back_rejections", x->max_loop_back_rejections);
+    }
+    if (rc == 0 && x->has_max_loop_iterations &&
+        rv_envelope_fields(run->env)->iteration >= x->max_loop_iterations) /* this one is not counted there yet */
+        too_many(why, "would loop back too often", "max_loop_iterations", x->max_loop_iterations);
     return rc;
 }
 
-static int stop_at_edge(rv_run *run, int from, int to, const char *why, int64_t limit, int64_t now_us,
-                        struct rv_effects *out, rv_err **err)
+/* why: what follows the names of the edge. */
+static int stop_at_edge(rv_run *run, int from, int to, const char *why, int64_t now_us, struct rv_effects *out,
+                        rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(1024);
+    int rc = rv_envelope_set_stage(run->env, RV_STR_LIT(RV_STAGE_END), err);
 
-    rv_buf_printf(&text, "edge %.*s -> %.*s ", RV_STR_ARG(shown(run->pipeline->agents[from].name)),
-                  RV_STR_ARG(shown(run->pipeline->agents[to].name)));
-    if (limit > 0)
-        rv_buf_printf(&text, "was used as often as its limit (%lld) allows", (long long)limit);
-    else
-        rv_buf_puts(&text, why);
-    int rc = rv_buf_check(&text, "reason", err);
-    if (rc == 0)
-        rc = rv_envelope_set_stage(run->env, RV_STR_LIT(RV_STAGE_END), err);
-    if (rc == 0)
-        rc = rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_MAX_LOOP, rv_buf_cstr(&text), now_us, out, err);
-    rv_buf_fini(&text);
-    return rc;
+    return rc < 0 ? rc
+                  : rv_run_stop(run, RV_RUN_TERMINATED, RV_REASON_MAX_LOOP, now_us, out, err, "edge %.*s -> %.*s %s",
+                                RV_STR_ARG(rv_run_shown(run->pipeline->agents[from].name)),
+                                RV_STR_ARG(rv_run_shown(run->pipeline->agents[to].name)), why);
 }
 
 static int loop_back(rv_run *run, int from, int to, json_object *feedback, int64_t now_us, struct rv_effects *out,
@@ -78,19 +66,13 @@ static int loop_back(rv_run *run, int from, int to, json_object *feedback, int64
 {
     struct rv_reset_rules rules = rv_pipeline_reset_rules(run->pipeline);
     rv_str text = feedback ? rv_json_str(feedback) : (rv_str){NULL, 0};
-    rv_jw w;
 
     int rc = rv_envelope_increment_iteration(run->env, text, &rules, err);
     if (rc < 0)
         return rc;
-    if (rv_emit_begin(&run->shared, out, RV_EMIT_ITERATION, -1, 0, now_us, &w)) {
-        rv_jw_kv_int(&w, "iteration", rv_envelope_fields(run->env)->iteration);
-        rv_jw_kv_text(&w, "from", run->pipeline->agents[from].name);
-        rv_jw_kv_text(&w, "to", run->pipeline->agents[to].name);
-        if (feedback)
-            rv_jw_kv_str(&w, "feedback", text);
-        rv_emit_end(out, &w);
-    }
+    rv_run_emit(run, out, RV_EMIT_ITERATION, now_us, RV_M_INT("iteration", rv_envelope_fields(run->env)->iteration),
+                RV_M_TEXT("from", run->pipeline->agents[from].name), RV_M_TEXT("to", run->pipeline->agents[to].name),
+                RV_M_IF(feedback, RV_M_STR("feedback", text)));
     return 0;
 }
 
@@ -104,18 +86,21 @@ int rv_run_take_edge(rv_run *run, int from, int to, enum rv_outcome outcome, jso
 
     int rc = rv_envelope_count_edge(run->env, a, b, &used, err);
     if (rc == 0 && to <= from && !run->pipeline->execution.enable_loop_back)
-        return stop_at_edge(run, from, to, "loops back, which execution.enable_loop_back forbids", 0, now_us, out, err);
+        return stop_at_edge(run, from, to, "loops back, which execution.enable_loop_back forbids", now_us, out, err);
     if (rc == 0 && to <= from) {
-        rc = rv_run_count_loop(run, from, outcome, &why, err);
+        rc = count_loop(run, from, outcome, &why, err);
         if (rc == 0)
             rc = rv_buf_check(&why, "reason", err);
         if (rc == 0)
             rc = loop_back(run, from, to, feedback, now_us, out, err);
     }
-    if (rc == 0 && (limit > 0 && used > limit))
-        rc = stop_at_edge(run, from, to, NULL, limit, now_us, out, err);
-    else if (rc == 0 && why.len > 0)
-        rc = stop_at_edge(run, from, to, rv_buf_cstr(&why), 0, now_us, out, err);
+    if (rc == 0 && limit > 0 && used > limit) { /* its own limit is named first */
+        rv_buf_clear(&why);
+        rv_buf_printf(&why, "was used as often as its limit (%lld) allows", (long long)limit);
+        rc = rv_buf_check(&why, "reason", err);
+    }
+    if (rc == 0 && why.len > 0)
+        rc = stop_at_edge(run, from, to, rv_buf_cstr(&why), now_us, out, err);
     rv_buf_fini(&why);
     return rc;
 }
@@ -168,15 +153,9 @@ static int next_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
     if (!rv_envelope_can_continue(run->env, llm, &reason))
         return reason == RV_REASON_NONE ? rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err)
                                         : rv_run_stop_at_bound(run, reason, now_us, out, err);
-    if (stage < 0) {
-        rv_buf text = RV_BUF_INIT(1024);
-        rv_buf_printf(&text, "unknown stage \"%.*s\"", RV_STR_ARG(shown(f->current_stage)));
-        int rc = rv_buf_check(&text, "reason", err);
-        if (rc == 0)
-            rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, rv_buf_cstr(&text), now_us, out, err);
-        rv_buf_fini(&text);
-        return rc;
-    }
+    if (stage < 0)
+        return rv_run_stop(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, now_us, out, err, "unknown stage \"%.*s\"",
+                           RV_STR_ARG(rv_run_shown(f->current_stage)));
     if (!rv_run_visits_left(run, stage))
         return rv_run_stop_at_visits(run, stage, now_us, out, err);
     return begin_visit(run, stage, now_us, out, err);

@@ -248,29 +248,26 @@ static void check_shape(struct sim_seed *s, const struct rv_effect *e, const str
 
 static int keep(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
 {
+    const struct rv_turn *t = e->turn;
     size_t first = s->session.n_rows;
-    struct rv_turn t;
+    int rc = 0;
 
     if (!s->session.exists) {
         sim_break(s, RV_SIM_KEEPS_ROWS, "rows are kept, and the run belongs to no session");
         return 0;
     }
-    int rc = rv_turn_read((rv_str){e->request, e->request_len}, &t, err);
-    if (rc < 0)
-        return sim_unexpected(s, RV_SIM_KEEPS_ROWS, rc, "what a step keeps is no turn", err);
-    for (size_t i = 0; i < t.n_rows && rc == 0; i++) {
-        rc = add_row(s, &t.rows[i], err);
+    for (size_t i = 0; i < t->n_rows && rc == 0; i++) {
+        rc = add_row(s, &t->rows[i], err);
         if (rc == 0 && !s->is_broken)
-            check_row(s, &t.rows[i], first);
+            check_row(s, &t->rows[i], first);
     }
-    s->tally->n_rows += (int64_t)t.n_rows;
-    if (rc == 0 && strcmp(t.session, SESSION) != 0)
-        sim_break(s, RV_SIM_KEEPS_ROWS, "rows are kept for session \"%s\"", t.session);
+    s->tally->n_rows += (int64_t)t->n_rows;
+    if (rc == 0 && strcmp(t->session, SESSION) != 0)
+        sim_break(s, RV_SIM_KEEPS_ROWS, "rows are kept for session \"%s\"", t->session);
     if (rc == 0)
-        check_shape(s, e, &t);
+        check_shape(s, e, t);
     if (rc == 0)
-        check_results(s, &t, first);
-    rv_turn_fini(&t);
+        check_results(s, t, first);
     return rc;
 }
 

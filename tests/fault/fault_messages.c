@@ -14,10 +14,9 @@
     }
 
 static const char turn[] =
-    "{\"session\":\"s\",\"agent\":\"a\",\"name\":\"n\",\"metadata\":{\"k\":1},\"rows\":["
-    "{\"id\":\"1\",\"type\":\"user\",\"content\":\"hi\",\"at_us\":1},"
+    "[{\"id\":\"1\",\"type\":\"user\",\"content\":\"hi\",\"at_us\":1},"
     "{\"id\":\"2\",\"type\":\"tool_call\",\"tool_calls\":{\"name\":\"f\",\"id\":\"c\",\"arguments\":{}},\"at_us\":2,"
-    "\"metadata\":{\"x\":[1,2]}}]}";
+    "\"metadata\":{\"x\":[1,2]}}]";
 
 static char long_text[2000]; /* of an assistant */
 
@@ -41,11 +40,20 @@ static const struct rv_message rows[] = {
 
 static int read_turn(void)
 {
-    struct rv_turn t = {0};
+    struct rv_turn *t = rv_turn_new(1 << 20), *copy = rv_turn_new(1 << 20);
+    json_object *json = NULL;
     rv_err *err = NULL;
-    int rc = rv_turn_read(rv_str_of(turn), &t, &err);
+    int rc = t && copy ? rv_json_parse(rv_str_of(turn), NULL, &json, &err) : RV_E_NOMEM;
 
-    rv_turn_fini(&t);
+    if (rc == 0)
+        rc = rv_turn_read_rows(json, t, &err);
+    if (rc == 0) {
+        rv_turn_add_all(copy, t);
+        rc = rv_turn_check(copy, &err);
+    }
+    json_object_put(json);
+    rv_turn_free(t);
+    rv_turn_free(copy);
     rv_err_free(err);
     return rc;
 }

@@ -71,15 +71,19 @@ static void show(const struct rv_message *rows, size_t n, const struct rv_histor
 
 static void as_turn(rv_str text)
 {
-    struct rv_turn t = {0};
+    struct rv_turn *t = rv_turn_new(1 << 20);
+    json_object *json = NULL;
 
-    if (rv_turn_read(text, &t, NULL) == 0) {
+    must(t != NULL);
+    if (rv_json_parse(text, NULL, &json, NULL) == 0 && rv_json_get_arr(json, "rows") &&
+        rv_turn_read_rows(rv_json_get_arr(json, "rows"), t, NULL) == 0) {
         struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
-        show(t.rows, t.n_rows, &o);
+        show(t->rows, t->n_rows, &o);
         o.policy = RV_REPLAY_SKIP;
-        show(t.rows, t.n_rows, &o);
+        show(t->rows, t->n_rows, &o);
     }
-    rv_turn_fini(&t);
+    json_object_put(json);
+    rv_turn_free(t);
 }
 
 /* --- the input as rows: options first, then for each row its kind and three texts with their lengths --- */

@@ -82,23 +82,16 @@ static int kept_text(rv_chat *chat, bool *found, bool *is_cut_off, rv_err **err)
 /* What would have been kept as the answer, of a turn that the store refused. */
 static int unkept_text(rv_chat *chat, bool *found, rv_err **err)
 {
-    rv_str rows = rv_exec_unkept(chat->exec);
-    struct rv_turn turn = {0};
+    const struct rv_turn *turn = rv_exec_unkept(chat->exec);
 
     *found = false;
-    if (rows.len == 0)
-        return 0;
-    int rc = rv_turn_read(rows, &turn, err);
-    if (rc < 0)
-        return rc;
-    for (size_t i = turn.n_rows; i-- > 0;) {
-        const struct rv_message *m = &turn.rows[i];
+    for (size_t i = turn ? turn->n_rows : 0; i-- > 0;) {
+        const struct rv_message *m = &turn->rows[i];
         if (m->parent_call_id || strcmp(m->type, "assistant") != 0)
             continue;
         say_before(m->content, &chat->text);
         *found = true;
     }
-    rv_turn_fini(&turn);
     return rv_buf_check(&chat->text, "an answer", err);
 }
 

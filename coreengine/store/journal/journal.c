@@ -21,7 +21,7 @@ struct rv_journal {
     rv_buf bodies, value;
     struct rv_pendings pendings;
     struct turns {
-        struct rv_turn *items;
+        struct rv_turn *items; /* their texts are the effects' */
         size_t n;
     } turns; /* what the step adds to sessions */
     char stage[RV_STAGE_LABEL_MAX + 1];
@@ -57,8 +57,6 @@ static int new_journal(rv_store *store, const char *tenant, const char *run, rv_
 
 static void turns_fini(struct turns *t)
 {
-    for (size_t i = 0; i < t->n; i++)
-        rv_turn_fini(&t->items[i]);
     free(t->items);
     *t = (struct turns){0};
 }
@@ -332,10 +330,9 @@ static void keep_snapshot(rv_journal *j, rv_store *store, int64_t seq, int64_t n
               "the journal is complete without it");
 }
 
-static int read_turns(const struct rv_effects *effects, struct turns *out, rv_err **err)
+static int list_turns(const struct rv_effects *effects, struct turns *out, rv_err **err)
 {
     size_t n = 0;
-    int rc = 0;
 
     for (size_t i = 0; i < effects->n; i++)
         n += effects->items[i].kind == RV_EFFECT_KEEP;
@@ -344,14 +341,10 @@ static int read_turns(const struct rv_effects *effects, struct turns *out, rv_er
     out->items = calloc(n, sizeof *out->items);
     if (!out->items)
         return RV_FAIL(err, RV_E_NOMEM, "keep the rows of a session");
-    for (size_t i = 0; i < effects->n && rc == 0; i++) {
-        const struct rv_effect *e = &effects->items[i];
-        if (e->kind != RV_EFFECT_KEEP)
-            continue;
-        rc = rv_turn_read((rv_str){e->request, e->request_len}, &out->items[out->n], err);
-        out->n += rc == 0;
-    }
-    return rc;
+    for (size_t i = 0; i < effects->n; i++)
+        if (effects->items[i].kind == RV_EFFECT_KEEP)
+            out->items[out->n++] = *effects->items[i].turn;
+    return 0;
 }
 
 /* The answer is the caller's: a step that is written later needs its own. */
@@ -391,7 +384,7 @@ static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_eff
     if (rc == 0 && is_pause)
         rc = rv_pendings_of(env, rv_run_asked_by(run) ? rv_run_asked_by(run) : a->stage, &j->pendings, err);
     if (rc == 0)
-        rc = read_turns(effects, &j->turns, err);
+        rc = list_turns(effects, &j->turns, err);
     a->turns = j->turns.items;
     a->n_turns = j->turns.n;
     a->records = j->records;

@@ -1,9 +1,23 @@
-/* What one step adds to a session, as the core writes it. */
+/* What one step adds to a session: rows that are made, and rows that are kept as JSON. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/messages/rows.h"
 #include "tests/unit/messages/suites.h"
+
+#define MAX_BYTES ((size_t)1 << 20)
+
+static int read_rows(rv_str json, struct rv_turn *t, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_depth = RV_JSON_MAX_DEPTH + 4};
+    json_object *rows = NULL;
+    int rc = rv_json_parse(json, &opts, &rows, err);
+
+    if (rc == 0)
+        rc = rv_turn_read_rows(rows, t, err);
+    json_object_put(rows);
+    return rc;
+}
 
 static int read_quoted(const char *text, struct rv_turn *t, rv_err **err)
 {
@@ -13,34 +27,29 @@ static int read_quoted(const char *text, struct rv_turn *t, rv_err **err)
     for (char *c = json; *c; c++)
         if (*c == '\'')
             *c = '"';
-    rc = rv_turn_read(rv_str_of(json), t, err);
+    rc = read_rows(rv_str_of(json), t, err);
     free(json);
     return rc;
 }
 
-START_TEST(a_whole_turn_is_read)
+START_TEST(rows_are_read)
 {
-    struct rv_turn t = {0};
+    struct rv_turn *t = rv_turn_new(MAX_BYTES);
     const struct rv_message *m;
 
     ck_assert_int_eq(
         read_quoted(
-            "{'session':'s1','agent':'helper','name':'About cats','metadata':{'routing':{'a':1}},'rows':["
-            "{'id':'r1','type':'user','content':'hello world!','at_us':5},"
+            "[{'id':'r1','type':'user','content':'hello world!','at_us':5},"
             "{'id':'r2','type':'tool_call','content':null,'tool_calls': { 'name' : 'f', 'id':'c1' },'agent':'helper',"
             "'at_us':6,'metadata':{'x':[1, 2]}},"
-            "{'id':'r3','type':'tool_response','content':'','tool_calls':{'name':'f'},'at_us':7,'token_count':9},"
+            "{'id':'r3','type':'tool_response','content':'','tool_calls':{'name':'f'},'at_us':7},"
             "{'id':'r4','type':'assistant','content':'ok','agent':'helper','model':'a:b','trace_id':'t',"
             "'span_id':'p','run_id':'r','input_tokens':1,'output_tokens':2,'cost_micro_usd':3,'latency_ms':4,"
-            "'status':'cancelled','parent_call_id':'c1','metadata':{},'at_us':8,'token_count':null}]}",
-            &t, NULL),
+            "'status':'cancelled','parent_call_id':'c1','metadata':{},'at_us':8}]",
+            t, NULL),
         0);
-    ck_assert_str_eq(t.session, "s1");
-    ck_assert_str_eq(t.agent_name, "helper");
-    ck_assert_str_eq(t.name, "About cats");
-    ck_assert(rv_json_get_obj(t.metadata, "routing"));
-    ck_assert_uint_eq(t.n_rows, 4);
-    m = &t.rows[0];
+    ck_assert_uint_eq(t->n_rows, 4);
+    m = &t->rows[0];
     ck_assert_str_eq(m->id, "r1");
     ck_assert_str_eq(m->type, "user");
     ck_assert(m->has_content && rv_str_is(m->content, "hello world!"));
@@ -50,16 +59,16 @@ START_TEST(a_whole_turn_is_read)
     ck_assert_ptr_null(m->agent_name);
     ck_assert_ptr_null(m->status);
     ck_assert_uint_eq(m->tool_calls.len + m->metadata.len, 0);
-    m = &t.rows[1];
+    m = &t->rows[1];
     ck_assert(!m->has_content);
     ck_assert_int_eq(m->token_count, 0);
     ck_assert(rv_str_is(m->tool_calls, "{\"name\":\"f\",\"id\":\"c1\"}"));
     ck_assert(rv_str_is(m->metadata, "{\"x\":[1,2]}"));
-    m = &t.rows[2];
+    m = &t->rows[2];
     ck_assert(m->has_content && m->content.len == 0);
     ck_assert(rv_str_is(m->tool_calls, "{\"name\":\"f\"}"));
-    ck_assert_int_eq(m->token_count, 9);
-    m = &t.rows[3];
+    ck_assert_int_eq(m->token_count, 0);
+    m = &t->rows[3];
     ck_assert_str_eq(m->model, "a:b");
     ck_assert_str_eq(m->trace_id, "t");
     ck_assert_str_eq(m->span_id, "p");
@@ -72,64 +81,102 @@ START_TEST(a_whole_turn_is_read)
     ck_assert_str_eq(m->parent_call_id, "c1");
     ck_assert(rv_str_is(m->metadata, "{}"));
     ck_assert_int_eq(m->token_count, 0);
-    rv_turn_fini(&t);
-    rv_turn_fini(&t);
+    rv_turn_free(t);
 }
 END_TEST
 
-START_TEST(a_turn_may_add_no_rows)
+/* What is written is read back, and written the same. */
+START_TEST(rows_are_written)
 {
-    struct rv_turn t = {0};
+    static const struct rv_message rows[] = {
+        {.id = "1", .type = "user", .has_content = true, .content = {"h\"i", 3}, .run_id = "r", .created_us = 4},
+        {.id = "2",
+         .type = "tool_call",
+         .agent_name = "a",
+         .tool_calls = {"{\"name\":\"f\",\"id\":\"c\",\"arguments\":{}}", 36},
+         .parent_call_id = "p",
+         .created_us = 3},
+        {.id = "3",
+         .type = "assistant",
+         .has_content = true,
+         .content = {"", 0},
+         .model = "m",
+         .has_usage = true,
+         .latency_ms = 7,
+         .status = "failed",
+         .metadata = {"{\"k\":1}", 7},
+         .created_us = 5}};
+    struct rv_turn *t = rv_turn_new(MAX_BYTES), *back = rv_turn_new(MAX_BYTES);
+    rv_buf text = RV_BUF_INIT(MAX_BYTES), again = RV_BUF_INIT(MAX_BYTES), array = RV_BUF_INIT(MAX_BYTES);
 
-    ck_assert_int_eq(read_quoted("{'session':'s','agent':'a','name':null,'metadata':null,'rows':[]}", &t, NULL), 0);
-    ck_assert_uint_eq(t.n_rows, 0);
-    ck_assert_ptr_null(t.name);
-    ck_assert_ptr_null(t.metadata);
-    rv_turn_fini(&t);
+    for (size_t i = 0; i < RV_COUNT(rows); i++)
+        rv_turn_add(t, &rows[i]);
+    ck_assert_int_eq(rv_turn_check(t, NULL), 0);
+    rv_turn_write_rows(t, &text);
+    ck_assert_str_eq(rv_buf_cstr(&text),
+                     "{\"id\":\"1\",\"type\":\"user\",\"run_id\":\"r\",\"at_us\":4,\"content\":\"h\\\"i\"},"
+                     "{\"id\":\"2\",\"type\":\"tool_call\",\"agent\":\"a\",\"parent_call_id\":\"p\",\"at_us\":3,"
+                     "\"tool_calls\":{\"name\":\"f\",\"id\":\"c\",\"arguments\":{}}},"
+                     "{\"id\":\"3\",\"type\":\"assistant\",\"status\":\"failed\",\"at_us\":5,\"content\":\"\","
+                     "\"model\":\"m\",\"input_tokens\":0,\"output_tokens\":0,\"cost_micro_usd\":0,\"latency_ms\":7,"
+                     "\"metadata\":{\"k\":1}}");
+    rv_buf_printf(&array, "[%s]", rv_buf_cstr(&text));
+    ck_assert_int_eq(read_rows(rv_buf_str(&array), back, NULL), 0);
+    rv_turn_write_rows(back, &again);
+    ck_assert_str_eq(rv_buf_cstr(&again), rv_buf_cstr(&text));
+    rv_turn_keep_order(t);
+    ck_assert_int_eq(t->rows[1].created_us, 4);
+    ck_assert_int_eq(t->rows[2].created_us, 5);
+    rv_turn_free(t);
+    rv_turn_free(back);
+    rv_buf_fini(&text);
+    rv_buf_fini(&again);
+    rv_buf_fini(&array);
 }
 END_TEST
 
-#define IN_ROW(members) "{'session':'s','agent':'a','rows':[{'id':'r','type':'user','at_us':1},{" members "}]}"
-static const struct {
-    const char *json, *why; /* a part of the printed error */
-    int rc;
-} broken[] = {
-    {"{", "parse_error", RV_E_PARSE},
-    {"[]", "it is no object but array", RV_E_INVALID},
-    {"{'agent':'a','rows':[]}", "\"session\" is missing", RV_E_INVALID},
-    {"{'session':'','agent':'a','rows':[]}", "\"session\" is missing", RV_E_INVALID},
-    {"{'session':7,'agent':'a','rows':[]}", "\"session\" is no text but integer", RV_E_INVALID},
-    {"{'session':'a\\u0000b','agent':'a','rows':[]}", "\"session\" has a NUL in it", RV_E_INVALID},
-    {"{'session':'s','rows':[]}", "\"agent\" is missing", RV_E_INVALID},
-    {"{'session':'s','agent':'a'}", "\"rows\" is no array", RV_E_INVALID},
-    {"{'session':'s','agent':'a','rows':{}}", "\"rows\" is no array", RV_E_INVALID},
-    {"{'session':'s','agent':'a','rows':[],'metadata':[]}", "\"metadata\" is no object but array", RV_E_INVALID},
-    {"{'session':'s','agent':'a','rows':[],'user':'u'}", "\"user\" is not known here", RV_E_INVALID},
-    {"{'session':'s','agent':'a','rows':[7]}", "row 1: it is no object but integer", RV_E_INVALID},
-    {IN_ROW("'type':'user','at_us':1"), "row 2: \"id\" is missing", RV_E_INVALID},
-    {IN_ROW("'id':'x','at_us':1"), "row 2: \"type\" is missing", RV_E_INVALID},
-    {IN_ROW("'id':'x','type':'human','at_us':1"), "row 2: \"type\" can not be \"human\"", RV_E_INVALID},
-    {IN_ROW("'id':'x','type':'user'"), "row 2: \"at_us\" is missing", RV_E_INVALID},
-    {IN_ROW("'id':'x','type':'user','at_us':-1"), "row 2: \"at_us\" is no count", RV_E_INVALID},
-    {IN_ROW("'id':'x','type':'user','at_us':1,'token_count':1.0"), "\"token_count\" is no count", RV_E_INVALID},
-    {IN_ROW("'id':'x','type':'user','at_us':1,'content':{}"), "\"content\" is no text but object", RV_E_INVALID},
-    {IN_ROW("'id':'x','type':'user','at_us':1,'tool_calls':[]"), "\"tool_calls\" is no object but array", RV_E_INVALID},
-    {IN_ROW("'id':'x','type':'user','at_us':1,'metadata':'{}'"), "\"metadata\" is no object but string", RV_E_INVALID},
-    {IN_ROW("'id':'x','type':'user','at_us':1,'status':'done'"), "\"status\" can not be \"done\"", RV_E_INVALID},
-    {IN_ROW("'id':'x','type':'user','at_us':1,'role':'user'"), "row 2: \"role\" is not known here", RV_E_INVALID},
+static int rc_of(size_t max_bytes, const char *content, size_t len)
+{
+    const struct rv_message m = {.id = "1", .type = "user", .has_content = true, .content = {content, len}};
+    struct rv_turn *t = rv_turn_new(max_bytes);
+
+    rv_turn_add(t, &m);
+    rv_turn_add(t, &(struct rv_message){.id = "2", .type = "user"});
+    int rc = rv_turn_check(t, NULL);
+    ck_assert_uint_eq(t->n_rows, rc == 0 ? 2 : 0);
+    rv_turn_free(t);
+    return rc;
+}
+
+START_TEST(a_turn_has_bounds)
+{
+    ck_assert_int_eq(rc_of(1000, "abc", 3), 0);
+    ck_assert_int_eq(rc_of(258, "abc", 3), RV_E_LIMIT);
+    ck_assert_int_eq(rc_of(1000, "a\xff", 2), RV_E_INVALID);
+    rv_turn_free(NULL);
+}
+END_TEST
+
+static const char *const broken[] = {
+    "[7]",
+    "[{'type':'user','at_us':1}]",
+    "[{'id':7,'type':'user','at_us':1}]",
+    "[{'id':'x','type':'human','at_us':1}]",
+    "[{'id':'x','at_us':1}]",
+    "[{'id':'x','type':'user'}]",
+    "[{'id':'x','type':'user','at_us':-1}]",
 };
-START_TEST(what_is_wrong_with_a_turn_is_named)
+START_TEST(what_is_wrong_with_a_row_is_named)
 {
-    struct rv_turn t = {0};
+    struct rv_turn *t = rv_turn_new(MAX_BYTES);
     rv_err *err = NULL;
     char *text;
 
-    ck_assert_int_eq(read_quoted(broken[_i].json, &t, &err), broken[_i].rc);
-    ck_assert_ptr_null(t.json);
+    ck_assert_int_eq(read_quoted(broken[_i], t, &err), RV_E_INVALID);
     text = rv_kit_err_take(err);
-    ck_assert_msg(strstr(text, broken[_i].why) != NULL, "%s", text);
-    ck_assert(strstr(text, "read what is added to a session: ") == text);
+    ck_assert_msg(strstr(text, "row 1 of a session: it has no id, no type or no time") != NULL, "%s", text);
     free(text);
+    rv_turn_free(t);
 }
 END_TEST
 
@@ -138,7 +185,7 @@ START_TEST(arguments_may_be_deep)
 {
     rv_buf arguments = RV_BUF_INIT(10000), row = RV_BUF_INIT(10000), json = RV_BUF_INIT(10000);
     struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
-    struct rv_turn t = {0};
+    struct rv_turn *t = rv_turn_new(MAX_BYTES);
     json_object *messages, *call;
     const char *shown = NULL;
 
@@ -148,18 +195,15 @@ START_TEST(arguments_may_be_deep)
     for (int i = 0; i < RV_JSON_MAX_DEPTH - 1; i++)
         rv_buf_putc(&arguments, '}');
     rv_buf_printf(&row, "{\"name\":\"f\",\"id\":\"c\",\"arguments\":%s}", rv_buf_cstr(&arguments));
-    rv_buf_printf(&json,
-                  "{\"session\":\"s\",\"agent\":\"a\",\"rows\":[{\"id\":\"r\",\"type\":\"tool_call\",\"at_us\":1,"
-                  "\"tool_calls\":%s}]}",
-                  rv_buf_cstr(&row));
-    ck_assert_int_eq(rv_turn_read(rv_buf_str(&json), &t, NULL), 0);
-    ck_assert(rv_str_eq(t.rows[0].tool_calls, rv_buf_str(&row)));
-    messages = history_of(t.rows, 1, &o, false, NULL);
+    rv_buf_printf(&json, "[{\"id\":\"r\",\"type\":\"tool_call\",\"at_us\":1,\"tool_calls\":%s}]", rv_buf_cstr(&row));
+    ck_assert_int_eq(read_rows(rv_buf_str(&json), t, NULL), 0);
+    ck_assert(rv_str_eq(t->rows[0].tool_calls, rv_buf_str(&row)));
+    messages = history_of(t->rows, 1, &o, false, NULL);
     call = json_object_array_get_idx(rv_json_get_arr(json_object_array_get_idx(messages, 0), "tool_calls"), 0);
     ck_assert(rv_json_get_text(call, "arguments", &shown));
     ck_assert_str_eq(shown, rv_buf_cstr(&arguments));
     json_object_put(messages);
-    rv_turn_fini(&t);
+    rv_turn_free(t);
     rv_buf_fini(&arguments);
     rv_buf_fini(&row);
     rv_buf_fini(&json);
@@ -170,9 +214,10 @@ TCase *turn_case(void)
 {
     TCase *c = tcase_create("turn");
 
-    tcase_add_test(c, a_whole_turn_is_read);
-    tcase_add_test(c, a_turn_may_add_no_rows);
+    tcase_add_test(c, rows_are_read);
+    tcase_add_test(c, rows_are_written);
+    tcase_add_test(c, a_turn_has_bounds);
     tcase_add_test(c, arguments_may_be_deep);
-    tcase_add_loop_test(c, what_is_wrong_with_a_turn_is_named, 0, RV_COUNT(broken));
+    tcase_add_loop_test(c, what_is_wrong_with_a_row_is_named, 0, RV_COUNT(broken));
     return c;
 }

@@ -1,0 +1,467 @@
+/* An agent that was asked by another one: a visit within the visit. It has an envelope, a pipeline of one stage and a
+ * context of its own; calls, events, money and the journal are the run's, so it is replayed, recovered and bounded like
+ * everything else. What it does is labelled with its origin. */
+#include "coreengine/agent/tools_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PROMPT RV_JSON_MAX_BYTES
+
+/* What lives as long as the run, since effects and observers refer to it. */
+struct kept_origin {
+    struct kept_origin *next;
+    struct rv_origin origin;
+    char *agent, *call_id;
+};
+struct kept_pipeline {
+    struct kept_pipeline *next;
+    struct rv_pipeline *pipeline;
+    char *name, *document, *role;
+    int structured, child_text;
+};
+struct rv_delegated {
+    struct kept_origin *origins;
+    struct kept_pipeline *pipelines;
+};
+
+static void origin_free(struct kept_origin *o)
+{
+    free(o->agent);
+    free(o->call_id);
+    free(o);
+}
+
+static void pipeline_free(struct kept_pipeline *k)
+{
+    rv_pipeline_free(k->pipeline);
+    free(k->name);
+    free(k->document);
+    free(k->role);
+    free(k);
+}
+
+void rv_visit_shared_fini(struct rv_visit_shared *s)
+{
+    struct rv_delegated *d = s->delegated;
+
+    if (!d)
+        return;
+    for (struct kept_origin *o = d->origins, *next; o; o = next) {
+        next = o->next;
+        origin_free(o);
+    }
+    for (struct kept_pipeline *k = d->pipelines, *next; k; k = next) {
+        next = k->next;
+        pipeline_free(k);
+    }
+    free(d);
+    s->delegated = NULL;
+}
+
+void rv_child_free(struct child *c)
+{
+    if (!c)
+        return;
+    rv_visit_free(c->visit);
+    rv_envelope_free(c->env);
+    free(c);
+}
+
+/* --- what is kept --- */
+
+static struct rv_delegated *delegated(const rv_visit *v)
+{
+    struct rv_visit_shared *root = rv_visit_root(v->shared);
+
+    if (!root->delegated)
+        root->delegated = calloc(1, sizeof *root->delegated);
+    return root->delegated;
+}
+
+static struct rv_origin *keep_origin(struct rv_delegated *d, const char *agent, rv_str call_id)
+{
+    struct kept_origin *o = calloc(1, sizeof *o);
+
+    if (!o)
+        return NULL;
+    o->agent = rv_str_dup(rv_str_of(agent));
+    o->call_id = rv_str_dup(call_id);
+    if (!o->agent || !o->call_id) {
+        origin_free(o);
+        return NULL;
+    }
+    o->origin.agent = o->agent;
+    o->origin.parent_tool_call_id = o->call_id;
+    o->next = d->origins;
+    d->origins = o;
+    return &o->origin;
+}
+
+static bool is_same(const struct kept_pipeline *k, const struct rv_delegate *want)
+{
+    return strcmp(k->name, want->name) == 0 && strcmp(k->role, want->model_role) == 0 &&
+           k->structured == want->structured && k->child_text == want->child_text &&
+           rv_str_is(want->document, k->document);
+}
+
+/* The same agent asked again has the same pipeline. RV_E_NOMEM in cause, or what is wrong with the document. */
+static int pipeline_of(struct rv_delegated *d, const struct rv_pipeline *of, const struct rv_delegate *want,
+                       const struct rv_pipeline **out, rv_err **cause)
+{
+    struct kept_pipeline *k = d->pipelines;
+
+    while (k && !is_same(k, want))
+        k = k->next;
+    if (k) {
+        *out = k->pipeline;
+        return 0;
+    }
+    k = calloc(1, sizeof *k);
+    if (k) {
+        k->name = rv_str_dup(rv_str_of(want->name));
+        k->document = rv_str_dup(want->document);
+        k->role = rv_str_dup(rv_str_of(want->model_role));
+        k->structured = want->structured;
+        k->child_text = want->child_text;
+    }
+    if (!k || !k->name || !k->document || !k->role) {
+        if (k)
+            pipeline_free(k);
+        return RV_FAIL(cause, RV_E_NOMEM, "ask an agent");
+    }
+    int rc = rv_pipeline_delegate(of, want, &k->pipeline, cause);
+    if (rc < 0) {
+        pipeline_free(k);
+        return rc;
+    }
+    k->next = d->pipelines;
+    d->pipelines = k;
+    *out = k->pipeline;
+    return 0;
+}
+
+/* --- beginning --- */
+
+/* Keys of its calls and ids of its rows follow from the envelope's id. So it has one of its own among all agents that
+ * are asked in a run: calls of two stages may have the same id, and so may two steps of a plan. */
+static int new_envelope(const rv_visit *v, size_t index, const struct ask *ask, rv_envelope **out, rv_err **err)
+{
+    char scratch[48];
+    rv_buf prompt = RV_BUF_INIT(MAX_PROMPT), name = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    rv_buf_add_str(&prompt, ask->text);
+    if (ask->data) {
+        rv_buf_puts(&prompt, "\n\nInput data: ");
+        rv_json_write_spaced(ask->data, &prompt);
+    }
+    rv_buf_printf(&name, "%s/%lld/%zu/%.*s", v->agent->name, (long long)v->visit_no, v->model.steps_before + index,
+                  RV_STR_ARG(rv_step_id(v, index, scratch, sizeof scratch)));
+    int rc = rv_buf_check(&prompt, "the question to an agent", err);
+    if (rc == 0)
+        rc = rv_buf_check(&name, "the id of a tool call", err);
+    if (rc == 0)
+        rc = rv_envelope_derive(v->env, rv_buf_str(&prompt), rv_buf_str(&name), v->now_us, out, err);
+    rv_buf_fini(&prompt);
+    rv_buf_fini(&name);
+    return rc;
+}
+
+static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const struct rv_pipeline *p,
+                   const struct rv_origin *origin)
+{
+    struct rv_visit_shared *root = rv_visit_root(v->shared);
+    const struct rv_conversation *mine = v->shared->conversation;
+
+    c->timeout_us = ask->timeout_us > 0 ? ask->timeout_us : root->pipeline->delegation_timeout_ms * 1000;
+    c->shared = (struct rv_visit_shared){.root = root,
+                                         .run_id = v->shared->run_id ? v->shared->run_id
+                                                                     : rv_envelope_fields(v->env)->envelope_id,
+                                         .pipeline = p,
+                                         .catalog = root->catalog,
+                                         .rules = root->rules,
+                                         .is_hidden = rv_visible_hides_child(v),
+                                         .origin = origin,
+                                         .asking_stage = rv_visit_stage_of(v),
+                                         .deadline_us = v->now_us + c->timeout_us};
+    if (v->deadline_us < c->shared.deadline_us) { /* who asks has no more time than that */
+        c->shared.deadline_us = v->deadline_us;
+        c->timeout_us = v->deadline_us - v->now_us;
+    }
+    if (!mine)
+        return;
+    c->conversation = *mine;
+    c->conversation.context = rv_context_child(&mine->context, ask->agent, NULL);
+    c->conversation.has_routing = false;
+    c->conversation.n_sections = 0; /* they were for whom the request was sent to */
+    c->shared.conversation = &c->conversation;
+}
+
+/* Fail: an agent without a tool that its document names would work badly, without a visible reason. */
+static int check_tools(const rv_visit *v, const struct rv_pipeline *p, rv_err **cause)
+{
+    const struct rv_str_list *tools = &p->agents[0].tools.allowed;
+
+    for (size_t i = 0; i < tools->n; i++)
+        if (!rv_visit_tool(v, rv_str_of(tools->items[i])))
+            return RV_FAIL(cause, RV_E_NOT_FOUND, "it names tool \"%s\", which nothing has", tools->items[i]);
+    return 0;
+}
+
+static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str document, struct child **out,
+                 struct rv_effects *fx, rv_err **cause)
+{
+    char scratch[48];
+    rv_str call_id = rv_step_id(v, index, scratch, sizeof scratch);
+    const struct rv_delegate want = {.name = ask->agent,
+                                     .document = document,
+                                     .structured = ask->structured,
+                                     .model_role = rv_visit_role(v),
+                                     .child_text = v->agent->session.child_text};
+    struct rv_delegated *d = delegated(v);
+    const struct rv_pipeline *p = NULL;
+    struct rv_origin *origin = d ? keep_origin(d, ask->agent, call_id) : NULL;
+    struct child *c = origin ? calloc(1, sizeof *c) : NULL;
+
+    if (!c)
+        return RV_FAIL(cause, RV_E_NOMEM, "ask agent \"%s\"", ask->agent);
+    origin->parent = v->shared->origin;
+    origin->depth = origin->parent ? origin->parent->depth + 1 : 1;
+    int rc = pipeline_of(d, v->shared->pipeline, &want, &p, cause);
+    if (rc == 0)
+        rc = check_tools(v, p, cause);
+    if (rc == 0)
+        rc = new_envelope(v, index, ask, &c->env, cause);
+    if (rc == 0) {
+        set_up(v, c, ask, p, origin);
+        rc = rv_visit_begin(&c->shared, 0, c->env, false, false, v->now_us, fx, &c->visit, cause);
+    }
+    if (rc < 0) {
+        rv_child_free(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+/* What was found wrong, without what it was found in: the text names that already. */
+static const rv_err *root_of(const rv_err *err)
+{
+    while (rv_err_cause(err))
+        err = rv_err_cause(err);
+    return err;
+}
+
+int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
+                   struct rv_effects *out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.what = "the document of an agent"};
+    json_object *json = NULL, *text = NULL;
+    rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    rv_err *cause = NULL;
+    struct ask ask;
+
+    int rc = rv_json_parse(answer, &opts, &json, &cause);
+    if (rc == 0 && json_object_is_type(json, json_type_object))
+        json_object_object_get_ex(json, "agent_document", &text);
+    if (rc == 0 && json_object_is_type(text, json_type_string) &&
+        rv_ask_allowed(v, rv_step_parameters(v, index), &ask, &why)) {
+        rc = begin(v, index, &ask, rv_json_str(text), child, out, &cause);
+        if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM)) {
+            rv_buf_printf(&why, "agent \"%s\" can not be asked: %s", ask.agent, rv_err_text(root_of(cause)));
+            rc = rv_buf_check(&why, "why an agent is not asked", err);
+            if (rc == 0)
+                rc = rv_child_refuse(v, index, rv_buf_cstr(&why), entry, err);
+            rv_err_free(cause);
+            cause = NULL;
+        }
+    }
+    if (cause && rv_err_is(cause, RV_E_NOMEM)) {
+        rc = RV_FAIL(err, RV_E_NOMEM, "ask an agent");
+    } else if (cause) {
+        rc = 0; /* no document: judged as any tool's answer */
+    }
+    rv_err_free(cause);
+    rv_buf_fini(&why);
+    json_object_put(json);
+    return rc;
+}
+
+/* --- working --- */
+
+int rv_child_recover(struct child *c, int64_t gap_us, struct rv_effects *out, rv_err **err)
+{
+    c->shared.deadline_us += gap_us < INT64_MAX - c->shared.deadline_us ? gap_us : 0;
+    return rv_visit_is_done(c->visit) ? 0 : rv_visit_recover(c->visit, gap_us, out, err);
+}
+
+/* The result of a delegation as models and rows have it; the caller's. */
+static int result_map(const rv_visit *v, size_t index, const char *agent, const struct child *c, const char *error,
+                      json_object **out, rv_err **err)
+{
+    const char *asked = NULL;
+    const rv_visit *child = c ? c->visit : NULL;
+    bool structured = child && !error && child->agent->output.schema;
+    json_object *text = NULL, *map = json_object_new_object();
+    rv_buf text_response = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+
+    if (!error && structured)
+        rv_json_write(child->output, &text_response);
+    else if (!error && child->model.visible.len > 0)
+        rv_buf_add_str(&text_response, rv_buf_str(&child->model.visible));
+    int rc = map ? rv_buf_check(&text_response, "the answer of an agent", err)
+                 : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
+    if (rc == 0)
+        rc = rv_json_set_text(map, "status", error ? "error" : "success", err);
+    if (rc == 0 && structured)
+        rc = rv_json_set_ref(map, "output", child->output, err);
+    else if (rc == 0) {
+        if (!error)
+            json_object_object_get_ex(child->output, "response", &text);
+        rc = rv_json_set_str(map, "output", rv_json_str(text), err);
+    }
+    if (rc == 0)
+        rc = rv_json_set_str(map, "text_response", rv_buf_str(&text_response), err);
+    if (rc == 0)
+        rc = rv_json_set_text(map, "agent_schema", agent, err);
+    if (rc == 0 && !error && v->shared->rules >= RV_RULES_2 &&
+        rv_json_get_text(rv_step_parameters(v, index), "input_text", &asked)) /* remlight 8 */
+        rc = rv_json_set_text(map, "input_text", asked, err);
+    if (rc == 0 && error)
+        rc = rv_json_set_text(map, "error", error, err);
+    if (rc == 0 && !error)
+        rc = rv_json_set_bool(map, "is_structured_output", structured, err);
+    if (rc == 0 && !error)
+        rc = rv_json_set_ref(map, "chained_tool_result", child->chained, err);
+    rv_buf_fini(&text_response);
+    if (rc < 0) {
+        json_object_put(map);
+        return rc;
+    }
+    *out = map;
+    return 0;
+}
+
+/* Takes map: an entry of `results`. */
+static int entry_of(rv_visit *v, size_t index, json_object *map, const char *type, const char *error, int64_t ms,
+                    json_object **entry, rv_err **err)
+{
+    char scratch[48];
+    struct rv_step_result r = {.step_id = rv_step_id(v, index, scratch, sizeof scratch),
+                               .tool = rv_step_tool(v, index),
+                               .parameters = rv_step_parameters(v, index),
+                               .execution_ms = ms};
+    json_object *standard = json_object_new_object(), *fault = NULL;
+    int rc = standard ? 0 : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
+
+    if (rc == 0)
+        rc = rv_json_set_text(standard, "status", error ? "error" : "success", err);
+    if (rc == 0 && error) {
+        fault = json_object_new_object();
+        rc = rv_json_set_take(standard, "error", fault, err);
+        if (rc == 0)
+            rc = rv_json_set_text(fault, "error_type", type, err);
+        if (rc == 0)
+            rc = rv_json_set_text(fault, "message", error, err);
+    }
+    if (rc == 0)
+        rc = rv_json_set_take(standard, "data", map, err);
+    else
+        json_object_put(map);
+    r.standard = standard;
+    if (rc == 0)
+        rc = rv_tool_step_result(&r, entry, err);
+    json_object_put(standard);
+    return rc;
+}
+
+/* The outcome of the call of that agent, as an entry of `results`. c NULL: it never began. error NULL: it answered. */
+static int result_entry(rv_visit *v, size_t index, const char *agent, const struct child *c, const char *type,
+                        const char *error, int64_t ms, json_object **entry, rv_err **err)
+{
+    json_object *map = NULL;
+    int rc = result_map(v, index, agent, c, error, &map, err);
+
+    return rc < 0 ? rc : entry_of(v, index, map, type, error, ms, entry, err);
+}
+
+int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
+{
+    json_object *parameters = rv_step_parameters(v, index);
+    const char *agent = "";
+
+    if (parameters && !rv_json_get_text(parameters, "agent_name", &agent))
+        agent = "";
+    return result_entry(v, index, agent, NULL, "AgentError", why, 0, entry, err);
+}
+
+/* Why it failed, or NULL; *type is then the error's. The text is in `why`. */
+static const char *fault_of(const struct child *c, rv_buf *why, const char **type)
+{
+    const rv_visit *child = c->visit;
+    const char *agent = child->shared->origin->agent;
+
+    *type = "AgentError";
+    if (child->result.end == RV_VISIT_OK)
+        return NULL;
+    if (child->result.end == RV_VISIT_STAYED) {
+        struct rv_interrupt in = rv_envelope_interrupt(c->env);
+        const char *ask = in.question ? in.question : in.message;
+        rv_buf_printf(why, "agent \"%s\" needs a person, and an agent that was asked can not wait for one: %s", agent,
+                      ask ? ask : "it asks for an answer");
+    } else if (child->error_type && strcmp(child->error_type, "TimeoutError") == 0 &&
+               child->now_us >= c->shared.deadline_us) {
+        *type = "TimeoutError";
+        rv_buf_printf(why, "Agent '%s' timed out after %llds", agent, (long long)((c->timeout_us + 999999) / 1000000));
+    } else {
+        rv_buf_puts(why, child->error_text ? child->error_text : "it failed");
+    }
+    return why->rc < 0 ? "it failed" : rv_buf_cstr(why);
+}
+
+/* --- its end --- */
+
+/* Rows, usage and calls are the asking visit's from now on. */
+static int roll_up(rv_visit *v, size_t index, struct child *c, rv_err **err)
+{
+    rv_visit *child = c->visit;
+    struct rv_usage used = child->model.usage;
+    struct rv_turn *rows = child->rows;
+    char scratch[48];
+
+    rv_usage_add(&used, &child->model.child_usage);
+    rv_usage_add(&v->model.child_usage, &used);
+    rv_envelope_add_usage(v->env, &used);
+    v->llm_calls += rv_envelope_fields(c->env)->llm_call_count;
+    child->rows = NULL;
+    return rows ? rv_rows_keep_child(&v->model, rv_step_id(v, index, scratch, sizeof scratch), rows, err) : 0;
+}
+
+int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry, rv_err **err)
+{
+    const char *type = NULL, *agent = c->visit->shared->origin->agent;
+    rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    const char *fault = fault_of(c, &why, &type);
+
+    int rc = why.rc == RV_E_NOMEM ? rv_buf_check(&why, "why an agent failed", err) : roll_up(v, index, c, err);
+    if (rc == 0)
+        rc = result_entry(v, index, agent, c, type, fault, ms, entry, err);
+    if (rc == 0)
+        rv_visible_child(v, c->visit, fault != NULL);
+    rv_buf_fini(&why);
+    return rc;
+}
+
+int rv_child_give_up(rv_visit *v, size_t index, struct child *c, json_object *partials, struct rv_effects *out,
+                     rv_err **err)
+{
+    int rc = rv_visit_is_done(c->visit)
+                 ? 0
+                 : rv_visit_cancel(c->visit, "the agent that asked was ended", partials, v->now_us, out, err);
+
+    if (rc == 0)
+        rc = roll_up(v, index, c, err);
+    if (rc == 0)
+        rv_visible_child(v, c->visit, true);
+    return rc;
+}

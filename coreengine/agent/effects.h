@@ -1,0 +1,165 @@
+/* What a step of the core appends, effects with the observable events among them, and what the core is told: events. */
+#ifndef RV_EFFECTS_H
+#define RV_EFFECTS_H
+
+#include "coreengine/conversation/context.h"
+#include "coreengine/model/llm/llm.h"
+#include "coreengine/tools/tools.h"
+
+/* --- Effects: what the core wants done ------------------------------------------------------------------------- */
+enum rv_effect_kind {
+    RV_EFFECT_CALL_LLM,
+    RV_EFFECT_CALL_TOOL,
+    RV_EFFECT_CALL_HOOK,   /* hook, policy, mock or routing function: see `entry` */
+    RV_EFFECT_CANCEL_CALL, /* the answer to call_id is not wanted any more */
+    RV_EFFECT_ARM_TIMER,   /* a timer event for call_id at `at_us` */
+    RV_EFFECT_EMIT,        /* an observable event, as one line of JSON */
+    RV_EFFECT_SAVE,        /* the state dict to be saved now */
+    RV_EFFECT_KEEP,        /* rows for the session of the run: durable with the step */
+    RV_EFFECT_FINISH,      /* the run is over (or waits for an answer); always the last effect */
+};
+
+/* The kinds of observable events (the typed stream). */
+#define RV_EMITS(X)                                                                                                    \
+    X(PIPELINE_STARTED, "pipeline_started", "a run or resume begins")                                                  \
+    X(STAGE_STARTED, "stage_started", "a visit begins; precedes everything of that visit")                             \
+    X(LLM_CALL_START, "llm_call_start", "a model is asked")                                                            \
+    X(LLM_RESULT, "llm_result", "the model answered or failed")                                                        \
+    X(TOOL_CALL_START, "tool_call_start", "a tool is called")                                                          \
+    X(TOOL_RESULT, "tool_result", "a tool answered, failed, or was not allowed to run")                                \
+    X(RETRY, "retry", "an attempt failed and another will follow")                                                     \
+    X(STAGE_COMPLETED, "stage_completed", "a visit ended, well or not; carries its output")                            \
+    X(ROUTING_DECISION, "routing_decision", "where the run goes next and why")                                         \
+    X(STAGE_SKIPPED, "stage_skipped", "a stage that waited for a failed one does not run")                             \
+    X(ITERATION, "iteration_incremented", "a loop-back was taken")                                                     \
+    X(BATCH, "parallel_batch", "stages start side by side")                                                            \
+    X(INTERRUPT_PENDING, "interrupt_pending", "the run needs an answer")                                               \
+    X(ACTION, "action", "a tool's result is an action for observers: its type and payload")                            \
+    X(AGENT_STARTED, "agent_started", "an agent that was asked begins")                                                \
+    X(AGENT_COMPLETED, "agent_completed", "it has answered or failed; precedes the tool_result of the call")           \
+    X(WARNING, "warning", "something is probably not as meant")                                                        \
+    X(ERROR, "error", "what ended the run badly")                                                                      \
+    X(DONE, "done", "the run is over or waits; always last, always once")
+#define RV_EMIT_CONST(n, t, m) RV_EMIT_##n,
+enum rv_emit_kind { RV_EMITS(RV_EMIT_CONST) RV_N_EMITS };
+const char *rv_emit_text(enum rv_emit_kind kind);
+
+#define RV_KEY_MAX 160 /* bytes of an idempotency key */
+
+/* Identifies the delegated agent that an effect belongs to. Lives as long as the run. */
+struct rv_origin {
+    const char *agent;               /* its name */
+    int depth;                       /* 1: asked by a stage */
+    const char *parent_tool_call_id; /* the id of the tool call by which it was asked */
+    const struct rv_origin *parent;  /* NULL: a stage asked */
+};
+
+struct rv_effect {
+    enum rv_effect_kind kind;
+    int64_t call_id;         /* CALL_*, CANCEL_CALL, ARM_TIMER: ascending from 1 within a run; EMIT with a request: of
+                                the model that gave it, or 0 */
+    int stage;               /* index; -1: none */
+    int64_t visit, attempt;  /* 1-based; of the stage, of the call */
+    enum rv_name_kind entry; /* CALL_HOOK: HOOK, POLICY, MOCK, ROUTE */
+    const char *name;        /* CALL_*: tool, entry or model role; borrowed from the pipeline or owned_name */
+    char *owned_name;        /* owned or NULL */
+    char *request;           /* CALL_*: JSON text; SAVE: state dict; EMIT: the output that a structured agent's event
+                                tells, as people are shown it. Owned; take it by setting it to NULL */
+    size_t request_len;
+    struct rv_turn *turn;               /* KEEP: owned; take it by setting it to NULL */
+    int64_t deadline_us;                /* CALL_*: answer by then or report a timeout; 0: none */
+    int64_t at_us;                      /* ARM_TIMER */
+    int effect_class;                   /* CALL_TOOL: enum rv_effect_class */
+    char *key;                          /* CALL_TOOL, CALL_LLM: idempotency key; owned; NULL: none */
+    enum rv_emit_kind emit;             /* EMIT */
+    size_t text_at, text_len;           /* EMIT: where its line stands in rv_effects.text (without line end) */
+    enum rv_run_status status;          /* FINISH */
+    bool is_hidden;                     /* CALL_LLM: the text of the reply is not shown */
+    int64_t ids_upto;                   /* see rv_call_name() */
+    json_object *ids;                   /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
+    const struct rv_origin *origin;     /* NULL: the stage's own */
+    const struct rv_pipeline *pipeline; /* CALL_*: where its names, roles and limits are; lives as long as the run */
+};
+/* Zero it before first use. One owner; reused from step to step. */
+struct rv_effects {
+    struct rv_effect *items;
+    size_t n, cap;
+    rv_buf text; /* lines of the EMIT effects */
+    int rc;      /* sticky RV_E_NOMEM of an append; the function that made the step checks it */
+};
+#define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines */
+void rv_effects_clear(struct rv_effects *e);    /* frees what was not taken, keeps the memory */
+void rv_effects_fini(struct rv_effects *e);
+rv_str rv_effect_text(const struct rv_effects *all, const struct rv_effect *e); /* EMIT: the line */
+/** Append a zeroed effect of that kind; NULL (and sticky rc) when memory is short. Valid until the next append. */
+struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind);
+
+/* --- Events: what the core is told ------------------------------------------------------------------------------ */
+enum rv_event_kind {
+    RV_EVENT_START,
+    RV_EVENT_LLM_DONE,
+    RV_EVENT_TOOL_DONE,
+    RV_EVENT_HOOK_DONE,
+    RV_EVENT_TIMER,
+    RV_EVENT_ANSWER, /* to the pending interrupt */
+    RV_EVENT_CANCEL,
+    RV_EVENT_RECOVER, /* the run goes on in another process; the time since its last event does not count */
+};
+struct rv_event {
+    enum rv_event_kind kind;
+    int64_t now_us;
+    int64_t call_id;          /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
+    bool failed;              /* *_DONE */
+    rv_str reply;             /* *_DONE, not failed: JSON text; LLM_DONE: the model's text; CANCEL: what had come of
+                                 model calls under way, [{call_id, text}], or empty */
+    const char *error_type;   /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
+    rv_str error;             /* failed: text */
+    bool retryable;           /* failed: a repeat may help */
+    bool unknown;             /* TOOL_DONE: the caller died and it is unknown whether the tool ran; a person decides */
+    struct rv_llm_answer llm; /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
+                                 that had come */
+    struct rv_response response; /* ANSWER */
+    json_object *blocked;        /* any: names of the tools whose breaker is open; borrowed; NULL: none */
+};
+
+/* --- Observable events ----------------------------------------------------------------------------------------------
+ */
+struct rv_visit_shared;
+/* A member of an observable event; key NULL: left out. Texts and values are borrowed for the call. */
+struct rv_member {
+    const char *key;
+    enum rv_member_kind {
+        RV_MEMBER_INT,
+        RV_MEMBER_BOOL,
+        RV_MEMBER_TIME,    /* n: microseconds */
+        RV_MEMBER_STR,     /* a text that is there */
+        RV_MEMBER_TEXT,    /* or null */
+        RV_MEMBER_PREVIEW, /* its beginning */
+        RV_MEMBER_VALUE,   /* or null */
+        RV_MEMBER_OBJECT,  /* or {} */
+        RV_MEMBER_RESULT,  /* of call n, or where it is found when it is long */
+        RV_MEMBER_NAMES,   /* the name of each item */
+        RV_MEMBER_STAGES,  /* the names of n stages */
+        RV_MEMBER_USAGE,
+    } kind;
+    int64_t n;
+    rv_str str;
+    json_object *value;
+    const int *stages;
+    const struct rv_usage *usage;
+};
+#define RV_M_INT(k, i)       ((struct rv_member){.key = (k), .kind = RV_MEMBER_INT, .n = (i)})
+#define RV_M_BOOL(k, b)      ((struct rv_member){.key = (k), .kind = RV_MEMBER_BOOL, .n = (b)})
+#define RV_M_STR(k, s)       ((struct rv_member){.key = (k), .kind = RV_MEMBER_STR, .str = (s)})
+#define RV_M_TEXT(k, t)      ((struct rv_member){.key = (k), .kind = RV_MEMBER_TEXT, .str = rv_str_of(t)})
+#define RV_M_PREVIEW(k, s)   ((struct rv_member){.key = (k), .kind = RV_MEMBER_PREVIEW, .str = (s)})
+#define RV_M_OF(knd, k, v)   ((struct rv_member){.key = (k), .kind = RV_MEMBER_##knd, .value = (v)})
+#define RV_M_STAGES(k, s, i) ((struct rv_member){.key = (k), .kind = RV_MEMBER_STAGES, .n = (i), .stages = (s)})
+#define RV_M_USAGE(k, u)     ((struct rv_member){.key = (k), .kind = RV_MEMBER_USAGE, .usage = (u)})
+#define RV_M_IF(is, member)  ((is) ? (member) : (struct rv_member){0})
+/** Emit an event {seq, type, time, stage?, visit?, members}. stage -1: none. The effect, valid until the next one;
+ * NULL: nothing is written, since no observer listens, or memory is short (sticky in out). */
+struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
+                          int64_t visit, int64_t now_us, const struct rv_member *members, size_t n);
+
+#endif

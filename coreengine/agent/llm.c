@@ -1,0 +1,427 @@
+/* Asking a model: what stands before the prompt, the prompt, the bounds that are looked at before the request is made
+ * (rules 5.5, W27, W28), and its cost: set aside before the call, settled after it. Costs follow from events and prices
+ * alone, so a replay spends the same. */
+#include "coreengine/agent/tools_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_INSTRUCTIONS ((size_t)256 << 10)
+
+/* Who asks, where no conversation says it. */
+static struct rv_conversation stand_in(const rv_visit *v)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
+
+    return (struct rv_conversation){
+        .context = {.user_id = rv_envelope_user(v->env), .tenant_id = "default", .session_id = f->session_id}};
+}
+
+static bool wants_history(const rv_visit *v, const struct rv_conversation *c)
+{
+    bool joins = v->agent->session.joins || v->shared->origin; /* one that is asked sees what the asking one sees */
+
+    return c && c->history && joins && v->agent->declared.doc->context_token_budget >= 0 &&
+           json_object_array_length(c->history) > 0;
+}
+
+static int write_layers(const rv_visit *v, rv_jw *w, rv_err **err)
+{
+    const struct rv_conversation *c = v->shared->conversation;
+    const struct rv_conversation made = c ? (struct rv_conversation){0} : stand_in(v);
+    rv_buf text = RV_BUF_INIT(MAX_INSTRUCTIONS);
+
+    if (!v->agent->declared.doc)
+        return 0;
+    /* What stands in a request also decides what it can cost at most. */
+    bool can_look_up = v->shared->rules < RV_RULES_2 || rv_agentdoc_names_tool(v->agent->declared.doc, RV_LOOKUP_TOOL);
+    rv_instructions_write(c ? c : &made, v->agent->declared.doc->name, can_look_up, v->started_us, &text);
+    int rc = rv_buf_check(&text, "instructions", err);
+    if (rc == 0) {
+        if (v->agent->model.system[0])
+            rv_jw_kv_text(w, "system", v->agent->model.system);
+        rv_jw_kv_str(w, "instructions", rv_buf_str(&text));
+        if (wants_history(v, c))
+            rv_jw_kv_value(w, "history", c->history);
+    }
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static const struct rv_price *price_of(const struct rv_model_config *model)
+{
+    return model && model->has_price ? &model->price : NULL;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* The most that the call can cost, whether the role or one of its fallbacks answers it. */
+static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
+{
+    const struct rv_model_config *model = rv_visit_model(v);
+    int64_t bytes = (int64_t)request_bytes, tokens = rv_visit_max_tokens(v);
+    int64_t worst = rv_llm_worst_cost(price_of(model), bytes, tokens);
+
+    for (size_t i = 0; model && model->fallback_models && i < model->fallback.n; i++) {
+        int64_t cost = rv_llm_worst_cost(price_of(model->fallback_models[i]), bytes, tokens);
+        worst = cost > worst ? cost : worst;
+    }
+    return worst;
+}
+
+static int fail_for_money(rv_visit *v, int64_t needed, rv_err **err)
+{
+    const struct rv_visit_shared *s = rv_visit_root(v->shared);
+    int64_t budget = s->pipeline->budget_micro_usd;
+
+    v->bound = RV_REASON_BUDGET;
+    return rv_visit_fail(v, "LimitError", err,
+                         "agent \"%s\": the next model call may cost $%" PRId64 ".%06d, and of budget.usd "
+                         "($%" PRId64 ".%06d) $%" PRId64 ".%06d is spent and $%" PRId64
+                         ".%06d set aside for calls under way: raise budget.usd, or lower max_tokens",
+                         v->agent->name, needed / 1000000, (int)(needed % 1000000), budget / 1000000,
+                         (int)(budget % 1000000), s->spent_micro_usd / 1000000, (int)(s->spent_micro_usd % 1000000),
+                         s->reserved_micro_usd / 1000000, (int)(s->reserved_micro_usd % 1000000));
+}
+
+static bool set_aside(rv_visit *v, int64_t worst, int *rc, rv_err **err)
+{
+    struct rv_visit_shared *s = rv_visit_root(v->shared);
+
+    if (s->pipeline->has_budget &&
+        plus(plus(s->spent_micro_usd, s->reserved_micro_usd), worst) > s->pipeline->budget_micro_usd) {
+        *rc = fail_for_money(v, worst, err);
+        return false;
+    }
+    v->model.reserved_micro_usd = worst;
+    if (s->pipeline->has_budget)
+        s->reserved_micro_usd += worst;
+    return true;
+}
+
+/* Set aside the most that a call can cost; false when the visit failed for want of money or a limit (*rc). */
+static bool reserve(rv_visit *v, size_t request_bytes, int *rc, rv_err **err)
+{
+    return set_aside(v, worst_cost(v, request_bytes), rc, err);
+}
+
+/* The call was not made after all. */
+static void release(rv_visit *v)
+{
+    if (v->shared->pipeline->has_budget)
+        rv_visit_root(v->shared)->reserved_micro_usd -= v->model.reserved_micro_usd;
+    v->model.reserved_micro_usd = 0;
+}
+
+static void count(rv_visit *v, const struct rv_usage *used)
+{
+    rv_usage_add(&v->model.usage, used);
+    rv_envelope_add_usage(v->env, used);
+    rv_visit_root(v->shared)->spent_micro_usd = plus(rv_visit_root(v->shared)->spent_micro_usd, used->cost_micro_usd);
+}
+
+/* The price of the role that answered. */
+static const struct rv_price *answering_price(const rv_visit *v, const char *role)
+{
+    const struct rv_model_config *fallback = role ? rv_pipeline_model(v->shared->pipeline, rv_str_of(role)) : NULL;
+
+    return price_of(fallback ? fallback : rv_visit_model(v));
+}
+
+void rv_money_settle(rv_visit *v, const struct rv_event *ev)
+{
+    const struct rv_llm_answer *a = &ev->llm;
+    struct rv_usage used = a->has_usage ? a->usage : (struct rv_usage){0};
+    int64_t worst = v->model.reserved_micro_usd;
+
+    release(v);
+    v->model.is_scripted = a->is_scripted && !a->has_usage && v->shared->rules >= RV_RULES_2;
+    if (v->model.is_scripted && !a->may_be_billed)
+        return;
+    if (!a->has_usage && (worst == 0 || (ev->failed && !a->may_be_billed)))
+        return;
+    used.calls = 1;
+    used.estimated = false;
+    used.cost_micro_usd = a->has_usage ? rv_llm_cost(answering_price(v, a->role), &used) : 0;
+    if (!a->has_usage || ev->failed) { /* the provider did not report all usage: the call counts as its worst case */
+        used.estimated = true;
+        used.cost_micro_usd = used.cost_micro_usd > worst ? used.cost_micro_usd : worst;
+    }
+    count(v, &used);
+}
+
+void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out)
+{
+    int64_t worst = v->model.reserved_micro_usd;
+    const struct rv_usage used = {.calls = 1, .cost_micro_usd = worst, .estimated = true};
+
+    if (worst == 0)
+        return;
+    release(v);
+    count(v, &used);
+    rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_TEXT("message", why), RV_M_INT("call_id", v->last_call),
+                  RV_M_INT("cost_micro_usd", worst));
+}
+
+bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
+{
+    int64_t worst = v->model.reserved_micro_usd;
+
+    rv_money_lose(v, "nobody knows what became of a model call: it counts as charged for, and is made again", out);
+    return worst == 0 || set_aside(v, worst, rc, err);
+}
+
+static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, int *rc, rv_err **err)
+{
+    if (limit == 0 || used <= limit)
+        return true;
+    *rc = rv_visit_fail(v, "LimitError", err,
+                        "agent \"%s\" used %" PRId64 " tokens, limits.%s allows %" PRId64
+                        ": raise it, or give the model less to read and write",
+                        v->agent->name, used, key, limit);
+    return false;
+}
+
+bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
+{
+    const struct rv_llm_limits *l = &v->agent->limits.llm;
+    const struct rv_usage *u = &v->model.usage;
+
+    return within(v, "input_tokens_limit", u->input_tokens, l->input_tokens_limit, rc, err) &&
+           within(v, "output_tokens_limit", u->output_tokens, l->output_tokens_limit, rc, err) &&
+           within(v, "total_tokens_limit", plus(u->input_tokens, u->output_tokens), l->total_tokens_limit, rc, err);
+}
+
+#define FALLBACK_PROMPT "Process the following request and answer with a JSON object.\n\nRequest: "
+#define MAX_REQUEST     (16 * RV_TEMPLATE_MAX_OUTPUT) /* the prompt, the history and the messages after it */
+
+/* --- the prompt --- */
+
+static const rv_template *find_prompt(const rv_visit *v)
+{
+    const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(v->agent->model.prompt_key));
+    if (own)
+        return own->template;
+    return v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(v->agent->model.prompt_key));
+}
+
+/* Renders into prompt; a failure is the stage's. */
+static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
+{
+    if (!v->agent->model.prompt_key[0]) {
+        const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
+        if (!v->agent->declared.doc) /* a declared agent is told what it is to do before */
+            rv_buf_puts(prompt, FALLBACK_PROMPT);
+        rv_buf_add(prompt, f->raw_input, f->raw_input_len);
+        return rv_buf_check(prompt, "prompt", err);
+    }
+    const rv_template *t = find_prompt(v);
+    if (!t)
+        return RV_FAIL_AT(err, &v->agent->places.prompt_key, RV_E_NOT_FOUND, "unknown prompt \"%s\"",
+                          v->agent->model.prompt_key);
+    struct rv_stage_scope values;
+    struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, true);
+    int rc = rv_template_render(t, &scope, prompt, err);
+    rv_stage_scope_fini(&values);
+    if (rc == 0)
+        rc = rv_buf_check(prompt, "prompt", err);
+    return rc < 0 ? RV_WRAP(err, rc, "render prompt \"%s\"", v->agent->model.prompt_key) : 0;
+}
+
+/* Once a visit: what follows in `turns` answers to this very text. */
+static int ensure_prompt(rv_visit *v, rv_err **err)
+{
+    rv_buf prompt = RV_BUF_INIT(RV_TEMPLATE_MAX_OUTPUT);
+
+    if (v->model.prompt)
+        return 0;
+    int rc = render(v, &prompt, err);
+    if (rc == 0 && prompt.len == 0)
+        v->model.prompt = rv_str_dup(RV_STR_LIT(""));
+    else if (rc == 0)
+        v->model.prompt = rv_buf_steal(&prompt, &v->model.prompt_len);
+    rv_buf_fini(&prompt);
+    if (rc == 0 && !v->model.prompt)
+        rc = RV_FAIL(err, RV_E_NOMEM, "render a prompt");
+    return rc;
+}
+
+/* --- the request --- */
+
+static void write_options(const rv_visit *v, const struct rv_model_config *model, rv_jw *w)
+{
+    const struct rv_agent *a = v->agent;
+
+    rv_jw_key(w, "options");
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "num_predict", rv_visit_max_tokens(v));
+    rv_jw_kv_int(w, "num_ctx", RV_LLM_CONTEXT_TOKENS);
+    if (!a->model.no_temperature && (a->model.has_temperature || (model && model->has_temperature))) {
+        rv_jw_key(w, "temperature");
+        rv_jw_double(w, a->model.has_temperature ? a->model.temperature : model->temperature);
+    }
+    if (v->shared->pipeline->execution.has_llm_seed)
+        rv_jw_kv_int(w, "seed", v->shared->pipeline->execution.llm_seed);
+    rv_jw_obj_end(w);
+}
+
+static void write_output(const rv_visit *v, rv_jw *w)
+{
+    static const char *const vias[] = {[RV_OUTPUT_VIA_AUTO] = "auto",
+                                       [RV_OUTPUT_VIA_NATIVE] = "native",
+                                       [RV_OUTPUT_VIA_TOOL] = "tool",
+                                       [RV_OUTPUT_VIA_PROMPT] = "prompt"};
+
+    rv_jw_key(w, "output");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", v->agent->name);
+    rv_jw_kv_value(w, "schema", v->agent->output.schema);
+    rv_jw_kv_text(w, "via", vias[v->agent->output.via]);
+    rv_jw_obj_end(w);
+}
+
+static int write_request(const rv_visit *v, json_object *offered, rv_buf *request, rv_err **err)
+{
+    const struct rv_model_config *model = rv_visit_model(v);
+    rv_jw w = rv_jw_on(request);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "role", rv_visit_role(v));
+    rv_jw_kv_text(&w, "provider", model ? model->provider : NULL);
+    rv_jw_kv_text(&w, "model", model ? model->model : NULL);
+    int rc = write_layers(v, &w, err);
+    rv_jw_kv_str(&w, "prompt", (rv_str){v->model.prompt, v->model.prompt_len});
+    if (v->model.messages)
+        rv_jw_kv_value(&w, "turns", v->model.messages);
+    if (offered)
+        rv_jw_kv_value(&w, "tools", offered);
+    if (v->agent->output.schema)
+        write_output(v, &w);
+    write_options(v, model, &w);
+    rv_jw_kv_text(&w, "output_mode", v->agent->output.mode == RV_OUTPUT_TEXT ? "text" : "json");
+    rv_jw_obj_end(&w);
+    return rc;
+}
+
+/* --- the call --- */
+
+/* A model call for this request from those that the run has left; the first was taken when the visit began. */
+static bool take_call(rv_visit *v, int *rc, rv_err **err)
+{
+    if (v->model.has_call)
+        return true;
+    if (rv_visit_root(v->shared)->llm_left > 0) {
+        rv_visit_root(v->shared)->llm_left--;
+        v->model.has_call = true;
+        return true;
+    }
+    v->bound = RV_REASON_MAX_LLM_CALLS;
+    *rc = rv_visit_fail(v, "LimitError", err,
+                        "agent \"%s\" needs a further model call, and all that max_llm_calls (%lld) allows were made: "
+                        "raise max_llm_calls, or lower the agent's max_rounds",
+                        v->agent->name, (long long)rv_visit_root(v->shared)->pipeline->max_llm_calls);
+    return false;
+}
+
+/* The key that set the limit, for the error. */
+static const char *request_limit_key(const struct rv_agent *a)
+{
+    int64_t limit = a->limits.llm.request_limit;
+    bool by_cap =
+        a->declared.doc && a->declared.doc->max_iterations == limit && a->declared.doc->limits.request_limit != limit;
+
+    return by_cap ? "max_iterations" : "limits.request_limit";
+}
+
+static bool request_allowed(rv_visit *v, int *rc, rv_err **err)
+{
+    int64_t limit = v->agent->limits.llm.request_limit;
+
+    if (limit == 0 || v->model.requests < limit)
+        return rv_money_within_limits(v, rc, err) && take_call(v, rc, err);
+    *rc = rv_visit_fail(v, "LimitError", err,
+                        "agent \"%s\": the next request would exceed %s (%lld); raise it, or give the model less to do",
+                        v->agent->name, request_limit_key(v->agent), (long long)limit);
+    return false;
+}
+
+/* The key of a model call, the same for every attempt; empty: the pipeline wants none. */
+static void write_key(const rv_visit *v, rv_buf *key)
+{
+    const struct rv_execution_config *x = &v->shared->pipeline->execution;
+    const char *id = rv_envelope_fields(v->env)->envelope_id;
+    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), v->agent->name);
+    bool wanted = v->shared->rules >= RV_RULES_2 && x->enable_idempotency && x->enforce_idempotency_for_agents;
+
+    if (wanted)
+        rv_buf_printf(key, "%.*s/%016llx/%lld/m%lld", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)), (unsigned long long)h,
+                      (long long)v->visit_no, (long long)(v->model.requests + 1 - v->attempt));
+}
+
+static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_model_config *model = rv_visit_model(v);
+    rv_buf key = RV_BUF_INIT(RV_KEY_MAX);
+    struct visit_call call = {.kind = RV_EFFECT_CALL_LLM,
+                              .name = rv_visit_role(v),
+                              .timeout_ms = v->shared->pipeline->execution.llm_timeout_ms};
+    size_t before = out->n;
+
+    write_key(v, &key);
+    call.key = key.len > 0 ? rv_buf_cstr(&key) : NULL;
+    int rc = rv_buf_check(&key, "idempotency key", err);
+    if (rc == 0)
+        rc = rv_visit_call(v, &call, request, out, err);
+    else
+        rv_buf_fini(request);
+    rv_buf_fini(&key);
+    if (rc < 0 || !v->waiting_for || out->n == before) {
+        release(v);
+        return rc;
+    }
+    v->llm_calls++;
+    v->model.requests++;
+    v->model.call_id = v->waiting_for;
+    v->model.has_call = false;
+    out->items[out->n - 1].is_hidden = rv_visible_is_hidden(v);
+    out->items[out->n - 1].ids_upto = rv_messages_ids_upto(v);
+    out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
+    rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for),
+                  RV_M_TEXT("role", rv_visit_role(v)), RV_M_TEXT("model", model ? model->model : NULL),
+                  RV_M_INT("attempt", v->attempt), RV_M_INT("prompt_bytes", (int64_t)v->model.prompt_len),
+                  RV_M_IF(v->model.rounds > 0, RV_M_INT("round", v->model.rounds + 1)),
+                  RV_M_IF(rv_visible_is_hidden(v), RV_M_BOOL("muted", true)));
+    return 0;
+}
+
+int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    rv_buf request = RV_BUF_INIT(MAX_REQUEST);
+    json_object *offered = NULL;
+    rv_err *cause = NULL;
+
+    int rc = ensure_prompt(v, &cause);
+    if (rc < 0)
+        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+    if (!request_allowed(v, &rc, err))
+        return rc;
+    rc = rv_tools_offered(v, &offered, err);
+    if (rc == 0 && offered) /* for those who watch the reply: its calls are named as it comes */
+        rc = rv_messages_collect_ids(v, err);
+    if (rc < 0)
+        return rc;
+    if (write_request(v, offered, &request, &cause) < 0 || rv_buf_check(&request, "model request", &cause) < 0) {
+        rv_buf_fini(&request);
+        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+    }
+    if (!reserve(v, request.len, &rc, err)) {
+        rv_buf_fini(&request);
+        return rc;
+    }
+    return make_call(v, &request, out, err);
+}

@@ -1,0 +1,282 @@
+/* Tool calls of one reply that run side by side: consecutive ones that are safe and need no approval. Their results are
+ * taken in the order of the calls, not in the order of the answers. */
+#include "coreengine/agent/tools_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* May the step run beside others? */
+static int is_eligible(const rv_visit *v, size_t index, bool *yes, rv_err **err)
+{
+    struct step_judgement j;
+    int rc = rv_step_judge(v, index, &j, err);
+
+    *yes = rc == 0 && j.verdict == STEP_RUNS && rv_tool_effect(j.info) == RV_EFFECT_SAFE;
+    if (rc == 0)
+        rv_buf_fini(&j.text);
+    return rc;
+}
+
+static int count_eligible(const rv_visit *v, size_t *n, rv_err **err)
+{
+    size_t steps = json_object_array_length(v->tools.steps);
+    bool yes = true;
+    int rc = 0;
+
+    *n = 0;
+    while (rc == 0 && v->tools.at + *n < steps) {
+        rc = is_eligible(v, v->tools.at + *n, &yes, err);
+        if (!yes)
+            break;
+        ++*n;
+    }
+    return rc;
+}
+
+/* A step has its entry, which the call owns. */
+static int ended(rv_visit *v, struct pending_call *call, int64_t call_id, struct rv_effects *out, rv_err **err)
+{
+    size_t step = v->tools.at + (size_t)(call - v->tools.pending);
+
+    v->tools.n_answered++;
+    return rv_step_ended(v, step, call->entry, call_id, out, err);
+}
+
+/* May that agent be asked? If not, that is what the call comes to. */
+static int check_ask(rv_visit *v, size_t i, bool *refused, struct rv_effects *out, rv_err **err)
+{
+    size_t step = v->tools.at + i;
+    rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    struct ask ask;
+
+    *refused = !rv_ask_allowed(v, rv_step_parameters(v, step), &ask, &why);
+    int rc = rv_buf_check(&why, "a refusal", err);
+    if (rc == 0 && *refused)
+        rc = rv_child_refuse(v, step, rv_buf_cstr(&why), &v->tools.pending[i].entry, err);
+    rv_buf_fini(&why);
+    return rc == 0 && *refused ? ended(v, &v->tools.pending[i], 0, out, err) : rc;
+}
+
+/* Before another attempt: has the breaker of its tool opened since the last one? That is what the call comes to. */
+static int check_breaker(rv_visit *v, size_t i, bool *refused, struct rv_effects *out, rv_err **err)
+{
+    struct pending_call *call = &v->tools.pending[i];
+    size_t step = v->tools.at + i;
+    rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    *refused = rv_tool_is_refused(v, rv_step_tool(v, step), &why);
+    int rc = rv_buf_check(&why, "a refusal", err);
+    if (rc == 0 && *refused)
+        rc = rv_step_error(v, step, "ToolError", rv_buf_str(&why), true, (v->now_us - call->started_us) / 1000,
+                           &call->entry, err);
+    rv_buf_fini(&why);
+    if (rc < 0 || !*refused)
+        return rc;
+    call->call_id = 0;
+    return ended(v, call, 0, out, err);
+}
+
+static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err)
+{
+    struct pending_call *call = &v->tools.pending[i];
+    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, v->tools.at + i));
+
+    call->waits = false;
+    v->waiting_for = PENDING_CALLS;
+    if (call->attempt > 1) {
+        bool refused = false;
+        int checked = check_breaker(v, i, &refused, out, err);
+        if (checked < 0 || refused)
+            return checked;
+    }
+    if (rv_step_asks_agent(v, v->tools.at + i)) {
+        bool refused = false;
+        int checked = check_ask(v, i, &refused, out, err);
+        if (checked < 0 || refused)
+            return checked;
+    }
+    int rc = rv_step_call(v, v->tools.at + i, call->attempt, info, &call->call_id, out, err);
+    if (rc == 0 && call->call_id) /* else the visit ended instead, and with it the others */
+        v->waiting_for = PENDING_CALLS;
+    return rc;
+}
+
+/* All have answered: the entries follow in the order of the calls. */
+static int complete(rv_visit *v, rv_err **err)
+{
+    struct tool_progress *t = &v->tools;
+    int rc = 0;
+
+    for (size_t i = 0; i < t->n_pending && rc == 0; i++) {
+        json_object *entry = t->pending[i].entry;
+        t->pending[i].entry = NULL;
+        rc = rv_json_push_take(t->results, entry, err);
+    }
+    t->at += t->n_pending;
+    free(t->pending);
+    t->pending = NULL;
+    t->n_pending = t->n_answered = 0;
+    t->approved = false; /* the approval was for the step at hand */
+    t->key_visit = 0;
+    v->waiting_for = 0;
+    v->last_call = 0;
+    v->attempt = 1;
+    return rc;
+}
+
+int rv_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err)
+{
+    struct tool_progress *t = &v->tools;
+    size_t eligible = 0;
+
+    *n = 0;
+    int rc = count_eligible(v, &eligible, err);
+    if (rc == 0 && eligible > 1 && !v->model.acting)
+        eligible = 1; /* the steps of a plan follow each other */
+    if (rc < 0 || eligible == 0 || (eligible == 1 && !rv_step_asks_agent(v, t->at)))
+        return rc;
+    t->pending = calloc(eligible, sizeof *t->pending);
+    if (!t->pending)
+        return RV_FAIL(err, RV_E_NOMEM, "call the tools of agent \"%s\"", v->agent->name);
+    *n = t->n_pending = eligible;
+    t->n_answered = 0;
+    for (size_t i = 0; i < eligible && rc == 0 && v->phase == PHASE_MAIN; i++) {
+        t->pending[i].attempt = 1;
+        t->pending[i].started_us = v->now_us;
+        rc = start_call(v, i, out, err);
+    }
+    return rc == 0 && t->n_pending > 0 && t->n_answered == t->n_pending ? complete(v, err) : rc;
+}
+
+static struct pending_call *find(const rv_visit *v, int64_t call_id)
+{
+    for (size_t i = 0; i < v->tools.n_pending; i++) {
+        struct pending_call *call = &v->tools.pending[i];
+        if (call->call_id == call_id || (call->child && rv_visit_waits_for(call->child->visit, call_id)))
+            return call;
+    }
+    return NULL;
+}
+
+bool rv_pending_wait_for(const rv_visit *v, int64_t call_id)
+{
+    return v->waiting_for == PENDING_CALLS && call_id != 0 && find(v, call_id);
+}
+
+/* The agent that was asked is done. */
+static int child_ended(rv_visit *v, struct pending_call *call, struct rv_effects *out, rv_err **err)
+{
+    size_t step = v->tools.at + (size_t)(call - v->tools.pending);
+    int rc = rv_child_end(v, step, call->child, (v->now_us - call->started_us) / 1000, &call->entry, err);
+
+    rv_child_free(call->child);
+    call->child = NULL;
+    return rc == 0 ? ended(v, call, 0, out, err) : rc;
+}
+
+/* There is no such agent, or none that can be used. */
+static int not_found(rv_visit *v, size_t step, rv_str why, json_object **entry, rv_err **err)
+{
+    char *text = rv_str_dup(why);
+
+    if (!text)
+        return RV_FAIL(err, RV_E_NOMEM, "ask an agent");
+    int rc = rv_child_refuse(v, step, text, entry, err);
+    free(text);
+    return rc;
+}
+
+static int answered(rv_visit *v, struct pending_call *call, const struct rv_event *ev, struct rv_effects *out,
+                    rv_err **err)
+{
+    size_t step = v->tools.at + (size_t)(call - v->tools.pending);
+    int64_t retries = 0, call_id = call->call_id;
+
+    if (rv_step_may_repeat(v, step, ev, &retries) && call->attempt <= retries) {
+        char *why = rv_str_dup(ev->error);
+        if (!why)
+            return RV_FAIL(err, RV_E_NOMEM, "repeat a call of stage \"%s\"", v->agent->name);
+        call->call_id = rv_visit_back_off(v, call->attempt, why, out);
+        call->waits = call->call_id != 0;
+        free(why);
+        call->attempt += call->waits;
+        if (call->waits)
+            return 0;
+    }
+    call->call_id = 0;
+    int rc = 0;
+    if (rv_step_asks_agent(v, step) && !ev->failed)
+        rc = rv_child_begin(v, step, ev->reply, &call->child, &call->entry, out, err);
+    if (rc == 0 && call->child)
+        return rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : 0;
+    if (rc == 0 && rv_step_asks_agent(v, step) && ev->failed)
+        rc = not_found(v, step, ev->error, &call->entry, err);
+    if (rc == 0 && !call->entry)
+        rc = rv_step_entry(v, step, ev, (v->now_us - call->started_us) / 1000, &call->entry, err);
+    return rc == 0 ? ended(v, call, call_id, out, err) : rc;
+}
+
+static int on_child(rv_visit *v, struct pending_call *call, const struct rv_event *ev, struct rv_effects *out,
+                    rv_err **err)
+{
+    int rc = rv_visit_on(call->child->visit, ev, out, err);
+
+    return rc == 0 && rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : rc;
+}
+
+int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    struct pending_call *call = find(v, ev->call_id);
+    enum rv_event_kind fits = call->waits ? RV_EVENT_TIMER : RV_EVENT_TOOL_DONE;
+    int rc;
+
+    if (!call->child && ev->kind != fits)
+        return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" can not end this way", (long long)ev->call_id,
+                       v->agent->name);
+    if (call->child)
+        rc = on_child(v, call, ev, out, err);
+    else
+        rc = call->waits ? start_call(v, (size_t)(call - v->tools.pending), out, err) : answered(v, call, ev, out, err);
+    bool all = v->tools.n_pending > 0 && v->tools.n_answered == v->tools.n_pending;
+    return rc == 0 && all && v->phase == PHASE_MAIN ? complete(v, err) : rc;
+}
+
+int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < v->tools.n_pending && rc == 0; i++) {
+        struct pending_call *call = &v->tools.pending[i];
+        call->started_us += gap_us;
+        if (!call->child)
+            continue;
+        rc = rv_child_recover(call->child, gap_us, out, err);
+        if (rc == 0 && rv_visit_is_done(call->child->visit))
+            rc = child_ended(v, call, out, err);
+    }
+    bool all = v->tools.n_pending > 0 && v->tools.n_answered == v->tools.n_pending;
+    return rc == 0 && all ? complete(v, err) : rc;
+}
+
+int rv_pending_cancel(rv_visit *v, json_object *partials, struct rv_effects *out, rv_err **err)
+{
+    for (size_t i = 0; i < v->tools.n_pending; i++) {
+        struct pending_call *call = &v->tools.pending[i];
+        if (call->child) {
+            int rc = rv_child_give_up(v, v->tools.at + i, call->child, partials, out, err);
+            rv_child_free(call->child);
+            call->child = NULL;
+            if (rc < 0)
+                return rc;
+        }
+        if (!call->call_id)
+            continue;
+        struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL);
+        if (!e)
+            return RV_FAIL(err, RV_E_NOMEM, "cancel stage \"%s\"", v->agent->name);
+        e->call_id = call->call_id;
+        e->stage = rv_visit_stage_of(v);
+        call->call_id = 0;
+    }
+    return 0;
+}

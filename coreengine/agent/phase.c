@@ -1,0 +1,231 @@
+/* What all phases of a visit use: what the visit does and which model it asks, asking for a call, trying again, a
+ * question for a person, and failing. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Does no visit of that stage do any work, because it is the arbiter and there is to be none? */
+static bool arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent)
+{
+    return shared->rules >= RV_RULES_2 && !shared->pipeline->execution.enable_arbiter &&
+           strcmp(agent->output.key, RV_ARBITER) == 0;
+}
+
+static bool is_mocked(const struct rv_visit_shared *shared, const struct rv_agent *agent)
+{
+    if (shared->scripted_stages && shared->scripted_stages[agent->index])
+        return true;
+    return agent->hooks.mock_handler[0] && (agent->hooks.mock || shared->use_mocks);
+}
+
+bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
+{
+    return is_mocked(shared, &shared->pipeline->agents[stage]);
+}
+
+bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
+{
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
+    return agent->has_llm && !is_mocked(shared, agent) && !arbiter_is_off(shared, agent);
+}
+
+const char *rv_visit_role(const rv_visit *v)
+{
+    return v->agent->model.role[0] ? v->agent->model.role : "default";
+}
+
+const struct rv_model_config *rv_visit_model(const rv_visit *v)
+{
+    return rv_pipeline_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
+}
+
+int64_t rv_visit_max_tokens(const rv_visit *v)
+{
+    const struct rv_model_config *model = rv_visit_model(v);
+
+    if (v->agent->model.has_max_tokens)
+        return v->agent->model.max_tokens;
+    return model && model->has_max_tokens ? model->max_tokens : RV_LLM_DEFAULT_MAX_TOKENS;
+}
+
+int rv_visit_fail(rv_visit *v, const char *type, rv_err **err, const char *fmt, ...)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    va_list ap;
+
+    va_start(ap, fmt);
+    rv_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    free(v->error_text);
+    v->error_text = rv_buf_steal(&text, NULL);
+    rv_buf_fini(&text);
+    if (!v->error_text)
+        return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
+    v->error_type = type;
+    v->failed_in = v->phase;
+    v->phase = PHASE_FAILED;
+    return 0;
+}
+
+int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err)
+{
+    if (rv_err_is(cause, RV_E_NOMEM)) {
+        if (err)
+            *err = cause;
+        else
+            rv_err_free(cause);
+        return RV_E_NOMEM;
+    }
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    struct rv_src place = {NULL, 0, 0};
+    for (const rv_err *link = cause; link; link = rv_err_cause(link)) {
+        struct rv_src src = rv_err_src(link);
+        if (link != cause)
+            rv_buf_puts(&text, ": ");
+        rv_buf_puts(&text, rv_err_text(link));
+        if (src.file)
+            place = src;
+    }
+    if (place.file)
+        rv_buf_printf(&text, " (%s:%d:%d)", place.file, place.line, place.col);
+    int rc = rv_buf_check(&text, "error text", err);
+    if (rc == 0)
+        rc = rv_visit_fail(v, type, err, "%s", rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    rv_err_free(cause);
+    return rc;
+}
+
+#define BACKOFF_FIRST_US 1000000 /* doubles with each attempt (W16) */
+#define BACKOFF_MAX_US   30000000
+
+int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err)
+{
+    const char *label = call->copy_name.ptr ? "call" : call->name;
+
+    if (v->now_us >= v->deadline_us) {
+        rv_buf_fini(request);
+        return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before %s (%lld s)", v->agent->name,
+                             label, (long long)v->agent->limits.timeout_seconds);
+    }
+    rv_err *cause = NULL;
+    if (rv_buf_check(request, "call arguments", &cause) < 0) {
+        rv_buf_fini(request);
+        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+    }
+    struct rv_effect *e = rv_effects_add(out, call->kind);
+    if (!e) {
+        rv_buf_fini(request);
+        return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
+    }
+    e->call_id = rv_visit_root(v->shared)->next_call_id++;
+    e->stage = rv_visit_stage_of(v);
+    e->origin = v->shared->origin;
+    e->pipeline = v->shared->pipeline;
+    e->visit = v->visit_no;
+    e->attempt = call->attempt ? call->attempt : v->attempt;
+    e->entry = call->entry;
+    e->name = call->name;
+    e->effect_class = call->effect_class;
+    e->deadline_us = v->deadline_us;
+    if (call->timeout_ms > 0 && v->now_us + call->timeout_ms * 1000 < e->deadline_us)
+        e->deadline_us = v->now_us + call->timeout_ms * 1000;
+    e->request = rv_buf_steal(request, &e->request_len);
+    if (call->copy_name.ptr)
+        e->name = e->owned_name = rv_str_dup(call->copy_name);
+    if (call->key)
+        e->key = rv_str_dup(rv_str_of(call->key));
+    if (!e->request || !e->name || (call->key && !e->key))
+        return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
+    v->waiting_for = v->last_call = e->call_id;
+    v->waiting_kind = call->kind == RV_EFFECT_CALL_LLM    ? RV_EVENT_LLM_DONE
+                      : call->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE
+                                                          : RV_EVENT_HOOK_DONE;
+    return 0;
+}
+
+int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
+{
+    if (v->now_us + wait >= v->deadline_us)
+        return 0;
+
+    rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("attempt", attempt), RV_M_INT("wait_ms", wait / 1000),
+                  RV_M_TEXT("error", why));
+    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
+    if (!e)
+        return 0; /* sticky in out: the step fails as a whole */
+    e->call_id = rv_visit_root(v->shared)->next_call_id++;
+    e->stage = rv_visit_stage_of(v);
+    e->origin = v->shared->origin;
+    e->visit = v->visit_no;
+    e->at_us = v->now_us + wait;
+    return e->call_id;
+}
+
+int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out)
+{
+    int64_t wait = BACKOFF_FIRST_US;
+
+    for (int64_t i = 1; i < attempt && wait < BACKOFF_MAX_US; i++)
+        wait *= 2;
+    return rv_visit_wait(v, wait > BACKOFF_MAX_US ? BACKOFF_MAX_US : wait, attempt, why, out);
+}
+
+bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
+{
+    if (v->attempt > max_retries || (needs_llm && rv_visit_root(v->shared)->llm_left <= 0))
+        return false;
+    int64_t timer = rv_visit_back_off(v, v->attempt, why, out);
+    if (!timer)
+        return false;
+    if (needs_llm) {
+        rv_visit_root(v->shared)->llm_left--;
+        v->model.has_call = true;
+    }
+    v->attempt++;
+    v->waiting_for = timer;
+    v->waiting_kind = RV_EVENT_TIMER;
+    v->phase = PHASE_BACKOFF;
+    return true;
+}
+
+uint64_t rv_visit_hash(uint64_t h, const char *text)
+{
+    do
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    while (*text++);
+    return h;
+}
+
+/* Ids derive from where the interrupt was raised, so that a replay makes the same ones. */
+static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
+{
+    static const char hex[] = "0123456789abcdef";
+    uint64_t h =
+        rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, rv_envelope_fields(v->env)->envelope_id), v->agent->name);
+
+    h = (h ^ (uint64_t)v->visit_no) * 1099511628211u;
+    h = (h ^ v->n_interrupts) * 1099511628211u;
+    memcpy(id, "int_", 4);
+    for (int i = 0; i < 16; i++)
+        id[4 + i] = hex[(h >> (60 - 4 * i)) & 15];
+    id[20] = '\0';
+}
+
+int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
+                   rv_err **err)
+{
+    interrupt_id(v, id);
+    v->n_interrupts++;
+    if (rv_envelope_has_interrupt(v->env))
+        return 0;
+    struct rv_interrupt_spec spec = {.kind = kind, .id = rv_str_of(id), .data = data, .ttl_us = -1, .replace = true};
+    if (rv_interrupt_asks_outcome(kind, data))
+        spec.ttl_us = 0;
+    if (kind == RV_INTERRUPT_CLARIFICATION)
+        spec.question = text;
+    else
+        spec.message = text;
+    return rv_envelope_raise(v->env, &spec, v->now_us, err);
+}

@@ -1,0 +1,430 @@
+/* A turn as rows of its session: what was asked, each call with its result, the answer with what it took. They are an
+ * effect like any other: who performs it writes them together with the step. A delegated agent's rows go with those of
+ * the call by which it was asked. Ids, and what every row has, follow from the run, the visit and the number of the
+ * row, so that a replay writes the same ones. */
+#include "coreengine/agent/rows_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_TEXT_MAX 512
+
+static const char *run_id(const rv_visit *v)
+{
+    return v->shared->run_id ? v->shared->run_id : rv_envelope_fields(v->env)->envelope_id;
+}
+
+/* Written without memory: an id must not be another one because there was none. */
+struct id_text {
+    char text[ID_TEXT_MAX];
+    size_t len;
+};
+
+static void add_part(struct id_text *t, rv_str part)
+{
+    size_t room = sizeof t->text - t->len, n = part.len < room ? part.len : room;
+
+    if (n > 0)
+        memcpy(t->text + t->len, part.ptr, n);
+    t->len += n;
+}
+
+static void add_number(struct id_text *t, int64_t n)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+
+    do
+        digits[--at] = (char)('0' + n % 10);
+    while ((n /= 10) > 0);
+    add_part(t, RV_STR_LIT("/"));
+    add_part(t, (rv_str){digits + at, sizeof digits - at});
+}
+
+void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX])
+{
+    struct id_text key = {.len = 0};
+
+    add_part(&key, rv_utf8_cut(rv_str_of(rv_envelope_fields(v->env)->envelope_id), ID_TEXT_MAX / 2));
+    add_part(&key, RV_STR_LIT("/"));
+    add_part(&key, rv_utf8_cut(rv_str_of(v->agent->name), RV_MAX_STAGE_NAME));
+    add_number(&key, v->visit_no);
+    add_part(&key, RV_STR_LIT("/"));
+    add_part(&key, rv_str_of(what));
+    add_number(&key, n);
+    rv_entity_id("messages", (rv_str){key.text, key.len}, NULL, out);
+}
+
+/* Ids of a trace that follow from the run, so that every record of the run leads to the others. */
+static void set_ids(struct rows *r)
+{
+    char span[RV_UUID_MAX];
+
+    rv_hash_of(rv_str_of(run_id(r->v)), r->trace);
+    r->trace[32] = '\0';
+    rv_visit_uuid(r->v, "span", 0, span);
+    rv_hash_of(rv_str_of(span), r->span);
+    r->span[16] = '\0';
+}
+
+void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us)
+{
+    const rv_visit *v = r->v;
+    const struct rv_origin *o = v->shared->origin;
+
+    rv_visit_uuid(v, v->kept_rows ? "chain" : "row", r->n++, r->id);
+    rv_buf_clear(&r->calls);
+    rv_buf_clear(&r->metadata);
+    r->row = (struct rv_message){
+        .id = r->id,
+        .type = rv_message_type_text(type),
+        .agent_name = type == RV_MESSAGE_USER ? NULL : v->agent->declared.doc->name,
+        .run_id = run_id(v),
+        .trace_id = r->trace,
+        .span_id = r->span,
+        .status = r->status == RV_TURN_COMPLETED ? NULL : rv_turn_status_text(r->status),
+        .parent_call_id = o ? o->parent_tool_call_id : NULL,
+        .created_us = at_us,
+    };
+}
+
+void rv_row_content(struct rows *r, rv_str text)
+{
+    r->row.has_content = true;
+    r->row.content = text;
+    r->row.token_count = rv_tokens_estimate(text);
+}
+
+rv_jw *rv_row_json(struct rows *r, rv_buf *text)
+{
+    r->w = rv_jw_on(text);
+    rv_jw_obj(&r->w);
+    return &r->w;
+}
+
+void rv_row_end(struct rows *r)
+{
+    r->row.tool_calls = rv_buf_str(&r->calls);
+    r->row.metadata = rv_buf_str(&r->metadata);
+    if (r->turn->rc == 0)
+        r->turn->rc = r->calls.rc < 0 ? r->calls.rc : r->metadata.rc;
+    rv_turn_add(r->turn, &r->row);
+}
+
+#define MAX_ROWS ((size_t)64 << 20)
+#define MAX_TEXT ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */
+
+/* --- the message of the user, and the answer --- */
+
+static void user_row(struct rows *r)
+{
+    const rv_visit *v = r->v;
+    const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
+
+    if (v->shared->origin) /* its question stands in the arguments of the call */
+        return;
+    rv_row_begin(r, RV_MESSAGE_USER, v->started_us);
+    rv_row_content(r, v->model.prompt ? (rv_str){v->model.prompt, v->model.prompt_len}
+                                      : (rv_str){f->raw_input, f->raw_input_len});
+    rv_row_end(r);
+}
+
+static void write_usage(rv_jw *w, const char *key, const struct rv_usage *u)
+{
+    rv_jw_key(w, key);
+    rv_usage_write_json(u, w);
+}
+
+static void write_metadata(struct rows *r)
+{
+    const rv_visit *v = r->v;
+    bool asked = !rv_usage_is_zero(&v->model.child_usage);
+    bool is_cut = r->status == RV_TURN_COMPLETED && v->model.finish == RV_FINISH_LENGTH;
+    bool has_text = v->agent->output.schema && v->model.visible.len > 0;
+
+    if (!asked && !v->error_text && !is_cut && !has_text)
+        return;
+    rv_jw *w = rv_row_json(r, &r->metadata);
+    if (asked) {
+        write_usage(w, "own_usage", &v->model.usage);
+        write_usage(w, "delegated_usage", &v->model.child_usage);
+    }
+    if (is_cut) /* it looks like any other answer */
+        rv_jw_kv_text(w, "finish_reason", rv_finish_reason_text(RV_FINISH_LENGTH));
+    if (has_text)
+        rv_jw_kv_str(w, "words", rv_utf8_cut(rv_buf_str(&v->model.visible), MAX_TEXT));
+    if (v->error_text) {
+        rv_jw_key(w, "error");
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "type", v->error_type);
+        rv_jw_kv_text(w, "message", v->error_text);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_obj_end(w);
+}
+
+/* The text of a mock. */
+static void add_response(json_object *output, rv_buf *out)
+{
+    json_object *text = NULL;
+
+    json_object_object_get_ex(output, "response", &text);
+    rv_buf_add_str(out, rv_json_str(text));
+}
+
+/* The asking agent gave no text, but an agent that it asked had an answer: that answer is kept as the turn's (remlight
+ * 10.9). */
+static void add_asked(const rv_visit *v, rv_buf *out)
+{
+    json_object *messages = v->model.messages, *part = NULL;
+
+    for (size_t i = 0; messages && i < json_object_array_length(messages) && out->len == 0; i++) {
+        json_object *m = json_object_array_get_idx(messages, i), *result = NULL;
+        if (!json_object_object_get_ex(m, "name", &part) || !rv_str_is(rv_json_str(part), RV_TOOL_ASK_AGENT) ||
+            !json_object_object_get_ex(m, "content", &part))
+            continue;
+        if (rv_json_parse(rv_json_str(part), NULL, &result, NULL) == RV_E_NOMEM)
+            out->rc = RV_E_NOMEM;
+        else if (json_object_is_type(result, json_type_object) &&
+                 json_object_object_get_ex(result, "text_response", &part) && rv_str_trim(rv_json_str(part)).len > 0)
+            rv_buf_add_str(out, rv_json_str(part));
+        json_object_put(result);
+    }
+}
+
+/* Its text, or its output; of a turn that broke off, what had come. */
+static void answer_text(const struct rows *r, rv_buf *out)
+{
+    const rv_visit *v = r->v;
+
+    if (v->agent->output.schema) { /* without it there is no answer */
+        if (r->status == RV_TURN_COMPLETED)
+            rv_json_write(v->output, out);
+        return;
+    }
+    rv_rows_answer(v, out);
+    if (v->model.visible.len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* of a mock */
+        add_response(v->output, out);
+    if (out->len == 0 && v->model.visible.len == 0 && r->status == RV_TURN_COMPLETED)
+        add_asked(v, out);
+}
+
+static void add_took(struct rows *r, rv_buf *model_name)
+{
+    const rv_visit *v = r->v;
+    const struct rv_model_config *model = rv_visit_model(v);
+    struct rv_usage all = v->model.usage;
+
+    rv_usage_add(&all, &v->model.child_usage);
+    if (model && v->model.is_scripted && rv_usage_is_zero(&all) &&
+        strcmp(model->provider, "scripted") != 0) /* no provider had a part in it */
+        model = NULL;
+    if (model)
+        rv_buf_printf(model_name, "%s:%s", model->provider, model->model);
+    if (model && model_name->rc == 0)
+        r->row.model = rv_buf_cstr(model_name);
+    r->row.has_usage = true;
+    r->row.input_tokens = all.input_tokens;
+    r->row.output_tokens = all.output_tokens;
+    r->row.cost_micro_usd = all.cost_micro_usd;
+    r->row.latency_ms = (v->now_us - v->started_us) / 1000;
+}
+
+static int assistant_row(struct rows *r, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_ROWS), model = RV_BUF_INIT(4096);
+
+    answer_text(r, &text);
+    int rc = r->v->model.visible.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "keep what was said") : 0;
+    if (rc == 0)
+        rc = rv_buf_check(&text, "the answer of a turn", err);
+    if (rc == 0) {
+        rv_row_begin(r, RV_MESSAGE_ASSISTANT, r->v->now_us);
+        rv_row_content(r, rv_buf_str(&text));
+        add_took(r, &model);
+        write_metadata(r);
+        if (model.rc == RV_E_NOMEM)
+            rc = rv_buf_check(&model, "the name of a model", err);
+        else
+            rv_row_end(r);
+    }
+    rv_buf_fini(&model);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* --- handing them over --- */
+
+int rv_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err)
+{
+    struct child_rows **at = &t->child_rows;
+
+    while (*at && !rv_str_is(call_id, (*at)->call_id))
+        at = &(*at)->next;
+    if (!*at && (*at = calloc(1, sizeof **at)) && !((*at)->call_id = rv_str_dup(call_id))) {
+        free(*at);
+        *at = NULL;
+    }
+    if (!*at) {
+        rv_turn_free(rows);
+        return RV_FAIL(err, RV_E_NOMEM, "keep what an agent did");
+    }
+    rv_turn_free((*at)->rows);
+    (*at)->rows = rows;
+    return 0;
+}
+
+void rv_rows_free_children(struct model_progress *t)
+{
+    for (struct child_rows *c = t->child_rows, *next; c; c = next) {
+        next = c->next;
+        rv_turn_free(c->rows);
+        free(c->call_id);
+        free(c);
+    }
+    t->child_rows = NULL;
+}
+
+/* The rows become those of a delegated agent, whose asking turn keeps its result even if they do not fit. */
+static int hand_up(rv_visit *v, struct rows *r, rv_err **err)
+{
+    if (!v->rows) {
+        v->rows = r->turn;
+        r->turn = NULL;
+        return 0;
+    }
+    if (r->turn->bytes > v->rows->max_bytes - v->rows->bytes)
+        return 0;
+    rv_turn_add_all(v->rows, r->turn);
+    return rv_turn_check(v->rows, err);
+}
+
+static int add_head(const rv_visit *v, struct rv_turn *t, rv_err **err)
+{
+    const struct rv_conversation *c = v->shared->conversation;
+    json_object *routing = NULL;
+
+    t->session = rv_turn_text(t, rv_str_of(c->context.session_id));
+    t->agent_name = rv_turn_text(t, rv_str_of(v->agent->declared.doc->name));
+    t->name = v->session_name ? rv_turn_text(t, rv_str_of(v->session_name)) : NULL;
+    int rc = rv_turn_check(t, err);
+    if (rc < 0 || !c->has_routing)
+        return rc;
+    t->metadata = json_object_new_object();
+    rc = t->metadata ? rv_routing_value(&v->routing, &routing, err) : RV_FAIL(err, RV_E_NOMEM, "keep a routing");
+    return rc == 0 ? rv_json_set_take(t->metadata, "routing", routing, err) : rc;
+}
+
+static int hand_over(rv_visit *v, struct rows *r, struct rv_effects *out, rv_err **err)
+{
+    int rc = rv_turn_check(r->turn, err);
+
+    if (rc == 0 && v->shared->origin)
+        return hand_up(v, r, err);
+    if (rc == 0)
+        rc = add_head(v, r->turn, err);
+    if (rc < 0)
+        return rc;
+    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_KEEP);
+    if (!e)
+        return RV_FAIL(err, RV_E_NOMEM, "keep the rows of a turn");
+    rv_turn_keep_order(r->turn);
+    e->stage = rv_visit_stage_of(v);
+    e->visit = v->visit_no;
+    e->turn = r->turn;
+    r->turn = NULL;
+    return 0;
+}
+
+static bool keeps(const rv_visit *v)
+{
+    const struct rv_conversation *c = v->shared->conversation;
+
+    return c && c->keeps && c->context.session_id && v->agent->declared.doc &&
+           (v->agent->session.joins || v->shared->origin);
+}
+
+static int rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status status, rv_err **err)
+{
+    *r = (struct rows){.v = v,
+                       .status = status,
+                       .turn = rv_turn_new(RV_ROWS_MAX),
+                       .calls = RV_BUF_INIT(MAX_ROWS),
+                       .metadata = RV_BUF_INIT(MAX_ROWS)};
+    set_ids(r);
+    return r->turn ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the rows of a turn");
+}
+
+static void rows_fini(struct rows *r)
+{
+    rv_turn_free(r->turn);
+    rv_buf_fini(&r->calls);
+    rv_buf_fini(&r->metadata);
+}
+
+static int make_turn(struct rows *r, rv_err **err)
+{
+    user_row(r);
+    int rc = rv_rows_calls(r, err);
+    if (rc == 0)
+        rc = assistant_row(r, err);
+    return rc == 0 ? rv_turn_check(r->turn, err) : rc;
+}
+
+int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err)
+{
+    rv_err *cause = NULL;
+    struct rows r;
+
+    if (!keeps(v) || v->kept_rows)
+        return 0;
+    int rc = rows_init(&r, v, status, &cause);
+    if (rc == 0)
+        rc = make_turn(&r, &cause);
+    if (rc == RV_E_LIMIT && !rv_err_is(cause, RV_E_NOMEM)) { /* whatever models and tools say, the turn is kept */
+        rv_err_free(cause);
+        cause = NULL;
+        rows_fini(&r);
+        rc = rows_init(&r, v, status, &cause);
+        r.is_lean = true;
+        if (rc == 0)
+            rc = make_turn(&r, &cause);
+    }
+    if (rc < 0 && err)
+        *err = cause;
+    else
+        rv_err_free(cause);
+    if (rc == 0)
+        rc = hand_over(v, &r, out, err);
+    v->kept_rows = true;
+    rows_fini(&r);
+    return rc;
+}
+
+int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err)
+{
+    rv_str name = rv_str_of(v->agent->tools.chained), id = rv_str_of(call_id);
+    rv_buf content = RV_BUF_INIT(MAX_ROWS);
+    struct rows r;
+
+    if (!keeps(v))
+        return 0;
+    int rc = rows_init(&r, v, RV_TURN_COMPLETED, err);
+    rv_json_write(v->chained, &content);
+    if (rc == 0)
+        rc = rv_buf_check(&content, "a chained result", err);
+    if (rc == 0) {
+        rv_row_begin(&r, RV_MESSAGE_TOOL_CALL, v->now_us);
+        rv_jw *w = rv_row_json(&r, &r.calls);
+        rv_jw_kv_str(w, "name", name);
+        rv_jw_kv_str(w, "id", id);
+        rv_jw_kv_value(w, "arguments", v->output);
+        rv_jw_obj_end(w);
+        rv_row_end(&r);
+        rv_row_response(&r, name, id, rv_buf_str(&content), false);
+        rc = hand_over(v, &r, out, err);
+    }
+    rv_buf_fini(&content);
+    rows_fini(&r);
+    return rc;
+}

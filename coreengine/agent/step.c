@@ -1,0 +1,386 @@
+/* One step of a tool stage, or one tool call of a model: what is decided before its tool may run, the call, and what
+ * its answer becomes (rules 6.1, 6.2, W32 to W38). Which step comes when is the business of tools.c and pending.c. */
+#include "coreengine/agent/tools_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_NAME 200 /* bytes of a tool's name in an error: a model may have made it up */
+
+static json_object *step_of(const rv_visit *v, size_t index)
+{
+    return json_object_array_get_idx(v->tools.steps, index);
+}
+
+json_object *rv_visit_plan(const rv_visit *v)
+{
+    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->tools.plan_from), NULL), *steps = NULL;
+
+    if (json_object_is_type(plan, json_type_object))
+        json_object_object_get_ex(plan, "steps", &steps);
+    return steps;
+}
+
+/* "step_<index>", written without memory: a result must not fail for want of a name. */
+static rv_str numbered_step(size_t index, char *out, size_t size)
+{
+    size_t at = size;
+
+    do
+        out[--at] = (char)('0' + index % 10);
+    while ((index /= 10) > 0);
+    at -= 5;
+    memcpy(out + at, "step_", 5);
+    return (rv_str){out + at, size - at};
+}
+
+rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size)
+{
+    json_object *id = NULL;
+    json_object *step = step_of(v, index);
+
+    if (json_object_is_type(step, json_type_object) && json_object_object_get_ex(step, "step_id", &id) &&
+        json_object_is_type(id, json_type_string))
+        return rv_json_str(id);
+    return numbered_step(index, scratch, size);
+}
+
+rv_str rv_step_tool(const rv_visit *v, size_t index)
+{
+    json_object *tool = NULL;
+    json_object *step = step_of(v, index);
+    if (json_object_is_type(step, json_type_object))
+        json_object_object_get_ex(step, "tool", &tool);
+    return rv_json_str(tool);
+}
+
+json_object *rv_step_parameters(const rv_visit *v, size_t index)
+{
+    return rv_json_get_obj(step_of(v, index), "parameters");
+}
+
+bool rv_step_asks_agent(const rv_visit *v, size_t index)
+{
+    return rv_str_is(rv_step_tool(v, index), RV_TOOL_ASK_AGENT);
+}
+
+bool rv_tools_have_keys(const rv_visit *v)
+{
+    const struct rv_execution_config *x = &v->shared->pipeline->execution;
+
+    return v->shared->rules < RV_RULES_2 || (x->enable_idempotency && x->enforce_idempotency_for_tools);
+}
+
+/* The same for every attempt, another one for every step of every visit: the hash keeps apart what was cut off. */
+void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf *key)
+{
+    const char *id = rv_envelope_fields(v->env)->envelope_id, *name = v->agent->name;
+    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), name);
+    int64_t renewals = (v->now_us - since_us) / (v->shared->pipeline->execution.idempotency_ttl_ms * 1000);
+
+    rv_buf_printf(key, "%.*s/%.*s/%016llx/%lld/%zu", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)),
+                  RV_STR_ARG(rv_utf8_cut(rv_str_of(name), 40)), (unsigned long long)h,
+                  (long long)(v->tools.key_visit ? v->tools.key_visit : v->visit_no), v->model.steps_before + index);
+    /* An attempt after its time has another one; what a person lets happen again keeps the key that they were shown. */
+    if (renewals > 0 && !v->tools.key_visit && v->shared->rules >= RV_RULES_2)
+        rv_buf_printf(key, "/r%lld", (long long)renewals);
+}
+
+/* --- before the call --- */
+
+/* What is wrong with the shape of a step, or NULL. */
+static const char *step_fault(const rv_visit *v, size_t index)
+{
+    json_object *step = step_of(v, index), *part = NULL;
+    const char *fault = NULL;
+
+    if (!json_object_is_type(step, json_type_object))
+        return "the step is no object";
+    if (v->model.acting && rv_json_get_text(step, "fault", &fault)) /* of the arguments that a model wrote */
+        return fault;
+    if (!json_object_object_get_ex(step, "tool", &part))
+        return "the step names no tool";
+    if (!json_object_is_type(part, json_type_string) || rv_json_str(part).len == 0)
+        return "the step's tool is no text";
+    bool must_be_object = v->model.acting || v->shared->rules < RV_RULES_2; /* a plan's count as {} else */
+    if (must_be_object && json_object_object_get_ex(step, "parameters", &part) && part &&
+        !json_object_is_type(part, json_type_object))
+        return "the step's parameters are no object";
+    return NULL;
+}
+
+static void bad(struct step_judgement *j, const char *type, bool recoverable, const char *fmt, ...) RV_PRINTF(4, 5);
+static void bad(struct step_judgement *j, const char *type, bool recoverable, const char *fmt, ...)
+{
+    va_list ap;
+
+    j->verdict = STEP_IS_BAD;
+    j->error_type = type;
+    j->recoverable = recoverable;
+    va_start(ap, fmt);
+    rv_buf_vprintf(&j->text, fmt, ap);
+    va_end(ap);
+}
+
+static int check_parameters(const rv_visit *v, size_t index, const struct rv_tool_info *info,
+                            struct step_judgement *out, rv_err **err)
+{
+    json_object *params = rv_step_parameters(v, index), *empty = NULL;
+    rv_err *cause = NULL;
+
+    if (!info->input)
+        return 0;
+    if (!params && !(params = empty = json_object_new_object()))
+        return RV_FAIL(err, RV_E_NOMEM, "check tool parameters");
+    int rc = rv_schema_check(info->input, params, &cause);
+    json_object_put(empty);
+    bool no_memory = rv_err_is(cause, RV_E_NOMEM);
+    if (rc < 0 && !no_memory)
+        bad(out, "ValidationError", true, "parameters of tool \"%.*s\": %s", RV_STR_ARG(rv_step_tool(v, index)),
+            rv_err_text(cause));
+    rv_err_free(cause);
+    return no_memory ? RV_FAIL(err, RV_E_NOMEM, "check tool parameters") : 0;
+}
+
+/* A model that is told what there is finds the right name by itself. */
+static void list_offered(const rv_visit *v, const char *intro, struct step_judgement *out)
+{
+    json_object *offered = v->model.offered;
+
+    for (size_t i = 0; v->model.acting && offered && i < json_object_array_length(offered); i++) {
+        const char *name = "";
+        RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(offered, i), "name", &name), "it has one");
+        rv_buf_printf(&out->text, "%s\"%s\"", i ? ", " : intro, name);
+    }
+}
+
+static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *out)
+{
+    bad(out, "NotFoundError", false, "tool not found: \"%.*s\"", RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)));
+    list_offered(v, "; there are ", out);
+}
+
+/* Tells whether the agent may call that tool, if it exists. An agent without access is not told which tools exist, but
+ * a model knows its tools. */
+static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info *info, struct step_judgement *out)
+{
+    const char *why = NULL;
+    bool allowed = rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, tool, info, &why);
+
+    if (allowed && !v->agent->tools.allowed.is_set && rv_str_is(tool, RV_TOOL_ASK_AGENT)) {
+        allowed = false; /* nor is it offered: agents that may ask others list the tool by name */
+        why = "allowed_tools does not list it";
+    }
+
+    if (!info && (allowed || v->model.acting)) {
+        unknown_tool(v, tool, out);
+    } else if (!allowed) {
+        bad(out, "AccessDenied", false, "access denied: agent \"%s\" may not call tool \"%.*s\": %s", v->agent->name,
+            RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)), why);
+        if (v->shared->rules >= RV_RULES_2)
+            list_offered(v, "; it may call ", out);
+    }
+}
+
+bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why)
+{
+    json_object *blocked = rv_visit_root(v->shared)->blocked;
+    bool is_listed = false;
+
+    for (size_t i = 0; blocked && i < json_object_array_length(blocked) && !is_listed; i++)
+        is_listed = rv_str_eq(rv_json_str(json_object_array_get_idx(blocked, i)), tool);
+    if (is_listed)
+        rv_buf_printf(why, "tool \"%.*s\" is blocked: it failed %d times within %d s",
+                      RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)), RV_BREAKER_ERRORS,
+                      (int)(RV_BREAKER_WINDOW_US / 1000000));
+    return is_listed;
+}
+
+int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err)
+{
+    const char *fault = step_fault(v, index);
+    rv_str tool = rv_step_tool(v, index);
+    const struct rv_tool_info *info = fault ? NULL : rv_visit_tool(v, tool);
+
+    *out = (struct step_judgement){.verdict = STEP_RUNS, .text = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
+    if (fault)
+        bad(out, v->model.acting ? "ValidationError" : "InvalidStep", false, "step %zu can not be run: %s", index,
+            fault);
+    else
+        judge_name(v, tool, info, out);
+    int rc = out->verdict == STEP_RUNS ? check_parameters(v, index, info, out, err) : 0;
+    if (rc == 0 && out->verdict == STEP_RUNS && rv_tool_is_refused(v, tool, &out->text)) {
+        out->verdict = STEP_IS_BLOCKED;
+        out->error_type = "ToolError";
+        out->recoverable = true;
+    }
+    if (rc == 0)
+        rc = rv_buf_check(&out->text, "tool error", err);
+    if (rc < 0) {
+        rv_buf_fini(&out->text);
+        return rc;
+    }
+    out->info = info;
+    if (out->verdict == STEP_RUNS && v->shared->pipeline->execution.require_confirmation_for_destructive &&
+        rv_risk_needs_confirmation(rv_tool_risk(info)))
+        out->verdict = STEP_ASKS;
+    return 0;
+}
+
+/* --- the call --- */
+
+int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info, int64_t *call_id,
+                 struct rv_effects *out, rv_err **err)
+{
+    rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX);
+    json_object *params = rv_step_parameters(v, index);
+    const struct rv_execution_config *x = &v->shared->pipeline->execution;
+    char scratch[48];
+
+    *call_id = 0;
+    if (params)
+        rv_json_write(params, &request);
+    else
+        rv_buf_puts(&request, "{}");
+    const struct pending_call *f = v->tools.n_pending > 0 ? &v->tools.pending[index - v->tools.at] : NULL;
+    rv_step_write_key(v, index, f ? f->started_us : v->tools.called_us, &key);
+    int rc = rv_buf_check(&key, "idempotency key", err);
+    if (rc < 0) {
+        rv_buf_fini(&request);
+        rv_buf_fini(&key);
+        return rc;
+    }
+    struct visit_call call = {
+        .kind = RV_EFFECT_CALL_TOOL,
+        .copy_name = rv_step_tool(v, index),
+        .timeout_ms = info->timeout_ms > 0 ? info->timeout_ms : x->tool_timeout_ms,
+        .effect_class = rv_tool_effect(info),
+        .key = rv_tools_have_keys(v) ? rv_buf_cstr(&key) : NULL,
+        .attempt = attempt,
+    };
+    v->waiting_for = 0; /* others may be under way: this one may end the visit */
+    rc = rv_visit_call(v, &call, &request, out, err);
+    bool asked = rc == 0 && v->waiting_for;
+    const struct rv_effect *e = asked ? &out->items[out->n - 1] : NULL;
+    rv_str sent = asked ? (rv_str){e->request, e->request_len} : (rv_str){NULL, 0};
+    if (asked)
+        *call_id = v->waiting_for;
+    if (asked)
+        rv_visit_emit(v, out, RV_EMIT_TOOL_CALL_START, RV_M_INT("call_id", *call_id),
+                      RV_M_STR("tool", rv_step_tool(v, index)),
+                      RV_M_STR("step_id", rv_step_id(v, index, scratch, sizeof scratch)),
+                      RV_M_INT("step_number", (int64_t)index + 1),
+                      RV_M_INT("total_steps", (int64_t)json_object_array_length(v->tools.steps)),
+                      RV_M_INT("attempt", attempt), RV_M_PREVIEW("params_preview", sent), RV_M_ARGUMENTS(v, params));
+    rv_buf_fini(&key);
+    return rc;
+}
+
+bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries)
+{
+    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
+    bool may_help = ev->retryable || (ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0);
+    int64_t cap = v->shared->pipeline->execution.max_tool_retries;
+
+    *max_retries = v->agent->limits.max_retries < cap ? v->agent->limits.max_retries : cap;
+    return ev->failed && may_help && info && rv_tool_effect(info) != RV_EFFECT_NON_IDEMPOTENT;
+}
+
+/* --- the answer --- */
+
+static int entry_of(rv_visit *v, size_t index, struct rv_step_result *r, json_object **out, rv_err **err)
+{
+    char scratch[48];
+
+    r->step_id = rv_step_id(v, index, scratch, sizeof scratch);
+    r->tool = rv_step_tool(v, index);
+    r->parameters = json_object_is_type(step_of(v, index), json_type_object) ? rv_step_parameters(v, index) : NULL;
+    return rv_tool_step_result(r, out, err);
+}
+
+int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable, int64_t ms,
+                  json_object **out, rv_err **err)
+{
+    struct rv_step_result r = {
+        .execution_ms = ms, .error_type = type, .error_message = message, .recoverable = recoverable};
+    return entry_of(v, index, &r, out, err);
+}
+
+/* The data of a step is the result's own `data` member if it has one, else the whole result (rule 6.1, W35). */
+static int unwrap_data(json_object *raw, json_object *standard, rv_err **err)
+{
+    json_object *data = NULL;
+
+    if (!json_object_is_type(raw, json_type_object) || !json_object_object_get_ex(raw, "data", &data))
+        return 0;
+    if (json_object_is_type(data, json_type_object))
+        return rv_json_set_ref(standard, "data", data, err);
+    json_object *wrapped = json_object_new_object();
+    if (!wrapped)
+        return RV_FAIL(err, RV_E_NOMEM, "wrap tool data");
+    int rc = rv_json_set_ref(wrapped, "value", data, err);
+    if (rc < 0) {
+        json_object_put(wrapped);
+        return rc;
+    }
+    return rv_json_set_take(standard, "data", wrapped, err);
+}
+
+/* Takes cause, which is not RV_E_NOMEM. */
+static int error_entry(rv_visit *v, size_t index, const char *type, rv_err *cause, int64_t ms, json_object **out,
+                       rv_err **err)
+{
+    int rc = rv_step_error(v, index, type, rv_str_of(rv_err_text(cause)), false, ms, out, err);
+
+    rv_err_free(cause);
+    return rc;
+}
+
+static int check_data(const struct rv_tool_info *info, json_object *standard, rv_err **cause)
+{
+    json_object *data = NULL;
+
+    json_object_object_get_ex(standard, "data", &data);
+    int rc = rv_schema_check(info->output, data, cause);
+    return rc < 0 && rc != RV_E_NOMEM ? RV_WRAP(cause, rc, "result of tool \"%s\"", info->name) : rc;
+}
+
+static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_object **out, rv_err **err)
+{
+    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
+    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "tool result"};
+    json_object *raw = NULL, *standard = NULL;
+    const char *status = NULL, *type = "ExecutionError";
+    rv_err *cause = NULL;
+
+    int rc = rv_json_parse(reply, &opts, &raw, &cause);
+    if (rc == 0)
+        rc = rv_tool_result_normalize(raw, &standard, &cause);
+    bool success = rc == 0 && rv_json_get_text(standard, "status", &status) && strcmp(status, "success") == 0;
+    if (success)
+        rc = unwrap_data(raw, standard, &cause);
+    if (rc == 0 && success && info && info->output) {
+        rc = check_data(info, standard, &cause);
+        type = "ValidationError";
+    }
+    if (rc == 0) {
+        struct rv_step_result r = {.execution_ms = ms, .standard = standard};
+        rc = entry_of(v, index, &r, out, err);
+    } else if (rv_err_is(cause, RV_E_NOMEM)) {
+        rv_err_free(cause);
+        rc = RV_FAIL(err, RV_E_NOMEM, "read a tool result");
+    } else {
+        rc = error_entry(v, index, type, cause, ms, out, err);
+    }
+    json_object_put(raw);
+    json_object_put(standard);
+    return rc;
+}
+
+int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out, rv_err **err)
+{
+    if (!ev->failed)
+        return good_entry(v, index, ev->reply, ms, out, err);
+    return rv_step_error(v, index, ev->error_type ? ev->error_type : "ExecutionError", ev->error, ev->retryable, ms,
+                         out, err);
+}

@@ -1,0 +1,192 @@
+/* Events as JSON, one way and back, and effects as JSON: the recording that a replay is fed from and compared by. */
+#include "coreengine/run/run.h"
+
+#include <string.h>
+
+static const char *const event_texts[] = {
+    [RV_EVENT_START] = "start",         [RV_EVENT_LLM_DONE] = "llm_done", [RV_EVENT_TOOL_DONE] = "tool_done",
+    [RV_EVENT_HOOK_DONE] = "hook_done", [RV_EVENT_TIMER] = "timer",       [RV_EVENT_ANSWER] = "answer",
+    [RV_EVENT_CANCEL] = "cancel",       [RV_EVENT_RECOVER] = "recover",
+};
+
+static bool is_done(enum rv_event_kind kind)
+{
+    return kind == RV_EVENT_LLM_DONE || kind == RV_EVENT_TOOL_DONE || kind == RV_EVENT_HOOK_DONE;
+}
+
+static void write_response(const struct rv_response *r, rv_jw *w)
+{
+    rv_jw_key(w, "response");
+    rv_jw_obj(w);
+    if (r->text.ptr)
+        rv_jw_kv_str(w, "text", r->text);
+    if (r->has_approved)
+        rv_jw_kv_bool(w, "approved", r->approved);
+    if (r->decision.ptr)
+        rv_jw_kv_str(w, "decision", r->decision);
+    if (r->data)
+        rv_jw_kv_value(w, "data", r->data);
+    if (r->interrupt_id.ptr)
+        rv_jw_kv_str(w, "interrupt_id", r->interrupt_id);
+    rv_jw_obj_end(w);
+}
+
+void rv_event_write_answer(const struct rv_event *ev, rv_jw *w)
+{
+    struct rv_llm_answer answer = ev->llm;
+
+    if (ev->failed)
+        answer.finish = RV_UNSET;
+    else
+        answer.error_kind = RV_UNSET;
+    rv_llm_answer_write(&answer, w);
+}
+
+void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "event", event_texts[ev->kind]);
+    rv_jw_kv_int(w, "now_us", ev->now_us);
+    if (ev->call_id)
+        rv_jw_kv_int(w, "call_id", ev->call_id);
+    if (is_done(ev->kind) && ev->unknown) {
+        rv_jw_kv_bool(w, "unknown", true);
+    } else if (is_done(ev->kind) && ev->failed) {
+        rv_jw_kv_bool(w, "failed", true);
+        if (ev->error_type)
+            rv_jw_kv_text(w, "error_type", ev->error_type);
+        rv_jw_kv_str(w, "error", ev->error);
+        rv_jw_kv_bool(w, "retryable", ev->retryable);
+        if (ev->reply.len)
+            rv_jw_kv_str(w, "partial", ev->reply);
+    } else if (is_done(ev->kind)) {
+        rv_jw_kv_str(w, "reply", ev->reply);
+    }
+    if (ev->kind == RV_EVENT_LLM_DONE)
+        rv_event_write_answer(ev, w);
+    if (ev->kind == RV_EVENT_CANCEL && ev->reply.len > 0)
+        rv_jw_kv_str(w, "reply", ev->reply);
+    if (ev->blocked)
+        rv_jw_kv_value(w, "blocked", ev->blocked);
+    if (ev->kind == RV_EVENT_ANSWER)
+        write_response(&ev->response, w);
+    rv_jw_obj_end(w);
+}
+
+static void read_response(json_object *json, struct rv_response *out)
+{
+    json_object *part = NULL;
+
+    if (json_object_object_get_ex(json, "text", &part))
+        out->text = rv_json_str(part);
+    if (json_object_object_get_ex(json, "decision", &part))
+        out->decision = rv_json_str(part);
+    if (json_object_object_get_ex(json, "interrupt_id", &part))
+        out->interrupt_id = rv_json_str(part);
+    out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
+    if (json_object_object_get_ex(json, "data", &part))
+        out->data = part;
+}
+
+int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
+{
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .llm = RV_LLM_ANSWER_NONE};
+    const char *text = NULL;
+    json_object *part = NULL;
+    size_t kind = 0;
+
+    if (!json_object_is_type(json, json_type_object) || !rv_json_get_text(json, "event", &text))
+        return RV_FAIL(err, RV_E_INVALID, "recorded event has no kind");
+    while (kind < RV_COUNT(event_texts) && strcmp(event_texts[kind], text) != 0)
+        kind++;
+    if (kind == RV_COUNT(event_texts))
+        return RV_FAIL(err, RV_E_INVALID, "recorded event has unknown kind \"%.60s\"", text);
+    ev.kind = (enum rv_event_kind)kind;
+    if (!rv_json_get_int(json, "now_us", &ev.now_us))
+        return RV_FAIL(err, RV_E_INVALID, "recorded event \"%s\" has no time", text);
+    if (!rv_json_get_int(json, "call_id", &ev.call_id) && (is_done(ev.kind) || ev.kind == RV_EVENT_TIMER))
+        return RV_FAIL(err, RV_E_INVALID, "recorded event \"%s\" has no call id", text);
+    (void)rv_json_get_bool(json, "failed", &ev.failed);
+    (void)rv_json_get_bool(json, "retryable", &ev.retryable);
+    (void)rv_json_get_bool(json, "unknown", &ev.unknown);
+    if (json_object_object_get_ex(json, "reply", &part))
+        ev.reply = rv_json_str(part);
+    if (json_object_object_get_ex(json, "error", &part))
+        ev.error = rv_json_str(part);
+    (void)rv_json_get_text(json, "error_type", &ev.error_type);
+    if (json_object_object_get_ex(json, "partial", &part))
+        ev.reply = rv_json_str(part);
+    if (json_object_object_get_ex(json, "blocked", &ev.blocked) && !json_object_is_type(ev.blocked, json_type_array))
+        return RV_FAIL(err, RV_E_INVALID, "its blocked tools are no list");
+    if (!rv_llm_answer_read(json, &ev.llm))
+        return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
+    if (ev.kind == RV_EVENT_ANSWER) {
+        part = rv_json_get_obj(json, "response");
+        if (part)
+            read_response(part, &ev.response);
+    }
+    *out = ev;
+    return 0;
+}
+
+static const char *const effect_texts[] = {
+    [RV_EFFECT_CALL_LLM] = "call_llm",   [RV_EFFECT_CALL_TOOL] = "call_tool",
+    [RV_EFFECT_CALL_HOOK] = "call_hook", [RV_EFFECT_CANCEL_CALL] = "cancel_call",
+    [RV_EFFECT_ARM_TIMER] = "arm_timer", [RV_EFFECT_EMIT] = "emit",
+    [RV_EFFECT_SAVE] = "save",           [RV_EFFECT_KEEP] = "keep",
+    [RV_EFFECT_FINISH] = "finish",
+};
+
+static void write_call(const struct rv_effect *e, rv_jw *w)
+{
+    if (e->kind == RV_EFFECT_CALL_HOOK)
+        rv_jw_kv_text(w, "entry", rv_name_kind_text(e->entry));
+    rv_jw_kv_text(w, "name", e->name);
+    rv_jw_kv_int(w, "visit", e->visit);
+    rv_jw_kv_int(w, "attempt", e->attempt);
+    rv_jw_kv_int(w, "deadline_us", e->deadline_us);
+    if (e->kind == RV_EFFECT_CALL_TOOL) {
+        rv_jw_kv_text(w, "effect_class", rv_effect_class_text((enum rv_effect_class)e->effect_class));
+        rv_jw_kv_text(w, "key", e->key);
+    }
+    rv_jw_key(w, "request");
+    rv_jw_raw(w, (rv_str){e->request, e->request_len});
+}
+
+void rv_effect_write_json(const struct rv_effects *all, const struct rv_effect *e, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "effect", effect_texts[e->kind]);
+    if (e->call_id)
+        rv_jw_kv_int(w, "call_id", e->call_id);
+    if (e->stage >= 0)
+        rv_jw_kv_int(w, "stage", e->stage);
+    switch (e->kind) {
+    case RV_EFFECT_CALL_LLM:
+    case RV_EFFECT_CALL_TOOL:
+    case RV_EFFECT_CALL_HOOK:
+        write_call(e, w);
+        break;
+    case RV_EFFECT_ARM_TIMER:
+        rv_jw_kv_int(w, "at_us", e->at_us);
+        break;
+    case RV_EFFECT_EMIT:
+        rv_jw_key(w, "line");
+        rv_jw_raw(w, rv_effect_text(all, e));
+        break;
+    case RV_EFFECT_SAVE:
+        rv_jw_key(w, "state");
+        rv_jw_raw(w, (rv_str){e->request, e->request_len});
+        break;
+    case RV_EFFECT_KEEP:
+        rv_jw_key(w, "turn");
+        rv_turn_write_json(e->turn, w);
+        break;
+    case RV_EFFECT_FINISH:
+        rv_jw_kv_text(w, "status", rv_run_status_text(e->status));
+        break;
+    case RV_EFFECT_CANCEL_CALL:
+        break;
+    }
+    rv_jw_obj_end(w);
+}
