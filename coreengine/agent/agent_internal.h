@@ -29,7 +29,7 @@ struct pending_call {
     json_object *entry;  /* its entry of `results`, once it is answered; owned */
 };
 #define PENDING_CALLS INT64_MAX /* rv_visit.waiting_for: the calls of `pending` */
-struct child;                   /* visit_child.c */
+struct child;                   /* child.c */
 
 struct tool_progress {
     json_object *steps;   /* array; owned */
@@ -42,11 +42,11 @@ struct tool_progress {
     int64_t called_us;       /* when that was */
     int64_t key_visit;       /* whose idempotency key the step at `at` has; 0: this visit's */
     enum {
-        WORD_NONE,
-        WORD_HAPPENED, /* a person said that the call at `at` happened, with the result `stated` */
-        WORD_FAIL,     /* or that the stage is to fail */
-        WORD_ASK,      /* the question is not answered yet: ask again */
-    } word;
+        REVIEW_NONE,
+        REVIEW_HAPPENED, /* a person said that the call at `at` happened, with the result `stated` */
+        REVIEW_FAIL,     /* or that the stage is to fail */
+        REVIEW_ASK,      /* the question is not answered yet: ask again */
+    } review;
     json_object *stated;          /* owned; NULL: an empty result */
     char step_id[48];             /* "step_<index>" when the step has none */
     struct pending_call *pending; /* the steps from `at` on that run side by side; owned; NULL: none */
@@ -144,7 +144,11 @@ static inline int rv_visit_stage_of(const struct rv_visit *v)
     return v->shared->origin ? v->shared->asking_stage : v->agent->index;
 }
 
-/* visit_calls.c */
+/* --- phase.c: what all phases use --- */
+#define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
+const char *rv_visit_role(const rv_visit *v);
+const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
+int64_t rv_visit_max_tokens(const rv_visit *v);
 struct visit_call {
     enum rv_effect_kind kind;
     enum rv_name_kind entry;
@@ -160,8 +164,7 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
 /** A timer that is told to observers as a retry: its id, or 0 when the deadline does not leave the time (or memory is
  * short, which sticks in out). */
 int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
-/** A timer before another attempt of something that was tried `attempt` times: its id, or 0 when the deadline does not
- * leave the time (or memory is short, which sticks in out). */
+/** The same before another attempt of something that was tried `attempt` times. */
 int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out);
 /** Wait before the next attempt; false if there is none (attempts, deadline or model calls are used up). */
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out);
@@ -171,67 +174,42 @@ int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_o
                    rv_err **err);
 /** Append at most 200 bytes of text, cut at a UTF-8 border and marked with three dots. */
 void rv_visit_preview(rv_jw *w, const char *key, rv_str text);
-
 /** FNV-1a over text and its NUL. Start with the init value. */
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
+/** The visit fails with that error, once the current phase returns to the driver. */
+int rv_visit_fail(rv_visit *v, const char *type, rv_err **err, const char *fmt, ...) RV_PRINTF(4, 5);
+/** The same with the chain of `cause` (freed) as text; RV_E_NOMEM in it is passed up instead. */
+int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err);
 
-/* visit_mode.c: what a visit does, and which model it asks */
-#define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
-const char *rv_visit_role(const rv_visit *v);
-const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
-int64_t rv_visit_max_tokens(const rv_visit *v);
-bool rv_visit_is_mocked(const rv_visit *v);
-bool rv_visit_is_scripted(const rv_visit *v);
+/* --- hooks.c --- */
+int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
-/* visit_knobs.c: the `execution` section */
+/* --- outcome.c --- */
 /** Where the stage is the arbiter and has nothing to judge: its output is made and stored, and only routing is left. */
 RV_MUST_CHECK int rv_visit_sit_out(rv_visit *v, rv_err **err);
-/** The output is not confident and has a question for the user. */
-bool rv_visit_is_unsure(const rv_visit *v);
-/** An output whose verdict contradicts its outcome is asked for once more, and then the stage fails. */
-RV_MUST_CHECK int rv_visit_validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err);
-/** Once routed: a partial result does not lead back where the pipeline does not want that. */
-void rv_visit_keep_partial(rv_visit *v);
+int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_store(rv_visit *v, rv_err **err);
+int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** The text of the first of two members of an output that is there; second may be NULL. Borrowed; NULL: neither. */
+const char *rv_output_text(json_object *output, const char *first, const char *second);
 
-/* visit_llm.c: asking */
-int rv_visit_llm(rv_visit *v, struct rv_effects *out, rv_err **err);
+/* --- end.c --- */
+int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
+int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err);   /* an interrupt keeps the run here */
+int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** Ask what the output wants to know, and stay. kind: CLARIFY or CONFIRM. */
+RV_MUST_CHECK int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err);
+/** A person said yes where a route asked: tells observers where it leads, and asks where that is `clarification`. */
+RV_MUST_CHECK int rv_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err);
 
-/* visit_reply.c: what a model's reply comes to */
-int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-
-/* visit_messages.c: messages */
-void rv_messages_fini(struct model_progress *t);
-/** The calls of the last reply are in `messages`, or its judgement is over. */
-void rv_messages_drop_new_calls(struct model_progress *t);
-/** The tools that the stage's model may call, as a request has them; NULL in *offered when there are none. Borrowed. */
-RV_MUST_CHECK int rv_messages_offered(rv_visit *v, json_object **offered, rv_err **err);
-/** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
- * another one. */
-RV_MUST_CHECK int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
-/** The text of an entry of `results` for the model: the data, or the error. At most RV_MESSAGES_RESULT_MAX bytes. */
-#define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
-void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
-void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
-RV_MUST_CHECK int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err);
-RV_MUST_CHECK int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error,
-                                         rv_err **err);
-/** Save the part that is kept while the stage waits for a person (*out is the caller's), and restore it. */
-RV_MUST_CHECK int rv_messages_keep(const rv_visit *v, json_object **out, rv_err **err);
-RV_MUST_CHECK int rv_messages_take(rv_visit *v, json_object *kept, rv_err **err);
-
-/* visit_ids.c */
-/** The number up to which counted ids may be those of older rows of the session; 0: none, or the rules do not look. */
-int64_t rv_messages_ids_upto(const rv_visit *v);
-/** The ids of what was said before, and of the messages so far: model.ids. */
-RV_MUST_CHECK int rv_messages_collect_ids(rv_visit *v, rv_err **err);
-RV_MUST_CHECK int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
-
-/* visit_money.c: what calls cost, and the limits of a visit */
-/** Set aside the most that a call can cost; false when the visit failed for want of money or a limit (*rc). */
-bool rv_money_reserve(rv_visit *v, size_t request_bytes, int *rc, rv_err **err);
-/** The call was not made after all. */
-void rv_money_release(rv_visit *v);
+/* --- llm.c: asking a model, and what that costs --- */
+int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
 void rv_money_settle(rv_visit *v, const struct rv_event *ev);
 /** The outcome of the pending call will stay unknown: the call counts as charged for, and an event tells observers
@@ -243,7 +221,10 @@ bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
 
-/* output.c: structured output */
+/* --- reply.c: what a model's reply comes to --- */
+int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+
+/* --- output.c: structured output --- */
 /** Tells whether the output fits the agent's output_schema and required_output_fields. A null for an optional member
  * that may not be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is
  * kept as it gave it. RV_E_INVALID lists the faults. */
@@ -251,102 +232,27 @@ RV_MUST_CHECK int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
 /** Take out of value what is null, optional and may not be null by schema, a JSON Schema. */
 void rv_output_drop_nulls(json_object *schema, json_object *value);
 
-/* visit_tools.c */
-int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-void rv_visit_tools_fini(struct tool_progress *t);
+/* --- messages.c --- */
+void rv_messages_fini(struct model_progress *t);
+/** The calls of the last reply are in `messages`, or its judgement is over. */
+void rv_messages_drop_new_calls(struct model_progress *t);
+/** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
+ * another one. */
+RV_MUST_CHECK int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
+RV_MUST_CHECK int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err);
+RV_MUST_CHECK int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error,
+                                         rv_err **err);
+/** The text of an entry of `results` for the model: the data, or the error. At most RV_MESSAGES_RESULT_MAX bytes. */
+#define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
+void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
+void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
+/** The number up to which counted ids may be those of older rows of the session; 0: none, or the rules do not look. */
+int64_t rv_messages_ids_upto(const rv_visit *v);
+/** The ids of what was said before, and of the messages so far: model.ids. */
+RV_MUST_CHECK int rv_messages_collect_ids(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
 
-/* The decisions about a step before its tool may run. */
-enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_BAD, STEP_IS_BLOCKED };
-struct step_judgement {
-    enum step_verdict verdict;
-    const struct rv_tool_info *info; /* RUNS, ASKS */
-    const char *error_type;          /* IS_BAD, IS_BLOCKED */
-    bool recoverable;
-    rv_buf text; /* IS_BAD, IS_BLOCKED: why; owned */
-};
-RV_MUST_CHECK int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err);
-/** Tells whether the breaker of that tool is open; if so, `why` receives the reason. */
-bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why);
-json_object *rv_visit_plan(const rv_visit *v); /* the steps of the plan as they stand; borrowed; NULL: none */
-rv_str rv_step_tool(const rv_visit *v, size_t index);
-rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size);
-json_object *rv_step_parameters(const rv_visit *v, size_t index);
-/** Do tool calls have idempotency keys? */
-bool rv_tools_have_keys(const rv_visit *v);
-/** The key of the call of a step. since_us: when its first attempt in this visit was made. */
-void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf *key);
-/** The entry of `results` for a step whose call was answered; *out is the caller's. */
-RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out,
-                                rv_err **err);
-/** Tells whether the failed call may be repeated: its error may pass, and its tool is not non_idempotent. */
-bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries);
-/** The entry of one that could not be called, or failed. */
-RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
-                                int64_t ms, json_object **out, rv_err **err);
-/* step_events.c */
-/** Its call begins. sent: the arguments as the tool gets them. */
-void rv_step_tell_start(rv_visit *v, size_t index, int64_t attempt, int64_t call_id, rv_str sent,
-                        struct rv_effects *out);
-/** Members of an event: `arguments` (NULL: none were given) and, unless NULL, `result`, or where it is to be found. Not
- *  of runs of the older rules. */
-void rv_step_write_values(const rv_visit *v, json_object *arguments, json_object *result, int64_t call_id, rv_jw *w,
-                          struct rv_effects *out);
-/** A step has its entry: counted, and told to observers. */
-void rv_step_tell(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out);
-/** Ask for the call of a step; the caller waits for it. attempt is 1-based. *call_id 0: the visit ended instead. */
-RV_MUST_CHECK int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info,
-                               int64_t *call_id, struct rv_effects *out, rv_err **err);
-
-/* visit_pending.c: safe calls side by side */
-/** Begin the calls from `at` on that may run so; *n 0: there are not at least two. */
-RV_MUST_CHECK int rv_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err);
-bool rv_pending_wait_for(const rv_visit *v, int64_t call_id);
-RV_MUST_CHECK int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-/** Give them up; partials as rv_visit_cancel(). */
-RV_MUST_CHECK int rv_pending_cancel(rv_visit *v, json_object *partials, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
-
-/* visit_ask.c: agents as tools */
-#define RV_ASK_AGENT RV_TOOL_ASK_AGENT
-/** The tool of that name: the engine's own, or the catalog's; NULL: unknown. */
-const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name);
-bool rv_step_asks_agent(const rv_visit *v, size_t index);
-/* The request of a call of ask_agent; borrowed from its parameters. */
-struct ask {
-    const char *agent;
-    rv_str text;
-    json_object *data; /* NULL: none */
-    int64_t timeout_us;
-    int structured; /* RV_UNSET, 0 or 1 */
-};
-/** Tells whether the agent may be asked (depth, number of calls, user). False: `why` has the reason. */
-bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why);
-
-/* visit_child.c: agents that were asked */
-/** The document arrived: begin the delegated agent. answer: the reply to the call. *child NULL: *entry says why the
- * agent could not begin; if *entry is NULL, too, the answer is not a document (a script's stand-in). */
-RV_MUST_CHECK int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
-                                 struct rv_effects *out, rv_err **err);
-/** It may not be asked: what the call comes to. */
-RV_MUST_CHECK int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err);
-bool rv_child_waits_for(const struct child *c, int64_t call_id);
-RV_MUST_CHECK int rv_child_on(struct child *c, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-bool rv_child_is_done(const struct child *c);
-/** It is done: what its call came to, as an entry of `results`; rows, usage and words become the asking visit's. */
-RV_MUST_CHECK int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry,
-                               rv_err **err);
-RV_MUST_CHECK int rv_child_cancel(struct child *c, const char *why, json_object *partials, int64_t now_us,
-                                  struct rv_effects *out, rv_err **err);
-/** The rows of one that is given up with the asking visit. */
-RV_MUST_CHECK int rv_child_give_up(rv_visit *v, size_t index, struct child *c, rv_err **err);
-RV_MUST_CHECK int rv_child_recover(struct child *c, int64_t gap_us, struct rv_effects *out, rv_err **err);
-void rv_child_free(struct child *c);
-
-/* visit_layers.c: what stands before the prompt */
-RV_MUST_CHECK int rv_visit_write_layers(const rv_visit *v, rv_jw *w, rv_err **err);
-
-/* visit_visible.c: the text that users are shown, which is the text that is kept */
+/* --- visible.c: the text that users are shown, which is the text that is kept --- */
 void rv_visible_init(struct model_progress *t);
 /** A reply's words. has_calls: it asked for tools beside them. */
 void rv_visible_own(rv_visit *v, rv_str text, bool has_calls);
@@ -362,61 +268,12 @@ void rv_visible_child(rv_visit *v, rv_str text, bool failed);
 /** The object of a structured agent whose turn is completed: told once, as an event; nothing for others. */
 RV_MUST_CHECK int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err);
 
-/* visit_rows.c: the turn as rows */
+/* --- rows.c: the turn as rows --- */
 /** Have the rows of the turn kept; nothing where no session is kept, or they are kept already. */
 RV_MUST_CHECK int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err);
 /** The rows of the chained call. */
 RV_MUST_CHECK int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err);
 /** A UUID that follows from the run, the visit and n. */
 void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);
-
-/* visit_chain.c */
-int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-
-/* visit_action.c */
-/** A tool's result may be an action: then it is told to observers, and may name the session or end a routing. */
-RV_MUST_CHECK int rv_visit_action(rv_visit *v, size_t index, json_object *entry, struct rv_effects *out, rv_err **err);
-
-/* visit_gate.c */
-struct visit_step {
-    rv_str id, tool;
-    json_object *parameters; /* borrowed; NULL: none */
-    enum rv_risk risk;
-};
-int rv_visit_suspend(rv_visit *v, const struct visit_step *step, struct rv_effects *out, rv_err **err);
-/** Stop at a call whose outcome is unknown until a person says whether it happened. */
-int rv_visit_ask_outcome(rv_visit *v, const struct visit_step *step, const char *key, struct rv_effects *out,
-                         rv_err **err);
-int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
-
-/* visit_hooks.c */
-int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-
-/* visit_view.c */
-void rv_visit_write_view(const rv_visit *v, const struct rv_str_list *sees, rv_jw *w);
-
-/* end_outcome.c */
-int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_store(rv_visit *v, rv_err **err);
-int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
-
-/* visit_end.c */
-int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
-int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err);   /* an interrupt keeps the run here */
-
-/* visit_fail.c */
-/** The visit fails with that error, once the current phase returns to the driver. */
-int rv_visit_fail(rv_visit *v, const char *type, rv_err **err, const char *fmt, ...) RV_PRINTF(4, 5);
-/** The same with the chain of `cause` (freed) as text; RV_E_NOMEM in it is passed up instead. */
-int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err);
-
-/* end_failure.c */
-int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
 
 #endif

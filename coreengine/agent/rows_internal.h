@@ -1,4 +1,4 @@
-/* Shared by the files that write the rows of a turn: row_ids.c, row_words.c, row_calls.c, visit_rows.c. */
+/* Shared by the files that write the rows of a turn: rows.c, row_calls.c, visible.c. */
 #ifndef RV_ROWS_INTERNAL_H
 #define RV_ROWS_INTERNAL_H
 
@@ -16,13 +16,11 @@ struct rows {
     char trace[RV_HASH_MAX], span[RV_HASH_MAX];
 };
 
-/* row_ids.c */
-/** Whose rows, for which visit; the buffer is the caller's to set. */
-void rv_rows_ids(struct rows *r);
+/* rows.c */
 void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us);
 void rv_row_end(struct rows *r);
 
-/* row_words.c */
+/* visible.c */
 /** The row of what was said before the calls of that message of the turn, if something was. */
 void rv_row_words(struct rows *r, size_t turn);
 /** Append the text that was shown to people but is not in such rows. */

@@ -1,6 +1,6 @@
 /* One visit of one stage: the lifecycle. The order of the phases is rule 5.2 with the engine's policies between
  * required fields and storing. What each phase does lives in the visit_*.c file of its name. */
-#include "coreengine/agent/end_internal.h"
+#include "coreengine/agent/tools_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -107,11 +107,12 @@ void rv_visit_free(rv_visit *v)
 /* The main phase by mode (rule 5.4). */
 static int main_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    if (rv_visit_is_mocked(v))
+    if (rv_stage_is_mocked(v->shared, v->agent->index))
         return rv_visit_mock(v, out, err);
-    if (v->agent->has_llm)
-        return rv_visit_llm(v, out, err);
-    if (v->agent->has_tools)
+    v->llm_path |= v->agent->has_llm;
+    if (v->agent->has_llm && !v->model.acting)
+        return rv_visit_ask_model(v, out, err);
+    if (v->agent->has_llm || v->agent->has_tools)
         return rv_visit_tools(v, out, err);
     v->output = json_object_new_object(); /* service: hooks do the work */
     if (!v->output)
@@ -122,6 +123,8 @@ static int main_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
+    int rc;
+
     switch (v->phase) {
     case PHASE_PRE:
         return rv_visit_pre(v, out, err);
@@ -143,7 +146,8 @@ static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
     case PHASE_ROUTE:
         return rv_visit_route(v, out, err);
     case PHASE_FAILED:
-        return rv_visit_failed(v, out, err);
+        rc = rv_pending_cancel(v, NULL, out, err); /* what the agents that were asked have done belongs to the rows */
+        return rc < 0 ? rc : rv_visit_failed(v, out, err);
     case PHASE_DONE:
         break;
     }
@@ -303,9 +307,8 @@ int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env
     v->output = json_object_get(rv_envelope_output(env, rv_str_of(agent->output.key), NULL));
     if (!v->output && !(v->output = json_object_new_object()))
         rc = RV_FAIL(err, RV_E_NOMEM, "go on after stage \"%s\"", agent->name);
-    rv_end_emit_decision(v, *to, agent->routing.default_target == *to ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH, out);
-    if (rc == 0 && *to == RV_TARGET_CLARIFICATION)
-        rc = rv_end_ask_next(v, err);
+    if (rc == 0)
+        rc = rv_end_approved(v, *to, out, err);
     rv_visit_free(v);
     return rc;
 }

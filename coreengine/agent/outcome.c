@@ -1,6 +1,8 @@
-/* What the `execution` section changes about a visit (rule 4.6): the arbiter that may be skipped, questions about
- * uncertain outputs, contradictions, ways back from partial results. By rules 1 none of these changes has an effect. */
-#include "coreengine/agent/agent_internal.h"
+/* What an output says and becomes: required fields, the outcome that it states, storing it and taking it back (5.3,
+ * 5.7, 5.8); and what the `execution` section changes about it (rule 4.6): the arbiter that may be skipped, questions
+ * about uncertain outputs, contradictions, ways back from partial results. By rules 1 none of these changes has an
+ * effect. */
+#include "coreengine/agent/tools_internal.h"
 
 #include <string.h>
 
@@ -78,7 +80,8 @@ int rv_visit_sit_out(rv_visit *v, rv_err **err)
 
 /* --- outputs --- */
 
-bool rv_visit_is_unsure(const rv_visit *v)
+/* The output is not confident and has a question for the user. */
+static bool is_unsure(const rv_visit *v)
 {
     const char *question = NULL;
     double confidence;
@@ -97,7 +100,8 @@ static bool contradicts_itself(const rv_visit *v, const char **verdict)
             strcmp(*verdict, rv_verdict_text(RV_VERDICT_ADVANCE)) == 0);
 }
 
-int rv_visit_validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
+/* An output whose verdict contradicts its outcome is asked for once more, and then the stage fails. */
+static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     const char *verdict = NULL, *outcome = rv_outcome_text(v->result.outcome);
     bool needs_llm = rv_stage_calls_llm(v->shared, v->agent->index);
@@ -127,34 +131,96 @@ int rv_visit_validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
                          v->agent->name, verdict, outcome);
 }
 
-/* Outcome partial, or the results of a tool stage of which some failed and some did not. */
-static bool is_partial(const rv_visit *v)
+const char *rv_output_text(json_object *output, const char *first, const char *second)
 {
-    json_object *results =
-        json_object_is_type(v->output, json_type_object) ? rv_json_get_arr(v->output, "results") : NULL;
-    size_t n = results ? json_object_array_length(results) : 0, n_good = 0;
-
-    if (v->result.outcome == RV_OUTCOME_PARTIAL)
-        return true;
-    if (!v->agent->has_tools || v->agent->has_llm)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        json_object *entry = json_object_array_get_idx(results, i);
-        const char *status = NULL;
-        n_good += json_object_is_type(entry, json_type_object) && rv_json_get_text(entry, "status", &status) &&
-                  strcmp(status, rv_tool_status_text(RV_TOOL_STATUS_SUCCESS)) == 0;
-    }
-    return n_good > 0 && n_good < n;
+    const char *text = NULL;
+    if (rv_json_get_text(output, first, &text) || (second && rv_json_get_text(output, second, &text)))
+        return text;
+    return NULL;
 }
 
-void rv_visit_keep_partial(rv_visit *v)
+/* The outcome that the output states. *bad is true when it states one that does not exist. */
+static enum rv_outcome stated_outcome(json_object *output, const char **text, bool *bad)
 {
-    int to = v->agent->routing.default_target;
+    enum rv_outcome o = RV_OUTCOME_SUCCESS;
 
-    if (v->shared->rules < RV_RULES_2 || knobs(v)->replan_on_partial_success || v->routed_to < 0 ||
-        v->routed_to > v->agent->index || !is_partial(v))
-        return;
-    bool goes_on = to > v->agent->index || to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION;
-    v->routed_to = goes_on ? to : RV_TARGET_END;
-    v->routed_by = goes_on ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH;
+    *bad = false;
+    if (rv_json_get_text(output, "outcome", text))
+        *bad = rv_outcome_of(rv_str_of(*text), &o, NULL) < 0;
+    return o;
+}
+
+/* True when the output's outcome ended the visit; *rc is the result then. */
+static bool refused_by_outcome(rv_visit *v, int *rc, rv_err **err)
+{
+    const char *text = NULL, *why;
+    bool bad;
+    enum rv_outcome o = stated_outcome(v->output, &text, &bad);
+
+    if (bad) {
+        *rc = rv_visit_fail(v, "ValidationError", err,
+                            "agent \"%s\": output states outcome \"%.*s\", which does not exist", v->agent->name,
+                            RV_STR_ARG(rv_utf8_cut(rv_str_of(text), 60)));
+        return true;
+    }
+    if (o == RV_OUTCOME_ERROR) {
+        why = rv_output_text(v->output, "error", "reason");
+        *rc = why ? rv_visit_fail(v, "ProcessingError", err, "%s", why)
+                  : rv_visit_fail(v, "ProcessingError", err, "agent \"%s\" reported an error without saying which",
+                                  v->agent->name);
+        return true;
+    }
+    if (!text && is_unsure(v))
+        o = RV_OUTCOME_CLARIFY;
+    if (v->result.outcome != RV_OUTCOME_TERMINATE)
+        v->result.outcome = o;
+    return false;
+}
+
+int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_str_list *need = &v->agent->output.required_fields;
+    int rc = 0;
+
+    for (size_t i = 0; i < need->n; i++)
+        if (!json_object_object_get_ex(v->output, need->items[i], NULL)) {
+            v->lacks_field = true;
+            return rv_visit_fail(v, "ValidationError", err, "agent \"%s\": required output field \"%s\" is missing",
+                                 v->agent->name, need->items[i]);
+        }
+    if (refused_by_outcome(v, &rc, err))
+        return rc;
+    v->phase = PHASE_POLICY;
+    return validate_verdict(v, out, err);
+}
+
+int rv_visit_store(rv_visit *v, rv_err **err)
+{
+    rv_str key = rv_str_of(v->agent->output.key);
+
+    v->previous = json_object_get(rv_envelope_output(v->env, key, &v->had_previous));
+    int rc = rv_envelope_set_output(v->env, key, v->output, err);
+    v->stored = rc == 0;
+    v->phase = PHASE_POST;
+    return rc;
+}
+
+int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    rv_str key = rv_str_of(v->agent->output.key);
+    int rc = 0;
+
+    if (refused_by_outcome(v, &rc, err))
+        return rc;
+    if (v->agent->output.state_merge != RV_UNSET) {
+        rc = rv_envelope_merge_state(v->env, key, (enum rv_merge_how)v->agent->output.state_merge, v->output, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (v->confirm_message)
+        v->result.outcome = RV_OUTCOME_CONFIRM;
+    if (v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
+        return rv_end_ask(v, v->result.outcome, out, err);
+    v->phase = PHASE_ROUTE;
+    return 0;
 }

@@ -1,6 +1,6 @@
 /* The chained tool: receives the output of a structured agent, once, without asking the model again. The output is kept
  * whatever the tool does: a tool that is missing, fails or answers nonsense gives a separate result. */
-#include "coreengine/agent/agent_internal.h"
+#include "coreengine/agent/tools_internal.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>

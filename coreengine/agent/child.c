@@ -1,11 +1,10 @@
 /* An agent that was asked by another one: a visit within the visit. It has an envelope, a pipeline of one stage and a
  * context of its own; calls, events, money and the journal are the run's, so it is replayed, recovered and bounded like
  * everything else. What it does is labelled with its origin. */
+#include "coreengine/agent/tools_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "coreengine/agent/child_internal.h"
 
 #define MAX_PROMPT RV_JSON_MAX_BYTES
 
@@ -290,31 +289,133 @@ int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **chil
 
 /* --- working --- */
 
-bool rv_child_waits_for(const struct child *c, int64_t call_id)
-{
-    return rv_visit_waits_for(c->visit, call_id);
-}
-
-int rv_child_on(struct child *c, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
-{
-    return rv_visit_on(c->visit, ev, out, err);
-}
-
-bool rv_child_is_done(const struct child *c)
-{
-    return rv_visit_is_done(c->visit);
-}
-
-int rv_child_cancel(struct child *c, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                    rv_err **err)
-{
-    return rv_visit_is_done(c->visit) ? 0 : rv_visit_cancel(c->visit, why, partials, now_us, out, err);
-}
-
 int rv_child_recover(struct child *c, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     c->shared.deadline_us += gap_us < INT64_MAX - c->shared.deadline_us ? gap_us : 0;
     return rv_visit_is_done(c->visit) ? 0 : rv_visit_recover(c->visit, gap_us, out, err);
+}
+
+/* The result of a delegation as models and rows have it; the caller's. */
+static int result_map(const rv_visit *v, size_t index, const char *agent, const struct child *c, const char *error,
+                      json_object **out, rv_err **err)
+{
+    const char *asked = NULL;
+    const rv_visit *child = c ? c->visit : NULL;
+    bool structured = child && !error && child->agent->output.schema;
+    json_object *text = NULL, *map = json_object_new_object();
+    rv_buf words = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+
+    if (!error && structured)
+        rv_json_write(child->output, &words);
+    else if (!error && child->model.visible.len > 0)
+        rv_buf_add_str(&words, rv_buf_str(&child->model.visible));
+    int rc = map ? rv_buf_check(&words, "the answer of an agent", err) : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
+    if (rc == 0)
+        rc = rv_json_set_text(map, "status", error ? "error" : "success", err);
+    if (rc == 0 && structured)
+        rc = rv_json_set_ref(map, "output", child->output, err);
+    else if (rc == 0) {
+        if (!error)
+            json_object_object_get_ex(child->output, "response", &text);
+        rc = rv_json_set_str(map, "output", rv_json_str(text), err);
+    }
+    if (rc == 0)
+        rc = rv_json_set_str(map, "text_response", rv_buf_str(&words), err);
+    if (rc == 0)
+        rc = rv_json_set_text(map, "agent_schema", agent, err);
+    if (rc == 0 && !error && v->shared->rules >= RV_RULES_2 &&
+        rv_json_get_text(rv_step_parameters(v, index), "input_text", &asked)) /* remlight 8 */
+        rc = rv_json_set_text(map, "input_text", asked, err);
+    if (rc == 0 && error)
+        rc = rv_json_set_text(map, "error", error, err);
+    if (rc == 0 && !error)
+        rc = rv_json_set_bool(map, "is_structured_output", structured, err);
+    if (rc == 0 && !error)
+        rc = rv_json_set_ref(map, "chained_tool_result", child->chained, err);
+    rv_buf_fini(&words);
+    if (rc < 0) {
+        json_object_put(map);
+        return rc;
+    }
+    *out = map;
+    return 0;
+}
+
+/* Takes map: an entry of `results`. */
+static int entry_of(rv_visit *v, size_t index, json_object *map, const char *type, const char *error, int64_t ms,
+                    json_object **entry, rv_err **err)
+{
+    char scratch[48];
+    struct rv_step_result r = {.step_id = rv_step_id(v, index, scratch, sizeof scratch),
+                               .tool = rv_step_tool(v, index),
+                               .parameters = rv_step_parameters(v, index),
+                               .execution_ms = ms};
+    json_object *standard = json_object_new_object(), *fault = NULL;
+    int rc = standard ? 0 : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
+
+    if (rc == 0)
+        rc = rv_json_set_text(standard, "status", error ? "error" : "success", err);
+    if (rc == 0 && error) {
+        fault = json_object_new_object();
+        rc = rv_json_set_take(standard, "error", fault, err);
+        if (rc == 0)
+            rc = rv_json_set_text(fault, "error_type", type, err);
+        if (rc == 0)
+            rc = rv_json_set_text(fault, "message", error, err);
+    }
+    if (rc == 0)
+        rc = rv_json_set_take(standard, "data", map, err);
+    else
+        json_object_put(map);
+    r.standard = standard;
+    if (rc == 0)
+        rc = rv_tool_step_result(&r, entry, err);
+    json_object_put(standard);
+    return rc;
+}
+
+/* The outcome of the call of that agent, as an entry of `results`. c NULL: it never began. error NULL: it answered. */
+static int result_entry(rv_visit *v, size_t index, const char *agent, const struct child *c, const char *type,
+                        const char *error, int64_t ms, json_object **entry, rv_err **err)
+{
+    json_object *map = NULL;
+    int rc = result_map(v, index, agent, c, error, &map, err);
+
+    return rc < 0 ? rc : entry_of(v, index, map, type, error, ms, entry, err);
+}
+
+int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
+{
+    json_object *parameters = rv_step_parameters(v, index);
+    const char *agent = "";
+
+    if (parameters && !rv_json_get_text(parameters, "agent_name", &agent))
+        agent = "";
+    return result_entry(v, index, agent, NULL, "AgentError", why, 0, entry, err);
+}
+
+/* Why it failed, or NULL; *type is then the error's. The text is in `why`. */
+static const char *fault_of(const struct child *c, rv_buf *why, const char **type)
+{
+    const rv_visit *child = c->visit;
+    const char *agent = child->shared->origin->agent;
+
+    *type = "AgentError";
+    if (child->result.end == RV_VISIT_OK)
+        return NULL;
+    if (child->result.end == RV_VISIT_STAYED) {
+        struct rv_interrupt in = rv_envelope_interrupt(c->env);
+        const char *ask = in.question ? in.question : in.message;
+        rv_buf_printf(why, "agent \"%s\" needs a person, and an agent that was asked can not wait for one: %s", agent,
+                      ask ? ask : "it asks for an answer");
+    } else if (child->error_type && strcmp(child->error_type, "TimeoutError") == 0 &&
+               child->now_us >= c->shared.deadline_us) {
+        *type = "TimeoutError";
+        rv_buf_printf(why, "Agent '%s' timed out after %llds", agent, (long long)((c->timeout_us + 999999) / 1000000));
+    } else {
+        rv_buf_puts(why, child->error_text ? child->error_text : "it failed");
+    }
+    return why->rc < 0 ? "it failed" : rv_buf_cstr(why);
 }
 
 /* --- its end --- */
@@ -348,21 +449,26 @@ int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_ob
 {
     const char *type = NULL, *agent = c->visit->shared->origin->agent;
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    const char *fault = rv_child_fault(c, &why, &type);
+    const char *fault = fault_of(c, &why, &type);
 
     int rc = why.rc == RV_E_NOMEM ? rv_buf_check(&why, "why an agent failed", err) : roll_up(v, index, c, err);
     if (rc == 0)
-        rc = rv_child_result(v, index, agent, c, type, fault, ms, entry, err);
+        rc = result_entry(v, index, agent, c, type, fault, ms, entry, err);
     if (rc == 0 && !c->visit->agent->output.schema)
         rv_visible_child(v, rv_buf_str(&c->visit->model.visible), fault != NULL);
     rv_buf_fini(&why);
     return rc;
 }
 
-int rv_child_give_up(rv_visit *v, size_t index, struct child *c, rv_err **err)
+int rv_child_give_up(rv_visit *v, size_t index, struct child *c, json_object *partials, struct rv_effects *out,
+                     rv_err **err)
 {
-    int rc = roll_up(v, index, c, err);
+    int rc = rv_visit_is_done(c->visit)
+                 ? 0
+                 : rv_visit_cancel(c->visit, "the agent that asked was ended", partials, v->now_us, out, err);
 
+    if (rc == 0)
+        rc = roll_up(v, index, c, err);
     if (rc == 0 && !c->visit->agent->output.schema)
         rv_visible_child(v, rv_buf_str(&c->visit->model.visible), true);
     return rc;

@@ -1,8 +1,101 @@
-/* Asking for calls, retries and interrupts: what several phases of a visit share. */
+/* What all phases of a visit use: what the visit does and which model it asks, asking for a call, trying again, a
+ * question for a person, and failing. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Does no visit of that stage do any work, because it is the arbiter and there is to be none? */
+static bool arbiter_is_off(const struct rv_visit_shared *shared, const struct rv_agent *agent)
+{
+    return shared->rules >= RV_RULES_2 && !shared->pipeline->execution.enable_arbiter &&
+           strcmp(agent->output.key, RV_ARBITER) == 0;
+}
+
+static bool is_mocked(const struct rv_visit_shared *shared, const struct rv_agent *agent)
+{
+    if (shared->scripted_stages && shared->scripted_stages[agent->index])
+        return true;
+    return agent->hooks.mock_handler[0] && (agent->hooks.mock || shared->use_mocks);
+}
+
+bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
+{
+    return is_mocked(shared, &shared->pipeline->agents[stage]);
+}
+
+bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
+{
+    const struct rv_agent *agent = &shared->pipeline->agents[stage];
+    return agent->has_llm && !is_mocked(shared, agent) && !arbiter_is_off(shared, agent);
+}
+
+const char *rv_visit_role(const rv_visit *v)
+{
+    return v->agent->model.role[0] ? v->agent->model.role : "default";
+}
+
+const struct rv_model_config *rv_visit_model(const rv_visit *v)
+{
+    return rv_pipeline_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
+}
+
+int64_t rv_visit_max_tokens(const rv_visit *v)
+{
+    const struct rv_model_config *model = rv_visit_model(v);
+
+    if (v->agent->model.has_max_tokens)
+        return v->agent->model.max_tokens;
+    return model && model->has_max_tokens ? model->max_tokens : RV_LLM_DEFAULT_MAX_TOKENS;
+}
+
+int rv_visit_fail(rv_visit *v, const char *type, rv_err **err, const char *fmt, ...)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    va_list ap;
+
+    va_start(ap, fmt);
+    rv_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    free(v->error_text);
+    v->error_text = rv_buf_steal(&text, NULL);
+    rv_buf_fini(&text);
+    if (!v->error_text)
+        return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
+    v->error_type = type;
+    v->failed_in = v->phase;
+    v->phase = PHASE_FAILED;
+    return 0;
+}
+
+int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err)
+{
+    if (rv_err_is(cause, RV_E_NOMEM)) {
+        if (err)
+            *err = cause;
+        else
+            rv_err_free(cause);
+        return RV_E_NOMEM;
+    }
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    struct rv_src place = {NULL, 0, 0};
+    for (const rv_err *link = cause; link; link = rv_err_cause(link)) {
+        struct rv_src src = rv_err_src(link);
+        if (link != cause)
+            rv_buf_puts(&text, ": ");
+        rv_buf_puts(&text, rv_err_text(link));
+        if (src.file)
+            place = src;
+    }
+    if (place.file)
+        rv_buf_printf(&text, " (%s:%d:%d)", place.file, place.line, place.col);
+    int rc = rv_buf_check(&text, "error text", err);
+    if (rc == 0)
+        rc = rv_visit_fail(v, type, err, "%s", rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    rv_err_free(cause);
+    return rc;
+}
 
 #define BACKOFF_FIRST_US 1000000 /* doubles with each attempt (W16) */
 #define BACKOFF_MAX_US   30000000

@@ -1,16 +1,25 @@
 /* One step of a tool stage, or one tool call of a model: what is decided before its tool may run, the call, and what
- * its answer becomes (rules 6.1, 6.2, W32 to W38). Which step comes when is the business of visit_tools.c and
- * visit_pending.c. */
-#include "coreengine/agent/agent_internal.h"
+ * its answer becomes (rules 6.1, 6.2, W32 to W38). Which step comes when is the business of tools.c and pending.c. */
+#include "coreengine/agent/tools_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAME 200 /* bytes of a tool's name in an error: a model may have made it up */
+#define MAX_RESULT ((size_t)16 << 10) /* bytes of a result that stand in its event */
+#define MAX_NAME   200                /* bytes of a tool's name in an error: a model may have made it up */
 
 static json_object *step_of(const rv_visit *v, size_t index)
 {
     return json_object_array_get_idx(v->tools.steps, index);
+}
+
+json_object *rv_visit_plan(const rv_visit *v)
+{
+    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->tools.plan_from), NULL), *steps = NULL;
+
+    if (json_object_is_type(plan, json_type_object))
+        json_object_object_get_ex(plan, "steps", &steps);
+    return steps;
 }
 
 /* "step_<index>", written without memory: a result must not fail for want of a name. */
@@ -49,6 +58,11 @@ rv_str rv_step_tool(const rv_visit *v, size_t index)
 json_object *rv_step_parameters(const rv_visit *v, size_t index)
 {
     return rv_json_get_obj(step_of(v, index), "parameters");
+}
+
+bool rv_step_asks_agent(const rv_visit *v, size_t index)
+{
+    return rv_str_is(rv_step_tool(v, index), RV_TOOL_ASK_AGENT);
 }
 
 bool rv_tools_have_keys(const rv_visit *v)
@@ -154,7 +168,7 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
     const char *why = NULL;
     bool allowed = rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, tool, info, &why);
 
-    if (allowed && !v->agent->tools.allowed.is_set && rv_str_is(tool, RV_ASK_AGENT)) {
+    if (allowed && !v->agent->tools.allowed.is_set && rv_str_is(tool, RV_TOOL_ASK_AGENT)) {
         allowed = false; /* nor is it offered: who may ask agents is said by name */
         why = "allowed_tools does not list it";
     }
@@ -214,6 +228,73 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
     return 0;
 }
 
+/* --- events --- */
+
+/* A long one is named: the journal has it, in the record of the call's answer. */
+static void write_result(json_object *result, int64_t call_id, rv_jw *w, struct rv_effects *out)
+{
+    rv_buf text = RV_BUF_INIT(RV_EFFECTS_MAX_TEXT);
+    char sha256[RV_HASH_MAX];
+
+    rv_json_write(result, &text);
+    if (text.rc < 0) {
+        out->rc = text.rc == RV_E_NOMEM ? RV_E_NOMEM : out->rc;
+    } else if (text.len <= MAX_RESULT) {
+        rv_jw_key(w, "result");
+        rv_jw_raw(w, rv_buf_str(&text));
+    } else {
+        rv_visit_preview(w, "result_preview", rv_buf_str(&text));
+        rv_hash_of(rv_buf_str(&text), sha256);
+        rv_jw_key(w, "result_ref");
+        rv_jw_obj(w);
+        if (call_id)
+            rv_jw_kv_int(w, "call_id", call_id);
+        rv_jw_kv_int(w, "bytes", (int64_t)text.len);
+        rv_jw_kv_text(w, "sha256", sha256);
+        rv_jw_obj_end(w);
+    }
+    rv_buf_fini(&text);
+}
+
+static void write_arguments(json_object *arguments, rv_jw *w)
+{
+    rv_jw_key(w, "arguments");
+    if (arguments) {
+        rv_jw_value(w, arguments);
+    } else {
+        rv_jw_obj(w);
+        rv_jw_obj_end(w);
+    }
+}
+
+void rv_step_write_values(const rv_visit *v, json_object *arguments, json_object *result, int64_t call_id, rv_jw *w,
+                          struct rv_effects *out)
+{
+    if (v->shared->rules < RV_RULES_2)
+        return;
+    write_arguments(arguments, w);
+    if (result)
+        write_result(result, call_id, w, out);
+}
+
+static void tell_start(rv_visit *v, size_t index, int64_t attempt, int64_t call_id, rv_str sent, struct rv_effects *out)
+{
+    char scratch[48];
+    rv_jw w;
+
+    if (!rv_emit_begin(v->shared, out, RV_EMIT_TOOL_CALL_START, v->agent->index, v->visit_no, v->now_us, &w))
+        return;
+    rv_jw_kv_int(&w, "call_id", call_id);
+    rv_jw_kv_str(&w, "tool", rv_step_tool(v, index));
+    rv_jw_kv_str(&w, "step_id", rv_step_id(v, index, scratch, sizeof scratch));
+    rv_jw_kv_int(&w, "step_number", (int64_t)index + 1);
+    rv_jw_kv_int(&w, "total_steps", (int64_t)json_object_array_length(v->tools.steps));
+    rv_jw_kv_int(&w, "attempt", attempt);
+    rv_visit_preview(&w, "params_preview", sent);
+    rv_step_write_values(v, rv_step_parameters(v, index), NULL, 0, &w, out);
+    rv_emit_end(out, &w);
+}
+
 /* --- the call --- */
 
 int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info, int64_t *call_id,
@@ -252,7 +333,7 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     if (asked)
         *call_id = v->waiting_for;
     if (asked)
-        rv_step_tell_start(v, index, attempt, *call_id, sent, out);
+        tell_start(v, index, attempt, *call_id, sent, out);
     rv_buf_fini(&key);
     return rc;
 }
@@ -364,13 +445,4 @@ int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t 
         return good_entry(v, index, ev->reply, ms, out, err);
     return rv_step_error(v, index, ev->error_type ? ev->error_type : "ExecutionError", ev->error, ev->retryable, ms,
                          out, err);
-}
-
-json_object *rv_visit_plan(const rv_visit *v)
-{
-    json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->tools.plan_from), NULL), *steps = NULL;
-
-    if (json_object_is_type(plan, json_type_object))
-        json_object_object_get_ex(plan, "steps", &steps);
-    return steps;
 }

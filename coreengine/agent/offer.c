@@ -1,9 +1,10 @@
-/* `ask_agent`: an agent as a tool of another one. The engine answers it itself: the shell returns the agent's document,
- * and the agent then works as a visit within the asking one. Here: the tool as models see it, and which agents may ask
- * which others. */
-#include "coreengine/agent/agent_internal.h"
+/* The tools that a stage's model is offered, and the one among them that the engine answers itself: `ask_agent`, an
+ * agent as a tool of another one. The shell returns the agent's document, and the agent then works as a visit within
+ * the asking one (child.c). Here: what models see, and which agents may ask which others. */
+#include "coreengine/agent/tools_internal.h"
 
 #include <json-c/linkhash.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_TIMEOUT_S INT64_C(86400)
@@ -12,12 +13,7 @@ const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name)
 {
     const struct rv_catalog *catalog = &v->shared->catalog;
 
-    return rv_str_is(name, RV_ASK_AGENT) ? &rv_tool_ask_agent : catalog->tool(catalog->self, name);
-}
-
-bool rv_step_asks_agent(const rv_visit *v, size_t index)
-{
-    return rv_str_is(rv_step_tool(v, index), RV_ASK_AGENT);
+    return rv_str_is(name, RV_TOOL_ASK_AGENT) ? &rv_tool_ask_agent : catalog->tool(catalog->self, name);
 }
 
 /* --- arguments --- */
@@ -158,4 +154,103 @@ bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out,
 {
     *out = (struct ask){.structured = RV_UNSET};
     return read_ask(parameters, out, why) && is_own_user(v, parameters, why) && is_in_bounds(v, out->agent, why);
+}
+
+/* --- tools on offer --- */
+
+/* As the agent's list has them; all there are are sorted, which is the catalog's order. Old runs sort both. */
+static bool is_sorted(const rv_visit *v)
+{
+    return v->shared->rules < RV_RULES_2 || !v->agent->tools.allowed.is_set;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What the agent may call by name: its whitelist, or all there are. The caller's. */
+static int names_on_offer(const rv_visit *v, const char ***out, size_t *n, rv_err **err)
+{
+    const struct rv_catalog *catalog = &v->shared->catalog;
+    const struct rv_str_list *listed = &v->agent->tools.allowed;
+
+    *n = listed->is_set ? listed->n : 0;
+    while (!listed->is_set && catalog->tool_name && catalog->tool_name(catalog->self, *n))
+        ++*n;
+    const char **names = calloc(*n + 1, sizeof *names);
+    if (!names)
+        return RV_FAIL(err, RV_E_NOMEM, "list the tools of agent \"%s\"", v->agent->name);
+    for (size_t i = 0; i < *n; i++)
+        names[i] = listed->is_set ? listed->items[i] : catalog->tool_name(catalog->self, i);
+    if (is_sorted(v))
+        qsort(names, *n, sizeof *names, by_name);
+    *out = names;
+    return 0;
+}
+
+static int describe_ask(json_object *tool, rv_err **err)
+{
+    json_object *schema = NULL;
+    int rc = rv_json_parse(rv_str_of(rv_tool_ask_agent_schema), NULL, &schema, err);
+
+    return rc < 0 ? rc : rv_json_set_take(tool, "parameters", schema, err);
+}
+
+static int describe_tool(const struct rv_tool_info *info, json_object *list, rv_err **err)
+{
+    json_object *tool = json_object_new_object();
+    int rc = rv_json_push_take(list, tool, err);
+
+    if (rc == 0)
+        rc = rv_json_set_text(tool, "name", info->name, err);
+    if (rc == 0 && info->description && info->description[0])
+        rc = rv_json_set_text(tool, "description", info->description, err);
+    if (rc < 0)
+        return rc;
+    if (info->input_json)
+        return rv_json_set_ref(tool, "parameters", info->input_json, err);
+    if (strcmp(info->name, RV_TOOL_ASK_AGENT) == 0)
+        return describe_ask(tool, err);
+    json_object *any = json_object_new_object();
+    rc = rv_json_set_take(tool, "parameters", any, err);
+    return rc == 0 ? rv_json_set_text(any, "type", "object", err) : rc;
+}
+
+static bool is_new(const char *const *names, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(names[k], names[i]) == 0)
+            return false;
+    return true;
+}
+
+static int look_up(rv_visit *v, rv_err **err)
+{
+    const char **names = NULL;
+    size_t n = 0;
+
+    v->model.offered = json_object_new_array();
+    if (!v->model.offered)
+        return RV_FAIL(err, RV_E_NOMEM, "list the tools of agent \"%s\"", v->agent->name);
+    if (!v->agent->has_tools)
+        return 0;
+    int rc = names_on_offer(v, &names, &n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rv_str name = rv_str_of(names[i]);
+        const struct rv_tool_info *info = rv_visit_tool(v, name);
+        if (info && is_new(names, i) &&
+            rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, name, info, NULL))
+            rc = describe_tool(info, v->model.offered, err);
+    }
+    free(names);
+    return rc;
+}
+
+int rv_tools_offered(rv_visit *v, json_object **offered, rv_err **err)
+{
+    int rc = v->model.offered ? 0 : look_up(v, err);
+
+    *offered = rc == 0 && json_object_array_length(v->model.offered) > 0 ? v->model.offered : NULL;
+    return rc;
 }

@@ -1,6 +1,6 @@
 /* Tool calls of one reply that run side by side: consecutive ones that are safe and need no approval. Their results are
  * taken in the order of the calls, not in the order of the answers. */
-#include "coreengine/agent/agent_internal.h"
+#include "coreengine/agent/tools_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +39,7 @@ static int ended(rv_visit *v, struct pending_call *call, int64_t call_id, struct
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
 
     v->tools.n_answered++;
-    int rc = rv_visit_action(v, step, call->entry, out, err);
-    if (rc == 0)
-        rv_step_tell(v, step, call->entry, call_id, out);
-    return rc;
+    return rv_step_ended(v, step, call->entry, call_id, out, err);
 }
 
 /* May that agent be asked? If not, that is what the call comes to. */
@@ -155,7 +152,7 @@ static struct pending_call *find(const rv_visit *v, int64_t call_id)
 {
     for (size_t i = 0; i < v->tools.n_pending; i++) {
         struct pending_call *call = &v->tools.pending[i];
-        if (call->call_id == call_id || (call->child && rv_child_waits_for(call->child, call_id)))
+        if (call->call_id == call_id || (call->child && rv_visit_waits_for(call->child->visit, call_id)))
             return call;
     }
     return NULL;
@@ -211,7 +208,7 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
     if (rv_step_asks_agent(v, step) && !ev->failed)
         rc = rv_child_begin(v, step, ev->reply, &call->child, &call->entry, out, err);
     if (rc == 0 && call->child)
-        return rv_child_is_done(call->child) ? child_ended(v, call, out, err) : 0;
+        return rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : 0;
     if (rc == 0 && rv_step_asks_agent(v, step) && ev->failed)
         rc = not_found(v, step, ev->error, &call->entry, err);
     if (rc == 0 && !call->entry)
@@ -222,9 +219,9 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
 static int on_child(rv_visit *v, struct pending_call *call, const struct rv_event *ev, struct rv_effects *out,
                     rv_err **err)
 {
-    int rc = rv_child_on(call->child, ev, out, err);
+    int rc = rv_visit_on(call->child->visit, ev, out, err);
 
-    return rc == 0 && rv_child_is_done(call->child) ? child_ended(v, call, out, err) : rc;
+    return rc == 0 && rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : rc;
 }
 
 int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -254,7 +251,7 @@ int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_e
         if (!call->child)
             continue;
         rc = rv_child_recover(call->child, gap_us, out, err);
-        if (rc == 0 && rv_child_is_done(call->child))
+        if (rc == 0 && rv_visit_is_done(call->child->visit))
             rc = child_ended(v, call, out, err);
     }
     bool all = v->tools.n_pending > 0 && v->tools.n_answered == v->tools.n_pending;
@@ -266,9 +263,7 @@ int rv_pending_cancel(rv_visit *v, json_object *partials, struct rv_effects *out
     for (size_t i = 0; i < v->tools.n_pending; i++) {
         struct pending_call *call = &v->tools.pending[i];
         if (call->child) {
-            int rc = rv_child_cancel(call->child, "the agent that asked was ended", partials, v->now_us, out, err);
-            if (rc == 0)
-                rc = rv_child_give_up(v, v->tools.at + i, call->child, err);
+            int rc = rv_child_give_up(v, v->tools.at + i, call->child, partials, out, err);
             rv_child_free(call->child);
             call->child = NULL;
             if (rc < 0)

@@ -1,0 +1,267 @@
+/* The conversation of a model stage within one visit: messages after the prompt, and the ids of the tool calls in them.
+ * Every call of a model's turn gets its result, in order, before anything else is said: all providers insist on that.
+ *
+ * Results are told apart by the ids of their calls, so no two calls of a visit share one, nor do they share those of
+ * the history. Providers that have none, and some that have, count each reply from the start again: an id that was
+ * there before, or is empty, gets another name. Agents that were asked have their rows and events among those of who
+ * asked, perhaps while others do: what is only counted is named after the call that asked, so that it does not depend
+ * on who was quicker.
+ *
+ * A session also has calls that its history does not tell. Each call has a row, so a number above that of the newest
+ * row is free in the whole session; a counted id up to that number may be taken. */
+#include "coreengine/agent/tools_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNTED    "call" /* what a counted id begins with, before "_" and its number */
+#define NUMBER_MAX 24
+
+static const char *id_of(json_object *call)
+{
+    json_object *id = NULL;
+
+    json_object_object_get_ex(call, "id", &id);
+    return json_object_is_type(id, json_type_string) ? json_object_get_string(id) : "";
+}
+
+static int note(json_object *taken, const char *id, rv_err **err)
+{
+    return rv_json_set_bool(taken, id, true, err);
+}
+
+/* Those of some messages; NULL: there are none. */
+static int collect_from(struct model_progress *t, json_object *messages, rv_err **err)
+{
+    size_t n = messages ? json_object_array_length(messages) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *calls = rv_json_get_arr(json_object_array_get_idx(messages, i), "tool_calls");
+        for (size_t k = 0; calls && k < json_object_array_length(calls) && rc == 0; k++)
+            rc = note(t->ids, id_of(json_object_array_get_idx(calls, k)), err);
+    }
+    return rc;
+}
+
+int rv_messages_collect_ids(rv_visit *v, rv_err **err)
+{
+    const struct rv_conversation *c = v->shared->conversation;
+    struct model_progress *t = &v->model;
+
+    if (t->ids)
+        return 0;
+    t->ids = json_object_new_object();
+    if (!t->ids)
+        return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
+    int rc = v->agent->declared.doc && c ? collect_from(t, c->history, err) : 0;
+    return rc == 0 ? collect_from(t, t->messages, err) : rc;
+}
+
+static bool is_counted(const char *id)
+{
+    size_t n = strlen(COUNTED "_");
+
+    return strncmp(id, COUNTED "_", n) == 0 && id[n] && id[n + strspn(id + n, "0123456789")] == '\0';
+}
+
+int64_t rv_messages_ids_upto(const rv_visit *v)
+{
+    const struct rv_conversation *c = v->shared->conversation;
+
+    return c && v->agent->declared.doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
+}
+
+static bool is_of_older_row(int64_t upto, const char *id)
+{
+    errno = 0;
+    long long n = strtoll(id + strlen(COUNTED "_"), NULL, 10);
+    return errno == 0 && upto > 0 && n <= upto;
+}
+
+/* May another call of the session have that id, told or not? */
+static bool is_ambiguous(const struct rv_origin *o, int64_t upto, const char *id)
+{
+    if (is_counted(id) && (o || is_of_older_row(upto, id)))
+        return true;
+    for (; o; o = o->parent)
+        if (strcmp(o->parent_tool_call_id, id) == 0)
+            return true;
+    return false;
+}
+
+static int make_name(json_object *taken, const struct rv_origin *origin, int64_t upto, rv_buf *out, rv_err **err)
+{
+    const char *prefix = origin ? origin->parent_tool_call_id : COUNTED;
+    int64_t n = origin ? 0 : json_object_object_length(taken);
+
+    if (!origin && n < upto)
+        n = upto;
+    *out = RV_BUF_INIT(strlen(prefix) + NUMBER_MAX);
+    do {
+        rv_buf_clear(out);
+        rv_buf_printf(out, "%s_%" PRId64, prefix, ++n);
+    } while (out->rc == 0 && json_object_object_get_ex(taken, rv_buf_cstr(out), NULL));
+    return rv_buf_check(out, "id of a tool call", err);
+}
+
+int rv_call_name(json_object *taken, int64_t upto, const struct rv_origin *origin, const char *id, rv_buf *out,
+                 rv_err **err)
+{
+    bool is_own = id[0] && !json_object_object_get_ex(taken, id, NULL) && !is_ambiguous(origin, upto, id);
+
+    *out = RV_BUF_INIT(0);
+    int rc = is_own ? 0 : make_name(taken, origin, upto, out, err);
+    return rc == 0 ? note(taken, is_own ? id : rv_buf_cstr(out), err) : rc;
+}
+
+int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
+{
+    int rc = rv_messages_collect_ids(v, err);
+
+    for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
+        json_object *call = json_object_array_get_idx(calls, i);
+        rv_buf name;
+        rc = rv_call_name(v->model.ids, rv_messages_ids_upto(v), v->shared->origin, id_of(call), &name, err);
+        if (rc == 0 && name.len > 0)
+            rc = rv_json_set_text(call, "id", rv_buf_cstr(&name), err);
+        rv_buf_fini(&name);
+    }
+    return rc;
+}
+
+#define ERROR_MAX ((size_t)64 << 10) /* of the message of an error result */
+#define TYPE_MAX  200                /* of its type: a tool may have made it up */
+#define KEPT_MAX  ((size_t)64 << 20)
+
+void rv_messages_drop_new_calls(struct model_progress *t)
+{
+    json_object_put(t->new_calls);
+    t->new_calls = NULL;
+}
+
+void rv_messages_fini(struct model_progress *t)
+{
+    free(t->prompt);
+    json_object_put(t->messages);
+    json_object_put(t->ids);
+    json_object_put(t->offered);
+    rv_schema_free(t->schema);
+    rv_buf_fini(&t->visible);
+    json_object_put(t->child_rows);
+    json_object_put(t->final_calls);
+    json_object_put(t->new_calls);
+}
+
+/* --- messages --- */
+
+static int new_message(rv_visit *v, const char *role, json_object **out, rv_err **err)
+{
+    if (!v->model.messages && !(v->model.messages = json_object_new_array()))
+        return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
+    *out = json_object_new_object();
+    int rc = rv_json_push_take(v->model.messages, *out, err);
+    return rc == 0 ? rv_json_set_text(*out, "role", role, err) : rc;
+}
+
+int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_LLM_MAX_REPLY,
+                                      .refuse_big_ints = rv_visit_refuses_big_ints(v),
+                                      .what = "what a provider wants back"};
+    json_object *message = NULL, *opaque = NULL;
+    bool has_text = rv_str_trim(ev->reply).len > 0;
+
+    if (!has_text && !calls && ev->llm.opaque.len == 0)
+        return 0; /* it said nothing, and providers take no turn without anything in it */
+    int rc = calls ? rv_messages_tell_apart(v, calls, err) : 0;
+    rv_messages_drop_new_calls(&v->model);
+    if (rc == 0)
+        rc = new_message(v, "assistant", &message, err);
+    if (rc == 0 && has_text)
+        rc = rv_json_set_str(message, "content", ev->reply, err);
+    if (rc == 0 && calls)
+        rc = rv_json_set_ref(message, "tool_calls", calls, err);
+    if (rc < 0 || ev->llm.opaque.len == 0)
+        return rc;
+    rv_err *cause = NULL;
+    rc = rv_json_parse(ev->llm.opaque, &opts, &opaque, &cause);
+    bool no_memory = rv_err_is(cause, RV_E_NOMEM);
+    rv_err_free(cause);
+    if (no_memory)
+        return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
+    if (rc < 0 || !json_object_is_type(opaque, json_type_object)) { /* not what we ever wrote: the turn goes without */
+        json_object_put(opaque);
+        return 0;
+    }
+    return rv_json_set_take(message, "opaque", opaque, err);
+}
+
+int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err)
+{
+    json_object *message = NULL;
+    int rc = new_message(v, "user", &message, err);
+
+    return rc == 0 ? rv_json_set_str(message, "content", text, err) : rc;
+}
+
+int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err)
+{
+    json_object *message = NULL;
+    int rc = new_message(v, "tool", &message, err);
+
+    if (rc == 0)
+        rc = rv_json_set_str(message, "tool_call_id", id, err);
+    if (rc == 0)
+        rc = rv_json_set_str(message, "name", name, err);
+    if (rc == 0)
+        rc = rv_json_set_str(message, "content", content, err);
+    return rc == 0 && is_error ? rv_json_set_bool(message, "is_error", true, err) : rc;
+}
+
+void rv_messages_write_error(const char *type, const char *text, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+    rv_str head = rv_utf8_cut(rv_str_of(text), ERROR_MAX);
+
+    rv_jw_obj(&w);
+    rv_jw_key(&w, "error");
+    rv_jw_obj(&w);
+    rv_jw_kv_str(&w, "type", rv_utf8_cut(rv_str_of(type), TYPE_MAX));
+    rv_jw_kv_str(&w, "message", head);
+    rv_jw_obj_end(&w);
+    rv_jw_obj_end(&w);
+}
+
+/* An agent that was asked says what went wrong in its own shape. */
+static bool says_itself(json_object *entry)
+{
+    const char *tool = NULL;
+
+    return rv_json_get_text(entry, "tool", &tool) && strcmp(tool, RV_TOOL_ASK_AGENT) == 0 &&
+           rv_json_get_obj(entry, "data");
+}
+
+void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
+{
+    const char *status = NULL, *type = "ToolError", *text = "it failed";
+    json_object *error = rv_json_get_obj(entry, "error"), *data = NULL;
+
+    *is_error = !rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0;
+    if (!*is_error || says_itself(entry)) {
+        json_object_object_get_ex(entry, "data", &data);
+        rv_json_write(data, out);
+        if (out->rc != RV_E_LIMIT)
+            return;
+        *is_error = true;
+        type = "ToolError";
+        text = "the result is too long to be shown: ask for less";
+    } else if (error) {
+        RV_IGNORE(!rv_json_get_text(error, "type", &type), "else the default");
+        RV_IGNORE(!rv_json_get_text(error, "message", &text), "else the default");
+    }
+    rv_buf_clear(out);
+    rv_messages_write_error(type, text, out);
+}

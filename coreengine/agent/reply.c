@@ -1,0 +1,508 @@
+/* What a model's reply comes to: tool calls to be made, an output, a reply that is asked for again, or a failure (rules
+ * 5.5 to 5.7, W16). */
+#include "coreengine/agent/tools_internal.h"
+
+#include <string.h>
+
+#define MAX_MUTED        ((size_t)64 << 10) /* bytes of muted text in its event */
+#define REPLY_HEAD_BYTES 80                 /* of a reply that an error shows */
+
+/* --- events --- */
+
+static void write_calls(json_object *calls, rv_jw *w)
+{
+    rv_jw_key(w, "tool_calls");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < json_object_array_length(calls); i++) {
+        json_object *name = NULL;
+        json_object_object_get_ex(json_object_array_get_idx(calls, i), "name", &name);
+        rv_jw_str(w, rv_json_str(name));
+    }
+    rv_jw_arr_end(w);
+}
+
+/* Words that people are not shown: this is where they can be read. */
+static void write_muted(rv_str text, rv_jw *w)
+{
+    rv_jw_kv_bool(w, "muted", true);
+    if (rv_str_trim(text).len > 0 && rv_utf8_valid(text, NULL))
+        rv_jw_kv_str(w, "muted_text", rv_utf8_cut(text, MAX_MUTED));
+}
+
+static void write_answer(const struct rv_llm_answer *a, bool failed, rv_jw *w)
+{
+    if (!failed && a->finish >= 0)
+        rv_jw_kv_text(w, "finish_reason", rv_finish_reason_text((enum rv_finish_reason)a->finish));
+    if (a->role)
+        rv_jw_kv_text(w, "answered_by", a->role);
+    if (a->has_usage) {
+        rv_jw_kv_int(w, "input_tokens", a->usage.input_tokens);
+        rv_jw_kv_int(w, "output_tokens", a->usage.output_tokens);
+        if (a->usage.cached_tokens)
+            rv_jw_kv_int(w, "cached_tokens", a->usage.cached_tokens);
+        if (a->usage.reasoning_tokens)
+            rv_jw_kv_int(w, "reasoning_tokens", a->usage.reasoning_tokens);
+    }
+    if (a->latency_us > 0)
+        rv_jw_kv_int(w, "latency_ms", a->latency_us / 1000);
+    if (a->first_token_us > 0)
+        rv_jw_kv_int(w, "first_token_ms", a->first_token_us / 1000);
+    if (a->attempts > 1)
+        rv_jw_kv_int(w, "attempts", a->attempts);
+}
+
+static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, int64_t spent_before,
+                       struct rv_effects *out)
+{
+    rv_jw w;
+
+    if (!rv_emit_begin(v->shared, out, RV_EMIT_LLM_RESULT, v->agent->index, v->visit_no, v->now_us, &w))
+        return;
+    rv_jw_kv_int(&w, "call_id", ev->call_id);
+    rv_jw_kv_text(&w, "status", ev->failed ? "error" : "success");
+    if (ev->failed) {
+        rv_jw_kv_text(&w, "error_type", ev->error_type ? ev->error_type : "LLMError");
+        if (ev->llm.error_kind >= 0)
+            rv_jw_kv_text(&w, "error_kind", rv_llm_error_text((enum rv_llm_error)ev->llm.error_kind));
+        rv_jw_kv_str(&w, "error", ev->error);
+        if (ev->reply.len && rv_utf8_valid(ev->reply, NULL))
+            rv_visit_preview(&w, "partial", ev->reply);
+    } else {
+        rv_jw_kv_int(&w, "bytes", (int64_t)ev->reply.len);
+        if (rv_utf8_valid(ev->reply, NULL))
+            rv_visit_preview(&w, "preview", ev->reply);
+        if (rv_visible_is_muted(v))
+            write_muted(ev->reply, &w);
+        if (calls && json_object_array_length(calls) > 0)
+            write_calls(calls, &w);
+    }
+    write_answer(&ev->llm, ev->failed, &w);
+    if (v->model.usage.cost_micro_usd > spent_before)
+        rv_jw_kv_int(&w, "cost_micro_usd", v->model.usage.cost_micro_usd - spent_before);
+    rv_emit_end(out, &w);
+}
+
+static void emit_warning(rv_visit *v, const char *text, struct rv_effects *out)
+{
+    rv_jw w;
+
+    if (!rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w))
+        return;
+    rv_jw_kv_text(&w, "message", text);
+    rv_emit_end(out, &w);
+}
+
+static void warn_of_cut(rv_visit *v, const struct rv_event *ev, struct rv_effects *out)
+{
+    if (ev->llm.finish == RV_FINISH_LENGTH)
+        emit_warning(v, "the reply was cut off at its longest: raise max_tokens", out);
+}
+
+static void emit_repair(rv_visit *v, const char *why, struct rv_effects *out)
+{
+    rv_jw w;
+
+    if (!rv_emit_begin(v->shared, out, RV_EMIT_RETRY, v->agent->index, v->visit_no, v->now_us, &w))
+        return;
+    rv_jw_kv_int(&w, "repair", v->model.repairs);
+    rv_jw_kv_int(&w, "wait_ms", 0);
+    rv_jw_kv_text(&w, "error", why);
+    rv_emit_end(out, &w);
+}
+
+/* --- failures --- */
+
+static int64_t max_retries(const rv_visit *v)
+{
+    int64_t cap = v->shared->pipeline->execution.max_llm_retries;
+    return v->agent->limits.max_retries < cap ? v->agent->limits.max_retries : cap;
+}
+
+/* The attempt failed: try again if that may help, else the stage fails. Takes cause. */
+static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err *cause, struct rv_effects *out,
+                          rv_err **err)
+{
+    if (retryable && !rv_err_is(cause, RV_E_NOMEM) &&
+        rv_visit_retry(v, max_retries(v), true, rv_err_text(cause), out)) {
+        rv_err_free(cause);
+        return 0;
+    }
+    return rv_visit_fail_cause(v, type, cause, err);
+}
+
+#define NAMES_MAX 400
+
+static bool is_text(json_object *obj, const char *key)
+{
+    json_object *part = NULL;
+    return json_object_object_get_ex(obj, key, &part) && json_object_is_type(part, json_type_string);
+}
+
+/* The calls of a reply as an array, the caller's; NULL: none. RV_E_PARSE: the member is not a list of calls, which is
+ * a fault of the provider. */
+static int read_calls(const struct rv_event *ev, json_object **out, rv_err **cause)
+{
+    const struct rv_json_opts opts = {.max_bytes = 4 * RV_LLM_MAX_REPLY, .what = "tool calls"};
+
+    *out = NULL;
+    if (ev->failed || ev->llm.tool_calls.len == 0)
+        return 0;
+    int rc = rv_json_parse(ev->llm.tool_calls, &opts, out, cause);
+    size_t n = rc == 0 && json_object_is_type(*out, json_type_array) ? json_object_array_length(*out) : SIZE_MAX;
+    bool good = n <= RV_LLM_MAX_TOOL_CALLS;
+    for (size_t i = 0; good && i < n; i++) {
+        json_object *call = json_object_array_get_idx(*out, i);
+        good = json_object_is_type(call, json_type_object) && is_text(call, "id") && is_text(call, "name") &&
+               is_text(call, "arguments");
+    }
+    if (rc == 0 && !good)
+        rc = RV_FAIL(cause, RV_E_PARSE, "the reply's tool calls are no list of at most %d {id, name, arguments}",
+                     RV_LLM_MAX_TOOL_CALLS);
+    if (rc < 0 || n == 0) {
+        json_object_put(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* A member of a call; borrowed, empty if it is not there. */
+static rv_str call_text(json_object *call, const char *key)
+{
+    json_object *part = NULL;
+    json_object_object_get_ex(call, key, &part);
+    return rv_json_str(part);
+}
+
+/* Arguments as an object, the caller's; RV_E_PARSE and RV_E_INVALID say why they are none. */
+static int read_arguments(const rv_visit *v, rv_str text, json_object **out, rv_err **cause)
+{
+    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "arguments"};
+
+    if (rv_str_trim(text).len == 0) {
+        *out = json_object_new_object();
+        return *out ? 0 : RV_FAIL(cause, RV_E_NOMEM, "read arguments");
+    }
+    int rc = rv_json_parse(text, &opts, out, cause);
+    if (rc < 0 || json_object_is_type(*out, json_type_object))
+        return rc;
+    rc = RV_FAIL(cause, RV_E_INVALID, "arguments must be an object, not %s", rv_json_type_text(*out));
+    json_object_put(*out);
+    *out = NULL;
+    return rc;
+}
+
+static int add_step(rv_visit *v, json_object *call, rv_err **err)
+{
+    json_object *step = json_object_new_object(), *arguments = NULL;
+    rv_err *cause = NULL;
+
+    int rc = rv_json_push_take(v->tools.steps, step, err);
+    if (rc == 0)
+        rc = rv_json_set_str(step, "step_id", call_text(call, "id"), err);
+    if (rc == 0)
+        rc = rv_json_set_str(step, "tool", call_text(call, "name"), err);
+    if (rc < 0)
+        return rc;
+    rc = read_arguments(v, call_text(call, "arguments"), &arguments, &cause);
+    if (rc == 0)
+        rc = rv_json_set_take(step, "parameters", arguments, err);
+    else if (rv_err_is(cause, RV_E_NOMEM)) /* perhaps only for saying what is wrong */
+        rc = RV_FAIL(err, RV_E_NOMEM, "read the arguments of a tool call");
+    else
+        rc = rv_json_set_text(step, "fault", rv_err_text(cause), err);
+    rv_err_free(cause);
+    return rc;
+}
+
+/* The calls become the steps of the tool machine. */
+static int begin_calls(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
+{
+    const struct rv_agent *a = v->agent;
+    int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.llm.tool_calls_limit;
+
+    if (v->model.rounds >= a->limits.max_rounds)
+        return rv_visit_fail(v, "LimitError", err,
+                             "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
+                             "raise it, or tell the model when to stop",
+                             a->name, (long long)v->model.rounds, (long long)a->limits.max_rounds);
+    if (limit > 0 && v->model.tool_calls + n > limit)
+        return rv_visit_fail(v, "LimitError", err,
+                             "agent \"%s\": the model has called %lld tools and asks for %lld more, "
+                             "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
+                             a->name, (long long)v->model.tool_calls, (long long)n, (long long)limit);
+    v->model.rounds++;
+    v->model.bad_before = v->model.bad_calls;
+    v->model.tool_calls += n;
+    int rc = rv_messages_add_reply(v, ev, calls, err);
+    v->tools.all_succeeded = true;
+    if (rc == 0 && (!(v->tools.steps = json_object_new_array()) || !(v->tools.results = json_object_new_array())))
+        rc = RV_FAIL(err, RV_E_NOMEM, "call the tools of agent \"%s\"", a->name);
+    for (size_t i = 0; i < (size_t)n && rc == 0; i++)
+        rc = add_step(v, json_object_array_get_idx(calls, i), err);
+    v->model.acting = true;
+    v->attempt = 1;
+    v->phase = PHASE_MAIN;
+    return rc;
+}
+
+/* The model called tools that it was not offered: the attempt failed. */
+static int unoffered_calls(rv_visit *v, json_object *calls, struct rv_effects *out, rv_err **err)
+{
+    rv_buf names = RV_BUF_INIT(2 * NAMES_MAX);
+    rv_err *cause = NULL;
+
+    for (size_t i = 0; i < json_object_array_length(calls) && names.len < NAMES_MAX; i++) {
+        rv_str name = rv_utf8_cut(call_text(json_object_array_get_idx(calls, i), "name"), 80);
+        rv_buf_printf(&names, "%s%.*s", i ? ", " : "", RV_STR_ARG(name));
+    }
+    int rc = RV_FAIL(&cause, RV_E_PARSE,
+                     "agent \"%s\": the model asked for tools (%s), and the stage offers none: set has_tools and "
+                     "allowed_tools",
+                     v->agent->name, rv_buf_cstr(&names));
+    RV_IGNORE(rc, "the error carries it");
+    rv_buf_fini(&names);
+    return attempt_failed(v, "LLMError", true, cause, out, err);
+}
+
+/* The call by which the model hands over its output, or NULL; borrowed. calls may be NULL. */
+static json_object *output_call(json_object *calls)
+{
+    for (size_t i = 0; calls && i < json_object_array_length(calls); i++)
+        if (rv_str_is(call_text(json_object_array_get_idx(calls, i), "name"), RV_OUTPUT_TOOL))
+            return json_object_array_get_idx(calls, i);
+    return NULL;
+}
+
+#define REPAIR_MAX ((size_t)64 << 10)
+
+static int text_output(rv_str reply, json_object **out, rv_err **err)
+{
+    json_object *obj = json_object_new_object();
+    if (!obj)
+        return RV_FAIL(err, RV_E_NOMEM, "make the output of a text stage");
+    int rc = rv_json_set_str(obj, "response", reply, err);
+    if (rc < 0) {
+        json_object_put(obj);
+        return rc;
+    }
+    *out = obj;
+    return 0;
+}
+
+/* Tell the model what was wrong, in the way its turn asks for: as the results of its calls, or as a user's word. */
+static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls, const char *fault, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(2 * REPAIR_MAX);
+    json_object *given = output_call(calls);
+    int rc = rv_messages_add_reply(v, ev, calls, err);
+
+    rv_buf_printf(&text, "This does not fit the schema of the answer: %.*s. Correct it and answer again.",
+                  RV_STR_ARG(rv_utf8_cut(rv_str_of(fault), REPAIR_MAX)));
+    if (rc == 0)
+        rc = rv_buf_check(&text, "repair message", err);
+    for (size_t i = 0; rc == 0 && calls && i < json_object_array_length(calls); i++) {
+        json_object *call = json_object_array_get_idx(calls, i);
+        rv_str content =
+            call == given ? rv_buf_str(&text) : RV_STR_LIT("Not called: a final answer was given as well.");
+        rc = rv_messages_add_result(v, call_text(call, "id"), call_text(call, "name"), content, true, err);
+    }
+    if (rc == 0 && !calls)
+        rc = rv_messages_add_user(v, rv_buf_str(&text), err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* Takes cause. */
+static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err *cause, struct rv_effects *out,
+                  rv_err **err)
+{
+    if (rv_err_is(cause, RV_E_NOMEM))
+        return rv_visit_fail_cause(v, "ValidationError", cause, err);
+    if (v->model.repairs >= v->agent->limits.max_repairs) {
+        int rc = RV_WRAP(&cause, rv_err_code(cause),
+                         "agent \"%s\": the output does not fit output_schema, after %lld "
+                         "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
+                         v->agent->name, (long long)v->model.repairs, (long long)v->agent->limits.max_repairs);
+        RV_IGNORE(rc, "the error carries it");
+        return rv_visit_fail_cause(v, "ParseError", cause, err);
+    }
+    v->model.repairs++;
+    emit_repair(v, rv_err_text(cause), out);
+    int rc = ask_again(v, ev, calls, rv_err_text(cause), err);
+    rv_err_free(cause);
+    v->phase = PHASE_MAIN;
+    v->attempt = 1;
+    return rc;
+}
+
+static int cut_off(const rv_visit *v, int rc, rv_err **cause)
+{
+    return RV_WRAP(cause, rc, "the reply was cut off at max_tokens (%lld)", (long long)rv_visit_max_tokens(v));
+}
+
+/* The output of a stage with output_schema. calls: NULL, or with one that hands it over. */
+static int structured_output(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
+                             rv_err **err)
+{
+    const struct rv_str_list *need = &v->agent->output.required_fields;
+    json_object *given = output_call(calls), *value = NULL;
+    rv_err *cause = NULL;
+
+    int rc = given ? read_arguments(v, call_text(given, "arguments"), &value, &cause)
+                   : rv_extract_object(ev->reply, need->items, need->n, &value, &cause);
+    if (rc == 0)
+        rc = rv_output_check(v, value, &cause);
+    else if (rc != RV_E_NOMEM && ev->llm.finish == RV_FINISH_LENGTH)
+        rc = cut_off(v, rc, &cause);
+    if (rc == 0) {
+        v->output = value;
+        v->phase = PHASE_CHECK;
+        warn_of_cut(v, ev, out);
+        v->model.final_calls = given ? json_object_get(calls) : NULL;
+        return given ? rv_messages_tell_apart(v, calls, err) : 0;
+    }
+    json_object_put(value);
+    return repair(v, ev, calls, cause, out, err);
+}
+
+/* The reader of the error wants to see what the model said instead, and how often it was asked. */
+static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
+{
+    rv_str head = rv_utf8_cut(rv_str_trim(reply), REPLY_HEAD_BYTES);
+    const char *dots = head.len < rv_str_trim(reply).len ? "..." : "";
+
+    if (v->attempt > 1)
+        return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, can not use the reply \"%.*s%s\"", v->agent->name,
+                       (long long)v->attempt, RV_STR_ARG(head), dots);
+    return RV_WRAP(cause, rc, "agent \"%s\" can not use the reply \"%.*s%s\"", v->agent->name, RV_STR_ARG(head), dots);
+}
+
+static int plain_output(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_str_list *need = &v->agent->output.required_fields;
+    rv_err *cause = NULL;
+    int rc;
+
+    if (v->agent->output.mode == RV_OUTPUT_TEXT) {
+        bool is_cut = ev->llm.finish == RV_FINISH_LENGTH;
+        bool says_nothing = is_cut && rv_str_trim(ev->reply).len == 0;
+        rc = says_nothing ? RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name)
+                          : text_output(ev->reply, &v->output, &cause);
+        if (says_nothing)
+            rc = cut_off(v, rc, &cause);
+        else if (rc == 0)
+            warn_of_cut(v, ev, out);
+    } else {
+        rc = rv_extract_object(ev->reply, need->items, need->n, &v->output, &cause);
+        if (rc < 0 && ev->llm.finish == RV_FINISH_LENGTH)
+            rc = cut_off(v, rc, &cause);
+        if (rc < 0)
+            rc = wrap_reply(v, rc, ev->reply, &cause);
+        else
+            warn_of_cut(v, ev, out);
+    }
+    if (rc < 0)
+        return attempt_failed(v, "ParseError", true, cause, out, err);
+    v->phase = PHASE_CHECK;
+    return 0;
+}
+
+static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    const char *type = ev->error_type ? ev->error_type : "LLMError";
+    bool timeout = strcmp(type, "TimeoutError") == 0;
+    rv_err *cause = NULL;
+
+    int rc = RV_FAIL(&cause, timeout ? RV_E_TIMEOUT : RV_E_PROVIDER, "agent \"%s\": generation failed: %.*s",
+                     v->agent->name, RV_STR_ARG(ev->error));
+    RV_IGNORE(rc, "the error carries it");
+    return attempt_failed(v, type, ev->retryable || timeout, cause, out, err);
+}
+
+/* --- the reply --- */
+
+/* The provider's own loop paused: it wants its words back and goes on. */
+static int go_on(rv_visit *v, const struct rv_event *ev, rv_err **err)
+{
+    if (!v->agent->has_tools) /* nor is it counted by the proof of model calls */
+        return rv_visit_fail(v, "LLMError", err,
+                             "agent \"%s\": the provider paused its answer, which only stages with tools go on with: "
+                             "set has_tools",
+                             v->agent->name);
+    if (v->model.rounds >= v->agent->limits.max_rounds)
+        return rv_visit_fail(v, "LimitError", err,
+                             "agent \"%s\": the provider paused its answer %lld times, max_rounds is %lld: raise it",
+                             v->agent->name, (long long)v->model.rounds, (long long)v->agent->limits.max_rounds);
+    v->model.rounds++;
+    v->phase = PHASE_MAIN;
+    return rv_messages_add_reply(v, ev, NULL, err);
+}
+
+static int refused(rv_visit *v, const struct rv_event *ev, rv_err **err)
+{
+    rv_str head = rv_utf8_cut(rv_str_trim(ev->reply), REPLY_HEAD_BYTES);
+
+    return rv_visit_fail(v, "LLMError", err, "agent \"%s\": %s: \"%.*s\"", v->agent->name,
+                         ev->llm.finish == RV_FINISH_REFUSAL ? "the model refuses to answer"
+                                                             : "the provider's content filter cut the answer off",
+                         RV_STR_ARG(head));
+}
+
+/* calls: NULL when there are none. */
+static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
+{
+    json_object *offered = NULL;
+
+    if (ev->llm.finish == RV_FINISH_REFUSAL || ev->llm.finish == RV_FINISH_CONTENT_FILTER)
+        return refused(v, ev, err);
+    if (v->agent->output.schema && (!calls || output_call(calls)))
+        return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : structured_output(v, ev, calls, out, err);
+    int rc = calls ? rv_tools_offered(v, &offered, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (calls)
+        return offered || v->agent->output.schema ? begin_calls(v, ev, calls, err)
+                                                  : unoffered_calls(v, calls, out, err);
+    return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : plain_output(v, ev, out, err);
+}
+
+int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    int64_t spent = v->model.usage.cost_micro_usd;
+    json_object *calls = NULL;
+    rv_err *cause = NULL;
+
+    rv_money_settle(v, ev);
+    rv_buf_clear(&v->partial);
+    int rc = read_calls(ev, &calls, &cause);
+    if (ev->failed)
+        rv_buf_add_str(&v->partial, ev->reply);
+    else
+        rv_visible_own(v, ev->reply, calls != NULL);
+    v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
+    if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {
+        rv_err_free(cause);
+        json_object_put(calls);
+        return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
+    }
+    rv_messages_drop_new_calls(&v->model);
+    v->model.new_calls = json_object_get(calls);
+    emit_reply(v, ev, calls, spent, out);
+    if (ev->failed) {
+        json_object_put(calls);
+        return call_failed(v, ev, out, err);
+    }
+    if (rc == 0 && v->model.visible.rc < 0)
+        rc = RV_FAIL(&cause, RV_E_LIMIT, "agent \"%s\" said more in one turn than the %zu MiB that are kept",
+                     v->agent->name, v->model.visible.max >> 20);
+    if (rc == 0 && !rv_utf8_valid(ev->reply, NULL))
+        rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the model reply is not valid UTF-8", v->agent->name);
+    if (rc < 0)
+        rc = attempt_failed(v, "ParseError", true, cause, out, err);
+    else if (rv_money_within_limits(v, &rc, err))
+        rc = take_reply(v, ev, calls, out, err);
+    if (v->phase != PHASE_FAILED) /* else they become rows */
+        rv_messages_drop_new_calls(&v->model);
+    json_object_put(calls);
+    return rc;
+}

@@ -1,0 +1,396 @@
+/* Work that waits for a person: a tool stage stopped before a step that needs approval, with the conversation of its
+ * model, and what an approval opens when the stage is visited again (rule 6.1's gate, 5.10). */
+#include "coreengine/agent/tools_internal.h"
+
+#include <string.h>
+
+#define KEPT_MAX ((size_t)64 << 20)
+
+static const struct rv_json_opts usage_opts = {.what = "usage"};
+
+/* Adds usage under key. */
+static int keep_usage(json_object *kept, const char *key, const struct rv_usage *usage, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(KEPT_MAX);
+    json_object *value = NULL;
+    rv_jw w = rv_jw_on(&text);
+
+    rv_usage_write_json(usage, &w);
+    int rc = rv_buf_check(&text, "usage", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), &usage_opts, &value, err);
+    rv_buf_fini(&text);
+    return rc == 0 ? rv_json_set_take(kept, key, value, err) : rc;
+}
+
+/* Adds a copy of value under key; nothing for NULL. */
+static int keep_copy(json_object *kept, const char *key, json_object *value, rv_err **err)
+{
+    json_object *copy = NULL;
+    int rc = value ? rv_json_dup(value, &copy, err) : 0;
+
+    return rc == 0 && copy ? rv_json_set_take(kept, key, copy, err) : rc;
+}
+
+static int keep_counts(const struct model_progress *t, json_object *kept, rv_err **err)
+{
+    const struct {
+        const char *key;
+        int64_t n;
+    } counts[] = {{"rounds", t->rounds},         {"repairs", t->repairs},   {"bad_calls", t->bad_calls},
+                  {"tool_calls", t->tool_calls}, {"requests", t->requests}, {"steps_before", (int64_t)t->steps_before}};
+    int rc = 0;
+
+    for (size_t i = 0; i < RV_COUNT(counts) && rc == 0; i++)
+        rc = rv_json_set_int(kept, counts[i].key, counts[i].n, err);
+    return rc;
+}
+
+/* What actions said of the session. */
+static int keep_session(const rv_visit *v, json_object *kept, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(KEPT_MAX);
+    json_object *routing = NULL;
+    rv_jw w = rv_jw_on(&text);
+    int rc = v->session_name ? rv_json_set_text(kept, "session_name", v->session_name, err) : 0;
+
+    if (rc < 0 || !v->shared->conversation || !v->shared->conversation->has_routing)
+        return rc;
+    rv_routing_write_json(&v->routing, &w);
+    rc = rv_buf_check(&text, "the state of a routing", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), NULL, &routing, err);
+    rv_buf_fini(&text);
+    return rc == 0 ? rv_json_set_take(kept, "routing", routing, err) : rc;
+}
+
+static int take_session(rv_visit *v, json_object *kept, rv_err **err)
+{
+    json_object *routing = rv_json_get_obj(kept, "routing");
+    const char *name = NULL;
+
+    if (routing)
+        rv_routing_read_json(routing, &v->routing);
+    if (!rv_json_get_text(kept, "session_name", &name))
+        return 0;
+    v->session_name = rv_str_dup(rv_str_of(name));
+    return v->session_name ? 0 : RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
+}
+
+/* Texts that become rows of the session when the turn is over. */
+static int keep_said(const struct model_progress *t, json_object *kept, rv_err **err)
+{
+    int rc = t->visible.len > 0 ? rv_json_set_str(kept, "said", rv_buf_str(&t->visible), err) : 0;
+
+    if (rc == 0 && t->answer_at != SIZE_MAX)
+        rc = rv_json_set_int(kept, "answer_at", (int64_t)t->answer_at, err);
+    if (rc == 0 && t->is_muted)
+        rc = rv_json_set_bool(kept, "is_muted", true, err);
+    if (rc == 0)
+        rc = keep_copy(kept, "child_rows", t->child_rows, err);
+    if (rc == 0 && !rv_usage_is_zero(&t->child_usage))
+        rc = keep_usage(kept, "child_usage", &t->child_usage, err);
+    return rc;
+}
+
+/* Save the part that is kept while the stage waits for a person (*out is the caller's), and restore it. */
+static int keep_conversation(const rv_visit *v, json_object **out, rv_err **err)
+{
+    const struct model_progress *t = &v->model;
+    json_object *kept = json_object_new_object();
+    int rc = kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
+
+    if (rc == 0)
+        rc = rv_json_set_str(kept, "prompt", (rv_str){t->prompt, t->prompt_len}, err);
+    if (rc == 0)
+        rc = keep_copy(kept, "turns", t->messages, err);
+    if (rc == 0)
+        rc = keep_counts(t, kept, err);
+    if (rc == 0)
+        rc = keep_usage(kept, "usage", &t->usage, err);
+    if (rc == 0)
+        rc = keep_said(t, kept, err);
+    if (rc == 0)
+        rc = keep_session(v, kept, err);
+    if (rc < 0) {
+        json_object_put(kept);
+        return rc;
+    }
+    *out = kept;
+    return 0;
+}
+
+static void take_count(json_object *kept, const char *key, int64_t *out)
+{
+    int64_t n = 0;
+
+    if (rv_json_get_int(kept, key, &n) && n > 0 && n <= RV_USAGE_MAX)
+        *out = n;
+}
+
+static int take_said(struct model_progress *t, json_object *kept, rv_err **err)
+{
+    int64_t at = 0;
+    json_object *visible = NULL, *rows = rv_json_get_obj(kept, "child_rows");
+
+    json_object_object_get_ex(kept, "said", &visible);
+    rv_buf_add_str(&t->visible, rv_json_str(visible));
+    if (rv_json_get_int(kept, "answer_at", &at) && at >= 0 && (uint64_t)at <= t->visible.len)
+        t->answer_at = (size_t)at;
+    RV_IGNORE(!rv_json_get_bool(kept, "is_muted", &t->is_muted), "absent: false");
+    RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(kept, "child_usage"), &t->child_usage), "absent: 0");
+    int rc = rv_buf_check(&t->visible, "what was said", err);
+    return rc == 0 && rows ? rv_json_dup(rows, &t->child_rows, err) : rc;
+}
+
+static int take_conversation(rv_visit *v, json_object *kept, rv_err **err)
+{
+    struct model_progress *t = &v->model;
+    json_object *prompt = NULL, *messages = rv_json_get_arr(kept, "turns");
+    int64_t steps = 0;
+
+    json_object_object_get_ex(kept, "prompt", &prompt);
+    rv_str text = rv_json_str(prompt);
+    t->prompt = rv_str_dup(text);
+    t->prompt_len = text.len;
+    if (!t->prompt)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
+    int rc = messages ? rv_json_dup(messages, &t->messages, err) : 0;
+    if (rc == 0)
+        rc = take_said(t, kept, err);
+    if (rc == 0)
+        rc = take_session(v, kept, err);
+    take_count(kept, "rounds", &t->rounds);
+    take_count(kept, "repairs", &t->repairs);
+    take_count(kept, "bad_calls", &t->bad_calls);
+    take_count(kept, "tool_calls", &t->tool_calls);
+    take_count(kept, "requests", &t->requests);
+    take_count(kept, "steps_before", &steps);
+    t->steps_before = (size_t)steps;
+    RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(kept, "usage"), &t->usage), "it was written here; else it is 0");
+    t->acting = true;
+    return rc;
+}
+
+#define GATE    "confirmation_gate" /* kind of suspended work */
+#define POLICY  "policy"
+#define OUTCOME RV_OUTCOME_UNKNOWN
+
+/* What is asked about a step: {tool, step_id, stage, parameters}. */
+static int describe_step(const rv_visit *v, json_object *data, rv_err **err)
+{
+    json_object *parameters = rv_step_parameters(v, v->tools.at);
+    char scratch[48];
+    int rc = rv_json_set_str(data, "tool", rv_step_tool(v, v->tools.at), err);
+
+    if (rc == 0)
+        rc = rv_json_set_str(data, "step_id", rv_step_id(v, v->tools.at, scratch, sizeof scratch), err);
+    if (rc == 0)
+        rc = rv_json_set_text(data, "stage", v->agent->name, err);
+    if (rc < 0)
+        return rc;
+    return parameters ? rv_json_set_ref(data, "parameters", parameters, err)
+                      : rv_json_set_take(data, "parameters", json_object_new_object(), err);
+}
+
+/* Ask, keep with the envelope what is done so far, and leave the run at this stage. data and message are borrowed. */
+static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *work, rv_str message, json_object *data,
+                         struct rv_effects *out, rv_err **err)
+{
+    char interrupt[RV_ID_MAX];
+    json_object *kept = json_object_new_object();
+    int rc = kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the work of a stage");
+
+    if (rc == 0)
+        rc = rv_visit_raise(v, asks, message, data, interrupt, err);
+    if (rc == 0)
+        rc = rv_json_set_text(kept, "kind", work, err);
+    if (rc == 0)
+        rc = rv_json_set_text(kept, "interrupt_id", interrupt, err);
+    if (rc == 0)
+        rc = rv_json_set_ref(kept, "steps", v->tools.steps, err);
+    if (rc == 0)
+        rc = rv_json_set_ref(kept, "results", v->tools.results, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "at", (int64_t)v->tools.at, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "key_visit", v->tools.key_visit ? v->tools.key_visit : v->visit_no, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "called_us", v->tools.called_us, err);
+    if (rc == 0)
+        rc = rv_json_set_int(kept, "total_time_ms", v->tools.total_ms, err);
+    if (rc == 0)
+        rc = rv_json_set_bool(kept, "all_succeeded", v->tools.all_succeeded, err);
+    json_object *kept_model = NULL;
+    if (rc == 0 && v->model.acting)
+        rc = keep_conversation(v, &kept_model, err);
+    if (rc == 0 && kept_model)
+        rc = rv_json_set_take(kept, "talk", kept_model, err);
+    if (rc == 0)
+        rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
+    if (rc == 0) {
+        v->result.outcome = RV_OUTCOME_SKIP; /* nothing more was done in this visit */
+        rc = rv_visit_stay(v, out, err);
+    }
+    json_object_put(kept);
+    return rc;
+}
+
+int rv_visit_suspend(rv_visit *v, enum rv_risk risk, struct rv_effects *out, rv_err **err)
+{
+    rv_buf message = RV_BUF_INIT(4096);
+    json_object *data = json_object_new_object();
+    int rc = data ? describe_step(v, data, err) : RV_FAIL(err, RV_E_NOMEM, "suspend a stage");
+
+    rv_buf_printf(&message, "tool \"%.*s\" is %s: may it run with these parameters?",
+                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)), rv_risk_text(risk));
+    if (rc == 0)
+        rc = rv_buf_check(&message, "confirmation message", err);
+    if (rc == 0)
+        rc = pause_at_step(v, RV_INTERRUPT_CONFIRMATION, GATE, rv_buf_str(&message), data, out, err);
+    json_object_put(data);
+    rv_buf_fini(&message);
+    return rc;
+}
+
+int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    rv_buf message = RV_BUF_INIT(4096), key = RV_BUF_INIT(RV_KEY_MAX);
+    json_object *data = json_object_new_object();
+    char started[RV_TIME_MAX];
+    int rc = data ? describe_step(v, data, err) : RV_FAIL(err, RV_E_NOMEM, "ask for the outcome of a call");
+
+    rv_time_format(v->tools.called_us, started);
+    rv_step_write_key(v, v->tools.at, v->now_us, &key); /* such a call was not tried twice */
+    if (rc == 0)
+        rc = rv_buf_check(&key, "idempotency key", err);
+    if (rc == 0)
+        rc = rv_json_set_text(data, "reason", RV_OUTCOME_UNKNOWN, err);
+    if (rc == 0 && rv_tools_have_keys(v))
+        rc = rv_json_set_text(data, "idempotency_key", rv_buf_cstr(&key), err);
+    if (rc == 0)
+        rc = rv_json_set_text(data, "started_at", started, err);
+    rv_buf_printf(&message, "tool \"%.*s\" was called at %s and nobody knows whether it ran: did it happen?",
+                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)), started);
+    if (rc == 0)
+        rc = rv_buf_check(&message, "review message", err);
+    if (rc == 0)
+        rc = pause_at_step(v, RV_INTERRUPT_AGENT_REVIEW, OUTCOME, rv_buf_str(&message), data, out, err);
+    json_object_put(data);
+    rv_buf_fini(&message);
+    rv_buf_fini(&key);
+    return rc;
+}
+
+/* The answer to the interrupt that this work waits for; NULL: none was given. */
+static json_object *answer_to(const rv_visit *v, json_object *kept)
+{
+    const char *id = NULL;
+    struct rv_interrupt in = rv_envelope_interrupt(v->env);
+
+    return rv_json_get_text(kept, "interrupt_id", &id) && in.exists && !rv_envelope_has_interrupt(v->env) &&
+                   strcmp(in.id, id) == 0
+               ? in.response
+               : NULL;
+}
+
+static bool approved(const rv_visit *v, json_object *kept)
+{
+    json_object *answer = answer_to(v, kept);
+    bool yes = false;
+
+    return answer && rv_json_get_bool(answer, "approved", &yes) && yes;
+}
+
+/* It happened, it did not (it is called again, with the same key), or the stage gives up. No answer: ask again. */
+static void take_answer(rv_visit *v, json_object *kept)
+{
+    json_object *answer = answer_to(v, kept);
+    const char *decision = NULL;
+    json_object *data = NULL;
+
+    (void)rv_json_get_int(kept, "key_visit", &v->tools.key_visit);
+    (void)rv_json_get_int(kept, "called_us", &v->tools.called_us);
+    v->tools.approved = true; /* the tool was called: it has its approval */
+    if (!answer || !rv_json_get_text(answer, "decision", &decision))
+        v->tools.review = REVIEW_ASK;
+    else if (strcmp(decision, "happened") == 0)
+        v->tools.review = REVIEW_HAPPENED;
+    else if (strcmp(decision, "fail") == 0)
+        v->tools.review = REVIEW_FAIL;
+    if (v->tools.review == REVIEW_HAPPENED && json_object_object_get_ex(answer, "data", &data))
+        v->tools.stated = json_object_get(data); /* of any type: it is judged as the tool's own answer would be */
+}
+
+/* The policy that asked joins those whose questions were approved before. */
+static int approve_policy(rv_visit *v, json_object *kept, rv_err **err)
+{
+    json_object *before = rv_json_get_arr(kept, "approved"), *name = NULL;
+    int rc = 0;
+
+    if (before)
+        rc = rv_json_dup(before, &v->approved_policies, err);
+    else if (!(v->approved_policies = json_object_new_array()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "resume stage \"%s\"", v->agent->name);
+    if (rc == 0 && json_object_object_get_ex(kept, "policy", &name))
+        rc = rv_json_push_ref(v->approved_policies, name, err);
+    return rc;
+}
+
+/* Each step before the one at hand has its result, and the conversation ends with the turn that asks for them all. */
+static bool is_whole(json_object *steps, json_object *results, json_object *kept_model, size_t at)
+{
+    json_object *messages = kept_model ? rv_json_get_arr(kept_model, "turns") : NULL;
+    size_t n = messages ? json_object_array_length(messages) : 0;
+    json_object *calls = n ? rv_json_get_arr(json_object_array_get_idx(messages, n - 1), "tool_calls") : NULL;
+
+    if (at >= json_object_array_length(steps) || json_object_array_length(results) != at)
+        return false;
+    return !kept_model || (calls && json_object_array_length(calls) == json_object_array_length(steps));
+}
+
+int rv_visit_resume_work(rv_visit *v, rv_err **err)
+{
+    rv_str name = rv_str_of(v->agent->name);
+    json_object *kept = rv_envelope_suspended(v->env, name);
+    const char *kind = NULL;
+    int64_t at = 0;
+
+    if (!kept || !rv_json_get_text(kept, "kind", &kind))
+        return 0;
+    if (strcmp(kind, POLICY) == 0) {
+        int rc = approved(v, kept) ? approve_policy(v, kept, err) : 0;
+        if (rc < 0)
+            return rc;
+    } else if ((strcmp(kind, GATE) == 0 || strcmp(kind, OUTCOME) == 0) && v->agent->has_tools &&
+               rv_json_get_int(kept, "at", &at) && at >= 0) {
+        json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
+        /* A plan that was replaced meanwhile starts from its first step; the approval was for the old plan. */
+        json_object *kept_model = v->agent->has_llm ? rv_json_get_obj(kept, "talk") : NULL;
+        bool same_plan = kept_model || (!v->agent->has_llm && rv_json_equal(steps, rv_visit_plan(v)));
+        if (steps && results && same_plan &&
+            is_whole(steps, results, kept_model,
+                     (size_t)at)) { /* a copy: the kept results must not change if this visit fails */
+            int rc = rv_json_dup(results, &v->tools.results, err);
+            if (rc == 0 && kept_model)
+                rc = take_conversation(v, kept_model, err);
+            if (rc == 0 && kept_model && v->shared->rules >= RV_RULES_2) { /* errors name the tools that there are */
+                json_object *offered = NULL;
+                rc = rv_tools_offered(v, &offered, err);
+            }
+            if (rc < 0)
+                return rc;
+            v->tools.steps = json_object_get(steps);
+            v->tools.at = (size_t)at;
+            if (strcmp(kind, OUTCOME) == 0)
+                take_answer(v, kept);
+            else
+                v->tools.approved = approved(v, kept);
+            v->tools.all_succeeded = true;
+            (void)rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded);
+            (void)rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms);
+            v->resumed = true;
+        }
+    }
+    return rv_envelope_set_suspended(v->env, name, NULL, err);
+}

@@ -1,0 +1,427 @@
+/* The order of steps: the plan of a tool stage, or the calls that a model's reply asked for (rules 6.1, 6.2). A failing
+ * step is a result; it does not fail the stage. Results that are meant for the observer, marked with `_action_event`,
+ * are actions: they become an event, never text. An observation may name the session, and an agent may say that it is
+ * done or gives up. */
+#include "coreengine/agent/tools_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TYPE       64
+#define MAX_NAME_CHARS 120 /* of what a session is called, as the tool `action` has it */
+
+static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_effects *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1024);
+    rv_jw w;
+
+    rv_buf_printf(&text, "tool \"%.*s\" gave an action that is none: %s",
+                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, index), 200)), what);
+    int rc = rv_buf_check(&text, "a warning", err);
+    if (rc == 0 && rv_emit_begin(v->shared, out, RV_EMIT_WARNING, v->agent->index, v->visit_no, v->now_us, &w)) {
+        rv_jw_kv_str(&w, "message", rv_buf_str(&text));
+        rv_emit_end(out, &w);
+    }
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* --- observations: what is said of them has to make sense, whatever tool says it --- */
+
+/* What a session may be called: one line that says something. */
+static bool is_name(json_object *value)
+{
+    rv_str text = rv_json_str(value);
+    size_t chars = 0;
+
+    if (!json_object_is_type(value, json_type_string) || rv_str_trim(text).len == 0)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (c < ' ' || c == 0x7f)
+            return false;
+        chars += (c & 0xc0) != 0x80;
+    }
+    return chars <= MAX_NAME_CHARS;
+}
+
+static bool is_number_within(json_object *value, double most)
+{
+    double n = json_object_get_double(value);
+
+    return rv_json_is_number(value) && n >= 0 && n <= most;
+}
+
+static bool is_risk_level(json_object *value)
+{
+    static const char *const words[] = {"low", "moderate", "high", "critical"};
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (rv_str_is(rv_json_str(value), words[i]))
+            return true;
+    return false;
+}
+
+/* What is wrong with it, or NULL. */
+static const char *observation_fault(json_object *payload)
+{
+    json_object *part = NULL;
+
+    if (!payload)
+        return NULL;
+    if (json_object_object_get_ex(payload, "confidence", &part) && part && !is_number_within(part, 1))
+        return "confidence must be a number from 0 to 1";
+    if (json_object_object_get_ex(payload, "risk_score", &part) && part &&
+        !(rv_json_is_int(part) && is_number_within(part, 100)))
+        return "risk_score must be a whole number from 0 to 100";
+    if (json_object_object_get_ex(payload, "risk_level", &part) && part && !is_risk_level(part))
+        return "risk_level must be low, moderate, high or critical";
+    if (json_object_object_get_ex(payload, "session_name", &part) && part && !is_name(part))
+        return "session_name must be one line of 1 to 120 characters";
+    return NULL;
+}
+
+static void tell(rv_visit *v, size_t index, const char *type, json_object *payload, struct rv_effects *out)
+{
+    char scratch[48];
+    rv_jw w;
+
+    if (!rv_emit_begin(v->shared, out, RV_EMIT_ACTION, v->agent->index, v->visit_no, v->now_us, &w))
+        return;
+    rv_jw_kv_text(&w, "action_type", type);
+    rv_jw_key(&w, "payload");
+    if (payload) {
+        rv_jw_value(&w, payload);
+    } else {
+        rv_jw_obj(&w);
+        rv_jw_obj_end(&w);
+    }
+    rv_jw_kv_str(&w, "tool", rv_step_tool(v, index));
+    rv_jw_kv_str(&w, "tool_call_id", rv_step_id(v, index, scratch, sizeof scratch));
+    rv_emit_end(out, &w);
+}
+
+/* Only the stage's own agent speaks for the session. */
+static int name_session(rv_visit *v, json_object *payload, rv_err **err)
+{
+    json_object *name = NULL;
+
+    if (!payload || v->shared->origin || !json_object_object_get_ex(payload, "session_name", &name))
+        return 0;
+    rv_str text = rv_str_trim(rv_json_str(name));
+    if (text.len == 0) /* null */
+        return 0;
+    free(v->session_name);
+    v->session_name = rv_str_dup(text);
+    return v->session_name ? 0 : RV_FAIL(err, RV_E_NOMEM, "name a session");
+}
+
+static void end_routing(rv_visit *v, const char *type, json_object *payload)
+{
+    const char *why = "";
+
+    if (v->shared->origin)
+        return;
+    if (strcmp(type, "complete") == 0)
+        rv_routing_complete(&v->routing);
+    if (strcmp(type, "escalate") == 0) {
+        if (!payload || !rv_json_get_text(payload, "reason", &why))
+            why = "";
+        rv_routing_escalate(&v->routing, why);
+    }
+}
+
+/* A result may be an action: then it is told to observers, and may name the session or end a routing. */
+static int act_on(rv_visit *v, size_t index, json_object *entry, struct rv_effects *out, rv_err **err)
+{
+    json_object *data = rv_json_get_obj(entry, "data"), *payload = NULL;
+    const char *type = NULL;
+    bool is_action = false;
+
+    if (!data || !rv_json_get_bool(data, "_action_event", &is_action) || !is_action)
+        return 0;
+    if (!rv_json_get_text(data, "action_type", &type) || !type[0] || strlen(type) > MAX_TYPE)
+        return bad_marker(v, index, "action_type must be a short text", out, err);
+    if (json_object_object_get_ex(data, "payload", &payload) && payload &&
+        !json_object_is_type(payload, json_type_object))
+        return bad_marker(v, index, "payload must be an object", out, err);
+    bool observes = strcmp(type, "observation") == 0;
+    const char *fault = observes ? observation_fault(payload) : NULL;
+    if (fault)
+        return bad_marker(v, index, fault, out, err);
+    if (observes && v->agent->declared.doc && v->agent->declared.doc->observation_mode == RV_OBSERVATION_DISABLED)
+        return 0; /* observations of such an agent emit no event */
+    tell(v, index, type, payload, out);
+    end_routing(v, type, payload);
+    return observes ? name_session(v, payload, err) : 0;
+}
+
+static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out)
+{
+    const char *status = NULL, *text = NULL;
+    char scratch[48];
+    json_object *data = NULL;
+    int64_t ms = 0;
+    rv_jw w;
+
+    if (!rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0)
+        v->tools.all_succeeded = false;
+    RV_IGNORE(!rv_json_get_int(entry, "execution_time_ms", &ms), "it has one");
+    v->tools.total_ms += ms;
+    if (!rv_emit_begin(v->shared, out, RV_EMIT_TOOL_RESULT, v->agent->index, v->visit_no, v->now_us, &w))
+        return;
+    if (call_id)
+        rv_jw_kv_int(&w, "call_id", call_id);
+    rv_jw_kv_str(&w, "tool", rv_step_tool(v, index));
+    rv_jw_kv_str(&w, "step_id", rv_step_id(v, index, scratch, sizeof scratch));
+    rv_jw_kv_text(&w, "status", status);
+    rv_jw_kv_int(&w, "execution_time_ms", ms);
+    json_object *error = rv_json_get_obj(entry, "error");
+    if (error && rv_json_get_text(error, "type", &text))
+        rv_jw_kv_text(&w, "error_type", text);
+    if (error && rv_json_get_text(error, "message", &text))
+        rv_visit_preview(&w, "error", rv_str_of(text));
+    json_object_object_get_ex(entry, "data", &data);
+    rv_step_write_values(v, rv_step_parameters(v, index), data, call_id, &w, out);
+    rv_emit_end(out, &w);
+}
+
+int rv_step_ended(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out, rv_err **err)
+{
+    int rc = act_on(v, index, entry, out, err);
+
+    if (rc == 0)
+        tell_result(v, index, entry, call_id, out);
+    return rc;
+}
+
+void rv_visit_tools_fini(struct tool_progress *t)
+{
+    json_object_put(t->steps);
+    json_object_put(t->results);
+    json_object_put(t->stated);
+    for (size_t i = 0; i < t->n_pending; i++) {
+        json_object_put(t->pending[i].entry);
+        rv_child_free(t->pending[i].child);
+    }
+    free(t->pending);
+}
+
+static void clear(struct tool_progress *t)
+{
+    rv_visit_tools_fini(t);
+    *t = (struct tool_progress){0};
+}
+
+/* Find the plan's steps; a plan that is absent has none. */
+static int begin_plan(rv_visit *v, rv_err **err)
+{
+    json_object *steps = rv_visit_plan(v);
+    int64_t limit = v->shared->pipeline->execution.max_plan_steps;
+
+    v->tools.all_succeeded = true;
+    v->tools.results = json_object_new_array();
+    if (!v->tools.results)
+        return RV_FAIL(err, RV_E_NOMEM, "begin tool stage \"%s\"", v->agent->name);
+    if (steps && !json_object_is_type(steps, json_type_array))
+        return rv_visit_fail(v, "ProcessingError", err,
+                             "agent \"%s\": `steps` of output \"%s\" must be a list, found %s", v->agent->name,
+                             v->agent->tools.plan_from, rv_json_type_text(steps));
+    if (steps && (int64_t)json_object_array_length(steps) > limit)
+        return rv_visit_fail(v, "ProcessingError", err,
+                             "agent \"%s\": the plan has %zu steps, execution.max_plan_steps allows %lld",
+                             v->agent->name, json_object_array_length(steps), (long long)limit);
+    v->tools.steps = steps ? json_object_get(steps) : json_object_new_array();
+    return v->tools.steps ? 0 : RV_FAIL(err, RV_E_NOMEM, "begin tool stage \"%s\"", v->agent->name);
+}
+
+/* Takes entry: what the step at hand came to. The next one is due. */
+static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, rv_err **err)
+{
+    int rc = rv_json_push_take(v->tools.results, entry, err);
+
+    if (rc < 0)
+        return rc;
+    rc = rv_step_ended(v, v->tools.at, entry, v->last_call, out, err);
+    if (rc < 0)
+        return rc;
+    v->tools.at++;
+    v->tools.approved = false;
+    v->tools.key_visit = 0;
+    v->tools.call_started_us = 0;
+    v->attempt = 1;
+    v->last_call = 0;
+    return 0;
+}
+
+/* The step cannot be run. A model that repeats such calls is stopped. */
+static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effects *out, rv_err **err)
+{
+    json_object *entry = NULL;
+    int rc = rv_step_error(v, v->tools.at, j->error_type, rv_buf_str(&j->text), j->recoverable, 0, &entry, err);
+
+    if (rc == 0)
+        rc = step_ended(v, entry, out, err);
+    if (rc < 0 || !v->model.acting || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
+        return rc;
+    bool untold =
+        v->model.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
+    if (++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
+        return rc;
+    return rv_visit_fail(v, "LimitError", err,
+                         "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
+                         "%lld: raise it, or tell "
+                         "the model what there is; the last: %s",
+                         v->agent->name, (long long)v->model.bad_calls, (long long)v->agent->limits.max_bad_calls,
+                         rv_buf_cstr(&j->text));
+}
+
+static int run_step(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
+{
+    int64_t call_id = 0;
+
+    if (v->attempt == 1)
+        v->tools.call_started_us = v->tools.called_us = v->now_us;
+    return rv_step_call(v, v->tools.at, v->attempt, info, &call_id, out, err);
+}
+
+static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    struct step_judgement j;
+    size_t at = v->tools.at, n_begun = 0;
+
+    bool may_overlap = v->attempt == 1 && (v->model.acting || rv_step_asks_agent(v, at));
+    int rc = may_overlap ? rv_pending_begin(v, &n_begun, out, err) : 0;
+    if (rc < 0 || n_begun > 0)
+        return rc;
+    rc = rv_step_judge(v, at, &j, err);
+    if (rc < 0)
+        return rc;
+    if (j.verdict == STEP_IS_BAD || j.verdict == STEP_IS_BLOCKED) {
+        rc = bad_step(v, &j, out, err);
+    } else if (j.verdict == STEP_ASKS && !v->tools.approved) {
+        rc = rv_visit_suspend(v, rv_tool_risk(j.info), out, err);
+    } else {
+        rc = run_step(v, j.info, out, err);
+    }
+    rv_buf_fini(&j.text);
+    return rc;
+}
+
+/* The calls of the last reply were made: their results become messages, and the model is asked again. */
+static int return_results(rv_visit *v, rv_err **err)
+{
+    size_t n = json_object_array_length(v->tools.steps);
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);
+        char scratch[48];
+        bool is_error = false;
+
+        rv_messages_write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
+        rc = rv_buf_check(&content, "tool result", err);
+        if (rc == 0)
+            rc = rv_messages_add_result(v, rv_step_id(v, i, scratch, sizeof scratch), rv_step_tool(v, i),
+                                        rv_buf_str(&content), is_error, err);
+        rv_buf_fini(&content);
+    }
+    v->model.steps_before += n;
+    v->model.acting = false;
+    clear(&v->tools);
+    v->attempt = 1;
+    return rc;
+}
+
+static int tools_output(rv_visit *v, rv_err **err)
+{
+    json_object *obj = json_object_new_object();
+    int rc = obj ? 0 : RV_FAIL(err, RV_E_NOMEM, "make the output of a tool stage");
+
+    if (rc == 0)
+        rc = rv_json_set_ref(obj, "results", v->tools.results, err);
+    if (rc == 0)
+        rc = rv_json_set_int(obj, "total_time_ms", v->tools.total_ms, err);
+    if (rc == 0)
+        rc = rv_json_set_bool(obj, "all_succeeded", v->tools.all_succeeded, err);
+    if (rc < 0) {
+        json_object_put(obj);
+        return rc;
+    }
+    v->output = obj;
+    v->phase = PHASE_CHECK;
+    return 0;
+}
+
+static int take_review(rv_visit *v, struct rv_effects *out, rv_err **err); /* below: it ends like a reply */
+
+int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    if (!v->tools.steps)
+        rc = begin_plan(v, err);
+    v->phase = v->phase == PHASE_BACKOFF ? PHASE_MAIN : v->phase;
+    while (rc == 0 && v->phase == PHASE_MAIN && !v->waiting_for) {
+        if (v->tools.at >= json_object_array_length(v->tools.steps))
+            return v->model.acting ? return_results(v, err) : tools_output(v, err);
+        if (v->now_us >= v->deadline_us)
+            return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu", v->agent->name,
+                                 v->tools.at);
+        rc = v->tools.review != REVIEW_NONE ? take_review(v, out, err) : try_step(v, out, err);
+    }
+    return rc;
+}
+
+static int step_answered(rv_visit *v, const struct rv_event *ev, int64_t ms, struct rv_effects *out, rv_err **err)
+{
+    json_object *entry = NULL;
+    int rc = rv_step_entry(v, v->tools.at, ev, ms, &entry, err);
+
+    return rc < 0 ? rc : step_ended(v, entry, out, err);
+}
+
+/* What a person said of the call at hand stands in for its answer. */
+static int take_review(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    rv_buf reply = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    int review = v->tools.review;
+    rv_str tool = rv_utf8_cut(rv_step_tool(v, v->tools.at), 200);
+
+    v->tools.review = REVIEW_NONE;
+    v->tools.call_started_us = v->now_us; /* perhaps in another life */
+    if (review == REVIEW_ASK)
+        return rv_visit_ask_outcome(v, out, err);
+    if (review == REVIEW_FAIL)
+        return rv_visit_fail(v, "ToolError", err,
+                             "agent \"%s\": nobody knows whether tool \"%.*s\" ran, and the review gave it up",
+                             v->agent->name, RV_STR_ARG(tool));
+    if (v->tools.stated)
+        rv_json_write(v->tools.stated, &reply);
+    else
+        rv_buf_puts(&reply, "{}");
+    struct rv_event told = {.kind = RV_EVENT_TOOL_DONE, .reply = rv_buf_str(&reply)};
+    int rc = rv_buf_check(&reply, "tool result", err);
+    if (rc == 0)
+        rc = step_answered(v, &told, 0, out, err);
+    rv_buf_fini(&reply);
+    return rc;
+}
+
+int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    int64_t ms = (v->now_us - v->tools.call_started_us) / 1000, retries = 0;
+
+    if (ev->unknown)
+        return rv_visit_ask_outcome(v, out, err);
+    if (rv_step_may_repeat(v, v->tools.at, ev, &retries)) {
+        char *why = rv_str_dup(ev->error);
+        if (!why)
+            return RV_FAIL(err, RV_E_NOMEM, "repeat a call of stage \"%s\"", v->agent->name);
+        bool again = rv_visit_retry(v, retries, false, why, out);
+        free(why);
+        if (again)
+            return 0;
+    }
+    return step_answered(v, ev, ms, out, err);
+}

@@ -1,0 +1,114 @@
+/* Shared by the files about tools and asked agents: offer.c, step.c, tools.c, pending.c, child.c, suspend.c, chain.c.
+ */
+#ifndef RV_TOOLS_INTERNAL_H
+#define RV_TOOLS_INTERNAL_H
+
+#include "coreengine/agent/agent_internal.h"
+
+/* --- offer.c: which tools there are --- */
+/** The tools that the stage's model may call, as a request has them; NULL in *offered when there are none. Borrowed. */
+RV_MUST_CHECK int rv_tools_offered(rv_visit *v, json_object **offered, rv_err **err);
+/** The tool of that name: the engine's own, or the catalog's; NULL: unknown. */
+const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name);
+/* The request of a call of ask_agent; borrowed from its parameters. */
+struct ask {
+    const char *agent;
+    rv_str text;
+    json_object *data; /* NULL: none */
+    int64_t timeout_us;
+    int structured; /* RV_UNSET, 0 or 1 */
+};
+/** Tells whether the agent may be asked (depth, number of calls, user). False: `why` has the reason. */
+bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why);
+
+/* --- step.c: one step --- */
+json_object *rv_visit_plan(const rv_visit *v); /* the steps of the plan as they stand; borrowed; NULL: none */
+rv_str rv_step_tool(const rv_visit *v, size_t index);
+rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size);
+json_object *rv_step_parameters(const rv_visit *v, size_t index);
+bool rv_step_asks_agent(const rv_visit *v, size_t index);
+/* The decisions about a step before its tool may run. */
+enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_BAD, STEP_IS_BLOCKED };
+struct step_judgement {
+    enum step_verdict verdict;
+    const struct rv_tool_info *info; /* RUNS, ASKS */
+    const char *error_type;          /* IS_BAD, IS_BLOCKED */
+    bool recoverable;
+    rv_buf text; /* IS_BAD, IS_BLOCKED: why; owned */
+};
+RV_MUST_CHECK int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err);
+/** Tells whether the breaker of that tool is open; if so, `why` receives the reason. */
+bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why);
+/** Do tool calls have idempotency keys? */
+bool rv_tools_have_keys(const rv_visit *v);
+/** The key of the call of a step. since_us: when its first attempt in this visit was made. */
+void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf *key);
+/** Ask for the call of a step; the caller waits for it. attempt is 1-based. *call_id 0: the visit ended instead. */
+RV_MUST_CHECK int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info,
+                               int64_t *call_id, struct rv_effects *out, rv_err **err);
+/** Tells whether the failed call may be repeated: its error may pass, and its tool is not non_idempotent. */
+bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries);
+/** The entry of `results` for a step whose call was answered; *out is the caller's. */
+RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out,
+                                rv_err **err);
+/** The entry of one that could not be called, or failed. */
+RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
+                                int64_t ms, json_object **out, rv_err **err);
+/** Members of an event: `arguments` (NULL: none were given) and, unless NULL, `result`, or where it is to be found. Not
+ *  of runs of the older rules. */
+void rv_step_write_values(const rv_visit *v, json_object *arguments, json_object *result, int64_t call_id, rv_jw *w,
+                          struct rv_effects *out);
+
+/* --- tools.c: the order of steps --- */
+int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+void rv_visit_tools_fini(struct tool_progress *t);
+/** A step has its entry: it is counted and told to observers. If the result is an action, that is told, too, and may
+ * name the session or end a routing. */
+RV_MUST_CHECK int rv_step_ended(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out,
+                                rv_err **err);
+
+/* --- pending.c: safe calls side by side --- */
+/** Begin the calls from `at` on that may run so; *n 0: there are not at least two. */
+RV_MUST_CHECK int rv_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err);
+bool rv_pending_wait_for(const rv_visit *v, int64_t call_id);
+RV_MUST_CHECK int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+/** Give them up; partials as rv_visit_cancel(). */
+RV_MUST_CHECK int rv_pending_cancel(rv_visit *v, json_object *partials, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
+
+/* --- child.c: agents that were asked --- */
+struct child {
+    struct rv_visit_shared shared;
+    struct rv_conversation conversation;
+    rv_envelope *env; /* owned */
+    rv_visit *visit;  /* owned */
+    int64_t timeout_us;
+};
+/** The document arrived: begin the delegated agent. answer: the reply to the call. *child NULL: *entry says why the
+ * agent could not begin; if *entry is NULL, too, the answer is not a document (a script's stand-in). */
+RV_MUST_CHECK int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
+                                 struct rv_effects *out, rv_err **err);
+/** It may not be asked: what the call comes to. */
+RV_MUST_CHECK int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err);
+/** It is done: what its call came to, as an entry of `results`; rows, usage and words become the asking visit's. */
+RV_MUST_CHECK int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry,
+                               rv_err **err);
+/** It is given up with the asking visit, which keeps its rows. partials: as rv_visit_cancel(). */
+RV_MUST_CHECK int rv_child_give_up(rv_visit *v, size_t index, struct child *c, json_object *partials,
+                                   struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_child_recover(struct child *c, int64_t gap_us, struct rv_effects *out, rv_err **err);
+void rv_child_free(struct child *c);
+
+/* --- suspend.c: work that waits for a person --- */
+/** Stop before the step at hand until a person approves it. */
+int rv_visit_suspend(rv_visit *v, enum rv_risk risk, struct rv_effects *out, rv_err **err);
+/** Stop at the step at hand, whose outcome is unknown, until a person says whether it happened. */
+int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
+
+/* --- chain.c --- */
+int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err);
+int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+
+#endif
