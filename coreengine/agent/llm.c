@@ -394,7 +394,7 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     v->model.requests++;
     v->model.call_id = v->waiting_for;
     v->model.has_call = false;
-    out->items[out->n - 1].is_muted = rv_visible_is_muted(v);
+    out->items[out->n - 1].is_muted = rv_visible_is_muted(v) || v->agent->hooks.after_model.n > 0;
     out->items[out->n - 1].ids_upto = rv_messages_ids_upto(v);
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
     if (rv_emit_begin(v->shared, out, RV_EMIT_LLM_CALL_START, v->agent->index, v->visit_no, v->now_us, &w)) {
@@ -407,9 +407,21 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
             rv_jw_kv_int(&w, "round", v->model.rounds + 1);
         if (rv_visible_is_muted(v))
             rv_jw_kv_bool(&w, "muted", true);
+        if (v->model.hooks.n_left_out > 0)
+            rv_jw_kv_int(&w, "messages_left_out", v->model.hooks.n_left_out);
         rv_emit_end(out, &w);
     }
     return 0;
+}
+
+int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    if (reserve(v, request->len, &rc, err))
+        return make_call(v, request, out, err);
+    rv_buf_fini(request);
+    return rc;
 }
 
 int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -432,9 +444,10 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
         rv_buf_fini(&request);
         return rv_visit_fail_cause(v, "ProcessingError", cause, err);
     }
-    if (!reserve(v, request.len, &rc, err)) {
-        rv_buf_fini(&request);
-        return rc;
-    }
-    return make_call(v, &request, out, err);
+    bool send = false;
+    rc = rv_model_hooks_before(v, &request, &send, out, err);
+    if (rc == 0 && send)
+        return rv_model_send(v, &request, out, err);
+    rv_buf_fini(&request);
+    return rc;
 }

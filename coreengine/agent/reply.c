@@ -51,6 +51,12 @@ static void write_answer(const struct rv_llm_answer *a, bool failed, rv_jw *w)
         rv_jw_kv_int(w, "attempts", a->attempts);
 }
 
+/* Hooks may change its words, and until then nobody is shown them. */
+static bool is_guarded(const rv_visit *v)
+{
+    return v->agent->hooks.after_model.n > 0;
+}
+
 static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, int64_t spent_before,
                        struct rv_effects *out)
 {
@@ -65,13 +71,13 @@ static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *call
         if (ev->llm.error_kind >= 0)
             rv_jw_kv_text(&w, "error_kind", rv_llm_error_text((enum rv_llm_error)ev->llm.error_kind));
         rv_jw_kv_str(&w, "error", ev->error);
-        if (ev->reply.len && rv_utf8_valid(ev->reply, NULL))
+        if (ev->reply.len && !is_guarded(v) && rv_utf8_valid(ev->reply, NULL))
             rv_visit_preview(&w, "partial", ev->reply);
     } else {
         rv_jw_kv_int(&w, "bytes", (int64_t)ev->reply.len);
-        if (rv_utf8_valid(ev->reply, NULL))
+        if (!is_guarded(v) && rv_utf8_valid(ev->reply, NULL))
             rv_visit_preview(&w, "preview", ev->reply);
-        if (rv_visible_is_muted(v))
+        if (!is_guarded(v) && rv_visible_is_muted(v))
             write_muted(ev->reply, &w);
         if (calls && json_object_array_length(calls) > 0)
             write_calls(calls, &w);
@@ -125,6 +131,7 @@ static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err 
     if (retryable && !rv_err_is(cause, RV_E_NOMEM) &&
         rv_visit_retry(v, max_retries(v), true, rv_err_text(cause), out)) {
         rv_err_free(cause);
+        v->model.hooks.is_repeated = true;
         return 0;
     }
     return rv_visit_fail_cause(v, type, cause, err);
@@ -466,32 +473,10 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
     return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : plain_output(v, ev, out, err);
 }
 
-int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+/* Takes calls and cause; rc: of reading the calls. */
+static int judge(rv_visit *v, const struct rv_event *ev, json_object *calls, int rc, rv_err *cause,
+                 struct rv_effects *out, rv_err **err)
 {
-    int64_t spent = v->model.usage.cost_micro_usd;
-    json_object *calls = NULL;
-    rv_err *cause = NULL;
-
-    rv_money_settle(v, ev);
-    rv_buf_clear(&v->partial);
-    int rc = read_calls(ev, &calls, &cause);
-    if (ev->failed)
-        rv_buf_add_str(&v->partial, ev->reply);
-    else
-        rv_visible_own(v, ev->reply, calls != NULL);
-    v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
-    if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {
-        rv_err_free(cause);
-        json_object_put(calls);
-        return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
-    }
-    rv_messages_drop_new_calls(&v->model);
-    v->model.new_calls = json_object_get(calls);
-    emit_reply(v, ev, calls, spent, out);
-    if (ev->failed) {
-        json_object_put(calls);
-        return call_failed(v, ev, out, err);
-    }
     if (rc == 0 && v->model.visible.rc < 0)
         rc = RV_FAIL(&cause, RV_E_LIMIT, "agent \"%s\" said more in one turn than the %zu MiB that are kept",
                      v->agent->name, v->model.visible.max >> 20);
@@ -505,4 +490,55 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
         rv_messages_drop_new_calls(&v->model);
     json_object_put(calls);
     return rc;
+}
+
+/* What was said is the visit's. Takes cause when memory is short. */
+static int hear(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err *cause, rv_err **err)
+{
+    if (ev->failed && !is_guarded(v))
+        rv_buf_add_str(&v->partial, ev->reply);
+    if (!ev->failed)
+        rv_visible_own(v, ev->reply, calls != NULL);
+    v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
+    if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {
+        rv_err_free(cause);
+        json_object_put(calls);
+        return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
+    }
+    rv_messages_drop_new_calls(&v->model);
+    v->model.new_calls = json_object_get(calls);
+    return 0;
+}
+
+int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    json_object *calls = NULL;
+    rv_err *cause = NULL;
+    int rc = read_calls(ev, &calls, &cause), heard = hear(v, ev, calls, cause, err);
+
+    return heard < 0 ? heard : judge(v, ev, calls, rc, cause, out, err);
+}
+
+int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    int64_t spent = v->model.usage.cost_micro_usd;
+    json_object *calls = NULL;
+    rv_err *cause = NULL;
+
+    rv_money_settle(v, ev);
+    rv_buf_clear(&v->partial);
+    int rc = read_calls(ev, &calls, &cause);
+    if (rc == 0 && !ev->failed && is_guarded(v) && rv_utf8_valid(ev->reply, NULL)) {
+        emit_reply(v, ev, calls, spent, out);
+        json_object_put(calls);
+        return rv_money_within_limits(v, &rc, err) ? rv_model_hooks_after(v, ev, out, err) : rc;
+    }
+    int heard = hear(v, ev, calls, cause, err);
+    if (heard < 0)
+        return heard;
+    emit_reply(v, ev, calls, spent, out);
+    if (!ev->failed)
+        return judge(v, ev, calls, rc, cause, out, err);
+    json_object_put(calls);
+    return call_failed(v, ev, out, err);
 }
