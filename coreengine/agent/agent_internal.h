@@ -258,6 +258,9 @@ void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /
 int64_t rv_messages_ids_upto(const rv_visit *v);
 /** The ids of what was said before, and of the messages so far: model.ids. */
 RV_MUST_CHECK int rv_messages_collect_ids(rv_visit *v, rv_err **err);
+/** The calls of a reply as an array, the caller's; NULL: none. RV_E_PARSE: the member is not a list of calls, which is
+ * a fault of the provider. */
+RV_MUST_CHECK int rv_messages_read_calls(const struct rv_event *ev, json_object **out, rv_err **cause);
 RV_MUST_CHECK int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
 
 /* --- visible.c: the text that users are shown, which is the text that is kept --- */

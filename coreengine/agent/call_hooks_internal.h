@@ -88,6 +88,12 @@ RV_MUST_CHECK int rv_model_hooks_before(rv_visit *v, rv_buf *request, bool *send
 RV_MUST_CHECK int rv_model_hooks_after(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_model_hooks_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
+/* request_change.c */
+/** Put the members that a hook gives in place of those of the request. RV_E_INVALID says what may not be changed so. */
+RV_MUST_CHECK int rv_request_change(const rv_visit *v, json_object *request, json_object *given, rv_err **cause);
+/** Has the object no other members? */
+bool rv_hooks_know_keys(json_object *object, const char *const *known, size_t n);
+
 /* context_bound.c */
 /** Leave the oldest messages out of a request until its estimate is within max tokens. *tokens: what is left;
  *  *n_left_out: messages; *fits false: even so it is too long. */

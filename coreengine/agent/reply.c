@@ -139,39 +139,6 @@ static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err 
 
 #define NAMES_MAX 400
 
-static bool is_text(json_object *obj, const char *key)
-{
-    json_object *part = NULL;
-    return json_object_object_get_ex(obj, key, &part) && json_object_is_type(part, json_type_string);
-}
-
-/* The calls of a reply as an array, the caller's; NULL: none. RV_E_PARSE: the member is not a list of calls, which is
- * a fault of the provider. */
-static int read_calls(const struct rv_event *ev, json_object **out, rv_err **cause)
-{
-    const struct rv_json_opts opts = {.max_bytes = 4 * RV_LLM_MAX_REPLY, .what = "tool calls"};
-
-    *out = NULL;
-    if (ev->failed || ev->llm.tool_calls.len == 0)
-        return 0;
-    int rc = rv_json_parse(ev->llm.tool_calls, &opts, out, cause);
-    size_t n = rc == 0 && json_object_is_type(*out, json_type_array) ? json_object_array_length(*out) : SIZE_MAX;
-    bool good = n <= RV_LLM_MAX_TOOL_CALLS;
-    for (size_t i = 0; good && i < n; i++) {
-        json_object *call = json_object_array_get_idx(*out, i);
-        good = json_object_is_type(call, json_type_object) && is_text(call, "id") && is_text(call, "name") &&
-               is_text(call, "arguments");
-    }
-    if (rc == 0 && !good)
-        rc = RV_FAIL(cause, RV_E_PARSE, "the reply's tool calls are no list of at most %d {id, name, arguments}",
-                     RV_LLM_MAX_TOOL_CALLS);
-    if (rc < 0 || n == 0) {
-        json_object_put(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
 /* A member of a call; borrowed, empty if it is not there. */
 static rv_str call_text(json_object *call, const char *key)
 {
@@ -514,7 +481,7 @@ int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
 {
     json_object *calls = NULL;
     rv_err *cause = NULL;
-    int rc = read_calls(ev, &calls, &cause), heard = hear(v, ev, calls, cause, err);
+    int rc = rv_messages_read_calls(ev, &calls, &cause), heard = hear(v, ev, calls, cause, err);
 
     return heard < 0 ? heard : judge(v, ev, calls, rc, cause, out, err);
 }
@@ -527,7 +494,7 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
 
     rv_money_settle(v, ev);
     rv_buf_clear(&v->partial);
-    int rc = read_calls(ev, &calls, &cause);
+    int rc = rv_messages_read_calls(ev, &calls, &cause);
     if (rc == 0 && !ev->failed && is_guarded(v) && rv_utf8_valid(ev->reply, NULL)) {
         emit_reply(v, ev, calls, spent, out);
         json_object_put(calls);

@@ -391,6 +391,7 @@ static int entry_is_final(rv_visit *v, struct rv_effects *out, rv_err **err)
     const char *why = "";
 
     v->tools.hooks.entry = NULL;
+    v->last_call = v->tools.hooks.call_id;
     int rc = step_ended(v, entry, out, err);
     if (rc < 0 || !is_refused)
         return rc;
