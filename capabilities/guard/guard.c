@@ -102,7 +102,7 @@ static int confirm_commands(void *self, struct rv_cap_call *call)
 
 /* --- hooks --- */
 
-/* What each hook is shown, and what of it may be changed. Keys of a request: what it tells the model. */
+/* What each hook is shown, and which member it may change. Keys of a request: what it tells the model. */
 static const struct place {
     const char *hook, *member;
 } places[] = {

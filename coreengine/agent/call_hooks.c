@@ -2,8 +2,8 @@
  *
  *     {action: "continue"} or {}              the call goes on as it is
  *     {action: "replace", <what is shown>}    it goes on with that in place of what was shown
- *     {action: "answer", <what comes of it>}  before a call: that is its result, and the call is not made
- *     {action: "block", reason}               it is not made, or what came of it is not used
+ *     {action: "answer", <a result>}          before a call: that is its result, and the call is not made
+ *     {action: "block", reason}               it is not made, or its result is not used
  *
  * The name of the second member depends on the place, see `places`. Anything else fails the visit. */
 #include "coreengine/agent/agent_internal.h"

@@ -144,7 +144,6 @@ void rv_messages_drop_new_calls(struct model_progress *t)
 
 void rv_messages_fini(struct model_progress *t)
 {
-    rv_model_hooks_fini(&t->hooks);
     free(t->prompt);
     json_object_put(t->messages);
     json_object_put(t->ids);

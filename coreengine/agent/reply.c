@@ -51,7 +51,7 @@ static void write_answer(const struct rv_llm_answer *a, bool failed, rv_jw *w)
         rv_jw_kv_int(w, "attempts", a->attempts);
 }
 
-/* Hooks may change its words, and until then nobody is shown them. */
+/* Hooks look at its words before people are shown them. */
 static bool is_guarded(const rv_visit *v)
 {
     return v->agent->hooks.after_model.n > 0;

@@ -63,7 +63,7 @@ void rv_step_write_values(const rv_visit *v, json_object *arguments, json_object
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 int rv_visit_tool_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-/** A call that the model asked for can not be made. A model that repeats such calls is stopped: the visit fails. */
+/** A call that the model asked for is not made. A model that repeats such calls is stopped: the visit fails. */
 RV_MUST_CHECK int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err);
 void rv_visit_tools_fini(struct tool_progress *t);
 /** A step has its entry: it is counted and told to observers. If the result is an action, that is told, too, and may

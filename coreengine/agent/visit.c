@@ -92,6 +92,7 @@ void rv_visit_free(rv_visit *v)
         return;
     rv_visit_tools_fini(&v->tools);
     rv_messages_fini(&v->model);
+    rv_model_hooks_fini(&v->model.hooks);
     json_object_put(v->output);
     json_object_put(v->previous);
     json_object_put(v->approved_policies);

@@ -225,7 +225,7 @@ END_TEST
 
 static const struct {
     const char *reply, *sent; /* the arguments; NULL: the tool is not called */
-    const char *told;         /* what the model is told of it */
+    const char *told;         /* what the model is told */
 } before_tools[] = {
     {"", "{\"n\":1}", "{\"x\":1}"},
     {"{'action':'replace','arguments':{'n':7}}", "{\"n\":7}", "{\"x\":1}"},
@@ -453,7 +453,7 @@ START_TEST(a_person_approves_what_hooks_have_left)
 }
 END_TEST
 
-/* Nobody knows whether it ran: it is called again with the same arguments, or what a person says goes to the hooks. */
+/* The outcome is unknown: the call is called again with the same arguments, or what a person says goes to the hooks. */
 START_TEST(a_call_of_unknown_outcome_keeps_its_arguments)
 {
     static const char *const decisions[] = {"not_happened", "happened"};

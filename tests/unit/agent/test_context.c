@@ -120,7 +120,7 @@ START_TEST(a_request_that_can_not_fit_fails_and_costs_nothing)
 }
 END_TEST
 
-/* Hooks see what would be sent, and what they make of it is held to the bound again. */
+/* Hooks see what would be sent, and what they change is held to the bound again. */
 START_TEST(what_a_hook_adds_is_bounded_too)
 {
     struct drive *d = talk(16, ", before_model: x.h");
