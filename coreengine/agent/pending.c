@@ -148,6 +148,8 @@ static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **er
         if (checked < 0 || refused)
             return checked;
     }
+    if (call->attempt == 1)
+        call->started_us = v->now_us; /* hooks before it have looked */
     int rc = rv_step_call(v, v->tools.at + i, call->attempt, info, &call->call_id, out, err);
     if (rc == 0 && call->call_id) /* else the visit ended instead, and with it the others */
         v->waiting_for = PENDING_CALLS;

@@ -431,6 +431,19 @@ START_TEST(the_steps_of_a_plan_have_hooks)
 }
 END_TEST
 
+/* What stands in for a stage makes none of its calls, so no hook around them is asked. A script that plays only its
+ * model or its tools leaves the hooks as they are: they are asked around what it says. */
+START_TEST(a_mocked_stage_asks_no_hooks_around_calls)
+{
+    struct drive *d = start(TOOLS "before_model: x.h\n    after_tool: x.h\n    mock_handler: x.mock\n    mock: true\n");
+
+    DRIVE_ANSWERS(d, {"mock:x.mock", "{'response':'played'}", false, 0});
+    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+    ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_HOOK), 1); /* the mock */
+    ends(d);
+}
+END_TEST
+
 /* --- people --- */
 
 /* A person approves what hooks left, and exactly that is called: hooks do not look again. */
@@ -500,6 +513,7 @@ TCase *call_hooks_case(void)
     tcase_add_test(tc, an_answer_ends_the_hooks_before_a_call_and_goes_to_those_after_it);
     tcase_add_test(tc, calls_side_by_side_have_hooks_of_their_own);
     tcase_add_test(tc, the_steps_of_a_plan_have_hooks);
+    tcase_add_test(tc, a_mocked_stage_asks_no_hooks_around_calls);
     tcase_add_test(tc, a_person_approves_what_hooks_have_left);
     tcase_add_test(tc, a_call_of_unknown_outcome_keeps_its_arguments);
     return tc;
