@@ -190,6 +190,41 @@ START_TEST(a_hook_after_a_model_decides_what_it_said)
 }
 END_TEST
 
+/* People are not shown pieces that hooks have not looked at. */
+START_TEST(pieces_of_a_reply_that_hooks_look_at_are_muted)
+{
+    static const char *const hooks[] = {"before_model: x.h\n", "after_model: x.h\n"};
+    const struct rv_event begin = {.kind = RV_EVENT_START, .now_us = DRIVE_T0};
+    const struct rv_event passed = {.kind = RV_EVENT_HOOK_DONE, .call_id = 1, .now_us = DRIVE_T0};
+
+    for (size_t h = 0; h < RV_COUNT(hooks); h++) {
+        rv_buf yaml = RV_BUF_INIT(4096);
+        struct rv_effects fx = {0};
+        rv_run *run = NULL;
+        bool found = false;
+        rv_buf_printf(&yaml, "%s%s", MODEL, hooks[h]);
+        struct drive *d = start(rv_buf_cstr(&yaml));
+        ck_assert_int_eq(rv_run_new(d->p, &d->catalog, &d->opts, d->env, &run, NULL), 0);
+        d->env = NULL; /* the run's */
+        ck_assert_int_eq(rv_run_step(run, &begin, &fx, NULL), 0);
+        if (h == 0) {
+            rv_effects_clear(&fx);
+            ck_assert_int_eq(rv_run_step(run, &passed, &fx, NULL), 0);
+        }
+        for (size_t i = 0; i < fx.n; i++)
+            if (fx.items[i].kind == RV_EFFECT_CALL_LLM) {
+                found = true;
+                ck_assert_int_eq(fx.items[i].is_muted, h == 1);
+            }
+        ck_assert(found);
+        rv_effects_fini(&fx);
+        rv_run_free(run);
+        drive_free(d);
+        rv_buf_fini(&yaml);
+    }
+}
+END_TEST
+
 START_TEST(a_hook_may_give_the_object_of_a_structured_stage)
 {
     struct drive *d = start("name: t\nmodels: {r: 'openai:x'}\nagents:\n  - {name: a, has_llm: true, model_role: r, "
@@ -503,6 +538,7 @@ TCase *call_hooks_case(void)
     tcase_add_test(tc, hooks_look_once_at_a_request_that_is_tried_again);
     tcase_add_test(tc, a_useless_answer_of_a_hook_takes_no_model_call);
     tcase_add_loop_test(tc, a_hook_after_a_model_decides_what_it_said, 0, RV_COUNT(after_models));
+    tcase_add_test(tc, pieces_of_a_reply_that_hooks_look_at_are_muted);
     tcase_add_test(tc, a_hook_may_give_the_object_of_a_structured_stage);
     tcase_add_test(tc, other_words_leave_the_calls_of_a_reply);
     tcase_add_loop_test(tc, a_hook_before_a_tool_decides_what_is_called, 0, RV_COUNT(before_tools));

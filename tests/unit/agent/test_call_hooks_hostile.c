@@ -119,7 +119,7 @@ static void lie(const char *side, const char *reply, bool beside)
 {
     rv_buf yaml = RV_BUF_INIT(1 << 16);
 
-    rv_buf_printf(&yaml, "%s%s: x.h\n", TOOLS, side);
+    rv_buf_printf(&yaml, "%s%s: [x.h, x.i]\n", TOOLS, side);
     struct drive *d = start(rv_buf_cstr(&yaml));
     const struct drive_said said[] = {
         {"llm:a", .reply = "hm", .calls = beside ? "c1 read {} | c2 read {}" : "c1 read {}"},
@@ -129,6 +129,8 @@ static void lie(const char *side, const char *reply, bool beside)
     bool late = strncmp(reply, "!Timeout", 8) == 0;
     ck_assert_msg(strcmp(drive_state(d, "errors.0.error_type"), late ? "\"TimeoutError\"" : "\"HookError\"") == 0,
                   "%s: %s: %s", side, reply, drive_state(d, "errors"));
+    for (size_t i = 0; i < d->n_calls; i++) /* nothing is asked after it */
+        ck_assert_msg(strcmp(d->calls[i].name ? d->calls[i].name : "", "x.i") != 0, "%s: %s", side, reply);
     ck_assert_msg(strstr(drive_state(d, "errors.0.error"), "x.h") != NULL, "%s", drive_state(d, "errors.0.error"));
     drive_free(d);
     rv_buf_fini(&yaml);

@@ -146,6 +146,23 @@ START_TEST(what_a_hook_adds_is_bounded_too)
 }
 END_TEST
 
+/* What was left out before and after the hooks is told as one number. */
+START_TEST(what_is_left_out_twice_is_counted_together)
+{
+    struct drive *d = talk(16, ", before_model: x.h");
+    int64_t n = 0;
+
+    DRIVE_TALK(d, {"llm:a", .reply = NULL, .calls = "c1 look {'n':1}"}, {"tool:look", .reply = "{'x':'" W4 W4 "'}"},
+               {"tool:look", .reply = "{'x':'" W4 "'}"}, {"llm:a", .reply = NULL, .calls = "c2 look {'n':2}"},
+               {"llm:a", .reply = "so"}, {"hook:x.h", .reply = "{}"}, {"hook:x.h", .reply = "{}"},
+               {"hook:x.h",
+                .reply = "{'action':'replace','request':{'history':[{'role':'user','content':'" W4 W4 W4 W4 "'}]}}"});
+    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+    ck_assert(rv_json_get_int(drive_line(d, "llm_call_start", 2), "messages_left_out", &n) && n == 3);
+    drive_free(d);
+}
+END_TEST
+
 TCase *context_case(void)
 {
     TCase *tc = tcase_create("context");
@@ -154,5 +171,6 @@ TCase *context_case(void)
     tcase_add_test(tc, older_rounds_are_left_out_of_a_request);
     tcase_add_test(tc, a_request_that_can_not_fit_fails_and_costs_nothing);
     tcase_add_test(tc, what_a_hook_adds_is_bounded_too);
+    tcase_add_test(tc, what_is_left_out_twice_is_counted_together);
     return tc;
 }

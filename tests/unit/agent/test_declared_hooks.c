@@ -136,6 +136,91 @@ START_TEST(an_agent_that_a_hook_blocks_is_not_asked)
 }
 END_TEST
 
+/* --- what is kept of a turn --- */
+
+struct told {
+    enum rv_event_kind kind;
+    int64_t call_id;
+    const char *reply, *fails; /* NULL: it does not */
+};
+
+static const struct {
+    const char *hook;
+    struct told events[4];
+    const char *has, *has_not; /* of the rows */
+} turns[] = {
+    {"after_model: x.h",
+     {{RV_EVENT_START, 0, NULL, NULL},
+      {RV_EVENT_LLM_DONE, 1, "a secret", NULL},
+      {RV_EVENT_HOOK_DONE, 2, "{'action':'replace','reply':{'text':'clean'}}", NULL}},
+     "\"content\":\"clean\"",
+     "a secret"},
+    {"after_model: x.h",
+     {{RV_EVENT_START, 0, NULL, NULL},
+      {RV_EVENT_LLM_DONE, 1, "a secret", NULL},
+      {RV_EVENT_HOOK_DONE, 2, "{'action':'block','reason':'no'}", NULL}},
+     "PolicyError",
+     "a secret"},
+    {"after_model: x.h",
+     {{RV_EVENT_START, 0, NULL, NULL}, {RV_EVENT_LLM_DONE, 1, "a secret", "the line is down"}},
+     "the line is down",
+     "a secret"},
+    {"after_model: x.h",
+     {{RV_EVENT_START, 0, NULL, NULL}, {RV_EVENT_CANCEL, 0, "[{'call_id':1,'text':'a secret'}]", NULL}},
+     "cancelled",
+     "a secret"},
+    {"before_model: x.h",
+     {{RV_EVENT_START, 0, NULL, NULL}, {RV_EVENT_HOOK_DONE, 1, "{'action':'answer','reply':{'text':'clean'}}", NULL}},
+     "\"content\":\"clean\"",
+     "openai:x"},
+    {"before_tool: x.h", {{RV_EVENT_START, 0, NULL, NULL}, {RV_EVENT_LLM_DONE, 1, "so", NULL}}, "openai:x", "a secret"},
+};
+
+/* The rows of a session have what hooks let pass: no words that they changed or never saw, and no model that was not
+ * asked. */
+START_TEST(what_hooks_keep_back_is_not_kept)
+{
+    const struct rv_conversation c = {.context = {.user_id = "u", .tenant_id = "default", .session_id = "s"},
+                                      .keeps = true,
+                                      .history_opts = RV_HISTORY_OPTS_INIT};
+    rv_buf stage = RV_BUF_INIT(1000), rows = RV_BUF_INIT(1 << 20);
+    struct rv_effects fx = {0};
+    rv_run *run = NULL;
+
+    rv_buf_printf(&stage, "agent: asker, %s", turns[_i].hook);
+    struct drive *d = declared(rv_buf_cstr(&stage));
+    d->opts.conversation = &c;
+    ck_assert_int_eq(rv_run_new(d->p, &d->catalog, &d->opts, d->env, &run, NULL), 0);
+    d->env = NULL; /* the run's */
+    for (size_t i = 0; i < RV_COUNT(turns[0].events) && (i == 0 || turns[_i].events[i].kind); i++) {
+        const struct told *t = &turns[_i].events[i];
+        rv_buf reply = RV_BUF_INIT(1000);
+        for (const char *p = t->reply; p && *p; p++)
+            rv_buf_putc(&reply, *p == '\'' ? '"' : *p);
+        const struct rv_event ev = {.kind = t->kind,
+                                    .now_us = DRIVE_T0 + (int64_t)i,
+                                    .call_id = t->call_id,
+                                    .reply = rv_buf_str(&reply),
+                                    .failed = t->fails != NULL,
+                                    .error = rv_str_of(t->fails ? t->fails : ""),
+                                    .llm = RV_LLM_ANSWER_NONE};
+        ck_assert_int_eq(rv_run_step(run, &ev, &fx, NULL), 0);
+        for (size_t k = 0; k < fx.n; k++)
+            if (fx.items[k].kind == RV_EFFECT_KEEP)
+                rv_buf_add(&rows, fx.items[k].request, fx.items[k].request_len);
+        rv_effects_clear(&fx);
+        rv_buf_fini(&reply);
+    }
+    ck_assert_msg(strstr(rv_buf_cstr(&rows), turns[_i].has) != NULL, "%s", rv_buf_cstr(&rows));
+    ck_assert_msg(strstr(rv_buf_cstr(&rows), turns[_i].has_not) == NULL, "%s", rv_buf_cstr(&rows));
+    rv_effects_fini(&fx);
+    rv_run_free(run);
+    drive_free(d);
+    rv_buf_fini(&stage);
+    rv_buf_fini(&rows);
+}
+END_TEST
+
 TCase *declared_hooks_case(void)
 {
     TCase *tc = tcase_create("declared_hooks");
@@ -144,5 +229,6 @@ TCase *declared_hooks_case(void)
     tcase_add_test(tc, a_hook_of_a_chained_call_is_not_believed);
     tcase_add_test(tc, asking_an_agent_has_hooks);
     tcase_add_test(tc, an_agent_that_a_hook_blocks_is_not_asked);
+    tcase_add_loop_test(tc, what_hooks_keep_back_is_not_kept, 0, RV_COUNT(turns));
     return tc;
 }
