@@ -54,6 +54,7 @@ struct rv_agent_tools {
 /* --- Code of capabilities that runs during a visit --- */
 struct rv_agent_hooks {
     const char *pre_process, *post_process;
+    struct rv_str_list before_model, after_model, before_tool, after_tool; /* asked in this order around each call */
     struct rv_str_list policies;
     const char *mock_handler;
     bool mock; /* the mock handler does the work; set for the stage or the whole pipeline */
@@ -101,6 +102,7 @@ struct rv_agent_limits {
     int64_t timeout_seconds; /* of a visit; effective: its own, else the default of the pipeline */
     int64_t max_visits;      /* of one run; 0: no limit of its own */
     int64_t max_retries, max_rounds, max_repairs, max_bad_calls;
+    int64_t max_context_tokens; /* of the messages of one request; 0: no limit */
     struct rv_llm_limits llm;
 };
 

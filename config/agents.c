@@ -74,6 +74,47 @@ static void read_structured(struct rv_key_reader *r, const struct rv_node *node,
         rv_keys_wrong_type(r, node, "structured_output", "a boolean");
 }
 
+/* One name or a list of names. */
+static void read_hooks(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out)
+{
+    struct rv_loader *l = rv_loader_of(r);
+
+    if (node->kind == RV_NODE_LIST) {
+        rv_keys_str_list(r, node, key, out);
+    } else if (node->kind == RV_NODE_STR) {
+        out->items = rv_loader_array(l, 1, sizeof *out->items);
+        out->srcs = rv_loader_array(l, 1, sizeof *out->srcs);
+        if (!out->items || !out->srcs)
+            return;
+        out->is_set = true;
+        out->items[0] = node->text.ptr;
+        out->srcs[out->n++] = node->src;
+    } else {
+        rv_keys_wrong_type(r, node, key, "the name of a hook or a list of names");
+    }
+    for (size_t i = 0; i < out->n; i++)
+        if (!out->items[i][0])
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &out->srcs[i], "write capability.name",
+                            "%s: the name of a hook is empty", key);
+}
+
+#define READ_HOOKS(key)                                                                                                \
+    static void read_##key(struct rv_key_reader *r, const struct rv_node *node, void *target)                          \
+    {                                                                                                                  \
+        read_hooks(r, node, #key, target);                                                                             \
+    }
+READ_HOOKS(before_model)
+READ_HOOKS(after_model)
+READ_HOOKS(before_tool)
+READ_HOOKS(after_tool)
+#define HOOKS(key, text)                                                                                               \
+    {                                                                                                                  \
+        .name = #key, .type = RV_KEY_CUSTOM, .offset = AT(hooks.key), .read = read_##key,                              \
+        .schema = "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},"                                                 \
+                  "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"minLength\":1}}]}",                            \
+        .doc = text                                                                                                    \
+    }
+
 #define CHILD_TEXT_TERM(n, t, m) [RV_CHILD_TEXT_##n] = {t, m},
 static const struct rv_term child_texts[] = {RV_CHILD_TEXTS(CHILD_TEXT_TERM)};
 const struct rv_term_list rv_child_text_list = {"child_text", "choice of what is heard", child_texts,
@@ -277,6 +318,14 @@ static const struct rv_key agent_keys[] = {
      .max = 100,
      .default_text = "3",
      .doc = "Tool calls of one visit that can not be made, and are answered with what is wrong with them."},
+    {.name = "max_context_tokens",
+     .type = RV_KEY_INT,
+     .offset = AT(limits.max_context_tokens),
+     .min = 1,
+     .max = 1e9,
+     .doc =
+         "Longest request to the model, estimated as a quarter of the characters of its messages; the oldest messages "
+         "are left out until it fits. Unset: no limit."},
     {.name = "limits",
      .type = RV_KEY_MAP,
      .offset = AT(limits.llm),
@@ -310,6 +359,14 @@ static const struct rv_key agent_keys[] = {
      .offset = AT(hooks.post_process),
      .src_offset = AT(places.post_process),
      .doc = "Hook that runs after the output is stored, as capability.name."},
+    HOOKS(before_model,
+          "Hook, or list of hooks, as capability.name, that sees each request before the model is asked: it "
+          "may change it, answer it, or block it."),
+    HOOKS(after_model, "Hook, or list of hooks, that sees each reply of the model: it may change or block it."),
+    HOOKS(before_tool,
+          "Hook, or list of hooks, that sees each tool call before it is made: it may change its arguments, "
+          "answer it, or block it."),
+    HOOKS(after_tool, "Hook, or list of hooks, that sees the result of each tool call: it may change or block it."),
     {.name = "mock_handler",
      .type = RV_KEY_STR,
      .offset = AT(hooks.mock_handler),

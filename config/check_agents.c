@@ -124,8 +124,31 @@ static void check_output_schema(struct rv_loader *l, const struct rv_agent *a)
                 "output_schema must describe an object");
 }
 
+/* A hook that is never asked guards nothing. */
+static void warn_of_idle_hooks(struct rv_loader *l, const struct rv_agent *a)
+{
+    const struct {
+        const char *key;
+        const struct rv_str_list *names;
+        bool is_asked;
+        const char *hint;
+    } rows[] = {
+        {"before_model", &a->hooks.before_model, a->has_llm, "set has_llm, or leave it out"},
+        {"after_model", &a->hooks.after_model, a->has_llm, "set has_llm, or leave it out"},
+        {"before_tool", &a->hooks.before_tool, a->has_tools, "set has_tools, or leave it out"},
+        {"after_tool", &a->hooks.after_tool, a->has_tools, "set has_tools, or leave it out"},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(rows) && !a->declared.name[0]; i++)
+        if (rows[i].names->n > 0 && !rows[i].is_asked)
+            rv_findings_add(l->findings, RV_SEVERITY_WARNING, &rows[i].names->srcs[0], rows[i].hint,
+                            "agent \"%s\": %s is never asked, since the stage makes no such calls", a->name,
+                            rows[i].key);
+}
+
 static void warn(struct rv_loader *l, const struct rv_agent *a)
 {
+    warn_of_idle_hooks(l, a);
     if (a->has_policies && a->hooks.policies.n == 0)
         finding(l, a, RV_SEVERITY_WARNING, &a->places.stage, "list them under policies",
                 "has_policies is set but no policy is named");

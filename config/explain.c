@@ -135,12 +135,18 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
         rv_jw_kv_int(w, "max_bad_calls", a->limits.max_bad_calls);
     }
     write_limits(&a->limits.llm, w);
+    if (a->limits.max_context_tokens > 0)
+        rv_jw_kv_int(w, "max_context_tokens", a->limits.max_context_tokens);
     if (a->limits.max_visits > 0)
         rv_jw_kv_int(w, "max_visits", a->limits.max_visits);
     rv_jw_kv_text(w, "plan_from", a->tools.plan_from);
     write_list(w, "policies", &a->hooks.policies);
     write_if(w, "pre_process", a->hooks.pre_process);
     write_if(w, "post_process", a->hooks.post_process);
+    write_list_if_set(w, "before_model", &a->hooks.before_model);
+    write_list_if_set(w, "after_model", &a->hooks.after_model);
+    write_list_if_set(w, "before_tool", &a->hooks.before_tool);
+    write_list_if_set(w, "after_tool", &a->hooks.after_tool);
     write_if(w, "mock_handler", a->hooks.mock_handler);
     rv_jw_kv_bool(w, "mock", a->hooks.mock);
     rv_jw_obj_end(w);

@@ -46,7 +46,8 @@ static void add_arc(struct arcs *arcs, const struct rv_route *route)
         to = (int)arcs->p->n_agents;
     else if (to < 0)
         return;
-    arcs->items[arcs->n++] = (struct arc){route->from, to, route->kind != RV_WAY_ERROR && rv_agent_calls_model(a)};
+    bool needs_call = route->kind != RV_WAY_ERROR && rv_agent_calls_model(a) && a->hooks.before_model.n == 0;
+    arcs->items[arcs->n++] = (struct arc){route->from, to, needs_call};
 }
 
 /* Arcs by one end: those of node i are order[start[i] .. start[i + 1]). */

@@ -103,6 +103,23 @@ static void check_has_policy(const struct checker *c, const struct rv_agent *a)
                     "agent \"%s\": has_policies needs a policy, and none is bound", a->name);
 }
 
+static void check_hooks(const struct checker *c, const struct rv_agent *a)
+{
+    const struct {
+        const char *key;
+        const struct rv_str_list *names;
+    } rows[] = {{"before_model", &a->hooks.before_model},
+                {"after_model", &a->hooks.after_model},
+                {"before_tool", &a->hooks.before_tool},
+                {"after_tool", &a->hooks.after_tool}};
+
+    check(c, a, RV_NAME_HOOK, "pre_process", a->hooks.pre_process, &a->places.pre_process);
+    check(c, a, RV_NAME_HOOK, "post_process", a->hooks.post_process, &a->places.post_process);
+    for (size_t r = 0; r < RV_COUNT(rows); r++)
+        for (size_t i = 0; i < rows[r].names->n; i++)
+            check(c, a, RV_NAME_HOOK, rows[r].key, rows[r].names->items[i], &rows[r].names->srcs[i]);
+}
+
 static void check_agent(const struct checker *c, const struct rv_agent *a)
 {
     for (size_t i = 0; i < a->tools.allowed.n; i++)
@@ -113,8 +130,7 @@ static void check_agent(const struct checker *c, const struct rv_agent *a)
     for (size_t i = 0; i < a->hooks.policies.n; i++)
         check(c, a, RV_NAME_POLICY, "policies", a->hooks.policies.items[i], &a->hooks.policies.srcs[i]);
     check_has_policy(c, a);
-    check(c, a, RV_NAME_HOOK, "pre_process", a->hooks.pre_process, &a->places.pre_process);
-    check(c, a, RV_NAME_HOOK, "post_process", a->hooks.post_process, &a->places.post_process);
+    check_hooks(c, a);
     check(c, a, RV_NAME_MOCK, "mock_handler", a->hooks.mock_handler, &a->places.mock_handler);
     check(c, a, RV_NAME_ROUTE, "routing_function", a->routing.function, &a->places.routing_function);
     check_prompt(c, a);

@@ -78,8 +78,9 @@ static void add_edge(struct gather *ga, const struct rv_route *route, int to)
     /* A test for a stopping outcome is left out of the routes that are sure, not of the bound: it costs nothing here.
      */
     e->is_likely |= route->is_likely && route->fate == RV_WAY_LIVE;
-    e->skips_call |= is_error;
-    e->skips_surely |= is_error && a->hooks.pre_process[0];
+    bool answers = a->hooks.before_model.n > 0; /* in place of the model */
+    e->skips_call |= is_error || answers;
+    e->skips_surely |= answers || (is_error && a->hooks.pre_process[0]);
 }
 
 static int by_target(const void *a, const void *b)

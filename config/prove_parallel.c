@@ -94,10 +94,11 @@ struct ceiling {
     bool asks_again; /* some stage does */
 };
 
-/* A stage whose hook fails before the model is asked spends nothing, and its error route lets the run go on. */
+/* A stage whose hook answers in place of the model spends nothing; nor does one whose hook fails before the model is
+ * asked, and its error route lets the run go on. */
 static bool may_skip_call(const struct rv_agent *a)
 {
-    return a->hooks.pre_process[0] && a->routing.error_target != RV_TARGET_NONE;
+    return a->hooks.before_model.n > 0 || (a->hooks.pre_process[0] && a->routing.error_target != RV_TARGET_NONE);
 }
 
 static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err **err)

@@ -7,8 +7,8 @@
 
 static int by_stage_order(const void *left, const void *right)
 {
-    const struct rv_agent *a = left;
-    const struct rv_agent *b = right;
+    const struct rv_agent *a = *(const struct rv_agent *const *)left;
+    const struct rv_agent *b = *(const struct rv_agent *const *)right;
 
     if (a->order.stage_order != b->order.stage_order)
         return a->order.stage_order < b->order.stage_order ? -1 : 1;
@@ -120,14 +120,36 @@ static void finish_pipeline(struct rv_pipeline *p)
         p->response.field = NULL;
 }
 
+/* By their places, since agents are large: most files have them in order already. */
+static void sort_agents(struct rv_loader *l)
+{
+    struct rv_pipeline *p = l->p;
+    const struct rv_agent **places = rv_loader_array(l, p->n_agents, sizeof *places);
+    struct rv_agent *sorted;
+    bool in_order = true;
+
+    for (size_t i = 0; places && i < p->n_agents; i++) {
+        p->agents[i].index = (int)i;
+        places[i] = &p->agents[i];
+        in_order = in_order && (i == 0 || by_stage_order(&places[i - 1], &places[i]) < 0);
+    }
+    if (!places || in_order)
+        return;
+    qsort(places, p->n_agents, sizeof *places, by_stage_order);
+    sorted = rv_loader_array(l, p->n_agents, sizeof *sorted);
+    for (size_t i = 0; sorted && i < p->n_agents; i++)
+        sorted[i] = *places[i];
+    if (sorted)
+        p->agents = sorted;
+}
+
 void rv_finish_agents(struct rv_loader *l)
 {
     struct rv_pipeline *p = l->p;
 
-    for (size_t i = 0; i < p->n_agents; i++)
-        p->agents[i].index = (int)i;
-    if (p->n_agents > 1)
-        qsort(p->agents, p->n_agents, sizeof *p->agents, by_stage_order);
+    sort_agents(l);
+    if (l->rc < 0)
+        return;
     keep_nodes(l);
     p->stage_names = rv_loader_array(l, p->n_agents, sizeof *p->stage_names);
     if (!p->stage_names || l->rc < 0)

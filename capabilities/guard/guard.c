@@ -1,12 +1,16 @@
-/* guard: two policies. One denies outputs that look like they hold a secret, one asks a person before commands. */
+/* guard: policies and hooks that keep secrets and unwanted words where they belong. Two policies look at the output of
+ * a stage; two hooks look at each call of a model or a tool. */
 #include <reeve/capability.h>
 
 #include <ctype.h>
 #include <json-c/json.h>
+#include <json-c/linkhash.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* What well-known credentials begin with, and how many more characters of [A-Za-z0-9_-] make it one. */
-static const struct {
+static const struct secret {
     const char *prefix;
     size_t more;
     const char *what;
@@ -19,6 +23,10 @@ static const struct {
     {"-----BEGIN RSA PRIVATE KEY", 0, "a private key"},
 };
 
+struct guard {
+    json_object *words; /* array of strings that hooks block; owned; NULL: none */
+};
+
 static size_t token_length(const char *c)
 {
     size_t n = 0;
@@ -27,14 +35,28 @@ static size_t token_length(const char *c)
     return n;
 }
 
-static const char *find_secret(const char *text)
+/* The secret that begins exactly there, or NULL. */
+static const struct secret *secret_at(const char *c)
 {
-    for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++)
-        for (const char *at = text; (at = strstr(at, secrets[i].prefix)); at++)
-            if (token_length(at + strlen(secrets[i].prefix)) >= secrets[i].more)
-                return secrets[i].what;
+    for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
+        size_t n = strlen(secrets[i].prefix);
+        if (strncmp(c, secrets[i].prefix, n) == 0 && token_length(c + n) >= secrets[i].more)
+            return &secrets[i];
+    }
     return NULL;
 }
+
+static const char *find_secret(const char *text, size_t len)
+{
+    for (const char *c = text; c < text + len; c++) {
+        const struct secret *found = secret_at(c);
+        if (found)
+            return found->what;
+    }
+    return NULL;
+}
+
+/* --- policies --- */
 
 /* The output as text; the caller frees the tree that keeps it. */
 static json_object *output_of(const struct rv_cap_call *call, json_object **output)
@@ -50,7 +72,7 @@ static int no_secrets(void *self, struct rv_cap_call *call)
 {
     json_object *output, *args = output_of(call, &output);
     const char *text = output ? json_object_to_json_string_ext(output, JSON_C_TO_STRING_NOSLASHESCAPE) : "";
-    const char *found = find_secret(text);
+    const char *found = find_secret(text, strlen(text));
     char reply[160];
     int rc;
 
@@ -78,13 +100,237 @@ static int confirm_commands(void *self, struct rv_cap_call *call)
                             : "{\"decision\": \"allow\"}");
 }
 
+/* --- hooks --- */
+
+/* What each hook is shown, and which member it may change. Keys of a request: what it tells the model. */
+static const struct place {
+    const char *hook, *member;
+} places[] = {
+    {"before_model", "request"}, {"after_model", "reply"}, {"before_tool", "arguments"}, {"after_tool", "result"}};
+static const char *const told_keys[] = {"system", "instructions", "history", "prompt", "turns"};
+
+/* The part of the call that the hook looks at, or NULL; the tree is the caller's. */
+static const struct place *place_of(json_object *args, json_object **shown)
+{
+    json_object *hook = NULL;
+
+    *shown = NULL;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (json_object_object_get_ex(args, "hook", &hook) &&
+            strcmp(json_object_get_string(hook), places[i].hook) == 0 &&
+            json_object_object_get_ex(args, places[i].member, shown))
+            return &places[i];
+    return NULL;
+}
+
+/* In place of each secret, "[redacted: what it is]"; NULL when there is none or memory is short (*failed). */
+static json_object *redacted_text(const char *text, size_t len, int *failed)
+{
+    size_t room = len + 1, used = 0;
+    char *out = NULL;
+
+    if (!find_secret(text, len))
+        return NULL;
+    for (const char *c = text; c < text + len;) {
+        const struct secret *s = secret_at(c);
+        char mark[64];
+        size_t n = 1, skip = 1;
+        if (s) {
+            n = (size_t)snprintf(mark, sizeof mark, "[redacted: %s]", s->what);
+            skip = strlen(s->prefix);
+            skip += token_length(c + skip);
+        }
+        if (!out || used + n >= room) {
+            char *more = realloc(out, room = 2 * (room + n));
+            if (!more) {
+                free(out);
+                *failed = 1;
+                return NULL;
+            }
+            out = more;
+        }
+        memcpy(out + used, s ? mark : c, n);
+        used += n;
+        c += skip;
+    }
+    json_object *made = json_object_new_string_len(out, (int)used);
+    free(out);
+    *failed |= !made;
+    return made;
+}
+
+/* Redacts all strings below v. Returns what is to stand in its place, or NULL to leave it; *changed counts. */
+static json_object *redact(json_object *v, int *changed, int *failed)
+{
+    json_object *other = NULL;
+
+    if (json_object_is_type(v, json_type_string)) {
+        other = redacted_text(json_object_get_string(v), (size_t)json_object_get_string_len(v), failed);
+        *changed += other != NULL;
+    } else if (json_object_is_type(v, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(v); i++) {
+            json_object *item = redact(json_object_array_get_idx(v, i), changed, failed);
+            if (item)
+                *failed |= json_object_array_put_idx(v, i, item) != 0;
+        }
+    } else if (json_object_is_type(v, json_type_object)) {
+        json_object_object_foreach (v, key, value) {
+            json_object *item = redact(value, changed, failed);
+            if (item)
+                *failed |= json_object_object_add(v, key, item) != 0;
+        }
+    }
+    return other;
+}
+
+/* What of a request or a reply may be given back: the rest is the engine's. */
+static json_object *changeable(const struct place *place, json_object *shown)
+{
+    json_object *kept = json_object_new_object(), *part = NULL;
+
+    if (place != &places[0] && place != &places[1]) {
+        json_object_put(kept);
+        return json_object_get(shown);
+    }
+    if (place == &places[1] && json_object_object_get_ex(shown, "text", &part))
+        json_object_object_add(kept, "text", json_object_get(part));
+    for (size_t i = 0; place == &places[0] && i < sizeof told_keys / sizeof told_keys[0]; i++)
+        if (json_object_object_get_ex(shown, told_keys[i], &part))
+            json_object_object_add(kept, told_keys[i], json_object_get(part));
+    return kept;
+}
+
+static int redact_secrets(void *self, struct rv_cap_call *call)
+{
+    json_object *args = json_tokener_parse(call->args), *shown = NULL, *reply = NULL, *kept = NULL;
+    const struct place *place = place_of(args, &shown);
+    int changed = 0, failed = 0, rc;
+
+    (void)self;
+    if (place && (kept = changeable(place, shown)))
+        json_object_put(redact(kept, &changed, &failed));
+    if (changed && (reply = json_object_new_object())) {
+        json_object_object_add(reply, "action", json_object_new_string("replace"));
+        json_object_object_add(reply, place->member, json_object_get(kept));
+    }
+    if (failed || !args || (changed && !reply))
+        rc = call->fail(call, "ExecutionError", "out of memory");
+    else
+        rc = call->reply(call, reply ? json_object_to_json_string_ext(reply, JSON_C_TO_STRING_NOSLASHESCAPE)
+                                     : "{\"action\": \"continue\"}");
+    json_object_put(reply);
+    json_object_put(kept);
+    json_object_put(args);
+    return rc;
+}
+
+/* The first of the words that stands in a string below v, whatever its case, or NULL. */
+static const char *find_word(const struct guard *g, json_object *v)
+{
+    const char *found = NULL;
+
+    if (json_object_is_type(v, json_type_string)) {
+        for (size_t i = 0; i < json_object_array_length(g->words) && !found; i++) {
+            const char *word = json_object_get_string(json_object_array_get_idx(g->words, i));
+            found = strcasestr(json_object_get_string(v), word) ? word : NULL;
+        }
+    } else if (json_object_is_type(v, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(v) && !found; i++)
+            found = find_word(g, json_object_array_get_idx(v, i));
+    } else if (json_object_is_type(v, json_type_object)) {
+        json_object_object_foreach (v, key, value) {
+            (void)key;
+            found = found ? found : find_word(g, value);
+        }
+    }
+    return found;
+}
+
+static int block_words(void *self, struct rv_cap_call *call)
+{
+    const struct guard *g = self;
+    json_object *args = json_tokener_parse(call->args), *shown = NULL, *kept = NULL, *reply = NULL;
+    const struct place *place = place_of(args, &shown);
+    const char *word = NULL;
+    char reason[200];
+    int rc;
+
+    if (place && g->words && (kept = changeable(place, shown)))
+        word = find_word(g, kept);
+    if (word && (reply = json_object_new_object())) {
+        snprintf(reason, sizeof reason, "it has the word \"%.100s\", which is not allowed here", word);
+        json_object_object_add(reply, "action", json_object_new_string("block"));
+        json_object_object_add(reply, "reason", json_object_new_string(reason));
+    }
+    if (!args || (word && !reply))
+        rc = call->fail(call, "ExecutionError", "out of memory");
+    else
+        rc = call->reply(call, reply ? json_object_to_json_string_ext(reply, JSON_C_TO_STRING_NOSLASHESCAPE)
+                                     : "{\"action\": \"continue\"}");
+    json_object_put(reply);
+    json_object_put(kept);
+    json_object_put(args);
+    return rc;
+}
+
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_POLICY, "no_secrets",
      RV_CAP_JSON({"description" : "Deny outputs that look like they hold a credential.", "sees" : []}), no_secrets},
     {RV_CAP_POLICY, "confirm_commands",
      RV_CAP_JSON({"description" : "Ask a person when an output has a command.", "sees" : []}), confirm_commands},
+    {RV_CAP_HOOK, "redact_secrets", RV_CAP_JSON({
+         "description" :
+             "Around calls: replace what looks like a credential in what a model or a tool is told or says.",
+         "sees" : []
+     }),
+     redact_secrets},
+    {RV_CAP_HOOK, "block_words",
+     RV_CAP_JSON(
+         {"description" : "Around calls: block those that have one of the words in blocked_words.", "sees" : []}),
+     block_words},
     RV_CAP_END,
 };
 
-RV_CAPABILITY(.name = "guard", .version = "1.0.0", .description = "Policies: no secrets, commands need a yes.",
-              .entries = entries)
+static void guard_close(void *self)
+{
+    struct guard *g = self;
+
+    if (g)
+        json_object_put(g->words);
+    free(g);
+}
+
+static int guard_open(const struct rv_cap_host *host, const char *config_text, void **self, char *error,
+                      uint32_t error_size)
+{
+    struct guard *g = calloc(1, sizeof *g);
+    json_object *config = json_tokener_parse(config_text), *words = NULL;
+
+    (void)host;
+    if (!g || !config) {
+        snprintf(error, error_size, "out of memory");
+        json_object_put(config);
+        free(g);
+        return 1;
+    }
+    if (json_object_object_get_ex(config, "blocked_words", &words))
+        g->words = json_object_get(words);
+    json_object_put(config);
+    *self = g;
+    return 0;
+}
+
+RV_CAPABILITY(.name = "guard", .version = "1.1.0",
+              .description = "No secrets, commands need a yes; hooks around calls of models and tools.",
+              .config_schema = RV_CAP_JSON({
+                  "type" : "object",
+                  "additionalProperties" : false,
+                  "properties" : {
+                      "blocked_words" : {
+                          "type" : "array",
+                          "items" : {"type" : "string", "minLength" : 1, "maxLength" : 100},
+                          "maxItems" : 1000
+                      }
+                  }
+              }),
+              .entries = entries, .open = guard_open, .close = guard_close)

@@ -26,7 +26,8 @@
  *   1  first version
  *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7"); RV_CAP_PROVIDER (kind 8) and
  *      emit() of the call, which every engine that knows kind 8 has; RV_CAP_AGENT (kind 9) and `context` of the call;
- *      "blocking" in specifications (an older engine says that it does not know the key)
+ *      "blocking" in specifications (an older engine says that it does not know the key); hooks around calls (an
+ *      older engine does not know the keys of the pipeline)
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -52,6 +53,10 @@ enum rv_cap_kind {
     /* args: {hook: "pre_process"|"post_process", stage, visit, envelope, output (post only)}.
      * reply: {} for "no change", or any of {envelope: {partial state}, output: {...} (post only)}; another member is an
      *        error. fail() fails the stage.
+     * Around calls: {hook: "before_model"|"after_model"|"before_tool"|"after_tool", stage, visit, envelope, and request,
+     * reply, or tool, step_id, arguments, result or error}. reply: {action: "continue"}, or with one more member
+     * {action: "replace", request|reply|arguments|result}, {action: "answer", reply|result} (before a call),
+     * {action: "block", reason}; docs/reference/sdk.md describes them.
      * spec: description, sees (list of envelope parts that are sent: "raw_input", "outputs", "outputs.plan",
      * "metadata", "state", "iteration", "interrupt", ...; left out: all), timeout_ms */
     RV_CAP_HOOK = 2,

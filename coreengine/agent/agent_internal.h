@@ -3,7 +3,7 @@
 #ifndef RV_AGENT_INTERNAL_H
 #define RV_AGENT_INTERNAL_H
 
-#include "coreengine/agent/agent.h"
+#include "coreengine/agent/call_hooks_internal.h"
 
 enum visit_phase {
     PHASE_PRE,     /* pre_process hook */
@@ -27,6 +27,7 @@ struct pending_call {
     bool waits;          /* for that timer */
     struct child *child; /* the agent that was asked, while it works; owned; NULL: none */
     json_object *entry;  /* its entry of `results`, once it is answered; owned */
+    struct tool_hooks hooks;
 };
 #define PENDING_CALLS INT64_MAX /* rv_visit.waiting_for: the calls of `pending` */
 struct child;                   /* child.c */
@@ -51,6 +52,7 @@ struct tool_progress {
     char step_id[48];             /* "step_<index>" when the step has none */
     struct pending_call *pending; /* the steps from `at` on that run side by side; owned; NULL: none */
     size_t n_pending, n_answered;
+    struct tool_hooks hooks; /* of the step at `at` */
 };
 
 /* The rows of an agent that was asked, with the tool call that asked it. */
@@ -90,6 +92,7 @@ struct model_progress {
     json_object *final_calls;      /* of the reply that had the output; owned; NULL: none */
     json_object *new_calls; /* of the reply that is being judged, until they are in `messages`; owned; NULL: none */
     struct rv_usage child_usage; /* of the agents that were asked */
+    struct model_hooks hooks;
 };
 
 struct rv_visit {
@@ -125,9 +128,10 @@ struct rv_visit {
     struct rv_visit_result result;
     char *error_text; /* owned */
     const char *error_type;
-    rv_buf partial;            /* of the model call that failed or was cancelled: what had come */
-    json_object *chained;      /* what the chained tool answered; owned; NULL: nothing */
-    int64_t chain_call;        /* id of its call; 0: not made */
+    rv_buf partial;       /* of the model call that failed or was cancelled: what had come */
+    json_object *chained; /* what the chained tool answered; owned; NULL: nothing */
+    int64_t chain_call;   /* id of its call; 0: not made */
+    struct tool_hooks chain_hooks;
     struct rv_turn *rows;      /* of a delegated agent: its rows; owned; NULL: none */
     char *session_name;        /* an observation named the session so; owned; NULL: none */
     struct rv_routing routing; /* of a stage's visit with routing: as it is after this turn */
@@ -216,6 +220,8 @@ RV_MUST_CHECK int rv_end_approved(rv_visit *v, int to, struct rv_effects *out, r
 
 /* --- llm.c: asking a model, and what that costs --- */
 int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** Send a request that hooks have looked at: sets its money aside and asks for the call. Takes the bytes of request. */
+RV_MUST_CHECK int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
 void rv_money_settle(rv_visit *v, const struct rv_event *ev);
 /** The outcome of the pending call will stay unknown: the call counts as charged for, and an event tells observers
@@ -229,6 +235,8 @@ bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
 
 /* --- reply.c: what a model's reply comes to --- */
 int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+/** A reply that is paid for and told to observers, as hooks left it, or that a hook gave. */
+RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
 /* --- output.c: structured output --- */
 /** Tells whether the output fits the agent's output_schema and required_output_fields. A null for an optional member
@@ -256,6 +264,9 @@ void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /
 int64_t rv_messages_ids_upto(const rv_visit *v);
 /** The ids of the calls in the history and in the messages so far: model.ids. */
 RV_MUST_CHECK int rv_messages_collect_ids(rv_visit *v, rv_err **err);
+/** The calls of a reply as an array, the caller's; NULL: none. RV_E_PARSE: the member is not a list of calls, which is
+ * a fault of the provider. */
+RV_MUST_CHECK int rv_messages_read_calls(const struct rv_event *ev, json_object **out, rv_err **cause);
 RV_MUST_CHECK int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
 
 /* --- visible.c: which text users are shown, and the text that is kept --- */

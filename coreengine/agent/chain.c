@@ -66,7 +66,7 @@ static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_e
     return rc;
 }
 
-static int failed(rv_visit *v, const char *why, struct rv_effects *out, rv_err **err)
+static int make_error(const char *why, json_object **out, rv_err **err)
 {
     json_object *result = json_object_new_object();
     int rc = result ? rv_json_set_text(result, "status", "error", err) : RV_FAIL(err, RV_E_NOMEM, "end a chained call");
@@ -77,8 +77,17 @@ static int failed(rv_visit *v, const char *why, struct rv_effects *out, rv_err *
         json_object_put(result);
         return rc;
     }
+    *out = result;
+    return 0;
+}
+
+static int failed(rv_visit *v, const char *why, struct rv_effects *out, rv_err **err)
+{
+    json_object *result = NULL;
+    int rc = make_error(why, &result, err);
+
     v->last_call = v->chain_call;
-    return settle(v, result, out, err);
+    return rc < 0 ? rc : settle(v, result, out, err);
 }
 
 /* May it be called with that? Else why says it. */
@@ -131,6 +140,119 @@ static int call_tool(rv_visit *v, const struct rv_tool_info *info, json_object *
     return 0;
 }
 
+/* --- hooks around it --- */
+
+static int show_call(rv_visit *v, json_object *shown, rv_err **err)
+{
+    const struct tool_hooks *h = &v->chain_hooks;
+    char id[RV_UUID_MAX];
+
+    rv_visit_uuid(v, "chained_call", 0, id);
+    int rc = rv_json_set_text(shown, "tool", v->agent->tools.chained, err);
+    if (rc == 0)
+        rc = rv_json_set_text(shown, "step_id", id, err);
+    if (rc == 0)
+        rc = rv_json_set_ref(shown, "arguments", h->arguments, err);
+    if (rc == 0 && h->side == HOOKS_AFTER)
+        rc = rv_json_set_ref(shown, "result", h->entry, err);
+    return rc;
+}
+
+/* The next hook of this side, or what follows when all have looked. */
+static int go_on(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    struct tool_hooks *h = &v->chain_hooks;
+    enum hook_place place = h->side == HOOKS_BEFORE ? BEFORE_TOOL : AFTER_TOOL;
+
+    if (h->at < rv_hooks_of(v, place)->n) {
+        json_object *shown = json_object_new_object();
+        int rc = shown ? show_call(v, shown, err) : RV_FAIL(err, RV_E_NOMEM, "show a call to a hook");
+        if (rc == 0)
+            rc = rv_hooks_ask(v, place, h->at, shown, out, err);
+        json_object_put(shown);
+        return rc;
+    }
+    if (place == BEFORE_TOOL) {
+        h->side = HOOKS_PASSED;
+        return call_tool(v, rv_visit_tool(v, rv_str_of(v->agent->tools.chained)), h->arguments, out, err);
+    }
+    json_object *result = h->entry;
+    h->entry = NULL;
+    h->side = HOOKS_DONE;
+    return settle(v, result, out, err);
+}
+
+/* Takes result: what the call came to. */
+static int came(rv_visit *v, json_object *result, struct rv_effects *out, rv_err **err)
+{
+    struct tool_hooks *h = &v->chain_hooks;
+
+    json_object_put(h->entry);
+    h->entry = result;
+    h->side = HOOKS_AFTER;
+    h->at = 0;
+    return go_on(v, out, err);
+}
+
+static int replace_arguments(rv_visit *v, json_object *arguments, rv_err **err)
+{
+    struct tool_hooks *h = &v->chain_hooks;
+    const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(v->agent->tools.chained));
+    rv_err *cause = NULL;
+    int rc = info->input ? rv_schema_check(info->input, arguments, &cause) : 0;
+
+    if (rc < 0) {
+        rc = RV_WRAP(&cause, rc, "its arguments do not fit tool \"%s\"", v->agent->tools.chained);
+        RV_IGNORE(rc, "the chain carries it");
+        return rv_hooks_fail(v, BEFORE_TOOL, h->at, cause, err);
+    }
+    json_object_put(h->arguments);
+    h->arguments = json_object_get(arguments);
+    return 0;
+}
+
+static int blocked(rv_visit *v, enum hook_place place, rv_str reason, struct rv_effects *out, rv_err **err)
+{
+    rv_buf why = RV_BUF_INIT(8192);
+
+    rv_buf_printf(&why, "hook \"%.200s\" blocked it: %.*s", rv_hooks_of(v, place)->items[v->chain_hooks.at],
+                  RV_STR_ARG(reason));
+    int rc = rv_buf_check(&why, "why a call is blocked", err);
+    if (rc == 0)
+        rc = failed(v, rv_buf_cstr(&why), out, err);
+    rv_buf_fini(&why);
+    return rc;
+}
+
+int rv_visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    struct tool_hooks *h = &v->chain_hooks;
+    enum hook_place place = h->side == HOOKS_BEFORE ? BEFORE_TOOL : AFTER_TOOL;
+    struct hook_answer answer;
+    int rc = 0;
+
+    if (!rv_hooks_read(v, place, h->at, ev, &answer, &rc, err))
+        return rc;
+    v->last_call = v->chain_call;
+    if (answer.action == HOOK_BLOCKS) {
+        rc = blocked(v, place, answer.reason, out, err);
+    } else if (answer.action == HOOK_ANSWERS) {
+        rc = came(v, json_object_get(answer.value), out, err);
+    } else {
+        if (answer.action == HOOK_REPLACES && place == BEFORE_TOOL) {
+            rc = replace_arguments(v, answer.value, err);
+        } else if (answer.action == HOOK_REPLACES) {
+            json_object_put(h->entry);
+            h->entry = json_object_get(answer.value);
+        }
+        h->at++;
+        if (rc == 0 && v->phase != PHASE_FAILED)
+            rc = go_on(v, out, err);
+    }
+    json_object_put(answer.json);
+    return rc;
+}
+
 int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
@@ -154,8 +276,13 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
         rv_buf_printf(&why, "no time was left to call tool \"%s\"", v->agent->tools.chained);
     if (rc == 0)
         rc = rv_buf_check(&why, "why a tool is not called", err);
-    if (rc == 0)
-        rc = why.len > 0 ? failed(v, rv_buf_cstr(&why), out, err) : call_tool(v, info, args, out, err);
+    if (rc == 0 && why.len == 0) {
+        v->chain_hooks.side = HOOKS_BEFORE;
+        v->chain_hooks.arguments = json_object_get(args);
+        rc = go_on(v, out, err);
+    } else if (rc == 0) {
+        rc = failed(v, rv_buf_cstr(&why), out, err);
+    }
     json_object_put(args);
     rv_buf_fini(&why);
     return rc;
@@ -179,15 +306,17 @@ int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effect
                                           : rv_buf_check(&why, "a chained failure", err);
     rv_err_free(cause);
     if (rc == 0 && why.len > 0) {
-        rc = failed(v, rv_buf_cstr(&why), out, err);
+        rc = make_error(rv_buf_cstr(&why), &result, err);
+        if (rc == 0)
+            rc = came(v, result, out, err);
     } else if (rc == 0 && json_object_is_type(result, json_type_object)) {
-        rc = settle(v, result, out, err);
+        rc = came(v, result, out, err);
     } else if (rc == 0) { /* anything else is put into an object */
         held = json_object_new_object();
         rc = held ? rv_json_set_ref(held, "result", result, err) : RV_FAIL(err, RV_E_NOMEM, "end a chained call");
         json_object_put(result);
         if (rc == 0)
-            rc = settle(v, held, out, err);
+            rc = came(v, held, out, err);
         else
             json_object_put(held);
     }

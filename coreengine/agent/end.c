@@ -11,7 +11,7 @@ static int64_t duration_ms(const rv_visit *v)
 
 static int64_t counted_llm_calls(const rv_visit *v)
 {
-    bool is_first = v->llm_path && !v->resumed; /* what goes on was counted when it began */
+    bool is_first = v->llm_path && !v->resumed && !v->model.hooks.has_answered; /* what goes on was counted before */
     return is_first && v->llm_calls == 0 ? 1 : v->llm_calls;
 }
 

@@ -62,7 +62,7 @@ static bool wants(const struct rv_str_list *sees, const char *part)
     return false;
 }
 
-static void write_view(const rv_visit *v, const struct rv_str_list *sees, rv_jw *w)
+void rv_hooks_write_view(const rv_visit *v, const struct rv_str_list *sees, rv_jw *w)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
 
@@ -123,7 +123,7 @@ static int ask(rv_visit *v, enum rv_name_kind kind, const char *hook, const char
     rv_jw_kv_text(&w, "stage", v->agent->name);
     rv_jw_kv_int(&w, "visit", v->visit_no);
     rv_jw_key(&w, "envelope");
-    write_view(v, info ? &info->sees : NULL, &w);
+    rv_hooks_write_view(v, info ? &info->sees : NULL, &w);
     if (output)
         rv_jw_kv_value(&w, "output", output);
     rv_jw_obj_end(&w);

@@ -388,15 +388,26 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     v->model.requests++;
     v->model.call_id = v->waiting_for;
     v->model.has_call = false;
-    out->items[out->n - 1].is_hidden = rv_visible_is_hidden(v);
+    out->items[out->n - 1].is_hidden = rv_visible_is_hidden(v) || v->agent->hooks.after_model.n > 0;
     out->items[out->n - 1].ids_upto = rv_messages_ids_upto(v);
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
     rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for),
                   RV_M_TEXT("role", rv_visit_role(v)), RV_M_TEXT("model", model ? model->model : NULL),
                   RV_M_INT("attempt", v->attempt), RV_M_INT("prompt_bytes", (int64_t)v->model.prompt_len),
                   RV_M_IF(v->model.rounds > 0, RV_M_INT("round", v->model.rounds + 1)),
-                  RV_M_IF(rv_visible_is_hidden(v), RV_M_BOOL("muted", true)));
+                  RV_M_IF(rv_visible_is_hidden(v), RV_M_BOOL("muted", true)),
+                  RV_M_IF(v->model.hooks.n_left_out > 0, RV_M_INT("messages_left_out", v->model.hooks.n_left_out)));
     return 0;
+}
+
+int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    if (reserve(v, request->len, &rc, err))
+        return make_call(v, request, out, err);
+    rv_buf_fini(request);
+    return rc;
 }
 
 int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -419,9 +430,10 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
         rv_buf_fini(&request);
         return rv_visit_fail_cause(v, "ProcessingError", cause, err);
     }
-    if (!reserve(v, request.len, &rc, err)) {
-        rv_buf_fini(&request);
-        return rc;
-    }
-    return make_call(v, &request, out, err);
+    bool send = false;
+    rc = rv_model_hooks_before(v, &request, &send, out, err);
+    if (rc == 0 && send)
+        return rv_model_send(v, &request, out, err);
+    rv_buf_fini(&request);
+    return rc;
 }

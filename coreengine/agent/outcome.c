@@ -104,7 +104,7 @@ static bool contradicts_itself(const rv_visit *v, const char **verdict)
 static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     const char *verdict = NULL, *outcome = rv_outcome_text(v->result.outcome);
-    bool needs_llm = rv_stage_calls_llm(v->shared, v->agent->index);
+    bool needs_llm = rv_stage_calls_llm(v->shared, v->agent->index) && !v->model.has_call;
 
     if (v->shared->rules < RV_RULES_2 || !knobs(v)->meta_validation_enabled || v->agent->declared.doc ||
         v->shared->origin || !contradicts_itself(v, &verdict))

@@ -76,6 +76,57 @@ static int check_breaker(rv_visit *v, size_t i, bool *refused, struct rv_effects
     return ended(v, call, 0, out, err);
 }
 
+static bool asks_hook(const struct pending_call *call)
+{
+    return call->hooks.side == HOOKS_BEFORE || call->hooks.side == HOOKS_AFTER;
+}
+
+static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err);
+
+/* The entry that hooks have left. */
+static int entry_is_final(rv_visit *v, struct pending_call *call, struct rv_effects *out, rv_err **err)
+{
+    json_object *error;
+    const char *why = "";
+
+    call->call_id = 0;
+    call->entry = call->hooks.entry;
+    call->hooks.entry = NULL;
+    int rc = ended(v, call, call->hooks.call_id, out, err);
+    if (rc < 0 || !call->hooks.is_refused)
+        return rc;
+    error = rv_json_get_obj(call->entry, "error");
+    RV_IGNORE(!error || !rv_json_get_text(error, "message", &why), "it has one");
+    return rv_tools_count_bad(v, why, err);
+}
+
+/* Goes on where the hooks of a call leave it. rc: of asking them or of what they said. */
+static int hooks_asked(rv_visit *v, struct pending_call *call, int rc, struct rv_effects *out, rv_err **err)
+{
+    if (rc < 0 || v->phase == PHASE_FAILED) /* the visit ended instead, and with it the others */
+        return rc;
+    if (asks_hook(call)) {
+        call->call_id = v->waiting_for;
+        v->waiting_for = PENDING_CALLS;
+        return 0;
+    }
+    v->waiting_for = PENDING_CALLS;
+    return call->hooks.side == HOOKS_PASSED ? start_call(v, (size_t)(call - v->tools.pending), out, err)
+                                            : entry_is_final(v, call, out, err);
+}
+
+/* What the call came to is call->entry: hooks look at it. */
+static int call_ended(rv_visit *v, struct pending_call *call, int64_t call_id, struct rv_effects *out, rv_err **err)
+{
+    size_t step = v->tools.at + (size_t)(call - v->tools.pending);
+    json_object *entry = call->entry;
+
+    if (v->agent->hooks.after_tool.n == 0)
+        return ended(v, call, call_id, out, err);
+    call->entry = NULL;
+    return hooks_asked(v, call, rv_step_hooks_after(v, step, &call->hooks, entry, call_id, out, err), out, err);
+}
+
 static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err)
 {
     struct pending_call *call = &v->tools.pending[i];
@@ -83,6 +134,8 @@ static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **er
 
     call->waits = false;
     v->waiting_for = PENDING_CALLS;
+    if (call->hooks.side == HOOKS_NOT_ASKED && v->agent->hooks.before_tool.n > 0)
+        return hooks_asked(v, call, rv_step_hooks_before(v, v->tools.at + i, &call->hooks, out, err), out, err);
     if (call->attempt > 1) {
         bool refused = false;
         int checked = check_breaker(v, i, &refused, out, err);
@@ -95,6 +148,8 @@ static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **er
         if (checked < 0 || refused)
             return checked;
     }
+    if (call->attempt == 1)
+        call->started_us = v->now_us; /* hooks before it have looked */
     int rc = rv_step_call(v, v->tools.at + i, call->attempt, info, &call->call_id, out, err);
     if (rc == 0 && call->call_id) /* else the visit ended instead, and with it the others */
         v->waiting_for = PENDING_CALLS;
@@ -112,6 +167,8 @@ static int complete(rv_visit *v, rv_err **err)
         t->pending[i].entry = NULL;
         rc = rv_json_push_take(t->results, entry, err);
     }
+    for (size_t i = 0; i < t->n_pending; i++)
+        rv_tool_hooks_fini(&t->pending[i].hooks);
     t->at += t->n_pending;
     free(t->pending);
     t->pending = NULL;
@@ -171,7 +228,7 @@ static int child_ended(rv_visit *v, struct pending_call *call, struct rv_effects
 
     rv_child_free(call->child);
     call->child = NULL;
-    return rc == 0 ? ended(v, call, 0, out, err) : rc;
+    return rc == 0 ? call_ended(v, call, 0, out, err) : rc;
 }
 
 /* There is no such agent, or none that can be used. */
@@ -213,7 +270,16 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
         rc = not_found(v, step, ev->error, &call->entry, err);
     if (rc == 0 && !call->entry)
         rc = rv_step_entry(v, step, ev, (v->now_us - call->started_us) / 1000, &call->entry, err);
-    return rc == 0 ? ended(v, call, call_id, out, err) : rc;
+    return rc == 0 ? call_ended(v, call, call_id, out, err) : rc;
+}
+
+static int hook_answered(rv_visit *v, struct pending_call *call, const struct rv_event *ev, struct rv_effects *out,
+                         rv_err **err)
+{
+    size_t step = v->tools.at + (size_t)(call - v->tools.pending);
+
+    call->call_id = 0;
+    return hooks_asked(v, call, rv_step_hooks_on(v, step, &call->hooks, ev, out, err), out, err);
 }
 
 static int on_child(rv_visit *v, struct pending_call *call, const struct rv_event *ev, struct rv_effects *out,
@@ -227,7 +293,7 @@ static int on_child(rv_visit *v, struct pending_call *call, const struct rv_even
 int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct pending_call *call = find(v, ev->call_id);
-    enum rv_event_kind fits = call->waits ? RV_EVENT_TIMER : RV_EVENT_TOOL_DONE;
+    enum rv_event_kind fits = asks_hook(call) ? RV_EVENT_HOOK_DONE : call->waits ? RV_EVENT_TIMER : RV_EVENT_TOOL_DONE;
     int rc;
 
     if (!call->child && ev->kind != fits)
@@ -235,6 +301,8 @@ int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
                        v->agent->name);
     if (call->child)
         rc = on_child(v, call, ev, out, err);
+    else if (asks_hook(call))
+        rc = hook_answered(v, call, ev, out, err);
     else
         rc = call->waits ? start_call(v, (size_t)(call - v->tools.pending), out, err) : answered(v, call, ev, out, err);
     bool all = v->tools.n_pending > 0 && v->tools.n_answered == v->tools.n_pending;

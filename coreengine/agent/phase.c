@@ -174,6 +174,7 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
 
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
 {
+    needs_llm = needs_llm && !v->model.has_call; /* one that a hook answered was not made */
     if (v->attempt > max_retries || (needs_llm && rv_visit_root(v->shared)->llm_left <= 0))
         return false;
     int64_t timer = rv_visit_back_off(v, v->attempt, why, out);

@@ -9,12 +9,18 @@
 
 /* --- events --- */
 
+/* Hooks look at its text before people are shown it. */
+static bool is_guarded(const rv_visit *v)
+{
+    return v->agent->hooks.after_model.n > 0;
+}
+
 /* Words that people are not shown can be read in the event. */
 static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, int64_t spent_before,
                        struct rv_effects *out)
 {
     const struct rv_llm_answer *a = &ev->llm;
-    bool failed = ev->failed, good = !failed;
+    bool failed = ev->failed, good = !failed, is_open = !is_guarded(v);
     bool is_hidden = good && rv_visible_is_hidden(v), has_usage = a->has_usage;
     int64_t cost = v->model.usage.cost_micro_usd - spent_before;
 
@@ -24,11 +30,12 @@ static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *call
         RV_M_IF(failed && a->error_kind >= 0,
                 RV_M_TEXT("error_kind", rv_llm_error_text((enum rv_llm_error)a->error_kind))),
         RV_M_IF(failed, RV_M_STR("error", ev->error)),
-        RV_M_IF(failed && ev->reply.len && rv_utf8_valid(ev->reply, NULL), RV_M_PREVIEW("partial", ev->reply)),
+        RV_M_IF(failed && is_open && ev->reply.len && rv_utf8_valid(ev->reply, NULL),
+                RV_M_PREVIEW("partial", ev->reply)),
         RV_M_IF(good, RV_M_INT("bytes", (int64_t)ev->reply.len)),
-        RV_M_IF(good && rv_utf8_valid(ev->reply, NULL), RV_M_PREVIEW("preview", ev->reply)),
-        RV_M_IF(is_hidden, RV_M_BOOL("muted", true)),
-        RV_M_IF(is_hidden && rv_utf8_valid(ev->reply, NULL) && rv_str_trim(ev->reply).len > 0,
+        RV_M_IF(good && is_open && rv_utf8_valid(ev->reply, NULL), RV_M_PREVIEW("preview", ev->reply)),
+        RV_M_IF(is_open && is_hidden, RV_M_BOOL("muted", true)),
+        RV_M_IF(is_open && is_hidden && rv_utf8_valid(ev->reply, NULL) && rv_str_trim(ev->reply).len > 0,
                 RV_M_STR("muted_text", rv_utf8_cut(ev->reply, MAX_HIDDEN))),
         RV_M_IF(good && calls && json_object_array_length(calls) > 0, RV_M_OF(NAMES, "tool_calls", calls)),
         RV_M_IF(good && a->finish >= 0,
@@ -66,45 +73,13 @@ static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err 
     if (retryable && !rv_err_is(cause, RV_E_NOMEM) &&
         rv_visit_retry(v, max_retries(v), true, rv_err_text(cause), out)) {
         rv_err_free(cause);
+        v->model.hooks.is_repeated = true;
         return 0;
     }
     return rv_visit_fail_cause(v, type, cause, err);
 }
 
 #define NAMES_MAX 400
-
-static bool is_text(json_object *obj, const char *key)
-{
-    json_object *part = NULL;
-    return json_object_object_get_ex(obj, key, &part) && json_object_is_type(part, json_type_string);
-}
-
-/* The calls of a reply as an array, the caller's; NULL: none. RV_E_PARSE: the member is not a list of calls, which is
- * a fault of the provider. */
-static int read_calls(const struct rv_event *ev, json_object **out, rv_err **cause)
-{
-    const struct rv_json_opts opts = {.max_bytes = 4 * RV_LLM_MAX_REPLY, .what = "tool calls"};
-
-    *out = NULL;
-    if (ev->failed || ev->llm.tool_calls.len == 0)
-        return 0;
-    int rc = rv_json_parse(ev->llm.tool_calls, &opts, out, cause);
-    size_t n = rc == 0 && json_object_is_type(*out, json_type_array) ? json_object_array_length(*out) : SIZE_MAX;
-    bool good = n <= RV_LLM_MAX_TOOL_CALLS;
-    for (size_t i = 0; good && i < n; i++) {
-        json_object *call = json_object_array_get_idx(*out, i);
-        good = json_object_is_type(call, json_type_object) && is_text(call, "id") && is_text(call, "name") &&
-               is_text(call, "arguments");
-    }
-    if (rc == 0 && !good)
-        rc = RV_FAIL(cause, RV_E_PARSE, "the reply's tool calls are no list of at most %d {id, name, arguments}",
-                     RV_LLM_MAX_TOOL_CALLS);
-    if (rc < 0 || n == 0) {
-        json_object_put(*out);
-        *out = NULL;
-    }
-    return rc;
-}
 
 /* A member of a call; borrowed, empty if it is not there. */
 static rv_str call_text(json_object *call, const char *key)
@@ -419,32 +394,10 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
     return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : plain_output(v, ev, out, err);
 }
 
-int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+/* Takes calls and cause; rc: of reading the calls. */
+static int judge(rv_visit *v, const struct rv_event *ev, json_object *calls, int rc, rv_err *cause,
+                 struct rv_effects *out, rv_err **err)
 {
-    int64_t spent = v->model.usage.cost_micro_usd;
-    json_object *calls = NULL;
-    rv_err *cause = NULL;
-
-    rv_money_settle(v, ev);
-    rv_buf_clear(&v->partial);
-    int rc = read_calls(ev, &calls, &cause);
-    if (ev->failed)
-        rv_buf_add_str(&v->partial, ev->reply);
-    else
-        rv_visible_own(v, ev->reply, calls != NULL);
-    v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
-    if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {
-        rv_err_free(cause);
-        json_object_put(calls);
-        return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
-    }
-    rv_messages_drop_new_calls(&v->model);
-    v->model.new_calls = json_object_get(calls);
-    emit_reply(v, ev, calls, spent, out);
-    if (ev->failed) {
-        json_object_put(calls);
-        return call_failed(v, ev, out, err);
-    }
     if (rc == 0 && v->model.visible.rc < 0)
         rc = RV_FAIL(&cause, RV_E_LIMIT, "agent \"%s\" said more in one turn than the %zu MiB that are kept",
                      v->agent->name, v->model.visible.max >> 20);
@@ -458,4 +411,55 @@ int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects 
         rv_messages_drop_new_calls(&v->model);
     json_object_put(calls);
     return rc;
+}
+
+/* What was said is the visit's. Takes cause when memory is short. */
+static int hear(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err *cause, rv_err **err)
+{
+    if (ev->failed && !is_guarded(v))
+        rv_buf_add_str(&v->partial, ev->reply);
+    if (!ev->failed)
+        rv_visible_own(v, ev->reply, calls != NULL);
+    v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
+    if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {
+        rv_err_free(cause);
+        json_object_put(calls);
+        return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
+    }
+    rv_messages_drop_new_calls(&v->model);
+    v->model.new_calls = json_object_get(calls);
+    return 0;
+}
+
+int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    json_object *calls = NULL;
+    rv_err *cause = NULL;
+    int rc = rv_messages_read_calls(ev, &calls, &cause), heard = hear(v, ev, calls, cause, err);
+
+    return heard < 0 ? heard : judge(v, ev, calls, rc, cause, out, err);
+}
+
+int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    int64_t spent = v->model.usage.cost_micro_usd;
+    json_object *calls = NULL;
+    rv_err *cause = NULL;
+
+    rv_money_settle(v, ev);
+    rv_buf_clear(&v->partial);
+    int rc = rv_messages_read_calls(ev, &calls, &cause);
+    if (rc == 0 && !ev->failed && is_guarded(v) && rv_utf8_valid(ev->reply, NULL)) {
+        emit_reply(v, ev, calls, spent, out);
+        json_object_put(calls);
+        return rv_money_within_limits(v, &rc, err) ? rv_model_hooks_after(v, ev, out, err) : rc;
+    }
+    int heard = hear(v, ev, calls, cause, err);
+    if (heard < 0)
+        return heard;
+    emit_reply(v, ev, calls, spent, out);
+    if (!ev->failed)
+        return judge(v, ev, calls, rc, cause, out, err);
+    json_object_put(calls);
+    return call_failed(v, ev, out, err);
 }

@@ -54,8 +54,22 @@ rv_str rv_step_tool(const rv_visit *v, size_t index)
     return rv_json_str(tool);
 }
 
+/* What hooks have made of the arguments of a step under way; NULL: nothing. */
+static json_object *changed_parameters(const rv_visit *v, size_t index)
+{
+    const struct tool_progress *t = &v->tools;
+
+    if (index - t->at < t->n_pending)
+        return t->pending[index - t->at].hooks.arguments;
+    return index == t->at ? t->hooks.arguments : NULL;
+}
+
 json_object *rv_step_parameters(const rv_visit *v, size_t index)
 {
+    json_object *changed = changed_parameters(v, index);
+
+    if (changed)
+        return changed;
     return rv_json_get_obj(step_of(v, index), "parameters");
 }
 

@@ -271,6 +271,10 @@ static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *w
         rc = rv_json_set_int(kept, "total_time_ms", v->tools.total_ms, err);
     if (rc == 0)
         rc = rv_json_set_bool(kept, "all_succeeded", v->tools.all_succeeded, err);
+    if (rc == 0 && v->tools.hooks.side == HOOKS_PASSED)
+        rc = rv_json_set_bool(kept, "hooks_passed", true, err);
+    if (rc == 0 && v->tools.hooks.arguments)
+        rc = rv_json_set_ref(kept, "arguments", v->tools.hooks.arguments, err);
     json_object *kept_model = NULL;
     if (rc == 0 && v->model.acting)
         rc = keep_conversation(v, &kept_model, err);
@@ -399,6 +403,17 @@ static bool is_whole(json_object *steps, json_object *results, json_object *kept
     return !kept_model || (calls && json_object_array_length(calls) == json_object_array_length(steps));
 }
 
+/* What a person approves or decides about is what hooks have left: they do not look at it again. */
+static void take_hooks(rv_visit *v, json_object *kept)
+{
+    bool passed = false;
+
+    if (!rv_json_get_bool(kept, "hooks_passed", &passed) || !passed)
+        return;
+    v->tools.hooks.side = HOOKS_PASSED;
+    v->tools.hooks.arguments = json_object_get(rv_json_get_obj(kept, "arguments"));
+}
+
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
 {
     rv_str name = rv_str_of(v->agent->name);
@@ -432,6 +447,7 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
                 return rc;
             v->tools.steps = json_object_get(steps);
             v->tools.at = (size_t)at;
+            take_hooks(v, kept);
             if (strcmp(kind, OUTCOME) == 0)
                 take_answer(v, kept);
             else

@@ -182,8 +182,10 @@ void rv_visit_tools_fini(struct tool_progress *t)
     for (size_t i = 0; i < t->n_pending; i++) {
         json_object_put(t->pending[i].entry);
         rv_child_free(t->pending[i].child);
+        rv_tool_hooks_fini(&t->pending[i].hooks);
     }
     free(t->pending);
+    rv_tool_hooks_fini(&t->hooks);
 }
 
 static void clear(struct tool_progress *t)
@@ -224,6 +226,7 @@ static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
     rc = rv_step_ended(v, v->tools.at, entry, v->last_call, out, err);
     if (rc < 0)
         return rc;
+    rv_tool_hooks_fini(&v->tools.hooks);
     v->tools.at++;
     v->tools.approved = false;
     v->tools.key_visit = 0;
@@ -233,7 +236,20 @@ static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
     return 0;
 }
 
-/* The step cannot be run. A model that repeats such calls is stopped. */
+int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err)
+{
+    bool untold =
+        v->model.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
+
+    if (!v->model.acting || ++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
+        return 0;
+    return rv_visit_fail(v, "LimitError", err,
+                         "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
+                         "%lld: raise it, or tell "
+                         "the model what there is; the last: %s",
+                         v->agent->name, (long long)v->model.bad_calls, (long long)v->agent->limits.max_bad_calls, why);
+}
+
 static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effects *out, rv_err **err)
 {
     json_object *entry = NULL;
@@ -241,18 +257,9 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
 
     if (rc == 0)
         rc = step_ended(v, entry, out, err);
-    if (rc < 0 || !v->model.acting || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
+    if (rc < 0 || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
         return rc;
-    bool untold =
-        v->model.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
-    if (++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
-        return rc;
-    return rv_visit_fail(v, "LimitError", err,
-                         "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
-                         "%lld: raise it, or tell "
-                         "the model what there is; the last: %s",
-                         v->agent->name, (long long)v->model.bad_calls, (long long)v->agent->limits.max_bad_calls,
-                         rv_buf_cstr(&j->text));
+    return rv_tools_count_bad(v, rv_buf_cstr(&j->text), err);
 }
 
 static int run_step(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
@@ -269,7 +276,8 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     struct step_judgement j;
     size_t at = v->tools.at, n_begun = 0;
 
-    bool may_overlap = v->attempt == 1 && (v->model.acting || rv_step_asks_agent(v, at));
+    bool may_overlap =
+        v->attempt == 1 && v->tools.hooks.side == HOOKS_NOT_ASKED && (v->model.acting || rv_step_asks_agent(v, at));
     int rc = may_overlap ? rv_pending_begin(v, &n_begun, out, err) : 0;
     if (rc < 0 || n_begun > 0)
         return rc;
@@ -278,6 +286,8 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rc;
     if (j.verdict == STEP_IS_BAD || j.verdict == STEP_IS_BLOCKED) {
         rc = bad_step(v, &j, out, err);
+    } else if (v->tools.hooks.side == HOOKS_NOT_ASKED && v->agent->hooks.before_tool.n > 0) {
+        rc = rv_step_hooks_before(v, at, &v->tools.hooks, out, err); /* a person approves what hooks have left */
     } else if (j.verdict == STEP_ASKS && !v->tools.approved) {
         rc = rv_visit_suspend(v, rv_tool_risk(j.info), out, err);
     } else {
@@ -352,12 +362,46 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
+/* Hooks have looked at what the step at hand came to. */
+static int entry_is_final(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    json_object *entry = v->tools.hooks.entry, *error = rv_json_get_obj(entry, "error");
+    bool is_refused = v->tools.hooks.is_refused;
+    const char *why = "";
+
+    v->tools.hooks.entry = NULL;
+    v->last_call = v->tools.hooks.call_id;
+    int rc = step_ended(v, entry, out, err);
+    if (rc < 0 || !is_refused)
+        return rc;
+    RV_IGNORE(!error || !rv_json_get_text(error, "message", &why), "it has one"); /* the results have the entry */
+    return rv_tools_count_bad(v, why, err);
+}
+
+/* Takes entry: what the call at hand came to. */
+static int call_ended(rv_visit *v, json_object *entry, struct rv_effects *out, rv_err **err)
+{
+    struct tool_hooks *h = &v->tools.hooks;
+
+    if (v->agent->hooks.after_tool.n == 0)
+        return step_ended(v, entry, out, err);
+    return rv_step_hooks_after(v, v->tools.at, h, entry, v->last_call, out, err);
+}
+
+int rv_visit_tool_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    struct tool_hooks *h = &v->tools.hooks;
+    int rc = rv_step_hooks_on(v, v->tools.at, h, ev, out, err);
+
+    return rc == 0 && v->phase != PHASE_FAILED && h->side == HOOKS_DONE ? entry_is_final(v, out, err) : rc;
+}
+
 static int step_answered(rv_visit *v, const struct rv_event *ev, int64_t ms, struct rv_effects *out, rv_err **err)
 {
     json_object *entry = NULL;
     int rc = rv_step_entry(v, v->tools.at, ev, ms, &entry, err);
 
-    return rc < 0 ? rc : step_ended(v, entry, out, err);
+    return rc < 0 ? rc : call_ended(v, entry, out, err);
 }
 
 /* The decision of a review about the call at hand replaces its answer. */

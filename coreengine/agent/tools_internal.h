@@ -63,6 +63,9 @@ RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_
 /* --- tools.c: the order of steps --- */
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+int rv_visit_tool_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+/** A call that the model asked for is not made. A model that repeats such calls is stopped: the visit fails. */
+RV_MUST_CHECK int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err);
 void rv_visit_tools_fini(struct tool_progress *t);
 /** A step has its entry: it is counted and told to observers. If the result is an action, that is told, too, and may
  * name the session or end a routing. */
@@ -111,5 +114,6 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspen
 /* --- chain.c --- */
 int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+int rv_visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
 #endif

@@ -87,11 +87,13 @@ void rv_visit_free(rv_visit *v)
         return;
     rv_visit_tools_fini(&v->tools);
     rv_messages_fini(&v->model);
+    rv_model_hooks_fini(&v->model.hooks);
     json_object_put(v->output);
     json_object_put(v->previous);
     json_object_put(v->approved_policies);
     json_object_put(v->chained);
     rv_turn_free(v->rows);
+    rv_tool_hooks_fini(&v->chain_hooks);
     rv_buf_fini(&v->partial);
     free(v->session_name);
     free(v->confirm_message);
@@ -184,6 +186,11 @@ static int clean_error(const struct rv_event *ev, rv_buf *text, struct rv_event 
     return rv_buf_check(text, "error text", err);
 }
 
+static bool is_asked(enum hook_side side)
+{
+    return side == HOOKS_BEFORE || side == HOOKS_AFTER;
+}
+
 int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct rv_event clean;
@@ -206,6 +213,12 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
             rc = rv_visit_chain_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_TOOL_DONE)
             rc = rv_visit_tool_done(v, &clean, out, err);
+        else if (ev->kind == RV_EVENT_HOOK_DONE && v->phase == PHASE_CHAIN)
+            rc = rv_visit_chain_hook_done(v, &clean, out, err);
+        else if (ev->kind == RV_EVENT_HOOK_DONE && is_asked(v->model.hooks.side))
+            rc = rv_model_hooks_on(v, &clean, out, err);
+        else if (ev->kind == RV_EVENT_HOOK_DONE && is_asked(v->tools.hooks.side))
+            rc = rv_visit_tool_hook_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_HOOK_DONE)
             rc = rv_visit_hook_done(v, &clean, out, err);
         else
@@ -218,7 +231,9 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
 /* What had come of the call under way when it was cancelled. */
 static int take_partial(rv_visit *v, json_object *partials, rv_err **err)
 {
-    for (size_t i = 0; partials && i < json_object_array_length(partials); i++) {
+    bool is_guarded = v->agent->hooks.after_model.n > 0; /* hooks would have to look at it first */
+
+    for (size_t i = 0; partials && !is_guarded && i < json_object_array_length(partials); i++) {
         json_object *p = json_object_array_get_idx(partials, i), *text = NULL;
         int64_t id = 0;
         if (!json_object_is_type(p, json_type_object) || !rv_json_get_int(p, "call_id", &id) || id != v->waiting_for ||

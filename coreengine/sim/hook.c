@@ -42,6 +42,36 @@ static bool is_post(const struct rv_effect *e)
     return strstr(e->request, "\"hook\":\"post_process\"") != NULL;
 }
 
+/* What a hook around a call says: what fits its place, or nothing. */
+static const char *around_call(const struct rv_effect *e, struct sim_rng *r)
+{
+    static const struct {
+        const char *mark, *replies[5];
+    } places[] = {
+        {"\"hook\":\"before_model\"",
+         {"{\"action\":\"continue\"}", "{\"action\":\"replace\",\"request\":{\"prompt\":\"another prompt\"}}",
+          "{\"action\":\"replace\",\"request\":{\"options\":{\"temperature\":0.5,\"num_predict\":20}}}",
+          "{\"action\":\"answer\",\"reply\":{\"output\":{\"total\":0}}}",
+          "{\"action\":\"block\",\"reason\":\"a made-up reason\"}"}},
+        {"\"hook\":\"after_model\"",
+         {"{\"action\":\"continue\"}", "{\"action\":\"replace\",\"reply\":{\"text\":\"other words\"}}",
+          "{\"action\":\"replace\",\"reply\":{\"output\":{\"total\":7}}}", "{}",
+          "{\"action\":\"block\",\"reason\":\"a made-up reason\"}"}},
+        {"\"hook\":\"before_tool\"",
+         {"{\"action\":\"continue\"}", "{\"action\":\"answer\",\"result\":{\"data\":{\"made\":\"up\"}}}", "{}", "",
+          "{\"action\":\"block\",\"reason\":\"a made-up reason\"}"}},
+        {"\"hook\":\"after_tool\"",
+         {"{\"action\":\"continue\"}", "{\"action\":\"replace\",\"result\":{\"data\":{\"made\":\"up\"}}}", "{}",
+          "{\"action\":\"replace\",\"result\":{\"status\":\"error\",\"error\":\"made up\"}}",
+          "{\"action\":\"block\",\"reason\":\"a made-up reason\"}"}},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(places); i++)
+        if (strstr(e->request, places[i].mark))
+            return sim_below(r, 2) ? "" : places[i].replies[sim_below(r, RV_COUNT(places[i].replies))];
+    return NULL;
+}
+
 static int hook(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *r, rv_jw *w, rv_err **err)
 {
     int rc = 0;
@@ -123,6 +153,7 @@ static void illegal(struct sim_rng *r, rv_buf *b)
 
 static int legal(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *r, rv_buf *b, rv_err **err)
 {
+    const char *around = NULL;
     rv_jw w = rv_jw_on(b);
     int rc = 0;
 
@@ -132,6 +163,8 @@ static int legal(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *
         route(s, r, &w);
     else if (e->entry == RV_NAME_MOCK && strcmp(e->name, SCRIPT_ENTRY) == 0)
         rc = scripted_mock(s, e, r, &w, err);
+    else if (e->entry == RV_NAME_HOOK && (around = around_call(e, r)))
+        rv_buf_puts(b, around);
     else if (e->entry == RV_NAME_MOCK)
         rc = put_output(s, e->stage, r, &w, err);
     else

@@ -24,6 +24,9 @@ static const char sound[] =
     "    prompt_key: p\n"
     "    output_schema: {type: object, properties: {a: {type: string}}}\n"
     "    limits: {request_limit: 3}\n"
+    "    stage_order: 2\n" /* after the next one, so that they are sorted */
+    "    before_model: c.x\n"
+    "    after_model: [c.x, c.y]\n"
     "    routing_rules:\n"
     "      - {condition: verdict, value: {a: [1, null, *n]}, target: work}\n"
     "      - {when: \"output.score < 0.5 && size(state) > 0\", target: end}\n"
@@ -50,7 +53,7 @@ static const char faulty[] =
     "budget: {usd: 0}\n"
     "agents:\n"
     "  - {name: a, has_llm: yes, model_role: defalt, default_next: c, requires: [b, a, zz],"
-    " output_schema: {type: array}, output_via: none}\n"
+    " output_schema: {type: array}, output_via: none, before_model: '', before_tool: c.x, after_tool: [1]}\n"
     "  - {name: b, requires: [a], join_strategy: al, output_key: a, stage_order: \"1\"}\n"
     "  - {name: b, routing_rules: [{when: \"1 +\", target: end}, {condition: x, target: nn}]}\n"
     "edge_limits: [{from: q, to: a, max_count: 0}, {from: a, to: b, max_count: 1},"

@@ -37,9 +37,16 @@ static const char *const pipelines[] = {
     "  - {name: a, stage_order: 1, has_llm: true, model_role: r, routing_rules: [{when: 'true', target: "
     "confirmation}], default_next: b}\n"
     "  - {name: b, stage_order: 2, has_llm: true, model_role: r, default_next: a}\n",
+    /* hooks around the model and around tools, one by one and side by side, within a bound of the context */
+    "name: t\nmodels: {r: {model: 'openai:x', price: {input: 1, output: 2}}}\nbudget: {usd: 1}\nagents:\n"
+    "  - {name: a, stage_order: 1, has_llm: true, model_role: r, has_tools: true, tool_access: all, allowed_tools: "
+    "[read, wipe], max_retries: 1, "
+    "timeout_seconds: 9999, output_mode: text, max_context_tokens: 100, before_model: [x.h, x.h], after_model: x.h, "
+    "before_tool: [x.h, x.h], after_tool: x.h}\n",
 };
-#define TALK 2
-#define ASK  3
+#define TALK  2
+#define ASK   3
+#define HOOKS 4
 
 static const struct rv_tool_info tools[] = {
     {.name = "read", .description = "", .risk = RV_RISK_READ_ONLY, .effect = RV_UNSET, .category = RV_UNSET},
@@ -52,16 +59,58 @@ struct asked {
     enum rv_name_kind entry;
     int stage;
     bool is_wipe;
+    int place; /* of a hook around a call: index into around; -1: another call */
 };
 #define MAX_ASKED 64
+
+#define WORD                                                                                                           \
+    "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901"
+
+/* What hooks around calls say, one after the other; the last of a place stays. */
+static const struct {
+    const char *mark, *replies[9];
+} around[] = {
+    {"\"hook\":\"before_model\"",
+     {"{\"action\":\"replace\",\"request\":{\"system\":\"s\",\"options\":{\"seed\":1},\"history\":[{\"role\":\"user\","
+      "\"content\":\"" WORD WORD WORD WORD "\"},"
+      "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"h\",\"name\":\"n\",\"arguments\":\"{}\"}]},"
+      "{\"role\":\"tool\",\"tool_call_id\":\"h\",\"name\":\"n\",\"content\":\"{}\"}]}}",
+      "", "", "{}", "{\"action\":\"answer\",\"reply\":{\"output\":{\"v\":1}}}"}},
+    {"\"hook\":\"after_model\"", {"{\"action\":\"replace\",\"reply\":{\"text\":\"ah\"}}", "{\"action\":\"continue\"}"}},
+    {"\"hook\":\"before_tool\"",
+     {"{\"action\":\"replace\",\"arguments\":{\"k\":1}}", "{\"action\":\"answer\",\"result\":{\"data\":{\"k\":2}}}", "",
+      "{\"action\":\"replace\",\"arguments\":{\"k\":3}}", "", "{\"action\":\"replace\",\"arguments\":{\"k\":4}}", "",
+      "{\"action\":\"block\",\"reason\":\"no\"}"}},
+    {"\"hook\":\"after_tool\"",
+     {"{\"action\":\"replace\",\"result\":{\"data\":{\"k\":5}}}", "", "{\"action\":\"block\",\"reason\":\"no\"}",
+      "{}"}},
+};
+static size_t n_around[RV_COUNT(around)];
+
+static int place_of(const struct rv_effect *e)
+{
+    for (size_t i = 0; e->kind == RV_EFFECT_CALL_HOOK && e->request && i < RV_COUNT(around); i++)
+        if (strstr(e->request, around[i].mark))
+            return (int)i;
+    return -1;
+}
+
+static rv_str around_call(int place)
+{
+    size_t n = n_around[place];
+
+    if (n + 1 < RV_COUNT(around[0].replies) && around[place].replies[n + 1])
+        n_around[place]++;
+    return rv_str_of(around[place].replies[n]);
+}
 
 static size_t take(const struct rv_effects *fx, struct asked *asked, size_t n)
 {
     for (size_t i = 0; i < fx->n && n < MAX_ASKED; i++) {
         const struct rv_effect *e = &fx->items[i];
         if (e->kind <= RV_EFFECT_CALL_HOOK || e->kind == RV_EFFECT_ARM_TIMER)
-            asked[n++] =
-                (struct asked){e->call_id, e->kind, e->entry, e->stage, e->name && strcmp(e->name, "wipe") == 0};
+            asked[n++] = (struct asked){
+                e->call_id, e->kind, e->entry, e->stage, e->name && strcmp(e->name, "wipe") == 0, place_of(e)};
     }
     return n;
 }
@@ -106,12 +155,23 @@ static struct rv_event answer_to(const struct asked *a, bool sequential)
         ev.reply = RV_STR_LIT("so: {\"steps\":[{\"tool\":\"read\"},{\"tool\":\"wipe\"},7]}");
     } else {
         ev.kind = RV_EVENT_HOOK_DONE;
-        if (a->entry == RV_NAME_POLICY)
+        if (a->place >= 0)
+            ev.reply = around_call(a->place);
+        else if (a->entry == RV_NAME_POLICY)
             ev.reply = RV_STR_LIT("{\"decision\":\"confirm\"}");
         else
             ev.reply = RV_STR_LIT("{\"envelope\":{\"metadata\":{\"k\":1},\"outputs\":{\"o\":{}}}}");
     }
     return ev;
+}
+
+/* What the model between hooks says. */
+static void say_between(size_t n, struct rv_event *ev)
+{
+    say(n, ev);
+    ev->reply = RV_STR_LIT("hm");
+    if (n == 1)
+        ev->llm.tool_calls = RV_STR_LIT("[{\"id\":\"1\",\"name\":\"read\",\"arguments\":\"\"}]");
 }
 
 static int which;        /* of the pipelines */
@@ -134,6 +194,8 @@ static int run_part(rv_run *run, const struct rv_event *first, bool sequential, 
         struct rv_event ev = answer_to(&asked[next++], sequential);
         if (which == TALK && ev.kind == RV_EVENT_LLM_DONE)
             say(n_asked++, &ev);
+        if (which == HOOKS && ev.kind == RV_EVENT_LLM_DONE)
+            say_between(n_asked++, &ev);
         if (which == TALK && ev.kind == RV_EVENT_TOOL_DONE && !asked[next - 1].is_wipe && ev.call_id == 2) {
             ev.failed = ev.retryable = true;
             ev.error = RV_STR_LIT("busy");
@@ -220,6 +282,7 @@ static int parse_and_run(int i)
 
     which = i;
     n_asked = 0;
+    memset(n_around, 0, sizeof n_around);
     if (rc == 0)
         rc = rv_pipeline_parse(rv_str_of(pipelines[which]), "t.yaml", ".", findings, &p, &err);
     if (rc == 0)
@@ -238,6 +301,7 @@ START_TEST(every_allocation_may_fail_once)
     ck_assert_uint_ge(n_parts, _i == ASK ? 3 : 5); /* it paused and was resumed */
     ck_assert(_i != ASK || last_status == RV_RUN_TERMINATED);
     ck_assert(_i != TALK || (n_asked == 4 && last_status == RV_RUN_COMPLETED));
+    ck_assert(_i != HOOKS || (n_asked == 2 && last_status == RV_RUN_COMPLETED));
     ck_assert_uint_eq(n_unknown, _i == ASK ? 0 : 2);
     for (size_t n = 0;; n++) {
         rv_fault_arm(n);

@@ -2,6 +2,7 @@
  * chat with its store, history and bundle. No crash, no leak; RV_E_NOMEM, or a turn that is kept whole or not at all.
  */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,15 +72,15 @@ static int find(void *self, const char *name, rv_str *text, const char **place, 
     return 0;
 }
 
-static void load(void)
+static void load(const char *stage)
 {
+    char yaml[400];
+
     const struct rv_agent_source source = {find, NULL};
     rv_findings *f = rv_findings_new();
 
-    ck_assert_int_eq(rv_pipeline_parse(RV_STR_LIT("name: t\nmodels: {default: scripted}\nagents:\n  - {agent: parent, "
-                                                  "allowed_tools: [ask_agent, look]}\n"),
-                                       "t.yaml", ".", f, &pipeline, NULL),
-                     0);
+    snprintf(yaml, sizeof yaml, "name: t\nmodels: {default: scripted}\nagents:\n  - {%s}\n", stage);
+    ck_assert_int_eq(rv_pipeline_parse(rv_str_of(yaml), "t.yaml", ".", f, &pipeline, NULL), 0);
     ck_assert_int_eq(rv_pipeline_bind_agents(pipeline, &source, f, NULL), 0);
     ck_assert_uint_eq(rv_findings_n_errors(f), 0);
     rv_findings_free(f);
@@ -235,13 +236,57 @@ static int cancelled_turn(void)
     return play(events, RV_COUNT(events));
 }
 
+#define PARENT_STAGE "agent: parent, allowed_tools: [ask_agent, look]"
+
+/* Hooks around the call that asks an agent, which has a chained tool of its own. */
+static int hooked_turn(void)
+{
+    static const struct told events[] = {
+        {RV_EVENT_START, 0, NULL, NULL, NULL},
+        {RV_EVENT_LLM_DONE, 1, "I ask.", ASK, NULL},
+        {RV_EVENT_HOOK_DONE, 2,
+         "{\"action\":\"replace\",\"arguments\":{\"agent_name\":\"child\",\"input_text\":\"y\"}}", NULL, NULL},
+        {RV_EVENT_TOOL_DONE, 3, FOUND, NULL, NULL},
+        {RV_EVENT_LLM_DONE, 4, "{\"name\":\"x\"}", NULL, NULL},
+        {RV_EVENT_TOOL_DONE, 5, "{\"saved\":1}", NULL, NULL},
+        {RV_EVENT_HOOK_DONE, 6, "{\"action\":\"replace\",\"result\":{\"data\":{\"text_response\":\"z\"}}}", NULL, NULL},
+        {RV_EVENT_LLM_DONE, 7, "It is x.", NULL, NULL}};
+
+    return play(events, RV_COUNT(events));
+}
+
+/* Hooks around the model of a structured agent and around its chained tool. */
+static int hooked_chain(void)
+{
+    static const struct told events[] = {
+        {RV_EVENT_START, 0, NULL, NULL, NULL},
+        {RV_EVENT_HOOK_DONE, 1, "{\"action\":\"replace\",\"request\":{\"prompt\":\"p\"}}", NULL, NULL},
+        {RV_EVENT_LLM_DONE, 2, "", "[{\"id\":\"a\",\"name\":\"final_result\",\"arguments\":\"{}\"}]", NULL},
+        {RV_EVENT_HOOK_DONE, 3, "{\"action\":\"replace\",\"reply\":{\"output\":{\"name\":\"x\"}}}", NULL, NULL},
+        {RV_EVENT_HOOK_DONE, 4, "{\"action\":\"replace\",\"arguments\":{\"name\":\"y\"}}", NULL, NULL},
+        {RV_EVENT_TOOL_DONE, 5, "{\"saved\":1}", NULL, NULL},
+        {RV_EVENT_HOOK_DONE, 6, "{\"action\":\"block\",\"reason\":\"private\"}", NULL, NULL}};
+
+    return play(events, RV_COUNT(events));
+}
+
 START_TEST(a_turn_of_the_core)
 {
-    static const scenario_fn turns[] = {whole_turn, failed_turn, failed_chain, cancelled_turn};
+    static const struct {
+        scenario_fn play;
+        const char *stage;
+    } turns[] = {
+        {whole_turn, PARENT_STAGE},
+        {failed_turn, PARENT_STAGE},
+        {failed_chain, PARENT_STAGE},
+        {cancelled_turn, PARENT_STAGE},
+        {hooked_turn, PARENT_STAGE ", before_tool: x.h, after_tool: x.h"},
+        {hooked_chain, "agent: child, before_model: x.h, after_model: x.h, before_tool: x.h, after_tool: x.h"},
+    };
 
-    load();
+    load(turns[_i].stage);
     kept[0] = 0;
-    fail_each(turns[_i], 300);
+    fail_each(turns[_i].play, 300);
     unload();
 }
 END_TEST
@@ -404,7 +449,7 @@ int main(void)
     Suite *suite = suite_create("fault_turns");
     TCase *tc = tcase_create("turns");
 
-    tcase_add_loop_test(tc, a_turn_of_the_core, 0, 4);
+    tcase_add_loop_test(tc, a_turn_of_the_core, 0, 6);
     tcase_add_test(tc, a_chat_of_two_turns);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

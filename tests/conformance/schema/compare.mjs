@@ -38,10 +38,11 @@ const full = {
       routing_rules: [{ condition: 'c', value: { a: [1] }, target: 'end' }, { when: 'output.a == 1', target: 'x' }],
       default_next: 'x', error_next: 'end', routing_function: 'c.f', timeout_seconds: 0, max_retries: 1, max_visits: 2,
       plan_from: 'x', policies: ['c.p'], pre_process: 'c.a', post_process: 'c.b', mock_handler: 'c.m', mock: true,
+      before_model: 'c.a', after_model: ['c.a', 'c.b'], before_tool: 'c.a', after_tool: ['c.b'],
     },
     {
       name: 'z', allowed_tools: { a: true, b: false }, has_llm: true, model_role: 'x', output_schema: { type: 'object' },
-      output_via: 'tool', max_repairs: 0, max_rounds: 1, max_bad_calls: 0,
+      output_via: 'tool', max_repairs: 0, max_rounds: 1, max_bad_calls: 0, max_context_tokens: 9,
       limits: { request_limit: 1, tool_calls_limit: 2, input_tokens_limit: 3, output_tokens_limit: 4, total_tokens_limit: 5 },
     },
     {

@@ -17,5 +17,9 @@ TCase *limits_case(void);
 TCase *structured_case(void);
 TCase *money_case(void);
 TCase *ids_case(void);
+TCase *call_hooks_case(void);
+TCase *call_hooks_hostile_case(void);
+TCase *context_case(void);
+TCase *declared_hooks_case(void);
 
 #endif

@@ -60,6 +60,8 @@ START_TEST(a_model_stage_has_its_defaults)
     ck_assert_int_eq(a->limits.max_bad_calls, RV_LLM_DEFAULT_BAD_CALLS);
     ck_assert_int_eq(a->limits.llm.request_limit, 0);
     ck_assert_int_eq(a->limits.llm.total_tokens_limit, 0);
+    ck_assert_int_eq(a->limits.max_context_tokens, 0);
+    ck_assert_uint_eq(a->hooks.before_model.n + a->hooks.after_tool.n, 0);
     loaded_fini(&l);
 }
 END_TEST
@@ -69,7 +71,7 @@ START_TEST(limits_are_kept_each_in_its_place)
     struct loaded l =
         load_clean(AGENT("output_via: prompt, output_schema: {type: object}, max_repairs: 0, max_rounds: 1000, "
                          "max_bad_calls: 100, limits: {request_limit: 1, tool_calls_limit: 2, input_tokens_limit: 3, "
-                         "output_tokens_limit: 4, total_tokens_limit: 5}"));
+                         "output_tokens_limit: 4, total_tokens_limit: 5}, max_context_tokens: 6"));
     const struct rv_agent *a = &l.p->agents[0];
 
     ck_assert_int_eq(a->output.via, RV_OUTPUT_VIA_PROMPT);
@@ -81,6 +83,7 @@ START_TEST(limits_are_kept_each_in_its_place)
     ck_assert_int_eq(a->limits.llm.input_tokens_limit, 3);
     ck_assert_int_eq(a->limits.llm.output_tokens_limit, 4);
     ck_assert_int_eq(a->limits.llm.total_tokens_limit, 5);
+    ck_assert_int_eq(a->limits.max_context_tokens, 6);
     loaded_fini(&l);
 }
 END_TEST

@@ -232,6 +232,24 @@ static const struct {
      "t.yaml:3:29: warning: agent \"a\": default_next names the agent itself, so only the bounds of the pipeline end "
      "the loop\n  hint: set max_visits\n"},
     {"warn", HEAD "  - {name: a, default_next: a, max_visits: 3}\n", ""},
+    /* Hooks around calls */
+    {"hooks", HEAD "  - {name: a, has_llm: true, model_role: r, before_model: c.x, after_model: [c.x, c.y]}\n", ""},
+    {"hooks", HEAD "  - {name: a, before_model: 5}\n",
+     "t.yaml:3:29: error: agent \"a\": before_model must be the name of a hook or a list of names, not integer 5\n"},
+    {"hooks", HEAD "  - {name: a, has_tools: true, tool_access: all, after_tool: [c.x, 5]}\n",
+     "t.yaml:3:68: error: agent \"a\": after_tool[1] must be a string, not integer 5\n"
+     "  hint: put it in quotes: \"5\"\n"},
+    {"hooks", HEAD "  - {name: a, has_tools: true, tool_access: all, before_tool: ''}\n",
+     "t.yaml:3:63: error: agent \"a\": before_tool: the name of a hook is empty\n  hint: write capability.name\n"},
+    {"hooks", HEAD "  - {name: a, before_model: c.x}\n",
+     "t.yaml:3:29: warning: agent \"a\": before_model is never asked, since the stage makes no such calls\n"
+     "  hint: set has_llm, or leave it out\n"},
+    {"hooks", HEAD "  - {name: a, has_llm: true, model_role: r, after_tool: [c.x, c.y]}\n",
+     "t.yaml:3:58: warning: agent \"a\": after_tool is never asked, since the stage makes no such calls\n"
+     "  hint: set has_tools, or leave it out\n"},
+    {"hooks", HEAD "  - {name: a, has_llm: true, model_role: r, max_context_tokens: 0}\n",
+     "t.yaml:3:65: error: agent \"a\": max_context_tokens must be at least 1, not 0\n"
+     "  hint: the nearest legal value is 1\n"},
 };
 
 START_TEST(one_fault_gives_one_finding_with_place_and_hint)

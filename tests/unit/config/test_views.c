@@ -99,6 +99,27 @@ START_TEST(explaining_fills_in_defaults_and_is_stable)
 }
 END_TEST
 
+/* Hooks around calls and the bound of a context stand where they were written, and nowhere else. */
+START_TEST(explaining_shows_hooks_around_calls)
+{
+    struct loaded l =
+        load_clean("name: x\nagents:\n"
+                   "  - {name: a, has_llm: true, model_role: r, before_model: c.x, after_model: [c.y, c.x],\n"
+                   "     max_context_tokens: 9}\n"
+                   "  - {name: b, has_tools: true, tool_access: all, before_tool: c.x, after_tool: c.y}\n");
+    rv_buf b = RV_BUF_INIT(1 << 20);
+    rv_jw w = rv_jw_on(&b);
+
+    rv_pipeline_write_json(l.p, &w);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&b), "\"max_context_tokens\":9"));
+    ck_assert_ptr_nonnull(
+        strstr(rv_buf_cstr(&b), "\"before_model\":[\"c.x\"],\"after_model\":[\"c.y\",\"c.x\"],\"mock\""));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&b), "\"before_tool\":[\"c.x\"],\"after_tool\":[\"c.y\"],\"mock\""));
+    rv_buf_fini(&b);
+    loaded_fini(&l);
+}
+END_TEST
+
 TCase *views_case(void)
 {
     TCase *tc = tcase_create("views");
@@ -106,5 +127,6 @@ TCase *views_case(void)
     tcase_add_loop_test(tc, every_key_of_a_table_is_in_the_schema_and_no_other, 0, RV_COUNT(tables));
     tcase_add_test(tc, every_key_is_on_the_reference_page);
     tcase_add_test(tc, explaining_fills_in_defaults_and_is_stable);
+    tcase_add_test(tc, explaining_shows_hooks_around_calls);
     return tc;
 }

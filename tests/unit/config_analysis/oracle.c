@@ -144,6 +144,8 @@ static void arrive(struct search *s, struct position at)
     } else {
         if (early)
             leave_all(s, at, ways.by_error);
+        if (a->hooks.before_model.n > 0) /* it answers in place of the model */
+            leave_all(s, at, ways.by_output | ways.by_error);
         for (int64_t k = 0; k <= retries_of(s->w, at.stage) && at.calls < p->max_llm_calls; k++) {
             at.calls++;
             if (at.calls > s->best.calls)
@@ -197,7 +199,8 @@ static void settle(struct batches *b, const struct moment *m, unsigned started, 
         return;
     }
     calls = a->has_llm && !(a->hooks.mock && a->hooks.mock_handler[0]) && !b->mocked;
-    for (int64_t k = 0; k <= (calls ? retries_of(b->w, stage) : 0); k++) { /* the first call was reserved */
+    int64_t least = calls && a->hooks.before_model.n > 0 ? -1 : 0;             /* -1: it is not made */
+    for (int64_t k = least; k <= (calls ? retries_of(b->w, stage) : 0); k++) { /* the first call was reserved */
         if (k > 0 && m->calls + k > b->w->p.max_llm_calls)
             break;
         next.calls = m->calls + k;

@@ -113,6 +113,14 @@ static void error_in_the_first_hook(struct world *w)
     error_before_the_call(w);
     w->agents[0].hooks.pre_process = "demo.before";
 }
+static void answered_by_a_hook(struct world *w)
+{
+    w->p.max_llm_calls = 1;
+    world_llm(w, 0, 0);
+    world_llm(w, 1, 0);
+    world_llm(w, 2, 0);
+    w->agents[0].hooks.before_model.n = 1;
+}
 static void asks(struct world *w)
 {
     world_default(w, 0, RV_TARGET_CLARIFICATION);
@@ -176,6 +184,7 @@ static const struct {
     {"a failure may be routed", 3, error_route, {2, 0, true, true, "0 2"}},
     {"a stage may fail before its call", 3, error_before_the_call, {3, 1, false, true, NULL}},
     {"its first hook can", 3, error_in_the_first_hook, {3, 1, true, true, "0 1 2"}},
+    {"a hook may answer in place of the model", 3, answered_by_a_hook, {2, 1, true, true, "0 1"}},
     {"a question ends the run for now", 2, asks, {1, 0, true, true, "0"}},
     {"a repeated rule never matches", 2, never_matches, {1, 0, true, true, "0"}},
     {"stopping outcomes do not route", 2, stops_by_outcome, {2, 0, false, true, NULL}},

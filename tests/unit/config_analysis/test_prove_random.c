@@ -83,6 +83,7 @@ static struct world *random_world(uint64_t *state)
             world_error(w, s, pick_target(state, n));
         if (chance(state, 30))
             w->agents[s].hooks.pre_process = "hooks.before";
+        w->agents[s].hooks.before_model.n = chance(state, 10);
         if (chance(state, 10)) {
             w->agents[s].hooks.mock = chance(state, 70);
             w->agents[s].hooks.mock_handler = "hooks.mock";
@@ -104,10 +105,10 @@ static void print_world(const struct world *w, rv_buf *b)
     for (size_t s = 0; s < w->p.n_agents; s++) {
         const struct rv_agent *a = &w->agents[s];
 
-        rv_buf_printf(b, "s%zu llm %d+%d mock %d pre %d max_visits %d fn %d default %d error %d\n", s, a->has_llm,
-                      (int)a->limits.max_retries, a->hooks.mock, a->hooks.pre_process[0] != 0,
-                      (int)a->limits.max_visits, a->routing.function[0] != 0, a->routing.default_target,
-                      a->routing.error_target);
+        rv_buf_printf(b, "s%zu llm %d+%d mock %d pre %d before %d max_visits %d fn %d default %d error %d\n", s,
+                      a->has_llm, (int)a->limits.max_retries, a->hooks.mock, a->hooks.pre_process[0] != 0,
+                      (int)a->hooks.before_model.n, (int)a->limits.max_visits, a->routing.function[0] != 0,
+                      a->routing.default_target, a->routing.error_target);
         for (size_t i = 0; i < a->routing.n_rules; i++)
             rv_buf_printf(b, "  %s = %s -> %d\n",
                           a->routing.rules[i].when ? rv_expr_text(a->routing.rules[i].when)

@@ -53,6 +53,12 @@ const char *const live_pipelines[] = {
     "  - {name: f, stage_order: 4, requires: [c], post_process: x.post}\n"
     "  - {name: g, stage_order: 5, requires: [a], has_tools: true, tool_access: all}\n"
     "  - {name: h, stage_order: 6, requires: [a], has_tools: true, tool_access: all}\n",
+    /* hooks around calls */
+    "name: t\nmodels: {r: scripted}\nagents:\n"
+    "  - {name: a, stage_order: 1, has_llm: true, model_role: r, output_key: plan, before_model: [x.around, x.around], "
+    "after_model: x.around, max_retries: 1, max_context_tokens: 9000, default_next: b}\n"
+    "  - {name: b, stage_order: 2, has_tools: true, tool_access: all, before_tool: [x.around, x.around], after_tool: "
+    "x.around, max_retries: 1}\n",
 };
 const size_t live_n_pipelines = RV_COUNT(live_pipelines);
 
@@ -271,6 +277,34 @@ static const char *const hook_replies[] = {
     "{\"envelope\":{\"outputs\":{\"o\":{\"v\":2}}}}",
 };
 
+/* What a hook around a call says: mostly what fits its place. */
+static const char *around_call(struct live *l, const char *call)
+{
+    static const struct {
+        const char *hook, *replies[3];
+    } places[] = {
+        {"before_model",
+         {"{\"action\":\"replace\",\"request\":{\"prompt\":\"other\"}}",
+          "{\"action\":\"answer\",\"reply\":{\"output\":{\"steps\":[{\"tool\":\"read\"},{\"tool\":\"wipe\"}],\"v\":1}}"
+          "}",
+          "{\"action\":\"block\",\"reason\":\"no\"}"}},
+        {"after_model",
+         {"{\"action\":\"replace\",\"reply\":{\"output\":{\"steps\":[{\"tool\":\"put\"}],\"v\":2}}}",
+          "{\"action\":\"continue\"}", "{\"action\":\"perhaps\"}"}},
+        {"before_tool",
+         {"{\"action\":\"replace\",\"arguments\":{\"x\":7}}", "{\"action\":\"answer\",\"result\":{\"data\":{\"k\":1}}}",
+          "{\"action\":\"block\",\"reason\":\"no\"}"}},
+        {"after_tool",
+         {"{\"action\":\"replace\",\"result\":{\"data\":{\"k\":2}}}", "{\"action\":\"block\",\"reason\":\"no\"}",
+          "{}"}},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(places); i++)
+        if (strstr(call, places[i].hook))
+            return chance(l, 40) ? "" : places[i].replies[live_pick(l, 3)];
+    return "";
+}
+
 static rv_str reply_to(struct live *l, const struct live_call *c)
 {
     if (c->kind == RV_EFFECT_CALL_TOOL)
@@ -280,6 +314,8 @@ static rv_str reply_to(struct live *l, const struct live_call *c)
         return rv_str_of(chance(l, 80) ? "{\"decision\":\"allow\"}" : "{\"decision\":\"confirm\"}");
     if (c->kind == RV_EFFECT_CALL_HOOK && c->entry == RV_NAME_ROUTE)
         return rv_str_of(chance(l, 50) ? "{\"next\":\"end\"}" : "{}");
+    if (c->kind == RV_EFFECT_CALL_HOOK && c->entry == RV_NAME_HOOK && strstr(c->json, "x.around"))
+        return rv_str_of(around_call(l, c->json));
     if (c->kind == RV_EFFECT_CALL_HOOK && c->entry == RV_NAME_HOOK)
         return rv_str_of(hook_replies[live_pick(l, RV_COUNT(hook_replies))]);
     return rv_str_of(outputs[live_pick(l, RV_COUNT(outputs))]);

@@ -55,6 +55,10 @@ static void write_stage(struct rv_rand r, rv_buf *b, int stage, int n)
         rv_buf_puts(b, "    mock_handler: x.mock\n    mock: true\n");
     if (chance(r, 10))
         rv_buf_puts(b, "    routing_function: x.route\n");
+    if (llm && chance(r, 25))
+        rv_buf_puts(b, "    before_model: [x.around, x.around]\n    after_model: x.around\n");
+    if (tools && chance(r, 35))
+        rv_buf_puts(b, "    before_tool: x.around\n    after_tool: [x.around]\n");
     if (stage > 0 && chance(r, 50))
         rv_buf_printf(b, "    requires: [s%d]\n", pick(r, stage));
     if (chance(r, 50))

@@ -93,6 +93,11 @@ static const struct key_row rows[] = {
     {"agent.plan_from", "plan", "other", TOOLS("has_tools: true, tool_access: all, plan_from: @"), {STEPS("read")}},
     {"agent.pre_process", "x.f", "x.g", ONE("pre_process: @")},
     {"agent.post_process", "x.f", "x.g", ONE("post_process: @")},
+    {"agent.before_model", "x.f", "[x.f, x.g]", ONE("before_model: @")},
+    {"agent.after_model", "[x.f]", "x.g", ONE("after_model: @")},
+    {"agent.before_tool", "x.f", "x.g", TOOLS("has_tools: true, tool_access: all, before_tool: @"), {STEPS("read")}},
+    {"agent.after_tool", "x.f", "[x.g]", TOOLS("has_tools: true, tool_access: all, after_tool: @"), {STEPS("read")}},
+    {"agent.max_context_tokens", "1000", "1", ONE("max_context_tokens: @")},
     {"agent.mock_handler", "x.f", "x.g", ONE("mock: true, mock_handler: @")},
     {"agent.mock", "true", "false", ONE("mock_handler: x.f, mock: @")},
 };

@@ -110,6 +110,10 @@ static void write_stage(struct luck *l, rv_buf *b, int stage, int n)
         rv_buf_puts(b, "    routing_function: x.route\n");
     if (chance(l, 15))
         rv_buf_puts(b, "    required_output_fields: [v]\n");
+    if (llm && chance(l, 25))
+        rv_buf_puts(b, "    before_model: [x.bm, x.any]\n    after_model: x.any\n");
+    if (tools && chance(l, 35))
+        rv_buf_puts(b, "    before_tool: x.bt\n    after_tool: [x.at, x.any]\n");
     if (stage > 0 && chance(l, 55))
         write_requires(l, b, stage);
     if (stage > 0 && chance(l, 25))
@@ -180,6 +184,32 @@ static const char *const hooks[] = {
     "{'envelope':{'completed_stage_set':{},'failed_stages':{}}}",
 };
 
+static const char *const around[] = {
+    "",
+    "{'action':'continue'}",
+    "{'action':'replace','request':{'prompt':'other'}}",
+    "{'action':'replace','reply':{'output':{'v':2}}}",
+    "{'action':'replace','arguments':{'k':1}}",
+    "{'action':'replace','result':{'data':{'k':1}}}",
+    "{'action':'answer','reply':{'output':{'v':3}}}",
+    "{'action':'answer','result':{'data':{}}}",
+    "{'action':'block','reason':'no'}",
+};
+
+/* Most that is said of a call fits the place. */
+static const char *around_call(struct luck *l, const char *name)
+{
+    if (chance(l, 40))
+        return "";
+    if (chance(l, 8))
+        return around[pick(l, RV_COUNT(around))];
+    if (strcmp(name, "x.bm") == 0)
+        return chance(l, 60) ? around[2] : around[6];
+    if (strcmp(name, "x.bt") == 0)
+        return chance(l, 60) ? around[4] : chance(l, 50) ? around[7] : around[8];
+    return strcmp(name, "x.at") == 0 ? around[5] : around[1];
+}
+
 static const char *answer(struct drive *d, const struct drive_call *c, bool *handled)
 {
     struct luck *l = d->answer_self;
@@ -198,6 +228,8 @@ static const char *answer(struct drive *d, const struct drive_call *c, bool *han
                : chance(l, 50) ? "{'next':'end'}"
                : chance(l, 50) ? "{}"
                                : "{'terminate':'t'}";
+    if (c->kind == RV_EFFECT_CALL_HOOK && c->entry == RV_NAME_HOOK && !strstr(c->name, "x.p"))
+        return around_call(l, c->name);
     if (c->kind == RV_EFFECT_CALL_HOOK && c->entry == RV_NAME_HOOK)
         return hooks[pick(l, RV_COUNT(hooks))];
     return outputs[pick(l, RV_COUNT(outputs))];
