@@ -5,71 +5,6 @@
 
 #include "coreengine/engine/engine_internal.h"
 
-/* What the script had answered to calls whose answers never reached the journal: they get the same again. */
-struct kept_replies {
-    struct kept_reply {
-        int64_t call_id;
-        struct rv_script_reply reply;
-    } * items;
-    size_t n, cap;
-};
-
-static struct kept_reply *find(struct kept_replies *kept, int64_t call_id)
-{
-    for (size_t i = 0; kept && i < kept->n; i++)
-        if (kept->items[i].call_id == call_id)
-            return &kept->items[i];
-    return NULL;
-}
-
-static void drop(struct kept_replies *kept, struct kept_reply *r)
-{
-    *r = kept->items[--kept->n];
-}
-
-bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out)
-{
-    struct kept_reply *r = find(x->kept, call_id);
-
-    if (!r)
-        return false;
-    *out = r->reply;
-    drop(x->kept, r);
-    return true;
-}
-
-void rv_kept_free(struct kept_replies *kept)
-{
-    for (size_t i = 0; kept && i < kept->n; i++)
-        rv_script_reply_fini(&kept->items[i].reply);
-    if (kept)
-        free(kept->items);
-    free(kept);
-}
-
-/* The script answered this call then, so it does now. A hole in it shows again when the call is made. */
-static int ask_script(rv_exec *x, const struct rv_effect *e, rv_err **err)
-{
-    struct kept_replies *kept = x->kept;
-    struct rv_script_reply reply;
-    rv_err *hole = NULL;
-
-    if (kept->n == kept->cap) {
-        size_t cap = kept->cap ? kept->cap * 2 : 16;
-        struct kept_reply *items = realloc(kept->items, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "replay a script");
-        kept->items = items;
-        kept->cap = cap;
-    }
-    int rc = rv_script_ask(x, e, &reply, &hole);
-    rv_err_free(hole);
-    if (rc < 0)
-        return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "replay a script") : 0;
-    kept->items[kept->n++] = (struct kept_reply){e->call_id, reply};
-    return 0;
-}
-
 /* What a replay finds out about the run's earlier lives. */
 struct past {
     rv_exec *x;
@@ -102,6 +37,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 {
     struct past *p = self;
     rv_exec *x = p->x;
+    struct rv_script_reply answered;
     struct rv_response response;
     int rc = 0;
 
@@ -114,16 +50,13 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
         p->told_us = ev->now_us;
     if (rc < 0 || !x->kept)
         return rc;
-    struct kept_reply *answered = find(x->kept, ev->call_id);
-    if (answered && ev->call_id) {
-        rv_script_reply_fini(&answered->reply);
-        drop(x->kept, answered);
-    }
+    if (ev->call_id && rv_kept_take(x, ev->call_id, &answered))
+        rv_script_reply_fini(&answered);
     if (ev->kind == RV_EVENT_ANSWER && x->answers)
         (void)rv_script_answer(x->opts.script, &response, NULL);
     for (size_t i = 0; rc == 0 && i < effects->n; i++)
         if (rv_script_plays(x, &effects->items[i]))
-            rc = ask_script(x, &effects->items[i], err);
+            rc = rv_kept_ask(x, &effects->items[i], err);
     return rc;
 }
 
@@ -148,7 +81,7 @@ static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **e
     } else {
         x->answers = begin.answers_from_script;
         rv_journal_hold(x->opts.journal, x->answers || x->opts.holds);
-        x->kept = calloc(1, sizeof *x->kept);
+        x->kept = rv_kept_new();
         rc = x->kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "recover a run");
         if (rc == 0 && begin.script_at) /* of a run that began where another one stood */
             rc = rv_script_set_position(x->opts.script, begin.script_at, err);
