@@ -187,7 +187,7 @@ static void tell_cancel(rv_exec *x)
 
 static void cancel(rv_exec *x)
 {
-    if (x->over || x->is_keeping) /* heard when the step is kept */
+    if (x->over || x->is_keeping || x->is_opening) /* heard when the step is kept, or the journal open */
         return;
     if (rv_run_is_finished(x->run)) { /* it waits for the script's answer: then it stays interrupted */
         rv_call_free_all(x);
@@ -347,6 +347,13 @@ void rv_engine_free(rv_engine *e)
     for (rv_exec *x = e->execs, *next; x; x = next) {
         next = x->next;
         rv_keep_wait(x);
+        if (x->is_freed) {
+            rv_exec_free(x);
+            continue;
+        }
+        if (x->own)
+            rv_own_end(x->own);
+        x->own = NULL;
         rv_call_free_all(x);
         x->over = true;
         x->engine = NULL;
@@ -354,7 +361,7 @@ void rv_engine_free(rv_engine *e)
     }
     rv_signals_unwatch(e);
     rv_leases_free(e);
-    rv_writer_free(e->writer);
+    rv_writer_stop(e);
     rv_models_free(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);
@@ -364,6 +371,25 @@ void rv_engine_free(rv_engine *e)
     free(e->tools);
     rv_index_fini(&e->tool_index);
     free(e);
+}
+
+static void close_now(rv_engine *e)
+{
+    void (*on_closed)(void *self) = e->on_closed;
+    void *self = e->closed_self;
+
+    rv_engine_free(e);
+    if (on_closed)
+        on_closed(self);
+}
+
+void rv_engine_close(rv_engine *e, void (*on_closed)(void *self), void *self)
+{
+    e->close = close_now;
+    e->on_closed = on_closed;
+    e->closed_self = self;
+    rv_loop_hold(e->loop);
+    rv_loop_wake(e->loop);
 }
 
 void rv_engine_cancel_all(rv_engine *e)
@@ -387,8 +413,9 @@ int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
     bool is_virtual = e->opts.virtual_time;
 
     while (!x->over) {
-        int rc =
-            x->calls || x->cancel_asked || x->is_keeping ? 0 : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
+        int rc = x->calls || x->cancel_asked || x->is_keeping || x->is_opening
+                     ? 0
+                     : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
         if (rc == 0 && !engine_turn(e) && !is_virtual)
             rc = rv_loop_run(e, true, err);
         else if (rc == 0 && ++e->n_turns % LOOK_EVERY == 0 && e->loop)

@@ -33,6 +33,7 @@ struct write {
     void (*rest)(struct write *w, rv_store *store); /* once that is durable; may be NULL */
     void (*done)(struct write *w);                  /* on the loop */
     int64_t until_us;                               /* when its lease ends */
+    bool is_alone;                                  /* it makes transactions of its own: written once, without others */
     bool is_written;                                /* guarded by the lock */
     int rc;                                         /* when it is done: what it came to */
     rv_err *err;                                    /* why; its owner's */
@@ -72,9 +73,13 @@ struct rv_engine {
     atomic_bool cancel_all;            /* any thread */
     bool any_cancel;                   /* some run has cancel_asked */
     struct writer *writer;             /* NULL: steps are kept by the loop thread; see keep.c */
-    struct lease_write *lease_write;   /* under way; NULL: none; see keep.c */
-    size_t n_live;                     /* runs that are not over */
-    size_t n_untold;                   /* runs that are over, and on_over has not been told */
+    struct own_journal *given_up;      /* without a run */
+    void (*close)(rv_engine *e);       /* rv_engine_close() was called: for the loop, once nothing is left */
+    void (*on_closed)(void *self);
+    void *closed_self;
+    struct lease_write *lease_write; /* under way; NULL: none; see keep.c */
+    size_t n_live;                   /* runs that are not over */
+    size_t n_untold;                 /* runs that are over, and on_over has not been told */
     unsigned n_turns;
     struct tool_record *tools;
     size_t n_tools, cap_tools;
@@ -86,6 +91,18 @@ struct rv_engine {
 };
 
 struct kept_replies; /* scripted.c */
+
+/* The journal that a run has for itself: on a given loop the store thread opens it and gives it up. */
+struct own_journal {
+    struct own_journal *next; /* of those without a run, which the store thread has */
+    struct write write;
+    rv_engine *engine;
+    rv_exec *x;                /* NULL: freed before it was open */
+    rv_journal *journal;       /* NULL: not open yet */
+    char *run, *tenant, *user; /* to open it with; tenant and user may be NULL */
+    bool cancels, has_response, is_orphan;
+    struct rv_response response; /* the texts are owned */
+};
 
 /* Agents that are asked, as a source of one tool: ask.c. */
 struct ask_tools {
@@ -118,6 +135,9 @@ struct rv_exec {
     size_t unkept_len;
     struct call *calls;
     bool over, cancel_asked;
+    struct own_journal *own;    /* NULL: the journal is the caller's */
+    bool is_opening;            /* the store thread opens it: there is no rv_run yet */
+    bool is_freed;              /* by the caller, while a step is kept */
     struct write write;         /* the step being kept */
     bool is_keeping;            /* it is: nothing is told to the core, and the effects wait */
     bool is_broken;             /* meanwhile, by rc and err: it is over when the step is kept */
@@ -182,9 +202,19 @@ bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out);
 bool rv_keeps_aside(const rv_exec *x); /* its steps are written by the thread of the store */
 /** The thread of a store whose writes wait, for an engine on a given loop. */
 RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
+void rv_writer_stop(rv_engine *e); /* blocks until all is written */
 /** Have the step written that the effects at hand belong to; they are performed when it is durable. */
 RV_MUST_CHECK int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err);
 void rv_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
+/** scope and run are copied. NULL: no memory. */
+struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run);
+void rv_own_orphan(struct own_journal *o); /* its run is freed while the store thread opens it */
+void rv_own_unlink(struct own_journal *o); /* the store thread has done what was asked */
+/** Give up the journal and free o: on the store thread, if there is one. */
+void rv_own_end(struct own_journal *o);
+/** Copy the answer for the time when the journal is open. RV_E_STATE: there is one. */
+RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err);
+void rv_own_free(struct own_journal *o); /* the memory alone */
 /** Renew what is due, and cancel what others asked to be cancelled. */
 void rv_leases_tend(rv_engine *e);
 void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */

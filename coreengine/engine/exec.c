@@ -241,11 +241,21 @@ static int first_step(rv_exec *x, const struct rv_response *response, rv_err **e
 
 int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err)
 {
+    const struct rv_store_scope anybody = {0};
     rv_exec *x = calloc(1, sizeof *x);
 
-    if (!x)
+    if (x)
+        x->engine = e;
+    if (x && opts->takes_journal)
+        x->own = rv_own_new(x, &anybody, rv_journal_run(opts->journal));
+    if (!x || (opts->takes_journal && !x->own)) {
+        if (opts->takes_journal)
+            rv_journal_free(opts->journal);
+        free(x);
         return RV_FAIL(err, RV_E_NOMEM, "start a run");
-    x->engine = e;
+    }
+    if (x->own)
+        x->own->journal = opts->journal;
     x->opts = *opts;
     x->answers = opts->answer_from_script && opts->script;
     if (opts->journal)
@@ -314,6 +324,8 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
     rv_engine *e = x->engine;
     struct rv_event ev = {.kind = RV_EVENT_ANSWER, .response = *response};
 
+    if (e && x->is_opening)
+        return rv_own_answer(x->own, response, err);
     if (!e || !x->over || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
         return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
     if (x->opts.journal && !x->answers && !x->opts.holds)
@@ -391,22 +403,52 @@ rv_envelope *rv_exec_steal_envelope(rv_exec *x)
     return x->run ? rv_run_steal_envelope(x->run) : NULL;
 }
 
+/* The step under way is written first: then step_done() comes back here. */
+static void free_later(rv_exec *x)
+{
+    x->is_freed = true;
+    rv_call_free_all(x);
+    x->opts.observer = (struct rv_observer){0};
+    x->opts.on_piece = NULL;
+    x->opts.on_payload = NULL;
+    x->opts.on_state = NULL;
+    x->opts.on_input = NULL;
+    x->opts.on_effect = NULL;
+}
+
+static void leave_engine(rv_exec *x)
+{
+    rv_engine *e = x->engine;
+
+    if (x->is_opening)
+        rv_own_orphan(x->own);
+    else
+        rv_keep_wait(x);
+    if (x->own && !x->is_opening)
+        rv_own_end(x->own);
+    rv_call_free_all(x);
+    e->n_live -= !x->over;
+    e->n_untold -= x->is_untold;
+    if (x->prev)
+        x->prev->next = x->next;
+    else
+        e->execs = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+}
+
 void rv_exec_free(rv_exec *x)
 {
     if (!x)
         return;
-    if (x->engine) {
-        rv_keep_wait(x);
-        rv_call_free_all(x);
-        x->engine->n_live -= !x->over;
-        x->engine->n_untold -= x->is_untold;
-        if (x->prev)
-            x->prev->next = x->next;
-        else
-            x->engine->execs = x->next;
-        if (x->next)
-            x->next->prev = x->prev;
+    if (x->engine && x->is_keeping && x->opts.on_free) {
+        free_later(x);
+        return;
     }
+    void (*on_free)(void *self) = x->opts.on_free;
+    void *self = x->opts.self;
+    if (x->engine)
+        leave_engine(x);
     rv_run_tools_fini(&x->tools);
     rv_run_free(x->run);
     rv_conversation_free(x->conversation);
@@ -416,4 +458,6 @@ void rv_exec_free(rv_exec *x)
     free(x->scripted);
     rv_err_free(x->err);
     free(x);
+    if (on_free)
+        on_free(self);
 }

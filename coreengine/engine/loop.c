@@ -127,9 +127,14 @@ static void on_prepare(uv_prepare_t *prepare)
 
     while (uv_hrtime() < until_ns && l->engine->turn(l->engine))
         n++;
+    rv_engine *e = l->engine;
+    if (e->close && !e->execs && !e->given_up && !e->lease_write) {
+        e->close(e);
+        return;
+    }
     arm(l, n > 0); /* a caller that waits for a run checks whether it is over before the loop sleeps */
     if (l->uv != &l->own)
-        hold(l, l->engine->n_live > 0);
+        hold(l, e->n_live > 0 || e->close);
 }
 
 static void close_own(struct shell_loop *l)

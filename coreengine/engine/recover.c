@@ -242,19 +242,24 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
     return rc;
 }
 
-static int go_on(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
-                 const struct rv_response *response, bool cancel, rv_exec **out, rv_err **err)
+static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv_response *response, bool cancel,
+                 rv_err **err)
+{
+    int rc = take_begin(x, scope, err);
+    if (rc == 0)
+        rc = step_on(x, scope, response, cancel, err);
+    return rc < 0 ? rc : rv_exec_begin(x, err);
+}
+
+static int continue_run(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                        const struct rv_response *response, bool cancel, rv_exec **out, rv_err **err)
 {
     rv_exec *x = NULL;
 
     int rc = rv_exec_new(e, opts, &x, err);
     if (rc < 0)
         return rc;
-    rc = take_begin(x, scope, err);
-    if (rc == 0)
-        rc = step_on(x, scope, response, cancel, err);
-    if (rc == 0)
-        rc = rv_exec_begin(x, err);
+    rc = go_on(x, scope, response, cancel, err);
     if (rc < 0) {
         if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
             rv_exec_tell_end(x, *err);
@@ -268,11 +273,93 @@ static int go_on(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_
 int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
                        const struct rv_response *response, rv_exec **out, rv_err **err)
 {
-    return go_on(e, opts, scope, response, false, out, err);
+    return continue_run(e, opts, scope, response, false, out, err);
 }
 
 int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
                               rv_exec **out, rv_err **err)
 {
-    return go_on(e, opts, scope, NULL, true, out, err);
+    return continue_run(e, opts, scope, NULL, true, out, err);
+}
+
+/* --- runs that the store thread takes over --- */
+
+static struct own_journal *own_of(struct write *w)
+{
+    return (struct own_journal *)((char *)w - offsetof(struct own_journal, write));
+}
+
+static int open_journal(struct write *w, rv_store *store, rv_err **err)
+{
+    struct own_journal *o = own_of(w);
+    const rv_engine *e = o->engine;
+    const struct rv_store_scope scope = {o->tenant, o->user};
+
+    return rv_journal_open(store, &scope, o->run, e->opts.owner, e->clock.now_us(e->clock.self), e->opts.lease_us,
+                           &o->journal, err);
+}
+
+static int opened(struct own_journal *o, rv_err **err)
+{
+    const struct rv_store_scope scope = {o->tenant, o->user};
+    rv_exec *x = o->x;
+
+    rv_journal_move(o->journal, x->engine->opts.store);
+    x->opts.journal = o->journal;
+    rv_journal_hold(o->journal, x->answers || x->opts.holds);
+    return go_on(x, &scope, o->has_response ? &o->response : NULL, o->cancels || x->cancel_asked, err);
+}
+
+/* On the loop. */
+static void open_done(struct write *w)
+{
+    struct own_journal *o = own_of(w);
+    rv_exec *x = o->x;
+    rv_err *err = w->err;
+    int rc = w->rc;
+
+    w->err = NULL;
+    if (!x) { /* it was freed meanwhile */
+        rv_err_free(err);
+        rv_own_unlink(o);
+        rv_own_end(o);
+        return;
+    }
+    x->is_opening = false;
+    x->last_us = rv_engine_now_us(x->engine);
+    if (rc == 0)
+        rc = opened(o, &err);
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+}
+
+int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope, const char *run,
+                   const struct rv_response *response, bool cancels, rv_exec **out, rv_err **err)
+{
+    rv_exec *x = NULL;
+
+    int rc = rv_exec_new(e, opts, &x, err);
+    if (rc < 0)
+        return rc;
+    x->own = rv_own_new(x, scope, run);
+    rc = x->own ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a run");
+    if (rc == 0 && response)
+        rc = rv_own_answer(x->own, response, err);
+    if (rc == 0)
+        x->own->cancels = cancels;
+    if (rc == 0 && e->writer) {
+        x->is_opening = true;
+        x->own->write = (struct write){.write = open_journal, .done = open_done, .is_alone = true};
+        rv_writer_submit(e->writer, &x->own->write);
+    } else if (rc == 0) {
+        rc = open_journal(&x->own->write, e->opts.store, err);
+        if (rc == 0)
+            rc = opened(x->own, err);
+    }
+    if (rc < 0) {
+        rv_exec_free(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
 }

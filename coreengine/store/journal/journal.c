@@ -86,6 +86,11 @@ void rv_journal_free(rv_journal *j)
     free(j);
 }
 
+void rv_journal_move(rv_journal *j, rv_store *store)
+{
+    j->store = store;
+}
+
 const char *rv_journal_run(const rv_journal *j)
 {
     return j->run;
