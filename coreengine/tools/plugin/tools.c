@@ -94,7 +94,7 @@ struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_
     size_t size = sizeof(struct rv_plugin_work) + call->args.len + 1;
 
     for (size_t i = 0; i < RV_COUNT(ids); i++)
-        size += strlen(ids[i]) + 1;
+        size += rv_str_of(ids[i]).len + 1; /* NULL is "" */
     struct rv_plugin_work *w = malloc(size);
     if (!w)
         return NULL;
