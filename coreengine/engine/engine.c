@@ -78,7 +78,7 @@ static void answer(struct call *c)
     if (c->model && !rv_model_due(c))
         return;
     if (rv_call_is_under_way(c)) { /* due because no answer came in time */
-        RV_LOG(x->engine->opts.log, WARN, "call.timeout", RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name),
+        RV_LOG(x->log, WARN, "call.timeout", RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name),
                RV_F_I64("call_id", c->call_id));
         rv_call_timed_out(c);
     }
@@ -241,7 +241,7 @@ static void tell_questions(rv_exec *x)
     const rv_envelope *env = rv_run_envelope(x->run);
     const char *asked_by = rv_run_asked_by(x->run);
     if (rv_pendings_of(env, asked_by ? asked_by : rv_envelope_fields(env)->current_stage, &p, &err) < 0)
-        RV_LOG(x->engine->opts.log, ERROR, "question.untold", RV_F_ERR("error", err));
+        RV_LOG(x->log, ERROR, "question.untold", RV_F_ERR("error", err));
     for (size_t i = 0; i < p.n && x->over; i++)
         o->on_question(o->self, x, &p.items[i]);
     rv_pendings_fini(&p);

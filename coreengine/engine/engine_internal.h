@@ -125,6 +125,7 @@ struct rv_exec {
     rv_engine *engine; /* NULL: it is gone */
     uint64_t number;   /* the order of starting */
     struct rv_exec_opts opts;
+    rv_log *log;                      /* the engine's, with the run's id; owned; NULL: there is none */
     struct rv_catalog under, catalog; /* of the capabilities; what the core decides by: `tools` as a catalog */
     struct run_tools tools;
     bool *scripted;                       /* per stage; owned */
@@ -165,6 +166,7 @@ int64_t rv_exec_now_us(rv_exec *x);
 int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us);
 /** A run of e with everything but its rv_run. */
 RV_MUST_CHECK int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err);
+void rv_exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
 /** Tell the core, and the journal. Performs nothing: the effects wait in x->effects. */
 RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** Have the effects at hand performed in the next turn. */
@@ -174,7 +176,7 @@ void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the t
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
 /** The journal has refused the step: keep its texts for the caller that waits for them, and add a hint. */
-void rv_exec_unkept_by(rv_exec *x, rv_err **err);
+void rv_exec_unkept_by(rv_exec *x, int rc, rv_err **err);
 
 /* --- observe.c --- */
 
@@ -214,7 +216,6 @@ void rv_own_unlink(struct own_journal *o); /* the store thread has done what was
 void rv_own_end(struct own_journal *o);
 /** Copy the answer for the time when the journal is open. RV_E_STATE: there is one. */
 RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err);
-void rv_own_free(struct own_journal *o); /* the memory alone */
 /** Renew what is due, and cancel what others asked to be cancelled. */
 void rv_leases_tend(rv_engine *e);
 void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */

@@ -121,6 +121,14 @@ int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us)
     return run_us > x->ahead_us ? run_us - x->ahead_us : run_us;
 }
 
+void rv_exec_bind_log(rv_exec *x, const char *run)
+{
+    const struct rv_field fields[] = {RV_F_TEXT("run_id", run), RV_F_TEXT("pipeline", x->opts.pipeline->name)};
+
+    if (!x->log)
+        x->log = rv_log_bind(x->engine->opts.log, fields, RV_COUNT(fields));
+}
+
 /* Takes env on every path. */
 static int new_run(rv_exec *x, rv_envelope *env, rv_err **err)
 {
@@ -173,10 +181,12 @@ rv_str rv_exec_unkept(const rv_exec *x)
     return (rv_str){x->unkept, x->unkept ? x->unkept_len : 0};
 }
 
-void rv_exec_unkept_by(rv_exec *x, rv_err **err)
+void rv_exec_unkept_by(rv_exec *x, int rc, rv_err **err)
 {
     x->is_unkept = true;
     save_unkept(x);
+    if (rc == RV_E_STATE)
+        RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "another process has the run"));
     rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
                 rv_journal_run(x->opts.journal));
 }
@@ -195,7 +205,7 @@ static int keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
             rv_lease_proved(x);
     }
     if (rc < 0)
-        rv_exec_unkept_by(x, err);
+        rv_exec_unkept_by(x, rc, err);
     return rc;
 }
 
@@ -241,13 +251,13 @@ static int first_step(rv_exec *x, const struct rv_response *response, rv_err **e
 
 int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err)
 {
-    const struct rv_store_scope anybody = {0};
+    const struct rv_store_scope all = {0};
     rv_exec *x = calloc(1, sizeof *x);
 
     if (x)
         x->engine = e;
     if (x && opts->takes_journal)
-        x->own = rv_own_new(x, &anybody, rv_journal_run(opts->journal));
+        x->own = rv_own_new(x, &all, rv_journal_run(opts->journal));
     if (!x || (opts->takes_journal && !x->own)) {
         if (opts->takes_journal)
             rv_journal_free(opts->journal);
@@ -295,6 +305,7 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
         rv_exec_free(x);
         return rc;
     }
+    rv_exec_bind_log(x, rv_envelope_fields(env)->envelope_id);
     rc = new_run(x, env, err);
     if (rc == 0)
         rc = first_step(x, response, err);
@@ -450,6 +461,7 @@ void rv_exec_free(rv_exec *x)
     if (x->engine)
         leave_engine(x);
     rv_run_tools_fini(&x->tools);
+    rv_log_free(x->log);
     rv_run_free(x->run);
     rv_conversation_free(x->conversation);
     rv_effects_fini(&x->effects);

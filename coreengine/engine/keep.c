@@ -78,10 +78,13 @@ static void renewed(rv_engine *e, int64_t now_us, int64_t until_us, int rc, cons
     for (rv_exec *x = e->execs; x; x = x->next) {
         if (!x->opts.journal)
             continue;
-        if (now_us < rv_journal_lease_until_us(x->opts.journal))
+        if (now_us < rv_journal_lease_until_us(x->opts.journal)) {
             rv_journal_renewed(x->opts.journal, until_us);
-        else
-            x->hoped_until_us = until_us; /* unless it was taken over meanwhile: the next step will tell */
+            continue;
+        }
+        if (has_lease(x) && !x->hoped_until_us)
+            RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "it ran out before it was renewed"));
+        x->hoped_until_us = until_us; /* unless it was taken over meanwhile: the next step will tell */
     }
     e->renew_at_us = now_us + lease_us(e) / 3;
 }
@@ -166,7 +169,7 @@ static void tended(struct write *w)
     if (l->renews)
         renewed(e, l->now_us, l->until_us, w->rc, w->err);
     for (size_t at = 0; at < ids.len; at += strlen(ids.ptr + at) + 1)
-        RV_IGNORE(cancel_run(e, ids.ptr + at, NULL), "it can not fail");
+        RV_IGNORE(cancel_run(e, ids.ptr + at, NULL), "it cannot fail");
     lease_write_free(l);
 }
 
@@ -308,7 +311,7 @@ static int kept(rv_exec *x, rv_err **err)
     if (rc == 0)
         rv_lease_proved(x);
     else
-        rv_exec_unkept_by(x, &failed);
+        rv_exec_unkept_by(x, rc, &failed);
     *err = failed;
     return rc;
 }
@@ -367,7 +370,7 @@ void rv_keep_wait(rv_exec *x)
 
 /* --- journals of their own --- */
 
-void rv_own_free(struct own_journal *o)
+static void own_free(struct own_journal *o)
 {
     char *const texts[] = {o->run,
                            o->tenant,
@@ -400,7 +403,7 @@ struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, c
     o->x = x;
     if (dup_text(&o->run, run) && dup_text(&o->tenant, scope->tenant) && dup_text(&o->user, scope->user))
         return o;
-    rv_own_free(o);
+    own_free(o);
     return NULL;
 }
 
@@ -460,7 +463,7 @@ void rv_own_unlink(struct own_journal *o)
 static void given_up(struct write *w)
 {
     rv_own_unlink(own_of(w));
-    rv_own_free(own_of(w));
+    own_free(own_of(w));
 }
 
 void rv_own_orphan(struct own_journal *o)
@@ -476,7 +479,7 @@ void rv_own_end(struct own_journal *o)
 
     if (!o->journal || !e->writer) {
         rv_journal_free(o->journal);
-        rv_own_free(o);
+        own_free(o);
         return;
     }
     o->x = NULL;
@@ -498,6 +501,6 @@ void rv_writer_stop(rv_engine *e)
     rv_writer_free(e->writer);
     for (struct own_journal *o = e->given_up, *next; o; o = next) {
         next = o->next;
-        rv_own_free(o);
+        own_free(o);
     }
 }

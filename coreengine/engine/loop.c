@@ -238,7 +238,7 @@ struct uv_loop_s *rv_loop_uv(struct shell_loop *l)
 void rv_loop_wake(void *loop)
 {
     struct shell_loop *l = loop;
-    RV_IGNORE(uv_async_send(&l->async), "the handle is open as long as somebody can call this");
+    RV_IGNORE(uv_async_send(&l->async), "the handle is open as long as a thread can call this");
 }
 
 void rv_loop_hold(struct shell_loop *l)

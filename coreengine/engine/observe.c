@@ -201,8 +201,7 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
 
     if (x->is_end_told)
         return;
-    RV_LOG(x->engine->opts.log, WARN, "run.stop", RV_F_TEXT("run_id", env ? rv_envelope_fields(env)->envelope_id : ""),
-           RV_F_ERR("error", err));
+    RV_LOG(x->log, WARN, "run.stop", RV_F_ERR("error", err));
     x->is_end_told = true;
     if (!x->opts.observer.on_event)
         return;
@@ -282,15 +281,13 @@ static size_t copy_members(json_object *of, const char *const *names, struct rv_
 
 static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
 {
-    rv_log *log = x->engine->opts.log;
-    struct rv_field fields[5 + MAX_MEMBERS];
+    rv_log *log = x->log;
+    struct rv_field fields[3 + MAX_MEMBERS];
     json_object *members = NULL;
     size_t n = 0;
 
     if (!rv_log_on(log, records[e->emit].level))
         return;
-    fields[n++] = RV_F_TEXT("run_id", rv_envelope_fields(rv_run_envelope(x->run))->envelope_id);
-    fields[n++] = RV_F_TEXT("pipeline", x->opts.pipeline->name);
     if (e->stage >= 0) {
         fields[n++] = RV_F_TEXT("stage", x->opts.pipeline->agents[e->stage].name);
         fields[n++] = RV_F_I64("visit", e->visit);

@@ -230,9 +230,7 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
         rc = rv_exec_step(x, &ev, err);
     }
     if (rc == 0 && ev.kind == RV_EVENT_RECOVER) {
-        RV_LOG(x->engine->opts.log, INFO, "run.recover", RV_F_TEXT("run_id", rv_journal_run(x->opts.journal)),
-               RV_F_TEXT("pipeline", x->opts.pipeline->name), RV_F_I64("events", p.n_events),
-               RV_F_I64("open_calls", open.n));
+        RV_LOG(x->log, INFO, "run.recover", RV_F_I64("events", p.n_events), RV_F_I64("open_calls", open.n));
         rc = note_gap(&p, ev.now_us, x->run, err);
         if (rc == 0)
             rc = ask_again(&p, &open, err);
@@ -245,6 +243,12 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
 static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv_response *response, bool cancel,
                  rv_err **err)
 {
+    const char *before = rv_journal_owner_before(x->opts.journal);
+
+    rv_exec_bind_log(x, rv_journal_run(x->opts.journal));
+    if (before[0])
+        RV_LOG(x->log, INFO, "run.takeover", RV_F_TEXT("owner", before),
+               RV_F_BOOL("may_live", rv_journal_owner_may_live(x->opts.journal)));
     int rc = take_begin(x, scope, err);
     if (rc == 0)
         rc = step_on(x, scope, response, cancel, err);
@@ -341,6 +345,7 @@ int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct r
     int rc = rv_exec_new(e, opts, &x, err);
     if (rc < 0)
         return rc;
+    rv_exec_bind_log(x, run);
     x->own = rv_own_new(x, scope, run);
     rc = x->own ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a run");
     if (rc == 0 && response)

@@ -288,7 +288,7 @@ static int keep(struct call *c, struct rv_effect *e, rv_err **err)
 {
     c->asked = malloc(sizeof *c->asked);
     if (!c->asked)
-        return RV_FAIL(err, RV_E_NOMEM, "ask what became of a call");
+        return RV_FAIL(err, RV_E_NOMEM, "ask about the outcome of a call");
     *c->asked = *e;
     e->request = NULL;
     e->owned_name = NULL;
@@ -341,8 +341,8 @@ static int find_outcome(rv_exec *x, struct call *c, struct rv_effect *e, rv_err 
 {
     const struct rv_tool_info *info = x->under.tool(x->under.self, rv_str_of(e->name));
 
-    RV_LOG(x->engine->opts.log, WARN, "call.outcome_unknown", RV_F_TEXT("tool", e->name),
-           RV_F_I64("call_id", e->call_id), RV_F_TEXT("key", e->key ? e->key : ""));
+    RV_LOG(x->log, WARN, "call.outcome_unknown", RV_F_TEXT("tool", e->name), RV_F_I64("call_id", e->call_id),
+           RV_F_TEXT("key", e->key ? e->key : ""));
     /* what a probe does not see yet may still come of an owner who lives */
     bool settled = rv_exec_now_us(x) >= x->under_way_until_us;
     if (!e->key || !x->opts.plugins || !info || !info->has_probe || !settled) {
@@ -385,7 +385,8 @@ bool rv_call_probed(struct call *c)
     bool happened = false;
 
     if (!c->failed)
-        RV_IGNORE(rv_json_parse(rv_buf_str(&c->text), &opts, &answer, NULL), "what can not be read says nothing");
+        RV_IGNORE(rv_json_parse(rv_buf_str(&c->text), &opts, &answer, NULL),
+                  "an answer that cannot be read says nothing");
     if (!answer || !rv_json_get_bool(answer, "happened", &happened)) {
         json_object_put(answer);
         rv_call_forget_asked(c);

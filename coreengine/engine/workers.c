@@ -1,12 +1,11 @@
 /* The pool: threads that run capability code. One lock guards everything in it and is never held while a capability
  * runs. Workers are detached and count their references to the pool; the last one frees it: no thread has to wait for a
  * call that does not return. Such a call is given up: its worker no longer counts, another one takes its place. */
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
+#include <uv.h>
 
 #include "coreengine/engine/engine_internal.h"
 
@@ -14,7 +13,7 @@
 #define WORKERS          64                /* unless told: most calls wait for something, and need no core for it */
 #define IDLE_US          INT64_C(10000000) /* unless told: then a worker without work leaves */
 #define MAX_STUCK        64                /* given-up calls that still run; further calls fail at once */
-#define LOOP_PATIENCE_US 10000             /* of the loop with work that says it never blocks */
+#define LOOP_PATIENCE_NS 10000000          /* of the loop with work that says it never blocks */
 
 /* One piece of work on its way. The pool's lock guards it, except for `work` and `pool`, which do not change. */
 struct job {
@@ -92,20 +91,6 @@ static void unref_and_unlock(struct pool *p)
     free(p);
 }
 
-static struct job *take_queued(struct pool *p)
-{
-    struct job *j = p->queue;
-
-    p->queue = j->next;
-    if (!p->queue)
-        p->queue_end = &p->queue;
-    j->next = NULL;
-    j->state = JOB_RUNNING;
-    p->n_queued--;
-    p->n_running++;
-    return j;
-}
-
 /* The lock is held. */
 static void set_done(struct job *j)
 {
@@ -140,8 +125,18 @@ static void over(struct rv_tool_work *w)
     pthread_mutex_unlock(&p->lock);
 }
 
-static void run_job(struct pool *p, struct job *j)
+/* The first of the queue; the lock is held before and after. */
+static void run_next(struct pool *p)
 {
+    struct job *j = p->queue;
+
+    p->queue = j->next;
+    if (!p->queue)
+        p->queue_end = &p->queue;
+    j->next = NULL;
+    j->state = JOB_RUNNING;
+    p->n_queued--;
+    p->n_running++;
     pthread_mutex_unlock(&p->lock);
     bool is_over = j->work->run(j->work);
     pthread_mutex_lock(&p->lock);
@@ -158,27 +153,25 @@ static void run_job(struct pool *p, struct job *j)
     pthread_cond_broadcast(&p->done);
 }
 
+/* NULL: memory is short; json is a piece. */
 static struct piece *new_piece(struct rv_plugin_work *w, rv_str json)
 {
     struct piece *p = calloc(1, sizeof *p);
     json_object *said = NULL, *text = NULL;
 
-    if (!p || rv_json_parse(json, NULL, &said, NULL) < 0) {
-        free(p);
-        return NULL;
+    if (p && rv_json_parse(json, NULL, &said, NULL) == 0) {
+        p->is_thinking = json_object_object_get_ex(said, "thinking", &text);
+        if (!p->is_thinking)
+            json_object_object_get_ex(said, "text", &text);
+        p->work = w;
+        p->text = rv_str_dup(rv_json_str(text));
+        p->len = rv_json_str(text).len;
+        json_object_put(said);
     }
-    p->is_thinking = json_object_object_get_ex(said, "thinking", &text);
-    if (!p->is_thinking)
-        json_object_object_get_ex(said, "text", &text);
-    p->work = w;
-    p->text = rv_str_dup(rv_json_str(text));
-    p->len = rv_json_str(text).len;
-    json_object_put(said);
-    if (!p->text) {
-        free(p);
-        return NULL;
-    }
-    return p;
+    if (p && p->text)
+        return p;
+    free(p);
+    return NULL;
 }
 
 static void tell_piece(const struct piece *p)
@@ -192,7 +185,6 @@ int rv_pool_take_piece(void *work, rv_str json)
     const struct job *j = w->work.host;
     struct pool *p = j->pool;
     struct piece *piece = new_piece(w, json);
-    bool is_wanted = true;
 
     if (!piece)
         return -1;
@@ -202,7 +194,7 @@ int rv_pool_take_piece(void *work, rv_str json)
         return 0;
     }
     pthread_mutex_lock(&p->lock);
-    is_wanted = !j->given_up && !p->stopping;
+    bool is_wanted = !j->given_up && !p->stopping;
     if (is_wanted) {
         *p->pieces_end = piece;
         p->pieces_end = &piece->next;
@@ -251,10 +243,9 @@ static void *worker(void *self)
 
     pthread_mutex_lock(&p->lock);
     for (;;) {
-        bool any = wait_for_work(p);
-        if (!any || p->stopping || p->n_threads - p->n_stuck > p->limit)
+        if (!wait_for_work(p) || p->stopping || p->n_threads - p->n_stuck > p->limit)
             break; /* idle, the end, or a stuck call came back and its place is taken */
-        run_job(p, take_queued(p));
+        run_next(p);
     }
     p->n_threads--;
     pthread_cond_broadcast(&p->done);
@@ -365,10 +356,10 @@ void rv_pool_free(struct pool *p)
 
 static int submit(struct pool *p, struct job *j, rv_err **err)
 {
+    int rc = RV_E_LIMIT;
+
     pthread_mutex_lock(&p->lock);
-    size_t stuck = p->n_stuck;
-    int rc = stuck >= MAX_STUCK ? RV_E_LIMIT : 0;
-    if (rc == 0) {
+    if (p->n_stuck < MAX_STUCK) {
         p->n_queued++;
         rc = staff(p);
         if (rc < 0)
@@ -381,29 +372,22 @@ static int submit(struct pool *p, struct job *j, rv_err **err)
     }
     pthread_mutex_unlock(&p->lock);
     if (rc == RV_E_LIMIT)
-        return RV_FAIL(err, rc, "%zu calls that were given up are still running; no further one is started", stuck);
+        return RV_FAIL(err, rc, "%d calls that were given up are still running; no further one is started", MAX_STUCK);
     return rc < 0 ? RV_FAIL(err, rc, "no worker thread can be started") : 0;
-}
-
-static int64_t real_now(void)
-{
-    const struct rv_clock clock = rv_clock_system();
-
-    return clock.now_us(clock.self);
 }
 
 /* Here and now; the log names work that says it never blocks and does. */
 static void run_here(rv_engine *e, struct job *j)
 {
     struct rv_tool_work *w = j->work;
-    int64_t begun_us = real_now();
+    uint64_t begun_ns = uv_hrtime();
 
     j->state = JOB_RUNNING;
     bool is_over = w->run(w);
-    int64_t us = real_now() - begun_us;
-    if (us > LOOP_PATIENCE_US)
+    uint64_t ns = uv_hrtime() - begun_ns;
+    if (ns > LOOP_PATIENCE_NS)
         RV_LOG(e->opts.log, WARN, "call.blocked_loop", RV_F_TEXT("kind", w->kind), RV_F_TEXT("name", w->name),
-               RV_F_I64("ms", us / 1000));
+               RV_F_I64("ms", ns / 1000000));
     if (is_over) {
         w->done(w);
         job_free(j);
@@ -436,17 +420,13 @@ static int begin(void *self, struct rv_tool_work *w, rv_err **err)
     return rc;
 }
 
-static void unlink_job(struct job **list, struct job ***end, const struct job *j)
+static void unlink_job(struct job **at, struct job ***end, struct job *j)
 {
-    struct job **at = list;
-
-    while (*at && *at != j)
+    while (*at != j)
         at = &(*at)->next;
-    if (*at)
-        *at = j->next;
-    *end = list;
-    while (**end)
-        *end = &(**end)->next;
+    *at = j->next;
+    if (*end == &j->next)
+        *end = at;
 }
 
 static void give_up(void *self, struct rv_tool_work *w)
@@ -508,11 +488,10 @@ void rv_pool_collect(struct pool *p)
 void rv_pool_wait(struct pool *p, int64_t us)
 {
     struct timespec until = in_us(us);
-    int rc = 0;
 
     pthread_mutex_lock(&p->lock);
-    while (!p->finished && !p->poked && rc == 0)
-        rc = pthread_cond_timedwait(&p->done, &p->lock, &until);
+    while (!p->finished && !p->poked && pthread_cond_timedwait(&p->done, &p->lock, &until) == 0)
+        continue;
     p->poked = false;
     pthread_mutex_unlock(&p->lock);
 }
@@ -529,13 +508,12 @@ bool rv_engine_settle(rv_engine *e, int64_t wait_ms)
 {
     struct timespec until = in_us(wait_ms * 1000);
     struct pool *p = e->pool;
-    int rc = 0;
 
     if (!p)
         return true;
     pthread_mutex_lock(&p->lock);
-    while (p->n_running > 0 && rc == 0)
-        rc = pthread_cond_timedwait(&p->done, &p->lock, &until);
+    while (p->n_running > 0 && pthread_cond_timedwait(&p->done, &p->lock, &until) == 0)
+        continue;
     bool settled = p->n_running == 0;
     pthread_mutex_unlock(&p->lock);
     return settled;

@@ -186,12 +186,12 @@ struct matrix {
     long n_lives, n_kills, n_failures;
 };
 
-static struct ending run_once(const struct matrix *m, const struct world *w, const struct doom *doom)
+static struct ending run_once(const struct matrix *m, const struct world *w, const struct death *death)
 {
     const char *const argv[] = {m->self, "host", w->store, NULL};
     struct ending end;
 
-    process_run(w, argv, doom, &end);
+    process_run(w, argv, death, &end);
     return end;
 }
 
@@ -226,8 +226,8 @@ static bool check(const struct world *w, rv_buf *why)
     return why->len == 0;
 }
 
-/* Its first two processes die where dooms say. Gives the number of operations of the first one, if it did not. */
-static long live(struct matrix *m, const struct doom dooms[2])
+/* Its first two processes die where deaths say. Gives the number of operations of the first one, if it did not. */
+static long live(struct matrix *m, const struct death deaths[2])
 {
     RV_AUTO(rv_buf_fini) rv_buf why = RV_BUF_INIT(64 << 10);
     char *dir = rv_kit_tmpdir();
@@ -237,7 +237,7 @@ static long live(struct matrix *m, const struct doom dooms[2])
 
     world_init(&w, dir, m->shim, m->capabilities);
     for (int n = 0; n < 5 && !is_done && why.len == 0; n++) {
-        struct ending end = run_once(m, &w, n < 2 ? &dooms[n] : NULL);
+        struct ending end = run_once(m, &w, n < 2 ? &deaths[n] : NULL);
         count = n == 0 ? end.count : count;
         m->n_kills += end.status == -SIGKILL;
         if (end.status != 0 && end.status != -SIGKILL)
@@ -251,7 +251,7 @@ static long live(struct matrix *m, const struct doom dooms[2])
     m->n_lives++;
     if (why.len > 0) {
         m->n_failures++;
-        printf("FAIL %s:%ld:%ld: %s\n", dooms[0].how, dooms[0].at, dooms[1].at, rv_buf_cstr(&why));
+        printf("FAIL %s:%ld:%ld: %s\n", deaths[0].how, deaths[0].at, deaths[1].at, rv_buf_cstr(&why));
         fflush(stdout);
     }
     world_fini(&w);
@@ -274,14 +274,14 @@ int main(int argc, char **argv)
     }
     self[n] = '\0';
     struct matrix m = {.self = self, .shim = argv[1 + is_sample], .capabilities = argv[2 + is_sample]};
-    long n_points = live(&m, (const struct doom[2]){{0, "before", 0}, {0, "before", 0}});
+    long n_points = live(&m, (const struct death[2]){{0, "before", 0}, {0, "before", 0}});
     printf("a process has %ld points\n", n_points);
     if (n_points < 20)
         return 1;
     for (size_t how = 0; how < RV_COUNT(hows); how++)
         for (long at = 1 + (long)how % SAMPLE; at <= n_points; at += is_sample ? SAMPLE : 1) {
             long second = at % 2 ? 0 : 1 + at * 7 % n_points; /* every other life has a recovery that dies, too */
-            live(&m, (const struct doom[2]){{at, hows[how], (uint64_t)at}, {second, hows[how], (uint64_t)at + 1}});
+            live(&m, (const struct death[2]){{at, hows[how], (uint64_t)at}, {second, hows[how], (uint64_t)at + 1}});
         }
     printf("%ld lives, %ld kills, %ld failures\n", m.n_lives, m.n_kills, m.n_failures);
     return m.n_failures > 0 || m.n_kills < m.n_lives / 2;

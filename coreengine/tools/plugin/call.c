@@ -67,7 +67,8 @@ static bool take_turn(struct rv_plugin_logging *l, int64_t now_us, int64_t *left
     return may;
 }
 
-void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *message)
+void rv_plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, enum rv_log_level level,
+                   const char *message)
 {
     rv_log *log = e->owner->log;
     char text[RV_PLUGIN_MAX_TEXT + 1];
@@ -81,7 +82,8 @@ void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, con
         return;
     rv_plugin_clean(text, sizeof text, message);
     const struct rv_field fields[] = {RV_F_TEXT("capability", e->owner->name), RV_F_TEXT("entry", e->name),
-                                      RV_F_TEXT("text", text)};
+                                      RV_F_TEXT("run_id", call->run_id),       RV_F_TEXT("stage", call->stage),
+                                      RV_F_TEXT("key", call->idempotency_key), RV_F_TEXT("text", text)};
     rv_log_write(log, level, "capability.log", fields, RV_COUNT(fields));
 }
 
@@ -248,7 +250,7 @@ static int check_probe_answer(json_object *answer, rv_err **err)
     return 0;
 }
 
-int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err)
+static int check_reply(enum rv_name_kind kind, rv_str text, rv_err **err)
 {
     const struct rv_json_opts opts = {
         .max_bytes = RV_CAP_MAX_REPLY, .max_depth = RV_PLUGIN_MAX_DEPTH, .what = "answer"};
@@ -290,7 +292,7 @@ int rv_plugin_judge(enum rv_name_kind kind, const struct rv_plugin_said *s, cons
         return RV_FAIL(err, RV_E_PLUGIN, "it returned %d without saying why", s->returned);
     if (s->n_replies == 0)
         return RV_FAIL(err, RV_E_PLUGIN, "it returned without an answer");
-    return rv_plugin_check_reply(kind, (rv_str){out->ptr + start, out->len - start}, err);
+    return check_reply(kind, (rv_str){out->ptr + start, out->len - start}, err);
 }
 
 static const char *text_of(const char *text)
@@ -359,7 +361,7 @@ static void log_here(void *self, enum rv_log_level level, const char *text)
 {
     const struct here *here = self;
 
-    rv_plugin_log(here->entry, level, text);
+    rv_plugin_log(here->entry, here->pieces->call, level, text);
 }
 
 static bool emit_here(void *self, rv_str json)

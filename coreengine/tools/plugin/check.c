@@ -1,5 +1,5 @@
 /* What a capability says of itself: its descriptor, the list of its entries, and the JSON specification of each entry.
- * All of it may lie. What can be checked is checked before the next thing is read: the ABI and the size first, since
+ * Each part may lie. What can be checked is checked before the next thing is read: the ABI and the size first, since
  * they say which further fields exist at all. What cannot be checked in a shared process is whether a pointer points
  * somewhere. */
 #include "coreengine/tools/plugin/plugin_internal.h"

@@ -63,13 +63,9 @@ int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *confi
 {
     char why[OPEN_ERROR_SIZE] = "";
 
-    pl->host = (struct rv_cap_host){.size = sizeof pl->host,
-                                    .abi = RV_CAP_ABI,
-                                    .engine_version = RV_VERSION,
-                                    .base_dir = base_dir,
-                                    .late_reply = rv_late_reply,
-                                    .late_fail = rv_late_fail,
-                                    .late_cancelled = rv_late_cancelled};
+    pl->host = (struct rv_cap_host){
+        .size = sizeof pl->host, .abi = RV_CAP_ABI, .engine_version = RV_VERSION, .base_dir = base_dir};
+    rv_late_offer(&pl->host);
     if (pl->desc.open && pl->desc.open(&pl->host, config, &pl->self, why, sizeof why) != 0) {
         why[sizeof why - 1] = '\0'; /* the function may have filled the whole buffer */
         return RV_FAIL(err, RV_E_PLUGIN, "it failed to open: %s", *why ? why : "it does not say why");
@@ -84,7 +80,7 @@ void rv_plugin_free(struct rv_plugin *pl)
         return;
     if (pl->is_open && pl->desc.close)
         pl->desc.close(pl->self);
-    bool may_run = rv_late_close(pl); /* a thread of it that has not answered would return to code that is gone */
+    bool may_run = rv_late_close(pl); /* a thread that has not answered would return to code that is gone */
     if (may_run)
         RV_LOG(pl->log, WARN, "capability.late", RV_F_TEXT("capability", pl->name));
     rv_isolated_free(pl->isolated);

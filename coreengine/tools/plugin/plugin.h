@@ -78,7 +78,7 @@ struct rv_plugin_work {
     rv_err *failure;          /* NULL: it went well */
     bool reports_error;       /* of a tool, as in struct rv_tool_reply */
     struct rv_llm_reply *llm; /* of a provider; NULL: memory ran out, which failure says */
-    /* of an answer that comes late, see late.c: */
+    /* of an answer that comes late, see work.c: */
     uint64_t ticket; /* 0: none */
     bool is_late;    /* the call ends by what follows */
     rv_buf late_reply;

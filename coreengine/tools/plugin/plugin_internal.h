@@ -131,17 +131,13 @@ bool rv_plugin_piece(struct rv_plugin_pieces *p, rv_str json);
 RV_MUST_CHECK int rv_plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault, rv_err **err);
 RV_MUST_CHECK int rv_plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err);
 
-/* late.c: answers that come after the function of the call has returned */
+/* work.c: answers that come after the function of the call has returned */
 /** A ticket for the call; 0: it has to be answered at once, or too many tickets of the capability are open. */
 uint64_t rv_late_take(const struct rv_plugin_entry *e, struct rv_plugin_work *w);
 void rv_late_return(struct rv_plugin_work *w); /* the call was answered at once: the ticket ends none */
-void rv_late_forget(struct rv_plugin_work *w); /* its answer is not wanted any more */
 /** The capability was closed: its tickets end no call. True: it has some left, and perhaps threads. */
 bool rv_late_close(const struct rv_plugin *pl);
-/* What struct rv_cap_host has of them. */
-int rv_late_reply(uint64_t ticket, const char *json);
-int rv_late_fail(uint64_t ticket, const char *type, const char *message);
-int rv_late_cancelled(uint64_t ticket);
+void rv_late_offer(struct rv_cap_host *host); /* the functions that end a call */
 
 /* call.c */
 /* The actions of a capability in one call, besides the bytes of its reply. Judged after the call, by the engine's
@@ -165,17 +161,14 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
                    const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said);
 /** Note a reply and append it to out; any text, NULL too. Returns true when it is refused. */
 bool rv_plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json);
-/** What the capability did in a call whose reply begins at `start` of out. RV_E_TOOL, RV_E_PLUGIN. */
+/** What the capability did in a call whose reply begins at `start` of out. A reply is one strict JSON object within the
+ * limits, and of a probe one of its three answers. RV_E_TOOL, RV_E_PLUGIN say why not. */
 RV_MUST_CHECK int rv_plugin_judge(enum rv_name_kind kind, const struct rv_plugin_said *said, const rv_buf *out,
                                   size_t start, rv_err **err);
 /** Note a failure; texts may be anything. */
 void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message);
 /** Copy for people: UTF-8, without control characters. Cuts at size. */
 void rv_plugin_clean(char *out, size_t size, const char *text);
-/** Is text what a reply to that kind of entry must be: one strict JSON object within the limits, and of a probe one of
- * its three answers? RV_E_PLUGIN says why not. */
-RV_MUST_CHECK int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err);
-
 /** RV_E_NOT_FOUND: no entry of that kind and name; the hint has the nearest one. */
 RV_MUST_CHECK int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err);
 
@@ -183,7 +176,8 @@ struct rv_plugin_logging *rv_plugin_logging_new(void); /* NULL: no memory */
 /** Tells what was left out since it was told last. */
 void rv_plugin_logging_free(struct rv_plugin *pl);
 /** A log line of an entry, unless its capability has had too many just now; the text may be anything. */
-void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *text);
+void rv_plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, enum rv_log_level level,
+                   const char *text);
 
 /* isolated.c */
 /** Start the process that loads pl->path; the descriptor is what that process says. */
