@@ -62,9 +62,12 @@ struct due_queue {
     struct call **items;
     size_t n, cap;
 };
-struct call *rv_due_top(const struct due_queue *q);     /* NULL: empty */
+/** NULL: empty. */
+static inline struct call *rv_due_top(const struct due_queue *q)
+{
+    return q->n ? q->items[0] : NULL;
+}
 void rv_due_moved(struct due_queue *q, struct call *c); /* its due time was changed */
-void rv_due_fini(struct due_queue *q);
 
 struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us,
                          int64_t call_id); /* queued; NULL: no memory */

@@ -66,11 +66,6 @@ static int push(struct due_queue *q, struct call *c)
     return 0;
 }
 
-struct call *rv_due_top(const struct due_queue *q)
-{
-    return q->n ? q->items[0] : NULL;
-}
-
 void rv_due_moved(struct due_queue *q, struct call *c)
 {
     up(q, c->heap_at);
@@ -86,12 +81,6 @@ static void remove_due(struct due_queue *q, struct call *c)
         return;
     put(q, at, last);
     rv_due_moved(q, last);
-}
-
-void rv_due_fini(struct due_queue *q)
-{
-    free(q->items);
-    *q = (struct due_queue){NULL, 0, 0};
 }
 
 /* --- items --- */

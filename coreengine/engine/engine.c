@@ -365,7 +365,7 @@ void rv_engine_free(rv_engine *e)
     rv_models_free(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);
-    rv_due_fini(&e->due);
+    free(e->due.items);
     for (size_t i = 0; i < e->n_tools; i++)
         free(e->tools[i].name);
     free(e->tools);

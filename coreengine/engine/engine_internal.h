@@ -175,9 +175,6 @@ void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the t
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
-/** The journal has refused the step: keep its texts for the caller that waits for them, and add a hint. */
-void rv_exec_unkept_by(rv_exec *x, int rc, rv_err **err);
-
 /* --- observe.c --- */
 
 bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
@@ -201,12 +198,12 @@ bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out);
 
 /* --- keep.c: steps that the store thread keeps, and leases --- */
 
-bool rv_keeps_aside(const rv_exec *x); /* its steps are written by the thread of the store */
 /** The thread of a store whose writes wait, for an engine on a given loop. */
 RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
 void rv_writer_stop(rv_engine *e); /* blocks until all is written */
-/** Have the step written that the effects at hand belong to; they are performed when it is durable. */
-RV_MUST_CHECK int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err);
+/** Write the step that the effects at hand belong to: now, or by the store thread (is_keeping); then they are performed
+ * when it is durable. */
+RV_MUST_CHECK int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err);
 void rv_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
 /** scope and run are copied. NULL: no memory. */
 struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run);
@@ -220,11 +217,6 @@ RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response 
 void rv_leases_tend(rv_engine *e);
 void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
-/** A step of the run could be journaled: this process still owns the run. */
-void rv_lease_proved(rv_exec *x);
-/** Until free_wait() the store waits for other writers no longer than the leases of this engine last. */
-void rv_lease_limit_wait(const rv_engine *e);
-void rv_lease_free_wait(const rv_engine *e);
 /** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 

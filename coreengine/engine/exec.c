@@ -162,51 +162,9 @@ static int prepare(rv_exec *x, rv_err **err)
     return 0;
 }
 
-/* The texts of a step that was not written are kept for the caller that waits for them. */
-static void save_unkept(rv_exec *x)
-{
-    for (size_t i = 0; i < x->effects.n; i++) {
-        struct rv_effect *e = &x->effects.items[i];
-        if (e->kind != RV_EFFECT_KEEP)
-            continue;
-        free(x->unkept);
-        x->unkept = e->request;
-        x->unkept_len = e->request_len;
-        e->request = NULL;
-    }
-}
-
 rv_str rv_exec_unkept(const rv_exec *x)
 {
     return (rv_str){x->unkept, x->unkept ? x->unkept_len : 0};
-}
-
-void rv_exec_unkept_by(rv_exec *x, int rc, rv_err **err)
-{
-    x->is_unkept = true;
-    save_unkept(x);
-    if (rc == RV_E_STATE)
-        RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "another process has the run"));
-    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
-                rv_journal_run(x->opts.journal));
-}
-
-static int keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
-{
-    int rc;
-
-    if (rv_keeps_aside(x)) {
-        rc = rv_keep_aside(x, ev, err);
-    } else {
-        rv_lease_limit_wait(x->engine);
-        rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
-        rv_lease_free_wait(x->engine);
-        if (rc == 0)
-            rv_lease_proved(x);
-    }
-    if (rc < 0)
-        rv_exec_unkept_by(x, rc, err);
-    return rc;
 }
 
 static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
@@ -214,7 +172,7 @@ static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     if (x->opts.on_input)
         x->opts.on_input(x->opts.self, ev);
     int rc = rv_run_step(x->run, ev, &x->effects, err);
-    return rc < 0 || !x->opts.journal ? rc : keep(x, ev, err);
+    return rc < 0 || !x->opts.journal ? rc : rv_keep(x, ev, err);
 }
 
 int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)

@@ -50,7 +50,7 @@ static int64_t earliest_end(const rv_engine *e, int64_t now_us)
     return until_us;
 }
 
-void rv_lease_limit_wait(const rv_engine *e)
+static void limit_wait(const rv_engine *e)
 {
     int64_t now_us = rv_engine_now_us(e);
 
@@ -61,7 +61,7 @@ void rv_lease_limit_wait(const rv_engine *e)
     rv_store_set_wait(e->opts.store, left_ms > 0 ? left_ms : 1);
 }
 
-void rv_lease_free_wait(const rv_engine *e)
+static void free_wait(const rv_engine *e)
 {
     if (e->opts.store)
         rv_store_set_wait(e->opts.store, 0);
@@ -94,9 +94,9 @@ static void renew(rv_engine *e, int64_t now_us)
     int64_t until_us = now_us + lease_us(e);
     rv_err *err = NULL;
 
-    rv_lease_limit_wait(e);
+    limit_wait(e);
     int rc = rv_store_renew(e->opts.store, e->opts.owner, until_us, &err);
-    rv_lease_free_wait(e);
+    free_wait(e);
     renewed(e, now_us, until_us, rc, err);
     rv_err_free(err);
 }
@@ -235,7 +235,7 @@ int64_t rv_leases_due_us(const rv_engine *e)
     return e->renew_at_us < e->look_at_us ? e->renew_at_us : e->look_at_us;
 }
 
-void rv_lease_proved(rv_exec *x)
+static void lease_proved(rv_exec *x)
 {
     if (x->hoped_until_us > 0)
         rv_journal_renewed(x->opts.journal, x->hoped_until_us);
@@ -261,7 +261,7 @@ static rv_exec *run_of(struct write *w)
     return (rv_exec *)((char *)w - offsetof(rv_exec, write));
 }
 
-bool rv_keeps_aside(const rv_exec *x)
+static bool keeps_aside(const rv_exec *x)
 {
     const rv_engine *e = x->engine;
 
@@ -300,6 +300,30 @@ static void write_rest(struct write *w, rv_store *store)
 
 /* --- on the loop --- */
 
+/* The texts of a step that was not written are kept for the caller that waits for them. */
+static void save_unkept(rv_exec *x)
+{
+    for (size_t i = 0; i < x->effects.n; i++) {
+        struct rv_effect *e = &x->effects.items[i];
+        if (e->kind != RV_EFFECT_KEEP)
+            continue;
+        free(x->unkept);
+        x->unkept = e->request;
+        x->unkept_len = e->request_len;
+        e->request = NULL;
+    }
+}
+
+static void unkept_by(rv_exec *x, int rc, rv_err **err)
+{
+    x->is_unkept = true;
+    save_unkept(x);
+    if (rc == RV_E_STATE)
+        RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "another process has the run"));
+    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
+                rv_journal_run(x->opts.journal));
+}
+
 /* The step was written, or not; what rv_journal_written() says. */
 static int kept(rv_exec *x, rv_err **err)
 {
@@ -309,9 +333,9 @@ static int kept(rv_exec *x, rv_err **err)
     x->write.err = NULL;
     int rc = rv_journal_written(x->opts.journal, x->write.rc, &failed);
     if (rc == 0)
-        rv_lease_proved(x);
+        lease_proved(x);
     else
-        rv_exec_unkept_by(x, rc, &failed);
+        unkept_by(x, rc, &failed);
     *err = failed;
     return rc;
 }
@@ -339,7 +363,7 @@ static void step_done(struct write *w)
     }
 }
 
-int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err)
+static int keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err)
 {
     rv_journal *j = x->opts.journal;
 
@@ -351,6 +375,24 @@ int rv_keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err)
     x->is_keeping = true;
     rv_writer_submit(x->engine->writer, &x->write);
     return 0;
+}
+
+int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
+{
+    int rc;
+
+    if (keeps_aside(x)) {
+        rc = keep_aside(x, ev, err);
+    } else {
+        limit_wait(x->engine);
+        rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
+        free_wait(x->engine);
+        if (rc == 0)
+            lease_proved(x);
+    }
+    if (rc < 0)
+        unkept_by(x, rc, err);
+    return rc;
 }
 
 void rv_keep_wait(rv_exec *x)
@@ -366,141 +408,4 @@ void rv_keep_wait(rv_exec *x)
     rv_writer_wait_for(x->engine->writer, &x->write);
     RV_IGNORE(kept(x, &err), "the caller ends the run now");
     rv_err_free(err);
-}
-
-/* --- journals of their own --- */
-
-static void own_free(struct own_journal *o)
-{
-    char *const texts[] = {o->run,
-                           o->tenant,
-                           o->user,
-                           (char *)o->response.text.ptr,
-                           (char *)o->response.decision.ptr,
-                           (char *)o->response.interrupt_id.ptr};
-
-    for (size_t i = 0; i < RV_COUNT(texts); i++)
-        free(texts[i]);
-    json_object_put(o->response.data);
-    rv_err_free(o->write.err);
-    free(o);
-}
-
-/* NULL for none; false: memory is short. */
-static bool dup_text(char **out, const char *text)
-{
-    *out = text ? rv_str_dup(rv_str_of(text)) : NULL;
-    return *out || !text;
-}
-
-struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run)
-{
-    struct own_journal *o = calloc(1, sizeof *o);
-
-    if (!o)
-        return NULL;
-    o->engine = x->engine;
-    o->x = x;
-    if (dup_text(&o->run, run) && dup_text(&o->tenant, scope->tenant) && dup_text(&o->user, scope->user))
-        return o;
-    own_free(o);
-    return NULL;
-}
-
-static bool copy_text(rv_str *to, rv_str from)
-{
-    *to = (rv_str){from.ptr ? rv_str_dup(from) : NULL, from.len};
-    return !from.ptr || to->ptr;
-}
-
-int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err)
-{
-    struct rv_response *r = &o->response;
-
-    if (o->has_response)
-        return RV_FAIL(err, RV_E_STATE, "run \"%s\" has an answer and is being opened", o->run);
-    o->has_response = true;
-    r->has_approved = response->has_approved;
-    r->approved = response->approved;
-    r->data = json_object_get(response->data);
-    bool ok = copy_text(&r->text, response->text);
-    ok = copy_text(&r->decision, response->decision) && ok;
-    ok = copy_text(&r->interrupt_id, response->interrupt_id) && ok;
-    return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a run that is being opened");
-}
-
-static struct own_journal *own_of(struct write *w)
-{
-    return (struct own_journal *)((char *)w - offsetof(struct own_journal, write));
-}
-
-/* On the thread of the store. */
-static int give_up(struct write *w, rv_store *store, rv_err **err)
-{
-    struct own_journal *o = own_of(w);
-
-    (void)err;
-    rv_journal_move(o->journal, store);
-    rv_journal_free(o->journal);
-    return 0;
-}
-
-static void link_own(struct own_journal *o)
-{
-    o->next = o->engine->given_up;
-    o->engine->given_up = o;
-}
-
-void rv_own_unlink(struct own_journal *o)
-{
-    struct own_journal **at = &o->engine->given_up;
-
-    while (*at != o)
-        at = &(*at)->next;
-    *at = o->next;
-}
-
-static void given_up(struct write *w)
-{
-    rv_own_unlink(own_of(w));
-    own_free(own_of(w));
-}
-
-void rv_own_orphan(struct own_journal *o)
-{
-    o->x = NULL;
-    o->is_orphan = true;
-    link_own(o);
-}
-
-void rv_own_end(struct own_journal *o)
-{
-    rv_engine *e = o->engine;
-
-    if (!o->journal || !e->writer) {
-        rv_journal_free(o->journal);
-        own_free(o);
-        return;
-    }
-    o->x = NULL;
-    link_own(o);
-    o->write = (struct write){.write = give_up, .done = given_up, .is_alone = true};
-    rv_writer_submit(e->writer, &o->write);
-}
-
-void rv_writer_stop(rv_engine *e)
-{
-    for (struct own_journal *o = e->given_up, *next; o; o = next) {
-        next = o->next;
-        if (!o->is_orphan)
-            continue;
-        rv_writer_wait_for(e->writer, &o->write);
-        rv_own_unlink(o);
-        rv_own_end(o);
-    }
-    rv_writer_free(e->writer);
-    for (struct own_journal *o = e->given_up, *next; o; o = next) {
-        next = o->next;
-        own_free(o);
-    }
 }
