@@ -19,7 +19,7 @@
 struct job {
     struct job *next;
     enum { JOB_QUEUED, JOB_RUNNING, JOB_LATE, JOB_DONE } state; /* LATE: it ran, and is over at some later time */
-    bool given_up;                                              /* while it runs: its worker frees it */
+    bool given_up;                                              /* while it runs: then its worker frees it */
     bool is_over;
     struct rv_tool_work *work; /* owned */
     struct pool *pool;
@@ -120,7 +120,7 @@ static void over(struct rv_tool_work *w)
 
     pthread_mutex_lock(&p->lock);
     j->is_over = true;
-    if (j->state == JOB_LATE)
+    if (j->state == JOB_LATE && !j->given_up)
         set_done(j);
     pthread_mutex_unlock(&p->lock);
 }
@@ -242,11 +242,9 @@ static void *worker(void *self)
     struct pool *p = self;
 
     pthread_mutex_lock(&p->lock);
-    for (;;) {
-        if (!wait_for_work(p) || p->stopping || p->n_threads - p->n_stuck > p->limit)
-            break; /* idle, the end, or a stuck call came back and its place is taken */
+    /* it leaves when it is idle, at the end, or because a stuck call came back and its place is taken */
+    while (wait_for_work(p) && !p->stopping && p->n_threads - p->n_stuck <= p->limit)
         run_next(p);
-    }
     p->n_threads--;
     pthread_cond_broadcast(&p->done);
     unref_and_unlock(p);
@@ -450,6 +448,7 @@ static void give_up(void *self, struct rv_tool_work *w)
         RV_IGNORE(staff(p), "whatever is queued then waits until the call comes back or times out");
         break;
     case JOB_LATE:
+        j->given_up = true; /* `over` may come until it is freed */
         break;
     case JOB_DONE:
         unlink_job(&p->finished, &p->finished_end, j);
