@@ -15,19 +15,39 @@
  *     };
  *     RV_CAPABILITY(.name = "hello", .version = "1.0.0", .description = "A greeting", .entries = entries)
  *
- * Rules: no threads that outlive a call; calls may come from several threads at once; keep state in *self, never in
- * globals; strings of the call are valid until the function returns; the host copies what reply() and fail() are given.
+ * Rules: no threads that outlive a call, except for calls that are answered later, and close() ends those; calls may
+ * come from several threads at once; keep state in *self, never in globals; strings of the call are valid until the
+ * function returns; the host copies what reply() and fail() are given.
  *
  * An entry whose specification says "blocking": false never waits (for a disk, the network, a lock that is held for
  * long) and returns within a millisecond. The engine may call it on the thread that serves all runs, which saves two
  * switches of threads. The engine logs `call.blocked_loop` for such an entry that blocks.
+ *
+ * A call can be answered later: its function takes a ticket, returns RV_CAP_LATER, and frees the thread that it was
+ * called on. Any thread of the plugin then ends the call, by the ticket:
+ *
+ *     static int fetch(void *self, struct rv_cap_call *call)
+ *     {
+ *         uint64_t ticket = RV_CAP_HAS(call, later) ? call->later(call) : 0;
+ *         if (ticket == 0) // this host, or this call, wants its answer now
+ *             return call->reply(call, fetch_now(call->args));
+ *         queue_add(self, ticket, call->args); // copied: the texts of the call end with the function
+ *         return RV_CAP_LATER;
+ *     }
+ *     // on another thread, with the host that open() was given
+ *     host->late_reply(ticket, "{\"text\": \"hello\"}");
+ *
+ * The deadline of the call goes on; late_cancelled() tells when the answer is not wanted any more. A plugin answers
+ * each ticket once, that of an unwanted answer too. An engine refuses later() (0) for providers, with `isolation:
+ * process`, and while the plugin has 1,024 tickets that it has not answered.
  *
  * ABI log
  *   1  first version
  *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7"); RV_CAP_PROVIDER (kind 8) and
  *      emit() of the call, which every engine that knows kind 8 has; RV_CAP_AGENT (kind 9) and `context` of the call;
  *      "blocking" in specifications (an older engine says that it does not know the key); hooks around calls (an
- *      older engine does not know the keys of the pipeline)
+ *      older engine does not know the keys of the pipeline); later() of the call, late_reply(), late_fail() and
+ *      late_cancelled() of the host (an older engine has smaller structures)
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -116,7 +136,13 @@ struct rv_cap_call {
     /** Who asks, in which conversation, by which agent: {user_id?, tenant_id, session_id?, agent_schema_uri?,
      * client_id?, is_eval, ...}; "{}" outside a conversation. Older hosts: only there if `size` says so. */
     const char *context;
+    /** A ticket to answer this call later: return RV_CAP_LATER then, without reply() or fail(). 0: answer now. Older
+     * hosts: only there if `size` says so. */
+    uint64_t (*later)(struct rv_cap_call *call);
 };
+#define RV_CAP_LATER 0x1a7e /* what a function returns that answers later */
+/* Does a structure of the host have that member, for hosts that are older than this header? */
+#define RV_CAP_HAS(s, member) ((s)->size >= (uint32_t)((const char *)(&(s)->member + 1) - (const char *)(s)))
 
 typedef int (*rv_cap_fn)(void *self, struct rv_cap_call *call);
 
@@ -138,6 +164,13 @@ struct rv_cap_host {
     uint32_t size, abi;
     const char *engine_version;
     const char *base_dir; /* folder of the pipeline file: what relative paths in the configuration start from */
+    /* For calls that are answered later, by their ticket; any thread. Older hosts: only there if `size` says so. */
+    /** As reply() and fail() of the call. Returns nonzero when the call does not wait any more: its deadline has
+     * passed, its run has ended, or it was answered before. */
+    int (*late_reply)(uint64_t ticket, const char *json);
+    int (*late_fail)(uint64_t ticket, const char *type, const char *message);
+    /** Nonzero once the answer is not wanted any more. */
+    int (*late_cancelled)(uint64_t ticket);
 };
 
 struct rv_cap_desc {

@@ -1,9 +1,94 @@
-/* One thing that will happen to a run: made, found, failed, freed. */
+/* The queue of what will happen, and its items: an answer, a timer, a part of a stream. The queue is a binary heap that
+ * knows where each item is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/engine/engine_internal.h"
+
+/* --- the queue --- */
+
+static bool before(const struct call *a, const struct call *b)
+{
+    if (a->due_us != b->due_us)
+        return a->due_us < b->due_us;
+    if (a->call_id != b->call_id)
+        return a->call_id < b->call_id;
+    return a->x->number < b->x->number;
+}
+
+static void put(struct due_queue *q, size_t at, struct call *c)
+{
+    q->items[at] = c;
+    c->heap_at = at;
+}
+
+static void up(struct due_queue *q, size_t at)
+{
+    struct call *c = q->items[at];
+
+    while (at > 0 && before(c, q->items[(at - 1) / 2])) {
+        put(q, at, q->items[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    put(q, at, c);
+}
+
+static void down(struct due_queue *q, size_t at)
+{
+    struct call *c = q->items[at];
+
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < q->n && before(q->items[child + 1], q->items[child]))
+            child++;
+        if (child >= q->n || !before(q->items[child], c))
+            break;
+        put(q, at, q->items[child]);
+        at = child;
+    }
+    put(q, at, c);
+}
+
+/* RV_E_NOMEM */
+static int push(struct due_queue *q, struct call *c)
+{
+    if (q->n == q->cap) {
+        size_t cap = q->cap ? q->cap * 2 : 16;
+        struct call **items = realloc(q->items, cap * sizeof(struct call *));
+        if (!items)
+            return RV_E_NOMEM;
+        q->items = items;
+        q->cap = cap;
+    }
+    put(q, q->n++, c);
+    up(q, q->n - 1);
+    return 0;
+}
+
+void rv_due_moved(struct due_queue *q, struct call *c)
+{
+    up(q, c->heap_at);
+    down(q, c->heap_at);
+}
+
+static void remove_due(struct due_queue *q, struct call *c)
+{
+    size_t at = c->heap_at;
+    struct call *last = q->items[--q->n];
+
+    if (last == c)
+        return;
+    put(q, at, last);
+    rv_due_moved(q, last);
+}
+
+/* --- items --- */
+
+int64_t rv_engine_now_us(const rv_engine *e)
+{
+    return e->opts.virtual_time ? e->virtual_us : e->clock.now_us(e->clock.self);
+}
 
 struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_t call_id)
 {
@@ -22,7 +107,7 @@ struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_
     c->heard = RV_BUF_INIT(RV_LLM_MAX_REPLY);
     c->pipeline = x->opts.pipeline;
     c->answer = RV_LLM_ANSWER_NONE;
-    if (rv_due_push(&x->engine->due, c) < 0) {
+    if (push(&x->engine->due, c) < 0) {
         free(c);
         return NULL;
     }
@@ -39,7 +124,7 @@ void rv_call_detach(struct call *c)
 
     if (c->heap_at == RV_NOWHERE)
         return;
-    rv_due_remove(&x->engine->due, c);
+    remove_due(&x->engine->due, c);
     c->heap_at = RV_NOWHERE;
     if (c->prev)
         c->prev->next = c->next;
@@ -51,7 +136,7 @@ void rv_call_detach(struct call *c)
 
 bool rv_call_is_under_way(const struct call *c)
 {
-    return c->job || c->tool.source;
+    return c->work || c->tool.source;
 }
 
 void rv_call_await(struct call *c)
@@ -68,9 +153,11 @@ void rv_call_await(struct call *c)
 
 static void give_up(struct call *c)
 {
-    if (c->job)
-        rv_pool_give_up(c->x->engine->pool, c->job);
-    c->job = NULL;
+    const struct rv_tool_workers workers = rv_engine_pool(c->x->engine);
+
+    if (c->work)
+        workers.give_up(workers.self, &c->work->work);
+    c->work = NULL;
     rv_tool_call_cancel(&c->tool);
 }
 
@@ -213,34 +300,12 @@ void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply)
     }
 }
 
-void rv_call_job_done(struct job *j)
+void rv_call_answered(struct call *c)
 {
-    struct call *c = j->call;
-
-    if (j->work) {
-        j->work->done(j->work);
-        rv_job_free(j);
-        return;
-    }
     rv_engine *e = c->x->engine;
-    c->job = NULL;
-    c->failed = j->failed;
-    memcpy(c->error_type, j->error_type, sizeof c->error_type);
-    if (j->llm) {
-        c->llm = j->llm;
-        j->llm = NULL;
-        rv_call_take_llm(c, c->llm);
-    } else {
-        rv_buf_fini(&c->text);
-        c->text = j->failed ? j->error : j->reply;
-        if (j->failed)
-            j->error = RV_BUF_INIT(0);
-        else
-            j->reply = RV_BUF_INIT(0);
-    }
-    if (!e->opts.virtual_time) {
-        c->due_us = rv_engine_now_us(e);
-        rv_due_moved(&e->due, c);
-    }
-    rv_job_free(j);
+
+    if (e->opts.virtual_time)
+        return; /* it has its place in the queue since it started */
+    c->due_us = rv_engine_now_us(e);
+    rv_due_moved(&e->due, c);
 }

@@ -1,10 +1,313 @@
-/* The engine and its runs as callers see them: made, started, waited for, cancelled, freed. */
+/* The engine as callers see it, and its turns. One turn: take what workers and the store thread have done, cancel what
+ * is to be cancelled, let the next thing happen.
+ *
+ * Simulated time: the clock jumps to what is due next. A call on a worker has its place in the queue from the moment it
+ * starts, so what comes after it waits for it, and how fast the workers are decides nothing. Its deadline is still
+ * watched, in real time: a capability that hangs must not hang the simulation. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "coreengine/engine/engine_internal.h"
 
-#define LOOK_EVERY 64 /* turns without a sleep between two looks at signals and descriptors */
+#define MAX_HEARD  (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
+#define MAX_KEPT   8                      /* steps of a group that are performed in one turn */
+#define LOOK_EVERY 64                     /* turns without a sleep between two looks at signals and descriptors */
+
+/* --- simulated time --- */
+
+static int64_t real_now(void)
+{
+    struct rv_clock clock = rv_clock_system();
+    return clock.now_us(clock.self);
+}
+
+/* Tells whether the first call of the queue is due now. If not, has waited a little for it. */
+static bool virtual_ready(rv_engine *e, struct call *c)
+{
+    if (!rv_call_is_under_way(c)) {
+        if (c->due_us > e->virtual_us)
+            e->virtual_us = c->due_us;
+        return true;
+    }
+    int64_t left = c->patience_us - real_now();
+    if (left > 0) {
+        rv_pool_wait(e->pool, left);
+        return false;
+    }
+    rv_call_timed_out(c);
+    c->due_us = c->deadline_us;
+    rv_due_moved(&e->due, c);
+    return false;
+}
+
+/* --- one turn --- */
+
+/* One event for the core, and what it wants done: not before the journal has it. */
+static void tell(rv_exec *x, const struct rv_event *ev)
+{
+    rv_err *err = NULL;
+
+    int rc = rv_exec_step(x, ev, &err);
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+    else if (!x->is_keeping)
+        rv_exec_perform(x);
+}
+
+/* Hand out one part of a streamed reply; false: that was not the last. */
+static bool stream(struct call *c)
+{
+    if (c->delta_at >= c->n_deltas)
+        return true;
+    const struct rv_script_delta *d = &c->deltas[c->delta_at];
+    const struct rv_llm_delta piece = {.kind = d->is_thinking ? RV_LLM_DELTA_THINKING : RV_LLM_DELTA_TEXT,
+                                       .text = d->text};
+    if (d->text.len > 0)
+        RV_IGNORE(!rv_delta_tell(c, &piece), "what a script says does not have to be held");
+    if (++c->delta_at == c->n_deltas)
+        return true;
+    c->delay_us = c->deltas[c->delta_at].delay_ms * 1000;
+    rv_call_schedule(c);
+    return false;
+}
+
+static void answer(struct call *c)
+{
+    rv_exec *x = c->x;
+
+    if (c->model && !rv_model_due(c))
+        return;
+    if (rv_call_is_under_way(c)) { /* due because no answer came in time */
+        RV_LOG(x->log, WARN, "call.timeout", RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name),
+               RV_F_I64("call_id", c->call_id));
+        rv_call_timed_out(c);
+    }
+    if (!stream(c))
+        return;
+    if (x->is_keeping) {
+        rv_call_park(c);
+        return;
+    }
+    if (c->asked && !rv_call_probed(c))
+        return;
+    if (c->event == RV_EVENT_LLM_DONE)
+        rv_delta_tell_rest(c);
+    rv_call_detach(c); /* the run may end in this event, and with it all that is left */
+    rv_tool_note(c);
+    struct rv_event ev = {.kind = c->event,
+                          .now_us = rv_exec_now_us(x),
+                          .call_id = c->call_id,
+                          .failed = c->failed,
+                          .error_type = c->error_type[0] ? c->error_type : NULL,
+                          .retryable = c->retryable,
+                          .unknown = c->unknown,
+                          .llm = c->answer};
+    if (c->failed) {
+        ev.error = rv_buf_str(&c->text);
+        ev.reply = rv_buf_str(c->partial.len > 0 ? &c->partial : &c->heard);
+    } else {
+        ev.reply = rv_buf_str(&c->text);
+    }
+    tell(x, &ev);
+    rv_call_free(c);
+}
+
+/* The interrupt is answered by the script: the run goes on. */
+static void resume(struct call *c)
+{
+    rv_exec *x = c->x;
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = rv_exec_now_us(x), .response = c->response};
+    rv_err *err = NULL;
+
+    rv_call_free(c);
+    int rc = rv_exec_step(x, &ev, &err);
+    if (rc < 0 && rc != RV_E_NOMEM)
+        rc = RV_WRAP(&err, rc, "the script's answer does not fit");
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+    else if (!x->is_keeping)
+        rv_exec_perform(x);
+}
+
+static void happen(struct call *c)
+{
+    rv_exec *x = c->x;
+
+    switch (c->kind) {
+    case CALL_BEGIN:
+        rv_call_free(c);
+        rv_exec_perform(x);
+        break;
+    case CALL_ANSWER:
+        answer(c);
+        break;
+    case CALL_RESUME:
+        resume(c);
+        break;
+    }
+}
+
+/* The partial answers of pending model calls, whose rest will not be read. */
+static void write_heard(const rv_exec *x, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+    bool any = false;
+
+    for (const struct call *c = x->calls; c; c = c->next) {
+        if (c->event != RV_EVENT_LLM_DONE || c->kind != CALL_ANSWER || c->heard.len == 0 || c->heard.rc < 0)
+            continue;
+        if (!any)
+            rv_jw_arr(&w);
+        any = true;
+        rv_jw_obj(&w);
+        rv_jw_kv_int(&w, "call_id", c->call_id);
+        rv_jw_kv_str(&w, "text", rv_buf_str(&c->heard));
+        rv_jw_obj_end(&w);
+    }
+    if (any)
+        rv_jw_arr_end(&w);
+}
+
+static void tell_cancel(rv_exec *x)
+{
+    rv_buf heard = RV_BUF_INIT(MAX_HEARD);
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_exec_now_us(x)};
+
+    write_heard(x, &heard);
+    if (heard.rc == RV_E_NOMEM) {
+        rv_err *err = NULL;
+        rv_exec_break(x, RV_FAIL(&err, RV_E_NOMEM, "cancel a run"), err);
+    } else {
+        if (heard.rc == 0)
+            ev.reply = rv_buf_str(&heard);
+        tell(x, &ev);
+    }
+    rv_buf_fini(&heard);
+}
+
+static void cancel(rv_exec *x)
+{
+    if (x->over || x->is_keeping || x->is_opening) /* heard when the step is kept, or the journal open */
+        return;
+    if (rv_run_is_finished(x->run)) { /* it waits for the script's answer: then it stays interrupted */
+        rv_call_free_all(x);
+        rv_exec_end(x);
+        return;
+    }
+    if (x->effects.n > 0) /* of its first step */
+        rv_exec_perform(x);
+    if (!x->over)
+        tell_cancel(x);
+}
+
+/* False: there was no request to cancel. */
+static bool cancel_asked(rv_engine *e)
+{
+    bool all = atomic_exchange(&e->cancel_all, false);
+
+    if (!all && !e->any_cancel)
+        return false;
+    e->any_cancel = false;
+    for (rv_exec *x = e->execs; x; x = x->next) {
+        x->cancel_asked = x->cancel_asked || all;
+        if (x->cancel_asked)
+            cancel(x);
+    }
+    return true;
+}
+
+/* True: steps were kept; there may be more of them. */
+static bool collect(rv_engine *e)
+{
+    rv_pool_collect(e->pool);
+    struct write *w = e->writer ? rv_writer_take_done(e->writer, MAX_KEPT) : NULL;
+    bool any = w != NULL;
+    while (w) {
+        struct write *next = w->next;
+        w->done(w);
+        w = next;
+    }
+    return any;
+}
+
+static void tell_questions(rv_exec *x)
+{
+    const struct rv_observer *o = &x->opts.observer;
+    struct rv_pendings p = {0};
+    rv_err *err = NULL;
+
+    if (!o->on_question || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
+        return;
+    const rv_envelope *env = rv_run_envelope(x->run);
+    const char *asked_by = rv_run_asked_by(x->run);
+    if (rv_pendings_of(env, asked_by ? asked_by : rv_envelope_fields(env)->current_stage, &p, &err) < 0)
+        RV_LOG(x->log, ERROR, "question.untold", RV_F_ERR("error", err));
+    for (size_t i = 0; i < p.n && x->over; i++)
+        o->on_question(o->self, x, &p.items[i]);
+    rv_pendings_fini(&p);
+    rv_err_free(err);
+}
+
+/* Called at the end of a turn, because the callback may free the run. */
+static void tell_over(rv_engine *e)
+{
+    rv_exec *x = e->n_untold > 0 ? e->execs : NULL;
+
+    while (x && e->n_untold > 0) {
+        rv_exec *next = x->next;
+        if (x->is_untold) {
+            x->is_untold = false;
+            e->n_untold--;
+            tell_questions(x);
+            if (x->over && !x->is_untold && x->opts.observer.on_over)
+                x->opts.observer.on_over(x->opts.observer.self, x, x->rc, x->err);
+            next = e->execs; /* the list may be another one now */
+        }
+        x = next;
+    }
+}
+
+static bool let_happen(rv_engine *e)
+{
+    bool any = collect(e);
+
+    rv_leases_tend(e);
+    if (cancel_asked(e))
+        return true;
+    struct call *c = rv_due_top(&e->due);
+    if (!c)
+        return any;
+    if (e->opts.virtual_time) {
+        if (virtual_ready(e, c))
+            happen(c);
+        return true;
+    }
+    if (c->due_us > rv_engine_now_us(e))
+        return any;
+    happen(c);
+    return true;
+}
+
+static bool engine_turn(rv_engine *e)
+{
+    bool any = let_happen(e);
+
+    any = any || e->n_untold > 0;
+    tell_over(e);
+    return any;
+}
+
+/* Until something is due; RV_NEVER: nothing will be by itself. */
+static int64_t due_in_us(const rv_engine *e)
+{
+    const struct call *c = rv_due_top(&e->due);
+    int64_t due_us = c ? c->due_us : RV_NEVER, tend_us = rv_leases_due_us(e);
+
+    due_us = due_us < tend_us ? due_us : tend_us;
+    return due_us == RV_NEVER ? RV_NEVER : due_us - rv_engine_now_us(e);
+}
+
+/* --- the engine --- */
 
 int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err)
 {
@@ -18,6 +321,8 @@ int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **e
     e->opts = *opts;
     e->clock = opts->clock.now_us ? opts->clock : rv_clock_system();
     e->virtual_us = opts->virtual_start_us;
+    e->turn = engine_turn;
+    e->due_in_us = due_in_us;
     atomic_init(&e->cancel_all, false);
     int rc = e->opts.handle_signals ? rv_signals_watch(e, err) : 0;
     if (rc < 0) {
@@ -42,6 +347,13 @@ void rv_engine_free(rv_engine *e)
     for (rv_exec *x = e->execs, *next; x; x = next) {
         next = x->next;
         rv_keep_wait(x);
+        if (x->is_freed) {
+            rv_exec_free(x);
+            continue;
+        }
+        if (x->own)
+            rv_own_end(x->own);
+        x->own = NULL;
         rv_call_free_all(x);
         x->over = true;
         x->engine = NULL;
@@ -49,11 +361,11 @@ void rv_engine_free(rv_engine *e)
     }
     rv_signals_unwatch(e);
     rv_leases_free(e);
-    rv_writer_free(e->writer);
+    rv_writer_stop(e);
     rv_models_free(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);
-    rv_due_fini(&e->due);
+    free(e->due.items);
     for (size_t i = 0; i < e->n_tools; i++)
         free(e->tools[i].name);
     free(e->tools);
@@ -61,22 +373,23 @@ void rv_engine_free(rv_engine *e)
     free(e);
 }
 
-bool rv_engine_settle(rv_engine *e, int64_t wait_ms)
+static void close_now(rv_engine *e)
 {
-    struct pool *pool = e->pool;
-    return !pool || rv_pool_settle(pool, wait_ms * 1000);
+    void (*on_closed)(void *self) = e->on_closed;
+    void *self = e->closed_self;
+
+    rv_engine_free(e);
+    if (on_closed)
+        on_closed(self);
 }
 
-int64_t rv_engine_now_us(const rv_engine *e)
+void rv_engine_close(rv_engine *e, void (*on_closed)(void *self), void *self)
 {
-    return e->opts.virtual_time ? e->virtual_us : e->clock.now_us(e->clock.self);
-}
-
-size_t rv_engine_workers(const rv_engine *e)
-{
-    size_t n = e->opts.workers ? e->opts.workers : RV_ENGINE_WORKERS;
-
-    return n > RV_ENGINE_MAX_WORKERS ? RV_ENGINE_MAX_WORKERS : n;
+    e->close = close_now;
+    e->on_closed = on_closed;
+    e->closed_self = self;
+    rv_loop_hold(e->loop);
+    rv_loop_wake(e->loop);
 }
 
 void rv_engine_cancel_all(rv_engine *e)
@@ -95,215 +408,15 @@ void rv_engine_forget_cancel(rv_engine *e)
     atomic_store(&e->cancel_all, false);
 }
 
-void rv_engine_signalled(rv_engine *e)
-{
-    struct shell_loop *loop = e->loop;
-
-    atomic_store(&e->cancel_all, true);
-    if (loop)
-        rv_loop_wake(loop);
-}
-
-/* --- runs --- */
-
-int64_t rv_exec_now_us(rv_exec *x)
-{
-    int64_t now_us = rv_engine_now_us(x->engine) + x->ahead_us;
-
-    if (now_us > x->last_us)
-        x->last_us = now_us;
-    return x->last_us;
-}
-
-int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us)
-{
-    return run_us > x->ahead_us ? run_us - x->ahead_us : run_us;
-}
-
-/* Takes env on every path. */
-static int new_run(rv_exec *x, rv_envelope *env, rv_err **err)
-{
-    const struct rv_exec_opts *o = &x->opts;
-    const struct rv_run_opts opts = {.rules = o->rules,
-                                     .mode = o->mode,
-                                     .use_mocks = o->use_mocks,
-                                     .scripted_stages = x->scripted,
-                                     .emits = rv_observes(x),
-                                     .saves = o->saves,
-                                     .conversation = o->conversation,
-                                     .max_parallel = o->max_parallel ? o->max_parallel : RV_ENGINE_MAX_PARALLEL};
-
-    return rv_run_new(o->pipeline, &x->catalog, &opts, env, &x->run, err);
-}
-
-static int prepare(rv_exec *x, rv_err **err)
-{
-    const struct rv_exec_opts *o = &x->opts;
-    size_t n = o->pipeline->n_agents;
-
-    x->under = o->plugins ? rv_plugins_catalog(o->plugins) : rv_catalog_empty;
-    rv_run_tools_init(&x->tools, o, x->engine);
-    x->catalog = rv_tool_set_catalog(&x->tools.set);
-    if (!o->script)
-        return 0;
-    x->scripted = calloc(n ? n : 1, sizeof *x->scripted);
-    if (!x->scripted)
-        return RV_FAIL(err, RV_E_NOMEM, "start a run");
-    rv_script_stages(o->script, o->pipeline, x->scripted);
-    return 0;
-}
-
-/* The rows of a step that was not written are kept for the caller that waits for them. */
-static void save_unkept(rv_exec *x)
-{
-    for (size_t i = 0; i < x->effects.n; i++) {
-        struct rv_effect *e = &x->effects.items[i];
-        if (e->kind != RV_EFFECT_KEEP)
-            continue;
-        rv_turn_free(x->unkept);
-        x->unkept = e->turn;
-        e->turn = NULL;
-    }
-}
-
-const struct rv_turn *rv_exec_unkept(const rv_exec *x)
-{
-    return x->unkept;
-}
-
-void rv_exec_unkept_by(rv_exec *x, rv_err **err)
-{
-    x->is_unkept = true;
-    save_unkept(x);
-    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
-                rv_journal_run(x->opts.journal));
-}
-
-static int keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
-{
-    int rc;
-
-    if (rv_keeps_aside(x)) {
-        rc = rv_keep_aside(x, ev, err);
-    } else {
-        rv_lease_limit_wait(x->engine);
-        rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
-        rv_lease_free_wait(x->engine);
-        if (rc == 0)
-            rv_lease_proved(x);
-    }
-    if (rc < 0)
-        rv_exec_unkept_by(x, err);
-    return rc;
-}
-
-static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
-{
-    if (x->opts.on_input)
-        x->opts.on_input(x->opts.self, ev);
-    int rc = rv_run_step(x->run, ev, &x->effects, err);
-    return rc < 0 || !x->opts.journal ? rc : keep(x, ev, err);
-}
-
-int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
-{
-    struct rv_event told = *ev;
-    json_object *blocked = NULL;
-
-    int rc = rv_tools_blocked(x, &blocked, err);
-    told.blocked = blocked;
-    if (rc == 0)
-        rc = step(x, &told, err);
-    json_object_put(blocked);
-    return rc;
-}
-
-int rv_exec_begin(rv_exec *x, rv_err **err)
-{
-    if (x->is_keeping) /* they are performed when it is kept */
-        return 0;
-    return rv_call_new(x, CALL_BEGIN, rv_engine_now_us(x->engine), 0) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
-}
-
-static int first_step(rv_exec *x, const struct rv_response *response, rv_err **err)
-{
-    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = rv_exec_now_us(x)};
-
-    if (response) {
-        ev.kind = RV_EVENT_ANSWER;
-        ev.response = *response;
-    }
-    int rc = rv_exec_step(x, &ev, err);
-    return rc < 0 ? rc : rv_exec_begin(x, err);
-}
-
-int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err)
-{
-    rv_exec *x = calloc(1, sizeof *x);
-
-    if (!x)
-        return RV_FAIL(err, RV_E_NOMEM, "start a run");
-    x->engine = e;
-    x->opts = *opts;
-    x->answers = opts->answer_from_script && opts->script;
-    if (opts->journal)
-        rv_journal_hold(opts->journal, x->answers || opts->holds);
-    x->number = e->n_started++;
-    x->status = RV_RUN_RUNNING;
-    x->next = e->execs;
-    if (x->next)
-        x->next->prev = x;
-    e->execs = x;
-    e->n_live++;
-    if (e->opts.loop)
-        rv_loop_hold(e->loop);
-    int rc = prepare(x, err);
-    if (rc < 0) {
-        rv_exec_free(x);
-        return rc;
-    }
-    *out = x;
-    return 0;
-}
-
-int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env, const struct rv_response *response,
-                    rv_exec **out, rv_err **err)
-{
-    rv_exec *x = NULL;
-
-    int rc = rv_exec_new(e, opts, &x, err);
-    if (rc < 0) {
-        rv_envelope_free(env);
-        return rc;
-    }
-    for (size_t i = 0; i < opts->pipeline->n_agents && rc == 0 && !response; i++)
-        rc = rv_exec_check_stage(&x->opts, &x->catalog, x->scripted, (int)i, err);
-    if (rc < 0) {
-        rv_envelope_free(env);
-        rv_exec_free(x);
-        return rc;
-    }
-    rc = new_run(x, env, err);
-    if (rc == 0)
-        rc = first_step(x, response, err);
-    if (rc < 0) {
-        if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
-            rv_exec_tell_end(x, *err);
-        rv_exec_free(x);
-        return rc;
-    }
-    *out = x;
-    return 0;
-}
-
 int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
 {
     bool is_virtual = e->opts.virtual_time;
 
     while (!x->over) {
-        int rc =
-            x->calls || x->cancel_asked || x->is_keeping ? 0 : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
-        if (rc == 0 && !rv_engine_turn(e) && !is_virtual)
+        int rc = x->calls || x->cancel_asked || x->is_keeping || x->is_opening
+                     ? 0
+                     : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
+        if (rc == 0 && !engine_turn(e) && !is_virtual)
             rc = rv_loop_run(e, true, err);
         else if (rc == 0 && ++e->n_turns % LOOK_EVERY == 0 && e->loop)
             rc = rv_loop_run(e, false, err);
@@ -317,124 +430,4 @@ int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
         x->err = NULL;
     }
     return x->rc;
-}
-
-void rv_exec_end(rv_exec *x)
-{
-    rv_engine *e = x->engine;
-
-    if (x->over)
-        return;
-    x->over = x->is_untold = true;
-    e->n_live--;
-    e->n_untold++;
-}
-
-int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
-{
-    rv_engine *e = x->engine;
-    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .response = *response};
-
-    if (!e || !x->over || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
-        return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
-    if (x->opts.journal && !x->answers && !x->opts.holds)
-        return RV_FAIL(err, RV_E_STATE, "run \"%s\" was given up when it paused; open its journal again",
-                       rv_journal_run(x->opts.journal));
-    ev.now_us = rv_exec_now_us(x);
-    int rc = rv_exec_step(x, &ev, err);
-    if (rc == 0)
-        rc = rv_exec_begin(x, err);
-    if (rc < 0) {
-        if (x->is_unkept || rc == RV_E_NOMEM) /* what the core was told cannot be undone */
-            x->rc = rc;
-        return rc;
-    }
-    e->n_untold -= x->is_untold;
-    x->over = x->is_untold = false;
-    x->status = RV_RUN_RUNNING;
-    e->n_live++;
-    if (e->opts.loop)
-        rv_loop_hold(e->loop);
-    return 0;
-}
-
-void rv_exec_break(rv_exec *x, int rc, rv_err *err)
-{
-    rv_call_free_all(x);
-    if (x->is_keeping) {
-        x->is_broken = true;
-        x->rc = rc;
-        rv_err_free(x->err);
-        x->err = err;
-        return;
-    }
-    rv_effects_clear(&x->effects);
-    rv_exec_end(x);
-    rv_exec_tell_end(x, err);
-    if (rc == RV_E_NOMEM || rc == RV_E_INTERNAL)
-        x->status = RV_RUN_FAILED;
-    x->rc = rc;
-    rv_err_free(x->err);
-    x->err = err;
-}
-
-void rv_exec_read_on(rv_exec *x)
-{
-    for (struct call *c = x->calls; c; c = c->next)
-        rv_model_read_on(c);
-}
-
-void rv_exec_cancel(rv_exec *x)
-{
-    if (x->over)
-        return;
-    x->cancel_asked = true;
-    x->engine->any_cancel = true;
-}
-
-bool rv_exec_is_over(const rv_exec *x)
-{
-    return x->over;
-}
-
-enum rv_run_status rv_exec_status(const rv_exec *x)
-{
-    return x->status;
-}
-
-const rv_envelope *rv_exec_envelope(const rv_exec *x)
-{
-    return x->run ? rv_run_envelope(x->run) : NULL;
-}
-
-rv_envelope *rv_exec_steal_envelope(rv_exec *x)
-{
-    return x->run ? rv_run_steal_envelope(x->run) : NULL;
-}
-
-void rv_exec_free(rv_exec *x)
-{
-    if (!x)
-        return;
-    if (x->engine) {
-        rv_keep_wait(x);
-        rv_call_free_all(x);
-        x->engine->n_live -= !x->over;
-        x->engine->n_untold -= x->is_untold;
-        if (x->prev)
-            x->prev->next = x->next;
-        else
-            x->engine->execs = x->next;
-        if (x->next)
-            x->next->prev = x->prev;
-    }
-    rv_run_tools_fini(&x->tools);
-    rv_run_free(x->run);
-    rv_conversation_free(x->conversation);
-    rv_effects_fini(&x->effects);
-    rv_turn_free(x->unkept);
-    rv_kept_free(x->kept);
-    free(x->scripted);
-    rv_err_free(x->err);
-    free(x);
 }

@@ -46,6 +46,9 @@ RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **o
  *  freed when they come back after all). Waits for the store thread to commit the steps that it has. Runs may be freed
  *  before or after. A given loop must run once more, to close the handles. Not from a callback. */
 void rv_engine_free(rv_engine *e);
+/** On a given loop: the same without waiting. Free the runs first. The engine goes when the store thread has written
+ * all that it has; on_closed, which may be NULL, then comes on the loop. */
+void rv_engine_close(rv_engine *e, void (*on_closed)(void *self), void *self);
 /** Wait at most that long until no capability code runs any more. False: some does, and the plugins must be left alone.
  */
 bool rv_engine_settle(rv_engine *e, int64_t wait_ms);
@@ -83,10 +86,11 @@ struct rv_observer {
 };
 
 struct rv_exec_opts {
-    const struct rv_pipeline *pipeline;         /* borrowed for the run, as everything below */
-    rv_plugins *plugins;                        /* may be NULL */
-    rv_script *script;                          /* may be NULL */
-    rv_journal *journal;                        /* NULL: nothing is kept */
+    const struct rv_pipeline *pipeline; /* borrowed for the run, as everything below */
+    rv_plugins *plugins;                /* may be NULL */
+    rv_script *script;                  /* may be NULL */
+    rv_journal *journal;                /* NULL: nothing is kept */
+    bool takes_journal; /* the run frees its journal, also when it is not begun: on a given loop on the store thread */
     const struct rv_conversation *conversation; /* NULL: none; of a run that goes on: its journal's */
     /** The document of an agent that another one asks, appended to text; may be NULL: none can be asked. Errors become
      * the answer of the call. */
@@ -110,6 +114,9 @@ struct rv_exec_opts {
     void (*on_input)(void *self, const struct rv_event *ev); /* each event before the core gets it */
     /* each effect before it is performed: a trace */
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
+    /** The run is freed, and needs nothing more of what it borrows; may be NULL: then rv_exec_free() waits for a step
+     * that the store thread writes. */
+    void (*on_free)(void *self);
     void *self;
 };
 #define RV_EXEC_OPTS_INIT ((struct rv_exec_opts){.mode = RV_UNSET})
@@ -136,6 +143,12 @@ RV_MUST_CHECK int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *op
 /** The same, to end it as cancelled. */
 RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_opts *opts,
                                             const struct rv_store_scope *scope, rv_exec **out, rv_err **err);
+/** rv_journal_open() and one of these two, for a run that has its own journal (opts->journal is NULL): on a given loop
+ * the store thread takes the run over, and this call does not wait. Until then a cancellation, and an answer if none is
+ * given here, wait too. What keeps the run from going on comes with on_over. */
+RV_MUST_CHECK int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                                 const char *run, const struct rv_response *response, bool cancels, rv_exec **out,
+                                 rv_err **err);
 /** Run the loop until that run is over (or waits for an answer): the helper of programs that have nothing else to do.
  * Not from a callback. RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID, RV_E_TIMEOUT for an answer of the script that does not
  * fit its interrupt (the run is then over, as interrupted). */
@@ -158,7 +171,7 @@ rv_exec_envelope(const rv_exec *x); /* borrowed; NULL once it was stolen, or los
 /** Rows of the session's turn that the journal refused, and the run ended by it; borrowed. NULL: there are none. */
 const struct rv_turn *rv_exec_unkept(const rv_exec *x);
 rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */
-void rv_exec_free(rv_exec *x); /* cancels if under way; waits for the commit of its step, if there is one */
+void rv_exec_free(rv_exec *x); /* cancels if under way; waits for the commit of its step, unless there is on_free */
 
 /** A run of that pipeline asked for this, and if the script plays it, the script has answered: bring it there. For who
  * replays a journal. scripted: as in struct rv_journal_begin. */

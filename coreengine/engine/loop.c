@@ -3,6 +3,7 @@
  * workers and the store thread wake the loop. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,9 +11,69 @@
 
 #include "coreengine/engine/engine_internal.h"
 
+#define EXIT_CANCELLED   130
 #define LOOP_DESCRIPTORS 6                         /* epoll, async, signal pipe and some to spare */
 #define MAX_SLEEP_US     ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
 #define PASS_NS          UINT64_C(1000000)         /* of turns; then others of the loop have theirs */
+
+/* --- SIGINT and SIGTERM: the first asks every run to end, the second ends the process. Watched from the moment an
+ * engine is made, so that there is no gap before its loop exists --- */
+
+static const int numbers[] = {SIGINT, SIGTERM};
+
+/* A handler is given nothing but a number, so what it needs is global; one engine of a process may watch at a time. */
+static _Atomic(rv_engine *) watcher;
+static atomic_uint n_seen;
+static struct sigaction before[RV_COUNT(numbers)];
+
+static void cancel_all(rv_engine *e)
+{
+    struct shell_loop *loop = e->loop;
+
+    atomic_store(&e->cancel_all, true);
+    if (loop)
+        rv_loop_wake(loop);
+}
+
+static void on_signal(int number)
+{
+    int saved = errno;
+    rv_engine *e = atomic_load(&watcher);
+
+    (void)number;
+    if (atomic_fetch_add(&n_seen, 1) > 0)
+        _exit(EXIT_CANCELLED); /* asked twice: nothing of ours may hold it up */
+    if (e)
+        cancel_all(e);
+    errno = saved;
+}
+
+int rv_signals_watch(rv_engine *e, rv_err **err)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    rv_engine *none = NULL;
+
+    if (!atomic_compare_exchange_strong(&watcher, &none, e))
+        return RV_FAIL(err, RV_E_STATE, "another engine of this process watches the signals");
+    atomic_store(&n_seen, 0);
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < RV_COUNT(numbers); i++)
+        RV_IGNORE(sigaction(numbers[i], &action, &before[i]), "the numbers and the action are valid");
+    return 0;
+}
+
+void rv_signals_unwatch(rv_engine *e)
+{
+    rv_engine *mine = e;
+
+    if (atomic_load(&watcher) != e)
+        return;
+    for (size_t i = 0; i < RV_COUNT(numbers); i++)
+        RV_IGNORE(sigaction(numbers[i], &before[i], NULL), "it was in force before");
+    RV_IGNORE(!atomic_compare_exchange_strong(&watcher, &mine, NULL), "it was read just now");
+}
+
+/* --- the loop --- */
 
 struct shell_loop {
     uv_loop_t own; /* unless one was given */
@@ -50,7 +111,7 @@ static void hold(struct shell_loop *l, bool is_live)
 /* The wait that comes ends when something is due. Round up: a timer that fires early would spin. */
 static void arm(struct shell_loop *l, bool at_once)
 {
-    int64_t us = at_once ? 0 : rv_engine_due_us(l->engine) - rv_engine_now_us(l->engine);
+    int64_t us = at_once ? 0 : l->engine->due_in_us(l->engine);
 
     if (us > MAX_SLEEP_US)
         us = MAX_SLEEP_US;
@@ -64,11 +125,16 @@ static void on_prepare(uv_prepare_t *prepare)
     uint64_t until_ns = uv_hrtime() + PASS_NS;
     int n = 0;
 
-    while (uv_hrtime() < until_ns && rv_engine_turn(l->engine))
+    while (uv_hrtime() < until_ns && l->engine->turn(l->engine))
         n++;
+    rv_engine *e = l->engine;
+    if (e->close && !e->execs && !e->given_up && !e->lease_write) {
+        e->close(e);
+        return;
+    }
     arm(l, n > 0); /* a caller that waits for a run checks whether it is over before the loop sleeps */
     if (l->uv != &l->own)
-        hold(l, l->engine->n_live > 0);
+        hold(l, e->n_live > 0 || e->close);
 }
 
 static void close_own(struct shell_loop *l)
@@ -172,7 +238,7 @@ struct uv_loop_s *rv_loop_uv(struct shell_loop *l)
 void rv_loop_wake(void *loop)
 {
     struct shell_loop *l = loop;
-    RV_IGNORE(uv_async_send(&l->async), "the handle is open as long as somebody can call this");
+    RV_IGNORE(uv_async_send(&l->async), "the handle is open as long as a thread can call this");
 }
 
 void rv_loop_hold(struct shell_loop *l)

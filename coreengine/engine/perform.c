@@ -1,11 +1,10 @@
 /* Effects become answers: from the script, from a capability on a worker, or a failure that says why none of them can.
  * This file does not call the core: every answer goes through the queue, even an immediate one. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/engine/engine_internal.h"
-
-#define LOOP_PATIENCE_US 10000 /* of the loop with an entry that says it never blocks */
 
 /* --- models --- */
 
@@ -69,18 +68,6 @@ static int call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **
 
 /* --- capabilities --- */
 
-static char *dup_text(const char *text, bool *ok)
-{
-    char *copy = rv_str_dup(rv_str_of(text));
-    *ok = *ok && copy;
-    return copy;
-}
-
-static enum rv_name_kind kind_of(const struct rv_effect *e)
-{
-    return e->kind == RV_EFFECT_CALL_LLM ? RV_NAME_PROVIDER : e->entry;
-}
-
 /* The entry that is called: of a model role, its provider. */
 static const char *entry_of(const rv_exec *x, const struct rv_effect *e)
 {
@@ -91,111 +78,70 @@ static const char *entry_of(const rv_exec *x, const struct rv_effect *e)
     return model ? model->provider : "";
 }
 
-static struct job *new_job(rv_exec *x, struct call *c, struct rv_effect *e)
+/* The call has ended: take over its answer. */
+static void entry_done(struct rv_plugin_work *w)
 {
-    const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(x->run));
-    struct job *j = calloc(1, sizeof *j);
-    bool ok = true;
+    struct call *c = w->self;
 
-    if (!j)
-        return NULL;
-    atomic_init(&j->cancelled, false);
-    j->plugins = x->opts.plugins;
-    j->kind = kind_of(e);
-    j->name = dup_text(entry_of(x, e), &ok);
-    j->run_id = dup_text(f->envelope_id, &ok);
-    j->user_id = dup_text(rv_envelope_user(rv_run_envelope(x->run)), &ok);
-    j->session_id = dup_text(f->session_id, &ok);
-    j->stage = dup_text(x->opts.pipeline->agents[c->stage].name, &ok);
-    j->context = rv_call_context(c);
-    ok = ok && j->context;
-    j->key = dup_text(e->key ? e->key : "", &ok);
-    if (x->opts.on_effect) { /* it may still be looked at */
-        j->args = rv_str_dup((rv_str){e->request, e->request_len});
-        ok = ok && j->args;
+    c->work = NULL;
+    c->failed = w->failure != NULL;
+    rv_buf_fini(&c->text);
+    if (w->llm) {
+        c->llm = w->llm;
+        w->llm = NULL;
+        rv_call_take_llm(c, c->llm);
+    } else if (w->failure) {
+        snprintf(c->error_type, sizeof c->error_type, "%s", rv_plugin_error_type(w->failure));
+        c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
+        rv_err_write_chain(w->failure, &c->text);
     } else {
-        j->args = e->request;
-        e->request = NULL;
+        c->text = w->reply;
+        w->reply = RV_BUF_INIT(0);
     }
-    j->args_len = e->request_len;
-    j->timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0;
-    j->call = c;
-    if (!ok) {
-        rv_job_free(j);
-        return NULL;
-    }
-    return j;
+    rv_call_answered(c);
 }
 
-int rv_engine_ensure_pool(rv_engine *e, rv_err **err)
+/* The work has copies of all texts: a call that was given up may outlast its run. */
+static struct rv_plugin_work *new_work(rv_exec *x, struct call *c, const struct rv_effect *e)
 {
-    struct pool *p = NULL;
+    const struct rv_envelope *env = rv_run_envelope(x->run);
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    char *context = rv_call_context(c);
+    const struct rv_plugin_call what = {.kind = e->kind == RV_EFFECT_CALL_LLM ? RV_NAME_PROVIDER : e->entry,
+                                        .name = entry_of(x, e),
+                                        .args = {e->request, e->request_len},
+                                        .run_id = f->envelope_id,
+                                        .stage = x->opts.pipeline->agents[c->stage].name,
+                                        .user_id = rv_envelope_user(env),
+                                        .session_id = f->session_id,
+                                        .idempotency_key = e->key ? e->key : "",
+                                        .context = context,
+                                        .timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0,
+                                        .on_emit = rv_pool_take_piece};
+    struct rv_plugin_work *w = context ? rv_plugin_work_new(x->opts.plugins, &what, entry_done, c) : NULL;
 
-    if (e->pool)
-        return 0;
-    int rc = e->opts.virtual_time ? 0 : rv_loop_ensure(e, err);
-    if (rc == 0)
-        rc = rv_pool_new(rv_engine_workers(e),
-                         e->opts.worker_idle_ms > 0 ? e->opts.worker_idle_ms * 1000 : RV_ENGINE_IDLE_US,
-                         e->opts.virtual_time ? NULL : rv_loop_wake, e->loop, &p, err);
-    if (rc == 0)
-        e->pool = p;
-    return rc;
+    free(context);
+    return w;
 }
 
-int64_t rv_watch_begin(void)
+int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err)
 {
-    const struct rv_clock clock = rv_clock_system();
-
-    return clock.now_us(clock.self);
-}
-
-void rv_watch_end(rv_engine *e, int64_t begun_us, const char *kind, const char *name)
-{
-    int64_t us = rv_watch_begin() - begun_us;
-
-    if (us > LOOP_PATIENCE_US)
-        RV_LOG(e->opts.log, WARN, "call.blocked_loop", RV_F_TEXT("kind", kind), RV_F_TEXT("name", name),
-               RV_F_I64("ms", us / 1000));
-}
-
-/* An entry that says it never blocks is called here and now. Its answer goes through the queue as any other. */
-static int call_here(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
-{
-    struct job *j = new_job(x, c, e);
-
-    if (!j)
-        return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", c->what, c->name);
-    int64_t begun_us = rv_watch_begin();
-    rv_job_run(j);
-    rv_watch_end(x->engine, begun_us, c->what, j->name);
-    rv_call_job_done(j);
-    return 0;
-}
-
-int rv_call_capability(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
-{
-    rv_engine *engine = x->engine;
-
     if (!x->opts.plugins) {
         rv_call_fail(c, "NotFoundError", false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
         return 0;
     }
-    if (!rv_plugins_may_block(x->opts.plugins, kind_of(e), entry_of(x, e)))
-        return call_here(x, c, e, err);
-    int rc = rv_engine_ensure_pool(engine, err);
-    if (rc < 0)
-        return rc == RV_E_NOMEM ? rc : rv_call_fail_with(c, "ExecutionError", rc, err);
-    struct job *j = new_job(x, c, e);
-    if (!j)
+    struct rv_plugin_work *w = c->work = new_work(x, c, e);
+    if (!w)
         return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", c->what, c->name);
-    rc = rv_pool_submit(engine->pool, j, err);
+    const struct rv_tool_workers workers = rv_engine_pool(x->engine);
+    int rc = workers.begin(workers.self, &w->work, err);
     if (rc < 0) {
-        rv_job_free(j);
+        c->work = NULL;
+        w->work.free(&w->work);
         return rv_call_fail_with(c, "ExecutionError", rc, err);
     }
-    c->job = j;
-    rv_call_await(c);
+    if (c->work) /* it has not answered yet */
+        rv_call_await(c);
     return 0;
 }
 

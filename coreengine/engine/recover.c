@@ -5,71 +5,6 @@
 
 #include "coreengine/engine/engine_internal.h"
 
-/* What the script had answered to calls whose answers never reached the journal: they get the same again. */
-struct kept_replies {
-    struct kept_reply {
-        int64_t call_id;
-        struct rv_script_reply reply;
-    } * items;
-    size_t n, cap;
-};
-
-static struct kept_reply *find(struct kept_replies *kept, int64_t call_id)
-{
-    for (size_t i = 0; kept && i < kept->n; i++)
-        if (kept->items[i].call_id == call_id)
-            return &kept->items[i];
-    return NULL;
-}
-
-static void drop(struct kept_replies *kept, struct kept_reply *r)
-{
-    *r = kept->items[--kept->n];
-}
-
-bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out)
-{
-    struct kept_reply *r = find(x->kept, call_id);
-
-    if (!r)
-        return false;
-    *out = r->reply;
-    drop(x->kept, r);
-    return true;
-}
-
-void rv_kept_free(struct kept_replies *kept)
-{
-    for (size_t i = 0; kept && i < kept->n; i++)
-        rv_script_reply_fini(&kept->items[i].reply);
-    if (kept)
-        free(kept->items);
-    free(kept);
-}
-
-/* The script answered this call then, so it does now. A hole in it shows again when the call is made. */
-static int ask_script(rv_exec *x, const struct rv_effect *e, rv_err **err)
-{
-    struct kept_replies *kept = x->kept;
-    struct rv_script_reply reply;
-    rv_err *hole = NULL;
-
-    if (kept->n == kept->cap) {
-        size_t cap = kept->cap ? kept->cap * 2 : 16;
-        struct kept_reply *items = realloc(kept->items, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "replay a script");
-        kept->items = items;
-        kept->cap = cap;
-    }
-    int rc = rv_script_ask(x, e, &reply, &hole);
-    rv_err_free(hole);
-    if (rc < 0)
-        return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "replay a script") : 0;
-    kept->items[kept->n++] = (struct kept_reply){e->call_id, reply};
-    return 0;
-}
-
 /* What a replay finds out about the run's earlier lives. */
 struct past {
     rv_exec *x;
@@ -102,6 +37,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 {
     struct past *p = self;
     rv_exec *x = p->x;
+    struct rv_script_reply answered;
     struct rv_response response;
     int rc = 0;
 
@@ -114,16 +50,13 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
         p->told_us = ev->now_us;
     if (rc < 0 || !x->kept)
         return rc;
-    struct kept_reply *answered = find(x->kept, ev->call_id);
-    if (answered && ev->call_id) {
-        rv_script_reply_fini(&answered->reply);
-        drop(x->kept, answered);
-    }
+    if (ev->call_id && rv_kept_take(x, ev->call_id, &answered))
+        rv_script_reply_fini(&answered);
     if (ev->kind == RV_EVENT_ANSWER && x->answers)
         (void)rv_script_answer(x->opts.script, &response, NULL);
     for (size_t i = 0; rc == 0 && i < effects->n; i++)
         if (rv_script_plays(x, &effects->items[i]))
-            rc = ask_script(x, &effects->items[i], err);
+            rc = rv_kept_ask(x, &effects->items[i], err);
     return rc;
 }
 
@@ -148,7 +81,7 @@ static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **e
     } else {
         x->answers = begin.answers_from_script;
         rv_journal_hold(x->opts.journal, x->answers || x->opts.holds);
-        x->kept = calloc(1, sizeof *x->kept);
+        x->kept = rv_kept_new();
         rc = x->kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "recover a run");
         if (rc == 0 && begin.script_at) /* of a run that began where another one stood */
             rc = rv_script_set_position(x->opts.script, begin.script_at, err);
@@ -297,9 +230,7 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
         rc = rv_exec_step(x, &ev, err);
     }
     if (rc == 0 && ev.kind == RV_EVENT_RECOVER) {
-        RV_LOG(x->engine->opts.log, INFO, "run.recover", RV_F_TEXT("run_id", rv_journal_run(x->opts.journal)),
-               RV_F_TEXT("pipeline", x->opts.pipeline->name), RV_F_I64("events", p.n_events),
-               RV_F_I64("open_calls", open.n));
+        RV_LOG(x->log, INFO, "run.recover", RV_F_I64("events", p.n_events), RV_F_I64("open_calls", open.n));
         rc = note_gap(&p, ev.now_us, x->run, err);
         if (rc == 0)
             rc = ask_again(&p, &open, err);
@@ -309,19 +240,30 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
     return rc;
 }
 
-static int go_on(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
-                 const struct rv_response *response, bool cancel, rv_exec **out, rv_err **err)
+static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv_response *response, bool cancel,
+                 rv_err **err)
+{
+    const char *before = rv_journal_owner_before(x->opts.journal);
+
+    rv_exec_bind_log(x, rv_journal_run(x->opts.journal));
+    if (before[0])
+        RV_LOG(x->log, INFO, "run.takeover", RV_F_TEXT("owner", before),
+               RV_F_BOOL("may_live", rv_journal_owner_may_live(x->opts.journal)));
+    int rc = take_begin(x, scope, err);
+    if (rc == 0)
+        rc = step_on(x, scope, response, cancel, err);
+    return rc < 0 ? rc : rv_exec_begin(x, err);
+}
+
+static int continue_run(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                        const struct rv_response *response, bool cancel, rv_exec **out, rv_err **err)
 {
     rv_exec *x = NULL;
 
     int rc = rv_exec_new(e, opts, &x, err);
     if (rc < 0)
         return rc;
-    rc = take_begin(x, scope, err);
-    if (rc == 0)
-        rc = step_on(x, scope, response, cancel, err);
-    if (rc == 0)
-        rc = rv_exec_begin(x, err);
+    rc = go_on(x, scope, response, cancel, err);
     if (rc < 0) {
         if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
             rv_exec_tell_end(x, *err);
@@ -335,11 +277,94 @@ static int go_on(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_
 int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
                        const struct rv_response *response, rv_exec **out, rv_err **err)
 {
-    return go_on(e, opts, scope, response, false, out, err);
+    return continue_run(e, opts, scope, response, false, out, err);
 }
 
 int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
                               rv_exec **out, rv_err **err)
 {
-    return go_on(e, opts, scope, NULL, true, out, err);
+    return continue_run(e, opts, scope, NULL, true, out, err);
+}
+
+/* --- runs that the store thread takes over --- */
+
+static struct own_journal *own_of(struct write *w)
+{
+    return (struct own_journal *)((char *)w - offsetof(struct own_journal, write));
+}
+
+static int open_journal(struct write *w, rv_store *store, rv_err **err)
+{
+    struct own_journal *o = own_of(w);
+    const rv_engine *e = o->engine;
+    const struct rv_store_scope scope = {o->tenant, o->user};
+
+    return rv_journal_open(store, &scope, o->run, e->opts.owner, e->clock.now_us(e->clock.self), e->opts.lease_us,
+                           &o->journal, err);
+}
+
+static int opened(struct own_journal *o, rv_err **err)
+{
+    const struct rv_store_scope scope = {o->tenant, o->user};
+    rv_exec *x = o->x;
+
+    rv_journal_move(o->journal, x->engine->opts.store);
+    x->opts.journal = o->journal;
+    rv_journal_hold(o->journal, x->answers || x->opts.holds);
+    return go_on(x, &scope, o->has_response ? &o->response : NULL, o->cancels || x->cancel_asked, err);
+}
+
+/* On the loop. */
+static void open_done(struct write *w)
+{
+    struct own_journal *o = own_of(w);
+    rv_exec *x = o->x;
+    rv_err *err = w->err;
+    int rc = w->rc;
+
+    w->err = NULL;
+    if (!x) { /* it was freed meanwhile */
+        rv_err_free(err);
+        rv_own_unlink(o);
+        rv_own_end(o);
+        return;
+    }
+    x->is_opening = false;
+    x->last_us = rv_engine_now_us(x->engine);
+    if (rc == 0)
+        rc = opened(o, &err);
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+}
+
+int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope, const char *run,
+                   const struct rv_response *response, bool cancels, rv_exec **out, rv_err **err)
+{
+    rv_exec *x = NULL;
+
+    int rc = rv_exec_new(e, opts, &x, err);
+    if (rc < 0)
+        return rc;
+    rv_exec_bind_log(x, run);
+    x->own = rv_own_new(x, scope, run);
+    rc = x->own ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a run");
+    if (rc == 0 && response)
+        rc = rv_own_answer(x->own, response, err);
+    if (rc == 0)
+        x->own->cancels = cancels;
+    if (rc == 0 && e->writer) {
+        x->is_opening = true;
+        x->own->write = (struct write){.write = open_journal, .done = open_done, .is_alone = true};
+        rv_writer_submit(e->writer, &x->own->write);
+    } else if (rc == 0) {
+        rc = open_journal(&x->own->write, e->opts.store, err);
+        if (rc == 0)
+            rc = opened(x->own, err);
+    }
+    if (rc < 0) {
+        rv_exec_free(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
 }

@@ -1,9 +1,61 @@
 /* Calls that the run's script answers: which ones, what it is asked, and how its reply reaches the call. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/engine/engine_internal.h"
 
 #define SCRIPT_ENTRY "script" /* the mock of a stage that a script plays */
+
+/* --- what a run that goes on was answered before --- */
+
+/* What the script had answered to calls whose answers never reached the journal: they get the same again. */
+struct kept_replies {
+    struct kept_reply {
+        int64_t call_id;
+        struct rv_script_reply reply;
+    } * items;
+    size_t n, cap;
+};
+
+static struct kept_reply *find(struct kept_replies *kept, int64_t call_id)
+{
+    for (size_t i = 0; kept && i < kept->n; i++)
+        if (kept->items[i].call_id == call_id)
+            return &kept->items[i];
+    return NULL;
+}
+
+struct kept_replies *rv_kept_new(void)
+{
+    return calloc(1, sizeof(struct kept_replies));
+}
+
+static void drop(struct kept_replies *kept, struct kept_reply *r)
+{
+    *r = kept->items[--kept->n];
+}
+
+bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out)
+{
+    struct kept_reply *r = find(x->kept, call_id);
+
+    if (!r)
+        return false;
+    *out = r->reply;
+    drop(x->kept, r);
+    return true;
+}
+
+void rv_kept_free(struct kept_replies *kept)
+{
+    for (size_t i = 0; kept && i < kept->n; i++)
+        rv_script_reply_fini(&kept->items[i].reply);
+    if (kept)
+        free(kept->items);
+    free(kept);
+}
+
+/* --- answers --- */
 
 /* A script that says nothing of models leaves them to their providers, where they have one. */
 static bool plays_model(const rv_script *script, const struct rv_pipeline *p, const struct rv_effect *e)
@@ -80,7 +132,8 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
     return rc;
 }
 
-int rv_script_ask(const rv_exec *x, const struct rv_effect *e, struct rv_script_reply *out, rv_err **err)
+/* The script's next reply to that effect; RV_E_NOT_FOUND: it has none. */
+static int ask_script(const rv_exec *x, const struct rv_effect *e, struct rv_script_reply *out, rv_err **err)
 {
     return ask(x->opts.script, x->opts.pipeline, e, out, err);
 }
@@ -98,6 +151,29 @@ int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *s
     if (rc == 0)
         rv_script_reply_fini(&reply);
     return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "bring a script to where it stood") : 0;
+}
+
+/* The script answered this call then, so it does now. A hole in it shows again when the call is made. */
+int rv_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err)
+{
+    struct kept_replies *kept = x->kept;
+    struct rv_script_reply reply;
+    rv_err *hole = NULL;
+
+    if (kept->n == kept->cap) {
+        size_t cap = kept->cap ? kept->cap * 2 : 16;
+        struct kept_reply *items = realloc(kept->items, cap * sizeof *items);
+        if (!items)
+            return RV_FAIL(err, RV_E_NOMEM, "replay a script");
+        kept->items = items;
+        kept->cap = cap;
+    }
+    int rc = ask_script(x, e, &reply, &hole);
+    rv_err_free(hole);
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "replay a script") : 0;
+    kept->items[kept->n++] = (struct kept_reply){e->call_id, reply};
+    return 0;
 }
 
 void rv_call_schedule(struct call *c)
@@ -134,7 +210,7 @@ int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err)
 {
     struct rv_script_reply reply;
 
-    int rc = rv_kept_take(c->x, c->call_id, &reply) ? 0 : rv_script_ask(c->x, e, &reply, err);
+    int rc = rv_kept_take(c->x, c->call_id, &reply) ? 0 : ask_script(c->x, e, &reply, err);
     if (rc == 0)
         take_reply(c, e->kind == RV_EFFECT_CALL_LLM, &reply);
     return rc;

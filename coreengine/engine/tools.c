@@ -1,54 +1,148 @@
-/* The tools of a run: its sources, composed into the catalog that the core decides by, and the calls of its tools. The
- * source of a tool answers; nothing here knows which kind it is. */
+/* The tools of a run: its sources, composed into the catalog that the core decides by, the calls of its tools, and
+ * which tools are blocked. The source of a tool answers; nothing here knows which kind it is. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coreengine/engine/engine_internal.h"
 
-/* --- the engine's workers, as sources use them --- */
+#define MAX_TOOLS 10000 /* records; later tools are not watched */
 
-static int begin_work(void *self, struct rv_tool_work *w, rv_err **err)
+/* --- the health of an engine's tools, and the breaker that stops calls of a tool that only fails. A tool that says
+ * "there is no such file" or "these arguments are wrong" works: only other failures count against it --- */
+
+/* Index of that tool's record; -1 when memory is short (then it is not watched). */
+static int watch(rv_engine *e, const char *tool)
 {
-    rv_engine *e = self;
+    int at = rv_index_get(&e->tool_index, rv_str_of(tool));
 
-    if (w->never_blocks) {
-        int64_t begun_us = rv_watch_begin();
-        w->run(w);
-        rv_watch_end(e, begun_us, "tool", w->tool);
-        w->done(w);
-        w->free(w);
+    if (at >= 0 || e->n_tools == MAX_TOOLS)
+        return at;
+    if (e->n_tools == e->cap_tools) {
+        size_t cap = e->cap_tools ? e->cap_tools * 2 : 4;
+        struct tool_record *tools = realloc(e->tools, cap * sizeof *tools);
+        if (!tools)
+            return -1;
+        e->tools = tools;
+        e->cap_tools = cap;
+    }
+    struct tool_record *r = &e->tools[e->n_tools];
+    *r = (struct tool_record){.name = rv_str_dup(rv_str_of(tool))};
+    if (!r->name || rv_index_add(&e->tool_index, rv_str_of(r->name), (int)e->n_tools) < 0) {
+        free(r->name);
+        return -1;
+    }
+    return (int)e->n_tools++;
+}
+
+static bool is_blocked(const rv_engine *e, int health)
+{
+    return health >= 0 && rv_tool_breaker_open(&e->tools[health].health, rv_engine_now_us(e));
+}
+
+static int add_blocked(const rv_exec *x, const char *name, json_object **list, rv_err **err)
+{
+    const struct rv_tool_found found = rv_tool_set_find(&x->tools.set, rv_str_of(name));
+
+    if (!found.info || (found.source && found.source->is_engines)) /* of another run */
         return 0;
-    }
-    int rc = rv_engine_ensure_pool(e, err);
-    if (rc < 0)
-        return rc;
-    struct job *j = calloc(1, sizeof *j);
-    if (!j)
-        return RV_FAIL(err, RV_E_NOMEM, "call a tool");
-    j->work = w;
-    rc = rv_pool_submit(e->pool, j, err);
-    if (rc < 0) {
-        free(j);
-        return rc;
-    }
-    w->host = j;
-    return 0;
+    if (!*list && !(*list = json_object_new_array()))
+        return RV_FAIL(err, RV_E_NOMEM, "list blocked tools");
+    return rv_json_push_take(*list, json_object_new_string(name), err);
 }
 
-static void give_up_work(void *self, struct rv_tool_work *w)
+int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err)
 {
-    rv_engine *e = self;
+    const rv_engine *e = x->engine;
+    int rc = 0;
 
-    atomic_store(&w->cancelled, true);
-    rv_pool_give_up(e->pool, w->host);
+    *out = NULL;
+    if (!rv_run_minds_breakers(x->run) || rv_engine_now_us(e) > e->blocked_until_us)
+        return 0;
+    for (size_t i = 0; i < e->n_tools && rc == 0; i++)
+        if (is_blocked(e, (int)i))
+            rc = add_blocked(x, e->tools[i].name, out, err);
+    if (rc == 0)
+        return 0;
+    json_object_put(*out);
+    *out = NULL;
+    return rc;
 }
+
+/* Of a call that failed, or whose reply says that it did. */
+static void note_error(struct rv_tool_health *h, const struct call *c)
+{
+    json_object *standard = c->failed ? NULL : rv_tool_reported_error(rv_buf_str(&c->text));
+    json_object *error = rv_json_get_obj(standard, "error");
+    const char *type = c->error_type[0] ? c->error_type : "ExecutionError", *message = "";
+
+    if (error) {
+        type = "ToolError";
+        RV_IGNORE(!rv_json_get_text(error, "error_type", &type), "left out means ToolError");
+        RV_IGNORE(!rv_json_get_text(error, "message", &message), "left out means none");
+    }
+    rv_tool_health_note_error(h, rv_str_of(type), c->failed ? rv_buf_str(&c->text) : rv_str_of(message));
+    json_object_put(standard);
+}
+
+void rv_tool_note(struct call *c)
+{
+    rv_engine *e = c->x->engine;
+    int64_t now = rv_engine_now_us(e);
+    bool ok = c->failed ? rv_tool_is_callers_fault(c->error_type) : !c->reports_error;
+
+    if (c->health < 0)
+        return;
+    struct rv_tool_health *h = &e->tools[c->health].health;
+    rv_tool_health_record(h, now, ok, (now - c->started_us) / 1000);
+    if (!ok)
+        note_error(h, c);
+    if (!ok && rv_tool_breaker_open(h, now))
+        e->blocked_until_us = now + RV_BREAKER_WINDOW_US;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(struct tool_record *const *)a)->name, (*(struct tool_record *const *)b)->name);
+}
+
+void rv_engine_write_health(const rv_engine *e, rv_jw *w)
+{
+    struct tool_record **sorted = calloc(e->n_tools + 1, sizeof(struct tool_record *));
+
+    if (!sorted) {
+        w->out->rc = RV_E_NOMEM;
+        return;
+    }
+    for (size_t i = 0; i < e->n_tools; i++)
+        sorted[i] = &e->tools[i];
+    qsort(sorted, e->n_tools, sizeof(struct tool_record *), by_name);
+    rv_jw_arr(w);
+    for (size_t i = 0; i < e->n_tools; i++) {
+        const struct rv_tool_health *h = &sorted[i]->health;
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "tool", sorted[i]->name);
+        rv_jw_kv_text(w, "status", rv_health_text(rv_tool_health_status(h)));
+        rv_jw_key(w, "success_rate");
+        rv_jw_double(w, rv_tool_health_success_rate(h));
+        rv_jw_kv_int(w, "calls", (int64_t)h->n);
+        rv_jw_kv_bool(w, "breaker_open", rv_tool_breaker_open(h, rv_engine_now_us(e)));
+        rv_jw_key(w, "errors");
+        rv_tool_health_write_errors(h, w);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+    free(sorted);
+}
+
+/* --- sources --- */
 
 /* --- sources --- */
 
 void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_engine *e)
 {
-    const struct rv_tool_workers workers = {begin_work, give_up_work, e};
+    const struct rv_tool_workers workers = rv_engine_pool(e);
     struct rv_catalog under = o->plugins ? rv_plugins_catalog(o->plugins) : rv_catalog_empty;
     size_t n = 0;
 
@@ -77,8 +171,6 @@ void rv_run_tools_fini(struct run_tools *t)
 
 static void take_reply(struct call *c, struct rv_tool_reply *reply)
 {
-    rv_engine *e = c->x->engine;
-
     c->failed = reply->failed;
     c->retryable = reply->retryable;
     c->reports_error = reply->reports_error;
@@ -91,9 +183,8 @@ static void take_reply(struct call *c, struct rv_tool_reply *reply)
     if (reply->after_us > 0) {
         c->delay_us = reply->after_us;
         rv_call_schedule(c);
-    } else if (!e->opts.virtual_time) {
-        c->due_us = rv_engine_now_us(e);
-        rv_due_moved(&e->due, c);
+    } else {
+        rv_call_answered(c);
     }
 }
 
@@ -139,9 +230,9 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
 {
     rv_exec *x = c->x;
     struct rv_script_reply kept;
-    int health = s && s->is_engines ? -1 : rv_tool_watch(x->engine, c->name);
+    int health = s && s->is_engines ? -1 : watch(x->engine, c->name);
 
-    if (!rv_run_minds_breakers(x->run) && rv_tool_is_blocked(x->engine, health)) {
+    if (!rv_run_minds_breakers(x->run) && is_blocked(x->engine, health)) {
         rv_call_fail(c, "ToolError", true, "tool \"%s\" is blocked: it failed %d times within %d s", c->name,
                      RV_BREAKER_ERRORS, (int)(RV_BREAKER_WINDOW_US / 1000000));
         return 0;
@@ -162,9 +253,160 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
     return rc < 0 ? rv_call_fail_with(c, "ExecutionError", rc, err) : 0;
 }
 
-int rv_call_make_tool(struct call *c, const struct rv_effect *e, rv_err **err)
+static int make_tool(struct call *c, const struct rv_effect *e, rv_err **err)
 {
     return make_call(source_of(c->x, e->name), c, e, err);
+}
+
+/* --- calls that may have happened: a non_idempotent tool call was started by a process that died. The engine asks the
+ * capability's probe, if there is one; if the probe cannot tell, the engine asks a person --- */
+
+void rv_call_forget_asked(struct call *c)
+{
+    if (!c->asked)
+        return;
+    free(c->asked->request);
+    free(c->asked->owned_name);
+    free(c->asked->key);
+    free(c->asked);
+    c->asked = NULL;
+}
+
+/* The outcome stays unknown: the core asks a person. */
+static void unknown(struct call *c)
+{
+    rv_buf_fini(&c->text);
+    c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
+    c->failed = false;
+    c->unknown = true;
+    c->due_us = rv_engine_now_us(c->x->engine);
+    rv_due_moved(&c->x->engine->due, c);
+}
+
+/* The effect becomes the call's own, so that it can be made after all. */
+static int keep(struct call *c, struct rv_effect *e, rv_err **err)
+{
+    c->asked = malloc(sizeof *c->asked);
+    if (!c->asked)
+        return RV_FAIL(err, RV_E_NOMEM, "ask about the outcome of a call");
+    *c->asked = *e;
+    e->request = NULL;
+    e->owned_name = NULL;
+    e->key = NULL;
+    return 0;
+}
+
+/* A probe has as long as it says, and not longer than the call it asks about. */
+static void bound_probe(rv_exec *x, struct call *c)
+{
+    const struct rv_entry_info *info = x->under.entry(x->under.self, RV_NAME_PROBE, rv_str_of(c->name));
+    int64_t until_us = info && info->timeout_ms > 0 ? c->started_us + info->timeout_ms * 1000 : 0;
+
+    if (until_us && (!c->deadline_us || until_us < c->deadline_us))
+        c->deadline_us = until_us;
+}
+
+/* {key, arguments, stage, started_at} */
+static int probe(rv_exec *x, struct call *c, rv_err **err)
+{
+    rv_buf args = RV_BUF_INIT(2 * RV_JSON_MAX_BYTES);
+    struct rv_effect ask = *c->asked;
+    char started[RV_TIME_MAX];
+    rv_jw w = rv_jw_on(&args);
+
+    bound_probe(x, c);
+    rv_time_format(c->asked->at_us, started);
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "key", c->asked->key);
+    rv_jw_key(&w, "arguments");
+    rv_jw_raw(&w, (rv_str){c->asked->request, c->asked->request_len});
+    rv_jw_kv_text(&w, "stage", x->opts.pipeline->agents[c->stage].name);
+    rv_jw_kv_text(&w, "started_at", started);
+    rv_jw_obj_end(&w);
+    int rc = rv_buf_check(&args, "question to a probe", err);
+    ask.kind = RV_EFFECT_CALL_HOOK;
+    ask.entry = RV_NAME_PROBE;
+    ask.request = rc == 0 ? rv_buf_steal(&args, &ask.request_len) : NULL;
+    if (rc == 0 && !ask.request)
+        rc = RV_FAIL(err, RV_E_NOMEM, "ask a probe");
+    if (rc == 0)
+        rc = rv_call_capability(x, c, &ask, err);
+    free(ask.request);
+    rv_buf_fini(&args);
+    return rc;
+}
+
+/* Find out about a started non_idempotent call: by its probe, or by asking a person. */
+static int find_outcome(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+{
+    const struct rv_tool_info *info = x->under.tool(x->under.self, rv_str_of(e->name));
+
+    RV_LOG(x->log, WARN, "call.outcome_unknown", RV_F_TEXT("tool", e->name), RV_F_I64("call_id", e->call_id),
+           RV_F_TEXT("key", e->key ? e->key : ""));
+    /* what a probe does not see yet may still come of an owner who lives */
+    bool settled = rv_exec_now_us(x) >= x->under_way_until_us;
+    if (!e->key || !x->opts.plugins || !info || !info->has_probe || !settled) {
+        unknown(c);
+        return 0;
+    }
+    int rc = keep(c, e, err);
+    return rc < 0 ? rc : probe(x, c, err);
+}
+
+/* It did not happen: make the call. */
+static bool make_it(struct call *c)
+{
+    rv_exec *x = c->x;
+    struct rv_effect e = *c->asked;
+    rv_err *err = NULL;
+
+    free(c->asked);
+    c->asked = NULL;
+    rv_buf_fini(&c->text);
+    c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
+    c->due_us = c->started_us = rv_engine_now_us(x->engine);
+    c->deadline_us = e.deadline_us ? rv_exec_due_us(x, e.deadline_us) : 0; /* it was the probe's */
+    rv_due_moved(&x->engine->due, c);
+    int rc = rv_lease_check(x, &err);
+    if (rc == 0)
+        rc = make_tool(c, &e, &err);
+    free(e.request);
+    free(e.owned_name);
+    free(e.key);
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+    return false;
+}
+
+bool rv_call_probed(struct call *c)
+{
+    const struct rv_json_opts opts = {.what = "answer of a probe"};
+    json_object *answer = NULL, *result;
+    bool happened = false;
+
+    if (!c->failed)
+        RV_IGNORE(rv_json_parse(rv_buf_str(&c->text), &opts, &answer, NULL),
+                  "an answer that cannot be read says nothing");
+    if (!answer || !rv_json_get_bool(answer, "happened", &happened)) {
+        json_object_put(answer);
+        rv_call_forget_asked(c);
+        unknown(c);
+        return true;
+    }
+    if (!happened) {
+        json_object_put(answer);
+        return make_it(c);
+    }
+    rv_call_forget_asked(c);
+    rv_buf_fini(&c->text);
+    c->text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    result = rv_json_get_obj(answer, "result");
+    if (result)
+        rv_json_write(result, &c->text);
+    else
+        rv_buf_puts(&c->text, "{}");
+    json_object_put(answer);
+    return true;
 }
 
 int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err)
@@ -173,7 +415,7 @@ int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err)
     bool once = e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
 
     if (once && c->x->recovers && !(s && s->stands_in))
-        return rv_call_find_outcome(c->x, c, e, err);
+        return find_outcome(c->x, c, e, err);
     int rc = once ? rv_lease_check(c->x, err) : 0;
     return rc < 0 ? rc : make_call(s, c, e, err);
 }

@@ -1,17 +1,41 @@
 /* The pool: threads that run capability code. One lock guards everything in it and is never held while a capability
  * runs. Workers are detached and count their references to the pool; the last one frees it: no thread has to wait for a
  * call that does not return. Such a call is given up: its worker no longer counts, another one takes its place. */
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
+#include <uv.h>
 
 #include "coreengine/engine/engine_internal.h"
 
+#define MAX_WORKERS      256               /* threads; more than any machine of ours has cores */
+#define WORKERS          64                /* unless told: most calls wait for something, and need no core for it */
+#define IDLE_US          INT64_C(10000000) /* unless told: then a worker without work leaves */
+#define MAX_STUCK        64                /* given-up calls that still run; further calls fail at once */
+#define LOOP_PATIENCE_NS 10000000          /* of the loop with work that says it never blocks */
+
+/* One piece of work on its way. The pool's lock guards it, except for `work` and `pool`, which do not change. */
+struct job {
+    struct job *next;
+    enum { JOB_QUEUED, JOB_RUNNING, JOB_LATE, JOB_DONE } state; /* LATE: it ran, and is over at some later time */
+    bool given_up;                                              /* while it runs: then its worker frees it */
+    bool is_over;
+    struct rv_tool_work *work; /* owned */
+    struct pool *pool;
+};
+
+/* A piece of the answer that a provider makes on a worker. */
+struct piece {
+    struct piece *next;
+    struct rv_plugin_work *work; /* borrowed */
+    bool is_thinking;
+    char *text; /* owned */
+    size_t len;
+};
+
 struct pool {
-    pthread_mutex_t lock; /* guards all below; rank: the only lock of the shell */
+    pthread_mutex_t lock; /* guards all below; a source may hold a lock of its own when it takes this one */
     pthread_cond_t work;  /* something is queued, or the pool ends */
     pthread_cond_t done;  /* a job is done, a worker has ended, or rv_pool_poke() was called */
     struct job *queue, **queue_end;
@@ -23,30 +47,86 @@ struct pool {
     int64_t idle_us;                   /* a worker without work for so long leaves */
     bool stopping, poked;
     size_t n_refs;
-    void (*wake)(void *self);
+    void (*wake)(void *self); /* called under the lock, so that what it wakes is not gone; it takes none itself */
     void *wake_self;
 };
 
-/* --- what a worker does --- */
-
-static void pool_destroy(struct pool *p)
+static void job_free(struct job *j)
 {
-    pthread_cond_destroy(&p->work);
-    pthread_cond_destroy(&p->done);
-    pthread_mutex_destroy(&p->lock);
-    free(p);
+    j->work->free(j->work);
+    free(j);
 }
+
+static void free_jobs(struct job *j)
+{
+    while (j) {
+        struct job *next = j->next;
+        job_free(j);
+        j = next;
+    }
+}
+
+static void free_pieces(struct piece *p)
+{
+    while (p) {
+        struct piece *next = p->next;
+        free(p->text);
+        free(p);
+        p = next;
+    }
+}
+
+/* --- what a worker does --- */
 
 static void unref_and_unlock(struct pool *p)
 {
     bool last = --p->n_refs == 0;
 
     pthread_mutex_unlock(&p->lock);
-    if (last)
-        pool_destroy(p);
+    if (!last)
+        return;
+    pthread_cond_destroy(&p->work);
+    pthread_cond_destroy(&p->done);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
 }
 
-static struct job *take_queued(struct pool *p)
+/* The lock is held. */
+static void set_done(struct job *j)
+{
+    struct pool *p = j->pool;
+
+    j->state = JOB_DONE;
+    *p->finished_end = j;
+    p->finished_end = &j->next;
+    if (p->wake)
+        p->wake(p->wake_self);
+    pthread_cond_broadcast(&p->done);
+}
+
+/* Its `run` has returned; the lock is held. */
+static void ran(struct job *j, bool is_over)
+{
+    if (is_over || j->is_over)
+        set_done(j);
+    else
+        j->state = JOB_LATE;
+}
+
+static void over(struct rv_tool_work *w)
+{
+    struct job *j = w->host;
+    struct pool *p = j->pool;
+
+    pthread_mutex_lock(&p->lock);
+    j->is_over = true;
+    if (j->state == JOB_LATE && !j->given_up)
+        set_done(j);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* The first of the queue; the lock is held before and after. */
+static void run_next(struct pool *p)
 {
     struct job *j = p->queue;
 
@@ -54,41 +134,77 @@ static struct job *take_queued(struct pool *p)
     if (!p->queue)
         p->queue_end = &p->queue;
     j->next = NULL;
+    j->state = JOB_RUNNING;
     p->n_queued--;
-    return j;
-}
-
-/* Back from a job; the lock is held. */
-static void hand_over(struct pool *p, struct job *j)
-{
-    p->n_running--;
-    if (j->given_up) {
-        p->n_stuck--;
-        rv_job_free(j);
+    p->n_running++;
+    pthread_mutex_unlock(&p->lock);
+    bool is_over = j->work->run(j->work);
+    pthread_mutex_lock(&p->lock);
+    bool is_stuck = j->given_up;
+    if (!is_stuck) {
+        ran(j, is_over);
     } else {
-        j->state = JOB_DONE;
-        *p->finished_end = j;
-        p->finished_end = &j->next;
-        if (p->wake)
-            p->wake(p->wake_self); /* under the lock, so that what it wakes is not gone; it takes none itself */
+        pthread_mutex_unlock(&p->lock);
+        job_free(j);
+        pthread_mutex_lock(&p->lock);
     }
+    p->n_running--;
+    p->n_stuck -= is_stuck;
     pthread_cond_broadcast(&p->done);
 }
 
-int rv_pool_take_piece(struct pool *p, struct piece *piece)
+/* NULL: memory is short; json is a piece. */
+static struct piece *new_piece(struct rv_plugin_work *w, rv_str json)
 {
+    struct piece *p = calloc(1, sizeof *p);
+    json_object *said = NULL, *text = NULL;
+
+    if (p && rv_json_parse(json, NULL, &said, NULL) == 0) {
+        p->is_thinking = json_object_object_get_ex(said, "thinking", &text);
+        if (!p->is_thinking)
+            json_object_object_get_ex(said, "text", &text);
+        p->work = w;
+        p->text = rv_str_dup(rv_json_str(text));
+        p->len = rv_json_str(text).len;
+        json_object_put(said);
+    }
+    if (p && p->text)
+        return p;
+    free(p);
+    return NULL;
+}
+
+static void tell_piece(const struct piece *p)
+{
+    rv_delta_piece(p->work->self, p->is_thinking, (rv_str){p->text, p->len});
+}
+
+int rv_pool_take_piece(void *work, rv_str json)
+{
+    struct rv_plugin_work *w = work;
+    const struct job *j = w->work.host;
+    struct pool *p = j->pool;
+    struct piece *piece = new_piece(w, json);
+
+    if (!piece)
+        return -1;
+    if (w->work.never_blocks) { /* the call is made on the loop */
+        tell_piece(piece);
+        free_pieces(piece);
+        return 0;
+    }
     pthread_mutex_lock(&p->lock);
-    bool wanted = !piece->job->given_up && !p->stopping;
-    if (wanted) {
+    bool is_wanted = !j->given_up && !p->stopping;
+    if (is_wanted) {
         *p->pieces_end = piece;
         p->pieces_end = &piece->next;
         if (p->wake)
             p->wake(p->wake_self);
     }
     pthread_mutex_unlock(&p->lock);
-    if (!wanted)
-        rv_piece_free(piece);
-    return wanted ? 0 : -1;
+    if (!is_wanted)
+        free_pieces(piece);
+    return is_wanted ? 0 : -1;
 }
 
 static struct timespec in_us(int64_t us)
@@ -96,8 +212,7 @@ static struct timespec in_us(int64_t us)
     struct timespec t;
     const int64_t day = (int64_t)86400 * 1000000;
 
-    if (us > day)
-        us = day;
+    us = us < 0 ? 0 : us > day ? day : us;
     clock_gettime(CLOCK_MONOTONIC, &t);
     t.tv_sec += (time_t)(us / 1000000);
     t.tv_nsec += (long)(us % 1000000) * 1000;
@@ -127,18 +242,9 @@ static void *worker(void *self)
     struct pool *p = self;
 
     pthread_mutex_lock(&p->lock);
-    for (;;) {
-        bool any = wait_for_work(p);
-        if (!any || p->stopping || p->n_threads - p->n_stuck > p->limit)
-            break; /* idle, the end, or a stuck call came back and its place is taken */
-        struct job *j = take_queued(p);
-        j->state = JOB_RUNNING;
-        p->n_running++;
-        pthread_mutex_unlock(&p->lock);
-        rv_job_run(j);
-        pthread_mutex_lock(&p->lock);
-        hand_over(p, j);
-    }
+    /* it leaves when it is idle, at the end, or because a stuck call came back and its place is taken */
+    while (wait_for_work(p) && !p->stopping && p->n_threads - p->n_stuck <= p->limit)
+        run_next(p);
     p->n_threads--;
     pthread_cond_broadcast(&p->done);
     unref_and_unlock(p);
@@ -178,54 +284,52 @@ static int staff(struct pool *p)
 
 /* --- what the loop does --- */
 
-int rv_pool_new(size_t n_workers, int64_t idle_us, void (*wake)(void *self), void *self, struct pool **out,
-                rv_err **err)
+static int ensure_pool(rv_engine *e, rv_err **err)
 {
+    const struct rv_engine_opts *o = &e->opts;
+    size_t limit = o->workers ? o->workers : WORKERS;
     pthread_condattr_t attr;
-    struct pool *p = calloc(1, sizeof *p);
 
+    if (e->pool)
+        return 0;
+    int rc = o->virtual_time ? 0 : rv_loop_ensure(e, err);
+    if (rc < 0)
+        return rc;
+    struct pool *p = calloc(1, sizeof *p);
     if (!p)
         return RV_FAIL(err, RV_E_NOMEM, "make the workers");
-    p->limit = n_workers;
-    p->idle_us = idle_us;
+    p->limit = limit > MAX_WORKERS ? MAX_WORKERS : limit;
+    p->idle_us = o->worker_idle_ms > 0 ? o->worker_idle_ms * 1000 : IDLE_US;
     p->queue_end = &p->queue;
     p->finished_end = &p->finished;
     p->pieces_end = &p->pieces;
     p->n_refs = 1;
-    p->wake = wake;
-    p->wake_self = self;
+    p->wake = o->virtual_time ? NULL : rv_loop_wake;
+    p->wake_self = e->loop;
     pthread_mutex_init(&p->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&p->work, &attr);
     pthread_cond_init(&p->done, &attr);
     pthread_condattr_destroy(&attr);
-    *out = p;
+    e->pool = p;
     return 0;
 }
 
-static void free_list(struct job *j)
-{
-    while (j) {
-        struct job *next = j->next;
-        rv_job_free(j);
-        j = next;
-    }
-}
-
-/* Those of a job, or of all (NULL); the lock is held. */
-static void drop_pieces(struct pool *p, const struct job *j)
+/* Those of a piece of work, or of all (NULL); the lock is held. */
+static void drop_pieces(struct pool *p, const struct rv_tool_work *w)
 {
     struct piece **at = &p->pieces;
 
     while (*at) {
         struct piece *piece = *at;
-        if (j && piece->job != j) {
+        if (w && &piece->work->work != w) {
             at = &piece->next;
             continue;
         }
         *at = piece->next;
-        rv_piece_free(piece);
+        piece->next = NULL;
+        free_pieces(piece);
     }
     p->pieces_end = at;
 }
@@ -237,103 +341,156 @@ void rv_pool_free(struct pool *p)
     pthread_mutex_lock(&p->lock);
     p->stopping = true;
     p->wake = NULL;
-    free_list(p->queue);
-    free_list(p->finished);
+    struct job *queue = p->queue, *finished = p->finished;
     p->queue = p->finished = NULL;
     drop_pieces(p, NULL);
     pthread_cond_broadcast(&p->work);
     while (p->n_threads > p->n_stuck) /* idle ones only: they leave at once */
         pthread_cond_wait(&p->done, &p->lock);
     unref_and_unlock(p);
+    free_jobs(queue);
+    free_jobs(finished);
 }
 
-int rv_pool_submit(struct pool *p, struct job *j, rv_err **err)
+static int submit(struct pool *p, struct job *j, rv_err **err)
 {
+    int rc = RV_E_LIMIT;
+
     pthread_mutex_lock(&p->lock);
-    size_t stuck = p->n_stuck;
-    int rc = stuck >= RV_ENGINE_MAX_STUCK ? RV_E_LIMIT : 0;
-    if (rc == 0) {
+    if (p->n_stuck < MAX_STUCK) {
         p->n_queued++;
         rc = staff(p);
         if (rc < 0)
             p->n_queued--;
     }
     if (rc == 0) {
-        j->next = NULL;
-        j->state = JOB_QUEUED;
-        j->pool = p;
         *p->queue_end = j;
         p->queue_end = &j->next;
         pthread_cond_signal(&p->work);
     }
     pthread_mutex_unlock(&p->lock);
     if (rc == RV_E_LIMIT)
-        return RV_FAIL(err, rc, "%zu calls that were given up are still running; no further one is started", stuck);
+        return RV_FAIL(err, rc, "%d calls that were given up are still running; no further one is started", MAX_STUCK);
     return rc < 0 ? RV_FAIL(err, rc, "no worker thread can be started") : 0;
 }
 
-static void unlink_job(struct job **list, struct job ***end, const struct job *j)
+/* Here and now; the log names work that says it never blocks and does. */
+static void run_here(rv_engine *e, struct job *j)
 {
-    struct job **at = list;
+    struct rv_tool_work *w = j->work;
+    uint64_t begun_ns = uv_hrtime();
 
-    while (*at && *at != j)
-        at = &(*at)->next;
-    if (*at)
-        *at = j->next;
-    *end = list;
-    while (**end)
-        *end = &(**end)->next;
+    j->state = JOB_RUNNING;
+    bool is_over = w->run(w);
+    uint64_t ns = uv_hrtime() - begun_ns;
+    if (ns > LOOP_PATIENCE_NS)
+        RV_LOG(e->opts.log, WARN, "call.blocked_loop", RV_F_TEXT("kind", w->kind), RV_F_TEXT("name", w->name),
+               RV_F_I64("ms", ns / 1000000));
+    if (is_over) {
+        w->done(w);
+        job_free(j);
+        return;
+    }
+    pthread_mutex_lock(&j->pool->lock);
+    ran(j, false);
+    pthread_mutex_unlock(&j->pool->lock);
 }
 
-void rv_pool_give_up(struct pool *p, struct job *j)
+static int begin(void *self, struct rv_tool_work *w, rv_err **err)
 {
-    bool mine = true;
+    rv_engine *e = self;
+
+    int rc = ensure_pool(e, err);
+    if (rc < 0)
+        return rc;
+    struct job *j = calloc(1, sizeof *j);
+    if (!j)
+        return RV_FAIL(err, RV_E_NOMEM, "make a call");
+    *j = (struct job){.work = w, .pool = e->pool};
+    w->host = j;
+    w->over = over;
+    if (w->never_blocks)
+        run_here(e, j);
+    else
+        rc = submit(e->pool, j, err);
+    if (rc < 0)
+        free(j);
+    return rc;
+}
+
+static void unlink_job(struct job **at, struct job ***end, struct job *j)
+{
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+    if (*end == &j->next)
+        *end = at;
+}
+
+static void give_up(void *self, struct rv_tool_work *w)
+{
+    struct pool *p = ((rv_engine *)self)->pool;
+    struct job *j = w->host;
+    bool is_mine = true;
 
     pthread_mutex_lock(&p->lock);
-    atomic_store(&j->cancelled, true);
-    drop_pieces(p, j);
+    atomic_store(&w->cancelled, true);
+    drop_pieces(p, w);
     switch (j->state) {
     case JOB_QUEUED:
         unlink_job(&p->queue, &p->queue_end, j);
         p->n_queued--;
         break;
     case JOB_RUNNING:
-        mine = false;
+        is_mine = false;
         j->given_up = true;
-        j->call = NULL;
         p->n_stuck++;
         RV_IGNORE(staff(p), "whatever is queued then waits until the call comes back or times out");
+        break;
+    case JOB_LATE:
+        j->given_up = true; /* `over` may come until it is freed */
         break;
     case JOB_DONE:
         unlink_job(&p->finished, &p->finished_end, j);
         break;
     }
     pthread_mutex_unlock(&p->lock);
-    if (mine)
-        rv_job_free(j);
+    if (is_mine)
+        job_free(j);
 }
 
-struct job *rv_pool_take_done(struct pool *p, struct piece **pieces)
+struct rv_tool_workers rv_engine_pool(rv_engine *e)
 {
+    return (struct rv_tool_workers){begin, give_up, e};
+}
+
+void rv_pool_collect(struct pool *p)
+{
+    if (!p)
+        return;
     pthread_mutex_lock(&p->lock);
-    struct job *list = p->finished;
+    struct job *jobs = p->finished;
+    struct piece *pieces = p->pieces;
     p->finished = NULL;
     p->finished_end = &p->finished;
-    *pieces = p->pieces;
     p->pieces = NULL;
     p->pieces_end = &p->pieces;
     pthread_mutex_unlock(&p->lock);
-    return list;
+    for (const struct piece *piece = pieces; piece; piece = piece->next)
+        tell_piece(piece);
+    free_pieces(pieces);
+    for (struct job *j = jobs; j; j = j->next)
+        j->work->done(j->work);
+    free_jobs(jobs);
 }
 
 void rv_pool_wait(struct pool *p, int64_t us)
 {
-    struct timespec until = in_us(us > 0 ? us : 0);
-    int rc = 0;
+    struct timespec until = in_us(us);
 
     pthread_mutex_lock(&p->lock);
-    while (!p->finished && !p->poked && rc == 0)
-        rc = pthread_cond_timedwait(&p->done, &p->lock, &until);
+    while (!p->finished && !p->poked && pthread_cond_timedwait(&p->done, &p->lock, &until) == 0)
+        continue;
     p->poked = false;
     pthread_mutex_unlock(&p->lock);
 }
@@ -346,14 +503,16 @@ void rv_pool_poke(struct pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-bool rv_pool_settle(struct pool *p, int64_t us)
+bool rv_engine_settle(rv_engine *e, int64_t wait_ms)
 {
-    struct timespec until = in_us(us > 0 ? us : 0);
-    int rc = 0;
+    struct timespec until = in_us(wait_ms * 1000);
+    struct pool *p = e->pool;
 
+    if (!p)
+        return true;
     pthread_mutex_lock(&p->lock);
-    while (p->n_running > 0 && rc == 0)
-        rc = pthread_cond_timedwait(&p->done, &p->lock, &until);
+    while (p->n_running > 0 && pthread_cond_timedwait(&p->done, &p->lock, &until) == 0)
+        continue;
     bool settled = p->n_running == 0;
     pthread_mutex_unlock(&p->lock);
     return settled;

@@ -35,6 +35,17 @@ static void append(struct list *l, struct write *w)
     l->end = &w->next;
 }
 
+/* Those that can be written together. */
+static size_t group_of(const struct list *l)
+{
+    const struct write *w = l->first;
+    size_t n = w ? 1 : 0;
+
+    for (; n && n < MAX_GROUP && !w->is_alone && w->next && !w->next->is_alone; w = w->next)
+        n++;
+    return n;
+}
+
 static struct write *take(struct list *l, size_t n)
 {
     struct write *first = l->first, **end = &l->first;
@@ -95,7 +106,7 @@ static void write_alone(struct writer *o, struct write *w)
 
     w->next = NULL;
     limit_wait(o, w);
-    int rc = commit(o, w, &err);
+    int rc = w->is_alone ? write_each(o, w) : commit(o, w, &err);
     if (rc < 0 && w->rc == 0)
         set_result(w, rc, err);
     else
@@ -134,7 +145,7 @@ static void *run(void *self)
     for (;;) {
         while (!o->queue.first && !o->is_ending)
             pthread_cond_wait(&o->wanted, &o->lock);
-        struct write *first = take(&o->queue, MAX_GROUP);
+        struct write *first = take(&o->queue, group_of(&o->queue));
         if (!first)
             break;
         pthread_mutex_unlock(&o->lock);

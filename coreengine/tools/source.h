@@ -101,13 +101,17 @@ void rv_tool_source_close(struct rv_tool_source *s);
 
 /* A piece of work of a source, embedded in what the source needs for it. */
 struct rv_tool_work {
-    void (*run)(struct rv_tool_work *w);  /* on a worker; looks at `cancelled` now and then */
+    /** On a worker; looks at `cancelled` now and then. False: the work goes on elsewhere, until `over` is called. */
+    bool (*run)(struct rv_tool_work *w);
+    /** The host's, while it has the work: what `run` left undone is done. Any thread, once, also before `run` returns;
+     * not after `free`. */
+    void (*over)(struct rv_tool_work *w);
     void (*done)(struct rv_tool_work *w); /* then, on the thread of the source; not when it was given up */
     void (*free)(struct rv_tool_work *w); /* at last, on either thread, also when it never ran */
     rv_cancel_flag cancelled;
-    bool never_blocks; /* it may run on the thread of the source */
-    const char *tool;  /* for logs; lives as long as the work */
-    void *host;        /* belongs to the host that runs the work */
+    bool never_blocks;       /* `run` may be called on the thread of the source */
+    const char *kind, *name; /* of what is called: for logs; they live as long as the work */
+    void *host;              /* belongs to the host that runs the work */
 };
 /* Threads that may block; the host of the source provides them. */
 struct rv_tool_workers {

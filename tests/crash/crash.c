@@ -35,7 +35,7 @@ struct matrix {
     bool sample, until_failure;
     long n_jobs, job;
     struct verdict model;
-    long counts[LIFE_MAX_DOOMS]; /* operations of the processes of a life that is let alone */
+    long counts[LIFE_MAX_DEATHS]; /* operations of the processes of a life that is let alone */
     long gc_count;
     long n_lives, n_kills, n_unreached, n_failures, n_unknown, n_half_made;
 };
@@ -44,7 +44,8 @@ struct matrix {
 
 static void tell(const struct phase *phase, const struct life *life, const rv_buf *why)
 {
-    const struct doom *d = &life->dooms[phase->first], *second = phase->twice ? &life->dooms[phase->first + 1] : NULL;
+    const struct death *d = &life->deaths[phase->first],
+                       *second = phase->twice ? &life->deaths[phase->first + 1] : NULL;
 
     printf("FAIL %s:%s:%ld", phase->name, d->how, d->at);
     if (second)
@@ -54,16 +55,16 @@ static void tell(const struct phase *phase, const struct life *life, const rv_bu
 }
 
 /* False: the point is beyond the end of the process. */
-static bool live(struct matrix *m, const struct phase *phase, struct doom doom, long second)
+static bool live(struct matrix *m, const struct phase *phase, struct death death, long second)
 {
     struct life life = {
-        .setting = &m->setting, .n_dooms = phase->first + 1 + phase->twice, .collects = phase->collects};
+        .setting = &m->setting, .n_deaths = phase->first + 1 + phase->twice, .collects = phase->collects};
     rv_buf why = RV_BUF_INIT(MAX_COMPLAINT);
     size_t n_wanted = 1 + phase->twice;
 
-    life.dooms[phase->first] = doom;
+    life.deaths[phase->first] = death;
     if (phase->twice)
-        life.dooms[phase->first + 1] = (struct doom){second, doom.how, doom.seed + 1};
+        life.deaths[phase->first + 1] = (struct death){second, death.how, death.seed + 1};
     bool good = life_live(&life, &why) && verdict_agrees(&life.verdict, &m->model, &why);
     m->n_lives++;
     m->n_kills += (long)life.n_killed;
@@ -88,22 +89,22 @@ static void live_through(struct matrix *m, const struct phase *phase)
 
     for (size_t how = 0; how < RV_COUNT(hows); how++)
         for (long at = 1 + (long)how % step; at <= n_points; at += step) {
-            struct doom doom = {at, hows[how], (uint64_t)at};
+            struct death death = {at, hows[how], (uint64_t)at};
             if (m->until_failure && m->n_failures > 0)
                 return;
             if (index++ % m->n_jobs != m->job)
                 continue;
             if (!phase->twice)
-                live(m, phase, doom, 0);
+                live(m, phase, death, 0);
             else /* recoveries differ in length: on until one is not reached */
-                for (long second = 1 + at % step; live(m, phase, doom, second);)
+                for (long second = 1 + at % step; live(m, phase, death, second);)
                     second += step;
         }
 }
 
 static void count(struct matrix *m)
 {
-    struct life life = {.setting = &m->setting, .n_dooms = LIFE_MAX_DOOMS};
+    struct life life = {.setting = &m->setting, .n_deaths = LIFE_MAX_DEATHS};
     rv_buf why = RV_BUF_INIT(MAX_COMPLAINT);
 
     if (!life_live(&life, &why))
@@ -132,7 +133,7 @@ static int live_one(struct matrix *m, const char *which)
             if (strncmp(which, head, (size_t)n) != 0)
                 continue;
             long at = strtol(which + n, &end, 10), second = *end == ':' ? strtol(end + 1, NULL, 10) : 0;
-            live(m, &phases[i], (struct doom){at, hows[how], (uint64_t)at}, second);
+            live(m, &phases[i], (struct death){at, hows[how], (uint64_t)at}, second);
         }
     printf("%ld lives, %ld kills, %ld failures\n", m->n_lives, m->n_kills, m->n_failures);
     return m->n_failures > 0 || m->n_lives == 0;

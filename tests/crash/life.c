@@ -48,18 +48,18 @@ static bool look(struct living *l, const char *const *argv, char **out)
     return good;
 }
 
-/* One that changes the store: the next doom is its own. */
+/* One that changes the store: the next death is its own. */
 static bool act(struct living *l, const char *const *argv)
 {
     struct life *life = l->life;
     size_t n = life->n_processes++;
-    const struct doom *doom = n < life->n_dooms ? &life->dooms[n] : NULL;
+    const struct death *death = n < life->n_deaths ? &life->deaths[n] : NULL;
     struct ending e;
 
-    process_run(&l->world, argv, doom, &e);
-    bool killed = e.status == -SIGKILL && doom && doom->at > 0 && strstr(e.err, "crash: ");
+    process_run(&l->world, argv, death, &e);
+    bool killed = e.status == -SIGKILL && death && death->at > 0 && strstr(e.err, "crash: ");
     life->n_killed += killed;
-    if (doom)
+    if (death)
         life->counts[n] = e.count;
     bool good = killed || e.status == 0 || e.status == 3 || complain(l, argv[1], &e);
     ending_fini(&e);
@@ -291,7 +291,7 @@ bool life_live(struct life *life, rv_buf *why)
 
     life->n_processes = life->n_killed = life->n_unknown = life->n_half_made = 0;
     life->verdict = (struct verdict){NULL, NULL};
-    for (size_t i = 0; i < LIFE_MAX_DOOMS; i++)
+    for (size_t i = 0; i < LIFE_MAX_DEATHS; i++)
         life->counts[i] = -1;
     world_init(&l.world, dir, life->setting->shim, life->setting->capabilities);
     good = begin(&l) && (!life->collects || collect(&l));

@@ -6,7 +6,7 @@
 #include "tests/crash/process.h"
 #include "tests/kit/kit.h"
 
-#define LIFE_MAX_DOOMS 3
+#define LIFE_MAX_DEATHS 3
 
 struct setting {
     const char *reeve, *shim, *capabilities, *pipeline, *script;
@@ -26,15 +26,15 @@ bool effects_have(const char *effects, const char *tool, const char *key, const 
 
 struct life {
     const struct setting *setting;
-    struct doom dooms[LIFE_MAX_DOOMS]; /* of its processes, in order; at 0: counts only */
-    size_t n_dooms;
+    struct death deaths[LIFE_MAX_DEATHS]; /* of its processes, in order; at 0: counts only */
+    size_t n_deaths;
     bool collects; /* its second process is a gc that deletes another run */
     /* Told by life_live(). */
     size_t n_processes; /* that changed the store */
     size_t n_killed;
-    long counts[LIFE_MAX_DOOMS]; /* operations of each that ended by itself; else -1 */
-    size_t n_unknown;            /* questions whether a call had happened */
-    size_t n_half_made;          /* stores in which nothing could be read yet */
+    long counts[LIFE_MAX_DEATHS]; /* operations of each that ended by itself; else -1 */
+    size_t n_unknown;             /* questions whether a call had happened */
+    size_t n_half_made;           /* stores in which nothing could be read yet */
     struct verdict verdict;
 };
 /** False: it did not come to its end, or did and something is wrong with what it left; why is told. */

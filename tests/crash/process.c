@@ -48,7 +48,7 @@ static void set_number(const char *name, uint64_t value)
 }
 
 /* In the child. */
-static void become(const struct world *w, const char *const *argv, const struct doom *doom, const char *out,
+static void become(const struct world *w, const char *const *argv, const struct death *death, const char *out,
                    const char *err, const char *count)
 {
     int null = open("/dev/null", O_RDONLY);
@@ -59,13 +59,13 @@ static void become(const struct world *w, const char *const *argv, const struct 
     setenv("REEVE_CRASH_EFFECTS", w->effects, 1); /* the tools of effects.c write there, with or without the shim */
     if (w->capabilities)
         setenv("REEVE_CAPABILITY_PATH", w->capabilities, 1);
-    if (doom) {
+    if (death) {
         setenv("LD_PRELOAD", w->shim, 1);
         setenv("REEVE_CRASH_STORE", w->store, 1);
         setenv("REEVE_CRASH_COUNT", count, 1);
-        setenv("REEVE_CRASH_HOW", doom->how ? doom->how : "before", 1);
-        set_number("REEVE_CRASH_AT", (uint64_t)doom->at);
-        set_number("REEVE_CRASH_SEED", doom->seed);
+        setenv("REEVE_CRASH_HOW", death->how ? death->how : "before", 1);
+        set_number("REEVE_CRASH_AT", (uint64_t)death->at);
+        set_number("REEVE_CRASH_SEED", death->seed);
     }
     alarm(HANGS_S);
     execv(argv[0], (char *const *)argv);
@@ -73,7 +73,7 @@ static void become(const struct world *w, const char *const *argv, const struct 
     _exit(97);
 }
 
-static pid_t start(const struct world *w, const char *const *argv, const struct doom *doom, const char *out,
+static pid_t start(const struct world *w, const char *const *argv, const struct death *death, const char *out,
                    const char *err, const char *count)
 {
     pid_t pid = fork();
@@ -81,25 +81,25 @@ static pid_t start(const struct world *w, const char *const *argv, const struct 
     if (pid < 0)
         rv_kit_die("fork: %s", strerror(errno));
     if (pid == 0)
-        become(w, argv, doom, out, err, count);
+        become(w, argv, death, out, err, count);
     return pid;
 }
 
-void process_run(const struct world *w, const char *const *argv, const struct doom *doom, struct ending *out)
+void process_run(const struct world *w, const char *const *argv, const struct death *death, struct ending *out)
 {
     char *out_path = rv_kit_path(w->dir, "out"), *err_path = rv_kit_path(w->dir, "err");
     char *count_path = rv_kit_path(w->dir, "count"), *count = NULL;
     int status = 0;
 
     unlink(count_path);
-    pid_t pid = start(w, argv, doom, out_path, err_path, count_path);
+    pid_t pid = start(w, argv, death, out_path, err_path, count_path);
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             rv_kit_die("waitpid: %s", strerror(errno));
     *out = (struct ending){.status = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), .count = -1};
     out->out = rv_kit_read(out_path);
     out->err = rv_kit_read(err_path);
-    if (doom && access(count_path, R_OK) == 0) {
+    if (death && access(count_path, R_OK) == 0) {
         count = rv_kit_read(count_path);
         out->count = strtol(count, NULL, 10);
     }

@@ -14,7 +14,7 @@ struct world {
 void world_init(struct world *w, const char *dir, const char *shim, const char *capabilities);
 void world_fini(struct world *w);
 
-struct doom {
+struct death {
     long at;         /* operation at which the process dies; 0: it does not, and counts */
     const char *how; /* see shim.c */
     uint64_t seed;
@@ -24,8 +24,8 @@ struct ending {
     char *out, *err; /* owned */
     long count;      /* operations, when it was counted and ended by itself; else -1 */
 };
-/** argv ends with NULL. doom NULL: without the shim. A process that hangs is ended by SIGALRM. */
-void process_run(const struct world *w, const char *const *argv, const struct doom *doom, struct ending *out);
+/** argv ends with NULL. death NULL: without the shim. A process that hangs is ended by SIGALRM. */
+void process_run(const struct world *w, const char *const *argv, const struct death *death, struct ending *out);
 void ending_fini(struct ending *e);
 
 #endif

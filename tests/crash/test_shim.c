@@ -92,17 +92,17 @@ static const struct {
 };
 
 /* One life; false: it ended by itself. */
-static bool live_and_die(const struct doom *doom, const char *sync, bool *kept, long *count)
+static bool live_and_die(const struct death *death, const char *sync, bool *kept, long *count)
 {
     char *dir = rv_kit_tmpdir();
     struct world w;
     struct ending e;
 
     world_init(&w, dir, SHIM, NULL);
-    process_run(&w, (const char *const[]){SELF, "subject", w.store, sync, NULL}, doom, &e);
+    process_run(&w, (const char *const[]){SELF, "subject", w.store, sync, NULL}, death, &e);
     bool died = e.status == -SIGKILL;
     ck_assert_msg(died || e.status == 0, "status %d: %s", e.status, e.err);
-    ck_assert_msg(!died || strstr(e.err, doom->how), "%s", e.err);
+    ck_assert_msg(!died || strstr(e.err, death->how), "%s", e.err);
     *kept = kept_its_word(&w);
     *count = e.count;
     ending_fini(&e);
@@ -113,18 +113,18 @@ static bool live_and_die(const struct doom *doom, const char *sync, bool *kept, 
 
 START_TEST(a_program_survives_every_point_if_it_waits_for_the_disk)
 {
-    struct doom doom = {0, rows[_i].how, 7};
+    struct death death = {0, rows[_i].how, 7};
     bool kept, died;
     long n_points, n_broken = 0, ignored;
 
-    died = live_and_die(&doom, rows[_i].sync, &kept, &n_points);
+    died = live_and_die(&death, rows[_i].sync, &kept, &n_points);
     ck_assert(!died && kept);
     ck_assert_int_gt(n_points, N_ROWS * 2);
     ck_assert_int_lt(n_points, MAX_POINTS);
-    for (doom.at = 1; doom.at <= n_points; doom.at++) {
-        died = live_and_die(&doom, rows[_i].sync, &kept, &ignored);
-        ck_assert_msg(died, "point %ld of %ld was not reached", doom.at, n_points);
-        ck_assert_msg(kept || !rows[_i].keeps, "%s at point %ld", doom.how, doom.at);
+    for (death.at = 1; death.at <= n_points; death.at++) {
+        died = live_and_die(&death, rows[_i].sync, &kept, &ignored);
+        ck_assert_msg(died, "point %ld of %ld was not reached", death.at, n_points);
+        ck_assert_msg(kept || !rows[_i].keeps, "%s at point %ld", death.how, death.at);
         n_broken += !kept;
     }
     if (!rows[_i].keeps)

@@ -264,6 +264,50 @@ START_TEST(every_allocation_of_a_call_may_fail)
 }
 END_TEST
 
+static int n_over;
+
+static void count_over(struct rv_tool_work *w)
+{
+    (void)w;
+    n_over++;
+}
+
+static void take_it(struct rv_plugin_work *w)
+{
+    (void)w;
+}
+
+/* The answer comes before the function has returned, so that one thread does it all. */
+START_TEST(every_allocation_of_a_late_answer_may_fail)
+{
+    const struct rv_capability_config which = {.name = "late"};
+    const struct rv_plugin_call call = {.kind = RV_NAME_TOOL, .name = "early", .args = RV_STR_LIT("{}")};
+    rv_plugins *p = NULL;
+    bool fired = true;
+
+    ck_assert_int_eq(rv_plugins_new(&opts, &p, NULL), 0);
+    ck_assert_int_eq(rv_plugins_load(p, &which, NULL), 0);
+    for (size_t n = 0; fired; n++) {
+        bool is_over = false, has_ended = true;
+        n_over = 0;
+        rv_fault_arm(n);
+        struct rv_plugin_work *w = rv_plugin_work_new(p, &call, take_it, NULL);
+        if (w) {
+            w->work.over = count_over;
+            is_over = w->work.run(&w->work);
+            w->work.done(&w->work);
+            has_ended = w->failure || n_over == 1;
+            w->work.free(&w->work);
+        }
+        fired = rv_fault_disarm();
+        ck_assert(has_ended && (!w || n_over == !is_over)); /* once, and in one way */
+        ck_assert_msg(rv_fault_balance() == 0, "allocation %zu: %ld blocks left", n, rv_fault_balance());
+        ck_assert(fired || n_over == 1);
+    }
+    rv_plugins_free(p);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("fault plugin");
@@ -271,6 +315,7 @@ int main(void)
 
     tcase_add_loop_test(tc, every_allocation_of_the_loader_may_fail, 0, RV_COUNT(scenarios));
     tcase_add_loop_test(tc, every_allocation_of_a_call_may_fail, 0, RV_COUNT(calls));
+    tcase_add_test(tc, every_allocation_of_a_late_answer_may_fail);
     suite_add_tcase(s, tc);
     return rv_kit_run(s);
 }

@@ -8,6 +8,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static int judge(enum rv_name_kind kind, rv_str text, rv_err **err)
+{
+    const struct rv_plugin_said said = {.n_replies = 1};
+    const rv_buf out = {.ptr = (char *)text.ptr, .len = text.len};
+
+    return rv_plugin_judge(kind, &said, &out, 0, err);
+}
+
 static void look_at_call(json_object *list, size_t i)
 {
     static const char *const keys[] = {"id", "name", "arguments"};
@@ -78,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rv_str text = {(const char *)data, size};
     rv_err *err = NULL;
     json_object *value = NULL;
-    int rc = rv_plugin_check_reply(RV_NAME_TOOL, text, &err), as_probe;
+    int rc = judge(RV_NAME_TOOL, text, &err), as_probe;
 
     if ((rc == 0) != (err == NULL))
         abort();
@@ -86,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (rc < 0 && rc != RV_E_PLUGIN && rc != RV_E_NOMEM)
         abort();
-    as_probe = rv_plugin_check_reply(RV_NAME_PROBE, text, NULL); /* says less, never more */
+    as_probe = judge(RV_NAME_PROBE, text, NULL); /* says less, never more */
     if (as_probe == 0 && (rc != 0 || json_object_object_length(value) > 2))
         abort();
     if (as_provider(text) && rc < 0)

@@ -106,6 +106,10 @@ void rv_kit_log_fini(struct rv_kit_log *kl)
     size_t i;
 
     rv_log_free(kl->log);
+    for (i = 0; i < kl->n_lines && kl->n_errors != kl->n_expected; i++)
+        fprintf(stderr, "%s\n", kl->lines[i]);
+    if (kl->n_errors != kl->n_expected)
+        rv_kit_die("%zu log lines of level error instead of %zu", kl->n_errors, kl->n_expected);
     for (i = 0; i < kl->n_lines; i++)
         free(kl->lines[i]);
     free(kl->lines);

@@ -29,7 +29,8 @@ struct rv_kit_log {
     rv_log *log;
     char **lines; /* without the line feed */
     size_t n_lines;
-    size_t n_errors; /* lines of level error */
+    size_t n_errors;   /* lines of level error */
+    size_t n_expected; /* of them the test provokes; any other number fails it at the end */
     struct rv_kit_clock clock;
 };
 void rv_kit_log_init(struct rv_kit_log *kl, enum rv_log_level level, enum rv_log_format format);

@@ -1,4 +1,7 @@
-/* One request from start to end: libcurl's callbacks, turned into the user's, and what users ask for in between. */
+/* One request from start to end: libcurl's callbacks, turned into the user's, and what users ask for in between.
+ *
+ * The head of an answer comes line by line. Heads of 1xx answers come first and are skipped, trailers come last and are
+ * ignored; both count towards the limits, so that neither can be endless. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +11,108 @@
 #include "coreengine/model/http/http_internal.h"
 
 #define DEFAULT_MAX_BODY ((size_t)64 << 20)
+
+/* --- the lines of a head --- */
+
+/* "HTTP/1.1 200 OK": the number, or -1. */
+static int status_of(rv_str line)
+{
+    const char *space = memchr(line.ptr, ' ', line.len);
+
+    if (!space || line.ptr + line.len - space < 4)
+        return -1;
+    int status = 0;
+    for (int i = 1; i <= 3; i++) {
+        if (space[i] < '0' || space[i] > '9')
+            return -1;
+        status = status * 10 + (space[i] - '0');
+    }
+    return status;
+}
+
+static bool refuse_line(struct rv_head_reader *r, const char *problem)
+{
+    r->problem = problem;
+    return false;
+}
+
+static bool add_field(struct rv_head_reader *r, rv_str line)
+{
+    if (line.ptr[0] == ' ' || line.ptr[0] == '\t') { /* a value that goes on in the next line, as it used to be done */
+        if (r->n_fields == 0)
+            return refuse_line(r, "its head begins with half a header");
+        rv_buf_truncate(&r->text, r->text.len - 1);
+        rv_buf_putc(&r->text, ' ');
+    } else if (++r->n_fields > RV_HTTP_MAX_HEADERS)
+        return refuse_line(r, "it has too many headers");
+    rv_buf_add_str(&r->text, rv_str_trim(line));
+    rv_buf_putc(&r->text, '\n');
+    return r->text.rc == 0 ? false : refuse_line(r, "no memory for its head");
+}
+
+/* True if the line completed the final head. False with r->problem set: it is refused. */
+static bool head_line(struct rv_head_reader *r, rv_str line)
+{
+    r->n_bytes += line.len;
+    if (r->n_bytes > RV_HTTP_MAX_HEAD)
+        return refuse_line(r, "its head is too large");
+    while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
+        line.len--;
+
+    switch (r->phase) {
+    case RV_HEAD_STATUS:
+        if (line.len == 0)
+            return false; /* the end of trailers to a 1xx answer, at worst */
+        r->status = status_of(line);
+        r->phase = RV_HEAD_FIELDS;
+        return r->status < 100 ? refuse_line(r, "its first line has no status") : false;
+    case RV_HEAD_FIELDS:
+        if (line.len > 0)
+            return add_field(r, line);
+        r->phase = r->status < 200 ? RV_HEAD_STATUS : RV_HEAD_COMPLETE;
+        if (r->phase == RV_HEAD_COMPLETE)
+            return true;
+        rv_buf_clear(&r->text);
+        r->n_fields = 0;
+        return false;
+    case RV_HEAD_COMPLETE:
+        return false;
+    }
+    return false;
+}
+
+/* The value of a header by its lower-case name; ptr NULL: it is not there. */
+static rv_str header(const struct rv_http_head *head, const char *name)
+{
+    for (size_t i = 0; i < head->n_headers; i++)
+        if (rv_str_is(head->headers[i].name, name))
+            return head->headers[i].value;
+    return (rv_str){NULL, 0};
+}
+
+/* The complete head; its views point into r->text, names are turned to lower case in place. */
+static void head_read(struct rv_head_reader *r, struct rv_http_head *out)
+{
+    *out = (struct rv_http_head){.status = r->status};
+    if (r->text.len == 0)
+        return;
+    char *at = r->text.ptr, *end = at + r->text.len;
+    while (at < end && out->n_headers < RV_HTTP_MAX_HEADERS) {
+        char *eol = memchr(at, '\n', (size_t)(end - at));
+        char *colon = memchr(at, ':', (size_t)(eol - at));
+        if (colon) {
+            for (char *p = at; p < colon; p++)
+                if (*p >= 'A' && *p <= 'Z')
+                    *p = (char)(*p - 'A' + 'a');
+            out->headers[out->n_headers].name = rv_str_trim((rv_str){at, (size_t)(colon - at)});
+            out->headers[out->n_headers++].value = rv_str_trim((rv_str){colon + 1, (size_t)(eol - colon - 1)});
+        }
+        at = eol + 1;
+    }
+    out->content_type = header(out, "content-type");
+}
+
+/* --- calls --- */
 
 /* --- what libcurl calls --------------------------------------------------------------------------------------------*/
 
@@ -29,7 +134,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *self)
     if (c->is_cancelled || c->fault != RV_HTTP_OK)
         return 0;
     c->last_us = rv_http_now();
-    bool is_complete = rv_head_line(&c->head, (rv_str){bytes, len});
+    bool is_complete = head_line(&c->head, (rv_str){bytes, len});
     if (c->head.problem)
         return refuse(c, c->head.text.rc == RV_E_NOMEM ? RV_HTTP_LOCAL : RV_HTTP_BAD_ANSWER, c->head.problem);
     if (!c->answer_us && c->head.phase != RV_HEAD_STATUS && c->head.status >= 200) {
@@ -38,7 +143,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *self)
     }
     if (is_complete) {
         struct rv_http_head head;
-        rv_head_read(&c->head, &head);
+        head_read(&c->head, &head);
         c->events.on_head(c->events.self, &head);
         rv_buf_fini(&c->head.text); /* streams live long, heads do not */
         if (c->is_cancelled)

@@ -108,32 +108,22 @@ RV_MUST_CHECK int rv_curl_open(const struct rv_curl **out, rv_err **err);
 int64_t rv_http_now(void); /* monotonic, in microseconds */
 
 /* client.c */
-void rv_http_todo(rv_http_call *c);      /* have rv_http_call_act() run from the loop */
-void rv_http_todo_drop(rv_http_call *c); /* not any more */
-void rv_http_arm(rv_http *h);            /* set the clock to what is due next */
+void rv_http_todo(rv_http_call *c);                               /* have rv_http_call_act() run from the loop */
+void rv_http_todo_drop(rv_http_call *c);                          /* not any more */
+void rv_http_arm(rv_http *h);                                     /* set the clock to what is due next */
+RV_MUST_CHECK int rv_http_due_add(rv_http_call *c, rv_err **err); /* counts it in h->n_calls */
+void rv_http_due_remove(rv_http_call *c);
+void rv_http_due_update(rv_http_call *c); /* its limits moved */
 
 /* call.c */
 void rv_http_call_act(rv_http_call *c);               /* outside libcurl: what was noted in its callbacks */
 void rv_http_call_over(rv_http_call *c, CURLcode rc); /* libcurl is done with it */
 void rv_http_call_drop(rv_http_call *c);              /* ends it without a callback */
 
-/* options.c */
+/* curl.c */
 /** Checks the request and sets it on c->easy; sets c->origin and c->headers. */
 RV_MUST_CHECK int rv_http_configure(rv_http_call *c, const struct rv_http_request *req, rv_err **err);
 
-/* head.c */
-/** True if the line completed the final head. False with r->problem set: it is refused. */
-bool rv_head_line(struct rv_head_reader *r, rv_str line);
-/** The complete head; its views point into r->text, names are turned to lower case in place. */
-void rv_head_read(struct rv_head_reader *r, struct rv_http_head *out);
-
-/* due.c */
-RV_MUST_CHECK int rv_http_due_add(rv_http_call *c, rv_err **err); /* counts it in h->n_calls */
-void rv_http_due_remove(rv_http_call *c);
-void rv_http_due_update(rv_http_call *c);            /* its limits moved */
-void rv_http_due_expire(rv_http *h, int64_t now_us); /* puts a fault on what is late and has it dealt with */
-
-/* fault.c */
 bool rv_http_is_scarce(int os_error); /* an errno that says that this process or machine has run out of something */
 enum rv_http_fault rv_http_fault_of(const rv_http_call *c);
 #define RV_HTTP_TEXT_MAX 1024

@@ -1,4 +1,5 @@
 /* Writing a journal: made or taken over, then one append a step. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +9,14 @@ struct rv_journal {
     rv_store *store; /* borrowed */
     char *run, *tenant;
     int64_t fence, seq, lease_until_us;
-    int64_t snapshot_seq; /* of the newest snapshot; -1: not looked yet */
-    bool is_owned;        /* there is a lease to give up */
-    bool owner_may_live;  /* the process that owned the run before may still live */
-    bool holds;           /* and a pause does not end the lease */
-    bool is_paused;       /* interrupted or over, and the lease was given up with it */
-    bool has_failed;      /* the outcome of a step is unknown: no further write may follow */
-    struct draft *draft;  /* the run is made with its first step; NULL: it is in the store */
+    int64_t snapshot_seq;      /* of the newest snapshot; -1: not looked yet */
+    bool is_owned;             /* there is a lease to give up */
+    char before[RV_OWNER_MAX]; /* the owner before */
+    bool owner_may_live;       /* the process that owned the run before may still live */
+    bool holds;                /* and a pause does not end the lease */
+    bool is_paused;            /* interrupted or over, and the lease was given up with it */
+    bool has_failed;           /* the outcome of a step is unknown: no further write may follow */
+    struct draft *draft;       /* the run is made with its first step; NULL: it is in the store */
     /* the step under way, from prepare to written */
     struct rv_record *records;
     size_t cap;
@@ -82,6 +84,16 @@ void rv_journal_free(rv_journal *j)
     rv_buf_fini(&j->bodies);
     rv_buf_fini(&j->value);
     free(j);
+}
+
+void rv_journal_move(rv_journal *j, rv_store *store)
+{
+    j->store = store;
+}
+
+const char *rv_journal_owner_before(const rv_journal *j)
+{
+    return j->before;
 }
 
 const char *rv_journal_run(const rv_journal *j)
@@ -191,6 +203,7 @@ static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *
     } else {
         c.dead = row.owner && rv_owner_dies(row.owner, &patience_us) ? row.owner : NULL;
         j->owner_may_live = row.owner && !c.dead;
+        snprintf(j->before, sizeof j->before, "%s", row.owner ? row.owner : "");
         rc = rv_store_claim(j->store, scope, j->run, &c, &j->fence, err);
     }
     rv_run_row_fini(&row);

@@ -76,9 +76,12 @@ RV_MUST_CHECK int rv_journal_new(rv_store *store, const struct rv_journal_start 
 RV_MUST_CHECK int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                   const char *owner, int64_t now_us, int64_t lease_us, rv_journal **out, rv_err **err);
 void rv_journal_free(rv_journal *j); /* gives the lease up if the run is not over; NULL is fine */
+/** From now on it uses that handle of its store, and belongs to the thread of the handle. */
+void rv_journal_move(rv_journal *j, rv_store *store);
 const char *rv_journal_run(const rv_journal *j);
-int64_t rv_journal_seq(const rv_journal *j);            /* of the last record */
-int64_t rv_journal_lease_until_us(const rv_journal *j); /* as far as this process knows */
+int64_t rv_journal_seq(const rv_journal *j);              /* of the last record */
+int64_t rv_journal_lease_until_us(const rv_journal *j);   /* as far as this process knows */
+const char *rv_journal_owner_before(const rv_journal *j); /* before rv_journal_open(); "" when it had none */
 /** It was taken from an owner who is not known to be gone: a call of theirs may still be under way. */
 bool rv_journal_owner_may_live(const rv_journal *j);
 /** One step: what the core was told and what it wants done. Durable on return, or within the store's group. Adds the

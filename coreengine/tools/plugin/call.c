@@ -7,11 +7,92 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WINDOW_US          INT64_C(1000000)
 #define CALL_MAGIC         0x7265637au
 #define DEFAULT_ERROR_TYPE "ExecutionError"
 
+/* --- log lines: what a capability chooses to say, perhaps in a loop. Each capability has so many lines in a second;
+ * what is left out is counted. The time is that of the log, so that a test can give it --- */
+
+struct rv_plugin_logging {
+    pthread_mutex_t lock; /* guards the rest; calls come from many threads. Rank: above that of the log's sink */
+    int64_t since_us;     /* when the second under way began; INT64_MIN: there was no line yet */
+    int64_t n;            /* lines of that second, including those that were left out */
+    int64_t left_out;     /* not told yet */
+};
+
+struct rv_plugin_logging *rv_plugin_logging_new(void)
+{
+    struct rv_plugin_logging *l = calloc(1, sizeof *l);
+
+    if (l && pthread_mutex_init(&l->lock, NULL) != 0) {
+        free(l);
+        return NULL;
+    }
+    if (l)
+        l->since_us = INT64_MIN;
+    return l;
+}
+
+static void tell_left_out(const struct rv_plugin *pl, int64_t n)
+{
+    if (n > 0)
+        RV_LOG(pl->log, WARN, "capability.log_left_out", RV_F_TEXT("capability", pl->name), RV_F_I64("lines", n));
+}
+
+void rv_plugin_logging_free(struct rv_plugin *pl)
+{
+    if (!pl->logging)
+        return;
+    tell_left_out(pl, pl->logging->left_out);
+    pthread_mutex_destroy(&pl->logging->lock);
+    free(pl->logging);
+    pl->logging = NULL;
+}
+
+/* May another line be written? *left_out: lines of earlier seconds that are to be told of first. */
+static bool take_turn(struct rv_plugin_logging *l, int64_t now_us, int64_t *left_out)
+{
+    *left_out = 0;
+    pthread_mutex_lock(&l->lock);
+    if (l->since_us == INT64_MIN || now_us >= l->since_us + WINDOW_US || now_us < l->since_us) {
+        *left_out = l->left_out;
+        l->left_out = 0;
+        l->since_us = now_us;
+        l->n = 0;
+    }
+    bool may = l->n++ < RV_PLUGIN_LOG_LINES;
+    l->left_out += !may;
+    pthread_mutex_unlock(&l->lock);
+    return may;
+}
+
+void rv_plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, enum rv_log_level level,
+                   const char *message)
+{
+    rv_log *log = e->owner->log;
+    char text[RV_PLUGIN_MAX_TEXT + 1];
+    int64_t left_out;
+
+    if (!rv_log_on(log, level))
+        return;
+    bool may = take_turn(e->owner->logging, rv_log_now_us(log), &left_out);
+    tell_left_out(e->owner, left_out);
+    if (!may)
+        return;
+    rv_plugin_clean(text, sizeof text, message);
+    const struct rv_field fields[] = {RV_F_TEXT("capability", e->owner->name), RV_F_TEXT("entry", e->name),
+                                      RV_F_TEXT("run_id", call->run_id),       RV_F_TEXT("stage", call->stage),
+                                      RV_F_TEXT("key", call->idempotency_key), RV_F_TEXT("text", text)};
+    rv_log_write(log, level, "capability.log", fields, RV_COUNT(fields));
+}
+
+/* --- what the plugin calls --- */
+
 struct call_state {
     uint32_t magic;
+    const struct rv_plugin_entry *entry;
+    struct rv_plugin_work *work; /* NULL: the answer cannot come late */
     const struct rv_plugin_ears *ears;
     rv_buf *out; /* where the reply is appended */
     bool can_emit, enough;
@@ -34,24 +115,32 @@ static int host_cancelled(const struct rv_cap_call *call)
     return s->ears->cancelled(s->ears->self);
 }
 
+bool rv_plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json)
+{
+    size_t len = json ? strnlen(json, (size_t)RV_CAP_MAX_REPLY + 1) : 0;
+
+    if (++said->n_replies > 1)
+        return true;
+    said->no_text = !json;
+    said->too_large = len > RV_CAP_MAX_REPLY;
+    if (said->no_text || said->too_large)
+        return true;
+    rv_buf_add(out, json, len);
+    return out->rc < 0;
+}
+
 static int host_reply(struct rv_cap_call *call, const char *json)
 {
-    struct call_state *s = state_of(call);
-    size_t len;
+    const struct call_state *s = state_of(call);
 
-    if (++s->said->n_replies > 1)
-        return 1;
-    if (!json) {
-        s->said->no_text = true;
-        return 1;
-    }
-    len = strnlen(json, (size_t)RV_CAP_MAX_REPLY + 1);
-    if (len > RV_CAP_MAX_REPLY) {
-        s->said->too_large = true;
-        return 1;
-    }
-    rv_buf_add(s->out, json, len);
-    return s->out->rc < 0;
+    return rv_plugin_said_reply(s->said, s->out, json);
+}
+
+static uint64_t host_later(struct rv_cap_call *call)
+{
+    const struct call_state *s = state_of(call);
+
+    return rv_late_take(s->entry, s->work);
 }
 
 static bool is_type_name(rv_str type)
@@ -161,7 +250,7 @@ static int check_probe_answer(json_object *answer, rv_err **err)
     return 0;
 }
 
-int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err)
+static int check_reply(enum rv_name_kind kind, rv_str text, rv_err **err)
 {
     const struct rv_json_opts opts = {
         .max_bytes = RV_CAP_MAX_REPLY, .max_depth = RV_PLUGIN_MAX_DEPTH, .what = "answer"};
@@ -179,7 +268,8 @@ int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err)
 }
 
 /* What the plugin did, in the order that tells most. */
-static int judge(enum rv_name_kind kind, const struct rv_plugin_said *s, const rv_buf *out, size_t start, rv_err **err)
+int rv_plugin_judge(enum rv_name_kind kind, const struct rv_plugin_said *s, const rv_buf *out, size_t start,
+                    rv_err **err)
 {
     int rc;
 
@@ -202,7 +292,7 @@ static int judge(enum rv_name_kind kind, const struct rv_plugin_said *s, const r
         return RV_FAIL(err, RV_E_PLUGIN, "it returned %d without saying why", s->returned);
     if (s->n_replies == 0)
         return RV_FAIL(err, RV_E_PLUGIN, "it returned without an answer");
-    return rv_plugin_check_reply(kind, (rv_str){out->ptr + start, out->len - start}, err);
+    return check_reply(kind, (rv_str){out->ptr + start, out->len - start}, err);
 }
 
 static const char *text_of(const char *text)
@@ -226,8 +316,13 @@ int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const ch
 void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
                    const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said)
 {
-    struct call_state state = {
-        .magic = CALL_MAGIC, .ears = ears, .out = out, .can_emit = e->kind == RV_NAME_PROVIDER, .said = said};
+    struct call_state state = {.magic = CALL_MAGIC,
+                               .entry = e,
+                               .work = call->work,
+                               .ears = ears,
+                               .out = out,
+                               .can_emit = e->kind == RV_NAME_PROVIDER,
+                               .said = said};
     struct rv_cap_call view = {.size = sizeof view,
                                .name = e->bare,
                                .args = args,
@@ -243,7 +338,8 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
                                .fail = host_fail,
                                .log = host_log,
                                .emit = host_emit,
-                               .context = call->context && *call->context ? call->context : "{}"};
+                               .context = call->context && *call->context ? call->context : "{}",
+                               .later = host_later};
 
     said->returned = e->fn(e->owner->self, &view);
 }
@@ -265,7 +361,7 @@ static void log_here(void *self, enum rv_log_level level, const char *text)
 {
     const struct here *here = self;
 
-    rv_plugin_log(here->entry, level, text);
+    rv_plugin_log(here->entry, here->pieces->call, level, text);
 }
 
 static bool emit_here(void *self, rv_str json)
@@ -290,6 +386,20 @@ static int call_here(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
     return 0;
 }
 
+/* It returned RV_CAP_LATER. */
+static int leave(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const struct rv_plugin_said *said,
+                 rv_err **err)
+{
+    if (said->n_replies > 0 || said->n_failures > 0)
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered and left its answer for later");
+    if (e->owner->isolated)
+        return RV_FAIL(err, RV_E_PLUGIN,
+                       "it left its answer for later, which a capability with `isolation: process` cannot do");
+    if (!call->work || !call->work->ticket)
+        return RV_FAIL(err, RV_E_PLUGIN, "it left its answer for later and has no ticket of later()");
+    return RV_PLUGIN_LATE;
+}
+
 int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err)
 {
     const struct rv_plugin_entry *e = rv_plugin_find(p, call->kind, rv_str_of(call->name));
@@ -308,7 +418,10 @@ int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *ou
         rc = rv_plugin_pieces_check(&pieces, said.piece_fault, err);
     rv_plugin_pieces_fini(&pieces);
     if (rc == 0)
-        rc = judge(e->kind, &said, out, start, err);
+        rc = said.returned == RV_CAP_LATER ? leave(e, call, &said, err)
+                                           : rv_plugin_judge(e->kind, &said, out, start, err);
+    if (rc != RV_PLUGIN_LATE)
+        rv_late_return(call->work);
     if (rc < 0 && out->len > start)
         rv_buf_truncate(out, start);
     if (rc < 0 && rc != RV_E_TOOL) /* a tool's own words stay alone: they go to models and people as they are */

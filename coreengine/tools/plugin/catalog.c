@@ -1,8 +1,158 @@
-/* Names to entries: one view for the pure core (struct rv_catalog), one for the checks of a pipeline (known names). */
+/* What a set of capabilities has: names to entries, the agents, the view of the core and of `lint`, everything as JSON.
+ */
 #include "coreengine/tools/plugin/plugin_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* --- agents: documents that come with the descriptor. They are read when the capability is loaded, so that the author
+ * sees a fault, not the user who talks to the agent, and passed on unchanged --- */
+
+/* The place is part of the text: as a place of the error it would hide the one in the pipeline. */
+static int fail_document(const rv_err *why, int rc, rv_err **err)
+{
+    struct rv_src at = rv_err_src(why);
+    const char *hint = rv_err_hint_text(why);
+
+    if (rc == RV_E_NOMEM || rv_err_is(why, RV_E_NOMEM))
+        return RV_FAIL(err, RV_E_NOMEM, "read its document");
+    if (at.line > 0)
+        rc = RV_FAIL(err, RV_E_PLUGIN, "its document, line %d, column %d: %s", at.line, at.col, rv_err_text(why));
+    else
+        rc = RV_FAIL(err, RV_E_PLUGIN, "its document: %s", rv_err_text(why));
+    if (hint)
+        rv_err_hint(err, "%s", hint);
+    return rc;
+}
+
+/* An entry is a name of C, an agent's may have dashes. */
+static bool is_called(const struct rv_agentdoc *doc, const char *entry)
+{
+    size_t i = 0;
+
+    while (doc->name[i] && (doc->name[i] == '-' ? '_' : doc->name[i]) == entry[i])
+        i++;
+    return !doc->name[i] && !entry[i];
+}
+
+int rv_plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *text, rv_err **err)
+{
+    rv_str given = {text, text ? strnlen(text, RV_AGENTDOC_MAX_BYTES + 1) : 0};
+    rv_err *why = NULL;
+    int rc;
+
+    if (!text)
+        return RV_FAIL(err, RV_E_PLUGIN, "its document is missing");
+    if (given.len > RV_AGENTDOC_MAX_BYTES)
+        return RV_FAIL(err, RV_E_PLUGIN, "its document is longer than %zu bytes", RV_AGENTDOC_MAX_BYTES);
+    if (!rv_utf8_valid(given, NULL))
+        return RV_FAIL(err, RV_E_PLUGIN, "its document is not UTF-8");
+    a->text = rv_str_dup(given);
+    if (!a->text)
+        return RV_FAIL(err, RV_E_NOMEM, "copy its document");
+    rc = rv_agentdoc_read(rv_str_of(a->text), name, &a->doc, &why);
+    if (rc < 0)
+        rc = fail_document(why, rc, err);
+    rv_err_free(why);
+    if (rc == 0 && !is_called(a->doc, name)) {
+        rc = RV_FAIL(err, RV_E_PLUGIN, "its document names the agent \"%s\"", a->doc->name);
+        rv_err_hint(err, "the entry is called like the agent, with \"_\" for \"-\"");
+    }
+    return rc;
+}
+
+void rv_plugin_agents_free(struct rv_plugin *pl)
+{
+    for (size_t i = 0; i < pl->n_agents; i++) {
+        rv_agentdoc_free(pl->agents[i].doc);
+        free(pl->agents[i].text);
+    }
+    free(pl->agents);
+    pl->agents = NULL;
+    pl->n_agents = 0;
+}
+
+static bool has_agent(const struct rv_plugin *pl, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(pl->agents[i].doc->name, name) == 0)
+            return true;
+    return false;
+}
+
+int rv_plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err)
+{
+    for (size_t i = 0; i < pl->n_agents; i++) {
+        const char *name = pl->agents[i].doc->name;
+
+        if (has_agent(pl, i, name))
+            return RV_FAIL(err, RV_E_PLUGIN, "it has two entries for agent \"%s\"", name);
+        for (size_t k = 0; k < p->n_loaded; k++)
+            if (has_agent(p->loaded[k], p->loaded[k]->n_agents, name))
+                return RV_FAIL(err, RV_E_EXISTS, "agent \"%s\" is in capability \"%s\" already", name,
+                               p->loaded[k]->name);
+    }
+    return 0;
+}
+
+bool rv_plugins_agent(rv_plugins *p, size_t i, const char **name, rv_str *document, const char **capability)
+{
+    for (size_t k = 0; k < p->n_loaded; k++) {
+        const struct rv_plugin *pl = p->loaded[k];
+
+        if (i < pl->n_agents) {
+            *name = pl->agents[i].doc->name;
+            *document = rv_str_of(pl->agents[i].text);
+            *capability = pl->name;
+            return true;
+        }
+        i -= pl->n_agents;
+    }
+    return false;
+}
+
+/* --- for inspect --- */
+
+/* What it is, in one line: a description is a whole prompt. */
+static rv_str short_text(const struct rv_agentdoc *doc)
+{
+    rv_str text = rv_str_trim(rv_str_of(doc->short_description ? doc->short_description : doc->description));
+    const char *end = text.len ? memchr(text.ptr, '\n', text.len) : NULL;
+
+    if (end)
+        text.len = (size_t)(end - text.ptr);
+    return rv_str_trim(text);
+}
+
+static void write_agent(const struct rv_agentdoc *doc, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", doc->name);
+    rv_jw_kv_str(w, "description", short_text(doc));
+    rv_jw_kv_text(w, "version", doc->version);
+    rv_jw_kv_bool(w, "structured_output", rv_agentdoc_is_structured(doc, RV_UNSET));
+    if (doc->model)
+        rv_jw_kv_text(w, "model", doc->model);
+    if (doc->chained_tool)
+        rv_jw_kv_text(w, "chained_tool", doc->chained_tool);
+    rv_jw_key(w, "tools");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < doc->n_tools; i++)
+        rv_jw_text(w, doc->tools[i].name);
+    rv_jw_arr_end(w);
+    rv_jw_obj_end(w);
+}
+
+static void write_agents(const struct rv_plugin *pl, rv_jw *w)
+{
+    rv_jw_key(w, "agents");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < pl->n_agents; i++)
+        write_agent(pl->agents[i].doc, w);
+    rv_jw_arr_end(w);
+}
+
+/* --- names to entries --- */
 
 void rv_plugin_names_fini(struct rv_plugin_names *names)
 {
@@ -101,13 +251,6 @@ static const struct rv_tool_info *find_tool(void *self, rv_str name)
     return e ? &e->tool : NULL;
 }
 
-bool rv_plugins_may_block(const rv_plugins *p, enum rv_name_kind kind, const char *name)
-{
-    const struct rv_plugin_entry *e = rv_plugin_find(p, kind, rv_str_of(name));
-
-    return !e || !e->never_blocks || e->owner->isolated; /* another process is waited for in any case */
-}
-
 static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind, rv_str name)
 {
     const struct rv_plugin_entry *e = NULL;
@@ -149,4 +292,85 @@ struct rv_catalog rv_plugins_catalog(rv_plugins *p)
 struct rv_known_names rv_plugins_names(rv_plugins *p)
 {
     return (struct rv_known_names){list_names, p};
+}
+
+/* --- everything that is loaded, as JSON for `inspect` and for editors --- */
+
+static const struct {
+    const char *key;
+    enum rv_name_kind kind;
+} groups[] = {
+    {"tools", RV_NAME_TOOL},   {"hooks", RV_NAME_HOOK},         {"policies", RV_NAME_POLICY},
+    {"mocks", RV_NAME_MOCK},   {"routes", RV_NAME_ROUTE},       {"prompts", RV_NAME_PROMPT},
+    {"probes", RV_NAME_PROBE}, {"providers", RV_NAME_PROVIDER},
+};
+
+static void write_tool(const struct rv_plugin_entry *e, rv_jw *w)
+{
+    const struct rv_tool_info *tool = &e->tool;
+
+    rv_jw_kv_text(w, "risk", rv_risk_text(rv_tool_risk(tool)));
+    rv_jw_kv_text(w, "effect", rv_effect_class_text(rv_tool_effect(tool)));
+    if (tool->category != RV_UNSET)
+        rv_jw_kv_text(w, "category", rv_tool_category_text((enum rv_tool_category)tool->category));
+    if (tool->timeout_ms)
+        rv_jw_kv_int(w, "timeout_ms", tool->timeout_ms);
+    if (tool->input_json)
+        rv_jw_kv_value(w, "input_schema", tool->input_json);
+    if (tool->output_json)
+        rv_jw_kv_value(w, "output_schema", tool->output_json);
+}
+
+static void write_entry(const struct rv_plugin_entry *e, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", e->name);
+    rv_jw_kv_text(w, "description", e->description);
+    if (e->never_blocks)
+        rv_jw_kv_bool(w, "blocking", false);
+    if (e->kind == RV_NAME_TOOL) {
+        write_tool(e, w);
+    } else if (e->kind == RV_NAME_PROMPT) {
+        rv_jw_kv_text(w, "text", e->prompt_text);
+    } else {
+        if (e->info.sees.is_set) {
+            rv_jw_key(w, "sees");
+            rv_jw_arr(w);
+            for (size_t i = 0; i < e->info.sees.n; i++)
+                rv_jw_text(w, e->info.sees.items[i]);
+            rv_jw_arr_end(w);
+        }
+        if (e->info.timeout_ms)
+            rv_jw_kv_int(w, "timeout_ms", e->info.timeout_ms);
+    }
+    rv_jw_obj_end(w);
+}
+
+static void write_capability(const struct rv_plugin *pl, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", pl->name);
+    rv_jw_kv_text(w, "version", pl->version);
+    rv_jw_kv_text(w, "description", pl->description);
+    rv_jw_kv_text(w, "path", pl->path);
+    rv_jw_kv_int(w, "abi", pl->desc.abi);
+    rv_jw_kv_value(w, "config_schema", pl->config_schema_json);
+    for (size_t g = 0; g < RV_COUNT(groups); g++) {
+        rv_jw_key(w, groups[g].key);
+        rv_jw_arr(w);
+        for (size_t i = 0; i < pl->n_entries; i++)
+            if (pl->entries[i].kind == groups[g].kind)
+                write_entry(&pl->entries[i], w);
+        rv_jw_arr_end(w);
+    }
+    write_agents(pl, w);
+    rv_jw_obj_end(w);
+}
+
+void rv_plugins_write_json(rv_plugins *p, rv_jw *w)
+{
+    rv_jw_arr(w);
+    for (size_t i = 0; i < p->n_loaded; i++)
+        write_capability(p->loaded[i], w);
+    rv_jw_arr_end(w);
 }

@@ -186,14 +186,6 @@ static int read_said(json_object *head, struct rv_plugin_said *said, bool *spent
     return 0;
 }
 
-static void pass_on_log(const struct rv_plugin_entry *e, json_object *head, int64_t level)
-{
-    const char *text = "";
-
-    RV_IGNORE(rv_json_get_text(head, "text", &text), "left out: empty");
-    rv_plugin_log(e, level < RV_LOG_TRACE || level > RV_LOG_ERROR ? RV_LOG_ERROR : (enum rv_log_level)level, text);
-}
-
 /* One call while it is under way, as this side sees it. */
 struct talk {
     const struct rv_plugin_entry *entry;
@@ -205,6 +197,15 @@ struct talk {
     bool told;  /* the child knows that no more pieces are wanted */
     bool spent; /* it takes no further call */
 };
+
+static void pass_on_log(const struct talk *t, json_object *head, int64_t level)
+{
+    const char *text = "";
+
+    RV_IGNORE(rv_json_get_text(head, "text", &text), "left out: empty");
+    rv_plugin_log(t->entry, t->pieces->call,
+                  level < RV_LOG_TRACE || level > RV_LOG_ERROR ? RV_LOG_ERROR : (enum rv_log_level)level, text);
+}
 
 static int tell_enough(struct talk *t, const struct rv_wait *wait, rv_err **err)
 {
@@ -236,7 +237,7 @@ static int hear_on_the_way(struct talk *t, const struct rv_frame *frame, const s
     int rc = 0;
 
     if (rv_json_get_int(frame->head, "log", &level))
-        pass_on_log(t->entry, frame->head, level);
+        pass_on_log(t, frame->head, level);
     else if (flag_of(frame->head, "emit"))
         rc = take_piece(t, frame->body, wait, err);
     else

@@ -65,19 +65,15 @@ int64_t rv_channel_now_us(void);
 void rv_channel_write_err(rv_jw *w, const rv_err *fault);
 RV_MUST_CHECK int rv_channel_read_err(json_object *list, rv_err **err);
 
-/* process.c */
+/* isolated.c */
 struct rv_process {
     pid_t pid; /* 0: none */
     struct rv_channel channel;
     struct rv_process *next;
 };
-/** Start program as a host with one end of a new socket. */
-RV_MUST_CHECK int rv_process_start(const char *program, struct rv_process **out, rv_err **err);
 /** It is gone or about to be: wait for it, by force if need be, and say how it ended. */
 void rv_process_bury(struct rv_process *c, rv_buf *how);
 void rv_process_kill(struct rv_process *c);
-/** Ask all idle children to exit at the same time; kill those that still run after a moment. */
-void rv_process_dismiss(struct rv_process *list);
 
 /* isolated.c */
 #define RV_ISOLATED_MAX_CHILDREN 16 /* of one capability: calls beyond it wait */

@@ -56,6 +56,7 @@ struct rv_plugin_call {
      *  pieces are wanted. May be NULL. */
     int (*on_emit)(void *self, rv_str json);
     void *emit_self;
+    struct rv_plugin_work *work; /* that makes this call, and may get its answer late; NULL: the answer comes at once */
 };
 /** Any thread; blocks until the plugin returns. The reply (valid JSON object text, at most RV_CAP_MAX_REPLY) is
  * appended to out. RV_E_NOT_FOUND (unknown), RV_E_TOOL (the plugin failed: the text is its message, the hint its error
@@ -64,8 +65,30 @@ struct rv_plugin_call {
  * has `happened` (a boolean) and with true `result` (an object), or nothing. RV_E_PLUGIN, too, when a provider hands
  * out something that is not a piece; the valid pieces before it have been passed on. */
 RV_MUST_CHECK int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err);
-/* The tools of a set as a source. Calls go to workers, each with a copy of what it needs; their `cancelled` reaches the
- * capability. RV_E_NOT_FOUND: no capability has the tool. */
+#define RV_PLUGIN_LATE 1 /* rv_plugins_call() of work: the capability answers at a later time */
+
+/* A call that a worker makes, with a copy of all that it needs: one that was given up may outlast its run. */
+struct rv_plugin_work {
+    struct rv_tool_work work;               /* first: a pointer to it is one to this */
+    void (*done)(struct rv_plugin_work *w); /* on the thread of the source; may take what is below */
+    void *self;                             /* for `done` */
+    rv_plugins *plugins;                    /* borrowed; outlives the call */
+    struct rv_plugin_call call;             /* its texts follow this structure */
+    rv_buf reply;
+    rv_err *failure;          /* NULL: it went well */
+    bool reports_error;       /* of a tool, as in struct rv_tool_reply */
+    struct rv_llm_reply *llm; /* of a provider; NULL: memory ran out, which failure says */
+    /* of an answer that comes late, see work.c: */
+    uint64_t ticket; /* 0: none */
+    bool is_late;    /* the call ends by what follows */
+    rv_buf late_reply;
+    rv_err *late_failure;
+};
+/** emit_self becomes the work. NULL: memory is short. */
+struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_call *call,
+                                          void (*done)(struct rv_plugin_work *w), void *self);
+/* The tools of a set as a source. Calls go to workers; their `cancelled` reaches the capability. RV_E_NOT_FOUND: no
+ * capability has the tool. */
 struct rv_plugin_tools {
     struct rv_tool_source source;
     rv_plugins *plugins; /* borrowed; outlives the calls, also those that were given up */
@@ -74,8 +97,6 @@ struct rv_plugin_tools {
 /** Gives &t->source; t stays where it is. */
 struct rv_tool_source *rv_plugin_tools_init(struct rv_plugin_tools *t, rv_plugins *p,
                                             const struct rv_tool_workers *workers);
-/** Tells whether a call of the entry may wait; if not, it can be made on a thread that must not block. */
-bool rv_plugins_may_block(const rv_plugins *p, enum rv_name_kind kind, const char *name);
 /** The other side of `isolation: process`: loads what the engine at the other end of the socket names and answers its
  * calls, until that end is closed. For a process of its own: sets limits, ignores SIGINT, SIGTERM and SIGHUP. Gives the
  * exit status. */

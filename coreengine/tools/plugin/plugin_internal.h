@@ -96,33 +96,25 @@ RV_MUST_CHECK int rv_plugin_check_desc(const struct rv_cap_desc *given, struct r
 RV_MUST_CHECK int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err);
 void rv_plugin_entries_free(struct rv_plugin *pl);
 
-/* spec.c */
-RV_MUST_CHECK int rv_plugin_read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err);
-/** A JSON object from text that a plugin gave; what names it in messages. RV_E_PLUGIN. */
-RV_MUST_CHECK int rv_plugin_read_object(const char *text, const char *what, json_object **out, rv_err **err);
-
-/* agents.c */
+/* catalog.c */
 /** Read the document of the agent that the capability calls `name`. */
 RV_MUST_CHECK int rv_plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *text, rv_err **err);
 void rv_plugin_agents_free(struct rv_plugin *pl);
 /** RV_E_EXISTS when an agent of pl is there already; RV_E_PLUGIN: twice in pl itself. */
 RV_MUST_CHECK int rv_plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err);
-void rv_plugin_write_agents(const struct rv_plugin *pl, rv_jw *w);
-
-/* catalog.c */
 /** Names of all of p and of `more` (may be NULL). RV_E_EXISTS says which two capabilities collide. */
 RV_MUST_CHECK int rv_plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more, struct rv_plugin_names *out,
                                         rv_err **err);
 void rv_plugin_names_fini(struct rv_plugin_names *names);
 struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name);
 
-/* native.c */
+/* load.c */
 /** dlopen() pl->path and ask for its descriptor. */
 RV_MUST_CHECK int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
 RV_MUST_CHECK int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);
 void rv_plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
 
-/* pieces.c */
+/* provider.c */
 enum rv_piece_fault { RV_PIECE_GOOD, RV_PIECE_NULL, RV_PIECE_LARGE, RV_PIECE_LATE, RV_N_PIECE_FAULTS };
 /* The pieces that a call of a provider has handed out so far, counted in the engine's process: a child is not
  * trusted. */
@@ -138,6 +130,14 @@ bool rv_plugin_piece(struct rv_plugin_pieces *p, rv_str json);
 /** 0, or RV_E_PLUGIN and what was wrong with a piece: as seen here, or where the function ran. */
 RV_MUST_CHECK int rv_plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault, rv_err **err);
 RV_MUST_CHECK int rv_plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err);
+
+/* work.c: answers that come after the function of the call has returned */
+/** A ticket for the call; 0: it has to be answered at once, or too many tickets of the capability are open. */
+uint64_t rv_late_take(const struct rv_plugin_entry *e, struct rv_plugin_work *w);
+void rv_late_return(struct rv_plugin_work *w); /* the call was answered at once: the ticket ends none */
+/** The capability was closed: its tickets end no call. True: it has some left, and perhaps threads. */
+bool rv_late_close(const struct rv_plugin *pl);
+void rv_late_offer(struct rv_cap_host *host); /* the functions that end a call */
 
 /* call.c */
 /* The actions of a capability in one call, besides the bytes of its reply. Judged after the call, by the engine's
@@ -159,23 +159,25 @@ struct rv_plugin_ears {
 /** Run the entry's function in this process; args ends with NUL. The reply is appended to out. */
 void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
                    const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said);
+/** Note a reply and append it to out; any text, NULL too. Returns true when it is refused. */
+bool rv_plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json);
+/** What the capability did in a call whose reply begins at `start` of out. A reply is one strict JSON object within the
+ * limits, and of a probe one of its three answers. RV_E_TOOL, RV_E_PLUGIN say why not. */
+RV_MUST_CHECK int rv_plugin_judge(enum rv_name_kind kind, const struct rv_plugin_said *said, const rv_buf *out,
+                                  size_t start, rv_err **err);
 /** Note a failure; texts may be anything. */
 void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message);
 /** Copy for people: UTF-8, without control characters. Cuts at size. */
 void rv_plugin_clean(char *out, size_t size, const char *text);
-/** Is text what a reply to that kind of entry must be: one strict JSON object within the limits, and of a probe one of
- * its three answers? RV_E_PLUGIN says why not. */
-RV_MUST_CHECK int rv_plugin_check_reply(enum rv_name_kind kind, rv_str text, rv_err **err);
-
 /** RV_E_NOT_FOUND: no entry of that kind and name; the hint has the nearest one. */
 RV_MUST_CHECK int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err);
 
-/* log.c */
 struct rv_plugin_logging *rv_plugin_logging_new(void); /* NULL: no memory */
 /** Tells what was left out since it was told last. */
 void rv_plugin_logging_free(struct rv_plugin *pl);
 /** A log line of an entry, unless its capability has had too many just now; the text may be anything. */
-void rv_plugin_log(const struct rv_plugin_entry *e, enum rv_log_level level, const char *text);
+void rv_plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, enum rv_log_level level,
+                   const char *text);
 
 /* isolated.c */
 /** Start the process that loads pl->path; the descriptor is what that process says. */

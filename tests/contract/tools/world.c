@@ -98,7 +98,7 @@ void world_turn(struct world *w)
         later_turn(&w->later);
     if (w->engine->pool)
         rv_pool_wait(w->engine->pool, WAIT_US / 1000);
-    rv_engine_turn(w->engine);
+    w->engine->turn(w->engine);
 }
 
 void world_close(struct world *w)

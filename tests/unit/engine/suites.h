@@ -19,5 +19,7 @@ Suite *model_load_suite(void);
 Suite *call_ids_suite(void);
 Suite *hosted_suite(void);
 Suite *kept_suite(void);
+Suite *late_suite(void);
+Suite *opened_suite(void);
 
 #endif

@@ -1,104 +1,11 @@
-/* Steps that the store's own thread keeps. The store's points tell which thread passes them; one of them is a gate
- * where the thread waits until the test opens it, as it would wait for a slow disk. Where the loop waited for it, too,
- * the test would never end. */
-#include <pthread.h>
-#include <stdio.h>
+/* Steps that the store's own thread keeps. */
 #include <stdlib.h>
 #include <string.h>
-#include <uv.h>
 
 #include "tests/kit/kit.h"
-#include "tests/unit/engine/suites.h"
-
-#define N_RUNS 12
-#define STAGES "name: kept\nagents: [{name: a, default_next: b}, {name: b}]"
-#define TALKS  "name: talks\nagents: [{name: t, has_llm: true, model_role: m}]\nmodels: {m: scripted:x}"
-#define WORDS  "models: {t: [{chunks: [a, b, c]}]}"
+#include "tests/unit/engine/kept_host.h"
 
 static const struct rv_store_scope all = {NULL, NULL};
-
-struct host {
-    uv_loop_t loop;
-    struct world w, talks;
-    char *dir, url[512];
-    rv_store *store;
-    rv_engine *engine;
-    struct {
-        rv_exec *exec;
-        rv_journal *journal;
-        int rc;
-    } runs[N_RUNS];
-    bool holds;
-    bool is_new; /* runs are made with their first step */
-    int n_over, n_events, n_deltas;
-    pthread_t loop_thread;
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    const char *gate; /* where the thread stops; NULL: nowhere */
-    bool is_at_gate;
-    const char *fails; /* with the second write that passes it, once */
-    int n_passed;
-    int n_writes, n_on_loop, n_begins, n_appends;
-};
-
-static bool is_write(const char *point)
-{
-    static const char *const writes[] = {"append", "renew", "begin", "commit", "create_run", "release", "put_snapshot"};
-
-    for (size_t i = 0; i < RV_COUNT(writes); i++)
-        if (strcmp(point, writes[i]) == 0)
-            return true;
-    return false;
-}
-
-static int at(void *self, const char *point, rv_err **err)
-{
-    struct host *h = self;
-    int rc = 0;
-
-    pthread_mutex_lock(&h->lock);
-    if (is_write(point)) {
-        h->n_writes++;
-        h->n_on_loop += pthread_equal(pthread_self(), h->loop_thread) != 0;
-    }
-    h->n_begins += strcmp(point, "begin") == 0;
-    h->n_appends += strcmp(point, "append") == 0;
-    while (h->gate && strcmp(h->gate, point) == 0) {
-        h->is_at_gate = true;
-        pthread_cond_broadcast(&h->moved);
-        pthread_cond_wait(&h->moved, &h->lock);
-    }
-    if (h->fails && strcmp(h->fails, point) == 0 && ++h->n_passed == 2) {
-        h->fails = NULL;
-        rc = RV_FAIL(err, RV_E_IO, "the disk says no");
-    }
-    pthread_mutex_unlock(&h->lock);
-    return rc;
-}
-
-static void wait_for_gate(struct host *h)
-{
-    pthread_mutex_lock(&h->lock);
-    while (!h->is_at_gate)
-        pthread_cond_wait(&h->moved, &h->lock);
-    pthread_mutex_unlock(&h->lock);
-}
-
-static void open_gate(struct host *h)
-{
-    pthread_mutex_lock(&h->lock);
-    h->gate = NULL;
-    pthread_cond_broadcast(&h->moved);
-    pthread_mutex_unlock(&h->lock);
-}
-
-static void on_event(void *self, const struct rv_effect *e, rv_str line)
-{
-    struct host *h = self;
-
-    (void)line;
-    h->n_events += e->emit == RV_EMIT_STAGE_STARTED;
-}
 
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
@@ -106,107 +13,8 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
 
     (void)from;
     if (d->kind == RV_LLM_DELTA_TEXT && ++h->n_deltas == 3)
-        open_gate(h);
+        host_open_gate(h);
     return true;
-}
-
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
-{
-    struct host *h = self;
-
-    (void)err;
-    h->n_over++;
-    for (size_t i = 0; i < N_RUNS; i++)
-        if (h->runs[i].exec == x)
-            h->runs[i].rc = rc;
-}
-
-static void host_new(struct host *h)
-{
-    const struct rv_store_opts store_opts = {.sync = RV_STORE_SYNC_OFF};
-    rv_err *err = NULL;
-
-    *h = (struct host){.dir = rv_kit_tmpdir(), .loop_thread = pthread_self()};
-    pthread_mutex_init(&h->lock, NULL);
-    pthread_cond_init(&h->moved, NULL);
-    snprintf(h->url, sizeof h->url, "sqlite:%s/runs", h->dir);
-    ck_assert_int_eq(rv_store_open(h->url, &store_opts, &h->store, NULL), 0);
-    ck_assert_int_eq(uv_loop_init(&h->loop), 0);
-    world_load(&h->w, STAGES, NULL, NULL);
-    rv_store_set_faults(h->store, (struct rv_store_faults){at, h});
-    const struct rv_engine_opts opts = {.loop = &h->loop, .store = h->store, .owner = "test/1"};
-    ck_assert_int_eq(rv_engine_new(&opts, &h->engine, &err), 0);
-}
-
-static void host_fini(struct host *h)
-{
-    rv_engine_free(h->engine);
-    for (size_t i = 0; i < N_RUNS; i++) {
-        rv_exec_free(h->runs[i].exec);
-        rv_journal_free(h->runs[i].journal);
-    }
-    world_fini(&h->w);
-    world_fini(&h->talks);
-    uv_run(&h->loop, UV_RUN_NOWAIT);
-    ck_assert_int_eq(uv_loop_close(&h->loop), 0);
-    rv_store_close(h->store);
-    rv_kit_tmpdir_remove(h->dir);
-    pthread_cond_destroy(&h->moved);
-    pthread_mutex_destroy(&h->lock);
-}
-
-static rv_envelope *envelope(size_t i, int64_t now_us)
-{
-    const struct rv_envelope_seed seed = {.raw_input = RV_STR_LIT("x")};
-    struct rv_rand_state state;
-    rv_envelope *env = NULL;
-
-    ck_assert_int_eq(rv_envelope_new(&seed, rv_rand_seeded(&state, 100 + i), now_us, &env, NULL), 0);
-    return env;
-}
-
-static rv_journal *journal(struct host *h, const rv_envelope *env, int64_t now_us)
-{
-    struct rv_journal_start start = {.pipeline = h->w.pipeline,
-                                     .env = env,
-                                     .owner = "test/1",
-                                     .now_us = now_us,
-                                     .begin = {.mode = RV_UNSET, .max_parallel = RV_ENGINE_MAX_PARALLEL}};
-    bool flags[8] = {false};
-    char hash[RV_STORE_HASH_MAX];
-    rv_journal *j = NULL;
-
-    ck_assert_int_eq(rv_store_put_blob(h->store, RV_STR_LIT("{}"), hash, NULL), 0);
-    start.bundle = hash;
-    if (h->w.script) {
-        rv_script_stages(h->w.script, h->w.pipeline, flags);
-        start.begin.has_script = true;
-        start.begin.scripted = flags;
-    }
-    ck_assert_int_eq(
-        h->is_new ? rv_journal_new(h->store, &start, &j, NULL) : rv_journal_create(h->store, &start, &j, NULL), 0);
-    return j;
-}
-
-/* All journals first: what makes them is no part of what is looked at. */
-static void start_all(struct host *h, size_t from, size_t upto)
-{
-    int64_t now_us = rv_engine_now_us(h->engine);
-
-    for (size_t i = from; i < upto; i++) {
-        struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
-        rv_envelope *env = envelope(i, now_us);
-        rv_store_set_faults(h->store, (struct rv_store_faults){0});
-        h->runs[i].journal = journal(h, env, now_us);
-        rv_store_set_faults(h->store, (struct rv_store_faults){at, h});
-        opts.pipeline = h->w.pipeline;
-        opts.journal = h->runs[i].journal;
-        opts.observer.on_event = on_event;
-        opts.observer.on_over = on_over;
-        opts.observer.self = h;
-        h->runs[i].rc = -1000;
-        ck_assert_int_eq(rv_engine_start(h->engine, &opts, env, NULL, &h->runs[i].exec, NULL), 0);
-    }
 }
 
 static int64_t n_records(struct host *h, size_t i)
@@ -225,7 +33,7 @@ START_TEST(the_loop_thread_writes_nothing)
 
     host_new(&h);
     h.is_new = true;
-    start_all(&h, 0, 3);
+    host_start_all(&h, 0, 3);
     ck_assert_int_eq(uv_run(&h.loop, UV_RUN_DEFAULT), 0);
     ck_assert_int_eq(h.n_over, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -245,15 +53,15 @@ START_TEST(nothing_of_a_step_is_done_before_it_is_kept)
 
     host_new(&h);
     h.gate = "commit";
-    start_all(&h, 0, 1);
-    wait_for_gate(&h);
+    host_start_all(&h, 0, 1);
+    host_wait_for_gate(&h);
     for (int i = 0; i < 20; i++)
         uv_run(&h.loop, UV_RUN_NOWAIT);
     ck_assert_int_eq(h.n_events, 0);
     rv_exec_cancel(h.runs[0].exec); /* heard when the step is kept */
     uv_run(&h.loop, UV_RUN_NOWAIT);
     ck_assert_int_eq(h.n_over, 0);
-    open_gate(&h);
+    host_open_gate(&h);
     uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(h.n_over, 1);
     ck_assert_int_eq(h.runs[0].rc, 0);
@@ -270,14 +78,14 @@ START_TEST(a_store_that_takes_its_time_delays_no_piece_of_another_run)
     host_new(&h);
     world_load(&h.talks, TALKS, WORDS, NULL);
     h.gate = "commit"; /* until three pieces were told */
-    start_all(&h, 0, 1);
-    wait_for_gate(&h);
+    host_start_all(&h, 0, 1);
+    host_wait_for_gate(&h);
     opts.pipeline = h.talks.pipeline;
     opts.script = h.talks.script;
     opts.observer.on_delta = on_delta;
-    opts.observer.on_over = on_over;
+    opts.observer.on_over = host_on_over;
     opts.observer.self = &h;
-    rv_envelope *env = envelope(50, rv_engine_now_us(h.engine));
+    rv_envelope *env = host_envelope(50, rv_engine_now_us(h.engine));
     ck_assert_int_eq(rv_engine_start(h.engine, &opts, env, NULL, &talk, NULL), 0);
     uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(h.n_deltas, 3);
@@ -293,12 +101,12 @@ START_TEST(what_waits_is_written_together)
 
     host_new(&h);
     h.gate = "begin";
-    start_all(&h, 0, 1);
-    wait_for_gate(&h);
+    host_start_all(&h, 0, 1);
+    host_wait_for_gate(&h);
     h.is_new = true;
-    start_all(&h, 1, N_RUNS); /* eleven first steps wait for the thread */
+    host_start_all(&h, 1, N_RUNS); /* eleven first steps wait for the thread */
     h.n_begins = h.n_appends = 0;
-    open_gate(&h);
+    host_open_gate(&h);
     uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(h.n_over, N_RUNS);
     for (size_t i = 0; i < N_RUNS; i++)
@@ -318,14 +126,14 @@ START_TEST(a_run_that_was_taken_over_fails_alone)
 
     host_new(&h);
     h.gate = "begin";
-    start_all(&h, 0, 1);
-    wait_for_gate(&h);
-    start_all(&h, 1, 4);
+    host_start_all(&h, 0, 1);
+    host_wait_for_gate(&h);
+    host_start_all(&h, 1, 4);
     claim.now_us = rv_engine_now_us(h.engine);
     claim.until_us = claim.now_us + 60000000;
     rv_store_set_faults(h.store, (struct rv_store_faults){0});
     ck_assert_int_eq(rv_store_claim(h.store, &all, rv_journal_run(h.runs[2].journal), &claim, &fence, NULL), 0);
-    open_gate(&h);
+    host_open_gate(&h);
     uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(h.n_over, 4);
     for (size_t i = 0; i < 4; i++)
@@ -343,11 +151,11 @@ START_TEST(a_group_that_fails_is_written_one_by_one)
 
     host_new(&h);
     h.gate = "begin";
-    start_all(&h, 0, 1);
-    wait_for_gate(&h);
-    start_all(&h, 1, 3);
+    host_start_all(&h, 0, 1);
+    host_wait_for_gate(&h);
+    host_start_all(&h, 1, 3);
     h.is_new = true;
-    start_all(&h, 3, 5);
+    host_start_all(&h, 3, 5);
     pthread_mutex_lock(&h.lock);
     h.fails = group_points[_i];
     h.gate = NULL;
@@ -361,9 +169,6 @@ START_TEST(a_group_that_fails_is_written_one_by_one)
     host_fini(&h);
 }
 END_TEST
-
-#define ASKS     "name: asks\nagents: [{name: ask, default_next: use}, {name: use}]"
-#define QUESTION "stages: {ask: [{visit: 1, raise: {kind: clarification, question: which?}}, {output: {}}]}"
 
 static void on_question(void *self, rv_exec *x, const struct rv_pending *q)
 {
@@ -389,13 +194,13 @@ START_TEST(a_run_that_holds_its_lease_is_answered_without_opening_its_journal_ag
     world_fini(&h.w);
     world_load(&h.w, ASKS, QUESTION, NULL);
     h.holds = opts.holds = _i;
-    rv_envelope *env = envelope(0, rv_engine_now_us(h.engine));
+    rv_envelope *env = host_envelope(0, rv_engine_now_us(h.engine));
     h.is_new = true;
-    h.runs[0].journal = journal(&h, env, rv_engine_now_us(h.engine));
+    h.runs[0].journal = host_journal(&h, env, rv_engine_now_us(h.engine));
     opts.pipeline = h.w.pipeline;
     opts.script = h.w.script;
     opts.journal = h.runs[0].journal;
-    opts.observer = (struct rv_observer){.on_question = on_question, .on_over = on_over, .self = &h};
+    opts.observer = (struct rv_observer){.on_question = on_question, .on_over = host_on_over, .self = &h};
     ck_assert_int_eq(rv_engine_start(h.engine, &opts, env, NULL, &h.runs[0].exec, NULL), 0);
     uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(h.n_over, 1);
@@ -410,7 +215,7 @@ START_TEST(an_engine_that_is_freed_writes_what_it_was_given)
     struct host h;
 
     host_new(&h);
-    start_all(&h, 0, 4);
+    host_start_all(&h, 0, 4);
     rv_engine_free(h.engine);
     h.engine = NULL;
     for (size_t i = 0; i < 4; i++)

@@ -1,15 +1,112 @@
-/* A request, checked and set on libcurl's handle. */
+/* libcurl: opened when it is first needed, told what a request is, and its verdicts as faults.
+ *
+ * It brings some thirty libraries and 4 ms with it, which every start of the program would pay for otherwise. Local:
+ * its symbols are not offered to capabilities. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "coreengine/model/http/http_internal.h"
 
-#define BUFFER_BYTES       16384L /* per connection; libcurl's own default is as large */
+#define LIBRARY            "libcurl.so.4"
+#define MIN_VERSION        0x075000 /* 7.80.0: CURLOPT_PREREQFUNCTION, which tells when a request is about to be sent */
+#define BUFFER_BYTES       16384L   /* per connection; libcurl's own default is as large */
 #define KEEPALIVE_IDLE_S   60L
 #define KEEPALIVE_PROBE_S  30L
 #define MAX_REQUEST_FIELDS 256 /* more is a bug of the caller, not a request */
+
+/* --- opening --- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; nothing is called out to under it */
+static struct rv_curl table;
+static bool is_open;
+
+static int fail_open(rv_err **err)
+{
+    const char *why = dlerror();
+    int rc;
+
+    if (!why || strstr(why, "out of memory") || strstr(why, "Cannot allocate memory"))
+        rc = RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", LIBRARY);
+    else {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "open the HTTP library: %s", why);
+        rv_err_hint(err, "install libcurl (Debian package libcurl4)");
+    }
+    (void)dlerror(); /* lets go of the text */
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {
+#define X(name) {"curl_" #name, offsetof(struct rv_curl, name)},
+    RV_CURL_FUNCTIONS(X)
+#undef X
+};
+
+static int resolve(void *lib, struct rv_curl *out, rv_err **err)
+{
+    for (size_t i = 0; i < RV_COUNT(functions); i++) {
+        void *symbol = dlsym(lib, functions[i].name);
+        if (!symbol)
+            return RV_FAIL(err, RV_E_VERSION, "\"%s\" has no function %s()", LIBRARY, functions[i].name);
+        /* ISO C has no cast from object to function pointers, so the bytes are copied. */
+        memcpy((char *)out + functions[i].offset, &symbol, sizeof symbol);
+    }
+    return 0;
+}
+
+static int set_up(struct rv_curl *out, rv_err **err)
+{
+    const curl_version_info_data *info = out->version_info(CURLVERSION_NOW);
+
+    if (info->version_num < MIN_VERSION)
+        return RV_FAIL(err, RV_E_VERSION, "libcurl %s is too old: 7.80.0 is needed", info->version);
+    CURLcode rc = out->global_init(CURL_GLOBAL_DEFAULT);
+    if (rc != CURLE_OK)
+        return RV_FAIL(err, rc == CURLE_OUT_OF_MEMORY ? RV_E_NOMEM : RV_E_INTERNAL, "set libcurl up: %s",
+                       out->easy_strerror(rc));
+    out->has_bundle = info->cainfo && access(info->cainfo, R_OK) == 0;
+    return 0;
+}
+
+static int open_once(rv_err **err)
+{
+    if (is_open)
+        return 0;
+    void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        return fail_open(err);
+    int rc = resolve(lib, &table, err);
+    if (rc == 0)
+        rc = set_up(&table, err);
+    if (rc < 0) {
+        dlclose(lib);
+        return rc;
+    }
+    is_open = true;
+    return 0;
+}
+
+int rv_curl_open(const struct rv_curl **out, rv_err **err)
+{
+    pthread_mutex_lock(&lock);
+    int rc = open_once(err);
+    pthread_mutex_unlock(&lock);
+    if (rc == 0)
+        *out = &table;
+    return rc;
+}
+
+/* --- requests: checked and set on libcurl's handle --- */
 
 /* What RFC 9110 lets a method and a header's name consist of. */
 static size_t token_length(const char *text)
@@ -193,4 +290,116 @@ int rv_http_configure(rv_http_call *c, const struct rv_http_request *req, rv_err
         return RV_FAIL(err, code == CURLE_OUT_OF_MEMORY ? RV_E_NOMEM : RV_E_INTERNAL, "start a request to %s: %s",
                        c->origin, c->h->curl->easy_strerror(code));
     return 0;
+}
+
+/* --- verdicts as faults, and the sentence for people. It names the host and the reason, never a header, a path or a
+ * query: those may hold keys --- */
+
+/* What libcurl says when the other side talks, but not HTTP. */
+static bool is_bad_answer(CURLcode code)
+{
+    static const CURLcode codes[] = {CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING,
+                                     CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED};
+
+    for (size_t i = 0; i < RV_COUNT(codes); i++)
+        if (code == codes[i])
+            return true;
+    return false;
+}
+
+static bool is_local(CURLcode code)
+{
+    static const CURLcode codes[] = {CURLE_FAILED_INIT,          CURLE_NOT_BUILT_IN,         CURLE_OUT_OF_MEMORY,
+                                     CURLE_ABORTED_BY_CALLBACK,  CURLE_UNKNOWN_OPTION,       CURLE_URL_MALFORMAT,
+                                     CURLE_SETOPT_OPTION_SYNTAX, CURLE_SSL_CACERT_BADFILE,   CURLE_READ_ERROR,
+                                     CURLE_RECURSIVE_API_CALL,   CURLE_UNRECOVERABLE_POLL,   CURLE_UNSUPPORTED_PROTOCOL,
+                                     CURLE_SSL_ENGINE_NOTFOUND,  CURLE_BAD_FUNCTION_ARGUMENT};
+
+    for (size_t i = 0; i < RV_COUNT(codes); i++)
+        if (code == codes[i])
+            return true;
+    return false;
+}
+
+bool rv_http_is_scarce(int os_error)
+{
+    return os_error == EMFILE || os_error == ENFILE || os_error == ENOBUFS || os_error == ENOMEM;
+}
+
+enum rv_http_fault rv_http_fault_of(const rv_http_call *c)
+{
+    bool was_sent = c->sent_us != 0;
+
+    if (c->fault != RV_HTTP_OK)
+        return c->fault;
+    if (c->code == CURLE_OK) /* libcurl takes a head for complete when the connection ends in it */
+        return c->head.phase == RV_HEAD_COMPLETE ? RV_HTTP_OK : RV_HTTP_CUT;
+    if (was_sent && is_bad_answer(c->code))
+        return RV_HTTP_BAD_ANSWER;
+    /* libcurl gives up on one endless header line by running out of the memory that it allows itself. */
+    if (c->code == CURLE_OUT_OF_MEMORY && c->answer_us && c->head.phase != RV_HEAD_COMPLETE)
+        return RV_HTTP_BAD_ANSWER;
+    if (is_local(c->code))
+        return RV_HTTP_LOCAL;
+    if (was_sent)
+        return RV_HTTP_CUT;
+    return c->code == CURLE_OPERATION_TIMEDOUT ? RV_HTTP_CONNECT_TIME : RV_HTTP_UNREACHABLE;
+}
+
+static const char *reason_of(const rv_http_call *c)
+{
+    if (c->reason)
+        return c->reason;
+    if (rv_http_is_scarce(c->os_error))
+        return strerror(c->os_error);
+    if (c->code == CURLE_OK)
+        return "it ended in the head of the answer";
+    return c->error[0] ? c->error : c->h->curl->easy_strerror(c->code);
+}
+
+static void no_control_characters(char *text)
+{
+    for (size_t left = strlen(text); left > 0; text++, left--)
+        for (size_t n = rv_utf8_control(text, left); n > 0; n--)
+            text[n - 1] = ' ';
+}
+
+void rv_http_fault_text(const rv_http_call *c, enum rv_http_fault fault, char out[RV_HTTP_TEXT_MAX])
+{
+    const size_t max = RV_HTTP_TEXT_MAX;
+
+    out[0] = '\0';
+    switch (fault) {
+    case RV_HTTP_OK:
+        break;
+    case RV_HTTP_UNREACHABLE:
+        snprintf(out, max, "%s: no connection: %s", c->origin, reason_of(c));
+        break;
+    case RV_HTTP_CUT:
+        snprintf(out, max, "%s: the connection broke: %s", c->origin, reason_of(c));
+        break;
+    case RV_HTTP_CONNECT_TIME:
+        snprintf(out, max, "%s: no connection within %" PRId64 " ms: %s", c->origin, c->connect_us / 1000,
+                 reason_of(c));
+        break;
+    case RV_HTTP_FIRST_BYTE_TIME:
+        snprintf(out, max, "%s: no answer within %" PRId64 " ms", c->origin, c->first_byte_us / 1000);
+        break;
+    case RV_HTTP_IDLE_TIME:
+        snprintf(out, max, "%s: silent for %" PRId64 " ms in the middle of the answer", c->origin, c->idle_us / 1000);
+        break;
+    case RV_HTTP_TOTAL_TIME:
+        snprintf(out, max, "%s: not done within %" PRId64 " ms", c->origin, c->total_us / 1000);
+        break;
+    case RV_HTTP_TOO_LARGE:
+        snprintf(out, max, "%s: the answer is larger than %zu bytes", c->origin, c->max_body);
+        break;
+    case RV_HTTP_BAD_ANSWER:
+        snprintf(out, max, "%s: the answer is not valid HTTP: %s", c->origin, reason_of(c));
+        break;
+    case RV_HTTP_LOCAL:
+        snprintf(out, max, "%s: not possible here: %s", c->origin, reason_of(c));
+        break;
+    }
+    no_control_characters(out);
 }

@@ -1,4 +1,7 @@
-/* Leases: this process says from time to time that it still runs its runs, and hears which ones are to be cancelled. */
+/* What makes a run durable: its steps on a given loop, which the store thread commits, and its lease. Until a step is
+ * durable its effects are not performed and its run receives no further event; calls and streams of the run continue.
+ *
+ * Leases: this process says from time to time that it still runs its runs, and hears which ones are to be cancelled. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +10,8 @@
 #define LOOK_EVERY_US INT64_C(250000)   /* for cancellations */
 #define RETRY_US      INT64_C(500000)   /* after a failed renewal */
 #define MAX_CANCELS   ((size_t)1 << 20) /* bytes of ids; the others are heard of with the next look */
+
+/* --- leases --- */
 
 static int64_t lease_us(const rv_engine *e)
 {
@@ -45,7 +50,7 @@ static int64_t earliest_end(const rv_engine *e, int64_t now_us)
     return until_us;
 }
 
-void rv_lease_limit_wait(const rv_engine *e)
+static void limit_wait(const rv_engine *e)
 {
     int64_t now_us = rv_engine_now_us(e);
 
@@ -56,7 +61,7 @@ void rv_lease_limit_wait(const rv_engine *e)
     rv_store_set_wait(e->opts.store, left_ms > 0 ? left_ms : 1);
 }
 
-void rv_lease_free_wait(const rv_engine *e)
+static void free_wait(const rv_engine *e)
 {
     if (e->opts.store)
         rv_store_set_wait(e->opts.store, 0);
@@ -73,10 +78,13 @@ static void renewed(rv_engine *e, int64_t now_us, int64_t until_us, int rc, cons
     for (rv_exec *x = e->execs; x; x = x->next) {
         if (!x->opts.journal)
             continue;
-        if (now_us < rv_journal_lease_until_us(x->opts.journal))
+        if (now_us < rv_journal_lease_until_us(x->opts.journal)) {
             rv_journal_renewed(x->opts.journal, until_us);
-        else
-            x->hoped_until_us = until_us; /* unless it was taken over meanwhile: the next step will tell */
+            continue;
+        }
+        if (has_lease(x) && !x->hoped_until_us)
+            RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "it ran out before it was renewed"));
+        x->hoped_until_us = until_us; /* unless it was taken over meanwhile: the next step will tell */
     }
     e->renew_at_us = now_us + lease_us(e) / 3;
 }
@@ -86,9 +94,9 @@ static void renew(rv_engine *e, int64_t now_us)
     int64_t until_us = now_us + lease_us(e);
     rv_err *err = NULL;
 
-    rv_lease_limit_wait(e);
+    limit_wait(e);
     int rc = rv_store_renew(e->opts.store, e->opts.owner, until_us, &err);
-    rv_lease_free_wait(e);
+    free_wait(e);
     renewed(e, now_us, until_us, rc, err);
     rv_err_free(err);
 }
@@ -161,7 +169,7 @@ static void tended(struct write *w)
     if (l->renews)
         renewed(e, l->now_us, l->until_us, w->rc, w->err);
     for (size_t at = 0; at < ids.len; at += strlen(ids.ptr + at) + 1)
-        RV_IGNORE(cancel_run(e, ids.ptr + at, NULL), "it can not fail");
+        RV_IGNORE(cancel_run(e, ids.ptr + at, NULL), "it cannot fail");
     lease_write_free(l);
 }
 
@@ -227,7 +235,7 @@ int64_t rv_leases_due_us(const rv_engine *e)
     return e->renew_at_us < e->look_at_us ? e->renew_at_us : e->look_at_us;
 }
 
-void rv_lease_proved(rv_exec *x)
+static void lease_proved(rv_exec *x)
 {
     if (x->hoped_until_us > 0)
         rv_journal_renewed(x->opts.journal, x->hoped_until_us);
@@ -244,4 +252,160 @@ int rv_lease_check(const rv_exec *x, rv_err **err)
                      rv_journal_run(x->opts.journal));
     rv_err_hint(err, "another process may go on with it: `reeve runs show %s`", rv_journal_run(x->opts.journal));
     return rc;
+}
+
+/* --- steps --- */
+
+static rv_exec *run_of(struct write *w)
+{
+    return (rv_exec *)((char *)w - offsetof(rv_exec, write));
+}
+
+static bool keeps_aside(const rv_exec *x)
+{
+    const rv_engine *e = x->engine;
+
+    return e->writer && x->opts.journal && !rv_store_in_group(e->opts.store);
+}
+
+int rv_writer_start(rv_engine *e, rv_err **err)
+{
+    rv_err *none = NULL;
+
+    if (!e->opts.loop || !e->opts.store)
+        return 0;
+    int rc = rv_writer_new(e->opts.store, e->clock, rv_loop_wake, e->loop, &e->writer, &none);
+    if (rc == RV_E_STATE) { /* it writes without waiting */
+        rv_err_free(none);
+        return 0;
+    }
+    if (rc < 0 && err)
+        *err = none;
+    else
+        rv_err_free(none);
+    return rc;
+}
+
+/* --- on the thread of the store --- */
+
+static int write_step(struct write *w, rv_store *store, rv_err **err)
+{
+    return rv_journal_write(run_of(w)->opts.journal, store, err);
+}
+
+static void write_rest(struct write *w, rv_store *store)
+{
+    rv_journal_rest(run_of(w)->opts.journal, store);
+}
+
+/* --- on the loop --- */
+
+/* The texts of a step that was not written are kept for the caller that waits for them. */
+static void save_unkept(rv_exec *x)
+{
+    for (size_t i = 0; i < x->effects.n; i++) {
+        struct rv_effect *e = &x->effects.items[i];
+        if (e->kind != RV_EFFECT_KEEP)
+            continue;
+        free(x->unkept);
+        x->unkept = e->request;
+        x->unkept_len = e->request_len;
+        e->request = NULL;
+    }
+}
+
+static void unkept_by(rv_exec *x, int rc, rv_err **err)
+{
+    x->is_unkept = true;
+    save_unkept(x);
+    if (rc == RV_E_STATE)
+        RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "another process has the run"));
+    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
+                rv_journal_run(x->opts.journal));
+}
+
+/* The step was written, or not; what rv_journal_written() says. */
+static int kept(rv_exec *x, rv_err **err)
+{
+    rv_err *failed = x->write.err;
+
+    x->is_keeping = false;
+    x->write.err = NULL;
+    int rc = rv_journal_written(x->opts.journal, x->write.rc, &failed);
+    if (rc == 0)
+        lease_proved(x);
+    else
+        unkept_by(x, rc, &failed);
+    *err = failed;
+    return rc;
+}
+
+static void step_done(struct write *w)
+{
+    rv_exec *x = run_of(w);
+    rv_err *err = NULL;
+
+    int rc = kept(x, &err);
+    if (x->is_freed) {
+        rv_err_free(err);
+        rv_exec_free(x);
+    } else if (x->is_broken) {
+        rv_err_free(err);
+        err = x->err;
+        x->err = NULL;
+        rv_exec_break(x, x->rc, err);
+    } else if (rc < 0) {
+        rv_exec_break(x, rc, err);
+    } else {
+        rv_calls_unpark(x);
+        x->engine->any_cancel = x->engine->any_cancel || x->cancel_asked;
+        rv_exec_perform(x);
+    }
+}
+
+static int keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err)
+{
+    rv_journal *j = x->opts.journal;
+
+    int rc = rv_journal_prepare(j, ev, &x->effects, x->run, err);
+    if (rc < 0)
+        return rc;
+    x->write = (struct write){
+        .write = write_step, .rest = write_rest, .done = step_done, .until_us = rv_journal_lease_until_us(j)};
+    x->is_keeping = true;
+    rv_writer_submit(x->engine->writer, &x->write);
+    return 0;
+}
+
+int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
+{
+    int rc;
+
+    if (keeps_aside(x)) {
+        rc = keep_aside(x, ev, err);
+    } else {
+        limit_wait(x->engine);
+        rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
+        free_wait(x->engine);
+        if (rc == 0)
+            lease_proved(x);
+    }
+    if (rc < 0)
+        unkept_by(x, rc, err);
+    return rc;
+}
+
+void rv_keep_wait(rv_exec *x)
+{
+    rv_err *err = NULL;
+
+    if (x->is_opening) {
+        rv_writer_wait_for(x->engine->writer, &x->own->write);
+        x->is_opening = false;
+    }
+    if (!x->is_keeping)
+        return;
+    rv_writer_wait_for(x->engine->writer, &x->write);
+    RV_IGNORE(kept(x, &err), "the caller ends the run now");
+    rv_err_free(err);
 }

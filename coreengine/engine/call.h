@@ -1,0 +1,94 @@
+/* One thing that will happen to a run, and the queue of all: calls.c. Everything here belongs to the loop thread. */
+#ifndef RV_ENGINE_CALL_H
+#define RV_ENGINE_CALL_H
+
+#include "coreengine/engine/engine.h"
+
+#define RV_ENGINE_MAX_ERROR ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
+#define RV_ENGINE_TYPE_MAX  80                /* name of an error type */
+#define RV_NEVER            INT64_MAX         /* a due time that does not come */
+#define RV_NOWHERE          SIZE_MAX          /* place of a call that is in no queue */
+
+/* Something that will happen to a run: an answer, a timer, a part of a stream, an answer of a person. */
+struct call {
+    struct call *prev, *next; /* of the same run */
+    rv_exec *x;
+    size_t heap_at; /* position in the queue */
+    int64_t due_us, call_id;
+    enum call_kind {
+        CALL_BEGIN,  /* perform what the first step asked for, or what a recovered run had asked for */
+        CALL_ANSWER, /* tell the core */
+        CALL_RESUME, /* answer the interrupt from the script */
+    } kind;
+    enum rv_event_kind event;
+    int stage;
+    int64_t started_us, deadline_us;
+    int64_t allowed_us;          /* the time that the core gave it; 0: unknown, another process has used a part */
+    struct rv_plugin_work *work; /* of an entry, under way; then due_us is when to give up */
+    struct rv_tool_call tool; /* for a call of a tool; pending while it has a source; then due_us is when to give up */
+    int64_t patience_us;      /* simulated time: real time at which the job is given up */
+    const struct rv_origin *origin;     /* of a delegated agent; NULL: the stage's own; lives as long as the run */
+    bool is_muted;                      /* people are not to be shown its words */
+    const struct rv_pipeline *pipeline; /* has its names and limits; lives as long as the run */
+    rv_buf heard;                       /* of a model call of a run that is kept: the text so far */
+    const char *what;                   /* "tool", "hook", ...: for messages; static */
+    char *name;                         /* of the tool, entry or role; owned */
+    int health;                         /* index of the tool's health; -1: none */
+    bool reports_error;
+
+    bool failed, retryable;
+    char error_type[RV_ENGINE_TYPE_MAX];  /* "": by kind */
+    rv_buf text;                          /* reply or error */
+    rv_buf partial;                       /* of a model call that failed: what came before */
+    struct rv_llm_answer answer;          /* of a model call; its views live in the script, `llm` or `model` */
+    struct rv_llm_reply *llm;             /* owned; NULL: none */
+    struct model_call *model;             /* over HTTP; owned; NULL: none */
+    const struct rv_script_delta *deltas; /* borrowed from the script; still to be streamed */
+    size_t n_deltas, delta_at;
+    bool told_text;                                    /* a piece of the text was handed out */
+    uint64_t output_calls[RV_LLM_MAX_TOOL_CALLS / 64]; /* bits: indices of calls that hand over an agent's output */
+    int64_t ids_upto;                                  /* see rv_call_name() */
+    json_object *ids;                                  /* of calls before this reply, as keys; owned; NULL: none */
+    json_object *taken;                                /* with those of the reply; owned; NULL: it has had none */
+    size_t n_named;                                    /* calls of the reply that are in it */
+    int64_t delay_us;
+    struct rv_response response; /* RESUME; borrowed from the script */
+    struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
+    bool unknown;                /* it is unknown whether the call happened */
+    bool is_parked;              /* it happened while a step was being kept: told when that is durable */
+};
+/* A heap by (due, call id, run): the order of answers does not depend on who was faster. */
+struct due_queue {
+    struct call **items;
+    size_t n, cap;
+};
+/** NULL: empty. */
+static inline struct call *rv_due_top(const struct due_queue *q)
+{
+    return q->n ? q->items[0] : NULL;
+}
+void rv_due_moved(struct due_queue *q, struct call *c); /* its due time was changed */
+
+struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us,
+                         int64_t call_id); /* queued; NULL: no memory */
+void rv_call_detach(struct call *c);       /* out of the queue and of its run's list */
+void rv_call_free(struct call *c);         /* gives up its job */
+void rv_call_free_all(rv_exec *x);
+struct call *rv_call_find(rv_exec *x, int64_t call_id);
+void rv_call_park(struct call *c); /* it happens once the run is unparked */
+void rv_calls_unpark(rv_exec *x);
+/** End the call as failed: text from a format; type "" for the kind's default. The core receives the failure at
+ * due_us. */
+void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
+/** It failed because of what kept it from being made; takes *err. RV_E_NOMEM: nothing is taken. */
+RV_MUST_CHECK int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err);
+void rv_call_timed_out(struct call *c);
+bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it and has not answered yet */
+/** It is under way: it is due when it is to be given up. */
+void rv_call_await(struct call *c);
+void rv_call_say_limit(struct call *c); /* to the text of a model call that its deadline ended */
+/** The result of a model call; its views stay borrowed from reply. */
+void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
+void rv_call_answered(struct call *c); /* its answer is there: it is due now */
+
+#endif

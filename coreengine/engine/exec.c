@@ -1,0 +1,433 @@
+/* One run of an engine: checked, started, told events, answered, cancelled, ended. With a journal each step is kept
+ * before the effects are performed that it asked for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+/* --- before a run begins: each stage has what answers it. A stage that calls a model needs one, a stage that runs the
+ * tools of a plan needs a source of tools (rule 5.1). Stages that a script or a mock answers need neither. What a stage
+ * may call is not looked at here: access that allows nothing gives denied results --- */
+
+/* Left out because the environment does not name it; an error route says that the author counts on that. */
+static bool is_left_out(const struct rv_pipeline *p, const char *role)
+{
+    size_t n;
+    const struct rv_chosen_model *chosen = rv_pipeline_chosen_models(p, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (!chosen[i].provider && strcmp(chosen[i].role, role) == 0)
+            return true;
+    return false;
+}
+
+static int check_model(const struct rv_exec_opts *o, const struct rv_agent *a, rv_err **err)
+{
+    const struct rv_model_config *model = rv_pipeline_model(o->pipeline, rv_str_of(a->model.role));
+    const struct rv_src *src = a->places.model_role.line > 0 ? &a->places.model_role : &a->places.name;
+    bool left_out = !model && is_left_out(o->pipeline, a->model.role);
+    bool needs_script = model && strcmp(model->provider, "scripted") == 0;
+    int rc;
+
+    if ((o->script && (needs_script || rv_script_has_models(o->script))) || (model && !needs_script) ||
+        (left_out && a->routing.error_next[0]))
+        return 0;
+    if (needs_script) {
+        rc = RV_FAIL_AT(err, src, RV_E_INVALID,
+                        "stage \"%s\": model_role \"%s\" is played by a script, and the run has no script", a->name,
+                        a->model.role);
+        rv_err_hint(err, "give the script with --script FILE, or another model under models");
+    } else if (left_out) {
+        rc = RV_FAIL_AT(err, src, RV_E_INVALID,
+                        "stage \"%s\": model_role \"%s\" is left out, because a variable that it names is not set",
+                        a->name, a->model.role);
+        rv_err_hint(err, "set the variable, answer for the stage with --script FILE, or give the stage an error_next");
+    } else {
+        rc = RV_FAIL_AT(err, src, RV_E_INVALID, "stage \"%s\": model_role \"%s\" resolves to no model", a->name,
+                        a->model.role);
+        rv_err_hint(err,
+                    "name one, for example models: {%.200s: provider:model}, or answer for the stage with --script "
+                    "FILE",
+                    a->model.role[0] ? a->model.role : "default");
+    }
+    return rc;
+}
+
+static int check_tools(const struct rv_exec_opts *o, const struct rv_catalog *catalog, const struct rv_agent *a,
+                       rv_err **err)
+{
+    bool any =
+        catalog->tool_name ? catalog->tool_name(catalog->self, 0) != NULL : o->plugins || o->script || o->catalog;
+
+    if (any || o->find_agent)
+        return 0;
+    int rc = RV_FAIL_AT(err, &a->places.name, RV_E_INVALID,
+                        "stage \"%s\": has_tools is on, and the run has no tools at all", a->name);
+    rv_err_hint(err, "name a capability that brings tools under capabilities, or play them with --script FILE");
+    return rc;
+}
+
+static int check_stage(const struct rv_exec_opts *o, const struct rv_catalog *catalog, const bool *scripted, int stage,
+                       rv_err **err)
+{
+    const struct rv_visit_shared shared = {
+        .pipeline = o->pipeline, .scripted_stages = scripted, .use_mocks = o->use_mocks || o->pipeline->mock};
+    const struct rv_agent *a = &o->pipeline->agents[stage];
+
+    if (rv_stage_is_mocked(&shared, stage))
+        return 0;
+    if (a->has_llm)
+        return check_model(o, a, err);
+    return a->has_tools ? check_tools(o, catalog, a, err) : 0;
+}
+
+int rv_exec_check(const struct rv_exec_opts *o, rv_findings *findings, rv_err **err)
+{
+    const struct rv_pipeline *p = o->pipeline;
+    struct run_tools tools;
+    bool *scripted = calloc(p->n_agents + 1, sizeof *scripted);
+
+    if (!scripted)
+        return RV_FAIL(err, RV_E_NOMEM, "check a pipeline");
+    rv_run_tools_init(&tools, o, NULL);
+    const struct rv_catalog catalog = rv_tool_set_catalog(&tools.set);
+    if (o->script)
+        rv_script_stages(o->script, p, scripted);
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        rv_err *fault = NULL;
+        int rc = check_stage(o, &catalog, scripted, (int)i, &fault);
+        if (rc < 0)
+            rv_findings_add_err(findings, RV_SEVERITY_ERROR, &a->places.name, fault);
+        rv_err_free(fault);
+    }
+    free(scripted);
+    return rv_findings_check(findings, err);
+}
+
+/* --- steps --- */
+
+int64_t rv_exec_now_us(rv_exec *x)
+{
+    int64_t now_us = rv_engine_now_us(x->engine) + x->ahead_us;
+
+    if (now_us > x->last_us)
+        x->last_us = now_us;
+    return x->last_us;
+}
+
+int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us)
+{
+    return run_us > x->ahead_us ? run_us - x->ahead_us : run_us;
+}
+
+void rv_exec_bind_log(rv_exec *x, const char *run)
+{
+    const struct rv_field fields[] = {RV_F_TEXT("run_id", run), RV_F_TEXT("pipeline", x->opts.pipeline->name)};
+
+    if (!x->log)
+        x->log = rv_log_bind(x->engine->opts.log, fields, RV_COUNT(fields));
+}
+
+/* Takes env on every path. */
+static int new_run(rv_exec *x, rv_envelope *env, rv_err **err)
+{
+    const struct rv_exec_opts *o = &x->opts;
+    const struct rv_run_opts opts = {.rules = o->rules,
+                                     .mode = o->mode,
+                                     .use_mocks = o->use_mocks,
+                                     .scripted_stages = x->scripted,
+                                     .emits = rv_observes(x),
+                                     .saves = o->saves,
+                                     .conversation = o->conversation,
+                                     .max_parallel = o->max_parallel ? o->max_parallel : RV_ENGINE_MAX_PARALLEL};
+
+    return rv_run_new(o->pipeline, &x->catalog, &opts, env, &x->run, err);
+}
+
+static int prepare(rv_exec *x, rv_err **err)
+{
+    const struct rv_exec_opts *o = &x->opts;
+    size_t n = o->pipeline->n_agents;
+
+    x->under = o->plugins ? rv_plugins_catalog(o->plugins) : rv_catalog_empty;
+    rv_run_tools_init(&x->tools, o, x->engine);
+    x->catalog = rv_tool_set_catalog(&x->tools.set);
+    if (!o->script)
+        return 0;
+    x->scripted = calloc(n ? n : 1, sizeof *x->scripted);
+    if (!x->scripted)
+        return RV_FAIL(err, RV_E_NOMEM, "start a run");
+    rv_script_stages(o->script, o->pipeline, x->scripted);
+    return 0;
+}
+
+rv_str rv_exec_unkept(const rv_exec *x)
+{
+    return (rv_str){x->unkept, x->unkept ? x->unkept_len : 0};
+}
+
+static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
+{
+    if (x->opts.on_input)
+        x->opts.on_input(x->opts.self, ev);
+    int rc = rv_run_step(x->run, ev, &x->effects, err);
+    return rc < 0 || !x->opts.journal ? rc : rv_keep(x, ev, err);
+}
+
+int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
+{
+    struct rv_event told = *ev;
+    json_object *blocked = NULL;
+
+    int rc = rv_tools_blocked(x, &blocked, err);
+    told.blocked = blocked;
+    if (rc == 0)
+        rc = step(x, &told, err);
+    json_object_put(blocked);
+    return rc;
+}
+
+int rv_exec_begin(rv_exec *x, rv_err **err)
+{
+    if (x->is_keeping) /* they are performed when it is kept */
+        return 0;
+    return rv_call_new(x, CALL_BEGIN, rv_engine_now_us(x->engine), 0) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
+}
+
+static int first_step(rv_exec *x, const struct rv_response *response, rv_err **err)
+{
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = rv_exec_now_us(x)};
+
+    if (response) {
+        ev.kind = RV_EVENT_ANSWER;
+        ev.response = *response;
+    }
+    int rc = rv_exec_step(x, &ev, err);
+    return rc < 0 ? rc : rv_exec_begin(x, err);
+}
+
+int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err)
+{
+    const struct rv_store_scope all = {0};
+    rv_exec *x = calloc(1, sizeof *x);
+
+    if (x)
+        x->engine = e;
+    if (x && opts->takes_journal)
+        x->own = rv_own_new(x, &all, rv_journal_run(opts->journal));
+    if (!x || (opts->takes_journal && !x->own)) {
+        if (opts->takes_journal)
+            rv_journal_free(opts->journal);
+        free(x);
+        return RV_FAIL(err, RV_E_NOMEM, "start a run");
+    }
+    if (x->own)
+        x->own->journal = opts->journal;
+    x->opts = *opts;
+    x->answers = opts->answer_from_script && opts->script;
+    if (opts->journal)
+        rv_journal_hold(opts->journal, x->answers || opts->holds);
+    x->number = e->n_started++;
+    x->status = RV_RUN_RUNNING;
+    x->next = e->execs;
+    if (x->next)
+        x->next->prev = x;
+    e->execs = x;
+    e->n_live++;
+    if (e->opts.loop)
+        rv_loop_hold(e->loop);
+    int rc = prepare(x, err);
+    if (rc < 0) {
+        rv_exec_free(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
+}
+
+int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *env, const struct rv_response *response,
+                    rv_exec **out, rv_err **err)
+{
+    rv_exec *x = NULL;
+
+    int rc = rv_exec_new(e, opts, &x, err);
+    if (rc < 0) {
+        rv_envelope_free(env);
+        return rc;
+    }
+    for (size_t i = 0; i < opts->pipeline->n_agents && rc == 0 && !response; i++)
+        rc = check_stage(&x->opts, &x->catalog, x->scripted, (int)i, err);
+    if (rc < 0) {
+        rv_envelope_free(env);
+        rv_exec_free(x);
+        return rc;
+    }
+    rv_exec_bind_log(x, rv_envelope_fields(env)->envelope_id);
+    rc = new_run(x, env, err);
+    if (rc == 0)
+        rc = first_step(x, response, err);
+    if (rc < 0) {
+        if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
+            rv_exec_tell_end(x, *err);
+        rv_exec_free(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
+}
+
+void rv_exec_end(rv_exec *x)
+{
+    rv_engine *e = x->engine;
+
+    if (x->over)
+        return;
+    x->over = x->is_untold = true;
+    e->n_live--;
+    e->n_untold++;
+}
+
+int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
+{
+    rv_engine *e = x->engine;
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .response = *response};
+
+    if (e && x->is_opening)
+        return rv_own_answer(x->own, response, err);
+    if (!e || !x->over || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    if (x->opts.journal && !x->answers && !x->opts.holds)
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" was given up when it paused; open its journal again",
+                       rv_journal_run(x->opts.journal));
+    ev.now_us = rv_exec_now_us(x);
+    int rc = rv_exec_step(x, &ev, err);
+    if (rc == 0)
+        rc = rv_exec_begin(x, err);
+    if (rc < 0) {
+        if (x->is_unkept || rc == RV_E_NOMEM) /* what the core was told cannot be undone */
+            x->rc = rc;
+        return rc;
+    }
+    e->n_untold -= x->is_untold;
+    x->over = x->is_untold = false;
+    x->status = RV_RUN_RUNNING;
+    e->n_live++;
+    if (e->opts.loop)
+        rv_loop_hold(e->loop);
+    return 0;
+}
+
+void rv_exec_break(rv_exec *x, int rc, rv_err *err)
+{
+    rv_call_free_all(x);
+    if (x->is_keeping) {
+        x->is_broken = true;
+        x->rc = rc;
+        rv_err_free(x->err);
+        x->err = err;
+        return;
+    }
+    rv_effects_clear(&x->effects);
+    rv_exec_end(x);
+    rv_exec_tell_end(x, err);
+    if (rc == RV_E_NOMEM || rc == RV_E_INTERNAL)
+        x->status = RV_RUN_FAILED;
+    x->rc = rc;
+    rv_err_free(x->err);
+    x->err = err;
+}
+
+void rv_exec_read_on(rv_exec *x)
+{
+    for (struct call *c = x->calls; c; c = c->next)
+        rv_model_read_on(c);
+}
+
+void rv_exec_cancel(rv_exec *x)
+{
+    if (x->over)
+        return;
+    x->cancel_asked = true;
+    x->engine->any_cancel = true;
+}
+
+bool rv_exec_is_over(const rv_exec *x)
+{
+    return x->over;
+}
+
+enum rv_run_status rv_exec_status(const rv_exec *x)
+{
+    return x->status;
+}
+
+const rv_envelope *rv_exec_envelope(const rv_exec *x)
+{
+    return x->run ? rv_run_envelope(x->run) : NULL;
+}
+
+rv_envelope *rv_exec_steal_envelope(rv_exec *x)
+{
+    return x->run ? rv_run_steal_envelope(x->run) : NULL;
+}
+
+/* The step under way is written first: then step_done() comes back here. */
+static void free_later(rv_exec *x)
+{
+    x->is_freed = true;
+    rv_call_free_all(x);
+    x->opts.observer = (struct rv_observer){0};
+    x->opts.on_piece = NULL;
+    x->opts.on_payload = NULL;
+    x->opts.on_state = NULL;
+    x->opts.on_input = NULL;
+    x->opts.on_effect = NULL;
+}
+
+static void leave_engine(rv_exec *x)
+{
+    rv_engine *e = x->engine;
+
+    if (x->is_opening)
+        rv_own_orphan(x->own);
+    else
+        rv_keep_wait(x);
+    if (x->own && !x->is_opening)
+        rv_own_end(x->own);
+    rv_call_free_all(x);
+    e->n_live -= !x->over;
+    e->n_untold -= x->is_untold;
+    if (x->prev)
+        x->prev->next = x->next;
+    else
+        e->execs = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+}
+
+void rv_exec_free(rv_exec *x)
+{
+    if (!x)
+        return;
+    if (x->engine && x->is_keeping && x->opts.on_free) {
+        free_later(x);
+        return;
+    }
+    void (*on_free)(void *self) = x->opts.on_free;
+    void *self = x->opts.self;
+    if (x->engine)
+        leave_engine(x);
+    rv_run_tools_fini(&x->tools);
+    rv_log_free(x->log);
+    rv_run_free(x->run);
+    rv_conversation_free(x->conversation);
+    rv_effects_fini(&x->effects);
+    rv_turn_free(x->unkept);
+    rv_kept_free(x->kept);
+    free(x->scripted);
+    rv_err_free(x->err);
+    free(x);
+    if (on_free)
+        on_free(self);
+}

@@ -1,0 +1,139 @@
+/* Journals that runs have for themselves: on a given loop the store thread opens them and gives them up. */
+#include <stdlib.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+static void own_free(struct own_journal *o)
+{
+    char *const texts[] = {o->run,
+                           o->tenant,
+                           o->user,
+                           (char *)o->response.text.ptr,
+                           (char *)o->response.decision.ptr,
+                           (char *)o->response.interrupt_id.ptr};
+
+    for (size_t i = 0; i < RV_COUNT(texts); i++)
+        free(texts[i]);
+    json_object_put(o->response.data);
+    rv_err_free(o->write.err);
+    free(o);
+}
+
+/* NULL for none; false: memory is short. */
+static bool dup_text(char **out, const char *text)
+{
+    *out = text ? rv_str_dup(rv_str_of(text)) : NULL;
+    return *out || !text;
+}
+
+struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run)
+{
+    struct own_journal *o = calloc(1, sizeof *o);
+
+    if (!o)
+        return NULL;
+    o->engine = x->engine;
+    o->x = x;
+    if (dup_text(&o->run, run) && dup_text(&o->tenant, scope->tenant) && dup_text(&o->user, scope->user))
+        return o;
+    own_free(o);
+    return NULL;
+}
+
+static bool copy_text(rv_str *to, rv_str from)
+{
+    *to = (rv_str){from.ptr ? rv_str_dup(from) : NULL, from.len};
+    return !from.ptr || to->ptr;
+}
+
+int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err)
+{
+    struct rv_response *r = &o->response;
+
+    if (o->has_response)
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" has an answer and is being opened", o->run);
+    o->has_response = true;
+    r->has_approved = response->has_approved;
+    r->approved = response->approved;
+    r->data = json_object_get(response->data);
+    bool ok = copy_text(&r->text, response->text);
+    ok = copy_text(&r->decision, response->decision) && ok;
+    ok = copy_text(&r->interrupt_id, response->interrupt_id) && ok;
+    return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a run that is being opened");
+}
+
+static struct own_journal *own_of(struct write *w)
+{
+    return (struct own_journal *)((char *)w - offsetof(struct own_journal, write));
+}
+
+/* On the thread of the store. */
+static int give_up(struct write *w, rv_store *store, rv_err **err)
+{
+    struct own_journal *o = own_of(w);
+
+    (void)err;
+    rv_journal_move(o->journal, store);
+    rv_journal_free(o->journal);
+    return 0;
+}
+
+static void link_own(struct own_journal *o)
+{
+    o->next = o->engine->given_up;
+    o->engine->given_up = o;
+}
+
+void rv_own_unlink(struct own_journal *o)
+{
+    struct own_journal **at = &o->engine->given_up;
+
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
+}
+
+static void given_up(struct write *w)
+{
+    rv_own_unlink(own_of(w));
+    own_free(own_of(w));
+}
+
+void rv_own_orphan(struct own_journal *o)
+{
+    o->x = NULL;
+    o->is_orphan = true;
+    link_own(o);
+}
+
+void rv_own_end(struct own_journal *o)
+{
+    rv_engine *e = o->engine;
+
+    if (!o->journal || !e->writer) {
+        rv_journal_free(o->journal);
+        own_free(o);
+        return;
+    }
+    o->x = NULL;
+    link_own(o);
+    o->write = (struct write){.write = give_up, .done = given_up, .is_alone = true};
+    rv_writer_submit(e->writer, &o->write);
+}
+
+void rv_writer_stop(rv_engine *e)
+{
+    for (struct own_journal *o = e->given_up, *next; o; o = next) {
+        next = o->next;
+        if (!o->is_orphan)
+            continue;
+        rv_writer_wait_for(e->writer, &o->write);
+        rv_own_unlink(o);
+        rv_own_end(o);
+    }
+    rv_writer_free(e->writer);
+    for (struct own_journal *o = e->given_up, *next; o; o = next) {
+        next = o->next;
+        own_free(o);
+    }
+}
