@@ -162,6 +162,22 @@ static void check_placeholder(struct rv_loader *l, const struct rv_prompt_config
                     RV_STR_ARG(rv_utf8_cut(place->path, 100)), RV_STR_ARG(rv_utf8_cut(place->root, 100)));
 }
 
+/* A tag that is none reaches the model as it stands. */
+static void warn_of_foreign(struct rv_loader *l, const struct rv_prompt_config *prompt)
+{
+    size_t n = prompt->template ? rv_template_n_foreign(prompt->template) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct rv_foreign tag = rv_template_foreign(prompt->template, i);
+        if (prompt->indent > 0 && tag.src.line > prompt->src.line)
+            tag.src.col += prompt->indent;
+        rv_findings_add(
+            l->findings, RV_SEVERITY_WARNING, &tag.src,
+            "tags are {{name}}, {{#list}}...{{/list}}, {{^list}}...{{/list}}; write \\{{ for braces that are text",
+            "prompt \"%s\": the model gets \"%.*s\" as it stands", prompt->key, RV_STR_ARG(tag.text));
+    }
+}
+
 void rv_check_prompts(struct rv_loader *l)
 {
     rv_index used = {NULL, 0, 0};
@@ -182,6 +198,7 @@ void rv_check_prompts(struct rv_loader *l)
             struct rv_placeholder place = rv_template_placeholder(prompt->template, k);
             check_placeholder(l, prompt, &place, &names, is_used);
         }
+        warn_of_foreign(l, prompt);
     }
     rv_index_fini(&used);
 }

@@ -81,6 +81,8 @@ static const struct {
     {expression, "outptu", RV_E_NOT_FOUND},
     {expression, "1 + 'a'", RV_E_INVALID},
     {expression, "int('x' + 'y')", RV_E_INVALID},
+    {rendering,
+     "{{#output.l}}{{. | json}}{{/output.l}}{{x.y | default \"none\" | truncate 2}}{{output.l | join \", \"}}", 0},
     {rendering, "a {{output.n}} b {{output}} \\{{ c {{state.s}} {{output.l.1}} {{state}} {{state}} {{state}} {{state}}",
      0},
     {rendering, "{{output.nn}}", RV_E_NOT_FOUND},
