@@ -127,7 +127,7 @@ static int bind_all(struct binding *b, rv_err **err)
         return 0;
     known = rv_loader_array(&b->l, p->n_models + n, sizeof *known);
     if (known)
-        rv_mark_used_models(p, known);
+        rv_pipeline_mark_used_models(p, known);
     if (b->l.rc == 0)
         reserve(b, n);
     if (b->l.rc < 0)

@@ -53,7 +53,7 @@ const struct rv_key_table *rv_budget_table(void)
     return &budget_table;
 }
 
-void rv_mark_used_models(const struct rv_pipeline *p, bool *used)
+void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used)
 {
     for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];
@@ -81,7 +81,7 @@ void rv_check_more_budget(struct rv_loader *l, const bool *known)
 
     if (!used || !l->p->has_budget)
         return;
-    rv_mark_used_models(l->p, used);
+    rv_pipeline_mark_used_models(l->p, used);
     for (size_t i = 0; i < l->p->n_models; i++) {
         const struct rv_model_config *m = &l->p->models[i];
 

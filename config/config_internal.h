@@ -2,7 +2,6 @@
 #ifndef RV_CONFIG_INTERNAL_H
 #define RV_CONFIG_INTERNAL_H
 
-#include "config/analysis_internal.h"
 #include "config/config.h"
 
 #define RV_MAX_MODELS           256
@@ -21,6 +20,16 @@ struct rv_written {
     const struct rv_node *node; /* the value in the file */
     bool hides_name;            /* its provider and model come from an indirection */
 };
+
+/* The stages that wait for each stage: dependents of stage s are items[start[s] .. start[s + 1]), in stage order, no
+ * stage twice. */
+struct rv_links {
+    int *items;    /* owned */
+    size_t *start; /* owned; n_agents + 1 entries, NULL until linked */
+};
+/** Fill in p->private->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_pipeline_link(struct rv_pipeline *p, rv_err **err);
+void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
 
 struct rv_pipeline_private {
     rv_arena *arena;           /* texts and arrays of the pipeline; dies with it */
@@ -126,8 +135,6 @@ int64_t rv_micro_usd_down(double usd); /* what is less than a micro-dollar is le
 int64_t rv_micro_usd_near(double usd); /* half a micro-dollar counts as one */
 
 /* --- Declared agents --- */
-/** A stage whose document is not there yet: what depends on it is not known. */
-bool rv_agent_is_unbound(const struct rv_agent *a);
 /** Room for more models behind those that are there (of `from`, which may be the pipeline itself). */
 void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size_t n_more);
 /** The role for the model of a document; there is room for one more. NULL: out of memory, recorded. */
@@ -136,9 +143,6 @@ const char *rv_declare_model(struct rv_loader *l, const char *agent, const struc
 bool rv_is_dropped_role(const struct rv_pipeline *p, const char *role);
 /** A pipeline without anything in it. NULL: out of memory. */
 struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char *dir);
-
-/** used[i] becomes true for each of the pipeline's models that a stage can ask, by its role or as a fallback. */
-void rv_mark_used_models(const struct rv_pipeline *p, bool *used);
 
 /* Small things that several sections need. */
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);
@@ -169,6 +173,5 @@ struct rv_indirection {
     bool replaced, is_missing; /* out */
 };
 json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *node, struct rv_indirection *how);
-bool rv_has_indirection(rv_str text);
 
 #endif

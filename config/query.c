@@ -120,3 +120,13 @@ int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a)
         return a->session.child_text;
     return a->declared.doc && a->declared.doc->child_text != RV_UNSET ? a->declared.doc->child_text : p->child_text;
 }
+
+bool rv_pipeline_has_models(const struct rv_pipeline *p)
+{
+    return p->private->has_models;
+}
+
+const struct rv_node *rv_pipeline_written_model(const struct rv_pipeline *p, size_t model)
+{
+    return p->private->models ? p->private->models[model].node : NULL;
+}

@@ -1,6 +1,4 @@
 /* Which stages may start (rule 4.5), and who waits for whom (rule 4.4). */
-#include "config/analysis_internal.h"
-
 #include <stdlib.h>
 
 #include "config/config_internal.h"
@@ -113,7 +111,7 @@ static void each_dependency(const struct rv_pipeline *p, size_t *count, int *see
     }
 }
 
-int rv_links_build(const struct rv_pipeline *p, struct rv_links *out, rv_err **err)
+static int build_links(const struct rv_pipeline *p, struct rv_links *out, rv_err **err)
 {
     struct rv_links links = {NULL, NULL};
     size_t n = p->n_agents, total = 0;
@@ -158,7 +156,7 @@ void rv_links_fini(struct rv_links *links)
 int rv_pipeline_link(struct rv_pipeline *p, rv_err **err)
 {
     rv_links_fini(&p->private->links);
-    return rv_links_build(p, &p->private->links, err);
+    return build_links(p, &p->private->links, err);
 }
 
 const int *rv_pipeline_dependents(const struct rv_pipeline *p, int stage, size_t *n)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/prove_internal.h"
+#include "config/analysis/prove_internal.h"
 
 int64_t rv_sat_mul(int64_t a, int64_t b)
 {

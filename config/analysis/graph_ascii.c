@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/graph_internal.h"
+#include "config/analysis/graph_internal.h"
 
 #define MAX_RAILS    256 /* more are not readable, and finding columns for them takes quadratic time */
 #define MAX_COLUMNS  16

@@ -6,7 +6,7 @@
 #ifndef RV_CONFIG_GRAPH_LAYOUT_INTERNAL_H
 #define RV_CONFIG_GRAPH_LAYOUT_INTERNAL_H
 
-#include "config/graph_internal.h"
+#include "config/analysis/graph_internal.h"
 
 struct spot {
     int layer;
@@ -38,8 +38,6 @@ struct layout {
     int64_t width, height;
 };
 RV_MUST_CHECK int rv_layout_build(const struct graph *g, struct layout *out);
-/** Order the spots of each layer so that few links cross, then give each its x. */
-RV_MUST_CHECK int rv_layout_order(struct layout *l);
 /** Lines of a label. */
 size_t rv_label_lines(const char *label);
 

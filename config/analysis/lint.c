@@ -4,8 +4,73 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config/config_internal.h"
-#include "config/lint_internal.h"
+#include "config/analysis/analysis_internal.h"
+
+/* Answers of people that lead back to a stage whose model may say something else the second time, and ask again. */
+
+struct question {
+    const struct rv_pipeline *p;
+    const struct rv_agent *asker;
+    int target;      /* RV_TARGET_CLARIFICATION or _CONFIRMATION */
+    bool by_failure; /* error_next asks, not a route */
+};
+
+/* The stage that is visited after the answer; -1: none. */
+static int answered_at(const struct question *q)
+{
+    bool confirms = q->target == RV_TARGET_CONFIRMATION;
+    const char *resume = confirms ? q->p->confirmation_resume_stage : q->p->clarification_resume_stage;
+
+    if (resume[0])
+        return rv_pipeline_stage(q->p, rv_str_of(resume));
+    if (confirms && !q->by_failure)
+        return rv_agent_approved_target(q->asker);
+    return q->asker->index;
+}
+
+static void warn(const struct question *q, rv_findings *findings)
+{
+    int at = answered_at(q);
+    const struct rv_agent *a = at >= 0 ? &q->p->agents[at] : NULL;
+    struct rv_src src = rv_lint_stage_src(q->asker);
+
+    if (!a || at > q->asker->index || !rv_agent_calls_model(a))
+        return;
+    if (q->target == RV_TARGET_CONFIRMATION && !q->by_failure)
+        rv_findings_add(
+            findings, RV_SEVERITY_WARNING, &src,
+            "let confirmation_resume_stage or default_next name a stage that comes later; without "
+            "confirmation_resume_stage a yes takes default_next with the output that was shown",
+            "stage \"%s\": a yes to its confirmation leads back to stage \"%s\", whose model answers again: "
+            "that answer may differ from what was approved, and can ask again",
+            q->asker->name, a->name);
+    else if (a->limits.max_visits == 0)
+        rv_findings_add(
+            findings, RV_SEVERITY_WARNING, &src, "set max_visits of the stage",
+            "stage \"%s\": an answer to its question leads back to stage \"%s\", whose model can ask again, "
+            "as often as max_agent_hops (%lld) allows",
+            q->asker->name, a->name, (long long)q->p->max_agent_hops);
+}
+
+/* Answers that lead back to a model stage, which can ask again. Sequential runs only. */
+static void lint_answers(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings)
+{
+    static const int targets[] = {RV_TARGET_CLARIFICATION, RV_TARGET_CONFIRMATION};
+
+    for (size_t i = 0; i < p->n_agents; i++) {
+        for (size_t t = 0; t < RV_COUNT(targets); t++) {
+            struct question q = {p, &p->agents[i], targets[t], false};
+
+            if (rv_routes_ask(routes, (int)i, targets[t]))
+                warn(&q, findings);
+            q.by_failure = true;
+            if (p->agents[i].routing.error_target == targets[t])
+                warn(&q, findings);
+        }
+    }
+}
+
+/* --- Routes, prompts, models --- */
 
 struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p)
 {
@@ -124,10 +189,8 @@ static int lint_prompts(const struct rv_pipeline *p, rv_findings *findings, rv_e
 static void lint_keys(const struct rv_pipeline *p, size_t i, rv_findings *findings)
 {
     static const char *const headers[] = {"authorization", "x-api-key", "api-key"};
-    const struct rv_written *written =
-        p->private ? p->private->models : NULL; /* NULL: the caller gave structs, not text */
-    const struct rv_node *key = written ? rv_node_get(written[i].node, "api_key") : NULL;
-    const struct rv_node *map = written ? rv_node_get(written[i].node, "headers") : NULL;
+    const struct rv_node *written = rv_pipeline_written_model(p, i);
+    const struct rv_node *key = rv_node_get(written, "api_key"), *map = rv_node_get(written, "headers");
 
     if (key && key->kind == RV_NODE_STR && key->text.len > 0 && !rv_has_indirection(key->text))
         rv_findings_add(findings, RV_SEVERITY_WARNING, &key->src, "write ${env:NAME} or ${file:path}",
@@ -154,7 +217,7 @@ static int lint_models(const struct rv_pipeline *p, rv_findings *findings, rv_er
         is_bound = is_bound && !rv_agent_is_unbound(&p->agents[i]); /* else it is not known what they ask */
     if (!used)
         return RV_FAIL(err, RV_E_NOMEM, "list the models in use");
-    rv_mark_used_models(p, used);
+    rv_pipeline_mark_used_models(p, used);
     for (size_t i = 0; i < p->n_models; i++) {
         if (!used[i] && is_bound)
             rv_findings_add(findings, RV_SEVERITY_WARNING, &p->models[i].src, NULL,
@@ -224,7 +287,7 @@ static int lint_sequential(const struct rv_pipeline *p, rv_findings *findings, r
         return rc;
     lint_routes(p, &routes, findings);
     lint_edge_limits(p, &routes, findings);
-    rv_lint_answers(p, &routes, findings);
+    lint_answers(p, &routes, findings);
     rc = rv_lint_reach(p, &routes, findings, err);
     rv_routes_fini(&routes);
     return rc;
@@ -253,11 +316,11 @@ void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings)
 
 void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findings)
 {
-    char hint[RV_HINT_MAX];
+    char hint[512];
 
     /* With a section of models a role without one is an error, or optional: then it may be gone, and the file is right.
      */
-    if (!p->is_sound || p->private->has_models)
+    if (!p->is_sound || rv_pipeline_has_models(p))
         return;
     for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];

@@ -2,7 +2,7 @@
  * so it fits the page it stands on. */
 #include <string.h>
 
-#include "config/graph_layout_internal.h"
+#include "config/analysis/graph_layout_internal.h"
 
 static const char style[] =
     "text{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;fill:#0f172a}"

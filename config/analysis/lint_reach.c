@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "config/lint_internal.h"
+#include "config/analysis/analysis_internal.h"
 
 struct arc {
     int from, to; /* `to` is n_agents for the end */

@@ -8,7 +8,7 @@
 #ifndef RV_CONFIG_PROVE_INTERNAL_H
 #define RV_CONFIG_PROVE_INTERNAL_H
 
-#include "config/analysis_internal.h"
+#include "config/analysis/analysis_internal.h"
 
 #define RV_PROVE_MAX_EDGES    ((size_t)1 << 20)  /* pairs of stages; more come only from many routing functions */
 #define RV_PROVE_MAX_STATES   ((size_t)2 << 20)  /* of one search: 12 bytes each */
@@ -92,8 +92,5 @@ bool rv_agent_may_ask_again(const struct rv_agent *a);
 /** Model calls of one visit at most: each reply that is needed, and its retries, which are max_retries but never more
  * than execution.max_llm_retries; with those of agents that it asks. */
 int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *a);
-RV_MUST_CHECK int rv_prove_parallel(const struct rv_pipeline *p, struct rv_proof *out, rv_err **err);
-/** Copy the first RV_PROOF_MAX_PATH stages of a walk. */
-RV_MUST_CHECK int rv_proof_set_path(const int *stages, size_t n, int **path, size_t *n_path, rv_err **err);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef RV_CONFIG_GRAPH_INTERNAL_H
 #define RV_CONFIG_GRAPH_INTERNAL_H
 
-#include "config/analysis_internal.h"
+#include "config/analysis/analysis_internal.h"
 
 #define RV_GRAPH_MAX_BYTES ((size_t)256 << 20) /* of the arena; only hostile sizes come near */
 #define RV_GRAPH_MAX_NAME  48                  /* characters shown of a name or label */
@@ -32,8 +32,6 @@ struct graph {
 /** Characters that a terminal shows: code points. */
 size_t rv_graph_width(const char *text);
 
-void rv_graph_write_mermaid(const struct graph *g, rv_buf *b);
-void rv_graph_write_dot(const struct graph *g, rv_buf *b);
 RV_MUST_CHECK int rv_graph_write_ascii(const struct graph *g, rv_buf *b);
 RV_MUST_CHECK int rv_graph_write_svg(const struct graph *g, rv_buf *b);
 

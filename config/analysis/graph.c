@@ -3,7 +3,133 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/graph_internal.h"
+#include "config/analysis/graph_internal.h"
+
+/* --- Text for other programs to lay out: Mermaid and Graphviz --- */
+
+/* Mermaid reads entities without the ampersand inside quoted labels. */
+static void put_mermaid(rv_buf *b, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        switch (*c) {
+        case '"':
+            rv_buf_puts(b, "#quot;");
+            break;
+        case '#':
+            rv_buf_puts(b, "#35;");
+            break;
+        case '&':
+            rv_buf_puts(b, "#amp;");
+            break;
+        case '<':
+            rv_buf_puts(b, "#lt;");
+            break;
+        case '>':
+            rv_buf_puts(b, "#gt;");
+            break;
+        case '`': /* would start Markdown */
+            rv_buf_puts(b, "#96;");
+            break;
+        case '\n':
+            rv_buf_puts(b, "<br/>");
+            break;
+        default:
+            rv_buf_putc(b, *c);
+        }
+    }
+}
+
+static void graph_write_mermaid(const struct graph *g, rv_buf *b)
+{
+    static const char *const classes[] = {"llm", "tools", "service", "stop", "ask"};
+    static const char *const open[] = {"[\"", "[[\"", "(\"", "([\"", "{{\""};
+    static const char *const close[] = {"\"]", "\"]]", "\")", "\"])", "\"}}"};
+
+    rv_buf_puts(b, "flowchart TD\n");
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const struct graph_node *node = &g->nodes[i];
+
+        if (!node->shown)
+            continue;
+        rv_buf_printf(b, "    n%zu%s", i, open[node->kind]);
+        put_mermaid(b, node->name);
+        if (node->mark[0])
+            rv_buf_puts(b, "<br/><small>");
+        put_mermaid(b, node->mark);
+        if (node->mark[0])
+            rv_buf_puts(b, "</small>");
+        rv_buf_printf(b, "%s:::%s\n", close[node->kind], classes[node->kind]);
+    }
+    for (size_t i = 0; i < g->n_edges; i++) {
+        const struct graph_edge *e = &g->edges[i];
+
+        rv_buf_printf(b, "    n%d %s", e->from, e->kind == GRAPH_FLOW ? "-->" : "-.->");
+        if (e->label[0]) {
+            rv_buf_puts(b, "|\"");
+            put_mermaid(b, e->label);
+            rv_buf_puts(b, "\"|");
+        }
+        rv_buf_printf(b, " n%d\n", e->to);
+    }
+    rv_buf_puts(b, "    classDef llm fill:#ede9fe,stroke:#7c3aed,color:#1e1b4b\n"
+                   "    classDef tools fill:#ccfbf1,stroke:#0d9488,color:#042f2e\n"
+                   "    classDef service fill:#f1f5f9,stroke:#64748b,color:#0f172a\n"
+                   "    classDef stop fill:#334155,stroke:#334155,color:#f8fafc\n"
+                   "    classDef ask fill:#fef3c7,stroke:#d97706,color:#451a03\n");
+}
+
+static void put_dot(rv_buf *b, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        if (*c == '\n') {
+            rv_buf_puts(b, "\\n");
+            continue;
+        }
+        if (*c == '"' || *c == '\\')
+            rv_buf_putc(b, '\\');
+        rv_buf_putc(b, *c);
+    }
+}
+
+static void graph_write_dot(const struct graph *g, rv_buf *b)
+{
+    static const char *const styles[] = {
+        "shape=box, style=\"rounded,filled\", fillcolor=\"#ede9fe\", color=\"#7c3aed\"",
+        "shape=box, style=\"rounded,filled\", fillcolor=\"#ccfbf1\", color=\"#0d9488\"",
+        "shape=box, style=\"rounded,filled\", fillcolor=\"#f1f5f9\", color=\"#64748b\"",
+        "shape=oval, style=filled, fillcolor=\"#334155\", fontcolor=\"#f8fafc\"",
+        "shape=hexagon, style=filled, fillcolor=\"#fef3c7\", color=\"#d97706\"",
+    };
+
+    rv_buf_puts(b, "digraph pipeline {\n    label=\"");
+    put_dot(b, g->title);
+    rv_buf_puts(b, "\";\n    labelloc=t;\n    node [fontname=\"sans-serif\"];\n    edge [fontname=\"monospace\", "
+                   "fontsize=10];\n");
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const struct graph_node *node = &g->nodes[i];
+
+        if (!node->shown)
+            continue;
+        rv_buf_printf(b, "    n%zu [label=\"", i);
+        put_dot(b, node->name);
+        if (node->mark[0])
+            rv_buf_puts(b, "\\n[");
+        put_dot(b, node->mark);
+        if (node->mark[0])
+            rv_buf_putc(b, ']');
+        rv_buf_printf(b, "\", %s];\n", styles[node->kind]);
+    }
+    for (size_t i = 0; i < g->n_edges; i++) {
+        const struct graph_edge *e = &g->edges[i];
+
+        rv_buf_printf(b, "    n%d -> n%d [label=\"", e->from, e->to);
+        put_dot(b, e->label);
+        rv_buf_printf(b, "\"%s];\n", e->kind == GRAPH_FLOW ? "" : ", style=dashed");
+    }
+    rv_buf_puts(b, "}\n");
+}
+
+/* --- From a pipeline to nodes --- */
 
 size_t rv_graph_width(const char *text)
 {
@@ -186,12 +312,14 @@ static int add_sequential(struct graph *g, bool merge)
 }
 
 /* What stage s waits for. Edges are wanted by `from`, so the caller asks for one `from` after the other. */
-static int add_dependents(struct graph *g, const struct rv_links *links, int from)
+static int add_dependents(struct graph *g, int from)
 {
+    size_t n = 0;
+    const int *dependents = rv_pipeline_dependents(g->p, from, &n);
     int rc = 0;
 
-    for (size_t i = links->start[from]; i < links->start[from + 1] && rc == 0; i++) {
-        const struct rv_agent *a = &g->p->agents[links->items[i]];
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct rv_agent *a = &g->p->agents[dependents[i]];
         bool is_required = false;
 
         for (size_t j = 0; j < a->order.requires.n; j++)
@@ -208,17 +336,18 @@ static int add_dependents(struct graph *g, const struct rv_links *links, int fro
 
 static int add_parallel(struct graph *g)
 {
-    struct rv_links links = {NULL, NULL};
-    int rc = rv_links_build(g->p, &links, NULL);
+    size_t max = g->n_stages + 1, n = 0;
+    int rc = 0;
 
-    if (rc < 0)
-        return rc;
-    g->edges = rv_arena_alloc(g->arena, (links.start[g->n_stages] + g->n_stages + 1) * sizeof(*g->edges));
+    for (size_t s = 0; s < g->n_stages; s++) {
+        rv_pipeline_dependents(g->p, (int)s, &n);
+        max += n;
+    }
+    g->edges = rv_arena_alloc(g->arena, max * sizeof(*g->edges));
     if (!g->edges)
-        rc = RV_E_NOMEM;
+        return RV_E_NOMEM;
     for (size_t s = 0; s < g->n_stages && rc == 0; s++)
-        rc = add_dependents(g, &links, (int)s);
-    rv_links_fini(&links);
+        rc = add_dependents(g, (int)s);
     return rc;
 }
 
@@ -304,10 +433,10 @@ void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format f
             rc = rv_graph_write_ascii(&g, b);
             break;
         case RV_GRAPH_MERMAID:
-            rv_graph_write_mermaid(&g, b);
+            graph_write_mermaid(&g, b);
             break;
         case RV_GRAPH_DOT:
-            rv_graph_write_dot(&g, b);
+            graph_write_dot(&g, b);
             break;
         case RV_GRAPH_SVG:
             rc = rv_graph_write_svg(&g, b);

@@ -1,23 +1,8 @@
-/* Analysis of a validated pipeline: dependents, the routes between stages, shared by proofs, warnings and graphs.
- *
- * Loading owns `struct rv_pipeline_private`. It keeps a `struct rv_links links` for us, calls rv_pipeline_link() once
- * requires_index and after_index are filled in, and rv_links_fini() when the pipeline dies. */
-#ifndef RV_CONFIG_ANALYSIS_INTERNAL_H
-#define RV_CONFIG_ANALYSIS_INTERNAL_H
+/* Shared by the files of analysis only: the routes between stages, for proofs, warnings and drawings. */
+#ifndef RV_ANALYSIS_INTERNAL_H
+#define RV_ANALYSIS_INTERNAL_H
 
-#include "config/config.h"
-
-/* The stages that wait for each stage: dependents of stage s are items[start[s] .. start[s + 1]), in stage order, no
- * stage twice. */
-struct rv_links {
-    int *items;    /* owned */
-    size_t *start; /* owned; n_agents + 1 entries, NULL until linked */
-};
-/** Fill in p->private->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_pipeline_link(struct rv_pipeline *p, rv_err **err);
-/** The work of rv_pipeline_link() for a pipeline that is not loaded. */
-RV_MUST_CHECK int rv_links_build(const struct rv_pipeline *p, struct rv_links *out, rv_err **err);
-void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
+#include "config/analysis/analysis.h"
 
 /* --- Routes: one entry for each way a visit can lead on --- */
 enum rv_route_kind {
@@ -57,5 +42,14 @@ RV_MUST_CHECK int rv_witness_routes(const struct rv_agent *a, struct rv_route *r
 bool rv_routes_ask(const struct rv_routes *routes, int stage, int target);
 /** True if this stage's visit may call a model: has_llm and not mocked. */
 bool rv_agent_calls_model(const struct rv_agent *a);
+
+/* --- Warnings: lint*.c --- */
+/** Stages that no run reaches, stages that never lead to the end, and bounds that end every run before it.
+ *  Sequential runs only. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_lint_reach(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings,
+                                rv_err **err);
+/** Bounds that no complete run keeps have no place of their own in the file. */
+struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p);
+struct rv_src rv_lint_stage_src(const struct rv_agent *a);
 
 #endif
