@@ -199,8 +199,6 @@ static void set_limits(const struct declaration *d)
     put_if_unset(&own->total_tokens_limit, all->agent_token_limit);
     if (!rv_node_get(d->keys, "max_rounds") && d->a->limits.max_rounds < own->request_limit)
         d->a->limits.max_rounds = own->request_limit; /* or it would end the visit first */
-    if (!d->a->model.has_temperature && d->doc->no_temperature)
-        d->a->model.no_temperature = true;
     if (!d->a->model.has_temperature && !d->a->model.no_temperature && d->doc->has_temperature) {
         d->a->model.has_temperature = true;
         d->a->model.temperature = d->doc->temperature;
