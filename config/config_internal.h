@@ -119,10 +119,7 @@ void rv_agent_add_document(struct rv_loader *l, struct rv_agent *a, const struct
 /* Steps after reading, in this order; each adds findings. */
 void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; without circles */
 void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */
-void rv_check_agents(struct rv_loader *l);      /* one agent at a time */
-void rv_check_declared(struct rv_loader *l);    /* stages with `agent`: keys that contradict it */
-void rv_check_pipeline(struct rv_loader *l);    /* what spans stages: edge limits, resume stages, outputs, state */
-void rv_check_cycles(struct rv_loader *l);      /* requires and after */
+void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans them */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
@@ -131,7 +128,6 @@ void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
 
 /* --- Money: US dollars as written, to integers --- */
 #define RV_MAX_USD 1e6
-int64_t rv_micro_usd_down(double usd); /* what is less than a micro-dollar is left out */
 int64_t rv_micro_usd_near(double usd); /* half a micro-dollar counts as one */
 
 /* --- Declared agents --- */
@@ -154,9 +150,6 @@ size_t rv_map_length(struct rv_key_reader *r, const struct rv_node *node, const 
 void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);
 /** path relative to the pipeline's folder, in the arena; NULL is out of memory, recorded. */
 const char *rv_loader_path(struct rv_loader *l, rv_str path);
-/** Read a regular file, at most max_bytes, NUL-terminated in the arena. False: a finding at src says why (or NOMEM). */
-bool rv_loader_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, size_t max_bytes,
-                    rv_str *out);
 /** The text of a prompt or schema file; a path is read once and then remembered. The rest as rv_loader_file(). */
 bool rv_loader_text_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src,
                          rv_str *out);
