@@ -31,7 +31,7 @@ static void find_name(struct rv_key_reader *r, const struct rv_node *keys, struc
 void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_agent *out)
 {
     const struct rv_node *name = rv_node_get(keys, "name");
-    const struct rv_key_table *table = rv_agent_table();
+    const struct rv_key_table *table = &rv_agent_table;
     struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l};
 
     if (!name)

@@ -29,63 +29,30 @@ static void accept_config(struct rv_key_reader *r, const struct rv_node *node, v
 }
 
 static const struct rv_key limit_keys[] = {
-    {.name = "memory_mb",
-     .type = RV_KEY_INT,
-     .offset = AT(memory_mb),
-     .min = 64,
-     .max = 1e6,
-     .default_text = "1024",
+    {"memory_mb", RV_KEY_INT, AT(memory_mb), .min = 64, .max = 1e6, .default_text = "1024",
      .doc = "Address space of each process, in megabytes."},
-    {.name = "open_files",
-     .type = RV_KEY_INT,
-     .offset = AT(open_files),
-     .min = 16,
-     .max = 1e6,
-     .default_text = "64",
+    {"open_files", RV_KEY_INT, AT(open_files), .min = 16, .max = 1e6, .default_text = "64",
      .doc = "Open file descriptors of each process."},
 };
 static const struct rv_key capability_keys[] = {
-    {.name = "name",
-     .type = RV_KEY_STR,
-     .offset = AT(name),
-     .is_set_offset = AT(has_name),
+    {"name", RV_KEY_STR, AT(name), .is_set_offset = AT(has_name),
      .doc = "A name that is looked for on the capability path."},
-    {.name = "path",
-     .type = RV_KEY_STR,
-     .offset = AT(path),
-     .is_set_offset = AT(has_path),
+    {"path", RV_KEY_STR, AT(path), .is_set_offset = AT(has_path),
      .doc = "A shared object, relative to the pipeline's folder; instead of name."},
-    {.name = "config",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(unused),
-     .read = accept_config,
-     .schema = "{\"type\":\"object\"}",
+    {"config", RV_KEY_CUSTOM, AT(unused), .read = accept_config, .schema = "{\"type\":\"object\"}",
      .doc = "Handed to the capability when it opens; ${env:NAME} and ${file:path} are put in."},
-    {.name = "isolation",
-     .type = RV_KEY_TERM,
-     .offset = AT(isolation),
-     .terms = &isolation_list,
-     .default_text = "\"none\"",
+    {"isolation", RV_KEY_TERM, AT(isolation), .terms = &isolation_list, .default_text = "\"none\"",
      .doc = "Where its code runs."},
-    {.name = "limits",
-     .type = RV_KEY_MAP,
-     .keys = limit_keys,
-     .n_keys = RV_COUNT(limit_keys),
-     .is_set_offset = AT(has_limits),
+    {"limits", RV_KEY_MAP, .keys = limit_keys, .n_keys = RV_COUNT(limit_keys), .is_set_offset = AT(has_limits),
      .doc = "What a process of its own may use; only with isolation: process."},
 };
-static const struct rv_key_table capability_table = {
+const struct rv_key_table rv_capability_table = {
     .name = "capability",
     .title = "A capability",
     .keys = capability_keys,
     .n_keys = RV_COUNT(capability_keys),
     .more = "\"oneOf\":[{\"required\":[\"name\"]},{\"required\":[\"path\"]}]",
 };
-
-const struct rv_key_table *rv_capability_table(void)
-{
-    return &capability_table;
-}
 
 static const char *dotted(struct rv_loader *l, const char *path)
 {

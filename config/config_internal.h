@@ -75,25 +75,12 @@ struct rv_key_table {
     const char *title; /* one line for the reference page */
     const struct rv_key *keys;
     size_t n_keys;
-    bool is_open;     /* further keys are allowed */
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
-const struct rv_key_table *rv_pipeline_table(void);
-const struct rv_key_table *rv_agent_table(void);
+extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
+    rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table, rv_prompt_table, rv_rule_table,
+    rv_state_field_table, rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_table;
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
-const struct rv_key_table *rv_rule_table(void);
-const struct rv_key_table *rv_edge_limit_table(void);
-const struct rv_key_table *rv_budget_table(void);
-const struct rv_key_table *rv_model_table(void);
-const struct rv_key_table *rv_price_table(void);
-const struct rv_key_table *rv_prompt_table(void);
-const struct rv_key_table *rv_capability_table(void);
-const struct rv_key_table *rv_execution_table(void);
-const struct rv_key_table *rv_state_field_table(void);
-const struct rv_key_table *rv_test_table(void);
-const struct rv_key_table *rv_test_input_table(void);
-const struct rv_key_table *rv_test_expect_table(void);
-const struct rv_key_table *rv_test_error_table(void);
 
 /* Readers of the sections (rv_key.read). */
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);

@@ -175,7 +175,7 @@ static void explain_capabilities(const struct rv_pipeline *p, rv_jw *w)
 
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", c->name);
-        explain_term(w, rv_capability_table(), "isolation", c->isolation);
+        explain_term(w, &rv_capability_table, "isolation", c->isolation);
         if (c->isolation == RV_ISOLATION_PROCESS) {
             rv_jw_key(w, "limits");
             rv_jw_obj(w);
@@ -278,7 +278,7 @@ static void write_child_text(const struct rv_pipeline *p, const struct rv_agent 
 
     if (!a->declared.name[0] && how == RV_UNSET && !a->session.child_text_resets)
         return;
-    explain_term(w, rv_agent_table(), "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
+    explain_term(w, &rv_agent_table, "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
     rv_jw_kv_bool(w, "child_text_resets", a->session.child_text_resets);
 }
 
@@ -292,11 +292,11 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     rv_jw_kv_int(w, "stage_order", a->order.stage_order);
     write_list(w, "requires", &a->order.requires);
     write_list(w, "after", &a->order.after);
-    explain_term(w, rv_agent_table(), "join_strategy", a->order.join);
+    explain_term(w, &rv_agent_table, "join_strategy", a->order.join);
     rv_jw_kv_bool(w, "has_llm", a->has_llm);
     rv_jw_kv_bool(w, "has_tools", a->has_tools);
     rv_jw_kv_bool(w, "has_policies", a->has_policies);
-    explain_term(w, rv_agent_table(), "tool_access", a->tools.access);
+    explain_term(w, &rv_agent_table, "tool_access", a->tools.access);
     write_list_if_set(w, "allowed_tools", &a->tools.allowed);
     write_if(w, "model_role", a->model.role);
     write_if(w, "prompt_key", a->model.prompt_key);
@@ -307,10 +307,10 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     if (a->model.has_max_tokens)
         rv_jw_kv_int(w, "max_tokens", a->model.max_tokens);
     rv_jw_kv_text(w, "output_key", a->output.key);
-    explain_term(w, rv_agent_table(), "output_mode", a->output.mode);
+    explain_term(w, &rv_agent_table, "output_mode", a->output.mode);
     if (a->output.schema) {
         rv_jw_kv_value(w, "output_schema", a->output.schema);
-        explain_term(w, rv_agent_table(), "output_via", a->output.via);
+        explain_term(w, &rv_agent_table, "output_via", a->output.via);
         rv_jw_kv_int(w, "max_repairs", a->limits.max_repairs);
     }
     write_list(w, "required_output_fields", &a->output.required_fields);
@@ -440,7 +440,7 @@ static void write_state(const struct rv_pipeline *p, rv_jw *w)
     for (size_t i = 0; i < p->n_state_fields; i++) {
         rv_jw_obj(w);
         rv_jw_kv_text(w, "key", p->state_fields[i].key);
-        explain_term(w, rv_state_field_table(), "merge", p->state_fields[i].merge);
+        explain_term(w, &rv_state_field_table, "merge", p->state_fields[i].merge);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);
@@ -455,7 +455,7 @@ static void write_tests(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", t->name);
         write_if(w, "script", t->script);
-        explain_term(w, rv_test_table(), "mode", t->mode);
+        explain_term(w, &rv_test_table, "mode", t->mode);
         rv_jw_kv_bool(w, "mock", t->mock);
         write_list_if_set(w, "without", &t->without);
         rv_jw_kv_value(w, "input", t->input);

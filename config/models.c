@@ -27,7 +27,7 @@ static const struct rv_key price_keys[] = {
     USD(cache_write, false, offsetof(struct raw_price, has_cache_write),
         "The same for input that it puts there; unset: as other input."),
 };
-static const struct rv_key_table price_table = {
+const struct rv_key_table rv_price_table = {
     .name = "price",
     .title = "The price of a model",
     .keys = price_keys,
@@ -94,78 +94,36 @@ static void check_options(struct rv_key_reader *r, const struct rv_node *node, v
         .name = #key, .type = RV_KEY_INT, .offset = AT(sent.number), .min = least, .max = most, .doc = about           \
     }
 static const struct rv_key model_keys[] = {
-    {.name = "model",
-     .type = RV_KEY_STR,
-     .offset = AT(name),
-     .doc = "provider:model, or the model alone when provider is given."},
-    {.name = "provider", .type = RV_KEY_STR, .offset = AT(provider), .doc = "Name of the provider."},
-    {.name = "temperature",
-     .type = RV_KEY_FLOAT,
-     .offset = AT(model.temperature),
-     .min = 0,
-     .max = 2,
-     .is_set_offset = AT(model.has_temperature),
+    {"model", RV_KEY_STR, AT(name), .doc = "provider:model, or the model alone when provider is given."},
+    {"provider", RV_KEY_STR, AT(provider), .doc = "Name of the provider."},
+    {"temperature", RV_KEY_FLOAT, AT(model.temperature), .min = 0, .max = 2, .is_set_offset = AT(model.has_temperature),
      .doc = "Used when the stage gives none."},
-    {.name = "max_tokens",
-     .type = RV_KEY_INT,
-     .offset = AT(model.max_tokens),
-     .min = 1,
-     .max = 1e8,
-     .is_set_offset = AT(model.has_max_tokens),
+    {"max_tokens", RV_KEY_INT, AT(model.max_tokens), .min = 1, .max = 1e8, .is_set_offset = AT(model.has_max_tokens),
      .doc = "Longest reply, when the stage gives none."},
-    {.name = "max_request_bytes",
-     .type = RV_KEY_INT,
-     .offset = AT(model.max_request_bytes),
-     .min = 1,
-     .max = MAX_REQUEST,
+    {"max_request_bytes", RV_KEY_INT, AT(model.max_request_bytes), .min = 1, .max = MAX_REQUEST,
      .doc = "Longer requests are refused before they are sent."},
-    {.name = "optional",
-     .type = RV_KEY_BOOL,
-     .offset = AT(model.optional),
-     .default_text = "false",
+    {"optional", RV_KEY_BOOL, AT(model.optional), .default_text = "false",
      .doc = "Leave the role out while a variable it names with ${env:} is not set; a stage that asks it then needs an "
             "error_next."},
-    {.name = "fallback",
-     .type = RV_KEY_STR_LIST,
-     .offset = AT(model.fallback),
+    {"fallback", RV_KEY_STR_LIST, AT(model.fallback),
      .doc = "Roles that are asked instead, in this order, when this one can not answer."},
-    {.name = "price",
-     .type = RV_KEY_MAP,
-     .offset = AT(price),
-     .keys = price_keys,
-     .n_keys = RV_COUNT(price_keys),
+    {"price", RV_KEY_MAP, AT(price), .keys = price_keys, .n_keys = RV_COUNT(price_keys),
      .is_set_offset = AT(model.has_price),
      .doc = "What the model costs; unset: as the table of prices says. That has names as they are, with a date or "
             "-latest behind them, and patterns that end in *; the nearest counts."},
-    {.name = "options",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(options),
-     .read = check_options,
-     .schema = "{\"type\":\"object\"}",
+    {"options", RV_KEY_CUSTOM, AT(options), .read = check_options, .schema = "{\"type\":\"object\"}",
      .doc = "Further options, for providers that capabilities bring."},
     TEXT(base_url, "Where the provider is; unset: its usual address."),
     TEXT(api_key, "The key, as ${env:NAME} or ${file:path}; unset: the provider's usual variable."),
     TEXT(organization, "The organization that the request is counted for."),
     TEXT(project, "The project that the request is counted for."),
     TEXT(api_version, "Version of the provider's interface."),
-    {.name = "headers",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(sent.text),
-     .read = check_headers,
+    {"headers", RV_KEY_CUSTOM, AT(sent.text), .read = check_headers,
      .schema = "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}}",
      .doc = "Further headers of each request, a map of strings."},
-    {.name = "extra_body",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(sent.text),
-     .read = check_map,
-     .schema = "{\"type\":\"object\"}",
+    {"extra_body", RV_KEY_CUSTOM, AT(sent.text), .read = check_map, .schema = "{\"type\":\"object\"}",
      .doc = "Further members of each request's body."},
-    {.name = "quirks",
-     .type = RV_KEY_MAP,
-     .offset = 0,
-     .keys = quirk_keys,
-     .n_keys = RV_COUNT(quirk_keys),
-     .is_set_offset = AT(sent.flag),
+    {"quirks", RV_KEY_MAP, 0, .keys = quirk_keys, .n_keys = RV_COUNT(quirk_keys), .is_set_offset = AT(sent.flag),
      .doc = "How the provider differs from the protocol it speaks."},
     NUMBER(connect_timeout_ms, 1, MAX_WAIT_MS, "Longest wait for a connection."),
     NUMBER(first_byte_timeout_ms, 1, MAX_WAIT_MS, "Longest wait for the beginning of an answer."),
@@ -179,23 +137,13 @@ static const struct rv_key model_keys[] = {
     TEXT(ca_file, "Certificates that are trusted instead of the system's."),
     TEXT(proxy, "Address of a proxy; unset: the usual variables."),
 };
-static const struct rv_key_table model_table = {
+const struct rv_key_table rv_model_table = {
     .name = "model",
     .title = "A model behind a role; the keys from base_url on, and options, go to its provider",
     .keys = model_keys,
     .n_keys = RV_COUNT(model_keys),
     .more = "\"anyOf\":[{\"required\":[\"model\"]},{\"required\":[\"provider\"]}]",
 };
-
-const struct rv_key_table *rv_model_table(void)
-{
-    return &model_table;
-}
-
-const struct rv_key_table *rv_price_table(void)
-{
-    return &price_table;
-}
 
 bool rv_model_key_is_sent(rv_str name)
 {
@@ -322,7 +270,7 @@ static void read_options(struct model_read *m, const struct rv_node *map)
 static void read_mapping(struct model_read *m, const struct rv_node *map)
 {
     struct raw_model raw = {.model = *m->out};
-    const struct rv_key_table *table = rv_model_table();
+    const struct rv_key_table *table = &rv_model_table;
     const struct rv_node *provider_node = rv_node_get(map, "provider");
     const struct rv_node *model_node = rv_node_get(map, "model");
     const char *provider;

@@ -59,7 +59,7 @@ static const struct rv_key row_keys[] = {
     USD(output, true, 0),
     USD(cached, false, AT(price.has_cached)),
     USD(cache_write, false, AT(price.has_cache_write)),
-    {.name = "window", .type = RV_KEY_INT, .offset = AT(window), .min = 1, .max = MAX_WINDOW},
+    {"window", RV_KEY_INT, AT(window), .min = 1, .max = MAX_WINDOW},
 };
 
 struct raw_table {
@@ -80,11 +80,7 @@ static void take_models(struct rv_key_reader *r, const struct rv_node *node, voi
 static const struct rv_key table_keys[] = {
     {.name = "as_of", .type = RV_KEY_STR, .offset = offsetof(struct raw_table, as_of)},
     {.name = "note", .type = RV_KEY_STR, .offset = offsetof(struct raw_table, note)},
-    {.name = "models",
-     .type = RV_KEY_CUSTOM,
-     .required = true,
-     .offset = offsetof(struct raw_table, models),
-     .read = take_models},
+    {"models", RV_KEY_CUSTOM, .required = true, .offset = offsetof(struct raw_table, models), .read = take_models},
 };
 
 static void read_row(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node)
@@ -266,15 +262,10 @@ struct raw_budget {
     double usd;
 };
 static const struct rv_key budget_keys[] = {
-    {.name = "usd",
-     .type = RV_KEY_FLOAT,
-     .offset = offsetof(struct raw_budget, usd),
-     .required = true,
-     .min = 0,
-     .max = RV_MAX_USD,
+    {"usd", RV_KEY_FLOAT, offsetof(struct raw_budget, usd), .required = true, .min = 0, .max = RV_MAX_USD,
      .doc = "US dollars, a micro-dollar at least; what is less is left out."},
 };
-static const struct rv_key_table budget_table = {
+const struct rv_key_table rv_budget_table = {
     .name = "budget",
     .title = "What one run may cost, with everything it starts",
     .keys = budget_keys,
@@ -304,11 +295,6 @@ void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *t
     if (p->budget_micro_usd < 1)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &usd->src, "a run that may cost nothing can ask no model",
                         "budget.usd must be at least 0.000001, not %s", usd->text.ptr);
-}
-
-const struct rv_key_table *rv_budget_table(void)
-{
-    return &budget_table;
 }
 
 void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used)

@@ -18,32 +18,17 @@ struct raw_rule {
 #define RULE(member) offsetof(struct raw_rule, member)
 
 static const struct rv_key rule_keys[] = {
-    {.name = "condition",
-     .type = RV_KEY_STR,
-     .offset = RULE(condition),
-     .is_set_offset = RULE(has_condition),
-     .src_offset = RULE(condition_src),
+    {"condition", RV_KEY_STR, RULE(condition), .is_set_offset = RULE(has_condition), .src_offset = RULE(condition_src),
      .doc = "A top-level key of the stage's own output; the rule matches when it equals value."},
-    {.name = "value",
-     .type = RV_KEY_JSON,
-     .offset = RULE(value),
-     .is_set_offset = RULE(has_value),
-     .schema = "true",
+    {"value", RV_KEY_JSON, RULE(value), .is_set_offset = RULE(has_value), .schema = "true",
      .doc = "What the output's value is compared with, by type and value; 1 equals 1.0."},
-    {.name = "when",
-     .type = RV_KEY_STR,
-     .offset = RULE(when),
-     .is_set_offset = RULE(has_when),
+    {"when", RV_KEY_STR, RULE(when), .is_set_offset = RULE(has_when),
      .doc =
          "An expression over output, outputs, envelope, metadata, state, interrupt and models; instead of condition."},
-    {.name = "target",
-     .type = RV_KEY_STR,
-     .offset = RULE(target_name),
-     .required = true,
-     .src_offset = RULE(target_src),
+    {"target", RV_KEY_STR, RULE(target_name), .required = true, .src_offset = RULE(target_src),
      .doc = "A stage, or end, clarification or confirmation."},
 };
-static const struct rv_key_table rule_table = {
+const struct rv_key_table rv_rule_table = {
     .name = "rule",
     .title = "A routing rule; the first that matches decides",
     .keys = rule_keys,
@@ -52,11 +37,6 @@ static const struct rv_key_table rule_table = {
         "\"oneOf\":[{\"required\":[\"condition\",\"value\"],\"not\":{\"required\":[\"when\"]}},"
         "{\"required\":[\"when\"],\"not\":{\"anyOf\":[{\"required\":[\"condition\"]},{\"required\":[\"value\"]}]}}]",
 };
-
-const struct rv_key_table *rv_rule_table(void)
-{
-    return &rule_table;
-}
 
 static void compile_when(struct rv_key_reader *r, const struct rv_node *node, const char *label, rv_expr **out)
 {
@@ -197,23 +177,15 @@ struct raw_prompt {
 };
 
 static const struct rv_key prompt_keys[] = {
-    {.name = "file",
-     .type = RV_KEY_STR,
-     .offset = offsetof(struct raw_prompt, file),
-     .required = true,
+    {"file", RV_KEY_STR, offsetof(struct raw_prompt, file), .required = true,
      .doc = "A text file, relative to the pipeline's folder."},
 };
-static const struct rv_key_table prompt_table = {
+const struct rv_key_table rv_prompt_table = {
     .name = "prompt",
     .title = "A prompt in a file",
     .keys = prompt_keys,
     .n_keys = RV_COUNT(prompt_keys),
 };
-
-const struct rv_key_table *rv_prompt_table(void)
-{
-    return &prompt_table;
-}
 
 /* node: where the text stands; NULL for a file */
 static void compile(struct rv_loader *l, rv_str text, const struct rv_node *node, struct rv_prompt_config *out)
