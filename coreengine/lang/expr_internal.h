@@ -192,8 +192,6 @@ struct rv_src rv_expr_place(const rv_expr *e, size_t off);
 
 /** Read the next token into c->tok. */
 RV_MUST_CHECK int rv_expr_next_token(struct rv_compile *c);
-/** The literal that starts at c->pos, into c->tok; advances c->pos. */
-RV_MUST_CHECK int rv_expr_lex_string(struct rv_compile *c, bool raw, size_t start);
 RV_MUST_CHECK int rv_expr_parse(struct rv_compile *c, struct rv_node **out);
 /** Resolve names and macros in place, fill in types. */
 RV_MUST_CHECK int rv_expr_check(struct rv_compile *c, struct rv_node *n);
@@ -242,14 +240,11 @@ struct rv_eval {
 
 /* All of these return 0, or -1 with ev->fault set. */
 int rv_ev_run(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out);
-int rv_ev_macro(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out);
 int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_node *n);
 int rv_ev_fault_types(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b);
 /** Count work: `steps` plus what `bytes` cost. */
 int rv_ev_work(struct rv_eval *ev, const struct rv_node *n, size_t steps, size_t bytes);
 void *rv_ev_alloc(struct rv_eval *ev, const struct rv_node *n, size_t size); /* NULL: fault set */
-/** Turn the recorded fault into *err. */
-int rv_ev_report(struct rv_eval *ev);
 
 /* Containers, whichever way they are stored. */
 struct rv_value rv_value_of_json(json_object *v);
