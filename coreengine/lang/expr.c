@@ -194,6 +194,8 @@ void rv_expr_free(rv_expr *e)
 {
     if (!e)
         return;
+    for (struct rv_node *n = e->patterns; n; n = n->next_pattern)
+        rv_pattern_free(n->pattern);
     rv_arena_free(e->arena);
     free(e);
 }

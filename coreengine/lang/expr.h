@@ -20,9 +20,9 @@ struct rv_scope rv_scope_of_object(json_object *obj);
 
 /* --- Expressions ------------------------------------------------------------------------------------------------
  * Literals (int, uint, double, string with CEL escapes, bool, null, list, map), == != < <= > >= && || ! ?: + - * / %,
- * `in`, member access a.b and a["b"], indexing, has(a.b), size(), contains() startsWith() endsWith() as methods (no
- * matches(): a regular expression has no bound on time), int() uint() double() string() bool() type() dyn(), and the
- * macros all exists exists_one filter map.
+ * `in`, member access a.b and a["b"], indexing, has(a.b), size(), contains() startsWith() endsWith() as methods,
+ * matches() with a pattern of ECMA-262 (pattern.h), int() uint() double() string() bool() type() dyn(), and the macros
+ * all exists exists_one filter map.
  * Semantics are CEL's: no implicit conversion, integer overflow and division by zero are errors, && and || absorb an
  * error when the other side decides, numbers compare across types. See docs/reference/expressions.md. */
 #define RV_EXPR_MAX_BYTES 4096   /* one expression */

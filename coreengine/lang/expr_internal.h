@@ -7,6 +7,7 @@
 #define RV_EXPR_INTERNAL_H
 
 #include "coreengine/lang/expr.h"
+#include "coreengine/lang/pattern.h"
 
 /* Temporaries of one evaluation: joined strings, lists that a macro builds. */
 #define RV_EXPR_MAX_MEMORY ((size_t)1 << 20)
@@ -159,6 +160,8 @@ struct rv_node {
     struct rv_node *items, *next; /* a list of children, and the link within such a list */
     size_t n_items;
     const struct rv_function *fn;
+    rv_pattern *pattern;          /* of matches() with a literal; NULL: it is made when it is needed */
+    struct rv_node *next_pattern; /* the next node that owns one */
 };
 
 struct rv_expr {
@@ -167,6 +170,7 @@ struct rv_expr {
     size_t len;
     struct rv_src start; /* of text; .file in the arena */
     struct rv_node *root;
+    struct rv_node *patterns; /* nodes that own a pattern */
 };
 
 /* --- Compilation ---------------------------------------------------------------------------------------------------

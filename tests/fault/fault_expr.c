@@ -77,6 +77,8 @@ static const struct {
     {pattern, "^(a+)+$", RV_E_LIMIT},
     {pattern, "a++", RV_E_PARSE},
     {pattern, "(?<=a*)", RV_E_PARSE},
+    {expression, "'ab'.matches('^a') && !'ab'.matches('b' + '$ ')", 0},
+    {expression, "'ab'.matches('(' + 'a')", RV_E_INVALID},
     {expression, "output.nn", RV_E_NOT_FOUND},
     {expression, "outptu", RV_E_NOT_FOUND},
     {expression, "1 + 'a'", RV_E_INVALID},
