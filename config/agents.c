@@ -378,7 +378,7 @@ static const struct rv_key agent_keys[] = {
      .default_text = "false",
      .doc = "Use mock_handler, if there is one."},
 };
-static const struct rv_key_table agent_table = {
+const struct rv_key_table rv_agent_table = {
     .name = "agent",
     .title = "An agent: one stage of the pipeline",
     .keys = agent_keys,
@@ -387,11 +387,6 @@ static const struct rv_key_table agent_table = {
         "\"anyOf\":[{\"required\":[\"name\"]},{\"required\":[\"agent\"]}],\"properties\":{\"name\":{\"minLength\":1},"
         "\"agent\":{\"pattern\":\"^[A-Za-z0-9_][A-Za-z0-9_.-]*$\",\"maxLength\":128}}",
 };
-
-const struct rv_key_table *rv_agent_table(void)
-{
-    return &agent_table;
-}
 
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {

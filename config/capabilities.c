@@ -1,4 +1,4 @@
-/* The `capabilities` section: which plugins a pipeline wants, and what each is told when it opens. */
+/* Capabilities: which ones a pipeline wants and what each is told when it opens, and the names that only they know. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,63 +29,30 @@ static void accept_config(struct rv_key_reader *r, const struct rv_node *node, v
 }
 
 static const struct rv_key limit_keys[] = {
-    {.name = "memory_mb",
-     .type = RV_KEY_INT,
-     .offset = AT(memory_mb),
-     .min = 64,
-     .max = 1e6,
-     .default_text = "1024",
+    {"memory_mb", RV_KEY_INT, AT(memory_mb), .min = 64, .max = 1e6, .default_text = "1024",
      .doc = "Address space of each process, in megabytes."},
-    {.name = "open_files",
-     .type = RV_KEY_INT,
-     .offset = AT(open_files),
-     .min = 16,
-     .max = 1e6,
-     .default_text = "64",
+    {"open_files", RV_KEY_INT, AT(open_files), .min = 16, .max = 1e6, .default_text = "64",
      .doc = "Open file descriptors of each process."},
 };
 static const struct rv_key capability_keys[] = {
-    {.name = "name",
-     .type = RV_KEY_STR,
-     .offset = AT(name),
-     .is_set_offset = AT(has_name),
+    {"name", RV_KEY_STR, AT(name), .is_set_offset = AT(has_name),
      .doc = "A name that is looked for on the capability path."},
-    {.name = "path",
-     .type = RV_KEY_STR,
-     .offset = AT(path),
-     .is_set_offset = AT(has_path),
+    {"path", RV_KEY_STR, AT(path), .is_set_offset = AT(has_path),
      .doc = "A shared object, relative to the pipeline's folder; instead of name."},
-    {.name = "config",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(unused),
-     .read = accept_config,
-     .schema = "{\"type\":\"object\"}",
+    {"config", RV_KEY_CUSTOM, AT(unused), .read = accept_config, .schema = "{\"type\":\"object\"}",
      .doc = "Handed to the capability when it opens; ${env:NAME} and ${file:path} are put in."},
-    {.name = "isolation",
-     .type = RV_KEY_TERM,
-     .offset = AT(isolation),
-     .terms = &isolation_list,
-     .default_text = "\"none\"",
+    {"isolation", RV_KEY_TERM, AT(isolation), .terms = &isolation_list, .default_text = "\"none\"",
      .doc = "Where its code runs."},
-    {.name = "limits",
-     .type = RV_KEY_MAP,
-     .keys = limit_keys,
-     .n_keys = RV_COUNT(limit_keys),
-     .is_set_offset = AT(has_limits),
+    {"limits", RV_KEY_MAP, .keys = limit_keys, .n_keys = RV_COUNT(limit_keys), .is_set_offset = AT(has_limits),
      .doc = "What a process of its own may use; only with isolation: process."},
 };
-static const struct rv_key_table capability_table = {
+const struct rv_key_table rv_capability_table = {
     .name = "capability",
     .title = "A capability",
     .keys = capability_keys,
     .n_keys = RV_COUNT(capability_keys),
     .more = "\"oneOf\":[{\"required\":[\"name\"]},{\"required\":[\"path\"]}]",
 };
-
-const struct rv_key_table *rv_capability_table(void)
-{
-    return &capability_table;
-}
 
 static const char *dotted(struct rv_loader *l, const char *path)
 {
@@ -174,4 +141,180 @@ void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, v
         if (inner.rc < 0)
             l->rc = inner.rc;
     }
+}
+
+/* --- Names --- */
+
+/* Every one a pipeline uses must be registered, and what needs one must have it. */
+
+static const char *const kind_texts[RV_N_NAME_KINDS] = {
+    [RV_NAME_TOOL] = "tool",
+    [RV_NAME_HOOK] = "hook",
+    [RV_NAME_POLICY] = "policy",
+    [RV_NAME_MOCK] = "mock handler",
+    [RV_NAME_ROUTE] = "routing function",
+    [RV_NAME_PROMPT] = "prompt",
+    [RV_NAME_PROVIDER] = "provider",
+    [RV_NAME_PROBE] = "probe",
+};
+static const char *const plural_texts[RV_N_NAME_KINDS] = {
+    [RV_NAME_TOOL] = "tools",
+    [RV_NAME_HOOK] = "hooks",
+    [RV_NAME_POLICY] = "policies",
+    [RV_NAME_MOCK] = "mock handlers",
+    [RV_NAME_ROUTE] = "routing functions",
+    [RV_NAME_PROMPT] = "prompts",
+    [RV_NAME_PROVIDER] = "providers",
+    [RV_NAME_PROBE] = "probes",
+};
+
+const char *rv_name_kind_text(enum rv_name_kind kind)
+{
+    return kind_texts[kind];
+}
+
+struct checker {
+    const struct rv_pipeline *p;
+    rv_findings *findings;
+    struct {
+        const char *const *items;
+        size_t n;
+    } known[RV_N_NAME_KINDS];
+};
+
+/* One tool is the engine's own: it asks another agent. Plans have no use for it. */
+static bool is_own_tool(const struct rv_agent *a, const char *name)
+{
+    return a->has_llm && strcmp(name, RV_TOOL_ASK_AGENT) == 0;
+}
+
+static bool is_known(const struct checker *c, enum rv_name_kind kind, const char *name)
+{
+    for (size_t i = 0; i < c->known[kind].n; i++)
+        if (strcmp(c->known[kind].items[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void check(const struct checker *c, const struct rv_agent *a, enum rv_name_kind kind, const char *key,
+                  const char *name, const struct rv_src *src)
+{
+    char hint[RV_HINT_MAX];
+
+    if (!name[0] || is_known(c, kind, name))
+        return;
+    rv_name_hint(c->findings, rv_str_of(name), plural_texts[kind], c->known[kind].items, c->known[kind].n, hint);
+    if (c->known[kind].n == 0)
+        snprintf(
+            hint, sizeof hint,
+            "no %s are known here: name the capability that brings them under `capabilities` (`reeve inspect` lists "
+            "those that are found), or play them with --script",
+            plural_texts[kind]);
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s names \"%s\", which is no known %s",
+                    a->name, key, name, kind_texts[kind]);
+}
+
+/* A prompt may stand in the file or come from a capability. */
+static void check_prompt(const struct checker *c, const struct rv_agent *a)
+{
+    char hint[RV_HINT_MAX];
+    const char *names[64];
+    size_t n = 0;
+
+    if (!a->model.prompt_key[0] || rv_pipeline_prompt(c->p, rv_str_of(a->model.prompt_key)) ||
+        is_known(c, RV_NAME_PROMPT, a->model.prompt_key))
+        return;
+    for (size_t i = 0; i < c->p->n_prompts && n < RV_COUNT(names); i++)
+        names[n++] = c->p->prompts[i].key;
+    for (size_t i = 0; i < c->known[RV_NAME_PROMPT].n && n < RV_COUNT(names); i++)
+        names[n++] = c->known[RV_NAME_PROMPT].items[i];
+    rv_name_hint(c->findings, rv_str_of(a->model.prompt_key), plural_texts[RV_NAME_PROMPT], names, n, hint);
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->places.prompt_key, hint,
+                    "agent \"%s\": prompt_key names \"%s\", which is no known prompt", a->name, a->model.prompt_key);
+}
+
+/* A file may leave them open, and gets a warning; what is made to run has to have one (rule 5.1). */
+static void check_has_policy(const struct checker *c, const struct rv_agent *a)
+{
+    char hint[RV_HINT_MAX];
+
+    if (!a->has_policies || a->hooks.policies.n > 0)
+        return;
+    snprintf(hint, sizeof hint, "name one, for example policies: [%.200s], or remove has_policies",
+             c->known[RV_NAME_POLICY].n > 0 ? c->known[RV_NAME_POLICY].items[0] : "capability.name");
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->places.has_policies, hint,
+                    "agent \"%s\": has_policies needs a policy, and none is bound", a->name);
+}
+
+static void check_hooks(const struct checker *c, const struct rv_agent *a)
+{
+    const struct {
+        const char *key;
+        const struct rv_str_list *names;
+    } rows[] = {{"before_model", &a->hooks.before_model},
+                {"after_model", &a->hooks.after_model},
+                {"before_tool", &a->hooks.before_tool},
+                {"after_tool", &a->hooks.after_tool}};
+
+    check(c, a, RV_NAME_HOOK, "pre_process", a->hooks.pre_process, &a->places.pre_process);
+    check(c, a, RV_NAME_HOOK, "post_process", a->hooks.post_process, &a->places.post_process);
+    for (size_t r = 0; r < RV_COUNT(rows); r++)
+        for (size_t i = 0; i < rows[r].names->n; i++)
+            check(c, a, RV_NAME_HOOK, rows[r].key, rows[r].names->items[i], &rows[r].names->srcs[i]);
+}
+
+static void check_agent(const struct checker *c, const struct rv_agent *a)
+{
+    for (size_t i = 0; i < a->tools.allowed.n; i++)
+        if (!is_own_tool(a, a->tools.allowed.items[i]))
+            check(c, a, RV_NAME_TOOL, "allowed_tools", a->tools.allowed.items[i], &a->tools.allowed.srcs[i]);
+    if (a->declared.doc && !is_own_tool(a, a->tools.chained))
+        check(c, a, RV_NAME_TOOL, "chained_tool", a->tools.chained, &a->declared.doc->chained_src);
+    for (size_t i = 0; i < a->hooks.policies.n; i++)
+        check(c, a, RV_NAME_POLICY, "policies", a->hooks.policies.items[i], &a->hooks.policies.srcs[i]);
+    check_has_policy(c, a);
+    check_hooks(c, a);
+    check(c, a, RV_NAME_MOCK, "mock_handler", a->hooks.mock_handler, &a->places.mock_handler);
+    check(c, a, RV_NAME_ROUTE, "routing_function", a->routing.function, &a->places.routing_function);
+    check_prompt(c, a);
+}
+
+static void check_provider(const struct checker *c, size_t i)
+{
+    const struct rv_model_config *model = &c->p->models[i];
+    const struct rv_written *written = &c->p->private->models[i];
+    const struct rv_node *node = rv_node_get(written->node, "provider");
+    struct rv_src src;
+    char hint[RV_HINT_MAX];
+
+    if (!model->provider[0] || is_known(c, RV_NAME_PROVIDER, model->provider))
+        return;
+    if (!node)
+        node = rv_node_get(written->node, "model");
+    if (!node)
+        node = written->node;
+    src = node ? node->src : model->src; /* of a document */
+    rv_name_hint(c->findings, rv_str_of(written->hides_name ? "" : model->provider), plural_texts[RV_NAME_PROVIDER],
+                 c->known[RV_NAME_PROVIDER].items, c->known[RV_NAME_PROVIDER].n, hint);
+    if (written->hides_name)
+        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &src, hint, "model \"%s\": its ${} gives no known provider",
+                        model->role);
+    else
+        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &src, hint, "model \"%s\": \"%s\" is no known provider",
+                        model->role, model->provider);
+}
+
+void rv_pipeline_check_names(struct rv_pipeline *p, const struct rv_known_names *known, rv_findings *findings)
+{
+    struct checker c = {.p = p, .findings = findings};
+    size_t n_before = rv_findings_n_errors(findings);
+
+    for (int kind = 0; kind < RV_N_NAME_KINDS; kind++)
+        c.known[kind].items = known->list(known->self, (enum rv_name_kind)kind, &c.known[kind].n);
+    for (size_t i = 0; i < p->n_agents; i++)
+        check_agent(&c, &p->agents[i]);
+    for (size_t i = 0; i < p->n_models; i++)
+        check_provider(&c, i);
+    if (rv_findings_n_errors(findings) > n_before || rv_findings_check(findings, NULL) < 0)
+        p->is_sound = false;
 }

@@ -196,6 +196,42 @@ struct rv_bound_agent {
 };
 const struct rv_bound_agent *rv_pipeline_bound_agents(const struct rv_pipeline *p, size_t *n);
 
+/* A pipeline of one stage, `agent: NAME`, that a program makes of an agent document: for a chat, or for an agent that
+ * another one asks. Zeroed members: the document says it, else the default. */
+struct rv_agent_model_role {
+    const char *role;
+    const char *model; /* "provider:model"; "openai:" is put before a bare name */
+    bool has_temperature;
+    double temperature;
+    int64_t max_tokens;
+};
+struct rv_agent_pipeline {
+    const char *agent; /* its name, and that of the stage and the pipeline */
+    rv_str document;
+    const char *file;         /* stands for the pipeline in messages; NULL: the agent */
+    const char *place;        /* of the document, in messages; NULL: the agent */
+    bool no_session;          /* its rows are those of the call by which it was asked */
+    int structured;           /* RV_UNSET: as the document says */
+    int child_text;           /* enum rv_child_text; RV_UNSET: as the document says */
+    const char *role;         /* of the stage, over the document's model; "" or NULL: none */
+    const char *default_role; /* of a document that names no model; "" or NULL: "default" */
+    bool has_temperature;     /* of the stage, over the document's */
+    double temperature;
+    int64_t max_tokens;
+    /** A pipeline whose models, prices, budget and execution it has: borrowed, so that pipeline outlives it. NULL: it
+     *  has those below. */
+    const struct rv_pipeline *of;
+    const struct rv_agent_model_role *models;
+    size_t n_models;
+    const char *const *capabilities;
+    size_t n_capabilities;
+    int64_t max_llm_calls;
+    int64_t agent_request_limit, agent_token_limit; /* of all its agents, where neither stage nor document says */
+};
+/** Make it, complete: read, bound to its document and checked. Faults are findings; *out is NULL or not sound then. */
+RV_MUST_CHECK int rv_pipeline_of_agent(const struct rv_agent_pipeline *from, rv_findings *findings,
+                                       struct rv_pipeline **out, rv_err **err);
+
 /* An agent that another one asked: a pipeline of one stage, named like the agent. */
 struct rv_delegate {
     const char *name;
@@ -204,10 +240,20 @@ struct rv_delegate {
     const char *model_role; /* of the asking stage: for a document that names no model */
     int child_text;         /* enum rv_child_text that the asking stage was given; RV_UNSET: none */
 };
-/** It has the models, prices, budget and execution of `of`, which it borrows: `of` outlives it. RV_E_INVALID: the
- *  document has faults (says the first, with its place). */
+/** rv_pipeline_of_agent() below `of`. RV_E_INVALID: the document has faults (says the first, with its place). */
 RV_MUST_CHECK int rv_pipeline_delegate(const struct rv_pipeline *of, const struct rv_delegate *d,
                                        struct rv_pipeline **out, rv_err **err);
+
+/** used[i] becomes true for each of the pipeline's models that a stage can ask, by its role or as a fallback. */
+void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used);
+/** Tells whether the file has the key `models`, even if every role in it was left out. */
+bool rv_pipeline_has_models(const struct rv_pipeline *p);
+/** The value of a model in the file, with its indirections as they are written; NULL: no file has it. */
+const struct rv_node *rv_pipeline_written_model(const struct rv_pipeline *p, size_t model);
+/** Tells whether a text has a ${env:NAME} or ${file:path} in it. */
+bool rv_has_indirection(rv_str text);
+/** Tells whether the agent names a document that is not bound: what depends on the document is not known. */
+bool rv_agent_is_unbound(const struct rv_agent *a);
 
 /* --- What a pipeline was made from, borrowed: with it rv_pipeline_parse_with() makes the same one --- */
 struct rv_text_file {
@@ -277,40 +323,8 @@ bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage
  * when one of the stages that name it so has failed. */
 size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out);
 
-/* --- Proofs (lint) --- */
-/* Bounds of one run without a pause. A resumed run goes on with the same counters but visits the paused stage again:
- * over all its parts only max_agent_hops and max_llm_calls hold. */
-struct rv_proof {
-    int64_t max_visits;               /* no run visits more stages than this */
-    int64_t max_llm_calls;            /* no run makes more model calls than this, with retries, rounds and repairs */
-    int64_t max_mocked_visits;        /* max_visits if mocks or scripts may stand in for stages that call models */
-    bool visits_exact, llm_exact;     /* the path below reaches the number; else it is only an upper bound */
-    int *visits_path, *llm_path;      /* owned; stage indices */
-    size_t n_visits_path, n_llm_path; /* paths are cut after RV_PROOF_MAX_PATH stages */
-};
-#define RV_PROOF_MAX_PATH 64
-/** Bounds of a run in that mode, from the configuration alone. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out,
-                                    rv_err **err);
-/** The most answers of people that a run can take; 0: it cannot pause. */
-int64_t rv_pipeline_max_answers(const struct rv_pipeline *p);
-/* A run with all its parts: one up to the first pause, and one after each answer. */
-struct rv_whole_run {
-    int64_t max_visits, max_llm_calls;
-};
-struct rv_whole_run rv_proof_with_answers(const struct rv_pipeline *p, const struct rv_proof *part, int64_t answers);
-void rv_proof_fini(struct rv_proof *proof);
-/** Warnings beyond validation: stages that no route reaches, stages that cannot reach the end, rules that an earlier
- *  identical one hides, unused prompts and models, ... */
-void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings);
-/** Warnings about what only a script makes run: stages whose role has no model, since the file has no models. */
-void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findings);
-
 /* --- Views --- */
 void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w); /* normalised, defaults filled in, secrets hidden */
 void rv_pipeline_write_schema(rv_jw *w);                            /* JSON Schema of the file format (2020-12) */
 void rv_pipeline_write_reference(rv_buf *b);                        /* the keys as Markdown tables */
-enum rv_graph_format { RV_GRAPH_ASCII, RV_GRAPH_MERMAID, RV_GRAPH_DOT, RV_GRAPH_SVG };
-void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format format, rv_buf *b);
-
 #endif

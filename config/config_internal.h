@@ -2,7 +2,6 @@
 #ifndef RV_CONFIG_INTERNAL_H
 #define RV_CONFIG_INTERNAL_H
 
-#include "config/analysis_internal.h"
 #include "config/config.h"
 
 #define RV_MAX_MODELS           256
@@ -21,6 +20,16 @@ struct rv_written {
     const struct rv_node *node; /* the value in the file */
     bool hides_name;            /* its provider and model come from an indirection */
 };
+
+/* The stages that wait for each stage: dependents of stage s are items[start[s] .. start[s + 1]), in stage order, no
+ * stage twice. */
+struct rv_links {
+    int *items;    /* owned */
+    size_t *start; /* owned; n_agents + 1 entries, NULL until linked */
+};
+/** Fill in p->private->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_pipeline_link(struct rv_pipeline *p, rv_err **err);
+void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
 
 struct rv_pipeline_private {
     rv_arena *arena;           /* texts and arrays of the pipeline; dies with it */
@@ -66,25 +75,12 @@ struct rv_key_table {
     const char *title; /* one line for the reference page */
     const struct rv_key *keys;
     size_t n_keys;
-    bool is_open;     /* further keys are allowed */
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
-const struct rv_key_table *rv_pipeline_table(void);
-const struct rv_key_table *rv_agent_table(void);
+extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
+    rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table, rv_prompt_table, rv_rule_table,
+    rv_state_field_table, rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_table;
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
-const struct rv_key_table *rv_rule_table(void);
-const struct rv_key_table *rv_edge_limit_table(void);
-const struct rv_key_table *rv_budget_table(void);
-const struct rv_key_table *rv_model_table(void);
-const struct rv_key_table *rv_price_table(void);
-const struct rv_key_table *rv_prompt_table(void);
-const struct rv_key_table *rv_capability_table(void);
-const struct rv_key_table *rv_execution_table(void);
-const struct rv_key_table *rv_state_field_table(void);
-const struct rv_key_table *rv_test_table(void);
-const struct rv_key_table *rv_test_input_table(void);
-const struct rv_key_table *rv_test_expect_table(void);
-const struct rv_key_table *rv_test_error_table(void);
 
 /* Readers of the sections (rv_key.read). */
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -110,10 +106,7 @@ void rv_agent_add_document(struct rv_loader *l, struct rv_agent *a, const struct
 /* Steps after reading, in this order; each adds findings. */
 void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; without circles */
 void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */
-void rv_check_agents(struct rv_loader *l);      /* one agent at a time */
-void rv_check_declared(struct rv_loader *l);    /* stages with `agent`: keys that contradict it */
-void rv_check_pipeline(struct rv_loader *l);    /* what spans stages: edge limits, resume stages, outputs, state */
-void rv_check_cycles(struct rv_loader *l);      /* requires and after */
+void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans them */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
@@ -122,12 +115,9 @@ void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
 
 /* --- Money: US dollars as written, to integers --- */
 #define RV_MAX_USD 1e6
-int64_t rv_micro_usd_down(double usd); /* what is less than a micro-dollar is left out */
 int64_t rv_micro_usd_near(double usd); /* half a micro-dollar counts as one */
 
 /* --- Declared agents --- */
-/** A stage whose document is not there yet: what depends on it is not known. */
-bool rv_agent_is_unbound(const struct rv_agent *a);
 /** Room for more models behind those that are there (of `from`, which may be the pipeline itself). */
 void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size_t n_more);
 /** The role for the model of a document; there is room for one more. NULL: out of memory, recorded. */
@@ -136,9 +126,6 @@ const char *rv_declare_model(struct rv_loader *l, const char *agent, const struc
 bool rv_is_dropped_role(const struct rv_pipeline *p, const char *role);
 /** A pipeline without anything in it. NULL: out of memory. */
 struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char *dir);
-
-/** used[i] becomes true for each of the pipeline's models that a stage can ask, by its role or as a fallback. */
-void rv_mark_used_models(const struct rv_pipeline *p, bool *used);
 
 /* Small things that several sections need. */
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);
@@ -150,9 +137,6 @@ size_t rv_map_length(struct rv_key_reader *r, const struct rv_node *node, const 
 void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);
 /** path relative to the pipeline's folder, in the arena; NULL is out of memory, recorded. */
 const char *rv_loader_path(struct rv_loader *l, rv_str path);
-/** Read a regular file, at most max_bytes, NUL-terminated in the arena. False: a finding at src says why (or NOMEM). */
-bool rv_loader_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, size_t max_bytes,
-                    rv_str *out);
 /** The text of a prompt or schema file; a path is read once and then remembered. The rest as rv_loader_file(). */
 bool rv_loader_text_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src,
                          rv_str *out);
@@ -169,6 +153,5 @@ struct rv_indirection {
     bool replaced, is_missing; /* out */
 };
 json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *node, struct rv_indirection *how);
-bool rv_has_indirection(rv_str text);
 
 #endif

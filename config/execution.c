@@ -72,12 +72,7 @@ static void read_log_level(struct rv_key_reader *r, const struct rv_node *node, 
 }
 
 static const struct rv_key execution_keys[] = {
-    {.name = "max_plan_steps",
-     .type = RV_KEY_INT,
-     .offset = AT(c.max_plan_steps),
-     .min = 1,
-     .max = 1e6,
-     .default_text = "20",
+    {"max_plan_steps", RV_KEY_INT, AT(c.max_plan_steps), .min = 1, .max = 1e6, .default_text = "20",
      .doc = "A plan with more steps fails its stage before any runs."},
     COUNT_KEY(max_tool_retries, "2", "Further attempts of a tool call that may be repeated."),
     COUNT_KEY(max_llm_retries, "3", "Further attempts of a model call within one stage attempt."),
@@ -94,25 +89,12 @@ static const struct rv_key execution_keys[] = {
     SECONDS_KEY(executor_timeout, has_executor_timeout, "60", "Seconds for all steps of a tool stage."),
     SECONDS_KEY(tool_timeout, has_tool_timeout, "30", "Seconds for one tool call."),
     SECONDS_KEY(agent_timeout, has_agent_timeout, "300", "Seconds for one visit of a stage."),
-    {.name = "delegation_timeout",
-     .type = RV_KEY_FLOAT,
-     .offset = AT(delegation_timeout),
-     .min = 0.001,
-     .max = 31536000,
-     .default_text = "300",
+    {"delegation_timeout", RV_KEY_FLOAT, AT(delegation_timeout), .min = 0.001, .max = 31536000, .default_text = "300",
      .doc = "Seconds for one agent that another one asks, where the call does not say."},
-    {.name = "agent_request_limit",
-     .type = RV_KEY_INT,
-     .offset = AT(c.agent_request_limit),
-     .min = 1,
-     .max = 1e6,
+    {"agent_request_limit", RV_KEY_INT, AT(c.agent_request_limit), .min = 1, .max = 1e6,
      .default_text = TEXT_OF(RV_AGENT_DEFAULT_REQUESTS),
      .doc = "`limits.request_limit` of declared agents, asked ones too, where neither stage nor document says."},
-    {.name = "agent_token_limit",
-     .type = RV_KEY_INT,
-     .offset = AT(c.agent_token_limit),
-     .min = 1,
-     .max = 1e12,
+    {"agent_token_limit", RV_KEY_INT, AT(c.agent_token_limit), .min = 1, .max = 1e12,
      .default_text = TEXT_OF(RV_AGENT_DEFAULT_TOKENS),
      .doc = "`limits.total_tokens_limit` of declared agents, likewise."},
     SHARE_KEY(
@@ -123,10 +105,7 @@ static const struct rv_key execution_keys[] = {
         high_confidence_threshold, "0.9",
         "A plan of tools that only read is reviewed by the arbiter all the same if its number `confidence` is below "
         "this."),
-    {.name = "llm_seed",
-     .type = RV_KEY_INT,
-     .offset = AT(c.llm_seed),
-     .is_set_offset = AT(c.has_llm_seed),
+    {"llm_seed", RV_KEY_INT, AT(c.llm_seed), .is_set_offset = AT(c.has_llm_seed),
      .doc = "Handed to providers that take a seed."},
     FLAG_KEY(require_confirmation_for_destructive, "true", "Ask before a tool runs that may destroy something."),
     FLAG_KEY(
@@ -136,12 +115,7 @@ static const struct rv_key execution_keys[] = {
     FLAG_KEY(strict_transition_validation, "true",
              "A routing function that names no target fails its stage; false: the default decides, with a warning."),
     FLAG_KEY(enable_idempotency, "true", "false: no call has an idempotency key."),
-    {.name = "idempotency_ttl_ms",
-     .type = RV_KEY_INT,
-     .offset = AT(c.idempotency_ttl_ms),
-     .min = 1,
-     .max = 1e12,
-     .default_text = "3600000",
+    {"idempotency_ttl_ms", RV_KEY_INT, AT(c.idempotency_ttl_ms), .min = 1, .max = 1e12, .default_text = "3600000",
      .doc = "Milliseconds an idempotency key is valid; an attempt of the same call after that has a new one."},
     FLAG_KEY(enforce_idempotency_for_tools, "true", "false: tool calls have no idempotency key."),
     FLAG_KEY(enforce_idempotency_for_agents, "false",
@@ -150,12 +124,7 @@ static const struct rv_key execution_keys[] = {
         meta_validation_enabled, "true",
         "An output that contradicts itself (verdict `proceed` or `advance`, outcome `replan` or `loop_back`) is asked "
         "for once more; then its stage fails. Not with a declared agent."),
-    {.name = "meta_validation_delay",
-     .type = RV_KEY_FLOAT,
-     .offset = AT(meta_validation_delay),
-     .min = 0,
-     .max = 31536000,
-     .default_text = "0.5",
+    {"meta_validation_delay", RV_KEY_FLOAT, AT(meta_validation_delay), .min = 0, .max = 31536000, .default_text = "0.5",
      .doc = "Seconds before that second attempt."},
     FLAG_KEY(enable_loop_back, "true", "false: a loop-back ends the run with max_loop_exceeded."),
     FLAG_KEY(
@@ -163,26 +132,17 @@ static const struct rv_key execution_keys[] = {
         "false: the stage with output_key `arbiter` does no work; its output is {outcome: skip, verdict: proceed}."),
     FLAG_KEY(skip_arbiter_for_read_only, "true",
              "The same when the plan has steps and each names a tool that only reads; see high_confidence_threshold."),
-    {.name = "log_level",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(c.log_level),
-     .is_set_offset = AT(c.has_log_level),
-     .read = read_log_level,
+    {"log_level", RV_KEY_CUSTOM, AT(c.log_level), .is_set_offset = AT(c.has_log_level), .read = read_log_level,
      .schema = LOG_LEVEL_SCHEMA,
      .doc = "Least level of log lines, unless --log-level says it. Where the file does not give it, only errors are "
             "logged."},
 };
-static const struct rv_key_table execution_table = {
+const struct rv_key_table rv_execution_table = {
     .name = "execution",
     .title = "Global knobs",
     .keys = execution_keys,
     .n_keys = RV_COUNT(execution_keys),
 };
-
-const struct rv_key_table *rv_execution_table(void)
-{
-    return &execution_table;
-}
 
 static int64_t ms_of(double seconds)
 {

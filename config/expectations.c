@@ -19,23 +19,15 @@ struct raw_error {
     const char *agent, *contains;
 };
 static const struct rv_key error_keys[] = {
-    {.name = "agent", .type = RV_KEY_STR, .offset = offsetof(struct raw_error, agent), .doc = "The stage that failed."},
-    {.name = "contains",
-     .type = RV_KEY_STR,
-     .offset = offsetof(struct raw_error, contains),
-     .doc = "A part of the error's text."},
+    {"agent", RV_KEY_STR, offsetof(struct raw_error, agent), .doc = "The stage that failed."},
+    {"contains", RV_KEY_STR, offsetof(struct raw_error, contains), .doc = "A part of the error's text."},
 };
-static const struct rv_key_table error_table = {
+const struct rv_key_table rv_test_error_table = {
     .name = "test_error",
     .title = "An expected error",
     .keys = error_keys,
     .n_keys = RV_COUNT(error_keys),
 };
-
-const struct rv_key_table *rv_test_error_table(void)
-{
-    return &error_table;
-}
 
 static void read_output(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
@@ -77,76 +69,34 @@ static void read_errors(struct rv_key_reader *r, const struct rv_node *node, voi
 }
 
 static const struct rv_key expect_keys[] = {
-    {.name = "status",
-     .type = RV_KEY_TERM,
-     .offset = EXPECT(status),
-     .term_list = "run_status",
-     .doc = "What the run comes to."},
-    {.name = "terminal_reason",
-     .type = RV_KEY_TERM,
-     .offset = EXPECT(terminal_reason),
-     .term_list = "reason",
-     .doc = "Why it ended."},
-    {.name = "visited", .type = RV_KEY_STR_LIST, .offset = EXPECT(visited), .doc = "Every stage visit, in order."},
-    {.name = "output",
-     .type = RV_KEY_CUSTOM,
-     .offset = EXPECT(status),
-     .read = read_output,
-     .schema = "{\"type\":\"object\"}",
+    {"status", RV_KEY_TERM, EXPECT(status), .term_list = "run_status", .doc = "What the run comes to."},
+    {"terminal_reason", RV_KEY_TERM, EXPECT(terminal_reason), .term_list = "reason", .doc = "Why it ended."},
+    {"visited", RV_KEY_STR_LIST, EXPECT(visited), .doc = "Every stage visit, in order."},
+    {"output", RV_KEY_CUSTOM, EXPECT(status), .read = read_output, .schema = "{\"type\":\"object\"}",
      .doc = "Map from output key to a value that must be part of the output."},
-    {.name = "response", .type = RV_KEY_STR, .offset = EXPECT(response), .doc = "The final response, exactly."},
-    {.name = "response_contains",
-     .type = RV_KEY_CUSTOM,
-     .offset = EXPECT(response),
-     .read = read_contains,
+    {"response", RV_KEY_STR, EXPECT(response), .doc = "The final response, exactly."},
+    {"response_contains", RV_KEY_CUSTOM, EXPECT(response), .read = read_contains,
      .schema = "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]}",
      .doc = "A part of the final response, or several."},
-    {.name = "interrupt",
-     .type = RV_KEY_TERM,
-     .offset = EXPECT(interrupt),
-     .term_list = "interrupt_kind",
+    {"interrupt", RV_KEY_TERM, EXPECT(interrupt), .term_list = "interrupt_kind",
      .doc = "Kind of the interrupt that is pending at the end."},
-    {.name = "questions",
-     .type = RV_KEY_STR_LIST,
-     .offset = EXPECT(questions),
+    {"questions", RV_KEY_STR_LIST, EXPECT(questions),
      .doc = "Question or message of every interrupt, in the order they are raised."},
-    {.name = "errors",
-     .type = RV_KEY_CUSTOM,
-     .offset = EXPECT(status),
-     .read = read_errors,
+    {"errors", RV_KEY_CUSTOM, EXPECT(status), .read = read_errors,
      .schema = "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":0},"
                "{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/test_error\"}}]}",
      .doc = "How many errors were recorded, or which."},
-    {.name = "llm_calls",
-     .type = RV_KEY_INT,
-     .offset = EXPECT(llm_calls),
-     .min = 0,
-     .max = 1e9,
-     .doc = "Model calls of the whole run."},
-    {.name = "iteration",
-     .type = RV_KEY_INT,
-     .offset = EXPECT(iteration),
-     .min = 0,
-     .max = 1e9,
-     .doc = "Loop-backs of the whole run."},
-    {.name = "max_duration_ms",
-     .type = RV_KEY_INT,
-     .offset = EXPECT(max_duration_ms),
-     .min = 1,
-     .max = 1e9,
+    {"llm_calls", RV_KEY_INT, EXPECT(llm_calls), .min = 0, .max = 1e9, .doc = "Model calls of the whole run."},
+    {"iteration", RV_KEY_INT, EXPECT(iteration), .min = 0, .max = 1e9, .doc = "Loop-backs of the whole run."},
+    {"max_duration_ms", RV_KEY_INT, EXPECT(max_duration_ms), .min = 1, .max = 1e9,
      .doc = "The run takes no longer, in the test's own time."},
 };
-static const struct rv_key_table expect_table = {
+const struct rv_key_table rv_test_expect_table = {
     .name = "test_expect",
     .title = "What a test expects; keys that are left out are not compared",
     .keys = expect_keys,
     .n_keys = RV_COUNT(expect_keys),
 };
-
-const struct rv_key_table *rv_test_expect_table(void)
-{
-    return &expect_table;
-}
 
 struct raw_input {
     const char *raw_input, *user_id, *session_id;
@@ -160,33 +110,18 @@ static void read_metadata(struct rv_key_reader *r, const struct rv_node *node, v
 }
 
 static const struct rv_key input_keys[] = {
-    {.name = "raw_input",
-     .type = RV_KEY_STR,
-     .offset = offsetof(struct raw_input, raw_input),
-     .doc = "What the user says."},
-    {.name = "user_id", .type = RV_KEY_STR, .offset = offsetof(struct raw_input, user_id), .doc = "Who says it."},
-    {.name = "session_id",
-     .type = RV_KEY_STR,
-     .offset = offsetof(struct raw_input, session_id),
-     .doc = "The conversation it belongs to."},
-    {.name = "metadata",
-     .type = RV_KEY_CUSTOM,
-     .offset = 0,
-     .read = read_metadata,
-     .schema = "{\"type\":\"object\"}",
+    {"raw_input", RV_KEY_STR, offsetof(struct raw_input, raw_input), .doc = "What the user says."},
+    {"user_id", RV_KEY_STR, offsetof(struct raw_input, user_id), .doc = "Who says it."},
+    {"session_id", RV_KEY_STR, offsetof(struct raw_input, session_id), .doc = "The conversation it belongs to."},
+    {"metadata", RV_KEY_CUSTOM, 0, .read = read_metadata, .schema = "{\"type\":\"object\"}",
      .doc = "Metadata of the envelope."},
 };
-static const struct rv_key_table input_table = {
+const struct rv_key_table rv_test_input_table = {
     .name = "test_input",
     .title = "What a test feeds in",
     .keys = input_keys,
     .n_keys = RV_COUNT(input_keys),
 };
-
-const struct rv_key_table *rv_test_input_table(void)
-{
-    return &input_table;
-}
 
 static void keep_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)
 {
@@ -221,14 +156,14 @@ static void read_input(struct rv_key_reader *r, const struct rv_node *node, void
 {
     struct raw_input raw = {0};
 
-    read_checked_map(r, node, "input", &input_table, &raw, target);
+    read_checked_map(r, node, "input", &rv_test_input_table, &raw, target);
 }
 
 static void read_expect(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct raw_expect raw = {0};
 
-    read_checked_map(r, node, "expect", &expect_table, &raw, target);
+    read_checked_map(r, node, "expect", &rv_test_expect_table, &raw, target);
 }
 
 static void read_envelope(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -262,54 +197,27 @@ static void read_script(struct rv_key_reader *r, const struct rv_node *node, voi
 }
 
 static const struct rv_key test_keys[] = {
-    {.name = "name", .type = RV_KEY_STR, .offset = AT(name), .required = true, .doc = "What the test shows."},
-    {.name = "input",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(input),
-     .read = read_input,
-     .schema = "{\"$ref\":\"#/$defs/test_input\"}",
+    {"name", RV_KEY_STR, AT(name), .required = true, .doc = "What the test shows."},
+    {"input", RV_KEY_CUSTOM, AT(input), .read = read_input, .schema = "{\"$ref\":\"#/$defs/test_input\"}",
      .doc = "What the run starts with."},
-    {.name = "envelope",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(envelope),
-     .read = read_envelope,
-     .schema = "{\"type\":\"object\"}",
+    {"envelope", RV_KEY_CUSTOM, AT(envelope), .read = read_envelope, .schema = "{\"type\":\"object\"}",
      .doc = "A partial state dict to start from."},
-    {.name = "script",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(script),
-     .src_offset = AT(script_src),
-     .read = read_script,
+    {"script", RV_KEY_CUSTOM, AT(script), .src_offset = AT(script_src), .read = read_script,
      .schema = "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"type\":\"object\"}]}",
      .doc = "What stands in for models, stages, tools and people: a file, or the script itself."},
-    {.name = "mode",
-     .type = RV_KEY_TERM,
-     .offset = AT(mode),
-     .term_list = "run_mode",
-     .doc = "Run mode; unset: the pipeline's."},
-    {.name = "mock", .type = RV_KEY_BOOL, .offset = AT(mock), .default_text = "false", .doc = "Use mock handlers."},
-    {.name = "without",
-     .type = RV_KEY_STR_LIST,
-     .offset = AT(without),
+    {"mode", RV_KEY_TERM, AT(mode), .term_list = "run_mode", .doc = "Run mode; unset: the pipeline's."},
+    {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false", .doc = "Use mock handlers."},
+    {"without", RV_KEY_STR_LIST, AT(without),
      .doc = "Capabilities that the test does without where they cannot be loaded; any other that is missing fails it."},
-    {.name = "expect",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(expect),
-     .read = read_expect,
-     .schema = "{\"$ref\":\"#/$defs/test_expect\"}",
+    {"expect", RV_KEY_CUSTOM, AT(expect), .read = read_expect, .schema = "{\"$ref\":\"#/$defs/test_expect\"}",
      .doc = "What must come of it."},
 };
-static const struct rv_key_table test_table = {
+const struct rv_key_table rv_test_table = {
     .name = "test",
     .title = "A test of the pipeline",
     .keys = test_keys,
     .n_keys = RV_COUNT(test_keys),
 };
-
-const struct rv_key_table *rv_test_table(void)
-{
-    return &test_table;
-}
 
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {

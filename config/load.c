@@ -16,19 +16,11 @@ static const struct rv_term merges[] = {
 static const struct rv_term_list merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
 
 static const struct rv_key state_field_keys[] = {
-    {.name = "key",
-     .type = RV_KEY_STR,
-     .offset = offsetof(struct rv_state_field, key),
-     .required = true,
-     .doc = "An output key."},
-    {.name = "merge",
-     .type = RV_KEY_TERM,
-     .offset = offsetof(struct rv_state_field, merge),
-     .terms = &merge_list,
-     .default_text = "\"replace\"",
+    {"key", RV_KEY_STR, offsetof(struct rv_state_field, key), .required = true, .doc = "An output key."},
+    {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &merge_list, .default_text = "\"replace\"",
      .doc = "How a new output joins what is there."},
 };
-static const struct rv_key_table state_field_table = {
+const struct rv_key_table rv_state_field_table = {
     .name = "state_field",
     .title = "A field of the state: gathers a stage's outputs across loops",
     .keys = state_field_keys,
@@ -36,27 +28,14 @@ static const struct rv_key_table state_field_table = {
 };
 
 static const struct rv_key edge_limit_keys[] = {
-    {.name = "from",
-     .type = RV_KEY_STR,
-     .offset = offsetof(struct rv_edge_limit, from_name),
-     .required = true,
-     .src_offset = offsetof(struct rv_edge_limit, from_src),
-     .doc = "The stage that is left."},
-    {.name = "to",
-     .type = RV_KEY_STR,
-     .offset = offsetof(struct rv_edge_limit, to_name),
-     .required = true,
-     .src_offset = offsetof(struct rv_edge_limit, to_src),
-     .doc = "The stage that is entered."},
-    {.name = "max_count",
-     .type = RV_KEY_INT,
-     .offset = offsetof(struct rv_edge_limit, max_count),
-     .required = true,
-     .min = 1,
-     .max = MAX_BOUND,
+    {"from", RV_KEY_STR, offsetof(struct rv_edge_limit, from_name), .required = true,
+     .src_offset = offsetof(struct rv_edge_limit, from_src), .doc = "The stage that is left."},
+    {"to", RV_KEY_STR, offsetof(struct rv_edge_limit, to_name), .required = true,
+     .src_offset = offsetof(struct rv_edge_limit, to_src), .doc = "The stage that is entered."},
+    {"max_count", RV_KEY_INT, offsetof(struct rv_edge_limit, max_count), .required = true, .min = 1, .max = MAX_BOUND,
      .doc = "How often a run may go this way; once more ends it."},
 };
-static const struct rv_key_table edge_limit_table = {
+const struct rv_key_table rv_edge_limit_table = {
     .name = "edge_limit",
     .title = "A limit of one way between two stages",
     .keys = edge_limit_keys,
@@ -64,15 +43,9 @@ static const struct rv_key_table edge_limit_table = {
 };
 
 static const struct rv_key response_keys[] = {
-    {.name = "output_key",
-     .type = RV_KEY_STR,
-     .offset = offsetof(struct rv_response_place, output_key),
-     .default_text = "\"integration\"",
+    {"output_key", RV_KEY_STR, offsetof(struct rv_response_place, output_key), .default_text = "\"integration\"",
      .doc = "The output that has the final response."},
-    {.name = "field",
-     .type = RV_KEY_STR,
-     .offset = offsetof(struct rv_response_place, field),
-     .default_text = "\"final_response\"",
+    {"field", RV_KEY_STR, offsetof(struct rv_response_place, field), .default_text = "\"final_response\"",
      .doc = "Its field; a string."},
 };
 
@@ -142,60 +115,34 @@ static void read_state(struct rv_key_reader *r, const struct rv_node *node, void
     }
 
 static const struct rv_key pipeline_keys[] = {
-    {.name = "name", .type = RV_KEY_STR, .offset = AT(name), .required = true, .doc = "The pipeline's name."},
+    {"name", RV_KEY_STR, AT(name), .required = true, .doc = "The pipeline's name."},
     NAME(description, "What it is for, in a sentence."),
     SECTION("capabilities", "256",
             "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"$ref\":\"#/$defs/capability\"}]}",
             rv_read_capabilities, "Plugins that bring tools, hooks, policies, prompts and providers."),
-    {.name = "models",
-     .type = RV_KEY_CUSTOM,
-     .read = rv_read_models,
+    {"models", RV_KEY_CUSTOM, .read = rv_read_models,
      .schema = "{\"type\":\"object\",\"maxProperties\":256,\"additionalProperties\":{\"anyOf\":[{\"type\":\"string\","
                "\"pattern\":\"^[^:]+:.|^scripted$|\\\\$\\\\{\"},{\"$ref\":\"#/$defs/model\"}]}}",
      .doc = "Map from role to provider:model, or to a map."},
     SECTION("agents", "10000", "{\"$ref\":\"#/$defs/agent\"}", rv_read_agents, "The stages."),
-    {.name = "default_run_mode",
-     .type = RV_KEY_TERM,
-     .offset = AT(default_run_mode),
-     .term_list = "run_mode",
+    {"default_run_mode", RV_KEY_TERM, AT(default_run_mode), .term_list = "run_mode",
      .doc = "How stages follow each other; unset: sequential."},
     BOUND(max_iterations, "3", "Loop-backs a run may make."),
     BOUND(max_llm_calls, "10", "Model calls a run may make."),
     BOUND(max_agent_hops, "21", "Stage visits a run may make."),
-    {.name = "budget",
-     .type = RV_KEY_CUSTOM,
-     .read = rv_read_budget,
-     .src_offset = AT(budget_src),
+    {"budget", RV_KEY_CUSTOM, .read = rv_read_budget, .src_offset = AT(budget_src),
      .schema = "{\"$ref\":\"#/$defs/budget\"}",
      .doc = "What a run may cost; every model that it can ask needs a price then."},
-    {.name = "default_timeout_seconds",
-     .type = RV_KEY_INT,
-     .offset = AT(default_timeout_seconds),
-     .min = 1,
-     .max = 31536000,
-     .default_text = "300",
-     .doc = "Deadline of one stage visit, where the stage has none of its own."},
+    {"default_timeout_seconds", RV_KEY_INT, AT(default_timeout_seconds), .min = 1, .max = 31536000,
+     .default_text = "300", .doc = "Deadline of one stage visit, where the stage has none of its own."},
     SECTION("edge_limits", "10000", "{\"$ref\":\"#/$defs/edge_limit\"}", read_edge_limits,
             "Limits of single ways between stages."),
     NAME(schema_dir, "Folder of the documents of declared agents, relative to the pipeline's; unset: none."),
-    {.name = "max_delegation_depth",
-     .type = RV_KEY_INT,
-     .offset = AT(max_delegation_depth),
-     .min = 0,
-     .max = 16,
-     .default_text = "3",
+    {"max_delegation_depth", RV_KEY_INT, AT(max_delegation_depth), .min = 0, .max = 16, .default_text = "3",
      .doc = "How many agents may be asked below a stage, one by the other; 0: none."},
-    {.name = "max_delegation_repeats",
-     .type = RV_KEY_INT,
-     .offset = AT(max_delegation_repeats),
-     .min = 1,
-     .max = 16,
-     .default_text = "2",
+    {"max_delegation_repeats", RV_KEY_INT, AT(max_delegation_repeats), .min = 1, .max = 16, .default_text = "2",
      .doc = "How often one agent may stand in such a chain."},
-    {.name = "child_text",
-     .type = RV_KEY_TERM,
-     .offset = AT(child_text),
-     .terms = &rv_child_text_list,
+    {"child_text", RV_KEY_TERM, AT(child_text), .terms = &rv_child_text_list,
      .doc = "The child_text of agents where neither the stage nor the document says one; unset: final."},
     NAME(clarification_resume_stage, "Stage to go on with after a clarification; unset: the same."),
     NAME(confirmation_resume_stage,
@@ -203,16 +150,11 @@ static const struct rv_key pipeline_keys[] = {
          "output that was shown; after any other question the same stage."),
     NAME(agent_review_resume_stage, "Stage to go on with after a review; unset: the same."),
     NAME(agent_review_reject_stage, "Stage to go on with after a rejected review; unset: the run ends."),
-    {.name = "prompts",
-     .type = RV_KEY_CUSTOM,
-     .read = rv_read_prompts,
+    {"prompts", RV_KEY_CUSTOM, .read = rv_read_prompts,
      .schema = "{\"type\":\"object\",\"maxProperties\":4096,\"additionalProperties\":{\"anyOf\":[{\"type\":\"string\"},"
                "{\"$ref\":\"#/$defs/prompt\"}]}}",
      .doc = "Map from key to a text with {{name}} placeholders, or to a file."},
-    {.name = "execution",
-     .type = RV_KEY_CUSTOM,
-     .read = rv_read_execution,
-     .schema = "{\"$ref\":\"#/$defs/execution\"}",
+    {"execution", RV_KEY_CUSTOM, .read = rv_read_execution, .schema = "{\"$ref\":\"#/$defs/execution\"}",
      .doc = "Global knobs."},
     SECTION("state", "1024", "{\"$ref\":\"#/$defs/state_field\"}", read_state,
             "What is gathered across loops, and how."),
@@ -220,40 +162,18 @@ static const struct rv_key pipeline_keys[] = {
     KEY_LIST(retry_clear, "Outputs that a loop-back deletes; unset: plan, arbiter, execution, synthesizer, critic."),
     KEY_LIST(stage_reset, "Outputs that `reeve fn advance_stage` deletes before the next part of the work; unset: "
                           "plan, execution, critic."),
-    {.name = "response",
-     .type = RV_KEY_MAP,
-     .offset = AT(response),
-     .keys = response_keys,
-     .n_keys = RV_COUNT(response_keys),
+    {"response", RV_KEY_MAP, AT(response), .keys = response_keys, .n_keys = RV_COUNT(response_keys),
      .doc = "Where the final response is."},
-    {.name = "mock",
-     .type = RV_KEY_BOOL,
-     .offset = AT(mock),
-     .default_text = "false",
+    {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false",
      .doc = "Use every stage's mock_handler, where it has one."},
     SECTION("tests", "4096", "{\"$ref\":\"#/$defs/test\"}", rv_read_tests, "Tests of the pipeline."),
 };
-static const struct rv_key_table pipeline_table = {
+const struct rv_key_table rv_pipeline_table = {
     .name = "pipeline",
     .title = "A pipeline: the whole file",
     .keys = pipeline_keys,
     .n_keys = RV_COUNT(pipeline_keys),
 };
-
-const struct rv_key_table *rv_pipeline_table(void)
-{
-    return &pipeline_table;
-}
-
-const struct rv_key_table *rv_edge_limit_table(void)
-{
-    return &edge_limit_table;
-}
-
-const struct rv_key_table *rv_state_field_table(void)
-{
-    return &state_field_table;
-}
 
 /* --- The steps --- */
 
@@ -313,8 +233,10 @@ static void keep_given_models(struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_agents, rv_check_declared, rv_check_pipeline, rv_check_cycles,
-        rv_check_budget, rv_check_prompts,  rv_check_tests,
+        rv_check_stages,
+        rv_check_budget,
+        rv_check_prompts,
+        rv_check_tests,
     };
 
     keep_given_models(l);

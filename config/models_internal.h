@@ -40,6 +40,5 @@ struct raw_model {
 };
 /** Is that one of the keys whose values go to the provider? */
 bool rv_model_key_is_sent(rv_str name);
-bool rv_model_key_is_int(rv_str name);
 
 #endif

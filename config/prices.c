@@ -9,12 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/config_internal.h"
 #include "config/models_internal.h"
 
 #define MAX_ROWS   10000
 #define MAX_WINDOW 1e9
 
-int64_t rv_micro_usd_down(double usd)
+/* what is less than a micro-dollar is left out */
+static int64_t micro_usd_down(double usd)
 {
     return (int64_t)floor(usd * 1e6 * (1 + 4 * DBL_EPSILON)); /* 0.57 is a little less than it says */
 }
@@ -57,7 +59,7 @@ static const struct rv_key row_keys[] = {
     USD(output, true, 0),
     USD(cached, false, AT(price.has_cached)),
     USD(cache_write, false, AT(price.has_cache_write)),
-    {.name = "window", .type = RV_KEY_INT, .offset = AT(window), .min = 1, .max = MAX_WINDOW},
+    {"window", RV_KEY_INT, AT(window), .min = 1, .max = MAX_WINDOW},
 };
 
 struct raw_table {
@@ -78,11 +80,7 @@ static void take_models(struct rv_key_reader *r, const struct rv_node *node, voi
 static const struct rv_key table_keys[] = {
     {.name = "as_of", .type = RV_KEY_STR, .offset = offsetof(struct raw_table, as_of)},
     {.name = "note", .type = RV_KEY_STR, .offset = offsetof(struct raw_table, note)},
-    {.name = "models",
-     .type = RV_KEY_CUSTOM,
-     .required = true,
-     .offset = offsetof(struct raw_table, models),
-     .read = take_models},
+    {"models", RV_KEY_CUSTOM, .required = true, .offset = offsetof(struct raw_table, models), .read = take_models},
 };
 
 static void read_row(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node)
@@ -255,4 +253,85 @@ void rv_prices_find_built_in(struct rv_loader *l, const char *provider, const ch
 {
     if (is_priced(provider))
         find(l, NULL, provider, model, out);
+}
+
+/* --- The budget of a run: its key, and that everything it can be spent on has a price --- */
+
+struct raw_budget {
+    const char *unused; /* offset 0 */
+    double usd;
+};
+static const struct rv_key budget_keys[] = {
+    {"usd", RV_KEY_FLOAT, offsetof(struct raw_budget, usd), .required = true, .min = 0, .max = RV_MAX_USD,
+     .doc = "US dollars, a micro-dollar at least; what is less is left out."},
+};
+const struct rv_key_table rv_budget_table = {
+    .name = "budget",
+    .title = "What one run may cost, with everything it starts",
+    .keys = budget_keys,
+    .n_keys = RV_COUNT(budget_keys),
+};
+
+void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_pipeline *p = rv_loader_of(r)->p;
+    const struct rv_node *usd = rv_node_get(node, "usd");
+    size_t n_errors = rv_findings_n_errors(r->findings);
+    struct raw_budget raw = {0};
+    const char *outer = r->path;
+
+    (void)target;
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_wrong_type(r, node, "budget", "a map");
+        return;
+    }
+    r->path = "budget.";
+    rv_keys_read(r, node, budget_keys, RV_COUNT(budget_keys), &raw);
+    r->path = outer;
+    if (rv_findings_n_errors(r->findings) > n_errors)
+        return;
+    p->budget_micro_usd = micro_usd_down(raw.usd);
+    p->has_budget = true;
+    if (p->budget_micro_usd < 1)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &usd->src, "a run that may cost nothing can ask no model",
+                        "budget.usd must be at least 0.000001, not %s", usd->text.ptr);
+}
+
+void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used)
+{
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        const struct rv_model_config *m =
+            a->has_llm && !rv_agent_is_unbound(a)
+                ? rv_pipeline_model(p, rv_str_of(a->model.role[0] ? a->model.role : "default"))
+                : NULL;
+
+        if (!m)
+            continue;
+        used[m - p->models] = true;
+        for (size_t k = 0; k < m->fallback.n; k++) /* those of fallbacks are not asked */
+            used[m->fallback_models[k] - p->models] = true;
+    }
+}
+
+void rv_check_budget(struct rv_loader *l)
+{
+    rv_check_more_budget(l, NULL);
+}
+
+void rv_check_more_budget(struct rv_loader *l, const bool *known)
+{
+    bool *used = rv_loader_array(l, l->p->n_models, sizeof *used);
+
+    if (!used || !l->p->has_budget)
+        return;
+    rv_pipeline_mark_used_models(l->p, used);
+    for (size_t i = 0; i < l->p->n_models; i++) {
+        const struct rv_model_config *m = &l->p->models[i];
+
+        if (used[i] && !(known && known[i]) && !m->has_price)
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->src,
+                            "say it, in US dollars for a million tokens: price: {input: 0.4, output: 1.6}",
+                            "model \"%s\": there is a budget, and what this model costs is not known", m->role);
+    }
 }

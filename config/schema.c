@@ -3,12 +3,10 @@
 
 #include "config/config_internal.h"
 
-typedef const struct rv_key_table *(*table_fn)(void);
-
-static const table_fn tables[] = {
-    rv_pipeline_table,    rv_agent_table, rv_rule_table,       rv_edge_limit_table,  rv_budget_table,
-    rv_model_table,       rv_price_table, rv_prompt_table,     rv_capability_table,  rv_execution_table,
-    rv_state_field_table, rv_test_table,  rv_test_input_table, rv_test_expect_table, rv_test_error_table,
+static const struct rv_key_table *const tables[] = {
+    &rv_pipeline_table,    &rv_agent_table, &rv_rule_table,       &rv_edge_limit_table,  &rv_budget_table,
+    &rv_model_table,       &rv_price_table, &rv_prompt_table,     &rv_capability_table,  &rv_execution_table,
+    &rv_state_field_table, &rv_test_table,  &rv_test_input_table, &rv_test_expect_table, &rv_test_error_table,
 };
 
 static void write_table(const struct rv_key_table *table, rv_jw *w)
@@ -18,10 +16,7 @@ static void write_table(const struct rv_key_table *table, rv_jw *w)
     rv_jw_kv_text(w, "description", table->title);
     rv_jw_key(w, "allOf");
     rv_jw_arr(w);
-    if (table->is_open)
-        rv_keys_write_open_schema(table->keys, table->n_keys, w);
-    else
-        rv_keys_write_schema(table->keys, table->n_keys, w);
+    rv_keys_write_schema(table->keys, table->n_keys, w);
     if (table->more) {
         rv_buf more = RV_BUF_INIT(4096);
         rv_buf_printf(&more, "{%s}", table->more);
@@ -43,7 +38,7 @@ void rv_pipeline_write_schema(rv_jw *w)
     rv_jw_key(w, "$defs");
     rv_jw_obj(w);
     for (size_t i = 0; i < RV_COUNT(tables); i++)
-        write_table(tables[i](), w);
+        write_table(tables[i], w);
     rv_jw_obj_end(w);
     rv_jw_obj_end(w);
 }
@@ -54,13 +49,13 @@ void rv_pipeline_write_reference(rv_buf *b)
                 "# Keys of a pipeline\n\nA pipeline is one YAML file. Unknown keys, wrong types and unknown words are "
                 "errors.\n");
     for (size_t i = 0; i < RV_COUNT(tables); i++) {
-        const struct rv_key_table *table = tables[i]();
+        const struct rv_key_table *table = tables[i];
 
         rv_buf_printf(b, "\n## %s\n\n%s.\n\n", table->name, table->title);
         rv_keys_write_markdown(table->keys, table->n_keys, b);
         for (size_t k = 0; k < table->n_keys; k++) {
             const struct rv_key *key = &table->keys[k];
-            if (key->type != RV_KEY_MAP || key->keys == rv_price_table()->keys)
+            if (key->type != RV_KEY_MAP || key->keys == rv_price_table.keys)
                 continue;
             rv_buf_printf(b, "\n### %s.%s\n\n", table->name, key->name);
             rv_keys_write_markdown(key->keys, key->n_keys, b);

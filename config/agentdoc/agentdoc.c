@@ -1,8 +1,320 @@
-/* A document from its text to the end of its life. */
+/* A document from its text to the end of its life: text, tree, fields, and what holds between them. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/agentdoc/agentdoc.h"
 #include "config/agentdoc/agentdoc_internal.h"
+
+/* --- Findings that say what was probably meant --- */
+
+#define MAX_SAID 2048 /* bytes of a finding or a hint */
+
+void rv_agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, const struct rv_src *src,
+                      const char *near, const char *otherwise, const char *fmt, ...)
+{
+    rv_buf text = RV_BUF_INIT(MAX_SAID);
+    rv_buf hint = RV_BUF_INIT(MAX_SAID);
+    va_list args;
+
+    va_start(args, fmt);
+    rv_buf_vprintf(&text, fmt, args);
+    va_end(args);
+    if (near)
+        rv_buf_printf(&hint, "did you mean \"%s\"?", near);
+    if (text.rc == RV_E_NOMEM || hint.rc == RV_E_NOMEM)
+        r->keys.rc = RV_E_NOMEM;
+    else
+        rv_keys_finding(&r->keys, severity, src, near ? rv_buf_cstr(&hint) : otherwise, "%s", rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    rv_buf_fini(&hint);
+}
+
+const char *rv_agentdoc_listed(struct rv_agentdoc_reading *r, const char *intro, const char *const *names, size_t n)
+{
+    rv_buf text = RV_BUF_INIT(MAX_SAID);
+    char *copy = NULL;
+
+    rv_buf_puts(&text, intro);
+    for (size_t i = 0; i < n; i++)
+        rv_buf_printf(&text, "%s%s", i > 0 ? ", " : "", names[i]);
+    if (text.rc == 0)
+        copy = rv_arena_dup(r->keys.arena, rv_buf_str(&text));
+    if (!copy)
+        r->keys.rc = RV_E_NOMEM;
+    rv_buf_fini(&text);
+    return copy;
+}
+
+/* --- Its text as a tree of nodes --- */
+
+/* JSON is YAML, mostly: where libyaml would refuse it or read other values
+ * than JSON has (surrogate pairs, tabs, U+0085 in a string), the values are those of JSON. Then only the file has a
+ * place. */
+
+/* Whether YAML has the same values: then its places are of use. */
+static int read_by_yaml(rv_str text, const char *name, json_object *wanted, rv_yaml **out, rv_err **err)
+{
+    rv_findings *ignored = rv_findings_new();
+    json_object *got = NULL;
+    rv_yaml *yaml = NULL;
+    int rc;
+
+    if (!ignored)
+        return RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", name);
+    rc = rv_yaml_parse(text, name, ignored, &yaml, err);
+    rv_findings_free(ignored);
+    if (rc == 0 && yaml && rv_yaml_root(yaml)) {
+        rv_err *why = NULL;
+        rc = rv_node_to_json(rv_yaml_root(yaml), &got, &why);
+        if (rc == RV_E_NOMEM)
+            rc = RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", name);
+        else if (rc == 0 && rv_json_equal(got, wanted)) {
+            *out = yaml;
+            yaml = NULL;
+        } else {
+            rc = 0;
+        }
+        rv_err_free(why);
+    }
+    json_object_put(got);
+    rv_yaml_free(yaml);
+    return rc;
+}
+
+/* *root stays NULL when the text is not a JSON object. */
+static int read_json(rv_str text, const char *name, struct rv_agentdoc_owner *owner, const struct rv_node **root,
+                     rv_err **err)
+{
+    struct rv_json_opts opts = {.max_bytes = RV_AGENTDOC_MAX_BYTES, .max_depth = RV_YAML_MAX_DEPTH};
+    struct rv_src src = {rv_arena_dup(owner->arena, rv_str_of(name)), 1, 1};
+    json_object *v = NULL;
+    rv_err *why = NULL;
+    int rc = src.file ? rv_json_parse(text, &opts, &v, &why) : RV_E_NOMEM;
+
+    rv_err_free(why);
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", name);
+    if (rc < 0)
+        return 0; /* YAML's messages have places */
+    rc = read_by_yaml(text, name, v, &owner->yaml, err);
+    if (rc == 0 && owner->yaml)
+        *root = rv_yaml_root(owner->yaml);
+    else if (rc == 0)
+        *root = rv_node_of_json(v, &src, owner->arena);
+    json_object_put(v);
+    return rc < 0 || *root ? rc : RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", name);
+}
+
+static void check_text(const struct rv_node *node, bool is_key, rv_findings *findings)
+{
+    const char *fault = NULL;
+
+    if (node->text.len > 0 && memchr(node->text.ptr, 0, node->text.len))
+        fault = "has a NUL character"; /* as YAML's reader has it: JSON must not bring in more */
+    else if (is_key && node->text.len > RV_AGENTDOC_MAX_KEY)
+        fault = "is too long";
+    if (fault)
+        rv_findings_add(findings, RV_SEVERITY_ERROR, &node->src, NULL, "agent: the %s \"%.40s\" %s",
+                        is_key ? "key" : "string", node->text.ptr, fault);
+}
+
+/* Bytes of all texts; faults of single ones are findings. */
+static size_t measure(const struct rv_node *node, rv_findings *findings)
+{
+    size_t sum = node->text.len + 8;
+
+    check_text(node, false, findings);
+    for (size_t i = 0; i < node->n && sum <= RV_AGENTDOC_MAX_TREE; i++) {
+        if (node->keys) {
+            sum += node->keys[i]->text.len;
+            check_text(node->keys[i], true, findings);
+        }
+        sum += measure(node->items[i], findings);
+    }
+    return sum;
+}
+
+/* text as a tree: YAML, or strict JSON that YAML would read otherwise. *root NULL: findings say why. */
+static int source(rv_str text, const char *name, rv_findings *findings, struct rv_agentdoc_owner *owner,
+                  const struct rv_node **root, rv_err **err)
+{
+    rv_str start = rv_str_trim(text);
+    size_t n_before = rv_findings_n_errors(findings);
+    int rc = 0;
+
+    *root = NULL;
+    if (start.len > 0 && start.ptr[0] == '{')
+        rc = read_json(text, name, owner, root, err);
+    if (rc == 0 && !*root) {
+        rc = rv_yaml_parse(text, name, findings, &owner->yaml, err);
+        if (rc == 0 && owner->yaml)
+            *root = rv_yaml_root(owner->yaml);
+    }
+    if (rc < 0 || (!*root && rv_findings_n_errors(findings) > n_before))
+        return rc;
+    if (!*root || (*root)->kind != RV_NODE_MAP) {
+        struct rv_src src = {name, 1, 1};
+        rv_findings_add(findings, RV_SEVERITY_ERROR, *root ? &(*root)->src : &src,
+                        "begin with `name:` and `description:`", "an agent document must be a map, not %s",
+                        *root ? rv_node_kind_text((*root)->kind) : "empty");
+        *root = NULL;
+        return rv_findings_check(findings, err);
+    }
+    if (measure(*root, findings) > RV_AGENTDOC_MAX_TREE)
+        return RV_FAIL(err, RV_E_LIMIT,
+                       "the agent document \"%s\" has more than %zu bytes with its aliases written out", name,
+                       RV_AGENTDOC_MAX_TREE);
+    return 0;
+}
+
+/* --- Words of whose text is shown and kept when agents ask each other --- */
+
+#define RV_CHILD_TEXT_WORD(n, t, m) [RV_CHILD_TEXT_##n] = (t),
+static const char *const words[] = {RV_CHILD_TEXTS(RV_CHILD_TEXT_WORD)};
+
+const char *rv_child_text_text(enum rv_child_text how)
+{
+    return words[how];
+}
+
+int rv_child_text_of(rv_str word)
+{
+    for (int i = 0; i < RV_N_CHILD_TEXTS; i++)
+        if (rv_str_is(word, words[i]))
+            return i;
+    return RV_UNSET;
+}
+
+/* --- The gathered fields into the document, and what holds between them --- */
+
+static void read_field(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
+{
+    const struct rv_agentdoc_key *row = f->row;
+    char *base = (char *)r->doc;
+
+    if (f->value->kind == RV_NODE_NULL && row->null_is_unset)
+        return;
+    if (f->value->kind == RV_NODE_NULL) {
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, "leave the key out to get its default",
+                        "%s must not be null", row->name);
+        return;
+    }
+    switch (row->kind) {
+    case RV_AGENTDOC_TEXT:
+        rv_agentdoc_text(r, f->value, row->name, (const char **)(void *)(base + row->offset));
+        break;
+    case RV_AGENTDOC_BOOL:
+        rv_agentdoc_bool(r, f->value, row->name, (bool *)(void *)(base + row->offset));
+        break;
+    case RV_AGENTDOC_INT:
+        rv_agentdoc_int(r, f->value, row->name, row->min, (int64_t *)(void *)(base + row->offset));
+        break;
+    case RV_AGENTDOC_CUSTOM:
+        row->read(r, f);
+        break;
+    }
+    if (row->src_offset)
+        memcpy(base + row->src_offset, &f->value->src, sizeof f->value->src);
+}
+
+static bool has_field(const struct rv_agentdoc_reading *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (r->fields[i].row && strcmp(r->fields[i].row->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void warn(struct rv_agentdoc_reading *r, const struct rv_src *src, const char *hint, const char *text)
+{
+    rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, src, hint, "%s", text);
+}
+
+static const struct rv_node *value_of(const struct rv_agentdoc_reading *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (r->fields[i].row && strcmp(r->fields[i].row->name, name) == 0)
+            return r->fields[i].value;
+    return NULL;
+}
+
+/* p8 W37: what the map names must be there to be passed on. */
+static void check_chain(struct rv_agentdoc_reading *r)
+{
+    const struct rv_node *map = value_of(r, "chained_map");
+    const char **names;
+    size_t n = r->properties && r->properties->kind == RV_NODE_MAP ? r->properties->n : 0;
+
+    if (r->doc->chained_tool && !r->doc->structured_output)
+        warn(r, &r->doc->chained_src, "set structured_output: true",
+             "chained_tool is only called with structured output");
+    if (!map || map->kind != RV_NODE_MAP)
+        return;
+    if (!r->doc->chained_tool)
+        warn(r, &map->src, "name the tool in chained_tool", "chained_map has no effect without chained_tool");
+    names = rv_agentdoc_room(r, n, sizeof *names);
+    if (!names)
+        return;
+    for (size_t i = 0; i < n; i++)
+        names[i] = r->properties->keys[i]->text.ptr;
+    for (size_t i = 0; i < map->n; i++) {
+        const struct rv_node *key = map->keys[i];
+        if (!rv_node_get(r->properties, key->text.ptr))
+            rv_agentdoc_near(r, RV_SEVERITY_ERROR, &key->src, rv_nearest(key->text, names, n), NULL,
+                             "chained_map: no property is called \"%s\"", key->text.ptr);
+    }
+}
+
+/* A router that names itself leads nowhere: a person would be shown its choice instead of an answer. */
+static void check_routing(struct rv_agentdoc_reading *r)
+{
+    const struct rv_node *map = value_of(r, "routing");
+    const struct rv_str_list *routes = &r->doc->routes;
+    const char *name = r->doc->name, *fallback = r->doc->routing_fallback;
+
+    if (!name || !map || map->kind != RV_NODE_MAP)
+        return;
+    for (size_t i = 0; i < routes->n; i++)
+        if (strcmp(routes->items[i], name) == 0)
+            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &routes->srcs[i], "list the agents that answer",
+                            "routing.agents has \"%.60s\" itself: a router answers nobody", name);
+    if (fallback && strcmp(fallback, name) == 0)
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &rv_node_get(map, "fallback")->src,
+                        "name an agent that answers, or leave it out: then it is " RV_AGENTDOC_FALLBACK,
+                        "routing.fallback is \"%.60s\" itself: a router answers nobody", name);
+    if (!fallback && strcmp(name, RV_AGENTDOC_FALLBACK) == 0)
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->src, "add `fallback:` with an agent that answers",
+                        "routing.fallback is %s unless told, which is this agent", RV_AGENTDOC_FALLBACK);
+}
+
+static void check_together(struct rv_agentdoc_reading *r)
+{
+    if (!has_field(r, "name"))
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &r->doc->src, "add `name:` with one word", "name is required");
+    if (!has_field(r, "description"))
+        warn(r, &r->doc->src, "write it, or say `description: \"\"`", "there is no description: the prompt is empty");
+    if (r->doc->structured_output && (!r->properties || (r->properties->kind == RV_NODE_MAP && r->properties->n == 0)))
+        warn(r, r->properties ? &r->properties->src : &r->doc->src, "add the fields of the output as properties",
+             "structured_output has no effect without properties");
+    check_chain(r);
+    check_routing(r);
+}
+
+/* The fields' values into the document; then what holds between them. */
+static void read_fields(struct rv_agentdoc_reading *r)
+{
+    for (size_t i = 0; i < r->n_fields && r->keys.rc == 0; i++)
+        if (r->fields[i].row)
+            read_field(r, &r->fields[i]);
+    if (r->keys.rc == 0)
+        rv_agentdoc_read_resources(r);
+    if (r->keys.rc == 0)
+        rv_agentdoc_check_schema(r);
+    if (r->keys.rc == 0)
+        check_together(r);
+}
+
+/* --- Its life --- */
 
 #define MAX_ARENA ((size_t)64 << 20) /* the caps on text, tree and tools end long before */
 
@@ -79,7 +391,7 @@ static int read_root(struct rv_agentdoc_owner *owner, const struct rv_node *root
     owner->doc.src = root->src;
     rv_agentdoc_gather(&r, root);
     if (r.keys.rc == 0)
-        rv_agentdoc_read_fields(&r);
+        read_fields(&r);
     if (r.keys.rc < 0)
         return RV_FAIL(err, r.keys.rc, "read the agent document \"%s\"", name);
     int rc = rv_agentdoc_flatten(&r, err);
@@ -112,34 +424,18 @@ int rv_agentdoc_parse(rv_str text, const char *name, rv_findings *findings, stru
     owner = new_owner();
     if (!owner)
         return RV_FAIL(err, RV_E_NOMEM, "read the agent document \"%s\"", name);
-    int rc = rv_agentdoc_source(text, name, findings, owner, &root, err);
+    int rc = source(text, name, findings, owner, &root, err);
     if (rc == 0 && root)
         rc = read_root(owner, root, name, findings, err);
     return hand_out(owner, rc, findings, n_before, out, err);
 }
 
-/* The first error of the list as an error value. */
-static int first_error(const rv_findings *findings, const char *name, rv_err **err)
+/* Findings as an error: the first one. */
+static int fail_findings(rv_findings *findings, const char *name, rv_err **err)
 {
-    size_t n = rv_findings_n(findings);
+    int rc = rv_findings_first_error(findings, err);
 
-    for (size_t i = 0; i < n; i++) {
-        struct rv_finding x = rv_findings_at(findings, i);
-        if (x.severity == RV_SEVERITY_WARNING)
-            continue;
-        int rc = RV_FAIL_AT(err, &x.src, RV_E_INVALID, "%s", x.text);
-        if (x.hint)
-            rv_err_hint(err, "%s", x.hint);
-        return rc;
-    }
-    return RV_FAIL(err, RV_E_INVALID, "the agent document \"%s\" has more faults than are kept", name);
-}
-
-/* Findings as an error. */
-static int found(rv_findings *findings, const char *name, rv_err **err)
-{
-    rv_findings_sort(findings);
-    return first_error(findings, name, err);
+    return rc < 0 ? rc : RV_FAIL(err, RV_E_INVALID, "the agent document \"%s\" has more faults than are kept", name);
 }
 
 int rv_agentdoc_read(rv_str text, const char *name, struct rv_agentdoc **out, rv_err **err)
@@ -152,7 +448,7 @@ int rv_agentdoc_read(rv_str text, const char *name, struct rv_agentdoc **out, rv
         return RV_FAIL(err, RV_E_NOMEM, "read the agent document \"%s\"", name);
     rc = rv_agentdoc_parse(text, name, findings, &d, err);
     if (rc == 0 && !d)
-        rc = found(findings, name, err);
+        rc = fail_findings(findings, name, err);
     rv_findings_free(findings);
     if (rc == 0)
         *out = d;
@@ -172,7 +468,7 @@ int rv_agentdoc_of_value(json_object *flat, const char *name, struct rv_agentdoc
     if (owner)
         rc = hand_out(owner, rc, findings, 0, &d, err);
     if (rc == 0 && !d)
-        rc = found(findings, name, err);
+        rc = fail_findings(findings, name, err);
     rv_findings_free(findings);
     if (rc == 0)
         *out = d;

@@ -56,7 +56,6 @@ struct rv_agentdoc {
     const char *model_text; /* as it was written; NULL: none */
     bool model_overrides;   /* it was given as override_model: wins over what is asked for */
     bool has_temperature;
-    bool no_temperature; /* of a changed copy: none is sent, whatever else says one */
     double temperature;
     int64_t max_tokens;     /* 0: not given */
     int64_t max_iterations; /* a cap on model requests; 0: not given */
@@ -103,21 +102,10 @@ void rv_agentdoc_write_yaml(const struct rv_agentdoc *d, rv_buf *out);
 void rv_agentdoc_write_schema(rv_jw *w);
 void rv_agentdoc_write_reference(rv_buf *out);
 
-/* --- Changes to a copy --- */
-struct rv_agentdoc_changes {
-    const char *model; /* NULL: as it is */
-    bool has_temperature;
-    bool no_temperature; /* null was given: none is sent */
-    double temperature;
-    int64_t max_iterations;           /* 0: as it is */
-    struct rv_agentdoc_limits limits; /* 0: as it is */
-    /** AGENT_MODEL, AGENT_TEMPERATURE, AGENT_MAX_ITERATIONS, AGENT_REQUEST_LIMIT, AGENT_TOTAL_TOKENS_LIMIT,
-     *  AGENT_TOOL_CALLS_LIMIT: below what is given above, over what the document has. NULL: not asked. */
-    const char *(*env)(void *self, const char *name);
-    void *self;
-};
-/** RV_E_INVALID names an environment variable that is not a number. */
-RV_MUST_CHECK int rv_agentdoc_with(const struct rv_agentdoc *d, const struct rv_agentdoc_changes *c,
-                                   struct rv_agentdoc **out, rv_err **err);
+/** A copy with what the environment says in place of the document: AGENT_MODEL (for override_model, too),
+ *  AGENT_TEMPERATURE, AGENT_MAX_ITERATIONS, AGENT_REQUEST_LIMIT, AGENT_TOTAL_TOKENS_LIMIT, AGENT_TOOL_CALLS_LIMIT. Its
+ *  src.file says so. *out NULL: none of them is set. RV_E_INVALID names a variable with a wrong value. */
+RV_MUST_CHECK int rv_agentdoc_with_env(const struct rv_agentdoc *d, const char *(*env)(void *self, const char *name),
+                                       void *self, struct rv_agentdoc **out, rv_err **err);
 
 #endif

@@ -57,15 +57,10 @@ struct rv_agentdoc_limit_key {
 };
 extern const struct rv_agentdoc_limit_key rv_agentdoc_limit_keys[RV_AGENTDOC_LIMITS];
 
-/** text as a tree: YAML, or strict JSON that YAML would read otherwise. *root NULL: findings say why. */
-RV_MUST_CHECK int rv_agentdoc_source(rv_str text, const char *name, rv_findings *findings,
-                                     struct rv_agentdoc_owner *owner, const struct rv_node **root, rv_err **err);
 /** rv_agentdoc_read() of a flat document that is a value already. */
 RV_MUST_CHECK int rv_agentdoc_of_value(json_object *flat, const char *name, struct rv_agentdoc **out, rv_err **err);
 /** Which form it has, and its keys as fields of the flat one. */
 void rv_agentdoc_gather(struct rv_agentdoc_reading *r, const struct rv_node *root);
-/** The fields' values into the document; then what holds between them. */
-void rv_agentdoc_read_fields(struct rv_agentdoc_reading *r);
 
 /* Values of any kind that stands for the wanted one (sheet p8 1.1). False: a finding says why not. */
 bool rv_agentdoc_text(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
@@ -77,8 +72,6 @@ bool rv_agentdoc_number(struct rv_agentdoc_reading *r, const struct rv_node *nod
 bool rv_agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
 /** A text as a number: as Python's float() takes it, without underscores, "inf" and "nan". RV_E_INVALID, RV_E_NOMEM. */
 int rv_agentdoc_text_number(rv_str text, double *out);
-/** The same for whole numbers. */
-int rv_agentdoc_text_int(rv_str text, int64_t *out);
 /** A finding whose hint is `did you mean "near"?`, or `otherwise` when nothing is near (NULL: no hint then). */
 void rv_agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, const struct rv_src *src,
                       const char *near, const char *otherwise, const char *fmt, ...) RV_PRINTF(6, 7);
@@ -90,17 +83,6 @@ void rv_agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agent
 /** `resources`, behind the tools. */
 void rv_agentdoc_read_resources(struct rv_agentdoc_reading *r);
 /* For both of them. */
-/** Room for n more tools; false: a finding says why not. */
-bool rv_agentdoc_tool_room(struct rv_agentdoc_reading *r, size_t n, const struct rv_src *src);
-bool rv_agentdoc_has_tool(const struct rv_agentdoc_reading *r, const char *name);
-void rv_agentdoc_add_tool(struct rv_agentdoc_reading *r, const struct rv_agentdoc_tool *tool);
-bool rv_agentdoc_read_uri(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
-void rv_agentdoc_warn_of_keys(struct rv_agentdoc_reading *r, const struct rv_node *map, const char *const *names,
-                              size_t n);
-/** server, mcp_server and description. */
-void rv_agentdoc_read_common(struct rv_agentdoc_reading *r, const struct rv_node *item, struct rv_agentdoc_tool *tool);
-/** Where messages about item i are; false: out of memory. */
-bool rv_agentdoc_set_path(struct rv_agentdoc_reading *r, rv_buf *path, const char *key, size_t i);
 /** The value of a key; NULL: absent or null. */
 const struct rv_node *rv_agentdoc_set(const struct rv_node *map, const char *key);
 void rv_agentdoc_read_limits(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
@@ -110,8 +92,6 @@ void rv_agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agent
 
 /** properties, required and $defs: every schema has the shape of one, every reference leads somewhere. */
 void rv_agentdoc_check_schema(struct rv_agentdoc_reading *r);
-/** Check the $ref of one schema; rewrite it if it points into `definitions`. */
-void rv_agentdoc_check_ref(struct rv_agentdoc_reading *r, struct rv_node *ref);
 
 /** The whole flat document as a tree; properties, required, defs and chained_map borrow from it. */
 RV_MUST_CHECK int rv_agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err);

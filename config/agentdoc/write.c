@@ -1,7 +1,350 @@
-/* The document as text, and what can be said of all documents: the JSON Schema and the reference page. */
+/* A document as a flat tree and as text; and what holds for all documents: the JSON Schema and the reference page. */
+#include <json-c/linkhash.h>
 #include <string.h>
 
 #include "config/agentdoc/agentdoc_internal.h"
+
+/* --- The flat document as a tree --- */
+
+/* Scalars are written from what was read, so that "0.5" is 0.5 in it; schemas and further
+ * keys stand as they were given. */
+
+/* What the table writes of the keys first..last, as members of out. */
+static int add_written(const struct rv_agentdoc *d, const struct rv_agentdoc_key *row, json_object *out, rv_err **err)
+{
+    const char *base = (const char *)d;
+    rv_buf text = RV_BUF_INIT(2 * RV_AGENTDOC_MAX_TREE);
+    rv_jw w = rv_jw_on(&text);
+    json_object *member = NULL;
+    const char *s = NULL;
+    bool b;
+    int64_t i;
+    int rc;
+
+    rv_jw_obj(&w);
+    switch (row->kind) {
+    case RV_AGENTDOC_TEXT:
+        memcpy(&s, base + row->offset, sizeof s);
+        if (s)
+            rv_jw_kv_text(&w, row->name, s);
+        break;
+    case RV_AGENTDOC_BOOL:
+        memcpy(&b, base + row->offset, sizeof b);
+        rv_jw_kv_bool(&w, row->name, b);
+        break;
+    case RV_AGENTDOC_INT:
+        memcpy(&i, base + row->offset, sizeof i);
+        if (i != row->unset)
+            rv_jw_kv_int(&w, row->name, i);
+        break;
+    case RV_AGENTDOC_CUSTOM:
+        if (row->write)
+            row->write(d, &w);
+        break;
+    }
+    rv_jw_obj_end(&w);
+    rc = rv_buf_check(&text, "the agent document", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), NULL, &member, err);
+    if (rc == 0) {
+        json_object_object_foreach (member, key, value) {
+            rc = rv_json_set_ref(out, key, value, err);
+        }
+    }
+    json_object_put(member);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int set_node(json_object *out, const char *key, const struct rv_node *node, json_object *otherwise, rv_err **err)
+{
+    json_object *v = NULL;
+    int rc;
+
+    if (!node && !otherwise)
+        return 0;
+    if (!node)
+        return rv_json_set_ref(out, key, otherwise, err);
+    rc = rv_node_to_json(node, &v, err);
+    if (rc == 0)
+        rc = rv_json_set_ref(out, key, v, err);
+    json_object_put(v);
+    return rc;
+}
+
+/* A row whose value is a tree: it has no writer of its own. */
+static int add_tree(struct rv_agentdoc_reading *r, const char *name, json_object *out, rv_err **err)
+{
+    const struct rv_node *map = NULL;
+    json_object *empty = NULL;
+    int rc;
+
+    if (strcmp(name, "properties") == 0) {
+        empty = json_object_new_object();
+        rc = empty ? set_node(out, name, r->properties, empty, err) : RV_FAIL(err, RV_E_NOMEM, "write \"%s\"", name);
+    } else if (strcmp(name, "required") == 0) {
+        empty = json_object_new_array();
+        rc = empty ? set_node(out, name, r->required, empty, err) : RV_FAIL(err, RV_E_NOMEM, "write \"%s\"", name);
+    } else if (strcmp(name, "$defs") == 0) {
+        rc = set_node(out, name, r->defs, NULL, err);
+    } else if (strcmp(name, "additionalProperties") == 0) {
+        rc = set_node(out, name, r->additional, NULL, err);
+    } else if (strcmp(name, "chained_map") == 0) {
+        for (size_t i = 0; i < r->n_fields; i++)
+            if (r->fields[i].row && strcmp(r->fields[i].row->name, name) == 0 &&
+                r->fields[i].value->kind != RV_NODE_NULL)
+                map = r->fields[i].value;
+        rc = set_node(out, name, map, NULL, err);
+    } else {
+        rc = 0; /* another spelling of a key that was written under its own name */
+    }
+    json_object_put(empty);
+    return rc;
+}
+
+static int fill(struct rv_agentdoc_reading *r, json_object *out, rv_err **err)
+{
+    size_t n;
+    const struct rv_agentdoc_key *rows = rv_agentdoc_keys(&n);
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (rows[i].kind == RV_AGENTDOC_CUSTOM && !rows[i].write)
+            rc = add_tree(r, rows[i].name, out, err);
+        else
+            rc = add_written(r->doc, &rows[i], out, err);
+    }
+    for (size_t i = 0; rc == 0 && i < r->n_fields; i++)
+        if (!r->fields[i].row)
+            rc = set_node(out, r->fields[i].key->text.ptr, r->fields[i].value, NULL, err);
+    return rc;
+}
+
+int rv_agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err)
+{
+    struct rv_agentdoc *d = r->doc;
+    rv_err *why = NULL;
+    int rc;
+
+    d->flat = json_object_new_object();
+    if (!d->flat)
+        return RV_FAIL(err, RV_E_NOMEM, "write the agent document");
+    rc = fill(r, d->flat, &why);
+    if (rc == RV_E_INVALID) { /* .inf and integers beyond 64 bits, which JSON does not have */
+        rv_findings_add_err(r->keys.findings, RV_SEVERITY_ERROR, &d->src, why);
+        rv_err_free(why);
+        return 0;
+    }
+    if (rc < 0) {
+        rv_err_free(why);
+        return RV_FAIL(err, rc, "write the agent document \"%s\"", d->name);
+    }
+    d->properties = rv_json_get_obj(d->flat, "properties");
+    d->required = rv_json_get_arr(d->flat, "required");
+    d->defs = rv_json_get_obj(d->flat, "$defs");
+    d->chained_map = rv_json_get_obj(d->flat, "chained_map");
+    if (d->properties && json_object_object_length(d->properties) == 0)
+        d->properties = NULL;
+    if (d->required && json_object_array_length(d->required) == 0)
+        d->required = NULL;
+    return 0;
+}
+
+/* --- YAML --- */
+
+/* For people: block style, texts of several lines as block scalars. What another reader could take
+ * for something else is put in quotes. */
+
+#define MAX_PLAIN      100 /* bytes of a text without quotes */
+#define MAX_SIMPLE_KEY 256 /* bytes, quotes included; YAML's readers allow 1024 in one line */
+#define STEP           2
+
+static void indent(rv_buf *out, int columns)
+{
+    for (int i = 0; i < columns; i++)
+        rv_buf_putc(out, ' ');
+}
+
+static const char *const reserved[] = {"null", "true", "false", "yes", "no", "on", "off", "y", "n", "inf", "nan"};
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* A text that every reader takes for the string it is. */
+static bool is_plain(rv_str s)
+{
+    if (s.len == 0 || s.len > MAX_PLAIN || !is_letter(s.ptr[0]) || s.ptr[s.len - 1] == ' ')
+        return false;
+    for (size_t i = 0; i < RV_COUNT(reserved); i++)
+        if (strlen(reserved[i]) == s.len && strncasecmp(reserved[i], s.ptr, s.len) == 0)
+            return false;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        if (!is_letter(c) && !(c >= '0' && c <= '9') && !memchr(" -./,;()'!?+*=%&", c, 16))
+            return false;
+    }
+    return true;
+}
+
+static void write_quoted(rv_str s, rv_buf *out)
+{
+    rv_buf_putc(out, '"');
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        if (c == '"' || c == '\\')
+            rv_buf_printf(out, "\\%c", c);
+        else if (c == '\n' || c == '\t')
+            rv_buf_puts(out, c == '\n' ? "\\n" : "\\t");
+        else if (c < 0x20 || c == 0x7f)
+            rv_buf_printf(out, "\\x%02x", c);
+        else if (c == 0xc2 && i + 1 < s.len && (unsigned char)s.ptr[i + 1] < 0xa0) /* further controls */
+            rv_buf_printf(out, "\\x%02x", (unsigned char)s.ptr[++i]);
+        else if (i + 2 < s.len &&
+                 (memcmp(s.ptr + i, "\xe2\x80\xa8", 3) == 0 || memcmp(s.ptr + i, "\xe2\x80\xa9", 3) == 0 ||
+                  memcmp(s.ptr + i, "\xef\xbb\xbf", 3) == 0 || memcmp(s.ptr + i, "\xef\xbf\xbe", 3) == 0 ||
+                  memcmp(s.ptr + i, "\xef\xbf\xbf", 3) == 0)) {
+            unsigned code =
+                ((unsigned)c & 0xf) << 12 | ((unsigned)s.ptr[i + 1] & 0x3f) << 6 | ((unsigned)s.ptr[i + 2] & 0x3f);
+            rv_buf_printf(out, "\\u%04x", code);
+            i += 2;
+        } else {
+            rv_buf_putc(out, (char)c);
+        }
+    }
+    rv_buf_putc(out, '"');
+}
+
+/* Several lines of which a block scalar keeps every byte. */
+static bool is_block(rv_str s)
+{
+    const char *feed = s.len > 0 ? memchr(s.ptr, '\n', s.len) : NULL;
+
+    if (!feed || s.ptr[0] == '\n')
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        if ((c < 0x20 && c != '\n') || c == 0x7f || (c == 0xc2 && (unsigned char)s.ptr[i + 1] < 0xa0))
+            return false;
+        if (i + 2 < s.len && (memcmp(s.ptr + i, "\xe2\x80\xa8", 3) == 0 || memcmp(s.ptr + i, "\xe2\x80\xa9", 3) == 0 ||
+                              memcmp(s.ptr + i, "\xef\xbb\xbf", 3) == 0 || memcmp(s.ptr + i, "\xef\xbf\xbe", 3) == 0 ||
+                              memcmp(s.ptr + i, "\xef\xbf\xbf", 3) == 0))
+            return false;
+    }
+    return true;
+}
+
+/* depth: columns of the lines. */
+static void write_block(rv_str s, int depth, rv_buf *out)
+{
+    bool ends_in_feed = s.ptr[s.len - 1] == '\n';
+    bool ends_in_more = ends_in_feed && s.len > 1 && s.ptr[s.len - 2] == '\n';
+
+    rv_buf_putc(out, '|');
+    if (s.ptr[0] == ' ') /* or the reader would count these as indentation */
+        rv_buf_printf(out, "%d", STEP);
+    rv_buf_puts(out, ends_in_more ? "+" : ends_in_feed ? "" : "-");
+    for (size_t i = 0; i < s.len; i++) {
+        if (i == 0 || s.ptr[i - 1] == '\n') {
+            if (i == 0)
+                rv_buf_putc(out, '\n');
+            if (s.ptr[i] != '\n')
+                indent(out, depth);
+        }
+        if (i + 1 < s.len || s.ptr[i] != '\n')
+            rv_buf_putc(out, s.ptr[i]);
+    }
+}
+
+static void write_text(rv_str s, int depth, rv_buf *out)
+{
+    if (is_block(s))
+        write_block(s, depth, out);
+    else if (is_plain(s))
+        rv_buf_add_str(out, s);
+    else
+        write_quoted(s, out);
+}
+
+static void write_members(json_object *v, int depth, bool is_begun, rv_buf *out);
+static void write_items(json_object *v, int depth, rv_buf *out);
+
+/* Behind "key:" or "-"; depth: columns of what stands on lines of its own. */
+static void write_value(json_object *v, int depth, rv_buf *out)
+{
+    bool is_map = json_object_is_type(v, json_type_object);
+    bool is_list = json_object_is_type(v, json_type_array);
+    size_t n = is_map ? (size_t)json_object_object_length(v) : is_list ? json_object_array_length(v) : 0;
+
+    if (n > 0) {
+        rv_buf_putc(out, '\n');
+        if (is_map)
+            write_members(v, depth, false, out);
+        else
+            write_items(v, depth, out);
+        return;
+    }
+    rv_buf_putc(out, ' ');
+    if (is_map || is_list)
+        rv_buf_puts(out, is_map ? "{}" : "[]");
+    else if (json_object_is_type(v, json_type_string))
+        write_text(rv_json_str(v), depth, out);
+    else
+        rv_json_write(v, out);
+    rv_buf_putc(out, '\n');
+}
+
+static void write_key(const char *key, int depth, rv_buf *out)
+{
+    rv_str s = rv_str_of(key);
+
+    if (s.len > MAX_SIMPLE_KEY) {
+        rv_buf_puts(out, "? ");
+        write_quoted(s, out);
+        rv_buf_putc(out, '\n');
+        indent(out, depth);
+    } else if (is_plain(s) || (s.len > 1 && s.ptr[0] == '$' && is_plain((rv_str){s.ptr + 1, s.len - 1}))) {
+        rv_buf_add_str(out, s);
+    } else {
+        write_quoted(s, out);
+    }
+    rv_buf_putc(out, ':');
+}
+
+/* is_begun: the first key goes on a line that is there, behind "- ". */
+static void write_members(json_object *v, int depth, bool is_begun, rv_buf *out)
+{
+    json_object_object_foreach (v, key, value) {
+        if (!is_begun)
+            indent(out, depth);
+        is_begun = false;
+        write_key(key, depth, out);
+        write_value(value, depth + STEP, out);
+    }
+}
+
+static void write_items(json_object *v, int depth, rv_buf *out)
+{
+    for (size_t i = 0; i < json_object_array_length(v); i++) {
+        json_object *item = json_object_array_get_idx(v, i);
+        indent(out, depth);
+        rv_buf_putc(out, '-');
+        if (json_object_is_type(item, json_type_object) && json_object_object_length(item) > 0) {
+            rv_buf_putc(out, ' ');
+            write_members(item, depth + STEP, true, out);
+        } else {
+            write_value(item, depth + STEP, out);
+        }
+    }
+}
+
+void rv_agentdoc_write_yaml(const struct rv_agentdoc *d, rv_buf *out)
+{
+    write_members(d->flat, 0, false, out);
+}
+
+/* --- The JSON Schema and the reference page --- */
 
 void rv_agentdoc_write_json(const struct rv_agentdoc *d, rv_jw *w)
 {

@@ -42,8 +42,13 @@ int rv_app_open_agents(const struct rv_app *app, const struct rv_app_load_opts *
         dirs[n++] = l->pipeline->schema_dir;
     if (dir)
         dirs[n++] = dir;
-    const struct rv_agents_opts from = {
-        .store = store, .plugins = l->plugins, .dirs = dirs, .n_dirs = n, .registers = opts->keeps, .log = app->log};
+    const struct rv_agents_opts from = {.store = store,
+                                        .plugins = l->plugins,
+                                        .dirs = dirs,
+                                        .n_dirs = n,
+                                        .registers = opts->keeps,
+                                        .obeys_env = true,
+                                        .log = app->log};
     return rv_agents_new(&from, &l->agents, err);
 }
 

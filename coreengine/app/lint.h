@@ -2,6 +2,7 @@
 #ifndef RV_APP_LINT_H
 #define RV_APP_LINT_H
 
+#include "config/analysis/analysis.h"
 #include "coreengine/model/llm/llm.h"
 
 /* The proofs of a pipeline: for one part of a run, and for the run with its answers. */

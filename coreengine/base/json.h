@@ -94,6 +94,17 @@ RV_MUST_CHECK int rv_json_set_ref(json_object *obj, const char *key, json_object
 RV_MUST_CHECK int rv_json_push_take(json_object *arr, json_object *val, rv_err **err);
 RV_MUST_CHECK int rv_json_push_ref(json_object *arr, json_object *val, rv_err **err); /* NULL: pushes null */
 
+/* Building a whole tree: the first failure sticks, and what follows it does nothing. Check rc at the end. */
+struct rv_json_build {
+    rv_err **err; /* of the first failure; may be NULL */
+    int rc;
+};
+/** Add value, which it takes, to an object, or with key NULL to an array. A NULL value is an out-of-memory error.
+ *  @return value, borrowed from `to`; NULL after a failure */
+json_object *rv_json_build(struct rv_json_build *b, json_object *to, const char *key, json_object *value);
+void rv_json_build_text(struct rv_json_build *b, json_object *to, const char *key, const char *text);
+void rv_json_build_int(struct rv_json_build *b, json_object *to, const char *key, int64_t i);
+
 /* Looking. Nothing is coerced. */
 rv_str rv_json_str(json_object *s);            /* bytes of a string node; empty view for any other type */
 const char *rv_json_type_text(json_object *v); /* "object" "array" "string" "integer" "number" "boolean" "null" */

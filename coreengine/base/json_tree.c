@@ -102,6 +102,26 @@ int rv_json_push_ref(json_object *arr, json_object *val, rv_err **err)
     return push(arr, json_object_get(val), err);
 }
 
+json_object *rv_json_build(struct rv_json_build *b, json_object *to, const char *key, json_object *value)
+{
+    if (b->rc < 0) {
+        json_object_put(value);
+        return NULL;
+    }
+    b->rc = key ? rv_json_set_take(to, key, value, b->err) : rv_json_push_take(to, value, b->err);
+    return b->rc < 0 ? NULL : value;
+}
+
+void rv_json_build_text(struct rv_json_build *b, json_object *to, const char *key, const char *text)
+{
+    rv_json_build(b, to, key, b->rc < 0 ? NULL : json_object_new_string(text));
+}
+
+void rv_json_build_int(struct rv_json_build *b, json_object *to, const char *key, int64_t i)
+{
+    rv_json_build(b, to, key, b->rc < 0 ? NULL : json_object_new_int64(i));
+}
+
 json_object *rv_json_double(double d)
 {
     char text[RV_JSON_NUMBER_MAX];

@@ -162,9 +162,9 @@ static int prepare(rv_exec *x, rv_err **err)
     return 0;
 }
 
-rv_str rv_exec_unkept(const rv_exec *x)
+const struct rv_turn *rv_exec_unkept(const rv_exec *x)
 {
-    return (rv_str){x->unkept, x->unkept ? x->unkept_len : 0};
+    return x->unkept;
 }
 
 static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)

@@ -307,10 +307,9 @@ static void save_unkept(rv_exec *x)
         struct rv_effect *e = &x->effects.items[i];
         if (e->kind != RV_EFFECT_KEEP)
             continue;
-        free(x->unkept);
-        x->unkept = e->request;
-        x->unkept_len = e->request_len;
-        e->request = NULL;
+        rv_turn_free(x->unkept);
+        x->unkept = e->turn;
+        e->turn = NULL;
     }
 }
 

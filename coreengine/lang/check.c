@@ -263,7 +263,7 @@ static int check_has(struct rv_compile *c, struct rv_node *n)
 
 static int unknown_function(struct rv_compile *c, const struct rv_node *n)
 {
-    static const char *const absent[] = {"matches", "bytes", "timestamp", "duration"};
+    static const char *const absent[] = {"bytes", "timestamp", "duration"};
     const char *names[64], *name;
     size_t n_names = 0;
     int rc;
@@ -271,11 +271,7 @@ static int unknown_function(struct rv_compile *c, const struct rv_node *n)
     for (size_t i = 0; i < RV_COUNT(absent); i++) {
         if (!rv_str_is(n->name, absent[i]))
             continue;
-        rc = RV_EXPR_FAIL(c, n->off, RV_E_NOT_FOUND, "%s() is not part of this subset of CEL", n->name.ptr);
-        if (i == 0)
-            rv_err_hint(c->err,
-                        "use contains(), startsWith() or endsWith(); a regular expression has no bound on time");
-        return rc;
+        return RV_EXPR_FAIL(c, n->off, RV_E_NOT_FOUND, "%s() is not part of this subset of CEL", n->name.ptr);
     }
     rc = RV_EXPR_FAIL(c, n->off, RV_E_NOT_FOUND, "unknown %s \"%s\"", n->a ? "method" : "function", n->name.ptr);
     if (rv_function_find(n->name, !n->a)) {
@@ -290,6 +286,28 @@ static int unknown_function(struct rv_compile *c, const struct rv_node *n)
             names[n_names++] = name;
     }
     hint_names(c, n->name, "functions", names, n_names);
+    return rc;
+}
+
+/* A pattern that is written out is compiled once, now. */
+static int check_pattern(struct rv_compile *c, struct rv_node *n)
+{
+    const struct rv_node *arg = n->a ? n->items : n->items->next;
+    rv_err *why = NULL;
+    int rc;
+
+    if (arg->kind != RV_NODE_LITERAL || arg->value.type != RV_T_STRING)
+        return 0;
+    rc = rv_pattern_new(arg->value.as.s, &n->pattern, &why);
+    if (rc == 0) {
+        n->next_pattern = c->e->patterns;
+        c->e->patterns = n;
+    } else if (rc == RV_E_NOMEM) {
+        rc = RV_EXPR_FAIL(c, arg->off, RV_E_NOMEM, "no memory for an expression");
+    } else {
+        rc = RV_EXPR_FAIL(c, arg->off, RV_E_INVALID, "%s", rv_err_text(why));
+    }
+    rv_err_free(why);
     return rc;
 }
 
@@ -326,7 +344,7 @@ static int check_call(struct rv_compile *c, struct rv_node *n)
                                 types_text(arg->types, given, sizeof(given)));
     }
     n->types = n->fn->result;
-    return 0;
+    return rv_str_is(n->name, "matches") ? check_pattern(c, n) : 0;
 }
 
 static int check(struct rv_compile *c, struct rv_node *n)

@@ -4,6 +4,167 @@
 
 #include "coreengine/lang/expr_internal.h"
 
+/* --- From the record of a failed evaluation to an error for people: what, where, and what may have been meant --- */
+
+#define MAX_KEYS   64 /* keys of a map that are compared with a mistyped one */
+#define MAX_QUOTED 80 /* bytes of a value that a message shows */
+
+#define FAIL(ev, code, ...)                                                                                            \
+    ((at) = rv_expr_place((ev)->e, (ev)->fault.node->off), RV_FAIL_AT((ev)->err, &at, (code), __VA_ARGS__))
+
+static void hint_key(struct rv_eval *ev, const struct rv_value *map, rv_str key)
+{
+    const char *names[MAX_KEYS], *near;
+    struct rv_value name, unused;
+    const void *pos = NULL;
+    size_t n = 0;
+
+    while (n < MAX_KEYS && rv_value_next_pair(map, &pos, &name, &unused)) {
+        if (name.type == RV_T_STRING)
+            names[n++] = name.as.s.ptr;
+    }
+    near = rv_nearest(key, names, n);
+    if (near)
+        rv_err_hint(ev->err, "did you mean \"%s\"?", near);
+}
+
+static void value_text(const struct rv_value *v, rv_buf *b)
+{
+    rv_str s;
+
+    switch (v->type) {
+    case RV_T_NULL:
+        rv_buf_puts(b, "null");
+        return;
+    case RV_T_BOOL:
+        rv_buf_puts(b, v->as.b ? "true" : "false");
+        return;
+    case RV_T_INT:
+        rv_buf_printf(b, "%lld", (long long)v->as.i);
+        return;
+    case RV_T_UINT:
+        rv_buf_printf(b, "%lluu", (unsigned long long)v->as.u);
+        return;
+    case RV_T_DOUBLE:
+        rv_buf_printf(b, "%.17g", v->as.d);
+        return;
+    case RV_T_STRING:
+        s = rv_utf8_cut(v->as.s, MAX_QUOTED);
+        rv_buf_printf(b, "\"%.*s\"%s", RV_STR_ARG(s), s.len < v->as.s.len ? "..." : "");
+        return;
+    case RV_T_LIST:
+    case RV_T_MAP:
+    case RV_T_TYPE:
+    case RV_N_TYPES:
+        break;
+    }
+    rv_buf_printf(b, "a value of type %s", rv_type_text(v->type));
+}
+
+/* A variable, or the member of one, that the scope does not have. Only now the whole variable is asked for. */
+static int report_no_value(struct rv_eval *ev)
+{
+    const struct rv_node *n = ev->fault.node;
+    json_object *whole = NULL;
+    struct rv_value v;
+    bool found = false;
+    struct rv_src at;
+    int rc = 0;
+
+    if (n->kind == RV_NODE_VAR_FIELD)
+        rc = ev->scope->lookup(ev->scope->self, n->name, (rv_str){NULL, 0}, &whole, &found, ev->err);
+    if (rc < 0)
+        return rc;
+    if (!found)
+        return FAIL(ev, RV_E_NOT_FOUND, "variable \"%s\" has no value here", n->name.ptr);
+    v = rv_value_of_json(whole);
+    if (v.type != RV_T_MAP)
+        return FAIL(ev, RV_E_INVALID, "\"%s\" is of type %s and has no member \"%.*s\"", n->name.ptr,
+                    rv_type_text(v.type), RV_STR_ARG(n->field));
+    rc = FAIL(ev, RV_E_NOT_FOUND, "no such key \"%.*s\" in \"%s\"", RV_STR_ARG(n->field), n->name.ptr);
+    hint_key(ev, &v, n->field);
+    return rc;
+}
+
+static int report_types(struct rv_eval *ev)
+{
+    const struct rv_fault_record *f = &ev->fault;
+    const char *token = ev->e->text + f->node->off;
+    int len = (int)f->node->len, rc;
+    struct rv_src at;
+
+    if (f->kind == RV_FAULT_TYPE)
+        return FAIL(ev, RV_E_INVALID, "no such overload: \"%.*s\" does not take %s", len, token,
+                    rv_type_text(f->a.type));
+    rc = FAIL(ev, RV_E_INVALID, "no such overload: \"%.*s\" does not take %s and %s", len, token,
+              rv_type_text(f->a.type), rv_type_text(f->b.type));
+    if (f->a.type != f->b.type && (RV_TBIT(f->a.type) & RV_M_NUMBER) && (RV_TBIT(f->b.type) & RV_M_NUMBER))
+        rv_err_hint(ev->err, "numbers are not converted by themselves: write int(x), uint(x) or double(x)");
+    return rc;
+}
+
+/* Faults whose message shows a value. */
+static int report_value(struct rv_eval *ev)
+{
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT((size_t)4 * MAX_QUOTED);
+    const struct rv_fault_record *f = &ev->fault;
+    struct rv_src at;
+    int rc;
+
+    if (f->kind == RV_FAULT_CONVERT) {
+        value_text(&f->a, &text);
+        return FAIL(ev, RV_E_INVALID, "%s can not become %.*s", rv_buf_cstr(&text), RV_STR_ARG(f->text));
+    }
+    value_text(&f->b, &text);
+    if (f->kind == RV_FAULT_DUPLICATE_KEY)
+        return FAIL(ev, RV_E_INVALID, "map key %s comes twice", rv_buf_cstr(&text));
+    if (f->kind == RV_FAULT_NO_ELEMENT)
+        return FAIL(ev, RV_E_NOT_FOUND, "no element %s in a list of %zu", rv_buf_cstr(&text), rv_value_size(&f->a));
+    rc = FAIL(ev, RV_E_NOT_FOUND, "no such key %s", rv_buf_cstr(&text));
+    if (f->b.type == RV_T_STRING)
+        hint_key(ev, &f->a, f->b.as.s);
+    return rc;
+}
+
+/* Turn the recorded fault into *err. */
+static int report(struct rv_eval *ev)
+{
+    struct rv_src at;
+
+    switch (ev->fault.kind) {
+    case RV_FAULT_NO_VALUE:
+        return report_no_value(ev);
+    case RV_FAULT_TYPE:
+    case RV_FAULT_TYPES:
+        return report_types(ev);
+    case RV_FAULT_NO_KEY:
+    case RV_FAULT_NO_ELEMENT:
+    case RV_FAULT_CONVERT:
+    case RV_FAULT_DUPLICATE_KEY:
+        return report_value(ev);
+    case RV_FAULT_OVERFLOW:
+        return FAIL(ev, RV_E_INVALID, "integer overflow in \"%.*s\"", (int)ev->fault.node->len,
+                    ev->e->text + ev->fault.node->off);
+    case RV_FAULT_DIV_ZERO:
+        return FAIL(ev, RV_E_INVALID, "division by zero");
+    case RV_FAULT_WORK:
+        return FAIL(ev, RV_E_LIMIT, "expression takes more than %d steps", RV_EXPR_MAX_WORK);
+    case RV_FAULT_MEMORY:
+        return FAIL(ev, RV_E_LIMIT, "expression builds more than %zu bytes", RV_EXPR_MAX_MEMORY);
+    case RV_FAULT_DEPTH:
+        return FAIL(ev, RV_E_LIMIT, "value is nested deeper than %d levels", RV_EXPR_MAX_VALUE_DEPTH);
+    case RV_FAULT_NOMEM:
+        return FAIL(ev, RV_E_NOMEM, "no memory to evaluate an expression");
+    case RV_FAULT_SCOPE:
+        return ev->scope_rc;
+    case RV_FAULT_NONE:
+        break;
+    }
+    return 0;
+}
+
+/* --- Compiling and evaluating --- */
+
 /* Nodes are the bulk: one per token at most, and an expression has at most one token a byte. */
 #define MAX_COMPILED (RV_EXPR_MAX_BYTES * (sizeof(struct rv_node) + 64) + 65536)
 
@@ -33,6 +194,8 @@ void rv_expr_free(rv_expr *e)
 {
     if (!e)
         return;
+    for (struct rv_node *n = e->patterns; n; n = n->next_pattern)
+        rv_pattern_free(n->pattern);
     rv_arena_free(e->arena);
     free(e);
 }
@@ -111,7 +274,7 @@ int rv_expr_eval(const rv_expr *e, const struct rv_scope *scope, json_object **o
     if (rc == 0)
         rc = rv_value_to_json(&ev, &v, 0, &result);
     if (rc < 0)
-        rc = rv_ev_report(&ev);
+        rc = report(&ev);
     else
         *out = result;
     rv_arena_free(ev.arena);
@@ -128,7 +291,7 @@ int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, bool *out, rv_e
     start(&ev, e, scope, err);
     rc = rv_ev_run(&ev, e->root, &v);
     if (rc < 0) {
-        rc = rv_ev_report(&ev);
+        rc = report(&ev);
     } else if (v.type != RV_T_BOOL) {
         at = rv_expr_place(e, 0);
         rc = RV_FAIL_AT(err, &at, RV_E_INVALID, "expression gives %s, not bool", rv_type_text(v.type));

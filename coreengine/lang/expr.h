@@ -20,9 +20,9 @@ struct rv_scope rv_scope_of_object(json_object *obj);
 
 /* --- Expressions ------------------------------------------------------------------------------------------------
  * Literals (int, uint, double, string with CEL escapes, bool, null, list, map), == != < <= > >= && || ! ?: + - * / %,
- * `in`, member access a.b and a["b"], indexing, has(a.b), size(), contains() startsWith() endsWith() as methods (no
- * matches(): a regular expression has no bound on time), int() uint() double() string() bool() type() dyn(), and the
- * macros all exists exists_one filter map.
+ * `in`, member access a.b and a["b"], indexing, has(a.b), size(), contains() startsWith() endsWith() as methods,
+ * matches() with a pattern of ECMA-262 (pattern.h), int() uint() double() string() bool() type() dyn(), and the macros
+ * all exists exists_one filter map.
  * Semantics are CEL's: no implicit conversion, integer overflow and division by zero are errors, && and || absorb an
  * error when the other side decides, numbers compare across types. See docs/reference/expressions.md. */
 #define RV_EXPR_MAX_BYTES 4096   /* one expression */
@@ -50,20 +50,23 @@ RV_MUST_CHECK int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, b
 
 /* --- Templates --------------------------------------------------------------------------------------------------
  * "{{name}}" and "{{a.b.0.c}}" (a number indexes an array; blanks inside the braces are allowed) are replaced; strings
- * verbatim, everything else as compact JSON. "\{{" is a literal "{{". Any other brace stays as it is, so JSON samples
- * need no escaping; "{{" stays, too, when the text after it cannot be a name (does not begin with [A-Za-z_]). Inserted
- * text is not expanded again. */
+ * verbatim, everything else as compact JSON. Filters may follow: {{a | default "none" | truncate 80}}. A section
+ * {{#path}}...{{/path}} is rendered for each item of a list, or once for any other value that is there, {{^path}} when
+ * there is none; inside, {{.}} and {{.a.b}} are of the item. "\{{" is a literal "{{". Any other brace stays as it is,
+ * so JSON samples need no escaping; so does what looks like a tag and is none (rv_template_foreign() tells). Inserted
+ * text is not expanded again. docs/reference/templates.md. */
 #define RV_TEMPLATE_MAX_BYTES  ((size_t)1 << 20)
 #define RV_TEMPLATE_MAX_OUTPUT ((size_t)8 << 20)
 
 typedef struct rv_template rv_template;
 
 /** src: place of the first byte, may be NULL.
- *  RV_E_PARSE ("{{" with a name but without "}}"), RV_E_LIMIT, RV_E_NOMEM. */
+ *  RV_E_PARSE ("{{" with a name but without "}}", a filter that is none), RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_template_compile(rv_str text, const struct rv_src *src, rv_template **out, rv_err **err);
 void rv_template_free(rv_template *t);
 rv_str rv_template_text(const rv_template *t); /* the source, borrowed */
 
+/* A name that is looked up, for a value or for a section. */
 struct rv_placeholder {
     rv_str path;       /* "a.b.c", borrowed */
     rv_str root;       /* "a" */
@@ -72,8 +75,17 @@ struct rv_placeholder {
 };
 size_t rv_template_n_placeholders(const rv_template *t);
 struct rv_placeholder rv_template_placeholder(const rv_template *t, size_t i);
+/* Text that looks like a tag of this or of another template language, and is rendered as it stands. */
+struct rv_foreign {
+    rv_str text; /* its beginning, borrowed */
+    struct rv_src src;
+};
+#define RV_TEMPLATE_MAX_FOREIGN 8 /* that are told; more are like them */
+size_t rv_template_n_foreign(const rv_template *t);
+struct rv_foreign rv_template_foreign(const rv_template *t, size_t i);
 /** Append the rendered text to out (its ceiling applies too). A name without a value is RV_E_NOT_FOUND: the message has
- *  the path, its place and the nearest thing that exists when the scope can tell. */
+ *  the path, its place and the nearest thing that exists when the scope can tell. RV_E_LIMIT: the text or the work is
+ * too large. */
 RV_MUST_CHECK int rv_template_render(const rv_template *t, const struct rv_scope *scope, rv_buf *out, rv_err **err);
 
 #endif

@@ -7,6 +7,7 @@
 #define RV_EXPR_INTERNAL_H
 
 #include "coreengine/lang/expr.h"
+#include "coreengine/lang/pattern.h"
 
 /* Temporaries of one evaluation: joined strings, lists that a macro builds. */
 #define RV_EXPR_MAX_MEMORY ((size_t)1 << 20)
@@ -159,6 +160,8 @@ struct rv_node {
     struct rv_node *items, *next; /* a list of children, and the link within such a list */
     size_t n_items;
     const struct rv_function *fn;
+    rv_pattern *pattern;          /* of matches() with a literal; NULL: it is made when it is needed */
+    struct rv_node *next_pattern; /* the next node that owns one */
 };
 
 struct rv_expr {
@@ -167,6 +170,7 @@ struct rv_expr {
     size_t len;
     struct rv_src start; /* of text; .file in the arena */
     struct rv_node *root;
+    struct rv_node *patterns; /* nodes that own a pattern */
 };
 
 /* --- Compilation ---------------------------------------------------------------------------------------------------
@@ -192,8 +196,6 @@ struct rv_src rv_expr_place(const rv_expr *e, size_t off);
 
 /** Read the next token into c->tok. */
 RV_MUST_CHECK int rv_expr_next_token(struct rv_compile *c);
-/** The literal that starts at c->pos, into c->tok; advances c->pos. */
-RV_MUST_CHECK int rv_expr_lex_string(struct rv_compile *c, bool raw, size_t start);
 RV_MUST_CHECK int rv_expr_parse(struct rv_compile *c, struct rv_node **out);
 /** Resolve names and macros in place, fill in types. */
 RV_MUST_CHECK int rv_expr_check(struct rv_compile *c, struct rv_node *n);
@@ -242,14 +244,11 @@ struct rv_eval {
 
 /* All of these return 0, or -1 with ev->fault set. */
 int rv_ev_run(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out);
-int rv_ev_macro(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out);
 int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_node *n);
 int rv_ev_fault_types(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b);
 /** Count work: `steps` plus what `bytes` cost. */
 int rv_ev_work(struct rv_eval *ev, const struct rv_node *n, size_t steps, size_t bytes);
 void *rv_ev_alloc(struct rv_eval *ev, const struct rv_node *n, size_t size); /* NULL: fault set */
-/** Turn the recorded fault into *err. */
-int rv_ev_report(struct rv_eval *ev);
 
 /* Containers, whichever way they are stored. */
 struct rv_value rv_value_of_json(json_object *v);

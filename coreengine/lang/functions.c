@@ -67,6 +67,34 @@ static int call_ends_with(struct rv_eval *ev, const struct rv_node *n, const str
     return rv_ev_work(ev, n, 0, part.len);
 }
 
+/* A step of the match is one of the evaluation. */
+static int match(struct rv_eval *ev, const struct rv_node *n, const rv_pattern *p, rv_str text, struct rv_value *out)
+{
+    size_t given = RV_EXPR_MAX_WORK, left = given;
+    bool found = false;
+    int rc = rv_pattern_test(p, text, &left, &found, NULL);
+
+    *out = (struct rv_value){.type = RV_T_BOOL, .as.b = found};
+    if (rc == RV_E_NOMEM)
+        return rv_ev_fault(ev, RV_FAULT_NOMEM, n);
+    return rc < 0 ? rv_ev_fault(ev, RV_FAULT_WORK, n) : rv_ev_work(ev, n, given - left, 0);
+}
+
+static int call_matches(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+{
+    rv_pattern *p = NULL;
+    int rc;
+
+    if (n->pattern)
+        return match(ev, n, n->pattern, args[0].as.s, out);
+    rc = rv_pattern_new(args[1].as.s, &p, NULL);
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? rv_ev_fault(ev, RV_FAULT_NOMEM, n) : cannot(ev, n, &args[1], "a pattern");
+    rc = match(ev, n, p, args[0].as.s, out);
+    rv_pattern_free(p);
+    return rc;
+}
+
 /* --- Conversions ---------------------------------------------------------------------------------------------------
  */
 
@@ -246,6 +274,8 @@ static const struct rv_function functions[] = {
     {"contains", 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, true, call_contains},
     {"startsWith", 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, true, call_starts_with},
     {"endsWith", 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, true, call_ends_with},
+    {"matches", 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, true, call_matches},
+    {"matches", 2, {RV_M_STRING, RV_M_STRING}, RV_M_BOOL, false, call_matches},
     {"int", 1, {RV_M_NUMBER | RV_M_STRING}, RV_M_INT, false, call_int},
     {"uint", 1, {RV_M_NUMBER | RV_M_STRING}, RV_M_UINT, false, call_uint},
     {"double", 1, {RV_M_NUMBER | RV_M_STRING}, RV_M_DOUBLE, false, call_double},

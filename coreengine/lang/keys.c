@@ -269,7 +269,6 @@ static void read_nested(struct rv_key_reader *r, const struct rv_node *node, con
 {
     char path[160];
     const char *outer = r->path;
-    bool was_open = r->is_open;
 
     snprintf(path, sizeof path, "%s%s.", path_of(r), key->name);
     if (node->kind != RV_NODE_MAP) {
@@ -277,10 +276,8 @@ static void read_nested(struct rv_key_reader *r, const struct rv_node *node, con
         return;
     }
     r->path = path;
-    r->is_open = false; /* that is about one map, not those below */
     rv_keys_read(r, node, key->keys, key->n_keys, target);
     r->path = outer;
-    r->is_open = was_open;
 }
 
 static void read_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)
@@ -406,7 +403,7 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
         const struct rv_key *key = find_key(keys, n_keys, map->keys[i]->text);
         if (key)
             read_value(r, map->items[i], key, target);
-        else if (!r->is_open)
+        else
             unknown_key(r, map->keys[i], keys, n_keys);
     }
     for (size_t i = 0; i < n_keys; i++)

@@ -86,13 +86,13 @@ static void write_property(rv_jw *w, const struct rv_key *key)
     rv_jw_obj_end(w);
 }
 
-static void write_schema(const struct rv_key *keys, size_t n_keys, bool is_open, rv_jw *w)
+void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w)
 {
     bool any_required = false;
 
     rv_jw_obj(w);
     rv_jw_kv_text(w, "type", "object");
-    rv_jw_kv_bool(w, "additionalProperties", is_open);
+    rv_jw_kv_bool(w, "additionalProperties", false);
     rv_jw_key(w, "properties");
     rv_jw_obj(w);
     for (size_t i = 0; i < n_keys; i++) {
@@ -110,16 +110,6 @@ static void write_schema(const struct rv_key *keys, size_t n_keys, bool is_open,
         rv_jw_arr_end(w);
     }
     rv_jw_obj_end(w);
-}
-
-void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w)
-{
-    write_schema(keys, n_keys, false, w);
-}
-
-void rv_keys_write_open_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w)
-{
-    write_schema(keys, n_keys, true, w);
 }
 
 static const char *type_text(const struct rv_key *key)

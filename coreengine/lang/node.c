@@ -1,8 +1,161 @@
 /* Looking at nodes, and turning them into JSON values. */
+#include <errno.h>
+#include <json-c/linkhash.h>
+#include <locale.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/lang/yaml_internal.h"
+
+/* The type of an unquoted scalar, by the core rules of YAML 1.2 with one restriction: a decimal number with a leading
+ * zero stays a string, because half of its readers would take it for octal. */
+
+static bool is_word(rv_str s, const char *lower, const char *title, const char *upper)
+{
+    return rv_str_is(s, lower) || rv_str_is(s, title) || rv_str_is(s, upper);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t skip_digits(rv_str s, size_t i)
+{
+    while (i < s.len && is_digit(s.ptr[i]))
+        i++;
+    return i;
+}
+
+enum shape { SHAPE_NONE, SHAPE_INT, SHAPE_FLOAT };
+
+static enum shape decimal_shape(rv_str s)
+{
+    size_t start = s.len > 0 && (s.ptr[0] == '-' || s.ptr[0] == '+') ? 1 : 0;
+    size_t i = skip_digits(s, start);
+    size_t n_digits = i - start;
+    enum shape shape = SHAPE_INT;
+
+    if (n_digits > 1 && s.ptr[start] == '0')
+        return SHAPE_NONE;
+    if (i < s.len && s.ptr[i] == '.') {
+        size_t end = skip_digits(s, i + 1);
+        n_digits += end - (i + 1);
+        i = end;
+        shape = SHAPE_FLOAT;
+    }
+    if (n_digits == 0)
+        return SHAPE_NONE;
+    if (i < s.len && (s.ptr[i] == 'e' || s.ptr[i] == 'E')) {
+        size_t exponent = i + 1;
+        size_t end;
+        if (exponent < s.len && (s.ptr[exponent] == '-' || s.ptr[exponent] == '+'))
+            exponent++;
+        end = skip_digits(s, exponent);
+        if (end == exponent)
+            return SHAPE_NONE;
+        i = end;
+        shape = SHAPE_FLOAT;
+    }
+    return i == s.len ? shape : SHAPE_NONE;
+}
+
+/* strtod whatever the process's locale; glibc's "C" locale is static and needs no memory. */
+static double read_double(const char *text)
+{
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    double d;
+
+    if (c_locale == (locale_t)0)
+        return strtod(text, NULL);
+    d = strtod_l(text, NULL, c_locale);
+    freelocale(c_locale);
+    return d;
+}
+
+static void set_integer(struct rv_node *node, const char *digits, int base)
+{
+    errno = 0;
+    node->i64 = strtoll(digits, NULL, base);
+    if (errno == ERANGE) { /* kept as a number; a reader that needs an integer refuses it */
+        node->kind = RV_NODE_FLOAT;
+        node->i64 = 0;
+        node->f64 = base == 10 ? read_double(node->text.ptr) : __builtin_inf();
+        return;
+    }
+    node->kind = RV_NODE_INT;
+    node->f64 = (double)node->i64;
+}
+
+/* 0o17 and 0x1F */
+static bool set_prefixed(struct rv_node *node)
+{
+    rv_str s = node->text;
+    bool octal = s.len > 2 && s.ptr[0] == '0' && s.ptr[1] == 'o';
+    bool hex = s.len > 2 && s.ptr[0] == '0' && s.ptr[1] == 'x';
+
+    if (!octal && !hex)
+        return false;
+    for (size_t i = 2; i < s.len; i++) {
+        char c = s.ptr[i];
+        bool ok = octal ? (c >= '0' && c <= '7') : (is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'));
+        if (!ok)
+            return false;
+    }
+    set_integer(node, s.ptr + 2, octal ? 8 : 16);
+    return true;
+}
+
+static bool set_special_float(struct rv_node *node)
+{
+    rv_str s = node->text;
+    bool negative = s.len > 0 && s.ptr[0] == '-';
+
+    if (is_word(s, ".nan", ".NaN", ".NAN")) {
+        node->f64 = __builtin_nan("");
+        return true;
+    }
+    if (s.len > 0 && (s.ptr[0] == '-' || s.ptr[0] == '+'))
+        s = (rv_str){s.ptr + 1, s.len - 1};
+    if (!is_word(s, ".inf", ".Inf", ".INF"))
+        return false;
+    node->f64 = negative ? -__builtin_inf() : __builtin_inf();
+    return true;
+}
+
+void rv_scalar_resolve(struct rv_node *node)
+{
+    rv_str s = node->text;
+
+    node->kind = RV_NODE_STR;
+    if (s.len == 0 || rv_str_is(s, "~") || is_word(s, "null", "Null", "NULL")) {
+        node->kind = RV_NODE_NULL;
+        return;
+    }
+    if (is_word(s, "true", "True", "TRUE") || is_word(s, "false", "False", "FALSE")) {
+        node->kind = RV_NODE_BOOL;
+        node->i64 = s.ptr[0] == 't' || s.ptr[0] == 'T';
+        return;
+    }
+    if (set_prefixed(node))
+        return;
+    switch (decimal_shape(s)) {
+    case SHAPE_INT:
+        set_integer(node, s.ptr, 10);
+        return;
+    case SHAPE_FLOAT:
+        node->kind = RV_NODE_FLOAT;
+        node->f64 = read_double(s.ptr);
+        return;
+    case SHAPE_NONE:
+        break;
+    }
+    if (set_special_float(node))
+        node->kind = RV_NODE_FLOAT;
+}
+
+/* --- Nodes --- */
 
 static const struct {
     const char *text, *phrase;
@@ -134,4 +287,100 @@ int rv_node_to_json(const struct rv_node *node, json_object **out, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "convert a scalar");
     *out = value;
     return 0;
+}
+
+/* JSON values as trees of nodes: for texts that YAML reads in another way than JSON, and for configuration that a
+ * program makes. Then the nodes share one place. */
+
+static bool fill_list(rv_arena *arena, struct rv_node *node, json_object *v)
+{
+    node->kind = RV_NODE_LIST;
+    node->n = json_object_array_length(v);
+    node->items = rv_arena_alloc(arena, (node->n + 1) * sizeof *node->items);
+    for (size_t i = 0; node->items && i < node->n; i++) {
+        node->items[i] = rv_node_of_json(json_object_array_get_idx(v, i), &node->src, arena);
+        if (!node->items[i])
+            return false;
+    }
+    return node->items != NULL;
+}
+
+static bool fill_text(rv_arena *arena, struct rv_node *node, rv_str text)
+{
+    char *copy = rv_arena_dup(arena, text);
+
+    node->kind = RV_NODE_STR;
+    node->text = (rv_str){copy, text.len};
+    return copy != NULL;
+}
+
+static bool fill_map(rv_arena *arena, struct rv_node *node, json_object *v)
+{
+    size_t i = 0;
+
+    node->kind = RV_NODE_MAP;
+    node->n = (size_t)json_object_object_length(v);
+    node->items = rv_arena_alloc(arena, (node->n + 1) * sizeof *node->items);
+    node->keys = rv_arena_alloc(arena, (node->n + 1) * sizeof *node->keys);
+    if (!node->items || !node->keys)
+        return false;
+    json_object_object_foreach (v, key, value) {
+        node->keys[i] = rv_arena_alloc(arena, sizeof **node->keys);
+        if (!node->keys[i] || !fill_text(arena, node->keys[i], rv_str_of(key)))
+            return false;
+        node->keys[i]->src = node->src;
+        node->items[i] = rv_node_of_json(value, &node->src, arena);
+        if (!node->items[i])
+            return false;
+        i++;
+    }
+    return true;
+}
+
+static bool fill_number(rv_arena *arena, struct rv_node *node, json_object *v)
+{
+    rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);
+    bool ok;
+
+    rv_json_write(v, &text);
+    ok = text.rc == 0 && fill_text(arena, node, rv_buf_str(&text));
+    rv_buf_fini(&text);
+    node->kind = rv_json_is_int(v) ? RV_NODE_INT : RV_NODE_FLOAT;
+    node->i64 = node->kind == RV_NODE_INT ? json_object_get_int64(v) : 0;
+    node->f64 = json_object_get_double(v);
+    return ok;
+}
+
+struct rv_node *rv_node_of_json(json_object *v, const struct rv_src *src, rv_arena *arena)
+{
+    struct rv_node *node = rv_arena_alloc(arena, sizeof *node);
+    bool ok = node != NULL;
+
+    if (!node)
+        return NULL;
+    node->src = *src;
+    switch (json_object_get_type(v)) {
+    case json_type_null:
+        node->kind = RV_NODE_NULL;
+        break;
+    case json_type_boolean:
+        ok = fill_text(arena, node, rv_str_of(json_object_get_boolean(v) ? "true" : "false"));
+        node->kind = RV_NODE_BOOL;
+        node->i64 = json_object_get_boolean(v);
+        break;
+    case json_type_int:
+    case json_type_double:
+        ok = fill_number(arena, node, v);
+        break;
+    case json_type_string:
+        ok = fill_text(arena, node, rv_json_str(v));
+        break;
+    case json_type_object:
+        ok = fill_map(arena, node, v);
+        break;
+    case json_type_array:
+        ok = fill_list(arena, node, v);
+        break;
+    }
+    return ok ? node : NULL;
 }

@@ -9,10 +9,16 @@ static int parse_expr(struct rv_compile *c, struct rv_node **out);
 
 static int unexpected(struct rv_compile *c, const char *expected)
 {
+    static const char *const words[][2] = {{"and", "&&"}, {"or", "||"}, {"not", "!"}, {"is", "=="}};
+
     if (c->tok.kind == RV_TOK_END)
         return RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected end of the expression, expected %s", expected);
-    return RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected \"%.*s\", expected %s", (int)c->tok.len,
-                        c->e->text + c->tok.off, expected);
+    rv_str found = {c->e->text + c->tok.off, c->tok.len};
+    int rc = RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected \"%.*s\", expected %s", RV_STR_ARG(found), expected);
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (rv_str_is(found, words[i][0]))
+            rv_err_hint(c->err, "\"%s\" is written %s", words[i][0], words[i][1]);
+    return rc;
 }
 
 static bool is_op(const struct rv_compile *c, enum rv_punct op)

@@ -5,6 +5,51 @@
 
 #include "coreengine/lang/yaml_internal.h"
 
+/* --- Anchors --- */
+
+/* Index of a new anchor, RV_E_LIMIT or RV_E_NOMEM. */
+static int anchors_open(struct rv_anchors *anchors, rv_arena *arena, rv_str name)
+{
+    struct rv_anchor *a;
+
+    if (!anchors->items)
+        anchors->items = calloc(RV_YAML_MAX_ALIASES, sizeof *anchors->items);
+    if (!anchors->items)
+        return RV_E_NOMEM;
+    if (anchors->n == RV_YAML_MAX_ALIASES)
+        return RV_E_LIMIT;
+    a = &anchors->items[anchors->n];
+    a->name = (rv_str){rv_arena_dup(arena, name), name.len};
+    if (!a->name.ptr)
+        return RV_E_NOMEM;
+    return (int)anchors->n++;
+}
+
+static void anchors_close(struct rv_anchors *anchors, int index, struct rv_node *node, size_t n_nodes, int height)
+{
+    struct rv_anchor *a = &anchors->items[index];
+
+    a->node = node;
+    a->n_nodes = n_nodes;
+    a->height = height;
+}
+
+/* NULL: none */
+static const struct rv_anchor *anchors_find(const struct rv_anchors *anchors, rv_str name)
+{
+    for (size_t i = anchors->n; i > 0; i--)
+        if (rv_str_eq(anchors->items[i - 1].name, name))
+            return &anchors->items[i - 1];
+    return NULL;
+}
+
+static void anchors_fini(struct rv_anchors *anchors)
+{
+    free(anchors->items);
+}
+
+/* --- Nodes --- */
+
 struct reader {
     yaml_parser_t parser;
     rv_str text;
@@ -107,7 +152,7 @@ static int open_anchor(struct reader *r, const yaml_char_t *name, const struct r
 
     if (!name)
         return -1;
-    index = rv_anchors_open(&r->anchors, r->doc->arena, rv_str_of((const char *)name));
+    index = anchors_open(&r->anchors, r->doc->arena, rv_str_of((const char *)name));
     if (index == RV_E_LIMIT)
         stop(r, src, NULL, "the file has too many anchors", RV_YAML_MAX_ALIASES);
     else if (index < 0)
@@ -119,7 +164,7 @@ static struct rv_node *read_alias(struct reader *r, const yaml_event_t *event, i
 {
     struct rv_src src = place(r, &event->start_mark);
     const char *name = (const char *)event->data.alias.anchor;
-    const struct rv_anchor *a = rv_anchors_find(&r->anchors, rv_str_of(name));
+    const struct rv_anchor *a = anchors_find(&r->anchors, rv_str_of(name));
 
     if (++r->n_aliases > RV_YAML_MAX_ALIASES) {
         stop(r, &src, NULL, "the file has too many aliases", RV_YAML_MAX_ALIASES);
@@ -368,7 +413,7 @@ static struct rv_node *read_node(struct reader *r, const yaml_event_t *event, in
     if (ended(r))
         return NULL;
     if (anchor >= 0)
-        rv_anchors_close(&r->anchors, anchor, node, r->n_nodes - n_before, *height);
+        anchors_close(&r->anchors, anchor, node, r->n_nodes - n_before, *height);
     return node;
 }
 
@@ -423,7 +468,7 @@ int rv_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, 
     read_stream(&r);
     yaml_parser_delete(&r.parser);
     free(r.stack);
-    rv_anchors_fini(&r.anchors);
+    anchors_fini(&r.anchors);
     *is_whole = !r.stopped;
     return r.rc;
 }

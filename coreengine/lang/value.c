@@ -1,9 +1,10 @@
 /* Values: reading json-c trees in place, lookup, equality, order, and the way back to JSON. Every loop over data of
  * unknown size counts as work. */
-#include <math.h>
-#include <string.h>
-
+#include <inttypes.h>
 #include <json-c/linkhash.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "coreengine/lang/expr_internal.h"
 
@@ -237,5 +238,248 @@ int rv_value_equal(struct rv_eval *ev, const struct rv_node *n, const struct rv_
     case RV_N_TYPES:
         break; /* numbers were compared above */
     }
+    return 0;
+}
+
+/* The result of an evaluation as JSON. What is part of the scope is shared by reference, the rest is built. */
+
+#define KEY_TEXT_MAX 24 /* a uint64 has 20 digits */
+
+static int list_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out)
+{
+    json_object *arr = json_object_new_array(), *item;
+    int rc = arr ? 0 : rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+
+    for (size_t i = 0; i < v->as.items.n && rc == 0; i++) {
+        rc = rv_value_to_json(ev, &v->as.items.ptr[i], depth, &item);
+        if (rc == 0 && json_object_array_add(arr, item) < 0) {
+            json_object_put(item);
+            rc = rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+        }
+    }
+    if (rc < 0)
+        json_object_put(arr);
+    else
+        *out = arr;
+    return rc;
+}
+
+/* JSON has only string keys: the others become their text, as in CEL's own mapping to JSON. */
+static const char *key_text(const struct rv_value *key, char buf[KEY_TEXT_MAX])
+{
+    if (key->type == RV_T_STRING)
+        return key->as.s.ptr;
+    if (key->type == RV_T_BOOL)
+        return key->as.b ? "true" : "false";
+    if (key->type == RV_T_INT)
+        snprintf(buf, KEY_TEXT_MAX, "%" PRId64, key->as.i);
+    else
+        snprintf(buf, KEY_TEXT_MAX, "%" PRIu64, key->as.u);
+    return buf;
+}
+
+static int map_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out)
+{
+    json_object *obj = json_object_new_object(), *item;
+    int rc = obj ? 0 : rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+
+    for (size_t i = 0; i < v->as.items.n && rc == 0; i++) {
+        const struct rv_value *pair = &v->as.items.ptr[2 * i];
+        char buf[KEY_TEXT_MAX];
+        const char *key = key_text(&pair[0], buf);
+
+        /* {1: "a", "1": "b"} is a fine map, and {"a\u0000": 1} too, but neither is a JSON object we can carry. */
+        if (json_object_object_get_ex(obj, key, NULL) ||
+            (pair[0].type == RV_T_STRING && rv_str_of(key).len != pair[0].as.s.len)) {
+            rc = rv_ev_fault(ev, RV_FAULT_CONVERT, ev->e->root);
+            ev->fault.a = pair[0];
+            ev->fault.text = RV_STR_LIT("a key of a JSON object");
+            break;
+        }
+        rc = rv_value_to_json(ev, &pair[1], depth, &item);
+        if (rc == 0 && json_object_object_add(obj, key, item) < 0) {
+            json_object_put(item);
+            rc = rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+        }
+    }
+    if (rc < 0)
+        json_object_put(obj);
+    else
+        *out = obj;
+    return rc;
+}
+
+static int scalar_to_json(struct rv_eval *ev, const struct rv_value *v, json_object **out)
+{
+    const char *type;
+
+    switch (v->type) {
+    case RV_T_NULL:
+        *out = NULL;
+        return 0;
+    case RV_T_BOOL:
+        *out = json_object_new_boolean(v->as.b);
+        break;
+    case RV_T_INT:
+        *out = json_object_new_int64(v->as.i);
+        break;
+    case RV_T_UINT:
+        *out = json_object_new_uint64(v->as.u);
+        break;
+    case RV_T_DOUBLE:
+        if (!isfinite(v->as.d)) {
+            RV_IGNORE(rv_ev_fault(ev, RV_FAULT_CONVERT, ev->e->root), "the failure is returned two lines below");
+            ev->fault.a = *v;
+            ev->fault.text = RV_STR_LIT("a JSON number");
+            return -1;
+        }
+        *out = rv_json_double(v->as.d);
+        break;
+    case RV_T_STRING:
+        *out = json_object_new_string_len(v->as.s.ptr, (int)v->as.s.len);
+        break;
+    case RV_T_TYPE:
+        type = rv_type_text(v->as.t);
+        *out = json_object_new_string(type);
+        break;
+    case RV_T_LIST:
+    case RV_T_MAP:
+    case RV_N_TYPES:
+        break; /* not scalars */
+    }
+    return *out ? 0 : rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+}
+
+int rv_value_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out)
+{
+    *out = NULL;
+    if (rv_ev_work(ev, ev->e->root, 1, 0) < 0)
+        return -1;
+    if (depth > RV_EXPR_MAX_VALUE_DEPTH)
+        return rv_ev_fault(ev, RV_FAULT_DEPTH, ev->e->root);
+    if (v->is_json) {
+        *out = json_object_get(v->as.json);
+        return 0;
+    }
+    if (v->type == RV_T_LIST)
+        return list_to_json(ev, v, depth + 1, out);
+    if (v->type == RV_T_MAP)
+        return map_to_json(ev, v, depth + 1, out);
+    return scalar_to_json(ev, v, out);
+}
+
+/* + - * / % and the unary minus. Both sides have the same type, nothing is converted, integers never wrap. */
+
+static int int_arith(struct rv_eval *ev, const struct rv_node *n, int64_t a, int64_t b, int64_t *out)
+{
+    bool overflow = false;
+
+    if (n->op == RV_OP_ADD) {
+        overflow = __builtin_add_overflow(a, b, out);
+    } else if (n->op == RV_OP_SUB) {
+        overflow = __builtin_sub_overflow(a, b, out);
+    } else if (n->op == RV_OP_MUL) {
+        overflow = __builtin_mul_overflow(a, b, out);
+    } else {
+        if (b == 0)
+            return rv_ev_fault(ev, RV_FAULT_DIV_ZERO, n);
+        overflow = a == INT64_MIN && b == -1;
+        if (!overflow)
+            *out = n->op == RV_OP_DIV ? a / b : a % b;
+    }
+    return overflow ? rv_ev_fault(ev, RV_FAULT_OVERFLOW, n) : 0;
+}
+
+static int uint_arith(struct rv_eval *ev, const struct rv_node *n, uint64_t a, uint64_t b, uint64_t *out)
+{
+    bool overflow = false;
+
+    if (n->op == RV_OP_ADD) {
+        overflow = __builtin_add_overflow(a, b, out);
+    } else if (n->op == RV_OP_SUB) {
+        overflow = __builtin_sub_overflow(a, b, out);
+    } else if (n->op == RV_OP_MUL) {
+        overflow = __builtin_mul_overflow(a, b, out);
+    } else {
+        if (b == 0)
+            return rv_ev_fault(ev, RV_FAULT_DIV_ZERO, n);
+        *out = n->op == RV_OP_DIV ? a / b : a % b;
+    }
+    return overflow ? rv_ev_fault(ev, RV_FAULT_OVERFLOW, n) : 0;
+}
+
+/* IEEE 754 rules: a division by zero is an infinity or a NaN, no error. */
+static double double_arith(enum rv_punct op, double a, double b)
+{
+    if (op == RV_OP_ADD)
+        return a + b;
+    if (op == RV_OP_SUB)
+        return a - b;
+    return op == RV_OP_MUL ? a * b : a / b;
+}
+
+static int join_strings(struct rv_eval *ev, const struct rv_node *n, rv_str a, rv_str b, rv_str *out)
+{
+    char *text = rv_ev_alloc(ev, n, a.len + b.len + 1);
+
+    if (!text)
+        return -1;
+    memcpy(text, a.ptr, a.len);
+    memcpy(text + a.len, b.ptr, b.len);
+    text[a.len + b.len] = '\0';
+    *out = (rv_str){text, a.len + b.len};
+    return 0;
+}
+
+static int join_lists(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+                      struct rv_value *out)
+{
+    size_t size_a = rv_value_size(a), size = size_a + rv_value_size(b);
+    struct rv_value *items;
+
+    if (rv_ev_work(ev, n, size, 0) < 0)
+        return -1;
+    items = rv_ev_alloc(ev, n, (size + 1) * sizeof(*items));
+    if (!items)
+        return -1;
+    for (size_t i = 0; i < size; i++)
+        items[i] = i < size_a ? rv_value_at(a, i) : rv_value_at(b, i - size_a);
+    *out = (struct rv_value){.type = RV_T_LIST, .as.items = {items, size}};
+    return 0;
+}
+
+int rv_ev_arith(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+                struct rv_value *out)
+{
+    if (a->type != b->type)
+        return rv_ev_fault_types(ev, n, a, b);
+    *out = (struct rv_value){.type = a->type};
+    if (a->type == RV_T_INT)
+        return int_arith(ev, n, a->as.i, b->as.i, &out->as.i);
+    if (a->type == RV_T_UINT)
+        return uint_arith(ev, n, a->as.u, b->as.u, &out->as.u);
+    if (a->type == RV_T_DOUBLE && n->op != RV_OP_MOD) {
+        out->as.d = double_arith(n->op, a->as.d, b->as.d);
+        return 0;
+    }
+    if (a->type == RV_T_STRING && n->op == RV_OP_ADD)
+        return join_strings(ev, n, a->as.s, b->as.s, &out->as.s);
+    if (a->type == RV_T_LIST && n->op == RV_OP_ADD)
+        return join_lists(ev, n, a, b, out);
+    return rv_ev_fault_types(ev, n, a, b);
+}
+
+int rv_ev_negate(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, struct rv_value *out)
+{
+    *out = *a;
+    if (a->type == RV_T_DOUBLE) {
+        out->as.d = -a->as.d;
+        return 0;
+    }
+    if (a->type != RV_T_INT)
+        return rv_ev_fault_types(ev, n, a, NULL);
+    if (a->as.i == INT64_MIN)
+        return rv_ev_fault(ev, RV_FAULT_OVERFLOW, n);
+    out->as.i = -a->as.i;
     return 0;
 }

@@ -126,7 +126,6 @@ struct rv_key_reader {
     const char *owner_name; /* NULL while unknown */
     void *user;             /* of the caller */
     const char *path;       /* what stands before a key in messages: "execution."; NULL: nothing */
-    bool is_open;           /* another reader handles unknown keys: they are not findings */
     bool hide_values;       /* values may be secrets: messages do not quote them */
     int rc;                 /* sticky RV_E_NOMEM */
 };
@@ -144,8 +143,6 @@ void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const s
 void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out);
 /** The properties object, `required` and additionalProperties:false of a table, as JSON Schema text. */
 void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w);
-/** The same for a map that may have further keys. */
-void rv_keys_write_open_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w);
 /** A reference table in Markdown: key, type, default, meaning. */
 void rv_keys_write_markdown(const struct rv_key *keys, size_t n_keys, rv_buf *b);
 

@@ -22,11 +22,6 @@ struct rv_anchors {
     struct rv_anchor *items; /* owned; RV_YAML_MAX_ALIASES of them once one is needed */
     size_t n;
 };
-/** Index of a new anchor, RV_E_LIMIT or RV_E_NOMEM. */
-int rv_anchors_open(struct rv_anchors *anchors, rv_arena *arena, rv_str name);
-void rv_anchors_close(struct rv_anchors *anchors, int index, struct rv_node *node, size_t n_nodes, int height);
-const struct rv_anchor *rv_anchors_find(const struct rv_anchors *anchors, rv_str name); /* NULL: none */
-void rv_anchors_fini(struct rv_anchors *anchors);
 
 /** Read the text's only document into doc. *is_whole false: a finding says what ended the reading. RV_E_NOMEM. */
 int rv_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, bool *is_whole);
@@ -34,8 +29,6 @@ int rv_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, 
 /** Decide the kind of an unquoted scalar and fill in kind, i64 and f64 (YAML 1.2 core rules). */
 void rv_scalar_resolve(struct rv_node *node);
 
-/** Line and column, both from 1, of a byte offset; columns count characters. */
-struct rv_src rv_yaml_place(rv_str text, size_t offset, const char *name);
 /** Byte offset of the first character of a line (from 1) at or after *offset, which stands on line *line; both advance.
  */
 void rv_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset);

@@ -2,6 +2,7 @@
 #ifndef RV_SIM_INTERNAL_H
 #define RV_SIM_INTERNAL_H
 
+#include "config/analysis/analysis.h"
 #include "coreengine/sim/sim.h"
 #include "coreengine/store/journal/journal.h"
 

@@ -45,6 +45,9 @@ void rv_schema_free(rv_schema *s)
 {
     if (!s)
         return;
+    for (size_t i = 0; i < s->n_patterns; i++)
+        rv_pattern_free(s->patterns[i]);
+    free(s->patterns);
     json_object_put(s->document);
     rv_arena_free(s->arena);
     free(s);

@@ -83,6 +83,16 @@ static bool fault_format(struct rv_schema_check *c, const node *n, json_object *
     return rv_schema_fault_found(c, &line, v);
 }
 
+static bool fault_pattern(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+{
+    rv_buf line;
+
+    if (!rv_schema_begin_fault(c, at, &line))
+        return false;
+    rv_buf_printf(&line, "expected text that matches %s", rv_pattern_text(n->pattern));
+    return rv_schema_fault_found(c, &line, v);
+}
+
 static bool check_string(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     bool ok = true;
@@ -91,6 +101,8 @@ static bool check_string(struct rv_schema_check *c, const node *n, json_object *
         ok = check_range(c, &n->length, n_characters(rv_json_str(v)), "characters", at);
     if (n->format && !n->format->fits(rv_json_str(v)))
         ok = fault_format(c, n, v, at);
+    if (n->pattern && !rv_schema_matches(c, n->pattern, rv_json_str(v)))
+        ok = !c->rc && fault_pattern(c, n, v, at);
     return ok;
 }
 
@@ -189,6 +201,8 @@ static bool check_additional(struct rv_schema_check *c, const node *n, json_obje
     json_object_object_foreach (v, key, child) {
         path here = {at, key, 0, at->depth + 1};
         if (n->property_names && json_object_object_get_ex(n->property_names, key, NULL))
+            continue;
+        if (rv_schema_has_pattern_for(c, n, key))
             continue;
         if (n->additional->is_never ? !fault_unknown(c, n, key, at)
                                     : !rv_schema_check_node(c, n->additional, child, &here))
@@ -290,7 +304,11 @@ static bool check_rules(struct rv_schema_check *c, const node *n, json_object *v
     if (n->enum_values && !check_enum(c, n, v, at))
         return false;
     ok = check_by_type(c, n, v, at);
+    if ((ok || !c->quiet) && !rv_schema_check_applied(c, n, v, at))
+        ok = false;
     if ((ok || !c->quiet) && !rv_schema_check_combined(c, n, v, at))
+        ok = false;
+    if (ok && !rv_schema_check_unevaluated(c, n, v, at))
         ok = false;
     return ok;
 }
@@ -317,7 +335,9 @@ int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
     bool ok = rv_schema_check_node(&c, s->root, value, &top);
     int rc = 0;
 
-    if (c.rc == RV_E_NOMEM)
+    if (c.rc && c.failed)
+        rc = RV_FAIL(err, c.rc, "%s: %s", s->what, rv_err_text(c.failed));
+    else if (c.rc == RV_E_NOMEM)
         rc = RV_FAIL(err, RV_E_NOMEM, "%s: no memory to check it against its schema", s->what);
     else if (c.rc)
         rc = RV_FAIL(err, c.rc, "%s: checking it against its schema takes more than %zu steps or %d levels", s->what,
@@ -327,6 +347,7 @@ int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
                      c.n_faults - c.n_listed);
     else if (!ok)
         rc = RV_FAIL(err, RV_E_INVALID, "%s: %s", s->what, c.text.ptr);
+    rv_err_free(c.failed);
     rv_buf_fini(&c.text);
     return rc;
 }

@@ -5,7 +5,7 @@
 typedef struct rv_schema_node node;
 typedef struct rv_schema_path path;
 
-static bool fits_quietly(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+bool rv_schema_fits(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     bool ok;
 
@@ -57,7 +57,7 @@ static const node *nearest_alternative(struct rv_schema_check *c, const struct r
 
     for (i = 0; i < list->n && !c->rc; i++) {
         c->deepest = 0;
-        if (!fits_quietly(c, list->items[i], v, at) && c->deepest > depth) {
+        if (!rv_schema_fits(c, list->items[i], v, at) && c->deepest > depth) {
             depth = c->deepest;
             deepest = list->items[i];
         }
@@ -86,7 +86,7 @@ static bool check_any_of(struct rv_schema_check *c, const struct rv_schema_list 
     size_t i;
 
     for (i = 0; i < list->n && !c->rc; i++)
-        if (fits_quietly(c, list->items[i], v, at))
+        if (rv_schema_fits(c, list->items[i], v, at))
             return true;
     return fault_no_alternative(c, list, v, at);
 }
@@ -97,7 +97,7 @@ static bool check_one_of(struct rv_schema_check *c, const struct rv_schema_list 
     rv_buf line;
 
     for (i = 0; i < list->n && !c->rc; i++)
-        n_fit += fits_quietly(c, list->items[i], v, at);
+        n_fit += rv_schema_fits(c, list->items[i], v, at);
     if (n_fit == 1)
         return true;
     if (n_fit == 0)
@@ -110,7 +110,7 @@ static bool check_one_of(struct rv_schema_check *c, const struct rv_schema_list 
 
 static bool check_not(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
-    bool fits = fits_quietly(c, n->not_schema, v, at);
+    bool fits = rv_schema_fits(c, n->not_schema, v, at);
     rv_buf line;
 
     if (!fits || c->rc)

@@ -110,11 +110,6 @@ static int read_type(struct place *p, json_object *v, void *slot)
 
 static int read_schema(struct place *p, json_object *v, void *slot)
 {
-    if (json_object_is_type(v, json_type_array)) {
-        int rc = RV_SCHEMA_FAIL(p->c, p->at, "expected a schema, found array");
-        rv_err_hint(p->c->err, "schemas by position go into \"prefixItems\"");
-        return rc;
-    }
     return compile_node(p->c, v, p->at, p->depth + 1, slot);
 }
 
@@ -158,6 +153,97 @@ static int read_schema_map(struct place *p, json_object *v, struct rv_schema_lis
         if (!at)
             return rv_schema_nomem(p->c);
         rc = compile_node(p->c, child, at, p->depth + 1, &list->items[i++]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* One schema for all items, or (older drafts) a list of schemas by position. */
+static int read_items(struct place *p, json_object *v, void *slot)
+{
+    if (!json_object_is_type(v, json_type_array))
+        return read_schema(p, v, slot);
+    p->node->items_is_list = true;
+    return json_object_array_length(v) ? read_schema_list(p, v, &p->node->prefix_items) : 0;
+}
+
+static int keep_pattern(struct place *p, rv_str text, rv_pattern **out)
+{
+    rv_schema *s = p->c->schema;
+
+    if (s->n_patterns == s->cap_patterns) {
+        size_t cap = s->cap_patterns ? s->cap_patterns * 2 : 8;
+        rv_pattern **grown = realloc(s->patterns, cap * sizeof *grown);
+        if (!grown)
+            return rv_schema_nomem(p->c);
+        s->patterns = grown;
+        s->cap_patterns = cap;
+    }
+    rv_err *why = NULL;
+    int rc = rv_pattern_new(text, out, &why);
+    if (rc == 0)
+        s->patterns[s->n_patterns++] = *out;
+    else if (rc == RV_E_NOMEM)
+        rc = rv_schema_nomem(p->c);
+    else
+        rc = RV_SCHEMA_FAIL(p->c, p->at, "%s", rv_err_text(why));
+    rv_err_free(why);
+    return rc;
+}
+
+static int read_pattern(struct place *p, json_object *v, void *slot)
+{
+    if (!json_object_is_type(v, json_type_string))
+        return RV_SCHEMA_FAIL(p->c, p->at, "expected string, found %s", rv_json_type_text(v));
+    return keep_pattern(p, rv_json_str(v), slot);
+}
+
+static int read_pattern_properties(struct place *p, json_object *v, void *slot)
+{
+    struct rv_schema_pattern_property **to = slot;
+    struct rv_schema_list list;
+    size_t i = 0;
+    int rc = read_schema_map(p, v, &list);
+
+    if (rc < 0)
+        return rc;
+    json_object_object_foreach (v, text, unused) {
+        (void)unused;
+        *to = rv_arena_alloc(p->c->schema->arena, sizeof **to);
+        if (!*to)
+            return rv_schema_nomem(p->c);
+        (*to)->schema = list.items[i++];
+        rc = keep_pattern(p, rv_str_of(text), &(*to)->pattern);
+        if (rc < 0)
+            return rc;
+        to = &(*to)->next;
+    }
+    return 0;
+}
+
+static int read_names(struct place *p, json_object *v, void *slot);
+
+/* name -> list of names, or name -> schema; `dependencies` of older drafts has both. */
+static int read_dependents(struct place *p, json_object *v, void *slot)
+{
+    struct rv_schema_dependent **all = slot;
+
+    if (!json_object_is_type(v, json_type_object))
+        return RV_SCHEMA_FAIL(p->c, p->at, "expected an object, found %s", rv_json_type_text(v));
+    json_object_object_foreach (v, name, needed) {
+        struct rv_schema_dependent *d = rv_arena_alloc(p->c->schema->arena, sizeof *d);
+        struct place below = {p->c, p->node, pointer_of(p->c, p->at, name), p->depth};
+        int rc;
+        if (!d || !below.at)
+            return rv_schema_nomem(p->c);
+        d->name = name;
+        d->next = *all;
+        *all = d;
+        if (json_object_is_type(needed, json_type_array))
+            rc = read_names(&below, needed, &d->required);
+        else
+            rc = compile_node(p->c, needed, below.at, p->depth + 1, &d->schema);
         if (rc < 0)
             return rc;
     }
@@ -265,6 +351,22 @@ static int read_note_text(struct place *p, json_object *v, void *slot)
     return read_text(p, v, &unused);
 }
 
+/* Behind "#" an anchor (older drafts); else the name of a schema, at which references inside it begin. */
+static int read_id(struct place *p, json_object *v, void *slot)
+{
+    const char *id = NULL;
+    int rc = read_text(p, v, &id);
+
+    (void)slot;
+    if (rc < 0)
+        return rc;
+    if (id[0] == '#')
+        p->node->anchor = id + 1;
+    else
+        p->node->id = id;
+    return 0;
+}
+
 /* One that is not known is a note, as the standard has it. */
 static int read_format(struct place *p, json_object *v, void *slot)
 {
@@ -293,7 +395,18 @@ static const struct keyword {
     {"properties", read_properties, SLOT(properties)},
     {"required", read_names, SLOT(required)},
     {"additionalProperties", read_schema, SLOT(additional)},
-    {"items", read_schema, SLOT(items)},
+    {"patternProperties", read_pattern_properties, SLOT(pattern_properties)},
+    {"unevaluatedProperties", read_schema, SLOT(unevaluated_properties)},
+    {"propertyNames", read_schema, SLOT(names)},
+    {"dependentRequired", read_dependents, SLOT(dependents)},
+    {"dependentSchemas", read_dependents, SLOT(dependents)},
+    {"dependencies", read_dependents, SLOT(dependents)},
+    {"items", read_items, SLOT(items)},
+    {"additionalItems", read_schema, SLOT(additional_items)},
+    {"unevaluatedItems", read_schema, SLOT(unevaluated_items)},
+    {"contains", read_schema, SLOT(contains)},
+    {"minContains", read_size, SLOT(contains_range.min)},
+    {"maxContains", read_size, SLOT(contains_range.max)},
     {"prefixItems", read_schema_list, SLOT(prefix_items)},
     {"minItems", read_size, SLOT(items_range.min)},
     {"maxItems", read_size, SLOT(items_range.max)},
@@ -307,13 +420,19 @@ static const struct keyword {
     {"multipleOf", read_divisor, SLOT(multiple_of)},
     {"minLength", read_size, SLOT(length.min)},
     {"maxLength", read_size, SLOT(length.max)},
+    {"pattern", read_pattern, SLOT(pattern)},
     {"minProperties", read_size, SLOT(properties_range.min)},
     {"maxProperties", read_size, SLOT(properties_range.max)},
     {"anyOf", read_schema_list, SLOT(any_of)},
     {"oneOf", read_schema_list, SLOT(one_of)},
     {"allOf", read_schema_list, SLOT(all_of)},
     {"not", read_schema, SLOT(not_schema)},
+    {"if", read_schema, SLOT(if_schema)},
+    {"then", read_schema, SLOT(then_schema)},
+    {"else", read_schema, SLOT(else_schema)},
     {"$ref", read_text, SLOT(ref)},
+    {"$id", read_id, 0},
+    {"$anchor", read_text, SLOT(anchor)},
     {"$defs", read_definitions, 0},
     {"definitions", read_definitions, 0},
     {"default", read_default, SLOT(default_value)},
@@ -321,6 +440,10 @@ static const struct keyword {
     {"description", read_note_text, 0},
     {"format", read_format, 0},
     {"$schema", read_note_text, 0},
+    {"contentMediaType", read_note_text, 0},
+    {"contentEncoding", read_note_text, 0},
+    {"contentSchema", read_note, 0},
+    {"discriminator", read_note, 0},
     {"$comment", read_note_text, 0},
     {"examples", read_note, 0},
     {"deprecated", read_note, 0},
@@ -341,31 +464,8 @@ static const struct keyword *keyword_of(const char *name)
 static int refuse_keyword(struct rv_schema_compiler *c, const char *pointer, const char *name)
 {
     /* Of the standard, and not here: no typing mistake to be corrected. */
-    static const char *const left_out[] = {
-        "pattern",
-        "patternProperties",
-        "propertyNames",
-        "additionalItems",
-        "contains",
-        "if",
-        "then",
-        "else",
-        "dependencies",
-        "dependentRequired",
-        "$id",
-        "$anchor",
-        "dependentSchemas",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "minContains",
-        "maxContains",
-        "contentMediaType",
-        "contentEncoding",
-        "contentSchema",
-        "$dynamicRef",
-        "$dynamicAnchor",
-        "$vocabulary",
-    };
+    static const char *const left_out[] = {"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor",
+                                           "$vocabulary"};
     const char *names[RV_COUNT(keywords)], *near;
     size_t i;
     int rc;
@@ -400,9 +500,38 @@ static int new_node(struct rv_schema_compiler *c, const char *pointer, struct rv
     if (!n || rv_index_add(&c->by_pointer, rv_str_of(pointer), (int)c->n_nodes) < 0)
         return rv_schema_nomem(c);
     n->pointer = pointer;
-    n->length.max = n->items_range.max = n->properties_range.max = SIZE_MAX;
+    n->length.max = n->items_range.max = n->properties_range.max = n->contains_range.max = SIZE_MAX;
+    n->contains_range.min = 1;
     c->nodes[c->n_nodes++] = n;
     *out = n;
+    return 0;
+}
+
+/* Has it an $id of its own, which is no anchor? */
+static bool is_named(json_object *doc)
+{
+    json_object *id = NULL;
+
+    return json_object_object_get_ex(doc, "$id", &id) && rv_json_str(id).len && rv_json_str(id).ptr[0] != '#';
+}
+
+static int read_keywords(struct place *p, json_object *doc, const char *pointer)
+{
+    json_object_object_foreach (doc, name, value) {
+        const struct keyword *k = keyword_of(name);
+        if (!k && strncmp(name, "x-", 2) == 0)
+            continue; /* a note of the program that made the schema */
+        if (!k)
+            return refuse_keyword(p->c, pointer, name);
+        p->at = pointer_of(p->c, pointer, name);
+        if (!p->at)
+            return rv_schema_nomem(p->c);
+        int rc = k->read(p, value, (char *)p->node + k->slot);
+        if (rc < 0)
+            return rc;
+    }
+    if (p->node->items_is_list)
+        p->node->items = p->node->additional_items;
     return 0;
 }
 
@@ -424,21 +553,17 @@ static int compile_node(struct rv_schema_compiler *c, json_object *doc, const ch
     }
     if (!json_object_is_type(doc, json_type_object))
         return RV_SCHEMA_FAIL(c, pointer, "a schema is an object, true or false; found %s", rv_json_type_text(doc));
-    json_object_object_foreach (doc, name, value) {
-        const struct keyword *k = keyword_of(name);
-        if (!k)
-            return refuse_keyword(c, pointer, name);
-        p.at = pointer_of(c, pointer, name);
-        if (!p.at)
-            return rv_schema_nomem(c);
-        rc = k->read(&p, value, (char *)p.node + k->slot);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
+    const char *outer = c->base;
+    if (is_named(doc))
+        c->base = pointer;
+    p.node->base = c->base;
+    rc = read_keywords(&p, doc, pointer);
+    c->base = outer;
+    return rc;
 }
 
 int rv_schema_compile_root(struct rv_schema_compiler *c)
 {
+    c->base = "";
     return compile_node(c, c->schema->document, "", 0, &c->schema->root);
 }

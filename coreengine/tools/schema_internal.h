@@ -2,6 +2,7 @@
 #ifndef RV_SCHEMA_INTERNAL_H
 #define RV_SCHEMA_INTERNAL_H
 
+#include "coreengine/lang/pattern.h"
 #include "coreengine/tools/tools.h"
 
 #define RV_SCHEMA_MAX_NODES   10000              /* schemas and sub-schemas of one document */
@@ -39,13 +40,26 @@ struct rv_schema_format {
 };
 const struct rv_schema_format *rv_schema_format_of(rv_str name); /* NULL: of that name none is */
 
+/* What an object has to have when it has a property: the keywords dependentRequired, dependentSchemas, dependencies. */
+struct rv_schema_dependent {
+    const char *name;
+    json_object *required;         /* array of strings, NULL: absent */
+    struct rv_schema_node *schema; /* for the whole object, NULL: absent */
+    struct rv_schema_dependent *next;
+};
+struct rv_schema_pattern_property {
+    rv_pattern *pattern; /* the schema's */
+    struct rv_schema_node *schema;
+    struct rv_schema_pattern_property *next;
+};
+
 /* One schema. Everything here lives in the arena or is borrowed from the document; constant once compiled, so any
  * thread may check with it. */
 struct rv_schema_node {
     const char *pointer; /* place in the document */
     bool is_never;       /* the schema `false` */
     unsigned types;      /* of enum rv_schema_type; 0: any */
-    struct rv_schema_range length, items_range, properties_range;
+    struct rv_schema_range length, items_range, properties_range, contains_range;
     bool unique_items, has_const, has_default;
     json_object *minimum, *maximum, *exclusive_minimum, *exclusive_maximum, *multiple_of; /* NULL: absent */
     json_object *const_value, *default_value;
@@ -54,11 +68,19 @@ struct rv_schema_node {
     json_object *property_names;      /* object with the property names as keys, NULL: absent */
     struct rv_schema_list properties; /* in the order of property_names */
     struct rv_schema_list prefix_items, all_of, any_of, one_of;
-    struct rv_schema_node *additional, *items, *not_schema; /* NULL: absent */
-    const char *title, *ref;                                /* NULL: absent */
-    const struct rv_schema_format *format;                  /* NULL: absent, or one that is not checked */
-    struct rv_schema_node *target;                          /* of ref */
-    unsigned char mark;                                     /* of the search for cycles */
+    struct rv_schema_pattern_property *pattern_properties;
+    struct rv_schema_dependent *dependents;
+    rv_pattern *pattern; /* the schema's; NULL: absent */
+    /* NULL: absent */
+    struct rv_schema_node *additional, *items, *not_schema, *contains, *names, *if_schema, *then_schema, *else_schema;
+    struct rv_schema_node *unevaluated_properties, *unevaluated_items, *additional_items;
+    bool items_is_list;                    /* `items` had schemas by position, as older drafts have it */
+    const char *base;                      /* pointer of the schema at which a reference "#..." begins */
+    const char *id, *anchor;               /* NULL: absent */
+    const char *title, *ref;               /* NULL: absent */
+    const struct rv_schema_format *format; /* NULL: absent, or one that is not checked */
+    struct rv_schema_node *target;         /* of ref */
+    unsigned char mark;                    /* of the search for cycles */
 };
 
 struct rv_schema {
@@ -66,6 +88,8 @@ struct rv_schema {
     rv_arena *arena;       /* owned; dies with the schema */
     const char *what;
     struct rv_schema_node *root;
+    rv_pattern **patterns; /* owned, with the list */
+    size_t n_patterns, cap_patterns;
 };
 
 /* While compiling. */
@@ -74,6 +98,7 @@ struct rv_schema_compiler {
     struct rv_schema_node **nodes; /* owned */
     size_t n_nodes, cap_nodes;
     rv_index by_pointer; /* owned; pointer -> index into nodes */
+    const char *base;    /* of the schema that is being compiled */
     rv_err **err;
 };
 
@@ -111,11 +136,25 @@ struct rv_schema_check {
     unsigned quiet; /* > 0: a question only; ends at the first fault and writes nothing */
     int deepest;    /* depth of the deepest fault; tells which alternative came nearest */
     int nesting;
-    int rc; /* sticky: RV_E_LIMIT, RV_E_NOMEM */
+    int rc;         /* sticky: RV_E_LIMIT, RV_E_NOMEM */
+    rv_err *failed; /* of rc, when a pattern failed */
 };
 /** Tells whether v fits; faults go into c. */
 bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
                           const struct rv_schema_path *at);
+/** Does v fit? Faults are not listed. */
+bool rv_schema_fits(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                    const struct rv_schema_path *at);
+/** Does the text match? false, too, when c->rc says that it failed. */
+bool rv_schema_matches(struct rv_schema_check *c, const rv_pattern *p, rv_str text);
+/** Does patternProperties have a pattern for this name? */
+bool rv_schema_has_pattern_for(struct rv_schema_check *c, const struct rv_schema_node *n, const char *name);
+/** contains, propertyNames, patternProperties, dependentRequired, dependentSchemas, if. */
+bool rv_schema_check_applied(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                             const struct rv_schema_path *at);
+/** unevaluatedItems, unevaluatedProperties: what no other keyword of n has looked at. v fits all of those. */
+bool rv_schema_check_unevaluated(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                                 const struct rv_schema_path *at);
 /** $ref, allOf, anyOf, oneOf, not. */
 bool rv_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
                               const struct rv_schema_path *at);

@@ -15,14 +15,19 @@ static int hex_digit(char ch)
     return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
 }
 
-/* The pointer of a "#..." reference, percent escapes undone; in the arena. */
-static char *pointer_of_ref(struct rv_schema_compiler *c, const char *ref)
+/* The pointer of a "#..." reference, percent escapes undone; in the arena. It begins at the schema with the next $id.
+ */
+static char *pointer_of_ref(struct rv_schema_compiler *c, const struct rv_schema_node *n)
 {
-    char *text = rv_arena_dup(c->schema->arena, rv_str_of(ref + 1));
-    char *from = text, *to = text;
+    size_t n_base = strlen(n->base), len = strlen(n->ref + 1);
+    char *whole = rv_arena_alloc(c->schema->arena, n_base + len + 1);
+    char *from, *to;
 
-    if (!text)
+    if (!whole)
         return NULL;
+    memcpy(whole, n->base, n_base);
+    memcpy(whole + n_base, n->ref + 1, len);
+    from = to = whole + n_base;
     while (*from) {
         int hi = from[0] == '%' ? hex_digit(from[1]) : -1;
         int lo = hi >= 0 ? hex_digit(from[2]) : -1;
@@ -34,7 +39,7 @@ static char *pointer_of_ref(struct rv_schema_compiler *c, const char *ref)
         }
     }
     *to = '\0';
-    return text;
+    return whole;
 }
 
 static void hint_nearest(struct rv_schema_compiler *c, const char *pointer)
@@ -53,17 +58,39 @@ static void hint_nearest(struct rv_schema_compiler *c, const char *pointer)
         rv_err_hint(c->err, "did you mean \"#%s\"?", best);
 }
 
+/* The schema whose $id or $anchor the reference names. NULL: none. */
+static struct rv_schema_node *named(struct rv_schema_compiler *c, const struct rv_schema_node *n)
+{
+    bool is_anchor = n->ref[0] == '#' && n->ref[1] && n->ref[1] != '/';
+    size_t len = strlen(n->ref);
+
+    if (!is_anchor && n->ref[0] == '#')
+        return NULL;
+    if (len > 1 && n->ref[len - 1] == '#')
+        len--;
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        struct rv_schema_node *other = c->nodes[i];
+        if (is_anchor ? other->anchor && strcmp(other->anchor, n->ref + 1) == 0 && strcmp(other->base, n->base) == 0
+                      : other->id && rv_str_is((rv_str){n->ref, len}, other->id))
+            return other;
+    }
+    return NULL;
+}
+
 static int resolve(struct rv_schema_compiler *c, struct rv_schema_node *n)
 {
     const char *pointer;
     int i;
 
-    if (n->ref[0] != '#' || (n->ref[1] && n->ref[1] != '/')) {
+    n->target = named(c, n);
+    if (n->target)
+        return 0;
+    if (n->ref[0] != '#') {
         int rc = RV_SCHEMA_FAIL(c, n->pointer, "$ref \"%s\" leads out of the document", n->ref);
         rv_err_hint(c->err, "references look like \"#/$defs/name\"");
         return rc;
     }
-    pointer = pointer_of_ref(c, n->ref);
+    pointer = pointer_of_ref(c, n);
     if (!pointer)
         return rv_schema_nomem(c);
     i = rv_index_get(&c->by_pointer, rv_str_of(pointer));
@@ -102,8 +129,11 @@ static int find_cycle(struct rv_schema_compiler *c, struct rv_schema_node *n)
     n->mark = MARK_OPEN;
     if (n->target)
         rc = find_cycle(c, n->target);
-    if (rc == 0 && n->not_schema)
-        rc = find_cycle(c, n->not_schema);
+    struct rv_schema_node *const same[] = {n->not_schema, n->if_schema, n->then_schema, n->else_schema};
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(same); i++)
+        rc = same[i] ? find_cycle(c, same[i]) : 0;
+    for (const struct rv_schema_dependent *d = n->dependents; rc == 0 && d; d = d->next)
+        rc = d->schema ? find_cycle(c, d->schema) : 0;
     if (rc == 0)
         rc = find_cycle_in(c, &n->all_of);
     if (rc == 0)

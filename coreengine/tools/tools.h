@@ -9,16 +9,13 @@
 
 #define RV_TOOL_DEFAULT_CONFIDENCE 0.9 /* of evidence that states none */
 
-/* --- JSON Schema: the subset that tools and outputs are validated with ------------------------------------------
- * type (one or a list), properties, required, additionalProperties, items, prefixItems,
- * minItems, maxItems, uniqueItems, enum, const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf,
- * minLength, maxLength, minProperties, maxProperties, anyOf, oneOf, allOf, not, $ref to "#/$defs/...", $defs, default,
- * title, description, format. An unknown keyword is an error at compile: nothing is silently not checked. Also: notes
- * that ask nothing ($schema, $comment, examples, deprecated, readOnly, writeOnly), `definitions` for $defs, and $ref to
- * any schema of the same document ("#", "#/properties/a"). Keywords beside a $ref count, as in 2020-12. A string has to
- * be of its format if that is date-time, date, time (RFC 3339), duration (ISO 8601, whole numbers), email, hostname,
- * ipv4, ipv6, uri, uri-reference (RFC 3986) or uuid; any other format is a note. A compiled schema is constant: any
- * thread may check with it, one thread (the document's) frees it. */
+/* --- JSON Schema ------------------------------------------------------------------------------------------------
+ * Draft 2020-12 and what older drafts wrote in another way, within one document; docs/reference/schemas.md lists the
+ * keywords. An unknown keyword is an error at compile: nothing is silently not checked. Keywords beside a $ref count.
+ * Patterns are those of coreengine/lang/pattern.h; the steps of a check bound them all together. A string has to be of
+ * its format if that is date-time, date, time (RFC 3339), duration (ISO 8601, whole numbers), email, hostname, ipv4,
+ * ipv6, uri, uri-reference (RFC 3986) or uuid; any other format is a note. A compiled schema is constant: any thread
+ * may check with it, one thread (the document's) frees it. */
 typedef struct rv_schema rv_schema;
 /** schema: an object, true or false; a reference is kept. `what` names it in messages. RV_E_INVALID with a JSON
  * pointer. */

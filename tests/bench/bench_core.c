@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "config/analysis/analysis.h"
 #include "coreengine/run/run.h"
 
 #define LAYER 10 /* stages that run side by side in shape "layers" */

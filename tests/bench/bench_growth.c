@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/analysis/analysis.h"
 #include "config/config.h"
 #include "coreengine/agent/agent.h"
 

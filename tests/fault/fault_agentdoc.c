@@ -113,12 +113,11 @@ static const char *env(void *self, const char *name)
 static int change(void)
 {
     struct rv_agentdoc *d = NULL, *copy = NULL;
-    struct rv_agentdoc_changes c = {.model = "x:y", .limits = {.input_tokens_limit = 3}, .env = env};
     rv_err *err = NULL;
     int rc = rv_agentdoc_read(rv_str_of(nested), "a.yaml", &d, &err);
 
     if (rc == 0)
-        rc = rv_agentdoc_with(d, &c, &copy, &err);
+        rc = rv_agentdoc_with_env(d, env, NULL, &copy, &err);
     rv_agentdoc_free(copy);
     rv_agentdoc_free(d);
     rv_err_free(err);

@@ -172,6 +172,36 @@ static int bind(const char *text)
     return rc;
 }
 
+/* A pipeline of one agent, with models of its own. */
+static int chat(void)
+{
+    static const char *const capabilities[] = {"files"};
+    const struct rv_agent_model_role models[] = {{.role = "default", .model = "gpt-4.1", .max_tokens = 9}};
+    struct rv_agent_pipeline from = {.agent = "sort",
+                                     .structured = RV_UNSET,
+                                     .child_text = RV_CHILD_TEXT_BOTH,
+                                     .models = models,
+                                     .n_models = RV_COUNT(models),
+                                     .capabilities = capabilities,
+                                     .n_capabilities = RV_COUNT(capabilities),
+                                     .agent_token_limit = 900};
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    rv_err *err = NULL;
+    int rc = findings ? find(NULL, from.agent, &from.document, &from.place, &err) : RV_E_NOMEM;
+
+    if (rc == 0)
+        rc = rv_pipeline_of_agent(&from, findings, &p, &err);
+    if (rc == 0)
+        rc = rv_findings_check(findings, NULL);
+    if (rc == 0 && !p->is_sound)
+        rc = RV_E_INTERNAL;
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    rv_err_free(err);
+    return rc;
+}
+
 static int schema(void)
 {
     rv_buf b = RV_BUF_INIT(1 << 20);
@@ -189,6 +219,8 @@ static int run(int scenario)
 {
     static const char *const texts[] = {sound, faulty, broken};
 
+    if (scenario == 6)
+        return chat();
     if (scenario > 3)
         return bind(scenario == 4 ? declared : undeclared);
     return scenario < 3 ? load(texts[scenario]) : schema();
@@ -219,7 +251,7 @@ int main(void)
     Suite *suite = suite_create("fault_config");
     TCase *tc = tcase_create("allocations");
 
-    tcase_add_loop_test(tc, every_allocation_may_fail, 0, 6);
+    tcase_add_loop_test(tc, every_allocation_may_fail, 0, 7);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);
 }

@@ -36,11 +36,10 @@ static int lint(const struct rv_pipeline *p, int mode)
 
 static int link_stages(const struct rv_pipeline *p, int mode)
 {
-    struct rv_links links = {NULL, NULL};
-    int rc = rv_links_build(p, &links, NULL);
+    int rc = rv_pipeline_link((struct rv_pipeline *)(uintptr_t)p, NULL);
 
     (void)mode;
-    rv_links_fini(&links);
+    rv_links_fini(&p->private->links);
     return rc;
 }
 

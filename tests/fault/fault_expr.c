@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "coreengine/lang/expr.h"
+#include "coreengine/lang/pattern.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -45,6 +46,23 @@ static int rendering(json_object *obj, const char *text)
     return rc;
 }
 
+static int pattern(json_object *obj, const char *text)
+{
+    rv_pattern *p = NULL;
+    rv_err *err = NULL;
+    bool found = false;
+    int rc = rv_pattern_new(rv_str_of(text), &p, &err);
+
+    (void)obj;
+    if (rc == 0)
+        rc = rv_pattern_test(p, RV_STR_LIT("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"), NULL, &found, &err);
+    if ((rc == 0) != (err == NULL)) /* no ck_assert here: it allocates too */
+        rc = RV_E_INTERNAL;
+    rv_pattern_free(p);
+    rv_err_free(err);
+    return rc;
+}
+
 /* want: what comes out when all allocations succeed. A failing one may also be one that only served the message. */
 static const struct {
     int (*run)(json_object *obj, const char *text);
@@ -54,10 +72,19 @@ static const struct {
     {expression, "output.n < 5 && output.l.exists(x, x == 2)", 0},
     {expression, "[{'a': output.l, 'b': [1.5, 'x' + 'y', true, null, 7u, type(1)]}] + output.l.map(x, string(x))", 0},
     {expression, "{'a': {'b': [1, 2, 3].filter(x, x > 1)}}", 0},
+    {pattern, "^[a-z\\s]+$", 0},
+    {pattern, "(a|b)*c\\1", 0},
+    {pattern, "^(a+)+$", RV_E_LIMIT},
+    {pattern, "a++", RV_E_PARSE},
+    {pattern, "(?<=a*)", RV_E_PARSE},
+    {expression, "'ab'.matches('^a') && !'ab'.matches('b' + '$ ')", 0},
+    {expression, "'ab'.matches('(' + 'a')", RV_E_INVALID},
     {expression, "output.nn", RV_E_NOT_FOUND},
     {expression, "outptu", RV_E_NOT_FOUND},
     {expression, "1 + 'a'", RV_E_INVALID},
     {expression, "int('x' + 'y')", RV_E_INVALID},
+    {rendering,
+     "{{#output.l}}{{. | json}}{{/output.l}}{{x.y | default \"none\" | truncate 2}}{{output.l | join \", \"}}", 0},
     {rendering, "a {{output.n}} b {{output}} \\{{ c {{state.s}} {{output.l.1}} {{state}} {{state}} {{state}} {{state}}",
      0},
     {rendering, "{{output.nn}}", RV_E_NOT_FOUND},

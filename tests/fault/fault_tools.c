@@ -72,9 +72,11 @@ START_TEST(any_failing_allocation_is_an_error_without_a_leak)
     schema_doc = rv_kit_json(
         "{'type':'object','$defs':{'n':{'type':['integer','null'],'enum':[1,2,null]}},'required':['a'],'properties':"
         "{'a':{'anyOf':[{'$ref':'#/$defs/n'},{'type':'object','properties':{'b':{'const':1}}}]},'d':{'default':[1]},"
-        "'u':{'uniqueItems':true}},'additionalProperties':false}");
-    good_value = rv_kit_json("{'a':1,'u':[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]}");
-    bad_value = rv_kit_json("{'a':{'b':2},'x':1,'u':[1,1]}");
+        "'u':{'uniqueItems':true},'p':{'pattern':'^a'}},'patternProperties':{'^x-':{'type':'null'}},'propertyNames':"
+        "{'maxLength':9},'dependentRequired':{'d':['a']},'if':{'required':['p']},'then':{'properties':{'v':true}},"
+        "'unevaluatedProperties':false}");
+    good_value = rv_kit_json("{'a':1,'u':[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18],'p':'ab','v':2,'x-y':null}");
+    bad_value = rv_kit_json("{'a':{'b':2},'x':1,'u':[1,1],'p':'b','x-':1,'much-too-long':1,'d':2}");
     few_defaults = rv_kit_json("{'a':1}");
     answers[0] = rv_kit_json("{'hits':[1],'discoveries':['a',{'identifier':1}],'evidence':['e',{}],'message':'m'}");
     answers[1] = rv_kit_json("{'status':'failed','error':{'code':5},'data':{'part':1}}");

@@ -31,6 +31,7 @@ int rv_agents_new(const struct rv_agents_opts *opts, rv_agents **out, rv_err **e
     a->plugins = opts->plugins;
     a->registers = opts->registers && opts->store;
     a->is_unkept = opts->is_unkept;
+    a->obeys_env = opts->obeys_env;
     a->clock = opts->clock.now_us ? opts->clock : rv_clock_system();
     a->log = opts->log;
     rc = copy_dirs(a, opts, err);
@@ -91,6 +92,40 @@ static int check_name(const char *name, rv_err **err)
     return rc;
 }
 
+static const char *environment(void *self, const char *name)
+{
+    (void)self;
+    return getenv(name);
+}
+
+/* The document as the environment changes it, in place of the one that was found. */
+static int obey_env(struct rv_agents_entry *agent, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
+    struct rv_agents_entry changed = {.source = agent->source};
+    int rc = rv_agentdoc_with_env(agent->doc, environment, NULL, &changed.doc, err);
+
+    if (rc < 0 || !changed.doc)
+        return rc;
+    rv_agentdoc_write_yaml(changed.doc, &text);
+    rc = rv_buf_check(&text, "the agent document", err);
+    if (rc == 0) {
+        changed.text = rv_str_dup(rv_buf_str(&text));
+        changed.len = text.len;
+        changed.place = rv_str_dup(rv_str_of(changed.doc->src.file));
+        if (!changed.text || !changed.place)
+            rc = RV_FAIL(err, RV_E_NOMEM, "change agent \"%s\"", changed.doc->name);
+    }
+    rv_buf_fini(&text);
+    if (rc == 0) {
+        struct rv_agents_entry found = *agent;
+        *agent = changed;
+        changed = found;
+    }
+    rv_agents_entry_fini(&changed);
+    return rc;
+}
+
 static int ask(rv_agents *a, const struct rv_store_scope *scope, const char *name, const struct rv_agents_entry **out,
                rv_err **err)
 {
@@ -103,6 +138,8 @@ static int ask(rv_agents *a, const struct rv_store_scope *scope, const char *nam
     if (rc < 0 || (*out = rv_agents_recall(&a->cache, scope, name, now_us)))
         return rc;
     rc = rv_agents_look_up(a, scope, name, a->registers, &agent, err);
+    if (rc == 0 && a->obeys_env)
+        rc = obey_env(&agent, err);
     if (rc == 0)
         return rv_agents_keep(&a->cache, scope, name, now_us + RV_AGENTS_TTL_US, &agent, out, err);
     rv_agents_entry_fini(&agent);

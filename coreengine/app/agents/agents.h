@@ -18,6 +18,7 @@ struct rv_agents_opts {
     const char *const *dirs; /* folders of *.yaml and *.yml; copied; an empty text counts as none */
     size_t n_dirs;
     bool registers;        /* false: the store is not written */
+    bool obeys_env;        /* AGENT_MODEL and its like change what is found: for runs and chats, not for lists */
     bool is_unkept;        /* the store is not one that people know: it ends with the process */
     struct rv_clock clock; /* zeroed: the system's */
     rv_log *log;           /* borrowed; may be NULL */

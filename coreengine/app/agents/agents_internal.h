@@ -82,7 +82,7 @@ struct rv_agents {
     rv_plugins *plugins; /* borrowed; NULL: none */
     char **dirs;         /* owned copies */
     size_t n_dirs;
-    bool registers, is_unkept;
+    bool registers, is_unkept, obeys_env;
     struct rv_clock clock;
     rv_log *log; /* borrowed */
     int64_t schemas_version;

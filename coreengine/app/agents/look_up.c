@@ -38,7 +38,10 @@ const char *rv_agents_hidden(const rv_agents *a, const char *name, const struct 
         return NULL;
     for (size_t i = 0; i < a->files.n; i++) {
         const struct rv_agents_file *f = &a->files.items[i];
-        if (f->name && strcmp(f->name, name) == 0 && !(is_file && strcmp(f->path, found->place) == 0))
+        size_t len = strlen(f->path);
+        bool is_found = is_file && strncmp(f->path, found->place, len) == 0 &&
+                        (!found->place[len] || found->place[len] == ' '); /* a blank: with AGENT_* variables */
+        if (f->name && strcmp(f->name, name) == 0 && !is_found)
             return f->path;
     }
     return NULL;

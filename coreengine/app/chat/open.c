@@ -92,6 +92,7 @@ static int open_agents(struct rv_app_chat *c, rv_err **err)
                                         .dirs = &dir,
                                         .n_dirs = dir != NULL,
                                         .registers = true,
+                                        .obeys_env = true,
                                         .is_unkept = c->app->no_store,
                                         .log = c->app->log};
 

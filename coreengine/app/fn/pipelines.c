@@ -1,4 +1,5 @@
 /* Pipelines: routing of one stage (rule 5.8), readiness (4.5), proved bounds. */
+#include "config/analysis/analysis.h"
 #include "coreengine/app/fn/fn_internal.h"
 
 #include <stdlib.h>

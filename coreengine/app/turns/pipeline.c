@@ -87,7 +87,7 @@ static void add_stage(struct keys *k, json_object *stages, const rv_chat *chat, 
         set_text(k, stage, "child_text", chat->opts.child_text);
     if (chat->opts.model && !doc->model_overrides)
         set_text(k, stage, "model_role", ASKED_ROLE);
-    if (!doc->has_temperature && !doc->no_temperature && s->has_temperature)
+    if (!doc->has_temperature && s->has_temperature)
         set_double(k, stage, "temperature", s->temperature);
     if (doc->max_tokens == 0)
         set_int(k, stage, "max_tokens", s->max_tokens);

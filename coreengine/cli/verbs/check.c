@@ -1,4 +1,5 @@
 /* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
+#include "config/analysis/analysis.h"
 #include "coreengine/app/lint.h"
 #include "coreengine/app/retention.h"
 #include "coreengine/cli/sources.h"

@@ -250,6 +250,8 @@ l[1.0]
 '\x4'
 b'abc'
 'a'.matches('b')
+'ab12'.matches('^[a-z]+\\d{2}$')
+'a'.matches('')
 [1,]
 {'a': 1,}
 size(l,)

@@ -1,4 +1,4 @@
-/* Changed copies: what is given, then the environment, then the document (p8 1.7; remlight 3). */
+/* Copies as the environment changes them (p8 1.7). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,42 +34,13 @@ static const char *all[] = {"AGENT_MODEL",
                             NULL};
 static const char *empty[] = {"AGENT_MODEL", "", "AGENT_TEMPERATURE", "", "AGENT_REQUEST_LIMIT", "", NULL};
 
-START_TEST(nothing_given_changes_nothing)
+START_TEST(nothing_set_changes_nothing)
 {
-    struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL;
-    struct rv_agentdoc_changes c = {.env = from_list, .self = empty};
-    char *before = flat_of(d), *after;
+    struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = d;
 
-    ck_assert_int_eq(rv_agentdoc_with(d, &c, &copy, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_with_env(d, from_list, empty, &copy, NULL), 0);
+    ck_assert_ptr_null(copy);
     rv_agentdoc_free(d);
-    after = flat_of(copy);
-    ck_assert_str_eq(before, after);
-    ck_assert_int_eq(copy->model_src.line, 3); /* its places are those of the original */
-    ck_assert_int_eq(copy->tools[0].src.line, 7);
-    ck_assert_str_eq(copy->src.file, "a.yaml");
-    free(before);
-    free(after);
-    rv_agentdoc_free(copy);
-}
-END_TEST
-
-/* null in a document says nothing; in a change it says that none is sent (p8 6). */
-START_TEST(a_temperature_can_be_taken_out)
-{
-    struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL, *again = NULL;
-    struct rv_agentdoc_changes c = {.no_temperature = true}, nothing = {.model = "gpt-x"};
-
-    ck_assert_int_eq(rv_agentdoc_with(d, &c, &copy, NULL), 0);
-    ck_assert(copy->no_temperature && !copy->has_temperature);
-    ck_assert_int_eq(rv_agentdoc_with(copy, &nothing, &again, NULL), 0);
-    ck_assert(again->no_temperature && !again->has_temperature);
-    ck_assert_str_eq(again->model, "openai:gpt-x");
-    char *text = flat_of(again);
-    ck_assert_ptr_nonnull(strstr(text, "\"model\":\"gpt-x\"")); /* as it was written */
-    free(text);
-    rv_agentdoc_free(d);
-    rv_agentdoc_free(copy);
-    rv_agentdoc_free(again);
 }
 END_TEST
 
@@ -77,9 +48,8 @@ END_TEST
 START_TEST(the_environment_wins_over_the_document)
 {
     struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL;
-    struct rv_agentdoc_changes c = {.env = from_list, .self = all};
 
-    ck_assert_int_eq(rv_agentdoc_with(d, &c, &copy, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_with_env(d, from_list, all, &copy, NULL), 0);
     ck_assert_str_eq(copy->model, "e:m");
     ck_assert(copy->temperature == 1.5);
     ck_assert_int_eq(copy->max_iterations, 13);
@@ -93,39 +63,16 @@ START_TEST(the_environment_wins_over_the_document)
 }
 END_TEST
 
-/* Proves p8.1.7: A copy with other options: what is given goes before the environment, that before the document */
-START_TEST(what_is_given_wins_over_the_environment)
+START_TEST(the_models_variable_wins_over_override_model)
 {
-    struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL;
-    struct rv_agentdoc_changes c = {.model = "g:m",
-                                    .has_temperature = true,
-                                    .temperature = 0,
-                                    .max_iterations = 23,
-                                    .limits = {.request_limit = 24, .output_tokens_limit = 25},
-                                    .env = from_list,
-                                    .self = all};
-
-    ck_assert_int_eq(rv_agentdoc_with(d, &c, &copy, NULL), 0);
-    ck_assert_str_eq(copy->model, "g:m");
-    ck_assert(copy->has_temperature && copy->temperature == 0);
-    ck_assert_int_eq(copy->max_iterations, 23);
-    ck_assert_int_eq(copy->limits.request_limit, 24);
-    ck_assert_int_eq(copy->limits.output_tokens_limit, 25);
-    ck_assert_int_eq(copy->limits.total_tokens_limit, 15);
-    rv_agentdoc_free(copy);
-    rv_agentdoc_free(d);
-}
-END_TEST
-
-/* Proves remlight.3 */
-START_TEST(a_copy_with_another_model_has_it)
-{
+    static const char *pairs[] = {"AGENT_MODEL", "bare", "AGENT_REQUEST_LIMIT", "3", NULL};
     struct rv_agentdoc *d = doc_of("name: a\ndescription: d\noverride_model: o:o\n"), *copy = NULL;
-    struct rv_agentdoc_changes c = {.model = "bare"};
 
-    ck_assert_int_eq(rv_agentdoc_with(d, &c, &copy, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_with_env(d, from_list, pairs, &copy, NULL), 0);
     ck_assert_str_eq(copy->model, "openai:bare");
     ck_assert(!copy->model_overrides);
+    ck_assert_int_eq(copy->limits.request_limit, 3);
+    ck_assert_str_eq(copy->src.file, "a.yaml with AGENT_* variables");
     rv_agentdoc_free(copy);
     rv_agentdoc_free(d);
 }
@@ -149,11 +96,10 @@ START_TEST(a_wrong_variable_is_named)
 {
     const char *pairs[] = {wrong[_i].name, wrong[_i].value, NULL};
     struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL;
-    struct rv_agentdoc_changes c = {.env = from_list, .self = pairs};
     rv_err *err = NULL;
     char *got;
 
-    ck_assert_int_eq(rv_agentdoc_with(d, &c, &copy, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_agentdoc_with_env(d, from_list, pairs, &copy, &err), RV_E_INVALID);
     ck_assert_ptr_null(copy);
     got = rv_kit_err_take(err);
     ck_assert_msg(strstr(got, wrong[_i].want) != NULL, "%s", got);
@@ -163,31 +109,13 @@ START_TEST(a_wrong_variable_is_named)
 }
 END_TEST
 
-START_TEST(a_wrong_argument_is_refused)
-{
-    const struct rv_agentdoc_changes cases[] = {{.model = ":"},
-                                                {.has_temperature = true, .temperature = 2.5},
-                                                {.max_iterations = -1},
-                                                {.limits = {.tool_calls_limit = -1}}};
-    struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL;
-
-    for (size_t i = 0; i < RV_COUNT(cases); i++)
-        ck_assert_int_eq(rv_agentdoc_with(d, &cases[i], &copy, NULL), RV_E_INVALID);
-    ck_assert_ptr_null(copy);
-    rv_agentdoc_free(d);
-}
-END_TEST
-
 TCase *with_case(void)
 {
     TCase *tc = tcase_create("with");
 
-    tcase_add_test(tc, nothing_given_changes_nothing);
+    tcase_add_test(tc, nothing_set_changes_nothing);
     tcase_add_test(tc, the_environment_wins_over_the_document);
-    tcase_add_test(tc, a_temperature_can_be_taken_out);
-    tcase_add_test(tc, what_is_given_wins_over_the_environment);
-    tcase_add_test(tc, a_copy_with_another_model_has_it);
+    tcase_add_test(tc, the_models_variable_wins_over_override_model);
     tcase_add_loop_test(tc, a_wrong_variable_is_named, 0, RV_COUNT(wrong));
-    tcase_add_test(tc, a_wrong_argument_is_refused);
     return tc;
 }

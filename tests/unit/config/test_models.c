@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/analysis/analysis.h"
 #include "tests/unit/config/world.h"
 
 #define MODEL(keys) "name: x\nmodels: {a: {model: 'p:m', " keys "}}\n"

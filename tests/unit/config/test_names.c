@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/analysis/analysis.h"
 #include "tests/unit/config/world.h"
 
 static const char *const *list(void *self, enum rv_name_kind kind, size_t *n)

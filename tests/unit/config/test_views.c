@@ -18,22 +18,22 @@ static json_object *schema(void)
     return root;
 }
 
-static const struct rv_key_table *(*const tables[])(void) = {
-    rv_pipeline_table, rv_agent_table,      rv_rule_table,        rv_edge_limit_table, rv_model_table,
-    rv_price_table,    rv_prompt_table,     rv_capability_table,  rv_execution_table,  rv_state_field_table,
-    rv_test_table,     rv_test_input_table, rv_test_expect_table, rv_test_error_table,
+static const struct rv_key_table *const tables[] = {
+    &rv_pipeline_table, &rv_agent_table,      &rv_rule_table,        &rv_edge_limit_table, &rv_model_table,
+    &rv_price_table,    &rv_prompt_table,     &rv_capability_table,  &rv_execution_table,  &rv_state_field_table,
+    &rv_test_table,     &rv_test_input_table, &rv_test_expect_table, &rv_test_error_table,
 };
 
 START_TEST(every_key_of_a_table_is_in_the_schema_and_no_other)
 {
-    const struct rv_key_table *table = tables[_i]();
+    const struct rv_key_table *table = tables[_i];
     json_object *root = schema();
     json_object *def = rv_json_get_obj(rv_json_get_obj(root, "$defs"), table->name);
     json_object *map = json_object_array_get_idx(rv_json_get_arr(def, "allOf"), 0);
     json_object *properties = rv_json_get_obj(map, "properties");
     json_object *required = rv_json_get_arr(map, "required");
     size_t n_required = 0;
-    bool is_open = false;
+    bool is_open = true;
 
     ck_assert_uint_eq((size_t)json_object_object_length(properties), table->n_keys);
     for (size_t i = 0; i < table->n_keys; i++) {
@@ -42,7 +42,7 @@ START_TEST(every_key_of_a_table_is_in_the_schema_and_no_other)
         n_required += table->keys[i].required;
     }
     ck_assert_uint_eq(required ? json_object_array_length(required) : 0, n_required);
-    ck_assert(rv_json_get_bool(map, "additionalProperties", &is_open) && is_open == table->is_open);
+    ck_assert(rv_json_get_bool(map, "additionalProperties", &is_open) && !is_open);
     json_object_put(root);
 }
 END_TEST
@@ -54,7 +54,7 @@ START_TEST(every_key_is_on_the_reference_page)
     rv_pipeline_write_reference(&b);
     ck_assert_int_eq(b.rc, 0);
     for (size_t t = 0; t < RV_COUNT(tables); t++) {
-        const struct rv_key_table *table = tables[t]();
+        const struct rv_key_table *table = tables[t];
         for (size_t i = 0; i < table->n_keys; i++) {
             char cell[64];
             snprintf(cell, sizeof cell, "| `%s` |", table->keys[i].name);

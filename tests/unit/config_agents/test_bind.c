@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/analysis/analysis.h"
 #include "tests/unit/config_agents/world.h"
 
 #define BARE "type: object\nname: bare\ndescription: You help.\n"

@@ -180,6 +180,49 @@ START_TEST(a_document_with_faults_is_an_error)
 }
 END_TEST
 
+START_TEST(a_pipeline_of_an_agent_has_models_and_limits_of_its_own)
+{
+    static const char *const capabilities[] = {"files", "p8"};
+    const struct rv_agent_model_role models[] = {
+        {.role = "default", .model = "gpt-4.1", .has_temperature = true, .temperature = 0.5, .max_tokens = 70},
+        {.role = "other", .model = "own:x"}};
+    struct rv_agent_pipeline from = {.agent = "child",
+                                     .document = rv_str_of(DOC("child", "limits: {request_limit: 3}\n")),
+                                     .file = "chat",
+                                     .structured = RV_UNSET,
+                                     .child_text = RV_CHILD_TEXT_BOTH,
+                                     .has_temperature = true,
+                                     .temperature = 0.25,
+                                     .max_tokens = 60,
+                                     .models = models,
+                                     .n_models = RV_COUNT(models),
+                                     .capabilities = capabilities,
+                                     .n_capabilities = RV_COUNT(capabilities),
+                                     .max_llm_calls = 100,
+                                     .agent_token_limit = 900};
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+
+    ck_assert_int_eq(rv_pipeline_of_agent(&from, findings, &p, NULL), 0);
+    ck_assert_uint_eq(rv_findings_n(findings), 0);
+    ck_assert(p->is_sound && p->agents[0].session.joins);
+    ck_assert_str_eq(rv_pipeline_text(p).ptr,
+                     "{\"name\":\"child\",\"capabilities\":[\"files\",\"p8\"],\"models\":{\"default\":{\"model\":"
+                     "\"openai:gpt-4.1\",\"temperature\":0.5,\"max_tokens\":70},\"other\":{\"model\":\"own:x\"}},"
+                     "\"max_llm_calls\":100,\"execution\":{\"agent_token_limit\":900},\"agents\":[{\"agent\":\"child\","
+                     "\"child_text\":\"both\",\"temperature\":0.25,\"max_tokens\":60}]}");
+    ck_assert_str_eq(p->agents[0].model.role, "default");
+    ck_assert_int_eq(p->agents[0].limits.llm.request_limit, 3);
+    ck_assert_int_eq(p->agents[0].limits.llm.total_tokens_limit, 900);
+    rv_pipeline_free(p);
+    from.role = "none";
+    ck_assert_int_eq(rv_pipeline_of_agent(&from, findings, &p, NULL), 0);
+    ck_assert(!p->is_sound && rv_findings_n_errors(findings) == 1);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+}
+END_TEST
+
 START_TEST(the_environment_decides_nothing)
 {
     struct docs docs = DOCS(texts);
@@ -214,6 +257,7 @@ TCase *delegate_case(void)
     tcase_add_test(tc, delegates_ask_others_in_turn);
     tcase_add_test(tc, structured_output_may_be_asked_for);
     tcase_add_loop_test(tc, a_document_with_faults_is_an_error, 0, RV_COUNT(faults));
+    tcase_add_test(tc, a_pipeline_of_an_agent_has_models_and_limits_of_its_own);
     tcase_add_test(tc, the_environment_decides_nothing);
     return tc;
 }

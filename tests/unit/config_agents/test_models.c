@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/analysis/analysis.h"
 #include "tests/unit/config_agents/world.h"
 
 #define DOC(name, more) "type: object\nname: " name "\ndescription: x\n" more

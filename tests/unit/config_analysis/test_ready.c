@@ -133,9 +133,7 @@ static void ck_dependents(const struct world *w, int stage, const char *want)
 START_TEST(dependents_are_listed_once_in_stage_order)
 {
     struct world *w = world_new(5);
-    struct rv_pipeline_private private = {0};
 
-    w->p.private = &private;
     world_after(w, 4, 1);
     world_require(w, 4, 0);
     world_after(w, 4, 0); /* named twice: one dependent */
@@ -150,7 +148,6 @@ START_TEST(dependents_are_listed_once_in_stage_order)
     ck_dependents(w, 3, "0");
     ck_dependents(w, -1, "");
     ck_dependents(w, 5, "");
-    rv_links_fini(&private.links);
     world_free(w);
 }
 END_TEST

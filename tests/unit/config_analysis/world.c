@@ -11,6 +11,7 @@ struct world *world_new(int n)
 
     ck_assert_ptr_nonnull(w);
     p = &w->p;
+    p->private = &w->private;
     p->name = "by hand";
     p->description = "";
     p->agents = w->agents;
@@ -58,6 +59,7 @@ void world_free(struct world *w)
             rv_expr_free(w->agents[i].routing.rules[j].when);
         }
     }
+    rv_links_fini(&w->private.links);
     free(w);
 }
 

@@ -2,8 +2,8 @@
 #ifndef RV_TEST_CONFIG_ANALYSIS_WORLD_H
 #define RV_TEST_CONFIG_ANALYSIS_WORLD_H
 
-#include "config/analysis_internal.h"
-#include "config/config.h"
+#include "config/analysis/analysis_internal.h"
+#include "config/config_internal.h"
 
 #define WORLD_STAGES 1000
 #define WORLD_RULES  8
@@ -16,6 +16,7 @@ struct world_lists { /* storage of one stage's requires and after */
 };
 struct world {
     struct rv_pipeline p;
+    struct rv_pipeline_private private;
     struct rv_agent agents[WORLD_STAGES];
     struct rv_rule rules[WORLD_STAGES][WORLD_RULES];
     struct world_lists lists[WORLD_STAGES];

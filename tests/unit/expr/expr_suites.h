@@ -10,5 +10,6 @@ TCase *limits_case(void);
 TCase *template_case(void);
 TCase *scope_case(void);
 TCase *docs_case(void);
+TCase *pattern_case(void);
 
 #endif

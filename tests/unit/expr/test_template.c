@@ -6,9 +6,10 @@
 #include "expr_suites.h"
 #include "tests/kit/kit.h"
 
-static const char sample[] = "{'name': 'Ann', 'empty': '', 'n': 3, 'd': 2.50, 'yes': true, 'nul': null,"
-                             " 'list': ['a', {'b': 'c'}], 'obj': {'x': {'y': 'z'}, '0': 'zero', 'dash-ed': 1},"
-                             " 'evil': '{{name}} {{nope}} \\\\{{'}";
+static const char sample[] =
+    "{'name': 'Ann', 'empty': '', 'lines': 'a\\nb\\n', 'n': 3, 'd': 2.50, 'yes': true, 'nul': null,"
+    " 'list': ['a', {'b': 'c'}], 'obj': {'x': {'y': 'z'}, '0': 'zero', 'dash-ed': 1},"
+    " 'evil': '{{name}} {{nope}} \\\\{{'}";
 
 static const struct {
     const char *text, *want;
@@ -42,6 +43,45 @@ static const struct {
     /* what is inserted is never looked at again */
     {"{{evil}}", "{{name}} {{nope}} \\{{"},
     {"{{name}\xc3\xa9}}", NULL},
+    /* sections */
+    {"{{#list}}<{{@index}}>{{/list}}", "<0><1>"},
+    {"{{#obj.x}}{{.y}}{{name}}{{/obj.x}}", "zAnn"},
+    {"{{#yes}}{{.}}{{/yes}}{{#n}}{{.}}{{/n}}{{#name}}{{.}}{{/name}}", "true3Ann"},
+    {"{{#empty}}x{{/empty}}{{#nul}}x{{/nul}}{{#nope}}x{{/nope}}{{#nope.deep}}x{{/nope.deep}}", ""},
+    {"{{^empty}}a{{/empty}}{{^nul}}b{{/nul}}{{^nope}}c{{/nope}}{{^yes}}d{{/yes}}{{^list}}e{{/list}}", "abc"},
+    {"{{#list}}{{#obj}}{{.dash-ed}}{{/obj}}{{/list}}", "11"},
+    {"{{#list}}{{^nope}}{{@number}}{{/nope}}{{/list}}", "12"}, /* the item of the section around */
+    {"{{#list}}{{#list}}{{@index}}{{/list}},{{/list}}", "01,01,"},
+    {"a\n  {{#yes}}  \nb\n{{/yes}}\nc", "a\nb\nc"}, /* tags alone on their lines */
+    {"{{#yes}}\nb\n{{/yes}}", "b\n"},
+    {"{{#yes}} b\n{{/yes}} c", " b\n c"},
+    {"{{#yes}}{{#yes}}\nx{{/yes}}{{/yes}}", "\nx"},
+    {"\\{{#yes}}x", "{{#yes}}x"},
+    {"{{#yes}}\\{{.}}{{/yes}}", "{{.}}"},
+    /* without a counterpart they are text, and so is what needs an item */
+    {"{{#yes}}x", "{{#yes}}x"},
+    {"x{{/yes}}", "x{{/yes}}"},
+    {"{{#yes}}{{#n}}x{{/yes}}", "{{#n}}x"},
+    {"{{#yes}}x{{/n}}{{/yes}}", "x{{/n}}"},
+    {"{{.}} {{.name}} {{@index}} {{#.a}}x{{/.a}}", "{{.}} {{.name}} {{@index}} {{#.a}}x{{/.a}}"},
+    {"{{#if yes}}x{{/if}} {% if %} {{>part}} {{@other}} {{# yes}}",
+     "{{#if yes}}x{{/if}} {% if %} {{>part}} {{@other}} {{# yes}}"},
+    /* filters */
+    {"{{nope | default \"a\\\"b\"}} {{nul|default \"\"}}.{{name | default \"x\"}}", "a\"b .Ann"},
+    {"{{nope.deep|default \"x\"|truncate 1}}{{list|join \"+\"}}{{n|join \"+\"}}{{nul|join \"+\"}}",
+     "xa+{\"b\":\"c\"}3null"},
+    {"{{name|json}}{{list|json}}{{name|truncate 2|json}}{{name|indent 2}}", "\"Ann\"[\"a\",{\"b\":\"c\"}]\"An...\"Ann"},
+    {"{{name|truncate 0}} {{name|truncate 3}} {{empty|truncate 0}}", "... Ann "},
+    {"{{lines|indent 2}}", "a\n  b\n  "},
+    {"{{#list}}{{. | json}}{{/list}}", "\"a\"{\"b\":\"c\"}"},
+    {"{{name|upper}}", NULL},
+    {"{{name|truncate}}", NULL},
+    {"{{name|truncate -1}}", NULL},
+    {"{{name|indent 65}}", NULL},
+    {"{{name|default x}}", NULL},
+    {"{{name|default \"x}}", NULL},
+    {"{{name|}}", NULL},
+    {"{{name|json json}}", NULL},
 };
 
 /* Proves 10/prompt-files: Prompts may be files; braces that are no names stay
@@ -91,6 +131,10 @@ static const struct {
                      "  hint: write \\{{ for two braces that are text\n"},
     {"{{a.}}", "\"{{a.\": a name or an index must follow \".\"  [parse_error]  (plan.md:1:1)\n"},
     {"{{a..b}}", "\"{{a.\": a name or an index must follow \".\"  [parse_error]  (plan.md:1:1)\n"},
+    {"{{a | uper}}", "\"{{a | uper\": unknown filter \"uper\"  [parse_error]  (plan.md:1:1)\n"
+                     "  hint: filters are default, json, join, truncate, indent\n"},
+    {"x {{a|truncate x}}", "\"{{a | truncate\": write it as in {{a | truncate 200}}  [parse_error]  (plan.md:1:3)\n"},
+    {"{{#list}}{{.b}}{{/list}}", "no value for \"{{.b}}\": there is no \"b\"  [not_found]  (plan.md:1:10)\n"},
     {"{{a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q}}",
      "placeholder has more than 16 segments  [resource_exhausted]  (plan.md:1:1)\n"},
 };
@@ -174,6 +218,63 @@ START_TEST(sizes_are_bounded)
 }
 END_TEST
 
+START_TEST(what_looks_like_a_tag_is_told)
+{
+    static const char *const looks[] = {"{{#if a}}", "{% for %}", "{{/b}} {{#c}}", "{{#c}}", "{{> part}}", "{{.Name}}"};
+    struct rv_src src = {"plan.md", 1, 1};
+    rv_template *t = NULL;
+
+    ck_assert_int_eq(
+        rv_template_compile(RV_STR_LIT("{{#if a}}\n{% for %}\n {{/b}} {{#c}}\n{{#a}}{{> part}}\n{{/a}}{{.Name}}\n"
+                                       "{\"{{\": {{}}} \\{{#x}} {{a}}"),
+                            &src, &t, NULL),
+        0);
+    bool found[RV_COUNT(looks)] = {false};
+    for (size_t i = 0; i < rv_template_n_foreign(t); i++) {
+        struct rv_foreign f = rv_template_foreign(t, i);
+        size_t k = 0;
+        while (k < RV_COUNT(looks) && !rv_str_is(f.text, looks[k]))
+            k++;
+        ck_assert_msg(k < RV_COUNT(looks), "%.*s", RV_STR_ARG(f.text));
+        ck_assert(!found[k]);
+        found[k] = true;
+        ck_assert_int_eq(f.src.line, k == 0 ? 1 : k == 1 ? 2 : k < 4 ? 3 : k);
+    }
+    ck_assert_uint_eq(rv_template_n_foreign(t), RV_COUNT(looks));
+    ck_assert_uint_eq(rv_template_n_placeholders(t), 2);
+    rv_template_free(t);
+}
+END_TEST
+
+START_TEST(sections_are_bounded)
+{
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(1 << 20);
+    RV_AUTO(rv_buf_fini) rv_buf out = RV_BUF_INIT(64 << 20);
+    json_object *vars = rv_kit_json("{'a': [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}");
+    struct rv_scope scope = rv_scope_of_object(vars);
+    rv_template *t = NULL;
+    rv_err *err = NULL;
+
+    for (int n = 16; n < 18; n++) {
+        rv_buf_clear(&text);
+        for (int i = 0; i < n; i++)
+            rv_buf_puts(&text, "{{#a}}");
+        for (int i = 0; i < n; i++)
+            rv_buf_puts(&text, "{{/a}}");
+        ck_assert_int_eq(rv_template_compile(rv_buf_str(&text), NULL, &t, NULL), n == 16 ? 0 : RV_E_LIMIT);
+        if (n == 16) { /* 16 to the power of 16 rounds */
+            ck_assert_int_eq(rv_template_render(t, &scope, &out, &err), RV_E_LIMIT);
+            ck_assert_uint_eq(out.len, 0);
+        }
+        rv_err_free(err);
+        err = NULL;
+        rv_template_free(t);
+        t = NULL;
+    }
+    json_object_put(vars);
+}
+END_TEST
+
 TCase *template_case(void)
 {
     TCase *tc = tcase_create("template");
@@ -181,6 +282,8 @@ TCase *template_case(void)
     tcase_add_loop_test(tc, renders, 0, RV_COUNT(rows));
     tcase_add_loop_test(tc, unknown_or_broken_placeholder_is_an_error_with_its_place, 0, RV_COUNT(errors));
     tcase_add_test(tc, placeholders_are_listed_for_lint);
+    tcase_add_test(tc, what_looks_like_a_tag_is_told);
     tcase_add_test(tc, sizes_are_bounded);
+    tcase_add_test(tc, sections_are_bounded);
     return tc;
 }

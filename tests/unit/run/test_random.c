@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/analysis/analysis.h"
 #include "tests/unit/run/drive.h"
 #include "tests/unit/run/suites.h"
 

@@ -11,10 +11,11 @@ static const struct {
     const char *text, *want;
 } cases[] = {
     {AGENT("a", "{type: object, properties: {b: {type: integer, minimum: 1}}}"), ""},
-    {AGENT("a", "{type: object, properties: {b: {typ: integer}}}") AGENT("b", "{type: object, pattern: x}"),
+    {AGENT("a", "{type: object, properties: {b: {typ: integer}}}") AGENT("b", "{type: object, pattern: \"[\"}"),
      "t.yaml:3:60: error: agent \"a\": schema of the output: /properties/b: unknown keyword \"typ\"\n"
      "  hint: did you mean \"type\"?\n"
-     "t.yaml:4:60: error: agent \"b\": schema of the output: (root): keyword \"pattern\" is not supported\n"},
+     "t.yaml:4:60: error: agent \"b\": schema of the output: /pattern: pattern \"[\", byte 1: the class "
+     "does not end: ] is missing\n"},
     {"  - {name: a}\n", ""},
 };
 

@@ -66,6 +66,36 @@ static const struct {
      "(root): expected no equal items, items 18 and 19 are equal"},
     {"{'uniqueItems':true}", "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,'18',true,null,[],{},[[]],1.5,0]", NULL},
     {"{'uniqueItems':false}", "[1,1]", NULL},
+    {"{'pattern':'^[a-z]+$'}", "'abc'", NULL},
+    {"{'pattern':'^[a-z]+$'}", "7", NULL},
+    {"{'pattern':'^[a-z]+$'}", "'abc\\n'", "(root): expected text that matches \"^[a-z]+$\", found string \"abc\\n\""},
+    {"{'patternProperties':{'^n':{'type':'integer'}},'additionalProperties':false}", "{'n1':1,'n2':2}", NULL},
+    {"{'patternProperties':{'^n':{'type':'integer'}},'additionalProperties':false}", "{'n1':'x','m':2}",
+     "(root): unknown property \"m\"; /n1: expected integer, found string \"x\""},
+    {"{'propertyNames':{'maxLength':2,'title':'a short name'}}", "{'ab':1,'abc':2}",
+     "(root): the name of property \"abc\" does not fit: expected a short name"},
+    {"{'contains':{'type':'integer'},'minContains':2}", "[1,'a',2]", NULL},
+    {"{'contains':{'type':'integer'},'minContains':2}", "[1,'a']",
+     "(root): expected at least 2 items that are integer, found 1"},
+    {"{'contains':{'const':1},'maxContains':1}", "[1,1]", "(root): expected at most 1 items that are 1, found 2"},
+    {"{'if':{'required':['a']},'then':{'required':['b']},'else':{'required':['c']}}", "{'a':1,'b':1}", NULL},
+    {"{'if':{'required':['a']},'then':{'required':['b']},'else':{'required':['c']}}", "{'a':1}",
+     "(root): missing required property \"b\""},
+    {"{'if':{'required':['a']},'then':{'required':['b']},'else':{'required':['c']}}", "{}",
+     "(root): missing required property \"c\""},
+    {"{'dependentRequired':{'card':['address']}}", "{'card':1}",
+     "(root): missing property \"address\", which \"card\" requires"},
+    {"{'dependencies':{'a':['b'],'c':{'required':['d']}}}", "{'a':1,'b':1,'c':1}",
+     "(root): missing required property \"d\""},
+    {"{'items':[{'type':'string'}],'additionalItems':false}", "['a',1]", "/1: expected nothing, found integer 1"},
+    {"{'allOf':[{'properties':{'a':true}}],'properties':{'b':true},'unevaluatedProperties':false}", "{'a':1,'b':1}",
+     NULL},
+    {"{'allOf':[{'properties':{'a':true}}],'properties':{'b':true},'unevaluatedProperties':false}", "{'a':1,'c':1}",
+     "(root): unknown property \"c\""},
+    {"{'anyOf':[{'required':['x'],'properties':{'x':true}},{'properties':{'y':true}}],'unevaluatedProperties':false}",
+     "{'y':1,'x':1}", NULL},
+    {"{'prefixItems':[true],'contains':{'type':'string'},'unevaluatedItems':{'type':'integer'}}", "[null,'a',3,null]",
+     "/3: expected integer, found null"},
     {"{'minProperties':1}", "{}", "(root): expected at least 1 properties, found 0"},
     {"{'maxProperties':0}", "{'a':1}", "(root): expected at most 0 properties, found 1"},
 
@@ -207,6 +237,20 @@ static void check_texts(const rv_schema *s, const char *texts, int want)
 }
 
 /* Proves 12.1/formats: Formats of texts are checked; the keywords and formats that are known stand on a page */
+START_TEST(pattern_that_tries_too_much_is_a_limit)
+{
+    json_object *value = rv_kit_json("{'a':'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'}");
+    rv_schema *s = NULL;
+    rv_err *err = NULL;
+
+    compile("{'additionalProperties':{'pattern':'^(a+)+$'}}", &s);
+    ck_assert_int_eq(rv_schema_check(s, value, &err), RV_E_LIMIT);
+    ck_assert_str_eq(rv_err_text(err), "input: pattern \"^(a+)+$\" takes more than 100176 steps on a text of 44 bytes");
+    rv_err_free(err);
+    rv_schema_free(s);
+    json_object_put(value);
+}
+END_TEST
 START_TEST(texts_are_of_their_format)
 {
     char text[80];
@@ -379,6 +423,7 @@ TCase *schema_case(void)
 
     tcase_add_loop_test(tc, value_fits_or_every_fault_is_named, 0, (int)RV_COUNT(cases));
     tcase_add_loop_test(tc, texts_are_of_their_format, 0, (int)RV_COUNT(formats));
+    tcase_add_test(tc, pattern_that_tries_too_much_is_a_limit);
     tcase_add_test(tc, twenty_faults_are_listed_and_the_rest_counted);
     tcase_add_test(tc, huge_names_and_values_are_cut_in_messages);
     tcase_add_test(tc, exponential_check_ends_with_a_limit);

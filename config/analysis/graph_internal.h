@@ -1,0 +1,38 @@
+/* A pipeline as nodes and labelled edges; shared by the graph*.c files only. The whole graph lives in one arena. */
+#ifndef RV_CONFIG_GRAPH_INTERNAL_H
+#define RV_CONFIG_GRAPH_INTERNAL_H
+
+#include "config/analysis/analysis_internal.h"
+
+#define RV_GRAPH_MAX_BYTES ((size_t)256 << 20) /* of the arena; only hostile sizes come near */
+#define RV_GRAPH_MAX_NAME  48                  /* characters shown of a name or label */
+
+enum graph_node_kind { GRAPH_LLM, GRAPH_TOOLS, GRAPH_SERVICE, GRAPH_END, GRAPH_ASK };
+struct graph_node {
+    enum graph_node_kind kind;
+    const char *name; /* safe to print: no control characters */
+    const char *mark; /* "llm", "tools, max 3"; "" for pseudo nodes */
+    bool shown;       /* pseudo nodes only where an edge leads to them */
+};
+enum graph_edge_kind { GRAPH_FLOW, GRAPH_ERROR, GRAPH_AFTER, GRAPH_ANSWER };
+struct graph_edge {
+    int from, to;
+    enum graph_edge_kind kind; /* all but FLOW are drawn dashed */
+    const char *label;         /* "" none; safe to print; lines are joined with '\n' after merging */
+};
+struct graph {
+    rv_arena *arena; /* owned */
+    const struct rv_pipeline *p;
+    const char *title;        /* safe to print */
+    size_t n_stages, n_nodes; /* nodes: the stages, then end, clarification, confirmation */
+    struct graph_node *nodes;
+    struct graph_edge *edges; /* by `from`, in the order of its routes */
+    size_t n_edges;
+};
+/** Characters that a terminal shows: code points. */
+size_t rv_graph_width(const char *text);
+
+RV_MUST_CHECK int rv_graph_write_ascii(const struct graph *g, rv_buf *b);
+RV_MUST_CHECK int rv_graph_write_svg(const struct graph *g, rv_buf *b);
+
+#endif

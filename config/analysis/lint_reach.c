@@ -1,0 +1,233 @@
+/* Which stages a sequential run can reach, which of them lead to the end, and how short the shortest complete run is.
+ */
+#include <stdlib.h>
+
+#include "config/analysis/analysis_internal.h"
+
+struct arc {
+    int from, to; /* `to` is n_agents for the end */
+    int calls;    /* model calls that a visit of `from` needs before it can leave this way: 0 or 1 */
+};
+struct arcs {
+    const struct rv_pipeline *p;
+    struct arc *items; /* owned */
+    size_t n;
+    bool goes_anywhere; /* a routing function may lead to every stage and to the end */
+};
+
+/* What a resumed run goes on with after an interrupt: the configured stage, or the same one again. */
+static int resume_stage(const struct rv_pipeline *p, int target, int from)
+{
+    const char *name = target == RV_TARGET_CLARIFICATION ? p->clarification_resume_stage : p->confirmation_resume_stage;
+    int stage;
+
+    if (!name[0])
+        return from;
+    stage = rv_index_get(&p->stage_index, rv_str_of(name));
+    return stage >= 0 ? stage : from;
+}
+
+static void add_arc(struct arcs *arcs, const struct rv_route *route)
+{
+    const struct rv_agent *a = &arcs->p->agents[route->from];
+    int to = route->to;
+
+    if (route->kind == RV_WAY_FUNCTION) {
+        arcs->goes_anywhere = true;
+        return;
+    }
+    if (route->fate != RV_WAY_LIVE)
+        return;
+    if (to == RV_TARGET_CONFIRMATION && route->kind != RV_WAY_ERROR && !arcs->p->confirmation_resume_stage[0])
+        return; /* there is a route for the yes */
+    if (to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION)
+        to = resume_stage(arcs->p, to, route->from);
+    else if (to == RV_TARGET_END)
+        to = (int)arcs->p->n_agents;
+    else if (to < 0)
+        return;
+    bool needs_call = route->kind != RV_WAY_ERROR && rv_agent_calls_model(a) && a->hooks.before_model.n == 0;
+    arcs->items[arcs->n++] = (struct arc){route->from, to, needs_call};
+}
+
+/* Arcs by one end: those of node i are order[start[i] .. start[i + 1]). */
+struct adjacency {
+    size_t *start, *order; /* owned */
+};
+
+static void adjacency_fini(struct adjacency *adj)
+{
+    free(adj->start);
+    free(adj->order);
+}
+
+static int adjacency_build(const struct arcs *arcs, bool by_target, struct adjacency *out, rv_err **err)
+{
+    size_t n = arcs->p->n_agents + 1;
+    struct adjacency adj = {calloc(n + 2, sizeof(size_t)), calloc(arcs->n + 1, sizeof(size_t))};
+
+    if (!adj.start || !adj.order) {
+        adjacency_fini(&adj);
+        return RV_FAIL(err, RV_E_NOMEM, "sort the routes between stages");
+    }
+    for (size_t i = 0; i < arcs->n; i++)
+        adj.start[(by_target ? arcs->items[i].to : arcs->items[i].from) + 2]++;
+    for (size_t i = 2; i < n + 2; i++)
+        adj.start[i] += adj.start[i - 1];
+    for (size_t i = 0; i < arcs->n; i++)
+        adj.order[adj.start[(by_target ? arcs->items[i].to : arcs->items[i].from) + 1]++] = i;
+    *out = adj;
+    return 0;
+}
+
+enum measure { HOPS_FROM, CALLS_FROM, HOPS_TO };
+
+/* The least cost from any of the nodes that are 0 in dist to every other (HOPS_TO: the other way); -1: none. Costs are
+ * 0 or 1, so a queue that is open at both ends keeps its nodes sorted, and each is put in twice at most. */
+static void spread(const struct arcs *arcs, const struct adjacency *adj, enum measure what, int64_t *dist, int *queue)
+{
+    size_t n = arcs->p->n_agents + 1, head = 2 * n, tail = head;
+
+    for (size_t i = 0; i < n; i++) {
+        if (dist[i] == 0)
+            queue[tail++] = (int)i;
+    }
+    while (head < tail) {
+        int node = queue[head++];
+
+        for (size_t i = adj->start[node]; i < adj->start[node + 1]; i++) {
+            const struct arc *arc = &arcs->items[adj->order[i]];
+            int next = what == HOPS_TO ? arc->from : arc->to, cost = what == CALLS_FROM ? arc->calls : 1;
+
+            if (dist[next] >= 0 && dist[next] <= dist[node] + cost)
+                continue;
+            dist[next] = dist[node] + cost;
+            if (cost == 0)
+                queue[--head] = next;
+            else
+                queue[tail++] = next;
+        }
+    }
+}
+
+/* Everything that is worked out, in one place to free. */
+struct reach {
+    struct arcs arcs;
+    struct adjacency out, in;
+    int64_t *hops, *calls, *to_end; /* owned; n_agents + 1 entries: from the entry, and to the end */
+    int *queue;                     /* owned */
+};
+
+static void reach_fini(struct reach *r)
+{
+    free(r->arcs.items);
+    adjacency_fini(&r->out);
+    adjacency_fini(&r->in);
+    free(r->hops);
+    free(r->calls);
+    free(r->to_end);
+    free(r->queue);
+}
+
+static int64_t *distances(size_t n, size_t from)
+{
+    int64_t *dist = calloc(n, sizeof(*dist));
+
+    for (size_t i = 0; dist && i < n; i++)
+        dist[i] = i == from ? 0 : -1;
+    return dist;
+}
+
+static int reach_build(const struct rv_pipeline *p, const struct rv_routes *routes, struct reach *r, rv_err **err)
+{
+    size_t n = p->n_agents + 1;
+    int rc;
+
+    r->arcs.p = p;
+    r->arcs.items = calloc(routes->n + 1, sizeof(*r->arcs.items));
+    r->hops = distances(n, 0);
+    r->calls = distances(n, 0);
+    r->to_end = distances(n, n - 1);
+    r->queue = calloc(5 * n, sizeof(*r->queue));
+    if (!r->arcs.items || !r->hops || !r->calls || !r->to_end || !r->queue)
+        return RV_FAIL(err, RV_E_NOMEM, "follow the routes between stages");
+    for (size_t i = 0; i < routes->n; i++)
+        add_arc(&r->arcs, &routes->items[i]);
+    rc = adjacency_build(&r->arcs, false, &r->out, err);
+    if (rc < 0)
+        return rc;
+    rc = adjacency_build(&r->arcs, true, &r->in, err);
+    if (rc < 0)
+        return rc;
+    spread(&r->arcs, &r->out, HOPS_FROM, r->hops, r->queue);
+    spread(&r->arcs, &r->out, CALLS_FROM, r->calls, r->queue);
+    return 0;
+}
+
+static void lint_bounds(const struct rv_pipeline *p, const struct reach *r, rv_findings *findings)
+{
+    struct rv_src src = rv_lint_bounds_src(p);
+    int64_t hops = r->hops[p->n_agents], calls = r->calls[p->n_agents];
+
+    if (hops > p->max_agent_hops)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_agent_hops",
+                        "no run reaches \"end\": the shortest way visits %lld stages, and max_agent_hops is %lld",
+                        (long long)hops, (long long)p->max_agent_hops);
+    if (calls > p->max_llm_calls)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_llm_calls",
+                        "no run reaches \"end\": the cheapest way makes %lld model calls, and max_llm_calls is %lld",
+                        (long long)calls, (long long)p->max_llm_calls);
+}
+
+/* Any stage may raise an interrupt, so the stages that runs are resumed at are entries as well. */
+static void add_resume_entries(const struct rv_pipeline *p, struct reach *r)
+{
+    const char *const names[] = {p->clarification_resume_stage, p->confirmation_resume_stage,
+                                 p->agent_review_resume_stage, p->agent_review_reject_stage};
+
+    for (size_t i = 0; i < RV_COUNT(names); i++) {
+        int stage = names[i][0] ? rv_index_get(&p->stage_index, rv_str_of(names[i])) : -1;
+
+        if (stage >= 0)
+            r->hops[stage] = 0;
+    }
+    spread(&r->arcs, &r->out, HOPS_FROM, r->hops, r->queue);
+}
+
+static void lint_stages(const struct rv_pipeline *p, const struct reach *r, rv_findings *findings)
+{
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        struct rv_src src = rv_lint_stage_src(a);
+
+        if (r->hops[i] < 0)
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &src,
+                            "a stage leads only where its rules, default_next and error_next say; without any it "
+                            "leads to \"end\"",
+                            "stage \"%s\" is never reached: no route leads to it from \"%s\"", a->name,
+                            p->agents[0].name);
+        else if (r->to_end[i] < 0)
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &src,
+                            "only a bound or a failure can end the run there; let a rule or default_next lead on",
+                            "stage \"%s\" never leads to \"end\"", a->name);
+    }
+}
+
+int rv_lint_reach(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings, rv_err **err)
+{
+    struct reach r = {0};
+    int rc = 0;
+
+    if (p->n_agents == 0)
+        return 0;
+    rc = reach_build(p, routes, &r, err);
+    if (rc < 0 || r.arcs.goes_anywhere)
+        goto done;
+    lint_bounds(p, &r, findings);
+    spread(&r.arcs, &r.in, HOPS_TO, r.to_end, r.queue);
+    add_resume_entries(p, &r);
+    lint_stages(p, &r, findings);
+done:
+    reach_fini(&r);
+    return rc;
+}

@@ -1,0 +1,225 @@
+/* Roles of models: their fallbacks, which are other models and come to an end, and the roles that agent documents add.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config_internal.h"
+#include "config/models_internal.h"
+
+/* --- Fallbacks --- */
+
+bool rv_is_dropped_role(const struct rv_pipeline *p, const char *role)
+{
+    for (size_t i = 0; i < p->private->n_chosen_models; i++)
+        if (!p->private->chosen_models[i].provider && strcmp(p->private->chosen_models[i].role, role) == 0)
+            return true;
+    return false;
+}
+
+static void unknown_role(struct rv_loader *l, const struct rv_model_config *m, size_t at)
+{
+    const char **roles = rv_loader_array(l, l->p->n_models, sizeof *roles);
+    char hint[RV_HINT_MAX];
+
+    if (!roles)
+        return;
+    for (size_t i = 0; i < l->p->n_models; i++)
+        roles[i] = l->p->models[i].role;
+    rv_name_hint(l->findings, rv_str_of(m->fallback.items[at]), "roles", roles, l->p->n_models, hint);
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->fallback.srcs[at], hint,
+                    "model \"%s\": fallback names \"%s\", which is no role of models", m->role, m->fallback.items[at]);
+}
+
+/* An optional role that is left out is left out here too. */
+static void resolve(struct rv_loader *l, struct rv_model_config *m)
+{
+    struct rv_str_list *list = &m->fallback;
+    size_t kept = 0;
+
+    m->fallback_models = rv_loader_array(l, list->n, sizeof *m->fallback_models);
+    for (size_t i = 0; i < list->n && l->rc == 0; i++) {
+        const struct rv_model_config *other = rv_pipeline_model(l->p, rv_str_of(list->items[i]));
+
+        if (other == m) {
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &list->srcs[i], NULL,
+                            "model \"%s\": it can not be its own fallback", m->role);
+        } else if (other) {
+            list->items[kept] = list->items[i];
+            list->srcs[kept] = list->srcs[i];
+            m->fallback_models[kept++] = other;
+        } else if (!rv_is_dropped_role(l->p, list->items[i])) {
+            unknown_role(l, m, i);
+        }
+    }
+    list->n = kept;
+}
+
+enum mark { NEW, OPEN, DONE };
+
+/* Depth first; RV_MAX_MODELS bounds the depth. */
+static void find_circle(struct rv_loader *l, const struct rv_model_config *m, enum mark *marks)
+{
+    enum mark *mark = &marks[m - l->p->models];
+
+    if (*mark != NEW)
+        return;
+    *mark = OPEN;
+    for (size_t i = 0; i < m->fallback.n; i++) {
+        const struct rv_model_config *other = m->fallback_models[i];
+
+        if (marks[other - l->p->models] == OPEN)
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->fallback.srcs[i], "leave one of them out",
+                            "model \"%s\": its fallback \"%s\" leads back to it", m->role, other->role);
+        else
+            find_circle(l, other, marks);
+    }
+    *mark = DONE;
+}
+
+void rv_resolve_fallbacks(struct rv_loader *l)
+{
+    enum mark *marks = rv_loader_array(l, l->p->n_models, sizeof *marks);
+
+    for (size_t i = 0; i < l->p->n_models && l->rc == 0; i++)
+        resolve(l, &l->p->models[i]);
+    for (size_t i = 0; i < l->p->n_models && l->rc == 0; i++)
+        find_circle(l, &l->p->models[i], marks);
+}
+
+/* --- Models that agent documents name: roles of their own, beside those of the pipeline --- */
+
+#define ROLE_PREFIX "agent:"
+
+/* Fallbacks are models of the same list. */
+static const struct rv_model_config **moved_fallbacks(struct rv_loader *l, const struct rv_model_config *m,
+                                                      const struct rv_model_config *from,
+                                                      const struct rv_model_config *to)
+{
+    const struct rv_model_config **list = rv_loader_array(l, m->fallback.n, sizeof *list);
+
+    for (size_t i = 0; list && i < m->fallback.n; i++)
+        list[i] = to + (m->fallback_models[i] - from);
+    return list;
+}
+
+void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size_t n_more)
+{
+    const struct rv_pipeline_private *old = from->private;
+    struct rv_pipeline_private *private = l->p->private;
+    struct rv_model_config *models = rv_loader_array(l, from->n_models + n_more, sizeof *models);
+    struct rv_written *written = rv_loader_array(l, from->n_models + n_more, sizeof *written);
+    struct rv_chosen_model *chosen = rv_loader_array(l, old->n_chosen_models + n_more, sizeof *chosen);
+
+    if (!models || !written || !chosen)
+        return;
+    for (size_t i = 0; i < from->n_models; i++) {
+        models[i] = from->models[i];
+        written[i] = old->models[i];
+        if (models[i].fallback.n > 0)
+            models[i].fallback_models = moved_fallbacks(l, &from->models[i], from->models, models);
+    }
+    for (size_t i = 0; i < old->n_chosen_models; i++)
+        chosen[i] = old->chosen_models[i];
+    if (l->rc < 0)
+        return;
+    l->p->models = models;
+    l->p->n_models = from->n_models;
+    private->models = written;
+    private->chosen_models = chosen;
+    private->n_chosen_models = old->n_chosen_models;
+    private->has_models = old->has_models;
+}
+
+/* What was decided when the pipeline was made first; else of a model that is the same, else of the tables. */
+static void set_price(struct rv_loader *l, struct rv_model_config *m)
+{
+    const struct rv_pipeline_private *private = l->p->private;
+    struct rv_chosen_model found = {.role = NULL};
+
+    for (size_t i = 0; i < private->n_given_models; i++)
+        if (strcmp(private->given_models[i].role, m->role) == 0)
+            found = private->given_models[i];
+    for (size_t i = 0; private->borrows_models && i < l->p->n_models && !found.has_price; i++) {
+        const struct rv_model_config *other = &l->p->models[i];
+
+        if (other != m && other->has_price && strcmp(other->provider, m->provider) == 0 &&
+            strcmp(other->model, m->model) == 0)
+            found = (struct rv_chosen_model){
+                .has_price = true, .price = other->price, .max_input_tokens = other->max_input_tokens};
+    }
+    if (private->borrows_models && !found.has_price)
+        rv_prices_find_built_in(l, m->provider, m->model, &found);
+    else if (!private->borrows_models && !private->given_models)
+        rv_prices_find(l, m->provider, m->model, &found);
+    m->max_input_tokens = found.max_input_tokens;
+    m->has_price = m->price_from_table = found.has_price;
+    m->price = found.price;
+}
+
+static void note_chosen(struct rv_loader *l, const struct rv_model_config *m)
+{
+    struct rv_pipeline_private *private = l->p->private;
+
+    if (m->has_price || m->max_input_tokens > 0)
+    private->chosen_models[private->n_chosen_models++] = (struct rv_chosen_model){
+        .role = m->role,
+        .provider = m->provider,
+        .model = m->model,
+        .has_price = m->has_price,
+        .price = m->has_price ? m->price : (struct rv_price){.cached = RV_UNSET, .cache_write = RV_UNSET},
+        .max_input_tokens = m->max_input_tokens,
+    };
+}
+
+static const char *role_of(struct rv_loader *l, const char *agent)
+{
+    size_t size = sizeof ROLE_PREFIX + strlen(agent);
+    char *role = rv_arena_alloc(l->arena, size);
+
+    if (role)
+        snprintf(role, size, ROLE_PREFIX "%s", agent);
+    else
+        l->rc = RV_E_NOMEM;
+    return role;
+}
+
+/* A role that the file has wins: so its author can say more of the model than a document can. One that another document
+ * of the name left behind does not. */
+static struct rv_model_config *find_or_add(struct rv_loader *l, const char *role, const char *provider,
+                                           const char *model, bool *is_done)
+{
+    struct rv_pipeline *p = l->p;
+
+    for (size_t i = 0; i < p->n_models; i++) {
+        struct rv_model_config *m = &p->models[i];
+
+        if (strcmp(m->role, role) != 0)
+            continue;
+        *is_done = p->private->models[i].node || (strcmp(m->provider, provider) == 0 && strcmp(m->model, model) == 0);
+        return m;
+    }
+    *is_done = false;
+    p->private->models[p->n_models] = (struct rv_written){0};
+    return &p->models[p->n_models++];
+}
+
+const char *rv_declare_model(struct rv_loader *l, const char *agent, const struct rv_agentdoc *doc)
+{
+    const char *role = role_of(l, agent), *colon = strchr(doc->model, ':');
+    const char *model = colon ? colon + 1 : "";
+    char *provider = rv_arena_dup(l->arena, (rv_str){doc->model, strlen(doc->model) - strlen(colon ? colon : "")});
+    struct rv_model_config *m;
+    bool is_done = false;
+
+    if (!provider)
+        l->rc = RV_E_NOMEM;
+    if (l->rc < 0)
+        return NULL;
+    m = find_or_add(l, role, provider, model, &is_done);
+    if (is_done)
+        return m->role;
+    *m = (struct rv_model_config){.role = role, .provider = provider, .model = model, .src = doc->model_src};
+    set_price(l, m);
+    note_chosen(l, m);
+    return l->rc < 0 ? NULL : role;
+}

@@ -1,0 +1,362 @@
+/* Texts that loading compiles: conditions of routing rules, schemas of outputs, prompts. What needs other stages is
+ * checked later. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config_internal.h"
+
+/* --- Routing rules --- */
+
+/* A rule as it is written; which keys go together is decided afterwards. */
+struct raw_rule {
+    const char *condition, *when, *target_name;
+    json_object *value;
+    bool has_condition, has_value, has_when;
+    struct rv_src condition_src, target_src;
+};
+#define RULE(member) offsetof(struct raw_rule, member)
+
+static const struct rv_key rule_keys[] = {
+    {"condition", RV_KEY_STR, RULE(condition), .is_set_offset = RULE(has_condition), .src_offset = RULE(condition_src),
+     .doc = "A top-level key of the stage's own output; the rule matches when it equals value."},
+    {"value", RV_KEY_JSON, RULE(value), .is_set_offset = RULE(has_value), .schema = "true",
+     .doc = "What the output's value is compared with, by type and value; 1 equals 1.0."},
+    {"when", RV_KEY_STR, RULE(when), .is_set_offset = RULE(has_when),
+     .doc =
+         "An expression over output, outputs, envelope, metadata, state, interrupt and models; instead of condition."},
+    {"target", RV_KEY_STR, RULE(target_name), .required = true, .src_offset = RULE(target_src),
+     .doc = "A stage, or end, clarification or confirmation."},
+};
+const struct rv_key_table rv_rule_table = {
+    .name = "rule",
+    .title = "A routing rule; the first that matches decides",
+    .keys = rule_keys,
+    .n_keys = RV_COUNT(rule_keys),
+    .more =
+        "\"oneOf\":[{\"required\":[\"condition\",\"value\"],\"not\":{\"required\":[\"when\"]}},"
+        "{\"required\":[\"when\"],\"not\":{\"anyOf\":[{\"required\":[\"condition\"]},{\"required\":[\"value\"]}]}}]",
+};
+
+static void compile_when(struct rv_key_reader *r, const struct rv_node *node, const char *label, rv_expr **out)
+{
+    static const char *const variables[] = {"output", "outputs",   "envelope", "metadata",
+                                            "state",  "interrupt", "models"};
+    struct rv_src src = rv_node_text_src(node);
+    rv_err *err = NULL;
+    int rc = rv_expr_compile(node->text, &src, variables, RV_COUNT(variables), out, &err);
+
+    if (rc == RV_E_NOMEM) {
+        r->rc = rc;
+    } else if (rc < 0) {
+        rc = RV_WRAP(&err, rc, "agent \"%s\": %s: \"when\"", r->owner_name, label);
+        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
+    } else if (!rv_expr_may_be_bool(*out)) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
+                        "%s: \"when\" is never true or false", label);
+    }
+    rv_err_free(err);
+}
+
+static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_t number, struct rv_rule *rule)
+{
+    struct raw_rule raw = {0};
+    const char *outer = r->path;
+    const struct rv_node *when = rv_node_get(node, "when");
+    size_t n_errors = rv_findings_n_errors(r->findings);
+    char label[32];
+    char path[48];
+
+    snprintf(label, sizeof label, "rule %zu", number);
+    snprintf(path, sizeof path, "routing_rules[%zu].", number - 1);
+    r->path = path;
+    rv_keys_read(r, node, rule_keys, RV_COUNT(rule_keys), &raw);
+    r->path = outer;
+
+    rule->src = node->src;
+    rule->target_name = raw.target_name;
+    rule->target_src = raw.target_src.line > 0 ? raw.target_src : node->src;
+    rule->target = RV_TARGET_UNKNOWN;
+    rule->condition = raw.has_condition ? raw.condition : NULL;
+    rule->value = raw.value; /* the pipeline's now */
+    if (when && when->kind == RV_NODE_STR)
+        compile_when(r, when, label, &rule->when);
+    if (rv_findings_n_errors(r->findings) > n_errors)
+        return; /* a mistyped key is not a missing one besides */
+    if (raw.has_when && (raw.has_condition || raw.has_value))
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "split it into two rules, or say both in \"when\"",
+                        "%s has \"when\" and \"%s\"", label, raw.has_condition ? "condition" : "value");
+    else if (!raw.has_when && !raw.has_condition)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "a rule without a test belongs into \"default_next\"",
+                        "%s has neither \"condition\" with \"value\" nor \"when\"", label);
+    else if (!raw.has_when && !raw.has_value)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write \"value: null\" to compare with null",
+                        "%s has \"condition\" but no \"value\"", label);
+}
+
+void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_agent *a = (struct rv_agent *)((char *)target - offsetof(struct rv_agent, routing.rules));
+    bool ok = false;
+    size_t n = rv_list_length(r, node, "routing_rules", RV_MAX_RULES_PER_AGENT, &ok);
+
+    if (!ok)
+        return;
+    a->routing.rules = rv_loader_array(rv_loader_of(r), n, sizeof *a->routing.rules);
+    if (!a->routing.rules)
+        return;
+    a->routing.n_rules = n;
+    for (size_t i = 0; i < n; i++)
+        read_rule(r, node->items[i], i + 1, &a->routing.rules[i]);
+}
+
+/* --- Output schemas --- */
+
+/* output_schema: a map, or a file next to the pipeline. What it may say is checked where schemas are known. */
+
+static void to_json(struct rv_loader *l, const struct rv_node *node, json_object **out)
+{
+    rv_err *err = NULL;
+    int rc = rv_node_to_json(node, out, &err);
+
+    if (rc == RV_E_NOMEM)
+        l->rc = rc;
+    else if (rc < 0)
+        rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &node->src, err);
+    rv_err_free(err);
+}
+
+/* The file is JSON, or YAML, which JSON is a part of. */
+static void read_text(struct rv_key_reader *r, const char *path, rv_str text, json_object **out)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    const struct rv_node *root;
+    rv_yaml *doc = NULL;
+
+    if (rv_yaml_parse(text, path, l->findings, &doc, NULL) < 0)
+        l->rc = RV_E_NOMEM;
+    root = doc ? rv_yaml_root(doc) : NULL;
+    if (root && root->kind == RV_NODE_MAP)
+        to_json(l, root, out);
+    else if (doc)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &(struct rv_src){path, 1, 1}, NULL, "output_schema must be a map, not %s",
+                        root ? rv_node_kind_text(root->kind) : "an empty file");
+    rv_yaml_free(doc);
+}
+
+void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    const struct rv_node *file = rv_node_get(node, "file");
+    rv_str text = {NULL, 0};
+    const char *path;
+    char what[RV_MAX_STAGE_NAME + 48];
+
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_wrong_type(r, node, "output_schema", "a map");
+    } else if (node->n == 1 && file) { /* no keyword of JSON Schema is called that */
+        if (file->kind != RV_NODE_STR) {
+            rv_keys_wrong_type(r, file, "output_schema.file", "a string");
+            return;
+        }
+        snprintf(what, sizeof what, "agent \"%.*s\": output_schema", RV_MAX_STAGE_NAME,
+                 r->owner_name ? r->owner_name : "");
+        path = rv_loader_path(l, file->text);
+        if (path && rv_loader_text_file(l, what, path, &file->src, &text))
+            read_text(r, path, text, target);
+    } else {
+        to_json(l, node, target);
+    }
+}
+
+/* --- Prompts: texts and files, compiled to templates --- */
+
+struct raw_prompt {
+    const char *unused; /* offset 0 */
+    const char *file;
+};
+
+static const struct rv_key prompt_keys[] = {
+    {"file", RV_KEY_STR, offsetof(struct raw_prompt, file), .required = true,
+     .doc = "A text file, relative to the pipeline's folder."},
+};
+const struct rv_key_table rv_prompt_table = {
+    .name = "prompt",
+    .title = "A prompt in a file",
+    .keys = prompt_keys,
+    .n_keys = RV_COUNT(prompt_keys),
+};
+
+/* node: where the text stands; NULL for a file */
+static void compile(struct rv_loader *l, rv_str text, const struct rv_node *node, struct rv_prompt_config *out)
+{
+    rv_err *err = NULL;
+    int rc = rv_template_compile(text, &out->src, &out->template, &err);
+
+    if (rc == RV_E_NOMEM) {
+        l->rc = rc;
+    } else if (rc < 0) {
+        rc = RV_WRAP(&err, rc, "prompt \"%s\"", out->key);
+        if (node)
+            rv_findings_add_text_err(l->findings, RV_SEVERITY_ERROR, node, err);
+        else
+            rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &out->src, err);
+    }
+    rv_err_free(err);
+}
+
+static void read_file(struct rv_key_reader *r, const struct rv_node *node, struct rv_prompt_config *out)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    struct raw_prompt raw = {0};
+    const struct rv_node *place = rv_node_get(node, "file");
+    char what[160];
+    rv_str text = {NULL, 0};
+
+    rv_keys_read(r, node, prompt_keys, RV_COUNT(prompt_keys), &raw);
+    if (!place || !raw.file || !raw.file[0])
+        return;
+    out->file = rv_loader_path(l, rv_str_of(raw.file));
+    snprintf(what, sizeof what, "prompt \"%.100s\"", out->key);
+    if (!out->file || !rv_loader_text_file(l, what, out->file, &place->src, &text))
+        return;
+    out->src = (struct rv_src){out->file, 1, 1};
+    compile(l, text, NULL, out);
+}
+
+void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    bool ok = false;
+    size_t n = rv_map_length(r, node, "prompts", RV_MAX_PROMPTS, &ok);
+
+    (void)target;
+    if (!ok)
+        return;
+    l->p->prompts = rv_loader_array(l, n, sizeof *l->p->prompts);
+    for (size_t i = 0; i < n && l->rc == 0; i++) {
+        struct rv_prompt_config *out = &l->p->prompts[i];
+        const struct rv_node *value = node->items[i];
+        struct rv_key_reader inner = {.arena = l->arena, .findings = l->findings, .owner_kind = "prompt", .user = l};
+
+        l->p->n_prompts = i + 1;
+        out->key = node->keys[i]->text.ptr;
+        out->src = rv_node_text_src(value);
+        inner.owner_name = out->key;
+        if (value->kind == RV_NODE_STR) {
+            out->indent = value->is_block ? value->indent : 0;
+            compile(l, value->text, value, out);
+        } else if (value->kind == RV_NODE_MAP) {
+            read_file(&inner, value, out);
+        } else {
+            rv_keys_finding(&inner, RV_SEVERITY_ERROR, &value->src, "write {file: path} for a text file",
+                            "must be a text or a map with \"file\", not %s", rv_node_kind_text(value->kind));
+        }
+        if (inner.rc < 0)
+            l->rc = inner.rc;
+    }
+}
+
+/* --- Names that placeholders of prompts may use --- */
+
+/* What every prompt can name besides outputs (rule 5.5). */
+static const char *const roots[] = {
+    "raw_input",          "user_id", "session_id", "metadata",      "iteration", "loop_feedback", "prior_plans",
+    "interrupt_response", "outputs", "state",      "stage_context",
+};
+
+static bool is_root(rv_str name)
+{
+    for (size_t i = 0; i < RV_COUNT(roots); i++)
+        if (rv_str_is(name, roots[i]))
+            return true;
+    return false;
+}
+
+/* Everything a placeholder may begin with: the roots, then every output key. */
+struct names {
+    const char **items;
+    size_t n;
+};
+
+static struct names collect_names(struct rv_loader *l)
+{
+    struct names names = {rv_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0};
+
+    if (!names.items)
+        return names;
+    for (size_t i = 0; i < l->p->n_agents; i++)
+        if (l->p->agents[i].output.key[0])
+            names.items[names.n++] = l->p->agents[i].output.key;
+    for (size_t i = 0; i < RV_COUNT(roots); i++)
+        names.items[names.n++] = roots[i];
+    return names;
+}
+
+static void check_placeholder(struct rv_loader *l, const struct rv_prompt_config *prompt,
+                              const struct rv_placeholder *place, const struct names *names, bool is_used)
+{
+    const rv_index *outputs = &l->p->private->output_index;
+    enum rv_severity severity = is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING;
+    struct rv_src src = place->src;
+    char hint[RV_HINT_MAX];
+
+    if (prompt->indent > 0 && src.line > prompt->src.line)
+        src.col += prompt->indent;
+    if (rv_str_is(place->root, "outputs") && place->field.ptr) {
+        if (rv_index_get(outputs, place->field) >= 0)
+            return;
+        rv_name_hint(l->findings, place->field, "output keys", names->items, names->n - RV_COUNT(roots), hint);
+        rv_findings_add(l->findings, severity, &src, hint,
+                        "prompt \"%s\": {{%.*s}} names the output \"%.*s\", which no stage makes", prompt->key,
+                        RV_STR_ARG(rv_utf8_cut(place->path, 100)), RV_STR_ARG(rv_utf8_cut(place->field, 100)));
+        return;
+    }
+    if (is_root(place->root) || rv_index_get(outputs, place->root) >= 0)
+        return;
+    rv_name_hint(l->findings, place->root, "names", names->items, names->n, hint);
+    rv_findings_add(l->findings, severity, &src, hint,
+                    "prompt \"%s\": {{%.*s}} can have no value: nothing is called \"%.*s\"", prompt->key,
+                    RV_STR_ARG(rv_utf8_cut(place->path, 100)), RV_STR_ARG(rv_utf8_cut(place->root, 100)));
+}
+
+/* A tag that is none reaches the model as it stands. */
+static void warn_of_foreign(struct rv_loader *l, const struct rv_prompt_config *prompt)
+{
+    size_t n = prompt->template ? rv_template_n_foreign(prompt->template) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct rv_foreign tag = rv_template_foreign(prompt->template, i);
+        if (prompt->indent > 0 && tag.src.line > prompt->src.line)
+            tag.src.col += prompt->indent;
+        rv_findings_add(
+            l->findings, RV_SEVERITY_WARNING, &tag.src,
+            "tags are {{name}}, {{#list}}...{{/list}}, {{^list}}...{{/list}}; write \\{{ for braces that are text",
+            "prompt \"%s\": the model gets \"%.*s\" as it stands", prompt->key, RV_STR_ARG(tag.text));
+    }
+}
+
+void rv_check_prompts(struct rv_loader *l)
+{
+    rv_index used = {NULL, 0, 0};
+    struct names names = {NULL, 0};
+
+    if (l->p->n_prompts == 0)
+        return;
+    names = collect_names(l);
+    for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
+        if (rv_index_add(&used, rv_str_of(l->p->agents[i].model.prompt_key), 1) == RV_E_NOMEM)
+            l->rc = RV_E_NOMEM;
+    for (size_t i = 0; i < l->p->n_prompts && l->rc == 0; i++) {
+        const struct rv_prompt_config *prompt = &l->p->prompts[i];
+        size_t n = prompt->template ? rv_template_n_placeholders(prompt->template) : 0;
+        bool is_used = rv_index_get(&used, rv_str_of(prompt->key)) >= 0;
+
+        for (size_t k = 0; k < n; k++) {
+            struct rv_placeholder place = rv_template_placeholder(prompt->template, k);
+            check_placeholder(l, prompt, &place, &names, is_used);
+        }
+        warn_of_foreign(l, prompt);
+    }
+    rv_index_fini(&used);
+}
