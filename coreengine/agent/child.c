@@ -311,28 +311,17 @@ static int result_map(const rv_visit *v, size_t index, const char *agent, const 
         rv_buf_add_str(&text_response, rv_buf_str(&child->model.visible));
     int rc = map ? rv_buf_check(&text_response, "the answer of an agent", err)
                  : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
+    if (!error && !structured)
+        json_object_object_get_ex(child->output, "response", &text);
+    bool has_asked = !error && v->shared->rules >= RV_RULES_2 &&
+                     rv_json_get_text(rv_step_parameters(v, index), "input_text", &asked); /* remlight 8 */
     if (rc == 0)
-        rc = rv_json_set_text(map, "status", error ? "error" : "success", err);
-    if (rc == 0 && structured)
-        rc = rv_json_set_ref(map, "output", child->output, err);
-    else if (rc == 0) {
-        if (!error)
-            json_object_object_get_ex(child->output, "response", &text);
-        rc = rv_json_set_str(map, "output", rv_json_str(text), err);
-    }
-    if (rc == 0)
-        rc = rv_json_set_str(map, "text_response", rv_buf_str(&text_response), err);
-    if (rc == 0)
-        rc = rv_json_set_text(map, "agent_schema", agent, err);
-    if (rc == 0 && !error && v->shared->rules >= RV_RULES_2 &&
-        rv_json_get_text(rv_step_parameters(v, index), "input_text", &asked)) /* remlight 8 */
-        rc = rv_json_set_text(map, "input_text", asked, err);
-    if (rc == 0 && error)
-        rc = rv_json_set_text(map, "error", error, err);
-    if (rc == 0 && !error)
-        rc = rv_json_set_bool(map, "is_structured_output", structured, err);
-    if (rc == 0 && !error)
-        rc = rv_json_set_ref(map, "chained_tool_result", child->chained, err);
+        rc = RV_SET(map, err, RV_M_TEXT("status", error ? "error" : "success"),
+                    structured ? RV_M_OF(VALUE, "output", child->output) : RV_M_STR("output", rv_json_str(text)),
+                    RV_M_STR("text_response", rv_buf_str(&text_response)), RV_M_TEXT("agent_schema", agent),
+                    RV_M_IF(has_asked, RV_M_TEXT("input_text", asked)), RV_M_IF(error, RV_M_TEXT("error", error)),
+                    RV_M_IF(!error, RV_M_BOOL("is_structured_output", structured)),
+                    RV_M_IF(!error, RV_M_OF(VALUE, "chained_tool_result", child->chained)));
     rv_buf_fini(&text_response);
     if (rc < 0) {
         json_object_put(map);
@@ -360,9 +349,7 @@ static int entry_of(rv_visit *v, size_t index, json_object *map, const char *typ
         fault = json_object_new_object();
         rc = rv_json_set_take(standard, "error", fault, err);
         if (rc == 0)
-            rc = rv_json_set_text(fault, "error_type", type, err);
-        if (rc == 0)
-            rc = rv_json_set_text(fault, "message", error, err);
+            rc = RV_SET(fault, err, RV_M_TEXT("error_type", type), RV_M_TEXT("message", error));
     }
     if (rc == 0)
         rc = rv_json_set_take(standard, "data", map, err);

@@ -229,3 +229,25 @@ struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out
     e->text_len = out->text.len - e->text_at;
     return e;
 }
+
+/* --- objects --- */
+
+int rv_members_set(json_object *obj, const struct rv_member *members, size_t n, rv_err **err)
+{
+    int rc = obj ? 0 : RV_FAIL(err, RV_E_NOMEM, "make an object");
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct rv_member *m = &members[i];
+        if (!m->key)
+            continue;
+        if (m->kind == RV_MEMBER_INT)
+            rc = rv_json_set_int(obj, m->key, m->n, err);
+        else if (m->kind == RV_MEMBER_BOOL)
+            rc = rv_json_set_bool(obj, m->key, m->n != 0, err);
+        else if (m->kind == RV_MEMBER_STR || (m->kind == RV_MEMBER_TEXT && m->str.ptr))
+            rc = rv_json_set_str(obj, m->key, m->str, err);
+        else
+            rc = rv_json_set_ref(obj, m->key, m->value, err);
+    }
+    return rc;
+}

@@ -125,7 +125,7 @@ struct rv_event {
 /* --- Observable events ----------------------------------------------------------------------------------------------
  */
 struct rv_visit_shared;
-/* A member of an observable event; key NULL: left out. Texts and values are borrowed for the call. */
+/* A member of an observable event, or of an object; key NULL: left out. Texts and values are borrowed for the call. */
 struct rv_member {
     const char *key;
     enum rv_member_kind {
@@ -161,5 +161,11 @@ struct rv_member {
  * NULL: nothing is written, since no observer listens, or memory is short (sticky in out). */
 struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
                           int64_t visit, int64_t now_us, const struct rv_member *members, size_t n);
+
+/** Set members of an object: INT, BOOL, STR, TEXT and VALUE. obj NULL: no memory. */
+RV_MUST_CHECK int rv_members_set(json_object *obj, const struct rv_member *members, size_t n, rv_err **err);
+#define RV_SET(obj, err, ...)                                                                                          \
+    rv_members_set(obj, (const struct rv_member[]){__VA_ARGS__},                                                       \
+                   sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member), err)
 
 #endif

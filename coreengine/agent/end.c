@@ -128,15 +128,9 @@ static int raise_interrupt(rv_visit *v, enum rv_interrupt_kind kind, const char 
     if (rc < 0 || !v->confirm_message)
         return rc;
     json_object *kept = json_object_new_object(); /* so that the policy is not asked forever */
-    if (!kept)
-        return RV_FAIL(err, RV_E_NOMEM, "keep a policy's question");
-    rc = rv_json_set_text(kept, "kind", POLICY, err);
-    if (rc == 0)
-        rc = rv_json_set_text(kept, "interrupt_id", id, err);
-    if (rc == 0)
-        rc = rv_json_set_text(kept, "policy", v->agent->hooks.policies.items[v->policy_at], err);
-    if (rc == 0 && v->approved_policies)
-        rc = rv_json_set_ref(kept, "approved", v->approved_policies, err);
+    rc = RV_SET(kept, err, RV_M_TEXT("kind", POLICY), RV_M_TEXT("interrupt_id", id),
+                RV_M_TEXT("policy", v->agent->hooks.policies.items[v->policy_at]),
+                RV_M_IF(v->approved_policies, RV_M_OF(VALUE, "approved", v->approved_policies)));
     if (rc == 0)
         rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
     json_object_put(kept);

@@ -213,13 +213,9 @@ int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, 
     json_object *message = NULL;
     int rc = new_message(v, "tool", &message, err);
 
-    if (rc == 0)
-        rc = rv_json_set_str(message, "tool_call_id", id, err);
-    if (rc == 0)
-        rc = rv_json_set_str(message, "name", name, err);
-    if (rc == 0)
-        rc = rv_json_set_str(message, "content", content, err);
-    return rc == 0 && is_error ? rv_json_set_bool(message, "is_error", true, err) : rc;
+    return rc < 0 ? rc
+                  : RV_SET(message, err, RV_M_STR("tool_call_id", id), RV_M_STR("name", name),
+                           RV_M_STR("content", content), RV_M_IF(is_error, RV_M_BOOL("is_error", true)));
 }
 
 void rv_messages_write_error(const char *type, const char *text, rv_buf *out)

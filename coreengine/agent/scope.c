@@ -120,19 +120,10 @@ static int interrupt_object(struct rv_stage_scope *s, json_object **out, bool *f
         return 0;
     json_object *obj = json_object_new_object();
     rc = keep(s, obj, out, err);
-    if (rc == 0)
-        rc = rv_json_set_text(obj, "kind", rv_interrupt_kind_text(in.kind), err);
-    if (rc == 0)
-        rc = rv_json_set_text(obj, "id", in.id, err);
-    if (rc == 0)
-        rc = rv_json_set_text(obj, "question", in.question, err);
-    if (rc == 0)
-        rc = rv_json_set_text(obj, "message", in.message, err);
-    if (rc == 0)
-        rc = rv_json_set_ref(obj, "data", in.data, err);
-    if (rc == 0)
-        rc = rv_json_set_ref(obj, "response", in.response, err);
-    return rc;
+    return rc < 0 ? rc
+                  : RV_SET(obj, err, RV_M_TEXT("kind", rv_interrupt_kind_text(in.kind)), RV_M_TEXT("id", in.id),
+                           RV_M_TEXT("question", in.question), RV_M_TEXT("message", in.message),
+                           RV_M_OF(VALUE, "data", in.data), RV_M_OF(VALUE, "response", in.response));
 }
 
 static int models_object(struct rv_stage_scope *s, json_object **out, rv_err **err)

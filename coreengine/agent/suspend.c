@@ -231,16 +231,11 @@ static int describe_step(const rv_visit *v, json_object *data, rv_err **err)
 {
     json_object *parameters = rv_step_parameters(v, v->tools.at);
     char scratch[48];
-    int rc = rv_json_set_str(data, "tool", rv_step_tool(v, v->tools.at), err);
+    int rc = RV_SET(data, err, RV_M_STR("tool", rv_step_tool(v, v->tools.at)),
+                    RV_M_STR("step_id", rv_step_id(v, v->tools.at, scratch, sizeof scratch)),
+                    RV_M_TEXT("stage", v->agent->name), RV_M_IF(parameters, RV_M_OF(VALUE, "parameters", parameters)));
 
-    if (rc == 0)
-        rc = rv_json_set_str(data, "step_id", rv_step_id(v, v->tools.at, scratch, sizeof scratch), err);
-    if (rc == 0)
-        rc = rv_json_set_text(data, "stage", v->agent->name, err);
-    if (rc < 0)
-        return rc;
-    return parameters ? rv_json_set_ref(data, "parameters", parameters, err)
-                      : rv_json_set_take(data, "parameters", json_object_new_object(), err);
+    return rc == 0 && !parameters ? rv_json_set_take(data, "parameters", json_object_new_object(), err) : rc;
 }
 
 /* Ask, keep with the envelope what is done so far, and leave the run at this stage. data and message are borrowed. */
@@ -249,28 +244,16 @@ static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *w
 {
     char interrupt[RV_ID_MAX];
     json_object *kept = json_object_new_object();
-    int rc = kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the work of a stage");
+    int rc = kept ? rv_visit_raise(v, asks, message, data, interrupt, err)
+                  : RV_FAIL(err, RV_E_NOMEM, "keep the work of a stage");
 
     if (rc == 0)
-        rc = rv_visit_raise(v, asks, message, data, interrupt, err);
-    if (rc == 0)
-        rc = rv_json_set_text(kept, "kind", work, err);
-    if (rc == 0)
-        rc = rv_json_set_text(kept, "interrupt_id", interrupt, err);
-    if (rc == 0)
-        rc = rv_json_set_ref(kept, "steps", v->tools.steps, err);
-    if (rc == 0)
-        rc = rv_json_set_ref(kept, "results", v->tools.results, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "at", (int64_t)v->tools.at, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "key_visit", v->tools.key_visit ? v->tools.key_visit : v->visit_no, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "called_us", v->tools.called_us, err);
-    if (rc == 0)
-        rc = rv_json_set_int(kept, "total_time_ms", v->tools.total_ms, err);
-    if (rc == 0)
-        rc = rv_json_set_bool(kept, "all_succeeded", v->tools.all_succeeded, err);
+        rc = RV_SET(kept, err, RV_M_TEXT("kind", work), RV_M_TEXT("interrupt_id", interrupt),
+                    RV_M_OF(VALUE, "steps", v->tools.steps), RV_M_OF(VALUE, "results", v->tools.results),
+                    RV_M_INT("at", (int64_t)v->tools.at),
+                    RV_M_INT("key_visit", v->tools.key_visit ? v->tools.key_visit : v->visit_no),
+                    RV_M_INT("called_us", v->tools.called_us), RV_M_INT("total_time_ms", v->tools.total_ms),
+                    RV_M_BOOL("all_succeeded", v->tools.all_succeeded));
     if (rc == 0 && v->tools.hooks.side == HOOKS_PASSED)
         rc = rv_json_set_bool(kept, "hooks_passed", true, err);
     if (rc == 0 && v->tools.hooks.arguments)
@@ -319,11 +302,9 @@ int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&key, "idempotency key", err);
     if (rc == 0)
-        rc = rv_json_set_text(data, "reason", RV_OUTCOME_UNKNOWN, err);
-    if (rc == 0 && rv_tools_have_keys(v))
-        rc = rv_json_set_text(data, "idempotency_key", rv_buf_cstr(&key), err);
-    if (rc == 0)
-        rc = rv_json_set_text(data, "started_at", started, err);
+        rc = RV_SET(data, err, RV_M_TEXT("reason", RV_OUTCOME_UNKNOWN),
+                    RV_M_IF(rv_tools_have_keys(v), RV_M_TEXT("idempotency_key", rv_buf_cstr(&key))),
+                    RV_M_TEXT("started_at", started));
     rv_buf_printf(&message, "tool \"%.*s\" was called at %s and nobody knows whether it ran: did it happen?",
                   RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)), started);
     if (rc == 0)

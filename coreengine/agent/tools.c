@@ -325,14 +325,9 @@ static int return_results(rv_visit *v, rv_err **err)
 static int tools_output(rv_visit *v, rv_err **err)
 {
     json_object *obj = json_object_new_object();
-    int rc = obj ? 0 : RV_FAIL(err, RV_E_NOMEM, "make the output of a tool stage");
+    int rc = RV_SET(obj, err, RV_M_OF(VALUE, "results", v->tools.results), RV_M_INT("total_time_ms", v->tools.total_ms),
+                    RV_M_BOOL("all_succeeded", v->tools.all_succeeded));
 
-    if (rc == 0)
-        rc = rv_json_set_ref(obj, "results", v->tools.results, err);
-    if (rc == 0)
-        rc = rv_json_set_int(obj, "total_time_ms", v->tools.total_ms, err);
-    if (rc == 0)
-        rc = rv_json_set_bool(obj, "all_succeeded", v->tools.all_succeeded, err);
     if (rc < 0) {
         json_object_put(obj);
         return rc;
