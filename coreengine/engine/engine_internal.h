@@ -186,8 +186,8 @@ bool rv_script_plays(const rv_exec *x, const struct rv_effect *e);
 RV_MUST_CHECK int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err);
 /** Say when a scripted call's next part is due, or its timeout. */
 void rv_call_schedule(struct call *c);
-/* Of a run that goes on: what the script had answered to calls that were under way. */
 
+/* Of a run that goes on: what the script had answered to calls that were under way. */
 struct kept_replies *rv_kept_new(void); /* NULL: no memory */
 void rv_kept_free(struct kept_replies *kept);
 /** Have the script answer this call as it did then. A hole in it shows again when the call is made. */
@@ -199,11 +199,20 @@ bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out);
 
 /** The thread of a store whose writes wait, for an engine on a given loop. */
 RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
-void rv_writer_stop(rv_engine *e); /* blocks until all is written */
 /** Write the step that the effects at hand belong to: now, or by the store thread (is_keeping); then they are performed
  * when it is durable. */
 RV_MUST_CHECK int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err);
 void rv_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
+/** Renew what is due, and cancel what others asked to be cancelled. */
+void rv_leases_tend(rv_engine *e);
+void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */
+int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
+/** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
+RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
+
+/* --- own.c: journals that runs have for themselves --- */
+
+void rv_writer_stop(rv_engine *e); /* blocks until all is written */
 /** scope and run are copied. NULL: no memory. */
 struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run);
 void rv_own_orphan(struct own_journal *o); /* its run is freed while the store thread opens it */
@@ -212,12 +221,6 @@ void rv_own_unlink(struct own_journal *o); /* the store thread has done what was
 void rv_own_end(struct own_journal *o);
 /** Copy the answer for the time when the journal is open. RV_E_STATE: there is one. */
 RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err);
-/** Renew what is due, and cancel what others asked to be cancelled. */
-void rv_leases_tend(rv_engine *e);
-void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */
-int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
-/** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
-RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
 /* --- perform.c --- */
 

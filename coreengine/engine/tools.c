@@ -138,8 +138,6 @@ void rv_engine_write_health(const rv_engine *e, rv_jw *w)
 
 /* --- sources --- */
 
-/* --- sources --- */
-
 void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_engine *e)
 {
     const struct rv_tool_workers workers = rv_engine_pool(e);
@@ -253,11 +251,6 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
     return rc < 0 ? rv_call_fail_with(c, "ExecutionError", rc, err) : 0;
 }
 
-static int make_tool(struct call *c, const struct rv_effect *e, rv_err **err)
-{
-    return make_call(source_of(c->x, e->name), c, e, err);
-}
-
 /* --- calls that may have happened: a non_idempotent tool call was started by a process that died. The engine asks the
  * capability's probe, if there is one; if the probe cannot tell, the engine asks a person --- */
 
@@ -369,7 +362,7 @@ static bool make_it(struct call *c)
     rv_due_moved(&x->engine->due, c);
     int rc = rv_lease_check(x, &err);
     if (rc == 0)
-        rc = make_tool(c, &e, &err);
+        rc = make_call(source_of(x, e.name), c, &e, &err);
     free(e.request);
     free(e.owned_name);
     free(e.key);

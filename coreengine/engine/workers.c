@@ -357,7 +357,8 @@ static int submit(struct pool *p, struct job *j, rv_err **err)
     int rc = RV_E_LIMIT;
 
     pthread_mutex_lock(&p->lock);
-    if (p->n_stuck < MAX_STUCK) {
+    size_t stuck = p->n_stuck;
+    if (stuck < MAX_STUCK) {
         p->n_queued++;
         rc = staff(p);
         if (rc < 0)
@@ -370,7 +371,7 @@ static int submit(struct pool *p, struct job *j, rv_err **err)
     }
     pthread_mutex_unlock(&p->lock);
     if (rc == RV_E_LIMIT)
-        return RV_FAIL(err, rc, "%d calls that were given up are still running; no further one is started", MAX_STUCK);
+        return RV_FAIL(err, rc, "%zu calls that were given up are still running; no further one is started", stuck);
     return rc < 0 ? RV_FAIL(err, rc, "no worker thread can be started") : 0;
 }
 

@@ -112,8 +112,6 @@ static void head_read(struct rv_head_reader *r, struct rv_http_head *out)
     out->content_type = header(out, "content-type");
 }
 
-/* --- calls --- */
-
 /* --- what libcurl calls --------------------------------------------------------------------------------------------*/
 
 /* A fault of ours ends the transfer: the callback refuses, and this is why. */
