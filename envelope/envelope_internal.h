@@ -228,10 +228,12 @@ struct rv_row {
 const struct rv_row *rv_state_rows(size_t *n);
 void rv_text_write(const struct rv_text *t, rv_jw *w); /* none is null */
 void rv_time_write(int64_t us, rv_jw *w);
-void rv_errors_write(const rv_envelope *env, rv_jw *w); /* through a fork */
 
 /* state_load.c */
 /** Read the rows that are present into a blank envelope; bit i of *present says that row i was. */
 RV_MUST_CHECK int rv_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t *present, rv_err **err);
+
+/** An interrupt of a state dict; *it is zeroed before, and what was read is its owner's after a failure too. */
+RV_MUST_CHECK int rv_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err);
 
 #endif

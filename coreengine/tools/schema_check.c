@@ -1,34 +1,16 @@
 /* A value against a compiled schema. Two modes: a quiet question (alternatives), which ends at the first fault, and the
  * loud run, which lists every fault with its place. A value that fits costs no allocation. */
-#include "coreengine/tools/schema_internal.h"
-
 #include <json-c/linkhash.h>
 
-#define MAX_NAMES 64 /* property names that a misspelt one is compared with */
+#include "coreengine/tools/schema_internal.h"
 
 typedef struct rv_schema_node node;
 typedef struct rv_schema_path path;
 
-static bool give_up(struct rv_schema_check *c)
-{
-    if (!c->rc)
-        c->rc = RV_E_LIMIT;
-    return false;
-}
+static bool check_node(struct rv_schema_check *c, const node *n, json_object *v, const path *at);
 
-static bool fault_bound(struct rv_schema_check *c, const path *at, const char *expected, json_object *bound,
-                        json_object *v)
-{
-    rv_buf line;
-
-    if (!rv_schema_begin_fault(c, at, &line))
-        return false;
-    rv_buf_printf(&line, "expected %s ", expected);
-    rv_schema_write_value(bound, &line);
-    return rv_schema_fault_found(c, &line, v);
-}
-
-unsigned rv_schema_types_of(json_object *v)
+/* all that fit: 1 is an integer and a number */
+static unsigned types_of(json_object *v)
 {
     switch (json_object_get_type(v)) {
     case json_type_null:
@@ -47,6 +29,167 @@ unsigned rv_schema_types_of(json_object *v)
         break;
     }
     return RV_SCHEMA_OBJECT;
+}
+
+/* Schemas made of schemas: $ref, allOf, anyOf, oneOf, not. Alternatives are asked quietly; when none fits, the message
+ * is about the one that was probably meant. */
+
+static bool fits_quietly(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+{
+    bool ok;
+
+    c->quiet++;
+    ok = check_node(c, n, v, at);
+    c->quiet--;
+    return ok;
+}
+
+static const node *behind_refs(const node *n)
+{
+    while (n->target && !n->types)
+        n = n->target; /* ends: linking refused cycles */
+    return n;
+}
+
+static void say_alternatives(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
+                             const path *at)
+{
+    unsigned types = 0;
+    size_t i;
+    rv_buf line;
+
+    if (!rv_schema_begin_fault(c, at, &line))
+        return;
+    rv_buf_puts(&line, "expected ");
+    for (i = 0; i < list->n; i++)
+        types |= behind_refs(list->items[i])->types;
+    if (types && !(types & types_of(v))) {
+        rv_schema_write_types(types, &line);
+    } else {
+        for (i = 0; i < list->n; i++) {
+            if (i)
+                rv_buf_puts(&line, ", or ");
+            rv_schema_write_expected(list->items[i], &line);
+        }
+    }
+    rv_schema_fault_found(c, &line, v);
+}
+
+/* The alternative that v was most likely meant to be: the one that found fault deepest inside v, else the only one that
+ * takes values of its type. NULL: none stands out. */
+static const node *nearest_alternative(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
+                                       const path *at)
+{
+    const node *deepest = NULL, *typed = NULL;
+    int depth = at->depth, before = c->deepest, n_typed = 0;
+    size_t i;
+
+    for (i = 0; i < list->n && !c->rc; i++) {
+        c->deepest = 0;
+        if (!fits_quietly(c, list->items[i], v, at) && c->deepest > depth) {
+            depth = c->deepest;
+            deepest = list->items[i];
+        }
+        if (behind_refs(list->items[i])->types & types_of(v)) {
+            typed = list->items[i];
+            n_typed++;
+        }
+    }
+    c->deepest = before;
+    return deepest ? deepest : n_typed == 1 ? typed : NULL;
+}
+
+static bool fault_no_alternative(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
+                                 const path *at)
+{
+    const node *nearest = c->quiet ? NULL : nearest_alternative(c, list, v, at);
+
+    if (nearest)
+        return check_node(c, nearest, v, at);
+    say_alternatives(c, list, v, at);
+    return false;
+}
+
+static bool check_any_of(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v, const path *at)
+{
+    size_t i;
+
+    for (i = 0; i < list->n && !c->rc; i++)
+        if (fits_quietly(c, list->items[i], v, at))
+            return true;
+    return fault_no_alternative(c, list, v, at);
+}
+
+static bool check_one_of(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v, const path *at)
+{
+    size_t i, n_fit = 0;
+    rv_buf line;
+
+    for (i = 0; i < list->n && !c->rc; i++)
+        n_fit += fits_quietly(c, list->items[i], v, at);
+    if (n_fit == 1)
+        return true;
+    if (n_fit == 0)
+        return fault_no_alternative(c, list, v, at);
+    if (!rv_schema_begin_fault(c, at, &line))
+        return false;
+    rv_buf_printf(&line, "expected to fit exactly one of %zu alternatives, fits %zu", list->n, n_fit);
+    return rv_schema_end_fault(c, &line);
+}
+
+static bool check_not(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+{
+    bool fits = fits_quietly(c, n->not_schema, v, at);
+    rv_buf line;
+
+    if (!fits || c->rc)
+        return !c->rc;
+    if (!rv_schema_begin_fault(c, at, &line))
+        return false;
+    rv_buf_puts(&line, "expected anything but ");
+    rv_schema_write_expected(n->not_schema, &line);
+    return rv_schema_fault_found(c, &line, v);
+}
+
+/* $ref, allOf, anyOf, oneOf, not. */
+static bool check_combined(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+{
+    bool ok = !n->target || check_node(c, n->target, v, at);
+    size_t i;
+
+    for (i = 0; i < n->all_of.n && (ok || !c->quiet); i++)
+        if (!check_node(c, n->all_of.items[i], v, at))
+            ok = false;
+    if (n->any_of.n && (ok || !c->quiet) && !check_any_of(c, &n->any_of, v, at))
+        ok = false;
+    if (n->one_of.n && (ok || !c->quiet) && !check_one_of(c, &n->one_of, v, at))
+        ok = false;
+    if (n->not_schema && (ok || !c->quiet) && !check_not(c, n, v, at))
+        ok = false;
+    return ok;
+}
+
+/* --- Values --- */
+
+#define MAX_NAMES 64 /* property names that a misspelt one is compared with */
+
+static bool give_up(struct rv_schema_check *c)
+{
+    if (!c->rc)
+        c->rc = RV_E_LIMIT;
+    return false;
+}
+
+static bool fault_bound(struct rv_schema_check *c, const path *at, const char *expected, json_object *bound,
+                        json_object *v)
+{
+    rv_buf line;
+
+    if (!rv_schema_begin_fault(c, at, &line))
+        return false;
+    rv_buf_printf(&line, "expected %s ", expected);
+    rv_schema_write_value(bound, &line);
+    return rv_schema_fault_found(c, &line, v);
 }
 
 static bool check_range(struct rv_schema_check *c, const struct rv_schema_range *range, size_t n, const char *unit,
@@ -145,7 +288,7 @@ static bool check_array(struct rv_schema_check *c, const node *n, json_object *v
         path here = {at, NULL, i, at->depth + 1};
         if (!item)
             break;
-        if (!rv_schema_check_node(c, item, json_object_array_get_idx(v, i), &here))
+        if (!check_node(c, item, json_object_array_get_idx(v, i), &here))
             ok = false;
     }
     return ok;
@@ -190,8 +333,7 @@ static bool check_additional(struct rv_schema_check *c, const node *n, json_obje
         path here = {at, key, 0, at->depth + 1};
         if (n->property_names && json_object_object_get_ex(n->property_names, key, NULL))
             continue;
-        if (n->additional->is_never ? !fault_unknown(c, n, key, at)
-                                    : !rv_schema_check_node(c, n->additional, child, &here))
+        if (n->additional->is_never ? !fault_unknown(c, n, key, at) : !check_node(c, n->additional, child, &here))
             ok = false;
         if ((!ok && c->quiet) || c->rc)
             break;
@@ -213,7 +355,7 @@ static bool check_properties(struct rv_schema_check *c, const node *n, json_obje
         if (!json_object_object_get_ex(v, here.key, &child))
             continue;
         left--;
-        if (!rv_schema_check_node(c, n->properties.items[i], child, &here))
+        if (!check_node(c, n->properties.items[i], child, &here))
             ok = false;
     }
     return ok;
@@ -283,19 +425,20 @@ static bool check_rules(struct rv_schema_check *c, const node *n, json_object *v
 
     if (n->is_never)
         return rv_schema_fault_expected(c, at, n, v);
-    if (n->types && !(n->types & rv_schema_types_of(v)))
+    if (n->types && !(n->types & types_of(v)))
         return fault_type(c, n, v, at); /* whatever else is asked follows from the type */
     if (n->has_const && !rv_json_equal(n->const_value, v))
         return rv_schema_fault_expected(c, at, n, v);
     if (n->enum_values && !check_enum(c, n, v, at))
         return false;
     ok = check_by_type(c, n, v, at);
-    if ((ok || !c->quiet) && !rv_schema_check_combined(c, n, v, at))
+    if ((ok || !c->quiet) && !check_combined(c, n, v, at))
         ok = false;
     return ok;
 }
 
-bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+/* Tells whether v fits; faults go into c. */
+static bool check_node(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     bool ok;
 
@@ -314,7 +457,7 @@ int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
 {
     struct rv_schema_check c = {.text = RV_BUF_INIT(RV_SCHEMA_MAX_TEXT), .steps = RV_SCHEMA_MAX_STEPS};
     path top = {NULL, NULL, 0, 0};
-    bool ok = rv_schema_check_node(&c, s->root, value, &top);
+    bool ok = check_node(&c, s->root, value, &top);
     int rc = 0;
 
     if (c.rc == RV_E_NOMEM)

@@ -84,8 +84,6 @@ int rv_schema_nomem(struct rv_schema_compiler *c);
 
 /** Compile the document's root into c->schema->root; references are left open. */
 RV_MUST_CHECK int rv_schema_compile_root(struct rv_schema_compiler *c);
-/** Resolve each $ref, and refuse those that lead back to themselves without looking into the value. */
-RV_MUST_CHECK int rv_schema_link(struct rv_schema_compiler *c);
 
 /* --- numbers --- */
 bool rv_schema_is_integral(json_object *v); /* 1.0 is, too */
@@ -113,13 +111,6 @@ struct rv_schema_check {
     int nesting;
     int rc; /* sticky: RV_E_LIMIT, RV_E_NOMEM */
 };
-/** Tells whether v fits; faults go into c. */
-bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
-                          const struct rv_schema_path *at);
-/** $ref, allOf, anyOf, oneOf, not. */
-bool rv_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
-                              const struct rv_schema_path *at);
-unsigned rv_schema_types_of(json_object *v); /* all that fit: 1 is an integer and a number */
 
 /** Notes a fault. True when its text is wanted: the caller writes on into *line and ends with rv_schema_end_fault(). */
 bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_path *at, rv_buf *line);
