@@ -4,13 +4,216 @@
 
 #include "coreengine/tools/schema_internal.h"
 
+/* Faults: their list, and what they say: the place, what was expected, what was found, each short enough for a model's
+ * or a person's eye. */
+
+#define MAX_FAULT  400 /* bytes of one fault; longer ones are cut */
+#define MAX_VALUE  60  /* bytes of a value shown */
+#define MAX_LISTED 8   /* names or values listed of many */
+#define MAX_FRAMES 64  /* levels of a place shown; deeper ones start with "..." */
+
+static void write_path(const struct rv_schema_path *path, rv_buf *b)
+{
+    const struct rv_schema_path *frames[MAX_FRAMES];
+    size_t n = 0;
+
+    if (!path || !path->up) {
+        rv_buf_puts(b, "(root)");
+        return;
+    }
+    for (; path->up && n < MAX_FRAMES; path = path->up)
+        frames[n++] = path;
+    if (path->up)
+        rv_buf_puts(b, "...");
+    while (n-- > 0) {
+        const char *p = frames[n]->key;
+        rv_buf_putc(b, '/');
+        if (!p)
+            rv_buf_printf(b, "%zu", frames[n]->i);
+        for (; p && *p; p++) {
+            if (*p == '~')
+                rv_buf_puts(b, "~0");
+            else if (*p == '/')
+                rv_buf_puts(b, "~1");
+            else
+                rv_buf_putc(b, *p);
+        }
+    }
+}
+
+/* short JSON */
+static void write_value(json_object *v, rv_buf *b)
+{
+    rv_jw w = rv_jw_on(b);
+    rv_str s = rv_json_str(v);
+
+    switch (json_object_get_type(v)) {
+    case json_type_string:
+        if (s.len <= MAX_VALUE) {
+            rv_jw_str(&w, s);
+            return;
+        }
+        rv_jw_str(&w, rv_utf8_cut(s, MAX_VALUE));
+        rv_buf_puts(b, "...");
+        return;
+    case json_type_array:
+        rv_buf_puts(b, json_object_array_length(v) ? "[...]" : "[]");
+        return;
+    case json_type_object:
+        rv_buf_puts(b, json_object_object_length(v) ? "{...}" : "{}");
+        return;
+    case json_type_null:
+    case json_type_boolean:
+    case json_type_int:
+    case json_type_double:
+        break;
+    }
+    rv_jw_value(&w, v);
+}
+
+static void write_found(json_object *v, rv_buf *b)
+{
+    rv_buf_printf(b, "found %s", rv_json_type_text(v));
+    if (!v || json_object_is_type(v, json_type_array) || json_object_is_type(v, json_type_object))
+        return;
+    rv_buf_putc(b, ' ');
+    write_value(v, b);
+}
+
+void rv_schema_write_types(unsigned types, rv_buf *b)
+{
+    static const char *const words[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
+    bool is_first = true;
+    size_t i;
+
+    for (i = RV_COUNT(words); i-- > 0;) { /* "string or null" reads better than "null or string" */
+        if (!(types & (1u << i)))
+            continue;
+        if (!is_first)
+            rv_buf_puts(b, " or ");
+        rv_buf_puts(b, words[i]);
+        is_first = false;
+    }
+}
+
+static void write_values(json_object *values, rv_buf *b)
+{
+    size_t i, n = json_object_array_length(values);
+
+    for (i = 0; i < n && i < MAX_LISTED; i++) {
+        if (i)
+            rv_buf_puts(b, ", ");
+        write_value(json_object_array_get_idx(values, i), b);
+    }
+    if (n > MAX_LISTED)
+        rv_buf_printf(b, " or one of %zu more", n - MAX_LISTED);
+}
+
+void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b)
+{
+    while (n->target && !n->types && !n->enum_values && !n->has_const)
+        n = n->target; /* ends: linking refused cycles */
+    if (n->is_never) {
+        rv_buf_puts(b, "nothing");
+    } else if (n->has_const) {
+        write_value(n->const_value, b);
+    } else if (n->enum_values) {
+        if (json_object_array_length(n->enum_values) > 1)
+            rv_buf_puts(b, "one of ");
+        write_values(n->enum_values, b);
+    } else if ((!n->types || n->types == RV_SCHEMA_OBJECT) && n->required && json_object_array_length(n->required)) {
+        rv_buf_puts(b, "object with ");
+        write_values(n->required, b);
+    } else if (n->types) {
+        rv_schema_write_types(n->types, b);
+        if (n->format)
+            rv_buf_printf(b, " (%s)", n->format->name);
+    } else if (n->title) {
+        rv_buf_add_str(b, rv_utf8_cut(rv_str_of(n->title), MAX_VALUE));
+    } else {
+        rv_buf_printf(b, "what %s asks for", n->pointer[0] ? n->pointer : "the schema");
+    }
+}
+
+bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_path *at, rv_buf *line)
+{
+    if (at->depth > c->deepest)
+        c->deepest = at->depth;
+    if (c->quiet)
+        return false;
+    c->n_faults++;
+    if (c->n_listed == RV_SCHEMA_MAX_FAULTS)
+        return false;
+    rv_buf_init(line, MAX_FAULT);
+    write_path(at, line);
+    rv_buf_puts(line, ": ");
+    return true;
+}
+
+bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line)
+{
+    if (line->rc == RV_E_NOMEM) {
+        c->rc = RV_E_NOMEM;
+    } else if (line->len && c->text.len + line->len + 5 <= c->text.max) {
+        if (c->text.len)
+            rv_buf_puts(&c->text, "; ");
+        rv_buf_add_str(&c->text, rv_utf8_cut((rv_str){line->ptr, line->len}, line->len));
+        if (line->rc)
+            rv_buf_puts(&c->text, "...");
+        c->n_listed++;
+        if (c->text.rc == RV_E_NOMEM)
+            c->rc = RV_E_NOMEM;
+    }
+    rv_buf_fini(line);
+    return false;
+}
+
+bool rv_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object *v)
+{
+    rv_buf_puts(line, ", ");
+    write_found(v, line);
+    return rv_schema_end_fault(c, line);
+}
+
+static bool fault_expected(struct rv_schema_check *c, const struct rv_schema_path *at, const struct rv_schema_node *n,
+                           json_object *v)
+{
+    rv_buf line;
+
+    if (!rv_schema_begin_fault(c, at, &line))
+        return false;
+    rv_buf_puts(&line, "expected ");
+    rv_schema_write_expected(n, &line);
+    return rv_schema_fault_found(c, &line, v);
+}
+
+/* --- Values --- */
+
+#define MAX_NAMES 64 /* property names that a misspelt one is compared with */
+
 typedef struct rv_schema_node node;
 typedef struct rv_schema_path path;
 
-static bool check_node(struct rv_schema_check *c, const node *n, json_object *v, const path *at);
+static bool give_up(struct rv_schema_check *c)
+{
+    if (!c->rc)
+        c->rc = RV_E_LIMIT;
+    return false;
+}
 
-/* all that fit: 1 is an integer and a number */
-static unsigned types_of(json_object *v)
+static bool fault_bound(struct rv_schema_check *c, const path *at, const char *expected, json_object *bound,
+                        json_object *v)
+{
+    rv_buf line;
+
+    if (!rv_schema_begin_fault(c, at, &line))
+        return false;
+    rv_buf_printf(&line, "expected %s ", expected);
+    write_value(bound, &line);
+    return rv_schema_fault_found(c, &line, v);
+}
+
+unsigned rv_schema_types_of(json_object *v)
 {
     switch (json_object_get_type(v)) {
     case json_type_null:
@@ -29,167 +232,6 @@ static unsigned types_of(json_object *v)
         break;
     }
     return RV_SCHEMA_OBJECT;
-}
-
-/* Schemas made of schemas: $ref, allOf, anyOf, oneOf, not. Alternatives are asked quietly; when none fits, the message
- * is about the one that was probably meant. */
-
-static bool fits_quietly(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
-{
-    bool ok;
-
-    c->quiet++;
-    ok = check_node(c, n, v, at);
-    c->quiet--;
-    return ok;
-}
-
-static const node *behind_refs(const node *n)
-{
-    while (n->target && !n->types)
-        n = n->target; /* ends: linking refused cycles */
-    return n;
-}
-
-static void say_alternatives(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
-                             const path *at)
-{
-    unsigned types = 0;
-    size_t i;
-    rv_buf line;
-
-    if (!rv_schema_begin_fault(c, at, &line))
-        return;
-    rv_buf_puts(&line, "expected ");
-    for (i = 0; i < list->n; i++)
-        types |= behind_refs(list->items[i])->types;
-    if (types && !(types & types_of(v))) {
-        rv_schema_write_types(types, &line);
-    } else {
-        for (i = 0; i < list->n; i++) {
-            if (i)
-                rv_buf_puts(&line, ", or ");
-            rv_schema_write_expected(list->items[i], &line);
-        }
-    }
-    rv_schema_fault_found(c, &line, v);
-}
-
-/* The alternative that v was most likely meant to be: the one that found fault deepest inside v, else the only one that
- * takes values of its type. NULL: none stands out. */
-static const node *nearest_alternative(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
-                                       const path *at)
-{
-    const node *deepest = NULL, *typed = NULL;
-    int depth = at->depth, before = c->deepest, n_typed = 0;
-    size_t i;
-
-    for (i = 0; i < list->n && !c->rc; i++) {
-        c->deepest = 0;
-        if (!fits_quietly(c, list->items[i], v, at) && c->deepest > depth) {
-            depth = c->deepest;
-            deepest = list->items[i];
-        }
-        if (behind_refs(list->items[i])->types & types_of(v)) {
-            typed = list->items[i];
-            n_typed++;
-        }
-    }
-    c->deepest = before;
-    return deepest ? deepest : n_typed == 1 ? typed : NULL;
-}
-
-static bool fault_no_alternative(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
-                                 const path *at)
-{
-    const node *nearest = c->quiet ? NULL : nearest_alternative(c, list, v, at);
-
-    if (nearest)
-        return check_node(c, nearest, v, at);
-    say_alternatives(c, list, v, at);
-    return false;
-}
-
-static bool check_any_of(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v, const path *at)
-{
-    size_t i;
-
-    for (i = 0; i < list->n && !c->rc; i++)
-        if (fits_quietly(c, list->items[i], v, at))
-            return true;
-    return fault_no_alternative(c, list, v, at);
-}
-
-static bool check_one_of(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v, const path *at)
-{
-    size_t i, n_fit = 0;
-    rv_buf line;
-
-    for (i = 0; i < list->n && !c->rc; i++)
-        n_fit += fits_quietly(c, list->items[i], v, at);
-    if (n_fit == 1)
-        return true;
-    if (n_fit == 0)
-        return fault_no_alternative(c, list, v, at);
-    if (!rv_schema_begin_fault(c, at, &line))
-        return false;
-    rv_buf_printf(&line, "expected to fit exactly one of %zu alternatives, fits %zu", list->n, n_fit);
-    return rv_schema_end_fault(c, &line);
-}
-
-static bool check_not(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
-{
-    bool fits = fits_quietly(c, n->not_schema, v, at);
-    rv_buf line;
-
-    if (!fits || c->rc)
-        return !c->rc;
-    if (!rv_schema_begin_fault(c, at, &line))
-        return false;
-    rv_buf_puts(&line, "expected anything but ");
-    rv_schema_write_expected(n->not_schema, &line);
-    return rv_schema_fault_found(c, &line, v);
-}
-
-/* $ref, allOf, anyOf, oneOf, not. */
-static bool check_combined(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
-{
-    bool ok = !n->target || check_node(c, n->target, v, at);
-    size_t i;
-
-    for (i = 0; i < n->all_of.n && (ok || !c->quiet); i++)
-        if (!check_node(c, n->all_of.items[i], v, at))
-            ok = false;
-    if (n->any_of.n && (ok || !c->quiet) && !check_any_of(c, &n->any_of, v, at))
-        ok = false;
-    if (n->one_of.n && (ok || !c->quiet) && !check_one_of(c, &n->one_of, v, at))
-        ok = false;
-    if (n->not_schema && (ok || !c->quiet) && !check_not(c, n, v, at))
-        ok = false;
-    return ok;
-}
-
-/* --- Values --- */
-
-#define MAX_NAMES 64 /* property names that a misspelt one is compared with */
-
-static bool give_up(struct rv_schema_check *c)
-{
-    if (!c->rc)
-        c->rc = RV_E_LIMIT;
-    return false;
-}
-
-static bool fault_bound(struct rv_schema_check *c, const path *at, const char *expected, json_object *bound,
-                        json_object *v)
-{
-    rv_buf line;
-
-    if (!rv_schema_begin_fault(c, at, &line))
-        return false;
-    rv_buf_printf(&line, "expected %s ", expected);
-    rv_schema_write_value(bound, &line);
-    return rv_schema_fault_found(c, &line, v);
 }
 
 static bool check_range(struct rv_schema_check *c, const struct rv_schema_range *range, size_t n, const char *unit,
@@ -288,7 +330,7 @@ static bool check_array(struct rv_schema_check *c, const node *n, json_object *v
         path here = {at, NULL, i, at->depth + 1};
         if (!item)
             break;
-        if (!check_node(c, item, json_object_array_get_idx(v, i), &here))
+        if (!rv_schema_check_node(c, item, json_object_array_get_idx(v, i), &here))
             ok = false;
     }
     return ok;
@@ -301,7 +343,7 @@ static bool fault_missing(struct rv_schema_check *c, json_object *name, const pa
     if (!rv_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_puts(&line, "missing required property ");
-    rv_schema_write_value(name, &line);
+    write_value(name, &line);
     return rv_schema_end_fault(c, &line);
 }
 
@@ -333,7 +375,8 @@ static bool check_additional(struct rv_schema_check *c, const node *n, json_obje
         path here = {at, key, 0, at->depth + 1};
         if (n->property_names && json_object_object_get_ex(n->property_names, key, NULL))
             continue;
-        if (n->additional->is_never ? !fault_unknown(c, n, key, at) : !check_node(c, n->additional, child, &here))
+        if (n->additional->is_never ? !fault_unknown(c, n, key, at)
+                                    : !rv_schema_check_node(c, n->additional, child, &here))
             ok = false;
         if ((!ok && c->quiet) || c->rc)
             break;
@@ -355,7 +398,7 @@ static bool check_properties(struct rv_schema_check *c, const node *n, json_obje
         if (!json_object_object_get_ex(v, here.key, &child))
             continue;
         left--;
-        if (!check_node(c, n->properties.items[i], child, &here))
+        if (!rv_schema_check_node(c, n->properties.items[i], child, &here))
             ok = false;
     }
     return ok;
@@ -386,7 +429,7 @@ static bool check_enum(struct rv_schema_check *c, const node *n, json_object *v,
     for (i = 0; i < json_object_array_length(n->enum_values); i++)
         if (rv_json_equal(json_object_array_get_idx(n->enum_values, i), v))
             return true;
-    return rv_schema_fault_expected(c, at, n, v);
+    return fault_expected(c, at, n, v);
 }
 
 static bool check_by_type(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
@@ -424,21 +467,20 @@ static bool check_rules(struct rv_schema_check *c, const node *n, json_object *v
     bool ok;
 
     if (n->is_never)
-        return rv_schema_fault_expected(c, at, n, v);
-    if (n->types && !(n->types & types_of(v)))
+        return fault_expected(c, at, n, v);
+    if (n->types && !(n->types & rv_schema_types_of(v)))
         return fault_type(c, n, v, at); /* whatever else is asked follows from the type */
     if (n->has_const && !rv_json_equal(n->const_value, v))
-        return rv_schema_fault_expected(c, at, n, v);
+        return fault_expected(c, at, n, v);
     if (n->enum_values && !check_enum(c, n, v, at))
         return false;
     ok = check_by_type(c, n, v, at);
-    if ((ok || !c->quiet) && !check_combined(c, n, v, at))
+    if ((ok || !c->quiet) && !rv_schema_check_combined(c, n, v, at))
         ok = false;
     return ok;
 }
 
-/* Tells whether v fits; faults go into c. */
-static bool check_node(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     bool ok;
 
@@ -457,7 +499,7 @@ int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
 {
     struct rv_schema_check c = {.text = RV_BUF_INIT(RV_SCHEMA_MAX_TEXT), .steps = RV_SCHEMA_MAX_STEPS};
     path top = {NULL, NULL, 0, 0};
-    bool ok = check_node(&c, s->root, value, &top);
+    bool ok = rv_schema_check_node(&c, s->root, value, &top);
     int rc = 0;
 
     if (c.rc == RV_E_NOMEM)

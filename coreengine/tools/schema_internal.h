@@ -111,17 +111,21 @@ struct rv_schema_check {
     int nesting;
     int rc; /* sticky: RV_E_LIMIT, RV_E_NOMEM */
 };
+/** Tells whether v fits; faults go into c. */
+bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                          const struct rv_schema_path *at);
+/** $ref, allOf, anyOf, oneOf, not. */
+bool rv_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                              const struct rv_schema_path *at);
+unsigned rv_schema_types_of(json_object *v); /* all that fit: 1 is an integer and a number */
 
 /** Notes a fault. True when its text is wanted: the caller writes on into *line and ends with rv_schema_end_fault(). */
 bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_path *at, rv_buf *line);
 /* These return false, so that a check reads "return rv_schema_fault(...)". */
 bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line);
 bool rv_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object *v); /* adds ", found ..." and ends */
-bool rv_schema_fault_expected(struct rv_schema_check *c, const struct rv_schema_path *at,
-                              const struct rv_schema_node *n, json_object *v);
 
 /* Texts. */
-void rv_schema_write_value(json_object *v, rv_buf *b);                    /* short JSON */
 void rv_schema_write_types(unsigned types, rv_buf *b);                    /* string or null */
 void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b); /* what a schema asks for, in a few words */
 
