@@ -22,7 +22,7 @@ static int read_word(struct rv_agentdoc_reading *r, const struct rv_agentdoc_fie
         if (strcmp(words[i], text) == 0)
             return (int)i;
     rv_agentdoc_near(r, RV_SEVERITY_ERROR, &f->value->src, rv_nearest(f->value->text, words, n),
-                     rv_agentdoc_listed(r, "one of: ", words, n), "%s can not be \"%.60s\"", f->row->name, text);
+                     rv_agentdoc_listed(r, "one of: ", words, n), "%s cannot be \"%.60s\"", f->row->name, text);
     return -1;
 }
 

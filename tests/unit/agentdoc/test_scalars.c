@@ -175,7 +175,7 @@ static const struct {
     {HEAD "routing: x\n", "routing must be a map, not string"},
     {HEAD "routing: {fallback: x}\n", "3:10: error: agent \"a\": routing.agents is required"},
     {HEAD "routing: {agents: []}\n", "routing.agents names no agent"},
-    {HEAD "routing: {agents: [a b]}\n", "3:20: error: agent \"a\": routing.agents has \"a b\", which is no name"},
+    {HEAD "routing: {agents: [a b]}\n", "3:20: error: agent \"a\": routing.agents has \"a b\", which is not a name"},
     {HEAD "routing: {agents: x}\n", "routing.agents must be a list of strings"},
     {HEAD "routing: {agents: [x], fallback: 3}\n", "routing.fallback must be a string"},
     {HEAD "routing: {agents: [x], falback: y}\n", "routing.falback has no effect\n  hint: did you mean \"fallback\"?"},
