@@ -35,7 +35,7 @@ RV_MUST_CHECK int rv_env_intern(rv_envelope *env, rv_str text, const char *what,
 const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text);
 void rv_names_fini(struct rv_names *names);
 
-/* --- map.c --- */
+/* --- names.c: maps --- */
 enum rv_entry_kind { RV_ENTRY_DEAD, RV_ENTRY_LIVE, RV_ENTRY_GONE };
 struct rv_entry {
     const struct rv_name *name;
@@ -181,7 +181,7 @@ RV_MUST_CHECK int rv_list_copy(json_object *list, json_object **out, rv_err **er
 RV_MUST_CHECK int rv_merged_value(json_object *old, bool has_old, enum rv_merge_how how, json_object *value,
                                   json_object **out, rv_err **err);
 
-/* history.c */
+/* stages.c */
 const struct rv_record *rv_env_record(const rv_envelope *env, size_t i); /* through a fork */
 
 /* interrupt.c */

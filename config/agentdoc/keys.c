@@ -167,7 +167,7 @@ static void read_chained_tool(struct rv_agentdoc_reading *r, const struct rv_age
     r->doc->chained_src = f->value->src;
 }
 
-/* --- Writing; what stays a tree (properties, $defs, ...) is added by flat.c --- */
+/* --- Writing; what stays a tree (properties, $defs, ...) is added by write.c --- */
 
 static void write_type(const struct rv_agentdoc *d, rv_jw *w)
 {
