@@ -303,6 +303,7 @@ void rv_agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv
 
     if (!is_map(r, map, "chained_map"))
         return;
+    r->chained_map = map;
     r->keys.path = "chained_map.";
     for (size_t i = 0; i < map->n; i++)
         if (rv_agentdoc_text(r, map->items[i], map->keys[i]->text.ptr, &text) && !text[0])
