@@ -317,7 +317,7 @@ static const struct rv_key agent_keys[] = {
      .min = 0,
      .max = 100,
      .default_text = "3",
-     .doc = "Tool calls of one visit that can not be made, and are answered with what is wrong with them."},
+     .doc = "Tool calls of one visit that cannot be made, and are answered with what is wrong with them."},
     {.name = "max_context_tokens",
      .type = RV_KEY_INT,
      .offset = AT(limits.max_context_tokens),
@@ -379,14 +379,9 @@ static const struct rv_key agent_keys[] = {
      .doc = "Use mock_handler, if there is one."},
 };
 const struct rv_key_table rv_agent_table = {
-    .name = "agent",
-    .title = "An agent: one stage of the pipeline",
-    .keys = agent_keys,
-    .n_keys = RV_COUNT(agent_keys),
-    .more =
-        "\"anyOf\":[{\"required\":[\"name\"]},{\"required\":[\"agent\"]}],\"properties\":{\"name\":{\"minLength\":1},"
-        "\"agent\":{\"pattern\":\"^[A-Za-z0-9_][A-Za-z0-9_.-]*$\",\"maxLength\":128}}",
-};
+    "agent", "An agent: one stage of the pipeline", agent_keys, RV_COUNT(agent_keys),
+    "\"anyOf\":[{\"required\":[\"name\"]},{\"required\":[\"agent\"]}],\"properties\":{\"name\":{\"minLength\":1},"
+    "\"agent\":{\"pattern\":\"^[A-Za-z0-9_][A-Za-z0-9_.-]*$\",\"maxLength\":128}}"};
 
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {

@@ -46,13 +46,9 @@ static const struct rv_key capability_keys[] = {
     {"limits", RV_KEY_MAP, .keys = limit_keys, .n_keys = RV_COUNT(limit_keys), .is_set_offset = AT(has_limits),
      .doc = "What a process of its own may use; only with isolation: process."},
 };
-const struct rv_key_table rv_capability_table = {
-    .name = "capability",
-    .title = "A capability",
-    .keys = capability_keys,
-    .n_keys = RV_COUNT(capability_keys),
-    .more = "\"oneOf\":[{\"required\":[\"name\"]},{\"required\":[\"path\"]}]",
-};
+const struct rv_key_table rv_capability_table = {"capability", "A capability", capability_keys,
+                                                 RV_COUNT(capability_keys),
+                                                 "\"oneOf\":[{\"required\":[\"name\"]},{\"required\":[\"path\"]}]"};
 
 static const char *dotted(struct rv_loader *l, const char *path)
 {
@@ -210,7 +206,7 @@ static void check(const struct checker *c, const struct rv_agent *a, enum rv_nam
             "no %s are known here: name the capability that brings them under `capabilities` (`reeve inspect` lists "
             "those that are found), or play them with --script",
             plural_texts[kind]);
-    rv_findings_add(c->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s names \"%s\", which is no known %s",
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s names \"%s\", which is not a known %s",
                     a->name, key, name, kind_texts[kind]);
 }
 
@@ -230,7 +226,7 @@ static void check_prompt(const struct checker *c, const struct rv_agent *a)
         names[n++] = c->known[RV_NAME_PROMPT].items[i];
     rv_name_hint(c->findings, rv_str_of(a->model.prompt_key), plural_texts[RV_NAME_PROMPT], names, n, hint);
     rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->places.prompt_key, hint,
-                    "agent \"%s\": prompt_key names \"%s\", which is no known prompt", a->name, a->model.prompt_key);
+                    "agent \"%s\": prompt_key names \"%s\", which is not a known prompt", a->name, a->model.prompt_key);
 }
 
 /* A file may leave them open, and gets a warning; what is made to run has to have one (rule 5.1). */
@@ -300,7 +296,7 @@ static void check_provider(const struct checker *c, size_t i)
         rv_findings_add(c->findings, RV_SEVERITY_ERROR, &src, hint, "model \"%s\": its ${} gives no known provider",
                         model->role);
     else
-        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &src, hint, "model \"%s\": \"%s\" is no known provider",
+        rv_findings_add(c->findings, RV_SEVERITY_ERROR, &src, hint, "model \"%s\": \"%s\" is not a known provider",
                         model->role, model->provider);
 }
 

@@ -39,7 +39,7 @@ static void no_target(struct rv_loader *l, const struct rv_agent *a, const struc
     char hint[RV_HINT_MAX];
 
     rv_name_hint(l->findings, rv_str_of(name), "targets", private->target_names, private->n_target_names, hint);
-    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s \"%s\", which is no stage", a->name,
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s \"%s\", which is not a stage", a->name,
                     what, name);
 }
 
@@ -71,7 +71,7 @@ static void check_dependencies(struct rv_loader *l, const struct rv_agent *a, co
         } else if (indices[i] < 0) {
             rv_name_hint(l->findings, rv_str_of(list->items[i]), "stages", l->p->stage_names, l->p->n_agents, hint);
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &list->srcs[i], hint,
-                            "agent \"%s\": %s names \"%s\", which is no stage", a->name, key, list->items[i]);
+                            "agent \"%s\": %s names \"%s\", which is not a stage", a->name, key, list->items[i]);
         }
     }
 }
@@ -100,7 +100,7 @@ static void check_role(struct rv_loader *l, const struct rv_agent *a)
         roles[i] = p->models[i].role;
     rv_name_hint(l->findings, rv_str_of(a->model.role), "roles", roles, p->n_models, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->places.model_role, hint,
-                    "agent \"%s\": model_role names \"%s\", which is no role of models", a->name, a->model.role);
+                    "agent \"%s\": model_role names \"%s\", which is not a role of models", a->name, a->model.role);
 }
 
 /* What a schema itself says wrong is found where schemas are known. */
@@ -260,7 +260,7 @@ static void check_declared(struct rv_loader *l)
             !rv_agentdoc_is_name(rv_str_of(a->declared.name)))
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->places.agent,
                             "a name is one word of letters, digits, \"-\", \"_\" and \".\"",
-                            "agent \"%s\": agent is \"%.*s\", which is no name of one", a->name,
+                            "agent \"%s\": agent is \"%.*s\", which is not the name of an agent", a->name,
                             RV_STR_ARG(rv_utf8_cut(rv_str_of(a->declared.name), RV_MAX_STAGE_NAME)));
     }
 }
@@ -272,7 +272,7 @@ static void no_stage(struct rv_loader *l, const struct rv_src *src, const char *
     char hint[RV_HINT_MAX];
 
     rv_name_hint(l->findings, rv_str_of(name), "stages", l->p->stage_names, l->p->n_agents, hint);
-    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "%s names \"%s\", which is no stage", what, name);
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "%s names \"%s\", which is not a stage", what, name);
 }
 
 static void check_edge_limit(struct rv_loader *l, size_t i)
@@ -365,7 +365,7 @@ static void check_output_names(struct rv_loader *l, const char *key, const struc
     for (size_t i = 0; i < list->n; i++)
         if (!is_output(l, list->items[i]))
             rv_findings_add(l->findings, RV_SEVERITY_WARNING, &list->srcs[i], NULL,
-                            "%s names \"%s\", which is no stage's output key", key, list->items[i]);
+                            "%s names \"%s\", which is not the output key of a stage", key, list->items[i]);
 }
 
 static void check_state(struct rv_loader *l)
@@ -387,7 +387,8 @@ static void check_state(struct rv_loader *l)
             l->rc = rc;
         else if (!is_output(l, field->key))
             rv_findings_add(l->findings, RV_SEVERITY_WARNING, &field->src, NULL,
-                            "state field \"%s\" is no stage's output key, so nothing is gathered in it", field->key);
+                            "state field \"%s\" is not the output key of a stage, so nothing is gathered in it",
+                            field->key);
     }
     rv_index_fini(&seen);
 }
@@ -406,12 +407,12 @@ static void check_pipeline(struct rv_loader *l)
     check_output_names(l, "stage_reset", &l->p->stage_reset);
     if (response && response->kind == RV_NODE_STR && !is_output(l, response->text.ptr))
         rv_findings_add(l->findings, RV_SEVERITY_WARNING, &response->src, NULL,
-                        "response.output_key names \"%s\", which is no stage's output key", response->text.ptr);
+                        "response.output_key names \"%s\", which is not the output key of a stage", response->text.ptr);
     for (size_t i = 0; i < l->p->n_agents; i++) {
         const struct rv_agent *a = &l->p->agents[i];
         if (a->places.plan_from.line > 0 && a->tools.plan_from[0] && !is_output(l, a->tools.plan_from))
             rv_findings_add(l->findings, RV_SEVERITY_WARNING, &a->places.plan_from, NULL,
-                            "agent \"%s\": plan_from names \"%s\", which is no stage's output key", a->name,
+                            "agent \"%s\": plan_from names \"%s\", which is not the output key of a stage", a->name,
                             a->tools.plan_from);
     }
 }

@@ -6,6 +6,7 @@
 #define RV_CONFIG_H
 
 #include "config/agent.h"
+#include "config/agent_pipeline.h"
 #include "coreengine/lang/yaml.h"
 #include "envelope/envelope.h"
 
@@ -196,54 +197,7 @@ struct rv_bound_agent {
 };
 const struct rv_bound_agent *rv_pipeline_bound_agents(const struct rv_pipeline *p, size_t *n);
 
-/* A pipeline of one stage, `agent: NAME`, that a program makes of an agent document: for a chat, or for an agent that
- * another one asks. Zeroed members: the document says it, else the default. */
-struct rv_agent_model_role {
-    const char *role;
-    const char *model; /* "provider:model"; "openai:" is put before a bare name */
-    bool has_temperature;
-    double temperature;
-    int64_t max_tokens;
-};
-struct rv_agent_pipeline {
-    const char *agent; /* its name, and that of the stage and the pipeline */
-    rv_str document;
-    const char *file;         /* stands for the pipeline in messages; NULL: the agent */
-    const char *place;        /* of the document, in messages; NULL: the agent */
-    bool no_session;          /* its rows are those of the call by which it was asked */
-    int structured;           /* RV_UNSET: as the document says */
-    int child_text;           /* enum rv_child_text; RV_UNSET: as the document says */
-    const char *role;         /* of the stage, over the document's model; "" or NULL: none */
-    const char *default_role; /* of a document that names no model; "" or NULL: "default" */
-    bool has_temperature;     /* of the stage, over the document's */
-    double temperature;
-    int64_t max_tokens;
-    /** A pipeline whose models, prices, budget and execution it has: borrowed, so that pipeline outlives it. NULL: it
-     *  has those below. */
-    const struct rv_pipeline *of;
-    const struct rv_agent_model_role *models;
-    size_t n_models;
-    const char *const *capabilities;
-    size_t n_capabilities;
-    int64_t max_llm_calls;
-    int64_t agent_request_limit, agent_token_limit; /* of all its agents, where neither stage nor document says */
-};
-/** Make it, complete: read, bound to its document and checked. Faults are findings; *out is NULL or not sound then. */
-RV_MUST_CHECK int rv_pipeline_of_agent(const struct rv_agent_pipeline *from, rv_findings *findings,
-                                       struct rv_pipeline **out, rv_err **err);
-
-/* An agent that another one asked: a pipeline of one stage, named like the agent. */
-struct rv_delegate {
-    const char *name;
-    rv_str document;
-    int structured;         /* RV_UNSET: as the document says */
-    const char *model_role; /* of the asking stage: for a document that names no model */
-    int child_text;         /* enum rv_child_text that the asking stage was given; RV_UNSET: none */
-};
-/** rv_pipeline_of_agent() below `of`. RV_E_INVALID: the document has faults (says the first, with its place). */
-RV_MUST_CHECK int rv_pipeline_delegate(const struct rv_pipeline *of, const struct rv_delegate *d,
-                                       struct rv_pipeline **out, rv_err **err);
-
+/* --- For analysis --- */
 /** used[i] becomes true for each of the pipeline's models that a stage can ask, by its role or as a fallback. */
 void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used);
 /** Tells whether the file has the key `models`, even if every role in it was left out. */
@@ -293,8 +247,6 @@ int rv_pipeline_stage(const struct rv_pipeline *p, rv_str name);
 /** Target of a name: an index, or RV_TARGET_END/CLARIFICATION/CONFIRMATION, _NONE for "", _UNKNOWN. */
 int rv_pipeline_target(const struct rv_pipeline *p, rv_str name);
 const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target); /* "end", "clarification", stage name */
-/** Set on_failure_only of all stages; their targets are resolved. The first stage is none, so that a run can begin. */
-void rv_pipeline_mark_fallbacks(struct rv_pipeline *p);
 /** Where a person's yes leads after a route of the stage asked for confirmation: its default_next; the end where that
  * is empty or asks for the same confirmation. A stage, RV_TARGET_END or RV_TARGET_CLARIFICATION. */
 int rv_agent_approved_target(const struct rv_agent *a);

@@ -103,6 +103,10 @@ void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_a
 void rv_agent_add_document(struct rv_loader *l, struct rv_agent *a, const struct rv_agentdoc *doc,
                            const struct rv_node *keys, const char *default_role);
 
+/** Set on_failure_only of all stages; their targets are resolved. A run begins with the first stage, so it never is
+ * one. */
+void rv_pipeline_mark_fallbacks(struct rv_pipeline *p);
+
 /* Steps after reading, in this order; each adds findings. */
 void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; without circles */
 void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */

@@ -68,7 +68,8 @@ static void read_log_level(struct rv_key_reader *r, const struct rv_node *node, 
         }
     }
     rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "legal: TRACE, DEBUG, INFO, WARN, ERROR, OFF",
-                    "execution.log_level is \"%.*s\", which is no log level", RV_STR_ARG(rv_utf8_cut(node->text, 60)));
+                    "execution.log_level is \"%.*s\", which is not a log level",
+                    RV_STR_ARG(rv_utf8_cut(node->text, 60)));
 }
 
 static const struct rv_key execution_keys[] = {
@@ -95,8 +96,7 @@ static const struct rv_key execution_keys[] = {
      .default_text = TEXT_OF(RV_AGENT_DEFAULT_REQUESTS),
      .doc = "`limits.request_limit` of declared agents, asked ones too, where neither stage nor document says."},
     {"agent_token_limit", RV_KEY_INT, AT(c.agent_token_limit), .min = 1, .max = 1e12,
-     .default_text = TEXT_OF(RV_AGENT_DEFAULT_TOKENS),
-     .doc = "`limits.total_tokens_limit` of declared agents, likewise."},
+     .default_text = TEXT_OF(RV_AGENT_DEFAULT_TOKENS), .doc = "`limits.total_tokens_limit` of the same agents."},
     SHARE_KEY(
         clarification_threshold, "0.7",
         "An output with a number `confidence` below it, a text `clarification_question` and no `outcome` asks that "
@@ -137,12 +137,8 @@ static const struct rv_key execution_keys[] = {
      .doc = "Least level of log lines, unless --log-level says it. Where the file does not give it, only errors are "
             "logged."},
 };
-const struct rv_key_table rv_execution_table = {
-    .name = "execution",
-    .title = "Global knobs",
-    .keys = execution_keys,
-    .n_keys = RV_COUNT(execution_keys),
-};
+const struct rv_key_table rv_execution_table = {"execution", "Global knobs", execution_keys, RV_COUNT(execution_keys),
+                                                NULL};
 
 static int64_t ms_of(double seconds)
 {

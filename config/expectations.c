@@ -22,12 +22,8 @@ static const struct rv_key error_keys[] = {
     {"agent", RV_KEY_STR, offsetof(struct raw_error, agent), .doc = "The stage that failed."},
     {"contains", RV_KEY_STR, offsetof(struct raw_error, contains), .doc = "A part of the error's text."},
 };
-const struct rv_key_table rv_test_error_table = {
-    .name = "test_error",
-    .title = "An expected error",
-    .keys = error_keys,
-    .n_keys = RV_COUNT(error_keys),
-};
+const struct rv_key_table rv_test_error_table = {"test_error", "An expected error", error_keys, RV_COUNT(error_keys),
+                                                 NULL};
 
 static void read_output(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
@@ -91,12 +87,9 @@ static const struct rv_key expect_keys[] = {
     {"max_duration_ms", RV_KEY_INT, EXPECT(max_duration_ms), .min = 1, .max = 1e9,
      .doc = "The run takes no longer, in the test's own time."},
 };
-const struct rv_key_table rv_test_expect_table = {
-    .name = "test_expect",
-    .title = "What a test expects; keys that are left out are not compared",
-    .keys = expect_keys,
-    .n_keys = RV_COUNT(expect_keys),
-};
+const struct rv_key_table rv_test_expect_table = {"test_expect",
+                                                  "What a test expects; keys that are left out are not compared",
+                                                  expect_keys, RV_COUNT(expect_keys), NULL};
 
 struct raw_input {
     const char *raw_input, *user_id, *session_id;
@@ -116,12 +109,8 @@ static const struct rv_key input_keys[] = {
     {"metadata", RV_KEY_CUSTOM, 0, .read = read_metadata, .schema = "{\"type\":\"object\"}",
      .doc = "Metadata of the envelope."},
 };
-const struct rv_key_table rv_test_input_table = {
-    .name = "test_input",
-    .title = "What a test feeds in",
-    .keys = input_keys,
-    .n_keys = RV_COUNT(input_keys),
-};
+const struct rv_key_table rv_test_input_table = {"test_input", "What a test feeds in", input_keys, RV_COUNT(input_keys),
+                                                 NULL};
 
 static void keep_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)
 {
@@ -193,7 +182,7 @@ static void read_script(struct rv_key_reader *r, const struct rv_node *node, voi
     test->script = rv_loader_path(rv_loader_of(r), node->text);
     if (test->script && !rv_loader_of(r)->opts->file && stat(test->script, &st) < 0)
         rv_keys_finding(r, RV_SEVERITY_WARNING, &node->src, "paths start at the pipeline's folder",
-                        "the script \"%s\" can not be found", test->script);
+                        "the script \"%s\" cannot be found", test->script);
 }
 
 static const struct rv_key test_keys[] = {
@@ -210,14 +199,9 @@ static const struct rv_key test_keys[] = {
     {"without", RV_KEY_STR_LIST, AT(without),
      .doc = "Capabilities that the test does without where they cannot be loaded; any other that is missing fails it."},
     {"expect", RV_KEY_CUSTOM, AT(expect), .read = read_expect, .schema = "{\"$ref\":\"#/$defs/test_expect\"}",
-     .doc = "What must come of it."},
+     .doc = "What the run must come to."},
 };
-const struct rv_key_table rv_test_table = {
-    .name = "test",
-    .title = "A test of the pipeline",
-    .keys = test_keys,
-    .n_keys = RV_COUNT(test_keys),
-};
+const struct rv_key_table rv_test_table = {"test", "A test of the pipeline", test_keys, RV_COUNT(test_keys), NULL};
 
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
@@ -257,7 +241,7 @@ static void check_visited(struct rv_loader *l, const char *test, const struct rv
             continue;
         rv_name_hint(l->findings, item->text, "stages", l->p->stage_names, l->p->n_agents, hint);
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &item->src, hint,
-                        "test \"%s\": expect.visited names \"%s\", which is no stage", test, item->text.ptr);
+                        "test \"%s\": expect.visited names \"%s\", which is not a stage", test, item->text.ptr);
     }
 }
 
@@ -278,7 +262,7 @@ static void check_output(struct rv_loader *l, const char *test, const struct rv_
         if (rv_index_get(&l->p->private->output_index, key->text) < 0 &&
             rv_index_get(&l->p->private->output_index, without_chained(key->text)) < 0)
             rv_findings_add(l->findings, RV_SEVERITY_WARNING, &key->src, NULL,
-                            "test \"%s\": expect.output names \"%s\", which is no stage's output key", test,
+                            "test \"%s\": expect.output names \"%s\", which is not the output key of a stage", test,
                             key->text.ptr);
     }
 }
@@ -293,7 +277,7 @@ static void check_errors(struct rv_loader *l, const char *test, const struct rv_
             continue;
         rv_name_hint(l->findings, agent->text, "stages", l->p->stage_names, l->p->n_agents, hint);
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &agent->src, hint,
-                        "test \"%s\": expect.errors names \"%s\", which is no stage", test, agent->text.ptr);
+                        "test \"%s\": expect.errors names \"%s\", which is not a stage", test, agent->text.ptr);
     }
 }
 

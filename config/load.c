@@ -20,12 +20,9 @@ static const struct rv_key state_field_keys[] = {
     {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &merge_list, .default_text = "\"replace\"",
      .doc = "How a new output joins what is there."},
 };
-const struct rv_key_table rv_state_field_table = {
-    .name = "state_field",
-    .title = "A field of the state: gathers a stage's outputs across loops",
-    .keys = state_field_keys,
-    .n_keys = RV_COUNT(state_field_keys),
-};
+const struct rv_key_table rv_state_field_table = {"state_field",
+                                                  "A field of the state: gathers a stage's outputs across loops",
+                                                  state_field_keys, RV_COUNT(state_field_keys), NULL};
 
 static const struct rv_key edge_limit_keys[] = {
     {"from", RV_KEY_STR, offsetof(struct rv_edge_limit, from_name), .required = true,
@@ -35,12 +32,8 @@ static const struct rv_key edge_limit_keys[] = {
     {"max_count", RV_KEY_INT, offsetof(struct rv_edge_limit, max_count), .required = true, .min = 1, .max = MAX_BOUND,
      .doc = "How often a run may go this way; once more ends it."},
 };
-const struct rv_key_table rv_edge_limit_table = {
-    .name = "edge_limit",
-    .title = "A limit of one way between two stages",
-    .keys = edge_limit_keys,
-    .n_keys = RV_COUNT(edge_limit_keys),
-};
+const struct rv_key_table rv_edge_limit_table = {"edge_limit", "A limit of one way between two stages", edge_limit_keys,
+                                                 RV_COUNT(edge_limit_keys), NULL};
 
 static const struct rv_key response_keys[] = {
     {"output_key", RV_KEY_STR, offsetof(struct rv_response_place, output_key), .default_text = "\"integration\"",
@@ -168,12 +161,8 @@ static const struct rv_key pipeline_keys[] = {
      .doc = "Use every stage's mock_handler, where it has one."},
     SECTION("tests", "4096", "{\"$ref\":\"#/$defs/test\"}", rv_read_tests, "Tests of the pipeline."),
 };
-const struct rv_key_table rv_pipeline_table = {
-    .name = "pipeline",
-    .title = "A pipeline: the whole file",
-    .keys = pipeline_keys,
-    .n_keys = RV_COUNT(pipeline_keys),
-};
+const struct rv_key_table rv_pipeline_table = {"pipeline", "A pipeline: the whole file", pipeline_keys,
+                                               RV_COUNT(pipeline_keys), NULL};
 
 /* --- The steps --- */
 

@@ -27,12 +27,7 @@ static const struct rv_key price_keys[] = {
     USD(cache_write, false, offsetof(struct raw_price, has_cache_write),
         "The same for input that it puts there; unset: as other input."),
 };
-const struct rv_key_table rv_price_table = {
-    .name = "price",
-    .title = "The price of a model",
-    .keys = price_keys,
-    .n_keys = RV_COUNT(price_keys),
-};
+const struct rv_key_table rv_price_table = {"price", "The price of a model", price_keys, RV_COUNT(price_keys), NULL};
 
 #define QUIRK(key, text)                                                                                               \
     {                                                                                                                  \
@@ -41,11 +36,11 @@ const struct rv_key_table rv_price_table = {
 static const struct rv_key quirk_keys[] = {
     QUIRK(old_max_tokens, "The longest reply is called max_tokens there, not max_completion_tokens."),
     QUIRK(developer_role, "System messages have the role developer."),
-    QUIRK(no_stream_usage, "Usage of a streamed reply can not be asked for."),
+    QUIRK(no_stream_usage, "Usage of a streamed reply cannot be asked for."),
     QUIRK(no_parallel_calls, "Ask for one tool call at a time, where that can be said."),
     QUIRK(no_sampling, "Temperature and seed are refused."),
-    QUIRK(no_tools, "The model can not call tools."),
-    QUIRK(no_native_output, "The provider can not hold the model to a schema."),
+    QUIRK(no_tools, "The model cannot call tools."),
+    QUIRK(no_native_output, "The provider cannot hold the model to a schema."),
     QUIRK(no_strict_output, "It can, but not strictly."),
 };
 
@@ -106,7 +101,7 @@ static const struct rv_key model_keys[] = {
      .doc = "Leave the role out while a variable it names with ${env:} is not set; a stage that asks it then needs an "
             "error_next."},
     {"fallback", RV_KEY_STR_LIST, AT(model.fallback),
-     .doc = "Roles that are asked instead, in this order, when this one can not answer."},
+     .doc = "Roles that are asked instead, in this order, when this one cannot answer."},
     {"price", RV_KEY_MAP, AT(price), .keys = price_keys, .n_keys = RV_COUNT(price_keys),
      .is_set_offset = AT(model.has_price),
      .doc = "What the model costs; unset: as the table of prices says. That has names as they are, with a date or "
@@ -138,12 +133,8 @@ static const struct rv_key model_keys[] = {
     TEXT(proxy, "Address of a proxy; unset: the usual variables."),
 };
 const struct rv_key_table rv_model_table = {
-    .name = "model",
-    .title = "A model behind a role; the keys from base_url on, and options, go to its provider",
-    .keys = model_keys,
-    .n_keys = RV_COUNT(model_keys),
-    .more = "\"anyOf\":[{\"required\":[\"model\"]},{\"required\":[\"provider\"]}]",
-};
+    "model", "A model behind a role; the keys from base_url on, and options, go to its provider", model_keys,
+    RV_COUNT(model_keys), "\"anyOf\":[{\"required\":[\"model\"]},{\"required\":[\"provider\"]}]"};
 
 bool rv_model_key_is_sent(rv_str name)
 {

@@ -265,12 +265,8 @@ static const struct rv_key budget_keys[] = {
     {"usd", RV_KEY_FLOAT, offsetof(struct raw_budget, usd), .required = true, .min = 0, .max = RV_MAX_USD,
      .doc = "US dollars, a micro-dollar at least; what is less is left out."},
 };
-const struct rv_key_table rv_budget_table = {
-    .name = "budget",
-    .title = "What one run may cost, with everything it starts",
-    .keys = budget_keys,
-    .n_keys = RV_COUNT(budget_keys),
-};
+const struct rv_key_table rv_budget_table = {"budget", "What one run may cost, with everything it starts", budget_keys,
+                                             RV_COUNT(budget_keys), NULL};
 
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {

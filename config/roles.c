@@ -27,7 +27,8 @@ static void unknown_role(struct rv_loader *l, const struct rv_model_config *m, s
         roles[i] = l->p->models[i].role;
     rv_name_hint(l->findings, rv_str_of(m->fallback.items[at]), "roles", roles, l->p->n_models, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->fallback.srcs[at], hint,
-                    "model \"%s\": fallback names \"%s\", which is no role of models", m->role, m->fallback.items[at]);
+                    "model \"%s\": fallback names \"%s\", which is not a role of models", m->role,
+                    m->fallback.items[at]);
 }
 
 /* An optional role that is left out is left out here too. */
@@ -42,7 +43,7 @@ static void resolve(struct rv_loader *l, struct rv_model_config *m)
 
         if (other == m) {
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &list->srcs[i], NULL,
-                            "model \"%s\": it can not be its own fallback", m->role);
+                            "model \"%s\": it cannot be its own fallback", m->role);
         } else if (other) {
             list->items[kept] = list->items[i];
             list->srcs[kept] = list->srcs[i];

@@ -75,7 +75,8 @@ static bool is_text(struct rv_loader *l, const char *what, const char *path, con
 {
     if (rv_utf8_valid(text, NULL) && (text.len == 0 || !memchr(text.ptr, 0, text.len)))
         return true;
-    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "save it as UTF-8", "%s: \"%s\" is no UTF-8 text", what, path);
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "save it as UTF-8", "%s: \"%s\" is not UTF-8 text", what,
+                    path);
     return false;
 }
 
@@ -89,7 +90,7 @@ static bool loader_file(struct rv_loader *l, const char *what, const char *path,
     int rc;
 
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a pipe would block, a device never ends */
-        rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, NULL, "%s: \"%s\" is no regular file", what, path);
+        rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, NULL, "%s: \"%s\" is not a regular file", what, path);
         return false;
     }
     rc = rv_file_read(path, &text, &err);
@@ -219,7 +220,7 @@ static void check_others(struct rv_loader *l, rv_str text, const struct rv_src *
         bool known = strncmp(at, "${env:", 6) == 0 || strncmp(at, "${file:", 7) == 0;
         if (is_word && !known)
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "write ${env:NAME} or ${file:path}",
-                            "\"%.*s\" is no known indirection", (int)(n + 1), at);
+                            "\"%.*s\" is not a known indirection", (int)(n + 1), at);
     }
 }
 
@@ -241,7 +242,7 @@ static void add_variable(struct rv_loader *l, rv_str name, const struct rv_src *
 
     if (!is_variable_name(name) || name.len >= sizeof key) {
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "write ${env:NAME}",
-                        "\"%.*s\" is no name of an environment variable", RV_STR_ARG(rv_utf8_cut(name, 100)));
+                        "\"%.*s\" is not the name of an environment variable", RV_STR_ARG(rv_utf8_cut(name, 100)));
         return;
     }
     memcpy(key, name.ptr, name.len);

@@ -29,14 +29,9 @@ static const struct rv_key rule_keys[] = {
      .doc = "A stage, or end, clarification or confirmation."},
 };
 const struct rv_key_table rv_rule_table = {
-    .name = "rule",
-    .title = "A routing rule; the first that matches decides",
-    .keys = rule_keys,
-    .n_keys = RV_COUNT(rule_keys),
-    .more =
-        "\"oneOf\":[{\"required\":[\"condition\",\"value\"],\"not\":{\"required\":[\"when\"]}},"
-        "{\"required\":[\"when\"],\"not\":{\"anyOf\":[{\"required\":[\"condition\"]},{\"required\":[\"value\"]}]}}]",
-};
+    "rule", "A routing rule; the first that matches decides", rule_keys, RV_COUNT(rule_keys),
+    "\"oneOf\":[{\"required\":[\"condition\",\"value\"],\"not\":{\"required\":[\"when\"]}},"
+    "{\"required\":[\"when\"],\"not\":{\"anyOf\":[{\"required\":[\"condition\"]},{\"required\":[\"value\"]}]}}]"};
 
 static void compile_when(struct rv_key_reader *r, const struct rv_node *node, const char *label, rv_expr **out)
 {
@@ -180,12 +175,7 @@ static const struct rv_key prompt_keys[] = {
     {"file", RV_KEY_STR, offsetof(struct raw_prompt, file), .required = true,
      .doc = "A text file, relative to the pipeline's folder."},
 };
-const struct rv_key_table rv_prompt_table = {
-    .name = "prompt",
-    .title = "A prompt in a file",
-    .keys = prompt_keys,
-    .n_keys = RV_COUNT(prompt_keys),
-};
+const struct rv_key_table rv_prompt_table = {"prompt", "A prompt in a file", prompt_keys, RV_COUNT(prompt_keys), NULL};
 
 /* node: where the text stands; NULL for a file */
 static void compile(struct rv_loader *l, rv_str text, const struct rv_node *node, struct rv_prompt_config *out)

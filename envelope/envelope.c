@@ -1,10 +1,10 @@
 /* Life and plain fields of an envelope. The other files of this folder hold one concern each; see README.md. */
-#include "envelope/envelope_internal.h"
-
 #include <assert.h>
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "envelope/envelope_internal.h"
 
 #define DEFAULT_USER           RV_ENVELOPE_NOBODY
 #define DEFAULT_MAX_ITERATIONS 3
@@ -342,4 +342,167 @@ void rv_envelope_set_status(rv_envelope *env, enum rv_run_status status)
 {
     assert((size_t)status < RV_N_RUN);
     env->f.status = status;
+}
+
+/* --- The deep copy: copies every value and interns the names again --- */
+
+static int copy_name(rv_envelope *to, const struct rv_name *name, const struct rv_name **out, rv_err **err)
+{
+    *out = NULL;
+    return name ? rv_env_intern(to, (rv_str){name->text, name->len}, "name", out, err) : 0;
+}
+
+static int copy_map(const struct rv_map *from, rv_envelope *to, enum rv_map_id id, rv_err **err)
+{
+    int rc = rv_map_reserve(&to->map[id], from->n_live, err);
+
+    for (size_t i = 0; rc == 0 && i < from->n; i++) {
+        const struct rv_entry *e = &from->entries[i];
+        const struct rv_name *name;
+        const struct rv_name *second;
+        json_object *value = NULL;
+
+        if (e->kind != RV_ENTRY_LIVE)
+            continue;
+        rc = copy_name(to, e->name, &name, err);
+        if (rc == 0)
+            rc = copy_name(to, e->to, &second, err);
+        if (rc == 0)
+            rc = rv_json_dup(e->value, &value, err);
+        if (rc == 0) {
+            struct rv_entry *made = rv_map_put(&to->map[id], name, second);
+
+            made->value = value;
+            made->count = e->count;
+        }
+    }
+    return rc;
+}
+
+static int copy_records(const rv_envelope *from, rv_envelope *to, rv_err **err)
+{
+    int rc = rv_grow(&to->records, &to->cap_records, from->n_records, sizeof *to->records, err);
+
+    for (size_t i = 0; rc == 0 && i < from->n_records; i++) {
+        struct rv_record r = from->records[i];
+
+        r.error = (struct rv_text){0};
+        rc = copy_name(to, r.agent, &r.agent, err);
+        if (rc == 0)
+            rc = rv_text_of(rv_text_str(&from->records[i].error), "error text", &r.error, err);
+        if (rc == 0)
+            to->records[to->n_records++] = r;
+    }
+    return rc;
+}
+
+static int copy_parts(const rv_envelope *from, rv_envelope *to, rv_err **err)
+{
+    int rc = copy_name(to, from->stage, &to->stage, err);
+
+    to->f = from->f;
+    for (size_t i = 0; rc == 0 && i < RV_N_TEXTS; i++) {
+        rv_text_fini(&to->text[i]);
+        rc = rv_text_of(rv_text_str(&from->text[i]), "text", &to->text[i], err);
+    }
+    for (size_t i = 0; rc == 0 && i < RV_N_MAPS; i++)
+        rc = copy_map(&from->map[i], to, (enum rv_map_id)i, err);
+    for (size_t i = 0; rc == 0 && i < RV_N_LISTS; i++) {
+        json_object *list = NULL;
+
+        rc = rv_json_dup(from->list[i], &list, err);
+        if (rc == 0) {
+            json_object_put(to->list[i]);
+            to->list[i] = list;
+        }
+    }
+    if (rc == 0)
+        rc = copy_records(from, to, err);
+    if (rc == 0)
+        rc = rv_interrupt_copy(&from->interrupt, true, &to->interrupt, err);
+    return rc;
+}
+
+int rv_envelope_dup(const rv_envelope *env, rv_envelope **out, rv_err **err)
+{
+    rv_envelope *copy = NULL;
+    int rc;
+
+    assert(!env->parent);
+    rc = rv_env_blank(env->f.created_at_us, &copy, err);
+    if (rc == 0)
+        rc = copy_parts(env, copy, err);
+    if (rc < 0) {
+        rv_envelope_free(copy);
+        return RV_WRAP(err, rc, "copy the envelope");
+    }
+    rv_env_mirror(copy);
+    *out = copy;
+    return 0;
+}
+
+/* --- Envelopes for work below another envelope: whose ids follow from it, so that a replay makes the same ones --- */
+
+static uint64_t add(uint64_t h, rv_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        h = (h ^ (unsigned char)text.ptr[i]) * 1099511628211u;
+    return (h ^ 0xff) * 1099511628211u; /* no text has that byte: the end of one is not the middle of another */
+}
+
+int rv_envelope_derive(const rv_envelope *env, rv_str raw_input, rv_str name, int64_t now_us, rv_envelope **out,
+                       rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const struct rv_envelope_seed seed = {.raw_input = raw_input,
+                                          .user_id = rv_str_of(f->user_id),
+                                          .session_id = rv_str_of(f->session_id),
+                                          .request_id = rv_str_of(f->request_id)};
+    struct rv_rand_state state;
+
+    return rv_envelope_new(&seed,
+                           rv_rand_seeded(&state, add(add(1469598103934665603u, rv_str_of(f->envelope_id)), name)),
+                           now_us, out, err);
+}
+
+/* --- A new run of an envelope that was in a run before --- */
+
+int rv_envelope_restart(rv_envelope *env, rv_err **err)
+{
+    static const enum rv_map_id position[] = {RV_MAP_ACTIVE, RV_MAP_COMPLETED, RV_MAP_FAILED, RV_MAP_SUSPENDED};
+    const struct rv_name *queue = rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
+    struct rv_map *metadata = &env->map[RV_MAP_METADATA];
+    int rc = rv_envelope_set_stage(env, RV_STR_LIT(RV_STAGE_START), err);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < RV_COUNT(position); i++)
+        rv_map_clear(&env->map[position[i]]);
+    if (queue)
+        rv_map_drop(metadata, rv_map_find(metadata, queue, NULL));
+    if (env->f.interrupt_pending) /* the answer to an earlier one is still for prompts to read */
+        rv_envelope_clear_interrupt(env);
+    rv_text_fini(&env->text[RV_TEXT_TERMINATION]);
+    env->f.terminated = false;
+    env->f.terminal_reason = RV_REASON_NONE;
+    env->f.completed_at_us = 0;
+    env->f.status = RV_RUN_READY;
+    rv_env_mirror(env);
+    return 0;
+}
+
+int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    uint64_t present = 0;
+    int rc = rv_envelope_new(NULL, rand, now_us, &env, err);
+
+    if (rc == 0)
+        rc = rv_state_read(state, now_us, env, &present, err);
+    if (rc < 0) {
+        rv_envelope_free(env);
+        return rc;
+    }
+    *out = env;
+    return 0;
 }

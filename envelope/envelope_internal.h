@@ -35,7 +35,7 @@ RV_MUST_CHECK int rv_env_intern(rv_envelope *env, rv_str text, const char *what,
 const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text);
 void rv_names_fini(struct rv_names *names);
 
-/* --- map.c --- */
+/* --- names.c: maps --- */
 enum rv_entry_kind { RV_ENTRY_DEAD, RV_ENTRY_LIVE, RV_ENTRY_GONE };
 struct rv_entry {
     const struct rv_name *name;
@@ -181,7 +181,7 @@ RV_MUST_CHECK int rv_list_copy(json_object *list, json_object **out, rv_err **er
 RV_MUST_CHECK int rv_merged_value(json_object *old, bool has_old, enum rv_merge_how how, json_object *value,
                                   json_object **out, rv_err **err);
 
-/* history.c */
+/* stages.c */
 const struct rv_record *rv_env_record(const rv_envelope *env, size_t i); /* through a fork */
 
 /* interrupt.c */
@@ -228,10 +228,12 @@ struct rv_row {
 const struct rv_row *rv_state_rows(size_t *n);
 void rv_text_write(const struct rv_text *t, rv_jw *w); /* none is null */
 void rv_time_write(int64_t us, rv_jw *w);
-void rv_errors_write(const rv_envelope *env, rv_jw *w); /* through a fork */
 
 /* state_load.c */
 /** Read the rows that are present into a blank envelope; bit i of *present says that row i was. */
 RV_MUST_CHECK int rv_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t *present, rv_err **err);
+
+/** An interrupt of a state dict; *it is zeroed before, and what was read is its owner's after a failure too. */
+RV_MUST_CHECK int rv_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err);
 
 #endif

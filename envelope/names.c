@@ -1,8 +1,9 @@
-/* Interned names: one copy of each stage name and key, found by a seeded hash. */
-#include "envelope/envelope_internal.h"
-
+/* Interned names, one copy of each stage name and key, found by a seeded hash; and maps from them. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "envelope/envelope_internal.h"
 
 #define MIX        UINT64_C(0x9E3779B97F4A7C15)
 #define MAX_QUOTED 64 /* bytes of an offending name that a message repeats */
@@ -125,4 +126,158 @@ void rv_names_fini(struct rv_names *names)
         free(names->slots[i]);
     free(names->slots);
     *names = (struct rv_names){0};
+}
+
+/* --- Maps from interned names to values or counts: insertion order, constant time, removal without allocation --- */
+
+#define MIN_CAP 8
+
+static size_t home(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
+{
+    uint64_t h = name->hash;
+
+    if (to) {
+        h = (h ^ to->hash << 1) * UINT64_C(0x9E3779B97F4A7C15);
+        h ^= h >> 32;
+    }
+    return (size_t)h & (2 * m->cap - 1);
+}
+
+static void index_entry(struct rv_map *m, size_t i)
+{
+    size_t mask = 2 * m->cap - 1;
+    size_t at = home(m, m->entries[i].name, m->entries[i].to);
+
+    while (m->index[at])
+        at = (at + 1) & mask;
+    m->index[at] = (uint32_t)(i + 1);
+}
+
+/* Move the entries that are not dead to `to` (which may be m->entries) and rebuild the index. */
+static void pack(struct rv_map *m, struct rv_entry *to)
+{
+    size_t n = 0;
+
+    memset(m->index, 0, 2 * m->cap * sizeof *m->index);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->entries[i].kind != RV_ENTRY_DEAD)
+            to[n++] = m->entries[i];
+    if (to != m->entries)
+        free(m->entries);
+    m->entries = to;
+    m->n = n;
+    m->n_dead = 0;
+    for (size_t i = 0; i < n; i++)
+        index_entry(m, i);
+}
+
+int rv_map_reserve(struct rv_map *m, size_t extra, rv_err **err)
+{
+    size_t kept = m->n - m->n_dead;
+    size_t cap = m->cap ? m->cap : MIN_CAP;
+    struct rv_entry *entries;
+    uint32_t *index;
+
+    if (m->n + extra <= m->cap)
+        return 0;
+    if (m->n_dead >= m->cap / 2 && kept + extra <= m->cap) {
+        pack(m, m->entries);
+        return 0;
+    }
+    if (extra > RV_MAX_NAMES * 4 || kept + extra > RV_MAX_NAMES * 4)
+        return RV_FAIL(err, RV_E_LIMIT, "more than %zu entries in one map of the envelope", RV_MAX_NAMES * 4);
+    while (cap < kept + extra || cap == m->cap)
+        cap *= 2;
+    entries = calloc(cap, sizeof *entries);
+    index = calloc(2 * cap, sizeof *index);
+    if (!entries || !index) {
+        free(entries);
+        free(index);
+        return RV_FAIL(err, RV_E_NOMEM, "grow a map of the envelope");
+    }
+    free(m->index);
+    m->index = index;
+    m->cap = cap;
+    pack(m, entries);
+    return 0;
+}
+
+struct rv_entry *rv_map_find(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
+{
+    if (m->n == m->n_dead)
+        return NULL;
+    for (size_t at = home(m, name, to);; at = (at + 1) & (2 * m->cap - 1)) {
+        struct rv_entry *e;
+
+        if (!m->index[at])
+            return NULL;
+        e = &m->entries[m->index[at] - 1];
+        if (e->name == name && e->to == to && e->kind != RV_ENTRY_DEAD)
+            return e;
+    }
+}
+
+struct rv_entry *rv_map_put(struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
+{
+    struct rv_entry *e = rv_map_find(m, name, to);
+
+    if (!e) {
+        assert(m->n < m->cap);
+        e = &m->entries[m->n];
+        *e = (struct rv_entry){.name = name, .to = to, .kind = RV_ENTRY_GONE};
+        index_entry(m, m->n++);
+    }
+    if (e->kind == RV_ENTRY_GONE) {
+        e->kind = RV_ENTRY_LIVE;
+        m->n_live++;
+    }
+    return e;
+}
+
+void rv_map_put_ref(struct rv_map *m, const struct rv_name *name, json_object *value)
+{
+    struct rv_entry *e = rv_map_put(m, name, NULL);
+    json_object *old = e->value;
+
+    e->value = json_object_get(value);
+    json_object_put(old);
+}
+
+void rv_map_drop(struct rv_map *m, struct rv_entry *e)
+{
+    if (!e)
+        return;
+    json_object_put(e->value);
+    e->value = NULL;
+    if (e->kind == RV_ENTRY_LIVE)
+        m->n_live--;
+    e->kind = RV_ENTRY_DEAD;
+    m->n_dead++;
+}
+
+void rv_map_hide(struct rv_map *m, const struct rv_name *name)
+{
+    struct rv_entry *e = rv_map_put(m, name, NULL);
+
+    json_object_put(e->value);
+    e->value = NULL;
+    e->kind = RV_ENTRY_GONE;
+    m->n_live--;
+}
+
+void rv_map_clear(struct rv_map *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        json_object_put(m->entries[i].value);
+    if (m->cap)
+        memset(m->index, 0, 2 * m->cap * sizeof *m->index);
+    m->n = m->n_live = m->n_dead = 0;
+}
+
+void rv_map_fini(struct rv_map *m)
+{
+    rv_map_clear(m);
+    free(m->entries);
+    free(m->index);
+    *m = (struct rv_map){0};
 }

@@ -1,4 +1,6 @@
-/* Where the envelope is in its pipeline: stage order, stage sets, visits, edges. */
+/* Where the envelope is in its pipeline: stage order, stage sets, visits, edges, bounds, history, usage. */
+#include <assert.h>
+
 #include "envelope/envelope_internal.h"
 
 int rv_envelope_set_stage_order(rv_envelope *env, const char *const *names, size_t n, rv_err **err)
@@ -184,4 +186,320 @@ int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str st
     for (const struct rv_entry *e = rv_cursor_next(&c); e; e = rv_cursor_next(&c))
         *of_all = rv_counter_add(*of_all, e->count);
     return 0;
+}
+
+/* --- May the run go on, and how it ended --- */
+
+bool rv_envelope_can_continue(const rv_envelope *env, bool count_llm, enum rv_reason *reason)
+{
+    const struct rv_envelope_fields *f = &env->f;
+    enum rv_reason hit = RV_REASON_NONE;
+    bool stopped = f->terminated || f->interrupt_pending;
+
+    if (!stopped) {
+        if (f->iteration > f->max_iterations)
+            hit = RV_REASON_MAX_ITERATIONS;
+        else if (count_llm && f->llm_call_count >= f->max_llm_calls)
+            hit = RV_REASON_MAX_LLM_CALLS;
+        else if (f->agent_hop_count >= f->max_agent_hops)
+            hit = RV_REASON_MAX_HOPS;
+    }
+    if (reason)
+        *reason = hit;
+    return !stopped && hit == RV_REASON_NONE;
+}
+
+static int64_t left(int64_t max, int64_t count)
+{
+    return max > count ? max - count : 0;
+}
+
+struct rv_envelope_left rv_envelope_left(const rv_envelope *env)
+{
+    const struct rv_envelope_fields *f = &env->f;
+
+    return (struct rv_envelope_left){
+        .iterations = left(f->max_iterations, f->iteration),
+        .llm_calls = left(f->max_llm_calls, f->llm_call_count),
+        .hops = left(f->max_agent_hops, f->agent_hop_count),
+    };
+}
+
+int rv_envelope_terminate(rv_envelope *env, rv_str text, enum rv_reason reason, int64_t now_us, rv_err **err)
+{
+    struct rv_text clean = {0};
+    int rc;
+
+    if (env->f.terminated)
+        return 0;
+    rc = rv_text_clean(text, &clean, err);
+    if (rc < 0)
+        return rc;
+    rv_text_move(&env->text[RV_TEXT_TERMINATION], &clean);
+    env->f.termination_reason = env->text[RV_TEXT_TERMINATION].ptr;
+    env->f.terminated = true;
+    env->f.completed_at_us = rv_clamp_time(now_us);
+    if ((size_t)reason < RV_N_REASON)
+        env->f.terminal_reason = reason;
+    return 0;
+}
+
+void rv_envelope_complete(rv_envelope *env, int64_t now_us)
+{
+    if (env->f.terminated)
+        return;
+    env->f.terminal_reason = RV_REASON_COMPLETED;
+    env->f.completed_at_us = rv_clamp_time(now_us);
+}
+
+/* --- The audit trail: one record per stage visit, and the errors --- */
+
+static int append(rv_envelope *env, rv_str agent, struct rv_record **out, rv_err **err)
+{
+    const struct rv_name *name = NULL;
+    int rc = rv_env_intern(env, agent, "agent", &name, err);
+
+    if (rc == 0)
+        rc = rv_grow(&env->records, &env->cap_records, env->n_records + 1, sizeof *env->records, err);
+    if (rc < 0)
+        return rc;
+    *out = &env->records[env->n_records];
+    **out = (struct rv_record){.agent = name};
+    return 0;
+}
+
+int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us, rv_err **err)
+{
+    struct rv_record *r = NULL;
+    struct rv_entry *visits;
+    int rc = rv_map_reserve(&env->map[RV_MAP_VISITS], 1, err);
+
+    if (rc == 0)
+        rc = append(env, agent, &r, err);
+    if (rc < 0)
+        return rc;
+    r->stage_order = stage_order;
+    r->started_at_us = rv_clamp_time(now_us);
+    r->status = RV_HISTORY_RUNNING;
+    env->n_records++;
+    visits = rv_map_put(&env->map[RV_MAP_VISITS], r->agent, NULL);
+    visits->count = rv_counter_add(visits->count, 1);
+    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, 1);
+    return 0;
+}
+
+/* The record that is waiting for its end is among the last few, so looking backwards costs next to nothing; only an
+ * agent that never started makes it walk the whole trail. */
+static struct rv_record *last_running(rv_envelope *env, const struct rv_name *agent)
+{
+    for (size_t i = env->n_records; i-- > 0;) {
+        struct rv_record *r = &env->records[i];
+
+        if (r->agent == agent && r->status == RV_HISTORY_RUNNING)
+            return r;
+    }
+    return NULL;
+}
+
+static int64_t duration_of(const struct rv_record *r, int64_t given_ms, int64_t now_us)
+{
+    if (given_ms > 0)
+        return given_ms > RV_MAX_COUNTER ? RV_MAX_COUNTER : given_ms;
+    now_us = rv_clamp_time(now_us); /* as the start was */
+    return now_us > r->started_at_us ? (now_us - r->started_at_us) / 1000 : 0;
+}
+
+int rv_envelope_record_complete(rv_envelope *env, rv_str agent, const struct rv_record_end *end, int64_t now_us,
+                                rv_err **err)
+{
+    const struct rv_name *name = rv_env_name(env, agent);
+    struct rv_record *r = name ? last_running(env, name) : NULL;
+
+    assert((size_t)end->status < RV_N_HISTORY);
+    now_us = rv_clamp_time(now_us);
+    if (r) {
+        struct rv_text text = {0};
+        int rc = rv_text_clean(end->error, &text, err);
+
+        if (rc < 0)
+            return rc;
+        rv_text_move(&r->error, &text);
+        r->completed_at_us = now_us;
+        r->duration_ms = duration_of(r, end->duration_ms, now_us);
+        r->status = end->status;
+        r->llm_calls = rv_counter_add(0, end->llm_calls);
+    }
+    env->f.llm_call_count = rv_counter_add(env->f.llm_call_count, end->llm_calls);
+    return 0;
+}
+
+int rv_envelope_record_skipped(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us, rv_err **err)
+{
+    struct rv_record *r = NULL;
+    int rc = append(env, agent, &r, err);
+
+    if (rc < 0)
+        return rc;
+    r->stage_order = stage_order;
+    r->started_at_us = r->completed_at_us = rv_clamp_time(now_us);
+    r->status = RV_HISTORY_SKIPPED;
+    env->n_records++;
+    return 0;
+}
+
+size_t rv_envelope_n_records(const rv_envelope *env)
+{
+    return env->n_records + (env->parent ? env->parent->n_records : 0);
+}
+
+const struct rv_record *rv_env_record(const rv_envelope *env, size_t i)
+{
+    size_t below = env->parent ? env->parent->n_records : 0;
+
+    return i < below ? &env->parent->records[i] : &env->records[i - below];
+}
+
+int64_t rv_envelope_processing_ms(const rv_envelope *env)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < rv_envelope_n_records(env); i++)
+        sum = rv_counter_add(sum, rv_env_record(env, i)->duration_ms);
+    return sum;
+}
+
+rv_str rv_envelope_skipped(const rv_envelope *env, size_t i)
+{
+    const struct rv_record *r = rv_env_record(env, i);
+
+    return r->status == RV_HISTORY_SKIPPED ? (rv_str){r->agent->text, r->agent->len} : (rv_str){NULL, 0};
+}
+
+int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type, int64_t now_us,
+                          rv_err **err)
+{
+    struct rv_text clean_agent = {0};
+    struct rv_text clean = {0};
+    char time[RV_TIME_MAX];
+    json_object *list = NULL;
+    json_object *entry = json_object_new_object();
+    int rc = entry ? 0 : RV_FAIL(err, RV_E_NOMEM, "record an error");
+
+    rv_time_format(rv_clamp_time(now_us), time);
+    if (rc == 0)
+        rc = rv_text_clean(agent, &clean_agent, err);
+    if (rc == 0)
+        rc = rv_text_clean(text, &clean, err);
+    if (rc == 0)
+        rc = rv_json_set_str(entry, "agent", rv_text_str(&clean_agent), err);
+    if (rc == 0)
+        rc = rv_json_set_str(entry, "error", rv_text_str(&clean), err);
+    if (rc == 0)
+        rc = rv_json_set_text(entry, "error_type", error_type, err);
+    if (rc == 0)
+        rc = rv_json_set_text(entry, "timestamp", time, err);
+    if (rc == 0)
+        rc = rv_env_own_list(env, RV_LIST_ERRORS, &list, err);
+    if (rc == 0)
+        rc = rv_json_push_ref(list, entry, err);
+    json_object_put(entry);
+    rv_text_fini(&clean_agent);
+    rv_text_fini(&clean);
+    return rc;
+}
+
+size_t rv_envelope_n_errors(const rv_envelope *env)
+{
+    size_t n = env->list[RV_LIST_ERRORS] ? json_object_array_length(env->list[RV_LIST_ERRORS]) : 0;
+
+    return n + (env->parent ? json_object_array_length(env->parent->list[RV_LIST_ERRORS]) : 0);
+}
+
+/* What model calls took: sums and JSON. A sum stops at the largest count that is read back. */
+
+static int64_t within(int64_t n)
+{
+    return n < 0 ? 0 : n > RV_USAGE_MAX ? RV_USAGE_MAX : n;
+}
+
+static void add(int64_t *sum, int64_t part)
+{
+    if (__builtin_add_overflow(*sum, within(part), sum) || *sum > RV_USAGE_MAX)
+        *sum = RV_USAGE_MAX;
+}
+
+void rv_usage_add(struct rv_usage *sum, const struct rv_usage *part)
+{
+    add(&sum->calls, part->calls);
+    add(&sum->input_tokens, part->input_tokens);
+    add(&sum->output_tokens, part->output_tokens);
+    add(&sum->cached_tokens, part->cached_tokens);
+    add(&sum->cache_write_tokens, part->cache_write_tokens);
+    add(&sum->reasoning_tokens, part->reasoning_tokens);
+    add(&sum->cost_micro_usd, part->cost_micro_usd);
+    sum->estimated = sum->estimated || part->estimated;
+}
+
+bool rv_usage_is_zero(const struct rv_usage *u)
+{
+    return u->calls == 0 && u->input_tokens == 0 && u->output_tokens == 0 && u->cached_tokens == 0 &&
+           u->cache_write_tokens == 0 && u->reasoning_tokens == 0 && u->cost_micro_usd == 0 && !u->estimated;
+}
+
+static void write_unless_0(rv_jw *w, const char *key, int64_t n)
+{
+    n = within(n);
+    if (n != 0)
+        rv_jw_kv_int(w, key, n);
+}
+
+void rv_usage_write_json(const struct rv_usage *u, rv_jw *w)
+{
+    rv_jw_obj(w);
+    write_unless_0(w, "calls", u->calls);
+    rv_jw_kv_int(w, "input_tokens", within(u->input_tokens));
+    rv_jw_kv_int(w, "output_tokens", within(u->output_tokens));
+    write_unless_0(w, "cached_tokens", u->cached_tokens);
+    write_unless_0(w, "cache_write_tokens", u->cache_write_tokens);
+    write_unless_0(w, "reasoning_tokens", u->reasoning_tokens);
+    write_unless_0(w, "cost_micro_usd", u->cost_micro_usd);
+    if (u->estimated)
+        rv_jw_kv_bool(w, "estimated", true);
+    rv_jw_obj_end(w);
+}
+
+bool rv_usage_read_count(json_object *json, const char *key, int64_t *out)
+{
+    json_object *value = NULL;
+    int64_t n = 0;
+
+    *out = 0;
+    if (!json_object_object_get_ex(json, key, &value))
+        return true;
+    if (!rv_json_get_int(json, key, &n) || n < 0 || n > RV_USAGE_MAX)
+        return false;
+    *out = n;
+    return true;
+}
+
+bool rv_usage_read_json(json_object *json, struct rv_usage *out)
+{
+    *out = (struct rv_usage){0};
+    if (!json_object_is_type(json, json_type_object))
+        return json == NULL;
+    bool good = rv_usage_read_count(json, "calls", &out->calls);
+    good &= rv_usage_read_count(json, "input_tokens", &out->input_tokens);
+    good &= rv_usage_read_count(json, "output_tokens", &out->output_tokens);
+    good &= rv_usage_read_count(json, "cached_tokens", &out->cached_tokens);
+    good &= rv_usage_read_count(json, "cache_write_tokens", &out->cache_write_tokens);
+    good &= rv_usage_read_count(json, "reasoning_tokens", &out->reasoning_tokens);
+    good &= rv_usage_read_count(json, "cost_micro_usd", &out->cost_micro_usd);
+    if (!rv_json_get_bool(json, "estimated", &out->estimated))
+        out->estimated = false;
+    return good;
+}
+
+void rv_envelope_add_usage(rv_envelope *env, const struct rv_usage *usage)
+{
+    rv_usage_add(&env->f.usage, usage);
 }

@@ -1,13 +1,308 @@
 /* Reading a state dict row by row into a blank envelope; unknown keys are passed over. */
-#include "envelope/state_read_internal.h"
-
 #include <json-c/linkhash.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "envelope/envelope_internal.h"
+
+/* Where in the state a value stands: key, key.member, key[item] or key[item].member. */
+struct rv_state_place {
+    const char *key;
+    long item; /* -1: none */
+    const char *member;
+};
+struct rv_state_reader {
+    rv_envelope *env; /* what is read into; NULL for a single interrupt */
+    int64_t now_us;   /* for times that are left out */
+    rv_err **err;
+};
+#define AT(...) ((struct rv_state_place){__VA_ARGS__})
+
+/* --- Single values: a wrong type is an error that names the path of the key --- */
+
+#define MAX_PATH_TEXT 160 /* of a key in a message; longer ones are cut */
 
 static bool is(json_object *v, json_type type)
 {
     return json_object_is_type(v, type);
 }
+
+static int read_bad(struct rv_state_reader *rd, struct rv_state_place p, const char *want, json_object *got)
+{
+    char text[MAX_PATH_TEXT];
+    char item[24] = "";
+    rv_str path;
+
+    if (p.item >= 0)
+        (void)snprintf(item, sizeof item, "[%ld]", p.item);
+    (void)snprintf(text, sizeof text, "%s%s%s%s", p.key, item, p.member ? "." : "", p.member ? p.member : "");
+    path = rv_utf8_cut(rv_str_of(text), sizeof text - 4);
+    return RV_FAIL(rd->err, RV_E_INVALID, "state key \"%.*s\" must be %s, not %s", RV_STR_ARG(path), want,
+                   got && rv_json_is_number(got) ? "this number" : rv_json_type_text(got));
+}
+
+/* A whole number that arrives as 3.0 is fine, 3.5 is another type. */
+static int read_int(struct rv_state_reader *rd, struct rv_state_place p, json_object *v, int64_t lowest,
+                    int64_t highest, int64_t *out)
+{
+    char want[80];
+    int64_t i = 0;
+    bool whole = false;
+
+    if (rv_json_is_int(v)) {
+        i = json_object_get_int64(v);
+        whole = true;
+    } else if (v && rv_json_is_number(v)) {
+        double d = json_object_get_double(v);
+
+        if (d >= -(double)RV_MAX_COUNTER && d <= (double)RV_MAX_COUNTER) {
+            i = (int64_t)d;
+            whole = (double)i == d;
+        }
+    }
+    if (!whole || i < lowest || i > highest) {
+        (void)snprintf(want, sizeof want, "an integer from %lld to %lld", (long long)lowest, (long long)highest);
+        return read_bad(rd, p, want, v);
+    }
+    *out = i;
+    return 0;
+}
+
+static int read_count(struct rv_state_reader *rd, struct rv_state_place p, json_object *v, int64_t *out)
+{
+    return read_int(rd, p, v, 0, RV_MAX_COUNTER, out);
+}
+
+static int read_time(struct rv_state_reader *rd, struct rv_state_place p, json_object *v, int64_t *out)
+{
+    int64_t us = 0;
+    int rc;
+
+    if (!is(v, json_type_string))
+        return read_bad(rd, p, "a time as text", v);
+    rc = rv_time_parse(rv_json_str(v), &us, NULL);
+    if (rc < 0)
+        return read_bad(rd, p, "a time in RFC 3339 form", v);
+    *out = rv_clamp_time(us);
+    return 0;
+}
+
+static int read_text(struct rv_state_reader *rd, struct rv_state_place p, json_object *v, bool may_be_null,
+                     struct rv_text *out)
+{
+    struct rv_text made = {0};
+    rv_str s = rv_json_str(v);
+    int rc;
+
+    if (!v && may_be_null) {
+        rv_text_fini(out);
+        return 0;
+    }
+    if (!is(v, json_type_string))
+        return read_bad(rd, p, may_be_null ? "a string or null" : "a string", v);
+    rc = rv_text_of(s.ptr ? s : RV_STR_LIT(""), p.key, &made, rd->err);
+    if (rc == 0)
+        rv_text_move(out, &made);
+    return rc;
+}
+
+/* A word of a list; the message keeps the list's own explanation as its cause. */
+static int read_word(struct rv_state_reader *rd, const char *path, int rc)
+{
+    return rc < 0 ? RV_WRAP(rd->err, rc, "state key \"%s\"", path) : 0;
+}
+
+static int read_name(struct rv_state_reader *rd, struct rv_state_place p, json_object *v, const struct rv_name **out)
+{
+    if (!is(v, json_type_string))
+        return read_bad(rd, p, "a string", v);
+    if (memchr(rv_json_str(v).len ? rv_json_str(v).ptr : "", 0, rv_json_str(v).len))
+        return read_bad(rd, p, "a string without NUL", v);
+    return rv_env_intern(rd->env, rv_json_str(v), p.key, out, rd->err);
+}
+
+/* --- Parts with a shape of their own: edges, history, interrupt --- */
+
+static int read_edges(struct rv_state_reader *rd, const struct rv_row *row, json_object *v)
+{
+    struct rv_map *m = &rd->env->map[RV_MAP_EDGES];
+
+    if (!is(v, json_type_array))
+        return read_bad(rd, AT(row->key, -1, NULL), "a list", v);
+    for (size_t i = 0; i < json_object_array_length(v); i++) {
+        json_object *edge = json_object_array_get_idx(v, i), *from = NULL, *to = NULL, *count = NULL;
+        const struct rv_name *from_name = NULL, *to_name = NULL;
+        int64_t n = 0;
+        int rc = rv_map_reserve(m, 1, rd->err);
+
+        if (rc < 0)
+            return rc;
+        if (!is(edge, json_type_object))
+            return read_bad(rd, AT(row->key, (long)i, NULL), "an object", edge);
+        (void)json_object_object_get_ex(edge, "from", &from);
+        (void)json_object_object_get_ex(edge, "to", &to);
+        (void)json_object_object_get_ex(edge, "count", &count);
+        rc = read_name(rd, AT(row->key, (long)i, "from"), from, &from_name);
+        if (rc == 0)
+            rc = read_name(rd, AT(row->key, (long)i, "to"), to, &to_name);
+        if (rc == 0)
+            rc = read_count(rd, AT(row->key, (long)i, "count"), count, &n);
+        if (rc < 0)
+            return rc;
+        rv_map_put(m, from_name, to_name)->count = n; /* of equal pairs the last wins */
+    }
+    return 0;
+}
+
+static int read_record(struct rv_state_reader *rd, const char *key, long i, json_object *v, struct rv_record *r)
+{
+    json_object *part = NULL;
+    int rc = 0;
+
+    if (!is(v, json_type_object))
+        return read_bad(rd, AT(key, i, NULL), "an object", v);
+    r->started_at_us = rv_clamp_time(rd->now_us);
+    (void)json_object_object_get_ex(v, "agent", &part);
+    rc = read_name(rd, AT(key, i, "agent"), part, &r->agent);
+    if (rc == 0 && json_object_object_get_ex(v, "stage_order", &part))
+        rc = read_int(rd, AT(key, i, "stage_order"), part, INT64_MIN, INT64_MAX, &r->stage_order);
+    if (rc == 0 && json_object_object_get_ex(v, "started_at", &part))
+        rc = read_time(rd, AT(key, i, "started_at"), part, &r->started_at_us);
+    if (rc == 0 && json_object_object_get_ex(v, "completed_at", &part) && part)
+        rc = read_time(rd, AT(key, i, "completed_at"), part, &r->completed_at_us);
+    if (rc == 0 && json_object_object_get_ex(v, "duration_ms", &part))
+        rc = read_count(rd, AT(key, i, "duration_ms"), part, &r->duration_ms);
+    if (rc == 0 && json_object_object_get_ex(v, "llm_calls", &part))
+        rc = read_count(rd, AT(key, i, "llm_calls"), part, &r->llm_calls);
+    if (rc == 0 && json_object_object_get_ex(v, "error", &part))
+        rc = read_text(rd, AT(key, i, "error"), part, true, &r->error);
+    if (rc == 0 && json_object_object_get_ex(v, "status", &part)) {
+        char path[64];
+
+        if (!is(part, json_type_string))
+            return read_bad(rd, AT(key, i, "status"), "a string", part);
+        rc = rv_history_status_of(rv_json_str(part), &r->status, rd->err);
+        (void)snprintf(path, sizeof path, "%s[%ld].status", key, i);
+        rc = read_word(rd, path, rc);
+    }
+    return rc;
+}
+
+static int read_records(struct rv_state_reader *rd, const struct rv_row *row, json_object *v)
+{
+    rv_envelope *env = rd->env;
+    int rc = 0;
+
+    if (!is(v, json_type_array))
+        return read_bad(rd, AT(row->key, -1, NULL), "a list", v);
+    rc = rv_grow(&env->records, &env->cap_records, json_object_array_length(v), sizeof *env->records, rd->err);
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(v); i++) {
+        struct rv_record r = {.status = RV_HISTORY_RUNNING};
+
+        rc = read_record(rd, row->key, (long)i, json_object_array_get_idx(v, i), &r);
+        if (rc == 0)
+            env->records[env->n_records++] = r;
+        else
+            rv_text_fini(&r.error);
+    }
+    return rc;
+}
+
+static int read_response(struct rv_state_reader *rd, json_object *v, json_object **out)
+{
+    static const struct {
+        const char *key, *path;
+        json_type type;
+        const char *want;
+    } parts[] = {{"text", "response.text", json_type_string, "a string"},
+                 {"approved", "response.approved", json_type_boolean, "a boolean"},
+                 {"decision", "response.decision", json_type_string, "a string"},
+                 {"data", "response.data", json_type_null, "any value"}};
+    int64_t received_at_us = rd->now_us;
+    char time[RV_TIME_MAX];
+    json_object *part = NULL, *obj = NULL;
+    int rc = 0;
+
+    if (!is(v, json_type_object))
+        return read_bad(rd, AT("interrupt", -1, "response"), "an object or null", v);
+    if (json_object_object_get_ex(v, "received_at", &part))
+        rc = read_time(rd, AT("interrupt", -1, "response.received_at"), part, &received_at_us);
+    if (rc < 0)
+        return rc;
+    obj = json_object_new_object();
+    if (!obj)
+        return RV_FAIL(rd->err, RV_E_NOMEM, "read the response");
+    rv_time_format(rv_clamp_time(received_at_us), time);
+    rc = rv_json_set_text(obj, "received_at", time, rd->err);
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(parts); i++) {
+        json_object *copy = NULL;
+
+        if (!json_object_object_get_ex(v, parts[i].key, &part) || !part)
+            continue;
+        if (parts[i].type != json_type_null && !is(part, parts[i].type)) {
+            rc = read_bad(rd, AT("interrupt", -1, parts[i].path), parts[i].want, part);
+            break;
+        }
+        rc = rv_json_dup(part, &copy, rd->err);
+        if (rc == 0)
+            rc = rv_json_set_take(obj, parts[i].key, copy, rd->err);
+    }
+    if (rc < 0) {
+        json_object_put(obj);
+        return rc;
+    }
+    *out = obj;
+    return 0;
+}
+
+static int read_interrupt(struct rv_state_reader *rd, json_object *v, struct rv_stored_interrupt *it)
+{
+    const char *key = "interrupt";
+    json_object *part = NULL;
+    int rc;
+
+    if (!v)
+        return 0;
+    if (!is(v, json_type_object))
+        return read_bad(rd, AT(key, -1, NULL), "an object or null", v);
+    it->exists = true;
+    it->created_at_us = rv_clamp_time(rd->now_us);
+    (void)json_object_object_get_ex(v, "kind", &part);
+    if (!is(part, json_type_string))
+        return read_bad(rd, AT(key, -1, "kind"), "a string", part);
+    rc = read_word(rd, "interrupt.kind", rv_interrupt_kind_of(rv_json_str(part), &it->kind, rd->err));
+    part = NULL;
+    (void)json_object_object_get_ex(v, "id", &part);
+    if (rc == 0)
+        rc = read_text(rd, AT(key, -1, "id"), part, false, &it->id);
+    if (rc == 0 && json_object_object_get_ex(v, "question", &part))
+        rc = read_text(rd, AT(key, -1, "question"), part, true, &it->question);
+    if (rc == 0 && json_object_object_get_ex(v, "message", &part))
+        rc = read_text(rd, AT(key, -1, "message"), part, true, &it->message);
+    if (rc == 0 && json_object_object_get_ex(v, "stage", &part))
+        rc = read_text(rd, AT(key, -1, "stage"), part, true, &it->stage);
+    if (rc == 0 && json_object_object_get_ex(v, "data", &part)) {
+        if (part && !is(part, json_type_object))
+            return read_bad(rd, AT(key, -1, "data"), "an object or null", part);
+        rc = rv_json_dup(part, &it->data, rd->err);
+    }
+    if (rc == 0 && json_object_object_get_ex(v, "created_at", &part))
+        rc = read_time(rd, AT(key, -1, "created_at"), part, &it->created_at_us);
+    if (rc == 0 && json_object_object_get_ex(v, "expires_at", &part) && part)
+        rc = read_time(rd, AT(key, -1, "expires_at"), part, &it->expires_at_us);
+    if (rc == 0 && json_object_object_get_ex(v, "response", &part) && part)
+        rc = read_response(rd, part, &it->response);
+    return rc;
+}
+
+int rv_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err)
+{
+    struct rv_state_reader rd = {.err = err};
+
+    return read_interrupt(&rd, v, it);
+}
+
+/* --- Rows --- */
 
 static int read_map_value(struct rv_state_reader *rd, const struct rv_row *row, const char *key, json_object *v,
                           struct rv_entry *to, bool *keep)
@@ -16,17 +311,17 @@ static int read_map_value(struct rv_state_reader *rd, const struct rv_row *row, 
 
     *keep = true;
     if (row->kind == RV_ROW_COUNTS)
-        return rv_read_count(rd, p, v, &to->count);
+        return read_count(rd, p, v, &to->count);
     if (row->kind == RV_ROW_SET) {
         if (!is(v, json_type_boolean))
-            return rv_read_bad(rd, p, "a boolean", v);
+            return read_bad(rd, p, "a boolean", v);
         *keep = json_object_get_boolean(v); /* false: not a member */
         return 0;
     }
     if (row->kind == RV_ROW_OUTPUTS && v && !is(v, json_type_object))
-        return rv_read_bad(rd, p, "an object or null", v);
+        return read_bad(rd, p, "an object or null", v);
     if (row->kind == RV_ROW_TEXT_MAP && !is(v, json_type_string))
-        return rv_read_bad(rd, p, "a string", v);
+        return read_bad(rd, p, "a string", v);
     if (row->kind == RV_ROW_WORK)
         *keep = v != NULL;
     return rv_json_dup(v, &to->value, rd->err);
@@ -37,7 +332,7 @@ static int read_map(struct rv_state_reader *rd, const struct rv_row *row, json_o
     struct rv_map *m = &rd->env->map[row->at];
 
     if (!is(v, json_type_object))
-        return rv_read_bad(rd, (struct rv_state_place){row->key, -1, NULL}, "an object", v);
+        return read_bad(rd, AT(row->key, -1, NULL), "an object", v);
     json_object_object_foreach (v, key, member) {
         struct rv_entry made = {0};
         bool keep = false;
@@ -68,14 +363,13 @@ static int read_list(struct rv_state_reader *rd, const struct rv_row *row, json_
     int rc;
 
     if (!is(v, json_type_array))
-        return rv_read_bad(rd, (struct rv_state_place){row->key, -1, NULL}, "a list", v);
+        return read_bad(rd, AT(row->key, -1, NULL), "a list", v);
     for (size_t i = 0; i < json_object_array_length(v); i++) {
         json_object *item = json_object_array_get_idx(v, i);
         bool fits = texts ? is(item, json_type_string) : !item || is(item, json_type_object);
 
         if (!fits)
-            return rv_read_bad(rd, (struct rv_state_place){row->key, (long)i, NULL}, texts ? "a string" : "an object",
-                               item);
+            return read_bad(rd, AT(row->key, (long)i, NULL), texts ? "a string" : "an object", item);
     }
     rc = rv_json_dup(v, &copy, rd->err);
     if (rc < 0)
@@ -95,11 +389,10 @@ static int read_term(struct rv_state_reader *rd, const struct rv_row *row, json_
         return 0;
     }
     if (!is(v, json_type_string))
-        return rv_read_bad(rd, (struct rv_state_place){row->key, -1, NULL}, is_reason ? "a string or null" : "a string",
-                           v);
-    return rv_read_word(rd, row->key,
-                        is_reason ? rv_reason_of(rv_json_str(v), &f->terminal_reason, rd->err)
-                                  : rv_run_status_of(rv_json_str(v), &f->status, rd->err));
+        return read_bad(rd, AT(row->key, -1, NULL), is_reason ? "a string or null" : "a string", v);
+    return read_word(rd, row->key,
+                     is_reason ? rv_reason_of(rv_json_str(v), &f->terminal_reason, rd->err)
+                               : rv_run_status_of(rv_json_str(v), &f->status, rd->err));
 }
 
 static int read_scalar(struct rv_state_reader *rd, const struct rv_row *row, json_object *v)
@@ -112,15 +405,15 @@ static int read_scalar(struct rv_state_reader *rd, const struct rv_row *row, jso
 
     if (row->kind == RV_ROW_BOOL) {
         if (!is(v, json_type_boolean))
-            return rv_read_bad(rd, p, "a boolean", v);
+            return read_bad(rd, p, "a boolean", v);
         flag = json_object_get_boolean(v);
         memcpy(field, &flag, sizeof flag);
         return 0;
     }
     if (row->kind == RV_ROW_COUNT)
-        rc = rv_read_count(rd, p, v, &number);
+        rc = read_count(rd, p, v, &number);
     else if (v || row->kind == RV_ROW_TIME)
-        rc = rv_read_time(rd, p, v, &number);
+        rc = read_time(rd, p, v, &number);
     if (rc == 0)
         memcpy(field, &number, sizeof number);
     return rc;
@@ -131,8 +424,8 @@ static int read_stage(struct rv_state_reader *rd, const struct rv_row *row, json
     struct rv_state_place p = {row->key, -1, NULL};
 
     if (is(v, json_type_string) && rv_json_str(v).len == 0)
-        return rv_read_bad(rd, p, "a name that is not empty", v);
-    return rv_read_name(rd, p, v, &rd->env->stage);
+        return read_bad(rd, p, "a name that is not empty", v);
+    return read_name(rd, p, v, &rd->env->stage);
 }
 
 static int read_row(struct rv_state_reader *rd, const struct rv_row *row, json_object *v)
@@ -140,8 +433,7 @@ static int read_row(struct rv_state_reader *rd, const struct rv_row *row, json_o
     switch (row->kind) {
     case RV_ROW_TEXT:
     case RV_ROW_TEXT_NULL:
-        return rv_read_text(rd, (struct rv_state_place){row->key, -1, NULL}, v, row->kind == RV_ROW_TEXT_NULL,
-                            &rd->env->text[row->at]);
+        return read_text(rd, AT(row->key, -1, NULL), v, row->kind == RV_ROW_TEXT_NULL, &rd->env->text[row->at]);
     case RV_ROW_COUNT:
     case RV_ROW_TIME:
     case RV_ROW_TIME_NULL:
@@ -160,20 +452,20 @@ static int read_row(struct rv_state_reader *rd, const struct rv_row *row, json_o
     case RV_ROW_COUNTS:
         return read_map(rd, row, v);
     case RV_ROW_EDGES:
-        return rv_read_edges(rd, row, v);
+        return read_edges(rd, row, v);
     case RV_ROW_TEXTS:
     case RV_ROW_OBJECTS:
     case RV_ROW_ERRORS:
         return read_list(rd, row, v);
     case RV_ROW_RECORDS:
-        return rv_read_records(rd, row, v);
+        return read_records(rd, row, v);
     case RV_ROW_INTERRUPT:
-        return rv_read_interrupt(rd, v, &rd->env->interrupt);
+        return read_interrupt(rd, v, &rd->env->interrupt);
     case RV_ROW_USAGE:
         if (v && !is(v, json_type_object))
-            return rv_read_bad(rd, (struct rv_state_place){row->key, -1, NULL}, "an object", v);
+            return read_bad(rd, AT(row->key, -1, NULL), "an object", v);
         if (!rv_usage_read_json(v, &rd->env->f.usage))
-            return rv_read_bad(rd, (struct rv_state_place){row->key, -1, NULL}, "an object of counts", v);
+            return read_bad(rd, AT(row->key, -1, NULL), "an object of counts", v);
         return 0;
     }
     return 0;
@@ -187,7 +479,7 @@ static int check_version(struct rv_state_reader *rd, json_object *state)
 
     if (!json_object_object_get_ex(state, "state_version", &v))
         return 0;
-    rc = rv_read_int(rd, (struct rv_state_place){"state_version", -1, NULL}, v, 1, RV_MAX_COUNTER, &version);
+    rc = read_int(rd, AT("state_version", -1, NULL), v, 1, RV_MAX_COUNTER, &version);
     if (rc == 0 && version > RV_STATE_VERSION)
         rc = RV_FAIL(rd->err, RV_E_VERSION, "state key \"state_version\" is %lld; this engine reads up to %d",
                      (long long)version, RV_STATE_VERSION);
@@ -216,20 +508,4 @@ int rv_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t
     if (rc == 0)
         rv_env_mirror(env);
     return rc;
-}
-
-int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv_envelope **out, rv_err **err)
-{
-    rv_envelope *env = NULL;
-    uint64_t present = 0;
-    int rc = rv_envelope_new(NULL, rand, now_us, &env, err);
-
-    if (rc == 0)
-        rc = rv_state_read(state, now_us, env, &present, err);
-    if (rc < 0) {
-        rv_envelope_free(env);
-        return rc;
-    }
-    *out = env;
-    return 0;
 }

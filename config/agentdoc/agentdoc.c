@@ -210,7 +210,10 @@ static void read_field(struct rv_agentdoc_reading *r, const struct rv_agentdoc_f
         rv_agentdoc_int(r, f->value, row->name, row->min, (int64_t *)(void *)(base + row->offset));
         break;
     case RV_AGENTDOC_CUSTOM:
-        row->read(r, f);
+        if (row->read)
+            row->read(r, f);
+        else
+            *(const struct rv_node **)(void *)((char *)r + row->tree) = f->value;
         break;
     }
     if (row->src_offset)
@@ -241,7 +244,7 @@ static const struct rv_node *value_of(const struct rv_agentdoc_reading *r, const
 /* p8 W37: what the map names must be there to be passed on. */
 static void check_chain(struct rv_agentdoc_reading *r)
 {
-    const struct rv_node *map = value_of(r, "chained_map");
+    const struct rv_node *map = r->chained_map;
     const char **names;
     size_t n = r->properties && r->properties->kind == RV_NODE_MAP ? r->properties->n : 0;
 

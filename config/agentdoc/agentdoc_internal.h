@@ -25,7 +25,7 @@ struct rv_agentdoc_reading {
     struct rv_agentdoc_field *fields; /* of the arena */
     size_t n_fields, max_fields;
     const struct rv_node *resources; /* NULL: none */
-    const struct rv_node *properties, *required, *defs, *additional;
+    const struct rv_node *properties, *required, *defs, *additional, *chained_map;
     bool has_definitions; /* the document says `definitions`: references to them are rewritten */
     bool has_override_temperature, has_override_max_iterations;
 };
@@ -40,7 +40,10 @@ struct rv_agentdoc_key {
     int64_t min;       /* INT */
     int64_t unset;     /* INT: the value that is not written */
     size_t src_offset; /* struct rv_src that receives the value's place; 0: none */
-    void (*read)(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field); /* CUSTOM */
+    size_t tree;       /* CUSTOM: the node of struct rv_agentdoc_reading that is written as it was given; 0: none */
+    json_type empty;   /* tree: written when there is no node; json_type_null: nothing is */
+    /* CUSTOM; NULL: the node is kept at `tree` */
+    void (*read)(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
     void (*write)(const struct rv_agentdoc *d, rv_jw *w); /* CUSTOM: key and value, or nothing; NULL: nothing */
     const char *schema;                                   /* of the value, as JSON */
     const char *type, *default_text, *forms, *meaning;    /* for the reference */

@@ -22,7 +22,7 @@ static int read_word(struct rv_agentdoc_reading *r, const struct rv_agentdoc_fie
         if (strcmp(words[i], text) == 0)
             return (int)i;
     rv_agentdoc_near(r, RV_SEVERITY_ERROR, &f->value->src, rv_nearest(f->value->text, words, n),
-                     rv_agentdoc_listed(r, "one of: ", words, n), "%s can not be \"%.60s\"", f->row->name, text);
+                     rv_agentdoc_listed(r, "one of: ", words, n), "%s cannot be \"%.60s\"", f->row->name, text);
     return -1;
 }
 
@@ -37,17 +37,6 @@ static void read_name(struct rv_agentdoc_reading *r, const struct rv_agentdoc_fi
 {
     rv_agentdoc_word(r, f->value, "name", &r->doc->name);
     r->doc->name_src = f->value->src;
-}
-
-static void read_properties(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
-{
-    r->properties = f->value;
-    r->doc->properties_src = f->value->src;
-}
-
-static void read_required(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
-{
-    r->required = f->value;
 }
 
 static void read_defs(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
@@ -167,7 +156,7 @@ static void read_chained_tool(struct rv_agentdoc_reading *r, const struct rv_age
     r->doc->chained_src = f->value->src;
 }
 
-/* --- Writing; what stays a tree (properties, $defs, ...) is added by flat.c --- */
+/* --- Writing --- */
 
 static void write_type(const struct rv_agentdoc *d, rv_jw *w)
 {
@@ -312,7 +301,9 @@ static void write_routing(const struct rv_agentdoc *d, rv_jw *w)
 
 /* --- The table --- */
 
-#define AT(field)    offsetof(struct rv_agentdoc, field)
+#define AT(field) offsetof(struct rv_agentdoc, field)
+#define TREE(member, without)                                                                                          \
+    .kind = RV_AGENTDOC_CUSTOM, .tree = offsetof(struct rv_agentdoc_reading, member), .empty = (without)
 #define CUSTOM(r, w) .kind = RV_AGENTDOC_CUSTOM, .read = (r), .write = (w)
 #define NAME_SCHEMA  "{\"type\":\"string\",\"minLength\":1,\"maxLength\":128}"
 #define NUMBER       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0,\"maximum\":2}"
@@ -328,10 +319,10 @@ static const struct rv_agentdoc_key rows[] = {
     {"description", .kind = RV_AGENTDOC_TEXT, .offset = AT(description), .schema = "{\"type\":\"string\"}",
      .type = "string", .default_text = "empty", .forms = "all",
      .meaning = "The system prompt. In a legacy row: `content`, else the row's `description`."},
-    {"properties", CUSTOM(read_properties, NULL), .schema = SCHEMAS, .type = "map of JSON Schemas",
-     .default_text = "`{}`", .forms = "all; legacy: in `response_schema`",
+    {"properties", TREE(properties, json_type_object), .src_offset = AT(properties_src), .schema = SCHEMAS,
+     .type = "map of JSON Schemas", .default_text = "`{}`", .forms = "all; legacy: in `response_schema`",
      .meaning = "Fields of the output when it is structured; otherwise what the prompt asks the model to think of."},
-    {"required", CUSTOM(read_required, NULL), .schema = "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}",
+    {"required", TREE(required, json_type_array), .schema = "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}",
      .type = "list of strings", .default_text = "`[]`", .forms = "all; legacy: in `response_schema`",
      .meaning = "Properties that are never missing."},
     {"name", CUSTOM(read_name, write_name), .schema = NAME_SCHEMA, .type = "name", .default_text = "required",
@@ -396,7 +387,7 @@ static const struct rv_agentdoc_key rows[] = {
     {"max_tokens", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(max_tokens), .min = 1, .schema = FROM_1,
      .type = "integer, from 1", .default_text = "unset", .forms = "all",
      .meaning = "Tokens of one answer of the model."},
-    {"chained_map", CUSTOM(rv_agentdoc_read_chained_map, NULL), .null_is_unset = true,
+    {"chained_map", TREE(chained_map, json_type_null), .read = rv_agentdoc_read_chained_map, .null_is_unset = true,
      .schema = "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"type\":\"string\",\"minLength\":1}}",
      .type = "map of strings", .default_text = "unset", .forms = "flat, nested",
      .meaning =
@@ -427,16 +418,17 @@ static const struct rv_agentdoc_key rows[] = {
      .type = "map", .default_text = "unset", .forms = "flat, nested",
      .meaning = "Makes it a router: `agents` are where it may lead, `fallback` (unset: `general`) is who answers when "
                 "none of them fits."},
-    {"$defs", CUSTOM(read_defs, NULL), .null_is_unset = true, .schema = DEFS, .type = "map of JSON Schemas",
-     .default_text = "unset", .forms = "all; legacy: in `response_schema`", .meaning = "Schemas that `$ref` can name."},
+    {"$defs", TREE(defs, json_type_null), .read = read_defs, .null_is_unset = true, .schema = DEFS,
+     .type = "map of JSON Schemas", .default_text = "unset", .forms = "all; legacy: in `response_schema`",
+     .meaning = "Schemas that `$ref` can name."},
     {"definitions", CUSTOM(read_defs, NULL), .null_is_unset = true, .schema = DEFS, .type = "map of JSON Schemas",
      .default_text = "unset", .forms = "all; legacy: in `response_schema`",
      .meaning = "The older name of `$defs`; written back as that."},
-    {"additionalProperties", CUSTOM(read_additional, NULL), .schema = "{\"type\":[\"boolean\",\"object\"]}",
-     .type = "boolean or JSON Schema", .default_text = "`false`", .forms = "all; legacy: in `response_schema`",
-     .meaning = "Whether a structured output may have further members."},
-    {"resources", CUSTOM(read_resources, NULL), .null_is_unset = true, .schema = "{\"type\":[\"array\",\"null\"]}",
-     .type = "list", .default_text = "unset", .forms = "all",
+    {"additionalProperties", TREE(additional, json_type_null), .read = read_additional,
+     .schema = "{\"type\":[\"boolean\",\"object\"]}", .type = "boolean or JSON Schema", .default_text = "`false`",
+     .forms = "all; legacy: in `response_schema`", .meaning = "Whether a structured output may have further members."},
+    {"resources", .kind = RV_AGENTDOC_CUSTOM, .read = read_resources, .null_is_unset = true,
+     .schema = "{\"type\":[\"array\",\"null\"]}", .type = "list", .default_text = "unset", .forms = "all",
      .meaning = "Older: each becomes a tool. In the nested form it is read by its `uri` or `uri_pattern`, elsewhere it "
                 "is called by its name."},
 };

@@ -191,7 +191,7 @@ static void check_strings(struct walk *w, const struct rv_node *list)
     }
     for (size_t i = 0; i < list->n; i++)
         if (list->items[i]->kind != RV_NODE_STR)
-            finding(w, RV_SEVERITY_ERROR, list->items[i], "put it in quotes", "has an item that is no string");
+            finding(w, RV_SEVERITY_ERROR, list->items[i], "put it in quotes", "has an item that is not a string");
 }
 
 static void check_type_word(struct walk *w, const struct rv_node *node)
@@ -200,7 +200,7 @@ static void check_type_word(struct walk *w, const struct rv_node *node)
         if (rv_str_is(node->text, type_words[i]))
             return;
     rv_agentdoc_near(w->r, RV_SEVERITY_WARNING, &node->src, rv_nearest(node->text, type_words, RV_COUNT(type_words)),
-                     "one of: string, number, integer, boolean, object, array, null", "%s is no type of JSON Schema",
+                     "one of: string, number, integer, boolean, object, array, null", "%s is not a type of JSON Schema",
                      rv_buf_cstr(&w->path));
 }
 
@@ -213,7 +213,7 @@ static void check_type(struct walk *w, const struct rv_node *node)
             if (node->items[i]->kind == RV_NODE_STR)
                 check_type_word(w, node->items[i]);
             else
-                finding(w, RV_SEVERITY_ERROR, node->items[i], "put it in quotes", "has an item that is no string");
+                finding(w, RV_SEVERITY_ERROR, node->items[i], "put it in quotes", "has an item that is not a string");
         }
     } else {
         wrong(w, node, "a type or a list of types");

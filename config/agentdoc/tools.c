@@ -250,7 +250,7 @@ static void read_nested_resource(struct rv_agentdoc_reading *r, const struct rv_
         tool.name = name_of_uri(r, tool.uri);
         if (tool.name && !rv_agentdoc_is_name(rv_str_of(tool.name))) {
             rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &uri->src, "give the resource a name",
-                            "%suri makes the name \"%.60s\", which is none", r->keys.path, tool.name);
+                            "%suri makes the name \"%.60s\", which is not a name", r->keys.path, tool.name);
             return;
         }
     }

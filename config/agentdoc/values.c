@@ -267,9 +267,9 @@ static void read_routes(struct rv_agentdoc_reading *r, const struct rv_node *lis
     for (size_t i = 0; i < routes->n; i++)
         if (!rv_agentdoc_is_name(rv_str_of(routes->items[i])))
             rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &routes->srcs[i], "write the agent's name",
-                            "routing.agents has \"%.60s\", which is no name", routes->items[i]);
+                            "routing.agents has \"%.60s\", which is not a name", routes->items[i]);
     if (routes->is_set && routes->n == 0)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &list->src, "leave routing out if it is no router",
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &list->src, "leave routing out if the agent is not a router",
                         "routing.agents names no agent");
 }
 
@@ -303,6 +303,7 @@ void rv_agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv
 
     if (!is_map(r, map, "chained_map"))
         return;
+    r->chained_map = map;
     r->keys.path = "chained_map.";
     for (size_t i = 0; i < map->n; i++)
         if (rv_agentdoc_text(r, map->items[i], map->keys[i]->text.ptr, &text) && !text[0])

@@ -38,8 +38,7 @@ static int add_written(const struct rv_agentdoc *d, const struct rv_agentdoc_key
             rv_jw_kv_int(&w, row->name, i);
         break;
     case RV_AGENTDOC_CUSTOM:
-        if (row->write)
-            row->write(d, &w);
+        row->write(d, &w);
         break;
     }
     rv_jw_obj_end(&w);
@@ -56,50 +55,29 @@ static int add_written(const struct rv_agentdoc *d, const struct rv_agentdoc_key
     return rc;
 }
 
-static int set_node(json_object *out, const char *key, const struct rv_node *node, json_object *otherwise, rv_err **err)
+static int add_node(json_object *out, const char *key, const struct rv_node *node, rv_err **err)
 {
     json_object *v = NULL;
-    int rc;
+    int rc = rv_node_to_json(node, &v, err);
 
-    if (!node && !otherwise)
-        return 0;
-    if (!node)
-        return rv_json_set_ref(out, key, otherwise, err);
-    rc = rv_node_to_json(node, &v, err);
     if (rc == 0)
         rc = rv_json_set_ref(out, key, v, err);
     json_object_put(v);
     return rc;
 }
 
-/* A row whose value is a tree: it has no writer of its own. */
-static int add_tree(struct rv_agentdoc_reading *r, const char *name, json_object *out, rv_err **err)
+/* A row whose value is a tree: it stands as it was given. */
+static int add_tree(const struct rv_agentdoc_reading *r, const struct rv_agentdoc_key *row, json_object *out,
+                    rv_err **err)
 {
-    const struct rv_node *map = NULL;
-    json_object *empty = NULL;
-    int rc;
+    const struct rv_node *node = *(const struct rv_node *const *)(const void *)((const char *)r + row->tree);
 
-    if (strcmp(name, "properties") == 0) {
-        empty = json_object_new_object();
-        rc = empty ? set_node(out, name, r->properties, empty, err) : RV_FAIL(err, RV_E_NOMEM, "write \"%s\"", name);
-    } else if (strcmp(name, "required") == 0) {
-        empty = json_object_new_array();
-        rc = empty ? set_node(out, name, r->required, empty, err) : RV_FAIL(err, RV_E_NOMEM, "write \"%s\"", name);
-    } else if (strcmp(name, "$defs") == 0) {
-        rc = set_node(out, name, r->defs, NULL, err);
-    } else if (strcmp(name, "additionalProperties") == 0) {
-        rc = set_node(out, name, r->additional, NULL, err);
-    } else if (strcmp(name, "chained_map") == 0) {
-        for (size_t i = 0; i < r->n_fields; i++)
-            if (r->fields[i].row && strcmp(r->fields[i].row->name, name) == 0 &&
-                r->fields[i].value->kind != RV_NODE_NULL)
-                map = r->fields[i].value;
-        rc = set_node(out, name, map, NULL, err);
-    } else {
-        rc = 0; /* another spelling of a key that was written under its own name */
-    }
-    json_object_put(empty);
-    return rc;
+    if (node)
+        return add_node(out, row->name, node, err);
+    if (row->empty == json_type_null)
+        return 0;
+    return rv_json_set_take(out, row->name,
+                            row->empty == json_type_array ? json_object_new_array() : json_object_new_object(), err);
 }
 
 static int fill(struct rv_agentdoc_reading *r, json_object *out, rv_err **err)
@@ -109,14 +87,14 @@ static int fill(struct rv_agentdoc_reading *r, json_object *out, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (rows[i].kind == RV_AGENTDOC_CUSTOM && !rows[i].write)
-            rc = add_tree(r, rows[i].name, out, err);
-        else
+        if (rows[i].tree)
+            rc = add_tree(r, &rows[i], out, err);
+        else if (rows[i].kind != RV_AGENTDOC_CUSTOM || rows[i].write)
             rc = add_written(r->doc, &rows[i], out, err);
     }
     for (size_t i = 0; rc == 0 && i < r->n_fields; i++)
         if (!r->fields[i].row)
-            rc = set_node(out, r->fields[i].key->text.ptr, r->fields[i].value, NULL, err);
+            rc = add_node(out, r->fields[i].key->text.ptr, r->fields[i].value, err);
     return rc;
 }
 

@@ -1,4 +1,4 @@
-/* Places for the boxes and bends of a drawn graph; shared by graph_layout.c, graph_order.c and graph_svg.c only.
+/* Places for the boxes and bends of a drawn graph; shared by graph_layout.c and graph_svg.c only.
  *
  * Boxes stand on even layers. An edge goes down from its upper to its lower box through one spot on each layer between,
  * so that edges get out of the way of boxes and of each other; one of the spots holds the label. Everything is counted

@@ -1,4 +1,4 @@
-/* Bounds of a sequential run as a longest-walk problem; shared by the prove*.c files only.
+/* Bounds of a sequential run as a longest-walk problem; shared by prove.c and the walk*.c files only.
  *
  * A walk is the list of visited stages, from the first stage or from one that an answer leads to, up to the next pause.
  * Forward edges raise the stage index and every other edge is a loop-back, so a walk with at most L loop-backs passes

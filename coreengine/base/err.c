@@ -1,11 +1,11 @@
-/* Error chains: making, wrapping, reading. Printing is in err_write.c.
+/* Error chains: making, wrapping, reading, printing.
  *
  * One block per link holds the link, its text and its file name, so that a link is made wholly or not at all. */
-#include "coreengine/base/base_internal.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "coreengine/base/base_internal.h"
 
 static const char *const code_texts[] = {
 #define X(name, text, meaning) [RV_CODE_##name] = (text),
@@ -166,4 +166,199 @@ bool rv_err_is(const rv_err *err, int code)
         if (err->code == code || (code == RV_E_NOMEM && err->lost_link))
             return true;
     return false;
+}
+
+/* --- For people and for machines --- */
+
+/* The innermost link that knows a place has the most exact one. */
+static const rv_err *placed_link(const rv_err *err)
+{
+    const rv_err *found = NULL;
+
+    for (; err; err = err->cause)
+        if (err->file || err->line > 0)
+            found = err;
+    return found;
+}
+
+#define PLACE_MAX 48 /* ":line:col" */
+
+static void place_numbers(const rv_err *err, char out[PLACE_MAX])
+{
+    out[0] = '\0';
+    if (err->line > 0 && err->col > 0)
+        (void)snprintf(out, PLACE_MAX, ":%d:%d", err->line, err->col);
+    else if (err->line > 0)
+        (void)snprintf(out, PLACE_MAX, ":%d", err->line);
+}
+
+static const char *place_file(const rv_err *err)
+{
+    return err->file ? err->file : "<text>";
+}
+
+void rv_err_line(const rv_err *err, void (*put)(void *self, rv_str piece), void *self)
+{
+    const rv_err *link, *placed = placed_link(err);
+    char numbers[PLACE_MAX];
+
+    if (!err)
+        return;
+    for (link = err; link; link = link->cause) {
+        put(self, rv_str_of(link->text));
+        if (link->cause)
+            put(self, RV_STR_LIT(": "));
+    }
+    put(self, RV_STR_LIT("  ["));
+    put(self, rv_str_of(rv_code_text(err->code)));
+    put(self, RV_STR_LIT("]"));
+    if (!placed)
+        return;
+    place_numbers(placed, numbers);
+    put(self, RV_STR_LIT("  ("));
+    put(self, rv_str_of(place_file(placed)));
+    put(self, rv_str_of(numbers));
+    put(self, RV_STR_LIT(")"));
+}
+
+/* Quoted user bytes must not steer a terminal: controls are written as \xNN. `keep` is a control that may pass. */
+static void put_visible(rv_buf *b, rv_str s, char keep)
+{
+    size_t i, from = 0;
+
+    for (i = 0; i < s.len; i++) {
+        size_t n = rv_utf8_control(s.ptr + i, s.len - i);
+        if (n == 0 || (keep && s.ptr[i] == keep))
+            continue;
+        rv_buf_add(b, s.ptr + from, i - from);
+        i += n - 1;
+        rv_buf_printf(b, "\\x%02x", (unsigned char)s.ptr[i]); /* of C1 the last byte is the code point */
+        from = i + 1;
+    }
+    rv_buf_add(b, s.ptr + from, s.len - from);
+}
+
+static void put_in_buf(void *self, rv_str piece)
+{
+    put_visible(self, piece, '\n');
+}
+
+static void write_hint(const rv_err *link, const char *indent, rv_buf *b)
+{
+    if (!link->hint)
+        return;
+    rv_buf_printf(b, "%shint: ", indent);
+    put_visible(b, rv_str_of(link->hint), '\n');
+    rv_buf_putc(b, '\n');
+}
+
+static void write_debug(const rv_err *err, rv_buf *b)
+{
+    const rv_err *link;
+    char numbers[PLACE_MAX];
+
+    for (link = err; link; link = link->cause) {
+        if (link != err)
+            rv_buf_puts(b, "  by: ");
+        put_visible(b, rv_str_of(link->text), '\n');
+        rv_buf_printf(b, "  [%s]", rv_code_text(link->code));
+        if (link->file || link->line > 0) {
+            place_numbers(link, numbers);
+            rv_buf_puts(b, "  (");
+            put_visible(b, rv_str_of(place_file(link)), '\0');
+            rv_buf_printf(b, "%s)", numbers);
+        }
+        rv_buf_printf(b, "  at %s:%d\n", link->c_file, link->c_line);
+        write_hint(link, link == err ? "  " : "      ", b);
+    }
+}
+
+void rv_err_write_text(const rv_err *err, bool debug, rv_buf *b)
+{
+    const rv_err *link;
+
+    if (!err)
+        return;
+    if (debug) {
+        write_debug(err, b);
+        return;
+    }
+    rv_err_line(err, put_in_buf, b);
+    rv_buf_putc(b, '\n');
+    for (link = err; link; link = link->cause)
+        write_hint(link, "  ", b);
+}
+
+static void write_place(const rv_err *link, rv_jw *w)
+{
+    rv_str file = rv_str_of(place_file(link));
+
+    rv_jw_key(w, "place");
+    rv_jw_obj(w);
+    rv_jw_kv_str(w, "file", rv_utf8_valid(file, NULL) ? file : RV_STR_LIT("<not UTF-8>"));
+    if (link->line > 0)
+        rv_jw_kv_int(w, "line", link->line);
+    if (link->col > 0)
+        rv_jw_kv_int(w, "col", link->col);
+    rv_jw_obj_end(w);
+}
+
+static void write_head(const rv_err *link, rv_jw *w, rv_str message)
+{
+    rv_jw_kv_text(w, "code", rv_code_text(link->code));
+    rv_jw_kv_str(w, "message", message);
+}
+
+/* All texts of the chain, outermost first. */
+static void join_texts(const rv_err *err, rv_buf *b)
+{
+    for (; err; err = err->cause) {
+        rv_buf_puts(b, err->text);
+        if (err->cause)
+            rv_buf_puts(b, ": ");
+    }
+}
+
+void rv_err_write_json(const rv_err *err, rv_jw *w)
+{
+    rv_buf joined = RV_BUF_INIT((size_t)RV_ERR_MAX_LINKS * (RV_ERR_MAX_TEXT + 2));
+    const rv_err *link, *placed = placed_link(err);
+
+    if (!err) {
+        rv_jw_null(w);
+        return;
+    }
+    join_texts(err, &joined);
+    rv_jw_obj(w);
+    write_head(err, w, joined.rc ? rv_str_of(err->text) : rv_buf_str(&joined));
+    rv_buf_fini(&joined);
+    if (placed)
+        write_place(placed, w);
+    for (link = err; link; link = link->cause) {
+        if (link->hint) {
+            rv_jw_kv_text(w, "hint", link->hint);
+            break;
+        }
+    }
+    rv_jw_key(w, "causes");
+    rv_jw_arr(w);
+    for (link = err->cause; link; link = link->cause) {
+        rv_jw_obj(w);
+        write_head(link, w, rv_str_of(link->text));
+        if (link->file || link->line > 0)
+            write_place(link, w);
+        if (link->hint)
+            rv_jw_kv_text(w, "hint", link->hint);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+    rv_jw_obj_end(w);
+}
+
+void rv_err_write_chain(const rv_err *err, rv_buf *out)
+{
+    for (const rv_err *link = err; link; link = link->cause) {
+        rv_buf_puts(out, link == err ? "" : ": ");
+        rv_buf_puts(out, link->text);
+    }
 }

@@ -141,8 +141,8 @@ static void unknown_term(struct rv_key_reader *r, const struct rv_node *node, co
     for (size_t i = 0; i < list->n; i++)
         append_name(hint, sizeof hint, &len, i == 0, names[i]);
     free(names);
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s is \"%.*s\", which is no %s", path_of(r), key->name,
-                    RV_STR_ARG(rv_utf8_cut(node->text, MAX_QUOTED)), list->kind);
+    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s is \"%.*s\", which is not a valid %s", path_of(r),
+                    key->name, RV_STR_ARG(rv_utf8_cut(node->text, MAX_QUOTED)), list->kind);
 }
 
 /* --- Values --- */

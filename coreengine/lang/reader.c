@@ -290,11 +290,11 @@ static struct rv_node *read_key(struct reader *r, const yaml_event_t *event, int
     if (!key)
         return NULL;
     if (event->type == YAML_ALIAS_EVENT) {
-        rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src, NULL, "an alias can not be a key");
+        rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src, NULL, "an alias cannot be a key");
         return NULL;
     }
     if (key->kind == RV_NODE_LIST || key->kind == RV_NODE_MAP) {
-        rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src, NULL, "%s can not be a key",
+        rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src, NULL, "%s cannot be a key",
                         rv_node_kind_phrase(key->kind));
         return NULL;
     }

@@ -1,8 +1,316 @@
-/* JSON Schema: lifecycle and defaults. Compiling is in schema_compile.c, checking in schema_check.c. */
-#include "coreengine/tools/schema_internal.h"
-
+/* JSON Schema: references, schemas made of schemas, lifecycle and defaults. Compiling is in schema_compile.c, checking
+ * in schema_check.c. */
 #include <json-c/linkhash.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/tools/schema_internal.h"
+
+/* References of a compiled schema: "#" or "#/..." to any schema of the same document. A chain of references (and of
+ * allOf, anyOf, oneOf, not, which look at the same value) that leads back to itself would never end and is refused;
+ * recursion through properties or items is fine, because the value ends. */
+
+enum mark { MARK_NEW, MARK_OPEN, MARK_DONE };
+
+static int hex_digit(char ch)
+{
+    if (ch >= '0' && ch <= '9')
+        return ch - '0';
+    ch = (char)(ch | 0x20);
+    return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
+}
+
+/* The pointer of a "#..." reference, percent escapes undone; in the arena. It begins at the schema with the next $id.
+ */
+static char *pointer_of_ref(struct rv_schema_compiler *c, const struct rv_schema_node *n)
+{
+    size_t n_base = strlen(n->base), len = strlen(n->ref + 1);
+    char *whole = rv_arena_alloc(c->schema->arena, n_base + len + 1);
+    char *from, *to;
+
+    if (!whole)
+        return NULL;
+    memcpy(whole, n->base, n_base);
+    memcpy(whole + n_base, n->ref + 1, len);
+    from = to = whole + n_base;
+    while (*from) {
+        int hi = from[0] == '%' ? hex_digit(from[1]) : -1;
+        int lo = hi >= 0 ? hex_digit(from[2]) : -1;
+        if (lo >= 0 && (hi || lo)) {
+            *to++ = (char)(hi * 16 + lo);
+            from += 3;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+    return whole;
+}
+
+static void hint_nearest(struct rv_schema_compiler *c, const char *pointer)
+{
+    const char *best = NULL;
+    size_t i;
+
+    /* One candidate at a time keeps this free of memory; the last good one is as good as any. */
+    for (i = 0; i < c->n_nodes; i++) {
+        const char *candidates[2] = {c->nodes[i]->pointer, best};
+        const char *near = rv_nearest(rv_str_of(pointer), candidates, best ? 2 : 1);
+        if (near)
+            best = near;
+    }
+    if (best)
+        rv_err_hint(c->err, "did you mean \"#%s\"?", best);
+}
+
+/* The schema whose $id or $anchor the reference names. NULL: none. */
+static struct rv_schema_node *named(struct rv_schema_compiler *c, const struct rv_schema_node *n)
+{
+    bool is_anchor = n->ref[0] == '#' && n->ref[1] && n->ref[1] != '/';
+    size_t len = strlen(n->ref);
+
+    if (!is_anchor && n->ref[0] == '#')
+        return NULL;
+    if (len > 1 && n->ref[len - 1] == '#')
+        len--;
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        struct rv_schema_node *other = c->nodes[i];
+        if (is_anchor ? other->anchor && strcmp(other->anchor, n->ref + 1) == 0 && strcmp(other->base, n->base) == 0
+                      : other->id && rv_str_is((rv_str){n->ref, len}, other->id))
+            return other;
+    }
+    return NULL;
+}
+
+static int resolve(struct rv_schema_compiler *c, struct rv_schema_node *n)
+{
+    const char *pointer;
+    int i;
+
+    n->target = named(c, n);
+    if (n->target)
+        return 0;
+    if (n->ref[0] != '#') {
+        int rc = RV_SCHEMA_FAIL(c, n->pointer, "$ref \"%s\" leads out of the document", n->ref);
+        rv_err_hint(c->err, "references look like \"#/$defs/name\"");
+        return rc;
+    }
+    pointer = pointer_of_ref(c, n);
+    if (!pointer)
+        return rv_schema_nomem(c);
+    i = rv_index_get(&c->by_pointer, rv_str_of(pointer));
+    if (i < 0) {
+        int rc = RV_SCHEMA_FAIL(c, n->pointer, "$ref \"%s\" leads to no schema", n->ref);
+        hint_nearest(c, pointer);
+        return rc;
+    }
+    n->target = c->nodes[i];
+    return 0;
+}
+
+static int find_cycle(struct rv_schema_compiler *c, struct rv_schema_node *n);
+
+static int find_cycle_in(struct rv_schema_compiler *c, const struct rv_schema_list *list)
+{
+    size_t i;
+
+    for (i = 0; i < list->n; i++) {
+        int rc = find_cycle(c, list->items[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Depth first over the edges that keep the value. The recursion is bounded by RV_SCHEMA_MAX_NODES small frames. */
+static int find_cycle(struct rv_schema_compiler *c, struct rv_schema_node *n)
+{
+    int rc = 0;
+
+    if (n->mark == MARK_DONE)
+        return 0;
+    if (n->mark == MARK_OPEN)
+        return RV_SCHEMA_FAIL(c, n->pointer, "refers to itself without end");
+    n->mark = MARK_OPEN;
+    if (n->target)
+        rc = find_cycle(c, n->target);
+    struct rv_schema_node *const same[] = {n->not_schema, n->if_schema, n->then_schema, n->else_schema};
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(same); i++)
+        rc = same[i] ? find_cycle(c, same[i]) : 0;
+    for (const struct rv_schema_dependent *d = n->dependents; rc == 0 && d; d = d->next)
+        rc = d->schema ? find_cycle(c, d->schema) : 0;
+    if (rc == 0)
+        rc = find_cycle_in(c, &n->all_of);
+    if (rc == 0)
+        rc = find_cycle_in(c, &n->any_of);
+    if (rc == 0)
+        rc = find_cycle_in(c, &n->one_of);
+    n->mark = MARK_DONE;
+    return rc;
+}
+
+/* Resolve each $ref, and refuse those that lead back to themselves without looking into the value. */
+static int schema_link(struct rv_schema_compiler *c)
+{
+    size_t i;
+    int rc;
+
+    for (i = 0; i < c->n_nodes; i++) {
+        if (!c->nodes[i]->ref)
+            continue;
+        rc = resolve(c, c->nodes[i]);
+        if (rc < 0)
+            return rc;
+    }
+    for (i = 0; i < c->n_nodes; i++) {
+        rc = find_cycle(c, c->nodes[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Schemas made of schemas: $ref, allOf, anyOf, oneOf, not. Alternatives are asked quietly; when none fits, the message
+ * is about the one that was probably meant. */
+
+typedef struct rv_schema_node node;
+typedef struct rv_schema_path path;
+
+bool rv_schema_fits(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+{
+    bool ok;
+
+    c->quiet++;
+    ok = rv_schema_check_node(c, n, v, at);
+    c->quiet--;
+    return ok;
+}
+
+static const node *behind_refs(const node *n)
+{
+    while (n->target && !n->types)
+        n = n->target; /* ends: linking refused cycles */
+    return n;
+}
+
+static void say_alternatives(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
+                             const path *at)
+{
+    unsigned types = 0;
+    size_t i;
+    rv_buf line;
+
+    if (!rv_schema_begin_fault(c, at, &line))
+        return;
+    rv_buf_puts(&line, "expected ");
+    for (i = 0; i < list->n; i++)
+        types |= behind_refs(list->items[i])->types;
+    if (types && !(types & rv_schema_types_of(v))) {
+        rv_schema_write_types(types, &line);
+    } else {
+        for (i = 0; i < list->n; i++) {
+            if (i)
+                rv_buf_puts(&line, ", or ");
+            rv_schema_write_expected(list->items[i], &line);
+        }
+    }
+    rv_schema_fault_found(c, &line, v);
+}
+
+/* The alternative that v was most likely meant to be: the one that found fault deepest inside v, else the only one that
+ * takes values of its type. NULL: none stands out. */
+static const node *nearest_alternative(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
+                                       const path *at)
+{
+    const node *deepest = NULL, *typed = NULL;
+    int depth = at->depth, before = c->deepest, n_typed = 0;
+    size_t i;
+
+    for (i = 0; i < list->n && !c->rc; i++) {
+        c->deepest = 0;
+        if (!rv_schema_fits(c, list->items[i], v, at) && c->deepest > depth) {
+            depth = c->deepest;
+            deepest = list->items[i];
+        }
+        if (behind_refs(list->items[i])->types & rv_schema_types_of(v)) {
+            typed = list->items[i];
+            n_typed++;
+        }
+    }
+    c->deepest = before;
+    return deepest ? deepest : n_typed == 1 ? typed : NULL;
+}
+
+static bool fault_no_alternative(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v,
+                                 const path *at)
+{
+    const node *nearest = c->quiet ? NULL : nearest_alternative(c, list, v, at);
+
+    if (nearest)
+        return rv_schema_check_node(c, nearest, v, at);
+    say_alternatives(c, list, v, at);
+    return false;
+}
+
+static bool check_any_of(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v, const path *at)
+{
+    size_t i;
+
+    for (i = 0; i < list->n && !c->rc; i++)
+        if (rv_schema_fits(c, list->items[i], v, at))
+            return true;
+    return fault_no_alternative(c, list, v, at);
+}
+
+static bool check_one_of(struct rv_schema_check *c, const struct rv_schema_list *list, json_object *v, const path *at)
+{
+    size_t i, n_fit = 0;
+    rv_buf line;
+
+    for (i = 0; i < list->n && !c->rc; i++)
+        n_fit += rv_schema_fits(c, list->items[i], v, at);
+    if (n_fit == 1)
+        return true;
+    if (n_fit == 0)
+        return fault_no_alternative(c, list, v, at);
+    if (!rv_schema_begin_fault(c, at, &line))
+        return false;
+    rv_buf_printf(&line, "expected to fit exactly one of %zu alternatives, fits %zu", list->n, n_fit);
+    return rv_schema_end_fault(c, &line);
+}
+
+static bool check_not(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+{
+    bool fits = rv_schema_fits(c, n->not_schema, v, at);
+    rv_buf line;
+
+    if (!fits || c->rc)
+        return !c->rc;
+    if (!rv_schema_begin_fault(c, at, &line))
+        return false;
+    rv_buf_puts(&line, "expected anything but ");
+    rv_schema_write_expected(n->not_schema, &line);
+    return rv_schema_fault_found(c, &line, v);
+}
+
+bool rv_schema_check_combined(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+{
+    bool ok = !n->target || rv_schema_check_node(c, n->target, v, at);
+    size_t i;
+
+    for (i = 0; i < n->all_of.n && (ok || !c->quiet); i++)
+        if (!rv_schema_check_node(c, n->all_of.items[i], v, at))
+            ok = false;
+    if (n->any_of.n && (ok || !c->quiet) && !check_any_of(c, &n->any_of, v, at))
+        ok = false;
+    if (n->one_of.n && (ok || !c->quiet) && !check_one_of(c, &n->one_of, v, at))
+        ok = false;
+    if (n->not_schema && (ok || !c->quiet) && !check_not(c, n, v, at))
+        ok = false;
+    return ok;
+}
+
+/* --- Life and defaults --- */
 
 static void compiler_fini(struct rv_schema_compiler *c)
 {
@@ -30,7 +338,7 @@ int rv_schema_compile(json_object *schema, const char *what, rv_schema **out, rv
     rc = rv_schema_compile_root(&c);
     if (rc < 0)
         goto done;
-    rc = rv_schema_link(&c);
+    rc = schema_link(&c);
     if (rc < 0)
         goto done;
     *out = s;

@@ -109,8 +109,6 @@ int rv_schema_nomem(struct rv_schema_compiler *c);
 
 /** Compile the document's root into c->schema->root; references are left open. */
 RV_MUST_CHECK int rv_schema_compile_root(struct rv_schema_compiler *c);
-/** Resolve each $ref, and refuse those that lead back to themselves without looking into the value. */
-RV_MUST_CHECK int rv_schema_link(struct rv_schema_compiler *c);
 
 /* --- numbers --- */
 bool rv_schema_is_integral(json_object *v); /* 1.0 is, too */
@@ -165,11 +163,8 @@ bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_pat
 /* These return false, so that a check reads "return rv_schema_fault(...)". */
 bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line);
 bool rv_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object *v); /* adds ", found ..." and ends */
-bool rv_schema_fault_expected(struct rv_schema_check *c, const struct rv_schema_path *at,
-                              const struct rv_schema_node *n, json_object *v);
 
 /* Texts. */
-void rv_schema_write_value(json_object *v, rv_buf *b);                    /* short JSON */
 void rv_schema_write_types(unsigned types, rv_buf *b);                    /* string or null */
 void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b); /* what a schema asks for, in a few words */
 

@@ -96,11 +96,11 @@ function* mutants(value, path, put) {
 
 // What a schema cannot know: names that refer to something, names that must differ, expressions, files.
 const loaderOnly = [
-  /which is no stage$/, /which is no role of models$/, /cannot (require|be after) itself$/, /duplicate agent name/,
+  /which is not a stage$/, /which is not a role of models$/, /cannot (require|be after) itself$/, /duplicate agent name/,
   /the name is reserved/, /share the output_key/, /is limited twice/, /is declared twice/, /dependency cycle/,
   /needs a model_role$/, /: "when"/, /no regular file|cannot open/, /the name of a capability is empty$/,
   /is for the reply of a model/, /must describe an object$/, /needs output_mode json/, /is a key of the model itself$/,
-  /can not be its own fallback$/, /leads back to it$/, /this model costs is not known$/, /must be at least 0\.000001/,
+  /cannot be its own fallback$/, /leads back to it$/, /this model costs is not known$/, /must be at least 0\.000001/,
   /for declared agents, and the stage has none$/, /a declared agent calls a model$/, /of a declared agent makes it$/,
   /exclude each other$/, /which no stage makes$|can have no value/,
 ];

@@ -206,7 +206,7 @@ static const struct {
     {"name: a\ncontent: c\njson_schema: {response_schema: []}", "response_schema must be a map, not list"},
     {"- a\n", "an agent document must be a map, not list"},
     {"", "an agent document must be a map, not empty"},
-    {HEAD "type: array\n", "3:7: error: agent \"a\": type can not be \"array\"\n  hint: one of: object"},
+    {HEAD "type: array\n", "3:7: error: agent \"a\": type cannot be \"array\"\n  hint: one of: object"},
     {HEAD "$defs: {}\ndefinitions: {}\n", "4:14: error: agent \"a\": it has both $defs and definitions"},
 };
 

@@ -117,7 +117,7 @@ START_TEST(a_fault_is_an_error_where_findings_are_not_wanted)
                      RV_E_INVALID);
     ck_assert_ptr_null(d);
     got = rv_kit_err_take(err);
-    ck_assert_str_eq(got, "agent \"a\": replay can not be \"skp\"  [invalid_argument]  (b.yaml:3:9)\n"
+    ck_assert_str_eq(got, "agent \"a\": replay cannot be \"skp\"  [invalid_argument]  (b.yaml:3:9)\n"
                           "  hint: did you mean \"skip\"?\n");
     free(got);
     ck_assert_int_eq(rv_agentdoc_read(RV_STR_LIT("name: a\nmodle: x\n"), "b.yaml", &d, NULL),

@@ -80,7 +80,7 @@ static const struct {
     {HEAD "resources: [{name: 'a/b'}]", "resources[0].name must be a name, not \"a/b\""},
     {NESTED "  resources: [{name: x}]", "resources[0].uri or uri_pattern is required"},
     {NESTED "  resources: [3]", "resources[0] must be a resource, not integer"},
-    {NESTED "  resources: [{uri: 'a:b?c'}]", "resources[0].uri makes the name \"a:b?c\", which is none"},
+    {NESTED "  resources: [{uri: 'a:b?c'}]", "resources[0].uri makes the name \"a:b?c\", which is not a name"},
     {NESTED "  resources: [{uri: 'a:b', name: 'x y'}]", "resources[0].name must be a name"},
     {NESTED "  resources: [{uri: 'a:b', name: x, mime: y}]", "warning: agent \"a\": resources[0].mime has no effect"},
 };

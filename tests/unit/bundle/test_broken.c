@@ -48,7 +48,7 @@ static const struct {
     {BUNDLE("{\"file\":\"p\",\"dir\":\".\",\"text\":\"name: t\\nagents: [{name: a}]\\nprompts: {p: {file: f.md}}\","
             "\"models\":{}}",
             "{\"f.md\":\"a\\u0000b\"}", "", CATALOG),
-     RV_E_INVALID, "\"f.md\" is no UTF-8 text"},
+     RV_E_INVALID, "\"f.md\" is not UTF-8 text"},
     {BUNDLE("{\"file\":\"p\",\"dir\":\".\",\"text\":\"name: t\\nagents: [{name: a}]\\nprompts: {p: {file: f.md}}\","
             "\"models\":{}}",
             "{\"f.md\":7}", "", CATALOG),

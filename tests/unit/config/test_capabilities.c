@@ -73,7 +73,7 @@ static const struct {
      PLACE "44:" OWNER "unknown key \"limits.cpu\"\n  hint: keys here: memory_mb, open_files\n"},
     {"isolation: process, limits: {memory_mb: 64, memory_mb: 65}",
      PLACE "59: error: the key \"memory_mb\" is here twice; the first one is on line 3\n  hint: remove one of them\n"},
-    {"isolation: proces", PLACE "26:" OWNER "isolation is \"proces\", which is no isolation\n"
+    {"isolation: proces", PLACE "26:" OWNER "isolation is \"proces\", which is not a valid isolation\n"
                                 "  hint: did you mean \"process\"? legal: none, process\n"},
     {"isolation: 1", PLACE "26:" OWNER "isolation must be a string, not integer\n"},
     /* limits without a process */

@@ -33,9 +33,9 @@ static const struct {
      "t.yaml:2:47: error: model \"a\": max_request_bytes is out of range\n  hint: legal: 1 to 1000000000\n"},
     /* fallbacks */
     {"name: x\nmodels: {a: {model: 'p:m', fallback: [b, a]}, bb: 'p:n'}\n",
-     "t.yaml:2:39: error: model \"a\": fallback names \"b\", which is no role of models\n"
+     "t.yaml:2:39: error: model \"a\": fallback names \"b\", which is not a role of models\n"
      "  hint: did you mean \"bb\"? roles: a, bb\n"
-     "t.yaml:2:42: error: model \"a\": it can not be its own fallback\n"},
+     "t.yaml:2:42: error: model \"a\": it cannot be its own fallback\n"},
     {"name: x\nmodels: {a: {model: 'p:m', fallback: [b]}, b: {model: 'p:n', fallback: [c]}, c: {model: 'p:o', "
      "fallback: [a]}}\n",
      "t.yaml:2:107: error: model \"c\": its fallback \"a\" leads back to it\n  hint: leave one of them out\n"},

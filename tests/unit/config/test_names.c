@@ -54,7 +54,7 @@ static const struct {
     const char *keys, *want, *want_unknown; /* where capabilities have policies, and where nothing is known */
 } policy_cases[] = {
     {"has_policies: true, policies: [c.deny]", "",
-     "t.yaml:3:46: error: agent \"a\": policies names \"c.deny\", which is no known policy\n"
+     "t.yaml:3:46: error: agent \"a\": policies names \"c.deny\", which is not a known policy\n"
      "  hint: no policies are known here: name the capability that brings them under `capabilities` (`reeve inspect` "
      "lists those that are found), or play them with --script\n"},
     {"has_policies: false", "", ""},
@@ -100,7 +100,7 @@ START_TEST(known_names_pass)
 }
 END_TEST
 
-#define NO_HOOK ", which is no known hook\n"
+#define NO_HOOK ", which is not a known hook\n"
 
 START_TEST(unknown_names_are_found_by_kind)
 {
@@ -115,22 +115,22 @@ START_TEST(unknown_names_are_found_by_kind)
            "    prompt_key: c.aks\n"
            "  - {name: b, has_llm: true, model_role: s, has_tools: true, tool_access: all, before_model: c.prae,\n"
            "     after_model: [c.post, zz], before_tool: [c.pre, c.pro], after_tool: c.past}\n",
-           "t.yaml:2:13: error: model \"r\": \"opnai\" is no known provider\n"
+           "t.yaml:2:13: error: model \"r\": \"opnai\" is not a known provider\n"
            "  hint: did you mean \"openai\"? providers: openai, scripted\n"
-           "t.yaml:2:35: error: model \"s\": \"q\" is no known provider\n"
+           "t.yaml:2:35: error: model \"s\": \"q\" is not a known provider\n"
            "  hint: providers: openai, scripted\n"
-           "t.yaml:5:21: error: agent \"a\": allowed_tools names \"read_fil\", which is no known tool\n"
+           "t.yaml:5:21: error: agent \"a\": allowed_tools names \"read_fil\", which is not a known tool\n"
            "  hint: did you mean \"read_file\"? tools: read_file, search_files\n"
-           "t.yaml:6:16: error: agent \"a\": policies names \"c.dney\", which is no known policy\n"
+           "t.yaml:6:16: error: agent \"a\": policies names \"c.dney\", which is not a known policy\n"
            "  hint: did you mean \"c.deny\"? policies: c.allow, c.deny\n"
            "t.yaml:7:18: error: agent \"a\": pre_process names \"c.prae\"" NO_HOOK
            "  hint: did you mean \"c.pre\"? hooks: c.post, c.pre\n"
            "t.yaml:8:19: error: agent \"a\": post_process names \"zzzzzzzz\"" NO_HOOK "  hint: hooks: c.post, c.pre\n"
-           "t.yaml:9:19: error: agent \"a\": mock_handler names \"c.mok\", which is no known mock handler\n"
+           "t.yaml:9:19: error: agent \"a\": mock_handler names \"c.mok\", which is not a known mock handler\n"
            "  hint: did you mean \"c.mock\"? mock handlers: c.mock, c.other\n"
-           "t.yaml:10:23: error: agent \"a\": routing_function names \"c.rute\", which is no known routing function\n"
+           "t.yaml:10:23: error: agent \"a\": routing_function names \"c.rute\", which is not a known routing function\n"
            "  hint: did you mean \"c.route\"? routing functions: c.route, c.way\n"
-           "t.yaml:11:17: error: agent \"a\": prompt_key names \"c.aks\", which is no known prompt\n"
+           "t.yaml:11:17: error: agent \"a\": prompt_key names \"c.aks\", which is not a known prompt\n"
            "  hint: did you mean \"c.ask\"? prompts: c.ask, c.tell\n"
            "t.yaml:12:94: error: agent \"b\": before_model names \"c.prae\"" NO_HOOK
            "  hint: did you mean \"c.pre\"? hooks: c.post, c.pre\n"

@@ -24,7 +24,7 @@ static const struct {
      "t.yaml:2:35: error: agent \"a\": output_schema is for the reply of a model, and has_llm is not set\n"
      "  hint: set has_llm, or leave it out\n"},
     {AGENT("output_via: nativ, output_schema: {type: object}"),
-     "t.yaml:3:57: error: agent \"a\": output_via is \"nativ\", which is no way to structured output\n"
+     "t.yaml:3:57: error: agent \"a\": output_via is \"nativ\", which is not a valid way to structured output\n"
      "  hint: did you mean \"native\"? legal: auto, native, tool, prompt\n"},
     {AGENT("output_via: tool"),
      "t.yaml:3:57: warning: agent \"a\": output_via says how to come to an output that nothing describes\n"

@@ -31,7 +31,7 @@ static const struct {
     {"4.1", HEAD "  - {name: a, has_llm: true, model_role: 5}\n",
      "t.yaml:3:42: error: agent \"a\": model_role must be a string, not integer 5\n  hint: put it in quotes: \"5\"\n"},
     {"4.1", "models: {defualt: 'a:b'}\n" HEAD "  - {name: a, has_llm: true, model_role: default}\n",
-     "t.yaml:4:42: error: agent \"a\": model_role names \"default\", which is no role of models\n"
+     "t.yaml:4:42: error: agent \"a\": model_role names \"default\", which is not a role of models\n"
      "  hint: did you mean \"defualt\"? roles: defualt\n"},
     {"4.1", HEAD "  - {name: a, has_llm: true, model_role: anything}\n",
      ""}, /* no models at all: a script may answer */
@@ -48,7 +48,7 @@ static const struct {
     /* Proves 4.3/5: A rule leads to a stage, end, clarification or confirmation
      * Proves W21 */
     {"4.3/5", HEAD "  - name: plan\n    routing_rules: [{condition: a, value: 1, target: plna}]\n",
-     "t.yaml:4:54: error: agent \"plan\": rule 1 has the target \"plna\", which is no stage\n"
+     "t.yaml:4:54: error: agent \"plan\": rule 1 has the target \"plna\", which is not a stage\n"
      "  hint: did you mean \"plan\"? targets: plan, end, clarification, confirmation\n"},
     {"4.3/5",
      HEAD "  - name: a\n    routing_rules:\n      - {condition: a, value: 1, target: end}\n"
@@ -58,22 +58,22 @@ static const struct {
     /* row 6 */
     /* Proves 4.3/6: default_next is empty or such a target */
     {"4.3/6", HEAD "  - {name: planner}\n  - name: plan\n    default_next: exectuor\n  - {name: executor}\n",
-     "t.yaml:5:19: error: agent \"plan\": default_next names \"exectuor\", which is no stage\n"
+     "t.yaml:5:19: error: agent \"plan\": default_next names \"exectuor\", which is not a stage\n"
      "  hint: did you mean \"executor\"? targets: planner, plan, executor, end, clarification, confirmation\n"},
     {"4.3/6", HEAD "  - {name: a, default_next: __end__}\n",
-     "t.yaml:3:29: error: agent \"a\": default_next names \"__end__\", which is no stage\n"
+     "t.yaml:3:29: error: agent \"a\": default_next names \"__end__\", which is not a stage\n"
      "  hint: targets: a, end, clarification, confirmation\n"},
     /* row 7 */
     /* Proves 4.3/7: requires names known stages and never the agent itself */
     {"4.3/7", HEAD "  - {name: a, requires: [b]}\n",
-     "t.yaml:3:26: error: agent \"a\": requires names \"b\", which is no stage\n  hint: stages: a\n"},
+     "t.yaml:3:26: error: agent \"a\": requires names \"b\", which is not a stage\n  hint: stages: a\n"},
     {"4.3/7", HEAD "  - {name: a, requires: [end]}\n",
-     "t.yaml:3:26: error: agent \"a\": requires names \"end\", which is no stage\n  hint: stages: a\n"},
+     "t.yaml:3:26: error: agent \"a\": requires names \"end\", which is not a stage\n  hint: stages: a\n"},
     {"4.3/7", HEAD "  - {name: a, requires: [a]}\n", "t.yaml:3:26: error: agent \"a\": it cannot require itself\n"},
     /* row 8 */
     /* Proves 4.3/8: after names known stages and never the agent itself */
     {"4.3/8", HEAD "  - {name: a}\n  - {name: b, after: [a, c]}\n",
-     "t.yaml:4:26: error: agent \"b\": after names \"c\", which is no stage\n  hint: stages: a, b\n"},
+     "t.yaml:4:26: error: agent \"b\": after names \"c\", which is not a stage\n  hint: stages: a, b\n"},
     {"4.3/8", HEAD "  - {name: a, after: [a]}\n", "t.yaml:3:23: error: agent \"a\": it cannot be after itself\n"},
     /* error_next */
     /* Proves 4.3/error_next: error_next is empty or such a target
@@ -84,23 +84,23 @@ static const struct {
      * Proves W19: Error routes, resume stages, edge limits, output keys and reserved names are checked at load
      * Proves 4.2/resume, 10/validation */
     {"W19", HEAD "  - {name: a, error_next: b}\n",
-     "t.yaml:3:27: error: agent \"a\": error_next names \"b\", which is no stage\n"
+     "t.yaml:3:27: error: agent \"a\": error_next names \"b\", which is not a stage\n"
      "  hint: targets: a, end, clarification, confirmation\n"},
     {"W19", HEAD "  - {name: a, error_next: end}\n", ""},
     /* resume stages */
     {"W19", "clarification_resume_stage: end\n" HEAD "  - {name: a}\n",
-     "t.yaml:1:29: error: clarification_resume_stage names \"end\", which is no stage\n  hint: stages: a\n"},
+     "t.yaml:1:29: error: clarification_resume_stage names \"end\", which is not a stage\n  hint: stages: a\n"},
     {"W19", "confirmation_resume_stage: b\n" HEAD "  - {name: a}\n",
-     "t.yaml:1:28: error: confirmation_resume_stage names \"b\", which is no stage\n  hint: stages: a\n"},
+     "t.yaml:1:28: error: confirmation_resume_stage names \"b\", which is not a stage\n  hint: stages: a\n"},
     {"W19", "agent_review_resume_stage: b\nagent_review_reject_stage: c\n" HEAD "  - {name: a}\n",
-     "t.yaml:1:28: error: agent_review_resume_stage names \"b\", which is no stage\n  hint: stages: a\n"
-     "t.yaml:2:28: error: agent_review_reject_stage names \"c\", which is no stage\n  hint: stages: a\n"},
+     "t.yaml:1:28: error: agent_review_resume_stage names \"b\", which is not a stage\n  hint: stages: a\n"
+     "t.yaml:2:28: error: agent_review_reject_stage names \"c\", which is not a stage\n  hint: stages: a\n"},
     {"W19", "clarification_resume_stage: ''\n" HEAD "  - {name: a}\n", ""},
     /* edge limits */
     {"W19", HEAD "  - {name: a}\nedge_limits: [{from: a, to: end, max_count: 1}]\n",
-     "t.yaml:4:29: error: edge limit: to names \"end\", which is no stage\n  hint: stages: a\n"},
+     "t.yaml:4:29: error: edge limit: to names \"end\", which is not a stage\n  hint: stages: a\n"},
     {"W19", HEAD "  - {name: a}\nedge_limits: [{from: b, to: a, max_count: 1}]\n",
-     "t.yaml:4:22: error: edge limit: from names \"b\", which is no stage\n  hint: stages: a\n"},
+     "t.yaml:4:22: error: edge limit: from names \"b\", which is not a stage\n  hint: stages: a\n"},
     {"W19", HEAD "  - {name: a}\nedge_limits: [{from: a, to: a, max_count: 0}]\n",
      "t.yaml:4:43: error: edge limit: max_count must be at least 1, not 0\n"
      "  hint: the nearest legal value is 1\n"},
@@ -175,7 +175,8 @@ static const struct {
     {"W40", HEAD "  - {name: a, max_retrys: 1}\n",
      "t.yaml:3:15: error: agent \"a\": unknown key \"max_retrys\"\n  hint: did you mean \"max_retries\"?\n"},
     {"W40", HEAD "  - {name: a, join_strategy: both}\n",
-     "t.yaml:3:30: error: agent \"a\": join_strategy is \"both\", which is no join strategy\n  hint: legal: all, "
+     "t.yaml:3:30: error: agent \"a\": join_strategy is \"both\", which is not a valid join strategy\n  hint: legal: "
+     "all, "
      "any\n"},
     {"W40", HEAD "  - {name: a, has_llm: 'true'}\n",
      "t.yaml:3:24: error: agent \"a\": has_llm must be a boolean, not string \"true\"\n"
@@ -266,13 +267,13 @@ START_TEST(all_faults_come_in_one_pass)
         "  - {name: a, defualt_next: a}\nedge_limits: [{from: yy, to: a, max_count: 1}]\n",
         "t.yaml:2:16: error: pipeline \"x\": max_llm_calls must be at least 1, not 0\n"
         "  hint: left out, it is 10\n"
-        "t.yaml:4:29: error: agent \"a\": default_next names \"zz\", which is no stage\n"
+        "t.yaml:4:29: error: agent \"a\": default_next names \"zz\", which is not a stage\n"
         "  hint: targets: a, a, end, clarification, confirmation\n"
-        "t.yaml:4:44: error: agent \"a\": requires names \"qq\", which is no stage\n  hint: stages: a, a\n"
+        "t.yaml:4:44: error: agent \"a\": requires names \"qq\", which is not a stage\n  hint: stages: a, a\n"
         "t.yaml:5:12: error: duplicate agent name \"a\"; the first one is on line 4\n"
         "  hint: give each agent a name of its own\n"
         "t.yaml:5:15: error: agent \"a\": unknown key \"defualt_next\"\n  hint: did you mean \"default_next\"?\n"
-        "t.yaml:6:22: error: edge limit: from names \"yy\", which is no stage\n  hint: stages: a, a\n");
+        "t.yaml:6:22: error: edge limit: from names \"yy\", which is not a stage\n  hint: stages: a, a\n");
 }
 END_TEST
 

@@ -19,8 +19,8 @@ START_TEST(another_indirection_is_a_mistake)
     struct loaded l =
         load_with_secret("name: t\ncapabilities: [{name: c, config: {k: \"${evn:HOME}\", o: \"${HOME}\"}}]\n");
 
-    ck_assert_ptr_nonnull(strstr(l.findings, "\"${evn:\" is no known indirection"));
-    ck_assert_ptr_nonnull(strstr(l.findings, "\"${HOME}\" is no known indirection"));
+    ck_assert_ptr_nonnull(strstr(l.findings, "\"${evn:\" is not a known indirection"));
+    ck_assert_ptr_nonnull(strstr(l.findings, "\"${HOME}\" is not a known indirection"));
     ck_assert_ptr_nonnull(strstr(l.findings, "hint: write ${env:NAME} or ${file:path}"));
     loaded_fini(&l);
 }
@@ -91,7 +91,7 @@ static const struct {
      "t.yaml:2:13: error: the environment variable \"RV_TEST_MISSING\" is not set\n"
      "  hint: set it; a model with \"optional: true\" is left out while it is not set\n"},
     {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${env:NO GOOD}\"}}\n",
-     "t.yaml:2:35: error: \"NO GOOD\" is no name of an environment variable\n  hint: write ${env:NAME}\n"},
+     "t.yaml:2:35: error: \"NO GOOD\" is not the name of an environment variable\n  hint: write ${env:NAME}\n"},
     {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${env:OPEN\"}}\n", "t.yaml:2:35: error: \"${\" without \"}\"\n"},
     {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${file:nowhere}\"}}\n",
      "t.yaml:2:35: error: ${file:}: cannot open \"nowhere\": No such file or directory\n"},

@@ -36,7 +36,7 @@ static const struct {
     {"name: x\nprompts: {a: {file: nowhere/x.md}}\n",
      "t.yaml:2:21: error: prompt \"a\": cannot open \"nowhere/x.md\": No such file or directory\n"},
     {"name: x\nprompts: {a: {file: /dev/zero}}\n",
-     "t.yaml:2:21: error: prompt \"a\": \"/dev/zero\" is no regular file\n"},
+     "t.yaml:2:21: error: prompt \"a\": \"/dev/zero\" is not a regular file\n"},
     {"name: x\nagents: [{name: s, prompt_key: a}]\nprompts:\n  a: |\n    Hi {{raw_input}}\n    and {{oops.x}} "
      "{{s.y}}\n",
      "t.yaml:6:9: error: prompt \"a\": {{oops.x}} can have no value: nothing is called \"oops\"\n"
@@ -60,7 +60,7 @@ static const struct {
      "t.yaml:2:19: error: capability: \"name\" or \"path\" is required\n"
      "t.yaml:2:23: error: capability \"a\": \"name\" and \"path\" exclude each other\n"
      "t.yaml:2:43: error: capability: the name of a capability is empty\n"
-     "t.yaml:2:76: error: capability \"c\": isolation is \"jail\", which is no isolation\n"
+     "t.yaml:2:76: error: capability \"c\": isolation is \"jail\", which is not a valid isolation\n"
      "  hint: legal: none, process\n"},
     /* execution (4.6, W23) */
     {"name: x\nexecution: {max_plan_steps: many}\n",
@@ -71,42 +71,43 @@ static const struct {
      "  hint: left out, it is 120\n"
      "t.yaml:2:43: error: pipeline \"x\": execution.tool_timeout must be a number, not string \"3\"\n"
      "  hint: write the number without quotes\n"
-     "t.yaml:2:59: error: pipeline \"x\": execution.log_level is \"Loud\", which is no log level\n"
+     "t.yaml:2:59: error: pipeline \"x\": execution.log_level is \"Loud\", which is not a log level\n"
      "  hint: legal: TRACE, DEBUG, INFO, WARN, ERROR, OFF\n"
      "t.yaml:2:90: error: pipeline \"x\": execution.clarification_threshold must be at most 1, not 2\n"
      "  hint: left out, it is 0.7\n"},
     /* state and lists of output keys */
     {"name: x\nagents: [{name: a}]\nstate: [{key: a}, {key: a}, {key: b}, {key: a, merge: add}]\n",
      "t.yaml:3:19: error: state field \"a\" is declared twice; the first time on line 3\n  hint: keep one of them\n"
-     "t.yaml:3:29: warning: state field \"b\" is no stage's output key, so nothing is gathered in it\n"
+     "t.yaml:3:29: warning: state field \"b\" is not the output key of a stage, so nothing is gathered in it\n"
      "t.yaml:3:39: error: state field \"a\" is declared twice; the first time on line 3\n  hint: keep one of them\n"
-     "t.yaml:3:55: error: state field: merge is \"add\", which is no way to merge\n"
+     "t.yaml:3:55: error: state field: merge is \"add\", which is not a valid way to merge\n"
      "  hint: legal: replace, append, merge_dict\n"},
     {"name: x\nagents: [{name: a, plan_from: q}]\nretry_clear: [a, b]\nresponse: {output_key: c}\n",
-     "t.yaml:2:31: warning: agent \"a\": plan_from names \"q\", which is no stage's output key\n"
-     "t.yaml:3:18: warning: retry_clear names \"b\", which is no stage's output key\n"
-     "t.yaml:4:24: warning: response.output_key names \"c\", which is no stage's output key\n"},
+     "t.yaml:2:31: warning: agent \"a\": plan_from names \"q\", which is not the output key of a stage\n"
+     "t.yaml:3:18: warning: retry_clear names \"b\", which is not the output key of a stage\n"
+     "t.yaml:4:24: warning: response.output_key names \"c\", which is not the output key of a stage\n"},
     /* tests */
     {"name: x\nagents: [{name: a}]\ntests:\n  - expect: {visited: [a, b], status: done, errors: [{agent: c}], output: "
      "{d: 1}}\n"
      "  - {name: t, expect: {errors: -1, response_contains: 1, interrupt: pause}, input: {text: hi}, mode: fast}\n"
      "  - {name: u, script: 5}\n",
      "t.yaml:4:5: error: test: name is required\n"
-     "t.yaml:4:27: error: test \"\": expect.visited names \"b\", which is no stage\n  hint: stages: a\n"
-     "t.yaml:4:39: error: test: expect.status is \"done\", which is no run status\n"
+     "t.yaml:4:27: error: test \"\": expect.visited names \"b\", which is not a stage\n  hint: stages: a\n"
+     "t.yaml:4:39: error: test: expect.status is \"done\", which is not a valid run status\n"
      "  hint: legal: ready, running, completed, interrupted, terminated, failed, cancelled\n"
-     "t.yaml:4:62: error: test \"\": expect.errors names \"c\", which is no stage\n  hint: stages: a\n"
-     "t.yaml:4:76: warning: test \"\": expect.output names \"d\", which is no stage's output key\n"
+     "t.yaml:4:62: error: test \"\": expect.errors names \"c\", which is not a stage\n  hint: stages: a\n"
+     "t.yaml:4:76: warning: test \"\": expect.output names \"d\", which is not the output key of a stage\n"
      "t.yaml:5:32: error: test \"t\": expect.errors must be a count or a list of maps, not integer -1\n"
      "t.yaml:5:55: error: test \"t\": expect.response_contains must be a string or a list of strings, not integer 1\n"
-     "t.yaml:5:69: error: test \"t\": expect.interrupt is \"pause\", which is no interrupt kind\n"
+     "t.yaml:5:69: error: test \"t\": expect.interrupt is \"pause\", which is not a valid interrupt kind\n"
      "  hint: legal: clarification, confirmation, agent_review, checkpoint, resource_exhausted, timeout, system_error\n"
      "t.yaml:5:85: error: test \"t\": unknown key \"input.text\"\n"
      "  hint: keys here: raw_input, user_id, session_id, metadata\n"
-     "t.yaml:5:102: error: test \"t\": mode is \"fast\", which is no run mode\n  hint: legal: sequential, parallel\n"
+     "t.yaml:5:102: error: test \"t\": mode is \"fast\", which is not a valid run mode\n  hint: legal: sequential, "
+     "parallel\n"
      "t.yaml:6:23: error: test \"u\": script must be a path or a map, not integer 5\n"},
     {"name: x\ntests: [{name: t, script: nowhere.yaml}]\n",
-     "t.yaml:2:27: warning: test \"t\": the script \"nowhere.yaml\" can not be found\n"
+     "t.yaml:2:27: warning: test \"t\": the script \"nowhere.yaml\" cannot be found\n"
      "  hint: paths start at the pipeline's folder\n"},
 };
 

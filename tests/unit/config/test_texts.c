@@ -79,8 +79,8 @@ static const struct {
     const char *says;
 } bad_files[] = {
     {{NULL, 0}, "prompt \"x\": there is no \"d/x.md\""},
-    {{"a\0b", 3}, "prompt \"x\": \"d/x.md\" is no UTF-8 text"},
-    {{"\xff", 1}, "prompt \"x\": \"d/x.md\" is no UTF-8 text"},
+    {{"a\0b", 3}, "prompt \"x\": \"d/x.md\" is not UTF-8 text"},
+    {{"\xff", 1}, "prompt \"x\": \"d/x.md\" is not UTF-8 text"},
     {{too_large, sizeof too_large}, "prompt \"x\": \"d/x.md\" has 1048577 bytes (the limit is 1048576)"},
     {{"{{open", 6}, "d/x.md:1:1: error: prompt \"x\""},
 };

@@ -57,13 +57,13 @@ static const struct {
     {"name: x\nagents: [{agent: ok, structured_output: maybe, child_text: kid}]\n",
      "t.yaml:2:41: error: agent \"ok\": structured_output must be a boolean, not string \"maybe\"\n"
      "  hint: booleans are written true and false\n"
-     "t.yaml:2:60: error: agent \"ok\": child_text is \"kid\", which is no choice of what is heard\n"
+     "t.yaml:2:60: error: agent \"ok\": child_text is \"kid\", which is not a valid choice of what is heard\n"
      "  hint: legal: child, parent, both, final\n"},
     {"name: x\nagents: [{agent: 'two words', name: s}]\n",
-     "t.yaml:2:18: error: agent \"s\": agent is \"two words\", which is no name of one\n"
+     "t.yaml:2:18: error: agent \"s\": agent is \"two words\", which is not the name of an agent\n"
      "  hint: a name is one word of letters, digits, \"-\", \"_\" and \".\"\n"},
     {"name: x\nagents: [{agent: '', name: s}]\n",
-     "t.yaml:2:18: error: agent \"s\": agent is \"\", which is no name of one\n"
+     "t.yaml:2:18: error: agent \"s\": agent is \"\", which is not the name of an agent\n"
      "  hint: a name is one word of letters, digits, \"-\", \"_\" and \".\"\n"},
     {"name: x\nagents: [{agent: 1}, {agent: ok, name: ''}, {}]\n",
      "t.yaml:2:18: error: agent: agent must be a string, not integer 1\n  hint: put it in quotes: \"1\"\n"
@@ -78,7 +78,7 @@ static const struct {
      "t.yaml:3:25: error: pipeline \"x\": max_delegation_repeats must be at least 1, not 0\n"
      "  hint: left out, it is 2\n"},
     {"name: x\nagents: [{agent: ok, model_role: bigg}]\nmodels: {big: scripted}\n",
-     "t.yaml:2:34: error: agent \"ok\": model_role names \"bigg\", which is no role of models\n"
+     "t.yaml:2:34: error: agent \"ok\": model_role names \"bigg\", which is not a role of models\n"
      "  hint: did you mean \"big\"? roles: big\n"},
 };
 
@@ -191,14 +191,14 @@ static const struct {
     const char *agents, *want;
 } names[] = {
     {"[{agent: tooled}]",
-     "tooled.yaml:4:23: error: agent \"tooled\": allowed_tools names \"c\", which is no known tool\n"
+     "tooled.yaml:4:23: error: agent \"tooled\": allowed_tools names \"c\", which is not a known tool\n"
      "  hint: tools: a, b, send\n"},
     {"[{agent: chain}]",
-     "chain.yaml:6:15: error: agent \"chain\": chained_tool names \"sedn\", which is no known tool\n"
+     "chain.yaml:6:15: error: agent \"chain\": chained_tool names \"sedn\", which is not a known tool\n"
      "  hint: did you mean \"send\"? tools: a, b, send\n"},
     {"[{name: m, has_llm: true, has_tools: true, model_role: default, allowed_tools: [ask_agent]}]", ""},
     {"[{name: m, has_tools: true, allowed_tools: [ask_agent]}]",
-     "t.yaml:2:53: error: agent \"m\": allowed_tools names \"ask_agent\", which is no known tool\n"
+     "t.yaml:2:53: error: agent \"m\": allowed_tools names \"ask_agent\", which is not a known tool\n"
      "  hint: tools: a, b, send\n"},
 };
 

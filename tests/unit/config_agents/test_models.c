@@ -153,8 +153,9 @@ START_TEST(a_provider_that_is_not_known_is_said_in_the_document)
 
     rv_pipeline_check_names(b.p, &known, findings);
     rv_findings_write_text(findings, false, &out);
-    ck_assert_str_eq(rv_buf_cstr(&out), "rare.yaml:4:8: error: model \"agent:rare\": \"nobody\" is no known provider\n"
-                                        "  hint: providers: anthropic, openai, scripted\n");
+    ck_assert_str_eq(rv_buf_cstr(&out),
+                     "rare.yaml:4:8: error: model \"agent:rare\": \"nobody\" is not a known provider\n"
+                     "  hint: providers: anthropic, openai, scripted\n");
     rv_buf_fini(&out);
     rv_findings_free(findings);
     bound_fini(&b);

@@ -18,9 +18,10 @@ static const struct {
     {"models: {a: [{text: x, json: 1}]}", "s.yaml:1:14: error: model reply \"a\": says its reply in more than one way"},
     {"models: {a: [{txt: x}]}",
      "s.yaml:1:15: error: model reply \"a\": unknown key \"txt\"\n  hint: did you mean \"text\"?"},
-    {"models: {a: [{error: {kind: rate_limit}}]}", "s.yaml:1:29: error: model reply \"a\": error.kind is "
-                                                   "\"rate_limit\", which is no model error kind\n  hint: did you mean "
-                                                   "\"rate_limited\"?"},
+    {"models: {a: [{error: {kind: rate_limit}}]}",
+     "s.yaml:1:29: error: model reply \"a\": error.kind is "
+     "\"rate_limit\", which is not a valid model error kind\n  hint: did you mean "
+     "\"rate_limited\"?"},
     {"models: {a: [{error: {kind: timeout, status: 9}}]}",
      "s.yaml:1:46: error: model reply \"a\": error.status must be at least 100"},
     {"models: {a: [{error: 3}]}",
@@ -66,7 +67,7 @@ static const struct {
     {"stages: {a: [{}]}", "s.yaml:1:14: error: stage entry \"a\": says nothing"},
     {"stages: {a: [{output: 3}]}", "s.yaml:1:23: error: stage entry \"a\": output must be a map, not integer 3"},
     {"stages: {a: [{outcome: fine}]}",
-     "s.yaml:1:24: error: stage entry \"a\": outcome is \"fine\", which is no outcome"},
+     "s.yaml:1:24: error: stage entry \"a\": outcome is \"fine\", which is not a valid outcome"},
     {"stages: {a: [{raise: {question: x}}]}", "s.yaml:1:22: error: stage entry \"a\": raise.kind is required"},
     {"stages: {a: [{error: {type: Oops, message: x}}]}",
      "s.yaml:1:29: error: stage entry \"a\": error.type is \"Oops\""},
@@ -76,11 +77,12 @@ static const struct {
     {"tools: {t: [{result: {}, error: x}]}", "s.yaml:1:13: error: tool entry \"t\": has both a result and an error"},
     {"tools: [{result: {}}]", "s.yaml:1:9: error: script: an entry of a flat list of tools needs `tool`"},
     {"tools: {t: {risk: harmless, calls: [{result: {}}]}}",
-     "s.yaml:1:19: error: tool \"t\": risk is \"harmless\", which is no risk level"},
+     "s.yaml:1:19: error: tool \"t\": risk is \"harmless\", which is not a valid risk level"},
     {"tools: {t: {risk: write}}", "s.yaml:1:12: error: tool \"t\": calls is required"},
     {"tools: {t: {input_schema: {type: 7}, calls: [{result: {}}]}}", "s.yaml:1:27: error: schema of t: /type: "},
     {"answers: {text: x}", "s.yaml:1:10: error: script: answers must be a list of answers"},
-    {"answers: [{decision: maybe}]", "s.yaml:1:22: error: answer: decision is \"maybe\", which is no decision"},
+    {"answers: [{decision: maybe}]",
+     "s.yaml:1:22: error: answer: decision is \"maybe\", which is not a valid decision"},
     {"answers: [{approved: 1}]", "s.yaml:1:22: error: answer: approved must be a boolean"},
     {"repeat: never", "s.yaml:1:9: error: script: repeat must be a boolean"},
 };

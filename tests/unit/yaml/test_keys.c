@@ -120,7 +120,7 @@ static const struct {
     {"{name: b, share: .nan}", "t.yaml:1:18: error: thing \"x\": share must be a finite number, not .nan\n"},
     {"{name: b, share: .inf}", "t.yaml:1:18: error: thing \"x\": share must be at most 1, not .inf\n"
                                "  hint: left out, it is 0.5\n"},
-    {"{name: b, mode: paralel}", "t.yaml:1:17: error: thing \"x\": mode is \"paralel\", which is no run mode\n"
+    {"{name: b, mode: paralel}", "t.yaml:1:17: error: thing \"x\": mode is \"paralel\", which is not a valid run mode\n"
                                  "  hint: did you mean \"parallel\"? legal: sequential, parallel\n"},
     {"{name: b, tags: x}", "t.yaml:1:17: error: thing \"x\": tags must be a list of strings, not string \"x\"\n"
                            "  hint: write a list: [a, b]\n"},

@@ -22,11 +22,11 @@ static const struct {
     {"a: &x [*x]\n", "t.yaml:1:8: error: the alias \"*x\" stands inside the value it refers to\n"},
     {"a: *gone\n", "t.yaml:1:4: error: no anchor \"&gone\" for this alias\n"
                    "  hint: an anchor is written \"&name\" before the value, above its first use\n"},
-    {"&k a: 1\n*k : 2\n", "t.yaml:1:1: error: an alias can not be a key\n"},
+    {"&k a: 1\n*k : 2\n", "t.yaml:1:1: error: an alias cannot be a key\n"},
     {"a: 1\n---\nb: 2\n", "t.yaml:2:1: error: the file has a second document\n"
                           "  hint: remove the \"---\" and what follows\n"},
-    {"[a]: 1\n", "t.yaml:1:1: error: a list can not be a key\n"},
-    {"{a: 1}: 1\n", "t.yaml:1:1: error: a map can not be a key\n"},
+    {"[a]: 1\n", "t.yaml:1:1: error: a list cannot be a key\n"},
+    {"{a: 1}: 1\n", "t.yaml:1:1: error: a map cannot be a key\n"},
     {"? \n: 1\n", "t.yaml:1:2: error: a key is missing before \":\"\n"},
     {"a: \"x\\0y\"\n", "t.yaml:1:4: error: the string has a NUL character\n"},
     /* several at once */
@@ -39,7 +39,7 @@ static const struct {
     /* syntax */
     {"a:\n\tb: 1\n", "t.yaml:2:1: error: a tab stands where indentation is expected\n"
                      "  hint: indent with blanks; YAML allows no tabs there\n"},
-    {"a: @b\n", "t.yaml:1:4: error: a value can not begin with \"@\"\n  hint: put the value in quotes\n"},
+    {"a: @b\n", "t.yaml:1:4: error: a value cannot begin with \"@\"\n  hint: put the value in quotes\n"},
     {"a: b: c\n", "t.yaml:1:5: error: a \":\" is not allowed here\n"
                   "  hint: put a value that contains \": \" in quotes, or check the indentation of this line\n"},
     {"a: 1\nb\nc: 2\n", "t.yaml:3:1: error: a \":\" is missing after a key (in what began on line 2)\n"
@@ -55,7 +55,7 @@ static const struct {
      "t.yaml:3:2: error: this line fits no map or list that is open here (in what began on line 1)\n"
      "  hint: it must be indented exactly as the lines it belongs to; a quoted value must end "
      "where its quote does\n"},
-    {"a: | x\n  y\n", "t.yaml:1:6: error: something follows that can not stand behind \"|\" or \">\"\n"
+    {"a: | x\n  y\n", "t.yaml:1:6: error: something follows that cannot stand behind \"|\" or \">\"\n"
                       "  hint: begin the text on the next line\n"},
     {"a: 1\nb: \x01\n", "t.yaml:2:4: error: control characters are not allowed\n"},
     /* libyaml's own mark is 1:1 here */
