@@ -122,6 +122,8 @@ struct rv_event {
                                  model calls under way, [{call_id, text}], or empty */
     const char *error_type;   /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
     rv_str error;             /* failed: text */
+    const char *code;         /* failed: a word of enum rv_failure; NULL: by error type and kind */
+    rv_err **causes;          /* failed: for --debug; no journal has them. The core may take them, and leaves NULL */
     bool retryable;           /* failed: a repeat may help */
     bool unknown;             /* TOOL_DONE: the caller died and it is unknown whether the tool ran; a person decides */
     struct rv_llm_answer llm; /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
@@ -139,7 +141,8 @@ enum rv_rules {
     RV_RULES_NEWEST = 0, /* of a run that begins now */
     RV_RULES_1 = 1,      /* of journals that name none */
     RV_RULES_2 = 2,
-    RV_RULES_LAST = RV_RULES_2,
+    RV_RULES_3 = 3, /* failures have codes */
+    RV_RULES_LAST = RV_RULES_3,
 };
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */
@@ -167,6 +170,7 @@ struct rv_visit_shared {
     int64_t deadline_us;                        /* of a delegated agent; 0: none of its own */
     bool is_muted;                              /* of a delegated agent: people are not shown its words */
     const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
+    rv_err *failure; /* of the root: why the last visit failed, with the lines of reeve that found it; owned; or NULL */
 };
 void rv_visit_shared_fini(struct rv_visit_shared *s); /* of the root; no visit is left then */
 

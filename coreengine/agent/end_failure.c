@@ -35,6 +35,9 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
         if (named < 0)
             return named;
     }
+    rv_err_free(rv_visit_root(v->shared)->failure);
+    rv_visit_root(v->shared)->failure = v->failure;
+    v->failure = NULL;
     v->result.end = RV_VISIT_FAILED;
     v->result.outcome = RV_OUTCOME_ERROR;
     v->result.error_text = v->error_text;
@@ -43,7 +46,8 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.next = cancelled ? RV_TARGET_NONE : to;
     int rc = failed_in == PHASE_CHAIN ? 0 : rv_end_restore(v, err); /* the output of a chain stands */
     if (rc == 0)
-        rc = rv_envelope_add_error(v->env, name, text, type, v->now_us, err);
+        rc = rv_envelope_add_error(v->env, name, text, type, v->shared->rules >= RV_RULES_3 ? v->code : RV_FAILURE_NONE,
+                                   v->now_us, err);
     if (rc == 0)
         rc = rv_end_record(v, RV_HISTORY_ERROR, out, err);
     const char *next = v->result.next == RV_TARGET_NONE ? NULL : rv_pipeline_target_name(v->shared->pipeline, to);

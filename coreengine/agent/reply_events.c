@@ -58,6 +58,7 @@ void rv_reply_emit(rv_visit *v, const struct rv_event *ev, json_object *calls, i
         rv_jw_kv_text(&w, "error_type", ev->error_type ? ev->error_type : "LLMError");
         if (ev->llm.error_kind >= 0)
             rv_jw_kv_text(&w, "error_kind", rv_llm_error_text((enum rv_llm_error)ev->llm.error_kind));
+        rv_visit_write_code(v, rv_event_failure(ev), &w);
         rv_jw_kv_str(&w, "error", ev->error);
         if (ev->reply.len && rv_utf8_valid(ev->reply, NULL))
             rv_visit_preview(&w, "partial", ev->reply);

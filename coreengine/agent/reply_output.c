@@ -43,8 +43,8 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
 }
 
 /* Takes cause. */
-static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err *cause, struct rv_effects *out,
-                  rv_err **err)
+static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, enum rv_failure code, rv_err *cause,
+                  struct rv_effects *out, rv_err **err)
 {
     if (rv_err_is(cause, RV_E_NOMEM))
         return rv_visit_fail_cause(v, "ValidationError", cause, err);
@@ -54,7 +54,9 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv
                          "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
                          v->agent->name, (long long)v->model.repairs, (long long)v->agent->limits.max_repairs);
         RV_IGNORE(rc, "the error carries it");
-        return rv_visit_fail_cause(v, "ParseError", cause, err);
+        rc = rv_visit_fail_cause(v, "ParseError", cause, err);
+        v->code = code;
+        return rc;
     }
     v->model.repairs++;
     rv_reply_emit_repair(v, rv_err_text(cause), out);
@@ -75,6 +77,7 @@ int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *cal
 {
     const struct rv_str_list *need = &v->agent->output.required_fields;
     json_object *given = rv_reply_output_call(calls), *value = NULL;
+    enum rv_failure code = RV_FAILURE_OUTPUT_UNREADABLE;
     rv_err *cause = NULL;
 
     int rc = given ? rv_reply_arguments(v, rv_reply_call_text(given, "arguments"), &value, &cause)
@@ -90,8 +93,10 @@ int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *cal
         v->model.final_calls = given ? json_object_get(calls) : NULL;
         return given ? rv_messages_tell_apart(v, calls, err) : 0;
     }
+    if (value)
+        code = rv_output_lacks_field(v, value) ? RV_FAILURE_OUTPUT_MISSING_FIELD : RV_FAILURE_OUTPUT_INVALID;
     json_object_put(value);
-    return repair(v, ev, calls, cause, out, err);
+    return repair(v, ev, calls, code, cause, out, err);
 }
 
 /* The reader of the error wants to see what the model said instead, and how often it was asked. */

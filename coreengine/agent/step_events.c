@@ -75,6 +75,7 @@ void rv_step_tell(rv_visit *v, size_t index, json_object *entry, int64_t call_id
 {
     const char *status = NULL, *text = NULL;
     char scratch[48];
+    enum rv_failure code;
     json_object *data = NULL;
     int64_t ms = 0;
     rv_jw w;
@@ -92,8 +93,13 @@ void rv_step_tell(rv_visit *v, size_t index, json_object *entry, int64_t call_id
     rv_jw_kv_text(&w, "status", status);
     rv_jw_kv_int(&w, "execution_time_ms", ms);
     json_object *error = rv_json_get_obj(entry, "error");
-    if (error && rv_json_get_text(error, "type", &text))
+    if (error && rv_json_get_text(error, "type", &text)) {
         rv_jw_kv_text(&w, "error_type", text);
+        if (!v->event_code || rv_failure_of(rv_str_of(v->event_code), &code, NULL) < 0)
+            code = rv_failure_of_tool(text);
+        rv_visit_write_code(v, code, &w);
+    }
+    v->event_code = NULL; /* the next step is another call */
     if (error && rv_json_get_text(error, "message", &text))
         rv_visit_preview(&w, "error", rv_str_of(text));
     json_object_object_get_ex(entry, "data", &data);

@@ -34,6 +34,7 @@ void rv_end_emit_completed(rv_visit *v, const char *status, const char *next, st
     }
     if (v->error_text) {
         rv_jw_kv_text(&w, "error_type", v->error_type);
+        rv_visit_write_code(v, v->code, &w);
         rv_jw_kv_text(&w, "error", v->error_text);
     }
     rv_emit_end(out, &w);

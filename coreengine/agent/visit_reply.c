@@ -31,7 +31,12 @@ static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects
     int rc = RV_FAIL(&cause, timeout ? RV_E_TIMEOUT : RV_E_PROVIDER, "agent \"%s\": generation failed: %.*s",
                      v->agent->name, RV_STR_ARG(ev->error));
     RV_IGNORE(rc, "the error carries it");
-    return rv_reply_failed(v, type, ev->retryable || timeout, cause, out, err);
+    rc = rv_reply_failed(v, type, ev->retryable || timeout, cause, out, err);
+    if (rc == 0 && v->phase == PHASE_FAILED) {
+        v->code = rv_event_failure(ev);
+        rv_visit_fail_by(v, ev);
+    }
+    return rc;
 }
 
 /* --- the reply --- */
@@ -56,11 +61,13 @@ static int go_on(rv_visit *v, const struct rv_event *ev, rv_err **err)
 static int refused(rv_visit *v, const struct rv_event *ev, rv_err **err)
 {
     rv_str head = rv_utf8_cut(rv_str_trim(ev->reply), REPLY_HEAD_BYTES);
+    bool declined = ev->llm.finish == RV_FINISH_REFUSAL;
 
-    return rv_visit_fail(v, "LLMError", err, "agent \"%s\": %s: \"%.*s\"", v->agent->name,
-                         ev->llm.finish == RV_FINISH_REFUSAL ? "the model refuses to answer"
-                                                             : "the provider's content filter cut the answer off",
-                         RV_STR_ARG(head));
+    return rv_visit_fail_as(v, declined ? RV_FAILURE_MODEL_DECLINED : RV_FAILURE_MODEL_CONTENT_FILTER, "LLMError", err,
+                            "agent \"%s\": %s: \"%.*s\"", v->agent->name,
+                            declined ? "the model refuses to answer"
+                                     : "the provider's content filter cut the answer off",
+                            RV_STR_ARG(head));
 }
 
 /* calls: NULL when there are none. */

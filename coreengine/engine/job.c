@@ -19,6 +19,7 @@ void rv_job_free(struct job *j)
     free(j->context);
     free(j->key);
     rv_buf_fini(&j->error);
+    rv_err_free(j->causes);
     rv_buf_fini(&j->reply);
     if (j->llm)
         rv_llm_reply_fini(j->llm);
@@ -37,6 +38,7 @@ static void say_error(struct job *j, const rv_err *err)
     const char *type = rv_plugin_error_type(err);
 
     j->failed = true;
+    j->code = rv_plugin_failure_code(err);
     snprintf(j->error_type, sizeof j->error_type, "%s", type);
     for (; err; err = rv_err_cause(err)) {
         if (j->error.len)
@@ -124,5 +126,5 @@ void rv_job_run(struct job *j)
         say_error(j, err);
     if (j->kind == RV_NAME_PROVIDER)
         take_reply(j, err);
-    rv_err_free(err);
+    j->causes = err;
 }

@@ -73,6 +73,14 @@ static void emit_interrupt(rv_run *run, int64_t now_us, struct rv_effects *out)
     rv_emit_end(out, &w);
 }
 
+static void write_code(const rv_run *run, rv_jw *w)
+{
+    enum rv_failure code = rv_envelope_failure(run->env);
+
+    if (run->shared.rules >= RV_RULES_3 && code != RV_FAILURE_NONE)
+        rv_jw_kv_text(w, "code", rv_failure_text(code));
+}
+
 static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct rv_effects *out)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
@@ -81,6 +89,7 @@ static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct
     if (error_text && rv_emit_begin(&run->shared, out, RV_EMIT_ERROR, -1, 0, now_us, &w)) {
         rv_jw_kv_text(&w, "stage", f->current_stage);
         rv_jw_kv_text(&w, "error", error_text);
+        write_code(run, &w);
         rv_emit_end(out, &w);
     }
     if (!rv_emit_begin(&run->shared, out, RV_EMIT_DONE, -1, 0, now_us, &w))
@@ -93,6 +102,7 @@ static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct
         rv_jw_kv_text(&w, "reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)));
     rv_jw_kv_text(&w, "termination_reason", f->termination_reason);
     rv_jw_kv_text(&w, "error", error_text);
+    write_code(run, &w);
     rv_jw_kv_int(&w, "stage_visits", f->agent_hop_count);
     rv_jw_kv_int(&w, "llm_calls", f->llm_call_count);
     if (!rv_usage_is_zero(&f->usage)) {

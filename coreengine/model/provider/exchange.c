@@ -57,18 +57,20 @@ static int finish_without_memory(rv_exchange *x)
 static void fail_with(rv_exchange *x, enum rv_llm_error kind, const rv_err *why)
 {
     rv_buf text = RV_BUF_INIT(RV_PROVIDER_MAX_VALUE);
-    const char *hint = NULL;
+    const char *hint = NULL, *file = "";
+    int line = 0;
 
     for (const rv_err *e = why; e; e = rv_err_cause(e)) {
         if (e != why)
             rv_buf_puts(&text, ": ");
         rv_buf_puts(&text, rv_err_text(e));
+        file = rv_err_made_at(e, &line);
         if (!hint)
             hint = rv_err_hint_text(e);
     }
     if (hint)
         rv_buf_printf(&text, " (%s)", hint);
-    rv_report_fail(x, kind, "%s", rv_buf_cstr(&text));
+    rv_report_fail_at(x, kind, file, line, "%s", rv_buf_cstr(&text));
     if (text.rc == RV_E_NOMEM)
         x->reply.error.rc = text.rc;
     rv_buf_fini(&text);
@@ -133,6 +135,8 @@ static int start_role(rv_exchange *x, const struct rv_model_config *model, bool 
     else if (rc == RV_E_LIMIT)
         kind = RV_LLM_ERROR_CONTEXT_TOO_LONG;
     fail_with(x, kind, why);
+    if (rc == RV_E_DENIED)
+        x->reply.code = RV_FAILURE_MODEL_NO_KEY;
     rv_err_free(why);
     return 0;
 }

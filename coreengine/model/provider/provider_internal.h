@@ -220,7 +220,9 @@ RV_MUST_CHECK int rv_fallback_request(const struct rv_model_config *asked, const
 
 /* report.c: texts of failures */
 /** Replace x->reply by a failure of ours. */
-void rv_report_fail(rv_exchange *x, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);
+#define rv_report_fail(x, kind, ...) rv_report_fail_at((x), (kind), __FILE__, __LINE__, __VA_ARGS__)
+void rv_report_fail_at(rv_exchange *x, enum rv_llm_error kind, const char *c_file, int c_line, const char *fmt, ...)
+    RV_PRINTF(5, 6);
 /** Say in x->reply's error who failed, where and how often, and hide the secrets. */
 RV_MUST_CHECK int rv_report_role(rv_exchange *x, rv_err **err);
 /** Keep what this role's failure was for the end, should the next one fail too. */
