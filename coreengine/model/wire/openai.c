@@ -148,8 +148,10 @@ static void write_sampling(const struct writer *x, json_object *options)
         rv_jw_int(x->w, n);
 }
 
-static int write_body(struct writer *x, json_object *request, rv_err **err)
+int rv_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
+                      rv_err **err)
 {
+    struct writer writer = {t, w, output->via, output->schema}, *x = &writer;
     int rc;
 
     rv_jw_obj(x->w);
@@ -174,19 +176,3 @@ static int write_body(struct writer *x, json_object *request, rv_err **err)
     rv_jw_obj_end(x->w);
     return 0;
 }
-
-static int write_request(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err)
-{
-    struct writer x = {t, w, WIRE_VIA_NONE, NULL};
-    int rc = rv_body_via(t, request, &x.via, err);
-
-    if (rc == 0 && x.via != WIRE_VIA_NONE)
-        rc = rv_body_schema(request, &x.schema, err);
-    if (rc == 0)
-        rc = write_body(&x, request, err);
-    json_object_put(x.schema);
-    return rc;
-}
-
-const struct wire_codec rv_wire_openai = {
-    .request = write_request, .event = rv_openai_event, .whole = rv_openai_whole, .fault = rv_openai_fault};
