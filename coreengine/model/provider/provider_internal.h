@@ -43,7 +43,7 @@ void rv_model_quirks(const struct rv_provider_info *info, const char *model, boo
 /** The quirk that a key of `quirks` in the options names; 0: none. */
 unsigned rv_quirk_of(const char *key);
 
-/* --- options.c: what a role's options say about how it is called, defaults filled in --- */
+/* --- endpoint.c: what a role's options say about how it is called, defaults filled in --- */
 struct rv_call_options {
     int64_t connect_us, first_byte_us, idle_us;
     int64_t max_attempts, max_retry_wait_us;
@@ -108,7 +108,7 @@ int64_t rv_duration_parse(rv_str text);
 /** Any of the three date forms of HTTP. False: none of these. */
 bool rv_http_date_parse(rv_str text, int64_t *out_us);
 
-/* --- breaker.c: is it worth asking? --- */
+/* --- limits.c: is it worth asking? --- */
 #define RV_BREAKER_OPENS 5
 struct rv_breaker {
     int64_t failed_at[RV_BREAKER_OPENS]; /* a ring */
@@ -152,14 +152,13 @@ void rv_gate_close(struct rv_gate *g, int64_t until_us);
 /** Tell the first exchange of the queue that there may be a place: calls its on_ready. */
 void rv_gate_wake(struct rv_gate *g);
 
-/* --- providers.c --- */
 struct rv_providers {
     struct rv_provider_env env;
     struct rv_gate *gates; /* owned list */
 };
 struct rv_gate *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e); /* NULL: no memory */
 
-/* --- exchange: exchange.c, attempt.c, retry.c, fallback.c, report.c --- */
+/* --- exchange: exchange.c, attempt.c, retry.c, report.c --- */
 enum rv_exchange_state { RV_EXCHANGE_PLACE, RV_EXCHANGE_SENT, RV_EXCHANGE_BACKOFF, RV_EXCHANGE_OVER };
 struct rv_exchange {
     rv_providers *providers; /* borrowed */
