@@ -41,7 +41,7 @@ static const char *text(json_object *options, const char *key)
     return options && rv_json_get_text(options, key, &s) ? s : NULL;
 }
 
-struct rv_call_options rv_call_options_of(json_object *options)
+static struct rv_call_options call_options_of(json_object *options)
 {
     return (struct rv_call_options){
         .connect_us = RV_US_PER_MS * number(options, "connect_timeout_ms", 1, MAX_MS, DEFAULT_CONNECT_MS),
@@ -423,7 +423,7 @@ int rv_endpoint_init(struct rv_endpoint *out, struct rv_provider_env env, const 
     b.ways = rv_provider_ways_of(out->info);
     if (want->is_embedding && (b.ways->no_embeddings || !rv_wire_embed_path(out->info->wire)))
         return RV_FAIL(err, RV_E_INVALID, "provider \"%s\" has no embeddings", want->provider);
-    out->call = rv_call_options_of(want->options);
+    out->call = call_options_of(want->options);
     if (out->call.proxy)
         hide_user(out, out->call.proxy);
     rc = find_base(&b, err);

@@ -22,7 +22,7 @@
  * it
  * --- */
 
-bool rv_breaker_refuses(const struct rv_breaker *b, int64_t now_us)
+static bool is_refused(const struct rv_breaker *b, int64_t now_us)
 {
     return b->is_open && (b->is_probed || now_us < b->probe_at_us);
 }
@@ -119,7 +119,7 @@ enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_opt
 
     assert(!t->is_inside);
     *at_us = INT64_MAX;
-    if (rv_breaker_refuses(&g->breaker, now_us)) {
+    if (is_refused(&g->breaker, now_us)) {
         unlink_ticket(t);
         return RV_GATE_REFUSED;
     }

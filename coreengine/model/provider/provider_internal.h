@@ -50,7 +50,6 @@ struct rv_call_options {
     int64_t max_concurrent, requests_per_minute, tokens_per_minute; /* 0: none */
     const char *ca_file, *proxy;                                    /* borrowed from the options; NULL */
 };
-struct rv_call_options rv_call_options_of(json_object *options);
 
 /* --- url.c --- */
 /** An address without a path below it: "http://host:port" of what OLLAMA_HOST and its like may hold. NULL: no memory.
@@ -117,7 +116,6 @@ struct rv_breaker {
     bool is_open, is_probed;             /* is_probed: half open, one exchange tries */
     int64_t probe_at_us;
 };
-bool rv_breaker_refuses(const struct rv_breaker *b, int64_t now_us);
 void rv_breaker_failed(struct rv_breaker *b, int kind, int64_t now_us);
 void rv_breaker_answered(struct rv_breaker *b);
 
