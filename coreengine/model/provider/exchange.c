@@ -328,32 +328,32 @@ const struct rv_http_request *rv_exchange_request(rv_exchange *x)
 
 /* --- What comes back --- */
 
-int rv_exchange_on_head(rv_exchange *x, const struct rv_http_head *head, int64_t now_us, rv_err **err)
+/* rc: of the attempt, which only a lack of memory makes fail. */
+static int taken_in(rv_exchange *x, int rc)
 {
     struct rv_gate *gate = x->ticket.gate;
 
+    if (rc == 0)
+        return 0;
+    rc = finish_without_memory(x);
+    wake(gate);
+    return rc;
+}
+
+int rv_exchange_on_head(rv_exchange *x, const struct rv_http_head *head, int64_t now_us, rv_err **err)
+{
     if (x->state != RV_EXCHANGE_SENT)
         return 0;
     x->now_us = now_us;
-    if (rv_attempt_head(x, head, err) == 0)
-        return 0;
-    finish_without_memory(x);
-    wake(gate);
-    return RV_E_NOMEM;
+    return taken_in(x, rv_attempt_head(x, head, err));
 }
 
 int rv_exchange_on_body(rv_exchange *x, rv_str bytes, int64_t now_us, rv_err **err)
 {
-    struct rv_gate *gate = x->ticket.gate;
-
     if (x->state != RV_EXCHANGE_SENT)
         return 0;
     x->now_us = now_us;
-    if (rv_attempt_body(x, bytes, err) == 0)
-        return 0;
-    finish_without_memory(x);
-    wake(gate);
-    return RV_E_NOMEM;
+    return taken_in(x, rv_attempt_body(x, bytes, err));
 }
 
 static bool is_servers_failure(int kind)
@@ -390,11 +390,8 @@ int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t no
         return 0;
     x->now_us = now_us;
     rc = rv_attempt_end(x, end, err);
-    if (rc < 0) {
-        rc = finish_without_memory(x);
-        wake(gate);
-        return rc;
-    }
+    if (rc < 0)
+        return taken_in(x, rc);
     tell_gate(x);
     if (!x->reply.failed) {
         finish(x);

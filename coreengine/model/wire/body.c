@@ -356,6 +356,36 @@ int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err)
     return rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "no memory for the arguments of a tool call") : 0;
 }
 
+int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err)
+{
+    size_t n = json_object_array_length(calls);
+    int rc = 0;
+
+    rv_jw_key(w, "tool_calls");
+    rv_jw_arr(w);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        json_object *call = json_object_array_get_idx(calls, i);
+        if (!json_object_is_type(call, json_type_object))
+            return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
+        rv_jw_obj(w);
+        rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
+        if (!is_plain)
+            rv_jw_kv_text(w, "type", "function");
+        rv_jw_key(w, "function");
+        rv_jw_obj(w);
+        rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
+        rv_jw_key(w, "arguments");
+        if (is_plain)
+            rc = rv_body_write_arguments(rv_wire_text(call, "arguments"), w, err);
+        else
+            rv_jw_str(w, rv_wire_text(call, "arguments"));
+        rv_jw_obj_end(w);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+    return rc;
+}
+
 /* --- what the target adds --- */
 
 bool rv_body_has_extra(const struct rv_wire_target *t, const char *key)

@@ -16,31 +16,6 @@ struct writer {
 
 /* --- messages --- */
 
-static int write_calls(rv_jw *w, json_object *calls, rv_err **err)
-{
-    size_t n = json_object_array_length(calls);
-    int rc = 0;
-
-    rv_jw_key(w, "tool_calls");
-    rv_jw_arr(w);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        json_object *call = json_object_array_get_idx(calls, i);
-        if (!json_object_is_type(call, json_type_object))
-            return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
-        rv_jw_obj(w);
-        rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
-        rv_jw_key(w, "function");
-        rv_jw_obj(w);
-        rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
-        rv_jw_key(w, "arguments");
-        rc = rv_body_write_arguments(rv_wire_text(call, "arguments"), w, err);
-        rv_jw_obj_end(w);
-        rv_jw_obj_end(w);
-    }
-    rv_jw_arr_end(w);
-    return rc;
-}
-
 static int write_message(void *self, const char *role, json_object *message, rv_str content, rv_err **err)
 {
     const struct writer *x = self;
@@ -54,7 +29,7 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     else
         rv_jw_kv_str(x->w, "content", content);
     if (rc == 0 && calls && json_object_array_length(calls))
-        rc = write_calls(x->w, calls, err);
+        rc = rv_body_write_calls(calls, true, x->w, err);
     if (message && rv_str_is(rv_str_of(role), "tool")) {
         rv_jw_kv_str(x->w, "tool_name", rv_wire_text(message, "name"));
         rv_jw_kv_str(x->w, "tool_call_id", rv_wire_text(message, "tool_call_id"));

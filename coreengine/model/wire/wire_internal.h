@@ -176,6 +176,8 @@ bool rv_body_has_extra(const struct rv_wire_target *t, const char *key);
 /** Writes the key, unless the target has a value of its own for it. */
 bool rv_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key);
 void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
+/** The member "tool_calls" of a message. is_plain: their arguments are values, and their type is not said. */
+RV_MUST_CHECK int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err);
 /** The arguments of a call as an object; {} for a text that is none: it was answered with an error, and the turn has to
  * be sayable all the same. */
 RV_MUST_CHECK int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);

@@ -6,6 +6,12 @@
 #include "coreengine/tools/script/script_internal.h"
 
 #define AT(member) SCRIPT_AT(member)
+/* A row whose value is a map, kept as JSON. */
+#define OBJECT(key, member, reader, text)                                                                              \
+    {                                                                                                                  \
+        .name = key, .type = RV_KEY_CUSTOM, .offset = AT(member), .read = reader, .schema = "{\"type\":\"object\"}",   \
+        .doc = text                                                                                                    \
+    }
 
 static const struct rv_term type_terms[] = {
     {"ProcessingError", "the stage itself"},
@@ -160,22 +166,12 @@ static const struct rv_key raise_keys[] = {
      .doc = "Kind of the interrupt."},
     {.name = "question", .type = RV_KEY_STR, .offset = AT(raise_question), .doc = "Of a clarification."},
     {.name = "message", .type = RV_KEY_STR, .offset = AT(raise_message), .doc = "Of every other kind."},
-    {.name = "data",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(raise_data),
-     .read = read_data,
-     .schema = "{\"type\":\"object\"}",
-     .doc = "What goes with it."},
+    OBJECT("data", raise_data, read_data, "What goes with it."),
 };
 
 static const struct rv_key stage_keys[] = {
     SCRIPT_MATCHERS,
-    {.name = "output",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(output),
-     .read = read_output,
-     .schema = "{\"type\":\"object\"}",
-     .doc = "What the stage puts out."},
+    OBJECT("output", output, read_output, "What the stage puts out."),
     {.name = "outcome",
      .type = RV_KEY_TERM,
      .offset = AT(outcome),
@@ -232,12 +228,7 @@ static const struct rv_key answer_keys[] = {
      .is_set_offset = AT(has_approved),
      .doc = "To a confirmation."},
     {.name = "decision", .type = RV_KEY_TERM, .offset = AT(decision), .terms = &decisions, .doc = "To a review."},
-    {.name = "data",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(data),
-     .read = read_data,
-     .schema = "{\"type\":\"object\"}",
-     .doc = "What goes with it."},
+    OBJECT("data", data, read_data, "What goes with it."),
     {.name = "delay_ms",
      .type = RV_KEY_INT,
      .offset = AT(delay_ms),
@@ -257,12 +248,7 @@ static const struct rv_key declaration_keys[] = {
      .offset = AT(effect),
      .term_list = "effect_class",
      .doc = "Follows from the risk when left out."},
-    {.name = "input_schema",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(input_schema),
-     .read = read_input_schema,
-     .schema = "{\"type\":\"object\"}",
-     .doc = "JSON Schema of the arguments."},
+    OBJECT("input_schema", input_schema, read_input_schema, "JSON Schema of the arguments."),
     {.name = "calls",
      .type = RV_KEY_CUSTOM,
      .offset = AT(calls),
