@@ -150,7 +150,8 @@ int64_t rv_envelope_processing_ms(const rv_envelope *env); /* sum over the histo
 RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type,
                                         enum rv_failure code, int64_t now_us, rv_err **err);
 size_t rv_envelope_n_errors(const rv_envelope *env);
-/** The code of the error that terminated the run; NONE: no error did, or the run has no codes. */
+/** The code of the error that terminated the run; NONE: no error did, or a bound of the run, which the terminal reason
+ * names, or the run has no codes. */
 enum rv_failure rv_envelope_failure(const rv_envelope *env);
 
 /** Counts a model call's usage. */

@@ -188,6 +188,8 @@ enum rv_failure rv_envelope_failure(const rv_envelope *env)
     enum rv_failure code = RV_FAILURE_NONE;
     const char *why = env->f.termination_reason;
 
+    if (rv_reason_class_for(env->f.terminal_reason) == RV_REASON_CLASS_BOUNDS_EXCEEDED)
+        return code; /* the reason names the bound */
     if (env->f.terminated && why && !find_error(env->list[RV_LIST_ERRORS], why, &code) && env->parent)
         RV_IGNORE(find_error(env->parent->list[RV_LIST_ERRORS], why, &code), "then there is no code");
     return code;

@@ -356,31 +356,6 @@ int rv_exchange_on_body(rv_exchange *x, rv_str bytes, int64_t now_us, rv_err **e
     return taken_in(x, rv_attempt_body(x, bytes, err));
 }
 
-static bool is_servers_failure(int kind)
-{
-    return kind == RV_LLM_ERROR_OVERLOADED || kind == RV_LLM_ERROR_CONNECTION || kind == RV_LLM_ERROR_TIMEOUT;
-}
-
-/* What the attempt says of its address, for all that go there. */
-static void tell_gate(rv_exchange *x)
-{
-    struct rv_gate *gate = x->ticket.gate;
-    const struct rv_call_options *call = &x->endpoint.call;
-    const struct rv_llm_answer *a = &x->reply.answer;
-
-    leave(x);
-    if (!x->reply.failed || !is_servers_failure(a->error_kind))
-        rv_breaker_answered(&gate->breaker);
-    else if (!x->was_local)
-        rv_breaker_failed(&gate->breaker, a->error_kind, x->now_us);
-    if (a->has_usage)
-        rv_gate_settle(&x->ticket, call, a->usage.input_tokens + a->usage.output_tokens, x->now_us);
-    rv_gate_close(gate, x->hints.closed_until_us);
-    if (x->reply.failed && a->error_kind == RV_LLM_ERROR_RATE_LIMITED && x->reply.retryable &&
-        x->hints.retry_after_us > 0 && x->hints.retry_after_us <= call->max_retry_wait_us)
-        rv_gate_close(gate, x->now_us + x->hints.retry_after_us);
-}
-
 int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t now_us, rv_err **err)
 {
     struct rv_gate *gate = x->ticket.gate;
@@ -392,7 +367,8 @@ int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t no
     rc = rv_attempt_end(x, end, err);
     if (rc < 0)
         return taken_in(x, rc);
-    tell_gate(x);
+    leave(x);
+    rv_gate_told(x);
     if (!x->reply.failed) {
         finish(x);
     } else if (rv_retry_wanted(x)) {

@@ -27,7 +27,7 @@ static bool is_refused(const struct rv_breaker *b, int64_t now_us)
     return b->is_open && (b->is_probed || now_us < b->probe_at_us);
 }
 
-void rv_breaker_failed(struct rv_breaker *b, int kind, int64_t now_us)
+static void failed(struct rv_breaker *b, int kind, int64_t now_us)
 {
     int64_t oldest;
 
@@ -41,7 +41,7 @@ void rv_breaker_failed(struct rv_breaker *b, int kind, int64_t now_us)
     b->probe_at_us = now_us + OPEN_US;
 }
 
-void rv_breaker_answered(struct rv_breaker *b)
+static void answered(struct rv_breaker *b)
 {
     *b = (struct rv_breaker){.is_probed = b->is_probed};
 }
@@ -168,7 +168,7 @@ void rv_gate_leave(struct rv_ticket *t)
     t->is_inside = t->is_probe = false;
 }
 
-void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us)
+static void settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us)
 {
     int64_t cost = cost_of(tokens, limits->tokens_per_minute) - cost_of(t->tokens, limits->tokens_per_minute);
     int64_t *full_us = &t->gate->tokens_full_us, latest = later(*full_us, now_us + MAX_DEBT_US);
@@ -176,7 +176,7 @@ void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, i
     *full_us = *full_us < latest - cost ? *full_us + cost : latest;
 }
 
-void rv_gate_close(struct rv_gate *g, int64_t until_us)
+static void close_until(struct rv_gate *g, int64_t until_us)
 {
     g->closed_until_us = later(g->closed_until_us, until_us);
 }
@@ -199,6 +199,32 @@ void rv_gate_wake(struct rv_gate *g)
         }
     }
     g->is_waking = false;
+}
+
+/* --- what attempts say --- */
+
+static bool is_servers_failure(int kind)
+{
+    return kind == RV_LLM_ERROR_OVERLOADED || kind == RV_LLM_ERROR_CONNECTION || kind == RV_LLM_ERROR_TIMEOUT;
+}
+
+/* What the attempt says of its address, for all that go there. */
+void rv_gate_told(rv_exchange *x)
+{
+    struct rv_gate *gate = x->ticket.gate;
+    const struct rv_call_options *call = &x->endpoint.call;
+    const struct rv_llm_answer *a = &x->reply.answer;
+
+    if (!x->reply.failed || !is_servers_failure(a->error_kind))
+        answered(&gate->breaker);
+    else if (!x->was_local)
+        failed(&gate->breaker, a->error_kind, x->now_us);
+    if (a->has_usage)
+        settle(&x->ticket, call, a->usage.input_tokens + a->usage.output_tokens, x->now_us);
+    close_until(gate, x->hints.closed_until_us);
+    if (x->reply.failed && a->error_kind == RV_LLM_ERROR_RATE_LIMITED && x->reply.retryable &&
+        x->hints.retry_after_us > 0 && x->hints.retry_after_us <= call->max_retry_wait_us)
+        close_until(gate, x->now_us + x->hints.retry_after_us);
 }
 
 /* --- all gates --- */

@@ -116,8 +116,6 @@ struct rv_breaker {
     bool is_open, is_probed;             /* is_probed: half open, one exchange tries */
     int64_t probe_at_us;
 };
-void rv_breaker_failed(struct rv_breaker *b, int kind, int64_t now_us);
-void rv_breaker_answered(struct rv_breaker *b);
 
 /* --- limits.c: one gate for each address and key, shared by all exchanges --- */
 struct rv_ticket {
@@ -144,11 +142,10 @@ enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_opt
                                    int64_t now_us, int64_t *at_us);
 /** Out of the queue or the place, whichever it is in. Follow it by rv_gate_wake(), last of all. */
 void rv_gate_leave(struct rv_ticket *t);
-/** Report the actual number of tokens, after rv_gate_leave(). */
-void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us);
-void rv_gate_close(struct rv_gate *g, int64_t until_us);
 /** Tell the first exchange of the queue that there may be a place: calls its on_ready. */
 void rv_gate_wake(struct rv_gate *g);
+/** What the attempt that ended says of its address, for all that go there. After rv_gate_leave(). */
+void rv_gate_told(rv_exchange *x);
 
 struct rv_providers {
     struct rv_provider_env env;
