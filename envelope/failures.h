@@ -51,6 +51,8 @@
       "raise the limit that the text names")                                                                           \
     R(X, STAGE_TIMED_OUT, "stage_timed_out", "the visit took longer than timeout_seconds",                             \
       "raise timeout_seconds of the stage, or execution.agent_timeout")                                                \
+    R(X, SCRIPT_NO_ENTRY, "script_no_entry", "the script has no entry for the call",                                   \
+      "add an entry that matches the call, or check its matchers")                                                     \
     R(X, STAGE_FAILED, "stage_failed", "the stage stated an error, or its prompt or route failed", "")                 \
     R(X, CANCELLED, "cancelled", "the run was cancelled", "")
 
