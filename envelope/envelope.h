@@ -127,10 +127,13 @@ size_t rv_envelope_n_records(const rv_envelope *env);
 /** The stage of the i-th record where that says `skipped`, else ptr NULL; borrowed. */
 rv_str rv_envelope_skipped(const rv_envelope *env, size_t i);
 int64_t rv_envelope_processing_ms(const rv_envelope *env); /* sum over the history */
-/** Append {agent, error, error_type, timestamp} to errors. */
+/** Append {agent, error, error_type, code?, timestamp} to errors. code NONE: not written. */
 RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type,
-                                        int64_t now_us, rv_err **err);
+                                        enum rv_failure code, int64_t now_us, rv_err **err);
 size_t rv_envelope_n_errors(const rv_envelope *env);
+/** The code of the error that terminated the run; NONE: no error did, or a bound of the run, which the terminal reason
+ * names, or the run has no codes. */
+enum rv_failure rv_envelope_failure(const rv_envelope *env);
 
 /** Counts a model call's usage. */
 void rv_envelope_add_usage(rv_envelope *env, const struct rv_usage *usage);

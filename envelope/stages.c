@@ -1,5 +1,6 @@
 /* Where the envelope is in its pipeline: stage order, stage sets, visits, edges, bounds, history, usage. */
 #include <assert.h>
+#include <string.h>
 
 #include "envelope/envelope_internal.h"
 
@@ -375,8 +376,8 @@ rv_str rv_envelope_skipped(const rv_envelope *env, size_t i)
     return r->status == RV_HISTORY_SKIPPED ? (rv_str){r->agent->text, r->agent->len} : (rv_str){NULL, 0};
 }
 
-int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type, int64_t now_us,
-                          rv_err **err)
+int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type, enum rv_failure code,
+                          int64_t now_us, rv_err **err)
 {
     struct rv_text clean_agent = {0};
     struct rv_text clean = {0};
@@ -396,6 +397,8 @@ int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const cha
         rc = rv_json_set_str(entry, "error", rv_text_str(&clean), err);
     if (rc == 0)
         rc = rv_json_set_text(entry, "error_type", error_type, err);
+    if (rc == 0 && code != RV_FAILURE_NONE)
+        rc = rv_json_set_text(entry, "code", rv_failure_text(code), err);
     if (rc == 0)
         rc = rv_json_set_text(entry, "timestamp", time, err);
     if (rc == 0)
@@ -413,6 +416,34 @@ size_t rv_envelope_n_errors(const rv_envelope *env)
     size_t n = env->list[RV_LIST_ERRORS] ? json_object_array_length(env->list[RV_LIST_ERRORS]) : 0;
 
     return n + (env->parent ? json_object_array_length(env->parent->list[RV_LIST_ERRORS]) : 0);
+}
+
+/* The newest entry with that text; *code is its code. */
+static bool find_error(json_object *errors, const char *text, enum rv_failure *code)
+{
+    const char *error = NULL, *word = NULL;
+
+    for (size_t i = errors ? json_object_array_length(errors) : 0; i-- > 0;) {
+        json_object *entry = json_object_array_get_idx(errors, i);
+        if (!rv_json_get_text(entry, "error", &error) || strcmp(error, text) != 0)
+            continue;
+        if (!rv_json_get_text(entry, "code", &word) || rv_failure_of(rv_str_of(word), code, NULL) < 0)
+            *code = RV_FAILURE_NONE;
+        return true;
+    }
+    return false;
+}
+
+enum rv_failure rv_envelope_failure(const rv_envelope *env)
+{
+    enum rv_failure code = RV_FAILURE_NONE;
+    const char *why = env->f.termination_reason;
+
+    if (rv_reason_class_for(env->f.terminal_reason) == RV_REASON_CLASS_BOUNDS_EXCEEDED)
+        return code; /* the reason names the bound */
+    if (env->f.terminated && why && !find_error(env->list[RV_LIST_ERRORS], why, &code) && env->parent)
+        RV_IGNORE(find_error(env->parent->list[RV_LIST_ERRORS], why, &code), "then there is no code");
+    return code;
 }
 
 /* What model calls took: sums and JSON. A sum stops at the largest count that is read back. */

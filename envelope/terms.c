@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define MAX_WORDS  16 /* of the longest list, for the hint's stack array; asserted below */
+#define MAX_WORDS  32 /* of the longest list, for the hint's stack array; asserted below */
 #define MAX_QUOTED 64 /* bytes of an offending text that a message repeats */
 
 #define TERM_ROW(name, text, meaning)       {text, meaning},
@@ -29,7 +29,7 @@ static int unknown_word(const struct rv_term_list *list, rv_str text, rv_err **e
 {
     const char *names[MAX_WORDS];
     const char *near;
-    char legal[512] = "";
+    char legal[1024] = "";
     size_t used = 0;
     rv_str quoted = rv_utf8_cut(text, MAX_QUOTED);
     int rc;
@@ -162,4 +162,12 @@ enum rv_reason_class rv_reason_class_for(enum rv_reason reason)
 bool rv_risk_needs_confirmation(enum rv_risk risk)
 {
     return risk == RV_RISK_DESTRUCTIVE || risk == RV_RISK_HIGH || risk == RV_RISK_CRITICAL;
+}
+
+#define FAILURE_REMEDY(X, name, text, meaning, remedy) [RV_FAILURE_##name] = (remedy),
+const char *rv_failure_remedy(enum rv_failure f)
+{
+    static const char *const remedies[] = {RV_FAILURE_ROWS(FAILURE_REMEDY, )};
+
+    return (size_t)f < RV_COUNT(remedies) ? remedies[(size_t)f] : NULL;
 }

@@ -4,6 +4,7 @@
 #define RV_TERMS_H
 
 #include "coreengine/base/base.h"
+#include "envelope/failures.h"
 
 #define RV_OUTCOMES(X)                                                                                                 \
     X(SUCCESS, "success", "done, go on")                                                                               \
@@ -200,7 +201,8 @@
     T(message_category, MESSAGE, RV_MESSAGE_CATEGORIES, "message category")                                            \
     T(run_status, RUN, RV_RUN_STATUSES, "run status")                                                                  \
     T(llm_error, LLM_ERROR, RV_LLM_ERRORS, "model error kind")                                                         \
-    T(finish_reason, FINISH, RV_FINISH_REASONS, "finish reason")
+    T(finish_reason, FINISH, RV_FINISH_REASONS, "finish reason")                                                       \
+    T(failure, FAILURE, RV_FAILURES, "failure code")
 
 /* Enums: RV_OUTCOME_SUCCESS, ..., RV_N_OUTCOME. Value -1 (RV_UNSET) means "not set" wherever a field allows that. */
 #define RV_UNSET                       (-1)

@@ -21,7 +21,8 @@ enum rv_rules {
     RV_RULES_NEWEST = 0, /* of a run that begins now */
     RV_RULES_1 = 1,      /* of journals that name none */
     RV_RULES_2 = 2,
-    RV_RULES_LAST = RV_RULES_2,
+    RV_RULES_3 = 3, /* failures have codes */
+    RV_RULES_LAST = RV_RULES_3,
 };
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */
@@ -49,6 +50,7 @@ struct rv_visit_shared {
     int64_t deadline_us;                        /* of a delegated agent; 0: none of its own */
     bool is_hidden;                             /* of a delegated agent: its text is not shown */
     const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
+    rv_err *failure; /* of the root: why the last visit failed, with the lines of reeve that found it; owned; or NULL */
 };
 void rv_visit_shared_fini(struct rv_visit_shared *s); /* of the root; no visit is left then */
 

@@ -107,6 +107,9 @@ struct rv_visit {
     int64_t last_call;               /* id of the last call, for result events */
     int64_t llm_calls;               /* attempts made */
     bool lacks_field;                /* a required output field is missing */
+    enum rv_failure code;            /* of the failure */
+    rv_err *failure;                 /* the same for --debug; owned; NULL: not failed */
+    const char *event_code;          /* of the failed call that is being taken in, until it is told; NULL: none */
     bool llm_path;                   /* the LLM path ran, even if it failed before its first call */
     bool resumed;                    /* goes on with suspended work: the pre hook has run already */
     size_t policy_at;
@@ -187,10 +190,24 @@ int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_o
 /** FNV-1a over text and its NUL. Start with the init value. */
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
-/** The visit fails with that error, once the current phase returns to the driver. */
-int rv_visit_fail(rv_visit *v, const char *type, rv_err **err, const char *fmt, ...) RV_PRINTF(4, 5);
-/** The same with the chain of `cause` (freed) as text; RV_E_NOMEM in it is passed up instead. */
+/** The visit fails with that error, once the current phase returns to the driver. Its code follows from the type. */
+#define rv_visit_fail(v, type, err, ...)                                                                               \
+    rv_visit_fail_at((v), RV_FAILURE_NONE, (type), __FILE__, __LINE__, (err), __VA_ARGS__)
+/** The same with a code that is finer than the type. */
+#define rv_visit_fail_as(v, code, type, err, ...)                                                                      \
+    rv_visit_fail_at((v), (code), (type), __FILE__, __LINE__, (err), __VA_ARGS__)
+int rv_visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const char *c_file, int c_line, rv_err **err,
+                     const char *fmt, ...) RV_PRINTF(7, 8);
+/** The same with the chain of `cause` (taken) as text; RV_E_NOMEM in it is passed up instead. */
 int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err);
+/** After a failure by a call: its causes are those of the visit's failure. */
+void rv_visit_fail_by(rv_visit *v, const struct rv_event *ev);
+/** The code of a failed call. */
+enum rv_failure rv_event_failure(const struct rv_event *ev);
+/** The code of an entry of `results`, by its error type. */
+enum rv_failure rv_failure_of_tool(const char *type);
+/** Member `code` of an event; NULL: none, by the rules of the run or since there is no failure. Static. */
+const char *rv_visit_code_text(const rv_visit *v, enum rv_failure code);
 
 /* --- hooks.c --- */
 int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
@@ -243,6 +260,8 @@ RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct r
  * that may not be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is
  * kept as it gave it. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_output_check(rv_visit *v, json_object *value, rv_err **err);
+/** Tells whether an object lacks a field that output_schema or required_output_fields want at its top level. */
+bool rv_output_lacks_field(const rv_visit *v, json_object *value);
 /** Take out of value what is null, optional and may not be null by schema, a JSON Schema. */
 void rv_output_drop_nulls(json_object *schema, json_object *value);
 

@@ -45,6 +45,8 @@ void rv_visit_shared_fini(struct rv_visit_shared *s)
 {
     struct rv_delegated *d = s->delegated;
 
+    rv_err_free(s->failure);
+    s->failure = NULL;
     if (!d)
         return;
     for (struct kept_origin *o = d->origins, *next; o; o = next) {

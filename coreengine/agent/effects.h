@@ -114,6 +114,8 @@ struct rv_event {
                                  model calls under way, [{call_id, text}], or empty */
     const char *error_type;   /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */
     rv_str error;             /* failed: text */
+    const char *code;         /* failed: a word of enum rv_failure; NULL: by error type and kind */
+    rv_err **causes;          /* failed: for --debug; no journal has them. The core may take them, and leaves NULL */
     bool retryable;           /* failed: a repeat may help */
     bool unknown;             /* TOOL_DONE: the caller died and it is unknown whether the tool ran; a person decides */
     struct rv_llm_answer llm; /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text

@@ -19,14 +19,16 @@ static int64_t counted_llm_calls(const rv_visit *v)
 static void emit_completed(rv_visit *v, const char *status, const char *next, struct rv_effects *out)
 {
     bool failed = v->error_text != NULL;
+    const char *code = rv_visit_code_text(v, v->code);
 
-    rv_visit_emit(
-        v, out, v->shared->origin ? RV_EMIT_AGENT_COMPLETED : RV_EMIT_STAGE_COMPLETED, RV_M_TEXT("status", status),
-        RV_M_TEXT("outcome", rv_outcome_text(v->result.outcome)), RV_M_TEXT("output_key", v->agent->output.key),
-        RV_M_OF(VALUE, "output", failed ? NULL : v->output), RV_M_TEXT("next_stage", next),
-        RV_M_INT("duration_ms", duration_ms(v)), RV_M_INT("llm_calls", counted_llm_calls(v)),
-        RV_M_IF(!rv_usage_is_zero(&v->model.usage), RV_M_USAGE("usage", &v->model.usage)),
-        RV_M_IF(failed, RV_M_TEXT("error_type", v->error_type)), RV_M_IF(failed, RV_M_TEXT("error", v->error_text)));
+    rv_visit_emit(v, out, v->shared->origin ? RV_EMIT_AGENT_COMPLETED : RV_EMIT_STAGE_COMPLETED,
+                  RV_M_TEXT("status", status), RV_M_TEXT("outcome", rv_outcome_text(v->result.outcome)),
+                  RV_M_TEXT("output_key", v->agent->output.key), RV_M_OF(VALUE, "output", failed ? NULL : v->output),
+                  RV_M_TEXT("next_stage", next), RV_M_INT("duration_ms", duration_ms(v)),
+                  RV_M_INT("llm_calls", counted_llm_calls(v)),
+                  RV_M_IF(!rv_usage_is_zero(&v->model.usage), RV_M_USAGE("usage", &v->model.usage)),
+                  RV_M_IF(failed, RV_M_TEXT("error_type", v->error_type)),
+                  RV_M_IF(failed && code, RV_M_TEXT("code", code)), RV_M_IF(failed, RV_M_TEXT("error", v->error_text)));
 }
 
 static void emit_decision(rv_visit *v, int to, enum rv_route_by by, struct rv_effects *out)
@@ -357,6 +359,9 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
         if (named < 0)
             return named;
     }
+    rv_err_free(rv_visit_root(v->shared)->failure);
+    rv_visit_root(v->shared)->failure = v->failure;
+    v->failure = NULL;
     v->result.end = RV_VISIT_FAILED;
     v->result.outcome = RV_OUTCOME_ERROR;
     v->result.error_text = v->error_text;
@@ -365,7 +370,8 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.next = cancelled ? RV_TARGET_NONE : to;
     int rc = failed_in == PHASE_CHAIN ? 0 : restore_output(v, err); /* the output of a chain stands */
     if (rc == 0)
-        rc = rv_envelope_add_error(v->env, name, text, type, v->now_us, err);
+        rc = rv_envelope_add_error(v->env, name, text, type, v->shared->rules >= RV_RULES_3 ? v->code : RV_FAILURE_NONE,
+                                   v->now_us, err);
     if (rc == 0)
         rc = record(v, RV_HISTORY_ERROR, out, err);
     const char *next = v->result.next == RV_TARGET_NONE ? NULL : rv_pipeline_target_name(v->shared->pipeline, to);

@@ -341,7 +341,8 @@ static int policy_reply(rv_visit *v, json_object *reply, rv_err **err)
                              RV_STR_ARG(rv_utf8_cut(rv_str_of(decision), 60)));
     if (!rv_json_get_text(reply, "reason", &reason) && !rv_json_get_text(reply, "message", &reason))
         reason = "no reason given";
-    return rv_visit_fail(v, "PolicyError", err, "policy \"%s\" denied it: %s", name, reason);
+    return rv_visit_fail_as(v, RV_FAILURE_POLICY_DENIED, "PolicyError", err, "policy \"%s\" denied it: %s", name,
+                            reason);
 }
 
 static int route_by_default(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -426,6 +427,16 @@ static const char *phase_error(const rv_visit *v)
     return v->phase == PHASE_POLICY ? "PolicyError" : v->phase == PHASE_MAIN ? "ProcessingError" : "HookError";
 }
 
+/* A mock plays failures of the stage: NONE leaves the code to the type. */
+static enum rv_failure hook_failure(const rv_visit *v, const struct rv_event *ev)
+{
+    enum rv_failure code = rv_event_failure(ev);
+
+    if (v->phase == PHASE_MAIN && !ev->code)
+        return RV_FAILURE_NONE;
+    return v->phase == PHASE_POLICY && code == RV_FAILURE_HOOK_FAILED ? RV_FAILURE_POLICY_FAILED : code;
+}
+
 int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v),
@@ -439,8 +450,10 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
         const char *type = timeout ? ev->error_type : phase_error(v);
         if (v->phase == PHASE_MAIN && ev->error_type)
             type = ev->error_type; /* a mock may play any failure of the stage */
-        return rv_visit_fail(v, type, err, "%s \"%s\" of agent \"%s\" failed: %.*s", phase_kind(v), asked(v),
-                             v->agent->name, RV_STR_ARG(ev->error));
+        rc = rv_visit_fail_as(v, hook_failure(v, ev), type, err, "%s \"%s\" of agent \"%s\" failed: %.*s",
+                              phase_kind(v), asked(v), v->agent->name, RV_STR_ARG(ev->error));
+        rv_visit_fail_by(v, ev);
+        return rc;
     }
     if (rv_str_trim(ev->reply).len) { /* no bytes: nothing to change (W26) */
         rc = rv_json_parse(ev->reply, &opts, &reply, &cause);

@@ -23,13 +23,14 @@ static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *call
     bool failed = ev->failed, good = !failed, is_open = !is_guarded(v);
     bool is_hidden = good && rv_visible_is_hidden(v), has_usage = a->has_usage;
     int64_t cost = v->model.usage.cost_micro_usd - spent_before;
+    const char *code = failed ? rv_visit_code_text(v, rv_event_failure(ev)) : NULL;
 
     rv_visit_emit(
         v, out, RV_EMIT_LLM_RESULT, RV_M_INT("call_id", ev->call_id), RV_M_TEXT("status", failed ? "error" : "success"),
         RV_M_IF(failed, RV_M_TEXT("error_type", ev->error_type ? ev->error_type : "LLMError")),
         RV_M_IF(failed && a->error_kind >= 0,
                 RV_M_TEXT("error_kind", rv_llm_error_text((enum rv_llm_error)a->error_kind))),
-        RV_M_IF(failed, RV_M_STR("error", ev->error)),
+        RV_M_IF(code, RV_M_TEXT("code", code)), RV_M_IF(failed, RV_M_STR("error", ev->error)),
         RV_M_IF(failed && is_open && ev->reply.len && rv_utf8_valid(ev->reply, NULL),
                 RV_M_PREVIEW("partial", ev->reply)),
         RV_M_IF(good, RV_M_INT("bytes", (int64_t)ev->reply.len)),
@@ -240,8 +241,8 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
 }
 
 /* Takes cause. */
-static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err *cause, struct rv_effects *out,
-                  rv_err **err)
+static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, enum rv_failure code, rv_err *cause,
+                  struct rv_effects *out, rv_err **err)
 {
     if (rv_err_is(cause, RV_E_NOMEM))
         return rv_visit_fail_cause(v, "ValidationError", cause, err);
@@ -251,7 +252,9 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, rv
                          "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
                          v->agent->name, (long long)v->model.repairs, (long long)v->agent->limits.max_repairs);
         RV_IGNORE(rc, "the error carries it");
-        return rv_visit_fail_cause(v, "ParseError", cause, err);
+        rc = rv_visit_fail_cause(v, "ParseError", cause, err);
+        v->code = code;
+        return rc;
     }
     v->model.repairs++;
     rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("repair", v->model.repairs), RV_M_INT("wait_ms", 0),
@@ -274,6 +277,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
 {
     const struct rv_str_list *need = &v->agent->output.required_fields;
     json_object *given = output_call(calls), *value = NULL;
+    enum rv_failure code = RV_FAILURE_OUTPUT_UNREADABLE;
     rv_err *cause = NULL;
 
     int rc = given ? read_arguments(v, call_text(given, "arguments"), &value, &cause)
@@ -289,8 +293,10 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
         v->model.final_calls = given ? json_object_get(calls) : NULL;
         return given ? rv_messages_tell_apart(v, calls, err) : 0;
     }
+    if (value)
+        code = rv_output_lacks_field(v, value) ? RV_FAILURE_OUTPUT_MISSING_FIELD : RV_FAILURE_OUTPUT_INVALID;
     json_object_put(value);
-    return repair(v, ev, calls, cause, out, err);
+    return repair(v, ev, calls, code, cause, out, err);
 }
 
 /* The reader of the error wants to see what the model wrote instead, and how often it was asked. */
@@ -344,7 +350,12 @@ static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects
     int rc = RV_FAIL(&cause, timeout ? RV_E_TIMEOUT : RV_E_PROVIDER, "agent \"%s\": generation failed: %.*s",
                      v->agent->name, RV_STR_ARG(ev->error));
     RV_IGNORE(rc, "the error carries it");
-    return attempt_failed(v, type, ev->retryable || timeout, cause, out, err);
+    rc = attempt_failed(v, type, ev->retryable || timeout, cause, out, err);
+    if (rc == 0 && v->phase == PHASE_FAILED) {
+        v->code = rv_event_failure(ev);
+        rv_visit_fail_by(v, ev);
+    }
+    return rc;
 }
 
 /* --- the reply --- */
@@ -369,11 +380,13 @@ static int go_on(rv_visit *v, const struct rv_event *ev, rv_err **err)
 static int refused(rv_visit *v, const struct rv_event *ev, rv_err **err)
 {
     rv_str head = rv_utf8_cut(rv_str_trim(ev->reply), REPLY_HEAD_BYTES);
+    bool declined = ev->llm.finish == RV_FINISH_REFUSAL;
 
-    return rv_visit_fail(v, "LLMError", err, "agent \"%s\": %s: \"%.*s\"", v->agent->name,
-                         ev->llm.finish == RV_FINISH_REFUSAL ? "the model refuses to answer"
-                                                             : "the provider's content filter cut the answer off",
-                         RV_STR_ARG(head));
+    return rv_visit_fail_as(v, declined ? RV_FAILURE_MODEL_DECLINED : RV_FAILURE_MODEL_CONTENT_FILTER, "LLMError", err,
+                            "agent \"%s\": %s: \"%.*s\"", v->agent->name,
+                            declined ? "the model refuses to answer"
+                                     : "the provider's content filter cut the answer off",
+                            RV_STR_ARG(head));
 }
 
 /* calls: NULL when there are none. */

@@ -146,6 +146,7 @@ static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t c
 {
     const char *status = NULL, *type = NULL, *text = NULL;
     char scratch[48];
+    enum rv_failure code;
     json_object *data = NULL;
     int64_t ms = 0;
 
@@ -157,10 +158,15 @@ static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t c
     bool has_type = error && rv_json_get_text(error, "type", &type);
     bool has_text = error && rv_json_get_text(error, "message", &text);
     json_object_object_get_ex(entry, "data", &data);
+    if (!v->event_code || rv_failure_of(rv_str_of(v->event_code), &code, NULL) < 0)
+        code = rv_failure_of_tool(type);
+    v->event_code = NULL; /* the next step is another call */
+    const char *code_text = has_type ? rv_visit_code_text(v, code) : NULL;
     rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_IF(call_id, RV_M_INT("call_id", call_id)),
                   RV_M_STR("tool", rv_step_tool(v, index)),
                   RV_M_STR("step_id", rv_step_id(v, index, scratch, sizeof scratch)), RV_M_TEXT("status", status),
                   RV_M_INT("execution_time_ms", ms), RV_M_IF(has_type, RV_M_TEXT("error_type", type)),
+                  RV_M_IF(code_text, RV_M_TEXT("code", code_text)),
                   RV_M_IF(has_text, RV_M_PREVIEW("error", rv_str_of(text))),
                   RV_M_ARGUMENTS(v, rv_step_parameters(v, index)), RV_M_RESULT(v, data, call_id));
 }

@@ -36,6 +36,7 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->agent = agent;
     v->env = env;
     v->bound = RV_REASON_NONE;
+    v->code = RV_FAILURE_NONE;
     v->attempt = 1;
     v->now_us = v->started_us = now_us;
     v->deadline_us = stage_deadline(v);
@@ -98,6 +99,7 @@ void rv_visit_free(rv_visit *v)
     free(v->session_name);
     free(v->confirm_message);
     free(v->error_text);
+    rv_err_free(v->failure);
     free(v);
 }
 
@@ -205,6 +207,7 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
     if (rc == 0) {
         v->now_us = ev->now_us;
         v->waiting_for = has_pending ? PENDING_CALLS : 0;
+        v->event_code = ev->failed ? ev->code : NULL;
         if (has_pending)
             rc = rv_pending_on(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_LLM_DONE)
@@ -225,7 +228,10 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
             v->phase = PHASE_MAIN; /* the wait between two attempts is over */
     }
     rv_buf_fini(&text);
-    return rc < 0 ? rc : advance(v, out, err);
+    if (rc == 0)
+        rc = advance(v, out, err);
+    v->event_code = NULL;
+    return rc;
 }
 
 /* What had come of the call under way when it was cancelled. */

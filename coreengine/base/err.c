@@ -125,6 +125,22 @@ void rv_err_hint(rv_err **err, const char *fmt, ...)
     (*err)->hint = copy;
 }
 
+void rv_err_add_causes(rv_err **err, rv_err *causes)
+{
+    rv_err *last = err ? *err : NULL;
+
+    if (!causes || !last || last == &oom || causes == &oom || last->n_links + causes->n_links > RV_ERR_MAX_LINKS) {
+        rv_err_free(causes);
+        return;
+    }
+    for (;; last = last->cause) {
+        last->n_links += causes->n_links;
+        if (!last->cause)
+            break;
+    }
+    last->cause = causes;
+}
+
 void rv_err_free(rv_err *err)
 {
     while (err && err != &oom) {
@@ -158,6 +174,12 @@ struct rv_src rv_err_src(const rv_err *err)
 const rv_err *rv_err_cause(const rv_err *err)
 {
     return err ? err->cause : NULL;
+}
+
+const char *rv_err_made_at(const rv_err *err, int *line)
+{
+    *line = err ? err->c_line : 0;
+    return err ? err->c_file : "";
 }
 
 bool rv_err_is(const rv_err *err, int code)

@@ -80,6 +80,10 @@ int rv_err_wrap_at(rv_err **err, int code, const char *c_file, int c_line, const
 /** Attach "what to do about it" to the topmost link; replaces an earlier hint. No-op when err or *err is NULL. */
 void rv_err_hint(rv_err **err, const char *fmt, ...) RV_PRINTF(2, 3);
 
+/** Put the chain `causes` (taken) below the last link of *err. It is freed where the chain would be too long, or where
+ * *err is NULL. */
+void rv_err_add_causes(rv_err **err, rv_err *causes);
+
 void rv_err_free(rv_err *err); /* frees the whole chain; NULL and the static error are fine */
 
 /* Borrowed views, valid while err lives. rv_err_text is "" and rv_err_hint_text is NULL when there is none. */
@@ -88,6 +92,8 @@ const char *rv_err_text(const rv_err *err);
 const char *rv_err_hint_text(const rv_err *err);
 struct rv_src rv_err_src(const rv_err *err);
 const rv_err *rv_err_cause(const rv_err *err);
+/** The line of the source where this link was made. */
+const char *rv_err_made_at(const rv_err *err, int *line);
 /** True if any link of the chain carries code. RV_E_NOMEM also when a link could not be added to it: the text is then
  * not what it would have been, and must not become part of a run. */
 bool rv_err_is(const rv_err *err, int code);

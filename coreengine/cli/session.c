@@ -137,10 +137,23 @@ static int keep_interrupted(const struct rv_cli_args *args, struct rv_app_run *r
     return rc;
 }
 
-/* Why a run did not complete, for people; --json and --events carry it themselves. */
-static void explain_end(const struct rv_cli *cli, enum rv_run_status status, const rv_envelope *env)
+static void write_causes(const rv_err *failure, rv_buf *out)
 {
+    rv_buf said = RV_BUF_INIT(1 << 20);
+
+    if (failure)
+        rv_buf_puts(&said, "  by: ");
+    rv_err_write_text(failure, true, &said);
+    rv_cli_write_safe(rv_buf_str(&said), out);
+    rv_buf_fini(&said);
+}
+
+/* Why a run did not complete, for people; --json and --events carry it themselves. */
+static void explain_end(const struct rv_cli *cli, enum rv_run_status status, const rv_exec *x)
+{
+    const rv_envelope *env = rv_exec_envelope(x);
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    enum rv_failure code = rv_envelope_failure(env);
     rv_buf text = RV_BUF_INIT(1 << 20);
 
     if (status == RV_RUN_COMPLETED || status == RV_RUN_INTERRUPTED)
@@ -151,9 +164,9 @@ static void explain_end(const struct rv_cli *cli, enum rv_run_status status, con
         rv_buf_puts(&text, ": ");
         rv_cli_write_lines(rv_str_of(f->termination_reason), &text);
     }
-    if (f->terminal_reason != RV_REASON_NONE)
-        rv_buf_printf(&text, "  [%s]", rv_reason_text(f->terminal_reason));
-    rv_buf_putc(&text, '\n');
+    rv_cli_write_code(code != RV_FAILURE_NONE ? rv_failure_text(code) : rv_reason_text(f->terminal_reason), &text);
+    if (cli->debug && code != RV_FAILURE_NONE)
+        write_causes(rv_exec_failure(x), &text);
     rv_cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
 }
@@ -263,7 +276,7 @@ static int conclude(const struct rv_cli *cli, const struct rv_cli_args *args, st
     int rc = print_result(cli, args, run, &err);
     if (rc == 0 && end == RV_RUN_INTERRUPTED)
         rc = keep_interrupted(args, run, &err);
-    explain_end(cli, end, rv_exec_envelope(run->exec));
+    explain_end(cli, end, run->exec);
     if (rc < 0)
         (void)rv_cli_report(cli, err);
     if (watch_err)

@@ -38,6 +38,8 @@ struct call {
 
     bool failed, retryable;
     char error_type[RV_ENGINE_TYPE_MAX];  /* "": by kind */
+    const char *code;                     /* of the failure, static; NULL: by error_type and kind */
+    rv_err *causes;                       /* of the failure; owned; NULL: none */
     rv_buf text;                          /* reply or error */
     rv_buf partial;                       /* of a model call that failed: what came before */
     struct rv_llm_answer answer;          /* of a model call; its views live in the script, `llm` or `model` */

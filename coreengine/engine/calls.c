@@ -170,6 +170,7 @@ void rv_call_free(struct call *c)
         rv_llm_reply_fini(c->llm);
     free(c->llm);
     rv_buf_fini(&c->text);
+    rv_err_free(c->causes);
     rv_buf_fini(&c->partial);
     rv_buf_fini(&c->heard);
     rv_call_forget_asked(c);
@@ -220,9 +221,20 @@ static void begin_failure(struct call *c, const char *type, bool retryable)
     c->failed = true;
     c->retryable = retryable;
     c->n_deltas = 0;
+    c->code = NULL;
+    rv_err_free(c->causes);
+    c->causes = NULL;
     snprintf(c->error_type, sizeof c->error_type, "%s", type);
     rv_buf_fini(&c->text);
     c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
+}
+
+/* The text as it is told, with the line of reeve that found it. */
+static void keep_cause(struct call *c, int code, const char *c_file, int c_line)
+{
+    rv_err_free(c->causes);
+    c->causes = NULL;
+    RV_IGNORE(rv_err_new_at(&c->causes, code, c_file, c_line, NULL, "%s", rv_buf_cstr(&c->text)), "the text is kept");
 }
 
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...)
@@ -241,7 +253,7 @@ int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
         return rc;
     begin_failure(c, type, false);
     rv_err_write_chain(*err, &c->text);
-    rv_err_free(*err);
+    c->causes = *err;
     *err = NULL;
     return 0;
 }
@@ -291,8 +303,11 @@ void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply)
         return;
     }
     c->retryable = reply->retryable;
+    c->code = reply->code == rv_llm_error_code(reply->answer.error_kind) ? NULL : rv_failure_text(reply->code);
     snprintf(c->error_type, sizeof c->error_type, "%s", rv_llm_error_type(reply->answer.error_kind));
     rv_buf_add_str(&c->text, rv_buf_str(&reply->error));
+    if (reply->c_file && !c->causes)
+        keep_cause(c, RV_E_PROVIDER, reply->c_file, reply->c_line);
     if (reply->text.len > 0) {
         rv_buf_fini(&c->partial);
         c->partial = RV_BUF_INIT(RV_LLM_MAX_REPLY);

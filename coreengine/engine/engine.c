@@ -101,6 +101,8 @@ static void answer(struct call *c)
                           .error_type = c->error_type[0] ? c->error_type : NULL,
                           .retryable = c->retryable,
                           .unknown = c->unknown,
+                          .code = c->failed ? c->code : NULL,
+                          .causes = c->failed ? &c->causes : NULL,
                           .llm = c->answer};
     if (c->failed) {
         ev.error = rv_buf_str(&c->text);

@@ -163,11 +163,14 @@ void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
  */
 void rv_exec_tell_end(rv_exec *x, const rv_err *err);
 /** That event, `error` or `done`, of a run that never began. env NULL: it has no state yet. */
-void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const char *why, rv_buf *line);
+void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
+                         rv_buf *line);
 bool rv_exec_is_over(const rv_exec *x);
 enum rv_run_status rv_exec_status(const rv_exec *x);
 const rv_envelope *
 rv_exec_envelope(const rv_exec *x); /* borrowed; NULL once it was stolen, or lost to want of memory */
+/** Why a stage failed last, with the lines of reeve that found it; NULL: none failed in this process. Borrowed. */
+const rv_err *rv_exec_failure(const rv_exec *x);
 /** Rows of the session's turn that the journal refused, and the run ended by it; borrowed. NULL: there are none. */
 const struct rv_turn *rv_exec_unkept(const rv_exec *x);
 rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */

@@ -362,6 +362,11 @@ enum rv_run_status rv_exec_status(const rv_exec *x)
     return x->status;
 }
 
+const rv_err *rv_exec_failure(const rv_exec *x)
+{
+    return x->run ? rv_run_failure(x->run) : NULL;
+}
+
 const rv_envelope *rv_exec_envelope(const rv_exec *x)
 {
     return x->run ? rv_run_envelope(x->run) : NULL;

@@ -163,9 +163,11 @@ void rv_delta_piece(struct call *c, bool is_thinking, rv_str text)
 /* --- the end of a run that goes no further, because its journal refused a step or memory is short: observers are told
  * with the same two events that end every run. No journal has them, so they have no number --- */
 
-void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const char *why, rv_buf *line)
+void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
+                         rv_buf *line)
 {
     const struct rv_envelope_fields *f = env ? rv_envelope_fields(env) : NULL;
+    rv_buf text = RV_BUF_INIT(MAX_WHY);
     rv_jw w = rv_jw_on(line);
     char time[RV_TIME_MAX];
 
@@ -181,7 +183,10 @@ void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t
         rv_jw_kv_text(&w, "terminal_reason", NULL);
         rv_jw_kv_text(&w, "termination_reason", NULL);
     }
-    rv_jw_kv_text(&w, "error", why);
+    rv_err_write_chain(why, &text);
+    rv_jw_kv_text(&w, "error", rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    rv_jw_kv_text(&w, "code", rv_code_text(rv_err_code(why)));
     if (kind == RV_EMIT_DONE && f) {
         rv_jw_kv_int(&w, "stage_visits", f->agent_hop_count);
         rv_jw_kv_int(&w, "llm_calls", f->llm_call_count);
@@ -197,7 +202,7 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
 {
     static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
     const rv_envelope *env = x->run ? rv_run_envelope(x->run) : NULL;
-    rv_buf why = RV_BUF_INIT(MAX_WHY), line = RV_BUF_INIT(MAX_LINE);
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
 
     if (x->is_end_told)
         return;
@@ -205,16 +210,14 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
     x->is_end_told = true;
     if (!x->opts.observer.on_event)
         return;
-    rv_err_write_chain(err, &why);
     for (size_t i = 0; i < RV_COUNT(kinds); i++) {
         const struct rv_effect e = {.kind = RV_EFFECT_EMIT, .emit = kinds[i], .stage = -1};
         rv_buf_clear(&line);
-        rv_broken_end_write(kinds[i], env, x->last_us, rv_buf_cstr(&why), &line);
+        rv_broken_end_write(kinds[i], env, x->last_us, err, &line);
         x->opts.observer.on_event(x->opts.observer.self, &e,
                                   line.rc == 0 ? rv_buf_str(&line) : RV_STR_LIT("{\"type\":\"done\"}"));
     }
     rv_buf_fini(&line);
-    rv_buf_fini(&why);
 }
 
 /* --- events --- */

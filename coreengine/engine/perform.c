@@ -50,6 +50,14 @@ static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_o
     return rc < 0 ? model_failed(c, rc, RV_LLM_ERROR_CONNECTION, err) : 0;
 }
 
+/* told: what became of the failure by rc. The failure is the script's, not the model's or the stage's. */
+static int script_failed(struct call *c, int rc, int told)
+{
+    if (rc == RV_E_NOT_FOUND)
+        c->code = rv_failure_text(RV_FAILURE_SCRIPT_NO_ENTRY);
+    return told;
+}
+
 static int call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
@@ -57,7 +65,7 @@ static int call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **
 
     if (rv_script_plays(x, e)) {
         int rc = rv_call_script(c, e, err);
-        return rc < 0 ? model_failed(c, rc, RV_LLM_ERROR_BAD_REQUEST, err) : 0;
+        return rc < 0 ? script_failed(c, rc, model_failed(c, rc, RV_LLM_ERROR_BAD_REQUEST, err)) : 0;
     }
     int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
     if (rc == 0)
@@ -85,15 +93,19 @@ static void entry_done(struct rv_plugin_work *w)
 
     c->work = NULL;
     c->failed = w->failure != NULL;
+    c->code = w->failure ? rv_plugin_failure_code(w->failure) : NULL;
+    rv_err_free(c->causes);
+    c->causes = w->failure;
+    w->failure = NULL;
     rv_buf_fini(&c->text);
     if (w->llm) {
         c->llm = w->llm;
         w->llm = NULL;
         rv_call_take_llm(c, c->llm);
-    } else if (w->failure) {
-        snprintf(c->error_type, sizeof c->error_type, "%s", rv_plugin_error_type(w->failure));
+    } else if (c->causes) {
+        snprintf(c->error_type, sizeof c->error_type, "%s", rv_plugin_error_type(c->causes));
         c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
-        rv_err_write_chain(w->failure, &c->text);
+        rv_err_write_chain(c->causes, &c->text);
     } else {
         c->text = w->reply;
         w->reply = RV_BUF_INIT(0);
@@ -150,7 +162,7 @@ static int call_hook(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **e
     if (!rv_script_plays(x, e))
         return rv_call_capability(x, c, e, err);
     int rc = rv_call_script(c, e, err);
-    return rc < 0 ? rv_call_fail_with(c, "ProcessingError", rc, err) : 0;
+    return rc < 0 ? script_failed(c, rc, rv_call_fail_with(c, "ProcessingError", rc, err)) : 0;
 }
 
 static const char *what_of(const struct rv_effect *e)

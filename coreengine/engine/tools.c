@@ -172,6 +172,7 @@ static void take_reply(struct call *c, struct rv_tool_reply *reply)
     c->failed = reply->failed;
     c->retryable = reply->retryable;
     c->reports_error = reply->reports_error;
+    c->code = reply->code;
     snprintf(c->error_type, sizeof c->error_type, "%s", reply->error_type ? reply->error_type : "");
     rv_buf_fini(&c->text);
     c->text = reply->text;

@@ -66,20 +66,30 @@ static void emit_interrupt(rv_run *run, int64_t now_us, struct rv_effects *out)
                         ((struct rv_member){.key = "expires_at", .kind = RV_MEMBER_TIME, .n = in.expires_at_us})));
 }
 
+/* NULL: the run has no code of a failure. */
+static const char *code_of(const rv_run *run)
+{
+    enum rv_failure code = rv_envelope_failure(run->env);
+
+    return run->shared.rules >= RV_RULES_3 && code != RV_FAILURE_NONE ? rv_failure_text(code) : NULL;
+}
+
 static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct rv_effects *out)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
+    const char *code = code_of(run);
 
     if (error_text)
         rv_run_emit(run, out, RV_EMIT_ERROR, now_us, RV_M_TEXT("stage", f->current_stage),
-                    RV_M_TEXT("error", error_text));
+                    RV_M_TEXT("error", error_text), RV_M_IF(code, RV_M_TEXT("code", code)));
     rv_run_emit(run, out, RV_EMIT_DONE, now_us, RV_M_TEXT("stage", "__end__"),
                 RV_M_TEXT("status", rv_run_status_text(run->status)), RV_M_BOOL("terminated", f->terminated),
                 RV_M_TEXT("terminal_reason", rv_reason_text(f->terminal_reason)),
                 RV_M_IF(run->shared.rules >= RV_RULES_2,
                         RV_M_TEXT("reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)))),
                 RV_M_TEXT("termination_reason", f->termination_reason), RV_M_TEXT("error", error_text),
-                RV_M_INT("stage_visits", f->agent_hop_count), RV_M_INT("llm_calls", f->llm_call_count),
+                RV_M_IF(code, RV_M_TEXT("code", code)), RV_M_INT("stage_visits", f->agent_hop_count),
+                RV_M_INT("llm_calls", f->llm_call_count),
                 RV_M_IF(!rv_usage_is_zero(&f->usage), RV_M_USAGE("usage", &f->usage)));
 }
 

@@ -55,6 +55,8 @@ void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
         rv_jw_kv_bool(w, "failed", true);
         if (ev->error_type)
             rv_jw_kv_text(w, "error_type", ev->error_type);
+        if (ev->code)
+            rv_jw_kv_text(w, "code", ev->code);
         rv_jw_kv_str(w, "error", ev->error);
         rv_jw_kv_bool(w, "retryable", ev->retryable);
         if (ev->reply.len)
@@ -114,6 +116,7 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
     if (json_object_object_get_ex(json, "error", &part))
         ev.error = rv_json_str(part);
     (void)rv_json_get_text(json, "error_type", &ev.error_type);
+    (void)rv_json_get_text(json, "code", &ev.code);
     if (json_object_object_get_ex(json, "partial", &part))
         ev.reply = rv_json_str(part);
     if (json_object_object_get_ex(json, "blocked", &ev.blocked) && !json_object_is_type(ev.blocked, json_type_array))

@@ -377,6 +377,11 @@ enum rv_run_status rv_run_status(const rv_run *run)
     return run->status;
 }
 
+const rv_err *rv_run_failure(const rv_run *run)
+{
+    return run->shared.failure;
+}
+
 const rv_envelope *rv_run_envelope(const rv_run *run)
 {
     return run->env;

@@ -49,7 +49,9 @@ bool rv_run_is_finished(const rv_run *run); /* FINISH was produced, and no ANSWE
 struct rv_run_counters rv_run_counters(const rv_run *run);
 enum rv_run_status rv_run_status(const rv_run *run);
 const rv_envelope *rv_run_envelope(const rv_run *run); /* borrowed */
-rv_envelope *rv_run_steal_envelope(rv_run *run);       /* yours; the run can only be freed then */
+/** Why a stage failed last, with the lines of reeve that found it; NULL: none failed in this process. Borrowed. */
+const rv_err *rv_run_failure(const rv_run *run);
+rv_envelope *rv_run_steal_envelope(rv_run *run); /* yours; the run can only be freed then */
 /** The stage whose visit left a question. A hook's question does not keep the run at its stage, so it may stand before
  * the next one. NULL: unknown, where the run stands counts. */
 const char *rv_run_asked_by(const rv_run *run);

@@ -32,6 +32,7 @@ struct rv_tool_reply {
     bool retryable;         /* of a failure: the same call may succeed a little later */
     bool reports_error;     /* not failed, but the JSON says that the tool failed: rv_tool_reported_error() */
     const char *error_type; /* of a failure: "NotFoundError", ...; borrowed until `done` returns */
+    const char *code;       /* of a failure: a word of enum rv_failure, static; NULL: by error_type */
     rv_buf text;            /* the receiver may take both texts and leave RV_BUF_INIT(0); else the source frees them */
     rv_buf partial;         /* of a failure: what came of the answer before it */
     int64_t after_us;       /* the receiver lets it count that much later: of a source that plays time; else 0 */

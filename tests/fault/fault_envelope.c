@@ -167,7 +167,8 @@ static int record_skipped(rv_envelope *env)
 }
 static int add_error(rv_envelope *env)
 {
-    return rv_envelope_add_error(env, RV_STR_LIT("a"), RV_STR_LIT("why"), "LLMError", NOW, NULL);
+    return rv_envelope_add_error(env, RV_STR_LIT("a"), RV_STR_LIT("why"), "LLMError", RV_FAILURE_MODEL_FAILED, NOW,
+                                 NULL);
 }
 static int count_edge(rv_envelope *env)
 {

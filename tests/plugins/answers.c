@@ -206,6 +206,8 @@ static const struct rv_cap_entry entries[] = {
     ROW(deep),
     ROW(long_failure),
     {RV_CAP_HOOK, "identity", "{\"sees\": [\"raw_input\", \"outputs.plan\"], \"timeout_ms\": 70}", identity},
+    {RV_CAP_HOOK, "garbage", "{}", garbage},
+    {RV_CAP_HOOK, "proper_failure", "{}", proper_failure},
     {RV_CAP_PROMPT, "ask", "{\"description\": \"asks\", \"text\": \"Answer {{raw_input}}\"}", NULL},
     RV_CAP_END,
 };

@@ -89,6 +89,8 @@ void rv_app_chat_write(const struct rv_app_chat *c, const struct rv_chat_turn *t
         write_interrupt(&turn->interrupt, &w);
     if (turn->error)
         rv_jw_kv_text(&w, "error", turn->error);
+    if (turn->error && turn->code)
+        rv_jw_kv_text(&w, "code", turn->code);
     rv_jw_kv_bool(&w, "stored", turn->was_kept && !c->app->no_store);
     if (!turn->was_kept && turn->store_error && !c->app->no_store)
         rv_jw_kv_text(&w, "store_error", turn->store_error);

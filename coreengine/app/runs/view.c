@@ -99,8 +99,8 @@ static void write_call(const struct rv_app_view *p, const struct rv_app_call *c,
 
 static void write_step(const struct rv_app_view *p, size_t i, rv_jw *w)
 {
-    static const char *const keys[] = {"status",     "outcome", "output_key", "output",
-                                       "next_stage", "error",   "error_type", "usage"};
+    static const char *const keys[] = {"status", "outcome",    "output_key", "output", "next_stage",
+                                       "error",  "error_type", "code",       "usage"};
     const struct rv_app_step *s = &p->steps->items[i];
     json_object *part;
 

@@ -123,7 +123,7 @@ static int list_visits(const struct rv_pipeline *p, struct observer *o, size_t n
 /* A failure as people look for it: which stage, what kind, and where the stage stands. */
 static int add_failure(const struct rv_pipeline *p, json_object *error, struct rv_test_report *r, rv_err **err)
 {
-    const char *agent = "", *type = "", *text = "";
+    const char *agent = "", *type = "", *text = "", *code = NULL;
     json_object *entry = json_object_new_object();
     int rc = entry ? 0 : RV_FAIL(err, RV_E_NOMEM, "report a failed stage");
 
@@ -137,6 +137,8 @@ static int add_failure(const struct rv_pipeline *p, json_object *error, struct r
         rc = rv_json_set_text(entry, "type", type, err);
     if (rc == 0)
         rc = rv_json_set_text(entry, "text", text, err);
+    if (rc == 0 && rv_json_get_text(error, "code", &code))
+        rc = rv_json_set_text(entry, "code", code, err);
     if (rc == 0 && stage >= 0)
         rc = rv_json_set_text(entry, "file", p->file, err);
     if (rc == 0 && stage >= 0)

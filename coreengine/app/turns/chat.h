@@ -93,6 +93,7 @@ struct rv_chat_turn {
     json_object *chained;      /* what its chained tool answered; NULL */
     const char *chained_error; /* why its chained tool failed; NULL: it did not */
     const char *error;         /* why it did not complete; NULL */
+    const char *code;          /* of the error: a word of enum rv_failure or of rv_code; NULL: none */
     bool is_cut_off;           /* the answer ended because it reached max_tokens */
     struct rv_usage usage;     /* with the agents that were asked */
     int64_t latency_ms;

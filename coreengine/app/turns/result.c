@@ -135,6 +135,7 @@ static int fill(rv_chat *chat, const rv_envelope *env, struct rv_chat_turn *out,
     out->text = rv_buf_str(&chat->text);
     out->usage = f->usage;
     out->error = out->status == RV_RUN_COMPLETED || out->status == RV_RUN_INTERRUPTED ? NULL : f->termination_reason;
+    out->code = rv_failure_text(rv_envelope_failure(env));
     if (out->status == RV_RUN_INTERRUPTED)
         out->interrupt = rv_envelope_interrupt(env);
     return rc;
@@ -172,8 +173,10 @@ int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, struct rv_chat_turn 
             own_text(chat);
         out->text = rv_buf_str(&chat->text);
     }
-    if (run_rc < 0)
+    if (run_rc < 0) {
         out->error = out->store_error;
+        out->code = rv_code_text(rv_err_code(run_err));
+    }
     rv_err_free(run_err);
     return rc;
 }

@@ -22,6 +22,9 @@ void rv_cli_write_store(const struct rv_cli_args *args, rv_buf *b);
 void rv_cli_write_safe(rv_str text, rv_buf *b);
 /** The same, later lines indented. */
 void rv_cli_write_lines(rv_str text, rv_buf *b);
+/** "  [CODE]" and the line's end, then what to do about it where the code is one of enum rv_failure. NULL: only the
+ * end. */
+void rv_cli_write_code(const char *code, rv_buf *b);
 /** One line of text, cut after max bytes. */
 void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b);
 const char *rv_cli_status_color(enum rv_run_status status); /* how a terminal shows it */

@@ -26,16 +26,14 @@ void rv_cli_write_delta(const struct rv_pipeline *pipeline, const struct rv_delt
 bool rv_cli_tell_end(const rv_envelope *env, const rv_err *err)
 {
     static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
-    rv_buf why = RV_BUF_INIT(MAX_WHY), line = RV_BUF_INIT(4 * MAX_WHY);
+    rv_buf line = RV_BUF_INIT(4 * MAX_WHY);
     struct rv_clock clock = rv_clock_system();
 
-    rv_err_write_chain(err, &why);
     for (size_t i = 0; i < RV_COUNT(kinds); i++) {
-        rv_broken_end_write(kinds[i], env, clock.now_us(clock.self), rv_buf_cstr(&why), &line);
+        rv_broken_end_write(kinds[i], env, clock.now_us(clock.self), err, &line);
         rv_buf_putc(&line, '\n');
     }
     bool ok = rv_cli_out_now(rv_buf_str(&line));
     rv_buf_fini(&line);
-    rv_buf_fini(&why);
     return ok;
 }

@@ -77,3 +77,14 @@ void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b)
     if (shown.len < text.len)
         rv_buf_puts(b, "...");
 }
+
+void rv_cli_write_code(const char *code, rv_buf *b)
+{
+    enum rv_failure failure = RV_FAILURE_NONE;
+
+    if (code)
+        rv_buf_printf(b, "  [%s]", code);
+    rv_buf_putc(b, '\n');
+    if (code && rv_failure_of(rv_str_of(code), &failure, NULL) == 0 && rv_failure_remedy(failure)[0])
+        rv_buf_printf(b, "  hint: %s\n", rv_failure_remedy(failure));
+}

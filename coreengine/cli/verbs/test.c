@@ -89,7 +89,7 @@ static void write_errors(const struct rv_test_report *r, rv_buf *b)
 
     for (size_t i = 0; i < n; i++) {
         json_object *e = json_object_array_get_idx(r->errors, i);
-        const char *stage = "", *type = "", *text = "", *file = NULL;
+        const char *stage = "", *type = "", *text = "", *file = NULL, *code = NULL;
         int64_t line = 0;
 
         RV_IGNORE(!rv_json_get_text(e, "stage", &stage) || !rv_json_get_text(e, "type", &type) ||
@@ -99,7 +99,9 @@ static void write_errors(const struct rv_test_report *r, rv_buf *b)
         if (rv_json_get_text(e, "file", &file) && rv_json_get_int(e, "line", &line))
             rv_buf_printf(b, " (%s:%lld)", file, (long long)line);
         rv_str head = rv_utf8_cut(rv_str_of(text), MAX_SHOWN_BYTES);
-        rv_buf_printf(b, ": %.*s%s  [%s]\n", RV_STR_ARG(head), head.len < strlen(text) ? "..." : "", type);
+        bool has_code = rv_json_get_text(e, "code", &code);
+        rv_buf_printf(b, ": %.*s%s  [%s%s%s]\n", RV_STR_ARG(head), head.len < strlen(text) ? "..." : "", type,
+                      has_code ? ", " : "", has_code ? code : "");
     }
     if (r->ended_by)
         rv_buf_printf(b, "run %s: %s  [%s]\n", rv_run_status_text(r->status), r->ended_by, r->code);

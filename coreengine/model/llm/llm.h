@@ -64,17 +64,24 @@ struct rv_llm_reply {
     rv_buf tool_calls;           /* JSON, or empty */
     rv_buf opaque;               /* JSON, or empty */
     struct rv_llm_answer answer; /* its views are not set; see rv_llm_reply_answer() */
+    enum rv_failure code;        /* failed */
+    const char *c_file;          /* failed: the line of reeve that found it, for --debug */
+    int c_line;
 };
 void rv_llm_reply_init(struct rv_llm_reply *r); /* text and tool calls: at most RV_LLM_MAX_REPLY */
 void rv_llm_reply_fini(struct rv_llm_reply *r);
 struct rv_llm_answer rv_llm_reply_answer(const struct rv_llm_reply *r); /* views into r */
-/** Make it a failure; retryable follows the kind (below) and may be changed afterwards. Keeps the text. */
-void rv_llm_reply_fail(struct rv_llm_reply *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);
+/** Make it a failure; retryable and code follow the kind (below) and may be changed afterwards. Keeps the text. */
+#define rv_llm_reply_fail(r, kind, ...) rv_llm_reply_fail_at((r), (kind), __FILE__, __LINE__, __VA_ARGS__)
+void rv_llm_reply_fail_at(struct rv_llm_reply *r, enum rv_llm_error kind, const char *c_file, int c_line,
+                          const char *fmt, ...) RV_PRINTF(5, 6);
 
 /** Tells whether the same request may succeed later: rate_limited, overloaded, timeout, connection, protocol. */
 bool rv_llm_error_is_retryable(enum rv_llm_error kind);
 /** The error type of a stage's failure: "TimeoutError", "CancelledError", else "LLMError". Static. */
 const char *rv_llm_error_type(int kind);
+/** The code of a failed call of that kind; RV_UNSET: RV_FAILURE_MODEL_FAILED. */
+enum rv_failure rv_llm_error_code(int kind);
 
 /* --- What comes while a model answers, in this order for each piece: a tool call starts, its arguments, its end. ---
  */

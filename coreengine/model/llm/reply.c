@@ -11,7 +11,8 @@ void rv_llm_reply_init(struct rv_llm_reply *r)
                                .error = RV_BUF_INIT(MAX_ERROR),
                                .tool_calls = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY),
                                .opaque = RV_BUF_INIT(MAX_OPAQUE),
-                               .answer = RV_LLM_ANSWER_NONE};
+                               .answer = RV_LLM_ANSWER_NONE,
+                               .code = RV_FAILURE_NONE};
 }
 
 void rv_llm_reply_fini(struct rv_llm_reply *r)
@@ -31,17 +32,21 @@ struct rv_llm_answer rv_llm_reply_answer(const struct rv_llm_reply *r)
     return answer;
 }
 
-void rv_llm_reply_fail(struct rv_llm_reply *r, enum rv_llm_error kind, const char *fmt, ...)
+void rv_llm_reply_fail_at(struct rv_llm_reply *r, enum rv_llm_error kind, const char *c_file, int c_line,
+                          const char *fmt, ...)
 {
     va_list args;
 
     r->failed = true;
     r->retryable = rv_llm_error_is_retryable(kind);
     r->answer.error_kind = (int)kind;
+    r->code = rv_llm_error_code((int)kind);
     rv_buf_clear(&r->error);
     va_start(args, fmt);
     rv_buf_vprintf(&r->error, fmt, args);
     va_end(args);
+    r->c_file = c_file;
+    r->c_line = c_line;
 }
 
 bool rv_llm_error_is_retryable(enum rv_llm_error kind)
@@ -55,6 +60,24 @@ const char *rv_llm_error_type(int kind)
     if (kind == RV_LLM_ERROR_TIMEOUT)
         return "TimeoutError";
     return kind == RV_LLM_ERROR_CANCELLED ? "CancelledError" : "LLMError";
+}
+
+enum rv_failure rv_llm_error_code(int kind)
+{
+    static const enum rv_failure codes[] = {
+        [RV_LLM_ERROR_RATE_LIMITED] = RV_FAILURE_MODEL_RATE_LIMITED,
+        [RV_LLM_ERROR_OVERLOADED] = RV_FAILURE_MODEL_OVERLOADED,
+        [RV_LLM_ERROR_TIMEOUT] = RV_FAILURE_MODEL_TIMED_OUT,
+        [RV_LLM_ERROR_CONNECTION] = RV_FAILURE_MODEL_NO_CONNECTION,
+        [RV_LLM_ERROR_PROTOCOL] = RV_FAILURE_MODEL_BAD_ANSWER,
+        [RV_LLM_ERROR_BAD_REQUEST] = RV_FAILURE_MODEL_BAD_REQUEST,
+        [RV_LLM_ERROR_AUTH] = RV_FAILURE_MODEL_REFUSED,
+        [RV_LLM_ERROR_CONTEXT_TOO_LONG] = RV_FAILURE_MODEL_CONTEXT_TOO_LONG,
+        [RV_LLM_ERROR_CONTENT_FILTER] = RV_FAILURE_MODEL_CONTENT_FILTER,
+        [RV_LLM_ERROR_CANCELLED] = RV_FAILURE_CANCELLED,
+    };
+
+    return kind >= 0 && (size_t)kind < RV_COUNT(codes) ? codes[kind] : RV_FAILURE_MODEL_FAILED;
 }
 
 /* Clocks jump and providers say anything: what is written can be read. */

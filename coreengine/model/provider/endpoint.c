@@ -3,6 +3,7 @@
 #include "coreengine/model/provider/provider_internal.h"
 
 #include <json-c/linkhash.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -11,6 +12,52 @@
 #define ANTHROPIC_VERSION "2023-06-01"
 #define AZURE_VERSION     "2024-10-21"
 #define OWN_HEADERS       8
+
+/* --- a role's options as numbers ---
+ *
+ * They were checked when the pipeline was loaded: what is not of its type or range here counts as not given. */
+
+#define DEFAULT_CONNECT_MS    10000
+#define DEFAULT_FIRST_BYTE_MS 300000 /* a model that reasons, or that has to be loaded first, is silent for long */
+#define DEFAULT_IDLE_MS       120000
+#define DEFAULT_RETRY_WAIT_MS 60000
+#define MAX_ATTEMPTS          100
+#define MAX_MS                INT64_C(31536000000) /* a year, so that sums of times do not overflow */
+#define MAX_COUNT             INT64_C(1000000000)
+
+static int64_t number(json_object *options, const char *key, int64_t min, int64_t max, int64_t missing)
+{
+    int64_t n;
+
+    if (!options || !rv_json_get_int(options, key, &n) || n < min)
+        return missing;
+    return n < max ? n : max;
+}
+
+static const char *text(json_object *options, const char *key)
+{
+    const char *s;
+
+    return options && rv_json_get_text(options, key, &s) ? s : NULL;
+}
+
+static struct rv_call_options call_options_of(json_object *options)
+{
+    return (struct rv_call_options){
+        .connect_us = RV_US_PER_MS * number(options, "connect_timeout_ms", 1, MAX_MS, DEFAULT_CONNECT_MS),
+        .first_byte_us = RV_US_PER_MS * number(options, "first_byte_timeout_ms", 1, MAX_MS, DEFAULT_FIRST_BYTE_MS),
+        .idle_us = RV_US_PER_MS * number(options, "idle_timeout_ms", 1, MAX_MS, DEFAULT_IDLE_MS),
+        .max_attempts = number(options, "max_attempts", 1, MAX_ATTEMPTS, RV_LLM_DEFAULT_ATTEMPTS),
+        .max_retry_wait_us = RV_US_PER_MS * number(options, "max_retry_wait_ms", 0, MAX_MS, DEFAULT_RETRY_WAIT_MS),
+        .max_concurrent = number(options, "max_concurrent", 0, MAX_COUNT, 0),
+        .requests_per_minute = number(options, "requests_per_minute", 0, MAX_COUNT, 0),
+        .tokens_per_minute = number(options, "tokens_per_minute", 0, MAX_COUNT, 0),
+        .ca_file = text(options, "ca_file"),
+        .proxy = text(options, "proxy"),
+    };
+}
+
+/* --- address and headers --- */
 
 struct building {
     struct rv_endpoint *e;
@@ -376,7 +423,7 @@ int rv_endpoint_init(struct rv_endpoint *out, struct rv_provider_env env, const 
     b.ways = rv_provider_ways_of(out->info);
     if (want->is_embedding && (b.ways->no_embeddings || !rv_wire_embed_path(out->info->wire)))
         return RV_FAIL(err, RV_E_INVALID, "provider \"%s\" has no embeddings", want->provider);
-    out->call = rv_call_options_of(want->options);
+    out->call = call_options_of(want->options);
     if (out->call.proxy)
         hide_user(out, out->call.proxy);
     rc = find_base(&b, err);
@@ -395,4 +442,46 @@ void rv_endpoint_fini(struct rv_endpoint *e)
 {
     rv_arena_free(e->arena);
     *e = (struct rv_endpoint){.arena = NULL};
+}
+
+/* --- embeddings --- */
+
+int rv_provider_embed_target(struct rv_provider_env env, const char *provider, const char *model, json_object *options,
+                             struct rv_embed_target *out, rv_err **err)
+{
+    struct rv_endpoint_want want = {.provider = provider, .model = model, .options = options, .is_embedding = true};
+    struct rv_embed_target t = {.url = NULL};
+    struct rv_endpoint e;
+    int rc = rv_endpoint_init(&e, env, &want, err);
+
+    if (rc < 0)
+        goto done;
+    t.wire = e.target;
+    t.wire.provider = e.info->name;
+    t.url = rv_str_dup(rv_str_of(e.url));
+    t.headers = calloc(e.n_headers, sizeof *t.headers);
+    for (; t.headers && t.n_headers < e.n_headers; t.n_headers++) {
+        t.headers[t.n_headers] = rv_str_dup(rv_str_of(e.headers[t.n_headers]));
+        if (!t.headers[t.n_headers])
+            break;
+    }
+    if (!t.url || !t.headers || t.n_headers < e.n_headers) {
+        rc = RV_FAIL(err, RV_E_NOMEM, "prepare a request for embeddings");
+        goto done;
+    }
+    *out = t;
+    t = (struct rv_embed_target){.url = NULL};
+done:
+    rv_embed_target_fini(&t);
+    rv_endpoint_fini(&e);
+    return rc == RV_E_DENIED ? RV_WRAP(err, RV_E_INVALID, "embeddings of \"%s\"", provider ? provider : "") : rc;
+}
+
+void rv_embed_target_fini(struct rv_embed_target *t)
+{
+    for (size_t i = 0; i < t->n_headers; i++)
+        free(t->headers[i]);
+    free(t->headers);
+    free(t->url);
+    *t = (struct rv_embed_target){.url = NULL};
 }

@@ -57,18 +57,20 @@ static int finish_without_memory(rv_exchange *x)
 static void fail_with(rv_exchange *x, enum rv_llm_error kind, const rv_err *why)
 {
     rv_buf text = RV_BUF_INIT(RV_PROVIDER_MAX_VALUE);
-    const char *hint = NULL;
+    const char *hint = NULL, *file = "";
+    int line = 0;
 
     for (const rv_err *e = why; e; e = rv_err_cause(e)) {
         if (e != why)
             rv_buf_puts(&text, ": ");
         rv_buf_puts(&text, rv_err_text(e));
+        file = rv_err_made_at(e, &line);
         if (!hint)
             hint = rv_err_hint_text(e);
     }
     if (hint)
         rv_buf_printf(&text, " (%s)", hint);
-    rv_report_fail(x, kind, "%s", rv_buf_cstr(&text));
+    rv_report_fail_at(x, kind, file, line, "%s", rv_buf_cstr(&text));
     if (text.rc == RV_E_NOMEM)
         x->reply.error.rc = text.rc;
     rv_buf_fini(&text);
@@ -133,6 +135,8 @@ static int start_role(rv_exchange *x, const struct rv_model_config *model, bool 
     else if (rc == RV_E_LIMIT)
         kind = RV_LLM_ERROR_CONTEXT_TOO_LONG;
     fail_with(x, kind, why);
+    if (rc == RV_E_DENIED)
+        x->reply.code = RV_FAILURE_MODEL_NO_KEY;
     rv_err_free(why);
     return 0;
 }
@@ -324,57 +328,32 @@ const struct rv_http_request *rv_exchange_request(rv_exchange *x)
 
 /* --- What comes back --- */
 
-int rv_exchange_on_head(rv_exchange *x, const struct rv_http_head *head, int64_t now_us, rv_err **err)
+/* rc: of the attempt, which only a lack of memory makes fail. */
+static int taken_in(rv_exchange *x, int rc)
 {
     struct rv_gate *gate = x->ticket.gate;
 
+    if (rc == 0)
+        return 0;
+    rc = finish_without_memory(x);
+    wake(gate);
+    return rc;
+}
+
+int rv_exchange_on_head(rv_exchange *x, const struct rv_http_head *head, int64_t now_us, rv_err **err)
+{
     if (x->state != RV_EXCHANGE_SENT)
         return 0;
     x->now_us = now_us;
-    if (rv_attempt_head(x, head, err) == 0)
-        return 0;
-    finish_without_memory(x);
-    wake(gate);
-    return RV_E_NOMEM;
+    return taken_in(x, rv_attempt_head(x, head, err));
 }
 
 int rv_exchange_on_body(rv_exchange *x, rv_str bytes, int64_t now_us, rv_err **err)
 {
-    struct rv_gate *gate = x->ticket.gate;
-
     if (x->state != RV_EXCHANGE_SENT)
         return 0;
     x->now_us = now_us;
-    if (rv_attempt_body(x, bytes, err) == 0)
-        return 0;
-    finish_without_memory(x);
-    wake(gate);
-    return RV_E_NOMEM;
-}
-
-static bool is_servers_failure(int kind)
-{
-    return kind == RV_LLM_ERROR_OVERLOADED || kind == RV_LLM_ERROR_CONNECTION || kind == RV_LLM_ERROR_TIMEOUT;
-}
-
-/* What the attempt says of its address, for all that go there. */
-static void tell_gate(rv_exchange *x)
-{
-    struct rv_gate *gate = x->ticket.gate;
-    const struct rv_call_options *call = &x->endpoint.call;
-    const struct rv_llm_answer *a = &x->reply.answer;
-
-    leave(x);
-    if (!x->reply.failed || !is_servers_failure(a->error_kind))
-        rv_breaker_answered(&gate->breaker);
-    else if (!x->was_local)
-        rv_breaker_failed(&gate->breaker, a->error_kind, x->now_us);
-    if (a->has_usage)
-        rv_gate_settle(&x->ticket, call, a->usage.input_tokens + a->usage.output_tokens, x->now_us);
-    rv_gate_close(gate, x->hints.closed_until_us);
-    if (x->reply.failed && a->error_kind == RV_LLM_ERROR_RATE_LIMITED && x->reply.retryable &&
-        x->hints.retry_after_us > 0 && x->hints.retry_after_us <= call->max_retry_wait_us)
-        rv_gate_close(gate, x->now_us + x->hints.retry_after_us);
+    return taken_in(x, rv_attempt_body(x, bytes, err));
 }
 
 int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t now_us, rv_err **err)
@@ -386,12 +365,10 @@ int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t no
         return 0;
     x->now_us = now_us;
     rc = rv_attempt_end(x, end, err);
-    if (rc < 0) {
-        rc = finish_without_memory(x);
-        wake(gate);
-        return rc;
-    }
-    tell_gate(x);
+    if (rc < 0)
+        return taken_in(x, rc);
+    leave(x);
+    rv_gate_told(x);
     if (!x->reply.failed) {
         finish(x);
     } else if (rv_retry_wanted(x)) {

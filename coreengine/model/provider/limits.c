@@ -1,17 +1,52 @@
-/* A gate: who may go to one address with one key, and when. First come, first served: the first in the queue waits for
- * a place, for the buckets, or for the end of a limit that the provider told; the others wait for it.
+/* Gates, one for each address and key, shared by all exchanges of a process: who may go to one address with one key,
+ * and when. First come, first served: the first in the queue waits for a place, for the buckets, or for the end of a
+ * limit that the provider told; the others wait for it.
  *
  * The buckets are kept as the time at which they will be full again: each request moves that on by what it takes at the
  * rate of its role, so roles with different figures can share one. */
 #include "coreengine/model/provider/provider_internal.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MINUTE_US (60 * RV_US_PER_S)
 /* What a full bucket holds: a tenth of a minute's worth, so that no minute sees much more than its figure. */
 #define BUCKET_US (MINUTE_US / 10)
 /* A bucket is never empty for longer: what a provider counted may be wrong. */
 #define MAX_DEBT_US (10 * MINUTE_US)
+#define WINDOW_US   (30 * RV_US_PER_S) /* within which the failures in a row have to be */
+#define OPEN_US     (10 * RV_US_PER_S)
+
+/* --- the breaker: a server that has failed several times in a row is left alone for a while, then one exchange tries
+ * it
+ * --- */
+
+static bool is_refused(const struct rv_breaker *b, int64_t now_us)
+{
+    return b->is_open && (b->is_probed || now_us < b->probe_at_us);
+}
+
+static void failed(struct rv_breaker *b, int kind, int64_t now_us)
+{
+    int64_t oldest;
+
+    b->failed_at[b->n_failures % RV_BREAKER_OPENS] = now_us;
+    b->n_failures++;
+    b->last_kind = kind;
+    oldest = b->failed_at[b->n_failures % RV_BREAKER_OPENS];
+    if (!b->is_open && (b->n_failures < RV_BREAKER_OPENS || now_us - oldest > WINDOW_US))
+        return;
+    b->is_open = true;
+    b->probe_at_us = now_us + OPEN_US;
+}
+
+static void answered(struct rv_breaker *b)
+{
+    *b = (struct rv_breaker){.is_probed = b->is_probed};
+}
+
+/* --- places and rates --- */
 
 static int64_t cost_of(int64_t amount, int64_t per_minute)
 {
@@ -84,7 +119,7 @@ enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_opt
 
     assert(!t->is_inside);
     *at_us = INT64_MAX;
-    if (rv_breaker_refuses(&g->breaker, now_us)) {
+    if (is_refused(&g->breaker, now_us)) {
         unlink_ticket(t);
         return RV_GATE_REFUSED;
     }
@@ -133,7 +168,7 @@ void rv_gate_leave(struct rv_ticket *t)
     t->is_inside = t->is_probe = false;
 }
 
-void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us)
+static void settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us)
 {
     int64_t cost = cost_of(tokens, limits->tokens_per_minute) - cost_of(t->tokens, limits->tokens_per_minute);
     int64_t *full_us = &t->gate->tokens_full_us, latest = later(*full_us, now_us + MAX_DEBT_US);
@@ -141,7 +176,7 @@ void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, i
     *full_us = *full_us < latest - cost ? *full_us + cost : latest;
 }
 
-void rv_gate_close(struct rv_gate *g, int64_t until_us)
+static void close_until(struct rv_gate *g, int64_t until_us)
 {
     g->closed_until_us = later(g->closed_until_us, until_us);
 }
@@ -164,4 +199,70 @@ void rv_gate_wake(struct rv_gate *g)
         }
     }
     g->is_waking = false;
+}
+
+/* --- what attempts say --- */
+
+static bool is_servers_failure(int kind)
+{
+    return kind == RV_LLM_ERROR_OVERLOADED || kind == RV_LLM_ERROR_CONNECTION || kind == RV_LLM_ERROR_TIMEOUT;
+}
+
+/* What the attempt says of its address, for all that go there. */
+void rv_gate_told(rv_exchange *x)
+{
+    struct rv_gate *gate = x->ticket.gate;
+    const struct rv_call_options *call = &x->endpoint.call;
+    const struct rv_llm_answer *a = &x->reply.answer;
+
+    if (!x->reply.failed || !is_servers_failure(a->error_kind))
+        answered(&gate->breaker);
+    else if (!x->was_local)
+        failed(&gate->breaker, a->error_kind, x->now_us);
+    if (a->has_usage)
+        settle(&x->ticket, call, a->usage.input_tokens + a->usage.output_tokens, x->now_us);
+    close_until(gate, x->hints.closed_until_us);
+    if (x->reply.failed && a->error_kind == RV_LLM_ERROR_RATE_LIMITED && x->reply.retryable &&
+        x->hints.retry_after_us > 0 && x->hints.retry_after_us <= call->max_retry_wait_us)
+        close_until(gate, x->now_us + x->hints.retry_after_us);
+}
+
+/* --- all gates --- */
+
+rv_providers *rv_providers_new(struct rv_provider_env env)
+{
+    rv_providers *p = calloc(1, sizeof *p);
+
+    if (p)
+        p->env = env;
+    return p;
+}
+
+void rv_providers_free(rv_providers *p)
+{
+    if (!p)
+        return;
+    while (p->gates) {
+        struct rv_gate *next = p->gates->next;
+        assert(!p->gates->in_flight && !p->gates->first);
+        free(p->gates);
+        p->gates = next;
+    }
+    free(p);
+}
+
+struct rv_gate *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e)
+{
+    struct rv_gate *g;
+
+    for (g = p->gates; g; g = g->next) /* as many as there are addresses: few */
+        if (strcmp(g->id, e->gate) == 0)
+            return g;
+    g = calloc(1, sizeof *g);
+    if (!g)
+        return NULL;
+    memcpy(g->id, e->gate, sizeof g->id);
+    g->next = p->gates;
+    p->gates = g;
+    return g;
 }

@@ -43,14 +43,13 @@ void rv_model_quirks(const struct rv_provider_info *info, const char *model, boo
 /** The quirk that a key of `quirks` in the options names; 0: none. */
 unsigned rv_quirk_of(const char *key);
 
-/* --- options.c: what a role's options say about how it is called, defaults filled in --- */
+/* --- endpoint.c: what a role's options say about how it is called, defaults filled in --- */
 struct rv_call_options {
     int64_t connect_us, first_byte_us, idle_us;
     int64_t max_attempts, max_retry_wait_us;
     int64_t max_concurrent, requests_per_minute, tokens_per_minute; /* 0: none */
     const char *ca_file, *proxy;                                    /* borrowed from the options; NULL */
 };
-struct rv_call_options rv_call_options_of(json_object *options);
 
 /* --- url.c --- */
 /** An address without a path below it: "http://host:port" of what OLLAMA_HOST and its like may hold. NULL: no memory.
@@ -108,7 +107,7 @@ int64_t rv_duration_parse(rv_str text);
 /** Any of the three date forms of HTTP. False: none of these. */
 bool rv_http_date_parse(rv_str text, int64_t *out_us);
 
-/* --- breaker.c: is it worth asking? --- */
+/* --- limits.c: is it worth asking? --- */
 #define RV_BREAKER_OPENS 5
 struct rv_breaker {
     int64_t failed_at[RV_BREAKER_OPENS]; /* a ring */
@@ -117,9 +116,6 @@ struct rv_breaker {
     bool is_open, is_probed;             /* is_probed: half open, one exchange tries */
     int64_t probe_at_us;
 };
-bool rv_breaker_refuses(const struct rv_breaker *b, int64_t now_us);
-void rv_breaker_failed(struct rv_breaker *b, int kind, int64_t now_us);
-void rv_breaker_answered(struct rv_breaker *b);
 
 /* --- limits.c: one gate for each address and key, shared by all exchanges --- */
 struct rv_ticket {
@@ -146,20 +142,18 @@ enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_opt
                                    int64_t now_us, int64_t *at_us);
 /** Out of the queue or the place, whichever it is in. Follow it by rv_gate_wake(), last of all. */
 void rv_gate_leave(struct rv_ticket *t);
-/** Report the actual number of tokens, after rv_gate_leave(). */
-void rv_gate_settle(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens, int64_t now_us);
-void rv_gate_close(struct rv_gate *g, int64_t until_us);
 /** Tell the first exchange of the queue that there may be a place: calls its on_ready. */
 void rv_gate_wake(struct rv_gate *g);
+/** What the attempt that ended says of its address, for all that go there. After rv_gate_leave(). */
+void rv_gate_told(rv_exchange *x);
 
-/* --- providers.c --- */
 struct rv_providers {
     struct rv_provider_env env;
     struct rv_gate *gates; /* owned list */
 };
 struct rv_gate *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e); /* NULL: no memory */
 
-/* --- exchange: exchange.c, attempt.c, retry.c, fallback.c, report.c --- */
+/* --- exchange: exchange.c, attempt.c, retry.c, report.c --- */
 enum rv_exchange_state { RV_EXCHANGE_PLACE, RV_EXCHANGE_SENT, RV_EXCHANGE_BACKOFF, RV_EXCHANGE_OVER };
 struct rv_exchange {
     rv_providers *providers; /* borrowed */
@@ -220,7 +214,9 @@ RV_MUST_CHECK int rv_fallback_request(const struct rv_model_config *asked, const
 
 /* report.c: texts of failures */
 /** Replace x->reply by a failure of ours. */
-void rv_report_fail(rv_exchange *x, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);
+#define rv_report_fail(x, kind, ...) rv_report_fail_at((x), (kind), __FILE__, __LINE__, __VA_ARGS__)
+void rv_report_fail_at(rv_exchange *x, enum rv_llm_error kind, const char *c_file, int c_line, const char *fmt, ...)
+    RV_PRINTF(5, 6);
 /** Say in x->reply's error who failed, where and how often, and hide the secrets. */
 RV_MUST_CHECK int rv_report_role(rv_exchange *x, rv_err **err);
 /** Keep what this role's failure was for the end, should the next one fail too. */

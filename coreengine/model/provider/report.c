@@ -13,7 +13,7 @@
 #define MIN_PART     8     /* bytes of a secret: fewer may be a word of any text */
 #define MIN_CUT_PART 4     /* the same, at a cut */
 
-void rv_report_fail(rv_exchange *x, enum rv_llm_error kind, const char *fmt, ...)
+void rv_report_fail_at(rv_exchange *x, enum rv_llm_error kind, const char *c_file, int c_line, const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     va_list args;
@@ -23,7 +23,7 @@ void rv_report_fail(rv_exchange *x, enum rv_llm_error kind, const char *fmt, ...
     va_end(args);
     rv_llm_reply_fini(&x->reply);
     rv_llm_reply_init(&x->reply);
-    rv_llm_reply_fail(&x->reply, kind, "%s", rv_buf_cstr(&text));
+    rv_llm_reply_fail_at(&x->reply, kind, c_file, c_line, "%s", rv_buf_cstr(&text));
     if (text.rc < 0) /* rv_report_role() tells */
         x->reply.error.rc = text.rc;
     rv_buf_fini(&text);

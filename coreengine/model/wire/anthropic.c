@@ -1,7 +1,7 @@
 /* Requests of Anthropic Messages: the body but for its messages, which are in anthropic_messages.c. */
 #include <json-c/linkhash.h>
 
-#include "coreengine/model/wire/anthropic_internal.h"
+#include "coreengine/model/wire/wire_internal.h"
 
 #define DEFAULT_MAX_TOKENS 4096 /* the field is required; used when no limit is set */
 
@@ -194,62 +194,47 @@ static void write_options(const struct rv_wire_target *t, json_object *request, 
 
 /* Their mode for structured output takes closed schemas only. A schema that cannot be closed is sent as the output
  * tool, unless the request insists on the mode. */
-static int close_schema(const struct rv_wire_target *t, json_object *request, enum wire_via *via, json_object **schema,
-                        rv_err **err)
+static int close_schema(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_err **err)
 {
     json_object *strict = NULL;
-    int rc = rv_schema_to_strict(*schema, &strict, err);
+    int rc = rv_schema_to_strict(output->schema, &strict, err);
 
     if (rc < 0)
         return rc;
     if (strict) {
-        json_object_put(*schema);
-        *schema = strict;
+        json_object_put(output->schema);
+        output->schema = strict;
     } else if (!t->no_tools && !rv_str_is(rv_wire_text(rv_json_get_obj(request, "output"), "via"), "native")) {
-        *via = WIRE_VIA_TOOL;
+        output->via = WIRE_VIA_TOOL;
     }
     return 0;
 }
 
-static int write_request(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err)
+int rv_anthropic_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
+                         rv_err **err)
 {
-    json_object *tools = rv_json_get_arr(request, "tools"), *schema = NULL;
-    enum wire_via via = WIRE_VIA_NONE;
-    int rc = rv_body_via(t, request, &via, err);
+    json_object *tools = rv_json_get_arr(request, "tools");
+    int rc = output->via == WIRE_VIA_NATIVE ? close_schema(t, request, output, err) : 0;
+    bool is_native = output->via == WIRE_VIA_NATIVE, by_tool = output->via == WIRE_VIA_TOOL;
 
-    if (rc == 0 && via != WIRE_VIA_NONE)
-        rc = rv_body_schema(request, &schema, err);
-    if (rc == 0 && via == WIRE_VIA_NATIVE)
-        rc = close_schema(t, request, &via, &schema, err);
-    if (rc < 0) {
-        json_object_put(schema);
+    if (rc < 0)
         return rc;
-    }
     rv_jw_obj(w);
     write_options(t, request, w);
-    rc = rv_anthropic_messages(t, request, via == WIRE_VIA_PROMPT ? schema : NULL, w, err);
+    rc = rv_anthropic_messages(t, request, output->via == WIRE_VIA_PROMPT ? output->schema : NULL, w, err);
     if (rc < 0)
-        goto done;
-    if ((tools && json_object_array_length(tools)) || via == WIRE_VIA_TOOL) {
+        return rc;
+    if ((tools && json_object_array_length(tools)) || by_tool) {
         if (!rv_body_has_extra(t, "tools"))
-            rc = write_tools(tools, via == WIRE_VIA_TOOL ? schema : NULL, w, err);
+            rc = write_tools(tools, by_tool ? output->schema : NULL, w, err);
         if (!rv_body_has_extra(t, "tool_choice"))
-            write_tool_choice(t, request, via == WIRE_VIA_TOOL, w);
+            write_tool_choice(t, request, by_tool, w);
     } else if (!t->no_tools && !rv_body_has_extra(t, "tools")) {
         rc = write_tools_of_before(t, request, w, err);
     }
-    if (via == WIRE_VIA_NATIVE)
-        write_output_config(t, schema, w);
-    write_extra(t, via == WIRE_VIA_NATIVE, w);
+    if (is_native)
+        write_output_config(t, output->schema, w);
+    write_extra(t, is_native, w);
     rv_jw_obj_end(w);
-done:
-    json_object_put(schema);
     return rc;
 }
-
-const struct wire_codec rv_wire_anthropic = {
-    .request = write_request,
-    .event = rv_anthropic_event,
-    .whole = rv_anthropic_whole,
-    .fault = rv_anthropic_fault,
-};

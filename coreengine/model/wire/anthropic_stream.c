@@ -2,7 +2,10 @@
  * anthropic.c.
  *
  * Thinking blocks are kept as they came, signature and all: the next request has to hand them back unchanged. */
-#include "coreengine/model/wire/anthropic_internal.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/model/wire/wire_internal.h"
 
 #define MAX_KEPT_BYTES  (((size_t)4 << 20) - 1024) /* of thinking blocks as JSON: what a reply's `opaque` holds */
 #define MAX_KEPT_BLOCKS 1024
@@ -245,7 +248,7 @@ static int end_message(rv_wire_reader *r, rv_err **err)
 
 /* --- events, or all at once --- */
 
-static int read_event(rv_wire_reader *r, json_object *ev, rv_err **err)
+static int take_event(rv_wire_reader *r, json_object *ev, rv_err **err)
 {
     rv_str type = rv_wire_text(ev, "type");
     json_object *part;
@@ -282,14 +285,14 @@ static int read_event(rv_wire_reader *r, json_object *ev, rv_err **err)
     return 0; /* a ping, or new */
 }
 
-int rv_anthropic_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
+static int read_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
 {
     json_object *ev = NULL;
     int rc = rv_reader_json(r, data, &ev, err);
 
     (void)name; /* the data says it again */
     if (rc == 0 && ev)
-        rc = read_event(r, ev, err);
+        rc = take_event(r, ev, err);
     json_object_put(ev);
     return rc;
 }
@@ -303,7 +306,7 @@ static int read_input(rv_wire_reader *r, int64_t index, json_object *block, rv_e
     return c && input ? rv_reader_arguments_object(r, c, input, err) : 0;
 }
 
-int rv_anthropic_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
+static int read_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
 {
     json_object *content = rv_json_get_arr(reply, "content");
     size_t n = content ? json_object_array_length(content) : 0;
@@ -331,3 +334,60 @@ int rv_anthropic_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
     read_stop_reason(r, reply);
     return end_message(r, err);
 }
+
+/* --- errors: the body of a bad status, or an event of the stream --- */
+
+/* Data, not code: what the types of errors mean here. */
+static const struct {
+    const char *type;
+    enum rv_llm_error kind;
+    bool is_final; /* repeating cannot help although the kind would allow it */
+} error_types[] = {
+    {"invalid_request_error", RV_LLM_ERROR_BAD_REQUEST, true},
+    {"authentication_error", RV_LLM_ERROR_AUTH, true},
+    {"permission_error", RV_LLM_ERROR_AUTH, true},
+    {"billing_error", RV_LLM_ERROR_RATE_LIMITED, true},
+    {"not_found_error", RV_LLM_ERROR_BAD_REQUEST, true},
+    {"request_too_large", RV_LLM_ERROR_CONTEXT_TOO_LONG, true},
+    {"rate_limit_error", RV_LLM_ERROR_RATE_LIMITED, false},
+    {"api_error", RV_LLM_ERROR_OVERLOADED, false},
+    {"timeout_error", RV_LLM_ERROR_TIMEOUT, false},
+    {"overloaded_error", RV_LLM_ERROR_OVERLOADED, false},
+};
+
+/* Bad requests whose words tell more than their type. */
+static const struct {
+    const char *words;
+    enum rv_llm_error kind;
+} bad_requests[] = {
+    {"prompt is too long", RV_LLM_ERROR_CONTEXT_TOO_LONG}, {"exceed context limit", RV_LLM_ERROR_CONTEXT_TOO_LONG},
+    {"context window", RV_LLM_ERROR_CONTEXT_TOO_LONG},     {"maximum context length", RV_LLM_ERROR_CONTEXT_TOO_LONG},
+    {"content filtering", RV_LLM_ERROR_CONTENT_FILTER},    {"credit balance", RV_LLM_ERROR_RATE_LIMITED},
+};
+
+static void read_fault(json_object *body, int status, int *kind, bool *retryable, rv_buf *text)
+{
+    json_object *error = body ? rv_json_get_obj(body, "error") : NULL;
+    json_object *details = error ? rv_json_get_obj(error, "details") : NULL;
+    rv_str type = error ? rv_wire_text(error, "type") : (rv_str){NULL, 0}, message;
+
+    (void)status; /* says what its type says again */
+    if (!error)
+        return;
+    for (size_t i = 0; i < RV_COUNT(error_types); i++) {
+        if (!rv_str_is(type, error_types[i].type))
+            continue;
+        *kind = (int)error_types[i].kind;
+        *retryable = !error_types[i].is_final;
+    }
+    if (details && rv_wire_text(details, "error_code").len && *kind == RV_LLM_ERROR_RATE_LIMITED)
+        *retryable = false; /* the limit of what may be spent, not of how fast */
+    message = rv_wire_text(error, "message");
+    rv_buf_add_str(text, message.len ? message : type);
+    for (size_t i = 0; *kind == RV_LLM_ERROR_BAD_REQUEST && i < RV_COUNT(bad_requests); i++)
+        if (strcasestr(rv_buf_cstr(text), bad_requests[i].words))
+            *kind = (int)bad_requests[i].kind;
+}
+
+const struct wire_codec rv_wire_anthropic = {
+    .request = rv_anthropic_request, .event = read_event, .whole = read_whole, .fault = read_fault};

@@ -2,18 +2,15 @@
 #include "coreengine/model/wire/wire_internal.h"
 
 #include <json-c/linkhash.h>
+#include <string.h>
 
 static const char ASK_FOR_JSON[] =
     "\n\nAnswer with one JSON value that follows this JSON Schema, without a code fence and without any other text:\n";
 
-int rv_body_via(const struct rv_wire_target *t, json_object *request, enum wire_via *via, rv_err **err)
+static int choose_via(const struct rv_wire_target *t, json_object *output, enum wire_via *via, rv_err **err)
 {
-    json_object *output = rv_json_get_obj(request, "output");
     const char *text = "auto";
 
-    *via = WIRE_VIA_NONE;
-    if (!output)
-        return 0;
     if (json_object_object_get_ex(output, "via", NULL) && !rv_json_get_text(output, "via", &text))
         return RV_FAIL(err, RV_E_INVALID, "\"via\" of the output is no text");
     if (rv_str_is(rv_str_of(text), "auto")) {
@@ -35,20 +32,22 @@ int rv_body_via(const struct rv_wire_target *t, json_object *request, enum wire_
     return 0;
 }
 
-int rv_body_schema(json_object *request, json_object **out, rv_err **err)
+int rv_body_output(const struct rv_wire_target *t, json_object *request, struct wire_output *out, rv_err **err)
 {
-    json_object *output = rv_json_get_obj(request, "output");
-    json_object *schema = output ? rv_json_get_obj(output, "schema") : NULL, *copy = NULL;
-    int rc;
+    json_object *output = rv_json_get_obj(request, "output"), *schema;
 
-    if (!schema)
-        return RV_FAIL(err, RV_E_INVALID, "the output has no schema");
-    rc = rv_json_dup(schema, &copy, err);
-    if (rc < 0)
-        return rc;
-    json_object_object_del(copy, "description");
-    *out = copy;
-    return 0;
+    *out = (struct wire_output){WIRE_VIA_NONE, NULL};
+    if (!output)
+        return 0;
+    schema = rv_json_get_obj(output, "schema");
+    int rc = choose_via(t, output, &out->via, err);
+    if (rc == 0 && !schema)
+        rc = RV_FAIL(err, RV_E_INVALID, "the output has no schema");
+    if (rc == 0)
+        rc = rv_json_dup(schema, &out->schema, err);
+    if (rc == 0)
+        json_object_object_del(out->schema, "description");
+    return rc;
 }
 
 void rv_body_ask_for_json(json_object *schema, rv_buf *text)
@@ -121,6 +120,158 @@ int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **er
     return rc;
 }
 
+/* --- references of a schema, replaced by what they name ---
+ *
+ * Some servers read the parameters of a tool member by member and know no references: a model there would see nothing
+ * of a referenced schema. The whole schema stays as it is when a referenced schema contains itself or is missing, when
+ * other keywords than descriptions stand beside a reference, or when the result would be too large. */
+
+#define MAX_NESTING 64
+#define MAX_NODES   20000 /* of the result: definitions of definitions multiply */
+
+struct inlining {
+    json_object *root;
+    size_t n_nodes;
+    bool is_given_up;
+    rv_err **err;
+};
+
+static int copy(struct inlining *x, json_object *from, bool is_map, int nesting, json_object **out);
+
+static bool is_one_of(const char *key, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(key, list[i]) == 0)
+            return true;
+    return false;
+}
+
+/* NULL: it is not there. */
+static json_object *find_definition(json_object *root, const char *ref)
+{
+    static const char *const places[] = {"$defs", "definitions"};
+
+    for (size_t i = 0; i < RV_COUNT(places); i++) {
+        size_t n = strlen(places[i]);
+        json_object *defs = rv_json_get_obj(root, places[i]);
+        if (defs && strncmp(ref, "#/", 2) == 0 && strncmp(ref + 2, places[i], n) == 0 && ref[2 + n] == '/')
+            return rv_json_get_obj(defs, ref + 3 + n);
+    }
+    return NULL;
+}
+
+static bool says_more(json_object *schema)
+{
+    static const char *const words[] = {"$ref",     "title",      "description", "default",
+                                        "examples", "deprecated", "$defs",       "definitions"};
+
+    json_object_object_foreach (schema, key, value) {
+        (void)value;
+        if (!is_one_of(key, words, RV_COUNT(words)))
+            return true;
+    }
+    return false;
+}
+
+static int set(json_object *to, const char *key, json_object *value, rv_err **err)
+{
+    return value ? rv_json_set_take(to, key, value, err) : rv_json_set_null(to, key, err);
+}
+
+/* is_map: schemas by the names of members, so that a name says nothing. */
+static int copy_members(struct inlining *x, json_object *from, bool is_map, int nesting, json_object *to)
+{
+    static const char *const data[] = {"const", "enum", "default", "examples"}; /* values, not schemas */
+    static const char *const maps[] = {"properties", "patternProperties", "dependentSchemas"};
+
+    json_object_object_foreach (from, key, value) {
+        json_object *member = NULL;
+        bool is_left_out = nesting == 0 && (strcmp(key, "$defs") == 0 || strcmp(key, "definitions") == 0);
+        if (!is_map && (is_left_out || strcmp(key, "$ref") == 0))
+            continue;
+        if (!is_map && is_one_of(key, data, RV_COUNT(data)))
+            member = json_object_get(value);
+        bool to_map = !is_map && is_one_of(key, maps, RV_COUNT(maps));
+        int rc = member ? 0 : copy(x, value, to_map, nesting + 1, &member);
+        if (rc == 0)
+            rc = set(to, key, member, x->err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int copy_object(struct inlining *x, json_object *from, int nesting, json_object *to)
+{
+    const char *ref = NULL;
+
+    if (rv_json_get_text(from, "$ref", &ref)) {
+        json_object *definition = find_definition(x->root, ref);
+        if (!definition || nesting >= MAX_NESTING || says_more(from)) {
+            x->is_given_up = true;
+            return 0;
+        }
+        int rc = copy_object(x, definition, nesting + 1, to);
+        if (rc < 0)
+            return rc;
+    }
+    return copy_members(x, from, false, nesting, to); /* words beside a reference go over those of what it names */
+}
+
+static int copy_array(struct inlining *x, json_object *from, int nesting, json_object *to)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < json_object_array_length(from) && rc == 0; i++) {
+        json_object *item = NULL;
+        rc = copy(x, json_object_array_get_idx(from, i), false, nesting + 1, &item);
+        if (rc == 0)
+            rc = item ? rv_json_push_take(to, item, x->err) : rv_json_push_ref(to, NULL, x->err);
+    }
+    return rc;
+}
+
+static int copy(struct inlining *x, json_object *from, bool is_map, int nesting, json_object **out)
+{
+    bool is_object = json_object_is_type(from, json_type_object), is_array = json_object_is_type(from, json_type_array);
+
+    if (++x->n_nodes > MAX_NODES || nesting > MAX_NESTING)
+        x->is_given_up = true;
+    if (x->is_given_up || (!is_object && !is_array)) {
+        *out = json_object_get(from);
+        return 0;
+    }
+    json_object *to = is_object ? json_object_new_object() : json_object_new_array();
+    if (!to)
+        return RV_FAIL(x->err, RV_E_NOMEM, "no memory for a schema");
+    int rc = is_array ? copy_array(x, from, nesting, to)
+             : is_map ? copy_members(x, from, true, nesting, to)
+                      : copy_object(x, from, nesting, to);
+    if (rc < 0) {
+        json_object_put(to);
+        return rc;
+    }
+    *out = to;
+    return 0;
+}
+
+static int resolve(json_object *schema, json_object **out, rv_err **err)
+{
+    struct inlining x = {.root = schema, .err = err};
+    json_object *made = NULL;
+    bool has_any = rv_json_get_obj(schema, "$defs") || rv_json_get_obj(schema, "definitions");
+    int rc = has_any ? copy(&x, schema, false, 0, &made) : 0;
+
+    if (rc < 0)
+        return rc;
+    if (!has_any || x.is_given_up) {
+        json_object_put(made);
+        made = json_object_get(schema);
+    }
+    *out = made;
+    return 0;
+}
+
 /* --- tools --- */
 
 int rv_body_check_output_tool(json_object *schema, rv_err **err)
@@ -149,7 +300,7 @@ static void write_parameters(json_object *parameters, rv_jw *w)
 static int write_tool(rv_str name, rv_str description, json_object *parameters, bool is_plain, rv_jw *w, rv_err **err)
 {
     json_object *plain = NULL;
-    int rc = parameters && is_plain ? rv_body_inline(parameters, &plain, err) : 0;
+    int rc = parameters && is_plain ? resolve(parameters, &plain, err) : 0;
 
     if (rc < 0)
         return rc;
@@ -184,6 +335,53 @@ int rv_body_write_tools(json_object *tools, json_object *output_schema, bool is_
     if (output_schema && rc == 0)
         rc = write_tool(RV_STR_LIT(RV_OUTPUT_TOOL), RV_STR_LIT(RV_OUTPUT_TOOL_DESCRIPTION), output_schema, is_plain, w,
                         err);
+    rv_jw_arr_end(w);
+    return rc;
+}
+
+int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err)
+{
+    static const struct rv_json_opts opts = {
+        .max_bytes = RV_LLM_MAX_REPLY, .allow_duplicates = true, .what = "arguments"};
+    json_object *arguments = NULL;
+    int rc = rv_json_parse(text, &opts, &arguments, NULL);
+
+    if (json_object_is_type(arguments, json_type_object)) {
+        rv_jw_value(w, arguments);
+    } else {
+        rv_jw_obj(w);
+        rv_jw_obj_end(w);
+    }
+    json_object_put(arguments);
+    return rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "no memory for the arguments of a tool call") : 0;
+}
+
+int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err)
+{
+    size_t n = json_object_array_length(calls);
+    int rc = 0;
+
+    rv_jw_key(w, "tool_calls");
+    rv_jw_arr(w);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        json_object *call = json_object_array_get_idx(calls, i);
+        if (!json_object_is_type(call, json_type_object))
+            return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
+        rv_jw_obj(w);
+        rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
+        if (!is_plain)
+            rv_jw_kv_text(w, "type", "function");
+        rv_jw_key(w, "function");
+        rv_jw_obj(w);
+        rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
+        rv_jw_key(w, "arguments");
+        if (is_plain)
+            rc = rv_body_write_arguments(rv_wire_text(call, "arguments"), w, err);
+        else
+            rv_jw_str(w, rv_wire_text(call, "arguments"));
+        rv_jw_obj_end(w);
+        rv_jw_obj_end(w);
+    }
     rv_jw_arr_end(w);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* Tool calls while their pieces come. */
+/* Tool calls of an answer: while their pieces come, and those that are kept at its end. */
 #include <stdlib.h>
 
 #include "coreengine/model/wire/wire_internal.h"
@@ -129,6 +129,37 @@ int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_
     return 0;
 }
 
+int rv_reader_arguments_object(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+    int rc = 0;
+
+    rv_json_write(arguments, &text);
+    if (text.rc == RV_E_LIMIT)
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply is longer than %zu bytes", RV_LLM_MAX_REPLY);
+    else
+        rc = rv_buf_check(&text, "the arguments of a tool call", err);
+    if (rc == 0 && !r->is_broken)
+        rc = rv_reader_arguments(r, c, rv_buf_str(&text), err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int is_object(rv_str text, bool *is, rv_err **err)
+{
+    static const struct rv_json_opts opts = {.allow_duplicates = true};
+    struct rv_json_scan scan = {RV_JSON_SYNTAX, 0, false};
+    int rc;
+
+    text = rv_str_trim(text);
+    *is = false;
+    if (text.len == 0 || text.ptr[0] != '{')
+        return 0;
+    rc = rv_json_scan(text, &opts, &scan, NULL, err);
+    *is = rc == 0 && scan.how == RV_JSON_VALUE && scan.end == text.len;
+    return rc;
+}
+
 static void look_at(struct wire_brackets *b, char c)
 {
     if (b->in_text) {
@@ -153,7 +184,7 @@ int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err)
         look_at(b, c->arguments.ptr[b->at]);
     if (!b->are_closed || b->is_none)
         return 0;
-    rc = rv_reader_is_object(rv_buf_str(&c->arguments), is, err);
+    rc = is_object(rv_buf_str(&c->arguments), is, err);
     b->is_none = rc == 0 && !*is;
     return rc;
 }
@@ -163,4 +194,80 @@ void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c)
     if (c->started && !c->ended)
         rv_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_END, .index = index_of(r, c)});
     c->ended = true;
+}
+
+/* --- the end of the answer --- */
+
+static bool is_cut_off(const rv_wire_reader *r)
+{
+    return r->finish == RV_FINISH_LENGTH || r->finish == RV_FINISH_CONTENT_FILTER || r->finish == RV_FINISH_REFUSAL;
+}
+
+/* Of a reply that was cut off, a call is kept when nothing can be missing from it. A wire may close the last one where
+ * the text was cut, so that only its JSON tells; one before the last may be wrong, which the model will be told. */
+static int is_kept(const rv_wire_reader *r, const struct wire_call *c, bool *kept, rv_err **err)
+{
+    bool is_last = c == &r->calls[r->n_calls - 1];
+    int rc;
+
+    *kept = true;
+    if (!is_cut_off(r))
+        return 0;
+    if (!c->started) {
+        *kept = false;
+        return 0;
+    }
+    rc = is_object(rv_buf_str(&c->arguments), kept, err);
+    if (rc == 0 && !*kept && !is_last)
+        *kept = c->ended || c->arguments.len == 0;
+    return rc;
+}
+
+static int end_call(rv_wire_reader *r, struct wire_call *c, rv_jw *w, rv_err **err)
+{
+    rv_str lost = {NULL, 0}, arguments;
+    int rc = 0;
+
+    if (!c->started) {
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "a tool call has no name");
+        return 0;
+    }
+    if (!c->ended && rv_half_is_lost(&c->half, &lost)) {
+        r->has_halves = false;
+        rc = rv_reader_arguments(r, c, lost, err);
+        if (rc < 0)
+            return rc;
+    }
+    rv_reader_call_ends(r, c);
+    arguments = rv_buf_str(&c->arguments);
+    if (rv_str_trim(arguments).len == 0)
+        arguments = RV_STR_LIT("{}"); /* how many models call what takes nothing */
+    rv_jw_obj(w);
+    rv_jw_kv_str(w, "id", rv_buf_str(&c->id));
+    rv_jw_kv_str(w, "name", rv_buf_str(&c->name));
+    rv_jw_kv_str(w, "arguments", arguments);
+    rv_jw_obj_end(w);
+    return 0;
+}
+
+int rv_reader_end_calls(rv_wire_reader *r, rv_buf *out, size_t *n_kept, rv_err **err)
+{
+    rv_jw w = rv_jw_on(out);
+    int rc = 0;
+
+    rv_jw_arr(&w);
+    for (size_t i = 0; i < r->n_calls && rc == 0 && !r->is_broken; i++) {
+        bool kept = true;
+        rc = is_kept(r, &r->calls[i], &kept, err);
+        if (rc == 0 && kept) {
+            rc = end_call(r, &r->calls[i], &w, err);
+            ++*n_kept;
+        }
+    }
+    rv_jw_arr_end(&w);
+    if (rc == 0)
+        rc = rv_buf_check(out, "the tool calls of a reply", err);
+    if (rc == 0 && *n_kept == 0)
+        rv_buf_clear(out);
+    return rc;
 }

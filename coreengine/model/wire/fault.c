@@ -1,4 +1,4 @@
-/* Answers with a bad status: what they mean and what they say. */
+/* What goes wrong with answers: what a bad status means, and the words that say so. */
 #include "coreengine/model/wire/wire_internal.h"
 
 enum rv_llm_error rv_fault_kind(int status, bool *retryable)
@@ -31,70 +31,42 @@ enum rv_llm_error rv_fault_kind(int status, bool *retryable)
     return status >= 400 ? RV_LLM_ERROR_BAD_REQUEST : RV_LLM_ERROR_PROTOCOL;
 }
 
-/* The error object of a body; NULL: it has none. Some put it into a list. */
-static int read_object(rv_str body, json_object **out, rv_err **err)
+void rv_wire_show(rv_str bytes, rv_buf *out)
 {
-    static const struct rv_json_opts opts = {.max_bytes = RV_WIRE_MAX_ERROR, .allow_duplicates = true};
-    json_object *value = NULL, *found = NULL;
-    int rc = rv_json_parse(body, &opts, &value, NULL);
+    size_t i = 0, limit = bytes.len < WIRE_MAX_SHOWN ? bytes.len : WIRE_MAX_SHOWN;
+    bool blank = true; /* nothing yet, or a blank: no further one */
 
-    if (rc == RV_E_NOMEM)
-        return RV_FAIL(err, RV_E_NOMEM, "no memory to read an error");
-    if (rc == 0 && json_object_is_type(value, json_type_array) && json_object_array_length(value) > 0)
-        found = json_object_array_get_idx(value, 0);
-    else if (rc == 0)
-        found = value;
-    *out = json_object_is_type(found, json_type_object) ? json_object_get(found) : NULL;
-    json_object_put(value);
-    return 0;
+    while (i < limit) {
+        unsigned char c = (unsigned char)bytes.ptr[i];
+        size_t left = bytes.len - i, n = rv_utf8_control(bytes.ptr + i, left);
+        if (c == ' ' || n > 0) {
+            if (!blank)
+                rv_buf_putc(out, ' ');
+            blank = true;
+            i += n > 0 ? n : 1;
+            continue;
+        }
+        n = 1;
+        if (c >= 0x80) {
+            n = 2;
+            while (n <= 4 && n <= left && !rv_utf8_valid((rv_str){bytes.ptr + i, n}, NULL))
+                n++;
+            if (n > 4 || n > left) {
+                rv_buf_putc(out, '?');
+                blank = false;
+                i++;
+                continue;
+            }
+        }
+        rv_buf_add(out, bytes.ptr + i, n);
+        blank = false;
+        i += n;
+    }
+    if (bytes.len > limit)
+        rv_buf_puts(out, "...");
 }
 
-static void say(const struct rv_wire_target *t, int status, rv_str content_type, rv_str words, rv_buf *out)
+void rv_wire_name_target(const struct rv_wire_target *t, rv_buf *out)
 {
-    rv_wire_name_target(t, out);
-    rv_buf_printf(out, " answered with status %d", status);
-    if (content_type.len) {
-        rv_buf_puts(out, " (");
-        rv_wire_show(content_type, out);
-        rv_buf_puts(out, ")");
-    }
-    rv_buf_puts(out, words.len ? ": " : " and no text");
-    rv_wire_show(words, out);
-}
-
-int rv_wire_fault(const struct rv_wire_target *t, int status, rv_str content_type, rv_str body,
-                  struct rv_llm_reply *out, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(RV_WIRE_MAX_ERROR), message = RV_BUF_INIT(WIRE_MAX_WHY);
-    json_object *object = NULL;
-    bool retryable = false;
-    int kind = (int)rv_fault_kind(status, &retryable), rc;
-
-    rv_llm_reply_init(out);
-    if (body.len > RV_WIRE_MAX_ERROR)
-        body.len = RV_WIRE_MAX_ERROR;
-    rc = read_object(body, &object, err);
-    if (rc == 0 && object)
-        rv_wire_codec(t->wire)->fault(object, status, &kind, &retryable, &text);
-    if (rc == 0 && text.rc == RV_E_NOMEM)
-        rc = rv_buf_check(&text, "a provider's error", err);
-    if (rc == 0) {
-        if (text.len)
-            say(t, status, (rv_str){NULL, 0}, rv_buf_str(&text), &message);
-        else
-            say(t, status, content_type, body, &message);
-        rc = rv_buf_check(&message, "a provider's error", err);
-    }
-    if (rc == 0) {
-        rv_llm_reply_fail(out, (enum rv_llm_error)kind, "%s", rv_buf_cstr(&message));
-        out->retryable = retryable && rv_llm_error_is_retryable((enum rv_llm_error)kind);
-        out->answer.may_be_billed = status == 504; /* behind the gateway it may have been answered */
-        rc = rv_buf_check(&out->error, "a provider's error", err);
-    }
-    if (rc < 0)
-        rv_llm_reply_fini(out);
-    json_object_put(object);
-    rv_buf_fini(&text);
-    rv_buf_fini(&message);
-    return rc;
+    rv_buf_printf(out, "%s:%s", t->provider ? t->provider : "model", t->model ? t->model : "?");
 }

@@ -1,8 +1,12 @@
-/* Requests of Ollama's own chat protocol. It forces no tool, reads no references in a tool's parameters and knows no
- * failed result; a prompt that is too long for the context is refused, not cut, as we ask it to. */
+/* Ollama's own chat protocol: requests out, answers in.
+ *
+ * It forces no tool, reads no references in a tool's parameters and knows no failed result; a prompt that is too long
+ * for the context is refused, not cut, as we ask it to. An answer has one object a line, the last with "done"; tool
+ * calls come whole, their arguments as objects. */
 #include <json-c/linkhash.h>
+#include <string.h>
 
-#include "coreengine/model/wire/ollama_internal.h"
+#include "coreengine/model/wire/wire_internal.h"
 
 struct writer {
     const struct rv_wire_target *t;
@@ -11,31 +15,6 @@ struct writer {
 };
 
 /* --- messages --- */
-
-static int write_calls(rv_jw *w, json_object *calls, rv_err **err)
-{
-    size_t n = json_object_array_length(calls);
-    int rc = 0;
-
-    rv_jw_key(w, "tool_calls");
-    rv_jw_arr(w);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        json_object *call = json_object_array_get_idx(calls, i);
-        if (!json_object_is_type(call, json_type_object))
-            return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
-        rv_jw_obj(w);
-        rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
-        rv_jw_key(w, "function");
-        rv_jw_obj(w);
-        rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
-        rv_jw_key(w, "arguments");
-        rc = rv_body_write_arguments(rv_wire_text(call, "arguments"), w, err);
-        rv_jw_obj_end(w);
-        rv_jw_obj_end(w);
-    }
-    rv_jw_arr_end(w);
-    return rc;
-}
 
 static int write_message(void *self, const char *role, json_object *message, rv_str content, rv_err **err)
 {
@@ -50,7 +29,7 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     else
         rv_jw_kv_str(x->w, "content", content);
     if (rc == 0 && calls && json_object_array_length(calls))
-        rc = write_calls(x->w, calls, err);
+        rc = rv_body_write_calls(calls, true, x->w, err);
     if (message && rv_str_is(rv_str_of(role), "tool")) {
         rv_jw_kv_str(x->w, "tool_name", rv_wire_text(message, "name"));
         rv_jw_kv_str(x->w, "tool_call_id", rv_wire_text(message, "tool_call_id"));
@@ -111,46 +90,152 @@ static void write_extra(const struct writer *x)
     }
 }
 
-static int write_body(struct writer *x, json_object *request, enum wire_via via, json_object *schema, rv_err **err)
+static int write_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
+                         rv_err **err)
 {
+    struct writer x = {t, w, output->via == WIRE_VIA_PROMPT ? output->schema : NULL};
     int rc;
 
-    rv_jw_obj(x->w);
-    if (rv_body_key(x->t, x->w, "model"))
-        rv_jw_text(x->w, x->t->model);
-    rc = rv_body_write_messages(x->t, request, write_message, x, x->w, err);
+    rv_jw_obj(w);
+    if (rv_body_key(t, w, "model"))
+        rv_jw_text(w, t->model);
+    rc = rv_body_write_messages(t, request, write_message, &x, w, err);
     if (rc == 0)
-        rc = write_tools(x, request, via == WIRE_VIA_TOOL ? schema : NULL, err);
+        rc = write_tools(&x, request, output->via == WIRE_VIA_TOOL ? output->schema : NULL, err);
     if (rc < 0)
         return rc;
-    if (via == WIRE_VIA_NATIVE && rv_body_key(x->t, x->w, "format"))
-        rv_jw_value(x->w, schema);
-    write_options(x, rv_json_get_obj(request, "options"));
-    if (rv_body_key(x->t, x->w, "truncate"))
-        rv_jw_bool(x->w, false);
-    if (rv_body_key(x->t, x->w, "stream"))
-        rv_jw_bool(x->w, true);
-    write_extra(x);
-    rv_jw_obj_end(x->w);
+    if (output->via == WIRE_VIA_NATIVE && rv_body_key(t, w, "format"))
+        rv_jw_value(w, output->schema);
+    write_options(&x, rv_json_get_obj(request, "options"));
+    if (rv_body_key(t, w, "truncate"))
+        rv_jw_bool(w, false);
+    if (rv_body_key(t, w, "stream"))
+        rv_jw_bool(w, true);
+    write_extra(&x);
+    rv_jw_obj_end(w);
     return 0;
 }
 
-static int write_request(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err)
-{
-    struct writer x = {t, w, NULL};
-    enum wire_via via = WIRE_VIA_NONE;
-    json_object *schema = NULL;
-    int rc = rv_body_via(t, request, &via, err);
+/* --- the answer --- */
 
-    if (rc == 0 && via != WIRE_VIA_NONE)
-        rc = rv_body_schema(request, &schema, err);
-    if (via == WIRE_VIA_PROMPT)
-        x.ask = schema;
-    if (rc == 0)
-        rc = write_body(&x, request, via, schema, err);
-    json_object_put(schema);
+static int read_arguments(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)
+{
+    if (json_object_is_type(arguments, json_type_string))
+        return rv_reader_arguments(r, c, rv_json_str(arguments), err); /* what others write that speak like it */
+    if (!arguments)
+        return rv_reader_arguments(r, c, RV_STR_LIT("{}"), err);
+    return rv_reader_arguments_object(r, c, arguments, err);
+}
+
+static int read_call(rv_wire_reader *r, json_object *call, rv_err **err)
+{
+    json_object *function = rv_json_get_obj(call, "function"), *arguments = NULL;
+    struct wire_call *c;
+    int rc;
+
+    if (!function)
+        return 0;
+    c = rv_reader_call(r, -1, &rc, err);
+    if (!c)
+        return rc;
+    rv_buf_add_str(&c->id, rv_wire_text(call, "id"));
+    rv_buf_add_str(&c->name, rv_wire_text(function, "name"));
+    rc = rv_reader_call_starts(r, c, err);
+    if (rc < 0 || r->is_broken)
+        return rc;
+    json_object_object_get_ex(function, "arguments", &arguments);
+    rc = read_arguments(r, c, arguments, err);
+    if (rc == 0 && !r->is_broken)
+        rv_reader_call_ends(r, c);
     return rc;
 }
 
+static int read_message(rv_wire_reader *r, json_object *message, rv_err **err)
+{
+    json_object *calls = rv_json_get_arr(message, "tool_calls");
+    size_t n = calls ? json_object_array_length(calls) : 0;
+    int rc = rv_reader_thinking(r, rv_wire_text(message, "thinking"), err);
+
+    if (rc == 0 && !r->is_broken)
+        rc = rv_reader_text(r, rv_wire_text(message, "content"), err);
+    for (size_t i = 0; rc == 0 && i < n && !r->is_broken; i++) {
+        json_object *call = json_object_array_get_idx(calls, i);
+        if (json_object_is_type(call, json_type_object))
+            rc = read_call(r, call, err);
+    }
+    return rc;
+}
+
+static int64_t count_of(json_object *line, const char *key)
+{
+    int64_t n = 0;
+
+    return rv_json_get_int(line, key, &n) && n > 0 ? n : 0;
+}
+
+static void read_end(rv_wire_reader *r, json_object *line)
+{
+    rv_str reason = rv_wire_text(line, "done_reason");
+    struct rv_usage totals = {.input_tokens = count_of(line, "prompt_eval_count"),
+                              .output_tokens = count_of(line, "eval_count")};
+
+    if (totals.input_tokens || totals.output_tokens)
+        rv_reader_usage(r, &totals);
+    if (rv_str_is(reason, "length"))
+        rv_reader_finish(r, RV_FINISH_LENGTH);
+    else if (rv_str_is(reason, "stop") || !reason.len) /* older servers give none */
+        rv_reader_finish(r, RV_FINISH_STOP);
+    else
+        rv_reader_finish(r, RV_FINISH_OTHER);
+    r->saw_end = true;
+}
+
+static int read_reply(rv_wire_reader *r, json_object *reply, rv_err **err)
+{
+    json_object *message = rv_json_get_obj(reply, "message"), *error = NULL;
+    bool is_done = false;
+    int rc = 0;
+
+    if (json_object_object_get_ex(reply, "error", &error) && error)
+        return rv_reader_fault(r, reply, err);
+    if (message)
+        rc = read_message(r, message, err);
+    if (rc == 0 && !r->is_broken && rv_json_get_bool(reply, "done", &is_done) && is_done)
+        read_end(r, reply);
+    return rc;
+}
+
+static int read_line(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
+{
+    json_object *line = NULL;
+    int rc = rv_reader_json(r, data, &line, err);
+
+    (void)name; /* lines have none */
+    if (rc == 0 && line)
+        rc = read_reply(r, line, err);
+    json_object_put(line);
+    return rc;
+}
+
+/* The text by which Ollama says that the prompt is too long; there is no code for it. */
+static const char *const too_long[] = {"context length",  "context size",       "context window",
+                                       "prompt too long", "prompt is too long", "input too long"};
+
+static void read_fault(json_object *body, int status, int *kind, bool *retryable, rv_buf *text)
+{
+    json_object *inner = body ? rv_json_get_obj(body, "error") : NULL;
+
+    (void)status; /* says all there is to say */
+    if (!body)
+        return;
+    rv_buf_add_str(text, inner ? rv_wire_text(inner, "message") : rv_wire_text(body, "error"));
+    for (size_t i = 0; i < RV_COUNT(too_long); i++) {
+        if (strcasestr(rv_buf_cstr(text), too_long[i])) {
+            *kind = RV_LLM_ERROR_CONTEXT_TOO_LONG;
+            *retryable = false;
+        }
+    }
+}
+
 const struct wire_codec rv_wire_ollama = {
-    .request = write_request, .event = rv_ollama_line, .whole = rv_ollama_whole, .fault = rv_ollama_fault};
+    .request = write_request, .event = read_line, .whole = read_reply, .fault = read_fault};

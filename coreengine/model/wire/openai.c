@@ -13,30 +13,6 @@ struct writer {
 
 /* --- messages --- */
 
-static int write_calls(rv_jw *w, json_object *calls, rv_err **err)
-{
-    size_t n = json_object_array_length(calls);
-
-    rv_jw_key(w, "tool_calls");
-    rv_jw_arr(w);
-    for (size_t i = 0; i < n; i++) {
-        json_object *call = json_object_array_get_idx(calls, i);
-        if (!json_object_is_type(call, json_type_object))
-            return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
-        rv_jw_obj(w);
-        rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
-        rv_jw_kv_text(w, "type", "function");
-        rv_jw_key(w, "function");
-        rv_jw_obj(w);
-        rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
-        rv_jw_kv_str(w, "arguments", rv_wire_text(call, "arguments"));
-        rv_jw_obj_end(w);
-        rv_jw_obj_end(w);
-    }
-    rv_jw_arr_end(w);
-    return 0;
-}
-
 static int write_message(void *self, const char *role, json_object *message, rv_str content, rv_err **err)
 {
     const struct writer *x = self;
@@ -57,7 +33,7 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     else
         rv_jw_kv_str(x->w, "content", content);
     if (rc == 0 && has_calls)
-        rc = write_calls(x->w, calls, err);
+        rc = rv_body_write_calls(calls, false, x->w, err);
     rv_jw_obj_end(x->w);
     return rc;
 }
@@ -148,8 +124,10 @@ static void write_sampling(const struct writer *x, json_object *options)
         rv_jw_int(x->w, n);
 }
 
-static int write_body(struct writer *x, json_object *request, rv_err **err)
+int rv_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
+                      rv_err **err)
 {
+    struct writer writer = {t, w, output->via, output->schema}, *x = &writer;
     int rc;
 
     rv_jw_obj(x->w);
@@ -174,19 +152,3 @@ static int write_body(struct writer *x, json_object *request, rv_err **err)
     rv_jw_obj_end(x->w);
     return 0;
 }
-
-static int write_request(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err)
-{
-    struct writer x = {t, w, WIRE_VIA_NONE, NULL};
-    int rc = rv_body_via(t, request, &x.via, err);
-
-    if (rc == 0 && x.via != WIRE_VIA_NONE)
-        rc = rv_body_schema(request, &x.schema, err);
-    if (rc == 0)
-        rc = write_body(&x, request, err);
-    json_object_put(x.schema);
-    return rc;
-}
-
-const struct wire_codec rv_wire_openai = {
-    .request = write_request, .event = rv_openai_event, .whole = rv_openai_whole, .fault = rv_openai_fault};

@@ -1,5 +1,5 @@
-/* One answer while it is read: frames its body, keeps what the codec extracts, and hands the pieces out. The end of the
- * answer is in reader_end.c, its tool calls are in calls.c. */
+/* One answer while it is read: frames its body, keeps what the codec extracts, and hands the pieces out. Its
+ * tool calls are in calls.c. At the end what came is made a reply, or a failure that keeps the text. */
 #include <stdlib.h>
 #include <strings.h>
 
@@ -47,8 +47,8 @@ static void choose_frame(rv_wire_reader *r, rv_str type, bool *sse, bool *ndjson
         rv_wire_show(type, &r->scratch);
 }
 
-int rv_wire_reader_new(const struct rv_wire_target *t, rv_str content_type, rv_llm_delta_fn on_delta, void *self,
-                       rv_wire_reader **out, rv_err **err)
+int rv_reader_new(const struct rv_wire_target *t, const struct wire_codec *codec, rv_str content_type,
+                  rv_llm_delta_fn on_delta, void *self, rv_wire_reader **out, rv_err **err)
 {
     rv_wire_reader *r = calloc(1, sizeof *r);
     bool sse = false, ndjson = false;
@@ -56,7 +56,7 @@ int rv_wire_reader_new(const struct rv_wire_target *t, rv_str content_type, rv_l
     if (!r)
         return RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
     r->target = *t;
-    r->codec = rv_wire_codec(t->wire);
+    r->codec = codec;
     r->on_delta = on_delta;
     r->self = self;
     r->whole = RV_BUF_INIT(WIRE_MAX_WHOLE);
@@ -103,7 +103,7 @@ void rv_wire_reader_free(rv_wire_reader *r)
     free(r);
 }
 
-int rv_reader_stopped(rv_wire_reader *r, int rc, rv_err *why, rv_err **err)
+static int stopped(rv_wire_reader *r, int rc, rv_err *why, rv_err **err)
 {
     if (rc < 0 && rv_err_is(why, RV_E_NOMEM)) /* also where only the words found none */
         rc = RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
@@ -135,7 +135,7 @@ int rv_wire_read(rv_wire_reader *r, rv_str bytes, rv_err **err)
     if (r->is_whole || r->is_stranger)
         return read_whole(r, bytes, err);
     rc = r->sse ? rv_sse_read(r->sse, bytes, &why) : rv_ndjson_read(r->ndjson, bytes, &why);
-    return rv_reader_stopped(r, rc, why, err);
+    return stopped(r, rc, why, err);
 }
 
 bool rv_wire_is_done(const rv_wire_reader *r)
@@ -248,4 +248,185 @@ void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals)
     r->has_usage = true;
     if (is_new && r->has_begun)
         hand_usage(r);
+}
+
+/* --- JSON of an answer --- */
+
+int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err)
+{
+    /* What servers write is taken as every other client takes it: the last of equal keys, big counters as they are. */
+    static const struct rv_json_opts opts = {.max_bytes = WIRE_MAX_WHOLE, .allow_duplicates = true, .what = "its JSON"};
+    rv_buf marked = RV_BUF_INIT(WIRE_MAX_WHOLE), shown = RV_BUF_INIT(WIRE_MAX_WHY / 2);
+    json_object *value = NULL;
+    rv_err *why = NULL;
+    int rc;
+
+    *out = NULL;
+    rv_half_mark(text, &marked, &r->has_halves);
+    rc = rv_buf_check(&marked, "an event", &why);
+    if (rc == 0)
+        rc = rv_json_parse(r->has_halves ? rv_buf_str(&marked) : text, &opts, &value, &why);
+    if (rc < 0 || !json_object_is_type(value, json_type_object))
+        rv_wire_show(text, &shown);
+    if (rv_err_is(why, RV_E_NOMEM) || shown.rc == RV_E_NOMEM) { /* also where only the words found none */
+        rc = RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
+    } else if (rc < 0) {
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer can not be understood: %s: %s", rv_err_text(why),
+                        rv_buf_cstr(&shown));
+        rc = 0;
+    } else if (!json_object_is_type(value, json_type_object)) {
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer can not be understood: no JSON object: %s",
+                        rv_buf_cstr(&shown));
+    } else {
+        *out = value;
+        value = NULL;
+    }
+    json_object_put(value);
+    rv_buf_fini(&marked);
+    rv_buf_fini(&shown);
+    rv_err_free(why);
+    return rc;
+}
+
+int rv_reader_fault(rv_wire_reader *r, json_object *body, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_WIRE_MAX_ERROR), shown = RV_BUF_INIT(WIRE_MAX_WHY / 2);
+    int kind = RV_LLM_ERROR_OVERLOADED, rc;
+    bool retryable = true;
+
+    r->codec->fault(body, 0, &kind, &retryable, &text);
+    rv_wire_show(rv_buf_str(&text), &shown);
+    rc = text.rc == RV_E_NOMEM ? rv_buf_check(&text, "a provider's error", err)
+                               : rv_buf_check(&shown, "a provider's error", err);
+    if (rc == 0) {
+        rv_reader_break(r, (enum rv_llm_error)kind, "the provider broke off: %s",
+                        shown.len ? rv_buf_cstr(&shown) : "it does not say why");
+        r->broken_for_good = !retryable;
+    }
+    rv_buf_fini(&text);
+    rv_buf_fini(&shown);
+    return rc;
+}
+
+/* --- the end --- */
+
+/* A body that can only be parsed when it is complete. */
+static int read_rest(rv_wire_reader *r, rv_err **err)
+{
+    json_object *reply = NULL;
+    rv_err *why = NULL;
+    int rc;
+
+    if (r->is_stranger) {
+        rv_wire_show(rv_buf_str(&r->whole), &r->joined);
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has the content type \"%s\": %s",
+                        rv_buf_cstr(&r->scratch), rv_buf_cstr(&r->joined));
+        return rv_buf_check(&r->joined, "the answer", err);
+    }
+    if (r->ndjson) {
+        rc = rv_ndjson_end(r->ndjson, &why);
+        return stopped(r, rc, why, err);
+    }
+    if (!r->is_whole)
+        return 0;
+    r->has_halves = false;
+    rc = rv_reader_json(r, rv_buf_str(&r->whole), &reply, err);
+    if (rc == 0 && reply)
+        rc = r->codec->whole(r, reply, err);
+    json_object_put(reply);
+    r->may_end = true;
+    return rc;
+}
+
+static int settled_finish(const rv_wire_reader *r, size_t n_calls)
+{
+    if (n_calls && (r->finish == RV_FINISH_STOP || r->finish == RV_FINISH_OTHER || r->finish == RV_UNSET))
+        return RV_FINISH_TOOL_CALLS; /* servers are not to be relied on here: what came counts */
+    if (!n_calls && r->finish == RV_FINISH_TOOL_CALLS)
+        return RV_FINISH_STOP;
+    return r->finish;
+}
+
+static int end_well(rv_wire_reader *r, struct rv_llm_reply *out, rv_err **err)
+{
+    rv_str lost = {NULL, 0};
+    size_t n_calls = 0;
+    int rc = 0;
+
+    if (rv_half_is_lost(&r->half, &lost)) {
+        r->has_halves = false;
+        rc = rv_reader_text(r, lost, err);
+    }
+    if (rc == 0)
+        rc = rv_reader_end_calls(r, &out->tool_calls, &n_calls, err);
+    if (rc == 0 && r->blocks && !r->is_broken) {
+        rv_jw w = rv_jw_on(&out->opaque);
+        rv_jw_obj(&w);
+        rv_jw_kv_text(&w, "provider", r->target.provider);
+        rv_jw_kv_value(&w, "blocks", r->blocks);
+        rv_jw_obj_end(&w);
+        if (out->opaque.rc == RV_E_LIMIT)
+            rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "what the provider wants back is too long");
+        else
+            rc = rv_buf_check(&out->opaque, "what the provider wants back", err);
+    }
+    if (rc < 0 || r->is_broken)
+        return rc;
+    out->answer.finish = settled_finish(r, n_calls);
+    if (out->answer.finish != RV_UNSET && r->on_delta)
+        r->on_delta(r->self, &(struct rv_llm_delta){.kind = RV_LLM_DELTA_FINISH, .finish = out->answer.finish});
+    return 0;
+}
+
+static int end_badly(rv_wire_reader *r, const char *why, enum rv_llm_error kind, struct rv_llm_reply *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_WIRE_MAX_ERROR);
+    int rc = rv_buf_check(&r->broken_why, "why an answer is no good", err);
+
+    if (r->is_broken)
+        kind = (enum rv_llm_error)r->broken_kind;
+    else if (!why)
+        kind = RV_LLM_ERROR_PROTOCOL;
+    rv_wire_name_target(&r->target, &text);
+    rv_buf_printf(&text, ": %s",
+                  r->is_broken ? rv_buf_cstr(&r->broken_why)
+                  : why        ? why
+                               : "the stream ended before the answer was complete");
+    if (rc == 0)
+        rc = rv_buf_check(&text, "why an answer is no good", err);
+    if (rc == 0) {
+        rv_llm_reply_fail(out, kind, "%s", rv_buf_cstr(&text));
+        rc = rv_buf_check(&out->error, "why an answer is no good", err);
+    }
+    rv_buf_fini(&text);
+    rv_buf_clear(&out->tool_calls);
+    rv_buf_clear(&out->opaque);
+    if (r->broken_for_good)
+        out->retryable = false;
+    out->answer.may_be_billed = true; /* it had begun to answer */
+    return rc;
+}
+
+int rv_wire_end(rv_wire_reader *r, const char *why, enum rv_llm_error kind, struct rv_llm_reply *out, rv_err **err)
+{
+    rv_buf empty;
+    int rc = 0;
+
+    rv_llm_reply_init(out);
+    if (!why && !rv_wire_is_done(r))
+        rc = read_rest(r, err);
+    if (rc == 0 && !r->is_broken && (r->saw_end || r->may_end))
+        rc = end_well(r, out, err);
+    if (rc == 0 && (r->is_broken || !(r->saw_end || r->may_end)))
+        rc = end_badly(r, why, kind, out, err);
+    if (rc < 0) {
+        rv_llm_reply_fini(out);
+        return rc;
+    }
+    empty = out->text;
+    out->text = r->text;
+    r->text = empty;
+    out->answer.usage = r->usage;
+    out->answer.has_usage = r->has_usage;
+    return 0;
 }

@@ -16,9 +16,9 @@
 
 struct strict {
     json_object *root;
+    rv_jw w; /* of the strict form; it keeps its first failure */
     size_t n_properties, n_values;
-    bool is_lost; /* the strict subset cannot express it */
-    rv_err **err;
+    bool is_lost; /* the strict subset cannot express it, and what was written is of no use */
 };
 
 enum word { WORD_KEPT, WORD_SCHEMA, WORD_DROPPED, WORD_LIMIT };
@@ -67,17 +67,20 @@ static const struct {
     {"uniqueItems", WORD_LIMIT},
 };
 
-static int convert(struct strict *s, json_object *from, int nesting, json_object **out);
-
-static int lose(struct strict *s)
-{
-    s->is_lost = true;
-    return 0;
-}
+/* Writes the strict form of a schema; nullable: or null. */
+static void convert(struct strict *s, json_object *from, int nesting, bool nullable);
 
 static bool has(json_object *schema, const char *key)
 {
     return json_object_object_get_ex(schema, key, NULL);
+}
+
+static bool has_text(json_object *list, const char *text)
+{
+    for (size_t i = 0; list && i < json_object_array_length(list); i++)
+        if (rv_str_is(rv_json_str(json_object_array_get_idx(list, i)), text))
+            return true;
+    return false;
 }
 
 static bool is_of_type(json_object *schema, const char *name)
@@ -86,22 +89,7 @@ static bool is_of_type(json_object *schema, const char *name)
 
     if (!json_object_object_get_ex(schema, "type", &type))
         return false;
-    if (!json_object_is_type(type, json_type_array))
-        return rv_str_is(rv_json_str(type), name);
-    for (size_t i = 0; i < json_object_array_length(type); i++)
-        if (rv_str_is(rv_json_str(json_object_array_get_idx(type, i)), name))
-            return true;
-    return false;
-}
-
-static bool is_required(json_object *schema, const char *key)
-{
-    json_object *required = rv_json_get_arr(schema, "required");
-
-    for (size_t i = 0; required && i < json_object_array_length(required); i++)
-        if (rv_str_is(rv_json_str(json_object_array_get_idx(required, i)), key))
-            return true;
-    return false;
+    return json_object_is_type(type, json_type_array) ? has_text(type, name) : rv_str_is(rv_json_str(type), name);
 }
 
 static bool requires_only_what_is_there(json_object *schema, json_object *properties)
@@ -114,165 +102,6 @@ static bool requires_only_what_is_there(json_object *schema, json_object *proper
     return true;
 }
 
-/* --- what may be null instead of being left out --- */
-
-static int push_text(json_object *list, const char *text, rv_err **err)
-{
-    return rv_json_push_take(list, json_object_new_string(text), err);
-}
-
-static int add_null_type(json_object *schema, json_object *type, rv_err **err)
-{
-    json_object *list;
-    int rc;
-
-    if (json_object_is_type(type, json_type_array))
-        return push_text(type, "null", err);
-    list = json_object_new_array();
-    rc = list ? rv_json_push_ref(list, type, err) : RV_FAIL(err, RV_E_NOMEM, "no memory for a schema");
-    if (rc == 0)
-        rc = push_text(list, "null", err);
-    if (rc < 0) {
-        json_object_put(list);
-        return rc;
-    }
-    return rv_json_set_take(schema, "type", list, err);
-}
-
-static bool has_null(json_object *values)
-{
-    for (size_t i = 0; i < json_object_array_length(values); i++)
-        if (!json_object_array_get_idx(values, i))
-            return true;
-    return false;
-}
-
-/* {anyOf: [schema, {type: null}]}; takes *schema and replaces it. */
-static int unite_with_null(json_object **schema, rv_err **err)
-{
-    json_object *united = json_object_new_object(), *null = json_object_new_object(), *list = json_object_new_array();
-    int rc = united && null && list ? rv_json_set_text(null, "type", "null", err)
-                                    : RV_FAIL(err, RV_E_NOMEM, "no memory for a schema");
-
-    if (rc == 0)
-        rc = rv_json_push_ref(list, *schema, err);
-    if (rc == 0)
-        rc = rv_json_push_ref(list, null, err);
-    if (rc == 0)
-        rc = rv_json_set_ref(united, "anyOf", list, err);
-    json_object_put(null);
-    json_object_put(list);
-    if (rc < 0) {
-        json_object_put(united);
-        return rc;
-    }
-    json_object_put(*schema);
-    *schema = united;
-    return 0;
-}
-
-static int make_nullable(json_object **schema, rv_err **err)
-{
-    json_object *type = NULL, *values = rv_json_get_arr(*schema, "enum");
-    int rc = 0;
-
-    if (!json_object_object_get_ex(*schema, "type", &type))
-        return values && has_null(values) ? 0 : unite_with_null(schema, err);
-    if (!is_of_type(*schema, "null"))
-        rc = add_null_type(*schema, type, err);
-    if (rc == 0 && values && !has_null(values))
-        rc = rv_json_push_ref(values, NULL, err);
-    return rc;
-}
-
-/* --- the words of a schema --- */
-
-static int convert_properties(struct strict *s, json_object *from, int nesting, json_object *to)
-{
-    json_object *properties = rv_json_get_obj(from, "properties"), *made = NULL, *required = NULL, *extra = NULL;
-    bool has_extra = json_object_object_get_ex(from, "additionalProperties", &extra);
-    int rc;
-
-    if (!properties || !requires_only_what_is_there(from, properties) ||
-        (has_extra && (!json_object_is_type(extra, json_type_boolean) || json_object_get_boolean(extra))))
-        return lose(s); /* any members: no closed object */
-    made = json_object_new_object();
-    required = json_object_new_array();
-    rc = made && required ? 0 : RV_FAIL(s->err, RV_E_NOMEM, "no memory for a schema");
-    json_object_object_foreach (properties, key, property) {
-        json_object *one = NULL;
-        if (rc < 0 || s->is_lost)
-            break;
-        if (++s->n_properties > MAX_PROPERTIES)
-            rc = lose(s);
-        else
-            rc = convert(s, property, nesting + 1, &one);
-        if (rc == 0 && one && !is_required(from, key))
-            rc = make_nullable(&one, s->err);
-        if (rc == 0 && one)
-            rc = rv_json_set_ref(made, key, one, s->err);
-        if (rc == 0 && one)
-            rc = push_text(required, key, s->err);
-        json_object_put(one);
-    }
-    if (rc == 0)
-        rc = rv_json_set_ref(to, "properties", made, s->err);
-    if (rc == 0)
-        rc = rv_json_set_ref(to, "required", required, s->err);
-    if (rc == 0)
-        rc = rv_json_set_bool(to, "additionalProperties", false, s->err);
-    json_object_put(made);
-    json_object_put(required);
-    return rc;
-}
-
-static int convert_list(struct strict *s, json_object *from, int nesting, const char *key, json_object *to)
-{
-    json_object *list = json_object_new_array();
-    int rc = list ? 0 : RV_FAIL(s->err, RV_E_NOMEM, "no memory for a schema");
-
-    if (rc == 0 && (!json_object_is_type(from, json_type_array) || json_object_array_length(from) == 0))
-        rc = lose(s);
-    for (size_t i = 0; rc == 0 && !s->is_lost && i < json_object_array_length(from); i++) {
-        json_object *one = NULL;
-        rc = convert(s, json_object_array_get_idx(from, i), nesting, &one);
-        if (rc == 0 && one)
-            rc = rv_json_push_ref(list, one, s->err);
-        json_object_put(one);
-    }
-    if (rc == 0)
-        rc = rv_json_set_ref(to, key, list, s->err);
-    json_object_put(list);
-    return rc;
-}
-
-static int convert_defs(struct strict *s, json_object *from, const char *key, json_object *to)
-{
-    json_object *defs = rv_json_get_obj(from, key), *made;
-    int rc = 0;
-
-    if (!has(from, key))
-        return 0;
-    if (!defs)
-        return lose(s);
-    made = json_object_new_object();
-    if (!made)
-        return RV_FAIL(s->err, RV_E_NOMEM, "no memory for a schema");
-    json_object_object_foreach (defs, name, def) {
-        json_object *one = NULL;
-        if (rc < 0 || s->is_lost)
-            break;
-        rc = convert(s, def, 1, &one);
-        if (rc == 0 && one)
-            rc = rv_json_set_ref(made, name, one, s->err);
-        json_object_put(one);
-    }
-    if (rc == 0)
-        rc = rv_json_set_ref(to, key, made, s->err);
-    json_object_put(made);
-    return rc;
-}
-
 static int find_word(const char *name)
 {
     for (size_t i = 0; i < RV_COUNT(words); i++)
@@ -281,13 +110,69 @@ static int find_word(const char *name)
     return name[0] == 'x' && name[1] == '-' ? (int)WORD_DROPPED : -1;
 }
 
+/* --- the words of a schema --- */
+
+static void write_values(struct strict *s, json_object *values, bool add_null)
+{
+    bool has_null = false;
+
+    rv_jw_arr(&s->w);
+    for (size_t i = 0; i < json_object_array_length(values); i++) {
+        json_object *value = json_object_array_get_idx(values, i);
+        has_null = has_null || !value;
+        rv_jw_value(&s->w, value);
+    }
+    if (add_null && !has_null)
+        rv_jw_value(&s->w, NULL);
+    rv_jw_arr_end(&s->w);
+}
+
+static void write_type(struct strict *s, json_object *type, bool add_null)
+{
+    bool is_list = json_object_is_type(type, json_type_array);
+
+    if (!add_null) {
+        rv_jw_value(&s->w, type);
+        return;
+    }
+    rv_jw_arr(&s->w);
+    for (size_t i = 0; is_list && i < json_object_array_length(type); i++)
+        rv_jw_value(&s->w, json_object_array_get_idx(type, i));
+    if (!is_list)
+        rv_jw_value(&s->w, type);
+    rv_jw_text(&s->w, "null");
+    rv_jw_arr_end(&s->w);
+}
+
+static void keep_words(struct strict *s, json_object *from, bool nullable)
+{
+    json_object_object_foreach (from, key, value) {
+        bool is_list = json_object_is_type(value, json_type_array), is_enum = rv_str_is(rv_str_of(key), "enum");
+        int how = find_word(key);
+
+        s->n_values += how == (int)WORD_KEPT && is_list ? json_object_array_length(value) : 0;
+        if (how < 0 || (how == (int)WORD_KEPT && (!value || (is_enum && !is_list))) || s->n_values > MAX_VALUES) {
+            s->is_lost = true;
+            return;
+        }
+        if (how != (int)WORD_KEPT)
+            continue;
+        rv_jw_key(&s->w, key);
+        if (is_enum)
+            write_values(s, value, nullable && has(from, "type"));
+        else if (rv_str_is(rv_str_of(key), "type"))
+            write_type(s, value, nullable && !is_of_type(from, "null"));
+        else
+            rv_jw_value(&s->w, value);
+    }
+}
+
 /* The description, with the limits that are dropped as words behind it. */
-static int describe(struct strict *s, json_object *from, json_object *to)
+static void describe(struct strict *s, json_object *from)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     json_object *value = NULL;
     const char *before = " (";
-    int rc = 0;
 
     if (json_object_object_get_ex(from, "description", &value))
         rv_buf_add_str(&text, rv_json_str(value));
@@ -302,51 +187,87 @@ static int describe(struct strict *s, json_object *from, json_object *to)
     }
     if (before[0] == ',')
         rv_buf_puts(&text, ")");
-    if (text.rc == RV_E_NOMEM)
-        rc = rv_buf_check(&text, "a schema", s->err);
-    else if (text.rc)
-        s->is_lost = true;
-    else if (text.len)
-        rc = rv_json_set_str(to, "description", rv_buf_str(&text), s->err);
+    if (text.rc == RV_E_NOMEM && s->w.out->rc == 0)
+        s->w.out->rc = text.rc;
+    s->is_lost = s->is_lost || text.rc == RV_E_LIMIT;
+    if (text.len)
+        rv_jw_kv_str(&s->w, "description", rv_buf_str(&text));
     rv_buf_fini(&text);
-    return rc;
 }
 
-static int keep_words(struct strict *s, json_object *from, json_object *to)
+static void keep_const(struct strict *s, json_object *value, bool add_null)
 {
-    int rc = 0;
+    rv_jw_key(&s->w, "enum");
+    rv_jw_arr(&s->w);
+    rv_jw_value(&s->w, value);
+    if (add_null && value)
+        rv_jw_value(&s->w, NULL);
+    rv_jw_arr_end(&s->w);
+}
 
-    json_object_object_foreach (from, key, value) {
-        json_object *copy = NULL;
-        int how = find_word(key);
-        if (how < 0)
-            return lose(s);
-        if (how != (int)WORD_KEPT)
-            continue;
-        if (!value || (rv_str_is(rv_str_of(key), "enum") && !json_object_is_type(value, json_type_array)))
-            return lose(s);
-        if (json_object_is_type(value, json_type_array))
-            s->n_values += json_object_array_length(value);
-        if (s->n_values > MAX_VALUES)
-            return lose(s);
-        rc = rv_json_dup(value, &copy, s->err); /* the list may get a null */
-        if (rc == 0)
-            rc = rv_json_set_take(to, key, copy, s->err);
-        if (rc < 0)
-            return rc;
+static void convert_properties(struct strict *s, json_object *from, int nesting)
+{
+    json_object *properties = rv_json_get_obj(from, "properties"), *extra = NULL;
+    json_object *required = rv_json_get_arr(from, "required");
+    bool has_extra = json_object_object_get_ex(from, "additionalProperties", &extra);
+
+    if (!properties || !requires_only_what_is_there(from, properties) ||
+        (has_extra && (!json_object_is_type(extra, json_type_boolean) || json_object_get_boolean(extra)))) {
+        s->is_lost = true; /* any members: no closed object */
+        return;
     }
-    return 0;
+    rv_jw_key(&s->w, "properties");
+    rv_jw_obj(&s->w);
+    json_object_object_foreach (properties, key, property) {
+        s->is_lost = s->is_lost || ++s->n_properties > MAX_PROPERTIES;
+        if (s->is_lost)
+            return;
+        rv_jw_key(&s->w, key);
+        convert(s, property, nesting + 1, !has_text(required, key));
+    }
+    rv_jw_obj_end(&s->w);
+    rv_jw_key(&s->w, "required");
+    rv_jw_arr(&s->w);
+    json_object_object_foreach (properties, name, ignored) {
+        (void)ignored;
+        rv_jw_text(&s->w, name);
+    }
+    rv_jw_arr_end(&s->w);
+    rv_jw_kv_bool(&s->w, "additionalProperties", false);
 }
 
-static int keep_const(struct strict *s, json_object *value, json_object *to)
+static void convert_list(struct strict *s, json_object *from, int nesting)
 {
-    json_object *list = json_object_new_array();
-    int rc = list ? rv_json_push_ref(list, value, s->err) : RV_FAIL(s->err, RV_E_NOMEM, "no memory for a schema");
+    if (!json_object_is_type(from, json_type_array) || json_object_array_length(from) == 0) {
+        s->is_lost = true;
+        return;
+    }
+    rv_jw_key(&s->w, "anyOf");
+    rv_jw_arr(&s->w);
+    for (size_t i = 0; !s->is_lost && i < json_object_array_length(from); i++)
+        convert(s, json_object_array_get_idx(from, i), nesting, false);
+    rv_jw_arr_end(&s->w);
+}
 
-    if (rc == 0)
-        rc = rv_json_set_ref(to, "enum", list, s->err);
-    json_object_put(list);
-    return rc;
+static void convert_defs(struct strict *s, const char *key)
+{
+    json_object *defs = rv_json_get_obj(s->root, key);
+
+    if (!has(s->root, key) || s->is_lost)
+        return;
+    if (!defs) {
+        s->is_lost = true;
+        return;
+    }
+    rv_jw_key(&s->w, key);
+    rv_jw_obj(&s->w);
+    json_object_object_foreach (defs, name, def) {
+        if (s->is_lost)
+            return;
+        rv_jw_key(&s->w, name);
+        convert(s, def, 1, false);
+    }
+    rv_jw_obj_end(&s->w);
 }
 
 /* The root, or one of its definitions: others are in places that may not be there any more. */
@@ -367,95 +288,117 @@ static bool is_there(json_object *root, const char *ref)
 }
 
 /* A reference stands alone: what is said beside it would be refused. */
-static int convert_ref(struct strict *s, json_object *from, json_object *to)
+static void convert_ref(struct strict *s, json_object *from)
 {
     const char *ref = NULL;
 
     json_object_object_foreach (from, key, value) {
-        int how = find_word(key);
         (void)value;
         if (!rv_str_is(rv_str_of(key), "$ref") && !rv_str_is(rv_str_of(key), "description") &&
-            !rv_str_is(rv_str_of(key), "title") && how != (int)WORD_DROPPED)
-            return lose(s);
+            !rv_str_is(rv_str_of(key), "title") && find_word(key) != (int)WORD_DROPPED)
+            s->is_lost = true;
     }
     if (!rv_json_get_text(from, "$ref", &ref) || !is_there(s->root, ref))
-        return lose(s);
-    return rv_json_set_text(to, "$ref", ref, s->err);
-}
-
-static int convert_into(struct strict *s, json_object *from, int nesting, json_object *to)
-{
-    json_object *value = NULL;
-    int rc;
-
-    if (from != s->root && (has(from, "$defs") || has(from, "definitions")))
-        return lose(s); /* what points there would have to be found */
-    if (has(from, "$ref"))
-        return convert_ref(s, from, to);
-    rc = keep_words(s, from, to);
-    if (rc == 0 && !s->is_lost)
-        rc = describe(s, from, to);
-    if (rc == 0 && json_object_object_get_ex(from, "const", &value))
-        rc = has(from, "enum") ? lose(s) : keep_const(s, value, to);
-    if (rc == 0 && (is_of_type(from, "object") || has(from, "properties")))
-        rc = convert_properties(s, from, nesting, to);
-    if (rc == 0 && !s->is_lost && json_object_object_get_ex(from, "items", &value)) {
-        json_object *items = NULL;
-        rc = convert(s, value, nesting + 1, &items);
-        if (rc == 0 && items)
-            rc = rv_json_set_ref(to, "items", items, s->err);
-        json_object_put(items);
-    } else if (rc == 0 && is_of_type(from, "array")) {
-        rc = lose(s);
-    }
-    for (size_t i = 0; rc == 0 && !s->is_lost && i < 2; i++) /* oneOf: its wider form; the answer is checked here */
-        if (json_object_object_get_ex(from, i ? "oneOf" : "anyOf", &value))
-            rc = has(to, "anyOf") ? lose(s) : convert_list(s, value, nesting, "anyOf", to);
-    return rc;
-}
-
-/* *out NULL, with is_lost: the strict subset cannot express it. */
-static int convert(struct strict *s, json_object *from, int nesting, json_object **out)
-{
-    json_object *to;
-    int rc;
-
-    *out = NULL;
-    if (nesting > MAX_NESTING || !json_object_is_type(from, json_type_object))
-        return lose(s); /* true, false, or too deep */
-    to = json_object_new_object();
-    if (!to)
-        return RV_FAIL(s->err, RV_E_NOMEM, "no memory for a schema");
-    rc = convert_into(s, from, nesting, to);
-    if (rc == 0 && !s->is_lost && !has(to, "type") && !has(to, "enum") && !has(to, "anyOf") && !has(to, "$ref"))
-        rc = has(to, "properties") ? rv_json_set_text(to, "type", "object", s->err) : lose(s); /* else anything */
-    if (rc < 0 || s->is_lost)
-        json_object_put(to);
+        s->is_lost = true;
     else
-        *out = to;
-    return rc;
+        rv_jw_kv_text(&s->w, "$ref", ref);
+}
+
+static void convert_words(struct strict *s, json_object *from, int nesting, bool nullable)
+{
+    bool is_object = is_of_type(from, "object") || has(from, "properties");
+    bool has_choice = has(from, "anyOf") || has(from, "oneOf"), has_values = has(from, "enum") || has(from, "const");
+    json_object *value = NULL;
+
+    if ((has(from, "anyOf") && has(from, "oneOf")) || (has(from, "enum") && has(from, "const")))
+        s->is_lost = true;
+    keep_words(s, from, nullable);
+    describe(s, from);
+    if (json_object_object_get_ex(from, "const", &value))
+        keep_const(s, value, nullable && has(from, "type"));
+    if (is_object && !s->is_lost)
+        convert_properties(s, from, nesting);
+    if (!s->is_lost && json_object_object_get_ex(from, "items", &value)) {
+        rv_jw_key(&s->w, "items");
+        convert(s, value, nesting + 1, false);
+    } else if (is_of_type(from, "array")) {
+        s->is_lost = true;
+    }
+    if (has_choice && !s->is_lost) { /* oneOf: its wider form; the answer is checked here */
+        json_object_object_get_ex(from, has(from, "anyOf") ? "anyOf" : "oneOf", &value);
+        convert_list(s, value, nesting);
+    }
+    if (has(from, "type") || has_values || has_choice)
+        return;
+    s->is_lost = s->is_lost || !is_object; /* anything */
+    rv_jw_key(&s->w, "type");
+    if (nullable)
+        rv_jw_raw(&s->w, RV_STR_LIT("[\"object\",\"null\"]"));
+    else
+        rv_jw_text(&s->w, "object");
+}
+
+/* Nothing says its type, and it does not list null: it becomes {anyOf: [schema, {type: null}]}. */
+static bool needs_union(json_object *from)
+{
+    json_object *values = rv_json_get_arr(from, "enum"), *value = NULL;
+
+    for (size_t i = 0; values && i < json_object_array_length(values); i++)
+        if (!json_object_array_get_idx(values, i))
+            return false;
+    if (has(from, "type") || (json_object_object_get_ex(from, "const", &value) && !value))
+        return false;
+    return has(from, "$ref") || has(from, "enum") || has(from, "const") || has(from, "anyOf") || has(from, "oneOf");
+}
+
+static void convert(struct strict *s, json_object *from, int nesting, bool nullable)
+{
+    bool is_object = json_object_is_type(from, json_type_object), unites = is_object && nullable && needs_union(from);
+
+    /* true, false, or too deep; or definitions that would have to be found where they are */
+    if (!is_object || nesting > MAX_NESTING || (from != s->root && (has(from, "$defs") || has(from, "definitions"))))
+        s->is_lost = true;
+    if (s->is_lost)
+        return;
+    if (unites) {
+        rv_jw_obj(&s->w);
+        rv_jw_key(&s->w, "anyOf");
+        rv_jw_arr(&s->w);
+    }
+    rv_jw_obj(&s->w);
+    if (has(from, "$ref"))
+        convert_ref(s, from);
+    else
+        convert_words(s, from, nesting, nullable && !unites);
+    if (from == s->root) {
+        convert_defs(s, "$defs");
+        convert_defs(s, "definitions");
+    }
+    rv_jw_obj_end(&s->w);
+    if (unites) {
+        rv_jw_raw(&s->w, RV_STR_LIT("{\"type\":\"null\"}"));
+        rv_jw_arr_end(&s->w);
+        rv_jw_obj_end(&s->w);
+    }
 }
 
 int rv_schema_to_strict(json_object *schema, json_object **out, rv_err **err)
 {
-    struct strict s = {.root = schema, .err = err};
-    json_object *made = NULL;
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    struct strict s = {.root = schema, .w = rv_jw_on(&text)};
     const char *type = NULL;
-    int rc;
+    int rc = 0;
 
     *out = NULL;
     if (has(schema, "type") && !(rv_json_get_text(schema, "type", &type) && rv_str_is(rv_str_of(type), "object")))
         return 0;
     if (has(schema, "anyOf") || has(schema, "oneOf") || has(schema, "enum") || !has(schema, "properties"))
         return 0; /* the root is an object and nothing else */
-    rc = convert(&s, schema, 1, &made);
-    if (rc == 0 && made)
-        rc = convert_defs(&s, schema, "$defs", made);
-    if (rc == 0 && made && !s.is_lost)
-        rc = convert_defs(&s, schema, "definitions", made);
-    if (rc < 0 || s.is_lost)
-        json_object_put(made);
-    else
-        *out = made;
+    convert(&s, schema, 1, false);
+    if (text.rc == RV_E_NOMEM || !s.is_lost)
+        rc = rv_buf_check(&text, "a schema", err);
+    if (rc == 0 && !s.is_lost)
+        rc = rv_json_parse(rv_buf_str(&text), NULL, out, err);
+    rv_buf_fini(&text);
     return rc;
 }

@@ -64,9 +64,17 @@ struct rv_wire_reader {
     bool has_usage, has_false_usage;
 };
 
+/* How the output of a request is asked for, given the abilities of the target. */
+enum wire_via { WIRE_VIA_NONE, WIRE_VIA_NATIVE, WIRE_VIA_TOOL, WIRE_VIA_PROMPT };
+struct wire_output {
+    enum wire_via via;
+    json_object *schema; /* without its top-level description; owned by the caller of a codec; NULL: NONE */
+};
+
 /* The functions of a wire. Each returns 0 or RV_E_NOMEM; all other errors go through rv_reader_break(). */
 struct wire_codec {
-    int (*request)(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err);
+    int (*request)(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
+                   rv_err **err);
     int (*event)(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err); /* one event or line of the stream */
     int (*whole)(rv_wire_reader *r, json_object *reply, rv_err **err);       /* an answer that came at once */
     /* the error object of a body or event: *kind is set by the status before and may be changed */
@@ -75,7 +83,10 @@ struct wire_codec {
 extern const struct wire_codec rv_wire_openai, rv_wire_anthropic, rv_wire_ollama;
 const struct wire_codec *rv_wire_codec(enum rv_wire_kind wire);
 
-/* reader.c: what the codecs tell of the answer. Text is given to the caller in whole UTF-8 sequences. */
+/* reader.c */
+RV_MUST_CHECK int rv_reader_new(const struct rv_wire_target *t, const struct wire_codec *codec, rv_str content_type,
+                                rv_llm_delta_fn on_delta, void *self, rv_wire_reader **out, rv_err **err);
+/* reader.c, calls.c: what the codecs tell of the answer. Text is given to the caller in whole UTF-8 sequences. */
 RV_MUST_CHECK int rv_reader_text(rv_wire_reader *r, rv_str text, rv_err **err);
 RV_MUST_CHECK int rv_reader_thinking(rv_wire_reader *r, rv_str text, rv_err **err);
 /** The call with that key, made when it is new (with key -1 always); NULL (with rc in *rc: 0 when the reply was broken
@@ -84,12 +95,14 @@ struct wire_call *rv_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err
 /** Hands out its start, once, when it has a name. */
 RV_MUST_CHECK int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err);
 RV_MUST_CHECK int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_err **err);
-/** The same, from arguments that came as a value (arguments.c). */
+/** The same, from arguments that came as a value. */
 RV_MUST_CHECK int rv_reader_arguments_object(rv_wire_reader *r, struct wire_call *c, json_object *arguments,
                                              rv_err **err);
 void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c);
 /** Tells whether its arguments are one complete object by now; RV_E_NOMEM only. */
 RV_MUST_CHECK int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err);
+/** At the end of the answer: those that are kept, as the JSON of a reply; none leaves out empty. */
+RV_MUST_CHECK int rv_reader_end_calls(rv_wire_reader *r, rv_buf *out, size_t *n_kept, rv_err **err);
 void rv_reader_finish(rv_wire_reader *r, int finish);
 /** With one impossible count the answer has no usage from then on: a journal could not hold it. */
 void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);
@@ -103,8 +116,6 @@ RV_MUST_CHECK int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **o
 
 #define WIRE_MAX_WHOLE (2 * RV_LLM_MAX_REPLY) /* of an answer that comes at once: its text with escapes */
 #define WIRE_MAX_WHY   ((size_t)8 << 10)      /* of the text that says why an answer is broken */
-/** Handle the result of reading a frame: any error except a lack of memory breaks the reply. Frees why. */
-RV_MUST_CHECK int rv_reader_stopped(rv_wire_reader *r, int rc, rv_err *why, rv_err **err);
 /** Hand out a piece of the answer itself. */
 void rv_reader_hand(rv_wire_reader *r, struct rv_llm_delta d);
 /** Count n more bytes; false (and the reply broken): they are too many. */
@@ -120,11 +131,9 @@ rv_str rv_half_join(struct wire_half *h, bool has_marks, rv_str text, rv_buf *sc
 /** At the end: true when a half still waits; what stands for it then. */
 bool rv_half_is_lost(struct wire_half *h, rv_str *lost);
 
-/* reader_end.c */
-/** Tells whether text is one complete JSON object; RV_E_NOMEM only. */
-RV_MUST_CHECK int rv_reader_is_object(rv_str text, bool *is, rv_err **err);
-
-/* show.c: words for people */
+/* fault.c */
+/** The meaning of a bad status; *retryable: whether the same request may succeed later. */
+enum rv_llm_error rv_fault_kind(int status, bool *retryable);
 #define WIRE_MAX_SHOWN 300 /* bytes of an answer that a message shows */
 /** Append the beginning of arbitrary bytes on one line; bytes that are not text are replaced. */
 void rv_wire_show(rv_str bytes, rv_buf *out);
@@ -140,14 +149,9 @@ static inline rv_str rv_wire_text(json_object *obj, const char *key)
 }
 
 /* body.c: pieces of requests that wires share */
-/** Tells whether the output of this request comes this way, given the abilities of the target. enum below. */
-enum wire_via { WIRE_VIA_NONE, WIRE_VIA_NATIVE, WIRE_VIA_TOOL, WIRE_VIA_PROMPT };
-RV_MUST_CHECK int rv_body_via(const struct rv_wire_target *t, json_object *request, enum wire_via *via, rv_err **err);
-/** The schema of the output without its top-level description; *out is the caller's. */
-RV_MUST_CHECK int rv_body_schema(json_object *request, json_object **out, rv_err **err);
-/** The schema with its references resolved, or unchanged where that is impossible; *out is the caller's.
- */
-RV_MUST_CHECK int rv_body_inline(json_object *schema, json_object **out, rv_err **err);
+/** Fills in out, whose schema is the caller's, even when it fails. */
+RV_MUST_CHECK int rv_body_output(const struct rv_wire_target *t, json_object *request, struct wire_output *out,
+                                 rv_err **err);
 /** The words that ask for JSON of that schema (WIRE_VIA_PROMPT); appended. */
 void rv_body_ask_for_json(json_object *schema, rv_buf *text);
 /** Calls fn for system (role "system"), history, prompt (role "user") and turns, in this order, as messages. message is
@@ -163,7 +167,7 @@ RV_MUST_CHECK int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *
 RV_MUST_CHECK int rv_body_check_output_tool(json_object *schema, rv_err **err);
 /** An array of the tools, each as {type: "function", function}. output_schema: of the output tool, which is one more;
  * NULL: none. is_plain: the server reads parameters member by member, so that a tool without them has empty ones, and
- * references give way to what they name (rv_body_inline()). */
+ * references give way to what they name. */
 RV_MUST_CHECK int rv_body_write_tools(json_object *tools, json_object *output_schema, bool is_plain, rv_jw *w,
                                       rv_err **err);
 /** Members of extra_body over those written: call it at the end of the body's object. Keys it will write must be left
@@ -172,25 +176,25 @@ bool rv_body_has_extra(const struct rv_wire_target *t, const char *key);
 /** Writes the key, unless the target has a value of its own for it. */
 bool rv_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key);
 void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
+/** The member "tool_calls" of a message. is_plain: their arguments are values, and their type is not said. */
+RV_MUST_CHECK int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err);
+/** The arguments of a call as an object; {} for a text that is none: it was answered with an error, and the turn has to
+ * be sayable all the same. */
+RV_MUST_CHECK int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);
 
-/* fault.c */
-/** The meaning of a bad status; *retryable: whether the same request may succeed later. */
-enum rv_llm_error rv_fault_kind(int status, bool *retryable);
-
-/* openai_stream.c, openai_fault.c: parts of rv_wire_openai */
-RV_MUST_CHECK int rv_openai_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err);
-RV_MUST_CHECK int rv_openai_whole(rv_wire_reader *r, json_object *reply, rv_err **err);
-void rv_openai_fault(json_object *body, int status, int *kind, bool *retryable, rv_buf *text);
+/* openai.c, anthropic.c, anthropic_messages.c: requests */
+RV_MUST_CHECK int rv_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output,
+                                    rv_jw *w, rv_err **err);
+RV_MUST_CHECK int rv_anthropic_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output,
+                                       rv_jw *w, rv_err **err);
+/** The members "system" and "messages". ask: the schema that the prompt has to ask for in words; NULL: none. */
+RV_MUST_CHECK int rv_anthropic_messages(const struct rv_wire_target *t, json_object *request, json_object *ask,
+                                        rv_jw *w, rv_err **err);
 
 /* openai_chunk.c */
 /** True: data is a chunk of the stream that holds nothing but one piece of text or of thinking, or nothing at all, and
  * here it is, a view of data or of scratch. False: it may be anything, parse it. */
 bool rv_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *is_thinking);
-
-/* arguments.c */
-/** The arguments of a call as an object; {} for a text that is none: it was answered with an error, and the turn has to
- * be sayable all the same. */
-RV_MUST_CHECK int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);
 
 /* strict.c */
 /** The schema in the strict subset of OpenAI's structured outputs; *out NULL: the subset cannot express it. */

@@ -128,6 +128,8 @@ static rv_str put_done(const struct rv_event *ev, rv_jw *w, rv_buf *value)
         rv_jw_kv_bool(w, "failed", true);
         if (ev->error_type)
             rv_jw_kv_text(w, "error_type", ev->error_type);
+        if (ev->code)
+            rv_jw_kv_text(w, "code", ev->code);
         if (ev->retryable)
             rv_jw_kv_bool(w, "retryable", true);
         if (ev->reply.len && rv_utf8_valid(ev->reply, NULL))

@@ -440,3 +440,8 @@ const char *rv_plugin_error_type(const rv_err *err)
     }
     return DEFAULT_ERROR_TYPE;
 }
+
+const char *rv_plugin_failure_code(const rv_err *err)
+{
+    return rv_err_is(err, RV_E_PLUGIN) ? rv_failure_text(RV_FAILURE_PLUGIN_FAILED) : NULL;
+}

@@ -105,6 +105,8 @@ int rv_plugin_host(int fd);
 /** The error type that a plugin gave to fail(), e.g. "NotFoundError"; "ExecutionError" when it gave none. Static or
  * borrowed. */
 const char *rv_plugin_error_type(const rv_err *err);
+/** Its code, static: "plugin_failed" where the capability broke its contract; NULL: by error type. */
+const char *rv_plugin_failure_code(const rv_err *err);
 
 /* --- Providers: from what a call gave to a reply of a model. Both initialise *out. --- */
 struct rv_llm_reply;

@@ -387,6 +387,8 @@ void rv_plugin_llm_failure(const rv_err *e, struct rv_llm_reply *out)
     }
     rv_llm_reply_init(out);
     rv_llm_reply_fail(out, kind, "%s", text.len ? rv_buf_cstr(&text) : "the provider failed and does not say why");
+    if (rv_err_is(e, RV_E_PLUGIN))
+        out->code = RV_FAILURE_PLUGIN_FAILED;
     /* The provider had the request, and it is unknown how far it got. */
     out->answer.may_be_billed =
         kind == RV_LLM_ERROR_TIMEOUT || kind == RV_LLM_ERROR_CANCELLED || kind == RV_LLM_ERROR_PROTOCOL;

@@ -29,6 +29,7 @@ static void tool_done(struct rv_plugin_work *w)
 
     if (w->failure) {
         reply.error_type = rv_plugin_error_type(w->failure);
+        reply.code = rv_plugin_failure_code(w->failure);
         reply.text = RV_BUF_INIT(MAX_ERROR);
         rv_err_write_chain(w->failure, &reply.text);
     } else {

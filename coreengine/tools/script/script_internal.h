@@ -120,9 +120,8 @@ struct script_table {
     size_t n_keys;
 };
 const struct script_table *rv_script_table(enum rv_script_kind kind);
-extern const struct script_table rv_script_model_table, rv_script_chunk_table, rv_script_call_table;
-const struct script_table *rv_script_answer_table(void);
-const struct script_table *rv_script_tool_table(void);
+extern const struct script_table rv_script_model_table, rv_script_chunk_table, rv_script_call_table,
+    rv_script_answer_table, rv_script_tool_table;
 
 /* A declared tool or an answer as it is read. */
 struct script_raw_tool {
@@ -170,17 +169,11 @@ void rv_script_read_within(struct rv_key_reader *r, const struct rv_node *node, 
 void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct script_raw_entry *raw,
                           struct script_entry *out);
 void rv_script_raw_fini(struct script_raw_entry *raw); /* its values */
-/** The part of an entry that only replies of models have. */
-void rv_script_model_make(struct script_reader *r, struct script_raw_entry *raw, struct script_entry *out);
-/** Its error, for a model; for others rv_script_entry_make() does it. */
-void rv_script_model_fail(struct script_reader *r, const struct script_raw_error *e, struct script_entry *out);
 /** The text of a buffer in the arena, and the buffer is freed; false: a finding was made, or memory is short. */
 bool rv_script_keep(struct script_reader *r, rv_buf *b, rv_str *out);
 /** The rows of the whole file. */
 const struct rv_key *rv_script_keys(size_t *n);
 /** Memory for n items in the arena; NULL is recorded in the reader. */
 void *rv_script_array(struct script_reader *r, size_t n, size_t size);
-/** The list that answers such a call, or NULL. */
-struct script_list *rv_script_list(rv_script *s, enum rv_script_kind kind, rv_str name);
 
 #endif

@@ -1,10 +1,17 @@
-/* What may stand in a script: one row per key. The same rows read, check, document and make the JSON Schema. */
+/* What may stand in a script: one row per key. The same rows read, check, document and make the JSON Schema. The rows
+ * of models' replies are in model_keys.c. */
 #include <stddef.h>
 #include <string.h>
 
 #include "coreengine/tools/script/script_internal.h"
 
 #define AT(member) SCRIPT_AT(member)
+/* A row whose value is a map, kept as JSON. */
+#define OBJECT(key, member, reader, text)                                                                              \
+    {                                                                                                                  \
+        .name = key, .type = RV_KEY_CUSTOM, .offset = AT(member), .read = reader, .schema = "{\"type\":\"object\"}",   \
+        .doc = text                                                                                                    \
+    }
 
 static const struct rv_term type_terms[] = {
     {"ProcessingError", "the stage itself"},
@@ -159,22 +166,12 @@ static const struct rv_key raise_keys[] = {
      .doc = "Kind of the interrupt."},
     {.name = "question", .type = RV_KEY_STR, .offset = AT(raise_question), .doc = "Of a clarification."},
     {.name = "message", .type = RV_KEY_STR, .offset = AT(raise_message), .doc = "Of every other kind."},
-    {.name = "data",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(raise_data),
-     .read = read_data,
-     .schema = "{\"type\":\"object\"}",
-     .doc = "What goes with it."},
+    OBJECT("data", raise_data, read_data, "What goes with it."),
 };
 
 static const struct rv_key stage_keys[] = {
     SCRIPT_MATCHERS,
-    {.name = "output",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(output),
-     .read = read_output,
-     .schema = "{\"type\":\"object\"}",
-     .doc = "What the stage puts out."},
+    OBJECT("output", output, read_output, "What the stage puts out."),
     {.name = "outcome",
      .type = RV_KEY_TERM,
      .offset = AT(outcome),
@@ -231,12 +228,7 @@ static const struct rv_key answer_keys[] = {
      .is_set_offset = AT(has_approved),
      .doc = "To a confirmation."},
     {.name = "decision", .type = RV_KEY_TERM, .offset = AT(decision), .terms = &decisions, .doc = "To a review."},
-    {.name = "data",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(data),
-     .read = read_data,
-     .schema = "{\"type\":\"object\"}",
-     .doc = "What goes with it."},
+    OBJECT("data", data, read_data, "What goes with it."),
     {.name = "delay_ms",
      .type = RV_KEY_INT,
      .offset = AT(delay_ms),
@@ -244,12 +236,7 @@ static const struct rv_key answer_keys[] = {
      .max = RV_SCRIPT_MAX_DELAY_MS,
      .doc = "How long the person takes."},
 };
-static const struct script_table answer_table = {"answer", answer_keys, RV_COUNT(answer_keys)};
-
-const struct script_table *rv_script_answer_table(void)
-{
-    return &answer_table;
-}
+const struct script_table rv_script_answer_table = {"answer", answer_keys, RV_COUNT(answer_keys)};
 
 #undef AT
 #define AT(member) offsetof(struct script_raw_tool, member)
@@ -261,12 +248,7 @@ static const struct rv_key declaration_keys[] = {
      .offset = AT(effect),
      .term_list = "effect_class",
      .doc = "Follows from the risk when left out."},
-    {.name = "input_schema",
-     .type = RV_KEY_CUSTOM,
-     .offset = AT(input_schema),
-     .read = read_input_schema,
-     .schema = "{\"type\":\"object\"}",
-     .doc = "JSON Schema of the arguments."},
+    OBJECT("input_schema", input_schema, read_input_schema, "JSON Schema of the arguments."),
     {.name = "calls",
      .type = RV_KEY_CUSTOM,
      .offset = AT(calls),
@@ -275,9 +257,88 @@ static const struct rv_key declaration_keys[] = {
      .schema = "{\"$ref\":\"#/$defs/tool_entries\"}",
      .doc = "The entries; may be empty for a tool that is not called."},
 };
-static const struct script_table declaration_table = {"tool", declaration_keys, RV_COUNT(declaration_keys)};
+const struct script_table rv_script_tool_table = {"tool", declaration_keys, RV_COUNT(declaration_keys)};
 
-const struct script_table *rv_script_tool_table(void)
+/* --- the JSON Schema --- */
+
+#define OPEN(w, key) (rv_jw_key((w), (key)), rv_jw_obj(w))
+
+static void write_table(rv_jw *w, const char *name, const struct script_table *t)
 {
-    return &declaration_table;
+    rv_jw_key(w, name);
+    rv_keys_write_schema(t->keys, t->n_keys, w);
+}
+
+/* {"type":"array","items":{"$ref":...}} */
+static void write_list(rv_jw *w, const char *name, const char *ref)
+{
+    OPEN(w, name);
+    rv_jw_kv_text(w, "type", "array");
+    OPEN(w, "items");
+    rv_jw_kv_text(w, "$ref", ref);
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+}
+
+static void write_ref(rv_jw *w, const char *ref)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "$ref", ref);
+    rv_jw_obj_end(w);
+}
+
+/* A map from name to entries (or to a declaration), or a flat list. */
+static void write_section(rv_jw *w, const char *name, const char *entries, const char *declaration)
+{
+    OPEN(w, name);
+    rv_jw_key(w, "anyOf");
+    rv_jw_arr(w);
+    write_ref(w, entries);
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "type", "object");
+    rv_jw_key(w, "additionalProperties");
+    if (declaration) {
+        rv_jw_obj(w);
+        rv_jw_key(w, "anyOf");
+        rv_jw_arr(w);
+        write_ref(w, entries);
+        write_ref(w, declaration);
+        rv_jw_arr_end(w);
+        rv_jw_obj_end(w);
+    } else {
+        write_ref(w, entries);
+    }
+    rv_jw_obj_end(w);
+    rv_jw_arr_end(w);
+    rv_jw_obj_end(w);
+}
+
+void rv_script_write_schema(rv_jw *w)
+{
+    size_t n;
+    const struct rv_key *keys = rv_script_keys(&n);
+
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    rv_jw_kv_text(w, "title", "A script: what stands in for models, stages, tools and people");
+    rv_jw_kv_text(w, "$ref", "#/$defs/script");
+    OPEN(w, "$defs");
+    rv_jw_key(w, "script");
+    rv_keys_write_schema(keys, n, w);
+    write_table(w, "model_entry", rv_script_table(RV_SCRIPT_MODEL));
+    write_table(w, "chunk", &rv_script_chunk_table);
+    write_table(w, "tool_call", &rv_script_call_table);
+    write_table(w, "stage_entry", rv_script_table(RV_SCRIPT_STAGE));
+    write_table(w, "tool_entry", rv_script_table(RV_SCRIPT_TOOL));
+    write_table(w, "tool", &rv_script_tool_table);
+    write_table(w, "answer", &rv_script_answer_table);
+    write_list(w, "model_entries", "#/$defs/model_entry");
+    write_list(w, "stage_entries", "#/$defs/stage_entry");
+    write_list(w, "tool_entries", "#/$defs/tool_entry");
+    write_list(w, "answer_list", "#/$defs/answer");
+    write_section(w, "model_section", "#/$defs/model_entries", NULL);
+    write_section(w, "stage_section", "#/$defs/stage_entries", NULL);
+    write_section(w, "tool_section", "#/$defs/tool_entries", "#/$defs/tool");
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
 }

@@ -17,10 +17,24 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 async function chat(body, out) {
   if (!body.stream) return refuse(out, 400, 'only streams')
   if (body.model === 'no-such-model') return refuse(out, 404, 'no such model; your key was sk-looplooploop')
+  const [, status] = /^status-(\d+)$/.exec(body.model) ?? []
+  if (status) return refuse(out, Number(status), 'no; your key was sk-looplooploop')
+  if (body.model === 'silent') return // never an answer
+  if (body.model === 'web-page') {
+    out.writeHead(200, {'content-type': 'text/html'})
+    return out.end('<html>welcome</html>')
+  }
   out.writeHead(200, {'content-type': 'text/event-stream'})
   const event = (data) => out.write(`data: ${JSON.stringify({id: 'c1', model: body.model, ...data})}\n\n`)
   const piece = (delta, finish_reason = null) => event({choices: [{index: 0, delta, finish_reason}]})
   piece({role: 'assistant', content: ''})
+  const [, said, why] = /^says (.*) \((\w+)\)$/.exec(body.model) ?? []
+  if (said) {
+    piece({content: said})
+    piece({}, why)
+    event({choices: [], usage: USAGE})
+    return out.end('data: [DONE]\n\n')
+  }
   const asked = body.tools && !body.messages.some((m) => m.role === 'tool')
   if (asked) {
     await wait(30)

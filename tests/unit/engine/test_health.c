@@ -140,7 +140,8 @@ START_TEST(a_call_that_the_breaker_refuses_never_starts)
     ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_call_start\""), 5);
     ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_result\""), 7);
     char *refused = world_event(&w, "\"type\":\"tool_result\"", "\"step_id\":\"y\"");
-    ck_assert_ptr_nonnull(strstr(refused, "\"error_type\":\"ToolError\",\"error\":\"tool \\\"look\\\" is blocked"));
+    ck_assert_ptr_nonnull(strstr(
+        refused, "\"error_type\":\"ToolError\",\"code\":\"tool_failed\",\"error\":\"tool \\\"look\\\" is blocked"));
     ck_assert_ptr_null(strstr(refused, "\"call_id\""));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&w.inputs), "\"blocked\":[\"look\"]"));
     free(refused);

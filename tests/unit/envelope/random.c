@@ -72,7 +72,7 @@ static void change_values(rv_envelope *env, struct rv_rand r)
         OK(rv_envelope_remove_output(env, name(r), NULL));
         break;
     default:
-        OK(rv_envelope_add_error(env, name(r), text(r), "LLMError", time_of(r), NULL));
+        OK(rv_envelope_add_error(env, name(r), text(r), "LLMError", RV_FAILURE_NONE, time_of(r), NULL));
         break;
     }
     json_object_put(v);

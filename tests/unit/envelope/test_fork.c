@@ -55,7 +55,7 @@ static void work(rv_envelope *env)
     OK(rv_envelope_record_start(env, S("act"), 1, T0, NULL));
     OK(rv_envelope_record_complete(env, S("act"), &end, T0, NULL));
     OK(rv_envelope_record_start(env, S("new"), 2, T0, NULL));
-    OK(rv_envelope_add_error(env, S("act"), S("boom"), "HookError", T0, NULL));
+    OK(rv_envelope_add_error(env, S("act"), S("boom"), "HookError", RV_FAILURE_NONE, T0, NULL));
     OK(rv_envelope_count_edge(env, S("plan"), S("act"), NULL, NULL));
     OK(rv_envelope_count_edge(env, S("act"), S("new"), NULL, NULL));
     OK(rv_envelope_add_feedback(env, S("more"), NULL));

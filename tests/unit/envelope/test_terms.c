@@ -35,6 +35,11 @@ static const struct {
      "rate_limited overloaded timeout connection protocol bad_request auth context_too_long content_filter "
      "cancelled"},
     {"finish_reason", "stop length tool_calls content_filter refusal pause other"},
+    {"failure", "model_no_key model_refused model_no_connection model_rate_limited model_overloaded model_timed_out "
+                "model_bad_answer model_bad_request model_context_too_long model_content_filter model_declined "
+                "model_failed output_unreadable output_missing_field output_invalid tool_failed tool_timed_out "
+                "tool_not_found tool_not_allowed tool_invalid agent_failed hook_failed hook_timed_out plugin_failed "
+                "policy_denied policy_failed limit_reached stage_timed_out script_no_entry stage_failed cancelled"},
 };
 
 /* Proves 10/reason-classes: Each terminal reason has a class: completed (completed, break_requested),

@@ -300,16 +300,28 @@ START_TEST(too_many_headers_are_refused)
 }
 END_TEST
 
+/* The texts are borrowed from the options. */
+static struct rv_call_options call_options(json_object *options)
+{
+    struct rv_endpoint_want want = {.provider = "ollama", .model = "m", .options = options};
+    struct rv_endpoint e;
+
+    ck_assert_int_eq(rv_endpoint_init(&e, (struct rv_provider_env){NULL, NULL}, &want, NULL), 0);
+    struct rv_call_options call = e.call;
+    rv_endpoint_fini(&e);
+    return call;
+}
+
 START_TEST(options_of_wrong_types_count_as_not_given)
 {
-    struct rv_call_options none = rv_call_options_of(NULL), o;
+    struct rv_call_options none = call_options(NULL), o;
     json_object *odd = rv_kit_json("{'connect_timeout_ms':'x','first_byte_timeout_ms':-1,'idle_timeout_ms':null,"
                                    "'max_attempts':0,'max_retry_wait_ms':1.5,'max_concurrent':[],'ca_file':7}");
     json_object *own = rv_kit_json("{'connect_timeout_ms':1,'first_byte_timeout_ms':2,'idle_timeout_ms':3,"
                                    "'max_attempts':4,'max_retry_wait_ms':5,'max_concurrent':6,"
                                    "'requests_per_minute':7,'tokens_per_minute':8,'ca_file':'c','proxy':''}");
 
-    o = rv_call_options_of(odd);
+    o = call_options(odd);
     ck_assert_int_eq(none.connect_us, 10 * S);
     ck_assert_int_eq(none.first_byte_us, 300 * S);
     ck_assert_int_eq(none.idle_us, 120 * S);
@@ -322,7 +334,7 @@ START_TEST(options_of_wrong_types_count_as_not_given)
     ck_assert_int_eq(o.max_attempts, none.max_attempts);
     ck_assert_int_eq(o.max_retry_wait_us, none.max_retry_wait_us);
     ck_assert(!o.max_concurrent && !o.ca_file);
-    o = rv_call_options_of(own);
+    o = call_options(own);
     ck_assert(o.connect_us == MS && o.first_byte_us == 2 * MS && o.idle_us == 3 * MS && o.max_attempts == 4);
     ck_assert(o.max_retry_wait_us == 5 * MS && o.max_concurrent == 6 && o.requests_per_minute == 7);
     ck_assert(o.tokens_per_minute == 8 && strcmp(o.ca_file, "c") == 0 && strcmp(o.proxy, "") == 0);

@@ -55,9 +55,9 @@ START_TEST(the_wait_is_the_hint_or_one_of_our_own)
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", waits[_i].options);
-    cap = rv_call_options_of(w.models[0].options).max_retry_wait_us;
     opts = world_opts(&w, "default");
     x = world_exchange(&w, &opts);
+    cap = x->endpoint.call.max_retry_wait_us;
     world_drive(&w, x, answers, 2);
     want = waits[_i].wait_us >= 0 ? waits[_i].wait_us : own_wait(r, 0, cap);
     ck_assert_uint_eq(w.n_sent, 2);

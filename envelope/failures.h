@@ -1,0 +1,67 @@
+/* Why a stage, a call or a run failed: stable codes, finer than error types and terminal reasons, and what to do about
+ * each. The same code stands in events, in the state, in results and in what the program prints. */
+#ifndef RV_FAILURES_H
+#define RV_FAILURES_H
+
+/* R(X, constant, wire text, meaning, what to do) */
+#define RV_FAILURE_ROWS(R, X)                                                                                          \
+    R(X, MODEL_NO_KEY, "model_no_key", "no key for the model's provider is set",                                       \
+      "set the variable that the text names, or api_key of the role")                                                  \
+    R(X, MODEL_REFUSED, "model_refused", "the provider refused the key (HTTP 401, 403, 407)",                          \
+      "check the key and what it may do; `reeve doctor` tries it")                                                     \
+    R(X, MODEL_NO_CONNECTION, "model_no_connection", "no connection to the provider, or it broke",                     \
+      "check base_url, the network and the proxy; `reeve doctor` tries the address")                                   \
+    R(X, MODEL_RATE_LIMITED, "model_rate_limited", "the provider's rate limit or quota is used up",                    \
+      "wait, lower requests_per_minute or max_concurrent, or raise the quota at the provider")                         \
+    R(X, MODEL_OVERLOADED, "model_overloaded", "the provider is overloaded or has a fault",                            \
+      "try later, or give the role a fallback")                                                                        \
+    R(X, MODEL_TIMED_OUT, "model_timed_out", "the model did not answer in time",                                       \
+      "raise the timeout that the text names")                                                                         \
+    R(X, MODEL_BAD_ANSWER, "model_bad_answer", "the provider's answer could not be read",                              \
+      "check that base_url is the address of the provider's API")                                                      \
+    R(X, MODEL_BAD_REQUEST, "model_bad_request", "the provider refused the request as wrong",                          \
+      "check the model's name and the options of the role")                                                            \
+    R(X, MODEL_CONTEXT_TOO_LONG, "model_context_too_long", "the prompt is too long for the model",                     \
+      "shorten the prompt or the tool results, or choose a model with a longer context")                               \
+    R(X, MODEL_CONTENT_FILTER, "model_content_filter", "a content filter stopped the prompt or the reply",             \
+      "change the prompt")                                                                                             \
+    R(X, MODEL_DECLINED, "model_declined", "the model declined to answer", "change the prompt")                        \
+    R(X, MODEL_FAILED, "model_failed", "a model call failed for another reason", "`reeve doctor` tests the model")     \
+    R(X, OUTPUT_UNREADABLE, "output_unreadable", "the reply has no JSON object, or is cut off or not UTF-8",           \
+      "ask for a JSON object in the prompt, raise max_tokens, or set output_schema")                                   \
+    R(X, OUTPUT_MISSING_FIELD, "output_missing_field", "the output lacks a required field",                            \
+      "name the field in the prompt, raise max_repairs, or remove it from the required fields")                        \
+    R(X, OUTPUT_INVALID, "output_invalid", "the output breaks output_schema, or states an unknown outcome",            \
+      "describe the output in the prompt, or raise max_repairs")                                                       \
+    R(X, TOOL_FAILED, "tool_failed", "a tool failed", "")                                                              \
+    R(X, TOOL_TIMED_OUT, "tool_timed_out", "a tool did not answer in time", "raise tool_timeout")                      \
+    R(X, TOOL_NOT_FOUND, "tool_not_found", "no such tool or agent, or the tool did not find its object",               \
+      "check the name; `reeve inspect` lists the tools")                                                               \
+    R(X, TOOL_NOT_ALLOWED, "tool_not_allowed", "the stage may not call the tool",                                      \
+      "change tool_access or allowed_tools")                                                                           \
+    R(X, TOOL_INVALID, "tool_invalid", "the arguments or the answer of a tool do not fit its schema", "")              \
+    R(X, AGENT_FAILED, "agent_failed", "an asked agent failed, or may not be asked", "")                               \
+    R(X, HOOK_FAILED, "hook_failed", "a hook, mock handler or routing function failed", "")                            \
+    R(X, HOOK_TIMED_OUT, "hook_timed_out", "a capability's hook, policy or routing function did not answer in time",   \
+      "raise timeout_seconds of the stage, or make the hook faster")                                                   \
+    R(X, PLUGIN_FAILED, "plugin_failed", "a capability broke its contract", "tell the author of the capability")       \
+    R(X, POLICY_DENIED, "policy_denied", "a policy denied it", "")                                                     \
+    R(X, POLICY_FAILED, "policy_failed", "a policy failed, or its answer is not a decision", "")                       \
+    R(X, LIMIT_REACHED, "limit_reached", "a limit of the stage or the run was reached",                                \
+      "raise the limit that the text names")                                                                           \
+    R(X, STAGE_TIMED_OUT, "stage_timed_out", "the visit took longer than timeout_seconds",                             \
+      "raise timeout_seconds of the stage, or execution.agent_timeout")                                                \
+    R(X, SCRIPT_NO_ENTRY, "script_no_entry", "the script has no entry for the call",                                   \
+      "add an entry that matches the call, or check its matchers")                                                     \
+    R(X, STAGE_FAILED, "stage_failed", "the stage stated an error, or its prompt or route failed", "")                 \
+    R(X, CANCELLED, "cancelled", "the run was cancelled", "")
+
+#define RV_FAILURE_WORD(X, name, text, meaning, remedy) X(name, text, meaning)
+#define RV_FAILURES(X)                                  RV_FAILURE_ROWS(RV_FAILURE_WORD, X)
+
+#define RV_TERM_CONST_FAILURE(n, t, m) RV_FAILURE_##n,
+enum rv_failure { RV_FAILURE_NONE = -1, RV_FAILURES(RV_TERM_CONST_FAILURE) RV_N_FAILURE };
+/** What to do about it: one line, or "" where the text of the failure alone can say it; NULL: RV_FAILURE_NONE. */
+const char *rv_failure_remedy(enum rv_failure f);
+
+#endif
