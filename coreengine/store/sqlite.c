@@ -1,5 +1,6 @@
-/* Opening and closing a store that is one SQLite file in WAL mode. Beside the file are "-wal" (commits that are not yet
- * in the file) and "-shm" (the index of "-wal", shared by the processes that have the store open). */
+/* Opening and closing a store that is one SQLite file in WAL mode, or a database in memory. Beside the file are "-wal"
+ * (commits that are not yet in the file) and "-shm" (the index of "-wal", shared by the processes that have the store
+ * open). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,7 +175,7 @@ static int set_up(struct sql_store *st, enum rv_store_sync sync, rv_err **err)
     if (rc == 0)
         rc = rv_sql_bring_forward(st, rv_sql_schema, rv_sql_n_schema, err);
     /* Only now it is known to be ours. A file that is not stays as it is. */
-    if (rc == 0 && !st->read_only)
+    if (rc == 0 && !st->read_only && !st->is_memory)
         rc = enter_wal(st, err);
     return rc;
 }
@@ -211,6 +212,14 @@ static int open_file(struct sql_store *st, const struct rv_store_opts *opts, rv_
     return rc < 0 ? rc : set_up(st, opts->sync, err);
 }
 
+/* A database that only this handle sees and that ends with it: no file, no lock, no log. */
+static int open_memory(struct sql_store *st, rv_err **err)
+{
+    int rc = connect_to(st, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+
+    return rc < 0 ? rc : set_up(st, RV_STORE_SYNC_OFF, err);
+}
+
 static void free_store(struct sql_store *st)
 {
     disconnect(st);
@@ -221,19 +230,21 @@ static void free_store(struct sql_store *st)
 int rv_store_sqlite_open(const char *path, const struct rv_store_opts *opts, void **out, rv_err **err)
 {
     struct sql_store *st = calloc(1, sizeof *st);
-    size_t size = strlen(path) + 3;
+    const char *name = path ? path : "memory:";
+    size_t size = strlen(name) + 3;
     int rc;
 
     if (!st || !(st->path = malloc(size))) {
         free(st);
-        return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
+        return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", name);
     }
     /* SQLite gives some names a meaning of their own, such as ":memory:"; none begins like this. */
-    snprintf(st->path, size, "%s%s", *path == '/' ? "" : "./", path);
-    st->read_only = opts->read_only;
+    snprintf(st->path, size, "%s%s", !path || *path == '/' ? "" : "./", name);
+    st->is_memory = !path;
+    st->read_only = path && opts->read_only; /* in memory the front alone refuses writes */
     st->busy_ms = opts->busy_ms == 0 ? RV_SQL_BUSY_MS : opts->busy_ms > INT32_MAX ? INT32_MAX : opts->busy_ms;
-    rc = prepare_file(st, opts, err);
-    if (rc == 0)
+    rc = path ? prepare_file(st, opts, err) : open_memory(st, err);
+    if (rc == 0 && path)
         rc = open_file(st, opts, err);
     if (rc < 0) {
         free_store(st);

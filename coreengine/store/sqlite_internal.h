@@ -150,7 +150,7 @@ struct sql_store {
     int64_t busy_ms;        /* how long a write waits for others */
     int64_t wait_ms;        /* instead of that; 0: as that */
     int64_t waits_since_ns; /* of the wait under way, or the last one */
-    bool read_only, in_group;
+    bool is_memory, read_only, in_group;
     int broken;  /* the code of what made an open group impossible; 0: none */
     int bind_rc; /* of the binds since the last step; sticky */
     int changes; /* sqlite3_total_changes() when the present write began */

@@ -13,13 +13,20 @@
 #define BACKUP_MODE 0600
 #define CUT_WAIT_MS 200
 
-/* The file and its log. */
-static int64_t bytes_of(const struct sql_store *st)
+/* The file and its log; in memory its pages. */
+static int64_t bytes_of(struct sql_store *st)
 {
     rv_buf wal = RV_BUF_INIT(RV_STORE_MAX_URL + 16);
     struct stat info;
-    int64_t bytes = stat(st->path, &info) == 0 ? (int64_t)info.st_size : 0;
+    int64_t bytes = 0;
 
+    if (st->is_memory)
+        return rv_sql_number(st, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &bytes,
+                             "count", NULL) < 0
+                   ? 0
+                   : bytes;
+    if (stat(st->path, &info) == 0)
+        bytes = (int64_t)info.st_size;
     rv_buf_printf(&wal, "%s-wal", st->path);
     if (wal.rc == 0 && stat(rv_buf_cstr(&wal), &info) == 0)
         bytes += (int64_t)info.st_size;

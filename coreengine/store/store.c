@@ -79,8 +79,8 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
     }
     s->opts = *opts;
     s->read_only = opts->read_only;
-    s->ops = kind == 0 ? &rv_store_memory_ops : &rv_store_sqlite_ops;
-    rc = kind == 0 ? rv_store_memory_open(&s->self, err) : rv_store_sqlite_open(path, opts, &s->self, err);
+    s->ops = &rv_store_sqlite_ops;
+    rc = rv_store_sqlite_open(kind == 0 ? NULL : path, opts, &s->self, err);
     if (rc < 0) {
         free(s->url);
         free(s);
@@ -92,7 +92,7 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
 
 int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err)
 {
-    if (s->ops == &rv_store_memory_ops)
+    if (strcmp(s->url, "memory:") == 0)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\" has one handle only", s->url);
     int rc = rv_store_open(s->url, &s->opts, out, err);
     if (rc == 0)

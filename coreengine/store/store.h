@@ -1,9 +1,9 @@
 /* The store keeps runs, their journals and the data that belongs to them; an acknowledged write is never lost.
  *
  * It knows rows and bytes, not their meaning: coreengine/store/journal writes and reads the records. Two
- * implementations, one contract: SQLite (one file) and memory. Every call that changes something is one transaction,
- * durable when it returns; a call that fails has changed nothing. A handle belongs to one thread; many handles and
- * processes may use one file.
+ * places, one implementation: SQLite in a file, and SQLite in memory. Every call that changes something is one
+ * transaction, durable when it returns; a call that fails has changed nothing. A handle belongs to one thread; many
+ * handles and processes may use one file.
  *
  * A run has at most one owner, who holds a lease. Each hand-over raises the run's fence; a write with an older fence is
  * refused, however late its process wakes up. */
@@ -337,7 +337,7 @@ RV_MUST_CHECK int rv_store_drop_snapshots(rv_store *s, rv_err **err);
 struct rv_store_stats {
     int64_t runs, records, blobs, pending, snapshots;
     int64_t sessions, messages, schemas; /* that can be seen: without what was deleted */
-    int64_t bytes;                       /* that the file takes, with what waits beside it; memory: of all values */
+    int64_t bytes;                       /* that the file takes, with what waits beside it; memory: its pages */
     int64_t schema;
 };
 RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);
@@ -347,7 +347,7 @@ RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, 
 /** Check the whole store: pages, indexes, hashes of blobs, gapless journals and sessions, sums of tokens, checksums of
  *  schemas. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_store_check(rv_store *s, rv_err **err);
-/** A consistent copy while others go on writing; the file must not exist. Memory: RV_E_STATE. */
+/** A consistent copy while others go on writing; the file must not exist. */
 RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);
 
 /* --- Fault points: every operation passes "<op>" before it begins and "<op>.done" after it took effect, op being the

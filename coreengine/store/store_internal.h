@@ -85,9 +85,7 @@ struct rv_store_ops {
 };
 
 /* memory.c, sqlite.c */
-extern const struct rv_store_ops rv_store_memory_ops;
 extern const struct rv_store_ops rv_store_sqlite_ops;
-RV_MUST_CHECK int rv_store_memory_open(void **out, rv_err **err);
 RV_MUST_CHECK int rv_store_sqlite_open(const char *path, const struct rv_store_opts *opts, void **out, rv_err **err);
 
 /* store_args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
