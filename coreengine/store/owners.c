@@ -87,7 +87,7 @@ static int request_cancel(struct sql_store *st, const struct rv_store_scope *sco
     struct found_run run;
     int rc = rv_run_find(st, scope, id, &run, err);
 
-    if (rc == 0 && rv_store_status_is_final(run.status))
+    if (rc == 0 && rv_run_status_is_final(run.status))
         rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" is over: %s", id, rv_run_status_text(run.status));
     if (rc < 0)
         return rc;

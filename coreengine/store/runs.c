@@ -128,7 +128,7 @@ static int check_append(const struct rv_store_append *a, rv_err **err)
 
 /* --- Finding one --- */
 
-bool rv_store_status_is_final(enum rv_run_status status)
+bool rv_run_status_is_final(enum rv_run_status status)
 {
     return status != RV_RUN_READY && status != RV_RUN_RUNNING && status != RV_RUN_INTERRUPTED;
 }
@@ -360,7 +360,7 @@ static int advance(struct sql_store *st, int64_t key, const struct rv_store_appe
     rv_sql_text(st, stmt, 3, a->stage);
     rv_sql_int(st, stmt, 4, a->now_us);
     rv_sql_int(st, stmt, 5, (int64_t)a->n_records);
-    rv_sql_int(st, stmt, 6, rv_store_status_is_final(a->status));
+    rv_sql_int(st, stmt, 6, rv_run_status_is_final(a->status));
     rc = rv_sql_run(st, stmt, "write a run", err);
     if (rc < 0 || !a->release)
         return rc;

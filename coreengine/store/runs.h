@@ -23,6 +23,8 @@ struct rv_run_row {
     char *own;         /* the texts' memory; NULL when they are borrowed */
 };
 void rv_run_row_fini(struct rv_run_row *row);
+/** Tells whether a run of that status is finished for good. (Interrupted ones wait, ready and running ones go on.) */
+bool rv_run_status_is_final(enum rv_run_status status);
 
 /* One entry of a journal: a small body and at most one large value. */
 struct rv_record {

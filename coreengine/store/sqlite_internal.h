@@ -6,8 +6,6 @@
 
 #include "coreengine/store/store_internal.h"
 
-#define RV_SQL_APPLICATION 0x72656576 /* "reev", in the file's header: this is a store of ours */
-
 struct sql_store {
     sqlite3 *db;
     char *path;

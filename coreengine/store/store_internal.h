@@ -85,7 +85,6 @@ RV_MUST_CHECK int rv_run_find(struct sql_store *st, const struct rv_store_scope 
 /** The same, and RV_E_STATE when the run has another fence. */
 RV_MUST_CHECK int rv_run_find_fenced(struct sql_store *st, const char *id, int64_t fence, struct found_run *out,
                                      rv_err **err);
-bool rv_store_status_is_final(enum rv_run_status status);
 int rv_store_fail_no_run(const char *run, rv_err **err);
 int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err);
 
