@@ -1,9 +1,9 @@
 /* Shared by the files of the store. Each public function checks its arguments, enters, does its work between, and
- * leaves; statements are in sql.h. */
+ * leaves; statements are in sql_internal.h. */
 #ifndef RV_STORE_INTERNAL_H
 #define RV_STORE_INTERNAL_H
 
-#include "coreengine/store/sql.h"
+#include "coreengine/store/sql_internal.h"
 
 #define RV_STORE_MAX_TEXT   1024               /* bytes of a session, pipeline, stage or kind */
 #define RV_STORE_MAX_URL    4096               /* bytes; what the system takes as a path */

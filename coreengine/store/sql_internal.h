@@ -1,8 +1,8 @@
 /* The statements of the store, and what carries them out: one connection, its prepared statements, its transaction. The
  * files that read and write rows (runs.c, sessions.c, ...) know this header and no database; the functions are SQLite's
  * (sqlite*.c). Statements are prepared at first use and kept for the life of the handle. */
-#ifndef RV_STORE_SQL_H
-#define RV_STORE_SQL_H
+#ifndef RV_STORE_SQL_INTERNAL_H
+#define RV_STORE_SQL_INTERNAL_H
 
 #include "coreengine/store/store.h"
 
