@@ -106,9 +106,7 @@ int sim_process_begin(struct sim_seed *s, rv_err **err)
     opts.use_mocks = s->opts->use_mocks;
     opts.scripted_stages = s->scripted;
     sim_process_next_owner(s);
-    int rc = rv_store_open("memory:", NULL, &s->store, err);
-    if (rc == 0)
-        rc = sim_session_begin(s, err);
+    int rc = sim_session_begin(s, err);
     if (rc == 0)
         rc = new_envelope(s, &env, err);
     if (rc < 0)
@@ -271,15 +269,18 @@ int sim_process_renew(struct sim_seed *s, rv_err **err)
     return 0;
 }
 
+void sim_process_leave_store(struct sim_seed *s)
+{
+    sim_process_forget(s, s->journal);
+    sim_process_forget(s, s->ghost);
+    rv_store_rollback(s->store);
+    s->journal = s->ghost = NULL;
+}
+
 void sim_process_fini(struct sim_seed *s)
 {
     rv_effects_fini(&s->fx);
     sim_calls_drop(s);
     free(s->calls);
     sim_process_drop_run(s);
-    if (s->store) {
-        sim_process_forget(s, s->journal);
-        sim_process_forget(s, s->ghost);
-    }
-    rv_store_close(s->store);
 }

@@ -134,6 +134,8 @@ static int prepare(struct worker *me, struct work *w, size_t i, rv_err **err)
     int rc =
         rv_pipeline_prove(p, mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL, &me->setup.proof, err);
     if (rc == 0)
+        rc = rv_store_open("memory:", NULL, &me->setup.store, err);
+    if (rc == 0)
         rc = sim_hints_new(subject, &me->setup.hints, err);
     if (rc == 0)
         rc = sim_places_new(p, &me->tally, err);
@@ -149,6 +151,7 @@ static int prepare(struct worker *me, struct work *w, size_t i, rv_err **err)
 static void worker_fini(struct worker *me)
 {
     rv_proof_fini(&me->setup.proof);
+    rv_store_close(me->setup.store);
     sim_hints_free(me->setup.hints);
     free(me->setup.scripted);
     rv_sim_report_fini(&me->tally);

@@ -208,6 +208,7 @@ int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *scrip
     s->proof = &setup->proof;
     s->tamper = setup->tamper;
     s->scripted = setup->scripted;
+    s->store = setup->store;
     s->tally = tally;
     s->seed = seed;
     s->trace = trace;
@@ -221,7 +222,13 @@ int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *scrip
     if (s->subject->script)
         rv_script_rewind(s->subject->script);
     int rc = sim_watch_init(&s->watch, s->subject->pipeline, err);
-    return rc < 0 ? rc : sim_seed_run(s, err);
+    if (rc == 0)
+        rc = rv_store_begin(s->store, err);
+    if (rc < 0)
+        return rc;
+    rc = sim_seed_run(s, err);
+    sim_process_leave_store(s);
+    return rc;
 }
 
 void sim_seed_fini(struct sim_seed *s)

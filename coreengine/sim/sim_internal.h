@@ -305,6 +305,8 @@ RV_MUST_CHECK int sim_process_crash(struct sim_seed *s, rv_err **err);
 RV_MUST_CHECK int sim_process_renew(struct sim_seed *s, rv_err **err);
 /** Another process takes over: recovery, or an answer. */
 RV_MUST_CHECK int sim_process_open(struct sim_seed *s, rv_err **err);
+/** Free the journals of the seed, and roll back what it wrote. */
+void sim_process_leave_store(struct sim_seed *s);
 void sim_process_fini(struct sim_seed *s);
 /* shared with takeover.c */
 RV_MUST_CHECK int sim_process_perform(struct sim_seed *s, struct rv_effect *e, rv_err **err);
@@ -364,6 +366,9 @@ struct sim_setup { /* what a thread needs to run a seed */
     struct rv_proof proof;
     const struct sim_tamper *tamper;
     bool *scripted; /* owned; NULL: none */
+    /* Owned. All that a seed writes is one group, which is rolled back: the next seed finds the store empty, and with
+     * its statements prepared. */
+    rv_store *store;
 };
 /** One run. script NULL: by the seed, else by these decisions. s is to be ended with sim_seed_fini() in any case. */
 RV_MUST_CHECK int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *script, size_t n_script,

@@ -1,5 +1,6 @@
-/* Opening and closing a store that is one SQLite file in WAL mode. Beside the file are "-wal" (commits that are not yet
- * in the file) and "-shm" (the index of "-wal", shared by the processes that have the store open). */
+/* Opening and closing a store that is one SQLite file in WAL mode, or a database in memory. Beside the file are "-wal"
+ * (commits that are not yet in the file) and "-shm" (the index of "-wal", shared by the processes that have the store
+ * open). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #define FOLDER_MODE 0700
 #define FILE_MODE   0600
+#define BUSY_MS     60000
 /* The log is written back into the file when it has this many pages (4 MiB), and is cut back to this size after. */
 #define SETTINGS                                                                                                       \
     "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608; PRAGMA foreign_keys = ON;"                 \
@@ -104,7 +106,7 @@ static bool is_on_read_only_medium(const char *path)
 static bool is_put_away(const char *path)
 {
     rv_buf log = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL), folder = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
-    const char *slash = strrchr(path, '/'); /* there is one: see rv_store_sqlite_open() */
+    const char *slash = strrchr(path, '/'); /* there is one: see rv_sql_open() */
 
     rv_buf_printf(&log, "%s-wal", path);
     rv_buf_add(&folder, path, (size_t)(slash - path) + 1);
@@ -146,7 +148,7 @@ static int enter_wal(struct sql_store *st, rv_err **err)
         if (rc == SQLITE_OK)
             rc = sqlite3_step(stmt);
         if (rc == SQLITE_ROW)
-            is_wal = rv_str_is(rv_sql_bytes(stmt, 0), "wal");
+            is_wal = rv_str_is(rv_sql_str_at(stmt, 0), "wal");
         if (rc != SQLITE_ROW && !((rc & 0xff) == SQLITE_BUSY && rv_sql_wait_turn(st, n))) {
             rc = rv_sql_fail(st, rc, "use a write-ahead log", err);
             sqlite3_finalize(stmt);
@@ -174,7 +176,7 @@ static int set_up(struct sql_store *st, enum rv_store_sync sync, rv_err **err)
     if (rc == 0)
         rc = rv_sql_bring_forward(st, rv_sql_schema, rv_sql_n_schema, err);
     /* Only now it is known to be ours. A file that is not stays as it is. */
-    if (rc == 0 && !st->read_only)
+    if (rc == 0 && !st->read_only && !st->is_memory)
         rc = enter_wal(st, err);
     return rc;
 }
@@ -211,81 +213,49 @@ static int open_file(struct sql_store *st, const struct rv_store_opts *opts, rv_
     return rc < 0 ? rc : set_up(st, opts->sync, err);
 }
 
-static void free_store(struct sql_store *st)
+/* A database that only this handle sees and that ends with it: no file, no lock, no log. */
+static int open_memory(struct sql_store *st, rv_err **err)
+{
+    int rc = connect_to(st, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+
+    return rc < 0 ? rc : set_up(st, RV_STORE_SYNC_OFF, err);
+}
+
+void rv_sql_close(struct sql_store *st)
 {
     disconnect(st);
     free(st->path);
     free(st);
 }
 
-int rv_store_sqlite_open(const char *path, const struct rv_store_opts *opts, void **out, rv_err **err)
+const char *rv_sql_path(const struct sql_store *st)
+{
+    return st->path;
+}
+
+int rv_sql_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err)
 {
     struct sql_store *st = calloc(1, sizeof *st);
-    size_t size = strlen(path) + 3;
+    const char *name = path ? path : "memory:";
+    size_t size = strlen(name) + 3;
     int rc;
 
     if (!st || !(st->path = malloc(size))) {
         free(st);
-        return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
+        return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", name);
     }
     /* SQLite gives some names a meaning of their own, such as ":memory:"; none begins like this. */
-    snprintf(st->path, size, "%s%s", *path == '/' ? "" : "./", path);
-    st->read_only = opts->read_only;
-    st->busy_ms = opts->busy_ms == 0 ? RV_SQL_BUSY_MS : opts->busy_ms > INT32_MAX ? INT32_MAX : opts->busy_ms;
-    rc = prepare_file(st, opts, err);
-    if (rc == 0)
+    snprintf(st->path, size, "%s%s", !path || *path == '/' ? "" : "./", name);
+    st->is_memory = !path;
+    st->read_only = path && opts->read_only; /* in memory the front alone refuses writes */
+    st->busy_ms = opts->busy_ms == 0 ? BUSY_MS : opts->busy_ms > INT32_MAX ? INT32_MAX : opts->busy_ms;
+    rc = path ? prepare_file(st, opts, err) : open_memory(st, err);
+    if (rc == 0 && path)
         rc = open_file(st, opts, err);
     if (rc < 0) {
-        free_store(st);
+        rv_sql_close(st);
         return rc;
     }
     *out = st;
     return 0;
 }
-
-static void close_store(void *self)
-{
-    free_store(self);
-}
-
-const struct rv_store_ops rv_store_sqlite_ops = {
-    .close = close_store,
-    .set_wait = rv_sql_set_wait,
-    .create_run = rv_sql_create_run,
-    .append = rv_sql_append,
-    .begin = rv_sql_begin,
-    .commit = rv_sql_commit,
-    .rollback = rv_sql_rollback,
-    .get_run = rv_sql_get_run,
-    .list_runs = rv_sql_list_runs,
-    .read = rv_sql_read,
-    .list_pending = rv_sql_list_pending,
-    .delete_run = rv_sql_delete_run,
-    .ensure_session = rv_sql_ensure_session,
-    .get_session = rv_sql_get_session,
-    .change_session = rv_sql_change_session,
-    .list_sessions = rv_sql_list_sessions,
-    .delete_session = rv_sql_delete_session,
-    .delete_message = rv_sql_delete_message,
-    .read_messages = rv_sql_read_messages,
-    .add_messages = rv_sql_add_messages,
-    .put_schema = rv_sql_put_schema,
-    .find_schema = rv_sql_find_schema,
-    .list_schemas = rv_sql_list_schemas,
-    .delete_schema = rv_sql_delete_schema,
-    .schemas_version = rv_sql_schemas_version,
-    .claim = rv_sql_claim,
-    .renew = rv_sql_renew,
-    .release = rv_sql_release,
-    .request_cancel = rv_sql_request_cancel,
-    .list_cancels = rv_sql_list_cancels,
-    .put_blob = rv_sql_put_blob,
-    .get_blob = rv_sql_get_blob,
-    .put_snapshot = rv_sql_put_snapshot,
-    .get_snapshot = rv_sql_get_snapshot,
-    .drop_snapshots = rv_sql_drop_snapshots,
-    .stats = rv_sql_stats,
-    .sweep = rv_sql_sweep,
-    .check = rv_sql_check,
-    .backup = rv_sql_backup,
-};

@@ -4,6 +4,8 @@
 
 #include "coreengine/store/sqlite_internal.h"
 
+#define APPLICATION 0x72656576 /* "reev", in the file's header: this is a store of ours */
+
 const char *const rv_sql_schema[] = {
     /* 0 to 1. Rows refer to runs and blobs by small integers; texts of a run stand once, in its row. */
     "CREATE TABLE blobs (key INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, created_us INTEGER NOT NULL,"
@@ -88,7 +90,7 @@ static int compare(struct sql_store *st, const struct header *h, int current, rv
 {
     if (is_fresh(h) && st->read_only)
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" is empty, no store was made in it yet", st->path);
-    if (!is_fresh(h) && h->application != RV_SQL_APPLICATION) {
+    if (!is_fresh(h) && h->application != APPLICATION) {
         RV_FAIL(err, RV_E_INVALID, "\"%s\" is a SQLite database, but not a store", st->path);
         rv_err_hint(err, "name another file; this one was made by another program");
         return RV_E_INVALID;
@@ -123,8 +125,7 @@ static int take_steps(struct sql_store *st, int64_t version, const char *const *
             RV_WRAP(err, rc, "from schema version %lld to %lld", (long long)i, (long long)i + 1);
     }
     if (rc == 0) {
-        snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", RV_SQL_APPLICATION,
-                 n_steps);
+        snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION, n_steps);
         rc = rv_sql_exec(st, pragma, "note the schema version", err);
     }
     return rc;

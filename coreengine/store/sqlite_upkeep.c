@@ -1,4 +1,4 @@
-/* What keeps the file small, counted and copied. */
+/* What keeps the file whole and small: counted, swept, copied, checked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,17 +9,26 @@
 
 #include "coreengine/store/sqlite_internal.h"
 
-#define SWEEP_BLOBS 1000 /* looked at with the write lock held, so that others get their turn */
-#define BACKUP_MODE 0600
-#define CUT_WAIT_MS 200
+#define SWEEP_BLOBS  1000 /* looked at with the write lock held, so that others get their turn */
+#define BACKUP_MODE  0600
+#define CUT_WAIT_MS  200
+#define MAX_REPORT   700 /* bytes: an error's text has room for that; the count says how much more there is */
+#define MAX_PROBLEMS 100
 
-/* The file and its log. */
-static int64_t bytes_of(const struct sql_store *st)
+/* The file and its log; in memory its pages. */
+static int64_t bytes_of(struct sql_store *st)
 {
     rv_buf wal = RV_BUF_INIT(RV_STORE_MAX_URL + 16);
     struct stat info;
-    int64_t bytes = stat(st->path, &info) == 0 ? (int64_t)info.st_size : 0;
+    int64_t bytes = 0;
 
+    if (st->is_memory)
+        return rv_sql_number(st, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &bytes,
+                             "count", NULL) < 0
+                   ? 0
+                   : bytes;
+    if (stat(st->path, &info) == 0)
+        bytes = (int64_t)info.st_size;
     rv_buf_printf(&wal, "%s-wal", st->path);
     if (wal.rc == 0 && stat(rv_buf_cstr(&wal), &info) == 0)
         bytes += (int64_t)info.st_size;
@@ -27,24 +36,20 @@ static int64_t bytes_of(const struct sql_store *st)
     return bytes;
 }
 
-int rv_sql_stats(void *self, struct rv_store_stats *out, rv_err **err)
+int rv_sql_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err)
 {
-    struct sql_store *st = self;
-    sqlite3_stmt *stmt = NULL;
-    int rc = rv_sql_use(st, SQL_STATS, &stmt, err);
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_STATS);
+    int rc = rv_sql_step(st, stmt, "count", err);
 
-    if (rc < 0)
-        return rc;
-    rc = rv_sql_step(st, stmt, "count", err);
     if (rc == 1) {
-        out->runs = sqlite3_column_int64(stmt, 0);
-        out->records = sqlite3_column_int64(stmt, 1);
-        out->blobs = sqlite3_column_int64(stmt, 2);
-        out->pending = sqlite3_column_int64(stmt, 3);
-        out->snapshots = sqlite3_column_int64(stmt, 4);
-        out->sessions = sqlite3_column_int64(stmt, 5);
-        out->messages = sqlite3_column_int64(stmt, 6);
-        out->schemas = sqlite3_column_int64(stmt, 7);
+        out->runs = rv_sql_int_at(stmt, 0);
+        out->records = rv_sql_int_at(stmt, 1);
+        out->blobs = rv_sql_int_at(stmt, 2);
+        out->pending = rv_sql_int_at(stmt, 3);
+        out->snapshots = rv_sql_int_at(stmt, 4);
+        out->sessions = rv_sql_int_at(stmt, 5);
+        out->messages = rv_sql_int_at(stmt, 6);
+        out->schemas = rv_sql_int_at(stmt, 7);
         out->bytes = bytes_of(st);
         out->schema = rv_sql_n_schema;
     }
@@ -54,30 +59,23 @@ int rv_sql_stats(void *self, struct rv_store_stats *out, rv_err **err)
 
 static int sweep_blobs(struct sql_store *st, int64_t after, int64_t born_before_us, rv_err **err)
 {
-    sqlite3_stmt *stmt = NULL;
     int rc = rv_sql_begin_write(st, "sweep", err);
 
     if (rc < 0)
         return rc;
-    rc = rv_sql_use(st, SQL_SWEEP, &stmt, err);
-    if (rc == 0) {
-        rv_sql_int(st, stmt, 1, after);
-        rv_sql_int(st, stmt, 2, after + SWEEP_BLOBS);
-        rv_sql_int(st, stmt, 3, born_before_us);
-        rc = rv_sql_run(st, stmt, "sweep", err);
-    }
-    return rv_sql_end_write(st, rc, "sweep", err);
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SWEEP);
+    rv_sql_int(st, stmt, 1, after);
+    rv_sql_int(st, stmt, 2, after + SWEEP_BLOBS);
+    rv_sql_int(st, stmt, 3, born_before_us);
+    return rv_sql_end_write(st, rv_sql_run(st, stmt, "sweep", err), "sweep", err);
 }
 
 static int last_blob(struct sql_store *st, int64_t *out, rv_err **err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = rv_sql_use(st, SQL_LAST_BLOB, &stmt, err);
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LAST_BLOB);
+    int rc = rv_sql_step(st, stmt, "sweep", err);
 
-    if (rc < 0)
-        return rc;
-    rc = rv_sql_step(st, stmt, "sweep", err);
-    *out = rc == 1 ? sqlite3_column_int64(stmt, 0) : 0;
+    *out = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
     rv_sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
@@ -102,22 +100,17 @@ static int give_back(struct sql_store *st, rv_err **err)
 static int purge_sessions(struct sql_store *st, rv_err **err)
 {
     static const enum sql_id steps[] = {SQL_PURGE_WORDS, SQL_PURGE_MESSAGES, SQL_PURGE_SESSIONS};
-    sqlite3_stmt *stmt = NULL;
     int rc = rv_sql_begin_write(st, "sweep", err);
 
     if (rc < 0)
         return rc;
-    for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++) {
-        rc = rv_sql_use(st, steps[i], &stmt, err);
-        if (rc == 0)
-            rc = rv_sql_run(st, stmt, "sweep", err);
-    }
+    for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++)
+        rc = rv_sql_run(st, rv_sql_use(st, steps[i]), "sweep", err);
     return rv_sql_end_write(st, rc, "sweep", err);
 }
 
-int rv_sql_sweep(void *self, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err)
+int rv_sql_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err)
 {
-    struct sql_store *st = self;
     int64_t before = bytes_of(st), last = 0, after;
     int rc = last_blob(st, &last, err);
 
@@ -186,9 +179,8 @@ static int copy_pages(struct sql_store *st, struct sql_store *to, rv_err **err)
     return rc == SQLITE_OK ? 0 : rv_sql_fail(to, rc, "copy", err);
 }
 
-int rv_sql_backup(void *self, const char *path, rv_err **err)
+int rv_sql_backup(struct sql_store *st, const char *path, rv_err **err)
 {
-    struct sql_store *st = self;
     struct sql_store to = {.busy_ms = st->busy_ms};
     size_t size = strlen(path) + 3;
     int rc = 0;
@@ -211,5 +203,243 @@ int rv_sql_backup(void *self, const char *path, rv_err **err)
     if (rc < 0)
         unlink(to.path);
     free(to.path);
+    return rc;
+}
+
+/* --- Is the file whole? What SQLite can tell, and what only the store knows: blobs by their hash, journals by their
+ * numbers. Everything is looked at in one read transaction, while others may write. --- */
+
+struct report {
+    struct sql_store *st;
+    rv_buf text;
+    int n;
+};
+
+static void complain(struct report *r, rv_str problem)
+{
+    if (r->n++ > 0 && r->text.len < MAX_REPORT)
+        rv_buf_puts(&r->text, "; ");
+    if (r->text.len < MAX_REPORT)
+        rv_buf_add_str(&r->text, rv_utf8_cut(problem, MAX_REPORT - r->text.len));
+}
+
+/* SQLite complains about a page that there was no memory for (its code 7) like about one that is damaged. */
+static bool is_for_want_of_memory(rv_str problem)
+{
+    static const char *const marks[] = {"error code=7", "error code 7"};
+    const char *end = problem.ptr + problem.len;
+
+    if (problem.len == 0 || problem.ptr[0] != '*') /* it is not SQLite that speaks */
+        return false;
+    for (size_t i = 0; i < RV_COUNT(marks); i++) {
+        const char *at = memmem(problem.ptr, problem.len, marks[i], strlen(marks[i]));
+        at = at ? at + strlen(marks[i]) : NULL;
+        if (at && (at == end || *at == '\n'))
+            return true;
+    }
+    return false;
+}
+
+/* Each row of the query is a problem, its first column says which. A page that cannot be read is a problem, too. */
+static int ask(struct report *r, const char *sql, rv_err **err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(r->st->db, sql, -1, &stmt, NULL);
+
+    while (rc == SQLITE_OK && r->n < MAX_PROBLEMS) {
+        rc = sqlite3_step(stmt);
+        if (rc != SQLITE_ROW)
+            break;
+        rv_str problem = rv_sql_str_at(stmt, 0);
+        if (is_for_want_of_memory(problem)) {
+            rc = SQLITE_NOMEM;
+            break;
+        }
+        if (!rv_str_is(problem, "ok"))
+            complain(r, problem);
+        rc = SQLITE_OK;
+    }
+    if ((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB) {
+        complain(r, rv_str_of(sqlite3_errmsg(r->st->db)));
+        rc = SQLITE_DONE;
+    }
+    rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : rv_sql_fail(r->st, rc, "check", err);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int check_blob(struct report *r, sqlite3_stmt *stmt, rv_err **err)
+{
+    rv_str digest = rv_sql_str_at(stmt, 0);
+    char name[RV_HASH_MAX] = "?", found[RV_HASH_MAX];
+
+    if (digest.len == RV_STORE_DIGEST)
+        rv_blob_hex((const unsigned char *)digest.ptr, name);
+    rv_hash_of(rv_sql_str_at(stmt, 1), found);
+    if (strcmp(name, found) != 0) {
+        complain(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
+        rv_buf_puts(&r->text, name);
+    }
+    (void)err;
+    return 0;
+}
+
+static int check_document(struct report *r, sqlite3_stmt *stmt, rv_err **err)
+{
+    char found[RV_HASH_MAX];
+
+    rv_hash_of(rv_sql_str_at(stmt, 1), found);
+    if (!rv_str_is(rv_sql_str_at(stmt, 0), found)) {
+        complain(r, RV_STR_LIT("the document of a schema is not that of its checksum: "));
+        rv_buf_add_str(&r->text, rv_sql_str_at(stmt, 2));
+    }
+    (void)err;
+    return 0;
+}
+
+/* The columns behind the first are JSON objects, or null. Not asked in SQL: there, for want of memory, a text counts as
+ * no JSON. */
+static int check_objects(struct report *r, sqlite3_stmt *stmt, rv_err **err)
+{
+    for (int i = 1; i < sqlite3_column_count(stmt); i++) {
+        rv_str json = rv_sql_str_at(stmt, i);
+        rv_err *why = NULL;
+        int rc = json.ptr ? rv_store_check_object("text", json, RV_STORE_MAX_BODY, &why) : 0;
+        bool lacks = rc < 0 && rv_err_is(why, RV_E_NOMEM);
+        rv_err_free(why);
+        if (lacks)
+            return RV_FAIL(err, RV_E_NOMEM, "check");
+        if (rc == 0 && (!json.ptr || json.len > 0))
+            continue;
+        complain(r, rv_sql_str_at(stmt, 0));
+        rv_buf_printf(&r->text, " has %s that is no JSON object", sqlite3_column_name(stmt, i));
+    }
+    return 0;
+}
+
+typedef int look_fn(struct report *r, sqlite3_stmt *stmt, rv_err **err);
+
+/* Look at each row of the query. */
+static int look_at(struct report *r, const char *sql, look_fn *each, rv_err **err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(r->st->db, sql, -1, &stmt, NULL);
+
+    while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW && r->n < MAX_PROBLEMS) {
+        rc = each(r, stmt, err);
+        if (rc < 0) {
+            sqlite3_finalize(stmt);
+            return rc;
+        }
+    }
+    if ((rc & 0xff) == SQLITE_CORRUPT) { /* the pages were complained about already, or are now */
+        complain(r, rv_str_of(sqlite3_errmsg(r->st->db)));
+        rc = SQLITE_DONE;
+    }
+    rc = rc == SQLITE_DONE || rc == SQLITE_OK || rc == SQLITE_ROW ? 0 : rv_sql_fail(r->st, rc, "check", err);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+static const char *const questions[] = {
+    "PRAGMA integrity_check(100)",
+    "SELECT 'a row of ' || \"table\" || ' refers to one of ' || parent || ' that is not there'"
+    " FROM pragma_foreign_key_check",
+    "SELECT 'run \"' || r.id || '\" should have ' || r.n_records || ' records and has ' || count(s.seq) || ', the last "
+    "'"
+    " || coalesce(max(s.seq), 0) FROM runs r LEFT JOIN records s ON s.run = r.key GROUP BY r.key"
+    " HAVING count(s.seq) <> r.n_records OR coalesce(max(s.seq), 0) <> r.n_records"
+    " OR coalesce(min(s.seq), 1) <> 1",
+    "SELECT 'run \"' || r.id || '\" should have ' || r.n_pending || ' pending interrupts and has ' || count(p.n)"
+    " FROM runs r LEFT JOIN pending p ON p.run = r.key GROUP BY r.key HAVING count(p.n) <> r.n_pending",
+    "SELECT 'session \"' || s.id || '\" should have ' || s.n_messages || ' messages and has ' || count(m.seq)"
+    " || ', the last ' || coalesce(max(m.seq), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
+    " GROUP BY s.key HAVING count(m.seq) <> s.n_messages OR coalesce(max(m.seq), 0) <> s.n_messages"
+    " OR coalesce(min(m.seq), 1) <> 1",
+    "SELECT 'session \"' || s.id || '\" should have ' || s.total_tokens || ' tokens and has '"
+    " || coalesce(sum(m.token_count), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
+    " AND m.parent_call_id IS NULL GROUP BY s.key HAVING coalesce(sum(m.token_count), 0) <> s.total_tokens",
+    "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\" has a number that can not be'"
+    " FROM messages m JOIN sessions s ON s.key = m.session WHERE min(m.token_count, m.created_us,"
+    " coalesce(m.input_tokens, 0), coalesce(m.output_tokens, 0), coalesce(m.cost_micro_usd, 0),"
+    " coalesce(m.latency_ms, 0)) < 0",
+    "SELECT 'the counter of schemas is missing' WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name = 'schemas')",
+};
+
+/* Numbers that make a row of runs unreadable, see rv_store_check_numbers(). */
+static int check_rows(struct report *r, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(4096);
+
+    rv_buf_puts(&sql,
+                "SELECT 'run \"' || id || '\" has a status or a number that can not be' FROM runs WHERE status NOT "
+                "IN (''");
+    for (int i = 0; i < RV_N_RUN; i++)
+        rv_buf_printf(&sql, ", '%s'", rv_run_status_text((enum rv_run_status)i));
+    rv_buf_puts(&sql, ") OR min(parent_seq, created_us, updated_us, expires_us, n_records, fence, lease_until_us, "
+                      "n_pending) < 0 OR ");
+    rv_buf_printf(&sql,
+                  "max(parent_seq, created_us, updated_us, expires_us, n_records, fence, lease_until_us, n_pending) > "
+                  "%lld",
+                  (long long)RV_STORE_MAX_NUMBER);
+    int rc = rv_buf_check(&sql, "query", err);
+    if (rc == 0)
+        rc = ask(r, rv_buf_cstr(&sql), err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
+static int check_sessions(struct report *r, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(1024);
+
+    rv_buf_printf(&sql,
+                  "SELECT 'session \"' || id || '\" has a number that can not be' FROM sessions"
+                  " WHERE min(total_tokens, n_messages, created_us, updated_us) < 0"
+                  " OR max(total_tokens, n_messages, created_us, updated_us) > %lld",
+                  (long long)RV_STORE_MAX_NUMBER);
+    int rc = rv_buf_check(&sql, "query", err);
+    if (rc == 0)
+        rc = ask(r, rv_buf_cstr(&sql), err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
+static const struct {
+    const char *sql;
+    look_fn *each;
+} looks[] = {
+    {"SELECT hash, data FROM blobs", check_blob},
+    {"SELECT checksum, document, name FROM schemas", check_document},
+    {"SELECT 'schema \"' || name || '\"', json_schema FROM schemas", check_objects},
+    {"SELECT 'session \"' || id || '\"', metadata FROM sessions", check_objects},
+    {"SELECT 'message ' || m.seq || ' of session \"' || s.id || '\"', m.tool_calls, m.metadata FROM messages m"
+     " JOIN sessions s ON s.key = m.session WHERE m.tool_calls IS NOT NULL OR m.metadata IS NOT NULL",
+     check_objects},
+};
+
+int rv_sql_check(struct sql_store *st, rv_err **err)
+{
+    struct report r = {.st = st, .text = RV_BUF_INIT(2 * MAX_REPORT)};
+    bool began = false;
+    int rc = rv_sql_begin_read(st, &began, err);
+
+    for (size_t i = 0; i < RV_COUNT(questions) && rc == 0; i++)
+        rc = ask(&r, questions[i], err);
+    if (rc == 0)
+        rc = check_rows(&r, err);
+    if (rc == 0)
+        rc = check_sessions(&r, err);
+    for (size_t i = 0; i < RV_COUNT(looks) && rc == 0; i++)
+        rc = look_at(&r, looks[i].sql, looks[i].each, err);
+    rv_sql_end_read(st, began);
+    if (rc == 0)
+        rc = rv_buf_check(&r.text, "list of damages", err);
+    if (rc == 0 && r.n > 0) {
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", st->path, r.n,
+                     r.n >= MAX_PROBLEMS ? " or more" : "", rv_buf_cstr(&r.text));
+        rv_err_hint(err, "restore the file from a backup");
+    }
+    rv_buf_fini(&r.text);
     return rc;
 }

@@ -1,18 +1,68 @@
-/* Shared by the front and the implementations. The front (store.c, store_args.c) has checked every argument before an
- * implementation sees it: scopes are given and name their tenant, ids and texts are whole and within their limits,
- * records follow each other, times are not negative. */
+/* Shared by the files of the store. Each public function checks its arguments, enters, does its work between, and
+ * leaves; statements are in sql_internal.h. */
 #ifndef RV_STORE_INTERNAL_H
 #define RV_STORE_INTERNAL_H
 
-#include "coreengine/store/store.h"
+#include "coreengine/store/sql_internal.h"
 
-#define RV_STORE_MAX_TEXT    1024               /* bytes of a session, pipeline, stage or kind */
-#define RV_STORE_MAX_URL     4096               /* bytes; what the system takes as a path */
-#define RV_STORE_MAX_WRITE   ((size_t)100000)   /* records of one call: a step writes a handful, a fork's tail a few */
-#define RV_STORE_MAX_PENDING ((size_t)10000)    /* interrupts of one run that wait at the same time */
-#define RV_STORE_MAX_TURNS   ((size_t)1000)     /* of one append */
-#define RV_STORE_MAX_ROWS    ((size_t)100000)   /* messages of one turn */
-#define RV_STORE_MAX_COUNT   (INT64_C(1) << 40) /* tokens, micro-dollars or milliseconds of one message */
+#define RV_STORE_MAX_TEXT   1024               /* bytes of a session, pipeline, stage or kind */
+#define RV_STORE_MAX_URL    4096               /* bytes; what the system takes as a path */
+#define RV_STORE_MAX_NUMBER (INT64_C(1) << 61) /* of a row: more is damage, and sums must not overflow */
+#define RV_STORE_DIGEST     32
+
+struct rv_store {
+    struct sql_store *sql;
+    char *url;
+    struct rv_store_opts opts; /* as it was opened */
+    const char *op;            /* under way, or the last one */
+    bool in_group;
+    bool is_walking; /* a read is under way, and its callback may not use the store */
+    struct rv_store_faults faults;
+};
+
+/* store.c. op: the function's name without rv_store_, in words. */
+/** rc: of the check of the arguments, which is passed on with the name of the operation. Else the call is refused if it
+ * does not fit, passes the fault point, and (a write) opens its transaction. Not 0: the function returns that. */
+RV_MUST_CHECK int rv_store_begin_read(rv_store *s, int rc, const char *op, rv_err **err);
+RV_MUST_CHECK int rv_store_begin_write(rv_store *s, int rc, const char *op, rv_err **err);
+/** End it: a write is committed, or undone when rc is not 0. If that went well, pass the point behind it. */
+RV_MUST_CHECK int rv_store_end_read(rv_store *s, int rc, rv_err **err);
+RV_MUST_CHECK int rv_store_end_write(rv_store *s, int rc, rv_err **err);
+
+/* args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
+RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
+/** Check that a new id has no control characters. id may be NULL. */
+RV_MUST_CHECK int rv_store_check_new_id(const char *kind, const char *id, rv_err **err);
+RV_MUST_CHECK int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err);
+/** The scope, which names its tenant afterwards, and an id. */
+RV_MUST_CHECK int rv_store_check_scoped(const struct rv_store_scope *scope, const char *kind, const char *id,
+                                        struct rv_store_scope *out, rv_err **err);
+RV_MUST_CHECK int rv_store_check_hash(const char *hash, rv_err **err);
+RV_MUST_CHECK int rv_store_check_text(const char *kind, const char *text, size_t max, rv_err **err);
+/** May be NULL; if it is there, it says something. */
+RV_MUST_CHECK int rv_store_check_optional(const char *kind, const char *text, size_t max, rv_err **err);
+RV_MUST_CHECK int rv_store_check_bytes(const char *kind, rv_str s, size_t max, rv_err **err);
+RV_MUST_CHECK int rv_store_check_time(const char *kind, int64_t us, rv_err **err);
+RV_MUST_CHECK int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **err); /* may be empty */
+RV_MUST_CHECK int rv_store_check_members(const char *kind, json_object *v, rv_err **err);         /* may be NULL */
+
+/** RV_E_IO: what was read cannot be; with the place, and how to find what else is damaged. */
+int rv_store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
+/** RV_E_IO: one of them is not a number that an object of that kind ("run") can have. */
+RV_MUST_CHECK int rv_store_check_numbers(const struct sql_store *st, const char *kind, const char *id,
+                                         const int64_t *numbers, size_t n, rv_err **err);
+/* The texts of a row, for code that treats them alike. */
+struct rv_row_texts {
+    const char **texts[16]; /* NULL texts stay NULL */
+    rv_str *strs[4];        /* the same; a copy has a NUL behind it */
+    size_t n_texts, n_strs;
+};
+/** Copy them all into one block, which free() frees, and let the row point there. NULL: no memory, nothing changed. */
+char *rv_store_pack(const struct rv_row_texts *row);
+/** Append the JSON text of `old` (a JSON object or nothing) with the members of patch (NULL: none) put in, and those of
+ *  remove taken out. RV_E_LIMIT; RV_E_INVALID: old is damaged. */
+RV_MUST_CHECK int rv_store_merge(rv_str old, json_object *patch, const char *const *remove, size_t n_remove,
+                                 rv_buf *out, rv_err **err);
 
 typedef int rv_each_run(void *self, const struct rv_run_row *row, rv_err **err);
 typedef int rv_each_record(void *self, const struct rv_record *r, rv_err **err);
@@ -22,141 +72,50 @@ typedef int rv_each_message(void *self, const struct rv_message *m, rv_err **err
 typedef int rv_each_schema(void *self, const struct rv_schema_row *row, rv_err **err);
 typedef int rv_each_id(void *self, const char *run, rv_err **err);
 
-/* One per implementation; no slot is NULL. As the functions of store.h, where they differ it is said. */
-struct rv_store_ops {
-    void (*close)(void *self);
-    void (*set_wait)(void *self, int64_t ms); /* NULL: the store has a single writer */
-    int (*create_run)(void *self, const struct rv_store_new_run *run, rv_err **err);
-    int (*append)(void *self, const struct rv_store_append *a, rv_err **err);
-    int (*begin)(void *self, rv_err **err);  /* never inside a group */
-    int (*commit)(void *self, rv_err **err); /* only inside one, which ends in any case */
-    void (*rollback)(void *self);            /* only inside a group, which ends in any case */
-    int (*get_run)(void *self, const struct rv_store_scope *scope, const char *id, struct rv_run_row *out,
-                   rv_err **err);
-    int (*list_runs)(void *self, const struct rv_store_scope *scope, const struct rv_run_filter *filter,
-                     rv_each_run *each, void *ctx, rv_err **err);
-    int (*read)(void *self, const struct rv_store_scope *scope, const char *run, int64_t from, int64_t upto,
-                rv_each_record *each, void *ctx, rv_err **err); /* upto: INT64_MAX for the end */
-    int (*list_pending)(void *self, const struct rv_store_scope *scope, const char *run, rv_each_pending *each,
-                        void *ctx, rv_err **err);
-    int (*delete_run)(void *self, const struct rv_store_scope *scope, const char *run, int64_t now_us, rv_err **err);
-    int (*ensure_session)(void *self, const struct rv_session_row *fresh, struct rv_session_row *out,
-                          rv_err **err); /* fresh is complete; out may be NULL */
-    int (*get_session)(void *self, const struct rv_store_scope *scope, const char *id, struct rv_session_row *out,
-                       rv_err **err);
-    int (*change_session)(void *self, const struct rv_store_scope *scope, const char *id,
-                          const struct rv_session_change *change, rv_err **err);
-    int (*list_sessions)(void *self, const struct rv_store_scope *scope, const struct rv_session_filter *filter,
-                         rv_each_session *each, void *ctx, rv_err **err);
-    int (*delete_session)(void *self, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err);
-    int (*delete_message)(void *self, const struct rv_store_scope *scope, const char *session, int64_t seq,
-                          int64_t now_us, rv_err **err);
-    int (*read_messages)(void *self, const struct rv_store_scope *scope, const char *session,
-                         const struct rv_message_filter *filter, rv_each_message *each, void *ctx,
-                         rv_err **err); /* from and upto are given; what each returns is passed on */
-    int (*add_messages)(void *self, const struct rv_store_scope *scope, const struct rv_turn *turn, int64_t now_us,
-                        rv_err **err);
-    int (*put_schema)(void *self, const struct rv_schema_row *row, enum rv_schema_put how, int64_t now_us,
-                      bool *changed, rv_err **err); /* row is complete; its id is NULL when the caller gave none */
-    int (*find_schema)(void *self, const struct rv_store_scope *scope, const char *kind, const char *name,
-                       struct rv_schema_row *out, rv_err **err);
-    int (*list_schemas)(void *self, const struct rv_store_scope *scope, const char *kind, rv_each_schema *each,
-                        void *ctx, rv_err **err);
-    int (*delete_schema)(void *self, const struct rv_store_scope *scope, const char *kind, const char *name,
-                         int64_t now_us, rv_err **err);
-    int (*schemas_version)(void *self, int64_t *out, rv_err **err);
-    int (*claim)(void *self, const struct rv_store_scope *scope, const char *run, const struct rv_store_claim *claim,
-                 int64_t *fence, rv_err **err);
-    int (*renew)(void *self, const char *owner, int64_t until_us, rv_err **err);
-    int (*release)(void *self, const char *run, int64_t fence, rv_err **err);
-    int (*request_cancel)(void *self, const struct rv_store_scope *scope, const char *run, int64_t now_us,
-                          rv_err **err);
-    int (*list_cancels)(void *self, const char *owner, rv_each_id *each, void *ctx, rv_err **err);
-    int (*put_blob)(void *self, rv_str data, const char *hash, int64_t now_us, rv_err **err); /* now: the system's */
-    int (*get_blob)(void *self, const char *hash, rv_buf *out, rv_err **err); /* need not compare with the hash */
-    int (*put_snapshot)(void *self, const char *run, int64_t fence, int64_t seq, rv_str body, rv_err **err);
-    int (*get_snapshot)(void *self, const struct rv_store_scope *scope, const char *run, int64_t *seq, rv_buf *out,
-                        rv_err **err);
-    int (*drop_snapshots)(void *self, rv_err **err);
-    int (*stats)(void *self, struct rv_store_stats *out, rv_err **err);
-    int (*sweep)(void *self, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
-    int (*check)(void *self, rv_err **err);
-    int (*backup)(void *self, const char *path, rv_err **err);
+/* runs.c */
+struct found_run {
+    int64_t key, fence, n_records, lease_until_us, n_pending;
+    enum rv_run_status status;
+    bool is_owned;
+    char owner[RV_STORE_MAX_ID + 1];
 };
-
-/* memory.c, sqlite.c */
-extern const struct rv_store_ops rv_store_memory_ops;
-extern const struct rv_store_ops rv_store_sqlite_ops;
-RV_MUST_CHECK int rv_store_memory_open(void **out, rv_err **err);
-RV_MUST_CHECK int rv_store_sqlite_open(const char *path, const struct rv_store_opts *opts, void **out, rv_err **err);
-
-/* store_args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
-RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
-/** Check that a new id has no control characters. id may be NULL. */
-RV_MUST_CHECK int rv_store_check_new_id(const char *kind, const char *id, rv_err **err);
-RV_MUST_CHECK int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err);
-RV_MUST_CHECK int rv_store_check_new_run(const struct rv_store_new_run *run, rv_err **err);
-RV_MUST_CHECK int rv_store_check_append(const struct rv_store_append *a, rv_err **err);
-RV_MUST_CHECK int rv_store_check_filter(const struct rv_run_filter *filter, rv_err **err);
-RV_MUST_CHECK int rv_store_check_hash(const char *hash, rv_err **err);
-RV_MUST_CHECK int rv_store_check_text(const char *kind, const char *text, size_t max, rv_err **err);
-RV_MUST_CHECK int rv_store_check_bytes(const char *kind, rv_str s, size_t max, rv_err **err);
-RV_MUST_CHECK int rv_store_check_time(const char *kind, int64_t us, rv_err **err);
-
-/* store_args_rows.c: the same for rows */
-RV_MUST_CHECK int rv_store_check_object(const char *kind, rv_str json, size_t max,
-                                        rv_err **err); /* JSON; may be empty */
-RV_MUST_CHECK int rv_store_check_session(const struct rv_session_row *row, rv_err **err);
-RV_MUST_CHECK int rv_store_check_change(const struct rv_session_change *change, rv_err **err);
-RV_MUST_CHECK int rv_store_check_sessions(const struct rv_session_filter *filter, rv_err **err);
-RV_MUST_CHECK int rv_store_check_messages(const struct rv_message_filter *filter, rv_err **err);
-RV_MUST_CHECK int rv_store_check_turn(const struct rv_turn *turn, rv_err **err);
-RV_MUST_CHECK int rv_store_check_schema(const struct rv_schema_row *row, enum rv_schema_put how, rv_err **err);
-
-/* store_row.c: what both implementations say and do alike. */
-/* The texts of a row, for code that treats them alike. */
-struct rv_row_texts {
-    const char **texts[16]; /* NULL texts stay NULL */
-    rv_str *strs[4];        /* the same; a copy has a NUL behind it */
-    size_t n_texts, n_strs;
-};
-/** Copy them all into one block, which free() frees, and let the row point there. NULL: no memory, nothing changed. */
-char *rv_store_pack(const struct rv_row_texts *row);
-RV_MUST_CHECK int rv_run_row_copy(const struct rv_run_row *row, struct rv_run_row *out); /* RV_E_NOMEM */
-bool rv_store_status_is_final(enum rv_run_status status);
+/** RV_E_NOT_FOUND. scope NULL: any. */
+RV_MUST_CHECK int rv_run_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                              struct found_run *out, rv_err **err);
+/** The same, and RV_E_STATE when the run has another fence. */
+RV_MUST_CHECK int rv_run_find_fenced(struct sql_store *st, const char *id, int64_t fence, struct found_run *out,
+                                     rv_err **err);
 int rv_store_fail_no_run(const char *run, rv_err **err);
-int rv_store_fail_no_message(const char *session, int64_t seq, rv_err **err);
-int rv_store_fail_fenced(const char *run, int64_t fence, int64_t present, const char *owner, rv_err **err);
-int rv_store_fail_seq(const char *run, int64_t n_records, int64_t seq, rv_err **err);
 int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err);
-int rv_store_fail_taken(const char *run, rv_err **err);
-int rv_store_fail_no_bundle(const char *run, const char *bundle, rv_err **err);
-int rv_store_fail_over(const char *run, enum rv_run_status status, rv_err **err);
-int rv_store_fail_snapshot(const char *run, int64_t n_records, int64_t seq, rv_err **err);
 
-/* store_rules.c: what sessions, messages and schemas are like, once for both implementations. */
-RV_MUST_CHECK int rv_session_row_copy(const struct rv_session_row *row, struct rv_session_row *out); /* RV_E_NOMEM */
-RV_MUST_CHECK int rv_schema_row_copy(const struct rv_schema_row *row, struct rv_schema_row *out);    /* RV_E_NOMEM */
-bool rv_store_sees_session(const struct rv_store_scope *scope, const struct rv_session_row *row);
+/* blobs.c */
+/** The blob's key; it is added if it is not there. *out 0: it is not there and data.ptr is NULL. */
+RV_MUST_CHECK int rv_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, int64_t *out,
+                              rv_err **err);
+void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX]);
+
+/* sessions.c */
+struct found_session {
+    int64_t key;
+    bool is_deleted;
+    struct rv_session_row row; /* borrowed from the statement */
+};
+/** Find a session in the scope. Returns 1 when found, 0 when the scope has no session of that id. A deleted session is
+ * found only when there is no other. The row is valid until rv_sql_done() of *stmt, which is the caller's in any case.
+ * RV_E_INVALID: several users have that id. */
+RV_MUST_CHECK int rv_session_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                                  rv_sql_stmt **stmt, struct found_session *out, rv_err **err);
+/** As that; RV_E_NOT_FOUND when there is none, or it was deleted. */
+RV_MUST_CHECK int rv_session_see(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                                 rv_sql_stmt **stmt, struct found_session *out, rv_err **err);
+RV_MUST_CHECK int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err);
 #define RV_STORE_NAME_ROOM (RV_STORE_MAX_ID + 8)
-/** The session that a turn makes; name is where its name goes, unless the turn has one. Borrows from all of them. */
-struct rv_session_row rv_store_session_of(const struct rv_turn *turn, const struct rv_store_scope *owner,
-                                          int64_t now_us, char name[RV_STORE_NAME_ROOM]);
 void rv_store_session_name(const char *id, char name[RV_STORE_NAME_ROOM]); /* "chat-<id>" */
-/** The stored form of a message: its tokens, time and run are filled in where they are missing. */
-struct rv_message rv_store_message_of(const struct rv_message *m, const char *run, int64_t now_us);
-/** Append the JSON text of `old` (a JSON object or nothing) with the members of patch (NULL: none) put in, and those of
- *  remove taken out. RV_E_LIMIT; RV_E_INVALID: old is damaged. */
-RV_MUST_CHECK int rv_store_merge(rv_str old, json_object *patch, const char *const *remove, size_t n_remove,
-                                 rv_buf *out, rv_err **err);
-#define RV_STORE_SCHEMA_PERSON "person"
-/** Tells whether `given` replaces the existing row (NULL: none). */
-bool rv_store_schema_changes(const struct rv_schema_row *given, enum rv_schema_put how,
-                             const struct rv_schema_row *present, bool is_deleted);
 int rv_store_fail_no_session(const char *id, rv_err **err);
-int rv_store_fail_session_deleted(const char *id, rv_err **err);   /* RV_E_EXISTS */
-int rv_store_fail_ambiguous_session(const char *id, rv_err **err); /* RV_E_INVALID */
-int rv_store_fail_no_schema(const char *kind, const char *name, rv_err **err);
-int rv_store_fail_schema_id(const char *id, bool is_another_users, rv_err **err);
+
+/* messages.c */
+RV_MUST_CHECK int rv_turn_check(const struct rv_turn *turn, rv_err **err);
+/** The turns of an append to the run of that key, in its transaction. */
+RV_MUST_CHECK int rv_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
 
 #endif

@@ -31,12 +31,6 @@ struct rv_journal {
     const rv_run *paused; /* its state may be worth a snapshot; NULL: it goes on */
 };
 
-bool rv_run_status_is_final(enum rv_run_status status)
-{
-    return status == RV_RUN_COMPLETED || status == RV_RUN_TERMINATED || status == RV_RUN_FAILED ||
-           status == RV_RUN_CANCELLED;
-}
-
 static int new_journal(rv_store *store, const char *tenant, const char *run, rv_journal **out, rv_err **err)
 {
     rv_journal *j = calloc(1, sizeof *j);

@@ -127,9 +127,6 @@ RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, stru
 void rv_pendings_fini(struct rv_pendings *p);
 
 /* --- Reading --- */
-/** Tells whether a run of that status is finished for good. (Interrupted ones wait, ready and running ones go on.) */
-bool rv_run_status_is_final(enum rv_run_status status);
-
 struct rv_replay_opts {
     const struct rv_pipeline *pipeline; /* of the run's bundle; borrowed, outlives the run that comes out */
     const struct rv_catalog *catalog;   /* borrowed, outlives the run, too */

@@ -7,19 +7,16 @@
 #define RV_JOURNAL_VERSION 1                  /* of the records' format; a newer one is refused */
 #define RV_JOURNAL_MAX_US  (INT64_C(1) << 60) /* a later time is invalid: sums of a few times must not overflow */
 
-/* encode.c: bodies, appended; failures stick in the buffer. */
+/* records.c, calls.c: bodies, appended; failures stick in the buffer. */
 void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipeline *p, int64_t now_us, rv_buf *body);
 /** The value borrows from ev, or from `value` when it had to be written. */
 rv_str rv_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *value);
 /** env: as it stood after the step that asked for the call. */
 void rv_record_put_started(const struct rv_effect *e, const rv_envelope *env, rv_buf *body);
-/** The stage's name as the envelope has it; ptr NULL: none. */
-rv_str rv_stage_label(const rv_envelope *env, int stage);
 void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_buf *body);
-bool rv_effect_is_call(const struct rv_effect *e);        /* an effect that the shell performs and answers */
-const char *rv_effect_do_text(const struct rv_effect *e); /* CALL_*: "llm", "tool", "hook", "policy", "mock", "route" */
+bool rv_effect_is_call(const struct rv_effect *e); /* an effect that the shell performs and answers */
 
-/* decode.c: RV_E_INVALID names what is wrong; the caller adds which record. */
+/* records.c: RV_E_INVALID names what is wrong; the caller adds which record. */
 RV_MUST_CHECK int rv_record_get_body(const struct rv_record *r, json_object **body, rv_err **err);
 /** ev borrows from r, from *own (yours in any case) and from scratch. */
 RV_MUST_CHECK int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *scratch,
@@ -29,7 +26,7 @@ RV_MUST_CHECK int rv_record_get_begin(const struct rv_record *r, const struct rv
 RV_MUST_CHECK int rv_record_get_state(const struct rv_record *r, int64_t now_us, rv_envelope **out, rv_err **err);
 RV_MUST_CHECK int rv_journal_load_state(rv_str text, int64_t now_us, rv_envelope **out, rv_err **err);
 
-/* compare.c: is the call that the core asks for the one that was journaled? RV_E_STATE says what was and what is. */
+/* calls.c: is the call that the core asks for the one that was journaled? RV_E_STATE says what was and what is. */
 RV_MUST_CHECK int rv_record_check_started(const struct rv_record *r, const struct rv_effect *e, const rv_envelope *env,
                                           rv_buf *scratch, rv_err **err);
 int rv_journal_diverged(rv_err **err, int rc); /* adds the hint; gives rc */
@@ -40,7 +37,7 @@ void rv_call_describe(const struct rv_effect *e, const rv_envelope *env, rv_buf 
 #define RV_STAGE_LABEL_MAX 512 /* bytes */
 const char *rv_journal_stage_of(const rv_envelope *env, char room[RV_STAGE_LABEL_MAX + 1]);
 
-/* draft.c: a run that is not in the store yet */
+/* begin.c: a run that is not in the store yet */
 struct draft {
     struct rv_store_new_run run; /* of its own texts */
     struct rv_record begin;
@@ -52,7 +49,6 @@ RV_MUST_CHECK int rv_draft_new(const struct rv_journal_start *s, const char *own
                                struct draft **out, rv_err **err);
 void rv_draft_free(struct draft *d); /* NULL is fine */
 
-/* conversation.c */
 /** The same messages again, as a run was told them at that moment. RV_E_STATE: they are others now. */
 RV_MUST_CHECK int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope,
                                           const struct rv_conversation *c, int64_t told_us, json_object **out,
@@ -74,16 +70,5 @@ RV_MUST_CHECK int rv_snapshot_get(rv_store *store, const struct rv_store_scope *
 void rv_snapshot_fini(struct snapshot *s);
 /** Seq of the newest one, usable or not; 0: none. */
 int64_t rv_snapshot_seq(rv_store *store, const struct rv_store_scope *scope, const char *run);
-
-/* open_calls.c: calls and timers whose answer is outstanding, in order of asking (their ids rise). */
-struct open_calls {
-    struct rv_effects all; /* those that are over stay as CANCEL_CALL until there are many */
-    size_t n_over;
-};
-/** The effect leaves `from`: its texts are the table's then. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_open_calls_add(struct open_calls *o, struct rv_effect *from, int64_t now_us, rv_err **err);
-void rv_open_calls_end(struct open_calls *o, int64_t call_id); /* fine when it is not there */
-void rv_open_calls_clear(struct open_calls *o);
-struct rv_effects rv_open_calls_steal(struct open_calls *o); /* only the open ones */
 
 #endif

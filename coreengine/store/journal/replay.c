@@ -4,6 +4,87 @@
 
 #include "coreengine/store/journal/journal_internal.h"
 
+#define COMPACT_AT 32 /* calls that are over; fewer are not worth moving the others for */
+
+/* --- Calls and timers whose answer is outstanding, in order of asking: their ids rise. --- */
+
+struct open_calls {
+    struct rv_effects all; /* those that are over stay as CANCEL_CALL until there are many */
+    size_t n_over;
+};
+
+static void forget(struct rv_effect *e)
+{
+    free(e->owned_name);
+    free(e->request);
+    free(e->key);
+    json_object_put(e->ids);
+    *e = (struct rv_effect){.kind = RV_EFFECT_CANCEL_CALL, .call_id = e->call_id, .stage = -1};
+}
+
+static void compact(struct open_calls *o)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < o->all.n; i++)
+        if (o->all.items[i].kind != RV_EFFECT_CANCEL_CALL)
+            o->all.items[n++] = o->all.items[i];
+    o->all.n = n;
+    o->n_over = 0;
+}
+
+/* The effect leaves `from`: its texts are the table's then. */
+static int add_open(struct open_calls *o, struct rv_effect *from, int64_t now_us, rv_err **err)
+{
+    struct rv_effect *e = rv_effects_add(&o->all, from->kind);
+
+    if (!e)
+        return RV_FAIL(err, RV_E_NOMEM, "keep an open call");
+    *e = *from;
+    from->owned_name = from->request = from->key = NULL;
+    from->ids = NULL;
+    if (e->kind != RV_EFFECT_ARM_TIMER)
+        e->at_us = now_us;
+    return 0;
+}
+
+/* Fine when it is not there. */
+static void end_open(struct open_calls *o, int64_t call_id)
+{
+    size_t low = 0, high = o->all.n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (o->all.items[mid].call_id < call_id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == o->all.n || o->all.items[low].call_id != call_id || o->all.items[low].kind == RV_EFFECT_CANCEL_CALL)
+        return;
+    forget(&o->all.items[low]);
+    o->n_over++;
+    if (o->n_over >= COMPACT_AT && o->n_over > o->all.n / 2)
+        compact(o);
+}
+
+static void clear_open(struct open_calls *o)
+{
+    rv_effects_clear(&o->all);
+    o->n_over = 0;
+}
+
+/* Only the open ones. */
+static struct rv_effects steal_open(struct open_calls *o)
+{
+    compact(o);
+    struct rv_effects all = o->all;
+    *o = (struct open_calls){0};
+    return all;
+}
+
+/* --- Records --- */
+
 struct replay {
     const struct rv_replay_opts *opts;
     struct rv_replayed out; /* `open` is filled at the end */
@@ -48,11 +129,11 @@ static int settle(struct replay *r, bool may_be_cut, rv_err **err)
     for (size_t i = 0; i < r->step.n && rc == 0; i++) {
         struct rv_effect *e = &r->step.items[i];
         if (rv_effect_is_call(e) || e->kind == RV_EFFECT_ARM_TIMER)
-            rc = rv_open_calls_add(&r->open, e, r->step_us, err);
+            rc = add_open(&r->open, e, r->step_us, err);
         else if (e->kind == RV_EFFECT_CANCEL_CALL)
-            rv_open_calls_end(&r->open, e->call_id);
+            end_open(&r->open, e->call_id);
         else if (e->kind == RV_EFFECT_FINISH)
-            rv_open_calls_clear(&r->open);
+            clear_open(&r->open);
     }
     rv_effects_clear(&r->step);
     r->next_call = 0;
@@ -75,7 +156,7 @@ static int on_event(struct replay *r, const struct rv_record *rec, rv_err **err)
         goto done;
     }
     if (ev.call_id)
-        rv_open_calls_end(&r->open, ev.call_id);
+        end_open(&r->open, ev.call_id);
     rc = rv_run_step(r->out.run, &ev, &r->step, err);
     if (rc < 0 && rc != RV_E_NOMEM) {
         rc = RV_WRAP(err, RV_E_STATE, "the core took it then, and refuses it now");
@@ -281,7 +362,7 @@ static int replay(struct replay *r, rv_store *store, const struct rv_store_scope
 /* All but what came out. */
 static void fini(struct replay *r)
 {
-    rv_open_calls_clear(&r->open);
+    clear_open(&r->open);
     rv_effects_fini(&r->open.all);
     rv_effects_fini(&r->step);
     rv_snapshot_fini(&r->snapshot);
@@ -302,7 +383,7 @@ int rv_journal_replay(rv_store *store, const struct rv_store_scope *scope, const
 
     int rc = replay(&r, store, scope, run, err);
     if (rc == 0) {
-        r.out.open = rv_open_calls_steal(&r.open);
+        r.out.open = steal_open(&r.open);
         for (size_t i = 0; i < r.out.open.n; i++)
             if (rv_effect_is_call(&r.out.open.items[i]))
                 r.out.open_started_us = r.out.open.items[i].at_us;

@@ -87,19 +87,19 @@ static int count(void *self, const struct rv_message *m, rv_err **err)
 static int steps_of_a_walk(struct world *w, bool newest_first)
 {
     const enum sql_id id = newest_first ? SQL_MESSAGES_NEWEST : SQL_MESSAGES;
-    const struct rv_message_filter filter = {.upto_seq = INT64_MAX, .newest_first = newest_first};
+    const struct rv_message_filter filter = {.newest_first = newest_first};
     const struct rv_store_scope scope = {"default", "u"};
-    struct sql_store *st = NULL;
-    void *self = NULL;
+    rv_store *s = NULL;
     int left = 2, n_steps;
 
-    OK(rv_store_sqlite_open(w->path, &quick, &self, &w->err));
-    st = self;
-    ck_assert_int_eq(rv_sql_read_messages(self, &scope, "s1", &filter, count, &left, &w->err), RV_STORE_ENOUGH);
+    OK(rv_store_open(w->path, &quick, &s, &w->err));
+    const struct sql_store *st = s->sql;
+    OK(rv_store_read_messages(s, &scope, "s1", &filter, count, &left, &w->err));
+    ck_assert_int_eq(left, 0);
     n_steps = sqlite3_stmt_status(st->stmts[id], SQLITE_STMTSTATUS_VM_STEP, 0);
     ck_assert_int_eq(sqlite3_stmt_status(st->stmts[id], SQLITE_STMTSTATUS_FULLSCAN_STEP, 0), 0);
     ck_assert_int_eq(sqlite3_stmt_status(st->stmts[id], SQLITE_STMTSTATUS_SORT, 0), 0);
-    rv_store_sqlite_ops.close(self);
+    rv_store_close(s);
     return n_steps;
 }
 

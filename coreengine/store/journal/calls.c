@@ -1,10 +1,77 @@
-/* Is what the core asks for now what it asked for then? */
+/* Calls as records: written before they are made; and when they are replayed, is what the core asks for now what it
+ * asked for then? */
 #include <string.h>
 
 #include "coreengine/store/journal/journal_internal.h"
 
 #define SHOWN_BYTES 160 /* of arguments, around the first difference */
 #define BEFORE      40  /* of them before it */
+
+bool rv_effect_is_call(const struct rv_effect *e)
+{
+    return e->kind == RV_EFFECT_CALL_LLM || e->kind == RV_EFFECT_CALL_TOOL || e->kind == RV_EFFECT_CALL_HOOK;
+}
+
+/* "llm", "tool", "hook", "policy", "mock", "route" */
+static const char *do_text(const struct rv_effect *e)
+{
+    if (e->kind == RV_EFFECT_CALL_LLM)
+        return "llm";
+    if (e->kind == RV_EFFECT_CALL_TOOL)
+        return "tool";
+    switch (e->entry) {
+    case RV_NAME_POLICY:
+        return "policy";
+    case RV_NAME_MOCK:
+        return "mock";
+    case RV_NAME_ROUTE:
+        return "route";
+    case RV_NAME_HOOK:
+    case RV_NAME_TOOL:
+    case RV_NAME_PROMPT:
+    case RV_NAME_PROVIDER:
+    case RV_NAME_PROBE:
+    case RV_N_NAME_KINDS:
+        break;
+    }
+    return "hook";
+}
+
+/* The stage's name as the envelope has it; ptr NULL: none. */
+static rv_str stage_label(const rv_envelope *env, int stage)
+{
+    json_object *order = rv_envelope_stage_order(env);
+
+    if (stage < 0 || !order || (size_t)stage >= json_object_array_length(order))
+        return (rv_str){NULL, 0};
+    return rv_json_str(json_object_array_get_idx(order, (size_t)stage));
+}
+
+void rv_record_put_started(const struct rv_effect *e, const rv_envelope *env, rv_buf *body)
+{
+    rv_str stage = stage_label(env, e->stage);
+    rv_jw w = rv_jw_on(body);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_int(&w, "call_id", e->call_id);
+    rv_jw_kv_text(&w, "do", do_text(e));
+    rv_jw_kv_text(&w, "name", e->name);
+    if (stage.ptr)
+        rv_jw_kv_str(&w, "stage", stage);
+    rv_jw_kv_int(&w, "visit", e->visit);
+    rv_jw_kv_int(&w, "attempt", e->attempt);
+    if (e->origin) {
+        rv_jw_kv_text(&w, "agent", e->origin->agent);
+        rv_jw_kv_text(&w, "parent_tool_call_id", e->origin->parent_tool_call_id);
+    }
+    if (e->kind == RV_EFFECT_CALL_TOOL)
+        rv_jw_kv_text(&w, "class", rv_effect_class_text((enum rv_effect_class)e->effect_class));
+    if (e->key)
+        rv_jw_kv_text(&w, "key", e->key);
+    rv_jw_obj_end(&w);
+}
+
+/* --- Compared --- */
 
 int rv_journal_diverged(rv_err **err, int rc)
 {
@@ -15,9 +82,9 @@ int rv_journal_diverged(rv_err **err, int rc)
 
 void rv_call_describe(const struct rv_effect *e, const rv_envelope *env, rv_buf *out)
 {
-    rv_str stage = rv_stage_label(env, e->stage);
+    rv_str stage = stage_label(env, e->stage);
 
-    rv_buf_printf(out, "%s \"%s\" as call %lld", rv_effect_do_text(e), e->name ? e->name : "", (long long)e->call_id);
+    rv_buf_printf(out, "%s \"%s\" as call %lld", do_text(e), e->name ? e->name : "", (long long)e->call_id);
     if (stage.ptr)
         rv_buf_printf(out, " of stage \"%.*s\"", RV_STR_ARG(rv_utf8_cut(stage, 200)));
     rv_buf_printf(out, ", visit %lld, attempt %lld", (long long)e->visit, (long long)e->attempt);
@@ -64,8 +131,8 @@ static bool same_call(const struct started *s, const struct rv_effect *e, const 
     bool tool = e->kind == RV_EFFECT_CALL_TOOL;
 
     return s->call_id == e->call_id && s->visit == e->visit && s->attempt == e->attempt &&
-           same_text(s->what, rv_effect_do_text(e)) && same_text(s->name, e->name) &&
-           rv_str_eq(rv_str_of(s->stage), rv_stage_label(env, e->stage)) &&
+           same_text(s->what, do_text(e)) && same_text(s->name, e->name) &&
+           rv_str_eq(rv_str_of(s->stage), stage_label(env, e->stage)) &&
            same_text(s->class, tool ? rv_effect_class_text((enum rv_effect_class)e->effect_class) : NULL) &&
            same_text(s->key, e->key);
 }
@@ -117,7 +184,7 @@ static int check_arguments(const struct rv_record *r, const struct rv_effect *e,
     while (at < now.len && at < then.len && now.ptr[at] == then.ptr[at])
         at++;
     RV_FAIL(err, RV_E_STATE, "call %lld of %s \"%s\" had other arguments, from byte %zu on: %.*s then, %.*s now",
-            (long long)e->call_id, rv_effect_do_text(e), e->name, at, RV_STR_ARG(excerpt(then, at)),
+            (long long)e->call_id, do_text(e), e->name, at, RV_STR_ARG(excerpt(then, at)),
             RV_STR_ARG(excerpt(now, at)));
     return rv_journal_diverged(err, RV_E_STATE);
 }

@@ -1,10 +1,197 @@
-/* Records as they were written, read back. A journal may be damaged or made by hand: everything is checked. */
+/* Records as text: written, read back, and as one line for people. docs/reference/journal.md describes them. A journal
+ * may be damaged or made by hand: everything that is read is checked. */
+#include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/store/journal/journal_internal.h"
 
 #define MAX_DEPTH (RV_JSON_MAX_DEPTH + 16) /* an answer's data was within the limits of JSON input itself */
+
+static const char *const kind_texts[RV_N_RECORD_KINDS] = {[RV_RECORD_NONE] = "unknown",
+#define X(name, text, meaning) [RV_RECORD_##name] = text,
+                                                          RV_RECORDS(X)
+#undef X
+};
+
+const char *rv_record_kind_text(int kind)
+{
+    return kind > RV_RECORD_NONE && kind < RV_N_RECORD_KINDS ? kind_texts[kind] : kind_texts[RV_RECORD_NONE];
+}
+
+/* A clock may be wrong: what is written can be read. */
+static int64_t a_time(int64_t us)
+{
+    return us < 0 ? 0 : us > RV_JOURNAL_MAX_US ? RV_JOURNAL_MAX_US : us;
+}
+
+/* --- Writing --- */
+
+void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipeline *p, int64_t now_us, rv_buf *body)
+{
+    bool any = false;
+    rv_jw w = rv_jw_on(body);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_int(&w, "v", RV_JOURNAL_VERSION);
+    rv_jw_kv_text(&w, "engine", RV_VERSION);
+    rv_jw_kv_int(&w, "rules", b->rules == RV_RULES_NEWEST ? RV_RULES_LAST : b->rules);
+    rv_jw_kv_int(&w, "now_us", a_time(now_us));
+    if (b->mode != RV_UNSET)
+        rv_jw_kv_text(&w, "mode", rv_run_mode_text((enum rv_run_mode)b->mode));
+    if (b->continues)
+        rv_jw_kv_bool(&w, "continues", true);
+    if (b->use_mocks)
+        rv_jw_kv_bool(&w, "mock", true);
+    if (b->has_script)
+        rv_jw_kv_bool(&w, "script", true);
+    if (b->answers_from_script)
+        rv_jw_kv_bool(&w, "answers", true);
+    if (b->max_parallel > 0)
+        rv_jw_kv_int(&w, "max_parallel", b->max_parallel < INT64_MAX ? (int64_t)b->max_parallel : INT64_MAX);
+    for (size_t i = 0; b->scripted && i < p->n_agents; i++) {
+        if (!b->scripted[i])
+            continue;
+        if (!any) {
+            rv_jw_key(&w, "scripted");
+            rv_jw_arr(&w);
+        }
+        any = true;
+        rv_jw_text(&w, p->agents[i].name);
+    }
+    if (any)
+        rv_jw_arr_end(&w);
+    if (b->script_at)
+        rv_jw_kv_value(&w, "script_at", b->script_at);
+    if (b->conversation) {
+        rv_jw_key(&w, "conversation");
+        rv_conversation_write_json(b->conversation, &w);
+    }
+    rv_jw_obj_end(&w);
+}
+
+/* --- events --- */
+
+static const char *event_text(enum rv_event_kind kind)
+{
+    switch (kind) {
+    case RV_EVENT_START:
+        return "start";
+    case RV_EVENT_LLM_DONE:
+        return "llm_done";
+    case RV_EVENT_TOOL_DONE:
+        return "tool_done";
+    case RV_EVENT_HOOK_DONE:
+        return "hook_done";
+    case RV_EVENT_TIMER:
+        return "timer";
+    case RV_EVENT_ANSWER:
+        return "answer";
+    case RV_EVENT_CANCEL:
+        return "cancel";
+    case RV_EVENT_RECOVER:
+        return "recover";
+    }
+    return "unknown";
+}
+
+static void put_response(const struct rv_response *r, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    if (r->interrupt_id.ptr)
+        rv_jw_kv_str(&w, "interrupt_id", r->interrupt_id);
+    if (r->text.ptr)
+        rv_jw_kv_str(&w, "text", r->text);
+    if (r->has_approved)
+        rv_jw_kv_bool(&w, "approved", r->approved);
+    if (r->decision.ptr)
+        rv_jw_kv_str(&w, "decision", r->decision);
+    if (r->data)
+        rv_jw_kv_value(&w, "data", r->data);
+    rv_jw_obj_end(&w);
+}
+
+/* A store keeps text. Bytes that are none (of a capability that failed oddly) must not stop the run. */
+static void put_hex(rv_str bytes, rv_buf *out)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < bytes.len; i++) {
+        rv_buf_putc(out, digits[(unsigned char)bytes.ptr[i] >> 4]);
+        rv_buf_putc(out, digits[bytes.ptr[i] & 15]);
+    }
+}
+
+/* Also writes the members that only an answer to a call has. */
+static rv_str put_done(const struct rv_event *ev, rv_jw *w, rv_buf *value)
+{
+    rv_str text = {NULL, 0};
+
+    if (ev->unknown) {
+        rv_jw_kv_bool(w, "unknown", true);
+    } else if (ev->failed) {
+        rv_jw_kv_bool(w, "failed", true);
+        if (ev->error_type)
+            rv_jw_kv_text(w, "error_type", ev->error_type);
+        if (ev->code)
+            rv_jw_kv_text(w, "code", ev->code);
+        if (ev->retryable)
+            rv_jw_kv_bool(w, "retryable", true);
+        if (ev->reply.len && rv_utf8_valid(ev->reply, NULL))
+            rv_jw_kv_str(w, "partial", ev->reply);
+        text = ev->error;
+    } else {
+        text = ev->reply;
+    }
+    if (ev->kind == RV_EVENT_LLM_DONE)
+        rv_event_write_answer(ev, w);
+    if (text.len == 0)
+        return (rv_str){NULL, 0};
+    if (rv_utf8_valid(text, NULL))
+        return text;
+    rv_jw_kv_bool(w, "hex", true);
+    put_hex(text, value);
+    return rv_buf_str(value);
+}
+
+rv_str rv_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *value)
+{
+    rv_str text = {NULL, 0};
+    rv_jw w = rv_jw_on(body);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "event", event_text(ev->kind));
+    rv_jw_kv_int(&w, "now_us", a_time(ev->now_us));
+    if (ev->call_id)
+        rv_jw_kv_int(&w, "call_id", ev->call_id);
+    if (ev->blocked)
+        rv_jw_kv_value(&w, "blocked", ev->blocked);
+    if (ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE)
+        text = put_done(ev, &w, value);
+    if (ev->kind == RV_EVENT_CANCEL && ev->reply.len > 0)
+        text = ev->reply;
+    if (ev->kind == RV_EVENT_ANSWER) {
+        put_response(&ev->response, value);
+        text = rv_buf_str(value);
+    }
+    rv_jw_obj_end(&w);
+    return text;
+}
+
+void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_buf *body)
+{
+    rv_jw w = rv_jw_on(body);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "owner", owner);
+    rv_jw_kv_int(&w, "fence", fence);
+    rv_jw_kv_int(&w, "now_us", a_time(now_us));
+    rv_jw_obj_end(&w);
+}
+
+/* --- Reading --- */
 
 static int fail_json(rv_err **err, int rc, const char *what)
 {
@@ -224,4 +411,68 @@ int rv_record_get_state(const struct rv_record *r, int64_t now_us, rv_envelope *
     if (!r->value.ptr)
         return RV_FAIL(err, RV_E_INVALID, "it has no state");
     return rv_journal_load_state(r->value, now_us, out, err);
+}
+
+/* --- For people: what is JSON is shown as such, what is text as text --- */
+
+/* True if it was written. */
+static bool put_json(rv_jw *w, const char *key, rv_str text)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE, .max_depth = RV_STATE_MAX_DEPTH};
+    json_object *json = NULL;
+
+    int rc = rv_json_parse(text, &opts, &json, NULL);
+    if (rc == RV_E_NOMEM && w->out->rc == 0)
+        w->out->rc = RV_E_NOMEM;
+    bool is_tree =
+        rc == 0 && (json_object_is_type(json, json_type_object) || json_object_is_type(json, json_type_array));
+    if (is_tree) {
+        rv_jw_key(w, key);
+        rv_jw_raw(w, rv_str_trim(text));
+    }
+    json_object_put(json);
+    return is_tree;
+}
+
+static void put_text(rv_jw *w, const char *key, rv_str text)
+{
+    char hash[RV_HASH_MAX];
+
+    if (rv_utf8_valid(text, NULL)) {
+        rv_jw_kv_str(w, key, text);
+        return;
+    }
+    rv_hash_of(text, hash);
+    rv_jw_kv_text(w, "not_utf8", key);
+    rv_jw_kv_text(w, "sha256", hash);
+}
+
+/* The members of the body stand beside seq and record. */
+static void put_members(rv_jw *w, rv_str body)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY};
+    json_object *json = NULL;
+
+    int rc = rv_json_parse(body, &opts, &json, NULL);
+    if (rc == RV_E_NOMEM && w->out->rc == 0)
+        w->out->rc = RV_E_NOMEM;
+    if (rc == 0 && json_object_is_type(json, json_type_object)) {
+        json_object_object_foreach (json, key, value) {
+            rv_jw_kv_value(w, key, value);
+        }
+    } else {
+        put_text(w, "body", body);
+    }
+    json_object_put(json);
+}
+
+void rv_record_write_json(const struct rv_record *r, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "seq", r->seq);
+    rv_jw_kv_text(w, "record", rv_record_kind_text(r->kind));
+    put_members(w, r->body);
+    if (r->value.ptr && !put_json(w, "value", r->value))
+        put_text(w, "value", r->value);
+    rv_jw_obj_end(w);
 }

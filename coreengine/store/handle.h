@@ -1,0 +1,92 @@
+/* A handle of a store: how it is opened, who is meant by a call, several writes as one. */
+#ifndef RV_STORE_HANDLE_H
+#define RV_STORE_HANDLE_H
+
+#include "coreengine/base/base.h"
+
+typedef struct rv_store rv_store;
+
+/* A record's body and value together: when they are longer, the value is kept once, by its hash. What a page of SQLite
+ * has room for beside three others; more would take a page of its own. */
+#define RV_STORE_INLINE_MAX ((size_t)960)
+#define RV_STORE_MAX_VALUE  ((size_t)256 << 20) /* one value or blob */
+/* One record's body: the calls of a reply, twice escaped, and what its provider wants back stand in it. */
+#define RV_STORE_MAX_BODY     ((size_t)96 << 20)
+#define RV_STORE_MAX_QUESTION ((size_t)1 << 20) /* one pending row's text, and its body */
+#define RV_STORE_MAX_META     ((size_t)1 << 20) /* the metadata of a session, or of a message */
+#define RV_STORE_HASH_MAX     RV_HASH_MAX
+#define RV_STORE_MAX_ID       200 /* bytes of a run id, tenant, user, owner or interrupt id */
+#define RV_STORE_TENANT       "default"
+
+enum rv_store_sync {
+    RV_STORE_SYNC_FULL,   /* each commit survives a power cut; the default */
+    RV_STORE_SYNC_NORMAL, /* survives the death of the process; a power cut may take the last commits, never the file */
+    RV_STORE_SYNC_OFF,    /* for tests and scratch files */
+};
+struct rv_store_opts {
+    enum rv_store_sync sync;
+    int64_t busy_ms; /* how long to wait for other writers; 0: 60000 */
+    bool read_only;  /* nothing is created, migrated or written: writes are RV_E_DENIED */
+    bool must_exist; /* RV_E_NOT_FOUND instead of a new file */
+};
+/** Open or create. url: "memory:", "sqlite:PATH" or a path. A fresh file gets the current schema, an older one is
+ *  migrated forward in one transaction, a newer one is refused.
+ *  @return RV_E_NOT_FOUND, RV_E_IO (with the path and the system's reason), RV_E_VERSION (newer; says both versions),
+ *  RV_E_INVALID (not a store, or damaged; hint names `reeve gc --check`), RV_E_TIMEOUT (locked longer than busy_ms) */
+RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
+/** Another handle on the same store with the same options and fault points, for another thread. RV_E_STATE: this one
+ * keeps everything in memory, where writing waits for nothing. */
+RV_MUST_CHECK int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err);
+void rv_store_close(rv_store *s); /* NULL is fine */
+const char *rv_store_url(const rv_store *s);
+/** Set how long later writes wait for other writers, instead of busy_ms: the owner of a lease waits no longer than the
+ * lease lasts. 0: busy_ms again. */
+void rv_store_set_wait(rv_store *s, int64_t ms);
+
+/* The rows that a call may see. Every read of runs, sessions, messages and schemas takes a scope. */
+struct rv_store_scope {
+    const char *tenant; /* NULL: RV_STORE_TENANT */
+    const char *user;   /* NULL: all users of the tenant (an operator); "": only data without an owner */
+};
+
+/* --- Groups --- */
+/** Several appends as one transaction (a group commit): nothing of them is durable before the commit. On failure of
+ *  commit all are gone. An append that is refused in between leaves the others as they were. Every other
+ *  write may be part of a group, too; upkeep may not (RV_E_STATE). When a write fails half-way, for want of space or
+ *  memory, the whole group is rolled back, and further writes and the commit say so with that code. */
+RV_MUST_CHECK int rv_store_begin(rv_store *s, rv_err **err);
+RV_MUST_CHECK int rv_store_commit(rv_store *s, rv_err **err);
+void rv_store_rollback(rv_store *s);
+/** Commit when rc is 0, else roll back and pass rc on. Since begin waits for other writers, what is to be dated, such
+ * as a lease, is dated between the two. */
+RV_MUST_CHECK int rv_store_end(rv_store *s, int rc, rv_err **err);
+
+bool rv_store_in_group(const rv_store *s);
+
+/* --- Upkeep --- */
+struct rv_store_stats {
+    int64_t runs, records, blobs, pending, snapshots;
+    int64_t sessions, messages, schemas; /* that can be seen: without what was deleted */
+    int64_t bytes;                       /* that the file takes, with what waits beside it; memory: its pages */
+    int64_t schema;
+};
+RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);
+/** Drop blobs that no run refers to and give the space back. A blob younger than grace_us (before now_us) stays: a run
+ *  may be about to refer to it. *freed (may be NULL): bytes the file became smaller by. */
+RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
+/** Check the whole store: pages, indexes, hashes of blobs, gapless journals and sessions, sums of tokens, checksums of
+ *  schemas. RV_E_INVALID lists the faults. */
+RV_MUST_CHECK int rv_store_check(rv_store *s, rv_err **err);
+/** A consistent copy while others go on writing; the file must not exist. */
+RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);
+
+/* --- Fault points: every operation passes "<op>" before it begins and "<op>.done" after it took effect, op being the
+ * function's name without rv_store_. A hook that returns a code fails the operation with it: before, nothing happened;
+ * after, it did, and the caller does not know (a reply that got lost). For tests. */
+struct rv_store_faults {
+    int (*at)(void *self, const char *point, rv_err **err);
+    void *self;
+};
+void rv_store_set_faults(rv_store *s, struct rv_store_faults faults); /* at NULL: none */
+
+#endif

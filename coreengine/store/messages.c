@@ -1,0 +1,407 @@
+/* Messages: the rows of a turn as one write, and the walks over them. The writer holds the write lock, so no other
+ * writer uses the seq that follows from the session's row. */
+#include <stdio.h>
+
+#include "coreengine/store/store_internal.h"
+
+#define MAX_ROWS  ((size_t)100000)   /* messages of one turn */
+#define MAX_COUNT (INT64_C(1) << 40) /* tokens, micro-dollars or milliseconds of one message */
+
+static int check_counts(const struct rv_message *m, rv_err **err)
+{
+    const struct {
+        const char *kind;
+        int64_t n;
+    } counts[] = {{"token_count", m->token_count},
+                  {"input_tokens", m->input_tokens},
+                  {"output_tokens", m->output_tokens},
+                  {"cost_micro_usd", m->cost_micro_usd},
+                  {"latency_ms", m->latency_ms}};
+
+    for (size_t i = 0; i < RV_COUNT(counts); i++)
+        if (counts[i].n < RV_UNSET || counts[i].n > MAX_COUNT)
+            return RV_FAIL(err, RV_E_INVALID, "%s is %lld", counts[i].kind, (long long)counts[i].n);
+    return rv_store_check_time("the time", m->created_us, err);
+}
+
+static int check_message(const struct rv_message *m, rv_err **err)
+{
+    const struct {
+        const char *kind, *text;
+    } texts[] = {{"agent's name", m->agent_name},
+                 {"model", m->model},
+                 {"trace id", m->trace_id},
+                 {"span id", m->span_id},
+                 {"run id", m->run_id},
+                 {"status", m->status},
+                 {"parent's call", m->parent_call_id}};
+    int rc;
+
+    if ((rc = rv_store_check_id("id", m->id, err)) < 0 || (rc = rv_store_check_id("type", m->type, err)) < 0 ||
+        (rc = m->has_content ? rv_store_check_bytes("content", m->content, RV_STORE_MAX_VALUE, err) : 0) < 0 ||
+        (rc = rv_store_check_object("tool_calls", m->tool_calls, RV_STORE_MAX_BODY, err)) < 0 ||
+        (rc = rv_store_check_object("metadata", m->metadata, RV_STORE_MAX_META, err)) < 0)
+        return rc;
+    for (size_t i = 0; i < RV_COUNT(texts) && rc == 0; i++)
+        rc = texts[i].text ? rv_store_check_text(texts[i].kind, texts[i].text, RV_STORE_MAX_TEXT, err) : 0;
+    return rc < 0 ? rc : check_counts(m, err);
+}
+
+int rv_turn_check(const struct rv_turn *turn, rv_err **err)
+{
+    int rc;
+
+    if (!turn)
+        return RV_FAIL(err, RV_E_INVALID, "no turn given");
+    if ((rc = rv_store_check_id("session id", turn->session, err)) < 0 ||
+        (rc = rv_store_check_optional("name", turn->name, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_optional("agent's name", turn->agent_name, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_members("metadata", turn->metadata, err)) < 0)
+        return rc;
+    if (turn->n_rows > MAX_ROWS)
+        return RV_FAIL(err, RV_E_LIMIT, "session \"%s\": %zu messages at once, more than %zu", turn->session,
+                       turn->n_rows, MAX_ROWS);
+    if (turn->n_rows > 0 && !turn->rows)
+        return RV_FAIL(err, RV_E_INVALID, "session \"%s\": %zu messages and none given", turn->session, turn->n_rows);
+    for (size_t i = 0; i < turn->n_rows; i++) {
+        rc = check_message(&turn->rows[i], err);
+        if (rc < 0)
+            return RV_WRAP(err, rc, "session \"%s\": message %zu", turn->session, i);
+    }
+    return 0;
+}
+
+/* --- Writing a turn --- */
+
+/* What a turn adds to, and where it stands meanwhile. */
+struct target {
+    int64_t key, n_messages, total_tokens;
+    bool is_gone; /* its owner has deleted it: a run's turn adds nothing */
+    bool is_merged;
+    rv_buf metadata;
+};
+
+static int aim_at_found(const struct found_session *found, const struct rv_turn *turn, struct target *t, rv_err **err)
+{
+    t->key = found->key;
+    t->n_messages = found->row.n_messages;
+    t->total_tokens = found->row.total_tokens;
+    t->is_merged = turn->metadata != NULL;
+    if (!turn->metadata)
+        return 0;
+    int rc = rv_store_merge(found->row.metadata, turn->metadata, NULL, 0, &t->metadata, err);
+    return rc < 0 ? RV_WRAP(err, rc, "session \"%s\"", turn->session) : 0;
+}
+
+static struct rv_session_row session_of(const struct rv_turn *turn, const struct rv_store_scope *owner, int64_t now_us,
+                                        char name[RV_STORE_NAME_ROOM])
+{
+    rv_store_session_name(turn->session, name);
+    return (struct rv_session_row){
+        .id = turn->session,
+        .tenant = owner->tenant,
+        .user = owner->user,
+        .name = turn->name ? turn->name : name,
+        .agent_name = turn->agent_name,
+        .mode = "chat",
+        .status = rv_session_status_text(RV_SESSION_ACTIVE),
+        .metadata = RV_STR_LIT("{}"),
+        .created_us = now_us,
+        .updated_us = now_us,
+    };
+}
+
+/* makes: a missing session is made, and a deleted session is not an error. */
+static int aim(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_turn *turn, bool makes,
+               int64_t now_us, struct target *t, rv_err **err)
+{
+    char name[RV_STORE_NAME_ROOM];
+    struct found_session found = {0};
+    rv_sql_stmt *stmt = NULL;
+    int rc = rv_session_find(st, scope, turn->session, &stmt, &found, err);
+    bool is_there = rc == 1;
+
+    t->is_gone = is_there && makes && found.is_deleted;
+    if (t->is_gone)
+        rc = 0;
+    else if (rc >= 0 && !makes && (!is_there || found.is_deleted))
+        rc = rv_store_fail_no_session(turn->session, err);
+    else if (is_there)
+        rc = aim_at_found(&found, turn, t, err);
+    rv_sql_done(stmt);
+    if (rc < 0 || is_there)
+        return rc;
+    found.row = session_of(turn, scope, now_us, name);
+    rc = rv_session_add(st, &found.row, &found.key, err);
+    return rc < 0 ? rc : aim_at_found(&found, turn, t, err);
+}
+
+static struct rv_message message_to_keep(const struct rv_message *m, const char *run, int64_t now_us)
+{
+    struct rv_message kept = *m;
+
+    if (kept.has_content && !kept.content.ptr)
+        kept.content = RV_STR_LIT("");
+    if (!kept.has_content)
+        kept.content = (rv_str){NULL, 0};
+    if (kept.tool_calls.len == 0)
+        kept.tool_calls = (rv_str){NULL, 0};
+    if (kept.metadata.len == 0)
+        kept.metadata = (rv_str){NULL, 0};
+    if (kept.token_count == RV_UNSET)
+        kept.token_count = rv_tokens_estimate(kept.content);
+    if (!kept.run_id)
+        kept.run_id = run;
+    if (kept.created_us == 0)
+        kept.created_us = now_us;
+    return kept;
+}
+
+static void bind_count(struct sql_store *st, rv_sql_stmt *stmt, int i, int64_t n)
+{
+    if (n != RV_UNSET)
+        rv_sql_int(st, stmt, i, n);
+}
+
+static int add_message(struct sql_store *st, struct target *t, const struct rv_message *m, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_MESSAGE);
+    int rc;
+
+    rv_sql_int(st, stmt, 1, t->key);
+    rv_sql_int(st, stmt, 2, t->n_messages + 1);
+    rv_sql_text(st, stmt, 3, m->id);
+    rv_sql_text(st, stmt, 4, m->type);
+    rv_sql_str(st, stmt, 5, m->content);
+    rv_sql_str(st, stmt, 6, m->tool_calls);
+    rv_sql_int(st, stmt, 7, m->token_count);
+    rv_sql_text(st, stmt, 8, m->agent_name);
+    rv_sql_text(st, stmt, 9, m->model);
+    rv_sql_text(st, stmt, 10, m->trace_id);
+    rv_sql_text(st, stmt, 11, m->span_id);
+    rv_sql_text(st, stmt, 12, m->run_id);
+    bind_count(st, stmt, 13, m->input_tokens);
+    bind_count(st, stmt, 14, m->output_tokens);
+    bind_count(st, stmt, 15, m->cost_micro_usd);
+    bind_count(st, stmt, 16, m->latency_ms);
+    rv_sql_text(st, stmt, 17, m->status);
+    rv_sql_text(st, stmt, 18, m->parent_call_id);
+    rv_sql_str(st, stmt, 19, m->metadata);
+    rv_sql_int(st, stmt, 20, m->created_us);
+    rc = rv_sql_run(st, stmt, "write a message", err);
+    if (rc < 0 || rv_sql_changes(st) == 0) /* its id is there already */
+        return rc;
+    t->n_messages++;
+    t->total_tokens += m->parent_call_id ? 0 : m->token_count;
+    if (t->total_tokens > RV_STORE_MAX_NUMBER)
+        return RV_FAIL(err, RV_E_LIMIT, "message \"%s\": its session would have too many tokens", m->id);
+    return 0;
+}
+
+static int write_target(struct sql_store *st, const struct target *t, const struct rv_turn *turn, int64_t now_us,
+                        rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_KEEP_TURN);
+
+    rv_sql_int(st, stmt, 1, t->key);
+    rv_sql_text(st, stmt, 2, turn->name);
+    if (t->is_merged)
+        rv_sql_str(st, stmt, 3, rv_buf_str(&t->metadata));
+    rv_sql_int(st, stmt, 4, t->total_tokens);
+    rv_sql_int(st, stmt, 5, t->n_messages);
+    rv_sql_int(st, stmt, 6, now_us);
+    return rv_sql_run(st, stmt, "write a session", err);
+}
+
+/* run: what rows that do not say so belong to; NULL: none. */
+static int keep_turn(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_turn *turn,
+                     const char *run, int64_t now_us, rv_err **err)
+{
+    struct target t = {.metadata = RV_BUF_INIT(RV_STORE_MAX_META)};
+    int rc = aim(st, scope, turn, run != NULL, now_us, &t, err);
+
+    for (size_t i = 0; i < turn->n_rows && rc == 0 && !t.is_gone; i++) {
+        struct rv_message m = message_to_keep(&turn->rows[i], run, now_us);
+        rc = add_message(st, &t, &m, err);
+    }
+    if (rc == 0 && !t.is_gone)
+        rc = write_target(st, &t, turn, now_us, err);
+    rv_buf_fini(&t.metadata);
+    return rc;
+}
+
+int rv_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err)
+{
+    char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1];
+    const struct rv_store_scope owner = {tenant, user};
+    bool lacked = false;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_OWNER_OF_RUN);
+    int rc;
+
+    rv_sql_int(st, stmt, 1, run);
+    rc = rv_sql_step(st, stmt, "read a run", err);
+    if (rc == 1) {
+        const char *of = rv_sql_text_at(stmt, 0, &lacked), *by = rv_sql_text_at(stmt, 1, &lacked);
+        snprintf(tenant, sizeof tenant, "%s", of ? of : "");
+        snprintf(user, sizeof user, "%s", by ? by : "");
+        rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "read run \"%s\"", a->run) : 0;
+    } else if (rc == 0) {
+        rc = rv_store_fail_no_run(a->run, err);
+    }
+    rv_sql_done(stmt);
+    for (size_t i = 0; i < a->n_turns && rc == 0; i++)
+        rc = keep_turn(st, &owner, &a->turns[i], a->run, a->now_us, err);
+    return rc;
+}
+
+int rv_store_add_messages(rv_store *s, const struct rv_store_scope *scope, const struct rv_turn *turn, int64_t now_us,
+                          rv_err **err)
+{
+    struct rv_store_scope sc;
+    int rc = rv_store_check_scope(scope, &sc, err);
+
+    if (rc == 0)
+        rc = rv_turn_check(turn, err);
+    if (rc == 0)
+        rc = rv_store_check_time("the time", now_us, err);
+    if ((rc = rv_store_begin_write(s, rc, "add messages", err)) != 0)
+        return rc;
+    rc = rv_sql_begin_part(s->sql, err);
+    if (rc == 0)
+        rc = rv_sql_end_part(s->sql, keep_turn(s->sql, &sc, turn, NULL, now_us, err), err);
+    return rv_store_end_write(s, rc, err);
+}
+
+/* --- Reading --- */
+
+static int64_t count_of(rv_sql_stmt *stmt, int i)
+{
+    return rv_sql_is_null(stmt, i) ? RV_UNSET : rv_sql_int_at(stmt, i);
+}
+
+static int message_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_message *out, rv_err **err)
+{
+    bool lacked = false;
+
+    *out = (struct rv_message){
+        .id = rv_sql_text_at(stmt, 0, &lacked),
+        .seq = rv_sql_int_at(stmt, 1),
+        .type = rv_sql_text_at(stmt, 2, &lacked),
+        .has_content = !rv_sql_is_null(stmt, 3),
+        .content = rv_sql_str_at(stmt, 3),
+        .tool_calls = rv_sql_str_at(stmt, 4),
+        .token_count = rv_sql_int_at(stmt, 5),
+        .agent_name = rv_sql_text_at(stmt, 6, &lacked),
+        .model = rv_sql_text_at(stmt, 7, &lacked),
+        .trace_id = rv_sql_text_at(stmt, 8, &lacked),
+        .span_id = rv_sql_text_at(stmt, 9, &lacked),
+        .run_id = rv_sql_text_at(stmt, 10, &lacked),
+        .input_tokens = count_of(stmt, 11),
+        .output_tokens = count_of(stmt, 12),
+        .cost_micro_usd = count_of(stmt, 13),
+        .latency_ms = count_of(stmt, 14),
+        .status = rv_sql_text_at(stmt, 15, &lacked),
+        .parent_call_id = rv_sql_text_at(stmt, 16, &lacked),
+        .metadata = rv_sql_str_at(stmt, 17),
+        .created_us = rv_sql_int_at(stmt, 18),
+    };
+    if (lacked)
+        return RV_FAIL(err, RV_E_NOMEM, "read a message");
+    if (!out->id || !out->type || out->token_count < 0 || out->created_us < 0)
+        return rv_store_damaged(st, err, "message %lld is damaged", (long long)out->seq);
+    return 0;
+}
+
+static int walk(struct sql_store *st, int64_t session, const struct rv_message_filter *f, rv_each_message *each,
+                void *ctx, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, f->newest_first ? SQL_MESSAGES_NEWEST : SQL_MESSAGES);
+    int rc;
+
+    rv_sql_int(st, stmt, 1, session);
+    rv_sql_int(st, stmt, 2, f->from_seq);
+    rv_sql_int(st, stmt, 3, f->upto_seq);
+    rv_sql_int(st, stmt, 4, f->with_children);
+    rv_sql_int(st, stmt, 5, f->limit > 0 ? f->limit : -1);
+    rv_sql_int(st, stmt, 6, f->with_deleted ? f->told_us : INT64_MAX);
+    while ((rc = rv_sql_step(st, stmt, "read messages", err)) == 1) {
+        struct rv_message m;
+        rc = message_of(st, stmt, &m, err);
+        if (rc == 0)
+            rc = each(ctx, &m, err);
+        if (rc != 0)
+            break;
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+static int read_messages(struct sql_store *st, const struct rv_store_scope *scope, const char *session,
+                         const struct rv_message_filter *filter, rv_each_message *each, void *ctx, rv_err **err)
+{
+    struct found_session found;
+    rv_sql_stmt *stmt = NULL;
+    int rc = rv_session_find(st, scope, session, &stmt, &found, err);
+
+    if (rc == 0 || (rc == 1 && found.is_deleted && !filter->with_deleted))
+        rc = rv_store_fail_no_session(session, err);
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : walk(st, found.key, filter, each, ctx, err);
+}
+
+int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                           const struct rv_message_filter *filter,
+                           int (*each)(void *self, const struct rv_message *m, rv_err **err), void *self, rv_err **err)
+{
+    struct rv_message_filter f = filter ? *filter : (struct rv_message_filter){0};
+    struct rv_store_scope sc;
+    bool began = false;
+    int rc = rv_store_check_scoped(scope, "session id", session, &sc, err);
+
+    if (rc == 0 && (f.from_seq < 0 || f.upto_seq < 0 || f.limit < 0))
+        rc = RV_FAIL(err, RV_E_INVALID, "%lld messages from %lld up to %lld", (long long)f.limit, (long long)f.from_seq,
+                     (long long)f.upto_seq);
+    if (f.upto_seq == 0)
+        f.upto_seq = INT64_MAX;
+    if ((rc = rv_store_begin_read(s, rc, "read messages", err)) != 0)
+        return rc;
+    rc = rv_sql_begin_read(s->sql, &began, err);
+    if (rc == 0)
+        rc = read_messages(s->sql, &sc, session, &f, each, self, err);
+    rv_sql_end_read(s->sql, began);
+    return rv_store_end_read(s, rc == RV_STORE_ENOUGH ? 0 : rc, err);
+}
+
+/* --- Deleting --- */
+
+static int delete_message(struct sql_store *st, const struct rv_store_scope *scope, const char *session, int64_t seq,
+                          int64_t now_us, rv_err **err)
+{
+    struct found_session found;
+    rv_sql_stmt *stmt = NULL;
+    int rc = rv_session_see(st, scope, session, &stmt, &found, err);
+
+    rv_sql_done(stmt);
+    if (rc < 0)
+        return rc;
+    stmt = rv_sql_use(st, SQL_DELETE_MESSAGE);
+    rv_sql_int(st, stmt, 1, found.key);
+    rv_sql_int(st, stmt, 2, seq);
+    rv_sql_int(st, stmt, 3, now_us);
+    rc = rv_sql_run(st, stmt, "delete a message", err);
+    return rc == 0 && rv_sql_changes(st) == 0
+               ? RV_FAIL(err, RV_E_NOT_FOUND, "session \"%s\" has no message %lld", session, (long long)seq)
+               : rc;
+}
+
+int rv_store_delete_message(rv_store *s, const struct rv_store_scope *scope, const char *session, int64_t seq,
+                            int64_t now_us, rv_err **err)
+{
+    struct rv_store_scope sc;
+    int rc = rv_store_check_scoped(scope, "session id", session, &sc, err);
+
+    if (rc == 0)
+        rc = rv_store_check_time("the time", now_us, err);
+    rc = rv_store_begin_write(s, rc, "delete message", err);
+    return rc != 0 ? rc : rv_store_end_write(s, delete_message(s->sql, &sc, session, seq, now_us, err), err);
+}

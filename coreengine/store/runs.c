@@ -1,0 +1,424 @@
+/* Writing runs and their records. The writer holds the write lock, so the values that it read first are still
+ * current. */
+#include <stdio.h>
+#include <string.h>
+
+#include "coreengine/store/store_internal.h"
+
+#define MAX_WRITE   ((size_t)100000) /* records of one call: a step writes a handful, a fork's tail a few */
+#define MAX_PENDING ((size_t)10000)  /* interrupts of one run that wait at the same time */
+#define MAX_TURNS   ((size_t)1000)   /* of one append */
+
+/* --- What a run, its records and its interrupts have to be like --- */
+
+static int check_records(const char *run, const struct rv_record *records, size_t n, int64_t first_seq, rv_err **err)
+{
+    if (n > MAX_WRITE)
+        return RV_FAIL(err, RV_E_LIMIT, "run \"%s\": %zu records at once, more than %zu", run, n, MAX_WRITE);
+    if (n > 0 && !records)
+        return RV_FAIL(err, RV_E_INVALID, "run \"%s\": %zu records and none given", run, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct rv_record *r = &records[i];
+        int rc;
+        if (r->seq < 1 || r->seq - (int64_t)i != first_seq)
+            return RV_FAIL(err, RV_E_INVALID, "run \"%s\": record %zu has seq %lld, not %lld", run, i,
+                           (long long)r->seq, (long long)first_seq + (long long)i);
+        rc = rv_store_check_bytes("body", r->body, RV_STORE_MAX_BODY, err);
+        if (rc == 0)
+            rc = rv_store_check_bytes("value", r->value, RV_STORE_MAX_VALUE, err);
+        if (rc < 0)
+            return RV_WRAP(err, rc, "run \"%s\": record %lld", run, (long long)r->seq);
+    }
+    return 0;
+}
+
+static int check_status(enum rv_run_status status, rv_err **err)
+{
+    if ((int)status < 0 || status >= RV_N_RUN)
+        return RV_FAIL(err, RV_E_INVALID, "%d is no run status", (int)status);
+    return 0;
+}
+
+static int check_new_run(const struct rv_store_new_run *run, rv_err **err)
+{
+    int rc;
+
+    if (!run)
+        return RV_FAIL(err, RV_E_INVALID, "no run given");
+    if ((rc = rv_store_check_id("run id", run->id, err)) < 0 ||
+        (rc = run->tenant ? rv_store_check_id("tenant", run->tenant, err) : 0) < 0 ||
+        (rc = rv_store_check_text("user", run->user, RV_STORE_MAX_ID, err)) < 0 ||
+        (rc = rv_store_check_text("session", run->session, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_text("pipeline", run->pipeline, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_hash(run->bundle, err)) < 0 ||
+        (rc = run->parent ? rv_store_check_id("parent run", run->parent, err) : 0) < 0 ||
+        (rc = rv_store_check_text("stage", run->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = run->owner ? rv_store_check_id("owner", run->owner, err) : 0) < 0 ||
+        (rc = check_status(run->status, err)) < 0 || (rc = rv_store_check_time("the time", run->now_us, err)) < 0 ||
+        (rc = rv_store_check_time("the lease's end", run->lease_until_us, err)) < 0)
+        return rc;
+    if ((rc = rv_store_check_new_id("run id", run->id, err)) < 0 ||
+        (rc = rv_store_check_new_id("tenant", run->tenant, err)) < 0 ||
+        (rc = rv_store_check_new_id("user", run->user, err)) < 0 ||
+        (rc = rv_store_check_new_id("session", run->session, err)) < 0)
+        return rc;
+    if (run->parent_seq < 0)
+        return RV_FAIL(err, RV_E_INVALID, "run \"%s\": its parent has no record %lld", run->id,
+                       (long long)run->parent_seq);
+    return check_records(run->id, run->records, run->n_records, 1, err);
+}
+
+static int check_pending(const struct rv_store_append *a, size_t i, rv_err **err)
+{
+    const struct rv_pending *p = &a->pending[i];
+    int rc;
+
+    if ((rc = rv_store_check_id("interrupt id", p->id, err)) < 0 ||
+        (rc = rv_store_check_text("kind", p->kind, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_text("stage", p->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_bytes("text", p->text, RV_STORE_MAX_QUESTION, err)) < 0 ||
+        (rc = rv_store_check_bytes("body", p->body, RV_STORE_MAX_QUESTION, err)) < 0 ||
+        (rc = rv_store_check_time("the time", p->created_us, err)) < 0 ||
+        (rc = rv_store_check_time("the end", p->expires_us, err)) < 0)
+        return RV_WRAP(err, rc, "run \"%s\": pending interrupt %zu", a->run, i);
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(a->pending[k].id, p->id) == 0)
+            return RV_FAIL(err, RV_E_INVALID, "run \"%s\": two pending interrupts \"%s\"", a->run, p->id);
+    return 0;
+}
+
+static int check_all_pending(const struct rv_store_append *a, rv_err **err)
+{
+    int rc = 0;
+
+    if (a->n_pending > MAX_PENDING)
+        return RV_FAIL(err, RV_E_LIMIT, "run \"%s\": %zu pending interrupts, more than %zu", a->run, a->n_pending,
+                       MAX_PENDING);
+    if (a->n_pending > 0 && !a->pending)
+        return RV_FAIL(err, RV_E_INVALID, "run \"%s\": %zu pending interrupts and none given", a->run, a->n_pending);
+    for (size_t i = 0; i < a->n_pending && rc == 0; i++)
+        rc = check_pending(a, i, err);
+    return rc;
+}
+
+static int check_append(const struct rv_store_append *a, rv_err **err)
+{
+    int64_t first;
+    int rc;
+
+    if (!a)
+        return RV_FAIL(err, RV_E_INVALID, "nothing to append");
+    first = a->n_records > 0 && a->records ? a->records[0].seq : 1;
+    if ((rc = rv_store_check_id("run id", a->run, err)) < 0 || (rc = check_status(a->status, err)) < 0 ||
+        (rc = rv_store_check_text("stage", a->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = rv_store_check_time("the time", a->now_us, err)) < 0 ||
+        (rc = check_records(a->run, a->records, a->n_records, first, err)) < 0)
+        return rc;
+    if (a->n_turns > MAX_TURNS)
+        return RV_FAIL(err, RV_E_LIMIT, "run \"%s\": %zu turns at once, more than %zu", a->run, a->n_turns, MAX_TURNS);
+    if (a->n_turns > 0 && !a->turns)
+        return RV_FAIL(err, RV_E_INVALID, "run \"%s\": %zu turns and none given", a->run, a->n_turns);
+    for (size_t i = 0; i < a->n_turns; i++) {
+        rc = rv_turn_check(&a->turns[i], err);
+        if (rc < 0)
+            return RV_WRAP(err, rc, "run \"%s\": turn %zu", a->run, i);
+    }
+    return a->set_pending ? check_all_pending(a, err) : 0;
+}
+
+/* --- Finding one --- */
+
+bool rv_run_status_is_final(enum rv_run_status status)
+{
+    return status != RV_RUN_READY && status != RV_RUN_RUNNING && status != RV_RUN_INTERRUPTED;
+}
+
+int rv_store_fail_no_run(const char *run, rv_err **err)
+{
+    return RV_FAIL(err, RV_E_NOT_FOUND, "no run \"%s\"", run);
+}
+
+int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err)
+{
+    char until[RV_TIME_MAX];
+
+    rv_time_format(until_us, until);
+    return RV_FAIL(err, RV_E_STATE, "run \"%s\" is owned by \"%s\" until %s", run, owner, until);
+}
+
+static int fail_fenced(const char *run, int64_t fence, int64_t present, const char *owner, rv_err **err)
+{
+    if (owner)
+        RV_FAIL(err, RV_E_STATE, "run \"%s\" was taken over by \"%s\" (fence %lld, this writer has %lld)", run, owner,
+                (long long)present, (long long)fence);
+    else
+        RV_FAIL(err, RV_E_STATE, "run \"%s\" was taken over and let go (fence %lld, this writer has %lld)", run,
+                (long long)present, (long long)fence);
+    return RV_E_STATE;
+}
+
+static int read_found(struct sql_store *st, rv_sql_stmt *stmt, const char *id, struct found_run *out, rv_err **err)
+{
+    bool lacked = false;
+    const char *owner = rv_sql_text_at(stmt, 3, &lacked), *status = rv_sql_text_at(stmt, 5, &lacked);
+    int rc;
+
+    if (lacked)
+        return RV_FAIL(err, RV_E_NOMEM, "read run \"%s\"", id);
+    *out = (struct found_run){
+        .key = rv_sql_int_at(stmt, 0),
+        .fence = rv_sql_int_at(stmt, 1),
+        .n_records = rv_sql_int_at(stmt, 2),
+        .lease_until_us = rv_sql_int_at(stmt, 4),
+        .n_pending = rv_sql_int_at(stmt, 6),
+        .is_owned = owner != NULL,
+    };
+    snprintf(out->owner, sizeof out->owner, "%s", owner ? owner : "");
+    rc = rv_run_status_of(rv_str_of(status), &out->status, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", rv_sql_path(st), id);
+    const int64_t numbers[] = {out->fence, out->n_records, out->lease_until_us, out->n_pending};
+    return rv_store_check_numbers(st, "run", id, numbers, RV_COUNT(numbers), err);
+}
+
+/* 1: found, 0: there is none. */
+static int look(struct sql_store *st, const struct rv_store_scope *scope, const char *id, struct found_run *out,
+                rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND);
+    int rc;
+
+    rv_sql_text(st, stmt, 1, id);
+    rv_sql_text(st, stmt, 2, scope ? scope->tenant : NULL);
+    rv_sql_text(st, stmt, 3, scope ? scope->user : NULL);
+    rc = rv_sql_step(st, stmt, "look for a run", err);
+    if (rc == 1) {
+        int failed = read_found(st, stmt, id, out, err);
+        rc = failed < 0 ? failed : 1;
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+int rv_run_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id, struct found_run *out,
+                rv_err **err)
+{
+    int rc = look(st, scope, id, out, err);
+
+    if (rc == 0)
+        return rv_store_fail_no_run(id, err);
+    return rc < 0 ? rc : 0;
+}
+
+int rv_run_find_fenced(struct sql_store *st, const char *id, int64_t fence, struct found_run *out, rv_err **err)
+{
+    int rc = rv_run_find(st, NULL, id, out, err);
+
+    if (rc == 0 && out->fence != fence)
+        rc = fail_fenced(id, fence, out->fence, out->is_owned ? out->owner : NULL, err);
+    return rc;
+}
+
+/* --- Making one --- */
+
+static int add_record(struct sql_store *st, int64_t run, const struct rv_record *r, int64_t now_us, rv_err **err)
+{
+    rv_str body = {r->body.ptr ? r->body.ptr : "", r->body.len};
+    bool is_large = r->value.ptr && r->body.len + r->value.len > RV_STORE_INLINE_MAX;
+    char hash[RV_HASH_MAX];
+    int64_t blob = 0;
+    int rc = 0;
+
+    if (is_large) {
+        rv_hash_of(r->value, hash);
+        rc = rv_blob_key(st, r->value, hash, now_us, &blob, err);
+    }
+    if (rc < 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_RECORD);
+    rv_sql_int(st, stmt, 1, run);
+    rv_sql_int(st, stmt, 2, r->seq);
+    rv_sql_int(st, stmt, 3, r->kind);
+    rv_sql_str(st, stmt, 4, body);
+    if (is_large)
+        rv_sql_int(st, stmt, 6, blob);
+    else
+        rv_sql_str(st, stmt, 5, r->value);
+    return rv_sql_run(st, stmt, "write a record", err);
+}
+
+static int add_records(struct sql_store *st, int64_t run, const struct rv_record *records, size_t n, int64_t now_us,
+                       rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = add_record(st, run, &records[i], now_us, err);
+    return rc;
+}
+
+static int add_run(struct sql_store *st, const struct rv_store_new_run *run, int64_t bundle, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_RUN);
+
+    rv_sql_text(st, stmt, 1, run->id);
+    rv_sql_text(st, stmt, 2, run->tenant);
+    rv_sql_text(st, stmt, 3, run->user);
+    rv_sql_text(st, stmt, 4, run->session);
+    rv_sql_text(st, stmt, 5, run->pipeline);
+    rv_sql_int(st, stmt, 6, bundle);
+    rv_sql_text(st, stmt, 7, run->parent);
+    rv_sql_int(st, stmt, 8, run->parent_seq);
+    rv_sql_text(st, stmt, 9, rv_run_status_text(run->status));
+    rv_sql_text(st, stmt, 10, run->stage);
+    rv_sql_int(st, stmt, 11, run->now_us);
+    rv_sql_int(st, stmt, 12, (int64_t)run->n_records);
+    rv_sql_text(st, stmt, 13, run->owner);
+    rv_sql_int(st, stmt, 14, run->owner ? run->lease_until_us : 0);
+    return rv_sql_run(st, stmt, "write a run", err);
+}
+
+static int create_run(struct sql_store *st, const struct rv_store_new_run *run, rv_err **err)
+{
+    struct found_run found;
+    int64_t bundle = 0;
+    int rc = look(st, NULL, run->id, &found, err);
+
+    if (rc != 0)
+        return rc == 1 ? RV_FAIL(err, RV_E_EXISTS, "there is a run \"%s\" already", run->id) : rc;
+    rc = rv_blob_key(st, (rv_str){NULL, 0}, run->bundle, 0, &bundle, err);
+    if (rc == 0 && bundle == 0)
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\": the store has no bundle %s", run->id, run->bundle);
+    if (rc == 0)
+        rc = add_run(st, run, bundle, err);
+    if (rc == 0)
+        rc = add_records(st, rv_sql_new_key(st), run->records, run->n_records, run->now_us, err);
+    return rc;
+}
+
+int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err)
+{
+    struct rv_store_new_run given;
+    int rc = rv_store_begin_write(s, check_new_run(run, err), "create run", err);
+
+    if (rc != 0)
+        return rc;
+    given = *run;
+    if (!given.tenant)
+        given.tenant = RV_STORE_TENANT;
+    return rv_store_end_write(s, create_run(s->sql, &given, err), err);
+}
+
+/* --- A step --- */
+
+static int add_pending(struct sql_store *st, int64_t run, size_t n, const struct rv_pending *p, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_PENDING);
+
+    rv_sql_int(st, stmt, 1, run);
+    rv_sql_int(st, stmt, 2, (int64_t)n);
+    rv_sql_text(st, stmt, 3, p->id);
+    rv_sql_text(st, stmt, 4, p->kind);
+    rv_sql_text(st, stmt, 5, p->stage);
+    rv_sql_str(st, stmt, 6, (rv_str){p->text.ptr ? p->text.ptr : "", p->text.len});
+    rv_sql_str(st, stmt, 7, (rv_str){p->body.ptr ? p->body.ptr : "", p->body.len});
+    rv_sql_int(st, stmt, 8, p->created_us);
+    rv_sql_int(st, stmt, 9, p->expires_us);
+    return rv_sql_run(st, stmt, "write a pending interrupt", err);
+}
+
+static int set_pending(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
+{
+    int64_t expires = 0;
+    int rc;
+
+    if (run->n_pending == 0 && a->n_pending == 0)
+        return 0;
+    rc = rv_sql_run_key(st, SQL_CLEAR_PENDING, run->key, "drop pending interrupts", err);
+    for (size_t i = 0; i < a->n_pending && rc == 0; i++) {
+        int64_t end = a->pending[i].expires_us;
+        if (end > 0 && (expires == 0 || end < expires))
+            expires = end;
+        rc = add_pending(st, run->key, i, &a->pending[i], err);
+    }
+    if (rc < 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_COUNT_PENDING);
+    rv_sql_int(st, stmt, 1, run->key);
+    rv_sql_int(st, stmt, 2, (int64_t)a->n_pending);
+    rv_sql_int(st, stmt, 3, expires);
+    return rv_sql_run(st, stmt, "write a run", err);
+}
+
+static int advance(struct sql_store *st, int64_t key, const struct rv_store_append *a, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADVANCE);
+    int rc;
+
+    rv_sql_int(st, stmt, 1, key);
+    rv_sql_text(st, stmt, 2, rv_run_status_text(a->status));
+    rv_sql_text(st, stmt, 3, a->stage);
+    rv_sql_int(st, stmt, 4, a->now_us);
+    rv_sql_int(st, stmt, 5, (int64_t)a->n_records);
+    rv_sql_int(st, stmt, 6, rv_run_status_is_final(a->status));
+    rc = rv_sql_run(st, stmt, "write a run", err);
+    if (rc < 0 || !a->release)
+        return rc;
+    /* Apart, because a statement that names the owner writes its index even when nothing changes. */
+    return rv_sql_run_key(st, SQL_DISOWN, key, "write a run", err);
+}
+
+static int append(struct sql_store *st, const struct rv_store_append *a, rv_err **err)
+{
+    struct found_run run;
+    int rc = rv_run_find_fenced(st, a->run, a->fence, &run, err);
+
+    if (rc < 0)
+        return rc;
+    if (a->n_records > 0 && a->records[0].seq != run.n_records + 1)
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" has %lld records, so the next is not %lld", a->run,
+                       (long long)run.n_records, (long long)a->records[0].seq);
+    rc = advance(st, run.key, a, err);
+    if (rc == 0)
+        rc = add_records(st, run.key, a->records, a->n_records, a->now_us, err);
+    if (rc == 0 && a->set_pending)
+        rc = set_pending(st, &run, a, err);
+    if (rc == 0 && a->n_turns > 0)
+        rc = rv_turns_keep(st, run.key, a, err);
+    return rc;
+}
+
+int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err)
+{
+    int rc = rv_store_begin_write(s, check_append(a, err), "append", err);
+
+    if (rc != 0)
+        return rc;
+    if (a->n_turns == 0)
+        return rv_store_end_write(s, append(s->sql, a, err), err);
+    rc = rv_sql_begin_part(s->sql, err); /* a turn may be refused when the records are written already */
+    if (rc == 0)
+        rc = rv_sql_end_part(s->sql, append(s->sql, a, err), err);
+    return rv_store_end_write(s, rc, err);
+}
+
+static int delete_run(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
+                      rv_err **err)
+{
+    struct found_run run;
+    int rc = rv_run_find(st, scope, id, &run, err);
+
+    if (rc == 0 && run.is_owned && run.lease_until_us > now_us)
+        rc = rv_store_fail_leased(id, run.owner, run.lease_until_us, err);
+    if (rc < 0)
+        return rc;
+    return rv_sql_run_key(st, SQL_DELETE_RUN, run.key, "delete a run", err);
+}
+
+int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us, rv_err **err)
+{
+    struct rv_store_scope sc;
+    int rc = rv_store_begin_write(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "delete run", err);
+
+    return rc != 0 ? rc : rv_store_end_write(s, delete_run(s->sql, &sc, run, now_us, err), err);
+}

@@ -1,0 +1,142 @@
+/* The first part of the store: runs, their journals, who owns them, and snapshots. */
+#ifndef RV_STORE_RUNS_H
+#define RV_STORE_RUNS_H
+
+#include "coreengine/conversation/messages.h"
+#include "coreengine/store/handle.h"
+#include "envelope/terms.h"
+
+struct rv_run_row {
+    const char *id, *tenant, *user, *session;
+    const char *pipeline; /* its name */
+    const char *bundle;   /* hash of what it was started with */
+    const char *parent;   /* run it was forked from; NULL: none */
+    int64_t parent_seq;   /* up to which record */
+    enum rv_run_status status;
+    const char *stage;                          /* where it stands */
+    int64_t created_us, updated_us, expires_us; /* expires: the earliest end of a pending interrupt; 0: none */
+    int64_t n_records;                          /* seq of the last one */
+    const char *owner;                          /* NULL: none */
+    int64_t fence, lease_until_us;
+    bool cancel_requested;
+    int64_t n_pending; /* interrupts that wait for an answer */
+    char *own;         /* the texts' memory; NULL when they are borrowed */
+};
+void rv_run_row_fini(struct rv_run_row *row);
+/** Tells whether a run of that status is finished for good. (Interrupted ones wait, ready and running ones go on.) */
+bool rv_run_status_is_final(enum rv_run_status status);
+
+/* One entry of a journal: a small body and at most one large value. */
+struct rv_record {
+    int64_t seq;  /* from 1, without gaps */
+    int kind;     /* the journal's */
+    rv_str body;  /* UTF-8 */
+    rv_str value; /* UTF-8; ptr NULL: none. With its body longer than RV_STORE_INLINE_MAX: kept once for equal ones */
+};
+/* An interrupt that waits for an answer: a view for lists, derived from the journal. */
+struct rv_pending {
+    const char *run, *id, *kind, *stage, *user; /* when written, run and user are the run's own and are ignored here */
+    rv_str text;                                /* what is asked */
+    rv_str body;                                /* the whole interrupt as JSON */
+    int64_t created_us, expires_us;             /* expires 0: never */
+};
+
+/* A new run with its first records and its first owner, in one transaction. */
+struct rv_store_new_run {
+    const char *id, *tenant, *user, *session, *pipeline, *bundle, *parent; /* tenant, parent may be NULL */
+    int64_t parent_seq;
+    enum rv_run_status status;
+    const char *stage;
+    const char *owner; /* NULL: the run has no owner; the fence is 1 in any case */
+    int64_t now_us, lease_until_us;
+    const struct rv_record *records; /* seq 1..n_records */
+    size_t n_records;
+};
+/** RV_E_EXISTS (the id is taken), RV_E_NOT_FOUND (no such bundle), RV_E_INVALID (an id or text is malformed). */
+RV_MUST_CHECK int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err);
+
+/* Everything that one step writes: records, status, pending interrupts, rows of sessions. */
+struct rv_store_append {
+    const char *run;
+    int64_t fence;
+    const struct rv_record *records; /* the first seq must be the run's n_records + 1, the rest follow */
+    size_t n_records;
+    int64_t now_us;
+    enum rv_run_status status;
+    const char *stage;
+    bool set_pending; /* replace the run's pending interrupts by these */
+    const struct rv_pending *pending;
+    size_t n_pending;
+    bool release; /* the owner is done with it: the lease ends with this write */
+    const struct rv_turn
+        *turns; /* what the step adds to sessions, in the same transaction; as rv_store_add_messages()
+                   in the scope of the run's tenant and user, but a session that is not there is made, and one of
+                   the owner's that was deleted takes nothing: its run goes on to its end without it */
+    size_t n_turns;
+};
+/** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. Whatever is
+ *  refused, nothing of the append is written. */
+RV_MUST_CHECK int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err);
+/** RV_E_NOT_FOUND also for a run outside the scope. `out` owns its texts: rv_run_row_fini(). */
+RV_MUST_CHECK int rv_store_get_run(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                   struct rv_run_row *out, rv_err **err);
+struct rv_run_filter {
+    unsigned statuses;              /* bits 1u << enum rv_run_status; 0: all */
+    const char *pipeline, *session; /* NULL: any */
+    const char *id_prefix;          /* NULL: any */
+    int64_t lease_before_us;        /* > 0: only runs whose lease ended before that, or that have no owner */
+    int64_t updated_before_us;      /* > 0: only runs not touched since */
+    bool of_deleted_sessions;       /* only runs whose owner has deleted their session */
+    bool oldest_first;              /* by created_us, then id; else newest first */
+    int64_t limit;                  /* 0: no limit */
+};
+/** Calls each for every match (row borrowed for the call). each returns 0, or a code that ends the walk and is passed
+ * on. each must not use the store. */
+RV_MUST_CHECK int rv_store_list_runs(rv_store *s, const struct rv_store_scope *scope,
+                                     const struct rv_run_filter *filter,
+                                     int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self,
+                                     rv_err **err);
+/** Records from..upto (upto 0: to the end) in order; body and value are borrowed for the call; each as above. */
+RV_MUST_CHECK int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t from,
+                                int64_t upto, int (*each)(void *self, const struct rv_record *r, rv_err **err),
+                                void *self, rv_err **err);
+/** Pending interrupts of a run, or of all runs (run NULL), oldest first; each as above. */
+RV_MUST_CHECK int rv_store_list_pending(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                        int (*each)(void *self, const struct rv_pending *p, rv_err **err), void *self,
+                                        rv_err **err);
+/** Delete a run with its journal, pending rows and snapshot. RV_E_STATE while a lease on it lasts. */
+RV_MUST_CHECK int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us,
+                                      rv_err **err);
+
+/* --- Ownership --- */
+struct rv_store_claim {
+    const char *owner; /* who wants it */
+    const char *dead;  /* an owner that is known to live no more: its lease counts as ended; may be NULL */
+    int64_t now_us, until_us;
+};
+/** Become the owner. *fence is one more than any before. RV_E_STATE: a lease lasts (the text names its owner and end),
+ * even if it is the same owner's. */
+RV_MUST_CHECK int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                 const struct rv_store_claim *claim, int64_t *fence, rv_err **err);
+/** Extend every lease of that owner that has not been taken over. None is cut short. */
+RV_MUST_CHECK int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **err);
+/** Give it up. Fine if it was taken over meanwhile; RV_E_NOT_FOUND if it was deleted. */
+RV_MUST_CHECK int rv_store_release(rv_store *s, const char *run, int64_t fence, rv_err **err);
+/** Ask the owner of the run to cancel it. RV_E_STATE when the run is over. The end of the run clears the flag. */
+RV_MUST_CHECK int rv_store_request_cancel(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                          int64_t now_us, rv_err **err);
+/** Runs of that owner that are to be cancelled; each gets the run's id. */
+RV_MUST_CHECK int rv_store_list_cancels(rv_store *s, const char *owner,
+                                        int (*each)(void *self, const char *run, rv_err **err), void *self,
+                                        rv_err **err);
+
+/* --- Snapshots: what makes recovery faster and may be deleted at any time. One a run, the newest. --- */
+/** RV_E_STATE: fenced off, or seq is not written yet. One that is older than the present one is not kept. */
+RV_MUST_CHECK int rv_store_put_snapshot(rv_store *s, const char *run, int64_t fence, int64_t seq, rv_str body,
+                                        rv_err **err);
+/** *seq 0: there is none. Appended to out. */
+RV_MUST_CHECK int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t *seq,
+                                        rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_store_drop_snapshots(rv_store *s, rv_err **err);
+
+#endif

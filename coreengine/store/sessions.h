@@ -1,0 +1,92 @@
+/* The second part of the store: sessions and their messages.
+ *
+ * A session id is unique among the sessions of one tenant and user: other users may have a session of the same id, and
+ * no user can find out. Rows may have no user: a scope with user "" sees only those, with NULL (an operator) all rows,
+ * and with a name only the rows of that user. A session outside the scope is always RV_E_NOT_FOUND; an id that an
+ * operator gives and that several users have is RV_E_INVALID. */
+#ifndef RV_STORE_SESSIONS_H
+#define RV_STORE_SESSIONS_H
+
+#include "coreengine/conversation/messages.h"
+#include "coreengine/store/handle.h"
+
+#define RV_SESSION_STATUSES(X)                                                                                         \
+    X(ACTIVE, "active", "the conversation goes on")                                                                    \
+    X(ARCHIVED, "archived", "kept to be read; a new message is taken all the same")
+#define RV_SESSION_CONST(n, t, m) RV_SESSION_##n,
+enum rv_session_status { RV_SESSION_STATUSES(RV_SESSION_CONST) RV_N_SESSION_STATUSES };
+const char *rv_session_status_text(enum rv_session_status status);
+
+struct rv_session_row {
+    const char *id, *tenant, *user; /* user "": none */
+    const char *name, *description, *agent_name, *mode;
+    const char *status;               /* a word of the list above */
+    int64_t total_tokens, n_messages; /* messages: also the seq of the last one */
+    rv_str metadata;                  /* JSON object */
+    int64_t created_us, updated_us;
+    char *own; /* the texts' memory; NULL when they are borrowed */
+};
+void rv_session_row_fini(struct rv_session_row *row);
+/** The session of that id, or a new one as `fresh` says (name NULL: "chat-<id>", mode NULL: "chat", status NULL:
+ * "active"; id, tenant and user must be given). RV_E_EXISTS: the owner had one of that id and deleted it. out (may be
+ * NULL) owns its texts. */
+RV_MUST_CHECK int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, struct rv_session_row *out,
+                                          rv_err **err);
+RV_MUST_CHECK int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                       struct rv_session_row *out, rv_err **err);
+struct rv_session_change {
+    const char *name, *mode;   /* NULL: as it is */
+    const char *status;        /* NULL: unchanged */
+    json_object *metadata;     /* shallow-merged: members replace members; NULL: as it is */
+    const char *const *remove; /* members of metadata that go */
+    size_t n_remove;
+    int64_t now_us;
+};
+RV_MUST_CHECK int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                          const struct rv_session_change *change, rv_err **err);
+struct rv_session_filter {
+    const char *agent_name, *name_contains; /* NULL: any; ASCII case does not matter */
+    const char *status;                     /* NULL: any */
+    int64_t since_us;                       /* touched since */
+    int64_t offset, limit;                  /* limit 0: no limit */
+};
+/** Last touched first. each as rv_store_list_runs(). */
+RV_MUST_CHECK int rv_store_list_sessions(rv_store *s, const struct rv_store_scope *scope,
+                                         const struct rv_session_filter *filter,
+                                         int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
+                                         void *self, rv_err **err);
+/** Delete a session: it and its messages cannot be read any more, and its id stays taken for its owner. It cannot be
+ * restored. The first sweep that finds all its runs finished deletes the messages: a run that is recovered until then
+ * needs them. */
+RV_MUST_CHECK int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                          int64_t now_us, rv_err **err);
+
+struct rv_message_filter {
+    int64_t from_seq, upto_seq; /* 0: from the first, to the last */
+    bool newest_first;
+    bool with_children; /* also the rows of delegated agents */
+    bool with_deleted;  /* also of a session that was deleted: what a run was told, for its replay */
+    int64_t told_us;    /* with_deleted: also messages that were deleted after that moment */
+    int64_t limit;      /* 0: no limit */
+};
+/** Messages of a session (borrowed for the call). each returns 0, RV_STORE_ENOUGH to end the walk well, or a code that
+ *  is passed on. */
+#define RV_STORE_ENOUGH 1
+RV_MUST_CHECK int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                         const struct rv_message_filter *filter,
+                                         int (*each)(void *self, const struct rv_message *m, rv_err **err), void *self,
+                                         rv_err **err);
+/** One message is not seen any more. The numbers of the others stay, and so do the session's counts of messages and of
+ * tokens, which were used. Its words go with the first sweep that finds no unfinished run of the session.
+ * RV_E_NOT_FOUND: no such session in the scope, or no such message. */
+RV_MUST_CHECK int rv_store_delete_message(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                          int64_t seq, int64_t now_us, rv_err **err);
+/** Rows that no run wrote, in one transaction: the session must be there. Their seq is given here (in order), the
+ *  session's tokens grow by their token_count (of rows without parent_call_id), its name and metadata change as the
+ *  turn says. A row whose id the session has already is passed over, whatever else it says. token_count RV_UNSET: the
+ *  estimate; created_us 0: now. Tokens, money and time may be RV_UNSET otherwise, and come back so. RV_E_LIMIT: the
+ *  metadata would be longer than RV_STORE_MAX_META. */
+RV_MUST_CHECK int rv_store_add_messages(rv_store *s, const struct rv_store_scope *scope, const struct rv_turn *turn,
+                                        int64_t now_us, rv_err **err);
+
+#endif
